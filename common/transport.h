@@ -1,0 +1,92 @@
+/*
+ * common/transport.h: frames between nodes. The one file that knows nng is transport.c (byte
+ * streams, `nng_stream`); the simulator implements the same port over a modelled network.
+ *
+ * A connection delivers frames whole and in order until it closes; what was sent and not
+ * acknowledged by the peer's own protocol may be lost with it. The transport does heartbeats, size
+ * bounds, header checksums, the cluster key and closing; it never reconnects and never repeats:
+ * drivers do.
+ *
+ * Threads: the port's functions are called by the owner's thread (or several) and never block.
+ * Events go to `sink` on the library's threads in production: it puts them in an inbox and returns.
+ */
+#ifndef COMMON_TRANSPORT_H
+#define COMMON_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/buffer.h"
+#include "common/error.h"
+#include "common/wire.h"
+
+enum { TRANSPORT_ADDRESS_MAX = 128, TRANSPORT_CONNECTIONS_MAX = 256 };
+
+/* One connection, of either side. Never reused within a process; 0 is none. */
+typedef struct {
+    uint64_t v;
+} conn_id;
+
+enum transport_event_type {
+    TRANSPORT_OPENED, /* `accepted`: the peer dialled us. */
+    TRANSPORT_FRAME,  /* `header` and `body`. */
+    TRANSPORT_CLOSED, /* Also the answer to a dial that failed. The last event of a connection. */
+};
+
+struct transport_event {
+    enum transport_event_type type;
+    conn_id conn;
+    bool accepted;
+    struct frame_header header;
+    struct buffer *body;   /* One reference, handed to the sink; NULL when the frame has no body. */
+    enum tn_status status; /* CLOSED: why (TN_ECLOSED peer left, TN_ECONNECT, TN_EPROTO,
+                              TN_ETIMEDOUT silent peer). */
+};
+
+typedef void (*transport_sink)(void *ctx, const struct transport_event *event);
+
+struct transport_port {
+    void *ctx;
+    /* Start connecting to "tcp://127.0.0.1:4000". OPENED or CLOSED follows. Never fails at once. */
+    conn_id (*dial)(void *ctx, const char *address);
+    /*
+     * Send a frame. `body` may be NULL; else its `size` bytes are sent and one reference is taken
+     * over, whatever happens. `cluster`, `sender` and `body_bytes` of the header are filled in
+     * here. Frames for a connection that is gone are dropped: CLOSED tells. Frames of one
+     * connection keep their order, also before OPENED.
+     */
+    void (*send)(void *ctx, conn_id conn, const struct frame_header *header, struct buffer *body);
+    /* Close; CLOSED follows, unless it came already. Unknown ids are ignored. */
+    void (*close)(void *ctx, conn_id conn);
+};
+
+/* ------------------------------------------------------------- the real one */
+
+struct transport_config {
+    const char *listen;    /* "tcp://127.0.0.1:0" picks a free port; NULL: dial only. */
+    uint64_t cluster;      /* Frames of another cluster close the connection. */
+    uint64_t sender;       /* Our incarnation. */
+    uint32_t body_max;     /* Bytes. */
+    uint32_t heartbeat_ms; /* Sent when nothing else was; a peer silent for 4 of these is closed. */
+    struct buffer_pool *pool; /* Bodies are received into its buffers. */
+    transport_sink sink;
+    void *sink_ctx;
+};
+
+struct transport;
+
+/* TN_EBUSY: the port is in use (said in `error`); TN_EINVAL: the address is malformed; TN_ENOMEM.
+ */
+MUST_CHECK enum tn_status transport_open(const struct transport_config *config,
+                                         struct transport **out, struct error *error);
+
+/* Close every connection, wait until nothing of it runs any more, and free. No event after it
+ * returns. Not to be called from the sink. NULL is allowed. */
+void transport_close(struct transport *transport);
+
+struct transport_port transport_port_of(struct transport *transport);
+
+/* The address peers can dial, with the port that was picked: "tcp://127.0.0.1:40123". */
+void transport_address(const struct transport *transport, char *text, size_t size);
+
+#endif
