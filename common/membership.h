@@ -1,0 +1,79 @@
+/*
+ * common/membership.h: what all roles do alike: register in /members, follow /chief and /run, and
+ * report to the chief. A part of each role's driver, not a thread; pure but for the ports.
+ *
+ * Registration: an ephemeral /members/ROLE-INDEX. If one is there already that is not our
+ * session's, it is a leftover of our predecessor (it vanishes within a session timeout, or
+ * milliseconds when an agent closes the dead session) or a living node: after a session timeout and
+ * 2 s more the node ends with TN_EXIT_TASK_TAKEN, naming the other.
+ */
+#ifndef COMMON_MEMBERSHIP_H
+#define COMMON_MEMBERSHIP_H
+
+#include "common/mirror.h"
+#include "common/node.h"
+#include "common/report.h"
+
+enum {
+    REPORT_RESEND_MS = 200,   /* Until acknowledged. */
+    REPORT_REFRESH_MS = 2000, /* Even when nothing changed. */
+    CHIEF_REDIAL_MS = 20,     /* First; doubles up to CHIEF_REDIAL_MAX_MS. */
+    CHIEF_REDIAL_MAX_MS = 500,
+};
+
+/* What changed, or-ed together, as answers to membership_handle(). */
+enum membership_news {
+    MEMBERSHIP_REGISTERED = 1, /* First registration is confirmed. */
+    MEMBERSHIP_CHIEF = 2,      /* `office` is new. */
+    MEMBERSHIP_RUN = 4,        /* `run` is new. */
+    MEMBERSHIP_ENDED = 8,      /* `exit_code` is set: session lost, or the task is taken. */
+};
+
+struct membership {
+    /* Read by the role: */
+    struct node_identity identity;
+    uint64_t session; /* 0 before the first ZK_CONNECTED. */
+    bool registered;
+    bool zk_connected;
+    bool has_office, has_run;
+    struct office office;
+    struct run run;      /* Last readable /run. */
+    int32_t run_version; /* Znode version of it. */
+    int exit_code;
+    char why[RUN_TEXT_MAX]; /* What is waited for, or why it ended; for log lines. */
+    /* Private: see membership.c. */
+    const struct node_ports *ports;
+    uint64_t next_op;
+    struct mirror self, chief, run_mirror;
+    uint64_t register_op;
+    uint64_t register_since_ms, register_retry_ms;
+    conn_id link;
+    bool link_open;
+    uint64_t linked_incarnation; /* Of the chief that `link` was dialled for. */
+    uint64_t redial_at_ms;
+    uint32_t redial_delay_ms;
+    struct report report;
+    uint64_t acknowledged; /* Sequence of the last report the present chief acknowledged. */
+    uint64_t sent_at_ms;
+    uint64_t now_ms;
+};
+
+/* `ports` must outlive the membership. Nothing is asked before NODE_START. */
+void membership_init(struct membership *m, const struct node_identity *identity,
+                     const struct node_ports *ports);
+
+/* Show it every node event, before the role looks at it. Returns a set of `enum membership_news`.
+ */
+unsigned membership_handle(struct membership *m, const struct node_event *event);
+
+/* The node's present state; sent when it differs from the last one, and again as rules require.
+ * `task`, `incarnation`, `sequence` and `epoch` are filled in here. Cheap: call it after every
+ * event. */
+void membership_report(struct membership *m, const struct report *report);
+
+uint64_t membership_deadline_ms(const struct membership *m);
+
+/* A new request number, for the role's own ZooKeeper requests. */
+uint64_t membership_next_op(struct membership *m);
+
+#endif
