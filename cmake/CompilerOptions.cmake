@@ -5,10 +5,19 @@ target_compile_options(tanist_options INTERFACE
   -Wformat=2 -Werror -fno-omit-frame-pointer -g
   # Same bits everywhere: no contraction into fused multiply-add behind our back.
   -ffp-contract=off)
-# Assertions stay on in release: they guard invariants, and never cost where it matters.
-string(REPLACE "-DNDEBUG" "" CMAKE_C_FLAGS_RELEASE "${CMAKE_C_FLAGS_RELEASE}")
-string(REPLACE "-O3" "-O2" CMAKE_C_FLAGS_RELEASE "${CMAKE_C_FLAGS_RELEASE}")
+# Assertions stay on in every build: they guard invariants, and never cost where it matters.
+foreach(type RELEASE RELWITHDEBINFO MINSIZEREL)
+  string(REPLACE "-DNDEBUG" "" CMAKE_C_FLAGS_${type} "${CMAKE_C_FLAGS_${type}}")
+  string(REPLACE "-O3" "-O2" CMAKE_C_FLAGS_${type} "${CMAKE_C_FLAGS_${type}}")
+endforeach()
 if(TANIST_SANITIZE)
   target_compile_options(tanist_options INTERFACE -fsanitize=${TANIST_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(tanist_options INTERFACE -fsanitize=${TANIST_SANITIZE})
+endif()
+if(TANIST_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "TANIST_FUZZ needs clang: -DCMAKE_C_COMPILER=clang")
+  endif()
+  # Coverage for the fuzzer in every library; its main() only in the targets of tests/fuzz.
+  target_compile_options(tanist_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()

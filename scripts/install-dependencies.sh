@@ -1,0 +1,63 @@
+#!/bin/bash
+# Installs the Debian packages that Tanist needs and that are not there yet. Quick when all are there.
+#
+#   scripts/install-dependencies.sh SET ...     SET: runtime, build, test, lint, fuzz
+#
+# Works as root, or through sudo. Exit status: 0 all there; 1 something could not be installed.
+set -euo pipefail
+
+declare -A packages=(
+  [runtime]="zookeeper default-jre-headless dataset-fashion-mnist"
+  [build]="gcc libc6-dev cmake ninja-build pkg-config libzookeeper-mt-dev libnng-dev liblmdb-dev
+           libopenblas-dev libjansson-dev libxxhash-dev zlib1g-dev"
+  [test]="libcmocka-dev python3 binutils procps"
+  [lint]="clang-format clang-tidy"
+  [fuzz]="clang libclang-rt-14-dev"
+)
+
+say() { printf '== %s\n' "$*"; }
+fail() { printf 'install-dependencies: %s\n' "$*" >&2; exit 1; }
+
+[ $# -gt 0 ] || { sed -n '2,6p' "$0"; exit 128; }
+wanted=()
+for set in "$@"; do
+  [ -n "${packages[$set]:-}" ] || fail "no set named '$set'; there are: ${!packages[*]}"
+  read -r -d '' -a names <<<"${packages[$set]}" || true
+  wanted+=("${names[@]}")
+done
+
+command -v dpkg-query >/dev/null ||
+  fail "this is no Debian; install the equivalents of these packages yourself: ${wanted[*]}"
+
+missing=()
+installed=" $(dpkg-query -W -f='${db:Status-Status}:${Package} ' "${wanted[@]}" 2>/dev/null || true)"
+for name in "${wanted[@]}"; do
+  [[ $installed == *" installed:$name "* ]] || missing+=("$name")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+as_root=()
+if [ "$(id -u)" != 0 ]; then
+  command -v sudo >/dev/null ||
+    fail "missing: ${missing[*]}. Neither root nor sudo: have them installed (apt-get install ...)"
+  as_root=(sudo)
+fi
+
+say "installing ${missing[*]}"
+export_noninteractive=(env DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=l)
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+apt() { # apt WORDS...: one apt-get call, silent unless it fails
+  if ! "${as_root[@]}" "${export_noninteractive[@]}" apt-get -qq -o Dpkg::Use-Pty=0 \
+      -o DPkg::Lock::Timeout=300 "$@" >"$log" 2>&1 </dev/null; then
+    tail -20 "$log" >&2
+    fail "apt-get $1 failed (its last lines are above)"
+  fi
+}
+
+# Java's set-up links manual pages; minimal images have thrown the folder away.
+"${as_root[@]}" mkdir -p /usr/share/man/man1
+apt update
+apt install -y --no-install-recommends "${missing[@]}"
+say "installed in ${SECONDS} s"

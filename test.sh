@@ -1,0 +1,167 @@
+#!/bin/bash
+# Installs what the tests need, builds, and runs them. The last line is always `N passed, N failed`.
+#
+#   ./test.sh                 what CI runs: all tests of the release build, a short chaos run, and the
+#                             unit, simulator and contract tests under ASan and UBSan
+#   ./test.sh --all           the same, and under TSan as well
+#   ./test.sh PART ...        only these parts:
+#     --unit                  unit tests            --contract     adapters, against the real libraries
+#     --tidy                  layout, purity, style --sim [N]      simulator (N: seeds)
+#     --asan                  under ASan and UBSan  --tsan         under TSan
+#     --chaos [N]             N rounds of kill -9 against real processes
+#     --fuzz [SECONDS]        each decoder under libFuzzer
+#     --model                 the election's model checker, where spin is installed
+#
+# Logs: build/test-logs. TANIST_JOBS: parallel jobs (default: all cores).
+# Exit status: 0 all passed, 1 something failed, 128 bad arguments.
+set -euo pipefail
+cd "$(dirname "$0")"
+. scripts/lib.sh
+
+passed=0
+failed=0
+jobs=${TANIST_JOBS:-$(nproc)}
+logs=build/test-logs
+parts=()
+chaos_rounds=2
+fuzz_seconds=30
+sim_seeds=
+asan_parts='unit|sim|contract'
+
+finish() { # the one line that everybody reads, whatever happened before
+  printf '\n%d passed, %d failed\n' "$passed" "$failed"
+  if [ "$failed" -gt 0 ]; then exit 1; else exit 0; fi
+}
+
+usage() { sed -n '2,17s/^# \{0,1\}//p' "$0"; }
+
+number_or() { # number_or WORD DEFAULT: WORD if it is a number
+  if [[ ${1:-} =~ ^[0-9]+$ ]]; then echo "$1"; else echo "$2"; fi
+}
+
+while [ $# -gt 0 ]; do
+  case $1 in
+    --unit | --contract | --tidy | --asan | --tsan | --model) parts+=("${1#--}") ;;
+    --chaos) parts+=(chaos); chaos_rounds=$(number_or "${2:-}" $chaos_rounds) ;;
+    --sim) parts+=(sim); sim_seeds=$(number_or "${2:-}" "") ;;
+    --fuzz) parts+=(fuzz); fuzz_seconds=$(number_or "${2:-}" $fuzz_seconds) ;;
+    --all) parts+=(unit contract tidy sim chaos asan tsan) ;;
+    -h | --help) usage; exit 0 ;;
+    *) complain "unknown argument '$1'"; usage >&2; exit 128 ;;
+  esac
+  if [[ $1 =~ ^--(chaos|sim|fuzz)$ && ${2:-} =~ ^[0-9]+$ ]]; then shift; fi
+  shift
+done
+[ ${#parts[@]} -gt 0 ] || parts=(unit contract tidy sim chaos asan)
+
+has() { [[ " ${parts[*]} " == *" $1 "* ]]; }
+
+# count_junit FILE: add the numbers of one ctest run.
+count_junit() {
+  local head tests failures skipped
+  head=$(grep -o '<testsuite [^>]*' "$1" 2>/dev/null || tr '\n' ' ' <"$1" | grep -o '<testsuite [^>]*')
+  tests=$(sed -n 's/.* tests="\([0-9]*\)".*/\1/p' <<<"$head")
+  failures=$(sed -n 's/.* failures="\([0-9]*\)".*/\1/p' <<<"$head")
+  skipped=$(sed -n 's/.* skipped="\([0-9]*\)".*/\1/p' <<<"$head")
+  passed=$((passed + tests - failures - ${skipped:-0}))
+  failed=$((failed + failures))
+}
+
+# run_ctest DIR LABELS: the tests of DIR with one of LABELS (a regular expression).
+run_ctest() {
+  local dir=$1 labels=$2 name log junit
+  name=$(basename "$dir")-${labels//|/-}
+  log=$logs/$name.log
+  junit=$PWD/$logs/$name.xml
+  say "$(basename "$dir"): $labels"
+  rm -f "$junit"
+  ctest --test-dir "$dir" -L "^($labels)\$" -j "$jobs" --output-on-failure --no-tests=ignore \
+    --output-junit "$junit" >"$log" 2>&1 || true
+  if ! grep -q 'tests passed' "$log"; then
+    if ! grep -q '^ *Start ' "$log" && [ "$(wc -l <"$log")" -le 3 ]; then
+      echo "   no tests of this kind"
+      return
+    fi
+    tail -20 "$log" >&2
+    failed=$((failed + 1))
+    return
+  fi
+  local before=$failed
+  tr '\n\t' '  ' <"$junit" >"$junit.line"
+  count_junit "$junit.line"
+  rm -f "$junit.line"
+  grep -E 'tests passed|Total Test time' "$log" | sed 's/^/   /'
+  [ "$failed" = "$before" ] || { grep -v '   Passed  ' "$log" | tail -60; echo "   all words: $log"; }
+}
+
+# build_or_fail DIR FLAG...: a build that fails counts as one failed test.
+build_or_fail() {
+  local dir=$1
+  shift
+  say "building $dir"
+  if build_tree "$dir" "$logs/$(basename "$dir").log" all -DTANIST_TESTS=ON "$@"; then return 0; fi
+  failed=$((failed + 1))
+  return 1
+}
+
+# judge NAME COMMAND...: a part that is no ctest; one test, by exit status.
+judge() {
+  local name=$1 log=$logs/$1.log
+  shift
+  say "$name: $*"
+  if "$@" 2>&1 | tee "$log" | sed 's/^/   /'; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "   FAILED; all words: $log"
+  fi
+}
+
+sets=(runtime build test)
+if has tidy; then sets+=(lint); fi
+if has fuzz; then sets+=(fuzz); fi
+if ! scripts/install-dependencies.sh "${sets[@]}"; then failed=1; finish; fi
+
+mkdir -p "$logs"
+export TANIST_SIM_SEEDS=${sim_seeds:-${TANIST_SIM_SEEDS:-}}
+[ -n "$TANIST_SIM_SEEDS" ] || unset TANIST_SIM_SEEDS
+
+release_labels=$(for p in unit contract sim tidy; do if has $p; then echo -n "$p|"; fi; done)
+if [ -n "$release_labels" ] || has chaos; then
+  if build_or_fail build -DCMAKE_BUILD_TYPE=Release; then
+    [ -z "$release_labels" ] || run_ctest build "${release_labels%|}"
+    if has chaos && [ -x tests/chaos/kill_anything.py ]; then
+      judge chaos-sync tests/chaos/kill_anything.py --program build/tanist --rounds "$chaos_rounds" --mode sync
+      judge chaos-async tests/chaos/kill_anything.py --program build/tanist --rounds 1 --mode async
+    fi
+  fi
+fi
+
+if has asan && build_or_fail build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+    -DTANIST_SANITIZE=address,undefined; then
+  run_ctest build-asan "$asan_parts"
+fi
+if has tsan && build_or_fail build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+    -DTANIST_SANITIZE=thread; then
+  run_ctest build-tsan "$asan_parts"
+fi
+
+if has fuzz && build_or_fail build-fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=clang \
+    -DTANIST_FUZZ=ON -DTANIST_SANITIZE=address,undefined; then
+  for target in build-fuzz/bin/fuzz_*; do
+    [ -x "$target" ] || continue
+    name=$(basename "$target")
+    corpus=build-fuzz/corpus/$name
+    mkdir -p "$corpus"
+    seeds=()
+    [ ! -d "tests/fuzz/corpus/${name#fuzz_}" ] || seeds=("tests/fuzz/corpus/${name#fuzz_}")
+    judge "$name" "$target" -max_total_time="$fuzz_seconds" -timeout=10 -verbosity=0 \
+      -print_final_stats=1 -artifact_prefix="$logs/" "$corpus" "${seeds[@]}"
+  done
+fi
+
+if has model; then
+  if [ -x tests/model/run ]; then judge model tests/model/run; else echo "   no model to check"; fi
+fi
+
+finish
