@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""Checks the rules of the house: sizes, arrows, ports, purity, format, lint.
+
+  tests/tidy/tidy.py CHECK [--root DIR] [--build DIR]
+
+CHECK: lengths, includes, ports, words, purity, format, lint. Each finding is `file:line: what; remedy`.
+Exit status: 0 clean, 1 findings, 77 the tool for this check is not installed.
+"""
+
+import argparse
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+from source import ROOMS, load  # noqa: E402
+
+FILE_LINES = 500
+FUNCTION_LINES = 70
+COLUMNS = 100
+SKIPPED = 77
+
+# Which room may include which: arrows point inwards.
+ARROWS = {
+    "common": {"common"},
+    "kernels": {"kernels", "common"},
+    "coordinator": {"coordinator", "common"},
+    "ps": {"ps", "kernels", "common"},
+    "worker": {"worker", "kernels", "common"},
+    "agent": {"agent", "common"},
+    "cli": {"cli", "agent", "coordinator", "ps", "worker", "kernels", "common"},
+    "include": set(),
+}
+PRODUCT = tuple(ARROWS)
+
+# A library is known by one adapter: (header, files that may include it, how many of them may).
+PORTS = (
+    (r"zookeeper/|zookeeper\.h", r"common/zk\w*\.c", 1),
+    (r"nng/", r"common/transport\w*\.[ch]", None),
+    (r"lmdb\.h", r"ps/\w+\.c", 1),
+    (r"cblas\.h|openblas|cublas|cuda|nccl", r"kernels/.*", None),
+)
+
+# Outside state, and the one file that may read it.
+OUTSIDE = (
+    (r"(?<![\w.>])(?:clock_gettime|gettimeofday|timespec_get|ftime|time|clock)\s*\(",
+     r"common/clock\.c", "reads a clock; take the time from the event, or from common/clock.h"),
+    (r"(?<![\w.>])(?:rand|srand|random|srandom|drand48|getrandom|getentropy|arc4random)\s*\(",
+     r"common/clock\.c", "draws random numbers; use common/random.h or clock_new_incarnation()"),
+)
+IN_UNIT_TESTS = (
+    (r"(?<![\w.>])(?:sleep|usleep|nanosleep|clock_nanosleep)\s*\(", "sleeps"),
+    (r"(?<![\w.>])(?:pthread_create|thrd_create|fork)\s*\(", "starts a thread or a process"),
+    (r"(?<![\w.>])(?:socket|bind|listen)\s*\(", "opens a port"),
+)
+
+PURE = re.compile(r"__assert_fail|_?_?mem(cpy|move|set|cmp|chr)(_chk)?|__stack_chk_fail"
+                  r"|_GLOBAL_OFFSET_TABLE_")
+
+
+def check_lengths(args):
+    for source in load(args.root):
+        if len(source.lines) > FILE_LINES:
+            yield source.path, len(source.lines), (
+                f"{len(source.lines)} lines, the limit is {FILE_LINES}; split the module")
+        for number, line in enumerate(source.lines, 1):
+            if len(line) > COLUMNS:
+                yield source.path, number, (
+                    f"{len(line)} columns, the limit is {COLUMNS}; wrap the line")
+        for first, length, name in source.functions():
+            if length > FUNCTION_LINES:
+                yield source.path, first, (
+                    f"{name} has {length} lines, the limit is {FUNCTION_LINES}; "
+                    "give its parts names of their own")
+
+
+def check_includes(args):
+    for source in load(args.root):
+        allowed = ARROWS.get(source.room, set(ROOMS))
+        for number, name, is_local in source.includes():
+            room = name.split("/", 1)[0]
+            if is_local and "/" not in name and not (
+                    Path(args.root) / Path(source.path).parent / name).exists():
+                continue
+            if is_local and "/" not in name and source.room in PRODUCT:
+                yield source.path, number, (
+                    f'"{name}" is not written from the root; '
+                    f'write "{Path(source.path).parent}/{name}"')
+            elif is_local and room in ROOMS and room not in allowed:
+                yield source.path, number, (
+                    f'{source.room}/ must not know {room}/; move what both need to common/')
+            elif is_local and re.search(r"\.c$", name):
+                yield source.path, number, f'"{name}" is no header; link it instead'
+
+
+def check_ports(args):
+    users = {port: [] for port in PORTS}
+    for source in load(args.root):
+        if source.room not in PRODUCT:
+            continue
+        for number, name, _ in source.includes():
+            for port in PORTS:
+                header, files, _ = port
+                if not re.match(header, name):
+                    continue
+                users[port].append((source.path, number, name))
+                if not re.fullmatch(files, source.path):
+                    yield source.path, number, (
+                        f"includes {name}, which only {files} may know; go through that adapter")
+    for (_, files, limit), found in users.items():
+        paths = sorted({path for path, _, _ in found if re.fullmatch(files, path)})
+        if limit is not None and len(paths) > limit:
+            for path, number, name in found:
+                yield path, number, f"{name} is included by {len(paths)} files; keep one adapter"
+
+
+def check_words(args):
+    for source in load(args.root):
+        rules = []
+        if source.room in PRODUCT:
+            rules = [(pattern, why) for pattern, owner, why in OUTSIDE
+                     if not re.fullmatch(owner, source.path)]
+        elif source.path.startswith("tests/unit/"):
+            rules = [(pattern, why + " in a unit test; move it to tests/contract")
+                     for pattern, why in IN_UNIT_TESTS]
+        for number, line in enumerate(source.code, 1):
+            for pattern, why in rules:
+                if re.search(pattern, line):
+                    yield source.path, number, why
+        for number, line in enumerate(source.lines, 1):
+            if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line):
+                yield source.path, number, "unfinished; finish it or write an issue"
+        if source.path.endswith(".h"):
+            yield from check_guard(source)
+
+
+def check_guard(source):
+    """A header's guard is its path, so that no two can be the same."""
+    path = re.sub(r"^include/", "", source.path)
+    guard = re.sub(r"[^A-Z0-9]", "_", path.upper())
+    for number, line in enumerate(source.code, 1):
+        if line.strip().startswith("#"):
+            if line.split() != ["#ifndef", guard]:
+                yield source.path, number, f"the header's guard must be {guard}"
+            return
+    yield source.path, 1, f"no header guard; add {guard}"
+
+
+def symbols(objects, option):
+    """{symbol: object} of the undefined or defined symbols of `objects`."""
+    found = []
+    for name in objects:
+        output = subprocess.run(["nm", option, str(name)], check=True, capture_output=True, text=True)
+        for line in output.stdout.splitlines():
+            found.append((name, line.split()[-1]))
+    return found
+
+
+def check_purity(args):
+    listed = (Path(args.root) / "tests/tidy/cores.txt").read_text().splitlines()
+    objects = {}
+    for path in (line.strip() for line in listed):
+        if not path or path.startswith("#"):
+            continue
+        if not (Path(args.root) / path).exists():
+            continue
+        built = list(Path(args.build).glob(f"CMakeFiles/*.dir/{path}.o"))
+        if not built:
+            yield path, 1, f"no object file below {args.build}; build first"
+        for name in built:
+            objects[name] = path
+    defined = {symbol for _, symbol in symbols(objects, "--defined-only")}
+    for name, symbol in symbols(objects, "--undefined-only"):
+        if not PURE.fullmatch(symbol) and symbol not in defined:
+            path = objects[name]
+            lines = (Path(args.root) / path).read_text().splitlines()
+            number = next((n for n, line in enumerate(lines, 1)
+                           if re.search(rf"\b{re.escape(symbol)}\b", line)), 1)
+            yield path, number, (f"a pure core calls {symbol}(); make it an action that the driver "
+                                 "carries out, or an event that brings the answer")
+
+
+def tool(name):
+    path = shutil.which(name)
+    if path is None:
+        print(f"{name} is not installed; scripts/install-dependencies.sh lint")
+        sys.exit(SKIPPED)
+    return path
+
+
+def check_format(args):
+    files = [source.path for source in load(args.root)]
+    if not files:
+        return
+    output = subprocess.run([tool("clang-format"), "--dry-run", *files], cwd=args.root,
+                            capture_output=True, text=True, check=False)
+    for line in output.stderr.splitlines():
+        match = re.match(r"([^:]+):(\d+):\d+: (?:warning|error): ", line)
+        if match:
+            yield match.group(1), int(match.group(2)), f"not formatted; clang-format -i {match.group(1)}"
+
+
+def digest_of(entry, args, known):
+    """All that clang-tidy's verdict on one file depends on, as one word."""
+    words = hashlib.sha256(known.encode())
+    words.update(entry.get("command", "").encode())
+    todo, seen = [Path(entry["file"])], set()
+    while todo:
+        path = todo.pop()
+        if path in seen or not path.is_file():
+            continue
+        seen.add(path)
+        text = path.read_bytes()
+        words.update(text)
+        for name in re.findall(rb'#\s*include\s*"([^"]+)"', text):
+            for base in (Path(args.root), Path(args.root) / "include"):
+                todo.append(base / name.decode())
+    return words.hexdigest()
+
+
+def check_lint(args):
+    clang_tidy = tool("clang-tidy")
+    root = Path(args.root).resolve()
+    entries = json.loads((Path(args.build) / "compile_commands.json").read_text())
+    product = tuple(f"{root}/{room}/" for room in PRODUCT)
+    entries = [entry for entry in entries
+               if entry["file"].startswith(product) and entry["file"].endswith(".c")]
+    version = subprocess.run([clang_tidy, "--version"], capture_output=True, text=True, check=True)
+    known = version.stdout + (root / ".clang-tidy").read_text()
+    cache = Path(args.build) / "tidy-cache"
+    cache.mkdir(exist_ok=True)
+
+    def lint(entry):
+        mark = cache / digest_of(entry, args, known)
+        if mark.exists():
+            return ""
+        output = subprocess.run(
+            [clang_tidy, "--quiet", "-p", args.build, "--extra-arg=-Wno-unknown-warning-option",
+             entry["file"]], capture_output=True, text=True, check=False)
+        if output.returncode == 0 and "warning:" not in output.stdout:
+            mark.touch()
+            return ""
+        return output.stdout + ("" if "warning:" in output.stdout or "error:" in output.stdout
+                                else output.stderr)
+
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        reports = list(pool.map(lint, entries))
+    findings = set()
+    for report in reports:
+        for line in report.splitlines():
+            match = re.match(r"(/[^:]+):(\d+):\d+: (?:warning|error): (.*)", line)
+            if match:
+                findings.add((str(Path(match.group(1)).resolve()).replace(f"{root}/", ""),
+                              int(match.group(2)), match.group(3)))
+    if not findings and any(reports):
+        yield "clang-tidy", 1, "\n".join(filter(None, reports))
+    yield from sorted(findings)
+
+
+CHECKS = {name[6:]: function for name, function in list(globals().items())
+          if name.startswith("check_") and name != "check_guard"}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("check", choices=sorted(CHECKS))
+    parser.add_argument("--root", default=Path(__file__).resolve().parents[2])
+    parser.add_argument("--build", default="build")
+    args = parser.parse_args()
+    count = 0
+    for path, number, what in CHECKS[args.check](args):
+        print(f"{path}:{number}: {what}")
+        count += 1
+    print(f"tidy {args.check}: {count} findings" if count else f"tidy {args.check}: clean")
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
