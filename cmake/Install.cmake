@@ -1,0 +1,10 @@
+# What `cmake --install` puts in place. The public API is include/tanist and nothing else.
+include(GNUInstallDirs)
+install(TARGETS tanist RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY include/tanist DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+foreach(folder examples deploy)
+  if(EXISTS ${CMAKE_SOURCE_DIR}/${folder})
+    install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/tanist)
+  endif()
+endforeach()
