@@ -3,17 +3,16 @@
  * field). Decoders check every field and name the one that is wrong; a znode that cannot be read is
  * reported, never obeyed.
  *
- *   /tanist/NAME/spec                 struct spec                                       persistent
- *               /election/GUID-NNNN   the candidate's task name                         ephemeral
- * sequential /chief                struct office; its version is the fence           persistent
- *               /members/ROLE-INDEX   struct member                                     ephemeral
- *               /exits/ROLE-INDEX     struct exit_note, written by the agent            persistent
- *               /run                  struct run                                        persistent
- *               /assignment           struct assignment                                 persistent
- *               /checkpoints/ID       struct manifest (common/manifest.h)               persistent
- *               /history/NNNN         struct history_entry                              persistent
- * sequential, bounded /requests/NNNN        struct request: an operator's wish to the chief
- * persistent sequential
+ *   /tanist/NAME/spec                 struct spec                              persistent
+ *               /election/GUID-NNNN   the candidate's task name                ephemeral sequential
+ *               /chief                struct office; its version is the fence  persistent
+ *               /members/ROLE-INDEX   struct member                            ephemeral
+ *               /exits/ROLE-INDEX     struct exit_note, by the agent           persistent
+ *               /run                  struct run                               persistent
+ *               /assignment           struct assignment                        persistent
+ *               /checkpoints/ID       struct manifest (common/manifest.h)      persistent
+ *               /history/NNNN         struct history_entry, bounded            persistent
+ * sequential /requests/NNNN        struct request, an operator's wish       persistent sequential
  */
 #ifndef COMMON_TREE_H
 #define COMMON_TREE_H
@@ -23,14 +22,14 @@
 
 #include "common/error.h"
 #include "common/run.h"
+#include "common/slices.h"
 #include "common/task.h"
 #include "common/transport.h"
 
 enum {
     CLUSTER_NAME_MAX = 64,
     HOST_NAME_MAX_BYTES = 64,
-    SLICES_MAX = 256,
-    TREE_JSON_MAX = 16 * 1024
+    TREE_JSON_MAX = 16 * 1024,
 };
 enum { HISTORY_MAX = 1000 }; /* Older entries are deleted by the chief. */
 
