@@ -1,0 +1,3 @@
+/* The CPU backend's loops for the baseline processor of the build. */
+#define CPU_LOOPS cpu_loops_baseline
+#include "kernels/cpu_loops.inc"

@@ -1,0 +1,161 @@
+/* kernels/reference.c: every kernel as plainly as C can say it; the tests' measure. */
+#include <math.h>
+#include <stdio.h>
+
+#include "kernels/kernels.h"
+
+static void reference_fingerprint(char *text, size_t size)
+{
+    if (snprintf(text, size, "reference: plain C") < 0 && size > 0) text[0] = '\0';
+}
+
+static void reference_multiply(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k,
+                               const float *a, const float *b, float *out)
+{
+    for (size_t row = 0; row < m; row++)
+        for (size_t column = 0; column < n; column++) {
+            double sum = 0;
+            for (size_t i = 0; i < k; i++) {
+                float left = transpose_a ? a[i * m + row] : a[row * k + i];
+                float right = transpose_b ? b[column * k + i] : b[i * n + column];
+                sum += (double)left * (double)right;
+            }
+            out[row * n + column] = (float)sum;
+        }
+}
+
+static void reference_add(size_t count, const float *from, float *into)
+{
+    for (size_t i = 0; i < count; i++) into[i] += from[i];
+}
+
+static void reference_scale(size_t count, float factor, float *values)
+{
+    for (size_t i = 0; i < count; i++) values[i] *= factor;
+}
+
+static void reference_add_bias(size_t rows, size_t columns, const float *bias, float *matrix)
+{
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < columns; c++) matrix[r * columns + c] += bias[c];
+}
+
+static void reference_sum_rows(size_t rows, size_t columns, const float *matrix, float *out)
+{
+    for (size_t c = 0; c < columns; c++) {
+        float sum = 0;
+        for (size_t r = 0; r < rows; r++) sum += matrix[r * columns + c];
+        out[c] = sum;
+    }
+}
+
+static void reference_relu(size_t count, float *values)
+{
+    for (size_t i = 0; i < count; i++)
+        if (values[i] < 0) values[i] = 0;
+}
+
+static void reference_relu_backward(size_t count, const float *activations, float *gradient)
+{
+    for (size_t i = 0; i < count; i++)
+        if (activations[i] == 0) gradient[i] = 0;
+}
+
+static double reference_softmax_cross_entropy(size_t rows, size_t columns, float *logits,
+                                              const uint8_t *labels, float scale)
+{
+    double loss_sum = 0;
+    for (size_t r = 0; r < rows; r++) {
+        float *row = logits + r * columns;
+        double most = (double)row[0], sum = 0;
+        for (size_t c = 1; c < columns; c++)
+            if ((double)row[c] > most) most = (double)row[c];
+        for (size_t c = 0; c < columns; c++) sum += exp((double)row[c] - most);
+        loss_sum += log(sum) - ((double)row[labels[r]] - most);
+        for (size_t c = 0; c < columns; c++) {
+            double p = exp((double)row[c] - most) / sum;
+            row[c] = (float)((p - (c == labels[r] ? 1.0 : 0.0)) * (double)scale);
+        }
+    }
+    return loss_sum;
+}
+
+static double reference_squared_error(size_t rows, size_t columns, float *outputs,
+                                      const float *targets, float scale)
+{
+    double loss_sum = 0;
+    float factor = 2.0F * scale / (float)columns;
+    for (size_t r = 0; r < rows; r++) {
+        double squares = 0;
+        for (size_t c = 0; c < columns; c++) {
+            float difference = outputs[r * columns + c] - targets[r * columns + c];
+            squares += (double)difference * (double)difference;
+            outputs[r * columns + c] = factor * difference;
+        }
+        loss_sum += squares / (double)columns;
+    }
+    return loss_sum;
+}
+
+static size_t reference_count_correct(size_t rows, size_t columns, const float *logits,
+                                      const uint8_t *labels)
+{
+    size_t correct = 0;
+    for (size_t r = 0; r < rows; r++) {
+        size_t best = 0;
+        for (size_t c = 1; c < columns; c++)
+            if (logits[r * columns + c] > logits[r * columns + best]) best = c;
+        correct += best == labels[r];
+    }
+    return correct;
+}
+
+static void reference_sgd(size_t count, float rate, const float *gradient, const float *values,
+                          float *values_out)
+{
+    for (size_t i = 0; i < count; i++) values_out[i] = values[i] - rate * gradient[i];
+}
+
+static void reference_momentum(size_t count, float rate, float momentum, const float *gradient,
+                               const float *values, const float *velocity, float *values_out,
+                               float *velocity_out)
+{
+    for (size_t i = 0; i < count; i++) {
+        velocity_out[i] = momentum * velocity[i] + gradient[i];
+        values_out[i] = values[i] - rate * velocity_out[i];
+    }
+}
+
+static void reference_adam(size_t count, const struct adam_step *step, const float *gradient,
+                           const float *values, const float *m, const float *v, float *values_out,
+                           float *m_out, float *v_out)
+{
+    for (size_t i = 0; i < count; i++) {
+        m_out[i] = step->beta1 * m[i] + step->one_minus_beta1 * gradient[i];
+        v_out[i] = step->beta2 * v[i] + step->one_minus_beta2 * (gradient[i] * gradient[i]);
+        float deviation = sqrtf(v_out[i]) * step->root + step->epsilon;
+        values_out[i] = values[i] - step->rate * m_out[i] / deviation;
+    }
+}
+
+const struct kernels *kernels_reference(void)
+{
+    static const struct kernels table = {
+        .name = "reference",
+        .fingerprint = reference_fingerprint,
+        .multiply = reference_multiply,
+        .add = reference_add,
+        .scale = reference_scale,
+        .add_bias = reference_add_bias,
+        .sum_rows = reference_sum_rows,
+        .relu = reference_relu,
+        .relu_backward = reference_relu_backward,
+        .softmax_cross_entropy = reference_softmax_cross_entropy,
+        .squared_error = reference_squared_error,
+        .count_correct = reference_count_correct,
+        .sgd = reference_sgd,
+        .momentum = reference_momentum,
+        .adam = reference_adam,
+    };
+    return &table;
+}
