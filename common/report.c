@@ -67,6 +67,39 @@ static void fields(struct cursor *cursor, struct report *report)
     real(cursor, &report->evaluation.train_loss);
 }
 
+/* Counters are recorded as JSON integers, which end at 2^63 - 1. */
+static enum tn_status check_counters(const struct report *report, struct error *error)
+{
+    const struct {
+        const char *name;
+        uint64_t value;
+    } counters[] = {
+        {"incarnation", report->incarnation},
+        {"sequence", report->sequence},
+        {"epoch", report->epoch},
+        {"generation", report->generation},
+        {"step", report->step},
+        {"saved_checkpoint", report->saved_checkpoint},
+        {"saved_step", report->saved_step},
+        {"saved_bytes", report->saved_bytes},
+        {"missed_checkpoint", report->missed_checkpoint},
+        {"failed_load", report->failed_load},
+        {"failed_load_generation", report->failed_load_generation},
+        {"disk_checkpoint", report->disk_checkpoint},
+        {"disk_step", report->disk_step},
+        {"disk_epoch", report->disk_epoch},
+        {"disk_generation", report->disk_generation},
+        {"evaluation.step", report->evaluation.step == STEP_NONE ? 0 : report->evaluation.step},
+    };
+    for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
+        if (counters[i].value <= INT64_MAX) continue;
+        return error_set(error, TN_EPROTO, "a report of %s %u: its %s is %llu",
+                         role_name(report->task.role), report->task.index, counters[i].name,
+                         (unsigned long long)counters[i].value);
+    }
+    return TN_OK;
+}
+
 void report_encode(const struct report *report, uint8_t out[static REPORT_BYTES])
 {
     struct report copy = *report;
@@ -116,5 +149,5 @@ enum tn_status report_decode(const void *bytes, size_t size, struct report *out,
                          role_name((enum role)role), (unsigned long long)index);
     }
     memcpy(out->place, place, sizeof out->place);
-    return TN_OK;
+    return check_counters(out, error);
 }

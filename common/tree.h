@@ -4,15 +4,17 @@
  * reported, never obeyed.
  *
  *   /tanist/NAME/spec                 struct spec                              persistent
- *               /election/GUID-NNNN   the candidate's task name                ephemeral sequential
+ *               /election/GUID-NNNN   the candidate's task name                ephemeral, seq.
  *               /chief                struct office; its version is the fence  persistent
  *               /members/ROLE-INDEX   struct member                            ephemeral
  *               /exits/ROLE-INDEX     struct exit_note, by the agent           persistent
  *               /run                  struct run                               persistent
  *               /assignment           struct assignment                        persistent
  *               /checkpoints/ID       struct manifest (common/manifest.h)      persistent
- *               /history/NNNN         struct history_entry, bounded            persistent
- * sequential /requests/NNNN        struct request, an operator's wish       persistent sequential
+ *               /history/NNNN         struct history_entry, bounded            persistent, seq.
+ *               /requests/NNNN        struct request, an operator's wish       persistent, seq.
+ *
+ * /chief is created empty: nobody has held the office yet.
  */
 #ifndef COMMON_TREE_H
 #define COMMON_TREE_H

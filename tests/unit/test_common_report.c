@@ -79,6 +79,8 @@ static void test_refused(void **state)
     assert_refused(bytes, sizeof bytes, "role 3");
     memcpy(bytes, good, sizeof bytes), bytes[16] = PS_MAX;
     assert_refused(bytes, sizeof bytes, "ps 64");
+    memcpy(bytes, good, sizeof bytes), memset(bytes + 8 * 7, 0xff, 8);
+    assert_refused(bytes, sizeof bytes, "its step");
     memset(in.place, 'x', sizeof in.place);
     report_encode(&in, bytes); /* Cut, so that it ends. */
     assert_int_equal(bytes[PLACE_AT], 'x');
