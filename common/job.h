@@ -9,6 +9,7 @@
 #define COMMON_JOB_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/error.h"
@@ -72,6 +73,10 @@ void job_init(struct job *job);
  * unknown keys are refused with the nearest known one. Keys absent keep their values. */
 MUST_CHECK enum tn_status job_read_file(struct job *job, const char *path, struct error *error);
 
+/* The same from text in memory; `source` names it in errors. */
+MUST_CHECK enum tn_status job_read_text(struct job *job, const char *text, size_t size,
+                                        const char *source, struct error *error);
+
 /* One "train.steps=500". TN_EINVAL as above. */
 MUST_CHECK enum tn_status job_set(struct job *job, const char *assignment, struct error *error);
 
@@ -85,5 +90,13 @@ char *job_to_json(const struct job *job);
  * optimizer and its settings, number of ps. Steps, checkpoint and evaluation intervals, numbers of
  * workers and coordinators may change. */
 uint64_t job_hash(const struct job *job);
+
+/* The first key that job_hash() covers in which `a` and `b` differ, with both values as text
+ * ("train.batch is 64 there and 128 here"); false: none. */
+bool job_difference(const struct job *a, const struct job *b, char *text, size_t size);
+
+/* The reference of all keys as a Markdown table: what docs/job-file.md holds. malloc'ed; NULL: out
+ * of memory. */
+char *job_reference(void);
 
 #endif
