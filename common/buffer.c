@@ -110,7 +110,8 @@ static struct buffer *make_buffer(struct buffer_pool *pool, unsigned size_class,
     if (made == NULL) return NULL;
     size_t capacity = class_bytes(size_class);
     size_t shift = (size_t)(1 + colour % (PAGE_BYTES / LINE_BYTES - 1)) * LINE_BYTES;
-    made->memory = aligned_alloc(PAGE_BYTES, capacity + PAGE_BYTES - capacity % PAGE_BYTES);
+    size_t pages = (capacity + shift + PAGE_BYTES - 1) / PAGE_BYTES;
+    made->memory = aligned_alloc(PAGE_BYTES, pages * PAGE_BYTES);
     if (made->memory == NULL) {
         free(made);
         return NULL;
