@@ -1,0 +1,286 @@
+/*
+ * phase      event                                       next
+ * WORKING    JOB_ENDED                                   LEAVING
+ * WORKING    STOP, or a verdict                          STOPPING
+ * LEAVING    STOP, or SUPERVISOR_LEAVE_MS passed         STOPPING
+ * any        no child left, past WORKING                 OVER
+ */
+#include "agent/supervisor.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <string.h>
+
+#include "tanist/status.h"
+
+static void act(struct supervisor_actions *out, enum supervisor_action_type type, uint32_t child,
+                enum supervisor_verdict verdict)
+{
+    assert(out->count < SUPERVISOR_ACTIONS_MAX);
+    out->list[out->count++] =
+        (struct supervisor_action){.type = type, .child = child, .verdict = verdict};
+}
+
+static bool runs(const struct supervised *child)
+{
+    return child->state == CHILD_STARTING || child->state == CHILD_ALIVE;
+}
+
+static void spawn(struct supervisor *supervisor, uint32_t index, struct supervisor_actions *out)
+{
+    struct supervised *child = &supervisor->children[index];
+    child->state = CHILD_STARTING;
+    child->killed = child->terminated = child->member_seen = false;
+    child->member_gone_ms = 0;
+    child->starts++;
+    act(out, DO_SPAWN, index, VERDICT_NONE);
+}
+
+static void start_kind(struct supervisor *supervisor, enum child_kind kind,
+                       struct supervisor_actions *out)
+{
+    for (uint32_t i = 0; i < supervisor->count; i++)
+        if (supervisor->children[i].kind == kind && supervisor->children[i].state == CHILD_IDLE)
+            spawn(supervisor, i, out);
+}
+
+static bool kill_child(struct supervisor *supervisor, uint32_t index,
+                       struct supervisor_actions *out)
+{
+    struct supervised *child = &supervisor->children[index];
+    if (child->state != CHILD_ALIVE || child->killed) return false;
+    child->killed = true;
+    act(out, DO_KILL, index, VERDICT_NONE);
+    return true;
+}
+
+static void terminate_child(struct supervisor *supervisor, uint32_t index,
+                            struct supervisor_actions *out)
+{
+    struct supervised *child = &supervisor->children[index];
+    if (child->state == CHILD_WAITING) child->state = CHILD_IDLE;
+    if (child->state != CHILD_ALIVE || child->terminated || child->killed) return;
+    child->terminated = true;
+    act(out, DO_TERMINATE, index, VERDICT_NONE);
+}
+
+static bool any_runs(const struct supervisor *supervisor, enum child_kind kind)
+{
+    for (uint32_t i = 0; i < supervisor->count; i++)
+        if (supervisor->children[i].kind == kind && runs(&supervisor->children[i])) return true;
+    return false;
+}
+
+/* Some child of `kind` runs that was not sent SIGKILL yet. */
+static bool any_to_kill(const struct supervisor *supervisor, enum child_kind kind)
+{
+    for (uint32_t i = 0; i < supervisor->count; i++) {
+        const struct supervised *child = &supervisor->children[i];
+        if (child->kind == kind && child->state == CHILD_ALIVE && !child->killed) return true;
+    }
+    return false;
+}
+
+static void enter(struct supervisor *supervisor, int phase, uint64_t now_ms)
+{
+    if ((int)supervisor->phase >= phase) return;
+    supervisor->phase = phase;
+    supervisor->phase_ms = now_ms;
+}
+
+/* Push the ending on: nodes first, then servers, then the end (S5, S6). */
+static void wind_down(struct supervisor *supervisor, uint64_t now_ms,
+                      struct supervisor_actions *out)
+{
+    if (supervisor->phase == SUPERVISOR_WORKING || supervisor->phase == SUPERVISOR_OVER) return;
+    if (supervisor->phase == SUPERVISOR_LEAVING &&
+        now_ms >= supervisor->phase_ms + SUPERVISOR_LEAVE_MS)
+        enter(supervisor, SUPERVISOR_STOPPING, now_ms);
+    bool nodes_run = any_runs(supervisor, CHILD_NODE);
+    if (!nodes_run && !supervisor->servers_stopping) {
+        supervisor->servers_stopping = true;
+        supervisor->servers_stop_ms = now_ms;
+    }
+    bool stopping = supervisor->phase == SUPERVISOR_STOPPING;
+    bool overdue = stopping && now_ms >= supervisor->phase_ms + SUPERVISOR_GRACE_MS;
+    for (uint32_t i = 0; i < supervisor->count; i++) {
+        bool node = supervisor->children[i].kind == CHILD_NODE;
+        bool late = node ? overdue
+                         : supervisor->servers_stopping &&
+                               now_ms >= supervisor->servers_stop_ms + SUPERVISOR_GRACE_MS;
+        if (supervisor->hurried || late)
+            (void)kill_child(supervisor, i, out);
+        else if (node ? stopping : supervisor->servers_stopping)
+            terminate_child(supervisor, i, out);
+    }
+    if (!nodes_run && !any_runs(supervisor, CHILD_SERVER)) {
+        supervisor->phase = SUPERVISOR_OVER;
+        act(out, DO_END, 0, VERDICT_NONE);
+    }
+}
+
+static void fail(struct supervisor *supervisor, uint32_t index, enum supervisor_verdict verdict,
+                 uint64_t now_ms, struct supervisor_actions *out)
+{
+    if (supervisor->failed) return;
+    supervisor->failed = true;
+    act(out, DO_FAIL, index, verdict);
+    enter(supervisor, SUPERVISOR_STOPPING, now_ms);
+}
+
+/* S3. Servers are Java programs: their exit codes are not ours. */
+static bool hopeless(const struct supervised *child)
+{
+    return child->kind == CHILD_NODE && child->signal == 0 &&
+           (child->exit_code == TN_EXIT_ARGUMENTS || child->exit_code == TN_EXIT_INVALID_INPUT ||
+            child->exit_code == TN_EXIT_TASK_TAKEN);
+}
+
+/* S2: ended by its own doing. */
+static bool own_doing(const struct supervised *child)
+{
+    switch (child->signal) {
+    case 0:
+        return child->exit_code != TN_EXIT_OK && child->exit_code != TN_EXIT_SESSION_EXPIRED &&
+               child->exit_code != TN_EXIT_DEPOSED && child->exit_code != TN_EXIT_RESIGNED;
+    case SIGSEGV:
+    case SIGABRT:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+    case SIGSYS: return true;
+    default: return false;
+    }
+}
+
+/* S1, S2: when the child may come back, and whether it is in a crash loop. */
+static bool count_end(struct supervised *child, uint64_t now_ms)
+{
+    uint64_t life_ms = child->state == CHILD_ALIVE ? now_ms - child->started_ms : 0;
+    bool is_short = life_ms < SUPERVISOR_SHORT_LIFE_MS;
+    if (life_ms >= SUPERVISOR_LONG_LIFE_MS) child->faults = child->delay_ms = 0;
+    if (is_short || (life_ms < SUPERVISOR_LONG_LIFE_MS && own_doing(child))) child->faults++;
+    child->restart_at_ms = now_ms + child->delay_ms;
+    if (!is_short)
+        child->delay_ms = 0;
+    else if (child->delay_ms == 0)
+        child->delay_ms = SUPERVISOR_DELAY_MS;
+    else if (child->delay_ms < SUPERVISOR_DELAY_MAX_MS / 2)
+        child->delay_ms *= 2;
+    else
+        child->delay_ms = SUPERVISOR_DELAY_MAX_MS;
+    return child->faults >= SUPERVISOR_FAULTS_MAX;
+}
+
+static void restart_due(struct supervisor *supervisor, uint64_t now_ms,
+                        struct supervisor_actions *out)
+{
+    if (supervisor->phase != SUPERVISOR_WORKING) return;
+    for (uint32_t i = 0; i < supervisor->count; i++)
+        if (supervisor->children[i].state == CHILD_WAITING &&
+            now_ms >= supervisor->children[i].restart_at_ms)
+            spawn(supervisor, i, out);
+}
+
+/* S4. */
+static void kill_frozen(struct supervisor *supervisor, uint64_t now_ms,
+                        struct supervisor_actions *out)
+{
+    for (uint32_t i = 0; i < supervisor->count; i++) {
+        struct supervised *child = &supervisor->children[i];
+        if (child->member_gone_ms != 0 && now_ms >= child->member_gone_ms + SUPERVISOR_FROZEN_MS &&
+            kill_child(supervisor, i, out))
+            child->member_gone_ms = 0;
+    }
+}
+
+static void ended(struct supervisor *supervisor, const struct supervisor_event *event,
+                  struct supervisor_actions *out)
+{
+    struct supervised *child = &supervisor->children[event->child];
+    if (!runs(child)) return;
+    child->exit_code = event->exit_code;
+    child->signal = event->signal;
+    bool looping = count_end(child, event->now_ms);
+    if (child->kind == CHILD_NODE && child->state == CHILD_ALIVE)
+        act(out, DO_BURY, event->child, VERDICT_NONE);
+    child->member_gone_ms = 0;
+    child->member_seen = false;
+    child->state = CHILD_IDLE;
+    if (supervisor->phase != SUPERVISOR_WORKING) return;
+    child->state = CHILD_WAITING;
+    if (hopeless(child))
+        fail(supervisor, event->child, VERDICT_HOPELESS, event->now_ms, out);
+    else if (looping)
+        fail(supervisor, event->child, VERDICT_CRASH_LOOP, event->now_ms, out);
+}
+
+void supervisor_init(struct supervisor *supervisor, const enum child_kind *kinds, uint32_t count)
+{
+    assert(count <= SUPERVISOR_CHILDREN_MAX);
+    memset(supervisor, 0, sizeof *supervisor);
+    supervisor->count = count;
+    for (uint32_t i = 0; i < count; i++) supervisor->children[i].kind = kinds[i];
+}
+
+void supervisor_step(struct supervisor *supervisor, const struct supervisor_event *event,
+                     struct supervisor_actions *out)
+{
+    assert(event->child < supervisor->count || supervisor->count == 0);
+    struct supervised *child = &supervisor->children[event->child];
+    const bool working = supervisor->phase == SUPERVISOR_WORKING;
+    out->count = 0;
+    switch (event->type) {
+    case SUPERVISOR_START_SERVERS:
+        if (working) start_kind(supervisor, CHILD_SERVER, out);
+        break;
+    case SUPERVISOR_START_NODES:
+        if (working) start_kind(supervisor, CHILD_NODE, out);
+        break;
+    case SUPERVISOR_SPAWNED:
+        child->state = CHILD_ALIVE;
+        child->started_ms = event->now_ms;
+        break;
+    case SUPERVISOR_NOT_SPAWNED:
+    case SUPERVISOR_EXITED: ended(supervisor, event, out); break;
+    case SUPERVISOR_MEMBER_SEEN:
+        child->member_seen = runs(child);
+        child->member_gone_ms = 0;
+        break;
+    case SUPERVISOR_MEMBER_GONE:
+        if (child->member_seen && child->member_gone_ms == 0) child->member_gone_ms = event->now_ms;
+        break;
+    case SUPERVISOR_JOB_ENDED: enter(supervisor, SUPERVISOR_LEAVING, event->now_ms); break;
+    case SUPERVISOR_STOP:
+        supervisor->hurried = supervisor->hurried || supervisor->phase == SUPERVISOR_STOPPING;
+        enter(supervisor, SUPERVISOR_STOPPING, event->now_ms);
+        break;
+    case SUPERVISOR_TICK: kill_frozen(supervisor, event->now_ms, out); break;
+    }
+    restart_due(supervisor, event->now_ms, out);
+    wind_down(supervisor, event->now_ms, out);
+}
+
+static void sooner(uint64_t *deadline_ms, uint64_t candidate_ms)
+{
+    if (candidate_ms < *deadline_ms) *deadline_ms = candidate_ms;
+}
+
+uint64_t supervisor_deadline_ms(const struct supervisor *supervisor)
+{
+    uint64_t deadline_ms = UINT64_MAX;
+    for (uint32_t i = 0; i < supervisor->count; i++) {
+        const struct supervised *child = &supervisor->children[i];
+        if (child->state == CHILD_WAITING && supervisor->phase == SUPERVISOR_WORKING)
+            sooner(&deadline_ms, child->restart_at_ms);
+        if (child->member_gone_ms != 0 && !child->killed)
+            sooner(&deadline_ms, child->member_gone_ms + SUPERVISOR_FROZEN_MS);
+    }
+    if (supervisor->phase == SUPERVISOR_LEAVING)
+        sooner(&deadline_ms, supervisor->phase_ms + SUPERVISOR_LEAVE_MS);
+    if (supervisor->phase == SUPERVISOR_STOPPING && any_to_kill(supervisor, CHILD_NODE))
+        sooner(&deadline_ms, supervisor->phase_ms + SUPERVISOR_GRACE_MS);
+    if (supervisor->servers_stopping && any_to_kill(supervisor, CHILD_SERVER))
+        sooner(&deadline_ms, supervisor->servers_stop_ms + SUPERVISOR_GRACE_MS);
+    return deadline_ms;
+}
