@@ -2,6 +2,11 @@
  * common/membership.h: what all roles do alike: register in /members, follow /chief and /run, and
  * report to the chief. A part of each role's driver, not a thread; pure but for the ports.
  *
+ * It logs what happens, and every 3 s what it waits for.
+ *
+ * Bodies of frames stay with the role: it releases the body of every NODE_TRANSPORT event that it
+ * does not keep, also of those meant for the membership.
+ *
  * Registration: an ephemeral /members/ROLE-INDEX. If one is there already that is not our
  * session's, it is a leftover of our predecessor (it vanishes within a session timeout, or
  * milliseconds when an agent closes the dead session) or a living node: after a session timeout and
@@ -19,6 +24,10 @@ enum {
     REPORT_REFRESH_MS = 2000, /* Even when nothing changed. */
     CHIEF_REDIAL_MS = 20,     /* First; doubles up to CHIEF_REDIAL_MAX_MS. */
     CHIEF_REDIAL_MAX_MS = 500,
+    REPORT_STEP_MS = 100,     /* At most this often for a step alone, unless it is the last. */
+    REGISTER_GRACE_MS = 2000, /* Beyond a session timeout, for a leftover to vanish. */
+    REGISTER_RETRY_MS = 200,
+    WAIT_SAY_MS = 3000,
 };
 
 /* What changed, or-ed together, as answers to membership_handle(). */
@@ -46,16 +55,19 @@ struct membership {
     uint64_t next_op;
     struct mirror self, chief, run_mirror;
     uint64_t register_op;
-    uint64_t register_since_ms, register_retry_ms;
+    uint64_t taken_since_ms; /* Somebody else's registration is in our place; 0: no. */
+    uint64_t register_retry_ms;
     conn_id link;
     bool link_open;
-    uint64_t linked_incarnation; /* Of the chief that `link` was dialled for. */
     uint64_t redial_at_ms;
     uint32_t redial_delay_ms;
     struct report report;
+    bool urgent;           /* `report` changed in more than its step. */
+    uint64_t sent;         /* Sequence of the last report sent on `link`. */
     uint64_t acknowledged; /* Sequence of the last report the present chief acknowledged. */
     uint64_t sent_at_ms;
-    uint64_t now_ms;
+    uint64_t waiting_since_ms, say_at_ms;
+    uint64_t now_ms, wall_ms;
 };
 
 /* `ports` must outlive the membership. Nothing is asked before NODE_START. */
