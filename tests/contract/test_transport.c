@@ -1,0 +1,213 @@
+/* The transport against real sockets: what peers may rely on while all is well. What happens with
+ * bad and dead peers is in test_transport_faults.c. */
+#include "transport_probe.h"
+
+#define LOOPBACK "tcp://127.0.0.1:0"
+
+static uint64_t frames_of(struct probe *probe)
+{
+    pthread_mutex_lock(&probe->mutex);
+    uint64_t frames = probe->frames;
+    pthread_mutex_unlock(&probe->mutex);
+    return frames;
+}
+
+static void exchange(const char *listen)
+{
+    struct probe *server = probe_open((struct probe_options){.listen = listen, .echo = true});
+    struct probe *client = probe_open((struct probe_options){0});
+    conn_id conn = probe_dial(client, server->address);
+    static const size_t sizes[] = {0, 8, 64, 4096, 32768 - 80, 32768, 200 << 10, 8 << 20, 0, 16};
+    uint64_t total = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        total += sizes[i];
+        probe_send(client, conn, i + 1, sizes[i]);
+        WAIT_UNTIL(client, client->frames == i + 1);
+    }
+    WAIT_UNTIL(client, client->body_bytes == total);
+    assert_int_equal(server->body_bytes, total);
+    assert_true(server->seen[0].accepted);
+    assert_false(client->seen[0].accepted);
+    probe_close(client);
+    probe_close(server);
+}
+
+/* Small frames and one of 8 MiB go there and come back with the same content, over TCP. */
+static void test_round_trip_tcp(void **state)
+{
+    (void)state;
+    exchange(LOOPBACK);
+}
+
+/* The same over a Unix socket. */
+static void test_round_trip_ipc(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/tanist-transport-XXXXXX", path[64], address[80];
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/socket", folder);
+    (void)snprintf(address, sizeof address, "ipc://%s", path);
+    exchange(address);
+    (void)remove(path);
+    assert_int_equal(remove(folder), 0);
+}
+
+/* Frames of any mix of sizes arrive in the order in which they were sent, also those sent before
+ * the connection was open. The probe checks the order. */
+static void test_order_also_before_opened(void **state)
+{
+    (void)state;
+    struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK, .echo = true});
+    struct probe *client = probe_open((struct probe_options){0});
+    conn_id conn = probe_dial(client, server->address);
+    for (uint64_t i = 1; i <= 500; i++) {
+        probe_send(client, conn, i, i % 7 == 0 ? 100000 : 8 * (i % 50));
+    }
+    WAIT_UNTIL(client, client->frames == 500);
+    probe_close(client);
+    probe_close(server);
+}
+
+/* A hundred connections at once, each with its own traffic. */
+static void test_many_connections(void **state)
+{
+    (void)state;
+    enum { COUNT = 100 };
+    struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK, .echo = true});
+    struct probe *client = probe_open((struct probe_options){0});
+    conn_id conns[COUNT];
+    for (unsigned i = 0; i < COUNT; i++) conns[i] = probe_dial(client, server->address);
+    for (uint64_t frame = 1; frame <= 5; frame++) {
+        for (unsigned i = 0; i < COUNT; i++) probe_send(client, conns[i], frame, 1000 * frame);
+    }
+    WAIT_UNTIL(client, client->frames == 5 * COUNT);
+    assert_int_equal(client->opened, COUNT);
+    probe_close(client);
+    probe_close(server);
+}
+
+/* One body goes to many peers from where it lies, and returns to its pool once. */
+static void test_one_body_to_many(void **state)
+{
+    (void)state;
+    enum { COUNT = 8 };
+    struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK});
+    struct probe *client = probe_open((struct probe_options){0});
+    struct buffer *body = buffer_acquire(client->pool, 1 << 20);
+    fill_pattern(body, 1);
+    struct frame_header header = {.type = FRAME_VALUES, .sequence = 1};
+    for (unsigned i = 0; i < COUNT; i++) {
+        conn_id conn = probe_dial(client, server->address);
+        client->port.send(client->port.ctx, conn, &header, buffer_retain(body));
+    }
+    buffer_release(body);
+    WAIT_UNTIL(server, server->frames == COUNT);
+    assert_int_equal(buffer_pool_bytes(client->pool), 1 << 20);
+    probe_close(client);
+    probe_close(server);
+}
+
+/* A connection is told of as closed once on both sides; sending to it afterwards is harmless. */
+static void test_close_tells_both_sides(void **state)
+{
+    (void)state;
+    struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK});
+    struct probe *client = probe_open((struct probe_options){0});
+    conn_id conn = probe_dial(client, server->address);
+    WAIT_UNTIL(server, server->opened == 1);
+    client->port.close(client->port.ctx, conn);
+    client->port.close(client->port.ctx, conn);
+    probe_send(client, conn, 1, 64);
+    WAIT_UNTIL(client, client->closed == 1);
+    WAIT_UNTIL(server, server->closed == 1);
+    assert_int_equal(client->seen[0].status, TN_OK);
+    assert_int_equal(server->seen[0].status, TN_ECLOSED);
+    probe_send(client, conn, 1, 64);
+    client->port.close(client->port.ctx, conn);
+    client->port.close(client->port.ctx, (conn_id){0});
+    client->port.close(client->port.ctx, (conn_id){UINT64_MAX});
+    probe_close(client);
+    probe_close(server);
+}
+
+/* An idle connection lives on: heartbeats keep it, and never reach the sink. */
+static void test_idle_connection_is_kept(void **state)
+{
+    (void)state;
+    struct probe_options options = {.listen = LOOPBACK, .heartbeat_ms = 150};
+    struct probe *server = probe_open(options);
+    struct probe *client = probe_open(options);
+    conn_id conn = probe_dial(client, server->address);
+    WAIT_UNTIL(server, server->opened == 1);
+    /* A dead link beside it, made of the same time limits, tells when enough time has passed. */
+    struct probe *deaf =
+        probe_open((struct probe_options){.listen = LOOPBACK, .heartbeat_ms = 60000});
+    for (unsigned lives = 1; lives <= 2; lives++) {
+        probe_dial(client, deaf->address);
+        WAIT_UNTIL(client, client->closed == lives);
+    }
+    assert_int_equal(server->closed, 0);
+    assert_int_equal(server->frames, 0);
+    probe_send(client, conn, 1, 8);
+    WAIT_UNTIL(server, server->frames == 1);
+    probe_close(client);
+    probe_close(server);
+    probe_close(deaf);
+}
+
+/* Traffic on 500 connections that are opened and closed at any moment, by either side. */
+static void test_closing_under_traffic(void **state)
+{
+    (void)state;
+    struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK, .echo = true});
+    struct probe *client = probe_open((struct probe_options){0});
+    for (unsigned round = 0; round < 500; round++) {
+        uint64_t enough = frames_of(client) + round % 5;
+        conn_id conn = probe_dial(client, server->address);
+        for (uint64_t i = 1; i <= 8; i++) probe_send(client, conn, i, (round * 977 * i) % 60000);
+        WAIT_UNTIL(client, client->frames >= enough);
+        struct probe *closer = round % 2 == 0 ? client : server;
+        pthread_mutex_lock(&server->mutex);
+        conn_id theirs = {server->seen_count > 0 ? server->seen[server->seen_count - 1].conn : 0};
+        pthread_mutex_unlock(&server->mutex);
+        closer->port.close(closer->port.ctx, closer == client ? conn : theirs);
+        if (closer == server) client->port.close(client->port.ctx, conn);
+        WAIT_UNTIL(client, client->closed == round + 1);
+    }
+    probe_close(client);
+    probe_close(server);
+}
+
+/* Whole transports closed with traffic in flight in both directions. */
+static void test_closing_transports_under_traffic(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 100; round++) {
+        struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK, .echo = true});
+        struct probe *client = probe_open((struct probe_options){0});
+        for (unsigned c = 0; c < 4; c++) {
+            conn_id conn = probe_dial(client, server->address);
+            for (uint64_t i = 1; i <= 10; i++) probe_send(client, conn, i, 20000 * (i % 4));
+        }
+        uint64_t enough = round % 20;
+        WAIT_UNTIL(client, client->frames >= enough);
+        probe_close(round % 2 == 0 ? client : server);
+        probe_close(round % 2 == 0 ? server : client);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip_tcp),
+        cmocka_unit_test(test_round_trip_ipc),
+        cmocka_unit_test(test_order_also_before_opened),
+        cmocka_unit_test(test_many_connections),
+        cmocka_unit_test(test_one_body_to_many),
+        cmocka_unit_test(test_close_tells_both_sides),
+        cmocka_unit_test(test_idle_connection_is_kept),
+        cmocka_unit_test(test_closing_under_traffic),
+        cmocka_unit_test(test_closing_transports_under_traffic),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

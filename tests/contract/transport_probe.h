@@ -1,0 +1,211 @@
+/*
+ * A transport with a sink that watches what the contract promises of the order of events, and lets
+ * a test wait for what it expects, with a deadline. Bodies carry a pattern made of the frame's
+ * sequence number, so that every one can be checked wherever it arrives.
+ */
+#ifndef TESTS_CONTRACT_TRANSPORT_PROBE_H
+#define TESTS_CONTRACT_TRANSPORT_PROBE_H
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "common/transport.h"
+
+enum { PROBE_CONNECTIONS = 2048, PROBE_DEADLINE_S = 60, PROBE_CLUSTER = 77 };
+
+struct seen {
+    uint64_t conn;
+    bool accepted;
+    unsigned opened;
+    unsigned closed;
+    uint64_t frames;
+    uint64_t last_sequence;
+    enum tn_status status;
+};
+
+struct probe {
+    struct transport *transport;
+    struct transport_port port;
+    struct buffer_pool *pool;
+    bool echo;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    struct seen seen[PROBE_CONNECTIONS];
+    unsigned seen_count;
+    unsigned opened;
+    unsigned closed;
+    uint64_t frames;
+    uint64_t body_bytes;
+    unsigned broken; /* Promises. */
+    char address[TRANSPORT_ADDRESS_MAX];
+};
+
+static inline uint64_t pattern(uint64_t sequence, size_t index)
+{
+    return (sequence + 1) * UINT64_C(0x9e3779b97f4a7c15) + index;
+}
+
+static inline void fill_pattern(struct buffer *body, uint64_t sequence)
+{
+    uint64_t *words = body->data;
+    for (size_t i = 0; i < body->size / 8; i++) words[i] = pattern(sequence, i);
+}
+
+static inline bool has_pattern(const struct buffer *body, uint64_t sequence)
+{
+    const uint64_t *words = body->data;
+    for (size_t i = 0; i < body->size / 8; i++) {
+        if (words[i] != pattern(sequence, i)) return false;
+    }
+    return true;
+}
+
+static inline struct seen *seen_of(struct probe *probe, conn_id conn)
+{
+    for (unsigned i = probe->seen_count; i-- > 0;) {
+        if (probe->seen[i].conn == conn.v) return &probe->seen[i];
+    }
+    if (probe->seen_count == PROBE_CONNECTIONS) abort();
+    struct seen *seen = &probe->seen[probe->seen_count++];
+    *seen = (struct seen){.conn = conn.v};
+    return seen;
+}
+
+/* OPENED once and first; FRAME between; CLOSED once and last. Of a dial that fails only CLOSED. */
+static inline bool note_event(struct probe *probe, struct seen *seen,
+                              const struct transport_event *event)
+{
+    if (seen->closed > 0) return false;
+    switch (event->type) {
+    case TRANSPORT_OPENED:
+        seen->opened++;
+        seen->accepted = event->accepted;
+        probe->opened++;
+        return seen->opened == 1 && seen->frames == 0;
+    case TRANSPORT_FRAME:
+        if (event->body != NULL && !has_pattern(event->body, event->header.sequence)) return false;
+        if (event->header.sequence != seen->last_sequence + 1) return false;
+        if (event->header.body_bytes != (event->body == NULL ? 0 : event->body->size)) return false;
+        seen->last_sequence = event->header.sequence;
+        seen->frames++;
+        probe->frames++;
+        probe->body_bytes += event->header.body_bytes;
+        return seen->opened == 1 && event->header.cluster == PROBE_CLUSTER;
+    case TRANSPORT_CLOSED:
+        seen->closed++;
+        seen->status = event->status;
+        probe->closed++;
+        return seen->opened == 1 || !event->accepted;
+    }
+    return false;
+}
+
+static inline void probe_sink(void *ctx, const struct transport_event *event)
+{
+    struct probe *probe = ctx;
+    pthread_mutex_lock(&probe->mutex);
+    if (!note_event(probe, seen_of(probe, event->conn), event)) probe->broken++;
+    bool echo = probe->echo;
+    pthread_cond_broadcast(&probe->changed);
+    pthread_mutex_unlock(&probe->mutex);
+    if (event->type != TRANSPORT_FRAME) return;
+    if (echo) {
+        probe->port.send(probe->port.ctx, event->conn, &event->header, event->body);
+    } else {
+        buffer_release(event->body);
+    }
+}
+
+/* Wait until `condition` holds, with the probe's mutex held while it is looked at. */
+#define WAIT_UNTIL(probe, condition)                                                               \
+    do {                                                                                           \
+        struct timespec until_;                                                                    \
+        bool held_ = true;                                                                         \
+        clock_gettime(CLOCK_REALTIME, &until_);                                                    \
+        until_.tv_sec += PROBE_DEADLINE_S;                                                         \
+        pthread_mutex_lock(&(probe)->mutex);                                                       \
+        while (held_ && !(condition)) {                                                            \
+            held_ = pthread_cond_timedwait(&(probe)->changed, &(probe)->mutex, &until_) == 0;      \
+        }                                                                                          \
+        held_ = (condition);                                                                       \
+        pthread_mutex_unlock(&(probe)->mutex);                                                     \
+        if (!held_) fail_msg("in %d s it never came true: %s", PROBE_DEADLINE_S, #condition);      \
+    } while (0)
+
+struct probe_options {
+    const char *listen; /* NULL: dial only. */
+    uint32_t heartbeat_ms;
+    uint32_t body_max;
+    size_t pool_limit_bytes;
+    bool echo;
+};
+
+static inline struct probe *probe_open(struct probe_options options)
+{
+    struct probe *probe = calloc(1, sizeof *probe);
+    assert_non_null(probe);
+    pthread_mutex_init(&probe->mutex, NULL);
+    pthread_cond_init(&probe->changed, NULL);
+    probe->pool = buffer_pool_create(options.pool_limit_bytes);
+    probe->echo = options.echo;
+    struct transport_config config = {
+        .listen = options.listen,
+        .cluster = PROBE_CLUSTER,
+        .sender = 1 + (uint64_t)rand(),
+        .body_max = options.body_max > 0 ? options.body_max : 16 << 20,
+        .heartbeat_ms = options.heartbeat_ms > 0 ? options.heartbeat_ms : 2000,
+        .pool = probe->pool,
+        .sink = probe_sink,
+        .sink_ctx = probe,
+    };
+    struct error error = {0};
+    /* `port` must be there before the first event: without a peer that knows us there is none. */
+    enum tn_status status = transport_open(&config, &probe->transport, &error);
+    if (status != TN_OK) fail_msg("%s", error.text);
+    probe->port = transport_port_of(probe->transport);
+    transport_address(probe->transport, probe->address, sizeof probe->address);
+    return probe;
+}
+
+/* Every connection that opened has closed, no promise was broken, no buffer is missing (the pool
+ * asserts that). */
+static inline void probe_close(struct probe *probe)
+{
+    transport_close(probe->transport);
+    assert_int_equal(probe->broken, 0);
+    for (unsigned i = 0; i < probe->seen_count; i++) assert_int_equal(probe->seen[i].closed, 1);
+    buffer_pool_destroy(probe->pool);
+    pthread_cond_destroy(&probe->changed);
+    pthread_mutex_destroy(&probe->mutex);
+    free(probe);
+}
+
+static inline conn_id probe_dial(struct probe *probe, const char *address)
+{
+    return probe->port.dial(probe->port.ctx, address);
+}
+
+static inline void probe_send(struct probe *probe, conn_id conn, uint64_t sequence,
+                              size_t body_bytes)
+{
+    struct buffer *body = NULL;
+    if (body_bytes > 0) {
+        body = buffer_acquire(probe->pool, body_bytes);
+        assert_non_null(body);
+        fill_pattern(body, sequence);
+    }
+    struct frame_header header = {.type = FRAME_PUSH, .sequence = sequence};
+    probe->port.send(probe->port.ctx, conn, &header, body);
+}
+
+#endif
