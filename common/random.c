@@ -26,6 +26,16 @@ float random_unit_at(uint64_t seed, uint64_t stream, uint64_t index)
     return (float)(random_at(seed, stream, index) >> 40) * 0x1p-24f;
 }
 
+float random_normal_at(uint64_t seed, uint64_t stream, uint64_t index)
+{
+    int32_t sum = -4 * 65535;
+    for (uint64_t draw = 0; draw < 2; draw++) {
+        uint64_t bits = random_at(seed, stream, index * 2 + draw);
+        for (int i = 0; i < 4; i++) sum += (int32_t)(bits >> (16 * i) & 0xffff);
+    }
+    return (float)sum * (1.0F / 53509.3F); /* sqrt(8 (2^32 - 1) / 12) */
+}
+
 uint64_t random_next(struct random *random)
 {
     random->state += GOLDEN_GAMMA;

@@ -112,18 +112,6 @@ enum tn_status variable_table_check_ps(const struct variable_table *table, uint3
                      ps_count == 0 ? "more" : "fewer");
 }
 
-/* The element-th value of a normal distribution of mean 0 and deviation 1, nearly: the sum of eight
- * 16-bit numbers, whose deviation is sqrt(8 * (2^32 - 1) / 12). Integers up to the last product. */
-static float normal_at(uint64_t seed, uint64_t stream, uint64_t element)
-{
-    int32_t sum = -4 * 65535;
-    for (uint64_t draw = 0; draw < 2; draw++) {
-        uint64_t bits = random_at(seed, stream, element * 2 + draw);
-        for (int i = 0; i < 4; i++) sum += (int32_t)(bits >> (16 * i) & 0xffff);
-    }
-    return (float)sum * (1.0F / 53509.3F);
-}
-
 static void init_part(const struct variable *variable, uint64_t seed, uint64_t stream,
                       uint64_t first, uint64_t count, float *out)
 {
@@ -140,7 +128,7 @@ static void init_part(const struct variable *variable, uint64_t seed, uint64_t s
     case VARIABLE_HE_NORMAL: {
         float deviation = sqrtf(2.0F / fan_in);
         for (uint64_t i = 0; i < count; i++)
-            out[i] = normal_at(seed, stream, first + i) * deviation;
+            out[i] = random_normal_at(seed, stream, first + i) * deviation;
         break;
     }
     }

@@ -20,8 +20,7 @@ enum { VARIABLES_MAX = 64, VARIABLE_NAME_MAX = 64, VARIABLE_RANK_MAX = 4 };
 enum variable_init {
     VARIABLE_ZEROS,
     VARIABLE_GLOROT_UNIFORM, /* Uniform in +-sqrt(6 / (fan_in + fan_out)); Glorot, Bengio 2010. */
-    VARIABLE_HE_NORMAL,      /* Normal, deviation sqrt(2 / fan_in); He et al. 2015. Drawn as a sum
-                                of eight uniform numbers: within 4.9 deviations, exact bits. */
+    VARIABLE_HE_NORMAL,      /* Normal, deviation sqrt(2 / fan_in); He et al. 2015. */
 };
 
 /* Of a shape, the last dimension is fan_out, the product of the others fan_in. */

@@ -12,41 +12,27 @@
 
 #include <stdint.h>
 
+#include "common/job.h"
 #include "kernels/kernels.h"
-
-enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_MOMENTUM, OPTIMIZER_ADAM };
 
 enum { OPTIMIZER_ARRAYS_MAX = 3 };
 
 struct optimizer {
     enum optimizer_kind kind;
     double learning_rate;
-    /* With decay_steps > 0 the rate falls linearly from learning_rate at step 0 to
-     * final_learning_rate at step decay_steps, and stays there. */
-    double final_learning_rate;
-    uint64_t decay_steps;
     double momentum;              /* Momentum only. */
     double beta1, beta2, epsilon; /* Adam only. */
 };
 
-/* Fill `out` with the defaults of the optimizer called `name`: learning rate 0.01 (adam: 0.001), no
- * decay, momentum 0.9, beta1 0.9, beta2 0.999, epsilon 1e-8. TN_EINVAL: unknown name. */
-MUST_CHECK enum tn_status optimizer_find(const char *name, struct optimizer *out,
-                                         struct error *error);
+/* The optimizer a checked job asks for. */
+struct optimizer optimizer_of_job(const struct job *job);
 
 const char *optimizer_name(enum optimizer_kind kind);
-
-/* TN_EINVAL: a number is out of its range; the text names it as in the job file
- * ("optimizer.beta1"). */
-MUST_CHECK enum tn_status optimizer_check(const struct optimizer *optimizer, struct error *error);
 
 /* Arrays a parameter, with the values: 1, 2 or 3. And their names: "values", "velocity", "m", "v".
  */
 uint32_t optimizer_arrays(enum optimizer_kind kind);
 const char *optimizer_array_name(enum optimizer_kind kind, uint32_t array);
-
-/* The learning rate of the update that makes step + 1 out of `step`. */
-double optimizer_rate(const struct optimizer *optimizer, uint64_t step);
 
 /* out[a][i] of step + 1 from gradient[i] and in[a][i] of `step`. No array of `out` overlaps one of
  * `in`. */

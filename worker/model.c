@@ -18,6 +18,20 @@ enum tn_status model_find(const char *name, const struct model_type **out, struc
                      name);
 }
 
+struct model_config model_config_of_job(const struct job *job)
+{
+    struct model_config config = {
+        .inputs = job->model.inputs,
+        .outputs = job->model.outputs,
+        .hidden_count = job->model.hidden_count,
+    };
+    static_assert(sizeof config.type == sizeof job->model.type, "same type names");
+    static_assert(sizeof config.hidden == sizeof job->model.hidden, "same layers");
+    memcpy(config.type, job->model.type, sizeof config.type);
+    memcpy(config.hidden, job->model.hidden, sizeof config.hidden);
+    return config;
+}
+
 static enum tn_status check_width(const char *field, uint32_t width, struct error *error)
 {
     if (width >= 1 && width <= MODEL_WIDTH_MAX) return TN_OK;
@@ -110,7 +124,7 @@ void model_gradient(const struct model *model, const float *values, const struct
 }
 
 void model_evaluate(const struct model *model, const float *values, const struct examples *examples,
-                    struct evaluation *add_to)
+                    struct evaluation_sum *add_to)
 {
     for (uint32_t first = 0; first < examples->count;) {
         struct examples part = *examples;

@@ -17,10 +17,11 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "common/job.h"
 #include "common/variables.h"
 #include "kernels/kernels.h"
 
-enum { MODEL_HIDDEN_MAX = 8, MODEL_TYPE_MAX = 32 };
+enum { MODEL_HIDDEN_MAX = JOB_HIDDEN_MAX, MODEL_TYPE_MAX = 32 };
 enum { MODEL_WIDTH_MAX = 1 << 20 /* Of any layer. */, MODEL_CLASSES_MAX = 256 };
 
 /* As in the job file: "model": {"type": "mlp", "inputs": 784, "hidden": [128], "outputs": 10}. */
@@ -41,7 +42,7 @@ struct examples {
 };
 
 /* Sums over examples; start from zeros. */
-struct evaluation {
+struct evaluation_sum {
     double loss_sum;
     uint64_t correct; /* Classifiers only. */
     uint64_t count;
@@ -62,7 +63,7 @@ struct model_type {
     double (*gradient)(const struct model *model, const float *values,
                        const struct examples *examples, float scale, float *gradient_out);
     void (*evaluate)(const struct model *model, const float *values,
-                     const struct examples *examples, struct evaluation *add_to);
+                     const struct examples *examples, struct evaluation_sum *add_to);
 };
 
 /* Readable by model types; others use the functions below. */
@@ -78,6 +79,9 @@ struct model {
 /* The type called `name`. TN_EINVAL: "unknown model.type 'x': one of mlp, softmax, linear". */
 MUST_CHECK enum tn_status model_find(const char *name, const struct model_type **out,
                                      struct error *error);
+
+/* What a job asks for. */
+struct model_config model_config_of_job(const struct job *job);
 
 /* Check `config` and fill `table`; what a ps needs, too. TN_EINVAL names the field, its value and
  * the remedy. */
@@ -105,6 +109,6 @@ void model_gradient(const struct model *model, const float *values, const struct
 
 /* Add the losses and hits of any number of examples to `*add_to`, examples_max at a time. */
 void model_evaluate(const struct model *model, const float *values, const struct examples *examples,
-                    struct evaluation *add_to);
+                    struct evaluation_sum *add_to);
 
 #endif

@@ -41,7 +41,7 @@ static void set_up(struct fixture *f, const struct model_config *config)
 
 static double loss_at(struct fixture *f, uint64_t parameter, float move)
 {
-    struct evaluation sum = {0};
+    struct evaluation_sum sum = {0};
     float was = f->values[parameter];
     f->values[parameter] += move;
     model_evaluate(f->model, f->values, &f->examples, &sum);
@@ -140,7 +140,7 @@ static void test_evaluation_goes_in_parts(void **state)
     (void)state;
     struct fixture f;
     struct error error;
-    struct evaluation whole = {0}, parts = {0};
+    struct evaluation_sum whole = {0}, parts = {0};
     set_up(&f, &mlp);
     model_evaluate(f.model, f.values, &f.examples, &whole);
     model_close(f.model);

@@ -47,7 +47,7 @@ static double gradient(const struct model *model, const float *values,
 }
 
 static void evaluate(const struct model *model, const float *values,
-                     const struct examples *examples, struct evaluation *add_to)
+                     const struct examples *examples, struct evaluation_sum *add_to)
 {
     add_to->loss_sum += forward(model, values, examples, 1.0F);
 }

@@ -127,7 +127,7 @@ static double gradient(const struct model *model, const float *values,
 }
 
 static void evaluate(const struct model *model, const float *values,
-                     const struct examples *examples, struct evaluation *add_to)
+                     const struct examples *examples, struct evaluation_sum *add_to)
 {
     struct layers layers = layers_of(&model->config);
     float *logits = forward(model, &layers, values, examples);

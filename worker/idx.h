@@ -1,0 +1,46 @@
+/*
+ * worker/idx.h: arrays of bytes in the IDX format of the MNIST family, plain or gzip'ed.
+ *
+ * Format: two zero bytes, the element type (8: unsigned byte; the only one read here), the rank,
+ * then `rank` big-endian 32-bit dimensions, then the elements, row-major. Described at
+ * https://yann.lecun.com/exdb/mnist/.
+ *
+ * Files are outside data: every field is checked before it is used, memory is bounded by what the
+ * file can really hold, and bytes missing or left over are errors.
+ *
+ * Threads: any. idx_read() blocks on the disk.
+ */
+#ifndef WORKER_IDX_H
+#define WORKER_IDX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+enum { IDX_RANK_MAX = 4 };
+#define IDX_BYTES_MAX (UINT64_C(1) << 31) /* Elements of one file, and bytes of the file. */
+
+struct idx {
+    uint32_t rank;                     /* 1 to IDX_RANK_MAX. */
+    uint32_t dimensions[IDX_RANK_MAX]; /* Each at least 1. */
+    size_t size;                       /* Their product. */
+    uint8_t *data;                     /* Owned; NULL after idx_free(). */
+};
+
+/*
+ * Read the array in bytes[0..size). On failure nothing is owned.
+ *
+ *   TN_ECORRUPT  what the text says: magic, type, rank, a dimension, too short, too long, checksum
+ *   TN_ENOMEM    no memory for the elements
+ */
+MUST_CHECK enum tn_status idx_parse(const uint8_t *bytes, size_t size, struct idx *out,
+                                    struct error *error);
+
+/* The same from the file `path`; errors begin with the path. TN_ENOENT: there is no such file;
+ * TN_EIO: it cannot be read. */
+MUST_CHECK enum tn_status idx_read(const char *path, struct idx *out, struct error *error);
+
+void idx_free(struct idx *idx);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * worker/shuffle.h: which example stands at which position of which batch, as a pure function of
+ * (seed, step, position). There is no cursor that a crash could lose, and no order in memory.
+ *
+ * Global position n = step * batch + position; epoch = n / examples; the example is
+ * permutation(seed, epoch)(n % examples). So each epoch shows each example exactly once.
+ *
+ * The permutation is a Feistel network over the least number of bits that covers [0, examples),
+ * with cycle walking: what falls outside is enciphered again until it falls inside. Black, Rogaway:
+ * "Ciphers with Arbitrary Finite Domains", CT-RSA 2002. Not for secrets here, only for mixing.
+ *
+ * Pure, threads: any.
+ */
+#ifndef WORKER_SHUFFLE_H
+#define WORKER_SHUFFLE_H
+
+#include <stdint.h>
+
+enum { SHUFFLE_ROUNDS = 6 };
+
+/* A permutation of [0, count). */
+struct shuffle {
+    uint32_t count;
+    uint32_t low_bits, high_bits;
+    uint64_t keys[SHUFFLE_ROUNDS];
+};
+
+/* The permutation of `epoch`; count >= 1. */
+void shuffle_init(struct shuffle *shuffle, uint64_t seed, uint64_t epoch, uint32_t count);
+
+/* Where `position` (below count) goes. Two enciphers on average at most. */
+uint32_t shuffle_at(const struct shuffle *shuffle, uint32_t position);
+
+/* The examples at positions [first, first+count) of step `step`, of batches of `batch`, into
+ * indices[0..count). A batch may reach over the end of an epoch, and be larger than one. */
+void shuffle_batch(uint64_t seed, uint32_t examples, uint32_t batch, uint64_t step, uint32_t first,
+                   uint32_t count, uint32_t *indices);
+
+#endif
