@@ -1,0 +1,256 @@
+#include "ps/step_parts.h"
+
+#include <assert.h>
+#include <string.h>
+
+/*
+ * Orders, and what they make of the shard:
+ *
+ *   order(): a LOADING order of another generation   -> begin_load()   SERVING, NOTHING -> LOADING
+ *   loaded(): still wanted                           -> serving        LOADING -> SERVING
+ *             another generation is wanted by now    -> begin_load()   LOADING -> LOADING
+ *   load_failed()                                    -> nothing        LOADING -> NOTHING
+ *
+ * SERVING is generation != 0, LOADING is loading_generation != 0; never both.
+ */
+
+struct ps_action *ps_act(struct ps_actions *out, enum ps_action_type type)
+{
+    assert(out->count < PS_ACTIONS_MAX);
+    struct ps_action *action = &out->items[out->count++];
+    *action = (struct ps_action){.type = type};
+    return action;
+}
+
+void ps_refuse(struct ps_actions *out, conn_id conn, enum refusal why)
+{
+    struct ps_action *action = ps_act(out, PS_DO_REFUSE);
+    action->conn = conn;
+    action->refusal = why;
+}
+
+void ps_answer(const struct ps_step *s, struct ps_actions *out, conn_id conn, uint64_t step,
+               bool previous)
+{
+    struct ps_action *action = ps_act(out, PS_DO_ANSWER);
+    action->conn = conn;
+    action->generation = s->generation;
+    action->step = step;
+    action->previous = previous;
+}
+
+struct ps_peer *ps_peer_of(struct ps_step *s, conn_id conn)
+{
+    for (uint32_t i = 0; i < s->peer_count; i++) {
+        if (s->peers[i].conn.v == conn.v) return &s->peers[i];
+    }
+    if (s->peer_count == TRANSPORT_CONNECTIONS_MAX) return NULL;
+    struct ps_peer *peer = &s->peers[s->peer_count++];
+    *peer = (struct ps_peer){.conn = conn};
+    return peer;
+}
+
+static void conn_closed(struct ps_step *s, conn_id conn)
+{
+    for (uint32_t i = 0; i < s->peer_count; i++) {
+        if (s->peers[i].conn.v != conn.v) continue;
+        s->peers[i] = s->peers[--s->peer_count];
+        break;
+    }
+    if (s->config.mode == TRAIN_ASYNC) ps_async_conn_closed(s, conn);
+}
+
+/* ------------------------------------------------------------------ saving */
+
+bool ps_save_pending(const struct ps_step *s)
+{
+    return s->save_checkpoint > s->save_handled && s->generation != 0 &&
+           s->generation == s->ordered_generation;
+}
+
+/* A shard is saved exactly at its step or not at all; "missed" makes the chief order again. */
+void ps_save_if_due(struct ps_step *s, struct ps_actions *out)
+{
+    if (!ps_save_pending(s) || s->step < s->save_step || s->applying) return;
+    s->save_handled = s->save_checkpoint;
+    const uint32_t room = sizeof s->saving / sizeof s->saving[0];
+    if (s->step > s->save_step || s->saves == room) {
+        s->missed_checkpoint = s->save_checkpoint;
+        return;
+    }
+    s->saving[s->saves].checkpoint = s->save_checkpoint;
+    s->saving[s->saves++].step = s->save_step;
+    struct ps_action *action = ps_act(out, PS_DO_SAVE);
+    action->checkpoint = s->save_checkpoint;
+    action->generation = s->generation;
+    action->step = s->save_step;
+}
+
+static void save_ended(struct ps_step *s, uint64_t checkpoint, bool saved)
+{
+    for (uint32_t i = 0; i < s->saves; i++) {
+        if (s->saving[i].checkpoint != checkpoint) continue;
+        if (saved && checkpoint > s->saved_checkpoint) {
+            s->saved_checkpoint = checkpoint;
+            s->saved_step = s->saving[i].step;
+        }
+        if (!saved && checkpoint > s->missed_checkpoint) s->missed_checkpoint = checkpoint;
+        s->saving[i] = s->saving[--s->saves];
+        return;
+    }
+}
+
+/* ----------------------------------------------------------------- loading */
+
+/* What failed once is not tried again for the same generation: the chief decides. */
+static bool load_wanted(const struct ps_step *s)
+{
+    if (s->phase != RUN_LOADING || s->ordered_generation == 0) return false;
+    return s->ordered_generation != s->generation &&
+           (s->ordered_generation != s->failed_load_generation ||
+            s->ordered_checkpoint != s->failed_load);
+}
+
+/* The old generation is history from here on: whoever waits is told so. */
+static void leave_generation(struct ps_step *s, struct ps_actions *out)
+{
+    for (uint32_t i = 0; i < s->peer_count; i++) {
+        if (s->peers[i].wanted != 0) ps_refuse(out, s->peers[i].conn, REFUSAL_NOT_RUNNING);
+        s->peers[i].wanted = s->peers[i].answered = 0;
+    }
+    memset(&s->covered, 0, sizeof s->covered);
+    memset(s->held_count, 0, sizeof s->held_count);
+    ps_act(out, PS_DO_RELEASE_ALL);
+    if (s->generation != 0) ps_act(out, PS_DO_FORGET);
+    s->generation = s->step = 0;
+    s->applying = s->has_previous = false;
+}
+
+static void begin_load(struct ps_step *s, struct ps_actions *out)
+{
+    leave_generation(s, out);
+    s->loading_generation = s->ordered_generation;
+    s->loading_checkpoint = s->ordered_checkpoint;
+    s->loading_step = s->ordered_step;
+    struct ps_action *action = ps_act(out, PS_DO_LOAD);
+    action->generation = s->loading_generation;
+    action->checkpoint = s->loading_checkpoint;
+    action->step = s->loading_step;
+}
+
+/* The order may have changed while the disk was read: then the newer one is obeyed. */
+static bool load_outdated(struct ps_step *s, struct ps_actions *out)
+{
+    bool outdated = s->phase == RUN_LOADING && s->ordered_generation != s->loading_generation;
+    s->loading_generation = 0;
+    if (outdated && load_wanted(s)) begin_load(s, out);
+    return outdated;
+}
+
+static void loaded(struct ps_step *s, const uint64_t *clocks, struct ps_actions *out)
+{
+    if (s->loading_generation == 0) return;
+    uint64_t generation = s->loading_generation;
+    if (s->phase == RUN_LOADING && s->ordered_generation != generation) {
+        ps_act(out, PS_DO_DISCARD);
+        (void)load_outdated(s, out);
+        return;
+    }
+    ps_act(out, PS_DO_ADOPT);
+    s->loading_generation = 0;
+    s->generation = generation;
+    s->step = s->loading_step;
+    if (s->config.mode == TRAIN_ASYNC) ps_async_loaded(s, clocks);
+}
+
+static void load_failed(struct ps_step *s, struct ps_actions *out)
+{
+    if (s->loading_generation == 0) return;
+    uint64_t generation = s->loading_generation;
+    uint64_t checkpoint = s->loading_checkpoint;
+    if (load_outdated(s, out)) return;
+    s->failed_load = checkpoint;
+    s->failed_load_generation = generation;
+}
+
+/* ---------------------------------------------------------------- dispatch */
+
+static void order(struct ps_step *s, const struct run *run, struct ps_actions *out)
+{
+    s->phase = run->phase;
+    s->ordered_generation = run->generation;
+    s->ordered_checkpoint = run->load_checkpoint;
+    s->ordered_step = run->load_step;
+    s->save_checkpoint = run->save_checkpoint;
+    s->save_step = run->save_step;
+    if (load_wanted(s) && s->loading_generation == 0) begin_load(s, out);
+}
+
+/* Pushes and pulls of another generation are never silently lost: the sender hears ours. */
+static bool refused(const struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
+{
+    if (s->generation == event->generation && s->generation != 0) return false;
+    ps_refuse(out, event->conn, s->generation == 0 ? REFUSAL_NOT_RUNNING : REFUSAL_GENERATION);
+    return true;
+}
+
+static void push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
+{
+    if (refused(s, event, out)) {
+        ps_act(out, PS_DO_DROP);
+        return;
+    }
+    if (s->config.mode == TRAIN_SYNC) {
+        ps_sync_push(s, event, out);
+    } else {
+        ps_async_push(s, event, out);
+    }
+}
+
+static void pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
+{
+    if (refused(s, event, out)) return;
+    if (s->config.mode == TRAIN_SYNC) {
+        ps_sync_pull(s, event, out);
+    } else {
+        ps_async_pull(s, event, out);
+    }
+}
+
+static void applied(struct ps_step *s, struct ps_actions *out)
+{
+    if (!s->applying) return;
+    s->applying = false;
+    s->has_previous = true;
+    if (s->config.mode == TRAIN_SYNC) {
+        ps_sync_applied(s, out);
+    } else {
+        ps_async_applied(s, out);
+    }
+}
+
+void ps_step_init(struct ps_step *s, const struct ps_step_config *config)
+{
+    assert(config->slices >= 1 && config->slices <= SLICES_MAX);
+    memset(s, 0, sizeof *s);
+    s->config = *config;
+}
+
+void ps_step_handle(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
+{
+    out->count = out->part_count = 0;
+    switch (event->type) {
+    case PS_EV_RUN: order(s, event->run, out); break;
+    case PS_EV_PUSH: push(s, event, out); break;
+    case PS_EV_PULL: pull(s, event, out); break;
+    case PS_EV_CONN_CLOSED: conn_closed(s, event->conn); break;
+    case PS_EV_APPLIED: applied(s, out); break;
+    case PS_EV_LOADED: loaded(s, event->clocks, out); break;
+    case PS_EV_LOAD_FAILED: load_failed(s, out); break;
+    case PS_EV_SAVED: save_ended(s, event->checkpoint, true); break;
+    case PS_EV_SAVE_FAILED: save_ended(s, event->checkpoint, false); break;
+    }
+    if (s->generation == 0) return;
+    if (s->config.mode == TRAIN_ASYNC) ps_async_advance(s, out);
+    ps_save_if_due(s, out);
+}

@@ -1,0 +1,109 @@
+/* Sync mode: all slices of a step make one update. */
+#include "ps/step_parts.h"
+
+#include <assert.h>
+#include <string.h>
+
+static void await(struct ps_step *s, conn_id conn, uint64_t step, struct ps_actions *out)
+{
+    struct ps_peer *peer = ps_peer_of(s, conn);
+    if (peer == NULL) {
+        ps_refuse(out, conn, REFUSAL_NOT_RUNNING);
+        return;
+    }
+    peer->wanted = step;
+}
+
+/* A push for a step that is applied already: the values it waits for exist, or are gone. */
+static void answer_late(struct ps_step *s, conn_id conn, uint64_t step, struct ps_actions *out)
+{
+    bool previous = step + 1 == s->step && s->has_previous;
+    if (step != s->step && !previous) {
+        ps_refuse(out, conn, REFUSAL_STEP_GONE);
+        return;
+    }
+    struct ps_peer *peer = ps_peer_of(s, conn);
+    if (peer != NULL && peer->answered == step) return;
+    if (peer != NULL) peer->answered = step;
+    ps_answer(s, out, conn, step, previous);
+}
+
+/* Held nodes below the new one are part of its sum already. */
+static void replace_nested(struct ps_step *s, struct slice_node node, struct ps_actions *out)
+{
+    for (uint32_t i = node.first; i < node.first + node.count; i++) {
+        if (s->held_count[i] == 0) continue;
+        s->held_count[i] = 0;
+        if (i != node.first) ps_act(out, PS_DO_RELEASE)->first = i;
+    }
+}
+
+static void hold(struct ps_step *s, struct slice_node node, struct ps_actions *out)
+{
+    replace_nested(s, node, out);
+    slice_set_add(&s->covered, node);
+    s->held_count[node.first] = node.count;
+    struct ps_action *action = ps_act(out, PS_DO_HOLD);
+    action->first = node.first;
+    action->count = node.count;
+}
+
+static void apply_if_complete(struct ps_step *s, struct ps_actions *out)
+{
+    if (slice_set_count(&s->covered) < s->config.slices) return;
+    for (uint32_t i = 0; i < s->config.slices; i++) {
+        if (s->held_count[i] == 0) continue;
+        out->parts[out->part_count++] = (struct slice_node){i, s->held_count[i]};
+        s->held_count[i] = 0;
+    }
+    s->applying = true;
+    ps_act(out, PS_DO_APPLY)->step = s->step;
+}
+
+void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
+{
+    struct slice_node node = {event->first, event->count};
+    if (event->step < s->step) {
+        ps_act(out, PS_DO_DROP);
+        answer_late(s, event->conn, event->step + 1, out);
+    } else if (event->step > s->step) {
+        /* Nobody can have the values of a step of this generation that we have not reached. */
+        ps_act(out, PS_DO_DROP);
+        ps_refuse(out, event->conn, REFUSAL_NOT_RUNNING);
+    } else {
+        await(s, event->conn, s->step + 1, out);
+        if (slice_set_has_all(&s->covered, node)) {
+            ps_act(out, PS_DO_DROP);
+            return;
+        }
+        hold(s, node, out);
+        apply_if_complete(s, out);
+    }
+}
+
+void ps_sync_pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
+{
+    uint64_t step = event->step == STEP_LATEST ? s->step : event->step;
+    if (step == s->step) {
+        ps_answer(s, out, event->conn, step, false);
+    } else if (step + 1 == s->step && s->has_previous) {
+        ps_answer(s, out, event->conn, step, true);
+    } else if (step == s->step + 1) {
+        await(s, event->conn, step, out);
+    } else {
+        ps_refuse(out, event->conn, step < s->step ? REFUSAL_STEP_GONE : REFUSAL_NOT_RUNNING);
+    }
+}
+
+void ps_sync_applied(struct ps_step *s, struct ps_actions *out)
+{
+    s->step++;
+    memset(&s->covered, 0, sizeof s->covered);
+    for (uint32_t i = 0; i < s->peer_count; i++) {
+        struct ps_peer *peer = &s->peers[i];
+        if (peer->wanted == 0 || peer->wanted > s->step) continue;
+        peer->wanted = 0;
+        peer->answered = s->step;
+        ps_answer(s, out, peer->conn, s->step, false);
+    }
+}
