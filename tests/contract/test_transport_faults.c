@@ -1,0 +1,361 @@
+/* The transport and peers that are rude, wrong, silent or gone. Raw sockets play the peers. */
+#include "transport_probe.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#define LOOPBACK "tcp://127.0.0.1:0"
+
+enum { QUICK_MS = 100 }; /* A heartbeat short enough to wait for four of. */
+
+/* A blocking socket that gives up after the deadline instead of hanging the test. */
+static int raw_socket(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_true(fd >= 0);
+    struct timeval limit = {.tv_sec = PROBE_DEADLINE_S};
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit), 0);
+    return fd;
+}
+
+static struct sockaddr_in loopback(unsigned port)
+{
+    return (struct sockaddr_in){.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)port),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
+static int raw_connect(const char *address)
+{
+    int fd = raw_socket();
+    struct sockaddr_in peer = loopback((unsigned)atoi(strrchr(address, ':') + 1));
+    assert_int_equal(connect(fd, (struct sockaddr *)&peer, sizeof peer), 0);
+    return fd;
+}
+
+/* A listening socket of a peer that plays dead until somebody accepts; its address is written. */
+static int raw_listen(char *address, size_t size)
+{
+    int fd = raw_socket();
+    struct sockaddr_in own = loopback(0);
+    socklen_t length = sizeof own;
+    assert_int_equal(bind(fd, (struct sockaddr *)&own, sizeof own), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&own, &length), 0);
+    (void)snprintf(address, size, "tcp://127.0.0.1:%u", ntohs(own.sin_port));
+    return fd;
+}
+
+static void raw_send(int fd, const void *bytes, size_t size)
+{
+    ssize_t sent = send(fd, bytes, size, MSG_NOSIGNAL);
+    assert_true(sent == (ssize_t)size || errno == EPIPE || errno == ECONNRESET);
+}
+
+/* The transport closed its end: nothing or a reset is read. What it sent before is skipped. */
+static void assert_closed_by_peer(int fd)
+{
+    char bytes[4096];
+    ssize_t got;
+    while ((got = recv(fd, bytes, sizeof bytes, 0)) > 0) continue;
+    assert_true(got == 0 || errno == ECONNRESET);
+    close(fd);
+}
+
+static void reset(int fd)
+{
+    struct linger linger = {.l_onoff = 1, .l_linger = 0};
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger), 0);
+    close(fd);
+}
+
+static void encode(uint8_t bytes[WIRE_HEADER_BYTES], uint8_t type, uint32_t body_bytes)
+{
+    struct frame_header header = {
+        .type = type, .cluster = PROBE_CLUSTER, .sender = 5, .body_bytes = body_bytes};
+    wire_encode_header(&header, bytes);
+}
+
+/* Each way to be no peer of ours, once. */
+static void be_hostile(const char *address)
+{
+    uint8_t bytes[WIRE_HEADER_BYTES], garbage[1000];
+    memset(garbage, 0x5a, sizeof garbage);
+    close(raw_connect(address));
+    reset(raw_connect(address));
+
+    int fd = raw_connect(address);
+    raw_send(fd, garbage, sizeof garbage);
+    assert_closed_by_peer(fd);
+
+    encode(bytes, FRAME_PUSH, 64);
+    fd = raw_connect(address);
+    raw_send(fd, bytes, 33);
+    close(fd);
+    fd = raw_connect(address);
+    raw_send(fd, bytes, 33);
+    reset(fd);
+
+    bytes[30] ^= 1; /* The checksum is wrong now. */
+    fd = raw_connect(address);
+    raw_send(fd, bytes, sizeof bytes);
+    assert_closed_by_peer(fd);
+
+    encode(bytes, FRAME_PUSH, 512 << 20);
+    fd = raw_connect(address);
+    raw_send(fd, bytes, sizeof bytes);
+    assert_closed_by_peer(fd);
+
+    struct frame_header alien = {.type = FRAME_PUSH, .cluster = PROBE_CLUSTER + 1};
+    wire_encode_header(&alien, bytes);
+    fd = raw_connect(address);
+    raw_send(fd, bytes, sizeof bytes);
+    assert_closed_by_peer(fd);
+}
+
+/* Hostile peers are closed, are never told of, and do not disturb those who behave. */
+static void test_hostile_peers_disturb_nobody(void **state)
+{
+    (void)state;
+    struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK, .echo = true});
+    struct probe *client = probe_open((struct probe_options){0});
+    conn_id conn = probe_dial(client, server->address);
+    for (uint64_t round = 1; round <= 20; round++) {
+        probe_send(client, conn, round, 100000);
+        be_hostile(server->address);
+        WAIT_UNTIL(client, client->frames == round);
+    }
+    conn = probe_dial(client, server->address);
+    probe_send(client, conn, 1, 8);
+    WAIT_UNTIL(client, client->frames == 21);
+    assert_int_equal(server->opened, 2);
+    assert_int_equal(server->closed, 0);
+    probe_close(client);
+    probe_close(server);
+}
+
+/* A known peer that breaks the protocol, or leaves in the middle of a body, is told of as closed.
+ */
+static void test_known_peer_breaks_the_protocol(void **state)
+{
+    (void)state;
+    struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK});
+    uint8_t good[WIRE_HEADER_BYTES], half[WIRE_HEADER_BYTES], bad[WIRE_HEADER_BYTES] = "rubbish";
+    encode(good, FRAME_HEARTBEAT, 0);
+    encode(half, FRAME_PUSH, 1000);
+    const uint8_t *second[] = {bad, half};
+    static const enum tn_status expected[] = {TN_EPROTO, TN_ECLOSED};
+    for (unsigned i = 0; i < 2; i++) {
+        int fd = raw_connect(server->address);
+        raw_send(fd, good, sizeof good);
+        WAIT_UNTIL(server, server->opened == i + 1);
+        raw_send(fd, second[i], WIRE_HEADER_BYTES);
+        raw_send(fd, bad, 10);
+        shutdown(fd, SHUT_WR);
+        WAIT_UNTIL(server, server->closed == i + 1);
+        assert_int_equal(server->seen[i].status, expected[i]);
+        close(fd);
+    }
+    probe_close(server);
+}
+
+/* Peers that go silent at any moment are closed after four heartbeats: one that never says who it
+ * is without a word, one in the middle of a body with TN_ETIMEDOUT. */
+static void test_silent_peers(void **state)
+{
+    (void)state;
+    struct probe *server =
+        probe_open((struct probe_options){.listen = LOOPBACK, .heartbeat_ms = QUICK_MS});
+    int mute = raw_connect(server->address), slow = raw_connect(server->address);
+    uint8_t bytes[WIRE_HEADER_BYTES];
+    encode(bytes, FRAME_PUSH, 1 << 20);
+    raw_send(slow, bytes, sizeof bytes);
+    raw_send(slow, "0123456789", 10);
+    assert_closed_by_peer(mute);
+    assert_closed_by_peer(slow);
+    WAIT_UNTIL(server, server->closed == 1);
+    assert_int_equal(server->seen_count, 1);
+    assert_int_equal(server->seen[0].status, TN_ETIMEDOUT);
+    probe_close(server);
+}
+
+/* A black hole: the kernel completes the connection, nobody ever reads or writes. */
+static void test_black_hole(void **state)
+{
+    (void)state;
+    char address[TRANSPORT_ADDRESS_MAX];
+    int listener = raw_listen(address, sizeof address);
+    struct probe *client = probe_open((struct probe_options){.heartbeat_ms = QUICK_MS});
+    conn_id conn = probe_dial(client, address);
+    for (uint64_t i = 1; i <= 10; i++) probe_send(client, conn, i, 8 << 20);
+    WAIT_UNTIL(client, client->closed == 1);
+    assert_int_equal(client->opened, 1);
+    assert_int_equal(client->seen[0].status, TN_ETIMEDOUT);
+    probe_close(client);
+    close(listener);
+}
+
+/* A peer that still says it is alive but never reads is closed too. */
+static void test_peer_that_does_not_read(void **state)
+{
+    (void)state;
+    char address[TRANSPORT_ADDRESS_MAX];
+    int listener = raw_listen(address, sizeof address);
+    struct probe *client = probe_open((struct probe_options){.heartbeat_ms = QUICK_MS});
+    conn_id conn = probe_dial(client, address);
+    int fd = accept(listener, NULL, NULL);
+    assert_true(fd >= 0);
+    for (uint64_t i = 1; i <= 10; i++) probe_send(client, conn, i, 8 << 20);
+    uint8_t bytes[WIRE_HEADER_BYTES];
+    encode(bytes, FRAME_HEARTBEAT, 0);
+    /* Its receive timeout is the pace at which it says so. */
+    struct timeval pace = {.tv_usec = 20000};
+    assert_int_equal(setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &pace, sizeof pace), 0);
+    unsigned closed = 0;
+    for (unsigned i = 0; i < 50 * PROBE_DEADLINE_S && closed == 0; i++) {
+        raw_send(fd, bytes, sizeof bytes);
+        assert_true(accept(listener, NULL, NULL) < 0);
+        pthread_mutex_lock(&client->mutex);
+        closed = client->closed;
+        pthread_mutex_unlock(&client->mutex);
+    }
+    assert_int_equal(closed, 1);
+    assert_int_equal(client->seen[0].status, TN_ETIMEDOUT);
+    probe_close(client);
+    close(fd);
+    close(listener);
+}
+
+/* The queue to a peer is bounded: more than FRAME_WRITER_FRAMES_MAX frames close it. */
+static void test_full_queue(void **state)
+{
+    (void)state;
+    char address[TRANSPORT_ADDRESS_MAX];
+    int listener = raw_listen(address, sizeof address);
+    struct probe *client = probe_open((struct probe_options){.heartbeat_ms = 60000});
+    conn_id conn = probe_dial(client, address);
+    struct buffer *body = buffer_acquire(client->pool, 8 << 20);
+    struct frame_header header = {.type = FRAME_VALUES};
+    for (unsigned i = 0; i < 1100; i++) {
+        client->port.send(client->port.ctx, conn, &header, buffer_retain(body));
+    }
+    buffer_release(body);
+    WAIT_UNTIL(client, client->closed == 1);
+    assert_int_equal(client->seen[0].status, TN_ETIMEDOUT);
+    probe_close(client);
+    close(listener);
+}
+
+/* A body for which the pool has no room closes the connection; the next one works. */
+static void test_pool_exhausted(void **state)
+{
+    (void)state;
+    struct probe *server = probe_open(
+        (struct probe_options){.listen = LOOPBACK, .echo = true, .pool_limit_bytes = 1 << 20});
+    struct probe *client = probe_open((struct probe_options){0});
+    probe_send(client, probe_dial(client, server->address), 1, 4 << 20);
+    WAIT_UNTIL(server, server->closed == 1);
+    assert_int_equal(server->seen[0].status, TN_ENOMEM);
+    WAIT_UNTIL(client, client->closed == 1);
+    probe_send(client, probe_dial(client, server->address), 1, 1 << 19);
+    WAIT_UNTIL(client, client->frames == 1);
+    probe_close(client);
+    probe_close(server);
+}
+
+/* A dial that cannot succeed is answered by CLOSED alone. */
+static void test_dials_that_fail(void **state)
+{
+    (void)state;
+    char address[TRANSPORT_ADDRESS_MAX];
+    close(raw_listen(address, sizeof address));
+    struct probe *client = probe_open((struct probe_options){0});
+    static const char *const malformed[] = {
+        "",        "127.0.0.1:4000",     "tcp://127.0.0.1",       "tcp://127.0.0.1:",
+        "ipc://",  "tcp://host:65536",   "tcp://127.0.0.1:4000x", "http://127.0.0.1:80",
+        "tcp://:", "tls+tcp://host:4000"};
+    enum { COUNT = sizeof malformed / sizeof *malformed };
+    conn_id conns[COUNT + 2];
+    for (unsigned i = 0; i < COUNT; i++) conns[i] = probe_dial(client, malformed[i]);
+    conns[COUNT] = probe_dial(client, address);
+    conns[COUNT + 1] = probe_dial(client, "ipc:///nonexistent/socket");
+    WAIT_UNTIL(client, client->closed == COUNT + 2);
+    assert_int_equal(client->opened, 0);
+    for (unsigned i = 0; i < COUNT + 2; i++) {
+        assert_int_equal(seen_of(client, conns[i])->status, i < COUNT ? TN_EINVAL : TN_ECONNECT);
+    }
+    probe_close(client);
+}
+
+/* Connections are bounded on both sides: one more dial is answered by CLOSED, one more peer is
+ * closed at the door; when one leaves there is room again. */
+static void test_connections_are_bounded(void **state)
+{
+    (void)state;
+    enum { MAX = TRANSPORT_CONNECTIONS_MAX };
+    struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK, .echo = true});
+    struct probe *client = probe_open((struct probe_options){0});
+    conn_id first = probe_dial(client, server->address);
+    for (unsigned i = 1; i < MAX; i++) probe_dial(client, server->address);
+    conn_id over = probe_dial(client, server->address);
+    WAIT_UNTIL(client, client->closed == 1);
+    assert_int_equal(seen_of(client, over)->status, TN_ENOMEM);
+    WAIT_UNTIL(server, server->opened == MAX);
+    assert_closed_by_peer(raw_connect(server->address));
+    client->port.close(client->port.ctx, first);
+    WAIT_UNTIL(client, client->closed == 2);
+    WAIT_UNTIL(server, server->closed == 1);
+    assert_int_equal(server->opened, MAX);
+    probe_close(client);
+    probe_close(server);
+}
+
+/* What keeps a port from opening is said in words. */
+static void test_listen_errors(void **state)
+{
+    (void)state;
+    struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK});
+    const struct {
+        const char *address;
+        enum tn_status status;
+        const char *word;
+    } cases[] = {{server->address, TN_EBUSY, "in use"},
+                 {"tcp://192.0.2.1:4000", TN_EINVAL, "not an address of this host"},
+                 {"127.0.0.1:4000", TN_EINVAL, "tcp://HOST:PORT"},
+                 {"tcp://127.0.0.1:99999", TN_EINVAL, "tcp://HOST:PORT"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct transport_config config = {.listen = cases[i].address,
+                                          .heartbeat_ms = 1000,
+                                          .pool = server->pool,
+                                          .sink = probe_sink};
+        struct transport *transport;
+        struct error error;
+        assert_int_equal(transport_open(&config, &transport, &error), cases[i].status);
+        assert_null(transport);
+        assert_non_null(strstr(error.text, cases[i].word));
+    }
+    transport_close(NULL);
+    probe_close(server);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hostile_peers_disturb_nobody),
+        cmocka_unit_test(test_known_peer_breaks_the_protocol),
+        cmocka_unit_test(test_silent_peers),
+        cmocka_unit_test(test_black_hole),
+        cmocka_unit_test(test_peer_that_does_not_read),
+        cmocka_unit_test(test_full_queue),
+        cmocka_unit_test(test_pool_exhausted),
+        cmocka_unit_test(test_dials_that_fail),
+        cmocka_unit_test(test_connections_are_bounded),
+        cmocka_unit_test(test_listen_errors),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
