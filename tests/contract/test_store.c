@@ -1,0 +1,301 @@
+/* The store over the real LMDB: what is written is read, onto any number of ps; what is damaged is
+ * reported and never used. Run on a memory file system and on a disk. */
+#include "tests/contract/store_fixture.h"
+
+/* Large enough for several chunks in each shard. */
+enum { PARAMETERS = 1700000, SMALL = 5000 };
+
+/* Whole shards come back bit for bit, with their notes. */
+static void shards_round_trip(void **state)
+{
+    (void)state;
+    struct manifest manifest = write_checkpoint(1, PARAMETERS, 3);
+    struct error error;
+    for (uint32_t i = 0; i < 3; i++) {
+        struct store_notes notes;
+        const struct manifest_shard *part = &manifest.shards[i];
+        assert_int_equal(read_range(&manifest, part->first, part->count, &notes, &error), TN_OK);
+        assert_int_equal(notes.optimizer_steps, 1000 + i);
+        assert_int_equal(notes.blob_bytes, BLOB_BYTES);
+        assert_int_equal(notes.blob[BLOB_BYTES - 1], 'a' + i);
+    }
+    assert_int_equal(store_verify(dir, &manifest, STORE_ALL_SHARDS, NULL, &error), TN_OK);
+}
+
+static void restore_onto(uint32_t from, uint32_t to)
+{
+    struct manifest manifest = write_checkpoint(7, PARAMETERS, from);
+    struct manifest wanted = manifest_make(7, PARAMETERS, to);
+    for (uint32_t i = 0; i < to; i++) {
+        struct store_notes notes;
+        const struct manifest_shard *part = &wanted.shards[i];
+        assert_int_equal(read_range(&manifest, part->first, part->count, &notes, NULL), TN_OK);
+        assert_true(notes.optimizer_steps >= 1000 && notes.optimizer_steps < 1000 + from);
+        assert_int_equal(notes.blob_bytes, 0);
+    }
+}
+
+/* A checkpoint of three ps is restored onto two. */
+static void three_shards_onto_two(void **state)
+{
+    (void)state;
+    restore_onto(3, 2);
+}
+
+/* A checkpoint of two ps is restored onto five. */
+static void two_shards_onto_five(void **state)
+{
+    (void)state;
+    restore_onto(2, 5);
+}
+
+/* Ranges at the edges of chunks and shards, one float long, and empty ones. */
+static void ranges_at_the_edges(void **state)
+{
+    (void)state;
+    struct store_notes notes;
+    struct manifest manifest = write_checkpoint(1, PARAMETERS, 2);
+    const uint64_t cut = manifest.shards[1].first;
+    const uint64_t starts[] = {0,       STORE_CHUNK_FLOATS - 1,       STORE_CHUNK_FLOATS,
+                               cut - 1, cut + STORE_CHUNK_FLOATS - 1, PARAMETERS - 2};
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+        for (uint64_t count = 0; count <= 2; count++)
+            assert_int_equal(read_range(&manifest, starts[i], count, &notes, NULL), TN_OK);
+    }
+    assert_int_equal(read_range(&manifest, PARAMETERS - 1, 2, &notes, NULL), TN_EINVAL);
+    assert_int_equal(read_range(&manifest, UINT64_MAX, 2, &notes, NULL), TN_EINVAL);
+}
+
+/* More ps than parameters: an empty shard is written, verified and restored like any other. */
+static void empty_shard(void **state)
+{
+    (void)state;
+    struct store_notes notes;
+    struct manifest manifest = manifest_make(1, 1, 2);
+    manifest.shards[0].count = 1;
+    manifest.shards[1].first = 1;
+    manifest.shards[1].count = 0;
+    assert_int_equal(write_shard(&manifest, 0, NULL), TN_OK);
+    assert_int_equal(write_shard(&manifest, 1, NULL), TN_OK);
+    assert_int_equal(store_verify(dir, &manifest, STORE_ALL_SHARDS, NULL, NULL), TN_OK);
+    assert_int_equal(read_range(&manifest, 0, 1, &notes, NULL), TN_OK);
+    assert_int_equal(read_range(&manifest, 1, 0, &notes, NULL), TN_OK);
+}
+
+/* Writing the same part twice gives the same bytes and leaves nothing else behind. */
+static void same_part_twice_is_the_same(void **state)
+{
+    (void)state;
+    struct manifest first = write_checkpoint(4, PARAMETERS, 1);
+    struct manifest second = write_checkpoint(4, PARAMETERS, 1);
+    assert_true(digest_equal(first.shards[0].digest, second.shards[0].digest));
+    assert_int_equal(first.shards[0].bytes, second.shards[0].bytes);
+    char folder[PATH_MAX];
+    assert_true(store_path_of_shard_folder(folder, dir, 4, 0, 1));
+    DIR *entries = opendir(folder);
+    assert_non_null(entries);
+    size_t count = 0;
+    while (readdir(entries) != NULL) count++;
+    closedir(entries);
+    assert_int_equal(count, 3); /* ".", ".." and data.mdb. */
+}
+
+/* A part of a committed checkpoint is kept as it is; another step under its id is refused. */
+static void committed_part_is_left_alone(void **state)
+{
+    (void)state;
+    struct stat before;
+    struct stat after;
+    struct error error;
+    struct manifest manifest = write_checkpoint(4, SMALL, 2);
+    assert_int_equal(store_put_manifest(dir, &manifest, NULL), TN_OK);
+    assert_int_equal(stat(shard_path(&manifest, 0), &before), 0);
+    struct manifest again = write_checkpoint(4, SMALL, 2);
+    assert_int_equal(stat(shard_path(&manifest, 0), &after), 0);
+    assert_int_equal(before.st_ino, after.st_ino);
+    assert_true(digest_equal(again.shards[0].digest, manifest.shards[0].digest));
+    again.step++;
+    assert_int_equal(write_shard(&again, 0, &error), TN_EEXIST);
+    assert_non_null(strstr(error.text, "committed already with step 40"));
+    assert_int_equal(store_verify(dir, &manifest, STORE_ALL_SHARDS, NULL, NULL), TN_OK);
+}
+
+/* A damaged part of a committed checkpoint is written anew when it is ordered again. */
+static void damaged_committed_part_is_mended(void **state)
+{
+    (void)state;
+    struct manifest manifest = write_checkpoint(4, SMALL, 1);
+    assert_int_equal(store_put_manifest(dir, &manifest, NULL), TN_OK);
+    flip_bit(shard_path(&manifest, 0), 80000);
+    assert_int_equal(store_verify(dir, &manifest, 0, NULL, NULL), TN_ECORRUPT);
+    struct manifest again = write_checkpoint(4, SMALL, 1);
+    assert_true(digest_equal(again.shards[0].digest, manifest.shards[0].digest));
+    assert_int_equal(store_verify(dir, &manifest, 0, NULL, NULL), TN_OK);
+}
+
+/* A bit flipped anywhere, in every page and at 500 places more, is found before it is used. */
+static void any_flipped_bit_is_found(void **state)
+{
+    (void)state;
+    struct store_notes notes;
+    struct manifest manifest = write_checkpoint(1, SMALL, 1);
+    const char *path = shard_path(&manifest, 0);
+    uint64_t bits = manifest.shards[0].bytes * 8;
+    uint64_t random = 88172645463325252ULL;
+    for (uint64_t i = 0; i < bits / 8 / 4096 + 500; i++) {
+        random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+        uint64_t bit = i < 500 ? (random >> 11) % bits : (i - 500) * 4096 * 8 + random % 4096;
+        flip_bit(path, bit);
+        assert_int_equal(read_range(&manifest, 0, SMALL, &notes, NULL), TN_ECORRUPT);
+        flip_bit(path, bit);
+    }
+    assert_int_equal(read_range(&manifest, 0, SMALL, &notes, NULL), TN_OK);
+}
+
+/* A file cut anywhere, emptied, or lengthened is found by its size; nobody maps it. */
+static void any_other_size_is_found(void **state)
+{
+    (void)state;
+    struct error error;
+    struct store_notes notes;
+    struct manifest manifest = write_checkpoint(1, SMALL, 1);
+    const char *path = shard_path(&manifest, 0);
+    assert_int_equal(truncate(path, (off_t)manifest.shards[0].bytes + 1), 0);
+    assert_int_equal(read_range(&manifest, 0, SMALL, &notes, &error), TN_ECORRUPT);
+    for (uint64_t size = manifest.shards[0].bytes; size > 0; size = size * 3 / 4) {
+        assert_int_equal(truncate(path, (off_t)size - 1), 0);
+        assert_int_equal(read_range(&manifest, 0, SMALL, &notes, &error), TN_ECORRUPT);
+    }
+    assert_non_null(strstr(error.text, "has 0 bytes, the manifest says"));
+}
+
+/* A missing shard is named with the place where it was written. */
+static void missing_shard_is_named(void **state)
+{
+    (void)state;
+    struct error error;
+    struct store_notes notes;
+    struct manifest manifest = write_checkpoint(1, SMALL, 2);
+    assert_int_equal(unlink(shard_path(&manifest, 1)), 0);
+    assert_int_equal(read_range(&manifest, 0, SMALL, &notes, &error), TN_ENOENT);
+    assert_non_null(strstr(error.text, "checkpoint 1: shard 1: "));
+    assert_non_null(strstr(error.text, "written at here:"));
+    assert_int_equal(read_range(&manifest, 0, 10, &notes, &error), TN_OK);
+    assert_int_equal(store_verify(dir, &manifest, 0, NULL, &error), TN_OK);
+    assert_int_equal(store_verify(dir, &manifest, 1, NULL, &error), TN_ENOENT);
+}
+
+/* A whole and healthy shard of another checkpoint, or of another ps, is not taken for ours. */
+static void swapped_shards_are_found(void **state)
+{
+    (void)state;
+    struct store_notes notes;
+    struct manifest one = write_checkpoint(1, SMALL, 2);
+    struct manifest two = write_checkpoint(2, SMALL, 2);
+    char kept[PATH_MAX];
+    snprintf(kept, sizeof kept, "%s/kept", dir);
+    assert_int_equal(rename(shard_path(&one, 0), kept), 0);
+    assert_int_equal(rename(shard_path(&two, 0), shard_path(&one, 0)), 0);
+    assert_int_equal(read_range(&one, 0, SMALL, &notes, NULL), TN_ECORRUPT);
+    assert_int_equal(rename(kept, shard_path(&two, 1)), 0);
+    assert_int_equal(read_range(&two, SMALL - 1, 1, &notes, NULL), TN_ECORRUPT);
+}
+
+/* Even a manifest that believes a foreign file is contradicted by the shard's own header. */
+static void header_contradicts_a_wrong_manifest(void **state)
+{
+    (void)state;
+    struct error error;
+    struct manifest one = write_checkpoint(1, SMALL, 1);
+    struct manifest two = write_checkpoint(2, SMALL, 1);
+    assert_int_equal(rename(shard_path(&two, 0), shard_path(&one, 0)), 0);
+    believe_file(&one, 0);
+    assert_int_equal(store_verify(dir, &one, 0, NULL, &error), TN_ECORRUPT);
+    assert_non_null(strstr(error.text, "its id is 2, the manifest says 1"));
+}
+
+/* Floats that changed between the ps's memory and the file are found by the chunk's own digest. */
+static void chunk_digest_names_the_chunk(void **state)
+{
+    (void)state;
+    struct error error;
+    struct manifest manifest = write_checkpoint(1, PARAMETERS, 1);
+    uint64_t last_page = manifest.shards[0].bytes / 2 / 4096;
+    flip_bit(shard_path(&manifest, 0), (last_page * 4096 + 2000) * 8);
+    believe_file(&manifest, 0);
+    assert_int_equal(store_verify(dir, &manifest, 0, NULL, &error), TN_ECORRUPT);
+    assert_non_null(strstr(error.text, "chunk"));
+    assert_non_null(strstr(error.text, "data.mdb: array"));
+}
+
+/* Garbage of the right size is refused, also when the manifest was made from it. */
+static void garbage_is_refused(void **state)
+{
+    (void)state;
+    struct manifest manifest = write_checkpoint(1, SMALL, 1);
+    for (int kind = 0; kind < 2; kind++) {
+        FILE *file = fopen(shard_path(&manifest, 0), "w");
+        assert_non_null(file);
+        for (uint64_t i = 0; i < manifest.shards[0].bytes; i++)
+            assert_true(fputc(kind == 0 ? 0 : (int)(i * 7919 % 251), file) != EOF);
+        assert_int_equal(fclose(file), 0);
+        assert_int_equal(store_verify(dir, &manifest, 0, NULL, NULL), TN_ECORRUPT);
+    }
+    believe_file(&manifest, 0);
+    assert_int_equal(store_verify(dir, &manifest, 0, NULL, NULL), TN_ECORRUPT);
+}
+
+/* A stop asked for in mid-write ends it at once and leaves no trace. */
+static void cancelled_write_leaves_nothing(void **state)
+{
+    (void)state;
+    atomic_bool cancelled = true;
+    struct arrays arrays;
+    struct digest digest;
+    uint64_t bytes;
+    struct error error;
+    struct manifest manifest = manifest_make(1, SMALL, 1);
+    arrays_make(&arrays, SMALL);
+    struct store_write_request request = request_of(&manifest, 0, &arrays);
+    assert_int_equal(store_write(dir, &request, &cancelled, &digest, &bytes, &error), TN_ECLOSED);
+    arrays_free(&arrays);
+    char folder[PATH_MAX];
+    assert_true(store_path_of_shard_folder(folder, dir, 1, 0, 1));
+    assert_int_equal(rmdir(folder), 0); /* Empty. */
+}
+
+static int run_in(const char *base)
+{
+    void *place = (void *)(uintptr_t)base;
+#define TEST(name)                                                                                 \
+    {                                                                                              \
+#name, name, make_dir, remove_dir, place                                                   \
+    }
+    const struct CMUnitTest tests[] = {
+        TEST(shards_round_trip),
+        TEST(three_shards_onto_two),
+        TEST(two_shards_onto_five),
+        TEST(ranges_at_the_edges),
+        TEST(empty_shard),
+        TEST(same_part_twice_is_the_same),
+        TEST(committed_part_is_left_alone),
+        TEST(damaged_committed_part_is_mended),
+        TEST(any_flipped_bit_is_found),
+        TEST(any_other_size_is_found),
+        TEST(missing_shard_is_named),
+        TEST(swapped_shards_are_found),
+        TEST(header_contradicts_a_wrong_manifest),
+        TEST(chunk_digest_names_the_chunk),
+        TEST(garbage_is_refused),
+        TEST(cancelled_write_leaves_nothing),
+    };
+#undef TEST
+    return cmocka_run_group_tests_name(base, tests, NULL, NULL);
+}
+
+int main(void)
+{
+    int failed = run_in("/tmp");
+    if (access("/dev/shm", W_OK) == 0) failed += run_in("/dev/shm");
+    return failed;
+}
