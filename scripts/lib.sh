@@ -1,5 +1,8 @@
 # Shared by quickstart.sh and test.sh; to be sourced. Words go to the terminal, noise to files.
 
+# Numbers are printed and parsed with a point, whatever the user speaks.
+export LC_ALL=C
+
 say() { printf '\n== %s\n' "$*"; }
 complain() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 
