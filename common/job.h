@@ -45,6 +45,8 @@ struct job {
         uint32_t slices; /* V */
         enum optimizer_kind optimizer;
         double learning_rate, momentum, beta1, beta2, epsilon;
+        uint64_t decay_steps; /* 0: the learning rate stays. */
+        double final_learning_rate;
         uint64_t max_staleness; /* Async; STALENESS_FREE: unbounded. */
         double target_accuracy; /* 0: none. */
     } train;

@@ -60,8 +60,10 @@ const struct job_key job_keys[] = {
            "Training examples. Of `synthetic` only."),
     NUMBER(KEY_COUNT, "data.test_examples", data.test_examples, 1, 1 << 30, true,
            "Test examples. Of `synthetic` only."),
-    NUMBER(KEY_REAL, "data.noise", data.noise, 0, 1e6, true,
-           "Standard deviation of the noise on the targets. Of `synthetic` only."),
+    NUMBER(
+        KEY_REAL, "data.noise", data.noise, 0, 1e6, true,
+        "Standard deviation of the noise: of a regression on the targets, of a classifier on the "
+        "inputs. Of `synthetic` only."),
     CHOICE("train.mode", train.mode, modes, true,
            "`sync`: each step sums all slices of one global batch; the result does not depend on "
            "failures. `async`: each worker's gradient is applied at once."),
@@ -73,10 +75,15 @@ const struct job_key job_keys[] = {
            "Equal parts of a batch: the most workers that can share a step."),
     CHOICE("train.optimizer", train.optimizer, optimizers, true, "How a gradient is applied."),
     NUMBER(KEY_REAL, "train.learning_rate", train.learning_rate, 1e-12, 1e6, true, "Step size."),
-    NUMBER(KEY_REAL, "train.momentum", train.momentum, 0, 1, true, "Of `momentum`."),
-    NUMBER(KEY_REAL, "train.beta1", train.beta1, 0, 1, true, "Of `adam`."),
-    NUMBER(KEY_REAL, "train.beta2", train.beta2, 0, 1, true, "Of `adam`."),
-    NUMBER(KEY_REAL, "train.epsilon", train.epsilon, 0, 1, true, "Of `adam`."),
+    NUMBER(KEY_LONG, "train.decay_steps", train.decay_steps, 0, MANY, true,
+           "The learning rate falls in a straight line and reaches `train.final_learning_rate` at "
+           "this step, then stays; 0: it is the same at all steps."),
+    NUMBER(KEY_REAL, "train.final_learning_rate", train.final_learning_rate, 0, 1e6, true,
+           "See `train.decay_steps`."),
+    NUMBER(KEY_REAL, "train.momentum", train.momentum, 0, 0.999999, true, "Of `momentum`."),
+    NUMBER(KEY_REAL, "train.beta1", train.beta1, 0, 0.999999, true, "Of `adam`."),
+    NUMBER(KEY_REAL, "train.beta2", train.beta2, 0, 0.999999, true, "Of `adam`."),
+    NUMBER(KEY_REAL, "train.epsilon", train.epsilon, 1e-30, 1, true, "Of `adam`."),
     NUMBER(KEY_OR_NONE, "train.max_staleness", train.max_staleness, 0, MANY, false,
            "Async: how many updates a worker's parameters may be behind when its gradient is "
            "applied; 0: lock step; `none`: no bound."),

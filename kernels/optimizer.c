@@ -18,6 +18,8 @@ struct optimizer optimizer_of_job(const struct job *job)
     return (struct optimizer){
         .kind = job->train.optimizer,
         .learning_rate = job->train.learning_rate,
+        .final_learning_rate = job->train.final_learning_rate,
+        .decay_steps = job->train.decay_steps,
         .momentum = job->train.momentum,
         .beta1 = job->train.beta1,
         .beta2 = job->train.beta2,
@@ -41,6 +43,15 @@ const char *optimizer_array_name(enum optimizer_kind kind, uint32_t array)
     return kinds[kind].array_names[array];
 }
 
+double optimizer_rate(const struct optimizer *optimizer, uint64_t step)
+{
+    if (optimizer->decay_steps == 0) return optimizer->learning_rate;
+    if (step >= optimizer->decay_steps) return optimizer->final_learning_rate;
+    double done = (double)step / (double)optimizer->decay_steps;
+    return optimizer->learning_rate +
+           (optimizer->final_learning_rate - optimizer->learning_rate) * done;
+}
+
 /* By squaring: libm's pow may differ between machines in its last bit. */
 static double power(double base, uint64_t exponent)
 {
@@ -55,7 +66,7 @@ static struct adam_step adam_at(const struct optimizer *optimizer, uint64_t step
     double correction1 = 1 - power(optimizer->beta1, step + 1);
     double correction2 = 1 - power(optimizer->beta2, step + 1);
     return (struct adam_step){
-        .rate = (float)(optimizer->learning_rate / correction1),
+        .rate = (float)(optimizer_rate(optimizer, step) / correction1),
         .beta1 = (float)optimizer->beta1,
         .one_minus_beta1 = (float)(1 - optimizer->beta1),
         .beta2 = (float)optimizer->beta2,
@@ -70,7 +81,7 @@ void optimizer_apply(const struct optimizer *optimizer, const struct kernels *ke
                      const float *const in[static OPTIMIZER_ARRAYS_MAX],
                      float *const out[static OPTIMIZER_ARRAYS_MAX])
 {
-    float rate = (float)optimizer->learning_rate;
+    float rate = (float)optimizer_rate(optimizer, step);
     switch (optimizer->kind) {
     case OPTIMIZER_SGD: kernels->sgd(count, rate, gradient, in[0], out[0]); break;
     case OPTIMIZER_MOMENTUM:

@@ -20,6 +20,10 @@ enum { OPTIMIZER_ARRAYS_MAX = 3 };
 struct optimizer {
     enum optimizer_kind kind;
     double learning_rate;
+    /* With decay_steps > 0 the rate falls in a line from learning_rate at step 0 to
+     * final_learning_rate at step decay_steps, and stays there. */
+    double final_learning_rate;
+    uint64_t decay_steps;
     double momentum;              /* Momentum only. */
     double beta1, beta2, epsilon; /* Adam only. */
 };
@@ -33,6 +37,9 @@ const char *optimizer_name(enum optimizer_kind kind);
  */
 uint32_t optimizer_arrays(enum optimizer_kind kind);
 const char *optimizer_array_name(enum optimizer_kind kind, uint32_t array);
+
+/* The learning rate of the update that makes step + 1 out of `step`. */
+double optimizer_rate(const struct optimizer *optimizer, uint64_t step);
 
 /* out[a][i] of step + 1 from gradient[i] and in[a][i] of `step`. No array of `out` overlaps one of
  * `in`. */

@@ -32,6 +32,21 @@ static void test_kinds_know_their_arrays(void **state)
     assert_string_equal(optimizer_array_name(OPTIMIZER_ADAM, 2), "v");
 }
 
+/* The learning rate falls in a line and then stays; without decay_steps it never moves. */
+static void test_learning_rate_decays(void **state)
+{
+    (void)state;
+    struct optimizer optimizer = of_kind(OPTIMIZER_MOMENTUM);
+    optimizer.learning_rate = 0.5;
+    assert_true(optimizer_rate(&optimizer, 1000000) == 0.5);
+    optimizer.final_learning_rate = 0.25;
+    optimizer.decay_steps = 100;
+    assert_true(optimizer_rate(&optimizer, 0) == 0.5);
+    assert_true(optimizer_rate(&optimizer, 50) == 0.375);
+    assert_true(optimizer_rate(&optimizer, 100) == 0.25);
+    assert_true(optimizer_rate(&optimizer, UINT64_MAX) == 0.25);
+}
+
 /* Adam's first step is the learning rate in the gradient's direction, as the paper says. */
 static void test_adam_starts_unbiased(void **state)
 {
@@ -86,6 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kinds_know_their_arrays),
+        cmocka_unit_test(test_learning_rate_decays),
         cmocka_unit_test(test_adam_starts_unbiased),
         cmocka_unit_test(test_steps_do_not_see_cuts),
     };
