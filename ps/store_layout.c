@@ -7,7 +7,7 @@
 /* "TANISTSH" read as a little-endian word. */
 #define STORE_MAGIC 0x48535453494e4154ULL
 
-enum { SPARE_PAGES = 16, NODES_PER_PAGE = 64 };
+enum { SPARE_PAGES = 16, NODES_PER_PAGE = 8 };
 
 /* ------------------------------------------------------------------ header */
 
@@ -115,9 +115,9 @@ static uint64_t pages_of_value(uint64_t bytes, size_t page_bytes)
     return (bytes + STORE_PAGE_HEADER_BYTES + page_bytes - 1) / page_bytes;
 }
 
-/* Each large value has pages of its own, a small one at most a page; a node of the tree takes 26
- * bytes and a page of it, filled in order, is nearly full: NODES_PER_PAGE is far on the safe side.
- */
+/* Each large value has pages of its own, a small one at most a page. A node of the tree takes 26
+ * bytes and pages are filled in order, so a page holds 150; what transactions copy of the tree is
+ * a few pages each. NODES_PER_PAGE covers both, at 4 KiB for 8 MiB. */
 uint64_t store_file_bytes(const struct store_header *header, size_t page_bytes)
 {
     uint64_t chunks = store_chunks(header->count, header->chunk_floats);

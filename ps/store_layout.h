@@ -68,8 +68,8 @@ uint64_t store_key_of_chunk(uint32_t array, uint64_t chunk);
 uint64_t store_chunks(uint64_t count, uint32_t chunk_floats);
 uint32_t store_chunk_length(uint64_t count, uint32_t chunk_floats, uint64_t chunk);
 
-/* Size of the file that surely holds such a shard, written in one transaction; pages of
- * `page_bytes`. A function of its arguments only, so that equal shards have equal files. */
+/* Size of the file that surely holds such a shard in pages of `page_bytes`. A function of its
+ * arguments only, so that equal shards have equal files. */
 uint64_t store_file_bytes(const struct store_header *header, size_t page_bytes);
 
 /* Paths. False: longer than PATH_MAX. */

@@ -15,7 +15,7 @@
 
 enum {
     KEY_BYTES = 8,
-    APPENDS_PER_TRANSACTION = 65536, /* LMDB keeps a list of at most 131071 dirty runs. */
+    APPENDS_PER_TRANSACTION = 64, /* LMDB bounds what one transaction may touch. */
 };
 
 /* Big-endian, so that LMDB's order of bytes is that of numbers. */

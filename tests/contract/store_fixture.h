@@ -36,7 +36,8 @@ static char dir[256]; /* The checkpoint folder of the test that runs. */
 
 /* ----------------------------------------------------------------- folders */
 
-static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *place)
+static inline int remove_entry(const char *path, const struct stat *info, int kind,
+                               struct FTW *place)
 {
     (void)info;
     (void)kind;
@@ -44,20 +45,20 @@ static int remove_entry(const char *path, const struct stat *info, int kind, str
     return remove(path);
 }
 
-static void remove_tree(const char *path)
+static inline void remove_tree(const char *path)
 {
     nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* `*state` is the folder to make the test's own folder in, or NULL for /tmp. */
-static int make_dir(void **state)
+static inline int make_dir(void **state)
 {
     const char *base = *state == NULL ? "/tmp" : *state;
     snprintf(dir, sizeof dir, "%s/tanist-store-XXXXXX", base);
     return mkdtemp(dir) == NULL;
 }
 
-static int remove_dir(void **state)
+static inline int remove_dir(void **state)
 {
     (void)state;
     remove_tree(dir);
@@ -66,7 +67,7 @@ static int remove_dir(void **state)
 
 /* ---------------------------------------------------------------- contents */
 
-static uint32_t expected_bits(uint32_t array, uint64_t parameter)
+static inline uint32_t expected_bits(uint32_t array, uint64_t parameter)
 {
     uint64_t mixed = (parameter * 8 + array + 1) * 0x9e3779b97f4a7c15ULL;
     return (uint32_t)(mixed >> 32);
@@ -78,7 +79,7 @@ struct arrays {
 };
 
 /* `offset_bytes` 64, to see that it is heeded. */
-static void arrays_make(struct arrays *arrays, uint64_t count)
+static inline void arrays_make(struct arrays *arrays, uint64_t count)
 {
     memset(arrays, 0, sizeof *arrays);
     for (uint32_t a = 0; a < ARRAYS; a++) {
@@ -88,12 +89,12 @@ static void arrays_make(struct arrays *arrays, uint64_t count)
     }
 }
 
-static uint32_t *arrays_bits(const struct arrays *arrays, uint32_t a)
+static inline uint32_t *arrays_bits(const struct arrays *arrays, uint32_t a)
 {
     return (uint32_t *)arrays->buffer[a].data + 16;
 }
 
-static void arrays_fill(const struct arrays *arrays, uint64_t first, uint64_t count)
+static inline void arrays_fill(const struct arrays *arrays, uint64_t first, uint64_t count)
 {
     for (uint32_t a = 0; a < ARRAYS; a++) {
         for (uint64_t i = 0; i < count; i++)
@@ -101,7 +102,7 @@ static void arrays_fill(const struct arrays *arrays, uint64_t first, uint64_t co
     }
 }
 
-static bool arrays_are_right(const struct arrays *arrays, uint64_t first, uint64_t count)
+static inline bool arrays_are_right(const struct arrays *arrays, uint64_t first, uint64_t count)
 {
     for (uint32_t a = 0; a < ARRAYS; a++) {
         for (uint64_t i = 0; i < count; i++) {
@@ -111,7 +112,7 @@ static bool arrays_are_right(const struct arrays *arrays, uint64_t first, uint64
     return true;
 }
 
-static void arrays_free(const struct arrays *arrays)
+static inline void arrays_free(const struct arrays *arrays)
 {
     for (uint32_t a = 0; a < ARRAYS; a++) free(arrays->buffer[a].data);
 }
@@ -119,7 +120,7 @@ static void arrays_free(const struct arrays *arrays)
 /* ------------------------------------------------------------- checkpoints */
 
 /* A manifest of `shards` uneven shards; sizes and digests come from writing them. */
-static struct manifest manifest_make(uint64_t id, uint64_t parameters, uint32_t shards)
+static inline struct manifest manifest_make(uint64_t id, uint64_t parameters, uint32_t shards)
 {
     struct manifest manifest = {
         .id = id,
@@ -144,8 +145,8 @@ static struct manifest manifest_make(uint64_t id, uint64_t parameters, uint32_t 
     return manifest;
 }
 
-static struct store_write_request request_of(const struct manifest *manifest, uint32_t shard,
-                                             const struct arrays *arrays)
+static inline struct store_write_request request_of(const struct manifest *manifest, uint32_t shard,
+                                                    const struct arrays *arrays)
 {
     static uint8_t blob[BLOB_BYTES];
     memset(blob, 'a' + (int)shard, sizeof blob);
@@ -167,7 +168,8 @@ static struct store_write_request request_of(const struct manifest *manifest, ui
     return request;
 }
 
-static enum tn_status write_shard(struct manifest *manifest, uint32_t shard, struct error *error)
+static inline enum tn_status write_shard(struct manifest *manifest, uint32_t shard,
+                                         struct error *error)
 {
     struct arrays arrays;
     struct manifest_shard *part = &manifest->shards[shard];
@@ -180,7 +182,7 @@ static enum tn_status write_shard(struct manifest *manifest, uint32_t shard, str
 }
 
 /* All shards written, not committed. */
-static struct manifest write_checkpoint(uint64_t id, uint64_t parameters, uint32_t shards)
+static inline struct manifest write_checkpoint(uint64_t id, uint64_t parameters, uint32_t shards)
 {
     struct manifest manifest = manifest_make(id, parameters, shards);
     for (uint32_t i = 0; i < shards; i++) {
@@ -191,8 +193,9 @@ static struct manifest write_checkpoint(uint64_t id, uint64_t parameters, uint32
 }
 
 /* Status of reading a range; TN_OK only with the right bits, else the test fails. */
-static enum tn_status read_range(const struct manifest *manifest, uint64_t first, uint64_t count,
-                                 struct store_notes *notes, struct error *error)
+static inline enum tn_status read_range(const struct manifest *manifest, uint64_t first,
+                                        uint64_t count, struct store_notes *notes,
+                                        struct error *error)
 {
     struct arrays arrays;
     struct store_read_request request = {.manifest = manifest, .first = first, .count = count};
@@ -207,7 +210,7 @@ static enum tn_status read_range(const struct manifest *manifest, uint64_t first
 
 /* ------------------------------------------------------------------- files */
 
-static const char *shard_path(const struct manifest *manifest, uint32_t shard)
+static inline const char *shard_path(const struct manifest *manifest, uint32_t shard)
 {
     static char paths[2][PATH_MAX]; /* Two at a time. */
     static unsigned turn;
@@ -216,7 +219,7 @@ static const char *shard_path(const struct manifest *manifest, uint32_t shard)
     return path;
 }
 
-static void flip_bit(const char *path, uint64_t bit)
+static inline void flip_bit(const char *path, uint64_t bit)
 {
     uint8_t byte;
     int fd = open(path, O_RDWR);

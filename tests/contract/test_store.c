@@ -82,6 +82,33 @@ static void empty_shard(void **state)
     assert_int_equal(read_range(&manifest, 1, 0, &notes, NULL), TN_OK);
 }
 
+/* Whatever its size, number of arrays and notes, a shard fits the file that is reserved for it. All
+ * arrays are the same memory here. */
+static void any_size_fits(void **state)
+{
+    (void)state;
+    enum { LARGEST = 20 * STORE_CHUNK_FLOATS };
+    static uint8_t blob[STORE_BLOB_MAX];
+    static const uint64_t counts[] = {1, 500, 505, 1016, STORE_CHUNK_FLOATS, LARGEST - 1};
+    struct arrays arrays;
+    arrays_make(&arrays, LARGEST);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        struct error error = {.text = ""};
+        struct manifest manifest = manifest_make(i + 1, counts[i], 1);
+        struct manifest_shard *part = &manifest.shards[0];
+        struct store_write_request request = request_of(&manifest, 0, &arrays);
+        manifest.state_arrays = request.state_arrays = STORE_ARRAYS_MAX;
+        for (uint32_t a = 1; a < STORE_ARRAYS_MAX; a++) request.arrays[a] = arrays.array[0];
+        request.blob = blob;
+        request.blob_bytes = i % 2 == 0 ? sizeof blob : 1;
+        enum tn_status status =
+            store_write(dir, &request, NULL, &part->digest, &part->bytes, &error);
+        if (status != TN_OK) fail_msg("%ju floats: %s", (uintmax_t)counts[i], error.text);
+        assert_int_equal(store_verify(dir, &manifest, 0, NULL, NULL), TN_OK);
+    }
+    arrays_free(&arrays);
+}
+
 /* Writing the same part twice gives the same bytes and leaves nothing else behind. */
 static void same_part_twice_is_the_same(void **state)
 {
@@ -277,6 +304,7 @@ static int run_in(const char *base)
         TEST(two_shards_onto_five),
         TEST(ranges_at_the_edges),
         TEST(empty_shard),
+        TEST(any_size_fits),
         TEST(same_part_twice_is_the_same),
         TEST(committed_part_is_left_alone),
         TEST(damaged_committed_part_is_mended),

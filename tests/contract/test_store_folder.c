@@ -1,0 +1,221 @@
+/* The folder of checkpoints: listing, manifests, collection; what is not ours is never touched. */
+#include "tests/contract/store_fixture.h"
+
+enum { SMALL = 100, LISTED = 4 };
+
+static struct manifest listed[LISTED];
+
+static struct manifest commit(uint64_t id)
+{
+    struct manifest manifest = write_checkpoint(id, SMALL, 1);
+    assert_int_equal(store_put_manifest(dir, &manifest, NULL), TN_OK);
+    return manifest;
+}
+
+static const char *in_dir(const char *name)
+{
+    static char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return path;
+}
+
+static bool exists(const char *name)
+{
+    return access(in_dir(name), F_OK) == 0;
+}
+
+static void touch(const char *name)
+{
+    int fd = open(in_dir(name), O_CREAT | O_WRONLY, 0644);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+/* The ids listed as text, "12 7"; any failure ends the test. */
+static const char *list_ids(size_t max, char *warnings, size_t size)
+{
+    static char text[256];
+    size_t count;
+    assert_int_equal(store_list(dir, listed, max, &count, warnings, size, NULL), TN_OK);
+    text[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%ju", i == 0 ? "" : " ",
+                 (uintmax_t)listed[i].id);
+    }
+    return text;
+}
+
+/* Committed checkpoints are listed newest first, as many as fit; uncommitted ones are not. */
+static void newest_first(void **state)
+{
+    (void)state;
+    char warnings[100];
+    assert_string_equal(list_ids(LISTED, warnings, sizeof warnings), "");
+    (void)commit(9);
+    (void)commit(12);
+    (void)commit(3);
+    (void)write_checkpoint(15, SMALL, 1);
+    assert_string_equal(list_ids(LISTED, warnings, sizeof warnings), "12 9 3");
+    assert_string_equal(list_ids(2, warnings, sizeof warnings), "12 9");
+    assert_string_equal(warnings, "");
+    assert_int_equal(listed[0].step, 120);
+}
+
+/* A damaged manifest, or one in the folder of another id, is skipped with words. */
+static void damaged_manifest_is_skipped(void **state)
+{
+    (void)state;
+    char warnings[1000];
+    (void)commit(1);
+    (void)commit(2);
+    (void)commit(3);
+    (void)commit(4);
+    flip_bit(in_dir("0000000003/manifest.json"), 8 * 40);
+    assert_int_equal(truncate(in_dir("0000000002/manifest.json"), 0), 0);
+    char first[PATH_MAX];
+    snprintf(first, sizeof first, "%s", in_dir("0000000001/manifest.json"));
+    assert_int_equal(rename(first, in_dir("0000000004/manifest.json")), 0);
+    assert_string_equal(list_ids(LISTED, warnings, sizeof warnings), "");
+    assert_non_null(strstr(warnings, "0000000004/manifest.json is the manifest of checkpoint 1"));
+    assert_non_null(strstr(warnings, "\n"));
+    assert_non_null(strstr(warnings, "0000000002/manifest.json: not JSON"));
+    /* Warnings that do not fit are left out whole. */
+    assert_string_equal(list_ids(LISTED, warnings, 10), "");
+    assert_string_equal(warnings, "");
+}
+
+/* A shard is not written into a checkpoint whose manifest cannot be read. */
+static void damaged_manifest_is_not_overwritten(void **state)
+{
+    (void)state;
+    struct manifest manifest = commit(3);
+    flip_bit(in_dir("0000000003/manifest.json"), 8 * 40);
+    assert_int_equal(write_shard(&manifest, 0, NULL), TN_ECORRUPT);
+}
+
+/* Putting a manifest twice is harmless; it is whole, and alone in its folder with the shard. */
+static void manifest_is_put_twice(void **state)
+{
+    (void)state;
+    struct manifest manifest = commit(5);
+    struct manifest found;
+    assert_int_equal(store_put_manifest(dir, &manifest, NULL), TN_OK);
+    assert_int_equal(store_get_manifest(dir, 5, &found, NULL), TN_OK);
+    assert_memory_equal(&found, &manifest, sizeof found);
+    assert_int_equal(store_get_manifest(dir, 6, &found, NULL), TN_ENOENT);
+    assert_int_equal(unlink(in_dir("0000000005/manifest.json")), 0);
+    assert_int_equal(unlink(in_dir("0000000005/shard-0-of-1/data.mdb")), 0);
+    assert_int_equal(rmdir(in_dir("0000000005/shard-0-of-1")), 0);
+    assert_int_equal(rmdir(in_dir("0000000005")), 0);
+}
+
+/* Collection removes what is older and not kept, aborted ones too, and nothing else. */
+static void collection_keeps_what_it_is_told(void **state)
+{
+    (void)state;
+    size_t removed;
+    char warnings[100];
+    for (uint64_t id = 1; id <= 6; id++)
+        (void)(id == 3 ? write_checkpoint(3, SMALL, 1) : commit(id));
+    touch("0000000001/shard-0-of-1/data.mdb.partial-7-0");
+    touch("0000000001/.manifest.json.tmp-7-0");
+    const uint64_t keep[] = {2, 6};
+    assert_int_equal(store_collect(dir, keep, 2, 5, &removed, NULL), TN_OK);
+    assert_int_equal(removed, 3);
+    assert_string_equal(list_ids(LISTED, warnings, sizeof warnings), "6 5 2");
+    assert_false(exists("0000000001"));
+    assert_false(exists("0000000003"));
+    assert_int_equal(store_collect(dir, NULL, 0, UINT64_MAX, &removed, NULL), TN_OK);
+    assert_int_equal(removed, 3);
+}
+
+/* Files and folders that are not ours stay, also inside a checkpoint that is removed. */
+static void foreign_names_stay(void **state)
+{
+    (void)state;
+    size_t removed;
+    (void)commit(1);
+    static const char *const folders[] = {"1", "000000001", "00000000001", "0000000002x",
+                                          "0000000001/notes"};
+    for (size_t i = 0; i < 5; i++) assert_int_equal(mkdir(in_dir(folders[i]), 0755), 0);
+    touch("0000000001/shard-0-of-1/mine.txt");
+    touch("manifest.json");
+    assert_int_equal(symlink("/", in_dir("0000000003")), 0);
+    assert_int_equal(store_collect(dir, NULL, 0, 3, &removed, NULL), TN_OK);
+    assert_int_equal(removed, 0);
+    for (size_t i = 0; i < 5; i++) assert_true(exists(folders[i]));
+    assert_true(exists("0000000001/shard-0-of-1/mine.txt"));
+    assert_true(exists("manifest.json"));
+    assert_false(exists("0000000001/manifest.json"));
+    assert_false(exists("0000000001/shard-0-of-1/data.mdb"));
+}
+
+/* An aborted checkpoint is discarded, once or twice; a committed one is not. */
+static void only_aborted_ones_are_discarded(void **state)
+{
+    (void)state;
+    struct error error;
+    (void)write_checkpoint(3, SMALL, 2);
+    assert_int_equal(store_discard(dir, 3, NULL), TN_OK);
+    assert_false(exists("0000000003"));
+    assert_int_equal(store_discard(dir, 3, NULL), TN_OK);
+    struct manifest manifest = commit(4);
+    assert_int_equal(store_discard(dir, 4, &error), TN_EEXIST);
+    assert_int_equal(store_verify(dir, &manifest, 0, NULL, NULL), TN_OK);
+}
+
+/* A folder that is missing is never made; each request says so. */
+static void missing_folder_is_an_error(void **state)
+{
+    (void)state;
+    size_t count;
+    char text[10];
+    struct error error;
+    struct manifest manifest = manifest_make(1, SMALL, 1);
+    manifest.shards[0].bytes = 1;
+    assert_int_equal(rmdir(dir), 0);
+    assert_int_equal(write_shard(&manifest, 0, &error), TN_ENOENT);
+    assert_non_null(strstr(error.text, "is not there: is its disk mounted?"));
+    manifest.shards[0].bytes = 1;
+    assert_int_equal(store_put_manifest(dir, &manifest, &error), TN_ENOENT);
+    assert_int_equal(store_list(dir, listed, 1, &count, text, sizeof text, &error), TN_ENOENT);
+    assert_int_equal(store_collect(dir, NULL, 0, 9, &count, &error), TN_ENOENT);
+    assert_int_equal(store_verify(dir, &manifest, 0, NULL, &error), TN_ENOENT);
+    assert_int_equal(store_discard(dir, 1, &error), TN_ENOENT);
+    assert_int_not_equal(access(dir, F_OK), 0);
+}
+
+/* A path that is too long is refused, not cut. */
+static void long_path_is_refused(void **state)
+{
+    (void)state;
+    char path[PATH_MAX + 10];
+    size_t count;
+    struct manifest manifest = manifest_make(1, SMALL, 1);
+    manifest.shards[0].bytes = 1;
+    memset(path, 'x', sizeof path);
+    path[0] = '/';
+    path[PATH_MAX - 20] = '\0';
+    assert_int_equal(store_put_manifest(path, &manifest, NULL), TN_EINVAL);
+    assert_int_equal(store_verify(path, &manifest, 0, NULL, NULL), TN_EINVAL);
+    assert_int_equal(store_discard(path, 1, NULL), TN_EINVAL);
+    assert_int_not_equal(store_collect(path, NULL, 0, 1, &count, NULL), TN_OK);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_dir, remove_dir)
+    const struct CMUnitTest tests[] = {
+        TEST(newest_first),
+        TEST(damaged_manifest_is_skipped),
+        TEST(damaged_manifest_is_not_overwritten),
+        TEST(manifest_is_put_twice),
+        TEST(collection_keeps_what_it_is_told),
+        TEST(foreign_names_stay),
+        TEST(only_aborted_ones_are_discarded),
+        TEST(missing_folder_is_an_error),
+        TEST(long_path_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

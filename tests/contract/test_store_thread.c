@@ -1,0 +1,195 @@
+/* The port served by the store's thread: each accepted request is answered once, in order. */
+#include "tests/contract/store_fixture.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "ps/store_thread.h"
+
+enum { SMALL = 3000, EVENTS_MAX = 64 };
+
+/* Answers in the order in which they came; only the store's thread adds to it. */
+static struct {
+    sem_t came;
+    sem_t gate; /* The sink waits here while `gated`. */
+    bool gated;
+    size_t count;
+    struct store_event events[EVENTS_MAX];
+    struct manifest first_listed;
+    struct store_notes notes;
+} inbox;
+
+static struct store_thread *thread;
+static struct store_port port;
+
+static void sink(void *ctx, const struct store_event *event)
+{
+    (void)ctx;
+    if (inbox.gated) sem_wait(&inbox.gate);
+    if (event->manifests != NULL && event->count > 0) inbox.first_listed = event->manifests[0];
+    if (event->notes != NULL) inbox.notes = *event->notes;
+    inbox.events[inbox.count++] = *event;
+    sem_post(&inbox.came);
+}
+
+static int start(void **state)
+{
+    memset(&inbox, 0, sizeof inbox);
+    sem_init(&inbox.came, 0, 0);
+    sem_init(&inbox.gate, 0, 0);
+    if (make_dir(state) != 0) return 1;
+    if (store_thread_start(dir, sink, NULL, &thread, NULL) != TN_OK) return 1;
+    port = store_thread_port(thread);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    store_thread_stop(thread, false);
+    thread = NULL;
+    return remove_dir(state);
+}
+
+static const struct store_event *wait_answer(void)
+{
+    sem_wait(&inbox.came);
+    return &inbox.events[inbox.count - 1];
+}
+
+/* A buffer of a real pool with the contents that a shard of `manifest` should have. */
+static struct buffer *filled_buffer(struct buffer_pool *pool, uint32_t array, uint64_t count)
+{
+    struct buffer *buffer = buffer_acquire(pool, count * 4);
+    assert_non_null(buffer);
+    for (uint64_t i = 0; i < count; i++) ((uint32_t *)buffer->data)[i] = expected_bits(array, i);
+    return buffer;
+}
+
+/* Write, put, list, read, verify and collect by the port; buffers are given back in time. */
+static void all_requests_are_answered(void **state)
+{
+    (void)state;
+    struct buffer_pool *pool = buffer_pool_create(0);
+    struct manifest manifest = manifest_make(1, SMALL, 1);
+    struct arrays none = {0};
+    struct store_write_request request = request_of(&manifest, 0, &none);
+    struct store_read_request read = {.manifest = &manifest, .count = SMALL};
+    for (uint32_t a = 0; a < ARRAYS; a++) {
+        request.arrays[a].buffer = filled_buffer(pool, a, SMALL);
+        read.arrays[a].buffer = buffer_acquire(pool, SMALL * 4);
+    }
+    assert_int_equal(port.write(port.ctx, 11, &request), TN_OK);
+    for (uint32_t a = 0; a < ARRAYS; a++) buffer_release(request.arrays[a].buffer);
+    const struct store_event *event = wait_answer();
+    assert_int_equal(event->status, TN_OK);
+    assert_int_equal(event->op, 11);
+    manifest.shards[0].digest = event->digest;
+    manifest.shards[0].bytes = event->bytes;
+    assert_int_equal(port.put_manifest(port.ctx, 12, &manifest), TN_OK);
+    assert_int_equal(wait_answer()->status, TN_OK);
+    assert_int_equal(port.list(port.ctx, 13), TN_OK);
+    assert_int_equal(wait_answer()->count, 1);
+    assert_memory_equal(&inbox.first_listed, &manifest, sizeof manifest);
+    assert_int_equal(port.read(port.ctx, 14, &read), TN_OK);
+    assert_int_equal(wait_answer()->status, TN_OK);
+    assert_int_equal(inbox.notes.optimizer_steps, 1000);
+    for (uint32_t a = 0; a < ARRAYS; a++) {
+        assert_int_equal(((uint32_t *)read.arrays[a].buffer->data)[7], expected_bits(a, 7));
+        buffer_release(read.arrays[a].buffer);
+    }
+    buffer_pool_destroy(pool); /* Asserts that all came back. */
+}
+
+/* Housekeeping by the port, with its errors in words. */
+static void housekeeping_is_answered(void **state)
+{
+    (void)state;
+    struct manifest manifest = write_checkpoint(1, SMALL, 2);
+    assert_int_equal(port.verify(port.ctx, 1, &manifest, STORE_ALL_SHARDS), TN_OK);
+    assert_int_equal(wait_answer()->status, TN_OK);
+    flip_bit(shard_path(&manifest, 1), 99999);
+    assert_int_equal(port.verify(port.ctx, 2, &manifest, 1), TN_OK);
+    assert_int_equal(wait_answer()->status, TN_ECORRUPT);
+    assert_int_equal(port.discard(port.ctx, 3, 1), TN_OK);
+    assert_int_equal(wait_answer()->status, TN_OK);
+    (void)write_checkpoint(2, SMALL, 1);
+    assert_int_equal(port.collect(port.ctx, 4, NULL, 0, 3), TN_OK);
+    const struct store_event *event = wait_answer();
+    assert_int_equal(event->count, 1);
+    assert_int_equal(event->request, STORE_COLLECT);
+    assert_string_equal(event->text, "");
+}
+
+/* When the queue is full more is refused; what was accepted is answered in order. */
+static void full_queue_refuses(void **state)
+{
+    (void)state;
+    inbox.gated = true;
+    uint64_t accepted = 0;
+    while (port.discard(port.ctx, accepted, 1) == TN_OK) accepted++;
+    /* The one whose answer waits at the gate may have given its place back already. */
+    assert_true(accepted == STORE_QUEUE_MAX || accepted == STORE_QUEUE_MAX + 1);
+    for (uint64_t i = 0; i < accepted; i++) sem_post(&inbox.gate);
+    for (uint64_t i = 0; i < accepted; i++) (void)wait_answer();
+    for (uint64_t i = 0; i < accepted; i++) assert_int_equal(inbox.events[i].op, i);
+}
+
+/* A stop that finishes carries out what was accepted. */
+static void stop_can_finish(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 10; i++) assert_int_equal(port.list(port.ctx, i), TN_OK);
+    store_thread_stop(thread, true);
+    thread = NULL;
+    assert_int_equal(inbox.count, 10);
+    for (size_t i = 0; i < 10; i++) assert_int_equal(inbox.events[i].status, TN_OK);
+}
+
+/* A stop that abandons answers all the same, and leaves no part of a shard. */
+static void stop_can_abandon(void **state)
+{
+    (void)state;
+    enum { LARGE = 4 * 1000 * 1000 };
+    struct buffer_pool *pool = buffer_pool_create(0);
+    struct manifest manifest = manifest_make(1, LARGE, 1);
+    struct arrays none = {0};
+    struct store_write_request request = request_of(&manifest, 0, &none);
+    for (uint32_t a = 0; a < ARRAYS; a++)
+        request.arrays[a].buffer = buffer_acquire(pool, LARGE * 4);
+    for (uint64_t i = 0; i < 10; i++) {
+        request.id = i + 1;
+        assert_int_equal(port.write(port.ctx, i, &request), TN_OK);
+    }
+    for (uint32_t a = 0; a < ARRAYS; a++) buffer_release(request.arrays[a].buffer);
+    store_thread_stop(thread, false);
+    thread = NULL;
+    buffer_pool_destroy(pool);
+    assert_int_equal(inbox.count, 10);
+    assert_int_equal(inbox.events[9].status, TN_ECLOSED);
+    for (size_t i = 0; i < 10; i++) assert_int_equal(inbox.events[i].op, i);
+    assert_int_not_equal(access(shard_path(&manifest, 0), F_OK), 0);
+}
+
+/* An impossible folder name is refused at start; a missing one when it is used. */
+static void folder_is_checked(void **state)
+{
+    (void)state;
+    struct store_thread *other;
+    assert_int_equal(store_thread_start("", sink, NULL, &other, NULL), TN_EINVAL);
+    assert_int_equal(rmdir(dir), 0);
+    assert_int_equal(port.list(port.ctx, 1), TN_OK);
+    const struct store_event *event = wait_answer();
+    assert_int_equal(event->status, TN_ENOENT);
+    assert_null(event->manifests);
+    store_thread_stop(NULL, true);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+    const struct CMUnitTest tests[] = {
+        TEST(all_requests_are_answered), TEST(housekeeping_is_answered), TEST(full_queue_refuses),
+        TEST(stop_can_finish),           TEST(stop_can_abandon),         TEST(folder_is_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
