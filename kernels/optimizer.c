@@ -56,8 +56,11 @@ double optimizer_rate(const struct optimizer *optimizer, uint64_t step)
 static double power(double base, uint64_t exponent)
 {
     double result = 1;
-    for (; exponent > 0; exponent /= 2, base *= base)
+    while (exponent > 0) {
         if (exponent % 2 == 1) result *= base;
+        base *= base;
+        exponent /= 2;
+    }
     return result;
 }
 

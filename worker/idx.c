@@ -1,5 +1,6 @@
 #include "worker/idx.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -155,6 +156,7 @@ enum tn_status idx_parse(const uint8_t *bytes, size_t size, struct idx *out, str
     status = take_header(&source, out, error);
     if (status == TN_OK) status = count_elements(&source, size, out, error);
     if (status == TN_OK) {
+        assert(out->size > 0);
         out->data = malloc(out->size);
         if (out->data == NULL)
             status = error_set(error, TN_ENOMEM, "out of memory for %zu bytes", out->size);

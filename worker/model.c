@@ -6,12 +6,12 @@
 
 #include "worker/models/models.h"
 
-static const struct model_type *const types[] = {&model_mlp, &model_softmax, &model_linear};
+static const struct model_type *const types[] = {&model_mlp, &model_softmax, &model_linear, NULL};
 
 enum tn_status model_find(const char *name, const struct model_type **out, struct error *error)
 {
     *out = NULL;
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    for (int i = 0; types[i] != NULL; i++)
         if (strcmp(types[i]->name, name) == 0) *out = types[i];
     if (*out != NULL) return TN_OK;
     return error_set(error, TN_EINVAL, "unknown model.type '%s': one of mlp, softmax, linear",
@@ -63,7 +63,9 @@ enum tn_status model_describe(const struct model_config *config, struct variable
     const struct model_type *type;
     memset(table, 0, sizeof *table);
     enum tn_status status = model_find(config->type, &type, error);
-    if (status == TN_OK) status = check_config(type, config, error);
+    if (status != TN_OK) return status;
+    assert(type != NULL);
+    status = check_config(type, config, error);
     if (status == TN_OK) status = type->describe(config, table, error);
     return status;
 }
