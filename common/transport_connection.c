@@ -209,9 +209,10 @@ static enum tn_status deliver(struct connection *connection, struct error *error
         struct transport_event event = {.type = TRANSPORT_FRAME};
         enum tn_status status =
             frame_reader_next(&connection->reader, &whole, &event.header, &event.body, error);
-        if (status != TN_OK) return status;
-        if (!told && (whole || connection->reader.in_body)) told = announce(connection);
-        if (!whole) return TN_OK;
+        /* A header that was refused only for want of memory was valid, too. */
+        bool known = whole || connection->reader.in_body || status == TN_ENOMEM;
+        if (!told && known) told = announce(connection);
+        if (status != TN_OK || !whole) return status;
         if (told && event.header.type != FRAME_HEARTBEAT) {
             tell(connection, &event);
         } else {

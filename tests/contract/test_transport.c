@@ -25,7 +25,7 @@ static void exchange(const char *listen)
         WAIT_UNTIL(client, client->frames == i + 1);
     }
     WAIT_UNTIL(client, client->body_bytes == total);
-    assert_int_equal(server->body_bytes, total);
+    WAIT_UNTIL(server, server->body_bytes == total);
     assert_true(server->seen[0].accepted);
     assert_false(client->seen[0].accepted);
     probe_close(client);

@@ -287,7 +287,7 @@ static void test_dials_that_fail(void **state)
     WAIT_UNTIL(client, client->closed == COUNT + 2);
     assert_int_equal(client->opened, 0);
     for (unsigned i = 0; i < COUNT + 2; i++) {
-        assert_int_equal(seen_of(client, conns[i])->status, i < COUNT ? TN_EINVAL : TN_ECONNECT);
+        assert_int_equal(closed_because(client, conns[i]), i < COUNT ? TN_EINVAL : TN_ECONNECT);
     }
     probe_close(client);
 }
@@ -304,7 +304,7 @@ static void test_connections_are_bounded(void **state)
     for (unsigned i = 1; i < MAX; i++) probe_dial(client, server->address);
     conn_id over = probe_dial(client, server->address);
     WAIT_UNTIL(client, client->closed == 1);
-    assert_int_equal(seen_of(client, over)->status, TN_ENOMEM);
+    assert_int_equal(closed_because(client, over), TN_ENOMEM);
     WAIT_UNTIL(server, server->opened == MAX);
     assert_closed_by_peer(raw_connect(server->address));
     client->port.close(client->port.ctx, first);

@@ -81,6 +81,14 @@ static inline struct seen *seen_of(struct probe *probe, conn_id conn)
     return seen;
 }
 
+static inline enum tn_status closed_because(struct probe *probe, conn_id conn)
+{
+    pthread_mutex_lock(&probe->mutex);
+    enum tn_status status = seen_of(probe, conn)->status;
+    pthread_mutex_unlock(&probe->mutex);
+    return status;
+}
+
 /* OPENED once and first; FRAME between; CLOSED once and last. Of a dial that fails only CLOSED. */
 static inline bool note_event(struct probe *probe, struct seen *seen,
                               const struct transport_event *event)
