@@ -1,0 +1,192 @@
+#include "ps/shard.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SCRATCH_BYTES = 256 * 1024, /* Sums of a block should stay in the second-level cache. */
+    BLOCK_LEAST = 256,          /* Floats; all are multiples of 16. */
+    BLOCK_MOST = 4096,
+    LINE_BYTES = 64,
+};
+
+static size_t array_bytes(const struct shard *shard)
+{
+    return shard->config.count * sizeof(float);
+}
+
+enum tn_status shard_open(struct shard *shard, const struct shard_config *config,
+                          struct error *error)
+{
+    assert(config->slices >= 1 && config->slices <= SLICES_MAX);
+    *shard = (struct shard){.config = *config, .arrays = optimizer_arrays(config->optimizer.kind)};
+    size_t block = SCRATCH_BYTES / sizeof(float) / config->slices / 16 * 16;
+    if (block < BLOCK_LEAST) block = BLOCK_LEAST;
+    if (block > BLOCK_MOST) block = BLOCK_MOST;
+    shard->block = (uint32_t)block;
+    shard->scratch = aligned_alloc(LINE_BYTES, block * config->slices * sizeof(float));
+    if (shard->scratch != NULL) return TN_OK;
+    return error_set(error, TN_ENOMEM, "no memory for the sums of %u slices", config->slices);
+}
+
+static void release_arrays(struct buffer *arrays[static OPTIMIZER_ARRAYS_MAX])
+{
+    for (uint32_t a = 0; a < OPTIMIZER_ARRAYS_MAX; a++) {
+        buffer_release(arrays[a]);
+        arrays[a] = NULL;
+    }
+}
+
+void shard_close(struct shard *shard)
+{
+    shard_release_all(shard);
+    shard_discard_incoming(shard);
+    shard_forget(shard);
+    free(shard->scratch);
+    shard->scratch = NULL;
+}
+
+void shard_hold(struct shard *shard, uint32_t first, struct buffer *sum)
+{
+    assert(first < shard->config.slices);
+    buffer_release(shard->slots[first]);
+    shard->slots[first] = sum;
+}
+
+void shard_release(struct shard *shard, uint32_t first)
+{
+    shard_hold(shard, first, NULL);
+}
+
+void shard_release_all(struct shard *shard)
+{
+    for (uint32_t i = 0; i < shard->config.slices; i++) shard_release(shard, i);
+}
+
+/* ------------------------------------------------------------------ update */
+
+static bool acquire_arrays(const struct shard *shard, struct buffer *out[OPTIMIZER_ARRAYS_MAX])
+{
+    memset(out, 0, OPTIMIZER_ARRAYS_MAX * sizeof out[0]);
+    for (uint32_t a = 0; a < shard->arrays; a++) {
+        out[a] = buffer_acquire(shard->config.pool, array_bytes(shard));
+        if (out[a] == NULL) {
+            release_arrays(out);
+            return false;
+        }
+        out[a]->size = array_bytes(shard);
+    }
+    return true;
+}
+
+/* The smallest node of the tree that all parts lie in: the root, or in async mode one slice. */
+static struct slice_node whole_of(const struct slice_node *parts, uint32_t part_count)
+{
+    struct slice_node node = parts[0];
+    for (uint32_t i = 1; i < part_count; i++) {
+        uint32_t end = node.first + node.count;
+        uint32_t part_end = parts[i].first + parts[i].count;
+        if (parts[i].first < node.first) node.first = parts[i].first;
+        node.count = (part_end > end ? part_end : end) - node.first;
+    }
+    return node;
+}
+
+/* Add `count` floats from `offset` of the held sums in the order of `sums`; the pushed buffers are
+ * only read: a peer in the same process may own them, too. */
+static const float *sum_block(const struct shard *shard, const struct slice_sum *sums,
+                              uint32_t sum_count, uint32_t root, uint64_t offset, uint32_t count)
+{
+    const struct kernels *kernels = shard->config.kernels;
+    bool begun[SLICES_MAX] = {false};
+    for (uint32_t i = 0; i < sum_count; i++) {
+        float *into = shard->scratch + (size_t)sums[i].into * shard->block;
+        const float *from = (const float *)shard->slots[sums[i].from]->data + offset;
+        if (begun[sums[i].from]) from = shard->scratch + (size_t)sums[i].from * shard->block;
+        if (!begun[sums[i].into]) {
+            const float *held = (const float *)shard->slots[sums[i].into]->data + offset;
+            memcpy(into, held, count * sizeof *into);
+            begun[sums[i].into] = true;
+        }
+        kernels->add(count, from, into);
+    }
+    if (begun[root]) return shard->scratch + (size_t)root * shard->block;
+    return (const float *)shard->slots[root]->data + offset;
+}
+
+static void update_block(const struct shard *shard, const float *gradient, uint64_t offset,
+                         uint32_t count, struct buffer *const fresh[OPTIMIZER_ARRAYS_MAX])
+{
+    const float *in[OPTIMIZER_ARRAYS_MAX] = {NULL};
+    float *out[OPTIMIZER_ARRAYS_MAX] = {NULL};
+    for (uint32_t a = 0; a < shard->arrays; a++) {
+        in[a] = (const float *)shard->current[a]->data + offset;
+        out[a] = (float *)fresh[a]->data + offset;
+    }
+    optimizer_apply(&shard->config.optimizer, shard->config.kernels, shard->updates, count,
+                    gradient, in, out);
+}
+
+bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count)
+{
+    assert(part_count >= 1 && shard->current[0] != NULL);
+    struct buffer *fresh[OPTIMIZER_ARRAYS_MAX];
+    if (!acquire_arrays(shard, fresh)) return false;
+    struct slice_node whole = whole_of(parts, part_count);
+    struct slice_sum sums[SLICES_MAX];
+    uint32_t sum_count = slices_plan(shard->config.slices, whole, parts, part_count, sums);
+    for (uint64_t offset = 0; offset < shard->config.count; offset += shard->block) {
+        uint64_t left = shard->config.count - offset;
+        uint32_t count = left < shard->block ? (uint32_t)left : shard->block;
+        update_block(shard, sum_block(shard, sums, sum_count, whole.first, offset, count), offset,
+                     count, fresh);
+    }
+    for (uint32_t i = 0; i < part_count; i++) shard_release(shard, parts[i].first);
+    buffer_release(shard->previous);
+    shard->previous = shard->current[0];
+    shard->current[0] = NULL;
+    release_arrays(shard->current);
+    memcpy(shard->current, fresh, sizeof fresh);
+    shard->updates++;
+    return true;
+}
+
+/* ----------------------------------------------------------------- loading */
+
+bool shard_begin_load(struct shard *shard)
+{
+    shard_discard_incoming(shard);
+    return acquire_arrays(shard, shard->incoming);
+}
+
+void shard_load_initial(struct shard *shard, const struct variable_table *variables, uint64_t seed)
+{
+    assert(shard->incoming[0] != NULL);
+    variables_init_range(variables, seed, shard->config.first, shard->config.count,
+                         shard->incoming[0]->data);
+    for (uint32_t a = 1; a < shard->arrays; a++) {
+        memset(shard->incoming[a]->data, 0, array_bytes(shard));
+    }
+}
+
+void shard_adopt(struct shard *shard, uint64_t updates)
+{
+    assert(shard->incoming[0] != NULL);
+    shard_forget(shard);
+    memcpy(shard->current, shard->incoming, sizeof shard->current);
+    memset(shard->incoming, 0, sizeof shard->incoming);
+    shard->updates = updates;
+}
+
+void shard_discard_incoming(struct shard *shard)
+{
+    release_arrays(shard->incoming);
+}
+
+void shard_forget(struct shard *shard)
+{
+    release_arrays(shard->current);
+    buffer_release(shard->previous);
+    shard->previous = NULL;
+}
