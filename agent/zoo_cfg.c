@@ -272,6 +272,8 @@ static enum tn_status client_address(const struct zoo_cfg *cfg, const struct zoo
     uint16_t port = !alone && server->client_port != 0 ? server->client_port : cfg->client_port;
     const char *host = alone ? cfg->client_host : server->client_host;
     if (is_wildcard(host)) host = alone ? "127.0.0.1" : server->host;
+    if (port == 0 && alone)
+        return error_set(error, TN_EINVAL, "no client port: add a line clientPort=PORT");
     if (port == 0) {
         return error_set(error, TN_EINVAL,
                          "server.%u has no client port: add ;PORT to its line, or clientPort=PORT",

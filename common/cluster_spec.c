@@ -1,5 +1,6 @@
 #include "common/cluster_spec.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@ void cluster_spec_init(struct cluster_spec *spec)
 
 uint32_t cluster_spec_seat(struct task task)
 {
+    assert(task.role < ROLE_COUNT);
     uint32_t first = 0;
     for (int role = 0; role < (int)task.role; role++) first += role_limit[role];
     return first + task.index;
@@ -59,6 +61,7 @@ static enum tn_status set_address(struct cluster_spec *spec, struct task task, c
 
 static void forget_role(struct cluster_spec *spec, enum role role)
 {
+    assert(role < ROLE_COUNT);
     struct task first = {.role = role};
     memset(spec->address[cluster_spec_seat(first)], 0,
            (size_t)role_limit[role] * sizeof spec->address[0]);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#undef error_set /* The function itself; see the header. */
 enum tn_status error_set(struct error *error, enum tn_status status, const char *format, ...)
 {
     if (error == NULL) return status;

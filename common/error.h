@@ -24,6 +24,9 @@ struct error {
  * long a text. */
 enum tn_status error_set(struct error *error, enum tn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+#ifdef __clang_analyzer__ /* So that clang-tidy knows as well what error_set() returns. */
+#define error_set(error, status, ...) ((void)(error_set)(error, status, __VA_ARGS__), (status))
+#endif
 
 /* Put "context: " before the text that is there. Returns the error's status. */
 enum tn_status error_context(struct error *error, const char *format, ...)
