@@ -331,7 +331,7 @@ static enum tn_status check_digest(const json_t *object, const struct manifest *
 
 static enum tn_status decode_object(const json_t *object, struct manifest *out, struct error *error)
 {
-    uint64_t format;
+    uint64_t format = 0;
     enum tn_status status = get_number(object, "", "format", INT64_MAX, &format, error);
     if (status != TN_OK) return status;
     if (format > MANIFEST_FORMAT)
