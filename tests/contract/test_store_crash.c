@@ -2,8 +2,11 @@
  * what was written before stays good. Mounting needs root; without it these tests say so. */
 #include "tests/contract/store_fixture.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "common/clock.h"
@@ -62,6 +65,56 @@ static void killed_writer_leaves_all_or_nothing(void **state)
     char folder[PATH_MAX];
     assert_true(store_path_of_shard_folder(folder, dir, 1, 0, 1));
     assert_int_equal(rmdir(folder), 0);
+}
+
+/* ----------------------------------------------------------- failing disks */
+
+/* From now on this process's system call `number` fails with EIO. */
+static bool make_fail(long number)
+{
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EIO),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof steps / sizeof steps[0], .filter = steps};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* Status of a write in a child whose system call `number` fails; -1: seccomp is not allowed. */
+static int write_with_failure(const struct manifest *manifest, long number)
+{
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct manifest own = *manifest;
+        if (!make_fail(number)) _exit(255);
+        _exit((int)write_shard(&own, 0, NULL));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status) == 255 ? -1 : WEXITSTATUS(status);
+}
+
+/* Whichever call the disk fails, the write says TN_EIO; what is there under the shard's name is
+ * whole, and a write after that is good. */
+static void failing_disk_is_an_error(void **state)
+{
+    (void)state;
+    static const long calls[] = {SYS_mkdir,   SYS_ftruncate, SYS_fallocate, SYS_pwrite64,
+                                 SYS_pread64, SYS_msync,     SYS_fsync,     SYS_rename};
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        struct manifest manifest = write_checkpoint(1, SMALL, 1);
+        assert_int_equal(store_discard(dir, 1, NULL), TN_OK);
+        int status = write_with_failure(&manifest, calls[i]);
+        if (status == -1) skip();
+        if (status != TN_EIO) fail_msg("call %ld failed, the write said %d", calls[i], status);
+        enum tn_status found = store_verify(dir, &manifest, 0, NULL, NULL);
+        assert_true(found == TN_ENOENT || found == TN_OK);
+    }
 }
 
 /* ------------------------------------------------------------ small devices */
@@ -156,6 +209,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_dir, unmount_and_remove)
     const struct CMUnitTest tests[] = {
         TEST(killed_writer_leaves_all_or_nothing),
+        TEST(failing_disk_is_an_error),
         TEST(full_device_is_an_error),
         TEST(full_device_keeps_the_manifest),
         TEST(read_only_device),
