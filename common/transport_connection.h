@@ -13,10 +13,11 @@
  *
  * `pending` counts the operations nng carries out for us, from their start to the end of their
  * callback. A connection is handed to the undertaker (`on_dead`) in the instant in which it is
- * CLOSING and nothing is pending; only the undertaker's thread frees its stream, after both aios
+ * CLOSING and nothing is pending; only the undertaker's thread frees its stream, after all aios
  * have come to rest: nng 1.5.2 may still hold a stream's mutex when it calls us back, and aborts
- * if the stream is freed in that instant. For the same reason no aio has a timeout or is cancelled
- * (a cancel may reach a stream that is gone): the only way to end an operation is to close.
+ * if the stream is freed in that instant. For the same reason no aio with a callback has a timeout
+ * or is cancelled (a cancel may reach a stream that is gone): what ends such an operation is to
+ * close. And nothing is started on a closed stream, where it would never end.
  *
  * Locks: a connection's mutex may be held while nng's or the host's or the pool's are taken, never
  * the other way round. No lock is held while the sink runs.
@@ -79,6 +80,7 @@ struct connection {
     nng_stream *stream;
     nng_aio *read_aio;
     nng_aio *write_aio;
+    nng_aio *now_aio;           /* For what is tried with the mutex held and never left to wait. */
     struct frame_reader reader; /* The read callback's alone, while it is pending. */
     struct frame_writer writer;
 };

@@ -1,0 +1,294 @@
+/*
+ * bench/bench_transport.c: our transport against raw TCP (blocking sockets, pieces of 1 MiB) on the
+ * loopback, in interleaved rounds in one process.
+ *
+ *   bench_transport [rounds]       default 15
+ *
+ * For each exchange it prints the median time of one and, as median with quartiles over the rounds,
+ * the speed of ours as a fraction of raw TCP's; context switches and minor faults are of the
+ * process, both sides together, per exchange.
+ */
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/transport.h"
+
+enum { PIECE_BYTES = 1 << 20, BODY_BYTES_MAX = 64 << 20, ROUNDS_MAX = 101 };
+
+struct exchange {
+    const char *name;
+    uint32_t request_bytes;
+    uint32_t response_bytes;
+    unsigned count; /* In a round. */
+};
+
+static const struct exchange exchanges[] = {
+    {"64 B there and back", 64, 64, 400},
+    {"200 KiB there and back", 200 << 10, 200 << 10, 40},
+    {"64 MiB there, 64 B back", 64 << 20, 64, 1},
+};
+enum { EXCHANGE_COUNT = sizeof exchanges / sizeof *exchanges };
+
+static void must(bool fine, const char *what)
+{
+    if (fine) return;
+    perror(what);
+    exit(1);
+}
+
+/* --------------------------------------------------------------- raw TCP */
+
+static void raw_write(int fd, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        ssize_t sent = send(fd, bytes, size < PIECE_BYTES ? size : PIECE_BYTES, MSG_NOSIGNAL);
+        must(sent > 0, "send");
+        bytes += sent;
+        size -= (size_t)sent;
+    }
+}
+
+/* False when the peer left. */
+static bool raw_read(int fd, char *bytes, size_t size)
+{
+    while (size > 0) {
+        ssize_t got = recv(fd, bytes, size < PIECE_BYTES ? size : PIECE_BYTES, 0);
+        if (got <= 0) return false;
+        bytes += got;
+        size -= (size_t)got;
+    }
+    return true;
+}
+
+static char *touched(size_t size)
+{
+    char *memory = malloc(size);
+    must(memory != NULL, "malloc");
+    memset(memory, 1, size);
+    return memory;
+}
+
+static void no_delay(int fd)
+{
+    int on = 1;
+    must(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0, "setsockopt");
+}
+
+/* The request's size and the response's come first. */
+static void *raw_serve(void *arg)
+{
+    int fd = accept(*(int *)arg, NULL, NULL);
+    must(fd >= 0, "accept");
+    no_delay(fd);
+    char *memory = touched(BODY_BYTES_MAX);
+    uint32_t sizes[2];
+    while (raw_read(fd, (char *)sizes, sizeof sizes) && raw_read(fd, memory, sizes[0])) {
+        raw_write(fd, memory, sizes[1]);
+    }
+    free(memory);
+    close(fd);
+    return NULL;
+}
+
+static int raw_fd;
+static char *raw_memory;
+
+static void raw_exchange(const struct exchange *exchange)
+{
+    uint32_t sizes[2] = {exchange->request_bytes, exchange->response_bytes};
+    raw_write(raw_fd, (char *)sizes, sizeof sizes);
+    raw_write(raw_fd, raw_memory, exchange->request_bytes);
+    must(raw_read(raw_fd, raw_memory, exchange->response_bytes), "recv");
+}
+
+static pthread_t raw_open(void)
+{
+    static int listener;
+    struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof own;
+    pthread_t thread;
+    listener = socket(AF_INET, SOCK_STREAM, 0);
+    must(bind(listener, (struct sockaddr *)&own, sizeof own) == 0, "bind");
+    must(listen(listener, 1) == 0, "listen");
+    must(getsockname(listener, (struct sockaddr *)&own, &length) == 0, "getsockname");
+    must(pthread_create(&thread, NULL, raw_serve, &listener) == 0, "pthread_create");
+    raw_fd = socket(AF_INET, SOCK_STREAM, 0);
+    must(connect(raw_fd, (struct sockaddr *)&own, sizeof own) == 0, "connect");
+    no_delay(raw_fd);
+    raw_memory = touched(BODY_BYTES_MAX);
+    return thread;
+}
+
+/* ------------------------------------------------------------------ ours */
+
+struct side {
+    struct transport *transport;
+    struct transport_port port;
+    struct buffer_pool *pool;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    uint64_t answers;
+};
+
+/* `first` of a request says how long an answer it wants. Answers from the library's thread. */
+static void serve(void *ctx, const struct transport_event *event)
+{
+    struct side *side = ctx;
+    if (event->type != TRANSPORT_FRAME) return;
+    buffer_release(event->body);
+    struct buffer *body = buffer_acquire(side->pool, event->header.first);
+    struct frame_header header = {.type = FRAME_VALUES};
+    side->port.send(side->port.ctx, event->conn, &header, body);
+}
+
+static void note_answer(void *ctx, const struct transport_event *event)
+{
+    struct side *side = ctx;
+    if (event->type != TRANSPORT_FRAME) return;
+    buffer_release(event->body);
+    pthread_mutex_lock(&side->mutex);
+    side->answers++;
+    pthread_cond_signal(&side->changed);
+    pthread_mutex_unlock(&side->mutex);
+}
+
+static struct side server = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+                             .changed = PTHREAD_COND_INITIALIZER};
+static struct side client = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+                             .changed = PTHREAD_COND_INITIALIZER};
+static conn_id conn;
+
+static void our_exchange(const struct exchange *exchange)
+{
+    struct buffer *body = buffer_acquire(client.pool, exchange->request_bytes);
+    must(body != NULL, "buffer_acquire");
+    struct frame_header header = {.type = FRAME_PUSH, .first = exchange->response_bytes};
+    pthread_mutex_lock(&client.mutex);
+    uint64_t wanted = client.answers + 1;
+    pthread_mutex_unlock(&client.mutex);
+    client.port.send(client.port.ctx, conn, &header, body);
+    pthread_mutex_lock(&client.mutex);
+    while (client.answers < wanted) pthread_cond_wait(&client.changed, &client.mutex);
+    pthread_mutex_unlock(&client.mutex);
+}
+
+static void our_open_side(struct side *side, const char *listen, transport_sink sink)
+{
+    side->pool = buffer_pool_create(0);
+    must(side->pool != NULL, "buffer_pool_create");
+    struct transport_config config = {
+        .listen = listen,
+        .cluster = 1,
+        .sender = 1,
+        .body_max = BODY_BYTES_MAX,
+        .heartbeat_ms = 5000,
+        .pool = side->pool,
+        .sink = sink,
+        .sink_ctx = side,
+    };
+    struct error error;
+    if (transport_open(&config, &side->transport, &error) != TN_OK) {
+        must(false, error.text);
+    }
+    side->port = transport_port_of(side->transport);
+}
+
+static void our_open(void)
+{
+    char address[TRANSPORT_ADDRESS_MAX];
+    our_open_side(&server, "tcp://127.0.0.1:0", serve);
+    our_open_side(&client, NULL, note_answer);
+    transport_address(server.transport, address, sizeof address);
+    conn = client.port.dial(client.port.ctx, address);
+}
+
+static void our_close(void)
+{
+    transport_close(client.transport);
+    transport_close(server.transport);
+    buffer_pool_destroy(client.pool);
+    buffer_pool_destroy(server.pool);
+}
+
+/* ------------------------------------------------------------- measuring */
+
+struct measure {
+    double microseconds; /* Of one exchange. */
+    double switches;
+    double faults;
+};
+
+static struct measure measure(void (*once)(const struct exchange *),
+                              const struct exchange *exchange)
+{
+    struct rusage before, after;
+    (void)getrusage(RUSAGE_SELF, &before);
+    uint64_t start_ns = clock_monotonic_ns();
+    for (unsigned i = 0; i < exchange->count; i++) once(exchange);
+    uint64_t spent_ns = clock_monotonic_ns() - start_ns;
+    (void)getrusage(RUSAGE_SELF, &after);
+    double count = exchange->count;
+    return (struct measure){
+        .microseconds = (double)spent_ns / 1000 / count,
+        .switches = (double)(after.ru_nvcsw - before.ru_nvcsw) / count,
+        .faults = (double)(after.ru_minflt - before.ru_minflt) / count,
+    };
+}
+
+static int ascending(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double quantile(const double *sorted, unsigned count, double at)
+{
+    return sorted[(unsigned)(at * (count - 1) + 0.5)];
+}
+
+static void compare(const struct exchange *exchange, unsigned rounds)
+{
+    double raw_us[ROUNDS_MAX], our_us[ROUNDS_MAX], ratio[ROUNDS_MAX];
+    struct measure raw = {0}, ours = {0};
+    (void)measure(raw_exchange, exchange);
+    (void)measure(our_exchange, exchange);
+    for (unsigned i = 0; i < rounds; i++) {
+        raw = measure(raw_exchange, exchange);
+        ours = measure(our_exchange, exchange);
+        raw_us[i] = raw.microseconds;
+        our_us[i] = ours.microseconds;
+        ratio[i] = raw.microseconds / ours.microseconds;
+    }
+    qsort(raw_us, rounds, sizeof *raw_us, ascending);
+    qsort(our_us, rounds, sizeof *our_us, ascending);
+    qsort(ratio, rounds, sizeof *ratio, ascending);
+    printf("%-24s raw %9.1f us  ours %9.1f us  speed of ours/raw %.2f (%.2f to %.2f)"
+           "  switches %.1f, ours %.1f  faults %.1f, ours %.1f\n",
+           exchange->name, quantile(raw_us, rounds, 0.5), quantile(our_us, rounds, 0.5),
+           quantile(ratio, rounds, 0.5), quantile(ratio, rounds, 0.25),
+           quantile(ratio, rounds, 0.75), raw.switches, ours.switches, raw.faults, ours.faults);
+}
+
+int main(int argc, char **argv)
+{
+    int asked = argc > 1 ? atoi(argv[1]) : 15;
+    unsigned rounds = asked < 1 ? 1 : asked > ROUNDS_MAX ? ROUNDS_MAX : (unsigned)asked;
+    pthread_t raw_server = raw_open();
+    our_open();
+    for (unsigned i = 0; i < EXCHANGE_COUNT; i++) compare(&exchanges[i], rounds);
+    close(raw_fd);
+    pthread_join(raw_server, NULL);
+    free(raw_memory);
+    our_close();
+    return 0;
+}
