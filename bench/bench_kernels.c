@@ -1,0 +1,164 @@
+/*
+ * bench/bench_kernels.c: how near the arithmetic of a step is to what the machine can do. Each
+ * measurement is taken in turn with the limit it is compared with, so that a busy machine slows
+ * both; medians are printed.
+ *
+ *   bench_kernels [slice rows]
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/random.h"
+#include "kernels/optimizer.h"
+#include "worker/model.h"
+
+enum { ROUNDS = 31, INPUTS = 784, HIDDEN = 128, OUTPUTS = 10, PARAMETERS = 101770 };
+enum { SHARD = 4 << 20 /* Floats: larger than any cache. */, ROWS_MAX = 4096 };
+
+static size_t rows = 32;
+static struct model *model;
+static float *shard[8], *inputs, *values, *gradient, *hidden, *logits;
+static uint8_t labels[ROWS_MAX];
+
+static float *floats(size_t count)
+{
+    float *memory = aligned_alloc(64, (count / 16 + 1) * 64);
+    if (memory == NULL) exit(1);
+    for (size_t i = 0; i < count; i++) memory[i] = random_unit_at(1, 1, i % 65536) - 0.5F;
+    return memory;
+}
+
+static void run_gradient(void)
+{
+    double loss;
+    struct examples examples = {inputs, labels, NULL, (uint32_t)rows};
+    model_gradient(model, values, &examples, 1.0F / 256, gradient, &loss);
+}
+
+/* Only the matrix products of run_gradient(): what it cannot be faster than. */
+static void run_products(void)
+{
+    const struct kernels *k = kernels_cpu();
+    k->multiply(false, false, rows, HIDDEN, INPUTS, inputs, values, hidden);
+    k->multiply(false, false, rows, OUTPUTS, HIDDEN, hidden, values, logits);
+    k->multiply(true, false, HIDDEN, OUTPUTS, rows, hidden, logits, gradient);
+    k->multiply(false, true, rows, HIDDEN, OUTPUTS, logits, values, hidden);
+    k->multiply(true, false, INPUTS, HIDDEN, rows, inputs, hidden, gradient);
+}
+
+static void run_large_product(void)
+{
+    kernels_cpu()->multiply(false, false, 1024, 1024, 1024, shard[0], shard[1], shard[2]);
+}
+
+static void run_copy(void)
+{
+    memcpy(shard[1], shard[0], SHARD * sizeof(float));
+}
+
+static void run_add(void)
+{
+    kernels_cpu()->add(SHARD, shard[0], shard[1]);
+}
+
+static void apply(enum optimizer_kind kind)
+{
+    struct optimizer optimizer = {.kind = kind,
+                                  .learning_rate = 1e-6,
+                                  .momentum = 0.9,
+                                  .beta1 = 0.9,
+                                  .beta2 = 0.999,
+                                  .epsilon = 1e-8};
+    optimizer_apply(&optimizer, kernels_cpu(), 1, SHARD, shard[0],
+                    (const float *const[]){shard[2], shard[3], shard[4]},
+                    (float *const[]){shard[5], shard[6], shard[7]});
+}
+
+static void run_sgd(void)
+{
+    apply(OPTIMIZER_SGD);
+}
+
+static void run_momentum(void)
+{
+    apply(OPTIMIZER_MOMENTUM);
+}
+
+static void run_adam(void)
+{
+    apply(OPTIMIZER_ADAM);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+static double median(double *times)
+{
+    qsort(times, ROUNDS, sizeof *times, compare);
+    return times[ROUNDS / 2];
+}
+
+static double seconds_of(void (*run)(void), int repeats)
+{
+    uint64_t start = clock_monotonic_ns();
+    for (int i = 0; i < repeats; i++) run();
+    return (double)(clock_monotonic_ns() - start) * 1e-9 / repeats;
+}
+
+/* Both in turn; prints `work` per second of each in `unit` and the ratio. */
+static void measure(const char *name, void (*run)(void), double work, const char *limit_name,
+                    void (*limit)(void), double limit_work, const char *unit, int repeats)
+{
+    double times[ROUNDS], limit_times[ROUNDS];
+    for (int round = 0; round < ROUNDS; round++) {
+        times[round] = seconds_of(run, repeats);
+        limit_times[round] = seconds_of(limit, repeats);
+    }
+    double rate = work / median(times), limit_rate = limit_work / median(limit_times);
+    printf("%-24s %9.1f %-12s  %-16s %9.1f   ratio %.2f\n", name, rate, unit, limit_name,
+           limit_rate, rate / limit_rate);
+}
+
+static void set_up(void)
+{
+    struct error error;
+    struct model_config config = {"mlp", INPUTS, OUTPUTS, {HIDDEN}, 1};
+    if (model_open(&config, kernels_cpu(), ROWS_MAX, &model, &error) != TN_OK) exit(1);
+    for (int i = 0; i < 8; i++)
+        shard[i] = floats(SHARD + 16 * (size_t)i) + 16 * i; /* Off each other's pages. */
+    inputs = floats(ROWS_MAX * INPUTS);
+    values = floats(PARAMETERS);
+    gradient = floats(PARAMETERS);
+    hidden = floats(ROWS_MAX * HIDDEN);
+    logits = floats(ROWS_MAX * OUTPUTS);
+    for (size_t i = 0; i < SHARD; i++) shard[4][i] += 0.5F; /* Adam's v is never negative. */
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) rows = (size_t)strtoul(argv[1], NULL, 10);
+    if (rows < 1 || rows > ROWS_MAX) return 128;
+    set_up();
+    char fingerprint[256];
+    kernels_cpu()->fingerprint(fingerprint, sizeof fingerprint);
+    printf("%s\nslices of %zu examples of an MLP %d-%d-%d\n", fingerprint, rows, INPUTS, HIDDEN,
+           OUTPUTS);
+    double thousands = (double)rows * 1e-3;
+    double products = (double)rows * 2e-9 * (2 * INPUTS * HIDDEN + 3 * HIDDEN * OUTPUTS);
+    measure("gradient", run_gradient, thousands, "its products", run_products, thousands,
+            "k examples/s", 20);
+    measure("products of a slice", run_products, products, "1024^3", run_large_product,
+            2e-9 * 1024 * 1024 * 1024, "GFLOP/s", 3);
+    double gigabytes = SHARD * sizeof(float) * 1e-9;
+    measure("add", run_add, 3 * gigabytes, "memcpy", run_copy, 2 * gigabytes, "GB/s", 1);
+    measure("sgd", run_sgd, 3 * gigabytes, "memcpy", run_copy, 2 * gigabytes, "GB/s", 1);
+    measure("momentum", run_momentum, 5 * gigabytes, "memcpy", run_copy, 2 * gigabytes, "GB/s", 1);
+    measure("adam", run_adam, 7 * gigabytes, "memcpy", run_copy, 2 * gigabytes, "GB/s", 1);
+    return 0;
+}
