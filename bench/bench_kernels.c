@@ -131,7 +131,8 @@ static void set_up(void)
     struct model_config config = {"mlp", INPUTS, OUTPUTS, {HIDDEN}, 1};
     if (model_open(&config, kernels_cpu(), ROWS_MAX, &model, &error) != TN_OK) exit(1);
     for (int i = 0; i < 8; i++)
-        shard[i] = floats(SHARD + 16 * (size_t)i) + 16 * i; /* Off each other's pages. */
+        shard[i] =
+            floats(SHARD + 144 * (size_t)i) + 144 * i; /* 9 cache lines apart modulo a page. */
     inputs = floats(ROWS_MAX * INPUTS);
     values = floats(PARAMETERS);
     gradient = floats(PARAMETERS);

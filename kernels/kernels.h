@@ -84,15 +84,18 @@ struct kernels {
                  float *m_out, float *v_out);
 };
 
-/* The built-in backends. Static storage. kernels_cpu() picks the loops for this processor and tells
- * OpenBLAS to use one thread. */
+/* The built-in backends. Static storage. kernels_cpu() has the loops for this processor; its
+ * `multiply` and `fingerprint` load OpenBLAS at their first use if kernels_open() has not, and the
+ * program ends if it is not installed. */
 const struct kernels *kernels_cpu(void);
 const struct kernels *kernels_reference(void);
 
-/* The backend called `name`, in static storage.
+/*
+ * The backend called `name`, in static storage. Who multiplies opens it so, at start, before there
+ * are threads ("cpu" sets an environment variable for OpenBLAS).
  *
  *   TN_EINVAL  there is no backend of that name
- *   TN_ENOENT  "cuda": this build, or this machine, has none
+ *   TN_ENOENT  "cuda": this build, or this machine, has none; "cpu": OpenBLAS is not installed
  */
 MUST_CHECK enum tn_status kernels_open(const char *name, const struct kernels **out,
                                        struct error *error);

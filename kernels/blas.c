@@ -1,0 +1,90 @@
+#include "kernels/blas.h"
+
+#include <assert.h>
+#include <cblas.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    pthread_once_t once;
+    bool loaded;
+    char problem[256]; /* If not loaded. */
+    __typeof__(cblas_sgemm) *sgemm;
+    __typeof__(openblas_get_config) *get_config;
+    __typeof__(openblas_get_corename) *get_corename;
+} blas = {.once = PTHREAD_ONCE_INIT};
+
+/* POSIX's way to make a function pointer of dlsym's data pointer. */
+static bool find(void *library, const char *name, void *function)
+{
+    void *symbol = dlsym(library, name);
+    memcpy(function, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+static void load(void)
+{
+    /* Else it starts a thread for each processor as it is loaded, and keeps them. */
+    (void)setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    __typeof__(openblas_set_num_threads) *set_num_threads;
+    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL); /* Stays until the end. */
+    blas.loaded = library != NULL && find(library, "cblas_sgemm", &blas.sgemm) &&
+                  find(library, "openblas_get_config", &blas.get_config) &&
+                  find(library, "openblas_get_corename", &blas.get_corename) &&
+                  find(library, "openblas_set_num_threads", &set_num_threads);
+    if (blas.loaded) {
+        /* One thread a product: the split of a sum over threads would change its bits, and at the
+         * sizes of a slice two threads are slower than one. */
+        set_num_threads(1);
+        return;
+    }
+    const char *reason = dlerror();
+    if (snprintf(blas.problem, sizeof blas.problem, "%s", reason != NULL ? reason : "unknown") < 0)
+        blas.problem[0] = '\0';
+}
+
+enum tn_status blas_open(struct error *error)
+{
+    int failed = pthread_once(&blas.once, load);
+    assert(failed == 0);
+    if (blas.loaded) return TN_OK;
+    return error_set(error, TN_ENOENT,
+                     "kernels 'cpu': OpenBLAS cannot be loaded (%s): install Debian's libopenblas0",
+                     blas.problem);
+}
+
+static void need_blas(void)
+{
+    struct error error;
+    enum tn_status status = blas_open(&error);
+    assert(status == TN_OK); /* kernels_open() has told whoever asked. */
+}
+
+void blas_fingerprint(char *text, size_t size)
+{
+    need_blas();
+    if (snprintf(text, size, "cpu: %s; kernels for %s", blas.get_config(), blas.get_corename()) <
+            0 &&
+        size > 0)
+        text[0] = '\0';
+}
+
+void blas_multiply(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const float *a,
+                   const float *b, float *out)
+{
+    need_blas();
+    assert(m <= INT_MAX && n <= INT_MAX && k <= INT_MAX);
+    if (m == 0 || n == 0) return;
+    if (k == 0) {
+        memset(out, 0, m * n * sizeof *out);
+        return;
+    }
+    size_t a_stride = transpose_a ? m : k, b_stride = transpose_b ? k : n;
+    blas.sgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans,
+               transpose_b ? CblasTrans : CblasNoTrans, (blasint)m, (blasint)n, (blasint)k, 1.0F, a,
+               (blasint)a_stride, b, (blasint)b_stride, 0.0F, out, (blasint)n);
+}
