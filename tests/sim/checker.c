@@ -1,0 +1,255 @@
+#include "tests/sim/checker.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/placement.h"
+
+void checker_init(struct checker *checker, const struct checker_config *config)
+{
+    *checker = (struct checker){.config = *config};
+}
+
+static bool ends_with(const char *path, const char *end)
+{
+    size_t length = strlen(path), tail = strlen(end);
+    return length >= tail && strcmp(path + length - tail, end) == 0;
+}
+
+/* --------------------------------------------------------------- offices */
+
+static void on_office(struct checker *checker, const struct zk_change *change)
+{
+    struct world *world = checker->config.world;
+    struct office office;
+    struct error error;
+    if (change->blob == NULL || change->blob->size == 0) return;
+    if (office_decode(change->blob->data, change->blob->size, &office, &error) != TN_OK) {
+        world_fail(world, "I1: /chief cannot be read: %s", error.text);
+        return;
+    }
+    if (checker->has_office && office.epoch <= checker->office.epoch) {
+        world_fail(world, "I1: epoch %" PRIu64 " taken after %" PRIu64, office.epoch,
+                   checker->office.epoch);
+    }
+    bool raised = checker->has_office && office.incarnation == checker->office.incarnation;
+    if (!raised) checker->elections++;
+    checker->office = office;
+    checker->has_office = true;
+    world_say(world, "chief: coordinator:%u epoch %" PRIu64 "%s", office.task.index, office.epoch,
+              raised ? " (raised)" : "");
+}
+
+/* ---------------------------------------------------------------- orders */
+
+static bool is_intact(const struct checker *checker, const struct manifest *manifest)
+{
+    for (uint32_t i = 0; i < manifest->shard_count; i++) {
+        bool flipped;
+        if (!disk_model_holds(checker->config.disk, manifest, i, &flipped)) return false;
+    }
+    return true;
+}
+
+/* I5: nothing newer that is committed and intact may be passed over. */
+static void check_restore(struct checker *checker, const struct run *run)
+{
+    const struct zk_tree *tree = zk_model_tree(checker->config.zk);
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct zk_node *node = &tree->nodes[i];
+        if (strstr(node->path, "/checkpoints/") == NULL || node->blob == NULL) continue;
+        struct manifest manifest;
+        struct error error;
+        if (manifest_decode((const char *)node->blob->data, node->blob->size, &manifest, &error) !=
+            TN_OK) {
+            world_fail(checker->config.world, "I4: %s cannot be read: %s", node->path, error.text);
+            return;
+        }
+        if (manifest.id > run->load_checkpoint && is_intact(checker, &manifest)) {
+            world_fail(checker->config.world,
+                       "I5: generation %" PRIu64 " loads checkpoint %" PRIu64 " though %" PRIu64
+                       " is committed and intact",
+                       run->generation, run->load_checkpoint, manifest.id);
+        }
+    }
+}
+
+/* I9: what the newest committed checkpoint names is there (bits may have flipped). */
+static void check_kept(struct checker *checker)
+{
+    const struct zk_tree *tree = zk_model_tree(checker->config.zk);
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct zk_node *node = &tree->nodes[i];
+        const char *at = strstr(node->path, "/checkpoints/");
+        if (at == NULL || node->blob == NULL) continue;
+        struct manifest manifest;
+        if (manifest_decode((const char *)node->blob->data, node->blob->size, &manifest, NULL) !=
+            TN_OK) {
+            continue;
+        }
+        if (manifest.id != checker->run.committed_checkpoint) continue;
+        for (uint32_t s = 0; s < manifest.shard_count; s++) {
+            bool flipped;
+            if (!disk_model_holds(checker->config.disk, &manifest, s, &flipped) && !flipped) {
+                world_fail(checker->config.world,
+                           "I9: shard %u of the newest checkpoint %" PRIu64 " is gone", s,
+                           manifest.id);
+            }
+        }
+    }
+}
+
+static void check_end(struct checker *checker, const struct run *run)
+{
+    const struct job *job = checker->config.job;
+    struct world *world = checker->config.world;
+    checker->done = true;
+    if (job->train.target_accuracy == 0 && run->evaluation.step != job->train.steps) {
+        world_fail(world, "I8: done at step %" PRIu64 " of %" PRIu64, run->evaluation.step,
+                   job->train.steps);
+        return;
+    }
+    if (!checker->config.exact_cuts) return;
+    struct digest want = reference_digest(checker->config.reference, run->evaluation.step);
+    if (run->evaluation.digest[0] != want.low || run->evaluation.digest[1] != want.high) {
+        world_fail(world, "I8: the final parameters are not those of an undisturbed run");
+    }
+}
+
+static void on_order(struct checker *checker, const struct zk_change *change)
+{
+    struct world *world = checker->config.world;
+    struct run run;
+    struct error error;
+    if (change->blob == NULL || change->blob->size == 0) return;
+    if (run_decode(change->blob->data, change->blob->size, &run, &error) != TN_OK) {
+        world_fail(world, "I2: /run cannot be read: %s", error.text);
+        return;
+    }
+    const struct run *was = &checker->run;
+    bool ordered = run.phase != RUN_FORMING || checker->has_run;
+    if (ordered && run.epoch != checker->office.epoch) {
+        world_fail(world, "I2: an order of epoch %" PRIu64 " in the time of epoch %" PRIu64,
+                   run.epoch, checker->office.epoch);
+    }
+    if (run.phase == RUN_LOADING && run.epoch <= checker->epoch_floor) {
+        world_fail(world, "I1: order of epoch %" PRIu64 " after a wipe at epoch %" PRIu64,
+                   run.epoch, checker->epoch_floor);
+    }
+    if (checker->has_run) {
+        if (run.generation < was->generation) {
+            world_fail(world, "I3: generation %" PRIu64 " after %" PRIu64, run.generation,
+                       was->generation);
+        }
+        bool started = run.phase == RUN_RUNNING && was->phase != RUN_RUNNING;
+        if (started && (run.generation != was->generation ||
+                        (was->phase != RUN_LOADING && was->phase != RUN_PAUSED))) {
+            world_fail(world, "I3: running generation %" PRIu64 " after %s of %" PRIu64,
+                       run.generation, run_phase_name(was->phase), was->generation);
+        }
+        if (run.committed_checkpoint < was->committed_checkpoint) {
+            world_fail(world, "I3: committed checkpoint %" PRIu64 " after %" PRIu64,
+                       run.committed_checkpoint, was->committed_checkpoint);
+        }
+    }
+    if (run.phase == RUN_LOADING && run.generation != was->generation) {
+        checker->loads++;
+        checker->restores += run.load_checkpoint != 0;
+        check_restore(checker, &run);
+    }
+    if (!checker->has_run || run.phase != was->phase || run.generation != was->generation) {
+        world_say(world,
+                  "run: %s generation %" PRIu64 " (load %" PRIu64 " at step %" PRIu64 ")%s%s",
+                  run_phase_name(run.phase), run.generation, run.load_checkpoint, run.load_step,
+                  run.reason[0] ? ": " : "", run.reason);
+    }
+    checker->run = run;
+    checker->has_run = true;
+    check_kept(checker);
+    if (run.phase == RUN_DONE) check_end(checker, &run);
+    if (run.phase == RUN_FAILED) world_fail(world, "I8: the run failed: %s", run.reason);
+}
+
+/* ----------------------------------------------------------- checkpoints */
+
+static void on_commit(struct checker *checker, const struct zk_change *change)
+{
+    struct world *world = checker->config.world;
+    struct manifest manifest;
+    struct error error;
+    if (manifest_decode((const char *)change->blob->data, change->blob->size, &manifest, &error) !=
+        TN_OK) {
+        world_fail(world, "I4: %s cannot be read: %s", change->path, error.text);
+        return;
+    }
+    checker->commits++;
+    world_say(world, "checkpoint %" PRIu64 " committed: step %" PRIu64 " of generation %" PRIu64,
+              manifest.id, manifest.step, manifest.generation);
+    for (uint32_t i = 0; i < manifest.shard_count; i++) {
+        bool flipped;
+        if (!disk_model_holds(checker->config.disk, &manifest, i, &flipped) && !flipped) {
+            world_fail(world, "I4: checkpoint %" PRIu64 ": shard %u is not durable", manifest.id,
+                       i);
+            return;
+        }
+        if (!checker->config.exact_cuts || flipped) continue;
+        const float *want =
+            reference_values(checker->config.reference, manifest.step) + manifest.shards[i].first;
+        const float *have = disk_model_values(checker->config.disk, &manifest, i);
+        if (have == NULL || memcmp(want, have, manifest.shards[i].count * sizeof *want) != 0) {
+            world_fail(world,
+                       "I4: checkpoint %" PRIu64
+                       ": shard %u does not hold the values of step %" PRIu64,
+                       manifest.id, i, manifest.step);
+            return;
+        }
+    }
+}
+
+void checker_on_txn(void *ctx, const struct zk_txn *txn)
+{
+    struct checker *checker = ctx;
+    for (size_t i = 0; i < txn->count; i++) {
+        const struct zk_change *change = &txn->changes[i];
+        if (change->kind == ZK_DELETE) continue;
+        if (ends_with(change->path, "/chief")) on_office(checker, change);
+        if (ends_with(change->path, "/run")) on_order(checker, change);
+        if (strstr(change->path, "/checkpoints/") != NULL && change->kind == ZK_CREATE) {
+            on_commit(checker, change);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- values */
+
+void checker_on_values(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
+                       uint32_t shards, const float *values, size_t count)
+{
+    struct world *world = checker->config.world;
+    if (step > checker->config.job->train.steps) {
+        world_fail(world, "I6: values of step %" PRIu64 " of %" PRIu64, step,
+                   checker->config.job->train.steps);
+        return;
+    }
+    if (generation > checker->run.generation && checker->has_run) {
+        world_fail(world, "I3: values of generation %" PRIu64 " when %" PRIu64 " is ordered",
+                   generation, checker->run.generation);
+    }
+    if (!checker->config.exact_steps) return;
+    struct placement range =
+        placement_range(reference_parameters(checker->config.reference), shards, shard);
+    const float *want = reference_values(checker->config.reference, step) + range.first;
+    checker->values_checked++;
+    if (count != range.count || memcmp(want, values, count * sizeof *want) != 0) {
+        world_fail(world, "I6: ps:%u sent wrong values of step %" PRIu64 ", generation %" PRIu64,
+                   shard, step, generation);
+    }
+}
+
+void checker_on_wipe(struct checker *checker)
+{
+    checker->epoch_floor = disk_model_highest_epoch(checker->config.disk);
+    checker->has_office = checker->has_run = false;
+    checker->office = (struct office){0};
+    checker->run = (struct run){0};
+}

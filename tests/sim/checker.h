@@ -1,0 +1,59 @@
+/*
+ * tests/sim/checker.h: watches the world from outside, knows the protocol's promises and nothing of
+ * how they are kept. It sees each transaction ZooKeeper commits and each frame that is delivered.
+ *
+ *   I1  epochs never go back: each office is above the last; over a wiped ensemble, above what any
+ * disk names I2  only the holder of the newest office gives orders: /run's epoch is /chief's I3
+ * generations only grow; an order to run follows an order to load it; checkpoint ids are never used
+ * twice I4  a committed checkpoint is whole and durable on the disks, and holds exactly the values
+ * of its step I5  a restore picks the newest committed checkpoint that is intact I6  sync: values a
+ * ps sends are, bit for bit, those of their step in an undisturbed run I7  async: no ps answers
+ * further ahead than the bound; a cut counts each contribution once (the ledger) I8  the end:
+ * status done, at the step asked for, with the digest of an undisturbed run I9  garbage collection
+ * spares what the newest committed manifest names I10 after faults end, training goes on and ends
+ * within a bound, with no hand
+ */
+#ifndef SIM_CHECKER_H
+#define SIM_CHECKER_H
+
+#include "common/manifest.h"
+#include "common/run.h"
+#include "common/tree.h"
+#include "tests/sim/disk_model.h"
+#include "tests/sim/reference.h"
+#include "tests/sim/world.h"
+#include "tests/sim/zk_model.h"
+
+struct checker_config {
+    struct world *world;
+    const struct job *job;
+    struct reference *reference; /* Its values are checked where `exact`. */
+    bool exact_steps;            /* Sync: every step's values are a pure function. */
+    bool exact_cuts;             /* The same of checkpoints and the end: sync, or the ledger. */
+    const struct disk_model *disk;
+    const struct zk_model *zk;
+};
+
+struct checker {
+    struct checker_config config;
+    struct office office;
+    bool has_office;
+    struct run run;
+    bool has_run;
+    uint64_t epoch_floor; /* Epochs of orders after a wipe are above it. */
+    uint64_t highest_id;
+    uint64_t loads, restores, commits, elections, values_checked, fallbacks;
+    bool done;
+};
+
+void checker_init(struct checker *checker, const struct checker_config *config);
+
+/* Observer of the ensemble. */
+void checker_on_txn(void *ctx, const struct zk_txn *txn);
+/* A ps of `shard` (of `shards`) sent the values of `step`. */
+void checker_on_values(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
+                       uint32_t shards, const float *values, size_t count);
+/* The ensemble was wiped. */
+void checker_on_wipe(struct checker *checker);
+
+#endif

@@ -1,0 +1,207 @@
+#include "tests/sim/cluster.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY = 0x7a61, HOST_OF_ENSEMBLE = 63 };
+
+/* ------------------------------------------------------------- observers */
+
+static void on_txn(void *ctx, const struct zk_txn *txn)
+{
+    struct sim_cluster *cluster = ctx;
+    bool was_done = cluster->checker.done;
+    checker_on_txn(&cluster->checker, txn);
+    if (cluster->checker.done && !was_done) cluster->stopping = true;
+}
+
+/* Who sent it is known by its incarnation. */
+static const struct process *sender_of(const struct sim_cluster *cluster, uint64_t incarnation)
+{
+    for (uint32_t t = 0; t < cluster->task_count; t++) {
+        const struct process *process = cluster->now[t];
+        if (process != NULL && process->config.incarnation == incarnation) return process;
+    }
+    for (uint32_t i = cluster->process_count; i-- > 0;) {
+        if (cluster->processes[i]->config.incarnation == incarnation) return cluster->processes[i];
+    }
+    return NULL;
+}
+
+static void on_frame(void *ctx, const struct frame_header *header, const void *body)
+{
+    struct sim_cluster *cluster = ctx;
+    if (header->type != FRAME_VALUES) return;
+    const struct process *process = sender_of(cluster, header->sender);
+    assert(process != NULL && process->task.role == ROLE_PS);
+    checker_on_values(&cluster->checker, header->generation, header->step, process->task.index,
+                      cluster->setup.job.cluster.ps, body, header->body_bytes / sizeof(float));
+}
+
+/* ----------------------------------------------------------------- set-up */
+
+static void open_training(struct sim_cluster *cluster)
+{
+    const struct job *job = &cluster->setup.job;
+    struct error error;
+    cluster->kernels = kernels_reference();
+    if (cluster->setup.ledger) {
+        cluster->model = ledger_open(job->data.examples, cluster->kernels, job->train.batch);
+        cluster->train = ledger_dataset(job->data.examples);
+        cluster->test = ledger_dataset(job->data.examples);
+    } else {
+        struct model_config config = {.inputs = job->model.inputs, .outputs = job->model.outputs};
+        memcpy(config.type, job->model.type, sizeof config.type);
+        enum tn_status status =
+            model_open(&config, cluster->kernels, job->train.batch, &cluster->model, &error);
+        assert(status == TN_OK);
+        status = dataset_open(job, DATASET_TRAIN, &cluster->train, &error);
+        assert(status == TN_OK);
+        status = dataset_open(job, DATASET_TEST, &cluster->test, &error);
+        assert(status == TN_OK);
+    }
+    cluster->reference = reference_create(job, cluster->model, cluster->train);
+}
+
+static void add_tasks(struct sim_cluster *cluster, enum role role, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        assert(cluster->task_count < SIM_TASKS_MAX);
+        cluster->tasks[cluster->task_count++] = (struct task){role, i};
+    }
+}
+
+static void add_agents(struct sim_cluster *cluster)
+{
+    cluster->agent_count = cluster->setup.one_host ? 1 : cluster->task_count;
+    for (uint32_t t = 0; t < cluster->task_count; t++) {
+        struct sim_agent *agent = sim_agent_of(cluster, t);
+        agent->cluster = cluster;
+        agent->host = cluster->setup.one_host ? 0 : t;
+        agent->tasks[agent->task_count++] = t;
+    }
+}
+
+static void on_fault(struct world *world, void *target, uint64_t index, uint64_t b, void *data)
+{
+    (void)world;
+    (void)b;
+    (void)data;
+    struct sim_cluster *cluster = target;
+    sim_inject(cluster, &cluster->setup.faults[index]);
+}
+
+static void build(struct sim_cluster *cluster, const struct sim_setup *setup, uint64_t seed,
+                  uint64_t mask, bool verbose)
+{
+    memset(cluster, 0, sizeof *cluster);
+    cluster->setup = *setup;
+    world_init(&cluster->world, seed, verbose);
+    cluster->next_incarnation = seed << 20 | 1;
+    cluster->zk = zk_model_create(&cluster->world, &setup->zk);
+    cluster->net = net_model_create(&cluster->world, &setup->net);
+    cluster->disk = disk_model_create(&cluster->world, &setup->disk);
+    open_training(cluster);
+    bool sync = setup->job.train.mode == TRAIN_SYNC;
+    struct checker_config config = {.world = &cluster->world,
+                                    .job = &cluster->setup.job,
+                                    .reference = cluster->reference,
+                                    .exact_steps = sync,
+                                    .exact_cuts = sync || setup->ledger,
+                                    .disk = cluster->disk,
+                                    .zk = cluster->zk};
+    checker_init(&cluster->checker, &config);
+    zk_model_observe(cluster->zk, on_txn, cluster);
+    net_model_observe(cluster->net, on_frame, cluster);
+    add_tasks(cluster, ROLE_COORDINATOR, setup->job.cluster.coordinators);
+    add_tasks(cluster, ROLE_PS, setup->job.cluster.ps);
+    add_tasks(cluster, ROLE_WORKER, setup->job.cluster.workers);
+    add_agents(cluster);
+    sim_bootstrap(cluster);
+    for (uint32_t i = 0; i < setup->fault_count; i++) {
+        if (!(mask >> i & 1)) continue;
+        world_after(&cluster->world, setup->faults[i].at_ms * 1000, on_fault, cluster, i, 0, NULL);
+    }
+}
+
+/* -------------------------------------------------------------------- run */
+
+static bool somebody_lives(const struct sim_cluster *cluster)
+{
+    for (uint32_t t = 0; t < cluster->task_count; t++) {
+        if (cluster->now[t] != NULL && cluster->now[t]->alive) return true;
+    }
+    return false;
+}
+
+static void run_until(struct sim_cluster *cluster, uint64_t until_us)
+{
+    while (!cluster->world.failed && world_step(&cluster->world, until_us)) {
+        if (cluster->stopping) {
+            cluster->stopping = false;
+            sim_agents_job_ended(cluster);
+        }
+        if (cluster->checker.done && !somebody_lives(cluster)) return;
+    }
+}
+
+static void count(struct sim_cluster *cluster)
+{
+    struct coverage *coverage = cluster->coverage;
+    coverage->seeds++;
+    coverage->virtual_ms += world_ms(&cluster->world);
+    coverage->handled += cluster->world.handled;
+    coverage->steps += cluster->checker.run.evaluation.step;
+    coverage->values_checked += cluster->checker.values_checked;
+    coverage->elections += cluster->checker.elections;
+    coverage->loads += cluster->checker.loads;
+    coverage->restores += cluster->checker.restores;
+    coverage->commits += cluster->checker.commits;
+    coverage->kills += cluster->kills;
+}
+
+void sim_cluster_run(struct sim_cluster *cluster, const struct sim_setup *setup, uint64_t seed,
+                     uint64_t mask, bool verbose, struct coverage *coverage)
+{
+    build(cluster, setup, seed, mask, verbose);
+    cluster->coverage = coverage;
+    for (uint32_t i = 0; i < cluster->agent_count; i++) sim_agent_start(&cluster->agents[i]);
+    uint64_t start_us = cluster->world.now_us;
+    run_until(cluster, start_us + setup->faults_until_ms * 1000);
+    if (!cluster->world.failed && !cluster->checker.done) {
+        sim_heal(cluster);
+        run_until(cluster, cluster->world.now_us + (uint64_t)SIM_LIVENESS_MS * 1000);
+    } else if (!cluster->world.failed) {
+        cluster->healed = true;
+        sim_heal(cluster);
+        run_until(cluster, cluster->world.now_us + (uint64_t)SIM_LIVENESS_MS * 1000);
+    }
+    if (!cluster->checker.done) {
+        world_fail(&cluster->world, "I10: %u s after the faults ended the run is still %s: %s",
+                   SIM_LIVENESS_MS / 1000, run_phase_name(cluster->checker.run.phase),
+                   cluster->checker.run.reason);
+    } else if (somebody_lives(cluster)) {
+        world_fail(&cluster->world, "I10: the run is done, but not all nodes have left");
+    }
+    count(cluster);
+}
+
+void sim_cluster_free(struct sim_cluster *cluster)
+{
+    for (uint32_t i = 0; i < cluster->process_count; i++) process_kill(cluster->processes[i], true);
+    disk_model_free(cluster->disk);
+    for (uint32_t i = 0; i < cluster->process_count; i++) process_free(cluster->processes[i]);
+    net_model_free(cluster->net);
+    zk_model_free(cluster->zk);
+    reference_free(cluster->reference);
+    if (cluster->setup.ledger) {
+        ledger_close(cluster->model);
+    } else {
+        model_close(cluster->model);
+    }
+    dataset_close(cluster->train);
+    dataset_close(cluster->test);
+    world_free(&cluster->world);
+}

@@ -1,0 +1,35 @@
+/*
+ * tests/sim/coverage.h: how often each fault happened at each moment of the run. A cell that stays
+ * empty is a case nobody has tested.
+ */
+#ifndef SIM_COVERAGE_H
+#define SIM_COVERAGE_H
+
+#include "common/run.h"
+#include "tests/sim/faults.h"
+
+enum coverage_moment {
+    MOMENT_BEFORE,   /* Nobody has been elected yet. */
+    MOMENT_NO_CHIEF, /* The chief is gone, its successor not in office. */
+    MOMENT_FORMING,
+    MOMENT_LOADING,
+    MOMENT_RESTORING, /* Loading a checkpoint. */
+    MOMENT_RUNNING,
+    MOMENT_SAVING, /* Running, with a checkpoint ordered and reached by some ps. */
+    MOMENT_PAUSED,
+    MOMENT_STOPPING,
+    MOMENTS
+};
+
+struct coverage {
+    uint64_t cells[FAULT_KINDS][MOMENTS];
+    uint64_t seeds, virtual_ms, handled, steps, values_checked;
+    uint64_t elections, loads, restores, commits, kills;
+};
+
+const char *coverage_moment_name(enum coverage_moment moment);
+void coverage_add(struct coverage *into, const struct coverage *from);
+/* The table, on stdout; returns the number of empty cells. */
+uint32_t coverage_print(const struct coverage *coverage);
+
+#endif

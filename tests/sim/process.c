@@ -1,0 +1,141 @@
+#include "tests/sim/process.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum { POOL_LIMIT_BYTES = 16 << 20 };
+
+/* The process's own clock: monotonic, from its start of the world, with drift. */
+static uint64_t local_ms(const struct process *process)
+{
+    uint64_t us = process->config.world->now_us;
+    int64_t drift = (int64_t)(us / 1000000) * process->config.clock_drift_ppm;
+    return (uint64_t)((int64_t)us + drift) / 1000;
+}
+
+static void on_tick(struct world *world, void *target, uint64_t a, uint64_t b, void *data);
+
+static void schedule_tick(struct process *process)
+{
+    struct world *world = process->config.world;
+    uint64_t deadline = process->node.deadline_ms(process->node.self);
+    if (deadline == UINT64_MAX || process->frozen) return;
+    uint64_t now = local_ms(process);
+    uint64_t wait_us = deadline > now ? (deadline - now) * 1000 + 1000 : 1000;
+    uint64_t at_us = world->now_us + wait_us;
+    if (process->tick_at_us != 0 && process->tick_at_us <= at_us) return;
+    process->tick_at_us = at_us;
+    world_at(world, at_us, on_tick, process, at_us, 0, NULL);
+}
+
+static void end(struct process *process, int exit_code)
+{
+    zk_client_close(process->zk);
+    net_endpoint_kill(process->endpoint, false);
+    disk_user_kill(process->store);
+    process->alive = false;
+    process->config.ended(process->config.ctx, process, exit_code);
+}
+
+void process_deliver(struct process *process, const struct node_event *event)
+{
+    if (!process->alive) {
+        if (event->type == NODE_TRANSPORT) buffer_release(event->transport->body);
+        return;
+    }
+    assert(!process->frozen && process->depth == 0);
+    struct node_event timed = *event;
+    timed.now_ms = local_ms(process);
+    timed.wall_ms = 1700000000000u + process->config.world->now_us / 1000;
+    process->depth++;
+    process->node.handle(process->node.self, &timed);
+    process->depth--;
+    int exit_code = 0;
+    if (process->node.finished(process->node.self, &exit_code)) {
+        end(process, exit_code);
+        return;
+    }
+    schedule_tick(process);
+}
+
+static void on_tick(struct world *world, void *target, uint64_t a, uint64_t b, void *data)
+{
+    (void)world;
+    (void)b;
+    (void)data;
+    struct process *process = target;
+    if (!process->alive || process->frozen || process->tick_at_us != a) return;
+    process->tick_at_us = 0;
+    process_deliver(process, &(struct node_event){.type = NODE_TICK});
+}
+
+static void on_zk(void *ctx, const struct zk_event *event)
+{
+    process_deliver(ctx, &(struct node_event){.type = NODE_ZK, .zk = event});
+}
+
+static void on_transport(void *ctx, const struct transport_event *event)
+{
+    process_deliver(ctx, &(struct node_event){.type = NODE_TRANSPORT, .transport = event});
+}
+
+static void on_store(void *ctx, const struct store_event *event)
+{
+    process_deliver(ctx, &(struct node_event){.type = NODE_ROLE, .role = event});
+}
+
+struct process *process_create(const struct process_config *config, struct task task)
+{
+    struct process *process = calloc(1, sizeof *process);
+    assert(process != NULL);
+    process->config = *config;
+    process->task = task;
+    process->ports.buffers = buffer_pool_create(POOL_LIMIT_BYTES);
+    assert(process->ports.buffers != NULL);
+    process->zk = zk_client_open(config->zk, config->host, config->session_timeout_ms,
+                                 config->session_timeout_ms, on_zk, process);
+    process->endpoint =
+        net_endpoint_open(config->net, config->host, config->cluster_key, config->incarnation,
+                          process->ports.buffers, on_transport, process);
+    process->store = disk_user_open(config->disk, on_store, process);
+    process->ports.zk = zk_client_port(process->zk);
+    process->ports.transport = net_endpoint_port(process->endpoint);
+    return process;
+}
+
+void process_start(struct process *process)
+{
+    process->alive = true;
+    process->started_us = process->config.world->now_us;
+    process_deliver(process, &(struct node_event){.type = NODE_START});
+}
+
+void process_kill(struct process *process, bool silently)
+{
+    if (!process->alive) return;
+    process->alive = false;
+    zk_client_kill(process->zk);
+    net_endpoint_kill(process->endpoint, silently);
+    disk_user_kill(process->store);
+}
+
+void process_freeze(struct process *process, bool frozen)
+{
+    if (!process->alive || process->frozen == frozen) return;
+    process->frozen = frozen;
+    disk_user_freeze(process->store, frozen);
+    net_endpoint_freeze(process->endpoint, frozen);
+    process->tick_at_us = 0;
+    /* A zombie wakes: its timers and what had arrived come first, the news of its expiry after. */
+    if (!frozen) schedule_tick(process);
+    zk_client_freeze(process->zk, frozen);
+}
+
+void process_free(struct process *process)
+{
+    if (process == NULL) return;
+    process_kill(process, true);
+    if (process->destroy != NULL) process->destroy(process->node.self);
+    buffer_pool_destroy(process->ports.buffers);
+    free(process);
+}

@@ -1,0 +1,37 @@
+/*
+ * tests/sim/reference.h: what training must give: every step's parameters, computed here alone,
+ * slice by slice and in the order of the tree, with none of the cluster's own code for computing
+ * and summing (worker/compute.c, ps/shard.c).
+ */
+#ifndef SIM_REFERENCE_H
+#define SIM_REFERENCE_H
+
+#include "common/digest.h"
+#include "common/job.h"
+#include "common/variables.h"
+#include "worker/dataset.h"
+#include "worker/model.h"
+
+struct reference;
+
+struct reference *reference_create(const struct job *job, const struct model *model,
+                                   const struct dataset *train);
+void reference_free(struct reference *reference);
+
+/* All parameters after `step` steps (0: initial ones). Valid as long as the reference. */
+const float *reference_values(struct reference *reference, uint64_t step);
+size_t reference_parameters(const struct reference *reference);
+struct digest reference_digest(struct reference *reference, uint64_t step);
+
+/*
+ * The ledger: a model whose parameters count how often each example was used: its gradient is -1
+ * for an example's own parameter, and with rate = batch size each use adds exactly 1. A lost or
+ * doubled contribution shows as a wrong count, in any mode and whatever the order. Open it instead
+ * of the job's model; close with ledger_close().
+ */
+struct model *ledger_open(uint32_t examples, const struct kernels *kernels, uint32_t examples_max);
+void ledger_close(struct model *model);
+/* Examples for it: inputs are the rows of the unit matrix. */
+struct dataset *ledger_dataset(uint32_t examples);
+
+#endif

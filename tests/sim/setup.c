@@ -1,0 +1,101 @@
+/* What the seed decides before anything happens: the job, the sizes, the speeds, which faults and
+ * when. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/sim/cluster.h"
+
+static bool coin(struct random *random)
+{
+    return random_below(random, 2) == 0;
+}
+
+static uint64_t between(struct random *random, uint64_t low, uint64_t high)
+{
+    return low + random_below(random, high - low + 1);
+}
+
+static void draw_job(struct sim_setup *setup, struct random *random)
+{
+    struct job *job = &setup->job;
+    job_init(job);
+    (void)snprintf(job->name, sizeof job->name, "sim");
+    job->seed = random_next(random) >> 1;
+    (void)snprintf(job->model.type, sizeof job->model.type, "linear");
+    (void)snprintf(job->data.type, sizeof job->data.type, "synthetic");
+    job->model.inputs = (uint32_t)between(random, 17, 40);
+    job->model.outputs = (uint32_t)between(random, 1, 2);
+    job->model.hidden_count = 0;
+    job->data.examples = 64;
+    job->data.test_examples = 16;
+    setup->ledger = coin(random);
+    static const uint32_t slices[] = {1, 2, 3, 4, 8};
+    job->train.slices = slices[random_below(random, 5)];
+    job->train.batch = 16;
+    job->train.steps = between(random, 30, 300);
+    job->train.mode = random_below(random, 4) == 0 ? TRAIN_ASYNC : TRAIN_SYNC;
+    job->train.optimizer = (enum optimizer_kind)random_below(random, 3);
+    job->train.learning_rate = 0.0625;
+    job->train.max_staleness = coin(random) ? STALENESS_FREE : random_below(random, 4);
+    if (setup->ledger || job->train.mode == TRAIN_ASYNC) {
+        /* A count must come out exact: rate and shares are powers of two, and no memory is kept. */
+        setup->ledger = true;
+        job->train.optimizer = OPTIMIZER_SGD;
+        job->train.learning_rate = job->train.batch;
+        if (job->train.slices == 3) job->train.slices = 4;
+    }
+    job->cluster.coordinators = (uint32_t)between(random, 1, 3);
+    job->cluster.ps = (uint32_t)between(random, 1, 3);
+    job->cluster.workers = (uint32_t)between(random, 1, 3);
+    job->cluster.min_workers = (uint32_t)between(random, 1, job->cluster.workers);
+    job->checkpoint.every_steps = coin(random) ? between(random, 5, 60) : 0;
+    job->checkpoint.every_seconds = job->checkpoint.every_steps == 0 || coin(random) ? 1 : 0;
+    job->checkpoint.keep = (uint32_t)between(random, 1, 3);
+    job->evaluate.every_steps = coin(random) ? between(random, 10, 80) : 0;
+    job->zookeeper.session_timeout_ms = (uint32_t)between(random, 1000, 4000);
+    job->on_chief_failure =
+        random_below(random, 3) == 0 ? CHIEF_FAILURE_RESTORE : CHIEF_FAILURE_CONTINUE;
+}
+
+static void draw_world(struct sim_setup *setup, struct random *random)
+{
+    setup->one_host = random_below(random, 3) == 0;
+    setup->zk_tick_ms = (uint32_t)between(random, 200, 1000);
+    setup->agent_notice_us = (uint32_t)between(random, 500, 8000);
+    /* Swarm: each kind of trouble is absent in half of the runs. */
+    setup->zk = (struct zk_model_config){
+        .servers = coin(random) ? 3 : 1,
+        .tick_ms = setup->zk_tick_ms,
+        .latency_us = (uint32_t)between(random, 200, 4000),
+        .slow_per_mille = coin(random) ? (uint32_t)random_below(random, 50) : 0,
+        .slow_us = (uint32_t)between(random, 10000, 900000),
+        .lag_us = coin(random) ? (uint32_t)random_below(random, 100000) : 500,
+    };
+    setup->net = (struct net_config){
+        .latency_us = (uint32_t)between(random, 1000, 15000),
+        .slow_per_mille = coin(random) ? (uint32_t)random_below(random, 20) : 0,
+        .slow_us = (uint32_t)between(random, 20000, 700000),
+        .break_per_mille = coin(random) ? (uint32_t)random_below(random, 8) : 0,
+        .heartbeat_ms = (uint32_t)between(random, 100, 1000),
+    };
+    setup->disk = (struct disk_config){
+        .write_ms = (uint32_t)between(random, 1, 120),
+        .fail_per_mille = random_below(random, 4) == 0 ? (uint32_t)random_below(random, 200) : 0,
+        .damage_per_mille = random_below(random, 8) == 0 ? (uint32_t)random_below(random, 100) : 0,
+    };
+}
+
+void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
+{
+    struct random random = {.state = seed ^ 0x7a6e697374000000u};
+    memset(setup, 0, sizeof *setup);
+    draw_job(setup, &random);
+    draw_world(setup, &random);
+    setup->faults_until_ms = between(&random, 2000, 12000);
+    uint32_t allowed = (uint32_t)random_next(&random) & ((1u << FAULT_KINDS) - 1);
+    allowed |= 1u << FAULT_KILL;
+    uint32_t count = (uint32_t)random_below(&random, 24);
+    setup->fault_count =
+        faults_draw(&random, count, SIM_FAULTS_FROM_MS, setup->faults_until_ms, allowed,
+                    setup->job.zookeeper.session_timeout_ms, setup->faults);
+}

@@ -1,0 +1,221 @@
+/* The agents of the simulated world: the supervisor's own code, with processes that cost nothing to
+ * start. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/sim/cluster.h"
+
+enum {
+    SPAWN_MIN_US = 3000,
+    SPAWN_MAX_US = 40000,
+    MEMBER_POLL_US = 200000,
+    BURIAL_RETRY_US = 50000
+};
+
+static void feed(struct sim_agent *agent, const struct supervisor_event *event);
+
+struct sim_agent *sim_agent_of(struct sim_cluster *cluster, uint32_t task)
+{
+    return &cluster->agents[cluster->setup.one_host ? 0 : task];
+}
+
+static uint32_t child_of(const struct sim_agent *agent, uint32_t task)
+{
+    for (uint32_t i = 0; i < agent->task_count; i++) {
+        if (agent->tasks[i] == task) return i;
+    }
+    assert(false);
+    return 0;
+}
+
+/* ------------------------------------------------------------ processes */
+
+/* A crash loop: what came up goes down again. */
+static void on_loop_kill(struct world *world, void *target, uint64_t task, uint64_t b, void *data)
+{
+    (void)world;
+    (void)b;
+    (void)data;
+    sim_kill_task(target, (uint32_t)task);
+}
+
+/* `a` the child, `b` the number of the agent's life. */
+static void on_spawn(struct world *world, void *target, uint64_t a, uint64_t b, void *data)
+{
+    (void)data;
+    struct sim_agent *agent = target;
+    if (!agent->alive || b != agent->life) return;
+    struct sim_cluster *cluster = agent->cluster;
+    uint32_t task = agent->tasks[a];
+    sim_spawn(cluster, task);
+    feed(agent, &(struct supervisor_event){.type = SUPERVISOR_SPAWNED, .child = (uint32_t)a});
+    if (cluster->looping_until_us[task] > world->now_us && !cluster->healed) {
+        world_after(world, world_below(world, 400000), on_loop_kill, cluster, task, 0, NULL);
+    }
+}
+
+/* The dead one's znodes go, by the hand of an agent that was told, in the order of agent/burial.h.
+ */
+static void on_bury(struct world *world, void *target, uint64_t session, uint64_t task, void *data)
+{
+    (void)data;
+    struct sim_cluster *cluster = target;
+    if (!zk_model_serves(cluster->zk)) {
+        world_after(world, BURIAL_RETRY_US, on_bury, cluster, session, task, NULL);
+        return;
+    }
+    char path[ZK_PATH_MAX];
+    tree_member_path(path, cluster->setup.job.name, cluster->tasks[task]);
+    const struct zk_node *member = zk_tree_find(zk_model_tree(cluster->zk), path);
+    if (member != NULL && member->stat.ephemeral_owner == session) {
+        struct zk_write gone = {.kind = ZK_DELETE, .path = path, .version = ZK_ANY_VERSION};
+        zk_model_write(cluster->zk, &gone, 1);
+    }
+    zk_model_close_session(cluster->zk, session);
+}
+
+static void bury(struct sim_cluster *cluster, uint32_t task, uint64_t session)
+{
+    if (session == 0) return;
+    uint64_t wait = world_below(&cluster->world, 2 * cluster->setup.agent_notice_us + 1);
+    world_after(&cluster->world, wait, on_bury, cluster, session, task, NULL);
+}
+
+static void carry_out(struct sim_agent *agent, const struct supervisor_action *action)
+{
+    struct sim_cluster *cluster = agent->cluster;
+    uint32_t task = action->type == DO_END ? 0 : agent->tasks[action->child];
+    struct process *process = cluster->now[task];
+    switch (action->type) {
+    case DO_SPAWN: {
+        uint64_t wait = world_between(&cluster->world, SPAWN_MIN_US, SPAWN_MAX_US);
+        world_after(&cluster->world, wait, on_spawn, agent, action->child, agent->life, NULL);
+        break;
+    }
+    case DO_BURY:
+        if (process != NULL) bury(cluster, task, zk_client_session(process->zk));
+        break;
+    case DO_TERMINATE:
+        if (process != NULL && process->alive && !process->frozen) {
+            process_deliver(process, &(struct node_event){.type = NODE_LEAVE});
+        }
+        break;
+    case DO_KILL: sim_kill_task(cluster, task); break;
+    case DO_FAIL:
+        world_fail(&cluster->world, "I10: an agent gives up on %s:%u",
+                   role_name(cluster->tasks[task].role), cluster->tasks[task].index);
+        break;
+    case DO_END: break;
+    }
+}
+
+static void on_supervisor_tick(struct world *world, void *target, uint64_t at_us, uint64_t life,
+                               void *data)
+{
+    (void)world;
+    (void)data;
+    struct sim_agent *agent = target;
+    if (!agent->alive || agent->life != life || agent->tick_at_us != at_us) return;
+    agent->tick_at_us = 0;
+    feed(agent, &(struct supervisor_event){.type = SUPERVISOR_TICK});
+}
+
+static void feed(struct sim_agent *agent, const struct supervisor_event *event)
+{
+    if (!agent->alive) return;
+    struct world *world = &agent->cluster->world;
+    struct supervisor_event timed = *event;
+    timed.now_ms = world_ms(world);
+    struct supervisor_actions actions;
+    supervisor_step(&agent->supervisor, &timed, &actions);
+    for (uint32_t i = 0; i < actions.count; i++) carry_out(agent, &actions.list[i]);
+    uint64_t deadline = supervisor_deadline_ms(&agent->supervisor);
+    if (deadline == UINT64_MAX) return;
+    uint64_t at_us = deadline * 1000 > world->now_us ? deadline * 1000 : world->now_us + 1000;
+    if (agent->tick_at_us != 0 && agent->tick_at_us <= at_us) return;
+    agent->tick_at_us = at_us;
+    world_at(world, at_us, on_supervisor_tick, agent, at_us, agent->life, NULL);
+}
+
+/* -------------------------------------------------------------- watching */
+
+static void on_poll(struct world *world, void *target, uint64_t life, uint64_t b, void *data)
+{
+    (void)data;
+    struct sim_agent *agent = target;
+    struct sim_cluster *cluster = agent->cluster;
+    if (!agent->alive || agent->life != life) return;
+    for (uint32_t i = 0; i < agent->task_count && zk_model_serves(cluster->zk); i++) {
+        const struct process *process = cluster->now[agent->tasks[i]];
+        if (process == NULL || !process->alive) continue;
+        char path[ZK_PATH_MAX];
+        tree_member_path(path, cluster->setup.job.name, cluster->tasks[agent->tasks[i]]);
+        const struct zk_node *node = zk_tree_find(zk_model_tree(cluster->zk), path);
+        bool seen = node != NULL && node->stat.ephemeral_owner == zk_client_session(process->zk);
+        feed(agent,
+             &(struct supervisor_event){
+                 .type = seen ? SUPERVISOR_MEMBER_SEEN : SUPERVISOR_MEMBER_GONE, .child = i});
+    }
+    world_after(world, MEMBER_POLL_US, on_poll, agent, life, b, NULL);
+}
+
+void sim_agent_saw_end(struct sim_cluster *cluster, uint32_t task, int exit_code, int signal)
+{
+    struct sim_agent *agent = sim_agent_of(cluster, task);
+    feed(agent, &(struct supervisor_event){.type = SUPERVISOR_EXITED,
+                                           .child = child_of(agent, task),
+                                           .exit_code = exit_code,
+                                           .signal = signal});
+}
+
+void sim_agents_job_ended(struct sim_cluster *cluster)
+{
+    for (uint32_t i = 0; i < cluster->agent_count; i++) {
+        feed(&cluster->agents[i], &(struct supervisor_event){.type = SUPERVISOR_JOB_ENDED});
+    }
+}
+
+/* ------------------------------------------------------------ life cycle */
+
+void sim_agent_start(struct sim_agent *agent)
+{
+    enum child_kind kinds[SIM_TASKS_MAX];
+    for (uint32_t i = 0; i < agent->task_count; i++) {
+        kinds[i] = CHILD_NODE;
+        bury(agent->cluster, agent->tasks[i], agent->unburied[i]);
+        agent->unburied[i] = 0;
+    }
+    agent->alive = true;
+    agent->life++;
+    agent->tick_at_us = 0;
+    supervisor_init(&agent->supervisor, kinds, agent->task_count);
+    feed(agent, &(struct supervisor_event){.type = SUPERVISOR_START_NODES});
+    world_after(&agent->cluster->world, MEMBER_POLL_US, on_poll, agent, agent->life, 0, NULL);
+}
+
+static void on_agent_back(struct world *world, void *target, uint64_t a, uint64_t b, void *data)
+{
+    (void)a;
+    (void)b;
+    (void)data;
+    struct sim_agent *agent = target;
+    if (agent->alive) return;
+    world_say(world, "agent of host %u is back", agent->host);
+    sim_agent_start(agent);
+}
+
+void sim_agent_die(struct sim_agent *agent, bool silently, uint64_t back_after_ms)
+{
+    if (!agent->alive) return;
+    agent->alive = false;
+    world_say(&agent->cluster->world, "agent of host %u dies with its nodes%s", agent->host,
+              silently ? " (power lost)" : "");
+    for (uint32_t i = 0; i < agent->task_count; i++) {
+        struct process *process = agent->cluster->now[agent->tasks[i]];
+        if (process == NULL || !process->alive) continue;
+        agent->unburied[i] = zk_client_session(process->zk);
+        process_kill(process, silently);
+    }
+    world_after(&agent->cluster->world, back_after_ms * 1000, on_agent_back, agent, 0, 0, NULL);
+}

@@ -1,0 +1,236 @@
+/* Faults as they happen, and their end. */
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "tests/sim/cluster.h"
+
+void sim_kill_task(struct sim_cluster *cluster, uint32_t task)
+{
+    struct process *process = cluster->now[task];
+    if (process == NULL || !process->alive) return;
+    world_say(&cluster->world, "kill -9 %s:%u", role_name(cluster->tasks[task].role),
+              cluster->tasks[task].index);
+    cluster->kills++;
+    process_kill(process, false);
+    sim_agent_saw_end(cluster, task, 0, 9);
+}
+
+static bool is_over(const struct sim_cluster *cluster)
+{
+    return cluster->checker.done || cluster->healed;
+}
+
+/* ------------------------------------------------------------- their end */
+
+static void on_thaw(struct world *world, void *target, uint64_t task, uint64_t b, void *data)
+{
+    (void)b;
+    (void)data;
+    struct process *process = target;
+    if (!process->alive || !process->frozen) return;
+    world_say(world, "SIGCONT %s:%u", role_name(process->task.role), process->task.index);
+    (void)task;
+    process_freeze(process, false);
+}
+
+static void on_heal_peers(struct world *world, void *target, uint64_t a, uint64_t b, void *data)
+{
+    (void)world;
+    (void)data;
+    struct sim_cluster *cluster = target;
+    net_model_cut(cluster->net, (uint32_t)a, (uint32_t)b, false);
+    net_model_cut(cluster->net, (uint32_t)b, (uint32_t)a, false);
+}
+
+static void on_heal_zookeeper(struct world *world, void *target, uint64_t host, uint64_t b,
+                              void *data)
+{
+    (void)world;
+    (void)b;
+    (void)data;
+    struct sim_cluster *cluster = target;
+    for (uint32_t s = 0; s < cluster->setup.zk.servers; s++) {
+        zk_model_cut(cluster->zk, (uint32_t)host, s, false);
+    }
+}
+
+static void on_servers_up(struct world *world, void *target, uint64_t mask, uint64_t wiped,
+                          void *data)
+{
+    (void)world;
+    (void)data;
+    struct sim_cluster *cluster = target;
+    for (uint32_t s = 0; s < cluster->setup.zk.servers; s++) {
+        if (mask >> s & 1) zk_model_server(cluster->zk, s, true);
+    }
+    if (wiped && zk_tree_find(zk_model_tree(cluster->zk), "/tanist") == NULL) {
+        sim_bootstrap(cluster);
+    }
+}
+
+static void request(struct sim_cluster *cluster, enum request_kind kind)
+{
+    if (!zk_model_serves(cluster->zk)) return;
+    char path[256], text[TREE_JSON_MAX];
+    tree_path(path, cluster->setup.job.name, "requests");
+    if (zk_tree_find(zk_model_tree(cluster->zk), path) == NULL) return;
+    tree_path(path, cluster->setup.job.name, "requests/");
+    struct request wish = {.kind = kind, .wall_ms = world_ms(&cluster->world), .by = "operator"};
+    size_t size = request_encode(&wish, text);
+    struct zk_write write = {
+        .kind = ZK_CREATE, .path = path, .data = text, .size = size, .flags = ZK_SEQUENTIAL};
+    zk_model_write(cluster->zk, &write, 1);
+}
+
+static void on_resume(struct world *world, void *target, uint64_t a, uint64_t b, void *data)
+{
+    (void)a;
+    (void)b;
+    (void)data;
+    struct sim_cluster *cluster = target;
+    if (cluster->checker.done) return;
+    if (!zk_model_serves(cluster->zk)) {
+        world_after(world, 100000, on_resume, target, a, b, NULL);
+        return;
+    }
+    request(cluster, REQUEST_RESUME);
+}
+
+/* --------------------------------------------------------- how they begin */
+
+static void freeze(struct sim_cluster *cluster, uint32_t task, uint64_t duration_ms)
+{
+    struct process *process = cluster->now[task];
+    if (process == NULL || !process->alive || process->frozen) return;
+    world_say(&cluster->world, "SIGSTOP %s:%u for %" PRIu64 " ms",
+              role_name(cluster->tasks[task].role), cluster->tasks[task].index, duration_ms);
+    process_freeze(process, true);
+    world_after(&cluster->world, duration_ms * 1000, on_thaw, process, task, 0, NULL);
+}
+
+static void cut_peers(struct sim_cluster *cluster, const struct fault *fault)
+{
+    if (cluster->task_count < 2 || cluster->setup.one_host) return;
+    uint32_t a = fault->target % cluster->task_count;
+    uint32_t b = (a + 1 + fault->other % (cluster->task_count - 1)) % cluster->task_count;
+    net_model_cut(cluster->net, a, b, true);
+    if (fault->both_ways) net_model_cut(cluster->net, b, a, true);
+    world_after(&cluster->world, fault->duration_ms * 1000, on_heal_peers, cluster, a, b, NULL);
+}
+
+static void cut_zookeeper(struct sim_cluster *cluster, const struct fault *fault)
+{
+    uint32_t host = cluster->setup.one_host ? 0 : fault->target % cluster->task_count;
+    for (uint32_t s = 0; s < cluster->setup.zk.servers; s++) {
+        bool cut = fault->both_ways || s == fault->other % cluster->setup.zk.servers;
+        if (cut) zk_model_cut(cluster->zk, host, s, true);
+    }
+    world_after(&cluster->world, fault->duration_ms * 1000, on_heal_zookeeper, cluster, host, 0,
+                NULL);
+}
+
+static void stop_servers(struct sim_cluster *cluster, const struct fault *fault)
+{
+    uint32_t servers = cluster->setup.zk.servers;
+    uint32_t wanted = fault->kind == FAULT_SERVER ? 1 : servers / 2 + 1;
+    bool wipe = fault->kind == FAULT_WIPE;
+    if (wipe) {
+        wanted = servers;
+        zk_model_wipe(cluster->zk);
+        checker_on_wipe(&cluster->checker);
+    }
+    uint64_t mask = 0;
+    for (uint32_t i = 0; i < wanted; i++) {
+        uint32_t server = (fault->target + i) % servers;
+        zk_model_server(cluster->zk, server, false);
+        mask |= 1u << server;
+    }
+    world_after(&cluster->world, fault->duration_ms * 1000, on_servers_up, cluster, mask, wipe,
+                NULL);
+}
+
+static void kill_all(struct sim_cluster *cluster)
+{
+    for (uint32_t t = 0; t < cluster->task_count; t++) sim_kill_task(cluster, t);
+}
+
+static enum coverage_moment moment(const struct sim_cluster *cluster)
+{
+    const struct checker *checker = &cluster->checker;
+    const struct run *run = &checker->run;
+    if (!checker->has_office) return MOMENT_BEFORE;
+    const struct process *chief = cluster->now[checker->office.task.index];
+    if (chief == NULL || !chief->alive ||
+        chief->config.incarnation != checker->office.incarnation) {
+        return MOMENT_NO_CHIEF;
+    }
+    switch (run->phase) {
+    case RUN_LOADING: return run->load_checkpoint != 0 ? MOMENT_RESTORING : MOMENT_LOADING;
+    case RUN_RUNNING: return disk_model_writing(cluster->disk) ? MOMENT_SAVING : MOMENT_RUNNING;
+    case RUN_PAUSED: return MOMENT_PAUSED;
+    case RUN_STOPPING:
+    case RUN_DONE:
+    case RUN_FAILED: return MOMENT_STOPPING;
+    default: return MOMENT_FORMING;
+    }
+}
+
+void sim_inject(struct sim_cluster *cluster, const struct fault *fault)
+{
+    if (is_over(cluster)) return;
+    uint32_t task = fault->target % cluster->task_count;
+    struct sim_agent *agent = sim_agent_of(cluster, task);
+    struct process *process = cluster->now[task];
+    cluster->coverage->cells[fault->kind][moment(cluster)]++;
+    world_say(&cluster->world, "fault: %s", fault_name(fault->kind));
+    switch (fault->kind) {
+    case FAULT_KILL: sim_kill_task(cluster, task); break;
+    case FAULT_CRASH_LOOP:
+        cluster->looping_until_us[task] = cluster->world.now_us + fault->duration_ms * 1000;
+        sim_kill_task(cluster, task);
+        break;
+    case FAULT_FREEZE: freeze(cluster, task, fault->duration_ms); break;
+    case FAULT_AGENT: sim_agent_die(agent, false, fault->duration_ms); break;
+    case FAULT_HOST: sim_agent_die(agent, true, fault->duration_ms); break;
+    case FAULT_EVERYTHING: kill_all(cluster); break;
+    case FAULT_RESET:
+        if (process != NULL && process->alive) net_endpoint_reset(process->endpoint);
+        break;
+    case FAULT_CUT_PEERS: cut_peers(cluster, fault); break;
+    case FAULT_CUT_ZOOKEEPER: cut_zookeeper(cluster, fault); break;
+    case FAULT_DROP_SESSION:
+        if (process != NULL && process->alive) zk_model_drop_connection(process->zk);
+        break;
+    case FAULT_SERVER:
+    case FAULT_OUTAGE:
+    case FAULT_WIPE: stop_servers(cluster, fault); break;
+    case FAULT_DAMAGE: (void)disk_model_damage(cluster->disk, fault->other); break;
+    case FAULT_RESIGN: request(cluster, REQUEST_RESIGN); break;
+    case FAULT_HOLD:
+        request(cluster, REQUEST_PAUSE);
+        world_after(&cluster->world, fault->duration_ms * 1000, on_resume, cluster, 0, 0, NULL);
+        break;
+    case FAULT_KINDS: assert(false);
+    }
+}
+
+void sim_heal(struct sim_cluster *cluster)
+{
+    struct world *world = &cluster->world;
+    world_say(world, "faults end");
+    cluster->healed = true;
+    cluster->healed_ms = world_ms(world);
+    net_model_heal(cluster->net);
+    disk_model_heal(cluster->disk);
+    bool wiped = zk_tree_find(zk_model_tree(cluster->zk), "/tanist") == NULL;
+    on_servers_up(world, cluster, UINT64_MAX, wiped, NULL);
+    uint32_t hosts = cluster->setup.one_host ? 1 : cluster->task_count;
+    for (uint32_t host = 0; host < hosts; host++) on_heal_zookeeper(world, cluster, host, 0, NULL);
+    for (uint32_t t = 0; t < cluster->task_count; t++) {
+        if (cluster->now[t] != NULL) process_freeze(cluster->now[t], false);
+    }
+    for (uint32_t a = 0; a < cluster->agent_count; a++) {
+        if (!cluster->agents[a].alive) sim_agent_start(&cluster->agents[a]);
+    }
+}

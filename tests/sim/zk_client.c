@@ -1,0 +1,461 @@
+/* The clients' half of the model: what libzookeeper and common/zk.c together show to a node. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/zk_model_private.h"
+
+struct parcel {
+    struct parcel *next;
+    struct zk_client *client;
+    uint64_t connection; /* 0: made by the client's own side, cannot be lost. */
+    uint64_t zxid;
+    struct zk_event event; /* Its pointers are offsets into `bytes`, made good at delivery. */
+    size_t path_offset, data_offset, children_offset, total;
+    bool has_path;
+    char bytes[];
+};
+
+/* ------------------------------------------------------------- delivery */
+
+static struct parcel *pack(const struct zk_event *event)
+{
+    size_t path = event->path != NULL ? strlen(event->path) + 1 : 0;
+    size_t names = 0;
+    for (size_t i = 0; i < event->child_count; i++) names += strlen(event->children[i]) + 1;
+    size_t total = sizeof(struct parcel) + path + event->size + names;
+    struct parcel *parcel = calloc(1, total);
+    assert(parcel != NULL);
+    parcel->event = *event;
+    parcel->total = total;
+    parcel->has_path = path > 0;
+    if (path > 0) memcpy(parcel->bytes, event->path, path);
+    parcel->data_offset = path;
+    if (event->size > 0) memcpy(parcel->bytes + path, event->data, event->size);
+    char *at = parcel->bytes + path + event->size;
+    parcel->children_offset = path + event->size;
+    for (size_t i = 0; i < event->child_count; i++) {
+        size_t length = strlen(event->children[i]) + 1;
+        memcpy(at, event->children[i], length);
+        at += length;
+    }
+    return parcel;
+}
+
+static bool take_in_flight(struct zk_client *client, uint64_t op)
+{
+    for (struct in_flight **link = &client->in_flight; *link != NULL; link = &(*link)->next) {
+        if ((*link)->op != op) continue;
+        struct in_flight *found = *link;
+        *link = found->next;
+        free(found);
+        return true;
+    }
+    return false;
+}
+
+static void hand_over(struct parcel *parcel)
+{
+    struct zk_client *client = parcel->client;
+    struct zk_event event = parcel->event;
+    const char *children[ZK_CHILDREN_MAX];
+    event.path = parcel->has_path ? parcel->bytes : NULL;
+    event.data = event.size > 0 ? parcel->bytes + parcel->data_offset : NULL;
+    const char *name = parcel->bytes + parcel->children_offset;
+    for (size_t i = 0; i < event.child_count; i++) {
+        children[i] = name;
+        name += strlen(name) + 1;
+    }
+    event.children = children;
+    if (event.type == ZK_RESULT && !take_in_flight(client, event.op)) return;
+    if (parcel->zxid > client->last_zxid) client->last_zxid = parcel->zxid;
+    client->sink(client->ctx, &event);
+}
+
+static void on_deliver(struct world *world, void *target, uint64_t a, uint64_t b, void *data)
+{
+    (void)world;
+    (void)a;
+    (void)b;
+    struct zk_client *client = target;
+    struct parcel *parcel = data;
+    if (client->dead) return;
+    bool lost =
+        parcel->connection != 0 && (parcel->connection != client->connection || !client->connected);
+    if (lost) return;
+    if (!client->frozen) {
+        hand_over(parcel);
+        return;
+    }
+    struct parcel *copy = malloc(parcel->total);
+    assert(copy != NULL);
+    memcpy(copy, parcel, parcel->total);
+    copy->next = NULL;
+    *client->backlog_tail = copy;
+    client->backlog_tail = &copy->next;
+}
+
+void zk_client_post(struct zk_client *client, uint64_t connection, const struct zk_event *event)
+{
+    if (client->dead) return;
+    struct zk_model *model = client->model;
+    struct parcel *parcel = pack(event);
+    parcel->client = client;
+    parcel->connection = connection;
+    uint64_t at = model->world->now_us + (connection != 0 ? zk_model_latency(model) : 1);
+    if (connection != 0) parcel->zxid = model->servers[client->server].tree.zxid;
+    if (at < client->to_client_us) at = client->to_client_us;
+    client->to_client_us = at;
+    world_at(model->world, at, on_deliver, client, 0, 0, parcel);
+}
+
+/* --------------------------------------------------------------- watches */
+
+void zk_client_watch(struct zk_client *client, const char *path, bool children, bool existed)
+{
+    for (size_t i = 0; i < client->watch_count; i++) {
+        struct zk_watch *watch = &client->watches[i];
+        if (watch->children == children && strcmp(watch->path, path) == 0) {
+            watch->existed = existed;
+            return;
+        }
+    }
+    assert(client->watch_count < ZK_WATCHES_MAX);
+    struct zk_watch *watch = &client->watches[client->watch_count++];
+    *watch = (struct zk_watch){.children = children, .existed = existed};
+    (void)snprintf(watch->path, sizeof watch->path, "%s", path);
+}
+
+static void fire(struct zk_client *client, size_t index)
+{
+    struct zk_event event = {.type = ZK_CHANGED, .failed_write = -1};
+    char path[ZK_PATH_MAX];
+    memcpy(path, client->watches[index].path, sizeof path);
+    event.path = path;
+    client->watches[index] = client->watches[--client->watch_count];
+    zk_client_post(client, client->connection, &event);
+}
+
+static bool concerns(const struct zk_watch *watch, const struct zk_change *change)
+{
+    if (strcmp(watch->path, change->path) == 0) {
+        return !watch->children || change->kind == ZK_DELETE;
+    }
+    if (!watch->children || change->kind == ZK_SET) return false;
+    char parent[ZK_PATH_MAX];
+    zk_parent_of(change->path, parent);
+    return strcmp(watch->path, parent) == 0;
+}
+
+void zk_client_applied(struct zk_client *client, const struct zk_txn *txn)
+{
+    for (size_t c = 0; c < txn->count; c++) {
+        for (size_t i = client->watch_count; i-- > 0;) {
+            if (concerns(&client->watches[i], &txn->changes[c])) fire(client, i);
+        }
+    }
+    zk_requests_applied(client, txn);
+}
+
+/* After a reconnection the server compares: what changed unseen fires now. */
+static void rearm_watches(struct zk_client *client)
+{
+    const struct zk_tree *tree = &client->model->servers[client->server].tree;
+    for (size_t i = client->watch_count; i-- > 0;) {
+        const struct zk_watch *watch = &client->watches[i];
+        const struct zk_node *node = zk_tree_find(tree, watch->path);
+        bool changed = (node != NULL) != watch->existed;
+        if (node != NULL) {
+            uint64_t zxid = watch->children ? node->children_zxid : node->stat.modified_zxid;
+            changed = changed || zxid > client->last_zxid;
+        }
+        if (changed) fire(client, i);
+    }
+}
+
+/* ----------------------------------------------------------- connection */
+
+bool zk_client_reaches(const struct zk_client *client, uint32_t server)
+{
+    return client->model->servers[server].up && !client->model->cut[client->host][server];
+}
+
+bool zk_client_alive_at_server(const struct zk_client *client)
+{
+    return client->connected && !client->dead && !client->frozen &&
+           zk_client_reaches(client, client->server);
+}
+
+void zk_client_disconnect(struct zk_client *client)
+{
+    if (!client->connected) return;
+    client->connected = false;
+    client->next_try_us = client->model->world->now_us + world_below(client->model->world, 100000);
+    zk_requests_detach(client);
+    zk_client_post(client, 0, &(struct zk_event){.type = ZK_DISCONNECTED, .failed_write = -1});
+    for (const struct in_flight *lost = client->in_flight; lost != NULL; lost = lost->next) {
+        struct zk_event event = {.type = ZK_RESULT,
+                                 .op = lost->op,
+                                 .outcome = ZK_UNKNOWN,
+                                 .reason = ZK_REASON_CONNECTION,
+                                 .path = lost->path,
+                                 .failed_write = -1};
+        zk_client_post(client, 0, &event);
+    }
+}
+
+void zk_model_drop_connection(struct zk_client *client)
+{
+    if (!client->dead) zk_client_disconnect(client);
+}
+
+static void expire(struct zk_client *client)
+{
+    client->expired = true;
+    zk_client_post(client, 0, &(struct zk_event){.type = ZK_EXPIRED, .failed_write = -1});
+}
+
+/* The ensemble serves, but will not have us back, as it knows less than we have seen: after a
+ * session timeout of that the session must be gone (common/zk.c finds out by a second session). */
+static void consider_refusal(struct zk_client *client)
+{
+    uint64_t now = client->model->world->now_us;
+    if (client->refused_us == 0) client->refused_us = now;
+    if (now - client->refused_us > (uint64_t)client->timeout_ms * 2000) expire(client);
+}
+
+static void try_connect(struct zk_client *client)
+{
+    struct zk_model *model = client->model;
+    uint32_t server = (uint32_t)world_below(model->world, model->config.servers);
+    if (!zk_model_has_quorum(model) || !zk_client_reaches(client, server)) return;
+    if (model->servers[server].tree.zxid < client->last_zxid) {
+        consider_refusal(client);
+        return;
+    }
+    struct zk_session_state *session =
+        client->session != 0 ? zk_model_session(model, client->session) : NULL;
+    if (client->session != 0 && (session == NULL || !session->open)) {
+        expire(client);
+        return;
+    }
+    if (session == NULL) {
+        session = zk_model_new_session(model, client);
+        client->session = session->id;
+    }
+    session->heard_us = model->world->now_us;
+    client->refused_us = 0;
+    client->unreachable_us = 0;
+    client->connected = true;
+    client->server = server;
+    client->connection++;
+    zk_client_post(
+        client, 0,
+        &(struct zk_event){.type = ZK_CONNECTED, .session = client->session, .failed_write = -1});
+    rearm_watches(client);
+}
+
+void zk_client_sweep(struct zk_client *client)
+{
+    uint64_t now = client->model->world->now_us;
+    if (client->expired || client->frozen) return;
+    if (!client->connected) {
+        if (now >= client->next_try_us) try_connect(client);
+        return;
+    }
+    if (zk_client_reaches(client, client->server)) {
+        client->unreachable_us = 0;
+    } else if (client->unreachable_us == 0) {
+        client->unreachable_us = now;
+    } else if (now - client->unreachable_us > (uint64_t)client->timeout_ms * 667) {
+        zk_client_disconnect(client); /* Two thirds of the timeout without an answer. */
+    }
+}
+
+/* ----------------------------------------------------------------- port */
+
+static void on_deadline(struct world *world, void *target, uint64_t op, uint64_t b, void *data)
+{
+    (void)data;
+    struct zk_client *client = target;
+    if (client->dead) return;
+    if (client->frozen) {
+        world_after(world, 100000, on_deadline, client, op, b, NULL);
+        return;
+    }
+    for (const struct in_flight *late = client->in_flight; late != NULL; late = late->next) {
+        if (late->op != op) continue;
+        struct zk_event event = {.type = ZK_RESULT,
+                                 .op = op,
+                                 .outcome = ZK_UNKNOWN,
+                                 .reason = ZK_REASON_DEADLINE,
+                                 .path = late->path,
+                                 .failed_write = -1};
+        zk_client_post(client, 0, &event);
+        return;
+    }
+}
+
+static void submit(struct zk_client *client, struct zk_request *request)
+{
+    assert(!client->dead && !client->frozen);
+    struct in_flight *entry = calloc(1, sizeof *entry);
+    assert(entry != NULL);
+    entry->op = request->op;
+    entry->verb = request->verb;
+    memcpy(entry->path, request->path, sizeof entry->path);
+    entry->next = client->in_flight;
+    client->in_flight = entry;
+    if (!client->connected) {
+        struct zk_event event = {.type = ZK_RESULT,
+                                 .op = request->op,
+                                 .outcome = client->expired ? ZK_REFUSED : ZK_UNKNOWN,
+                                 .reason =
+                                     client->expired ? ZK_REASON_EXPIRED : ZK_REASON_CONNECTION,
+                                 .path = request->path,
+                                 .failed_write = -1};
+        zk_client_post(client, 0, &event);
+        zk_request_free(request);
+        return;
+    }
+    zk_request_send(request);
+    world_after(client->model->world, (uint64_t)client->deadline_ms * 1000, on_deadline, client,
+                request->op, 0, NULL);
+}
+
+static struct zk_request *new_request(struct zk_client *client, uint64_t op, enum request_verb verb,
+                                      const char *path)
+{
+    struct zk_request *request = zk_request_create(client);
+    request->op = op;
+    request->verb = verb;
+    (void)snprintf(request->path, sizeof request->path, "%s", path);
+    return request;
+}
+
+static void port_write(void *ctx, uint64_t op, const struct zk_write *writes, size_t count)
+{
+    assert(count >= 1 && count <= ZK_WRITES_MAX);
+    struct zk_request *request = new_request(ctx, op, REQUEST_WRITE, writes[0].path);
+    request->count = count;
+    request->writes = calloc(count, sizeof *writes);
+    assert(request->writes != NULL);
+    for (size_t i = 0; i < count; i++) {
+        assert(writes[i].size <= ZK_DATA_MAX && strlen(writes[i].path) < 200);
+        request->writes[i] = writes[i];
+        request->writes[i].path = strdup(writes[i].path);
+        void *data = malloc(writes[i].size + 1);
+        assert(data != NULL);
+        if (writes[i].size > 0) memcpy(data, writes[i].data, writes[i].size);
+        request->writes[i].data = data;
+    }
+    submit(ctx, request);
+}
+
+static void port_read(void *ctx, uint64_t op, const char *path, bool watch)
+{
+    struct zk_request *request = new_request(ctx, op, REQUEST_READ, path);
+    request->watch = watch;
+    submit(ctx, request);
+}
+
+static void port_list(void *ctx, uint64_t op, const char *path, bool watch)
+{
+    struct zk_request *request = new_request(ctx, op, REQUEST_LIST, path);
+    request->watch = watch;
+    submit(ctx, request);
+}
+
+/* ----------------------------------------------------------- life cycle */
+
+struct zk_client *zk_client_open(struct zk_model *model, uint32_t host, uint32_t session_timeout_ms,
+                                 uint32_t deadline_ms, zk_sink sink, void *ctx)
+{
+    assert(model->client_count < ZK_CLIENTS_MAX && host < ZK_HOSTS_MAX);
+    struct zk_client *client = calloc(1, sizeof *client);
+    assert(client != NULL);
+    client->model = model;
+    client->host = host;
+    client->timeout_ms = session_timeout_ms;
+    client->deadline_ms = deadline_ms;
+    client->sink = sink;
+    client->ctx = ctx;
+    client->backlog_tail = &client->backlog;
+    client->watches = calloc(ZK_WATCHES_MAX, sizeof *client->watches);
+    assert(client->watches != NULL);
+    model->clients[model->client_count++] = client;
+    return client;
+}
+
+struct zk_port zk_client_port(struct zk_client *client)
+{
+    return (struct zk_port){
+        .ctx = client, .write = port_write, .read = port_read, .list = port_list};
+}
+
+uint64_t zk_client_session(const struct zk_client *client)
+{
+    return client->session;
+}
+
+static void forget(struct zk_client *client)
+{
+    while (client->in_flight != NULL) {
+        struct in_flight *next = client->in_flight->next;
+        free(client->in_flight);
+        client->in_flight = next;
+    }
+    while (client->backlog != NULL) {
+        struct parcel *next = client->backlog->next;
+        free(client->backlog);
+        client->backlog = next;
+    }
+    client->backlog_tail = &client->backlog;
+}
+
+void zk_client_kill(struct zk_client *client)
+{
+    if (client->dead) return;
+    client->dead = true;
+    zk_requests_detach(client);
+    client->connected = false;
+    forget(client);
+}
+
+void zk_client_freeze(struct zk_client *client, bool frozen)
+{
+    if (client->dead || client->frozen == frozen) return;
+    client->frozen = frozen;
+    if (frozen) return;
+    struct parcel *parcel = client->backlog;
+    client->backlog = NULL;
+    client->backlog_tail = &client->backlog;
+    while (parcel != NULL && !client->dead && !client->frozen) {
+        struct parcel *next = parcel->next;
+        hand_over(parcel);
+        free(parcel);
+        parcel = next;
+    }
+    while (parcel != NULL) { /* Died of what it heard. */
+        struct parcel *next = parcel->next;
+        free(parcel);
+        parcel = next;
+    }
+}
+
+void zk_client_close(struct zk_client *client)
+{
+    if (client->dead) return;
+    /* As the library: nothing is sent when it is not connected. */
+    if (client->connected) zk_model_close_session(client->model, client->session);
+    zk_client_kill(client);
+}
+
+void zk_client_free(struct zk_client *client)
+{
+    zk_client_kill(client);
+    free(client->watches);
+    free(client);
+}

@@ -1,0 +1,131 @@
+/* tests/sim/zk_model_private.h: what the servers' half and the clients' half of the model share. */
+#ifndef SIM_ZK_MODEL_PRIVATE_H
+#define SIM_ZK_MODEL_PRIVATE_H
+
+#include "tests/sim/zk_model.h"
+
+enum { ZK_SESSIONS_MAX = 4096, ZK_CLIENTS_MAX = 4096, ZK_WATCHES_MAX = 1024 };
+
+enum request_verb { REQUEST_WRITE, REQUEST_READ, REQUEST_LIST };
+
+/* One request on its way. `list` holds every living one, so that the end of the world can free
+ * them. */
+struct zk_request {
+    struct zk_request *next, *list_next, **list_link;
+    struct zk_client *client;
+    uint64_t connection; /* Of the client, when it was sent. */
+    uint64_t zxid;       /* Of its transaction, once committed. */
+    bool detached;       /* Its connection broke: nobody waits for the answer. */
+    uint64_t session;
+    uint64_t op;
+    enum request_verb verb;
+    bool watch;
+    char path[ZK_PATH_MAX];
+    struct zk_write *writes; /* Deep copy. */
+    size_t count;
+};
+
+struct zk_watch {
+    char path[ZK_PATH_MAX];
+    bool children;
+    bool existed;
+};
+
+struct zk_session_state {
+    uint64_t id;
+    uint64_t timeout_us;
+    uint64_t heard_us;
+    struct zk_client *client;
+    bool open;
+};
+
+struct in_flight {
+    uint64_t op;
+    enum request_verb verb;
+    char path[ZK_PATH_MAX];
+    struct in_flight *next;
+};
+
+/* An event on its way to a client, flat. */
+struct parcel;
+
+struct zk_client {
+    struct zk_model *model;
+    uint32_t host;
+    uint32_t timeout_ms, deadline_ms;
+    zk_sink sink;
+    void *ctx;
+    bool dead, frozen, connected, expired, ever_connected;
+    uint32_t server;
+    uint64_t connection; /* Number of the present or last connection. */
+    uint64_t session;
+    uint64_t last_zxid;
+    uint64_t unreachable_us; /* Since when its server cannot be reached; 0: it can. */
+    uint64_t refused_us;     /* Since when a serving ensemble has refused us; 0: it has not. */
+    uint64_t next_try_us;
+    uint64_t to_server_us, to_leader_us, to_client_us; /* FIFO: nothing may overtake. */
+    struct zk_request *pipeline;                       /* At the server, in order. */
+    struct zk_request *working; /* The write being worked on; reads behind it wait. */
+    struct in_flight *in_flight;
+    struct zk_watch *watches;
+    size_t watch_count;
+    struct parcel *backlog, **backlog_tail; /* While frozen. */
+};
+
+struct zk_server {
+    bool up;
+    struct zk_tree tree;
+    uint64_t apply_us; /* Nothing is applied before what came earlier. */
+};
+
+struct zk_model {
+    struct world *world;
+    struct zk_model_config config;
+    struct zk_server servers[ZK_SERVERS_MAX];
+    struct zk_tree leader;
+    struct zk_txn **log;
+    size_t log_count, log_capacity;
+    uint64_t log_base; /* zxid before log[0]. */
+    uint64_t era;      /* Grows with each wipe. */
+    struct zk_session_state sessions[ZK_SESSIONS_MAX];
+    size_t session_count;
+    struct zk_client *clients[ZK_CLIENTS_MAX];
+    size_t client_count;
+    uint64_t next_session;
+    bool cut[ZK_HOSTS_MAX][ZK_SERVERS_MAX];
+    struct zk_request *requests; /* All that live. */
+    bool had_quorum;
+    zk_observer observer;
+    void *observer_ctx;
+};
+
+/* zk_model.c */
+uint64_t zk_model_latency(struct zk_model *model);
+bool zk_model_has_quorum(const struct zk_model *model);
+void zk_model_commit(struct zk_model *model, struct zk_txn *txn); /* Takes the reference. */
+struct zk_session_state *zk_model_session(struct zk_model *model, uint64_t id);
+struct zk_session_state *zk_model_new_session(struct zk_model *model, struct zk_client *client);
+
+/* zk_client.c */
+void zk_client_sweep(struct zk_client *client);      /* Every tick: connect, notice loss. */
+void zk_client_disconnect(struct zk_client *client); /* Its connection broke. */
+void zk_client_applied(struct zk_client *client,
+                       const struct zk_txn *txn); /* Its server shows it now. */
+void zk_client_free(struct zk_client *client);
+
+/* zk_request.c */
+struct zk_request *zk_request_create(struct zk_client *client);
+void zk_request_send(struct zk_request *request);
+void zk_requests_detach(
+    struct zk_client *client); /* The connection broke: what is under way may yet happen. */
+void zk_requests_applied(struct zk_client *client, const struct zk_txn *txn);
+void zk_request_free(struct zk_request *request);
+
+/* zk_client.c, for zk_request.c: an event on its way to the client over `connection`; 0: made by
+ * the client itself. */
+void zk_client_post(struct zk_client *client, uint64_t connection, const struct zk_event *event);
+void zk_client_watch(struct zk_client *client, const char *path, bool children, bool existed);
+bool zk_client_reaches(const struct zk_client *client, uint32_t server);
+bool zk_client_alive_at_server(const struct zk_client *client); /* Would its pings be heard? */
+
+#endif
