@@ -148,9 +148,9 @@ fi
 
 if has fuzz && build_or_fail build-fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=clang \
     -DTANIST_FUZZ=ON -DTANIST_SANITIZE=address,undefined; then
-  for target in build-fuzz/bin/fuzz_*; do
-    [ -x "$target" ] || continue
-    name=$(basename "$target")
+  for source in tests/fuzz/fuzz_*.c; do
+    name=$(basename "$source" .c)
+    target=build-fuzz/bin/$name
     corpus=build-fuzz/corpus/$name
     mkdir -p "$corpus"
     seeds=()
