@@ -1,0 +1,124 @@
+/*
+ * ps/disk.h: what a ps asks of its store: the list of what lies on the disk, loads, saves, copies
+ * of manifests, and collection. A part of the ps driver: requests go out by the ports, answers come
+ * in as events, and it says what they mean. Rules: docs/protocol.md P6, P8.
+ *
+ * A checkpoint's manifest is taken from the disk if a copy is there, else from ZooKeeper: disks
+ * alone are enough.
+ *
+ * Threads: the owner's. Nothing blocks.
+ */
+#ifndef PS_DISK_H
+#define PS_DISK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/membership.h"
+#include "common/node.h"
+#include "ps/shard.h"
+#include "ps/store_port.h"
+
+enum { DISK_SAVES_MAX = 2, DISK_RETRY_MS = 50 };
+
+/* What an event meant. */
+enum disk_news {
+    DISK_NOTHING,
+    DISK_LISTED, /* The first listing is there: reports may begin. */
+    DISK_LOADED, /* The incoming arrays are whole. */
+    DISK_LOAD_FAILED,
+    DISK_SAVED,       /* `news_checkpoint` */
+    DISK_SAVE_FAILED, /* `news_checkpoint` */
+};
+
+struct disk_save {
+    uint64_t checkpoint, generation, step;
+    const void *blob; /* Copied by the store. */
+    size_t blob_bytes;
+};
+
+struct disk {
+    /* Read by the driver. */
+    bool listed;
+    uint32_t manifest_count;
+    struct manifest *manifests; /* Known to be on the disk, newest first; STORE_LIST_MAX of them. */
+    uint64_t highest_epoch, highest_generation; /* That any of them names. */
+    uint32_t saves;                             /* Under way. */
+    uint64_t news_checkpoint;
+    uint64_t saved_checkpoint; /* The newest saved, ... */
+    struct digest saved_digest;
+    uint64_t saved_bytes;
+    struct store_notes notes; /* Of the last load. */
+    /* Private. */
+    struct store_port store;
+    struct membership *membership;
+    struct shard *shard;
+    const struct node_ports *ports;
+    uint64_t variables_hash, parameters;
+    uint32_t shards, index, keep;
+    uint64_t now_ms, next_op, list_op;
+    struct {
+        uint64_t checkpoint; /* 0: none. */
+        uint64_t manifest_op, read_op, retry_at_ms;
+        bool found; /* `manifest` is it. */
+        struct manifest manifest;
+    } load;
+    struct {
+        uint64_t op, checkpoint;
+    } saving[DISK_SAVES_MAX];
+    /* Following what is committed: its manifest is copied, then others are collected. */
+    struct {
+        uint64_t wanted, current, done; /* Ids of committed checkpoints. */
+        uint64_t load_checkpoint;       /* Not to be collected: it is wanted for a load. */
+        enum {
+            DISK_KEEP_IDLE,
+            DISK_KEEP_READ,
+            DISK_KEEP_PUT,
+            DISK_KEEP_LIST,
+            DISK_KEEP_COLLECT
+        } at;
+        uint64_t op, retry_at_ms;
+        struct manifest manifest;
+        uint64_t ids[STORE_KEEP_MAX];
+        size_t id_count;
+    } keep_state;
+};
+
+struct disk_config {
+    struct store_port store;
+    struct membership *membership;
+    const struct node_ports *ports;
+    struct shard *shard;
+    uint64_t variables_hash, parameters;
+    uint32_t shards, index; /* Number of ps; which one we are. */
+    uint32_t keep;          /* Committed checkpoints to keep. */
+};
+
+/* TN_ENOMEM. */
+MUST_CHECK enum tn_status disk_open(struct disk *disk, const struct disk_config *config,
+                                    struct error *error);
+void disk_close(struct disk *disk);
+
+/* Ask for the first listing. */
+void disk_start(struct disk *disk, uint64_t now_ms);
+
+/* Fill the shard's incoming arrays from `checkpoint` (not 0). DISK_LOADED or DISK_LOAD_FAILED
+ * follows. */
+void disk_load(struct disk *disk, uint64_t checkpoint);
+
+/* Write the shard's current arrays. False: not possible, and logged; else DISK_SAVED or
+ * DISK_SAVE_FAILED follows. */
+bool disk_save(struct disk *disk, const struct disk_save *save);
+
+/* `run` is news: what is committed is kept, what is older than `keep` of these goes. */
+void disk_follow(struct disk *disk, const struct run *run);
+/* Nothing is being saved, and what is committed is kept. */
+bool disk_idle(const struct disk *disk);
+
+enum disk_news disk_handle_store(struct disk *disk, const struct store_event *event);
+enum disk_news disk_handle_zk(struct disk *disk, const struct zk_event *event);
+/* When disk_deadline_ms() has passed. */
+enum disk_news disk_tick(struct disk *disk, uint64_t now_ms);
+uint64_t disk_deadline_ms(const struct disk *disk);
+
+#endif

@@ -1,0 +1,483 @@
+#include "worker/worker.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/membership.h"
+#include "common/placement.h"
+#include "common/roster.h"
+#include "worker/compute.h"
+#include "worker/links.h"
+#include "worker/loop.h"
+
+enum { FOLLOW_UPS_MAX = 4 };
+
+struct worker {
+    struct worker_config config;
+    struct node_ports ports;
+    struct membership membership;
+    struct roster roster;
+    struct mirror assignment;
+    struct links links;
+    struct loop core;
+    struct loop_actions actions;
+    struct compute compute;
+    struct placement places[PS_MAX];
+    struct buffer *current, *next; /* All parameters; see worker/loop.h. */
+    struct buffer **gradients;     /* [SLICES_MAX][ps]: of core.nodes; NULL: not made. */
+    struct evaluation evaluation;  /* The newest of this generation. */
+    uint64_t now_ms;
+    struct loop_event follow_ups[FOLLOW_UPS_MAX];
+    uint32_t follow_up_count;
+    bool followed; /* Roster and assignment are being read. */
+    uint64_t said_at_ms;
+    bool finished;
+    int exit_code;
+};
+
+static void finish(struct worker *worker, int exit_code)
+{
+    if (worker->finished) return;
+    worker->finished = true;
+    worker->exit_code = exit_code;
+}
+
+static unsigned long long number(uint64_t value)
+{
+    return value;
+}
+
+static uint32_t ps_count(const struct worker *worker)
+{
+    return worker->config.job->cluster.ps;
+}
+
+/* ----------------------------------------------------------------- actions */
+
+static void follow_up(struct worker *worker, enum loop_event_type type)
+{
+    assert(worker->follow_up_count < FOLLOW_UPS_MAX);
+    struct loop_event event = {.type = type, .now_ms = worker->now_ms};
+    worker->follow_ups[worker->follow_up_count++] = event;
+}
+
+static void send(struct worker *worker, uint32_t ps, struct frame_header header,
+                 struct buffer *body)
+{
+    uint64_t office = worker->membership.office.epoch, run = worker->membership.run.epoch;
+    header.epoch = office > run ? office : run;
+    conn_id conn = worker->links.items[ps].conn;
+    worker->ports.transport.send(worker->ports.transport.ctx, conn, &header, body);
+}
+
+static struct buffer **gradient(struct worker *worker, uint32_t node, uint32_t ps)
+{
+    return &worker->gradients[(size_t)node * ps_count(worker) + ps];
+}
+
+static void forget_gradients(struct worker *worker)
+{
+    for (size_t i = 0; i < (size_t)SLICES_MAX * ps_count(worker); i++) {
+        buffer_release(worker->gradients[i]);
+        worker->gradients[i] = NULL;
+    }
+}
+
+/* The sum of one node, cut into a buffer for each ps, which stays unchanged while it is sent. */
+static bool compute_one(struct worker *worker, uint64_t step, uint32_t node)
+{
+    const float *sum =
+        compute_node(&worker->compute, worker->current->data, step, worker->core.nodes[node]);
+    if (sum == NULL) return false;
+    for (uint32_t p = 0; p < ps_count(worker); p++) {
+        size_t bytes = worker->places[p].count * sizeof(float);
+        struct buffer *part = buffer_acquire(worker->ports.buffers, bytes);
+        if (part == NULL) return false;
+        part->size = bytes;
+        memcpy(part->data, sum + worker->places[p].first, bytes);
+        buffer_release(*gradient(worker, node, p));
+        *gradient(worker, node, p) = part;
+    }
+    return true;
+}
+
+static void compute(struct worker *worker, const struct loop_action *action)
+{
+    uint32_t end = action->first_node + action->node_count;
+    for (uint32_t node = action->first_node; node < end; node++) {
+        if (compute_one(worker, action->step, node)) continue;
+        log_error("no memory for the gradients of %llu parameters: leaving",
+                  number(worker->compute.parameters));
+        finish(worker, TN_EXIT_ERROR);
+        return;
+    }
+    follow_up(worker, LOOP_EV_COMPUTED);
+}
+
+static void push(struct worker *worker, const struct loop_action *action)
+{
+    uint32_t end = action->first_node + action->node_count;
+    for (uint32_t node = action->first_node; node < end; node++) {
+        struct frame_header header = {
+            .type = FRAME_PUSH,
+            .generation = action->generation,
+            .step = action->step,
+            .first = worker->core.nodes[node].first,
+            .count = worker->core.nodes[node].count,
+        };
+        send(worker, action->ps, header, buffer_retain(*gradient(worker, node, action->ps)));
+    }
+}
+
+static void pull(struct worker *worker, const struct loop_action *action)
+{
+    struct frame_header header = {
+        .type = FRAME_PULL,
+        .generation = action->generation,
+        .step = action->step,
+    };
+    send(worker, action->ps, header, NULL);
+}
+
+static void take(struct worker *worker, uint32_t ps, const struct buffer *body)
+{
+    if (body == NULL) return;
+    memcpy((float *)worker->next->data + worker->places[ps].first, body->data, body->size);
+}
+
+static void flip(struct worker *worker)
+{
+    struct buffer *former = worker->current;
+    worker->current = worker->next;
+    worker->next = former;
+}
+
+static void evaluate(struct worker *worker, const struct loop_action *action)
+{
+    worker->evaluation = compute_evaluate(&worker->compute, worker->current->data, action->step);
+    log_info("step %llu: test loss %.4f, accuracy %.4f, training loss %.4f", number(action->step),
+             worker->evaluation.loss, worker->evaluation.accuracy, worker->evaluation.train_loss);
+    follow_up(worker, LOOP_EV_EVALUATED);
+}
+
+static void carry_out(struct worker *worker, const struct loop_action *action,
+                      const struct buffer *body)
+{
+    switch (action->type) {
+    case LOOP_DO_TAKE: take(worker, action->ps, body); break;
+    case LOOP_DO_FLIP: flip(worker); break;
+    case LOOP_DO_FORGET: forget_gradients(worker); break;
+    case LOOP_DO_COMPUTE: compute(worker, action); break;
+    case LOOP_DO_PUSH: push(worker, action); break;
+    case LOOP_DO_PULL: pull(worker, action); break;
+    case LOOP_DO_EVALUATE: evaluate(worker, action); break;
+    }
+}
+
+/* Show the core an event, carry out what it says, then show it what that answered. `body` is only
+ * read. */
+static void feed(struct worker *worker, struct loop_event event, const struct buffer *body)
+{
+    event.now_ms = worker->now_ms;
+    for (;;) {
+        loop_handle(&worker->core, &event, &worker->actions);
+        for (uint32_t i = 0; i < worker->actions.count && !worker->finished; i++) {
+            carry_out(worker, &worker->actions.items[i], body);
+        }
+        body = NULL;
+        if (worker->finished || worker->follow_up_count == 0) return;
+        event = worker->follow_ups[0];
+        worker->follow_up_count--;
+        memmove(&worker->follow_ups[0], &worker->follow_ups[1],
+                worker->follow_up_count * sizeof worker->follow_ups[0]);
+    }
+}
+
+/* ------------------------------------------------------------------ frames */
+
+static void frame(struct worker *worker, uint32_t ps, const struct transport_event *event)
+{
+    const struct frame_header *header = &event->header;
+    struct loop_event next = {
+        .ps = ps,
+        .generation = header->generation,
+        .step = header->step,
+    };
+    size_t bytes = event->body != NULL ? event->body->size : 0;
+    size_t expected = header->type == FRAME_VALUES ? worker->places[ps].count * sizeof(float) : 0;
+    bool known = header->type == FRAME_VALUES || header->type == FRAME_REFUSED;
+    if (!known || bytes != expected) {
+        log_warn("closing the connection to ps:%u: frame of type %u with %llu bytes, expected %llu",
+                 ps, header->type, number(bytes), number(expected));
+        worker->ports.transport.close(worker->ports.transport.ctx, event->conn);
+        return;
+    }
+    links_proved(&worker->links, ps);
+    next.type = header->type == FRAME_VALUES ? LOOP_EV_VALUES : LOOP_EV_REFUSED;
+    if (header->type == FRAME_REFUSED) next.refusal = (enum refusal)header->first;
+    feed(worker, next, event->body);
+}
+
+static void transport(struct worker *worker, const struct transport_event *event)
+{
+    int ps = links_find(&worker->links, event->conn);
+    if (ps >= 0) {
+        uint32_t index = (uint32_t)ps;
+        switch (event->type) {
+        case TRANSPORT_OPENED:
+            links_opened(&worker->links, index);
+            feed(worker, (struct loop_event){.type = LOOP_EV_LINK_UP, .ps = index}, NULL);
+            break;
+        case TRANSPORT_FRAME: frame(worker, index, event); break;
+        case TRANSPORT_CLOSED:
+            if (!links_closed(&worker->links, index, event->status, worker->now_ms)) break;
+            log_info("lost ps:%u at %s: %s", index, worker->links.items[index].address,
+                     tanist_strerror(event->status));
+            feed(worker, (struct loop_event){.type = LOOP_EV_LINK_DOWN, .ps = index}, NULL);
+            break;
+        }
+    }
+    if (event->type == TRANSPORT_FRAME) buffer_release(event->body);
+}
+
+/* --------------------------------------------------------------- ZooKeeper */
+
+static void follow(struct worker *worker)
+{
+    const struct zk_port *zk = &worker->ports.zk;
+    const char *cluster = worker->membership.identity.cluster;
+    char path[256];
+    if (worker->followed || worker->membership.session == 0) return;
+    worker->followed = true;
+    roster_start(&worker->roster, cluster, ps_count(worker), 0, zk, &worker->membership.next_op,
+                 worker->now_ms);
+    tree_path(path, cluster, "assignment");
+    mirror_start(&worker->assignment, MIRROR_DATA, path, zk, &worker->membership.next_op,
+                 worker->now_ms);
+}
+
+static void seat_changed(struct worker *worker, uint32_t ps)
+{
+    const struct roster_seat *seat = &worker->roster.seats[ps];
+    const struct member *member = seat->present ? &seat->member : NULL;
+    if (!links_member(&worker->links, ps, member, worker->now_ms)) return;
+    log_info("ps:%u was reborn at %s", ps, seat->member.address);
+    feed(worker, (struct loop_event){.type = LOOP_EV_LINK_DOWN, .ps = ps}, NULL);
+}
+
+static void assigned(struct worker *worker, const struct zk_event *event)
+{
+    struct assignment assignment;
+    struct error error;
+    if (event->size == 0) return;
+    if (assignment_decode(event->data, event->size, &assignment, &error) != TN_OK) {
+        log_warn("%s; ignored", error.text);
+        return;
+    }
+    if (assignment.slice_count != worker->config.job->train.slices) {
+        log_warn("/assignment is over %u slices, the job has %u; ignored", assignment.slice_count,
+                 worker->config.job->train.slices);
+        return;
+    }
+    feed(worker, (struct loop_event){.type = LOOP_EV_ASSIGNMENT, .assignment = &assignment}, NULL);
+}
+
+static void zookeeper(struct worker *worker, const struct zk_event *event)
+{
+    const struct zk_port *zk = &worker->ports.zk;
+    uint64_t *next_op = &worker->membership.next_op;
+    if (!worker->followed) {
+        follow(worker);
+        return;
+    }
+    int seat = roster_handle(&worker->roster, event, zk, next_op, worker->now_ms);
+    if (seat >= 0) seat_changed(worker, (uint32_t)seat);
+    if (mirror_handle(&worker->assignment, event, zk, next_op, worker->now_ms) == MIRROR_PRESENT) {
+        assigned(worker, event);
+    }
+}
+
+static void follow_run(struct worker *worker)
+{
+    const struct run *run = &worker->membership.run;
+    if (run->generation != worker->core.generation) {
+        worker->evaluation = (struct evaluation){.step = STEP_NONE};
+        compute_reset(&worker->compute);
+    }
+    feed(worker, (struct loop_event){.type = LOOP_EV_RUN, .run = run}, NULL);
+    if (run->phase == RUN_DONE) finish(worker, TN_EXIT_OK);
+    if (run->phase == RUN_FAILED) finish(worker, TN_EXIT_ERROR);
+}
+
+/* ----------------------------------------------------------------- waiting */
+
+/* The first ps whose values are overdue, or -1. */
+static int waited_for(const struct worker *worker)
+{
+    for (uint32_t p = 0; p < ps_count(worker); p++) {
+        if (loop_waits_for(&worker->core, p)) return (int)p;
+    }
+    return -1;
+}
+
+static uint64_t say_at_ms(const struct worker *worker)
+{
+    if (waited_for(worker) < 0) return UINT64_MAX;
+    uint64_t since = worker->core.progress_ms;
+    if (worker->said_at_ms > since) since = worker->said_at_ms;
+    return since + WORKER_SAY_MS;
+}
+
+static void say_waiting(struct worker *worker)
+{
+    if (worker->now_ms < say_at_ms(worker)) return;
+    uint32_t ps = (uint32_t)waited_for(worker);
+    const struct link *link = &worker->links.items[ps];
+    const char *how = link->open     ? "connected"
+                      : !link->known ? "not registered"
+                                     : tanist_strerror(link->last_status);
+    log_info("waiting for ps:%u (%s, %s) for %llu s: values of step %llu, generation %llu", ps,
+             link->address[0] != '\0' ? link->address : "no address yet", how,
+             number((worker->now_ms - worker->core.progress_ms) / 1000),
+             number(worker->core.state == LOOP_WHOLE ? worker->core.step + 1 : worker->core.step),
+             number(worker->core.generation));
+    worker->said_at_ms = worker->now_ms;
+}
+
+/* ----------------------------------------------------------------- reactor */
+
+static void report(struct worker *worker)
+{
+    struct report report = {
+        .generation = worker->core.generation,
+        .step = worker->core.step,
+        .ready = 1,
+        .evaluation = worker->evaluation,
+    };
+    membership_report(&worker->membership, &report);
+}
+
+static void tick(struct worker *worker)
+{
+    if (worker->followed) {
+        const struct zk_port *zk = &worker->ports.zk;
+        uint64_t *next_op = &worker->membership.next_op;
+        roster_tick(&worker->roster, zk, next_op, worker->now_ms);
+        mirror_tick(&worker->assignment, zk, next_op, worker->now_ms);
+    }
+    if (worker->now_ms >= loop_deadline_ms(&worker->core)) {
+        feed(worker, (struct loop_event){.type = LOOP_EV_TICK}, NULL);
+    }
+    links_tick(&worker->links, worker->now_ms);
+    say_waiting(worker);
+}
+
+static void handle(void *self, const struct node_event *event)
+{
+    struct worker *worker = self;
+    worker->now_ms = event->now_ms;
+    unsigned news = membership_handle(&worker->membership, event);
+    if ((news & MEMBERSHIP_ENDED) != 0) finish(worker, worker->membership.exit_code);
+    if ((news & MEMBERSHIP_RUN) != 0) follow_run(worker);
+    switch (event->type) {
+    case NODE_START:
+    case NODE_TICK:
+    case NODE_ROLE: break;
+    case NODE_ZK: zookeeper(worker, event->zk); break;
+    case NODE_TRANSPORT: transport(worker, event->transport); break;
+    case NODE_LEAVE: finish(worker, TN_EXIT_OK); break;
+    }
+    if (worker->finished) return;
+    tick(worker);
+    report(worker);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t deadline_ms(const void *self)
+{
+    const struct worker *worker = self;
+    uint64_t first = membership_deadline_ms(&worker->membership);
+    first = earlier(first, loop_deadline_ms(&worker->core));
+    first = earlier(first, links_deadline_ms(&worker->links));
+    first = earlier(first, say_at_ms(worker));
+    if (!worker->followed) return first;
+    first = earlier(first, roster_deadline_ms(&worker->roster));
+    return earlier(first, mirror_deadline_ms(&worker->assignment));
+}
+
+static bool is_finished(const void *self, int *exit_code)
+{
+    const struct worker *worker = self;
+    *exit_code = worker->exit_code;
+    return worker->finished;
+}
+
+struct node worker_node(struct worker *worker)
+{
+    return (struct node){worker, handle, deadline_ms, is_finished};
+}
+
+/* ---------------------------------------------------------- create, destroy */
+
+static enum tn_status open_parts(struct worker *worker, struct error *error)
+{
+    const struct worker_config *config = &worker->config;
+    struct compute_config compute = {config->job, config->model, config->train, config->test,
+                                     worker->ports.buffers};
+    enum tn_status status = compute_open(&worker->compute, &compute, error);
+    if (status != TN_OK) return status;
+    size_t bytes = worker->compute.parameters * sizeof(float);
+    worker->current = buffer_acquire(worker->ports.buffers, bytes);
+    worker->next = buffer_acquire(worker->ports.buffers, bytes);
+    worker->gradients = calloc((size_t)SLICES_MAX * ps_count(worker), sizeof *worker->gradients);
+    if (worker->current != NULL && worker->next != NULL && worker->gradients != NULL) return TN_OK;
+    return error_set(error, TN_ENOMEM, "no memory for %llu parameters",
+                     number(worker->compute.parameters));
+}
+
+enum tn_status worker_create(const struct worker_config *config, struct worker **out,
+                             struct error *error)
+{
+    *out = NULL;
+    const struct job *job = config->job;
+    assert(config->identity.task.role == ROLE_WORKER);
+    assert(job->cluster.ps >= 1 && job->cluster.ps <= PS_MAX);
+    struct worker *worker = calloc(1, sizeof *worker);
+    if (worker == NULL) return error_set(error, TN_ENOMEM, "no memory for a worker");
+    worker->config = *config;
+    worker->ports = *config->ports;
+    worker->evaluation.step = STEP_NONE;
+    for (uint32_t p = 0; p < job->cluster.ps; p++) {
+        worker->places[p] =
+            placement_range(config->model->table.parameter_count, job->cluster.ps, p);
+    }
+    membership_init(&worker->membership, &config->identity, &worker->ports);
+    links_init(&worker->links, job->cluster.ps, &worker->ports.transport);
+    loop_init(&worker->core,
+              &(struct loop_config){job->train.mode, job->train.slices, job->cluster.workers,
+                                    job->cluster.ps, config->identity.task.index});
+    enum tn_status status = open_parts(worker, error);
+    if (status == TN_OK) {
+        *out = worker;
+    } else {
+        worker_destroy(worker);
+    }
+    return status;
+}
+
+void worker_destroy(struct worker *worker)
+{
+    if (worker == NULL) return;
+    if (worker->gradients != NULL) forget_gradients(worker);
+    free(worker->gradients);
+    buffer_release(worker->current);
+    buffer_release(worker->next);
+    compute_close(&worker->compute);
+    free(worker);
+}
