@@ -1,6 +1,6 @@
 /*
- * common/transport.h: frames between nodes. The one file that knows nng is transport.c (byte
- * streams, `nng_stream`); the simulator implements the same port over a modelled network.
+ * common/transport.h: frames between nodes. Only transport*.c know nng (its byte streams,
+ * `nng_stream`); the simulator implements the same port over a modelled network.
  *
  * A connection delivers frames whole and in order until it closes; what was sent and not
  * acknowledged by the peer's own protocol may be lost with it. The transport does heartbeats, size
@@ -20,7 +20,11 @@
 #include "common/error.h"
 #include "common/wire.h"
 
-enum { TRANSPORT_ADDRESS_MAX = 128, TRANSPORT_CONNECTIONS_MAX = 256 };
+enum {
+    TRANSPORT_ADDRESS_MAX = 128,
+    TRANSPORT_CONNECTIONS_MAX = 256, /* Of both sides together; a peer beyond is closed at once. */
+    TRANSPORT_QUEUE_MAX = 1024,      /* Frames that wait to be sent on one connection. */
+};
 
 /* One connection, of either side. Never reused within a process; 0 is none. */
 typedef struct {
@@ -28,7 +32,7 @@ typedef struct {
 } conn_id;
 
 enum transport_event_type {
-    TRANSPORT_OPENED, /* `accepted`: the peer dialled us. */
+    TRANSPORT_OPENED, /* `accepted`: the peer dialled us, and sent its first valid header. */
     TRANSPORT_FRAME,  /* `header` and `body`. */
     TRANSPORT_CLOSED, /* Also the answer to a dial that failed. The last event of a connection. */
 };
@@ -38,16 +42,26 @@ struct transport_event {
     conn_id conn;
     bool accepted;
     struct frame_header header;
-    struct buffer *body;   /* One reference, handed to the sink; NULL when the frame has no body. */
-    enum tn_status status; /* CLOSED: why (TN_ECLOSED peer left, TN_ECONNECT, TN_EPROTO,
-                              TN_ETIMEDOUT silent peer). */
+    struct buffer *body; /* One reference, handed to the sink; NULL when the frame has no body. */
+    /*
+     * CLOSED: why.
+     *   TN_OK         we closed it
+     *   TN_ECLOSED    the peer left
+     *   TN_ECONNECT   nobody listens there; TN_EINVAL: the address is malformed
+     *   TN_EPROTO     the peer sent what is no frame of this cluster and release
+     *   TN_ETIMEDOUT  the peer was silent for 4 heartbeats, or does not read: nothing went for as
+     *                 long, or TRANSPORT_QUEUE_MAX frames wait for it
+     *   TN_ENOMEM     the pool has no room for a body, or all TRANSPORT_CONNECTIONS_MAX are in use
+     */
+    enum tn_status status;
 };
 
 typedef void (*transport_sink)(void *ctx, const struct transport_event *event);
 
 struct transport_port {
     void *ctx;
-    /* Start connecting to "tcp://127.0.0.1:4000". OPENED or CLOSED follows. Never fails at once. */
+    /* Start connecting to "tcp://127.0.0.1:4000" or "ipc:///path". OPENED or CLOSED follows,
+     * perhaps before this returns. Never fails at once; waits 4 heartbeats for an answer. */
     conn_id (*dial)(void *ctx, const char *address);
     /*
      * Send a frame. `body` may be NULL; else its `size` bytes are sent and one reference is taken
@@ -75,13 +89,21 @@ struct transport_config {
 
 struct transport;
 
-/* TN_EBUSY: the port is in use (said in `error`); TN_EINVAL: the address is malformed; TN_ENOMEM.
+/*
+ * The sink may be called before this returns, when a peer knows the address already. nng starts,
+ * once a process, 7 threads and 3 more a core.
+ *
+ *   TN_EBUSY   the port is in use
+ *   TN_EINVAL  the address is malformed or not of this host, or heartbeat_ms is 0
+ *   TN_EIO     it cannot be listened on for another reason, as a lack of rights
+ *   TN_ENOMEM
  */
 MUST_CHECK enum tn_status transport_open(const struct transport_config *config,
                                          struct transport **out, struct error *error);
 
-/* Close every connection, wait until nothing of it runs any more, and free. No event after it
- * returns. Not to be called from the sink. NULL is allowed. */
+/* Close every connection, tell CLOSED of each, wait until nothing of it runs any more, and free. No
+ * event after it returns. Not to be called from the sink, nor with a lock the sink takes. NULL is
+ * allowed. */
 void transport_close(struct transport *transport);
 
 struct transport_port transport_port_of(struct transport *transport);

@@ -7,6 +7,8 @@
 
 #include "common/log.h"
 
+_Static_assert((int)FRAME_WRITER_FRAMES_MAX == (int)TRANSPORT_QUEUE_MAX, "the queue's bound");
+
 static void on_read(void *arg);
 static void on_write(void *arg);
 
