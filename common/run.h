@@ -56,6 +56,7 @@ struct evaluation {
 struct run {
     enum run_phase phase;
     uint64_t epoch;                /* Of the chief that wrote this. */
+    uint64_t revision;             /* Of this write among those of that chief: recognises it. */
     uint64_t generation;           /* 0 while nothing was ever loaded. */
     uint64_t load_checkpoint;      /* What `generation` starts from; 0: initial values. */
     uint64_t load_step;            /* Its step. */
@@ -65,6 +66,7 @@ struct run {
     uint64_t save_checkpoint; /* Order: write checkpoint of this id ... 0: no order. */
     uint64_t save_step;       /* ... having applied exactly this many steps. */
     uint64_t until;           /* Workers contribute to steps below this one only. */
+    bool ending;              /* `until` is the last step of all: nothing raises it any more. */
     uint64_t evaluate_step;   /* Evaluation wanted at the first step >= this; STEP_NONE: none. */
     bool held;                /* An operator wants the pause. */
     struct recovery recovery;

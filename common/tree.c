@@ -179,6 +179,7 @@ static const struct field evaluation_fields[] = {
 static const struct field run_fields[] = {
     WORD("phase", phase, phase_word, RUN_PHASES),
     NUMBER("epoch", epoch),
+    NUMBER("revision", revision),
     NUMBER("generation", generation),
     NUMBER("load_checkpoint", load_checkpoint),
     NUMBER("load_step", load_step),
@@ -188,6 +189,7 @@ static const struct field run_fields[] = {
     NUMBER("save_checkpoint", save_checkpoint),
     NUMBER("save_step", save_step),
     NUMBER("until", until),
+    FLAG("ending", ending),
     STEP("evaluate_step", evaluate_step),
     FLAG("held", held),
     OBJECT("recovery", recovery, recovery_fields),
