@@ -1,0 +1,81 @@
+/* What operators want, and who works on what: C10. */
+#include <assert.h>
+
+#include "coordinator/assign.h"
+#include "coordinator/chief_parts.h"
+
+/* ------------------------------------------------------------------ requests */
+
+/* The end is decided: far enough that nobody has passed it when he hears. */
+static void end_soon(struct plan *p)
+{
+    struct run *run = p->run;
+    run->held = false;
+    if (run->phase == RUN_FORMING) {
+        plan_fail(p, "stopped by an operator before training began");
+        return;
+    }
+    if (run->ending && run->phase == RUN_STOPPING) return;
+    run->ending = true;
+    run->until = least(run->until, chief_max_step(p->c, run) + chief_lead(p->c));
+    if (run->evaluate_step != STEP_NONE) plan_next_evaluation(p);
+}
+
+static void hold(struct plan *p)
+{
+    if (p->run->phase == RUN_STOPPING) return;
+    p->run->held = true;
+    if (p->run->phase == RUN_RUNNING) {
+        plan_interrupt(p, RECOVERY_OPERATOR, p->c->config.self, p->c->request.by);
+    }
+}
+
+/* Orders a checkpoint as if time had come for one. */
+static void save_soon(struct plan *p)
+{
+    struct run *run = p->run;
+    uint64_t step = chief_max_step(p->c, run) + chief_lead(p->c);
+    if (run->phase != RUN_RUNNING || (run->ending && step >= run->until)) return;
+    if (run->save_checkpoint != 0 && run->save_step <= step) return;
+    run->save_checkpoint = ++run->last_checkpoint;
+    run->save_step = step;
+}
+
+void plan_requests(struct plan *p)
+{
+    const struct chief_request *request = &p->c->request;
+    if (!request->waits) return;
+    p->w->answers = true;
+    p->w->request = request->id;
+    plan_need(p, PLAN_HARD);
+    if (p->run->phase == RUN_DONE || p->run->phase == RUN_FAILED) return;
+    switch (request->kind) {
+    case REQUEST_STOP: end_soon(p); break;
+    case REQUEST_RESIGN: break; /* Once this write is done. */
+    case REQUEST_PAUSE: hold(p); break;
+    case REQUEST_RESUME: p->run->held = false; break;
+    case REQUEST_CHECKPOINT: save_soon(p); break;
+    case REQUEST_KINDS: assert(false);
+    }
+}
+
+/* --------------------------------------------------------------- assignment */
+
+/* Who has slices keeps them until he is known to be gone: a new chief moves nobody. */
+void plan_assignment(struct plan *p)
+{
+    const struct chief *c = p->c;
+    bool ready[WORKERS_MAX] = {0};
+    if (p->run->phase == RUN_FORMING || p->run->phase >= RUN_DONE) return;
+    for (uint32_t i = 0; i < c->config.workers; i++) ready[i] = chief_worker_ready(&c->workers[i]);
+    for (uint32_t v = 0; v < c->assignment.slice_count; v++) {
+        uint16_t owner = c->assignment.worker[v];
+        if (owner >= c->config.workers) continue;
+        const struct chief_peer *peer = &c->workers[owner];
+        if (!peer->known || (peer->present && !peer->reported)) ready[owner] = true;
+    }
+    assign_slices(&c->assignment, c->config.slices, ready, &p->w->assignment);
+    p->w->assignment.generation = p->run->generation;
+    p->w->assigns = !assign_equal(&c->assignment, &p->w->assignment);
+    if (p->w->assigns) plan_need(p, PLAN_HARD);
+}

@@ -1,0 +1,221 @@
+/*
+ *   OUT        -> JOINING     started
+ *   JOINING    -> LISTING     created, or nobody knows
+ *   LISTING    -> JOINING     none of ours stands
+ *   LISTING    -> WATCHING    somebody stands before us
+ *   LISTING    -> READING     nobody does
+ *   WATCHING   -> FOLLOWING   the watch is set
+ *   WATCHING   -> LISTING     he is gone, or nobody knows
+ *   FOLLOWING  -> LISTING     something changed
+ *   READING    -> TAKING      /chief is another's
+ *   READING    -> OFFICE      /chief is ours: the answer to TAKE_OFFICE was lost
+ *   TAKING     -> OFFICE      done
+ *   TAKING     -> LISTING     refused or unknown: look again, from the line on
+ */
+#include "coordinator/election.h"
+
+#include <assert.h>
+
+#include "common/text.h"
+
+enum { SEQUENCE_DIGITS = 10 };
+
+static struct election_action ask(struct election *e, enum election_phase phase,
+                                  enum election_action_type type)
+{
+    e->phase = phase;
+    e->doubt = false;
+    e->retry_at_ms = UINT64_MAX;
+    return (struct election_action){.type = type, .op = ++e->op};
+}
+
+static const struct election_action nothing = {.type = ELECTION_DO_NOTHING};
+
+/* The request under way is given up; the same again after a while. */
+static struct election_action retry(struct election *e, enum election_phase phase)
+{
+    e->phase = phase;
+    e->op++;
+    e->retry_at_ms = e->now_ms + ELECTION_RETRY_MS;
+    return nothing;
+}
+
+static struct election_action list(struct election *e)
+{
+    return ask(e, ELECTION_LISTING, ELECTION_DO_LIST);
+}
+
+/* ------------------------------------------------------------------- names */
+
+/* The number ZooKeeper appended; false if the name has none. */
+static bool sequence_of(const char *name, uint64_t *out)
+{
+    size_t length = 0;
+    while (name[length] != '\0' && length < ELECTION_NAME_MAX) length++;
+    if (length <= SEQUENCE_DIGITS || length == ELECTION_NAME_MAX) return false;
+    *out = 0;
+    for (size_t i = length - SEQUENCE_DIGITS; i < length; i++) {
+        if (name[i] < '0' || name[i] > '9') return false;
+        *out = *out * 10 + (uint64_t)(name[i] - '0');
+    }
+    return true;
+}
+
+static bool is_ours(const struct election *e, const char *name)
+{
+    for (size_t i = 0; e->guid[i] != '\0'; i++) {
+        if (name[i] != e->guid[i]) return false;
+    }
+    return true;
+}
+
+/* Our lowest znode into `ours`; the highest below it into `before`. "": there is none. */
+static void find_place(struct election *e, const struct election_event *event)
+{
+    uint64_t mine = UINT64_MAX, highest = 0, sequence;
+    e->ours[0] = e->before[0] = '\0';
+    for (size_t i = 0; i < event->count; i++) {
+        const char *name = event->names[i];
+        if (!is_ours(e, name) || !sequence_of(name, &sequence) || sequence >= mine) continue;
+        mine = sequence;
+        text_set(e->ours, sizeof e->ours, name);
+    }
+    for (size_t i = 0; mine != UINT64_MAX && i < event->count; i++) {
+        const char *name = event->names[i];
+        if (!sequence_of(name, &sequence) || sequence >= mine) continue;
+        if (e->before[0] != '\0' && sequence < highest) continue;
+        highest = sequence;
+        text_set(e->before, sizeof e->before, name);
+    }
+}
+
+/* ------------------------------------------------------------------ events */
+
+static struct election_action joined(struct election *e, const struct election_event *event)
+{
+    if (event->outcome == ELECTION_REFUSED) return retry(e, ELECTION_JOINING);
+    if (event->outcome == ELECTION_UNKNOWN) return retry(e, ELECTION_LISTING); /* E1 */
+    return list(e);
+}
+
+static struct election_action listed(struct election *e, const struct election_event *event)
+{
+    if (event->outcome != ELECTION_OK) return retry(e, ELECTION_LISTING);
+    if (e->doubt) return list(e);
+    find_place(e, event);
+    if (e->ours[0] == '\0') return ask(e, ELECTION_JOINING, ELECTION_DO_JOIN); /* E4 */
+    if (e->before[0] == '\0') return ask(e, ELECTION_READING, ELECTION_DO_READ_CHIEF);
+    struct election_action action = ask(e, ELECTION_WATCHING, ELECTION_DO_WATCH); /* E2 */
+    e->waited = true;
+    action.name = e->before;
+    return action;
+}
+
+/* The time without a chief begins when the one before us is seen gone. */
+static struct election_action predecessor_changed(struct election *e)
+{
+    e->since_ms = e->now_ms;
+    return list(e);
+}
+
+static struct election_action watched(struct election *e, const struct election_event *event)
+{
+    if (event->outcome == ELECTION_UNKNOWN) return retry(e, ELECTION_LISTING);
+    if (event->outcome == ELECTION_REFUSED || e->doubt) return predecessor_changed(e);
+    e->phase = ELECTION_FOLLOWING;
+    return nothing;
+}
+
+/* A listing under way may be older than the change; what comes later is looked at anyway. */
+static struct election_action changed(struct election *e)
+{
+    if (e->phase == ELECTION_LISTING || e->phase == ELECTION_WATCHING) e->doubt = true;
+    return e->phase == ELECTION_FOLLOWING ? predecessor_changed(e) : nothing;
+}
+
+static struct election_action chief_read(struct election *e, const struct election_event *event)
+{
+    if (event->outcome != ELECTION_OK) return retry(e, ELECTION_LISTING);
+    e->version = event->version;
+    e->epoch = event->epoch;
+    if (event->epoch != 0 && event->incarnation == e->incarnation) {
+        e->phase = ELECTION_OFFICE;
+        return nothing;
+    }
+    struct election_action action = ask(e, ELECTION_TAKING, ELECTION_DO_TAKE_OFFICE); /* E3 */
+    e->epoch++;
+    action.name = e->ours;
+    action.epoch = e->epoch;
+    action.version = e->version;
+    action.took_ms = e->now_ms - e->since_ms;
+    return action;
+}
+
+static struct election_action taken(struct election *e, const struct election_event *event)
+{
+    if (event->outcome == ELECTION_UNKNOWN) return retry(e, ELECTION_LISTING);
+    if (event->outcome == ELECTION_REFUSED) return list(e);
+    e->version = event->version;
+    e->phase = ELECTION_OFFICE;
+    return nothing;
+}
+
+static struct election_action tick(struct election *e)
+{
+    if (e->now_ms < e->retry_at_ms) return nothing;
+    return e->phase == ELECTION_JOINING ? ask(e, ELECTION_JOINING, ELECTION_DO_JOIN) : list(e);
+}
+
+static struct election_action start(struct election *e)
+{
+    if (e->phase != ELECTION_OUT) return nothing;
+    e->since_ms = e->now_ms;
+    return ask(e, ELECTION_JOINING, ELECTION_DO_JOIN);
+}
+
+void election_init(struct election *e, uint64_t incarnation)
+{
+    *e = (struct election){.phase = ELECTION_OUT, .incarnation = incarnation};
+    e->retry_at_ms = UINT64_MAX;
+    for (int i = 0; i < 16; i++) {
+        e->guid[i] = "0123456789abcdef"[incarnation >> (60 - 4 * i) & 15];
+    }
+    e->guid[16] = '-';
+}
+
+struct election_action election_step(struct election *e, const struct election_event *event)
+{
+    static const enum election_phase answered_in[] = {
+        [ELECTION_EV_JOINED] = ELECTION_JOINING,   [ELECTION_EV_LISTED] = ELECTION_LISTING,
+        [ELECTION_EV_WATCHED] = ELECTION_WATCHING, [ELECTION_EV_CHIEF] = ELECTION_READING,
+        [ELECTION_EV_TAKEN] = ELECTION_TAKING,
+    };
+    assert(event->now_ms >= e->now_ms);
+    e->now_ms = event->now_ms;
+    bool answer = event->type >= ELECTION_EV_JOINED && event->type != ELECTION_EV_CHANGED;
+    if (answer && (event->op != e->op || e->phase != answered_in[event->type])) return nothing;
+    switch (event->type) {
+    case ELECTION_EV_START: return start(e);
+    case ELECTION_EV_TICK: return tick(e);
+    case ELECTION_EV_JOINED: return joined(e, event);
+    case ELECTION_EV_LISTED: return listed(e, event);
+    case ELECTION_EV_WATCHED: return watched(e, event);
+    case ELECTION_EV_CHANGED: return changed(e);
+    case ELECTION_EV_CHIEF: return chief_read(e, event);
+    case ELECTION_EV_TAKEN: return taken(e, event);
+    }
+    return nothing;
+}
+
+uint64_t election_deadline_ms(const struct election *e)
+{
+    return e->retry_at_ms;
+}
+
+const char *election_phase_name(enum election_phase phase)
+{
+    static const char *const names[ELECTION_PHASES] = {
+        "out", "joining", "listing", "watching", "following", "reading", "taking", "office"};
+    assert(phase < ELECTION_PHASES);
+    return names[phase];
+}
