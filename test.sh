@@ -91,7 +91,7 @@ run_ctest() {
   count_junit "$junit.line"
   rm -f "$junit.line"
   grep -E 'tests passed|Total Test time' "$log" | sed 's/^/   /'
-  [ "$failed" = "$before" ] || { grep -v '   Passed  ' "$log" | tail -60; echo "   all words: $log"; }
+  [ "$failed" = "$before" ] || { grep -vE '   Passed  |^ +Start ' "$log" | tail -60; echo "   all words: $log"; }
 }
 
 # build_or_fail DIR FLAG...: a build that fails counts as one failed test.
