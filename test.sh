@@ -26,7 +26,8 @@ parts=()
 chaos_rounds=2
 fuzz_seconds=30
 sim_seeds=
-asan_parts='unit|sim|contract'
+all=0
+sanitized_parts='unit|sim|contract'
 
 finish() { # the one line that everybody reads, whatever happened before
   printf '\n%d passed, %d failed\n' "$passed" "$failed"
@@ -45,7 +46,7 @@ while [ $# -gt 0 ]; do
     --chaos) parts+=(chaos); chaos_rounds=$(number_or "${2:-}" $chaos_rounds) ;;
     --sim) parts+=(sim); sim_seeds=$(number_or "${2:-}" "") ;;
     --fuzz) parts+=(fuzz); fuzz_seconds=$(number_or "${2:-}" $fuzz_seconds) ;;
-    --all) parts+=(unit contract tidy sim chaos asan tsan) ;;
+    --all) all=1; parts+=(unit contract tidy sim chaos asan tsan) ;;
     -h | --help) usage; exit 0 ;;
     *) complain "unknown argument '$1'"; usage >&2; exit 128 ;;
   esac
@@ -117,6 +118,10 @@ judge() {
   fi
 }
 
+chaos_run() { # chaos_run NAME BUILD ROUNDS MODE
+  judge "$1" tests/chaos/kill_anything.py --program "$2/tanist" --rounds "$3" --mode "$4"
+}
+
 sets=(runtime build test)
 if has tidy; then sets+=(lint); fi
 if has fuzz; then sets+=(fuzz); fi
@@ -130,20 +135,22 @@ release_labels=$(for p in unit contract sim tidy; do if has $p; then echo -n "$p
 if [ -n "$release_labels" ] || has chaos; then
   if build_or_fail build -DCMAKE_BUILD_TYPE=Release; then
     [ -z "$release_labels" ] || run_ctest build "${release_labels%|}"
-    if has chaos && [ -x tests/chaos/kill_anything.py ]; then
-      judge chaos-sync tests/chaos/kill_anything.py --program build/tanist --rounds "$chaos_rounds" --mode sync
-      judge chaos-async tests/chaos/kill_anything.py --program build/tanist --rounds 1 --mode async
+    if has chaos; then
+      chaos_run chaos-sync build "$chaos_rounds" sync
+      chaos_run chaos-async build 1 async
     fi
   fi
 fi
 
 if has asan && build_or_fail build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DTANIST_SANITIZE=address,undefined; then
-  run_ctest build-asan "$asan_parts"
+  run_ctest build-asan "$sanitized_parts"
+  if [ $all = 1 ]; then chaos_run chaos-asan build-asan 1 sync; fi
 fi
 if has tsan && build_or_fail build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DTANIST_SANITIZE=thread; then
-  run_ctest build-tsan "$asan_parts"
+  run_ctest build-tsan "$sanitized_parts"
+  if [ $all = 1 ]; then chaos_run chaos-tsan build-tsan 1 sync; fi
 fi
 
 if has fuzz && build_or_fail build-fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=clang \

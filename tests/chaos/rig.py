@@ -47,6 +47,16 @@ def shared_memory():
         return set()
 
 
+def sanitizer_options(folder):
+    """In a sanitized build every process of the run writes what it finds to files below `folder`."""
+    tests = ROOT / "tests"
+    where = f"log_path={folder}/sanitizer"
+    return {"ASAN_OPTIONS": f"{where}:detect_stack_use_after_return=1",
+            "LSAN_OPTIONS": f"suppressions={tests}/lsan.supp:print_suppressions=0",
+            "UBSAN_OPTIONS": f"{where}:print_stacktrace=1",
+            "TSAN_OPTIONS": f"{where}:suppressions={tests}/tsan.supp:history_size=4"}
+
+
 class Run:
     """One run of a job in a folder of its own, and what must be true after it."""
 
@@ -69,7 +79,8 @@ class Run:
         """Start it, or start it again after everything has died."""
         command = [self.program, "run", self.job, "--dir", str(self.dir), "-o", "json",
                    *self.settings, *self.extra] + (["--resume"] if resume else [])
-        environment = dict(os.environ, TMPDIR=str(self.scratch), **{MARK: self.mark})
+        environment = dict(os.environ, TMPDIR=str(self.scratch), **{MARK: self.mark},
+                           **sanitizer_options(self.folder))
         self.starts += 1
         with open(self.folder / f"out.{self.starts}", "wb") as out, \
                 open(self.folder / f"log.{self.starts}", "wb") as log:
@@ -120,6 +131,9 @@ class Run:
             result, _ = json.JSONDecoder().raw_decode(lines[max(start, 0):])
         except ValueError:
             raise Failure("the last thing on stdout is no JSON object") from None
+        reports = [path.read_text(errors="replace") for path in self.folder.glob("sanitizer*")]
+        if reports:
+            raise Failure(f"{len(reports)} sanitizer reports; the first:\n{reports[0][:4000]}")
         if result.get("status") != "done":
             raise Failure(f"status is {result.get('status')!r}, not 'done'")
         return result
