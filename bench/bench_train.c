@@ -2,7 +2,7 @@
  * bench/bench_train.c: a whole training in one process, by the same functions the cluster uses:
  * slices, tree sums, optimizer. Tells what a recipe reaches, and in how many CPU seconds.
  *
- *   bench_train [key=value ...]    keys as in the job file: train.steps=1000 train.optimizer=adam
+ *   bench_train [JOB.json | key=value] ...    later ones win: examples/fashion-mnist.json seed=2
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -49,7 +49,10 @@ static void set_up(int argc, char **argv)
 {
     struct error error;
     job_init(&job);
-    for (int i = 1; i < argc; i++) must(job_set(&job, argv[i], &error), &error);
+    for (int i = 1; i < argc; i++) {
+        bool is_key = strchr(argv[i], '=') != NULL;
+        must(is_key ? job_set(&job, argv[i], &error) : job_read_file(&job, argv[i], &error), &error);
+    }
     must(job_check(&job, &error), &error);
     must(dataset_open(&job, DATASET_TRAIN, &data[0], &error), &error);
     must(dataset_open(&job, DATASET_TEST, &data[1], &error), &error);

@@ -181,6 +181,19 @@ static void test_softmax_agrees(void **state)
     }
 }
 
+/* Softmax has the same bits in the loops of every processor class. */
+static void test_softmax_does_not_see_the_processor(void **state)
+{
+    (void)state;
+    float *a = random_floats(1, 1000), *b = random_floats(1, 1000);
+    uint8_t labels[100] = {0};
+    double loss = cpu_loops_baseline()->softmax_cross_entropy(100, 10, a, labels, 0.01F);
+    double other = kernels_cpu()->softmax_cross_entropy(100, 10, b, labels, 0.01F);
+    assert_memory_equal(&loss, &other, sizeof loss);
+    assert_memory_equal(a, b, 1000 * sizeof *a);
+    free(a), free(b);
+}
+
 /* A NaN or infinite logit shows in the loss: divergence is never hidden. */
 static void test_softmax_shows_divergence(void **state)
 {
@@ -236,6 +249,7 @@ int main(void)
         cmocka_unit_test(test_relu_at_its_edges),
         cmocka_unit_test(test_optimizer_steps_are_exact),
         cmocka_unit_test(test_softmax_agrees),
+        cmocka_unit_test(test_softmax_does_not_see_the_processor),
         cmocka_unit_test(test_softmax_shows_divergence),
         cmocka_unit_test(test_losses_are_exact),
         cmocka_unit_test(test_backends_are_found_by_name),
