@@ -36,6 +36,7 @@ static void print_help(const struct options *options)
     for (size_t i = 0; i < options->count; i++) {
         const struct option *option = &options->list[i];
         char left[64], letter[8] = "    ";
+        if (!option->help) continue;
         if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
         snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name, option->argument ? " " : "",
                  option->argument ? option->argument : "");

@@ -40,7 +40,7 @@ struct option {
     void *value;          /* Where it goes; as the type says. Keeps its default when not given. */
     const char *argument; /* What --help calls the value: "DIR". NULL for a flag. */
     const char *const *choices; /* NULL-ended. */
-    const char *help;
+    const char *help;           /* NULL: between our own programs, not shown. */
 };
 
 struct options {

@@ -1,0 +1,477 @@
+#include "agent/agent.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "agent/burial.h"
+#include "agent/children.h"
+#include "agent/zk_inbox.h"
+#include "common/clock.h"
+#include "common/log.h"
+
+enum { SAY_MS = 3000, TICK_MS = 500, ZK_DEADLINE_MS = 5000, STALE_CLOSE_MS = 2000 };
+enum { SESSION_TIMEOUT_MS = 10000 }; /* Of our own: nothing of the cluster hangs on it. */
+
+/* Request numbers: each part has its own range. */
+#define OPS_OBSERVER   (UINT64_C(1) << 32)
+#define OPS_CANDIDATES (UINT64_C(2) << 32)
+#define OPS_BURIAL     (UINT64_C(3) << 32)
+
+struct agent {
+    const struct agent_config *config;
+    struct agent_result *result;
+    struct supervisor supervisor;
+    struct children children;
+    struct zk_inbox *inbox;
+    struct zk *zk;
+    struct zk_port port;
+    struct undertaker *undertaker;
+    struct burials burials;
+    struct candidates candidates;
+    struct observer *observer; /* Owned. */
+    bool connected, observing, prepared, over;
+    int signals; /* A signalfd. */
+    sigset_t mask_before;
+    uint64_t next_op, now_ms, started_ms, say_at_ms, tick_at_ms;
+    enum tn_status status; /* Why we end, if not by the job or a signal. */
+    struct error error;
+};
+
+static void feed(struct agent *agent, enum supervisor_event_type type, uint32_t child,
+                 int exit_code, int signal_number);
+
+static void tell(struct agent *agent, enum agent_news_type type, const char *text)
+{
+    const struct agent_news news = {.type = type,
+                                    .now_ms = agent->now_ms,
+                                    .text = text,
+                                    .observer = agent->observing ? agent->observer : NULL};
+    agent->config->tell(agent->config->ctx, &news);
+}
+
+/* The first reason counts; everything is stopped. */
+static void give_up(struct agent *agent, enum tn_status status)
+{
+    if (agent->status == TN_OK) agent->status = status;
+    feed(agent, SUPERVISOR_STOP, 0, 0, 0);
+}
+
+/* ------------------------------------------------------------- children */
+
+static void describe_child_end(const struct supervised *ended, char *text, size_t size)
+{
+    process_describe_end(ended->exit_code, ended->signal, text, size);
+}
+
+static void bury(struct agent *agent, uint32_t index)
+{
+    struct child *child = &agent->children.list[index];
+    struct obituary obituary = {
+        .cluster = agent->config->job->name,
+        .task = child->task,
+        .note = {.incarnation = child->incarnation, .wall_ms = clock_wall_ms()}};
+    const struct supervised *ended = &agent->supervisor.children[index];
+    describe_child_end(ended, obituary.note.cause, sizeof obituary.note.cause);
+    bool in_order = ended->signal == 0 && ended->exit_code == TN_EXIT_OK;
+    /* Who left in good order has closed its session. */
+    obituary.has_session =
+        children_take_session(child->session_path, &obituary.session) && !in_order;
+    bool usable = agent->connected && agent->observing;
+    burial_begin(&agent->burials, &obituary, agent->observer, &agent->candidates,
+                 usable ? &agent->port : NULL, &agent->next_op, agent->undertaker);
+}
+
+static void spawn(struct agent *agent, uint32_t index)
+{
+    struct error error;
+    if (children_spawn(&agent->children, index, &error) == TN_OK) {
+        log_debug("%s runs as pid %ld", agent->children.list[index].name,
+                  (long)agent->children.list[index].process.pid);
+        feed(agent, SUPERVISOR_SPAWNED, index, 0, 0);
+        return;
+    }
+    log_error("%s", error.text);
+    feed(agent, SUPERVISOR_NOT_SPAWNED, index, 127, 0);
+}
+
+static void send_signal(struct agent *agent, uint32_t index, int number)
+{
+    /* Not reaped yet, so the pid is still its own. */
+    if (agent->children.list[index].process.pid > 0)
+        (void)kill(agent->children.list[index].process.pid, number);
+}
+
+static void fail(struct agent *agent, const struct supervisor_action *action)
+{
+    const struct child *child = &agent->children.list[action->child];
+    const struct supervised *ended = &agent->supervisor.children[action->child];
+    char end[128], words[CHILD_LAST_WORDS_MAX];
+    describe_child_end(ended, end, sizeof end);
+    children_last_words(child, words);
+    if (agent->status != TN_OK) return;
+    bool loop = action->verdict == VERDICT_CRASH_LOOP;
+    agent->status = TN_EUNHEALTHY;
+    if (!loop && ended->exit_code == TN_EXIT_INVALID_INPUT) agent->status = TN_EINVAL;
+    (void)error_set(&agent->error, agent->status, "%s %s: %s; its last words, in %s: %s",
+                    child->name, loop ? "fails again and again" : "cannot run", end,
+                    child->log_path, words);
+}
+
+/* Before the servers go: sessions are closed while there is somebody to tell. */
+static void leave_zk(struct agent *agent)
+{
+    bool hurried = agent->supervisor.hurried;
+    burial_hurry(&agent->burials, agent->undertaker);
+    undertaker_stop(agent->undertaker, !hurried);
+    agent->undertaker = NULL;
+    if (hurried)
+        zk_abandon(agent->zk);
+    else
+        zk_close(agent->zk);
+    agent->zk = NULL;
+    agent->connected = agent->observing = false;
+}
+
+static void carry_out(struct agent *agent, const struct supervisor_action *action)
+{
+    switch (action->type) {
+    case DO_SPAWN: spawn(agent, action->child); break;
+    case DO_BURY: bury(agent, action->child); break;
+    case DO_TERMINATE:
+        if (agent->children.list[action->child].server) leave_zk(agent);
+        send_signal(agent, action->child, SIGTERM);
+        break;
+    case DO_KILL: send_signal(agent, action->child, SIGKILL); break;
+    case DO_FAIL: fail(agent, action); break;
+    case DO_END: agent->over = true; break;
+    }
+}
+
+static void feed(struct agent *agent, enum supervisor_event_type type, uint32_t child,
+                 int exit_code, int signal_number)
+{
+    const struct supervisor_event event = {.type = type,
+                                           .now_ms = agent->now_ms,
+                                           .child = child,
+                                           .exit_code = exit_code,
+                                           .signal = signal_number};
+    struct supervisor_actions actions;
+    supervisor_step(&agent->supervisor, &event, &actions);
+    for (uint32_t i = 0; i < actions.count; i++) carry_out(agent, &actions.list[i]);
+}
+
+static void say_death(struct agent *agent, const struct child *child, long pid,
+                      const struct supervised *ended)
+{
+    char end[128], text[256];
+    describe_child_end(ended, end, sizeof end);
+    uint64_t delay_ms =
+        ended->restart_at_ms > agent->now_ms ? ended->restart_at_ms - agent->now_ms : 0;
+    const char *next = agent->supervisor.phase != SUPERVISOR_WORKING ? ""
+                       : delay_ms == 0                               ? "; starting it again"
+                                                                     : "; starting it again soon";
+    snprintf(text, sizeof text, "%s (pid %ld): %s%s", child->name, pid, end, next);
+    tell(agent, AGENT_CHILD_DIED, text);
+}
+
+static void reap(struct agent *agent, uint32_t index)
+{
+    struct child *child = &agent->children.list[index];
+    int exit_code = 0, signal_number = 0;
+    long pid = child->process.pid;
+    process_reap(&child->process, &exit_code, &signal_number);
+    feed(agent, SUPERVISOR_EXITED, index, exit_code, signal_number);
+    say_death(agent, child, pid, &agent->supervisor.children[index]);
+}
+
+/* ------------------------------------------------------------- ZooKeeper */
+
+static enum tn_status open_zk(struct agent *agent, struct error *error)
+{
+    const struct zk_config config = {.connect = agent->config->connect,
+                                     .session_timeout_ms = SESSION_TIMEOUT_MS,
+                                     .deadline_ms = ZK_DEADLINE_MS,
+                                     .credentials = agent->config->credentials,
+                                     .sink = zk_inbox_sink,
+                                     .sink_ctx = agent->inbox};
+    enum tn_status status = zk_open(&config, &agent->zk, error);
+    if (status == TN_OK) agent->port = zk_port_of(agent->zk);
+    return status;
+}
+
+/* Sessions of nodes that a former agent of this folder left: their ephemerals go now. */
+static void close_stale_sessions(struct agent *agent)
+{
+    char folder[CHILD_PATH_MAX];
+    snprintf(folder, sizeof folder, "%s/sessions", agent->config->dir);
+    DIR *stream = opendir(folder);
+    if (!stream) return;
+    for (struct dirent *entry; (entry = readdir(stream));) {
+        char path[CHILD_PATH_MAX + 256];
+        struct zk_session session;
+        struct task task;
+        if (!task_parse(entry->d_name, &task)) continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (!children_take_session(path, &session)) continue;
+        enum tn_status status = zk_close_session(agent->config->connect, &session, STALE_CLOSE_MS);
+        log_debug("session of a former %s: %s", entry->d_name, tanist_strerror(status));
+    }
+    closedir(stream);
+}
+
+static void watch_cluster(struct agent *agent)
+{
+    const struct job *job = agent->config->job;
+    observer_start(agent->observer, job->name, job->cluster.coordinators, job->cluster.ps,
+                   job->cluster.workers, OPS_OBSERVER, &agent->port, agent->now_ms);
+    candidates_start(&agent->candidates, job->name, OPS_CANDIDATES, &agent->port, agent->now_ms);
+    agent->observing = true;
+}
+
+/* The first connection: the cluster is made, then the nodes start. */
+static void prepare(struct agent *agent)
+{
+    agent->prepared = true;
+    close_stale_sessions(agent);
+    enum tn_status status = agent->config->prepare(agent->config->ctx, &agent->error);
+    agent->now_ms = clock_monotonic_ms();
+    if (status != TN_OK) {
+        give_up(agent, status);
+        return;
+    }
+    watch_cluster(agent);
+    feed(agent, SUPERVISOR_START_NODES, 0, 0, 0);
+}
+
+/* Our session is gone (a long pause of the machine): begin another. */
+static void reopen_zk(struct agent *agent)
+{
+    log_warn("our own ZooKeeper session expired; opening another");
+    burial_hurry(&agent->burials, agent->undertaker);
+    zk_close(agent->zk);
+    agent->zk = NULL;
+    while (zk_inbox_take(agent->inbox)) continue;
+    if (open_zk(agent, &agent->error) != TN_OK) {
+        give_up(agent, agent->error.status);
+        return;
+    }
+    if (!agent->observing) return;
+    observer_restart(agent->observer, &agent->port, agent->now_ms);
+    candidates_start(&agent->candidates, agent->config->job->name, OPS_CANDIDATES, &agent->port,
+                     agent->now_ms);
+}
+
+static void member_changed(struct agent *agent)
+{
+    const struct observed_seat *seat = &agent->observer->seats[agent->observer->seat];
+    for (uint32_t i = 0; i < agent->children.count; i++) {
+        const struct child *child = &agent->children.list[i];
+        if (child->server || !task_equal(child->task, seat->task)) continue;
+        if (!seat->present)
+            feed(agent, SUPERVISOR_MEMBER_GONE, i, 0, 0);
+        else if (seat->member.incarnation == child->incarnation)
+            feed(agent, SUPERVISOR_MEMBER_SEEN, i, 0, 0);
+    }
+}
+
+static void run_changed(struct agent *agent)
+{
+    const struct run *run = &agent->observer->run;
+    agent->result->has_run = true;
+    agent->result->run = *run;
+    tell(agent, AGENT_RUN, NULL);
+    if (run->phase != RUN_DONE && run->phase != RUN_FAILED) return;
+    agent->result->job_ended = true;
+    feed(agent, SUPERVISOR_JOB_ENDED, 0, 0, 0);
+}
+
+static void handle_zk(struct agent *agent, const struct zk_event *event)
+{
+    bool was_connected = agent->connected;
+    if (!agent->zk) return;
+    if (event->type == ZK_CONNECTED) agent->connected = true;
+    if (event->type == ZK_DISCONNECTED || event->type == ZK_EXPIRED) agent->connected = false;
+    if (agent->connected && !was_connected) tell(agent, AGENT_CONNECTED, NULL);
+    if (!agent->connected && was_connected) tell(agent, AGENT_DISCONNECTED, NULL);
+    if (agent->connected && !agent->prepared) prepare(agent);
+    burial_handle(&agent->burials, event, agent->undertaker);
+    if (!agent->observing) return;
+    candidates_handle(&agent->candidates, event, &agent->port, agent->now_ms);
+    unsigned news = observer_handle(agent->observer, event, &agent->port, agent->now_ms);
+    if (news & OBSERVER_MEMBER) member_changed(agent);
+    if (news & OBSERVER_HISTORY) tell(agent, AGENT_HISTORY, NULL);
+    if (news & OBSERVER_RUN) run_changed(agent);
+    if (news & OBSERVER_SETTLED) tell(agent, AGENT_SETTLED, NULL);
+}
+
+static void drain_zk(struct agent *agent)
+{
+    const struct zk_event *event;
+    while ((event = zk_inbox_take(agent->inbox))) {
+        bool expired = event->type == ZK_EXPIRED;
+        handle_zk(agent, event);
+        if (expired && agent->zk && !agent->over) reopen_zk(agent);
+    }
+}
+
+/* ------------------------------------------------------------- the loop */
+
+static void handle_signals(struct agent *agent)
+{
+    struct signalfd_siginfo info;
+    while (read(agent->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (agent->result->signal == 0) agent->result->signal = (int)info.ssi_signo;
+        feed(agent, SUPERVISOR_STOP, 0, 0, 0);
+    }
+}
+
+static void check_connection(struct agent *agent)
+{
+    if (agent->prepared || agent->supervisor.phase != SUPERVISOR_WORKING) return;
+    uint64_t waited_ms = agent->now_ms - agent->started_ms;
+    if (waited_ms >= agent->config->connect_timeout_ms) {
+        (void)error_set(&agent->error, TN_ECONNECT,
+                        "ZooKeeper at %s did not answer within %llu s: is it running, and is the "
+                        "address right? (`tanist zk status` asks each server)",
+                        agent->config->connect, (unsigned long long)waited_ms / 1000);
+        give_up(agent, TN_ECONNECT);
+    } else if (agent->now_ms >= agent->say_at_ms) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "waiting for ZooKeeper at %s since %llu s (giving up after %u s)",
+                 agent->config->connect, (unsigned long long)waited_ms / 1000,
+                 agent->config->connect_timeout_ms / 1000);
+        agent->say_at_ms = agent->now_ms + SAY_MS;
+        tell(agent, AGENT_WAITING, text);
+    }
+}
+
+static void tick(struct agent *agent)
+{
+    if (agent->now_ms >= supervisor_deadline_ms(&agent->supervisor))
+        feed(agent, SUPERVISOR_TICK, 0, 0, 0);
+    if (agent->observing) {
+        observer_tick(agent->observer, &agent->port, agent->now_ms);
+        candidates_tick(&agent->candidates, &agent->port, agent->now_ms);
+    }
+    if (agent->now_ms < agent->tick_at_ms) return;
+    agent->tick_at_ms = agent->now_ms + TICK_MS;
+    check_connection(agent);
+    tell(agent, AGENT_TICK, NULL);
+}
+
+static int poll_timeout(const struct agent *agent)
+{
+    uint64_t until_ms = agent->tick_at_ms;
+    uint64_t others[3] = {supervisor_deadline_ms(&agent->supervisor), UINT64_MAX, UINT64_MAX};
+    if (agent->observing) {
+        others[1] = observer_deadline_ms(agent->observer);
+        others[2] = candidates_deadline_ms(&agent->candidates);
+    }
+    for (int i = 0; i < 3; i++)
+        if (others[i] < until_ms) until_ms = others[i];
+    return until_ms > agent->now_ms ? (int)(until_ms - agent->now_ms) : 0;
+}
+
+static void turn(struct agent *agent)
+{
+    struct pollfd polled[SUPERVISOR_CHILDREN_MAX + 2];
+    uint32_t owners[SUPERVISOR_CHILDREN_MAX];
+    nfds_t count = 0;
+    for (uint32_t i = 0; i < agent->children.count; i++) {
+        const struct process *process = &agent->children.list[i].process;
+        if (process->pid == 0) continue;
+        owners[count] = i;
+        polled[count++] = (struct pollfd){.fd = process->pidfd, .events = POLLIN};
+    }
+    polled[count] = (struct pollfd){.fd = zk_inbox_fd(agent->inbox), .events = POLLIN};
+    polled[count + 1] = (struct pollfd){.fd = agent->signals, .events = POLLIN};
+    int ready = poll(polled, count + 2, poll_timeout(agent));
+    agent->now_ms = clock_monotonic_ms();
+    for (nfds_t i = 0; ready > 0 && i < count; i++)
+        if (polled[i].revents != 0) reap(agent, owners[i]);
+    if (ready > 0 && polled[count + 1].revents != 0) handle_signals(agent);
+    if (ready > 0 && polled[count].revents != 0) drain_zk(agent);
+    tick(agent);
+}
+
+/* ------------------------------------------------------------- start, end */
+
+static enum tn_status block_signals(struct agent *agent, struct error *error)
+{
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGINT);
+    sigaddset(&wanted, SIGTERM);
+    sigaddset(&wanted, SIGHUP);
+    sigprocmask(SIG_BLOCK, &wanted, &agent->mask_before);
+    (void)signal(SIGPIPE, SIG_IGN); /* Nobody reads our words: training goes on. */
+    agent->signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (agent->signals >= 0) return TN_OK;
+    return error_set(error, TN_EIO, "signalfd: %s", strerror(errno));
+}
+
+static enum tn_status open_agent(struct agent *agent, struct error *error)
+{
+    enum child_kind kinds[SUPERVISOR_CHILDREN_MAX];
+    enum tn_status status = children_init(&agent->children, agent->config, error);
+    if (status != TN_OK) return status;
+    children_kinds(&agent->children, kinds);
+    supervisor_init(&agent->supervisor, kinds, agent->children.count);
+    agent->inbox = zk_inbox_create();
+    agent->observer = calloc(1, sizeof *agent->observer);
+    if (!agent->inbox || !agent->observer) return error_set(error, TN_ENOMEM, "out of memory");
+    if ((status = block_signals(agent, error)) != TN_OK) return status;
+    status = undertaker_start(agent->config->connect, &agent->undertaker, error);
+    return status;
+}
+
+static void close_agent(struct agent *agent)
+{
+    leave_zk(agent);
+    zk_inbox_destroy(agent->inbox);
+    children_free(&agent->children);
+    if (agent->signals >= 0) close(agent->signals);
+    sigprocmask(SIG_SETMASK, &agent->mask_before, NULL);
+    free(agent->observer);
+    free(agent);
+}
+
+static void work(struct agent *agent)
+{
+    agent->started_ms = agent->now_ms = clock_monotonic_ms();
+    agent->say_at_ms = agent->now_ms + SAY_MS;
+    agent->tick_at_ms = agent->now_ms + TICK_MS;
+    agent->next_op = OPS_BURIAL;
+    feed(agent, SUPERVISOR_START_SERVERS, 0, 0, 0);
+    while (!agent->over) turn(agent);
+}
+
+enum tn_status agent_run(const struct agent_config *config, struct agent_result *result,
+                         struct error *error)
+{
+    struct agent *agent = calloc(1, sizeof *agent);
+    memset(result, 0, sizeof *result);
+    if (!agent) return error_set(error, TN_ENOMEM, "out of memory");
+    agent->config = config;
+    agent->result = result;
+    agent->signals = -1;
+    sigprocmask(SIG_SETMASK, NULL, &agent->mask_before);
+    enum tn_status status = open_agent(agent, error);
+    if (status == TN_OK) status = open_zk(agent, error);
+    if (status == TN_OK) {
+        work(agent);
+        status = agent->status;
+        if (status != TN_OK && error) *error = agent->error;
+    }
+    close_agent(agent);
+    return status;
+}

@@ -1,0 +1,197 @@
+#include "agent/children.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/session_file.h"
+
+extern char **environ;
+
+enum { ENVIRONMENT_EXTRA = 3, ARGUMENTS = 20 };
+
+/* What says who a single node is; ours is said on its command line. */
+static bool names_a_task(const char *entry)
+{
+    static const char *const names[] = {
+        "TF_CONFIG=", "JOB_NAME=", "TASK_INDEX=", "PS_HOSTS=", "WORKER_HOSTS="};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(entry, names[i], strlen(names[i])) == 0) return true;
+    return strncmp(entry, "OPENBLAS_NUM_THREADS=", strlen("OPENBLAS_NUM_THREADS=")) == 0 ||
+           strncmp(entry, CREDENTIALS_VARIABLE "=", strlen(CREDENTIALS_VARIABLE "=")) == 0;
+}
+
+static char **make_environment(const struct agent_config *config)
+{
+    size_t count = 0, more = 0, size = strlen(config->credentials ? config->credentials : "") + 64;
+    while (environ[count]) count++;
+    while (config->environment && config->environment[more]) more++;
+    char **copy = calloc(count + more + ENVIRONMENT_EXTRA, sizeof *copy);
+    char *secret = malloc(size);
+    if (!copy || !secret) {
+        free(copy);
+        free(secret);
+        return NULL;
+    }
+    size_t kept = 1;
+    for (size_t i = 0; i < count; i++)
+        if (!names_a_task(environ[i])) copy[kept++] = environ[i];
+    /* The first entry is ours to free; BLAS threads of its own would cost start-up time. */
+    snprintf(secret, size, CREDENTIALS_VARIABLE "=%s",
+             config->credentials ? config->credentials : "");
+    copy[0] = secret;
+    static char blas[] = "OPENBLAS_NUM_THREADS=1";
+    copy[kept++] = blas;
+    for (size_t i = 0; i < more; i++) copy[kept++] = config->environment[i];
+    return copy;
+}
+
+static enum tn_status make_folder(const char *dir, const char *name, struct error *error)
+{
+    char path[CHILD_PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    if (mkdir(path, 0755) == 0 || errno == EEXIST) return TN_OK;
+    return error_set(error, errno == ENOSPC ? TN_ENOSPC : TN_EIO, "cannot make the folder %s: %s",
+                     path, strerror(errno));
+}
+
+static void init_server(struct child *child, const struct ensemble_server *server)
+{
+    child->server = server;
+    snprintf(child->name, sizeof child->name, "zookeeper:%u", server->id);
+    snprintf(child->log_path, sizeof child->log_path, "%s", server->log_path);
+}
+
+static void init_node(struct child *child, const char *dir, struct task task)
+{
+    char file[TASK_NAME_MAX];
+    child->task = task;
+    task_format(task, ':', child->name, sizeof child->name);
+    task_format(task, '-', file, sizeof file);
+    snprintf(child->log_path, sizeof child->log_path, "%s/logs/%s.log", dir, file);
+    snprintf(child->session_path, sizeof child->session_path, "%s/sessions/%s", dir, file);
+}
+
+enum tn_status children_init(struct children *children, const struct agent_config *config,
+                             struct error *error)
+{
+    memset(children, 0, sizeof *children);
+    children->config = config;
+    enum tn_status status = make_folder(config->dir, "logs", error);
+    if (status == TN_OK) status = make_folder(config->dir, "sessions", error);
+    if (status != TN_OK) return status;
+    for (size_t i = 0; config->ensemble && i < config->ensemble->count; i++)
+        init_server(&children->list[children->count++], &config->ensemble->servers[i]);
+    for (uint32_t i = 0; i < config->task_count; i++)
+        init_node(&children->list[children->count++], config->dir, config->tasks[i]);
+    return TN_OK;
+}
+
+void children_free(struct children *children)
+{
+    if (children->environment) free(children->environment[0]);
+    free(children->environment);
+    children->environment = NULL;
+}
+
+void children_kinds(const struct children *children,
+                    enum child_kind kinds[static SUPERVISOR_CHILDREN_MAX])
+{
+    for (uint32_t i = 0; i < children->count; i++)
+        kinds[i] = children->list[i].server ? CHILD_SERVER : CHILD_NODE;
+}
+
+/* For `tanist status`. Nothing hangs on it. */
+static void note_pid(const char *dir, const struct child *child)
+{
+    char path[CHILD_PATH_MAX];
+    snprintf(path, sizeof path, "%s/zookeeper/%u/pid", dir, child->server->id);
+    FILE *file = fopen(path, "we");
+    if (!file) return;
+    fprintf(file, "%ld\n", (long)child->process.pid);
+    fclose(file);
+}
+
+static enum tn_status spawn_server(const char *dir, struct child *child, struct error *error)
+{
+    union {
+        const char *const *given;
+        char *const *wanted;
+    } arguments = {.given = child->server->command.argv}; /* execve() changes nothing. */
+    const struct process_config process = {.program = child->server->command.argv[0],
+                                           .arguments = arguments.wanted,
+                                           .environment = environ,
+                                           .log_path = child->log_path};
+    enum tn_status status = process_start(&process, &child->process, error);
+    if (status == TN_OK) note_pid(dir, child);
+    return status;
+}
+
+static enum tn_status spawn_node(struct children *children, struct child *child,
+                                 struct error *error)
+{
+    const struct agent_config *config = children->config;
+    if (!children->environment) children->environment = make_environment(config);
+    if (!children->environment) return error_set(error, TN_ENOMEM, "out of memory");
+    char index[16], incarnation[32], listen[TRANSPORT_ADDRESS_MAX];
+    child->incarnation = clock_new_incarnation();
+    snprintf(index, sizeof index, "%u", child->task.index);
+    snprintf(incarnation, sizeof incarnation, "%" PRIu64, child->incarnation);
+    snprintf(listen, sizeof listen, "tcp://%s:0", config->listen_host);
+    const char *const words[ARGUMENTS] = {
+        "tanist",         role_name(child->task.role),
+        "--index",        index,
+        "--job",          config->job_file,
+        "--zk",           config->connect,
+        "--cluster",      config->job->name,
+        "--dir",          config->dir,
+        "--listen",       listen,
+        "--incarnation",  incarnation,
+        "--session-file", child->session_path,
+    };
+    union {
+        const char *const *given;
+        char *const *wanted;
+    } arguments = {.given = words};
+    const struct process_config process = {.program = "/proc/self/exe",
+                                           .arguments = arguments.wanted,
+                                           .environment = children->environment,
+                                           .log_path = child->log_path};
+    (void)unlink(child->session_path);
+    return process_start(&process, &child->process, error);
+}
+
+enum tn_status children_spawn(struct children *children, uint32_t index, struct error *error)
+{
+    struct child *child = &children->list[index];
+    enum tn_status status = child->server ? spawn_server(children->config->dir, child, error)
+                                          : spawn_node(children, child, error);
+    return status == TN_OK ? TN_OK : error_context(error, "%s", child->name);
+}
+
+bool children_take_session(const char *path, struct zk_session *out)
+{
+    bool found = session_file_read(path, out, NULL) == TN_OK;
+    (void)unlink(path);
+    return found;
+}
+
+void children_last_words(const struct child *child, char text[static CHILD_LAST_WORDS_MAX])
+{
+    char tail[CHILD_LAST_WORDS_MAX];
+    text[0] = '\0';
+    FILE *file = fopen(child->log_path, "re");
+    if (!file) return;
+    if (fseek(file, 1 - (long)sizeof tail, SEEK_END) != 0) rewind(file);
+    size_t size = fread(tail, 1, sizeof tail - 1, file);
+    fclose(file);
+    while (size > 0 && (tail[size - 1] == '\n' || tail[size - 1] == ' ')) size--;
+    tail[size] = '\0';
+    const char *line = strrchr(tail, '\n');
+    snprintf(text, CHILD_LAST_WORDS_MAX, "%s", line ? line + 1 : tail);
+}

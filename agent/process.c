@@ -1,0 +1,135 @@
+#include "agent/process.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tanist/status.h"
+
+/* What the child needs between vfork and exec; it runs in our memory and changes only `failed`. */
+struct launch {
+    const struct process_config *config;
+    pid_t parent;
+    int log, null;
+    volatile int failed; /* errno of what went wrong. */
+    const char *volatile what;
+};
+
+/* In the child: only system calls. Never returns. */
+static _Noreturn void become(struct launch *launch)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    launch->what = "folder";
+    if (launch->config->folder && chdir(launch->config->folder) != 0) goto fail;
+    launch->what = "log";
+    if (dup2(launch->null, 0) < 0 || dup2(launch->log, 1) < 0 || dup2(launch->log, 2) < 0)
+        goto fail;
+    launch->what = "process group";
+    if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) goto fail;
+    if (getppid() != launch->parent) _exit(TN_EXIT_ERROR); /* It died before the prctl. */
+    /* Libraries open sockets without close-on-exec. */
+    (void)syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)signal(SIGPIPE, SIG_DFL);
+    launch->what = "program";
+    execve(launch->config->program, launch->config->arguments, launch->config->environment);
+fail:
+    launch->failed = errno;
+    _exit(127);
+}
+
+/* Its own frame, so that what vfork's child leaves on the stack is nobody's. */
+static __attribute__((noinline)) pid_t launch_child(struct launch *launch)
+{
+    pid_t pid = vfork();
+    if (pid == 0) become(launch);
+    return pid;
+}
+
+static enum tn_status watch_child(struct launch *launch, pid_t pid, struct process *out,
+                                  struct error *error)
+{
+    const struct process_config *config = launch->config;
+    if (pid < 0)
+        return error_set(error, TN_EIO, "cannot start %s: %s", config->program, strerror(errno));
+    if (launch->failed != 0) {
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
+        return error_set(error, TN_EIO, "cannot start %s: %s: %s", config->program, launch->what,
+                         strerror(launch->failed));
+    }
+    out->pid = pid;
+    out->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (out->pidfd >= 0) return TN_OK;
+    enum tn_status status =
+        error_set(error, TN_EIO, "cannot watch %s: %s", config->program, strerror(errno));
+    kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
+    return status;
+}
+
+enum tn_status process_start(const struct process_config *config, struct process *out,
+                             struct error *error)
+{
+    struct launch launch = {.config = config, .parent = getpid()};
+    const char *path = config->log_path ? config->log_path : "/dev/null";
+    launch.log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (launch.log < 0)
+        return error_set(error, TN_EIO, "cannot open the log %s: %s", path, strerror(errno));
+    launch.null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    enum tn_status status =
+        launch.null < 0 ? error_set(error, TN_EIO, "cannot open /dev/null: %s", strerror(errno))
+                        : watch_child(&launch, launch_child(&launch), out, error);
+    if (launch.null >= 0) close(launch.null);
+    close(launch.log);
+    return status;
+}
+
+void process_reap(struct process *process, int *exit_code, int *signal_number)
+{
+    int status = 0;
+    pid_t got;
+    do got = waitpid(process->pid, &status, 0);
+    while (got < 0 && errno == EINTR);
+    assert(got == process->pid);
+    *signal_number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    close(process->pidfd);
+    process->pidfd = -1;
+    process->pid = 0;
+}
+
+static const char *exit_words(int exit_code)
+{
+    switch (exit_code) {
+    case TN_EXIT_OK: return "left in good order";
+    case TN_EXIT_ERROR: return "error";
+    case TN_EXIT_CANNOT_CONNECT: return "cannot connect";
+    case TN_EXIT_INVALID_INPUT: return "invalid input";
+    case TN_EXIT_SERVER_ERROR: return "server error";
+    case TN_EXIT_UNHEALTHY: return "cluster not healthy";
+    case TN_EXIT_IO: return "input or output failed";
+    case TN_EXIT_SESSION_EXPIRED: return "ZooKeeper session expired";
+    case TN_EXIT_DEPOSED: return "deposed by a later chief";
+    case TN_EXIT_RESIGNED: return "resigned";
+    case TN_EXIT_TASK_TAKEN: return "a living node holds the task";
+    case TN_EXIT_ARGUMENTS: return "bad arguments";
+    default: return NULL;
+    }
+}
+
+void process_describe_end(int exit_code, int signal_number, char *text, size_t size)
+{
+    const char *words = signal_number ? strsignal(signal_number) : exit_words(exit_code);
+    int number = signal_number ? signal_number : exit_code;
+    snprintf(text, size, "%s %d%s%s%s", signal_number ? "signal" : "exit code", number,
+             words ? " (" : "", words ? words : "", words ? ")" : "");
+}

@@ -1,0 +1,40 @@
+/*
+ * agent/process.h: child processes of this machine. A child dies with its parent (the parent-death
+ * signal: it follows the THREAD that starts it, so only the main thread may), is in a process group
+ * of its own (Ctrl-C reaches the agent alone), and inherits no file but its log.
+ *
+ * Threads: the main thread. Blocking: process_start() until the program is loaded, about 1 ms.
+ */
+#ifndef AGENT_PROCESS_H
+#define AGENT_PROCESS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "common/error.h"
+
+struct process_config {
+    const char *program;      /* A path. */
+    char *const *arguments;   /* arguments[0] is the program's name; NULL-ended. */
+    char *const *environment; /* NULL-ended. */
+    const char *log_path;     /* stdout and stderr are appended there; NULL: /dev/null. */
+    const char *folder;       /* To run in; NULL: ours. */
+};
+
+struct process {
+    pid_t pid;
+    int pidfd; /* Readable when it has ended. Owned: process_reap() closes it. */
+};
+
+/* TN_EIO: the log, the folder or the program cannot be used, with the system's reason. */
+MUST_CHECK enum tn_status process_start(const struct process_config *config, struct process *out,
+                                        struct error *error);
+
+/* The end of a process whose pidfd is readable: its exit code, or the signal (0: none). Closes the
+ * pidfd. */
+void process_reap(struct process *process, int *exit_code, int *signal_number);
+
+/* "signal 9 (Killed)" or "exit code 6 (input or output)". */
+void process_describe_end(int exit_code, int signal_number, char *text, size_t size);
+
+#endif

@@ -1,0 +1,126 @@
+#include "agent/steps.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/transport.h"
+
+enum { HEARTBEAT_MS = 1000, BODY_MAX_BYTES = 4096 };
+
+struct seat {
+    conn_id conn; /* 0: none. */
+    uint64_t incarnation;
+    bool known, fresh; /* fresh: answered since it was asked last. */
+    uint64_t generation, step;
+};
+
+struct steps {
+    pthread_mutex_t lock; /* Guards the seats. */
+    struct seat seats[PS_MAX];
+    struct transport *transport;
+    struct buffer_pool *pool;
+};
+
+static struct seat *seat_of(struct steps *steps, conn_id conn)
+{
+    for (int i = 0; i < PS_MAX; i++)
+        if (conn.v != 0 && steps->seats[i].conn.v == conn.v) return &steps->seats[i];
+    return NULL;
+}
+
+static void on_event(void *ctx, const struct transport_event *event)
+{
+    struct steps *steps = ctx;
+    pthread_mutex_lock(&steps->lock);
+    struct seat *seat = seat_of(steps, event->conn);
+    if (seat && event->type == TRANSPORT_FRAME && event->header.type == FRAME_REFUSED) {
+        seat->known = seat->fresh = true;
+        seat->generation = event->header.generation;
+        seat->step = event->header.step;
+    } else if (seat && event->type == TRANSPORT_CLOSED) {
+        seat->conn.v = 0;
+    }
+    pthread_mutex_unlock(&steps->lock);
+    if (event->type == TRANSPORT_FRAME) buffer_release(event->body);
+}
+
+enum tn_status steps_open(uint64_t cluster_key, struct steps **out, struct error *error)
+{
+    struct steps *steps = calloc(1, sizeof *steps);
+    struct buffer_pool *pool = buffer_pool_create(0);
+    *out = NULL;
+    if (!steps || !pool) {
+        free(steps);
+        buffer_pool_destroy(pool);
+        return error_set(error, TN_ENOMEM, "out of memory");
+    }
+    pthread_mutex_init(&steps->lock, NULL);
+    steps->pool = pool;
+    const struct transport_config config = {.cluster = cluster_key,
+                                            .sender = clock_new_incarnation(),
+                                            .body_max = BODY_MAX_BYTES,
+                                            .heartbeat_ms = HEARTBEAT_MS,
+                                            .pool = pool,
+                                            .sink = on_event,
+                                            .sink_ctx = steps};
+    enum tn_status status = transport_open(&config, &steps->transport, error);
+    if (status == TN_OK)
+        *out = steps;
+    else
+        steps_close(steps);
+    return status;
+}
+
+void steps_close(struct steps *steps)
+{
+    if (!steps) return;
+    transport_close(steps->transport);
+    buffer_pool_destroy(steps->pool);
+    pthread_mutex_destroy(&steps->lock);
+    free(steps);
+}
+
+void steps_ask(struct steps *steps, uint32_t index, const char *address, uint64_t incarnation)
+{
+    struct transport_port port = transport_port_of(steps->transport);
+    struct seat *seat = &steps->seats[index];
+    pthread_mutex_lock(&steps->lock);
+    conn_id conn = seat->conn, old = {0};
+    if (seat->incarnation != incarnation) {
+        old = conn;
+        conn.v = 0;
+    }
+    seat->conn = conn;
+    seat->incarnation = incarnation;
+    seat->fresh = false;
+    if (conn.v == 0) {
+        /* Its answer may come before we have noted the id: noted under the lock. */
+        conn = seat->conn = port.dial(port.ctx, address);
+    }
+    pthread_mutex_unlock(&steps->lock);
+    if (old.v != 0) port.close(port.ctx, old);
+    const struct frame_header pull = {
+        .type = FRAME_PULL, .generation = UINT64_MAX, .step = STEP_LATEST};
+    port.send(port.ctx, conn, &pull, NULL);
+}
+
+bool steps_get(struct steps *steps, uint32_t index, uint64_t *generation, uint64_t *step)
+{
+    pthread_mutex_lock(&steps->lock);
+    const struct seat *seat = &steps->seats[index];
+    bool known = seat->known;
+    *generation = seat->generation;
+    *step = seat->step;
+    pthread_mutex_unlock(&steps->lock);
+    return known;
+}
+
+uint32_t steps_answered(struct steps *steps, uint32_t count)
+{
+    uint32_t answered = 0;
+    pthread_mutex_lock(&steps->lock);
+    for (uint32_t i = 0; i < count; i++) answered += steps->seats[i].fresh;
+    pthread_mutex_unlock(&steps->lock);
+    return answered;
+}

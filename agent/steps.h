@@ -1,0 +1,31 @@
+/*
+ * agent/steps.h: how far each ps is, asked of the ps themselves: a pull of a generation that cannot
+ * be is refused with the ps's own generation and step, which costs it one small frame.
+ *
+ * Threads: the owner's; answers come in on the transport's. Nothing blocks but steps_close().
+ */
+#ifndef AGENT_STEPS_H
+#define AGENT_STEPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/task.h"
+
+struct steps;
+
+/* `cluster_key` is that of /spec. */
+MUST_CHECK enum tn_status steps_open(uint64_t cluster_key, struct steps **out, struct error *error);
+void steps_close(struct steps *steps); /* NULL is allowed. */
+
+/* Ask ps `index` at `address`, whose incarnation this is; dials as needed. */
+void steps_ask(struct steps *steps, uint32_t index, const char *address, uint64_t incarnation);
+
+/* The last answer of ps `index`; false: none yet. */
+bool steps_get(struct steps *steps, uint32_t index, uint64_t *generation, uint64_t *step);
+
+/* How many of the first `count` ps have answered since they were asked last. */
+uint32_t steps_answered(struct steps *steps, uint32_t count);
+
+#endif

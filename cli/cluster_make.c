@@ -1,0 +1,72 @@
+#include "cli/cluster_make.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/bootstrap.h"
+#include "common/clock.h"
+
+static enum tn_status name_difference(const struct job *job, const struct spec *found,
+                                      struct error *error)
+{
+    struct job there;
+    char difference[256];
+    job_init(&there);
+    if (!found->job_json ||
+        job_read_text(&there, found->job_json, strlen(found->job_json), "/spec", NULL) != TN_OK)
+        return error->status;
+    if (!job_difference(&there, job, difference, sizeof difference)) return error->status;
+    return error_set(
+        error, TN_EINVAL,
+        "the cluster \"%s\" was made for another job: %s; give the job another name, or "
+        "that value",
+        job->name, difference);
+}
+
+enum tn_status cluster_make(struct zk_sync *sync, const struct job *job,
+                            const struct variable_table *variables, struct spec *out,
+                            struct error *error)
+{
+    struct spec wanted = {.key = clock_new_incarnation(),
+                          .job_hash = job_hash(job),
+                          .variables_hash = variable_table_hash(variables),
+                          .coordinators = job->cluster.coordinators,
+                          .ps = job->cluster.ps,
+                          .workers = job->cluster.workers,
+                          .created_wall_ms = clock_wall_ms(),
+                          .job_json = job_to_json(job)};
+    if (!wanted.job_json) return error_set(error, TN_ENOMEM, "out of memory");
+    enum tn_status status =
+        bootstrap_create(sync, job->name, &wanted, job->train.slices, out, error);
+    if (status == TN_EEXIST) {
+        struct spec found = {0};
+        if (bootstrap_read_spec(sync, job->name, &found, NULL) == TN_OK)
+            status = name_difference(job, &found, error);
+        free(found.job_json);
+    }
+    free(wanted.job_json);
+    return status;
+}
+
+enum tn_status cluster_check_dead(struct zk_sync *sync, const char *cluster, struct error *error)
+{
+    static const char *const folders[] = {"members", "election"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        char path[256];
+        struct zk_sync_list found = {0};
+        tree_path(path, cluster, folders[i]);
+        enum tn_status status = zk_sync_list(sync, path, &found, error);
+        if (status == TN_ENOENT) continue;
+        if (status != TN_OK) return status;
+        size_t count = found.count;
+        if (count > 0)
+            (void)error_set(
+                error, TN_EEXIST,
+                "a cluster \"%s\" lives in that ZooKeeper (%zu nodes in %s, one is %s): "
+                "give the job another name (--set name=...), or `tanist stop` it first",
+                cluster, count, path, found.names[0]);
+        zk_sync_list_free(&found);
+        if (count > 0) return TN_EEXIST;
+    }
+    return TN_OK;
+}

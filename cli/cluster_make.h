@@ -1,0 +1,21 @@
+/* cli/cluster_make.h: making a cluster in ZooKeeper for a job, and looking whether it lives.
+ * Blocks, each call for a bounded time. */
+#ifndef CLI_CLUSTER_MAKE_H
+#define CLI_CLUSTER_MAKE_H
+
+#include "common/job.h"
+#include "common/tree.h"
+#include "common/variables.h"
+#include "common/zk_sync.h"
+
+/* Make the cluster `job->name`, or find it. `out->job_json` is to be freed. TN_EINVAL: it is of
+ * another job; the key that differs is named. */
+MUST_CHECK enum tn_status cluster_make(struct zk_sync *sync, const struct job *job,
+                                       const struct variable_table *variables, struct spec *out,
+                                       struct error *error);
+
+/* TN_EEXIST: a node of the cluster lives; the error names it. */
+MUST_CHECK enum tn_status cluster_check_dead(struct zk_sync *sync, const char *cluster,
+                                             struct error *error);
+
+#endif

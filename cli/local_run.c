@@ -1,0 +1,184 @@
+#include "cli/local_run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cluster_make.h"
+#include "cli/node.h"
+#include "common/bootstrap.h"
+#include "common/clock.h"
+#include "common/files.h"
+
+void local_run_init(struct local_run *run)
+{
+    run->folder.lock = -1;
+    run->started_ms = clock_monotonic_ms();
+    snprintf(run->listen_host, sizeof run->listen_host, "127.0.0.1");
+    progress_init(&run->progress, &run->job, run->started_ms);
+    result_init(&run->result, &run->job);
+}
+
+void local_run_free(struct local_run *run)
+{
+    steps_close(run->steps);
+    result_free(&run->result);
+    run_folder_close(&run->folder);
+}
+
+static void all_tasks(struct local_run *run)
+{
+    const uint32_t counts[ROLE_COUNT] = {run->job.cluster.coordinators, run->job.cluster.ps,
+                                         run->job.cluster.workers};
+    for (int role = 0; role < ROLE_COUNT; role++)
+        for (uint32_t i = 0; i < counts[role]; i++)
+            run->tasks[run->task_count++] = (struct task){.role = (enum role)role, .index = i};
+}
+
+/* ------------------------------------------------------------- the cluster */
+
+/* What is left of a cluster in a shared ZooKeeper whose files are not in our folder. */
+static enum tn_status refuse_foreign(const struct local_run *run, const struct run *found,
+                                     struct error *error)
+{
+    bool begun = found->generation != 0;
+    bool ours = run->folder.resumes || run->own_ensemble || run->one_of_many;
+    if (!begun || ours) return TN_OK;
+    return error_set(error, TN_EEXIST,
+                     "ZooKeeper holds an earlier run of \"%s\" (%s, step %" PRIu64 ") whose "
+                     "checkpoints are not in %s: give its --dir, or the job another name (--set "
+                     "name=...)",
+                     run->job.name, run_phase_name(found->phase), found->committed_step,
+                     run->folder.dir);
+}
+
+static enum tn_status read_run(struct zk_sync *sync, const char *cluster, struct run *out,
+                               struct error *error)
+{
+    char path[256];
+    struct zk_sync_data data;
+    tree_path(path, cluster, "run");
+    enum tn_status status = zk_sync_read(sync, path, &data, error);
+    if (status != TN_OK) return status;
+    status = run_decode(data.data, data.size, out, error);
+    free(data.data);
+    return status;
+}
+
+static bool run_is_over(const struct run *found)
+{
+    return found->phase == RUN_DONE || found->phase == RUN_FAILED;
+}
+
+/* A cluster that was there before: it goes on if it is ours and nobody lives in it. */
+static enum tn_status take_over(struct local_run *run, struct zk_sync *sync, struct error *error)
+{
+    struct run found;
+    enum tn_status status = read_run(sync, run->job.name, &found, error);
+    if (status == TN_OK) status = refuse_foreign(run, &found, error);
+    if (status != TN_OK || found.generation == 0) return status;
+    uint64_t now_ms = clock_monotonic_ms();
+    if (run->one_of_many && !run_is_over(&found)) return TN_OK;
+    progress_say(&run->progress, now_ms,
+                 "going on with the run in %s: checkpoint %" PRIu64 " of step %" PRIu64,
+                 run->folder.dir, found.committed_checkpoint, found.committed_step);
+    return bootstrap_reform(sync, run->job.name, error);
+}
+
+static enum tn_status make_cluster(struct local_run *run, struct zk_sync *sync, struct spec *spec,
+                                   struct error *error)
+{
+    enum tn_status status = TN_OK;
+    if (!run->own_ensemble && !run->one_of_many)
+        status = cluster_check_dead(sync, run->job.name, error);
+    if (status == TN_OK) status = cluster_make(sync, &run->job, &run->variables, spec, error);
+    if (status == TN_OK) status = take_over(run, sync, error);
+    return status;
+}
+
+/* ZooKeeper answers: make the cluster, and be ready to ask the ps. */
+static enum tn_status prepare(void *ctx, struct error *error)
+{
+    struct local_run *run = ctx;
+    struct zk_sync *sync = NULL;
+    struct spec spec = {0};
+    const char *credentials = *run->credentials ? run->credentials : NULL;
+    enum tn_status status =
+        zk_sync_open(run->connect, credentials, run->connect_timeout_ms, &sync, error);
+    if (status == TN_OK) status = make_cluster(run, sync, &spec, error);
+    zk_sync_close(sync);
+    free(spec.job_json);
+    if (status != TN_OK) return status;
+    snprintf(run->key_variable, sizeof run->key_variable, CLUSTER_KEY_VARIABLE "=%" PRIx64,
+             spec.key);
+    run->environment[0] = run->key_variable;
+    status = steps_open(spec.key, &run->steps, error);
+    run->progress.steps = run->steps;
+    return status;
+}
+
+/* ------------------------------------------------------------- running */
+
+static void tell(void *ctx, const struct agent_news *news)
+{
+    struct local_run *run = ctx;
+    if (news->type == AGENT_HISTORY) result_note(&run->result, &news->observer->entry);
+    if (news->type == AGENT_RUN)
+        run->result.seconds = (double)(news->now_ms - run->started_ms) / 1000.0;
+    progress_tell(&run->progress, news);
+}
+
+static enum tn_status prepare_ensemble(struct local_run *run, struct error *error)
+{
+    enum tn_status status =
+        ensemble_prepare(run->folder.dir, run->job.zookeeper.servers, &run->ensemble, error);
+    if (status == TN_OK) snprintf(run->connect, sizeof run->connect, "%s", run->ensemble.connect);
+    return status;
+}
+
+static enum tn_status note_run(const struct local_run *run, struct error *error)
+{
+    struct run_note note = {.agent_pid = (uint64_t)getpid(), .server_count = run->ensemble.count};
+    snprintf(note.connect, sizeof note.connect, "%s", run->connect);
+    snprintf(note.cluster, sizeof note.cluster, "%s", run->job.name);
+    for (size_t i = 0; i < run->ensemble.count; i++) {
+        note.server_ids[i] = run->ensemble.servers[i].id;
+        memcpy(note.servers[i], run->ensemble.servers[i].address, sizeof note.servers[i]);
+    }
+    return run_note_write(run->folder.dir, &note, error);
+}
+
+enum tn_status local_run_work(struct local_run *run, struct error *error)
+{
+    char job_file[RUN_PATH_MAX], checkpoints[RUN_PATH_MAX];
+    enum tn_status status = TN_OK;
+    if (run->own_ensemble) status = prepare_ensemble(run, error);
+    if (status == TN_OK) status = note_run(run, error);
+    run_folder_path(&run->folder, "job.json", job_file);
+    run_folder_path(&run->folder, "checkpoints", checkpoints);
+    if (status == TN_OK) status = files_make_folders(checkpoints, error);
+    if (status != TN_OK) return status;
+    if (run->task_count == 0) all_tasks(run);
+    const struct agent_config config = {.job = &run->job,
+                                        .dir = run->folder.dir,
+                                        .job_file = job_file,
+                                        .connect = run->connect,
+                                        .credentials = *run->credentials ? run->credentials : NULL,
+                                        .environment = run->environment,
+                                        .listen_host = run->listen_host,
+                                        .ensemble = run->own_ensemble ? &run->ensemble : NULL,
+                                        .tasks = run->tasks,
+                                        .task_count = run->task_count,
+                                        .connect_timeout_ms = run->connect_timeout_ms,
+                                        .prepare = prepare,
+                                        .tell = tell,
+                                        .ctx = run};
+    progress_say(&run->progress, clock_monotonic_ms(),
+                 "%s: %s mode, %u coordinators, %u ps, %u workers; ZooKeeper %s; files in %s",
+                 run->job.name, run->job.train.mode == TRAIN_SYNC ? "sync" : "async",
+                 run->job.cluster.coordinators, run->job.cluster.ps, run->job.cluster.workers,
+                 run->connect, run->folder.dir);
+    return agent_run(&config, &run->agent_result, error);
+}

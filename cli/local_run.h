@@ -1,0 +1,48 @@
+/*
+ * cli/local_run.h: an agent at work for a job: its ensemble, the cluster in ZooKeeper, progress and
+ * result. What `tanist run` and `tanist agent` share.
+ *
+ * Threads: the main thread.
+ */
+#ifndef CLI_LOCAL_RUN_H
+#define CLI_LOCAL_RUN_H
+
+#include "agent/agent.h"
+#include "cli/progress.h"
+#include "cli/result.h"
+#include "cli/run_folder.h"
+#include "cli/target.h"
+#include "common/variables.h"
+
+struct local_run {
+    /* Filled in by the command: */
+    struct job job;
+    struct variable_table variables;
+    char connect[CONNECT_MAX]; /* With own_ensemble: filled in by local_run_work(). */
+    char credentials[CREDENTIALS_MAX];
+    bool own_ensemble;
+    bool one_of_many; /* `tanist agent`: other hosts run other tasks of the same cluster. */
+    uint32_t connect_timeout_ms;
+    uint32_t task_count; /* 0: all tasks of the job. */
+    struct task tasks[TASKS_MAX];
+    char listen_host[HOST_NAME_MAX_BYTES];
+    struct run_folder folder; /* Open. */
+    struct progress progress; /* `quiet` may be set. */
+    /* Results: */
+    struct agent_result agent_result;
+    struct result result;
+    /* Private: */
+    struct ensemble ensemble;
+    struct steps *steps;
+    uint64_t started_ms;
+    char key_variable[64];
+    char *environment[2];
+};
+
+void local_run_init(struct local_run *run);
+void local_run_free(struct local_run *run);
+
+/* Run it all until nothing is left of it. Errors: those of agent_run() and of the ensemble. */
+MUST_CHECK enum tn_status local_run_work(struct local_run *run, struct error *error);
+
+#endif

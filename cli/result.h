@@ -1,0 +1,30 @@
+/* cli/result.h: what a run came to, as the object that `tanist run -o json` prints. Pure. */
+#ifndef CLI_RESULT_H
+#define CLI_RESULT_H
+
+#include <jansson.h>
+
+#include "common/job.h"
+#include "common/tree.h"
+
+struct result {
+    const struct job *job;
+    json_t *recoveries; /* Owned. */
+    double seconds;
+};
+
+/* TN_ENOMEM is told by `recoveries` NULL; harmless. */
+void result_init(struct result *result, const struct job *job);
+void result_free(struct result *result);
+
+/* Show it every history entry. */
+void result_note(struct result *result, const struct history_entry *entry);
+
+/* The object for `run`, which has ended or was left; malloc'ed text, NULL: out of memory. `status`:
+ * "done", "failed", "stopped". */
+char *result_json(const struct result *result, const struct run *run, const char *status);
+
+/* The same in a few lines for people. */
+char *result_text(const struct result *result, const struct run *run, const char *status);
+
+#endif

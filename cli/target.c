@@ -1,0 +1,204 @@
+#include "cli/target.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/children.h"
+#include "cli/run_folder.h"
+#include "common/bootstrap.h"
+
+enum { WAIT_S = 5, SAY_MS = 3000 };
+
+void target_options(struct target_options *options, struct option *rows)
+{
+    const struct option all[TARGET_OPTIONS] = {
+        {"dir", 0, OPTION_TEXT, &options->dir, "DIR", NULL, "Folder of a local run."},
+        {"zk", 0, OPTION_TEXT, &options->zk, "CONNECT", NULL,
+         "ZooKeeper: h1:2181,h2:2181/chroot (or TANIST_ZK)."},
+        {"zk-config", 0, OPTION_TEXT, &options->zk_config, "FILE", NULL,
+         "ZooKeeper by its own zoo.cfg."},
+        {"cluster", 0, OPTION_TEXT, &options->cluster, "NAME", NULL,
+         "Which cluster; default: the only one."},
+        {"zk-credentials", 0, OPTION_TEXT, &options->credentials, "FILE", NULL,
+         "File with user:password (or " CREDENTIALS_VARIABLE ")."},
+        {"wait", 0, OPTION_COUNT, &options->wait, "SECONDS", NULL,
+         "How long to wait for ZooKeeper; default 5."},
+    };
+    memcpy(rows, all, sizeof all);
+}
+
+enum tn_status target_connect(const char *zk, const char *zk_config,
+                              char connect[static CONNECT_MAX], struct error *error)
+{
+    const char *given = zk;
+    connect[0] = '\0';
+    if (zk && zk_config)
+        return error_set(error, TN_EINVAL, "--zk and --zk-config are both given: give one");
+    if (zk_config) {
+        struct zoo_cfg cfg;
+        zoo_cfg_init(&cfg);
+        enum tn_status status = zoo_cfg_read(&cfg, zk_config, error);
+        return status == TN_OK ? zoo_cfg_connect(&cfg, connect, CONNECT_MAX, error) : status;
+    }
+    if (!given) given = getenv("TANIST_ZK");
+    if (!given || !*given) return TN_OK;
+    if (strlen(given) >= CONNECT_MAX)
+        return error_set(error, TN_EINVAL, "--zk is too long: at most %d bytes", CONNECT_MAX - 1);
+    memcpy(connect, given, strlen(given) + 1);
+    enum tn_status status = zk_check_connect(connect, error);
+    return status == TN_OK ? TN_OK : error_context(error, "--zk");
+}
+
+enum tn_status target_credentials(const char *path, char text[static CREDENTIALS_MAX],
+                                  struct error *error)
+{
+    const char *given = getenv(CREDENTIALS_VARIABLE);
+    text[0] = '\0';
+    if (path) {
+        FILE *file = fopen(path, "re");
+        bool read = file && fgets(text, CREDENTIALS_MAX, file);
+        if (file) fclose(file);
+        if (!read)
+            return error_set(error, TN_EIO, "cannot read the credentials in %s: %s", path,
+                             errno ? strerror(errno) : "the file is empty");
+        text[strcspn(text, "\r\n")] = '\0';
+    } else if (given && strlen(given) < CREDENTIALS_MAX) {
+        memcpy(text, given, strlen(given) + 1);
+    }
+    if (*text && !strchr(text, ':'))
+        return error_set(error, TN_EINVAL, "ZooKeeper credentials: give user:password");
+    return TN_OK;
+}
+
+static enum tn_status find_local(const struct target_options *options, struct target *out,
+                                 struct error *error)
+{
+    struct run_note note;
+    enum tn_status status = run_note_read(options->dir, &note, error);
+    if (status != TN_OK) return status;
+    out->dir = options->dir;
+    out->agent_pid = note.agent_pid;
+    snprintf(out->connect, sizeof out->connect, "%s", note.connect);
+    snprintf(out->cluster, sizeof out->cluster, "%s", note.cluster);
+    for (size_t i = 0; i < note.server_count; i++) {
+        struct target_server *server = &out->servers[out->server_count++];
+        snprintf(server->address, sizeof server->address, "%s", note.servers[i]);
+        server->pid = run_server_pid(options->dir, note.server_ids[i]);
+    }
+    bool agent_lives = note.agent_pid > 0 && kill((pid_t)note.agent_pid, 0) == 0;
+    if (agent_lives || note.server_count == 0) return TN_OK;
+    return error_set(
+        error, TN_EUNHEALTHY,
+        "the run in %s is not running, nor is its ZooKeeper: `tanist run JOB.json --dir "
+        "%s` goes on with it",
+        options->dir, options->dir);
+}
+
+/* Servers named by the connect string or the zoo.cfg, for `status`. */
+static void list_servers(struct target *target)
+{
+    const char *at = target->connect;
+    while (*at && *at != '/' && target->server_count < ZOO_SERVERS_MAX) {
+        size_t length = strcspn(at, ",/");
+        struct target_server *server = &target->servers[target->server_count++];
+        snprintf(server->address, sizeof server->address, "%.*s", (int)length, at);
+        at += length + (at[length] == ',');
+    }
+}
+
+enum tn_status target_find(const struct target_options *options, struct target *out,
+                           struct error *error)
+{
+    memset(out, 0, sizeof *out);
+    out->wait_ms = (options->wait.given ? (uint32_t)options->wait.value : WAIT_S) * 1000;
+    enum tn_status status = target_credentials(options->credentials, out->credentials, error);
+    if (status != TN_OK) return status;
+    if (options->dir && !options->zk && !options->zk_config) return find_local(options, out, error);
+    status = target_connect(options->zk, options->zk_config, out->connect, error);
+    if (status != TN_OK) return status;
+    if (!*out->connect)
+        return error_set(error, TN_EINVAL,
+                         "which cluster? Give --dir DIR of a local run, or --zk "
+                         "CONNECT and --cluster NAME");
+    if (options->cluster) {
+        status = cluster_name_check(options->cluster, error);
+        if (status != TN_OK) return error_context(error, "--cluster");
+        snprintf(out->cluster, sizeof out->cluster, "%s", options->cluster);
+    }
+    list_servers(out);
+    return TN_OK;
+}
+
+/* ------------------------------------------------------------- the cluster */
+
+static void join_names(char **names, size_t count, char *text, size_t size)
+{
+    size_t length = 0;
+    snprintf(text, size, "none");
+    for (size_t i = 0; i < count && length < size; i++)
+        length += (size_t)snprintf(text + length, size - length, "%s%s", i ? ", " : "", names[i]);
+}
+
+/* The only cluster there is, or the list of those there are. */
+static enum tn_status choose_cluster(struct target *target, struct zk_sync *sync,
+                                     struct error *error)
+{
+    struct zk_sync_list found = {0};
+    char list[256];
+    enum tn_status status = zk_sync_list(sync, "/tanist", &found, error);
+    if (status != TN_OK && status != TN_ENOENT) return status;
+    join_names(found.names, found.count, list, sizeof list);
+    bool none = found.count == 0, only = !*target->cluster && found.count == 1;
+    if (only) snprintf(target->cluster, sizeof target->cluster, "%s", found.names[0]);
+    zk_sync_list_free(&found);
+    if (only) return TN_OK;
+    if (*target->cluster)
+        return error_set(error, TN_EUNHEALTHY,
+                         "ZooKeeper at %s has no cluster \"%s\" (there: %s): start it with `tanist "
+                         "run` or `tanist agent`, or name another",
+                         target->connect, target->cluster, list);
+    return error_set(error, none ? TN_EUNHEALTHY : TN_EINVAL,
+                     "which cluster? Give --cluster NAME (at %s there: %s)", target->connect, list);
+}
+
+static enum tn_status read_spec(struct target *target, struct zk_sync *sync, struct spec *spec,
+                                struct job *job, struct error *error)
+{
+    enum tn_status status = bootstrap_read_spec(sync, target->cluster, spec, error);
+    if (status == TN_ENOENT) return choose_cluster(target, sync, error);
+    if (status != TN_OK || !job) return status;
+    job_init(job);
+    if (!spec->job_json) return TN_OK;
+    return job_read_text(job, spec->job_json, strlen(spec->job_json), "/spec", error);
+}
+
+enum tn_status target_connect_sync(const char *connect, const char *credentials,
+                                   uint32_t timeout_ms, struct zk_sync **out, struct error *error)
+{
+    uint32_t first_ms = timeout_ms < SAY_MS ? timeout_ms : SAY_MS;
+    enum tn_status status = zk_sync_open(connect, credentials, first_ms, out, error);
+    if (status != TN_ECONNECT || timeout_ms <= first_ms) return status;
+    fprintf(stderr, "waiting for ZooKeeper at %s since 3 s (giving up after %u s)\n", connect,
+            timeout_ms / 1000);
+    return zk_sync_open(connect, credentials, timeout_ms - first_ms, out, error);
+}
+
+enum tn_status target_open(struct target *target, struct zk_sync **sync, struct spec *spec,
+                           struct job *job, struct error *error)
+{
+    const char *credentials = *target->credentials ? target->credentials : NULL;
+    memset(spec, 0, sizeof *spec);
+    enum tn_status status =
+        target_connect_sync(target->connect, credentials, target->wait_ms, sync, error);
+    if (status != TN_OK) return status;
+    if (!*target->cluster) status = choose_cluster(target, *sync, error);
+    if (status == TN_OK) status = read_spec(target, *sync, spec, job, error);
+    if (status == TN_OK) return TN_OK;
+    free(spec->job_json);
+    zk_sync_close(*sync);
+    *sync = NULL;
+    return status;
+}

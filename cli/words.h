@@ -1,0 +1,37 @@
+/* cli/words.h: what a cluster tells, as sentences for people and as JSON for programs. Pure. */
+#ifndef CLI_WORDS_H
+#define CLI_WORDS_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "common/tree.h"
+
+enum { WORDS_MAX = 768, TIME_TEXT_MAX = 32 };
+
+/* "2026-11-20T21:36:49.123Z" */
+void words_time(uint64_t wall_ms, char text[static TIME_TEXT_MAX]);
+
+/* "14 s", "3 min 5 s", "2 h 10 min" */
+void words_duration(uint64_t ms, char *text, size_t size);
+
+/* One sentence: "running again: ps:1 was lost (signal 9 (Killed)); 204 steps redone; paused 818 ms"
+ */
+void words_history(const struct history_entry *entry, char text[static WORDS_MAX]);
+
+/* The object of `tanist watch -o jsonl`; a new reference, NULL: out of memory. */
+json_t *words_history_json(const struct history_entry *entry);
+
+/* {kind, task, cause, paused_ms, steps_redone} of a RECOVERED entry; as above. */
+json_t *words_recovery_json(const struct history_entry *entry);
+
+/* The object's name for a kind of history entry: "elected", "restored", ... Static storage. */
+const char *words_event(const struct history_entry *entry);
+
+/* 32 hexadecimal digits of an XXH3-128 (low, high). */
+void words_digest(const uint64_t digest[2], char text[static 33]);
+
+/* A number that JSON has no word for (NaN) becomes null. */
+json_t *words_number(double value);
+
+#endif
