@@ -13,7 +13,9 @@ static const struct command {
     const char *name, *summary;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"", "", NULL},
+    {"run", "Train a job on this machine: the ensemble, all nodes, their restarts.", command_run},
+    {"ps", "Run one parameter server.", command_ps},
+    {"worker", "Run one worker.", command_worker},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
