@@ -51,7 +51,8 @@ static void set_up(int argc, char **argv)
     job_init(&job);
     for (int i = 1; i < argc; i++) {
         bool is_key = strchr(argv[i], '=') != NULL;
-        must(is_key ? job_set(&job, argv[i], &error) : job_read_file(&job, argv[i], &error), &error);
+        must(is_key ? job_set(&job, argv[i], &error) : job_read_file(&job, argv[i], &error),
+             &error);
     }
     must(job_check(&job, &error), &error);
     must(dataset_open(&job, DATASET_TRAIN, &data[0], &error), &error);
