@@ -84,6 +84,9 @@ void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_act
 void ps_sync_pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
     uint64_t step = event->step == STEP_LATEST ? s->step : event->step;
+    /* Who pulls begins anew: whatever it was answered with before, it may not have kept. */
+    struct ps_peer *peer = ps_peer_of(s, event->conn);
+    if (peer != NULL) peer->answered = 0;
     if (step == s->step) {
         ps_answer(s, out, event->conn, step, false);
     } else if (step + 1 == s->step && s->has_previous) {

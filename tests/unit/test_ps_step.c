@@ -208,6 +208,21 @@ static void test_pulls(void **state)
     assert_int_equal(number_of(PS_DO_ANSWER), 2);
 }
 
+/* Who was answered, then gathers the step before (its slices went and came back), is answered
+ * again. */
+static void test_who_pulls_again_is_answered_again(void **state)
+{
+    (void)state;
+    serve_from(0);
+    step_once();
+    push(1, 1, 0, 0, 2);
+    expect_answer(0, 1, 1, false);
+    pull(1, 1, 0);
+    expect_answer(0, 1, 0, true);
+    push(1, 1, 0, 0, 2);
+    expect_answer(0, 1, 1, false);
+}
+
 /* Right after a load there is no step before. */
 static void test_a_loaded_shard_has_no_previous_step(void **state)
 {
@@ -386,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_a_late_push_is_answered_once),
         cmocka_unit_test(test_late_pushes_reach_back_one_step),
         cmocka_unit_test(test_pulls),
+        cmocka_unit_test(test_who_pulls_again_is_answered_again),
         cmocka_unit_test(test_a_loaded_shard_has_no_previous_step),
         cmocka_unit_test(test_other_generations_are_refused),
         cmocka_unit_test(test_a_closed_connection_is_forgotten_but_its_push_counts),

@@ -413,6 +413,46 @@ static void test_async(void **state)
     }
 }
 
+/* Send ps 0 a frame as worker 0 would, on a new connection; its number. */
+static uint64_t send_frame(struct frame_header header, size_t body_bytes)
+{
+    conn_id conn = world_dial(&w.nodes[PS], "node:0");
+    struct buffer *body = NULL;
+    if (body_bytes > 0) {
+        body = buffer_acquire(w.pool, body_bytes);
+        memset(body->data, 0, body_bytes);
+        body->size = body_bytes;
+    }
+    world_send(&w.nodes[PS], conn, &header, body);
+    return conn.v;
+}
+
+/* Frames that make no sense close their connection, and harm nobody. */
+static void test_frames_that_make_no_sense(void **state)
+{
+    (void)state;
+    begin(7, sync_settings, "00110");
+    size_t shard = placement_range(w.variables.parameter_count, PS, 0).count * sizeof(float);
+    const struct {
+        uint8_t type;
+        uint32_t first, count;
+        size_t bytes;
+    } bad[] = {{FRAME_PUSH, 0, 1, shard - 4}, {FRAME_PUSH, 0, 1, 0},
+               {FRAME_PUSH, 1, 2, shard},     {FRAME_PUSH, UINT32_MAX, 2, shard},
+               {FRAME_PUSH, 0, 0, shard},     {FRAME_VALUES, 0, 0, shard},
+               {FRAME_REPORT, 0, 0, 512}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct frame_header header = {
+            .type = bad[i].type, .generation = 1, .first = bad[i].first, .count = bad[i].count};
+        uint64_t conn = send_frame(header, bad[i].bytes);
+        for (int n = 0; n < 2000 && w.connections[conn].open; n++) world_step(&w);
+        assert_false(w.connections[conn].open);
+    }
+    until(at_the_end);
+    expect_reference_bits();
+    free_world();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -424,6 +464,7 @@ int main(void)
         cmocka_unit_test(test_the_end),
         cmocka_unit_test(test_failure_and_leaving),
         cmocka_unit_test(test_async),
+        cmocka_unit_test(test_frames_that_make_no_sense),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
