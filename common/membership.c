@@ -354,8 +354,13 @@ static const char *waits_for(const struct membership *m)
     if (!m->registered) return m->why[0] != '\0' ? m->why : "our registration";
     if (!m->has_office) return "a chief to be elected";
     if (!m->has_run) return "the chief to write /run";
-    bool idle = m->run.phase == RUN_FORMING || m->run.phase == RUN_PAUSED;
-    return idle && m->run.reason[0] != '\0' ? m->run.reason : NULL;
+    switch (m->run.phase) {
+    case RUN_FORMING:
+    case RUN_PAUSED: return m->run.reason[0] != '\0' ? m->run.reason : "the chief's next order";
+    case RUN_LOADING: return "every ps to load its parameters";
+    case RUN_STOPPING: return "the last checkpoint and evaluation";
+    default: return NULL;
+    }
 }
 
 static void say_waiting(struct membership *m)

@@ -24,6 +24,7 @@ struct zk_sync {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool connected, expired;
+    bool over;   /* `expired`, as the caller's thread saw it last. */
     uint64_t op; /* Of the request under way. */
     struct answer answer;
 };
@@ -165,6 +166,7 @@ static void ask_once(struct zk_sync *sync, const struct request_of *request, uin
     pthread_mutex_lock(&sync->lock);
     wait_for(sync, &sync->answer.there, deadline_ms);
     if (!sync->answer.there) sync->answer.outcome = ZK_UNKNOWN;
+    sync->over = sync->expired;
     sync->op++; /* Whatever comes later is nobody's. */
     pthread_mutex_unlock(&sync->lock);
 }
@@ -174,7 +176,7 @@ static enum tn_status status_of(const struct zk_sync *sync, const struct request
 {
     const struct answer *answer = &sync->answer;
     if (answer->outcome == ZK_OK) return TN_OK;
-    if (sync->expired) {
+    if (sync->over) {
         return error_set(error, TN_EEXPIRED, "%s: ZooKeeper ended our session", request->path);
     }
     if (answer->outcome == ZK_UNKNOWN) {
@@ -205,7 +207,7 @@ static enum tn_status ask(struct zk_sync *sync, const struct request_of *request
     for (;;) {
         ask_once(sync, request, deadline_ms);
         bool again = sync->answer.outcome == ZK_UNKNOWN && request->verb != VERB_WRITE;
-        if (!again || sync->expired || clock_monotonic_ms() >= deadline_ms) break;
+        if (!again || sync->over || clock_monotonic_ms() >= deadline_ms) break;
         const struct timespec pause = {.tv_nsec = 20 * 1000000};
         clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
     }
