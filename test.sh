@@ -10,7 +10,7 @@
 #     --asan                  under ASan and UBSan  --tsan         under TSan
 #     --chaos [N]             N rounds of kill -9 against real processes
 #     --fuzz [SECONDS]        each decoder under libFuzzer
-#     --model                 the election's model checker, where spin is installed
+#     --model                 the protocol's model, exhaustively (spin)
 #
 # Logs: build/test-logs. TANIST_JOBS: parallel jobs (default: all cores).
 # Exit status: 0 all passed, 1 something failed, 128 bad arguments.
@@ -125,6 +125,7 @@ chaos_run() { # chaos_run NAME BUILD ROUNDS MODE
 sets=(runtime build test)
 if has tidy; then sets+=(lint); fi
 if has fuzz; then sets+=(fuzz); fi
+if has model; then sets+=(model); fi
 if ! scripts/install-dependencies.sh "${sets[@]}"; then failed=1; finish; fi
 
 mkdir -p "$logs"
@@ -167,8 +168,6 @@ if has fuzz && build_or_fail build-fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAK
   done
 fi
 
-if has model; then
-  if [ -x tests/model/run ]; then judge model tests/model/run; else echo "   no model to check"; fi
-fi
+if has model; then judge model tests/model/run; fi
 
 finish

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs the Debian packages that Tanist needs and that are not there yet. Quick when all are there.
 #
-#   scripts/install-dependencies.sh SET ...     SET: runtime, build, test, lint, fuzz
+#   scripts/install-dependencies.sh SET ...     SET: runtime, build, test, lint, fuzz, model
 #
 # Works as root, or through sudo. Exit status: 0 all there; 1 something could not be installed.
 set -euo pipefail
@@ -12,6 +12,7 @@ declare -A packages=(
            libopenblas-dev libjansson-dev libxxhash-dev zlib1g-dev"
   [test]="libcmocka-dev python3 binutils procps"
   [lint]="clang-format clang-tidy"
+  [model]="spin gcc libc6-dev"
   [fuzz]="clang libclang-rt-14-dev"
 )
 
