@@ -1,0 +1,309 @@
+/* The ZooKeeper adapter against a real ensemble of three whose servers die, freeze and come back.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "tests/support/ensemble.h"
+#include "tests/support/zk_client.h"
+
+enum { SESSION_MS = 8000, DEADLINE_MS = 10000 };
+
+static struct test_ensemble servers;
+
+static int start_servers(void **state)
+{
+    (void)state;
+    test_ensemble_start(&servers, 3);
+    return 0;
+}
+
+static int stop_servers(void **state)
+{
+    (void)state;
+    test_ensemble_stop(&servers);
+    return 0;
+}
+
+static void open_client(struct zk_client *client)
+{
+    zk_client_open(client, servers.ensemble.connect, SESSION_MS, DEADLINE_MS, NULL, NULL);
+}
+
+static void pause_ms(long ms)
+{
+    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&time, NULL);
+}
+
+/* Write until it is applied; ZooKeeper may have to elect a leader first. */
+static void write_until_applied(struct zk_client *client, const char *path)
+{
+    for (;;) {
+        struct zk_answer answer = zk_client_create(client, path, "", 0);
+        if (answer.outcome == ZK_OK || answer.reason == ZK_REASON_NODE_EXISTS) return;
+        assert_int_equal(answer.outcome, ZK_UNKNOWN);
+    }
+}
+
+static void close_session(const struct zk_session *session, enum tn_status expected)
+{
+    assert_int_equal(zk_close_session(servers.ensemble.connect, session, 5000), expected);
+}
+
+/* The server we are connected to dies: the session goes on at another, ephemerals and watches too.
+ */
+static void server_death_is_survived(void **state)
+{
+    (void)state;
+    struct zk_client client;
+    char address[64];
+    open_client(&client);
+    assert_ok(zk_client_create(&client, "/survivor", "", ZK_EPHEMERAL));
+    assert_ok(zk_client_wait(&client, zk_client_read(&client, "/survivor", true)));
+    uint64_t session = client.session;
+    zk_server(client.zk, address, sizeof address);
+    size_t index = test_ensemble_find(&servers, address);
+    test_ensemble_kill_server(&servers, index);
+    zk_client_wait_event(&client, ZK_DISCONNECTED, 1);
+    zk_client_wait_event(&client, ZK_CONNECTED, 2);
+    assert_true(client.session == session);
+    write_until_applied(&client, "/after-death");
+    assert_ok(zk_client_set(&client, "/survivor", "x", 0));
+    zk_client_expect_change(&client, 0, "/survivor");
+    assert_int_equal(zk_client_count(&client, ZK_EXPIRED), 0);
+    zk_client_close(&client);
+    test_ensemble_start_server(&servers, index);
+    test_ensemble_wait(&servers);
+}
+
+/* Servers that freeze answer nothing: our own deadline says UNKNOWN; the late answer is not a
+ * second one, and the write was applied all the same. */
+static void frozen_servers_meet_the_deadline(void **state)
+{
+    (void)state;
+    struct zk_client client;
+    zk_client_open(&client, servers.ensemble.connect, SESSION_MS, 300, NULL, NULL);
+    test_ensemble_signal_all(&servers, SIGSTOP);
+    uint64_t start_ms = clock_monotonic_ms();
+    struct zk_write write = {.kind = ZK_CREATE, .path = "/late", .flags = 0};
+    uint64_t op = zk_client_write(&client, &write, 1);
+    struct zk_answer answer = zk_client_wait(&client, op);
+    uint64_t took_ms = clock_monotonic_ms() - start_ms;
+    test_ensemble_signal_all(&servers, SIGCONT);
+    assert_int_equal(answer.outcome, ZK_UNKNOWN);
+    assert_int_equal(answer.reason, ZK_REASON_DEADLINE);
+    assert_in_range(took_ms, 300, 2000);
+    do {
+        answer = zk_client_get(&client, "/late");
+    } while (answer.outcome != ZK_OK);
+    assert_int_equal(zk_client_wait(&client, op).times, 1);
+    zk_client_close(&client);
+}
+
+/* Without a majority requests still end, soon and as UNKNOWN; when it is back, all is as before. */
+static void majority_may_go_and_return(void **state)
+{
+    (void)state;
+    struct zk_client client;
+    open_client(&client);
+    assert_ok(zk_client_create(&client, "/minority", "", ZK_EPHEMERAL));
+    test_ensemble_kill_server(&servers, 0);
+    test_ensemble_kill_server(&servers, 1);
+    zk_client_wait_event(&client, ZK_DISCONNECTED, 1);
+    uint64_t start_ms = clock_monotonic_ms();
+    for (int i = 0; i < 5; i++) {
+        struct zk_answer answer = zk_client_get(&client, "/minority");
+        assert_int_equal(answer.outcome, ZK_UNKNOWN);
+    }
+    /* Bounded, but no busy loop for somebody who asks again at once. */
+    assert_in_range(clock_monotonic_ms() - start_ms, 50, 5000);
+    unsigned connected = zk_client_count(&client, ZK_CONNECTED);
+    test_ensemble_start_server(&servers, 0);
+    test_ensemble_start_server(&servers, 1);
+    zk_client_wait_event(&client, ZK_CONNECTED, connected + 1);
+    write_until_applied(&client, "/majority-is-back");
+    struct zk_answer answer = zk_client_get(&client, "/minority");
+    assert_ok(answer);
+    assert_true(answer.stat.ephemeral_owner == client.session);
+    zk_client_close(&client);
+    test_ensemble_wait(&servers);
+}
+
+/* A session closed by somebody else: told once, and every later request is refused. */
+static void expiry_is_told_once(void **state)
+{
+    (void)state;
+    struct zk_client client;
+    open_client(&client);
+    struct zk_session session = zk_session_of(client.zk);
+    close_session(&session, TN_OK);
+    zk_client_wait_event(&client, ZK_EXPIRED, 1);
+    for (int i = 0; i < 3; i++) {
+        assert_refused(zk_client_get(&client, "/"), ZK_REASON_EXPIRED);
+        assert_refused(zk_client_create(&client, "/expired", "", 0), ZK_REASON_EXPIRED);
+        assert_refused(zk_client_children(&client, "/"), ZK_REASON_EXPIRED);
+    }
+    assert_int_equal(zk_client_count(&client, ZK_EXPIRED), 1);
+    assert_int_equal(zk_client_count(&client, ZK_DISCONNECTED), 1);
+    zk_client_close(&client);
+}
+
+/* A process that dies leaves its ephemerals; closing its session by the saved id removes them at
+ * once, and doing so again finds nothing to do. */
+static void dead_session_is_closed_fast(void **state)
+{
+    (void)state;
+    struct zk_client dead;
+    struct zk_client witness;
+    open_client(&dead);
+    open_client(&witness);
+    assert_ok(zk_client_create(&dead, "/dead", "", ZK_EPHEMERAL));
+    struct zk_session session = zk_session_of(dead.zk);
+    zk_client_abandon(&dead);
+    struct zk_answer answer = zk_client_wait(&witness, zk_client_read(&witness, "/dead", true));
+    assert_ok(answer);
+    assert_true(answer.stat.ephemeral_owner == (uint64_t)session.id);
+    pause_ms(300); /* Long enough for a CLOSE that abandoning might have sent. */
+    assert_int_equal(zk_client_count(&witness, ZK_CHANGED), 0);
+    uint64_t start_ms = clock_monotonic_ms();
+    close_session(&session, TN_OK);
+    zk_client_expect_change(&witness, 0, "/dead");
+    assert_in_range(clock_monotonic_ms() - start_ms, 0, 1500);
+    close_session(&session, TN_EEXPIRED);
+    zk_client_close(&witness);
+}
+
+/* Whoever has the session can go on with it: its ephemerals stay. */
+static void session_is_resumed(void **state)
+{
+    (void)state;
+    struct zk_client first;
+    struct zk_client second;
+    open_client(&first);
+    assert_ok(zk_client_create(&first, "/resumed", "", ZK_EPHEMERAL));
+    struct zk_session session = zk_session_of(first.zk);
+    zk_client_abandon(&first);
+    zk_client_open(&second, servers.ensemble.connect, SESSION_MS, DEADLINE_MS, NULL, &session);
+    assert_true(second.session == (uint64_t)session.id);
+    assert_ok(zk_client_delete(&second, "/resumed", 0));
+    zk_client_close(&second);
+}
+
+/* With no server there to answer, closing a session gives up in time. */
+static void closing_without_servers_is_bounded(void **state)
+{
+    (void)state;
+    struct zk_session session = {.id = 1};
+    uint64_t start_ms = clock_monotonic_ms();
+    assert_int_equal(zk_close_session("127.0.0.1:1", &session, 300), TN_ETIMEDOUT);
+    assert_in_range(clock_monotonic_ms() - start_ms, 290, 3000);
+    assert_int_equal(zk_close_session("127.0.0.1", &session, 300), TN_EINVAL);
+}
+
+/* A storm of requests while the leader dies and others freeze: each is answered exactly once, and
+ * what was answered OK is there. */
+static void every_request_is_answered_once(void **state)
+{
+    (void)state;
+    enum { REQUESTS = 2000 };
+    struct zk_client client;
+    char path[64];
+    open_client(&client);
+    assert_ok(zk_client_create(&client, "/storm", "", 0));
+    uint64_t first = client.last_op + 1;
+    size_t leader = test_ensemble_leader(&servers);
+    for (unsigned i = 0; i < REQUESTS; i++) {
+        snprintf(path, sizeof path, "/storm/%u", i);
+        struct zk_write write = {.kind = ZK_CREATE, .path = path};
+        zk_client_write(&client, &write, 1);
+        zk_client_read(&client, path, true);
+        if (i == REQUESTS / 4) test_ensemble_kill_server(&servers, leader);
+        if (i % 50 == 49) pause_ms(1);
+    }
+    uint64_t last = client.last_op;
+    test_ensemble_start_server(&servers, leader);
+    test_ensemble_wait(&servers);
+    unsigned applied = 0;
+    for (uint64_t op = first; op <= last; op++) {
+        if (zk_client_wait(&client, op).outcome == ZK_OK && (op - first) % 2 == 0) applied++;
+    }
+    struct zk_answer listed = zk_client_children(&client, "/storm");
+    while (listed.outcome == ZK_UNKNOWN) listed = zk_client_children(&client, "/storm");
+    assert_ok(listed);
+    assert_in_range(listed.child_count, applied, REQUESTS);
+    for (uint64_t op = first; op <= last; op++) {
+        assert_int_equal(zk_client_wait(&client, op).times, 1);
+    }
+    zk_client_close(&client);
+}
+
+/* Closing and abandoning with requests in flight: no event comes after, nothing is left. */
+static void closing_is_quiet(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        struct zk_client client;
+        open_client(&client);
+        const struct zk_write writes[] = {
+            {.kind = ZK_CHECK, .path = "/", .version = ZK_ANY_VERSION},
+            {.kind = ZK_CREATE, .path = "/quiet-", .flags = ZK_SEQUENTIAL | ZK_EPHEMERAL}};
+        for (int j = 0; j < 50; j++) {
+            zk_client_write(&client, writes, 2);
+            zk_client_read(&client, "/nowhere", true);
+            zk_client_list(&client, "/", true);
+        }
+        if (i % 2 == 0) {
+            zk_client_close(&client); /* Frees what a late event would touch. */
+        } else {
+            struct zk_session session = zk_session_of(client.zk);
+            zk_client_abandon(&client);
+            close_session(&session, TN_OK);
+        }
+    }
+}
+
+/* Credentials hold after a reconnection, also for the first write there is. */
+static void credentials_survive_reconnection(void **state)
+{
+    (void)state;
+    struct zk_client owner;
+    char address[64];
+    zk_client_open(&owner, servers.ensemble.connect, SESSION_MS, DEADLINE_MS, "a:b", NULL);
+    assert_ok(zk_client_create(&owner, "/guarded", "", 0));
+    zk_server(owner.zk, address, sizeof address);
+    size_t index = test_ensemble_find(&servers, address);
+    test_ensemble_kill_server(&servers, index);
+    zk_client_wait_event(&owner, ZK_CONNECTED, 2);
+    write_until_applied(&owner, "/guarded/child");
+    assert_ok(zk_client_set(&owner, "/guarded", "x", ZK_ANY_VERSION));
+    zk_client_close(&owner);
+    test_ensemble_start_server(&servers, index);
+    test_ensemble_wait(&servers);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(server_death_is_survived),
+        cmocka_unit_test(frozen_servers_meet_the_deadline),
+        cmocka_unit_test(majority_may_go_and_return),
+        cmocka_unit_test(expiry_is_told_once),
+        cmocka_unit_test(dead_session_is_closed_fast),
+        cmocka_unit_test(session_is_resumed),
+        cmocka_unit_test(closing_without_servers_is_bounded),
+        cmocka_unit_test(every_request_is_answered_once),
+        cmocka_unit_test(closing_is_quiet),
+        cmocka_unit_test(credentials_survive_reconnection),
+    };
+    return cmocka_run_group_tests(tests, start_servers, stop_servers);
+}
