@@ -190,12 +190,6 @@ static int send_get(struct request *request)
                      request->zk, on_got, request);
 }
 
-static int send_list(struct request *request)
-{
-    return zoo_awget_children2(request->zk->handle, request->entry.path,
-                               request->watch ? on_watch : NULL, request->zk, on_listed, request);
-}
-
 /* ----------------------------------------------------------------- the port */
 
 /* A request with its deadline running. NULL: it was answered already, for want of memory. */
@@ -301,7 +295,9 @@ static void port_list(void *ctx, uint64_t op, const char *path, bool watch)
     struct request *request = new_request(ctx, op, path);
     if (request == NULL || !may_send(request, zk_check_read(path))) return;
     request->watch = watch;
-    check_sent(request, send_list(request));
+    check_sent(request,
+               zoo_awget_children2(request->zk->handle, request->entry.path,
+                                   watch ? on_watch : NULL, request->zk, on_listed, request));
 }
 
 struct zk_port zk_port_of(struct zk *zk)
@@ -461,13 +457,19 @@ void zk_close(struct zk *zk)
     free_zk(zk);
 }
 
+/* zookeeper_close closes the session if it is connected. The library drops its connection, here and
+ * now, when the server is no longer among those it may use; this one cannot be connected to. Its
+ * thread may be using the socket meanwhile: good enough for tests. */
+__attribute__((noinline)) static void drop_connection(zhandle_t *handle)
+{
+    zoo_set_servers(handle, "255.255.255.255:1");
+}
+
 void zk_abandon(struct zk *zk)
 {
     if (zk == NULL) return;
     zk_inflight_mute(&zk->inflight);
-    /* The library closes the session if it is connected. It drops its connection, at once, when the
-     * server is no longer among those it may use; this one cannot be connected to. */
-    zoo_set_servers(zk->handle, "255.255.255.255:1");
+    drop_connection(zk->handle);
     zookeeper_close(zk->handle);
     zk_inflight_stop(&zk->inflight);
     free_zk(zk);

@@ -147,7 +147,8 @@ MUST_CHECK enum tn_status zk_open(const struct zk_config *config, struct zk **ou
  * any more. NULL is allowed. */
 void zk_close(struct zk *zk);
 
-/* Free everything but leave the session alive on the servers, as a crash would. */
+/* Free everything but leave the session alive on the servers, as a crash would. For tests: another
+ * thread of the program must not open files meanwhile. */
 void zk_abandon(struct zk *zk);
 
 struct zk_port zk_port_of(struct zk *zk);

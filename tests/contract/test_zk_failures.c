@@ -34,6 +34,18 @@ static int stop_servers(void **state)
     return 0;
 }
 
+/* Every test begins with three servers, whatever became of the one before. */
+static int heal(void **state)
+{
+    (void)state;
+    test_ensemble_signal_all(&servers, SIGCONT);
+    for (size_t i = 0; i < servers.ensemble.count; i++) {
+        if (servers.pids[i] == 0) test_ensemble_start_server(&servers, i);
+    }
+    test_ensemble_wait(&servers);
+    return 0;
+}
+
 static void open_client(struct zk_client *client)
 {
     zk_client_open(client, servers.ensemble.connect, SESSION_MS, DEADLINE_MS, NULL, NULL);
@@ -82,8 +94,6 @@ static void server_death_is_survived(void **state)
     zk_client_expect_change(&client, 0, "/survivor");
     assert_int_equal(zk_client_count(&client, ZK_EXPIRED), 0);
     zk_client_close(&client);
-    test_ensemble_start_server(&servers, index);
-    test_ensemble_wait(&servers);
 }
 
 /* Servers that freeze answer nothing: our own deadline says UNKNOWN; the late answer is not a
@@ -119,7 +129,12 @@ static void majority_may_go_and_return(void **state)
     assert_ok(zk_client_create(&client, "/minority", "", ZK_EPHEMERAL));
     test_ensemble_kill_server(&servers, 0);
     test_ensemble_kill_server(&servers, 1);
-    zk_client_wait_event(&client, ZK_DISCONNECTED, 1);
+    /* The last server goes on serving reads until it notices. */
+    struct ensemble_health health;
+    while (ensemble_probe(servers.ensemble.servers[2].address, 1000, &health) == TN_OK) {
+        pause_ms(10);
+    }
+    while (zk_client_get(&client, "/minority").outcome != ZK_UNKNOWN) pause_ms(10);
     uint64_t start_ms = clock_monotonic_ms();
     for (int i = 0; i < 5; i++) {
         struct zk_answer answer = zk_client_get(&client, "/minority");
@@ -136,7 +151,6 @@ static void majority_may_go_and_return(void **state)
     assert_ok(answer);
     assert_true(answer.stat.ephemeral_owner == client.session);
     zk_client_close(&client);
-    test_ensemble_wait(&servers);
 }
 
 /* A session closed by somebody else: told once, and every later request is refused. */
@@ -154,7 +168,9 @@ static void expiry_is_told_once(void **state)
         assert_refused(zk_client_children(&client, "/"), ZK_REASON_EXPIRED);
     }
     assert_int_equal(zk_client_count(&client, ZK_EXPIRED), 1);
-    assert_int_equal(zk_client_count(&client, ZK_DISCONNECTED), 1);
+    /* It may have connected once more before the session was closed. */
+    assert_int_equal(zk_client_count(&client, ZK_DISCONNECTED),
+                     zk_client_count(&client, ZK_CONNECTED));
     zk_client_close(&client);
 }
 
@@ -287,23 +303,21 @@ static void credentials_survive_reconnection(void **state)
     write_until_applied(&owner, "/guarded/child");
     assert_ok(zk_client_set(&owner, "/guarded", "x", ZK_ANY_VERSION));
     zk_client_close(&owner);
-    test_ensemble_start_server(&servers, index);
-    test_ensemble_wait(&servers);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(server_death_is_survived),
-        cmocka_unit_test(frozen_servers_meet_the_deadline),
-        cmocka_unit_test(majority_may_go_and_return),
-        cmocka_unit_test(expiry_is_told_once),
-        cmocka_unit_test(dead_session_is_closed_fast),
-        cmocka_unit_test(session_is_resumed),
-        cmocka_unit_test(closing_without_servers_is_bounded),
-        cmocka_unit_test(every_request_is_answered_once),
-        cmocka_unit_test(closing_is_quiet),
-        cmocka_unit_test(credentials_survive_reconnection),
+        cmocka_unit_test_setup(server_death_is_survived, heal),
+        cmocka_unit_test_setup(frozen_servers_meet_the_deadline, heal),
+        cmocka_unit_test_setup(majority_may_go_and_return, heal),
+        cmocka_unit_test_setup(expiry_is_told_once, heal),
+        cmocka_unit_test_setup(dead_session_is_closed_fast, heal),
+        cmocka_unit_test_setup(session_is_resumed, heal),
+        cmocka_unit_test_setup(closing_without_servers_is_bounded, heal),
+        cmocka_unit_test_setup(every_request_is_answered_once, heal),
+        cmocka_unit_test_setup(closing_is_quiet, heal),
+        cmocka_unit_test_setup(credentials_survive_reconnection, heal),
     };
     return cmocka_run_group_tests(tests, start_servers, stop_servers);
 }
