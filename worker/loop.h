@@ -44,10 +44,9 @@ enum {
 
 struct loop_config {
     enum train_mode mode;
-    uint32_t slices;  /* V */
-    uint32_t workers; /* Unused indices own nothing. */
-    uint32_t ps;      /* 1 to PS_MAX. */
-    uint32_t index;   /* Which worker we are. */
+    uint32_t slices; /* V */
+    uint32_t ps;     /* 1 to PS_MAX. */
+    uint32_t index;  /* Which worker we are. */
 };
 
 enum loop_event_type {

@@ -459,9 +459,8 @@ enum tn_status worker_create(const struct worker_config *config, struct worker *
     }
     membership_init(&worker->membership, &config->identity, &worker->ports);
     links_init(&worker->links, job->cluster.ps, &worker->ports.transport);
-    loop_init(&worker->core,
-              &(struct loop_config){job->train.mode, job->train.slices, job->cluster.workers,
-                                    job->cluster.ps, config->identity.task.index});
+    loop_init(&worker->core, &(struct loop_config){job->train.mode, job->train.slices,
+                                                   job->cluster.ps, config->identity.task.index});
     enum tn_status status = open_parts(worker, error);
     if (status == TN_OK) {
         *out = worker;

@@ -76,7 +76,7 @@ static uint32_t number_of(enum loop_action_type type)
 static void begin(enum train_mode mode, const char owners[static V], uint64_t until)
 {
     now_ms = 0;
-    loop_init(&loop, &(struct loop_config){mode, V, 3, PS, ME});
+    loop_init(&loop, &(struct loop_config){mode, V, PS, ME});
     link(0, true);
     link(1, true);
     order(RUN_RUNNING, 1, until, STEP_NONE);
