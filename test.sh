@@ -10,7 +10,7 @@
 #     --asan                  under ASan and UBSan  --tsan         under TSan
 #     --chaos [N]             N rounds of kill -9 against real processes
 #     --fuzz [SECONDS]        each decoder under libFuzzer
-#     --model                 the protocol's model, exhaustively (spin)
+#     --model                 the protocol's model, exhaustively, and with errors planted (spin)
 #
 # Logs: build/test-logs. TANIST_JOBS: parallel jobs (default: all cores).
 # Exit status: 0 all passed, 1 something failed, 128 bad arguments.
@@ -168,6 +168,9 @@ if has fuzz && build_or_fail build-fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAK
   done
 fi
 
-if has model; then judge model tests/model/run; fi
+if has model; then
+  judge model tests/model/check.sh
+  judge model-mutants tests/model/mutants.sh
+fi
 
 finish
