@@ -1,0 +1,61 @@
+/* tests/sim/disk_model_private.h: what the contents of the disk and its queue of requests share. */
+#ifndef SIM_DISK_MODEL_PRIVATE_H
+#define SIM_DISK_MODEL_PRIVATE_H
+
+#include "tests/sim/disk_model.h"
+
+enum { DISK_SHARDS_MAX = 8192, DISK_MANIFESTS_MAX = 2048 };
+
+struct disk_shard {
+    uint64_t id;
+    uint32_t index, of;
+    uint64_t first, count, optimizer_steps;
+    uint32_t arrays;
+    float *data; /* arrays x count. */
+    struct digest digest;
+    bool damaged;
+    size_t blob_bytes;
+    uint8_t blob[STORE_BLOB_MAX];
+};
+
+struct disk_model {
+    struct world *world;
+    struct disk_config config;
+    struct disk_shard *shards[DISK_SHARDS_MAX];
+    size_t shard_count;
+    struct manifest *manifests[DISK_MANIFESTS_MAX];
+    size_t manifest_count;
+    struct disk_user *users;
+    struct manifest listed[STORE_LIST_MAX];
+};
+
+struct disk_request {
+    struct disk_request *next;
+    enum store_request kind;
+    uint64_t op;
+    struct store_write_request write;
+    struct store_read_request read;
+    struct manifest *manifest;
+    uint64_t keep[STORE_KEEP_MAX];
+    size_t keep_count;
+    uint64_t id;
+    uint32_t shard;
+    uint8_t *blob;
+};
+
+struct disk_user {
+    struct disk_user *next;
+    struct disk_model *disk;
+    store_sink sink;
+    void *ctx;
+    bool dead, frozen, busy;
+    struct disk_request *queue;
+    size_t waiting;
+};
+
+/* disk_contents.c: carry out a request at once. `notes` is filled by a read that succeeds. */
+void disk_execute(struct disk_model *disk, const struct disk_request *request,
+                  struct store_event *event, struct store_notes *notes);
+void disk_forget_all(struct disk_model *disk);
+
+#endif
