@@ -33,6 +33,7 @@ struct ps {
     uint64_t load_began_ms;
     uint64_t leave_at_ms; /* The run is over: gone by then. UINT64_MAX: it is not. */
     uint64_t refusals, say_refusals_at_ms;
+    bool questioned; /* The frame at hand only wants to know our step. */
     bool finished;
     int exit_code;
     char place[64];
@@ -87,6 +88,7 @@ static void refuse(struct ps *ps, const struct ps_action *action)
         .first = (uint32_t)action->refusal,
     };
     send(ps, action->conn, header, NULL);
+    if (ps->questioned) return;
     ps->refusals++;
     if (ps->now_ms < ps->say_refusals_at_ms) return;
     log_info("refused %llu pushes or pulls: %s; generation %llu is at step %llu here",
@@ -233,7 +235,10 @@ static void frame(struct ps *ps, const struct transport_event *event)
         fault = "such frames are not for a ps";
     }
     if (fault == NULL) {
+        /* Nobody works in the last generation: who pulls it asks for a refusal, with our step. */
+        ps->questioned = header->generation == UINT64_MAX;
         feed(ps, &push, event->body);
+        ps->questioned = false;
         return;
     }
     log_warn("closing the connection of incarnation %016llx: frame of type %u, slices %u+%u, %u "
@@ -380,6 +385,24 @@ struct node ps_node(struct ps *ps)
 
 /* ---------------------------------------------------------- create, destroy */
 
+/*
+ * In async mode each of the V slices' gradients, a V-th of the step's, is an update. So that V of
+ * them do what one sync update does, what reaches back over updates (momentum, Adam's means)
+ * reaches V times as many, and the rate is a V-th where it multiplies a mean over them.
+ */
+static struct optimizer async_optimizer(struct optimizer optimizer, uint32_t slices)
+{
+    optimizer.decay_steps *= slices;
+    if (optimizer.kind == OPTIMIZER_SGD) return optimizer;
+    optimizer.learning_rate /= slices;
+    optimizer.final_learning_rate /= slices;
+    optimizer.momentum = 1 - (1 - optimizer.momentum) / slices;
+    optimizer.beta1 = 1 - (1 - optimizer.beta1) / slices;
+    optimizer.beta2 = 1 - (1 - optimizer.beta2) / slices;
+    optimizer.epsilon /= slices;
+    return optimizer;
+}
+
 static enum tn_status open_parts(struct ps *ps, struct error *error)
 {
     const struct job *job = ps->config.job;
@@ -394,8 +417,9 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
         .count = place.count,
         .slices = job->train.slices,
     };
-    /* The rate falls by updates, of which async mode makes one a slice. */
-    if (job->train.mode == TRAIN_ASYNC) shard.optimizer.decay_steps *= job->train.slices;
+    if (job->train.mode == TRAIN_ASYNC) {
+        shard.optimizer = async_optimizer(shard.optimizer, job->train.slices);
+    }
     enum tn_status status = shard_open(&ps->shard, &shard, error);
     if (status != TN_OK) return status;
     struct disk_config disk = {
