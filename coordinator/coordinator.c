@@ -194,8 +194,9 @@ static void report_handle(struct coordinator *c, const struct transport_event *e
     struct report report;
     struct error error = {0};
     if (event->type != TRANSPORT_FRAME || event->header.type != FRAME_REPORT) return;
-    /* Also while the office is being read: the chief keeps what it hears. */
-    if (c->election.phase != ELECTION_OFFICE) return;
+    /* Others may hear that we are chief before we do; and while the office is being read, the chief
+     * keeps what it hears. */
+    if (c->election.phase != ELECTION_OFFICE && c->election.phase != ELECTION_TAKING) return;
     size_t size = event->body != NULL ? event->body->size : 0;
     const void *bytes = event->body != NULL ? event->body->data : NULL;
     if (report_decode(bytes, size, &report, &error) != TN_OK) {

@@ -1,0 +1,322 @@
+/* Coordinators on a real ZooKeeper and real connections, with nodes that only pretend to train: a
+ * cluster is made, forms, runs, loses its chief and ends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/bootstrap.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/membership.h"
+#include "common/runtime.h"
+#include "coordinator/coordinator.h"
+#include "tanist/status.h"
+#include "tests/support/ensemble.h"
+
+enum { SESSION_MS = 4000, STEPS = 300, STEP_MS = 5, NODES_MAX = 5 };
+
+static struct test_ensemble servers;
+static struct zk_sync *sync_client;
+
+/* ---------------------------------------------------- a node that pretends */
+
+struct pretender {
+    struct membership membership;
+    struct report report;
+    uint64_t step_at_ms;
+    bool finished;
+    int exit_code;
+};
+
+static void pretend_ps(struct pretender *p, const struct run *run, uint64_t now_ms)
+{
+    struct report *report = &p->report;
+    if (run->phase == RUN_LOADING && report->generation != run->generation) {
+        report->generation = run->generation;
+        report->step = run->load_step;
+    }
+    bool runs = run->phase == RUN_RUNNING && report->step < run->until;
+    if (runs && now_ms >= p->step_at_ms) {
+        report->step++;
+        p->step_at_ms = now_ms + STEP_MS;
+    }
+    if (run->save_checkpoint <= report->saved_checkpoint || report->step < run->save_step) return;
+    if (report->step > run->save_step) report->missed_checkpoint = run->save_checkpoint;
+    if (report->step > run->save_step) return;
+    report->saved_checkpoint = run->save_checkpoint;
+    report->saved_step = run->save_step;
+    report->saved_bytes = 64;
+}
+
+static void pretend_worker(struct pretender *p, const struct run *run)
+{
+    p->report.ready = 1;
+    p->report.generation = run->generation;
+    if (run->phase == RUN_STOPPING) p->report.evaluation.step = run->until;
+}
+
+static void pretender_handle(void *self, const struct node_event *event)
+{
+    struct pretender *p = self;
+    unsigned news = membership_handle(&p->membership, event);
+    const struct run *run = &p->membership.run;
+    if (event->type == NODE_TRANSPORT && event->transport->type == TRANSPORT_FRAME) {
+        buffer_release(event->transport->body);
+    }
+    p->finished = p->finished || (news & MEMBERSHIP_ENDED) || event->type == NODE_LEAVE ||
+                  (p->membership.has_run && run->phase == RUN_DONE);
+    p->exit_code = p->membership.exit_code;
+    if (p->finished || !p->membership.has_run) return;
+    if (p->membership.identity.task.role == ROLE_PS) {
+        pretend_ps(p, run, event->now_ms);
+    } else {
+        pretend_worker(p, run);
+    }
+    membership_report(&p->membership, &p->report);
+}
+
+static uint64_t pretender_deadline(const void *self)
+{
+    const struct pretender *p = self;
+    uint64_t deadline = membership_deadline_ms(&p->membership);
+    return p->step_at_ms < deadline && p->membership.run.phase == RUN_RUNNING ? p->step_at_ms
+                                                                              : deadline;
+}
+
+static bool pretender_finished(const void *self, int *exit_code)
+{
+    const struct pretender *p = self;
+    *exit_code = p->exit_code;
+    return p->finished;
+}
+
+/* ------------------------------------------------------------------- nodes */
+
+struct seat {
+    struct task task;
+    uint64_t key;
+    pthread_t thread;
+    int exit_code;
+};
+
+static struct node_identity identity_of(const struct seat *seat, struct runtime *runtime)
+{
+    struct node_identity identity = {.task = seat->task,
+                                     .incarnation = clock_new_incarnation(),
+                                     .pid = 1,
+                                     .cluster = "c",
+                                     .host = "here",
+                                     .session_timeout_ms = SESSION_MS};
+    runtime_address(runtime, identity.address, sizeof identity.address);
+    return identity;
+}
+
+static int run_coordinator(const struct seat *seat, struct runtime *runtime,
+                           const struct node_identity *identity)
+{
+    const struct coordinator_config config = {.chief = {.self = seat->task,
+                                                        .ps = 2,
+                                                        .workers = 1,
+                                                        .min_workers = 1,
+                                                        .slices = 4,
+                                                        .steps = STEPS,
+                                                        .checkpoint_every_steps = 100,
+                                                        .checkpoint_keep = 2,
+                                                        .manifest = {.parameter_count = 64,
+                                                                     .state_arrays = 1,
+                                                                     .slices = 4,
+                                                                     .optimizer = "sgd",
+                                                                     .mode = "sync",
+                                                                     .kernels = "none"}}};
+    struct coordinator *coordinator = coordinator_create(&config, identity, runtime_ports(runtime));
+    struct node node = coordinator_node(coordinator);
+    int exit_code = runtime_run(runtime, &node);
+    coordinator_destroy(coordinator);
+    return exit_code;
+}
+
+static int run_pretender(struct runtime *runtime, const struct node_identity *identity)
+{
+    struct pretender p = {.report = {.evaluation = {.step = STEP_NONE}, .place = "here:/"}};
+    membership_init(&p.membership, identity, runtime_ports(runtime));
+    const struct node node = {.self = &p,
+                              .handle = pretender_handle,
+                              .deadline_ms = pretender_deadline,
+                              .finished = pretender_finished};
+    return runtime_run(runtime, &node);
+}
+
+static void *run_seat(void *ctx)
+{
+    struct seat *seat = ctx;
+    struct runtime *runtime;
+    struct error error = {0};
+    /* The transport's sender is the incarnation: the same in both. */
+    struct runtime_config config = {.zk_connect = servers.ensemble.connect,
+                                    .session_timeout_ms = SESSION_MS,
+                                    .listen = "tcp://127.0.0.1:0",
+                                    .cluster_key = seat->key,
+                                    .incarnation = clock_new_incarnation(),
+                                    .body_max = 4096};
+    if (runtime_open(&config, &runtime, &error) != TN_OK) {
+        fprintf(stderr, "%s\n", error.text);
+        seat->exit_code = -1;
+        return NULL;
+    }
+    struct node_identity identity = identity_of(seat, runtime);
+    identity.incarnation = config.incarnation;
+    seat->exit_code = seat->task.role == ROLE_COORDINATOR
+                          ? run_coordinator(seat, runtime, &identity)
+                          : run_pretender(runtime, &identity);
+    runtime_close(runtime);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------- tests */
+
+static struct run read_run(void)
+{
+    struct zk_sync_data data;
+    struct run run;
+    struct error error;
+    assert_int_equal(zk_sync_read(sync_client, "/tanist/c/run", &data, &error), TN_OK);
+    assert_int_equal(run_decode(data.data, data.size, &run, &error), TN_OK);
+    free(data.data);
+    return run;
+}
+
+static void wait_for_phase(enum run_phase phase)
+{
+    uint64_t deadline_ms = clock_monotonic_ms() + 20000;
+    while (read_run().phase != phase) assert_true(clock_monotonic_ms() < deadline_ms);
+}
+
+static uint32_t count_history(enum history_kind kind)
+{
+    struct zk_sync_list list;
+    uint32_t count = 0;
+    assert_int_equal(zk_sync_list(sync_client, "/tanist/c/history", &list, NULL), TN_OK);
+    for (size_t i = 0; i < list.count; i++) {
+        char path[256];
+        struct zk_sync_data data;
+        struct history_entry entry;
+        snprintf(path, sizeof path, "/tanist/c/history/%s", list.names[i]);
+        assert_int_equal(zk_sync_read(sync_client, path, &data, NULL), TN_OK);
+        assert_int_equal(history_decode(data.data, data.size, &entry, NULL), TN_OK);
+        count += entry.kind == kind;
+        free(data.data);
+    }
+    zk_sync_list_free(&list);
+    return count;
+}
+
+static void ask(enum request_kind kind)
+{
+    char text[TREE_JSON_MAX];
+    const struct request request = {.kind = kind, .by = "the test"};
+    const struct zk_write write = {.kind = ZK_CREATE,
+                                   .path = "/tanist/c/requests/r-",
+                                   .data = text,
+                                   .size = request_encode(&request, text),
+                                   .flags = ZK_SEQUENTIAL};
+    assert_int_equal(zk_sync_write(sync_client, &write, 1, NULL), TN_OK);
+}
+
+static struct spec make_cluster(void)
+{
+    struct error error;
+    struct spec found;
+    struct spec spec = {.key = clock_new_incarnation(), .job_hash = 5, .ps = 2, .workers = 1};
+    assert_int_equal(bootstrap_create(sync_client, "c", &spec, 4, &found, &error), TN_OK);
+    return found;
+}
+
+/* Made once; the same again keeps the key; another job of the name is refused. */
+static void test_bootstrap(void **state)
+{
+    (void)state;
+    struct error error;
+    struct spec found = make_cluster(), other = found, again = make_cluster();
+    assert_true(found.key == again.key);
+    other.job_hash = 6;
+    assert_int_equal(bootstrap_create(sync_client, "c", &other, 4, &again, &error), TN_EEXIST);
+    assert_non_null(strstr(error.text, "cluster c exists with another job"));
+    assert_int_equal(bootstrap_read_spec(sync_client, "d", &again, &error), TN_ENOENT);
+    assert_int_equal(read_run().phase, RUN_FORMING);
+}
+
+/* The chief resigns in the middle; the next one goes on; all end with the run. */
+static void test_run_with_failover(void **state)
+{
+    (void)state;
+    struct seat seats[NODES_MAX] = {{.task = {ROLE_COORDINATOR, 0}},
+                                    {.task = {ROLE_COORDINATOR, 1}},
+                                    {.task = {ROLE_PS, 0}},
+                                    {.task = {ROLE_PS, 1}},
+                                    {.task = {ROLE_WORKER, 0}}};
+    uint64_t key = make_cluster().key;
+    for (int i = 0; i < NODES_MAX; i++) {
+        seats[i].key = key;
+        assert_int_equal(pthread_create(&seats[i].thread, NULL, run_seat, &seats[i]), 0);
+    }
+    wait_for_phase(RUN_RUNNING);
+    ask(REQUEST_RESIGN);
+    wait_for_phase(RUN_DONE);
+    int resigned = 0;
+    for (int i = 0; i < NODES_MAX; i++) {
+        pthread_join(seats[i].thread, NULL);
+        if (i < 2 && seats[i].exit_code == TN_EXIT_RESIGNED) resigned++;
+        if (i >= 2) assert_int_equal(seats[i].exit_code, 0);
+    }
+    assert_int_equal(resigned, 1);
+    struct run run = read_run();
+    assert_true(run.committed_step == STEPS && run.evaluation.step == STEPS);
+    assert_true(run.elections == 2 && run.epoch == 2 && run.generation == 1);
+    assert_int_equal(count_history(HISTORY_ELECTED), 2);
+    assert_int_equal(count_history(HISTORY_DONE), 1);
+    assert_int_equal(count_history(HISTORY_PAUSED), 0);
+    assert_true(count_history(HISTORY_CHECKPOINT) >= 2);
+}
+
+/* What was done begins again from its last checkpoint when somebody wants more. */
+static void test_reform(void **state)
+{
+    (void)state;
+    assert_int_equal(bootstrap_reform(sync_client, "c", NULL), TN_OK);
+    struct run run = read_run();
+    assert_true(run.phase == RUN_FORMING && run.committed_step == STEPS);
+    assert_int_equal(bootstrap_reform(sync_client, "d", NULL), TN_ENOENT);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    log_init(LOG_INFO, LOG_TEXT, "test");
+    test_ensemble_start(&servers, 1);
+    return zk_sync_open(servers.ensemble.connect, NULL, 10000, &sync_client, NULL);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    zk_sync_close(sync_client);
+    test_ensemble_stop(&servers);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bootstrap),
+        cmocka_unit_test(test_run_with_failover),
+        cmocka_unit_test(test_reform),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
