@@ -17,6 +17,8 @@
 #include "common/log.h"
 #include "tests/sim/cluster.h"
 
+enum { SILENT = LOG_ERROR + 1 };
+
 struct options {
     uint64_t first, count, mask;
     uint32_t jobs;
@@ -168,7 +170,7 @@ int main(int argc, char **argv)
                               "[--mask HEX] [--quiet]\n");
         return 128;
     }
-    log_init(options.trace ? LOG_DEBUG : LOG_SILENT, LOG_TEXT, "sim");
+    log_init(options.trace ? LOG_DEBUG : SILENT, LOG_TEXT, "sim");
     struct coverage coverage = {0};
     double start = seconds();
     uint32_t failed =
