@@ -5,11 +5,35 @@
 
 #include "common/bootstrap.h"
 #include "coordinator/coordinator.h"
+#include "kernels/optimizer.h"
 #include "ps/ps.h"
 #include "tests/sim/cluster.h"
 #include "worker/worker.h"
 
 enum { CLUSTER_KEY = 0x7a61 };
+
+void sim_bootstrap(struct sim_cluster *cluster)
+{
+    struct spec spec = {.key = CLUSTER_KEY,
+                        .job_hash = job_hash(&cluster->setup.job),
+                        .variables_hash = variable_table_hash(&cluster->model->table),
+                        .coordinators = cluster->setup.job.cluster.coordinators,
+                        .ps = cluster->setup.job.cluster.ps,
+                        .workers = cluster->setup.job.cluster.workers};
+    static struct bootstrap bootstrap;
+    struct error error;
+    enum tn_status status = bootstrap_init(&bootstrap, cluster->setup.job.name, &spec,
+                                           cluster->setup.job.train.slices, &error);
+    assert(status == TN_OK);
+    for (uint32_t i = 0; i < bootstrap.count; i++) {
+        const struct bootstrap_znode *znode = &bootstrap.znodes[i];
+        if (zk_tree_find(zk_model_tree(cluster->zk), znode->path) != NULL) continue;
+        struct zk_write write = {
+            .kind = ZK_CREATE, .path = znode->path, .data = znode->data, .size = znode->size};
+        zk_model_write(cluster->zk, &write, 1);
+    }
+    bootstrap_free(&bootstrap);
+}
 
 static void on_ended(void *ctx, struct process *process, int exit_code)
 {
@@ -24,15 +48,11 @@ static void on_ended(void *ctx, struct process *process, int exit_code)
 static void make_coordinator(struct sim_cluster *cluster, struct process *process,
                              const struct node_identity *identity)
 {
-    struct coordinator_config config = {.identity = *identity,
-                                        .ports = &process->ports,
-                                        .job = &cluster->setup.job,
-                                        .variables = &cluster->model->table,
-                                        .kernels = "reference"};
-    struct coordinator *coordinator;
-    struct error error;
-    enum tn_status status = coordinator_create(&config, &coordinator, &error);
-    assert(status == TN_OK);
+    struct coordinator_config config;
+    coordinator_config_init(&config, &cluster->setup.job, &cluster->model->table,
+                            optimizer_arrays(cluster->setup.job.train.optimizer), "reference");
+    struct coordinator *coordinator = coordinator_create(&config, identity, &process->ports);
+    assert(coordinator != NULL);
     process->node = coordinator_node(coordinator);
     process->destroy = (void (*)(void *))coordinator_destroy;
 }
