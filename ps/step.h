@@ -123,6 +123,7 @@ struct ps_step {
     enum run_phase phase; /* Of the last order. */
     uint64_t ordered_generation, ordered_checkpoint, ordered_step;
     uint64_t save_checkpoint, save_step;
+    uint64_t until; /* Async: a step that is answered only when it is whole. */
     uint64_t save_handled; /* Highest order begun or missed. */
     uint32_t saves;        /* In the store's hands ... */
     struct {
