@@ -100,7 +100,8 @@ static void assign(struct loop *loop, const struct assignment *assignment, uint6
         return;
     }
     /* The clock of a slice that comes to us now may stand below our step: begin again where the
-     * slowest is, so that no contribution is left out. What was applied already is dropped there. */
+     * slowest is, so that no contribution is left out. What was applied already is dropped there.
+     */
     struct slice_set fresh = missing(loop);
     if (loop->config.mode == TRAIN_ASYNC && loop->state == LOOP_WHOLE && !loop->computing &&
         slice_set_count(&fresh) > 0) {
