@@ -87,7 +87,9 @@ static void check_kept(struct checker *checker)
             TN_OK) {
             continue;
         }
+        /* After a fall-back the one that counts may have been collected rightly. */
         if (manifest.id != checker->run.committed_checkpoint) continue;
+        if (manifest.id < checker->highest_id) continue;
         for (uint32_t s = 0; s < manifest.shard_count; s++) {
             bool flipped;
             if (!disk_model_holds(checker->config.disk, &manifest, s, &flipped) && !flipped) {
@@ -179,6 +181,7 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
         return;
     }
     checker->commits++;
+    if (manifest.id > checker->highest_id) checker->highest_id = manifest.id;
     world_say(world, "checkpoint %" PRIu64 " committed: step %" PRIu64 " of generation %" PRIu64,
               manifest.id, manifest.step, manifest.generation);
     for (uint32_t i = 0; i < manifest.shard_count; i++) {
@@ -250,6 +253,7 @@ void checker_on_wipe(struct checker *checker)
         checker->generation_before_wipe = checker->run.generation;
     }
     checker->has_office = checker->has_run = false;
+    checker->highest_id = 0;
     checker->office = (struct office){0};
     checker->run = (struct run){0};
 }
