@@ -175,6 +175,9 @@ static void say_death(struct agent *agent, const struct child *child, long pid,
     describe_child_end(ended, end, sizeof end);
     uint64_t delay_ms =
         ended->restart_at_ms > agent->now_ms ? ended->restart_at_ms - agent->now_ms : 0;
+    bool expected = agent->supervisor.phase != SUPERVISOR_WORKING &&
+                    (child->server || (ended->signal == 0 && ended->exit_code == TN_EXIT_OK));
+    if (expected) return;
     const char *next = agent->supervisor.phase != SUPERVISOR_WORKING ? ""
                        : delay_ms == 0                               ? "; starting it again"
                                                                      : "; starting it again soon";

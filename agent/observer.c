@@ -276,6 +276,11 @@ uint64_t observer_deadline_ms(const struct observer *observer)
     return first;
 }
 
+bool observer_is_idle(const struct observer *observer)
+{
+    return observer->waiting_count == 0 && observer->history_mirror.state == MIRROR_WATCHING;
+}
+
 const struct observed_seat *observer_seat(const struct observer *observer, struct task task)
 {
     for (uint32_t i = 0; i < observer->seat_count; i++)

@@ -69,6 +69,9 @@ unsigned observer_handle(struct observer *observer, const struct zk_event *event
 void observer_tick(struct observer *observer, const struct zk_port *zk, uint64_t now_ms);
 uint64_t observer_deadline_ms(const struct observer *observer);
 
+/* No entry of the history waits to be read. */
+bool observer_is_idle(const struct observer *observer);
+
 /* The seat of a task, or NULL. */
 const struct observed_seat *observer_seat(const struct observer *observer, struct task task);
 

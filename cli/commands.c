@@ -14,8 +14,17 @@ static const struct command {
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"run", "Train a job on this machine: the ensemble, all nodes, their restarts.", command_run},
+    {"coordinator", "Run one candidate for chief.", command_coordinator},
     {"ps", "Run one parameter server.", command_ps},
     {"worker", "Run one worker.", command_worker},
+    {"status", "Show a cluster: phase, chief, tasks, checkpoint.", command_status},
+    {"watch", "Show elections, failures and recoveries as they happen.", command_watch},
+    {"elections", "List the chiefs: epoch, who, why, how long it took.", command_elections},
+    {"checkpoints", "List or verify checkpoints.", command_checkpoints},
+    {"resign", "Ask the chief to step down.", command_resign},
+    {"stop", "End the job early, with a last checkpoint.", command_stop},
+    {"pause", "Hold the workers.", command_pause},
+    {"resume", "Let held workers go on.", command_resume},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 

@@ -37,6 +37,9 @@ bool progress_step(const struct progress *progress, const struct observer *obser
         if (!known || generation != observer->run.generation) return false;
         if (one < least) least = one;
     }
+    /* What was evaluated was reached, also if the ps were asked a little before. */
+    const struct evaluation *evaluation = &observer->run.evaluation;
+    if (evaluation->step != STEP_NONE && evaluation->step > least) least = evaluation->step;
     *step = least;
     return least != UINT64_MAX;
 }

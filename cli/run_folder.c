@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -102,13 +101,32 @@ uint64_t run_server_pid(const char *dir, uint32_t id)
 
 /* ------------------------------------------------------------- the folder */
 
+/* The whole file; of this open file, so that asking about it disturbs nobody. */
+static struct flock whole_lock(void)
+{
+    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+}
+
+bool run_folder_in_use(const char *dir)
+{
+    char path[RUN_PATH_MAX];
+    struct flock lock = whole_lock();
+    join(path, dir, "lock");
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return false;
+    bool held = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    close(fd);
+    return held;
+}
+
 static enum tn_status lock_folder(struct run_folder *folder, struct error *error)
 {
     char path[RUN_PATH_MAX], text[32] = "";
     join(path, folder->dir, "lock");
     folder->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (folder->lock < 0) return files_error(error, errno, "open", path);
-    if (flock(folder->lock, LOCK_EX | LOCK_NB) == 0) {
+    struct flock lock = whole_lock();
+    if (fcntl(folder->lock, F_OFD_SETLK, &lock) == 0) {
         int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
         if (ftruncate(folder->lock, 0) != 0 ||
             write(folder->lock, text, (size_t)length) != (ssize_t)length)

@@ -2,7 +2,7 @@
  * cli/run_folder.h: the folder of a run: what is in it, and who may use it.
  *
  *   DIR/run.json           struct run_note: where its ZooKeeper is, whose it is
- *   DIR/lock               locked (flock) while an agent works here; holds its pid
+ *   DIR/lock               locked while an agent works here; holds its pid
  *   DIR/job.json           the job with flags applied, as the nodes read it
  *   DIR/result.json        what the last run that ended came to
  *   DIR/logs, sessions, zookeeper, ...   by the agent and the nodes
@@ -37,6 +37,9 @@ MUST_CHECK enum tn_status run_note_write(const char *dir, const struct run_note 
 
 /* Pid of server `id` of the ensemble in `dir`; 0: not known, or not running. */
 uint64_t run_server_pid(const char *dir, uint32_t id);
+
+/* An agent works in `dir` now. */
+bool run_folder_in_use(const char *dir);
 
 struct run_folder {
     char dir[RUN_PATH_MAX]; /* Absolute. */

@@ -1,7 +1,6 @@
 #include "cli/target.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +79,6 @@ static enum tn_status find_local(const struct target_options *options, struct ta
     enum tn_status status = run_note_read(options->dir, &note, error);
     if (status != TN_OK) return status;
     out->dir = options->dir;
-    out->agent_pid = note.agent_pid;
     snprintf(out->connect, sizeof out->connect, "%s", note.connect);
     snprintf(out->cluster, sizeof out->cluster, "%s", note.cluster);
     for (size_t i = 0; i < note.server_count; i++) {
@@ -88,8 +86,7 @@ static enum tn_status find_local(const struct target_options *options, struct ta
         snprintf(server->address, sizeof server->address, "%s", note.servers[i]);
         server->pid = run_server_pid(options->dir, note.server_ids[i]);
     }
-    bool agent_lives = note.agent_pid > 0 && kill((pid_t)note.agent_pid, 0) == 0;
-    if (agent_lives || note.server_count == 0) return TN_OK;
+    if (run_folder_in_use(options->dir) || note.server_count == 0) return TN_OK;
     return error_set(
         error, TN_EUNHEALTHY,
         "the run in %s is not running, nor is its ZooKeeper: `tanist run JOB.json --dir "

@@ -38,8 +38,7 @@ struct target_server {
 
 struct target {
     char connect[CONNECT_MAX], cluster[CLUSTER_NAME_MAX], credentials[CREDENTIALS_MAX];
-    const char *dir;    /* NULL: not a local run. */
-    uint64_t agent_pid; /* 0: not a local run, or it has ended. */
+    const char *dir; /* NULL: not a local run. */
     uint32_t wait_ms;
     size_t server_count;
     struct target_server servers[ZOO_SERVERS_MAX];

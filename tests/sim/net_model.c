@@ -268,7 +268,7 @@ static void port_send(void *ctx, conn_id conn, const struct frame_header *header
     struct net_endpoint *endpoint = ctx;
     struct net_side *side;
     struct net_link *link = find_link(endpoint->net, conn.v, &side);
-    assert(!endpoint->dead);
+    assert(!endpoint->dead && !endpoint->frozen);
     if (link == NULL || side->told_closed) {
         buffer_release(body);
         return;

@@ -300,7 +300,7 @@ static void on_deadline(struct world *world, void *target, uint64_t op, uint64_t
 
 static void submit(struct zk_client *client, struct zk_request *request)
 {
-    assert(!client->dead);
+    assert(!client->dead && !client->frozen);
     struct in_flight *entry = calloc(1, sizeof *entry);
     assert(entry != NULL);
     entry->op = request->op;
