@@ -8,7 +8,7 @@ accuracy within 0.01 of it (async), and leaves no process, socket or file behind
 
 Victims: `chief` is whoever holds office; `ps` and `worker` mean each of them; `zk` is one server of the
 ensemble; `everything` is every process at once, after which the same command is given again with
---resume. Each is killed once a round (--kills K: K times), at moments drawn from the seed.
+--resume. Each is killed once a round (--kills K: K times), at steps drawn from the seed.
 
 Exit status: 0 every round kept the promise, 1 not, 128 bad arguments.
 """
@@ -37,7 +37,7 @@ def arguments():
     parser.add_argument("--victims", default="chief,ps,worker")
     parser.add_argument("--kills", type=int, default=1, help="times each victim is killed in a round")
     parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--steps", type=int, default=600)
+    parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--keep", action="store_true", help="keep the folders of rounds that failed")
     args = parser.parse_args()
     args.victims = args.victims.split(",")
@@ -90,24 +90,24 @@ def kill_one(run, victim):
     return None
 
 
-def disturb(run, args, dice, calm_s):
-    """All kills of one round. Returns what was done."""
-    status = run.wait_status(lambda s: s.get("tasks"), "the first task", 60)
-    expected = run.wait_status(
-        lambda s: len(s["tasks"]) >= args.tasks, f"all {args.tasks} tasks to be registered", 60)
-    victims = expand(args.victims * args.kills, expected or status, dice)
-    moments = sorted((dice.uniform(0.0, 0.85 * calm_s), victim) for victim in victims)
-    begun = time.monotonic()
-    done = []
-    for at, victim in moments:
-        pause = begun + at - time.monotonic()
-        if pause > 0:
-            time.sleep(pause)
+def disturb(run, args, dice, killed):
+    """All kills of one round; what was done goes to `killed`. Returns how many were planned."""
+    status = run.wait_status(lambda s: len(s.get("tasks") or []) >= args.tasks,
+                             f"all {args.tasks} tasks to be registered")
+    victims = expand(args.victims * args.kills, status, dice)
+    moments = sorted((dice.uniform(-0.05, 0.9) * args.steps, victim) for victim in victims)
+    for at_step, victim in moments:
+        while run.alive():
+            status = run.status()
+            if at_step <= 0 or (status and status.get("step", 0) >= at_step):
+                break
+            time.sleep(0.01)
+        time.sleep(dice.uniform(0.0, 0.05))
         what = kill_one(run, victim)
         if what is None:
             break
-        done.append(what)
-    return done, len(moments)
+        killed.append(what)
+    return len(moments)
 
 
 def check(result, calm, args):
@@ -153,7 +153,7 @@ def one_round(number, args, calm):
     killed = []
     try:
         run.start()
-        killed, planned = disturb(run, args, dice, calm["seconds"])
+        planned = disturb(run, args, dice, killed)
         result = run.wait(60 + 10 * calm["seconds"])
         check(result, calm, args)
         left = run.leftovers()
