@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/zk_check.h"
 #include "tests/sim/zk_model_private.h"
 
 struct parcel {
@@ -128,13 +129,18 @@ void zk_client_watch(struct zk_client *client, const char *path, bool children, 
     (void)snprintf(watch->path, sizeof watch->path, "%s", path);
 }
 
-static void fire(struct zk_client *client, size_t index)
+/* The library tells the end of a znode once, whatever was watched of it. */
+static void fire(struct zk_client *client, size_t index, bool gone)
 {
     struct zk_event event = {.type = ZK_CHANGED, .failed_write = -1};
     char path[ZK_PATH_MAX];
     memcpy(path, client->watches[index].path, sizeof path);
     event.path = path;
     client->watches[index] = client->watches[--client->watch_count];
+    for (size_t i = client->watch_count; gone && i-- > 0;) {
+        if (strcmp(client->watches[i].path, path) != 0) continue;
+        client->watches[i] = client->watches[--client->watch_count];
+    }
     zk_client_post(client, client->connection, &event);
 }
 
@@ -152,8 +158,11 @@ static bool concerns(const struct zk_watch *watch, const struct zk_change *chang
 void zk_client_applied(struct zk_client *client, const struct zk_txn *txn)
 {
     for (size_t c = 0; c < txn->count; c++) {
+        const struct zk_change *change = &txn->changes[c];
         for (size_t i = client->watch_count; i-- > 0;) {
-            if (concerns(&client->watches[i], &txn->changes[c])) fire(client, i);
+            if (i >= client->watch_count || !concerns(&client->watches[i], change)) continue;
+            bool gone = change->kind == ZK_DELETE;
+            fire(client, i, gone && strcmp(client->watches[i].path, change->path) == 0);
         }
     }
     zk_requests_applied(client, txn);
@@ -164,6 +173,7 @@ static void rearm_watches(struct zk_client *client)
 {
     const struct zk_tree *tree = &client->model->servers[client->server].tree;
     for (size_t i = client->watch_count; i-- > 0;) {
+        if (i >= client->watch_count) continue;
         const struct zk_watch *watch = &client->watches[i];
         const struct zk_node *node = zk_tree_find(tree, watch->path);
         bool changed = (node != NULL) != watch->existed;
@@ -171,7 +181,7 @@ static void rearm_watches(struct zk_client *client)
             uint64_t zxid = watch->children ? node->children_zxid : node->stat.modified_zxid;
             changed = changed || zxid > client->last_zxid;
         }
-        if (changed) fire(client, i);
+        if (changed) fire(client, i, node == NULL);
     }
 }
 
@@ -298,7 +308,21 @@ static void on_deadline(struct world *world, void *target, uint64_t op, uint64_t
     }
 }
 
-static void submit(struct zk_client *client, struct zk_request *request)
+/* Answered without having been sent. */
+static void answer_unsent(struct zk_client *client, struct zk_request *request,
+                          enum zk_outcome outcome, enum zk_reason reason)
+{
+    struct zk_event event = {.type = ZK_RESULT,
+                             .op = request->op,
+                             .outcome = outcome,
+                             .reason = reason,
+                             .path = request->path,
+                             .failed_write = -1};
+    zk_client_post(client, 0, &event);
+    zk_request_free(request);
+}
+
+static void submit(struct zk_client *client, struct zk_request *request, enum zk_reason malformed)
 {
     assert(!client->dead && !client->frozen);
     struct in_flight *entry = calloc(1, sizeof *entry);
@@ -308,21 +332,17 @@ static void submit(struct zk_client *client, struct zk_request *request)
     memcpy(entry->path, request->path, sizeof entry->path);
     entry->next = client->in_flight;
     client->in_flight = entry;
-    if (!client->connected) {
-        struct zk_event event = {.type = ZK_RESULT,
-                                 .op = request->op,
-                                 .outcome = client->expired ? ZK_REFUSED : ZK_UNKNOWN,
-                                 .reason =
-                                     client->expired ? ZK_REASON_EXPIRED : ZK_REASON_CONNECTION,
-                                 .path = request->path,
-                                 .failed_write = -1};
-        zk_client_post(client, 0, &event);
-        zk_request_free(request);
-        return;
+    if (malformed != ZK_REASON_NONE) {
+        answer_unsent(client, request, ZK_REFUSED, malformed);
+    } else if (client->expired) {
+        answer_unsent(client, request, ZK_REFUSED, ZK_REASON_EXPIRED);
+    } else if (!client->connected) {
+        answer_unsent(client, request, ZK_UNKNOWN, ZK_REASON_CONNECTION);
+    } else {
+        zk_request_send(request);
+        world_after(client->model->world, (uint64_t)client->deadline_ms * 1000, on_deadline, client,
+                    entry->op, 0, NULL);
     }
-    zk_request_send(request);
-    world_after(client->model->world, (uint64_t)client->deadline_ms * 1000, on_deadline, client,
-                request->op, 0, NULL);
 }
 
 static struct zk_request *new_request(struct zk_client *client, uint64_t op, enum request_verb verb,
@@ -331,41 +351,30 @@ static struct zk_request *new_request(struct zk_client *client, uint64_t op, enu
     struct zk_request *request = zk_request_create(client);
     request->op = op;
     request->verb = verb;
-    (void)snprintf(request->path, sizeof request->path, "%s", path);
+    (void)snprintf(request->path, sizeof request->path, "%s", path != NULL ? path : "");
     return request;
 }
 
 static void port_write(void *ctx, uint64_t op, const struct zk_write *writes, size_t count)
 {
-    assert(count >= 1 && count <= ZK_WRITES_MAX);
-    struct zk_request *request = new_request(ctx, op, REQUEST_WRITE, writes[0].path);
-    request->count = count;
-    request->writes = calloc(count, sizeof *writes);
-    assert(request->writes != NULL);
-    for (size_t i = 0; i < count; i++) {
-        assert(writes[i].size <= ZK_DATA_MAX && strlen(writes[i].path) < 200);
-        request->writes[i] = writes[i];
-        request->writes[i].path = strdup(writes[i].path);
-        void *data = malloc(writes[i].size + 1);
-        assert(data != NULL);
-        if (writes[i].size > 0) memcpy(data, writes[i].data, writes[i].size);
-        request->writes[i].data = data;
-    }
-    submit(ctx, request);
+    enum zk_reason malformed = zk_check_writes(writes, count);
+    struct zk_request *request = new_request(ctx, op, REQUEST_WRITE, zk_asked_path(writes, count));
+    if (malformed == ZK_REASON_NONE) zk_request_copy(request, writes, count);
+    submit(ctx, request, malformed);
 }
 
 static void port_read(void *ctx, uint64_t op, const char *path, bool watch)
 {
     struct zk_request *request = new_request(ctx, op, REQUEST_READ, path);
     request->watch = watch;
-    submit(ctx, request);
+    submit(ctx, request, zk_check_read(path));
 }
 
 static void port_list(void *ctx, uint64_t op, const char *path, bool watch)
 {
     struct zk_request *request = new_request(ctx, op, REQUEST_LIST, path);
     request->watch = watch;
-    submit(ctx, request);
+    submit(ctx, request, zk_check_read(path));
 }
 
 /* ----------------------------------------------------------- life cycle */

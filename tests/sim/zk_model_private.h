@@ -115,6 +115,8 @@ void zk_client_free(struct zk_client *client);
 
 /* zk_request.c */
 struct zk_request *zk_request_create(struct zk_client *client);
+/* Give it its writes, which are well-formed. */
+void zk_request_copy(struct zk_request *request, const struct zk_write *writes, size_t count);
 void zk_request_send(struct zk_request *request);
 void zk_requests_detach(
     struct zk_client *client); /* The connection broke: what is under way may yet happen. */

@@ -81,12 +81,12 @@ static const char *created_path(const struct zk_txn *txn)
     return NULL;
 }
 
-static struct zk_stat set_stat(const struct zk_tree *tree, const struct zk_txn *txn)
+/* Only the version is sure (common/zk.h): nobody shall rest on the others. */
+static struct zk_stat set_stat(const struct zk_txn *txn)
 {
     for (size_t i = 0; i < txn->count; i++) {
         if (txn->changes[i].kind != ZK_SET) continue;
-        const struct zk_node *node = zk_tree_find(tree, txn->changes[i].path);
-        if (node != NULL) return node->stat;
+        return (struct zk_stat){.version = txn->changes[i].version};
     }
     return (struct zk_stat){0};
 }
@@ -131,7 +131,7 @@ void zk_requests_applied(struct zk_client *client, const struct zk_txn *txn)
     struct zk_request *request = client->working;
     if (request == NULL || request->zxid != txn->zxid || request->zxid == 0) return;
     struct zk_event event = {.outcome = ZK_OK, .failed_write = -1, .path = created_path(txn)};
-    event.stat = set_stat(&client->model->servers[client->server].tree, txn);
+    event.stat = set_stat(txn);
     answer(request, &event);
     client->working = NULL;
     zk_request_free(request);
@@ -200,6 +200,21 @@ struct zk_request *zk_request_create(struct zk_client *client)
     if (model->requests != NULL) model->requests->list_link = &request->list_next;
     model->requests = request;
     return request;
+}
+
+void zk_request_copy(struct zk_request *request, const struct zk_write *writes, size_t count)
+{
+    request->count = count;
+    request->writes = calloc(count, sizeof *writes);
+    assert(request->writes != NULL);
+    for (size_t i = 0; i < count; i++) {
+        request->writes[i] = writes[i];
+        request->writes[i].path = strdup(writes[i].path);
+        void *data = malloc(writes[i].size + 1);
+        assert(data != NULL);
+        if (writes[i].size > 0) memcpy(data, writes[i].data, writes[i].size);
+        request->writes[i].data = data;
+    }
 }
 
 void zk_request_send(struct zk_request *request)

@@ -125,7 +125,7 @@ static void apply_change(struct zk_tree *tree, const struct zk_change *change, u
     struct zk_node *parent = zk_tree_find(tree, parent_path);
     assert(parent != NULL);
     parent->stat.children_version++;
-    parent->next_sequence++;
+    if (change->kind == ZK_CREATE) parent->next_sequence++;
     parent->children_zxid = zxid;
 }
 
@@ -156,6 +156,7 @@ static enum zk_reason validate(const struct zk_tree *tree, uint64_t session,
         }
         if (write->kind == ZK_DELETE && has_children(tree, write->path)) return ZK_REASON_NOT_EMPTY;
     }
+    if (write->kind == ZK_SET) change->version = zk_tree_find(tree, write->path)->stat.version + 1;
     if (write->kind == ZK_CREATE || write->kind == ZK_SET) {
         change->blob = blob_create(write->data, write->size);
     }

@@ -16,7 +16,7 @@ struct zk_blob {
 struct zk_node {
     char path[ZK_PATH_MAX];
     uint32_t hash;
-    uint32_t next_sequence; /* Of its sequential children; grows with each child made or gone. */
+    uint32_t next_sequence; /* Of its sequential children: how many were ever made, of any kind. */
     uint64_t children_zxid; /* Last transaction that made or removed a child. */
     struct zk_blob *blob;   /* NULL: empty. */
     struct zk_stat stat;
@@ -33,7 +33,8 @@ struct zk_change {
     enum zk_write_kind kind; /* CREATE, SET or DELETE. */
     char path[ZK_PATH_MAX];
     struct zk_blob *blob;
-    uint64_t owner; /* CREATE: session, or 0. */
+    uint64_t owner;  /* CREATE: session, or 0. */
+    int32_t version; /* SET: after it. */
 };
 
 struct zk_txn {
