@@ -324,7 +324,7 @@ static void answer_unsent(struct zk_client *client, struct zk_request *request,
 
 static void submit(struct zk_client *client, struct zk_request *request, enum zk_reason malformed)
 {
-    assert(!client->dead && !client->frozen);
+    assert(!client->dead);
     struct in_flight *entry = calloc(1, sizeof *entry);
     assert(entry != NULL);
     entry->op = request->op;

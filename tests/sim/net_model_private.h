@@ -1,0 +1,74 @@
+/* tests/sim/net_model_private.h: what the streams of the network and its ports share. */
+#ifndef SIM_NET_MODEL_PRIVATE_H
+#define SIM_NET_MODEL_PRIVATE_H
+
+#include "tests/sim/net_model.h"
+
+enum { NET_ENDPOINTS_MAX = 4096, RETRY_US = 20000 };
+
+struct net_frame {
+    struct net_frame *next;
+    uint64_t due_us;
+    bool closes; /* The end of the stream. */
+    enum tn_status status;
+    struct frame_header header;
+    size_t size;
+    uint8_t bytes[];
+};
+
+/* One end of a connection, and the stream towards it. */
+struct net_side {
+    struct net_endpoint *endpoint; /* NULL: the dial found nobody. */
+    uint64_t id;
+    bool told_open, told_closed;
+    bool closing; /* By its own wish. */
+    uint64_t heard_us;
+    struct net_frame *head, **tail;
+    uint64_t last_us;
+    bool pumping;
+};
+
+struct net_link {
+    struct net_model *net;
+    bool established;
+    struct net_side sides[2]; /* 0 dialled. */
+};
+
+struct net_endpoint {
+    struct net_model *net;
+    uint32_t host;
+    uint64_t number, cluster, sender;
+    struct buffer_pool *pool;
+    transport_sink sink;
+    void *ctx;
+    bool dead, frozen;
+    bool silent; /* Dead with its host: nobody answers for it. */
+};
+
+struct net_model {
+    struct world *world;
+    struct net_config config;
+    struct net_link **links; /* By connection: ids 2i+1 (dialler) and 2i+2. */
+    size_t link_count, link_capacity;
+    size_t first_living; /* All links before it are over. */
+    struct net_endpoint *endpoints[NET_ENDPOINTS_MAX];
+    size_t endpoint_count;
+    bool cut[NET_HOSTS_MAX][NET_HOSTS_MAX];
+    net_observer observer;
+    void *observer_ctx;
+};
+
+/* net_model.c */
+uint64_t net_latency(struct net_model *net);
+uint64_t net_patience_us(const struct net_model *net); /* Four heartbeats. */
+struct net_side *net_other(struct net_link *link, const struct net_side *side);
+/* Put a frame (taken over), or the end, into the stream towards `side`. */
+void net_append(struct net_link *link, struct net_side *side, struct net_frame *frame);
+void net_append_close(struct net_link *link, struct net_side *side, enum tn_status status);
+void net_schedule_pump(struct net_link *link, struct net_side *side, uint64_t at_us);
+void net_tell_open(struct net_link *link, struct net_side *side);
+
+/* net_port.c */
+void net_break_link(struct net_link *link, enum tn_status status);
+
+#endif

@@ -1,0 +1,159 @@
+/* What a process may ask of the network: dial, send, close. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/net_model_private.h"
+
+/* ---------------------------------------------------------------- dialing */
+
+/* What was sent before OPENED goes with the connection. */
+static void fail_dial(struct net_link *link, enum tn_status status)
+{
+    struct net_side *accepter = &link->sides[1];
+    while (accepter->head != NULL) {
+        struct net_frame *next = accepter->head->next;
+        free(accepter->head);
+        accepter->head = next;
+    }
+    accepter->tail = &accepter->head;
+    net_append_close(link, &link->sides[0], status);
+}
+
+static void establish(struct net_link *link, struct net_endpoint *peer)
+{
+    struct net_side *dialler = &link->sides[0], *accepter = &link->sides[1];
+    uint64_t now_us = link->net->world->now_us;
+    accepter->endpoint = peer;
+    accepter->heard_us = dialler->heard_us = now_us;
+    link->established = true;
+    if (dialler->endpoint->cluster != peer->cluster) { /* Never heard of by the peer's driver. */
+        accepter->told_closed = true;
+        net_append_close(link, dialler, TN_ECLOSED);
+    }
+    /* A frozen one is told at its thaw. */
+    if (!peer->frozen) net_tell_open(link, accepter);
+    if (!dialler->endpoint->dead && !dialler->endpoint->frozen) net_tell_open(link, dialler);
+    /* What was sent before OPENED. */
+    net_schedule_pump(link, accepter, now_us);
+}
+
+static void on_connect(struct world *world, void *target, uint64_t number, uint64_t until_us,
+                       void *data)
+{
+    (void)data;
+    struct net_link *link = target;
+    struct net_model *net = link->net;
+    struct net_endpoint *endpoint = link->sides[0].endpoint;
+    if (endpoint->dead || link->sides[0].told_closed || link->sides[0].closing) return;
+    struct net_endpoint *peer = number < net->endpoint_count ? net->endpoints[number] : NULL;
+    bool blocked = peer != NULL && (peer->silent || net->cut[endpoint->host][peer->host] ||
+                                    net->cut[peer->host][endpoint->host]);
+    if (number == UINT64_MAX) {
+        fail_dial(link, TN_EINVAL);
+    } else if (blocked && world->now_us < until_us) {
+        world_after(world, 50000, on_connect, link, number, until_us, NULL);
+    } else if (blocked) {
+        fail_dial(link, TN_ETIMEDOUT);
+    } else if (peer == NULL || peer->dead) {
+        fail_dial(link, TN_ECONNECT);
+    } else {
+        establish(link, peer);
+    }
+}
+
+static conn_id port_dial(void *ctx, const char *address)
+{
+    struct net_endpoint *endpoint = ctx;
+    struct net_model *net = endpoint->net;
+    struct net_link *link = calloc(1, sizeof *link);
+    assert(link != NULL);
+    link->net = net;
+    if (net->link_count == net->link_capacity) {
+        net->link_capacity = net->link_capacity ? net->link_capacity * 2 : 256;
+        net->links = realloc(net->links, net->link_capacity * sizeof *net->links);
+        assert(net->links != NULL);
+    }
+    net->links[net->link_count++] = link;
+    for (size_t i = 0; i < 2; i++) {
+        link->sides[i].id = 2 * net->link_count - 1 + i;
+        link->sides[i].tail = &link->sides[i].head;
+        link->sides[i].heard_us = net->world->now_us;
+    }
+    link->sides[0].endpoint = endpoint;
+    uint64_t number = UINT64_MAX;
+    if (sscanf(address, "sim://%" SCNu64, &number) != 1) number = UINT64_MAX;
+    uint64_t until_us = net->world->now_us + net_patience_us(net);
+    world_after(net->world, net_latency(net), on_connect, link, number, until_us, NULL);
+    return (conn_id){link->sides[0].id};
+}
+
+static struct net_link *find_link(struct net_model *net, uint64_t id, struct net_side **side)
+{
+    if (id == 0 || (id - 1) / 2 >= net->link_count) return NULL;
+    struct net_link *link = net->links[(id - 1) / 2];
+    *side = &link->sides[(id - 1) % 2];
+    return link;
+}
+
+void net_break_link(struct net_link *link, enum tn_status status)
+{
+    for (int i = 0; i < 2; i++) {
+        if (link->sides[i].endpoint != NULL) net_append_close(link, &link->sides[i], status);
+    }
+}
+
+static void port_send(void *ctx, conn_id conn, const struct frame_header *header,
+                      struct buffer *body)
+{
+    struct net_endpoint *endpoint = ctx;
+    struct net_side *side;
+    struct net_link *link = find_link(endpoint->net, conn.v, &side);
+    assert(!endpoint->dead);
+    if (link == NULL || side->told_closed || side->closing) {
+        buffer_release(body);
+        return;
+    }
+    size_t size = body != NULL ? body->size : 0;
+    struct net_frame *frame = calloc(1, sizeof *frame + size);
+    assert(frame != NULL);
+    frame->header = *header;
+    frame->header.cluster = endpoint->cluster;
+    frame->header.sender = endpoint->sender;
+    frame->header.body_bytes = (uint32_t)size;
+    frame->size = size;
+    if (size > 0) memcpy(frame->bytes, body->data, size);
+    buffer_release(body);
+    if (link->established &&
+        world_chance(endpoint->net->world, endpoint->net->config.break_per_mille)) {
+        free(frame);
+        net_break_link(link, TN_ECLOSED);
+        return;
+    }
+    net_append(link, net_other(link, side), frame);
+}
+
+static void port_close(void *ctx, conn_id conn)
+{
+    struct net_endpoint *endpoint = ctx;
+    struct net_side *side;
+    struct net_link *link = find_link(endpoint->net, conn.v, &side);
+    if (link == NULL || side->told_closed || side->closing) return;
+    side->closing = true;
+    net_append_close(link, side, TN_OK);
+    if (net_other(link, side)->endpoint != NULL)
+        net_append_close(link, net_other(link, side), TN_ECLOSED);
+}
+
+struct transport_port net_endpoint_port(struct net_endpoint *endpoint)
+{
+    return (struct transport_port){
+        .ctx = endpoint, .dial = port_dial, .send = port_send, .close = port_close};
+}
+
+void net_endpoint_address(const struct net_endpoint *endpoint, char *text, size_t size)
+{
+    (void)snprintf(text, size, "sim://%" PRIu64, endpoint->number);
+}
