@@ -159,7 +159,7 @@ static bool count_end(struct supervised *child, uint64_t now_ms)
     uint64_t life_ms = child->state == CHILD_ALIVE ? now_ms - child->started_ms : 0;
     bool is_short = life_ms < SUPERVISOR_SHORT_LIFE_MS;
     if (life_ms >= SUPERVISOR_LONG_LIFE_MS) child->faults = child->delay_ms = 0;
-    if (is_short || (life_ms < SUPERVISOR_LONG_LIFE_MS && own_doing(child))) child->faults++;
+    if (life_ms < SUPERVISOR_LONG_LIFE_MS && own_doing(child)) child->faults++;
     child->restart_at_ms = now_ms + child->delay_ms;
     if (!is_short)
         child->delay_ms = 0;

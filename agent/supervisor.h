@@ -8,15 +8,15 @@
  *      SUPERVISOR_DELAY_MS to SUPERVISOR_DELAY_MAX_MS. SUPERVISOR_LONG_LIFE_MS of life forget all
  *      that.
  *  S2  A fault is an end by the child's own doing (an error's exit code, SIGSEGV, SIGABRT, ...)
- * before SUPERVISOR_LONG_LIFE_MS, or any end before SUPERVISOR_SHORT_LIFE_MS. After
- *      SUPERVISOR_FAULTS_MAX in a row the job has failed. Kills from outside never fail it.
+ *      before SUPERVISOR_LONG_LIFE_MS. After SUPERVISOR_FAULTS_MAX in a row the job has failed.
+ *      Kills from outside never fail it, however many: they only delay.
  *  S3  Exit codes that a restart cannot mend (arguments, invalid input, task taken) fail the job at
  *      once. TN_EXIT_SESSION_EXPIRED, DEPOSED and RESIGNED are no faults: the node comes back.
  *  S4  A process that lives while its member znode, seen before, is gone for SUPERVISOR_FROZEN_MS
- * is frozen beyond its session: it is killed and started again. S5  When the job has ended nothing
- * is started any more; nodes leave by themselves, are told to after SUPERVISOR_LEAVE_MS, and killed
- * SUPERVISOR_GRACE_MS later. Servers go last. S6  When told to stop, nodes get SIGTERM at once;
- * told twice, everything is killed.
+ *      is frozen beyond its session: it is killed and started again.
+ *  S5  When the job has ended nothing is started any more; nodes leave by themselves, are told to
+ *      after SUPERVISOR_LEAVE_MS, and killed SUPERVISOR_GRACE_MS later. Servers go last.
+ *  S6  When told to stop, nodes get SIGTERM at once; told twice, everything is killed.
  *
  * Threads: the owner's only.
  */

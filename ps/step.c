@@ -68,13 +68,25 @@ bool ps_save_pending(const struct ps_step *s)
            s->generation == s->ordered_generation;
 }
 
+/* Async: a slice that has gone past the step before the order came spoils the cut. */
+static bool passed(const struct ps_step *s)
+{
+    if (s->config.mode == TRAIN_SYNC) return s->step > s->save_step;
+    for (uint32_t v = 0; v < s->config.slices; v++) {
+        if (s->clock[v] > s->save_step) return true;
+    }
+    return false;
+}
+
 /* A shard is saved exactly at its step or not at all; "missed" makes the chief order again. */
 void ps_save_if_due(struct ps_step *s, struct ps_actions *out)
 {
-    if (!ps_save_pending(s) || s->step < s->save_step || s->applying) return;
+    if (!ps_save_pending(s) || s->applying) return;
+    bool missed = passed(s);
+    if (s->step < s->save_step && !missed) return;
     s->save_handled = s->save_checkpoint;
     const uint32_t room = sizeof s->saving / sizeof s->saving[0];
-    if (s->step > s->save_step || s->saves == room) {
+    if (missed || s->saves == room) {
         s->missed_checkpoint = s->save_checkpoint;
         return;
     }
@@ -183,6 +195,7 @@ static void order(struct ps_step *s, const struct run *run, struct ps_actions *o
     s->ordered_step = run->load_step;
     s->save_checkpoint = run->save_checkpoint;
     s->save_step = run->save_step;
+    s->until = run->until;
     if (load_wanted(s) && s->loading_generation == 0) begin_load(s, out);
 }
 

@@ -13,12 +13,13 @@
  * place of held nodes below it.
  *
  * Async: a push is one slice's gradient and an update of its own. Each slice has a clock, the step
- * it contributes to next: a push below it is a duplicate, one above it skips what its dead
- * predecessor never sent. The shard's step is the smallest clock. A push is parked, at most one a
- * slice, while it is more than `max_staleness` steps ahead, or at or beyond the step of an ordered
- * checkpoint that some slice has not reached: so a checkpoint holds the same contributions on every
- * ps. Pushes are not answered; a pull of step w is, when nothing of its connection is parked and w
- * is at most `max_staleness` ahead.
+ * it contributes to next: a push below it is a duplicate and dropped, one above it would leave
+ * something out and is refused. The shard's step is the smallest clock. A push is parked, at most
+ * one a slice, while it is more than `max_staleness` steps ahead, or at or beyond the step of an
+ * ordered checkpoint that some slice has not reached: so a checkpoint holds the same contributions
+ * on every ps. Pushes are not answered; a pull of step w is, when nothing of its connection is
+ * parked and w is at most `max_staleness` ahead; of the step where training stands, when it is
+ * whole.
  *
  * Threads: the owner's. Nothing fails: capacities are those of the transport and of the slices.
  */
@@ -123,6 +124,7 @@ struct ps_step {
     enum run_phase phase; /* Of the last order. */
     uint64_t ordered_generation, ordered_checkpoint, ordered_step;
     uint64_t save_checkpoint, save_step;
+    uint64_t until;        /* Async: a step that is answered only when it is whole. */
     uint64_t save_handled; /* Highest order begun or missed. */
     uint32_t saves;        /* In the store's hands ... */
     struct {

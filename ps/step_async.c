@@ -40,18 +40,12 @@ static void begin_apply(struct ps_step *s, uint32_t slice, uint64_t step, struct
     ps_act(out, PS_DO_APPLY)->step = step;
 }
 
-/* Who sends step s of a slice sends nothing before it any more: the slice waits at s, and holds
- * nobody back who is behind. */
 static void park(struct ps_step *s, const struct ps_event *event)
 {
     uint32_t slice = event->first;
-    uint64_t waits_at = event->step;
-    if (behind_barrier(s, event->step) && waits_at > s->save_step) waits_at = s->save_step;
-    if (waits_at > s->clock[slice]) s->clock[slice] = waits_at;
     s->held_count[slice] = 1;
     s->parked_step[slice] = event->step;
     s->parked_conn[slice] = event->conn;
-    set_step(s);
 }
 
 void ps_async_push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
@@ -63,6 +57,12 @@ void ps_async_push(struct ps_step *s, const struct ps_event *event, struct ps_ac
         s->applying && s->applying_slice == slice && event->step <= s->applying_step;
     if (event->step < s->clock[slice] || outdone || being_applied) {
         ps_act(out, PS_DO_DROP);
+        return;
+    }
+    if (event->step > s->clock[slice]) {
+        /* Something of this slice before it is missing here: its owner looks where we are. */
+        ps_act(out, PS_DO_DROP);
+        ps_refuse(out, event->conn, REFUSAL_STEP_GONE);
         return;
     }
     struct ps_action *action = ps_act(out, PS_DO_HOLD);
@@ -114,6 +114,8 @@ static void answer_pulls(struct ps_step *s, struct ps_actions *out)
     for (uint32_t i = 0; i < s->peer_count; i++) {
         struct ps_peer *peer = &s->peers[i];
         if (peer->wanted == 0 || too_far_ahead(s, peer->wanted)) continue;
+        /* Where training ends, or stands for an evaluation, all contributions are in. */
+        if (peer->wanted >= s->until && s->step < s->until) continue;
         if (has_parked(s, peer->conn)) continue;
         ps_answer(s, out, peer->conn, peer->wanted, false);
         peer->answered = peer->wanted;

@@ -99,10 +99,12 @@ static void assign(struct loop *loop, const struct assignment *assignment, uint6
         if (loop->state != LOOP_IDLE) go_idle(loop, now_ms, out);
         return;
     }
-    /* The clock of a slice that comes to us now may stand below the end that we have reached. */
+    /* The clock of a slice that comes to us now may stand below our step: begin again where the
+     * slowest is, so that no contribution is left out. What was applied already is dropped there.
+     */
     struct slice_set fresh = missing(loop);
     if (loop->config.mode == TRAIN_ASYNC && loop->state == LOOP_WHOLE && !loop->computing &&
-        loop->step >= loop->until && slice_set_count(&fresh) > 0) {
+        slice_set_count(&fresh) > 0) {
         begin_gather(loop, now_ms, out);
     }
 }

@@ -41,7 +41,8 @@ struct checker {
     struct run run;
     bool has_run;
     uint64_t epoch_floor; /* Epochs of orders after a wipe are above it. */
-    uint64_t highest_id;
+    uint64_t generation_before_wipe;
+    uint64_t highest_id; /* Of a committed checkpoint. */
     uint64_t loads, restores, commits, elections, values_checked, fallbacks;
     bool done;
 };

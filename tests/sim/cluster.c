@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY = 0x7a61, HOST_OF_ENSEMBLE = 63 };
+#include "kernels/optimizer.h"
 
 /* ------------------------------------------------------------- observers */
 
@@ -162,11 +162,26 @@ static void count(struct sim_cluster *cluster)
     coverage->kills += cluster->kills;
 }
 
+static void tell_setup(struct sim_cluster *cluster)
+{
+    const struct job *job = &cluster->setup.job;
+    world_say(&cluster->world,
+              "%s%s: %u coordinators, %u ps, %u workers%s; %u slices, %" PRIu64
+              " steps, optimizer %s; "
+              "session %u ms; %u servers",
+              job->train.mode == TRAIN_SYNC ? "sync" : "async",
+              cluster->setup.ledger ? " (ledger)" : "", job->cluster.coordinators, job->cluster.ps,
+              job->cluster.workers, cluster->setup.one_host ? " on one host" : "",
+              job->train.slices, job->train.steps, optimizer_name(job->train.optimizer),
+              job->zookeeper.session_timeout_ms, cluster->setup.zk.servers);
+}
+
 void sim_cluster_run(struct sim_cluster *cluster, const struct sim_setup *setup, uint64_t seed,
                      uint64_t mask, bool verbose, struct coverage *coverage)
 {
     build(cluster, setup, seed, mask, verbose);
     cluster->coverage = coverage;
+    tell_setup(cluster);
     for (uint32_t i = 0; i < cluster->agent_count; i++) sim_agent_start(&cluster->agents[i]);
     uint64_t start_us = cluster->world.now_us;
     run_until(cluster, start_us + setup->faults_until_ms * 1000);

@@ -9,7 +9,7 @@ enum { POOL_LIMIT_BYTES = 16 << 20 };
 static uint64_t local_ms(const struct process *process)
 {
     uint64_t us = process->config.world->now_us;
-    int64_t drift = (int64_t)(us / 1000000) * process->config.clock_drift_ppm;
+    int64_t drift = (int64_t)us * process->config.clock_drift_ppm / 1000000;
     return (uint64_t)((int64_t)us + drift) / 1000;
 }
 

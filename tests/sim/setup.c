@@ -23,8 +23,8 @@ static void draw_job(struct sim_setup *setup, struct random *random)
     job->seed = random_next(random) >> 1;
     (void)snprintf(job->model.type, sizeof job->model.type, "linear");
     (void)snprintf(job->data.type, sizeof job->data.type, "synthetic");
-    job->model.inputs = (uint32_t)between(random, 17, 40);
-    job->model.outputs = (uint32_t)between(random, 1, 2);
+    job->model.inputs = (uint32_t)between(random, 30, 50); /* Enough parameters for three ps. */
+    job->model.outputs = 2;
     job->model.hidden_count = 0;
     job->data.examples = 64;
     job->data.test_examples = 16;

@@ -1,0 +1,188 @@
+/*
+ * sim: run the cluster under seeds.
+ *
+ *   sim FIRST_SEED COUNT [--jobs N] [--trace] [--no-shrink] [--mask HEX] [--quiet]
+ *
+ * A seed that fails is shrunk to the fewest faults that still fail, and told with the command that
+ * replays it. Exit status 1 if any seed failed.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "tests/sim/cluster.h"
+
+enum { SILENT = LOG_ERROR + 1 };
+
+struct options {
+    uint64_t first, count, mask;
+    uint32_t jobs;
+    bool trace, shrink, quiet;
+};
+
+static bool runs_well(uint64_t seed, uint64_t mask, bool trace, struct coverage *coverage,
+                      char failure[static 256], bool print)
+{
+    static struct sim_setup setup;
+    static struct sim_cluster cluster;
+    sim_setup_draw(&setup, seed);
+    sim_cluster_run(&cluster, &setup, seed, mask, trace, coverage);
+    bool well = !cluster.world.failed;
+    (void)snprintf(failure, 256, "%s", cluster.world.failure);
+    if (!well && print) world_print_trace(&cluster.world);
+    sim_cluster_free(&cluster);
+    return well;
+}
+
+/* The rule that broke ("I6"): a smaller schedule must break the same one. */
+static bool same_rule(const char *a, const char *b)
+{
+    return strncmp(a, b, 3) == 0;
+}
+
+/* Leave out one fault after the other as long as it still fails. */
+static uint64_t shrink(uint64_t seed, uint64_t mask, const char *failure)
+{
+    static struct sim_setup setup;
+    struct coverage scrap = {0};
+    char again[256];
+    sim_setup_draw(&setup, seed);
+    bool smaller = true;
+    while (smaller) {
+        smaller = false;
+        for (uint32_t i = 0; i < setup.fault_count; i++) {
+            uint64_t tried = mask & ~(1ull << i);
+            if (tried == mask) continue;
+            if (runs_well(seed, tried, false, &scrap, again, false)) continue;
+            if (!same_rule(failure, again)) continue;
+            mask = tried;
+            smaller = true;
+        }
+    }
+    return mask;
+}
+
+static void tell_failure(const struct options *options, uint64_t seed, char failure[static 256])
+{
+    struct coverage scrap = {0};
+    uint64_t mask = options->mask;
+    printf("seed %" PRIu64 " FAILED: %s\n", seed, failure);
+    if (options->shrink) mask = shrink(seed, mask, failure);
+    (void)runs_well(seed, mask, false, &scrap, failure, true);
+    static struct sim_setup setup;
+    sim_setup_draw(&setup, seed);
+    for (uint32_t i = 0; i < setup.fault_count; i++) {
+        if (!(mask >> i & 1)) continue;
+        char text[160];
+        fault_describe(&setup.faults[i], text, sizeof text);
+        printf("  fault %u: %s\n", i, text);
+    }
+    printf("  replay: sim %" PRIu64 " 1 --mask %" PRIx64 " --trace\n", seed, mask);
+}
+
+static bool parse(int argc, char **argv, struct options *options)
+{
+    *options = (struct options){.mask = UINT64_MAX, .jobs = 1, .shrink = true};
+    if (argc < 3) return false;
+    options->first = strtoull(argv[1], NULL, 10);
+    options->count = strtoull(argv[2], NULL, 10);
+    for (int i = 3; i < argc; i++) {
+        bool has_value = i + 1 < argc;
+        if (strcmp(argv[i], "--trace") == 0) {
+            options->trace = true;
+        } else if (strcmp(argv[i], "--no-shrink") == 0) {
+            options->shrink = false;
+        } else if (strcmp(argv[i], "--quiet") == 0) {
+            options->quiet = true;
+        } else if (strcmp(argv[i], "--jobs") == 0 && has_value) {
+            options->jobs = (uint32_t)strtoul(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--mask") == 0 && has_value) {
+            options->mask = strtoull(argv[++i], NULL, 16);
+        } else {
+            return false;
+        }
+    }
+    return options->jobs >= 1;
+}
+
+/* Every `jobs`-th seed from `offset`. Returns the number that failed; stops after ten. */
+static uint32_t run_seeds(const struct options *options, uint32_t offset, struct coverage *coverage)
+{
+    uint32_t failed = 0;
+    for (uint64_t i = offset; i < options->count && failed < 10; i += options->jobs) {
+        char failure[256];
+        uint64_t seed = options->first + i;
+        if (runs_well(seed, options->mask, options->trace, coverage, failure, false)) continue;
+        failed++;
+        tell_failure(options, seed, failure);
+        (void)fflush(stdout);
+    }
+    return failed;
+}
+
+/* Each job is a process of its own that writes its figures into a pipe. */
+static uint32_t run_jobs(const struct options *options, struct coverage *total)
+{
+    uint32_t failed = 0;
+    int pipes[64][2];
+    uint32_t jobs = options->jobs < 64 ? options->jobs : 64;
+    for (uint32_t j = 0; j < jobs; j++) {
+        if (pipe(pipes[j]) != 0) return 1;
+        (void)fflush(stdout);
+        if (fork() != 0) continue;
+        struct coverage coverage = {0};
+        uint32_t bad = run_seeds(options, j, &coverage);
+        bool told = write(pipes[j][1], &bad, sizeof bad) == (ssize_t)sizeof bad &&
+                    write(pipes[j][1], &coverage, sizeof coverage) == (ssize_t)sizeof coverage;
+        (void)fflush(stdout);
+        _exit(told ? 0 : 1);
+    }
+    for (uint32_t j = 0; j < jobs; j++) {
+        struct coverage coverage;
+        uint32_t bad = 1;
+        (void)close(pipes[j][1]);
+        bool told = read(pipes[j][0], &bad, sizeof bad) == (ssize_t)sizeof bad &&
+                    read(pipes[j][0], &coverage, sizeof coverage) == (ssize_t)sizeof coverage;
+        if (told) coverage_add(total, &coverage);
+        failed += told ? bad : 1;
+        (void)wait(NULL);
+    }
+    return failed;
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    if (!parse(argc, argv, &options)) {
+        (void)fprintf(stderr, "usage: sim FIRST_SEED COUNT [--jobs N] [--trace] [--no-shrink] "
+                              "[--mask HEX] [--quiet]\n");
+        return 128;
+    }
+    log_init(options.trace ? LOG_DEBUG : SILENT, LOG_TEXT, "sim");
+    struct coverage coverage = {0};
+    double start = seconds();
+    uint32_t failed =
+        options.jobs == 1 ? run_seeds(&options, 0, &coverage) : run_jobs(&options, &coverage);
+    double took = seconds() - start;
+    uint32_t empty = options.quiet ? 0 : coverage_print(&coverage);
+    printf("%" PRIu64 " seeds, %u failed; %.1f seeds/s; %.1f simulated hours; %" PRIu64
+           " elections, %" PRIu64 " loads (%" PRIu64 " restores), %" PRIu64 " checkpoints, %" PRIu64
+           " steps, %" PRIu64 " values checked bit for bit, %" PRIu64 " kills; %u empty cells\n",
+           coverage.seeds, failed, (double)coverage.seeds / took,
+           (double)coverage.virtual_ms / 3.6e6, coverage.elections, coverage.loads,
+           coverage.restores, coverage.commits, coverage.steps, coverage.values_checked,
+           coverage.kills, empty);
+    return failed == 0 ? 0 : 1;
+}

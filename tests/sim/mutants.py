@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Plant protocol bugs, one at a time, and count the seeds until the simulator notices.
+
+    tests/sim/mutants.py [--seeds N] [--jobs J] [--only NAME] [--list]
+
+Works on a copy of the tree, so that the sources stay as they are. A bug that escapes N seeds means that the checker is deaf: exit
+status 1. So does a mutant whose text is not in the sources any more.
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+# name, file, text that is there, text that is planted instead
+MUTANTS = [
+    ("unknown outcome of a chief's write is taken for success", "coordinator/chief.c",
+     "    } else if (event->written.outcome == CHIEF_WRITE_OK) {\n        write_done(c, out);",
+     "    } else if (event->written.outcome == CHIEF_WRITE_OK ||\n"
+     "               event->written.outcome == CHIEF_WRITE_UNKNOWN) {\n        write_done(c, out);"),
+    ("reports of a dead incarnation count", "coordinator/chief.c",
+     "    if (!peer->present || report->incarnation != peer->incarnation) {\n        peer->early = *report;\n        return;\n    }",
+     "    if (!peer->present) {\n        peer->early = *report;\n        return;\n    }"),
+    ("running is ordered when one ps has loaded", "coordinator/chief_plan.c",
+     "        if (!chief_ps_holds(c, run, i)) return false;\n    }\n    return true;",
+     "        if (chief_ps_holds(c, run, i)) return true;\n    }\n    return false;"),
+    ("committed before every shard is durable", "coordinator/chief_save.c",
+     "        saved = saved && holds && report->saved_checkpoint == id &&\n                report->saved_step == p->run->save_step;",
+     "        if (i == 0) saved = holds && report->saved_checkpoint == id;"),
+    ("a restore takes the checkpoint before the newest", "coordinator/chief_plan.c",
+     "    start_loading(p, run->committed_checkpoint, run->committed_step);\n}\n\n/* -------------------------------------------------------------------- office */",
+     "    struct chief_checkpoint old = checkpoint_before(p->c, run->committed_checkpoint);\n"
+     "    start_loading(p, old.id, old.step);\n}\n\n/* -------------------------------------------------------------------- office */"),
+    ("the epoch is not raised over a wiped ensemble", "coordinator/chief.c",
+     "    return highest == c->epoch && ours ? 0 : highest;", "    (void)ours;\n    return 0;"),
+    ("a ps accepts frames of another generation", "ps/step.c",
+     "    if (s->generation == event->generation && s->generation != 0) return false;",
+     "    if (s->generation != 0) return false;"),
+    ("a ps answers before it has applied", "ps/step_sync.c",
+     "        hold(s, node, out);\n        apply_if_complete(s, out);",
+     "        hold(s, node, out);\n        ps_answer(s, out, event->conn, s->step + 1, false);\n        apply_if_complete(s, out);"),
+    ("slices are summed in order of their number, not of the tree", "common/slices.c",
+     "    assert(count == part_count - 1); /* Else a part lies within another or outside. */\n    return count;",
+     "    for (uint32_t k = 0; k < count; k++) out[k] = (struct slice_sum){parts[0].first, parts[k + 1].first};\n"
+     "    return count;"),
+    ("a shard is saved at whatever step the ps has reached", "ps/step.c",
+     "    if (s->step > s->save_step || s->saves == room) {", "    if (s->saves == room) {"),
+    ("a step is applied with a slice missing", "ps/step_sync.c",
+     "    if (slice_set_count(&s->covered) < s->config.slices) return;",
+     "    if (slice_set_count(&s->covered) + (s->config.slices > 1) < s->config.slices) return;"),
+    ("async: a push is applied again when it comes again", "ps/step_async.c",
+     "    if (event->step < s->clock[slice] || outdone || being_applied) {",
+     "    if (outdone || being_applied) {"),
+    ("async: a checkpoint is no barrier", "ps/step_async.c",
+     "    return s->applying || too_far_ahead(s, step) || behind_barrier(s, step);",
+     "    return s->applying || too_far_ahead(s, step);"),
+    ("a worker keeps its gradients over a restore", "worker/loop.c",
+     "    go_idle(loop, now_ms, out);\n    loop->generation = run->generation;",
+     "    loop->generation = run->generation;"),
+    ("a worker mixes values of different steps", "worker/loop.c",
+     "    if (equal || loop->config.mode == TRAIN_ASYNC) {", "    if (true || equal) {"),
+    ("a worker trains past the end", "worker/loop.c",
+     "    if (loop->phase != RUN_RUNNING || loop->step >= loop->until) return;",
+     "    if (loop->phase != RUN_RUNNING) return;"),
+    ("a leftover of the dead predecessor is taken for ours", "common/membership.c",
+     "    if (event->stat.ephemeral_owner != m->session) {", "    if (event->stat.ephemeral_owner == 0) {"),
+    ("collection takes the newest checkpoint as well", "coordinator/chief.c",
+     "    while (c->checkpoint_count > c->config.checkpoint_keep &&", "    while (c->checkpoint_count > 0 &&"),
+]
+
+
+def copy_tree(root, target):
+    names = subprocess.run(["git", "-C", root, "ls-files", "-z"], check=True, capture_output=True).stdout
+    for name in names.decode().split("\0"):
+        if not name or not os.path.exists(os.path.join(root, name)):
+            continue
+        os.makedirs(os.path.dirname(os.path.join(target, name)) or ".", exist_ok=True)
+        shutil.copy2(os.path.join(root, name), os.path.join(target, name))
+
+
+def run(command, **more):
+    return subprocess.run(command, capture_output=True, text=True, **more)
+
+
+def build(tree):
+    return run(["ninja", "-C", os.path.join(tree, "build"), "sim"])
+
+
+def hunt(tree, seeds, jobs):
+    """Number of the seed that noticed, and what it said; None: nobody did."""
+    step = 100
+    for first in range(1, seeds + 1, step):
+        found = run([os.path.join(tree, "build/bin/sim"), str(first), str(min(step, seeds - first + 1)),
+                     "--jobs", str(jobs), "--no-shrink", "--quiet"])
+        failed = re.findall(r"seed (\d+) FAILED: (.*)", found.stdout)
+        if failed:
+            seed, words = min(failed, key=lambda pair: int(pair[0]))
+            return int(seed), words
+        if found.returncode != 0:
+            words = (found.stderr.strip().splitlines() or ["crashed"])[-1]
+            return first, words
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=2000)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only")
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    mutants = [m for m in MUTANTS if options.only is None or options.only in m[0]]
+    if options.list:
+        print("\n".join(name for name, *_ in mutants))
+        return 0
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    escaped = 0
+    with tempfile.TemporaryDirectory(prefix="tanist-mutants-") as tree:
+        copy_tree(root, tree)
+        made = run(["cmake", "-G", "Ninja", "-S", tree, "-B", os.path.join(tree, "build"), "-DTANIST_BENCH=OFF"])
+        made = made if made.returncode != 0 else build(tree)
+        if made.returncode != 0:
+            print(made.stdout[-2000:], made.stderr[-2000:])
+            return 1
+        for name, file, old, new in mutants:
+            path = os.path.join(tree, file)
+            source = open(path).read()
+            if source.count(old) != 1:
+                print(f"STALE    {name}: its text is not once in {file}")
+                escaped += 1
+                continue
+            with open(path, "w") as out:
+                out.write(source.replace(old, new))
+            made = build(tree)
+            found = hunt(tree, options.seeds, options.jobs) if made.returncode == 0 else None
+            if made.returncode != 0:
+                print(f"NO BUILD {name}\n{made.stdout[-1500:]}")
+                escaped += 1
+            elif found is None:
+                print(f"ESCAPED  {name}: {options.seeds} seeds saw nothing")
+                escaped += 1
+            else:
+                print(f"found    {name}: seed {found[0]}: {found[1][:110]}")
+            sys.stdout.flush()
+            with open(path, "w") as out:
+                out.write(source)
+    print(f"{len(mutants) - escaped} of {len(mutants)} planted bugs found")
+    return 1 if escaped else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+/* The nodes of the simulated world: the product's own roles, created as cli/ creates them. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/bootstrap.h"
+#include "coordinator/coordinator.h"
+#include "kernels/optimizer.h"
+#include "ps/ps.h"
+#include "tests/sim/cluster.h"
+#include "worker/worker.h"
+
+enum { CLUSTER_KEY = 0x7a61 };
+
+void sim_bootstrap(struct sim_cluster *cluster)
+{
+    struct spec spec = {.key = CLUSTER_KEY,
+                        .job_hash = job_hash(&cluster->setup.job),
+                        .variables_hash = variable_table_hash(&cluster->model->table),
+                        .coordinators = cluster->setup.job.cluster.coordinators,
+                        .ps = cluster->setup.job.cluster.ps,
+                        .workers = cluster->setup.job.cluster.workers};
+    static struct bootstrap bootstrap;
+    struct error error;
+    enum tn_status status = bootstrap_init(&bootstrap, cluster->setup.job.name, &spec,
+                                           cluster->setup.job.train.slices, &error);
+    assert(status == TN_OK);
+    for (uint32_t i = 0; i < bootstrap.count; i++) {
+        const struct bootstrap_znode *znode = &bootstrap.znodes[i];
+        if (zk_tree_find(zk_model_tree(cluster->zk), znode->path) != NULL) continue;
+        struct zk_write write = {
+            .kind = ZK_CREATE, .path = znode->path, .data = znode->data, .size = znode->size};
+        zk_model_write(cluster->zk, &write, 1);
+    }
+    bootstrap_free(&bootstrap);
+}
+
+static void on_ended(void *ctx, struct process *process, int exit_code)
+{
+    struct sim_cluster *cluster = ctx;
+    world_say(&cluster->world, "%s:%u leaves with %d", role_name(process->task.role),
+              process->task.index, exit_code);
+    for (uint32_t t = 0; t < cluster->task_count; t++) {
+        if (cluster->now[t] == process) sim_agent_saw_end(cluster, t, exit_code, 0);
+    }
+}
+
+static void make_coordinator(struct sim_cluster *cluster, struct process *process,
+                             const struct node_identity *identity)
+{
+    struct coordinator_config config;
+    coordinator_config_init(&config, &cluster->setup.job, &cluster->model->table,
+                            optimizer_arrays(cluster->setup.job.train.optimizer), "reference");
+    struct coordinator *coordinator = coordinator_create(&config, identity, &process->ports);
+    assert(coordinator != NULL);
+    process->node = coordinator_node(coordinator);
+    process->destroy = (void (*)(void *))coordinator_destroy;
+}
+
+static void make_ps(struct sim_cluster *cluster, struct process *process,
+                    const struct node_identity *identity)
+{
+    struct ps_config config = {.identity = *identity,
+                               .ports = &process->ports,
+                               .job = &cluster->setup.job,
+                               .variables = &cluster->model->table,
+                               .kernels = cluster->kernels,
+                               .store = disk_user_port(process->store),
+                               .place = "sim:/checkpoints"};
+    struct ps *ps;
+    struct error error;
+    enum tn_status status = ps_create(&config, &ps, &error);
+    assert(status == TN_OK);
+    process->node = ps_node(ps);
+    process->destroy = (void (*)(void *))ps_destroy;
+}
+
+static void make_worker(struct sim_cluster *cluster, struct process *process,
+                        const struct node_identity *identity)
+{
+    struct worker_config config = {.identity = *identity,
+                                   .ports = &process->ports,
+                                   .job = &cluster->setup.job,
+                                   .model = cluster->model,
+                                   .train = cluster->train,
+                                   .test = cluster->test};
+    struct worker *worker;
+    struct error error;
+    enum tn_status status = worker_create(&config, &worker, &error);
+    assert(status == TN_OK);
+    process->node = worker_node(worker);
+    process->destroy = (void (*)(void *))worker_destroy;
+}
+
+void sim_spawn(struct sim_cluster *cluster, uint32_t task)
+{
+    struct process *old = cluster->now[task];
+    assert(old == NULL || !old->alive);
+    assert(cluster->process_count < SIM_PROCESSES_MAX);
+    struct world *world = &cluster->world;
+    struct process_config config = {
+        .world = world,
+        .zk = cluster->zk,
+        .net = cluster->net,
+        .disk = cluster->disk,
+        .host = sim_agent_of(cluster, task)->host,
+        .incarnation = cluster->next_incarnation++,
+        .cluster_key = CLUSTER_KEY,
+        .session_timeout_ms = cluster->setup.job.zookeeper.session_timeout_ms,
+        .clock_drift_ppm = (int32_t)world_below(world, 2001) - 1000,
+        .ended = on_ended,
+        .ctx = cluster,
+    };
+    struct process *process = process_create(&config, cluster->tasks[task]);
+    cluster->processes[cluster->process_count++] = process;
+    cluster->now[task] = process;
+    struct node_identity identity = {.task = cluster->tasks[task],
+                                     .incarnation = config.incarnation,
+                                     .pid = cluster->process_count,
+                                     .session_timeout_ms = config.session_timeout_ms};
+    (void)snprintf(identity.cluster, sizeof identity.cluster, "%s", cluster->setup.job.name);
+    (void)snprintf(identity.host, sizeof identity.host, "host%u", config.host);
+    net_endpoint_address(process->endpoint, identity.address, sizeof identity.address);
+    world_say(world, "start %s:%u", role_name(cluster->tasks[task].role),
+              cluster->tasks[task].index);
+    switch (cluster->tasks[task].role) {
+    case ROLE_COORDINATOR: make_coordinator(cluster, process, &identity); break;
+    case ROLE_PS: make_ps(cluster, process, &identity); break;
+    case ROLE_WORKER: make_worker(cluster, process, &identity); break;
+    case ROLE_COUNT: assert(false);
+    }
+    process_start(process);
+}
