@@ -46,9 +46,10 @@ struct frame_header {
     uint64_t epoch;   /* The epoch the sender believes in. */
     uint64_t generation;
     uint64_t step;
-    uint64_t sequence;
-    uint32_t first; /* PUSH: first slice. */
-    uint32_t count; /* PUSH: number of slices summed. */
+    uint64_t sequence; /* REPORT, its ACK: the report's. PUSH, PULL: the worker's round, and VALUES
+                          the same. */
+    uint32_t first;    /* PUSH: first slice. */
+    uint32_t count;    /* PUSH: number of slices summed. */
     uint32_t body_bytes;
 };
 

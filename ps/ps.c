@@ -74,6 +74,7 @@ static void answer(struct ps *ps, const struct ps_action *action)
         .type = FRAME_VALUES,
         .generation = action->generation,
         .step = action->step,
+        .sequence = action->round,
     };
     send(ps, action->conn, header, buffer_retain(values));
 }
@@ -224,6 +225,7 @@ static void frame(struct ps *ps, const struct transport_event *event)
         .conn = event->conn,
         .generation = header->generation,
         .step = header->step,
+        .round = header->sequence,
         .first = header->first,
         .count = header->count,
     };

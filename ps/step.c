@@ -29,14 +29,15 @@ void ps_refuse(struct ps_actions *out, conn_id conn, enum refusal why)
     action->refusal = why;
 }
 
-void ps_answer(const struct ps_step *s, struct ps_actions *out, conn_id conn, uint64_t step,
-               bool previous)
+void ps_answer(const struct ps_step *s, struct ps_actions *out, conn_id conn, uint64_t round,
+               uint64_t step, bool previous)
 {
     struct ps_action *action = ps_act(out, PS_DO_ANSWER);
     action->conn = conn;
     action->generation = s->generation;
     action->step = step;
     action->previous = previous;
+    action->round = round;
 }
 
 struct ps_peer *ps_peer_of(struct ps_step *s, conn_id conn)

@@ -58,6 +58,7 @@ struct ps_event {
     conn_id conn;
     uint64_t generation;
     uint64_t step;       /* PUSH, PULL. */
+    uint64_t round;      /* PUSH, PULL: the sender's, to be given back with the answer. */
     uint64_t checkpoint; /* SAVED, SAVE_FAILED. */
     uint32_t first, count;
     const struct run *run;
@@ -84,6 +85,7 @@ struct ps_action {
     conn_id conn;
     uint64_t generation;
     uint64_t step;
+    uint64_t round; /* ANSWER: of the push or pull. */
     uint64_t checkpoint;
     uint32_t first, count;
     enum refusal refusal;
@@ -105,6 +107,7 @@ struct ps_actions {
 struct ps_peer {
     conn_id conn;
     uint64_t wanted;   /* Step it waits for; 0: none. */
+    uint64_t round;    /* Of what it sent last. */
     uint64_t answered; /* Last step its pushes were answered with; 0: none. */
 };
 

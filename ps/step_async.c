@@ -79,7 +79,7 @@ void ps_async_push(struct ps_step *s, const struct ps_event *event, struct ps_ac
 void ps_async_pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
     if (event->step == STEP_LATEST) {
-        ps_answer(s, out, event->conn, s->step, false);
+        ps_answer(s, out, event->conn, event->round, s->step, false);
         return;
     }
     struct ps_peer *peer = ps_peer_of(s, event->conn);
@@ -89,7 +89,8 @@ void ps_async_pull(struct ps_step *s, const struct ps_event *event, struct ps_ac
     }
     /* Step 0 is what everybody starts with: there is nothing to wait for. */
     peer->wanted = event->step;
-    if (event->step == 0) ps_answer(s, out, event->conn, 0, false);
+    peer->round = event->round;
+    if (event->step == 0) ps_answer(s, out, event->conn, event->round, 0, false);
 }
 
 void ps_async_applied(struct ps_step *s, struct ps_actions *out)
@@ -117,7 +118,7 @@ static void answer_pulls(struct ps_step *s, struct ps_actions *out)
         /* Where training ends, or stands for an evaluation, all contributions are in. */
         if (peer->wanted >= s->until && s->step < s->until) continue;
         if (has_parked(s, peer->conn)) continue;
-        ps_answer(s, out, peer->conn, peer->wanted, false);
+        ps_answer(s, out, peer->conn, peer->round, peer->wanted, false);
         peer->answered = peer->wanted;
         peer->wanted = 0;
     }

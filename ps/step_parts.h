@@ -8,8 +8,8 @@
 /* One more action, all zero but for its type. */
 struct ps_action *ps_act(struct ps_actions *out, enum ps_action_type type);
 void ps_refuse(struct ps_actions *out, conn_id conn, enum refusal why);
-void ps_answer(const struct ps_step *s, struct ps_actions *out, conn_id conn, uint64_t step,
-               bool previous);
+void ps_answer(const struct ps_step *s, struct ps_actions *out, conn_id conn, uint64_t round,
+               uint64_t step, bool previous);
 
 /* The peer of `conn`, new if need be; NULL when there is room for no more. */
 struct ps_peer *ps_peer_of(struct ps_step *s, conn_id conn);

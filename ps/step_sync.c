@@ -4,28 +4,31 @@
 #include <assert.h>
 #include <string.h>
 
-static void await(struct ps_step *s, conn_id conn, uint64_t step, struct ps_actions *out)
+static void await(struct ps_step *s, const struct ps_event *event, uint64_t step,
+                  struct ps_actions *out)
 {
-    struct ps_peer *peer = ps_peer_of(s, conn);
+    struct ps_peer *peer = ps_peer_of(s, event->conn);
     if (peer == NULL) {
-        ps_refuse(out, conn, REFUSAL_NOT_RUNNING);
+        ps_refuse(out, event->conn, REFUSAL_NOT_RUNNING);
         return;
     }
+    peer->round = event->round;
     peer->wanted = step;
 }
 
 /* A push for a step that is applied already: the values it waits for exist, or are gone. */
-static void answer_late(struct ps_step *s, conn_id conn, uint64_t step, struct ps_actions *out)
+static void answer_late(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
+    uint64_t step = event->step + 1;
     bool previous = step + 1 == s->step && s->has_previous;
     if (step != s->step && !previous) {
-        ps_refuse(out, conn, REFUSAL_STEP_GONE);
+        ps_refuse(out, event->conn, REFUSAL_STEP_GONE);
         return;
     }
-    struct ps_peer *peer = ps_peer_of(s, conn);
+    struct ps_peer *peer = ps_peer_of(s, event->conn);
     if (peer != NULL && peer->answered == step) return;
     if (peer != NULL) peer->answered = step;
-    ps_answer(s, out, conn, step, previous);
+    ps_answer(s, out, event->conn, event->round, step, previous);
 }
 
 /* Held nodes below the new one are part of its sum already. */
@@ -65,13 +68,13 @@ void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_act
     struct slice_node node = {event->first, event->count};
     if (event->step < s->step) {
         ps_act(out, PS_DO_DROP);
-        answer_late(s, event->conn, event->step + 1, out);
+        answer_late(s, event, out);
     } else if (event->step > s->step) {
         /* Nobody can have the values of a step of this generation that we have not reached. */
         ps_act(out, PS_DO_DROP);
         ps_refuse(out, event->conn, REFUSAL_NOT_RUNNING);
     } else {
-        await(s, event->conn, s->step + 1, out);
+        await(s, event, s->step + 1, out);
         if (slice_set_has_all(&s->covered, node)) {
             ps_act(out, PS_DO_DROP);
             return;
@@ -84,15 +87,16 @@ void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_act
 void ps_sync_pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
     uint64_t step = event->step == STEP_LATEST ? s->step : event->step;
-    /* Who pulls begins anew: whatever it was answered with before, it may not have kept. */
+    /* Who pulls begins anew: what it was answered with before it may not have kept, and what it
+     * waited for before it would not keep. */
     struct ps_peer *peer = ps_peer_of(s, event->conn);
-    if (peer != NULL) peer->answered = 0;
+    if (peer != NULL) peer->answered = peer->wanted = 0;
     if (step == s->step) {
-        ps_answer(s, out, event->conn, step, false);
+        ps_answer(s, out, event->conn, event->round, step, false);
     } else if (step + 1 == s->step && s->has_previous) {
-        ps_answer(s, out, event->conn, step, true);
+        ps_answer(s, out, event->conn, event->round, step, true);
     } else if (step == s->step + 1) {
-        await(s, event->conn, step, out);
+        await(s, event, step, out);
     } else {
         ps_refuse(out, event->conn, step < s->step ? REFUSAL_STEP_GONE : REFUSAL_NOT_RUNNING);
     }
@@ -107,6 +111,6 @@ void ps_sync_applied(struct ps_step *s, struct ps_actions *out)
         if (peer->wanted == 0 || peer->wanted > s->step) continue;
         peer->wanted = 0;
         peer->answered = s->step;
-        ps_answer(s, out, peer->conn, s->step, false);
+        ps_answer(s, out, peer->conn, peer->round, s->step, false);
     }
 }

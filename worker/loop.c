@@ -33,6 +33,7 @@ static struct slice_set missing(const struct loop *loop)
 static void enter(struct loop *loop, enum loop_state state, uint64_t now_ms)
 {
     loop->state = state;
+    loop->round++;
     loop->progress_ms = now_ms;
     for (uint32_t i = 0; i < loop->config.ps; i++) {
         struct loop_ps *ps = &loop->ps[i];
@@ -78,7 +79,14 @@ static void order(struct loop *loop, const struct run *run, uint64_t now_ms,
     loop->phase = run->phase;
     loop->until = run->until;
     loop->evaluate_step = run->evaluate_step;
-    if (run->generation == loop->generation) return;
+    if (run->generation == loop->generation) {
+        /* Others made the last steps: what is left is to have their values. */
+        bool behind = loop->state == LOOP_WHOLE && loop->step < loop->until;
+        if (run->phase == RUN_STOPPING && behind && !loop->computing && !loop->evaluating) {
+            begin_gather(loop, now_ms, out);
+        }
+        return;
+    }
     go_idle(loop, now_ms, out);
     loop->generation = run->generation;
     loop->step = 0;
@@ -124,6 +132,10 @@ static void values(struct loop *loop, const struct loop_event *event, struct loo
     if (event->generation != loop->generation || ps->held) return;
     uint64_t wanted = loop->state == LOOP_GATHER ? loop->gather_step : loop->step + 1;
     if (loop->state == LOOP_IDLE || (wanted != STEP_LATEST && event->step != wanted)) return;
+    /* What was asked before we began anew says nothing of now. Only the values of the next step of
+     * sync mode are the same, whoever asked. */
+    bool timeless = loop->state == LOOP_WHOLE && loop->config.mode == TRAIN_SYNC;
+    if (event->round != loop->round && !timeless) return;
     ps->held = true;
     ps->held_step = event->step;
     ps->asked = false;
@@ -235,6 +247,7 @@ static void ask(struct loop *loop, uint32_t index, struct loop_actions *out)
         push->step = loop->step;
         push->first_node = ps->sent;
         push->node_count = loop->node_count - ps->sent;
+        push->round = loop->round;
         ps->sent = loop->node_count;
         if (loop->config.mode == TRAIN_SYNC) return; /* A push is a pull of the next step. */
         action = act(out, LOOP_DO_PULL);
@@ -242,6 +255,7 @@ static void ask(struct loop *loop, uint32_t index, struct loop_actions *out)
     }
     action->ps = index;
     action->generation = loop->generation;
+    action->round = loop->round;
 }
 
 static void proceed(struct loop *loop, uint64_t now_ms, struct loop_actions *out)

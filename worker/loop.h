@@ -66,6 +66,7 @@ struct loop_event {
     uint64_t now_ms;
     uint32_t ps;
     uint64_t generation, step;
+    uint64_t round; /* VALUES: of the question. */
     enum refusal refusal;
     const struct run *run;
     const struct assignment *assignment;
@@ -85,6 +86,7 @@ struct loop_action {
     enum loop_action_type type;
     uint32_t ps;
     uint64_t generation, step;
+    uint64_t round; /* PUSH, PULL: to be sent, and to come back with the answer. */
     uint32_t first_node, node_count;
 };
 
@@ -111,6 +113,7 @@ struct loop {
     /* For reports, log lines and the driver. */
     enum loop_state state;
     uint64_t generation;                 /* That it works in; 0: none yet. */
+    uint64_t round;                      /* Counts beginnings; answers to older ones are ignored. */
     uint64_t step;                       /* Of the current values; kept while gathering. */
     uint64_t progress_ms;                /* When state or step changed last. */
     struct slice_node nodes[SLICES_MAX]; /* Gradients made for `step`, in the order of making. */

@@ -121,6 +121,7 @@ static void push(struct worker *worker, const struct loop_action *action)
     uint32_t end = action->first_node + action->node_count;
     for (uint32_t node = action->first_node; node < end; node++) {
         struct frame_header header = {
+            .sequence = action->round,
             .type = FRAME_PUSH,
             .generation = action->generation,
             .step = action->step,
@@ -134,6 +135,7 @@ static void push(struct worker *worker, const struct loop_action *action)
 static void pull(struct worker *worker, const struct loop_action *action)
 {
     struct frame_header header = {
+        .sequence = action->round,
         .type = FRAME_PULL,
         .generation = action->generation,
         .step = action->step,
@@ -204,6 +206,7 @@ static void frame(struct worker *worker, uint32_t ps, const struct transport_eve
         .ps = ps,
         .generation = header->generation,
         .step = header->step,
+        .round = header->sequence,
     };
     size_t bytes = event->body != NULL ? event->body->size : 0;
     size_t expected = header->type == FRAME_VALUES ? worker->places[ps].count * sizeof(float) : 0;

@@ -30,9 +30,23 @@ static const struct process *sender_of(const struct sim_cluster *cluster, uint64
     return NULL;
 }
 
+static void tell_frame(struct sim_cluster *cluster, const struct frame_header *header)
+{
+    static const char *const names[FRAME_TYPE_END] = {
+        [FRAME_REPORT] = "report", [FRAME_REPORT_ACK] = "ack", [FRAME_PUSH] = "push",
+        [FRAME_PULL] = "pull",     [FRAME_VALUES] = "values",  [FRAME_REFUSED] = "refused",
+    };
+    const struct process *from = sender_of(cluster, header->sender);
+    if (header->type == FRAME_REPORT || header->type == FRAME_REPORT_ACK) return;
+    world_say(&cluster->world, "%s from %s:%u generation %" PRIu64 " step %" PRIi64 " [%u+%u]",
+              names[header->type], role_name(from->task.role), from->task.index, header->generation,
+              (int64_t)header->step, header->first, header->count);
+}
+
 static void on_frame(void *ctx, const struct frame_header *header, const void *body)
 {
     struct sim_cluster *cluster = ctx;
+    if (cluster->world.tells_frames) tell_frame(cluster, header);
     if (header->type != FRAME_VALUES) return;
     const struct process *process = sender_of(cluster, header->sender);
     assert(process != NULL && process->task.role == ROLE_PS);
@@ -99,6 +113,7 @@ static void build(struct sim_cluster *cluster, const struct sim_setup *setup, ui
     memset(cluster, 0, sizeof *cluster);
     cluster->setup = *setup;
     world_init(&cluster->world, seed, verbose);
+    cluster->world.tells_frames = verbose && getenv("SIM_FRAMES") != NULL;
     cluster->next_incarnation = seed << 20 | 1;
     cluster->zk = zk_model_create(&cluster->world, &setup->zk);
     cluster->net = net_model_create(&cluster->world, &setup->net);

@@ -170,6 +170,7 @@ int main(int argc, char **argv)
                               "[--mask HEX] [--quiet]\n");
         return 128;
     }
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
     log_init(options.trace ? LOG_DEBUG : SILENT, LOG_TEXT, "sim");
     struct coverage coverage = {0};
     double start = seconds();

@@ -38,6 +38,7 @@ struct world {
     uint64_t handled;
     bool failed;
     bool verbose;
+    bool tells_frames;
     char failure[256];
     char trace[WORLD_TRACE_LINES][WORLD_TRACE_BYTES]; /* The last lines, in a ring. */
     uint64_t trace_count;

@@ -223,6 +223,22 @@ static void test_who_pulls_again_is_answered_again(void **state)
     expect_answer(0, 1, 1, false);
 }
 
+/* Who waits for the next step and then pulls anew is not sent what it no longer waits for, so that
+ * its next push is answered. */
+static void test_who_pulls_waits_no_longer(void **state)
+{
+    (void)state;
+    serve_from(0);
+    push(1, 1, 0, 0, 2);
+    pull(1, 1, STEP_LATEST);
+    expect_answer(0, 1, 0, false);
+    push(2, 1, 0, 2, V - 2);
+    handle((struct ps_event){.type = PS_EV_APPLIED});
+    assert_int_equal(number_of(PS_DO_ANSWER), 1);
+    push(1, 1, 0, 0, 4);
+    expect_answer(0, 1, 1, false);
+}
+
 /* Right after a load there is no step before. */
 static void test_a_loaded_shard_has_no_previous_step(void **state)
 {
@@ -402,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_late_pushes_reach_back_one_step),
         cmocka_unit_test(test_pulls),
         cmocka_unit_test(test_who_pulls_again_is_answered_again),
+        cmocka_unit_test(test_who_pulls_waits_no_longer),
         cmocka_unit_test(test_a_loaded_shard_has_no_previous_step),
         cmocka_unit_test(test_other_generations_are_refused),
         cmocka_unit_test(test_a_closed_connection_is_forgotten_but_its_push_counts),

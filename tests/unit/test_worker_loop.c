@@ -42,8 +42,11 @@ static void link(uint32_t ps, bool up)
 
 static void values(uint32_t ps, uint64_t generation, uint64_t step)
 {
-    handle((struct loop_event){
-        .type = LOOP_EV_VALUES, .ps = ps, .generation = generation, .step = step});
+    handle((struct loop_event){.type = LOOP_EV_VALUES,
+                               .ps = ps,
+                               .generation = generation,
+                               .step = step,
+                               .round = loop.round});
 }
 
 static void refused(uint32_t ps, uint64_t generation, enum refusal why)
@@ -335,6 +338,32 @@ static void test_async_slices_that_come_at_the_end(void **state)
     assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
 }
 
+/* An answer to what was asked before it began anew is not taken for one to its pull. */
+static void test_an_answer_to_an_older_question_is_ignored(void **state)
+{
+    (void)state;
+    begin_at(TRAIN_ASYNC, "1100", 5);
+    uint64_t old_round = loop.round;
+    assign("1110");
+    handle((struct loop_event){
+        .type = LOOP_EV_VALUES, .ps = 0, .generation = 1, .step = 6, .round = old_round});
+    assert_int_equal(number_of(LOOP_DO_TAKE), 0);
+    values(0, 1, 4);
+    assert_int_equal(number_of(LOOP_DO_TAKE), 1);
+}
+
+/* Others made the last steps: when the run is stopping it fetches their values, for evaluation. */
+static void test_who_is_behind_at_the_end_catches_up(void **state)
+{
+    (void)state;
+    begin_at(TRAIN_SYNC, "1111", 5);
+    order(RUN_STOPPING, 1, 15, STEP_NONE);
+    assert_int_equal(number_of(LOOP_DO_PULL), 2);
+    values(0, 1, 15);
+    values(1, 1, 15);
+    assert_int_equal(loop.step, 15);
+}
+
 /* What it waits for can be told. */
 static void test_it_knows_whom_it_waits_for(void **state)
 {
@@ -365,6 +394,8 @@ int main(void)
         cmocka_unit_test(test_evaluation_follows_slice_0),
         cmocka_unit_test(test_an_async_step),
         cmocka_unit_test(test_async_slices_that_come_at_the_end),
+        cmocka_unit_test(test_an_answer_to_an_older_question_is_ignored),
+        cmocka_unit_test(test_who_is_behind_at_the_end_catches_up),
         cmocka_unit_test(test_it_knows_whom_it_waits_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
