@@ -2,6 +2,7 @@
  * sim: run the cluster under seeds.
  *
  *   sim FIRST_SEED COUNT [--jobs N] [--trace] [--no-shrink] [--mask HEX] [--quiet]
+ *   sim --file FILE      the seeds and masks that FILE lists, one a line; # begins a comment
  *
  * A seed that fails is shrunk to the fewest faults that still fail, and told with the command that
  * replays it. Exit status 1 if any seed failed.
@@ -23,6 +24,7 @@ struct options {
     uint64_t first, count, mask;
     uint32_t jobs;
     bool trace, shrink, quiet;
+    const char *file;
 };
 
 static bool runs_well(uint64_t seed, uint64_t mask, bool trace, struct coverage *coverage,
@@ -89,6 +91,10 @@ static bool parse(int argc, char **argv, struct options *options)
 {
     *options = (struct options){.mask = UINT64_MAX, .jobs = 1, .shrink = true};
     if (argc < 3) return false;
+    if (strcmp(argv[1], "--file") == 0) {
+        options->file = argv[2];
+        return argc == 3;
+    }
     options->first = strtoull(argv[1], NULL, 10);
     options->count = strtoull(argv[2], NULL, 10);
     for (int i = 3; i < argc; i++) {
@@ -155,6 +161,29 @@ static uint32_t run_jobs(const struct options *options, struct coverage *total)
     return failed;
 }
 
+/* Seeds that found something once. */
+static uint32_t run_file(const char *path, const struct options *options, struct coverage *coverage)
+{
+    FILE *file = fopen(path, "r");
+    char line[256];
+    uint32_t failed = 0;
+    if (file == NULL) {
+        perror(path);
+        return 1;
+    }
+    while (fgets(line, sizeof line, file) != NULL) {
+        struct options one = *options;
+        char failure[256];
+        uint64_t seed;
+        if (sscanf(line, "%" SCNu64 " %" SCNx64, &seed, &one.mask) < 1) continue;
+        if (runs_well(seed, one.mask, false, coverage, failure, false)) continue;
+        failed++;
+        tell_failure(&one, seed, failure);
+    }
+    (void)fclose(file);
+    return failed;
+}
+
 static double seconds(void)
 {
     struct timespec now;
@@ -167,7 +196,7 @@ int main(int argc, char **argv)
     struct options options;
     if (!parse(argc, argv, &options)) {
         (void)fprintf(stderr, "usage: sim FIRST_SEED COUNT [--jobs N] [--trace] [--no-shrink] "
-                              "[--mask HEX] [--quiet]\n");
+                              "[--mask HEX] [--quiet]\n       sim --file FILE\n");
         return 128;
     }
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
@@ -177,7 +206,7 @@ int main(int argc, char **argv)
     uint32_t failed =
         options.jobs == 1 ? run_seeds(&options, 0, &coverage) : run_jobs(&options, &coverage);
     double took = seconds() - start;
-    uint32_t empty = options.quiet ? 0 : coverage_print(&coverage);
+    uint32_t empty = options.quiet || options.file != NULL ? 0 : coverage_print(&coverage);
     printf("%" PRIu64 " seeds, %u failed; %.1f seeds/s; %.1f simulated hours; %" PRIu64
            " elections, %" PRIu64 " loads (%" PRIu64 " restores), %" PRIu64 " checkpoints, %" PRIu64
            " steps, %" PRIu64 " values checked bit for bit, %" PRIu64 " kills; %u empty cells\n",
