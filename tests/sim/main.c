@@ -203,8 +203,9 @@ int main(int argc, char **argv)
     log_init(options.trace ? LOG_DEBUG : SILENT, LOG_TEXT, "sim");
     struct coverage coverage = {0};
     double start = seconds();
-    uint32_t failed =
-        options.jobs == 1 ? run_seeds(&options, 0, &coverage) : run_jobs(&options, &coverage);
+    uint32_t failed = options.file != NULL ? run_file(options.file, &options, &coverage)
+                      : options.jobs == 1  ? run_seeds(&options, 0, &coverage)
+                                           : run_jobs(&options, &coverage);
     double took = seconds() - start;
     uint32_t empty = options.quiet || options.file != NULL ? 0 : coverage_print(&coverage);
     printf("%" PRIu64 " seeds, %u failed; %.1f seeds/s; %.1f simulated hours; %" PRIu64
