@@ -4,12 +4,14 @@
   tests/chaos/failover.py [--kills N] [--seed S] [--set KEY=VALUE ...] [-o table|json]
 
 The first time is CLOCK_MONOTONIC just before kill(2), the second that at which `tanist watch -o jsonl`
-has told of the election: what an observer sees, so an upper bound of what the cluster needs. `took_ms`
-of `tanist elections` is the cluster's own account. The step rate with and without kills shows what
-the elections cost the workers.
+has told of the election: what an observer sees, so an upper bound of what the cluster needs. `office`
+ends at the new chief's own time of taking office (wall clock, 1 ms), `own` begins at its predecessor's
+disappearance from ZooKeeper as well. The step rate with and without kills
+shows what the elections cost the workers. The load average says how much else the machine did.
 """
 
 import argparse
+import datetime
 import json
 import os
 import queue
@@ -26,6 +28,11 @@ import rig  # noqa: E402
 def percentile(values, share):
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def wall(text):
+    """Seconds since 1970 of an event's time."""
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 class Watch:
@@ -48,12 +55,8 @@ class Watch:
             except ValueError:
                 continue
 
-    def drain(self):
-        while not self.events.empty():
-            self.events.get()
-
-    def wait_elected(self, epoch, limit_s):
-        """The time and event of the first election above `epoch`."""
+    def wait_for(self, condition, what, limit_s=60):
+        """The time and event of the first event, not yet looked at, for which condition holds."""
         end = time.monotonic() + limit_s
         while time.monotonic() < end:
             try:
@@ -62,9 +65,9 @@ class Watch:
                 if self.process.poll() is not None:
                     raise rig.Failure("tanist watch ended") from None
                 continue
-            if event.get("event") == "elected" and (event.get("epoch") or 0) > epoch:
+            if condition(event):
                 return at, event
-        raise rig.Failure(f"no election within {limit_s} s")
+        raise rig.Failure(f"{what}: not within {limit_s} s")
 
     def stop(self):
         self.process.kill()
@@ -87,37 +90,46 @@ def rate_over(run, seconds):
 
 
 def measure(run, args):
+    """Kill the chief again and again. Nothing asks the cluster meanwhile but one `tanist watch`."""
     dice = random.Random(args.seed)
     status = run.wait_status(lambda s: ready(s, args.candidates), "a whole cluster", 90)
     quiet = rate_over(run, args.quiet_s)
     watch = Watch(run)
-    times = []
+    times, own, office = [], [], []
+    chief, epoch = status["chief"], status["epoch"]
     try:
-        time.sleep(1)
+        watch.wait_for(lambda event: event["event"] == "state", "the first line of tanist watch")
         first, begun = run.status(), time.monotonic()
         while len(times) < args.kills:
-            status = run.wait_status(lambda s: ready(s, args.candidates), "a whole cluster", 90)
-            time.sleep(dice.uniform(0.0, 0.3))
-            status = run.status() or status
-            watch.drain()
-            before = rig.kill(status["chief"]["pid"])
+            time.sleep(dice.uniform(0.2, 0.5))
+            wall_before = time.time()
+            before = rig.kill(chief["pid"])
             if before is None:
-                continue
-            at, event = watch.wait_elected(status["epoch"], 60)
+                raise rig.Failure(f"the chief {chief['task']} was not there to be killed")
+            up = []  # The dead one may be back before the news of the election is.
+            at, event = watch.wait_for(
+                lambda event: up.append((event["event"], event["task"])) or
+                (event["event"] == "elected" and event["epoch"] > epoch), "an election")
             times.append(1000 * (at - before))
+            own.append(event.get("took_ms") or 0)
+            office.append(1000 * (wall(event["time"]) - wall_before))
             if args.verbose:
-                print(f"{len(times):4d}: {times[-1]:7.1f} ms  {event.get('task')} "
-                      f"epoch {event.get('epoch')}", file=sys.stderr, flush=True)
+                print(f"{len(times):4d}: {times[-1]:7.1f} ms  {event['task']} epoch {event['epoch']}",
+                      file=sys.stderr, flush=True)
+            dead, chief, epoch = ("task-up", chief["task"]), event, event["epoch"]
+            if dead not in up:
+                watch.wait_for(lambda event: (event["event"], event["task"]) == dead,
+                               f"{dead[1]} to be back")
         status, ended = run.status(), time.monotonic()
     finally:
         watch.stop()
-    own = [e["took_ms"] for e in run.command("elections") or [] if e.get("took_ms")]
     return {"kills": len(times), "p50_ms": percentile(times, 0.50), "p90_ms": percentile(times, 0.90),
             "p99_ms": percentile(times, 0.99), "max_ms": max(times),
-            "own_p50_ms": percentile(own, 0.5) if own else None,
+            "office_p50_ms": percentile(office, 0.50), "office_p99_ms": percentile(office, 0.99),
+            "own_p50_ms": percentile(own, 0.50), "own_p99_ms": percentile(own, 0.99),
             "steps_per_s_quiet": quiet,
             "steps_per_s_with_kills": (status["step"] - first["step"]) / (ended - begun),
-            "kills_per_s": len(times) / (ended - begun)}
+            "kills_per_s": len(times) / (ended - begun), "load": os.getloadavg()[0]}
 
 
 def main():
