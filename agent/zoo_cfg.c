@@ -370,20 +370,24 @@ __attribute__((format(printf, 2, 3))) static void append(struct text *text, cons
 
 static void append_settings(struct text *text)
 {
-    append(text, "\n# Sessions from 2 ticks; without this line at most 20 ticks.\n"
-                 "maxSessionTimeout=60000\n"
-                 "# In ticks: how long a follower may take to load the data, and may lag behind.\n"
-                 "initLimit=40\n"
-                 "syncLimit=20\n"
-                 "# All clients of a local cluster come from one address; the default is 60 each.\n"
-                 "maxClientCnxns=0\n"
-                 "# Its port 8080 would be the same for every server of this machine.\n"
-                 "admin.enableServer=false\n"
-                 "4lw.commands.whitelist=srvr,ruok,mntr,stat,conf,cons\n"
-                 "# KiB; the default makes each log file 64 MiB long in advance.\n"
-                 "preAllocSize=1024\n"
-                 "autopurge.snapRetainCount=3\n"
-                 "autopurge.purgeInterval=1\n");
+    append(text,
+           "\n# Sessions from 2 ticks; without this line at most 20 ticks.\n"
+           "maxSessionTimeout=60000\n"
+           "# In ticks: how long a follower may take to load the data, and may lag behind.\n"
+           "initLimit=40\n"
+           "syncLimit=20\n"
+           "# All clients of a local cluster come from one address; the default is 60 each.\n"
+           "maxClientCnxns=0\n"
+           "# Its port 8080 would be the same for every server of this machine.\n"
+           "admin.enableServer=false\n"
+           "4lw.commands.whitelist=srvr,ruok,mntr,stat,conf,cons\n"
+           "# KiB; the default makes each log file 64 MiB long in advance.\n"
+           "preAllocSize=1024\n"
+           "# One machine, one disk: three servers that each wait for it only lose time. A kill\n"
+           "# loses nothing; after a loss of power the checkpoints' own manifests are enough.\n"
+           "forceSync=no\n"
+           "autopurge.snapRetainCount=3\n"
+           "autopurge.purgeInterval=1\n");
 }
 
 enum tn_status zoo_cfg_format(const struct zoo_cfg *cfg, const struct zoo_server *own, char *text,

@@ -46,13 +46,13 @@ static bool resigned(const struct state *before, const struct state *now)
 static bool paused(const struct state *before, const struct state *now)
 {
     (void)before;
-    return now->run.held && now->run.phase == RUN_PAUSED;
+    return now->run.held && now->run.phase != RUN_RUNNING;
 }
 
 static bool resumed(const struct state *before, const struct state *now)
 {
     (void)before;
-    return !now->run.held && now->run.phase != RUN_PAUSED;
+    return !now->run.held;
 }
 
 static enum tn_status look(struct zk_sync *sync, const char *cluster, struct state *out,

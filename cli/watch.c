@@ -29,7 +29,8 @@ struct watch {
     struct observer *observer; /* Owned. */
     bool connected, over;
     uint64_t away_since_ms, say_at_ms;
-    uint64_t elected_epoch; /* Newest election that was told. */
+    uint64_t elected_epoch;       /* Newest election that was told. */
+    uint64_t chief, former_chief; /* Incarnations: a successor may be seen before the loss. */
     enum run_phase phase;
     int exit_code;
 };
@@ -85,6 +86,7 @@ static void print_state(struct watch *watch)
     print_object(watch, object, words);
     watch->phase = observer->has_run ? observer->run.phase : RUN_FORMING;
     watch->elected_epoch = observer->has_office ? observer->office.epoch : 0;
+    watch->chief = observer->has_office ? observer->office.incarnation : 0;
 }
 
 /* From /chief itself, which is there before the history tells. */
@@ -103,6 +105,8 @@ static void print_elected(struct watch *watch)
     memcpy(entry.cause, office->cause, sizeof entry.cause);
     if (office->epoch <= watch->elected_epoch) return;
     watch->elected_epoch = office->epoch;
+    watch->former_chief = watch->chief;
+    watch->chief = office->incarnation;
     words_history(&entry, words);
     print_object(watch, words_history_json(&entry), words);
 }
@@ -124,8 +128,8 @@ static void print_member(struct watch *watch)
     const struct observed_seat *seat = &observer->seats[observer->seat];
     char task[TASK_NAME_MAX], words[WORDS_MAX];
     if (seat->task.role != ROLE_COORDINATOR) return;
-    bool chief = observer->has_office && task_equal(observer->office.task, seat->task) &&
-                 observer->office.incarnation == seat->member.incarnation;
+    uint64_t incarnation = seat->member.incarnation;
+    bool chief = incarnation == watch->chief || incarnation == watch->former_chief;
     task_format(seat->task, ':', task, sizeof task);
     const char *event = seat->present ? "task-up" : chief ? "chief-lost" : "task-lost";
     snprintf(words, sizeof words, "%s (pid %" PRIu64 ") is %s%s", task, seat->member.pid,
