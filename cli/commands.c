@@ -14,6 +14,7 @@ static const struct command {
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"run", "Train a job on this machine: the ensemble, all nodes, their restarts.", command_run},
+    {"agent", "Run some tasks of a job on this host of many.", command_agent},
     {"coordinator", "Run one candidate for chief.", command_coordinator},
     {"ps", "Run one parameter server.", command_ps},
     {"worker", "Run one worker.", command_worker},

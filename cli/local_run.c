@@ -80,11 +80,14 @@ static enum tn_status take_over(struct local_run *run, struct zk_sync *sync, str
     if (status == TN_OK) status = refuse_foreign(run, &found, error);
     if (status != TN_OK || found.generation == 0) return status;
     uint64_t now_ms = clock_monotonic_ms();
-    if (run->one_of_many && !run_is_over(&found)) return TN_OK;
+    /* Others may be at work in it; who comes late to a run that is over learns just that. */
+    if (run->one_of_many && !(run->begin_again && run_is_over(&found))) return TN_OK;
     progress_say(&run->progress, now_ms,
                  "going on with the run in %s: checkpoint %" PRIu64 " of step %" PRIu64,
                  run->folder.dir, found.committed_checkpoint, found.committed_step);
-    return bootstrap_reform(sync, run->job.name, error);
+    status = bootstrap_reform(sync, run->job.name, error);
+    /* Another agent did the same a moment before. */
+    return status == TN_EREFUSED && run->one_of_many ? TN_OK : status;
 }
 
 static enum tn_status make_cluster(struct local_run *run, struct zk_sync *sync, struct spec *spec,

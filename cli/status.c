@@ -276,12 +276,13 @@ static int print_table(const struct view *view)
     printf("%-16s %-10s %8s %10s  %s\n", "TASK", "STATE", "PID", "STEP", "ADDRESS");
     for (uint32_t i = 0; i < view->count; i++) {
         const struct seat *seat = &view->seats[i];
-        char task[TASK_NAME_MAX], step[24] = "-";
+        char task[TASK_NAME_MAX], step[24] = "-", pid[24] = "-";
         task_format(seat->task, ':', task, sizeof task);
         if (seat->has_step) snprintf(step, sizeof step, "%" PRIu64, seat->step);
-        printf("%-16s %-10s %8" PRIu64 " %10s  %s%s%s\n", task, state_of(view, seat),
-               seat->present ? seat->member.pid : 0, step, seat->present ? seat->member.host : "-",
-               seat->present ? " " : "", seat->present ? seat->member.address : "");
+        if (seat->present) snprintf(pid, sizeof pid, "%" PRIu64, seat->member.pid);
+        printf("%-16s %-10s %8s %10s  %s%s%s\n", task, state_of(view, seat), pid, step,
+               seat->present ? seat->member.host : "-", seat->present ? " " : "",
+               seat->present ? seat->member.address : "");
     }
     printf("\n%-24s %-10s %8s\n", "ZOOKEEPER", "MODE", "PID");
     for (size_t i = 0; i < view->target.server_count; i++)

@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""The program from outside: what it says to bad input, its exit codes, and what it leaves behind.
+
+Real processes and a real ensemble of one server; every wait is bounded. TANIST_PROGRAM: the program.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = os.environ.get("TANIST_PROGRAM", str(ROOT / "build/tanist"))
+QUICK = str(ROOT / "examples/quick.json")
+FASHION = str(ROOT / "examples/fashion-mnist.json")
+LONG = ["--set", "train.steps=50000000"]
+MARK = "TANIST_TEST_MARK"
+
+
+class Cli(unittest.TestCase):
+    """A folder of its own, and nothing left running after each test."""
+
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="tanist-cli."))
+        self.mark = secrets.token_hex(8)
+        self.environment = dict(os.environ, **{MARK: self.mark})
+        self.addCleanup(self.clean)
+
+    def clean(self):
+        for pid in self.processes():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def processes(self):
+        """Everything that descends from this test."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            try:
+                if entry.name.isdigit() and f"{MARK}={self.mark}".encode() in \
+                        (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+        return found
+
+    def tanist(self, *words, timeout=60, **more):
+        environment = dict(self.environment, **more.pop("env", {}))
+        return subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=timeout,
+                              cwd=self.folder, env=environment, check=False, **more)
+
+    def refused(self, code, expected, *words, **more):
+        """Ends with `code`; one line on stderr has every one of `expected`."""
+        result = self.tanist(*words, **more)
+        lines = [line for line in result.stderr.splitlines() if line.startswith("tanist")]
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertEqual(len(lines), 1, result.stderr)
+        for text in expected:
+            self.assertIn(text, lines[0])
+        self.assertEqual(result.stdout, "")
+
+    def job(self, text):
+        path = self.folder / "job.json"
+        path.write_text(text)
+        return str(path)
+
+    def start(self, *words):
+        process = subprocess.Popen([PROGRAM, "run", QUICK, "--dir", "run", "-o", "json", *words],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   cwd=self.folder, env=self.environment)
+        self.addCleanup(process.communicate)
+        return process
+
+    def wait_step(self, least=1, limit_s=40):
+        """The first status at or past a step."""
+        end = time.monotonic() + limit_s
+        while time.monotonic() < end:
+            result = self.tanist("status", "--dir", "run", "-o", "json")
+            if result.returncode == 0:
+                status = json.loads(result.stdout)
+                if status["phase"] == "running" and status["step"] >= least:
+                    return status
+            time.sleep(0.05)
+        self.fail(f"no step within {limit_s} s: {result.stderr}")
+
+    def nothing_left(self, limit_s=5):
+        end = time.monotonic() + limit_s
+        while self.processes() and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertEqual(self.processes(), [])
+
+
+class BadInput(Cli):
+    def test_broken_json(self):
+        self.refused(3, ["job.json", "line 2, column"], "run", self.job('{\n "seed": 1,,\n}'))
+
+    def test_unknown_key(self):
+        self.refused(3, ["train.step", 'did you mean "train.steps"'], "run",
+                     self.job('{"train": {"step": 5}}'))
+        self.refused(3, ["--set", 'did you mean "train.batch"'], "run", QUICK, "--set", "batch=5")
+
+    def test_missing_job(self):
+        self.refused(3, ["nowhere.json", "No such file"], "run", "nowhere.json")
+
+    def test_missing_data(self):
+        self.refused(3, ["/nowhere"], "run", FASHION, "--set", "data.path=/nowhere")
+
+    def test_wrong_shape(self):
+        self.refused(3, ["model.inputs"], "run", FASHION, "--set", "model.inputs=100")
+        self.refused(3, ["model.outputs"], "run", FASHION, "--set", "model.outputs=5")
+
+    def test_batch_no_multiple(self):
+        self.refused(3, ["train.batch", "give 36"], "run", QUICK, "--set", "train.batch=33")
+
+    def test_too_many_ps(self):
+        self.refused(3, ["cluster.ps"], "run", QUICK, "--set", "cluster.ps=40")
+
+    def test_unreachable_zookeeper(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        address = f"127.0.0.1:{port}"
+        self.refused(2, [address], "run", QUICK, "--dir", "run", "--zk", address, "--wait", "1")
+        self.refused(2, [address], "status", "--zk", address, "--wait", "1")
+        self.refused(3, ["--zk"], "run", QUICK, "--zk", "host:notaport")
+
+    def test_folder_cannot_be_made(self):
+        (self.folder / "file").write_text("")
+        result = self.tanist("run", QUICK, "--dir", "file/below")
+        self.assertIn(result.returncode, (3, 6), result.stderr)
+        self.assertIn("file", result.stderr)
+
+    def test_full_disk(self):
+        script = (f"mkdir full && mount -t tmpfs -o size=16k none full && "
+                  f"head -c 64k /dev/zero >full/ballast; exec {PROGRAM} run {QUICK} --dir full/run")
+        result = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True,
+                                timeout=60, cwd=self.folder, env=self.environment, check=False)
+        if "unshare" in result.stderr or "mount" in result.stderr:
+            self.skipTest("no mounts here")
+        self.assertEqual(result.returncode, 6, result.stderr)
+        self.assertIn("No space left", result.stderr)
+
+    def test_arguments(self):
+        self.refused(128, ['did you mean "status"'], "statsu")
+        self.refused(128, ["did you mean --dir"], "run", QUICK, "--dri", "x")
+        self.refused(128, ["--seed"], "run", QUICK, "--seed", "many")
+        self.refused(128, ["argument is missing"], "run")
+        self.refused(128, ["too many"], "run", QUICK, QUICK)
+        self.refused(128, ["text, json"], "run", QUICK, "-o", "xml")
+        self.assertEqual(self.tanist().returncode, 128)
+
+    def test_no_run(self):
+        self.refused(3, ["run.json"], "status", "--dir", "nowhere")
+        self.refused(3, ["--dir", "--zk"], "status")
+
+    def test_tf_config(self):
+        self.refused(3, ["TF_CONFIG", "line 1"], "worker", "--job", QUICK, "--zk", "127.0.0.1:1",
+                     env={"TF_CONFIG": "{"})
+        self.refused(3, ["--index"], "worker", "--job", QUICK, "--zk", "127.0.0.1:1")
+
+    def test_help(self):
+        listed = self.tanist("help").stdout.split("Commands:")[1].splitlines()
+        commands = [line.split()[0] for line in listed if line.strip()]
+        self.assertLessEqual({"run", "agent", "worker", "status", "stop"}, set(commands))
+        for command in commands[:-2]:  # version and help have no more to say.
+            result = self.tanist(command, "--help")
+            self.assertEqual(result.returncode, 0, command)
+            self.assertTrue(result.stdout.startswith(f"Usage: tanist {command}"), command)
+            self.assertIn("Examples:", result.stdout.splitlines()[2], command)
+        self.assertIn("train.steps", self.tanist("help", "job").stdout)
+        self.assertIn("tanist 0.", self.tanist("--version").stdout)
+
+
+class Runs(Cli):
+    def result(self, process, timeout=60):
+        out, words = process.communicate(timeout=timeout)
+        self.assertEqual(process.returncode, 0, words)
+        return json.loads(out)
+
+    def test_done(self):
+        """A run ends with the object of the contract; again it starts afresh, --resume goes on."""
+        first = self.result(self.start())
+        self.assertEqual(first["status"], "done")
+        self.assertEqual((first["mode"], first["steps"], first["examples"]), ("sync", 300, 9600))
+        self.assertEqual(len(first["parameters_digest"]), 32)
+        for key in ("loss", "accuracy", "seconds", "elections", "recoveries", "epoch", "generation",
+                    "checkpoint"):
+            self.assertIn(key, first)
+        self.nothing_left()
+        again = self.start()
+        second = self.result(again)
+        self.assertEqual(second["parameters_digest"], first["parameters_digest"])
+        self.assertEqual(len(list(self.folder.glob("run.*Z"))), 1)
+        longer = self.result(self.start("--resume", "--set", "train.steps=400"))
+        self.assertEqual(longer["steps"], 400)
+        self.assertGreater(longer["epoch"], second["epoch"])
+        self.assertEqual(self.tanist("status", "--dir", "run").returncode, 5)
+        self.verify_damage()
+
+    def verify_damage(self):
+        """One flipped bit is found."""
+        self.assertEqual(self.tanist("checkpoints", "verify", "--dir", "run").returncode, 0)
+        shard = sorted((self.folder / "run/checkpoints").rglob("data.mdb"))[-1]
+        data = bytearray(shard.read_bytes())
+        data[len(data) // 2] ^= 1
+        shard.write_bytes(data)
+        result = self.tanist("checkpoints", "verify", "--dir", "run", "-o", "json")
+        self.assertEqual(result.returncode, 6)
+        verdicts = [entry["intact"] for entry in json.loads(result.stdout)["checkpoints"]]
+        self.assertEqual(verdicts.count(False), 1)
+
+    def test_signals(self):
+        """SIGINT ends with 130, SIGTERM with 143; nothing is left, and the same command goes on."""
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            process = self.start(*LONG)
+            self.wait_step(500)
+            process.send_signal(number)
+            _, words = process.communicate(timeout=30)
+            self.assertEqual(process.returncode, code, words)
+            self.nothing_left()
+        self.assertIn("going on with the run", words)
+
+    def test_agent_killed(self):
+        """Its children die with the agent, however it dies."""
+        process = self.start(*LONG)
+        self.wait_step()
+        process.kill()
+        process.communicate(timeout=10)
+        self.nothing_left()
+
+    def test_another_job_in_the_folder(self):
+        process = self.start(*LONG)
+        self.wait_step()
+        process.terminate()
+        process.communicate(timeout=30)
+        self.refused(3, ["train.batch is 32 there and 64 here"], "run", QUICK, "--dir", "run",
+                     "--set", "train.batch=64")
+
+    def test_others(self):
+        """What others may not do while a run goes on, and what they may."""
+        process = self.start(*LONG)
+        status = self.wait_step()
+        note = json.loads((self.folder / "run/run.json").read_text())
+        self.refused(3, ["in use", f"pid {process.pid}"], "run", QUICK, "--dir", "run", *LONG)
+        self.refused(3, ['"quick" lives'], "run", QUICK, "--dir", "other", "--zk", note["zookeeper"])
+        self.refused(5, ["nobody", "quick"], "status", "--zk", note["zookeeper"], "--cluster",
+                     "nobody")
+        self.port_in_use(note["zookeeper"])
+        self.contract(status)
+        self.operator(process)
+
+    def port_in_use(self, zookeeper):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            result = self.tanist("worker", "--job", QUICK, "--index", "1", "--zk", zookeeper,
+                                 "--listen", f"tcp://127.0.0.1:{port}")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn(str(port), result.stderr)
+
+    def contract(self, status):
+        """Field names that scripts rely on."""
+        self.assertEqual(list(status)[:7], ["version", "cluster", "phase", "mode", "generation",
+                                            "epoch", "step"])
+        self.assertLessEqual({"task", "pid", "host", "address", "since"}, set(status["chief"]))
+        for task in status["tasks"]:
+            self.assertLessEqual({"role", "index", "pid", "host", "address", "state", "incarnation",
+                                  "step"}, set(task))
+        self.assertEqual(set(status["checkpoint"]), {"id", "step"})
+        server = status["zookeeper"]["servers"][0]
+        self.assertEqual(set(server), {"address", "pid", "mode"})
+        elections = json.loads(self.tanist("elections", "--dir", "run", "-o", "json").stdout)
+        self.assertEqual(set(elections[0]), {"epoch", "task", "pid", "cause", "elected_at",
+                                             "took_ms"})
+
+    def operator(self, process):
+        """resign, pause, resume and stop have their effect, and watch tells of it."""
+        watch = subprocess.Popen([PROGRAM, "watch", "--dir", "run", "-o", "jsonl"],
+                                 stdout=subprocess.PIPE, text=True, cwd=self.folder,
+                                 env=self.environment)
+        self.assertEqual(json.loads(watch.stdout.readline())["event"], "state")
+        for command in ("resign", "pause", "resume", "stop"):
+            result = self.tanist(command, "--dir", "run")
+            self.assertEqual(result.returncode, 0, result.stderr)
+        out, words = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 0, words)
+        self.assertEqual(json.loads(out)["epoch"], 2)
+        events, _ = watch.communicate(timeout=10)
+        names = [json.loads(line)["event"] for line in events.splitlines()]
+        for name in ("elected", "paused", "restored", "checkpoint", "done"):
+            self.assertIn(name, names)
+        self.assertEqual(watch.returncode, 0)
+        self.nothing_left()
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])
