@@ -137,6 +137,8 @@ void progress_tell(struct progress *progress, const struct agent_news *news)
         break;
     case AGENT_HISTORY:
         if (news->observer->entry_old) break;
+        /* After the end they all leave. */
+        if (progress->phase == RUN_DONE && news->observer->entry.kind == HISTORY_TASK_LOST) break;
         words_history(&news->observer->entry, text);
         progress_say(progress, news->now_ms, "%s", text);
         break;
