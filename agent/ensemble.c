@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/files.h"
 #include "common/random.h"
 
 enum { HEAP_MIB = 128, CFG_TEXT_MAX = 8192, PROBE_MS = 300 };
@@ -153,32 +153,9 @@ static bool port_is_free(uint16_t port)
 
 /* -------------------------------------------------------------------- files */
 
-static enum tn_status make_folder(const char *path, struct error *error)
-{
-    if (mkdir(path, 0777) == 0 || errno == EEXIST) return TN_OK;
-    enum tn_status status = errno == ENOSPC ? TN_ENOSPC : TN_EIO;
-    return error_set(error, status, "folder %s: %s", path, strerror(errno));
-}
-
-/* Written aside and renamed: a crash leaves the old file or the new one. */
 static enum tn_status write_file(const char *path, const char *text, struct error *error)
 {
-    char aside[ENSEMBLE_TEXT_MAX + 8];
-    snprintf(aside, sizeof aside, "%s.new", path);
-    FILE *file = fopen(aside, "we");
-    bool good = file != NULL && fputs(text, file) >= 0;
-    int reason = errno;
-    if (file != NULL && fclose(file) != 0) {
-        good = false;
-        reason = errno;
-    }
-    if (good && rename(aside, path) != 0) {
-        good = false;
-        reason = errno;
-    }
-    if (good) return TN_OK;
-    return error_set(error, reason == ENOSPC ? TN_ENOSPC : TN_EIO, "%s: %s", path,
-                     strerror(reason));
+    return files_write_atomic(path, text, strlen(text), error);
 }
 
 static void format_path(char path[static ENSEMBLE_TEXT_MAX], const char *dir, size_t id,
@@ -189,17 +166,14 @@ static void format_path(char path[static ENSEMBLE_TEXT_MAX], const char *dir, si
 
 /* --------------------------------------------------------------- the ensemble */
 
-/* Read the files of an earlier call into `cfgs`. TN_ENOENT: there is none. */
+/* Read the files of an earlier call into `cfgs`. TN_ENOENT: there is none, or not all of them. */
 static enum tn_status read_earlier(const char *dir, size_t count, struct zoo_cfg *cfgs,
                                    struct error *error)
 {
     char path[ENSEMBLE_TEXT_MAX];
-    format_path(path, dir, 1, "/zoo.cfg");
-    if (access(path, F_OK) != 0) return TN_ENOENT;
     for (size_t i = 0; i < count; i++) {
         format_path(path, dir, i + 1, "/zoo.cfg");
         enum tn_status status = zoo_cfg_read(&cfgs[i], path, error);
-        if (status == TN_ENOENT && i > 0) status = TN_EINVAL;
         size_t servers = cfgs[i].server_count > 0 ? cfgs[i].server_count : 1;
         if (status == TN_OK && servers != count) {
             return error_set(error, TN_EINVAL,
@@ -276,9 +250,7 @@ static enum tn_status write_server(const char *dir, size_t id, const struct zoo_
 {
     char path[ENSEMBLE_TEXT_MAX];
     char text[CFG_TEXT_MAX];
-    format_path(path, dir, id, "");
-    enum tn_status status = make_folder(path, error);
-    if (status == TN_OK) status = make_folder(cfg->data_dir, error);
+    enum tn_status status = files_make_folders(cfg->data_dir, error);
     if (status != TN_OK) return status;
     format_path(path, dir, id, "/data/myid");
     snprintf(text, sizeof text, "%zu\n", id);
@@ -294,9 +266,7 @@ static enum tn_status write_server(const char *dir, size_t id, const struct zoo_
 static enum tn_status write_files(const char *dir, size_t count, const struct zoo_cfg *cfgs,
                                   struct error *error)
 {
-    char path[ENSEMBLE_TEXT_MAX];
-    snprintf(path, sizeof path, "%s/zookeeper", dir);
-    enum tn_status status = make_folder(path, error);
+    enum tn_status status = TN_OK;
     for (size_t i = 0; status == TN_OK && i < count; i++) {
         status = write_server(dir, i + 1, &cfgs[i], error);
     }
@@ -329,7 +299,7 @@ enum tn_status ensemble_prepare(const char *dir, size_t count, struct ensemble *
         return error_set(error, TN_EINVAL, "%zu ZooKeeper servers: use 1 or 3", count);
     }
     char root[PATH_MAX]; /* Absolute: the servers must not depend on somebody's current folder. */
-    enum tn_status status = make_folder(dir, error);
+    enum tn_status status = files_make_folders(dir, error);
     if (status != TN_OK) return status;
     if (realpath(dir, root) == NULL) {
         return error_set(error, TN_EIO, "folder %s: %s", dir, strerror(errno));

@@ -274,6 +274,7 @@ static enum tn_status client_address(const struct zoo_cfg *cfg, const struct zoo
     if (is_wildcard(host)) host = alone ? "127.0.0.1" : server->host;
     if (port == 0 && alone)
         return error_set(error, TN_EINVAL, "no client port: add a line clientPort=PORT");
+    if (port == 0 && alone) return error_set(error, TN_EINVAL, "clientPort is missing");
     if (port == 0) {
         return error_set(error, TN_EINVAL,
                          "server.%u has no client port: add ;PORT to its line, or clientPort=PORT",

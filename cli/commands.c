@@ -18,6 +18,7 @@ static const struct command {
     {"coordinator", "Run one candidate for chief.", command_coordinator},
     {"ps", "Run one parameter server.", command_ps},
     {"worker", "Run one worker.", command_worker},
+    {"zk", "Start, stop and show ZooKeeper servers from zoo.cfg files.", command_zk},
     {"status", "Show a cluster: phase, chief, tasks, checkpoint.", command_status},
     {"watch", "Show elections, failures and recoveries as they happen.", command_watch},
     {"elections", "List the chiefs: epoch, who, why, how long it took.", command_elections},

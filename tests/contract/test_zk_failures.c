@@ -34,15 +34,10 @@ static int stop_servers(void **state)
     return 0;
 }
 
-/* Every test begins with three servers, whatever became of the one before. */
 static int heal(void **state)
 {
     (void)state;
-    test_ensemble_signal_all(&servers, SIGCONT);
-    for (size_t i = 0; i < servers.ensemble.count; i++) {
-        if (servers.pids[i] == 0) test_ensemble_start_server(&servers, i);
-    }
-    test_ensemble_wait(&servers);
+    test_ensemble_heal(&servers);
     return 0;
 }
 

@@ -93,6 +93,15 @@ void test_ensemble_start(struct test_ensemble *test, size_t count)
     test_ensemble_wait(test);
 }
 
+void test_ensemble_heal(struct test_ensemble *test)
+{
+    test_ensemble_signal_all(test, SIGCONT);
+    for (size_t i = 0; i < test->ensemble.count; i++) {
+        if (test->pids[i] == 0) test_ensemble_start_server(test, i);
+    }
+    test_ensemble_wait(test);
+}
+
 static int remove_one(const char *path, const struct stat *stat, int type, struct FTW *walk)
 {
     (void)stat;

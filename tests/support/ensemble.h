@@ -32,6 +32,8 @@ void test_ensemble_signal_all(struct test_ensemble *test, int signal);
 
 /* Wait until every running server is a member of the quorum. */
 void test_ensemble_wait(struct test_ensemble *test);
+/* Before each test: thaw and start all, whatever became of the test before. */
+void test_ensemble_heal(struct test_ensemble *test);
 /* The server with that client address ("127.0.0.1:20131"). */
 size_t test_ensemble_find(const struct test_ensemble *test, const char *address);
 /* The server that leads now. */

@@ -1,0 +1,180 @@
+/* Local ensembles of real ZooKeeper servers: their files, ports, processes and answers. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/zoo_server.h"
+#include "common/clock.h"
+#include "common/files.h"
+#include "tests/support/ensemble.h"
+
+static struct test_ensemble servers;
+static struct error error;
+
+static int start_servers(void **state)
+{
+    (void)state;
+    test_ensemble_start(&servers, 3);
+    return 0;
+}
+
+static int stop_servers(void **state)
+{
+    (void)state;
+    test_ensemble_stop(&servers);
+    return 0;
+}
+
+static int heal(void **state)
+{
+    (void)state;
+    test_ensemble_heal(&servers);
+    return 0;
+}
+
+/* Three servers have one leader, and say what they are. */
+static void one_of_three_leads(void **state)
+{
+    (void)state;
+    struct ensemble_health health;
+    unsigned leaders = 0;
+    for (size_t i = 0; i < 3; i++) {
+        const char *address = servers.ensemble.servers[i].address;
+        assert_int_equal(ensemble_probe(address, 2000, &health), TN_OK);
+        if (health.mode == ENSEMBLE_LEADER) leaders++;
+    }
+    assert_int_equal(leaders, 1);
+}
+
+/* A folder in use, or of an ensemble of another size, is not taken. */
+static void folder_is_guarded(void **state)
+{
+    (void)state;
+    struct ensemble again;
+    assert_int_equal(ensemble_prepare(servers.dir, 3, &again, &error), TN_EBUSY);
+    assert_non_null(strstr(error.text, "is running at 127.0.0.1:"));
+    assert_int_equal(ensemble_prepare(servers.dir, 1, &again, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "of 3 servers, not 1"));
+    assert_int_equal(ensemble_prepare(servers.dir, 2, &again, &error), TN_EINVAL);
+    assert_int_equal(ensemble_prepare("/proc/nowhere", 1, &again, &error), TN_ENOENT);
+}
+
+/* After a stop the same folder has the same ports; one that is taken meanwhile is replaced. */
+static void ports_outlive_a_restart(void **state)
+{
+    (void)state;
+    struct ensemble again;
+    for (size_t i = 0; i < 3; i++) test_ensemble_kill_server(&servers, i);
+    assert_int_equal(ensemble_prepare(servers.dir, 3, &again, &error), TN_OK);
+    assert_string_equal(again.connect, servers.ensemble.connect);
+
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const char *port = strchr(again.servers[1].address, ':') + 1;
+    address.sin_port = htons((uint16_t)strtoul(port, NULL, 10));
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    int yes = 1; /* Connections of the dead server linger. */
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes), 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)(void *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    assert_int_equal(ensemble_prepare(servers.dir, 3, &servers.ensemble, &error), TN_OK);
+    assert_string_not_equal(again.connect, servers.ensemble.connect);
+    close(fd);
+}
+
+/* Nobody there, somebody silent, and somebody else are told apart, in bounded time. */
+static void probing_is_bounded(void **state)
+{
+    (void)state;
+    struct ensemble_health health;
+    const char *address = servers.ensemble.servers[0].address;
+    test_ensemble_signal_all(&servers, SIGSTOP);
+    uint64_t start_ms = clock_monotonic_ms();
+    assert_int_equal(ensemble_probe(address, 200, &health), TN_ETIMEDOUT);
+    assert_in_range(clock_monotonic_ms() - start_ms, 200, 1500);
+    test_ensemble_signal_all(&servers, SIGCONT);
+    assert_int_equal(ensemble_probe("127.0.0.1:1", 1000, &health), TN_ECONNECT);
+    assert_int_equal(ensemble_probe("127.0.0.1", 1000, &health), TN_EINVAL);
+}
+
+/* Without a majority a server says that it does not serve. */
+static void lost_majority_is_unhealthy(void **state)
+{
+    (void)state;
+    struct ensemble_health health;
+    test_ensemble_kill_server(&servers, 1);
+    test_ensemble_kill_server(&servers, 2);
+    uint64_t until_ms = clock_monotonic_ms() + 20000;
+    enum tn_status status = TN_OK;
+    while (status != TN_EUNHEALTHY && clock_monotonic_ms() < until_ms) {
+        status = ensemble_probe(servers.ensemble.servers[0].address, 1000, &health);
+    }
+    assert_int_equal(status, TN_EUNHEALTHY);
+}
+
+static void write_text(const char *path, const char *text)
+{
+    assert_int_equal(files_write_atomic(path, text, strlen(text), &error), TN_OK);
+}
+
+/* A detached server: dataDir and myid are made, its process is recognised, and after its end no
+ * longer; another process with that id is not taken for it. */
+static void detached_server_is_recognised(void **state)
+{
+    (void)state;
+    static struct zoo_server_files server;
+    static struct ensemble_command command;
+    char path[128];
+    char text[512];
+    pid_t pid = 0;
+    snprintf(path, sizeof path, "%s/own.cfg", servers.dir);
+    snprintf(text, sizeof text,
+             "dataDir=%s/own/data\nclientPort=9\nadmin.enableServer=false\n"
+             "server.4=127.0.0.1:7:8;127.0.0.1:9\nserver.5=127.0.0.1:7:8;127.0.0.2:10\n",
+             servers.dir);
+    write_text(path, text);
+    if (zoo_server_read(path, &server, &error) != TN_OK) fail_msg("%s", error.text);
+    assert_int_equal(server.id, 4);
+    assert_true(server.id_missing);
+    assert_int_equal(zoo_server_prepare(&server, &error), TN_OK);
+    assert_int_equal(zoo_server_read(path, &server, &error), TN_OK);
+    assert_false(server.id_missing);
+    assert_int_equal(ensemble_command(server.cfg_path, 64, &command, &error), TN_OK);
+    assert_int_equal(zoo_server_detach(&server, &command, &pid, &error), TN_OK);
+    assert_int_equal(zoo_server_note_pid(&server, pid, &error), TN_OK);
+    for (int i = 0; i < 500 && zoo_server_pid(&server) == 0; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL); /* Until it has become Java. */
+    }
+    assert_int_equal(zoo_server_pid(&server), pid);
+    kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
+    assert_int_equal(zoo_server_pid(&server), 0);
+    assert_int_equal(zoo_server_note_pid(&server, getpid(), &error), TN_OK);
+    assert_int_equal(zoo_server_pid(&server), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(one_of_three_leads, heal),
+        cmocka_unit_test_setup(folder_is_guarded, heal),
+        cmocka_unit_test_setup(ports_outlive_a_restart, heal),
+        cmocka_unit_test_setup(probing_is_bounded, heal),
+        cmocka_unit_test_setup(lost_majority_is_unhealthy, heal),
+        cmocka_unit_test_setup(detached_server_is_recognised, heal),
+    };
+    return cmocka_run_group_tests(tests, start_servers, stop_servers);
+}
