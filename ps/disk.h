@@ -1,7 +1,7 @@
 /*
  * ps/disk.h: what a ps asks of its store: the list of what lies on the disk, loads, saves, copies
  * of manifests, and collection. A part of the ps driver: requests go out by the ports, answers come
- * in as events, and it says what they mean. Rules: docs/protocol.md P6, P8.
+ * in as events, and it says what they mean. Rules: docs/protocol.md P6 to P8.
  *
  * A checkpoint's manifest is taken from the disk if a copy is there, else from ZooKeeper: disks
  * alone are enough.
