@@ -119,6 +119,13 @@ bool run_folder_in_use(const char *dir)
     return held;
 }
 
+bool run_folder_has_result(const char *dir)
+{
+    char path[RUN_PATH_MAX];
+    snprintf(path, sizeof path, "%s/result.json", dir);
+    return access(path, F_OK) == 0;
+}
+
 static enum tn_status lock_folder(struct run_folder *folder, struct error *error)
 {
     char path[RUN_PATH_MAX], text[32] = "";

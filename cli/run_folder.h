@@ -41,6 +41,9 @@ uint64_t run_server_pid(const char *dir, uint32_t id);
 /* An agent works in `dir` now. */
 bool run_folder_in_use(const char *dir);
 
+/* The last run in `dir` has ended. */
+bool run_folder_has_result(const char *dir);
+
 struct run_folder {
     char dir[RUN_PATH_MAX]; /* Absolute. */
     int lock;               /* Descriptor, -1: none. */

@@ -87,6 +87,11 @@ static enum tn_status find_local(const struct target_options *options, struct ta
         server->pid = run_server_pid(options->dir, note.server_ids[i]);
     }
     if (run_folder_in_use(options->dir) || note.server_count == 0) return TN_OK;
+    if (run_folder_has_result(options->dir))
+        return error_set(error, TN_EUNHEALTHY,
+                         "the run in %s has ended, and its ZooKeeper with it: %s/result.json says "
+                         "how, %s/logs what happened, `tanist checkpoints list --dir` what is kept",
+                         options->dir, options->dir, options->dir);
     return error_set(
         error, TN_EUNHEALTHY,
         "the run in %s is not running, nor is its ZooKeeper: `tanist run JOB.json --dir "

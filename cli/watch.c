@@ -143,12 +143,14 @@ static void print_member(struct watch *watch)
 static void print_phase(struct watch *watch)
 {
     const struct run *run = &watch->observer->run;
-    char words[WORDS_MAX];
+    char words[WORDS_MAX], time[TIME_TEXT_MAX];
     if (run->phase == watch->phase) return;
     watch->phase = run->phase;
     if (run->phase != RUN_LOADING && run->phase != RUN_STOPPING && run->phase != RUN_FORMING)
         return;
     json_t *object = event_json(watch, run_phase_name(run->phase), NULL, NULL);
+    words_time(run->changed_wall_ms, time);
+    json_object_set_new(object, "time", json_string(time));
     snprintf(words, sizeof words, "%s", run_phase_name(run->phase));
     print_object(watch, object, words);
 }

@@ -46,8 +46,8 @@ static void recovery_reason(const struct history_entry *entry, const char *task,
 {
     const char *cause = *entry->cause ? entry->cause : "no cause known";
     switch (entry->recovery) {
-    case RECOVERY_PS:
-    case RECOVERY_CHIEF: snprintf(text, size, "%s was lost (%s)", task, cause); break;
+    case RECOVERY_PS: snprintf(text, size, "%s was lost (%s)", task, cause); break;
+    case RECOVERY_CHIEF: snprintf(text, size, "%s took office, and restores", task); break;
     case RECOVERY_RESTART: snprintf(text, size, "the whole cluster was started again"); break;
     case RECOVERY_OPERATOR: snprintf(text, size, "held by %s", cause); break;
     case RECOVERY_NONE: snprintf(text, size, "%s", cause); break;
@@ -63,6 +63,13 @@ static void recovered(const struct history_entry *entry, const char *task,
              "running again from step %" PRIu64 ": %s; %" PRIu64 " steps redone; paused %" PRIu64
              " ms",
              entry->step, reason, entry->steps_redone, entry->took_ms);
+}
+
+static void paused(const struct history_entry *entry, const char *task, char text[static WORDS_MAX])
+{
+    char reason[RUN_TEXT_MAX + 64];
+    recovery_reason(entry, task, reason, sizeof reason);
+    snprintf(text, WORDS_MAX, "paused at step %" PRIu64 ": %s", entry->step, reason);
 }
 
 static void evaluated(const struct history_entry *entry, const char *what,
@@ -90,10 +97,7 @@ void words_history(const struct history_entry *entry, char text[static WORDS_MAX
         snprintf(text, WORDS_MAX, "%s (pid %" PRIu64 ") is lost%s%s", task, entry->pid, because,
                  entry->cause);
         break;
-    case HISTORY_PAUSED:
-        snprintf(text, WORDS_MAX, "paused at step %" PRIu64 "%s%s", entry->step, because,
-                 entry->cause);
-        break;
+    case HISTORY_PAUSED: paused(entry, task, text); break;
     case HISTORY_RECOVERED: recovered(entry, task, text); break;
     case HISTORY_RUNNING:
         snprintf(text, WORDS_MAX, "training begins at step %" PRIu64, entry->step);

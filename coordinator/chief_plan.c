@@ -324,6 +324,7 @@ void plan_interrupt(struct plan *p, enum recovery_kind kind, struct task task, c
     }
     run->recovery.kind = kind;
     struct history_entry *entry = plan_entry(p, HISTORY_PAUSED);
+    entry->recovery = kind;
     entry->task = task;
     text_set(entry->cause, sizeof entry->cause, cause);
 }
