@@ -186,6 +186,7 @@ static void restart_due(struct supervisor *supervisor, uint64_t now_ms,
 static void kill_frozen(struct supervisor *supervisor, uint64_t now_ms,
                         struct supervisor_actions *out)
 {
+    if (supervisor->phase != SUPERVISOR_WORKING) return;
     for (uint32_t i = 0; i < supervisor->count; i++) {
         struct supervised *child = &supervisor->children[i];
         if (child->member_gone_ms != 0 && now_ms >= child->member_gone_ms + SUPERVISOR_FROZEN_MS &&
@@ -271,8 +272,8 @@ uint64_t supervisor_deadline_ms(const struct supervisor *supervisor)
     uint64_t deadline_ms = UINT64_MAX;
     for (uint32_t i = 0; i < supervisor->count; i++) {
         const struct supervised *child = &supervisor->children[i];
-        if (child->state == CHILD_WAITING && supervisor->phase == SUPERVISOR_WORKING)
-            sooner(&deadline_ms, child->restart_at_ms);
+        if (supervisor->phase != SUPERVISOR_WORKING) break;
+        if (child->state == CHILD_WAITING) sooner(&deadline_ms, child->restart_at_ms);
         if (child->member_gone_ms != 0 && !child->killed)
             sooner(&deadline_ms, child->member_gone_ms + SUPERVISOR_FROZEN_MS);
     }

@@ -139,7 +139,7 @@ static void test_exit_codes(void **state)
     assert_int_equal(actions.list[1].verdict, VERDICT_HOPELESS);
 }
 
-/* S4: alive, but its znode is gone for 3 s: killed once, then restarted as any. */
+/* S4: alive, but its znode is gone for half a second: killed once, then restarted as any. */
 static void test_frozen(void **state)
 {
     (void)state;
@@ -147,10 +147,10 @@ static void test_frozen(void **state)
     assert_string_equal(tick(9000), "");
     assert_string_equal(step(SUPERVISOR_MEMBER_SEEN, 1, 9000, 0, 0), "");
     assert_string_equal(step(SUPERVISOR_MEMBER_GONE, 1, 10000, 0, 0), "");
-    assert_int_equal(supervisor_deadline_ms(&supervisor), 13000);
-    assert_string_equal(tick(13000), "kill 1");
-    assert_string_equal(tick(13001), "");
-    assert_string_equal(killed(1, 13002), "bury 1, spawn 1");
+    assert_int_equal(supervisor_deadline_ms(&supervisor), 10500);
+    assert_string_equal(tick(10500), "kill 1");
+    assert_string_equal(tick(10501), "");
+    assert_string_equal(killed(1, 10502), "bury 1, spawn 1");
 }
 
 /* S5: after the job's end nodes leave by themselves, nobody comes back, servers go last. */
