@@ -91,6 +91,16 @@ static void say_taken(struct membership *m, const struct zk_event *event)
             other.host, other.address);
 }
 
+/* Not before: a server that lags behind may show a new session a /run from before its time, with an
+ * order to load what the others have long trained. One that shows us our own registration shows
+ * nothing older than that. */
+static void run_mirror_start(struct membership *m)
+{
+    char path[256];
+    tree_path(path, m->identity.cluster, "run");
+    mirror_start(&m->run_mirror, MIRROR_DATA, path, &m->ports->zk, &m->next_op, m->now_ms);
+}
+
 static unsigned self_read(struct membership *m, const struct zk_event *event)
 {
     if (event->stat.ephemeral_owner != m->session) {
@@ -103,6 +113,7 @@ static unsigned self_read(struct membership *m, const struct zk_event *event)
     if (m->registered) return 0;
     m->registered = true;
     m->why[0] = '\0';
+    run_mirror_start(m);
     log_info("registered at %s", m->identity.address);
     return MEMBERSHIP_REGISTERED;
 }
@@ -217,8 +228,6 @@ static void mirrors_start(struct membership *m)
     mirror_start(&m->self, MIRROR_DATA, path, zk, &m->next_op, m->now_ms);
     tree_path(path, m->identity.cluster, "chief");
     mirror_start(&m->chief, MIRROR_DATA, path, zk, &m->next_op, m->now_ms);
-    tree_path(path, m->identity.cluster, "run");
-    mirror_start(&m->run_mirror, MIRROR_DATA, path, zk, &m->next_op, m->now_ms);
 }
 
 static unsigned zk_handle(struct membership *m, const struct zk_event *event)

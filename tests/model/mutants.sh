@@ -16,6 +16,7 @@ mutants=(
   "OLD_REPORT_COUNTS   the report of an incarnation that is gone counts"
   "RUN_WITHOUT_WAITING the chief says running before every ps has loaded"
   "LOADS_WHILE_RUNNING a ps loads the generation that the others train in already"
+  "READS_BEFORE_REGISTERED a ps reborn acts on what a server that lags behind shows it as /run"
 )
 
 dir=$(mktemp -d)

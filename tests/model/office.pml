@@ -63,6 +63,14 @@ mtype:phase late_phase = FORMING;
 
 byte rebirths = 0, unknowns = 0;
 
+#ifdef MUTANT_READS_BEFORE_REGISTERED
+/* What /run said before: a server that lags behind may still show it to a session that has just begun. One that has
+ * written something there, as its registration, is shown nothing older than that. */
+mtype:phase previous_phase = FORMING;
+byte previous_generation = 0;
+bool is_new[PS];
+#endif
+
 /* What only the assertions see. */
 byte holds[PS];                    /* What a ps has in its memory in truth. */
 bool told_to_run[GENERATIONS + 1];
@@ -119,6 +127,13 @@ inline take_office(who, read_epoch) {
     fi
 }
 
+inline remember_run() {
+#ifdef MUTANT_READS_BEFORE_REGISTERED
+    previous_phase = run_phase; previous_generation = run_generation;
+#endif
+    skip
+}
+
 /* One transaction: /chief is at our epoch, /run is as we read it; it says this now. */
 inline give_order(who, reader, its_epoch, phase, generation) {
     if
@@ -128,6 +143,7 @@ inline give_order(who, reader, its_epoch, phase, generation) {
         assert(phase == LOADING || generation == run_generation);
         assert(phase != LOADING || generation == run_generation + 1);
         assert(phase != RUNNING || run_phase == LOADING || run_phase == PAUSED);
+        remember_run();
         run_phase = phase;
         run_generation = generation;
         is_current[0] = false; is_current[1] = false; is_current[2] = false; is_current[LATE] = false;
@@ -219,16 +235,25 @@ proctype ps(byte me)
 {
 end_of_ps:
     do
-    /* P1: a newer generation is loaded when /run says so, and at no other time. To act on the order later would be to
-     * act before what came in between: nothing else of this process depends on it. */
+    /* P1: a newer generation is loaded when /run says so, and at no other time. /run is read after registering, so
+     * that it is not older than this incarnation. To act on the order later would be to act before what came in
+     * between: nothing else of this process depends on it. */
     :: d_step { ORDERED_TO_LOAD && run_generation > loaded[me] ->
         assert(!told_to_run[run_generation]);           /* S5 */
         loaded[me] = run_generation; holds[me] = run_generation }
+#ifdef MUTANT_READS_BEFORE_REGISTERED
+    :: d_step { is_new[me] && previous_phase == LOADING && previous_generation > loaded[me] ->
+        assert(!told_to_run[previous_generation]);      /* S5 */
+        loaded[me] = previous_generation; holds[me] = previous_generation; is_new[me] = false }
+#endif
     :: d_step { !is_known[me] || reported_generation[me] != loaded[me] ->
         is_known[me] = true; reported_generation[me] = loaded[me] }
     /* kill -9: the next incarnation finds its memory, or nothing. */
     :: atomic { rebirths < REBIRTHS && loaded[me] != 0 ->
         rebirths++; is_known[me] = false;
+#ifdef MUTANT_READS_BEFORE_REGISTERED
+        is_new[me] = true;
+#endif
 #ifndef MUTANT_OLD_REPORT_COUNTS
         reported_generation[me] = 0;
 #endif
