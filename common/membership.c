@@ -101,15 +101,21 @@ static void run_mirror_start(struct membership *m)
     mirror_start(&m->run_mirror, MIRROR_DATA, path, &m->ports->zk, &m->next_op, m->now_ms);
 }
 
+static void forget_taken(struct membership *m)
+{
+    m->taken_since_ms = 0;
+    m->taken_asked = false;
+}
+
 static unsigned self_read(struct membership *m, const struct zk_event *event)
 {
     if (event->stat.ephemeral_owner != m->session) {
         if (m->taken_since_ms == 0) m->taken_since_ms = m->now_ms;
         say_taken(m, event);
-        if (!m->registered) return 0;
+        if (!m->registered) return m->taken_asked ? end(m, TN_EXIT_TASK_TAKEN) : 0;
         return end(m, TN_EXIT_SESSION_EXPIRED);
     }
-    m->taken_since_ms = 0;
+    forget_taken(m);
     if (m->registered) return 0;
     m->registered = true;
     m->why[0] = '\0';
@@ -120,7 +126,7 @@ static unsigned self_read(struct membership *m, const struct zk_event *event)
 
 static unsigned self_absent(struct membership *m)
 {
-    m->taken_since_ms = 0;
+    forget_taken(m);
     if (m->registered) {
         /* Whoever removed it told the cluster that we are dead: so be it. */
         say_why(m, "our registration %s was removed", m->self.path);
@@ -130,12 +136,15 @@ static unsigned self_absent(struct membership *m)
     return 0;
 }
 
-static unsigned give_up_if_taken(struct membership *m)
+/* Time may have passed while we were stopped, and he who held our task may have left meanwhile:
+ * only what is read after our patience is over counts. */
+static void look_again_if_taken(struct membership *m)
 {
-    if (m->taken_since_ms == 0 || m->registered || !m->zk_connected) return 0;
+    if (m->taken_since_ms == 0 || m->taken_asked || m->registered || !m->zk_connected) return;
     uint64_t patience = (uint64_t)m->identity.session_timeout_ms + REGISTER_GRACE_MS;
-    if (m->now_ms < m->taken_since_ms + patience) return 0;
-    return end(m, TN_EXIT_TASK_TAKEN);
+    if (m->now_ms < m->taken_since_ms + patience) return;
+    m->taken_asked = true;
+    mirror_refresh(&m->self, &m->ports->zk, &m->next_op);
 }
 
 /* -------------------------------------------------------- /chief and /run */
@@ -241,6 +250,7 @@ static unsigned zk_handle(struct membership *m, const struct zk_event *event)
         m->zk_connected = true;
         /* An outage is nobody's fault: whoever holds our task gets his time again. */
         if (m->taken_since_ms != 0) m->taken_since_ms = m->now_ms;
+        m->taken_asked = false;
         if (m->session == 0) {
             m->session = event->session;
             mirrors_start(m);
@@ -412,8 +422,9 @@ unsigned membership_handle(struct membership *m, const struct node_event *event)
     m->wall_ms = event->wall_ms;
     if (event->type == NODE_ZK) news |= zk_handle(m, event->zk);
     if (event->type == NODE_TRANSPORT) transport_handle(m, event->transport);
-    if (m->exit_code == 0) news |= give_up_if_taken(m);
-    if (m->exit_code == 0) pump(m);
+    if (m->exit_code != 0) return news;
+    look_again_if_taken(m);
+    pump(m);
     return news;
 }
 
@@ -434,7 +445,7 @@ uint64_t membership_deadline_ms(const struct membership *m)
     if (m->register_op == 0 && m->register_retry_ms != 0 && !m->registered) {
         first = earlier(first, m->register_retry_ms);
     }
-    if (m->taken_since_ms != 0 && !m->registered && m->zk_connected) {
+    if (m->taken_since_ms != 0 && !m->taken_asked && !m->registered && m->zk_connected) {
         first =
             earlier(first, m->taken_since_ms + m->identity.session_timeout_ms + REGISTER_GRACE_MS);
     }

@@ -56,6 +56,7 @@ struct membership {
     struct mirror self, chief, run_mirror;
     uint64_t register_op;
     uint64_t taken_since_ms; /* Somebody else's registration is in our place; 0: no. */
+    bool taken_asked;        /* Our patience is over: a last look is under way. */
     uint64_t register_retry_ms;
     conn_id link;
     bool link_open;

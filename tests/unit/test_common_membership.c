@@ -162,9 +162,25 @@ static void test_task_taken(void **state)
     answer_read("/members/ps-1", text, 4, 0);
     assert_true(membership_deadline_ms(&m) <= 7000);
     tick(7000);
+    assert_int_equal(m.exit_code, 0);
+    answer_read("/members/ps-1", text, 4, 0);
     assert_int_equal(news, MEMBERSHIP_ENDED);
     assert_int_equal(m.exit_code, TN_EXIT_TASK_TAKEN);
     assert_non_null(strstr(m.why, "ps:1 is held by process 99 on there"));
+}
+
+/* Whoever was stopped while he waited for a leftover looks again before he gives up. */
+static void test_stopped_while_taken(void **state)
+{
+    (void)state;
+    answer_read("/members/ps-1", "{}", 4, 0);
+    tick(3600000);
+    assert_int_equal(m.exit_code, 0);
+    assert_true(membership_deadline_ms(&m) > 3600000);
+    answer_read("/members/ps-1", NULL, 0, 0);
+    assert_non_null(fake_last(&fake, 'w', "/ps-1"));
+    answer_read("/members/ps-1", "{}", 4, 0);
+    assert_int_equal(m.exit_code, 0);
 }
 
 /* While ZooKeeper is away nobody's time runs. */
@@ -179,6 +195,7 @@ static void test_outage_is_not_counted(void **state)
     tick(60000 + 5999);
     assert_int_equal(m.exit_code, 0);
     tick(60000 + 6000);
+    answer_read("/members/ps-1", "{}", 4, 0);
     assert_int_equal(m.exit_code, TN_EXIT_TASK_TAKEN);
 }
 
@@ -325,6 +342,7 @@ int main(void)
         TEST(test_task_taken),
         TEST(test_outage_is_not_counted),
         TEST(test_ends),
+        TEST(test_stopped_while_taken),
         TEST(test_run),
         TEST(test_reports),
         TEST(test_report_rate),
