@@ -57,6 +57,12 @@ static void draw_job(struct sim_setup *setup, struct random *random)
         random_below(random, 3) == 0 ? CHIEF_FAILURE_RESTORE : CHIEF_FAILURE_CONTINUE;
 }
 
+/* Servers lag a little; now and then by seconds, as a follower may that is about to be given up. */
+static uint32_t often_little(uint64_t lag_us)
+{
+    return (uint32_t)(lag_us % 10 == 0 ? lag_us * 20 : lag_us);
+}
+
 static void draw_world(struct sim_setup *setup, struct random *random)
 {
     setup->one_host = random_below(random, 3) == 0;
@@ -69,7 +75,7 @@ static void draw_world(struct sim_setup *setup, struct random *random)
         .latency_us = (uint32_t)between(random, 200, 4000),
         .slow_per_mille = coin(random) ? (uint32_t)random_below(random, 50) : 0,
         .slow_us = (uint32_t)between(random, 10000, 900000),
-        .lag_us = coin(random) ? (uint32_t)random_below(random, 100000) : 500,
+        .lag_us = coin(random) ? often_little(random_below(random, 100000)) : 500,
     };
     setup->net = (struct net_config){
         .latency_us = (uint32_t)between(random, 1000, 15000),
