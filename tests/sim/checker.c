@@ -78,6 +78,7 @@ static void check_restore(struct checker *checker, const struct run *run)
 static void check_kept(struct checker *checker)
 {
     const struct zk_tree *tree = zk_model_tree(checker->config.zk);
+    bool found = checker->highest_id == 0;
     for (size_t i = 0; i < tree->count; i++) {
         const struct zk_node *node = &tree->nodes[i];
         const char *at = strstr(node->path, "/checkpoints/");
@@ -90,6 +91,7 @@ static void check_kept(struct checker *checker)
         /* After a fall-back the one that counts may have been collected rightly. */
         if (manifest.id != checker->run.committed_checkpoint) continue;
         if (manifest.id < checker->highest_id) continue;
+        found = true;
         for (uint32_t s = 0; s < manifest.shard_count; s++) {
             bool flipped;
             if (!disk_model_holds(checker->config.disk, &manifest, s, &flipped) && !flipped) {
@@ -98,6 +100,10 @@ static void check_kept(struct checker *checker)
                            manifest.id);
             }
         }
+    }
+    if (!found && checker->run.committed_checkpoint == checker->highest_id) {
+        world_fail(checker->config.world, "I9: the manifest of checkpoint %" PRIu64 " is gone",
+                   checker->highest_id);
     }
 }
 

@@ -79,7 +79,8 @@ static void draw_world(struct sim_setup *setup, struct random *random)
     };
     setup->net = (struct net_config){
         .latency_us = (uint32_t)between(random, 1000, 15000),
-        .slow_per_mille = coin(random) ? (uint32_t)random_below(random, 20) : 0,
+        .slow_per_mille =
+            coin(random) ? (uint32_t)random_below(random, coin(random) ? 20 : 250) : 0,
         .slow_us = (uint32_t)between(random, 20000, 700000),
         .break_per_mille = coin(random) ? (uint32_t)random_below(random, 8) : 0,
         .heartbeat_ms = (uint32_t)between(random, 100, 1000),
