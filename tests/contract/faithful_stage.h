@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
+#include "tests/contract/cut_proxy.h"
 #include "tests/sim/zk_model.h"
 #include "tests/support/ensemble.h"
 
@@ -48,11 +49,17 @@ struct stage_actor {
     uint64_t session;
     uint64_t quiet_op, answered_op;
     bool reads; /* What it asked last. */
+    bool connected;
     bool expired;
 };
 
 struct stage {
-    const char *connect; /* NULL: the model. */
+    const char *connect;    /* NULL: the model. */
+    struct cut_proxy proxy; /* Actor 1's way to a real server. */
+    bool any_order;         /* Of changes that are heard in one scene. */
+    bool parting;           /* Connections are meant to break now; else: */
+    bool spoiled;           /* one broke, on a machine with too much to do. */
+    char root[32];          /* Of the play, in a real ensemble. */
     struct world world;
     struct zk_model *model;
     struct stage_actor actors[STAGE_ACTORS];
@@ -70,6 +77,7 @@ static struct stage_line *stage_add(struct stage *stage, int actor, const char *
 
 static struct stage_line *stage_add(struct stage *stage, int actor, const char *format, ...)
 {
+    pthread_mutex_lock(&stage->lock);
     if (stage->line_count == STAGE_LINES_MAX) abort();
     if (actor < 0) stage->scene++;
     struct stage_line *line = &stage->lines[stage->line_count++];
@@ -79,6 +87,7 @@ static struct stage_line *stage_add(struct stage *stage, int actor, const char *
     va_start(arguments, format);
     (void)vsnprintf(line->text, sizeof line->text, format, arguments);
     va_end(arguments);
+    pthread_mutex_unlock(&stage->lock);
     return line;
 }
 
@@ -152,10 +161,11 @@ static void stage_on_event(void *ctx, const struct zk_event *event)
     switch (event->type) {
     case ZK_CONNECTED:
         actor->session = event->session;
-        stage_add(stage, actor->index, "    %d connected", actor->index);
+        actor->connected = true;
         break;
     case ZK_DISCONNECTED:
-        stage_add(stage, actor->index, "    %d disconnected", actor->index);
+        actor->connected = false;
+        if (!stage->parting) stage->spoiled = true;
         break;
     case ZK_EXPIRED:
         actor->expired = true;
@@ -206,7 +216,12 @@ static void stage_wait(struct stage_actor *actor, stage_condition is_met, uint64
 
 static bool stage_is_connected(const struct stage_actor *actor, uint64_t op)
 {
-    return op == 0 && actor->session != 0;
+    return op == 0 && actor->connected;
+}
+
+static bool stage_is_away(const struct stage_actor *actor, uint64_t op)
+{
+    return op == 0 && !actor->connected;
 }
 
 static bool stage_is_expired(const struct stage_actor *actor, uint64_t op)
@@ -246,23 +261,39 @@ static void stage_read(struct stage_actor *actor, const char *path, bool list, b
     stage_wait(actor, stage_is_answered, op);
 }
 
+static bool stage_hears(struct stage_actor *actor)
+{
+    pthread_mutex_lock(&actor->stage->lock);
+    bool hears = actor->connected && !actor->expired;
+    pthread_mutex_unlock(&actor->stage->lock);
+    return hears;
+}
+
 /* Everybody hears all that has happened: a write's answer comes after every earlier change. */
 static void stage_settle(struct stage *stage)
 {
     struct zk_write write = {.kind = ZK_SET, .path = "/settled", .version = ZK_ANY_VERSION};
     for (int i = 0; i < STAGE_ACTORS; i++) {
         struct stage_actor *actor = &stage->actors[i];
-        if (actor->expired) continue;
+        if (!stage_hears(actor)) continue;
         uint64_t op = stage_next_op(actor, false, true);
         actor->port.write(actor->port.ctx, op, &write, 1);
         stage_wait(actor, stage_is_answered, op);
     }
 }
 
+static void stage_set_parting(struct stage *stage, bool parting)
+{
+    pthread_mutex_lock(&stage->lock);
+    stage->parting = parting;
+    pthread_mutex_unlock(&stage->lock);
+}
+
 /* Somebody who knows its session closes it. */
 static void stage_close_session(struct stage_actor *actor)
 {
     struct stage *stage = actor->stage;
+    stage_set_parting(stage, true);
     if (stage->connect == NULL) {
         zk_model_close_session(stage->model, actor->session);
     } else {
@@ -270,6 +301,46 @@ static void stage_close_session(struct stage_actor *actor)
         assert_int_equal(zk_close_session(stage->connect, &session, 10000), TN_OK);
     }
     stage_wait(actor, stage_is_expired, 0);
+    stage_set_parting(stage, false);
+}
+
+/* Actor 1 loses its connection, and finds no other until stage_join. */
+static void stage_part(struct stage *stage)
+{
+    struct stage_actor *actor = &stage->actors[1];
+    stage_set_parting(stage, true);
+    if (stage->connect == NULL) {
+        for (uint32_t i = 0; i < 3; i++) zk_model_cut(stage->model, 1, i, true);
+        zk_model_drop_connection(actor->client);
+    } else {
+        cut_proxy_cut(&stage->proxy, true);
+    }
+    stage_wait(actor, stage_is_away, 0);
+}
+
+static void stage_join(struct stage *stage)
+{
+    if (stage->connect == NULL) {
+        for (uint32_t i = 0; i < 3; i++) zk_model_cut(stage->model, 1, i, false);
+    } else {
+        cut_proxy_cut(&stage->proxy, false);
+    }
+    stage_wait(&stage->actors[1], stage_is_connected, 0);
+    stage_set_parting(stage, false);
+}
+
+static void stage_open_real(struct stage_actor *actor, const char *servers, const char *root)
+{
+    char address[sizeof((struct ensemble *)NULL)->connect + sizeof actor->stage->root];
+    (void)snprintf(address, sizeof address, "%s%s", servers, root);
+    struct zk_config config = {.connect = address,
+                               .session_timeout_ms = STAGE_SESSION_MS,
+                               .deadline_ms = STAGE_DEADLINE_MS,
+                               .sink = stage_on_event,
+                               .sink_ctx = actor};
+    struct error error = {.text = ""};
+    if (zk_open(&config, &actor->zk, &error) != TN_OK) fail_msg("%s", error.text);
+    actor->port = zk_port_of(actor->zk);
 }
 
 static void stage_open_actor(struct stage *stage, int index)
@@ -281,16 +352,22 @@ static void stage_open_actor(struct stage *stage, int index)
                                        STAGE_DEADLINE_MS, stage_on_event, actor);
         actor->port = zk_client_port(actor->client);
     } else {
-        struct zk_config config = {.connect = stage->connect,
-                                   .session_timeout_ms = STAGE_SESSION_MS,
-                                   .deadline_ms = STAGE_DEADLINE_MS,
-                                   .sink = stage_on_event,
-                                   .sink_ctx = actor};
-        struct error error = {.text = ""};
-        if (zk_open(&config, &actor->zk, &error) != TN_OK) fail_msg("%s", error.text);
-        actor->port = zk_port_of(actor->zk);
+        stage_open_real(actor, index == 1 ? stage->proxy.address : stage->connect, stage->root);
     }
     stage_wait(actor, stage_is_connected, 0);
+}
+
+/* A real play has a root of its own, where nobody has been before. */
+static void stage_make_root(struct stage *stage)
+{
+    static unsigned plays;
+    struct stage_actor *actor = &stage->actors[0];
+    *actor = (struct stage_actor){.stage = stage};
+    (void)snprintf(stage->root, sizeof stage->root, "/play-%u", ++plays);
+    stage_open_real(actor, stage->connect, "");
+    stage_wait(actor, stage_is_connected, 0);
+    stage_write(actor, &(struct zk_write){.kind = ZK_CREATE, .path = stage->root}, 1);
+    zk_close(actor->zk);
 }
 
 /* `connect`: a real ensemble; NULL: the model, with that seed. */
@@ -303,7 +380,11 @@ static struct stage *stage_open(const char *connect, uint64_t seed)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&stage->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    pthread_mutex_init(&stage->lock, NULL);
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&stage->lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
     stage->connect = connect;
     if (connect == NULL) {
         struct zk_model_config config = {.servers = 3,
@@ -315,8 +396,13 @@ static struct stage *stage_open(const char *connect, uint64_t seed)
         world_init(&stage->world, seed, false);
         stage->model = zk_model_create(&stage->world, &config);
     }
+    if (connect != NULL) {
+        cut_proxy_start(&stage->proxy, connect);
+        stage_make_root(stage);
+    }
     for (int i = 0; i < STAGE_ACTORS; i++) stage_open_actor(stage, i);
-    stage->line_count = 0; /* The connections came in any order. */
+    stage_write(&stage->actors[0], &(struct zk_write){.kind = ZK_CREATE, .path = "/settled"}, 1);
+    stage->line_count = 0;
     return stage;
 }
 
@@ -327,6 +413,7 @@ static void stage_close(struct stage *stage)
         world_free(&stage->world);
     } else {
         for (int i = 0; i < STAGE_ACTORS; i++) zk_close(stage->actors[i].zk);
+        cut_proxy_stop(&stage->proxy);
     }
     pthread_cond_destroy(&stage->changed);
     pthread_mutex_destroy(&stage->lock);
@@ -350,14 +437,23 @@ static size_t stage_rank(const uint64_t *zxids, size_t count, uint64_t zxid)
     return rank;
 }
 
-/* Who of two clients hears something first is chance; what each hears, in which order, is not. */
+/* Does `a` come after `b` in the transcript? Who of two clients hears something first is chance;
+ * what each hears, in which order, is not. */
+static bool stage_is_after(const struct stage *stage, const struct stage_line *a,
+                           const struct stage_line *b)
+{
+    if (a->scene != b->scene || a->actor < b->actor) return false;
+    if (a->actor > b->actor) return true;
+    bool changes = strstr(a->text, " changed ") != NULL && strstr(b->text, " changed ") != NULL;
+    return stage->any_order && changes && strcmp(a->text, b->text) > 0;
+}
+
 static void stage_sort(struct stage *stage)
 {
     for (size_t i = 1; i < stage->line_count; i++) {
         struct stage_line line = stage->lines[i];
         size_t at = i;
-        while (at > 0 && stage->lines[at - 1].scene == line.scene &&
-               stage->lines[at - 1].actor > line.actor) {
+        while (at > 0 && stage_is_after(stage, &stage->lines[at - 1], &line)) {
             stage->lines[at] = stage->lines[at - 1];
             at--;
         }

@@ -16,6 +16,7 @@ struct parcel {
     struct zk_event event; /* Its pointers are offsets into `bytes`, made good at delivery. */
     size_t path_offset, data_offset, children_offset, total;
     bool has_path;
+    bool children, existed; /* ZK_CHANGED: the watch that fired. */
     char bytes[];
 };
 
@@ -71,8 +72,24 @@ static void hand_over(struct parcel *parcel)
     }
     event.children = children;
     if (event.type == ZK_RESULT && !take_in_flight(client, event.op)) return;
-    if (parcel->zxid > client->last_zxid) client->last_zxid = parcel->zxid;
+    /* What tells of a change carries no zxid. */
+    bool answer = event.type == ZK_RESULT;
+    if (answer && parcel->zxid > client->last_zxid) client->last_zxid = parcel->zxid;
     client->sink(client->ctx, &event);
+}
+
+/* Lost with its connection. The next one has been asked already, or will be. */
+static void keep_watch(const struct parcel *parcel)
+{
+    struct zk_client *client = parcel->client;
+    if (parcel->event.type != ZK_CHANGED) return;
+    struct zk_watch watch = {.children = parcel->children, .existed = parcel->existed};
+    (void)snprintf(watch.path, sizeof watch.path, "%s", parcel->bytes);
+    if (client->connected) {
+        zk_client_tell(client, &watch);
+    } else {
+        zk_client_watch(client, watch.path, watch.children, watch.existed);
+    }
 }
 
 static void on_deliver(struct world *world, void *target, uint64_t a, uint64_t b, void *data)
@@ -85,7 +102,10 @@ static void on_deliver(struct world *world, void *target, uint64_t a, uint64_t b
     if (client->dead) return;
     bool lost =
         parcel->connection != 0 && (parcel->connection != client->connection || !client->connected);
-    if (lost) return;
+    if (lost) {
+        keep_watch(parcel);
+        return;
+    }
     if (!client->frozen) {
         hand_over(parcel);
         return;
@@ -98,11 +118,9 @@ static void on_deliver(struct world *world, void *target, uint64_t a, uint64_t b
     client->backlog_tail = &copy->next;
 }
 
-void zk_client_post(struct zk_client *client, uint64_t connection, const struct zk_event *event)
+static void post(struct zk_client *client, uint64_t connection, struct parcel *parcel)
 {
-    if (client->dead) return;
     struct zk_model *model = client->model;
-    struct parcel *parcel = pack(event);
     parcel->client = client;
     parcel->connection = connection;
     uint64_t at = model->world->now_us + (connection != 0 ? zk_model_latency(model) : 1);
@@ -112,77 +130,19 @@ void zk_client_post(struct zk_client *client, uint64_t connection, const struct 
     world_at(model->world, at, on_deliver, client, 0, 0, parcel);
 }
 
-/* --------------------------------------------------------------- watches */
-
-void zk_client_watch(struct zk_client *client, const char *path, bool children, bool existed)
+void zk_client_post(struct zk_client *client, uint64_t connection, const struct zk_event *event)
 {
-    for (size_t i = 0; i < client->watch_count; i++) {
-        struct zk_watch *watch = &client->watches[i];
-        if (watch->children == children && strcmp(watch->path, path) == 0) {
-            watch->existed = existed;
-            return;
-        }
-    }
-    assert(client->watch_count < ZK_WATCHES_MAX);
-    struct zk_watch *watch = &client->watches[client->watch_count++];
-    *watch = (struct zk_watch){.children = children, .existed = existed};
-    (void)snprintf(watch->path, sizeof watch->path, "%s", path);
+    if (!client->dead) post(client, connection, pack(event));
 }
 
-/* The library tells the end of a znode once, whatever was watched of it. */
-static void fire(struct zk_client *client, size_t index, bool gone)
+void zk_client_tell(struct zk_client *client, const struct zk_watch *watch)
 {
-    struct zk_event event = {.type = ZK_CHANGED, .failed_write = -1};
-    char path[ZK_PATH_MAX];
-    memcpy(path, client->watches[index].path, sizeof path);
-    event.path = path;
-    client->watches[index] = client->watches[--client->watch_count];
-    for (size_t i = client->watch_count; gone && i-- > 0;) {
-        if (strcmp(client->watches[i].path, path) != 0) continue;
-        client->watches[i] = client->watches[--client->watch_count];
-    }
-    zk_client_post(client, client->connection, &event);
-}
-
-static bool concerns(const struct zk_watch *watch, const struct zk_change *change)
-{
-    if (strcmp(watch->path, change->path) == 0) {
-        return !watch->children || change->kind == ZK_DELETE;
-    }
-    if (!watch->children || change->kind == ZK_SET) return false;
-    char parent[ZK_PATH_MAX];
-    zk_parent_of(change->path, parent);
-    return strcmp(watch->path, parent) == 0;
-}
-
-void zk_client_applied(struct zk_client *client, const struct zk_txn *txn)
-{
-    for (size_t c = 0; c < txn->count; c++) {
-        const struct zk_change *change = &txn->changes[c];
-        for (size_t i = client->watch_count; i-- > 0;) {
-            if (i >= client->watch_count || !concerns(&client->watches[i], change)) continue;
-            bool gone = change->kind == ZK_DELETE;
-            fire(client, i, gone && strcmp(client->watches[i].path, change->path) == 0);
-        }
-    }
-    zk_requests_applied(client, txn);
-}
-
-/* After a reconnection the server compares: what changed unseen fires now. */
-static void rearm_watches(struct zk_client *client)
-{
-    const struct zk_tree *tree = &client->model->servers[client->server].tree;
-    for (size_t i = client->watch_count; i-- > 0;) {
-        if (i >= client->watch_count) continue;
-        const struct zk_watch *watch = &client->watches[i];
-        const struct zk_node *node = zk_tree_find(tree, watch->path);
-        bool changed = (node != NULL) != watch->existed;
-        if (node != NULL) {
-            uint64_t zxid = watch->children ? node->children_zxid : node->stat.modified_zxid;
-            changed = changed || zxid > client->last_zxid;
-        }
-        if (changed) fire(client, i, node == NULL);
-    }
+    if (client->dead) return;
+    const struct zk_event event = {.type = ZK_CHANGED, .path = watch->path, .failed_write = -1};
+    struct parcel *parcel = pack(&event);
+    parcel->children = watch->children;
+    parcel->existed = watch->existed;
+    post(client, client->connection, parcel);
 }
 
 /* ----------------------------------------------------------- connection */
@@ -264,7 +224,7 @@ static void try_connect(struct zk_client *client)
     zk_client_post(
         client, 0,
         &(struct zk_event){.type = ZK_CONNECTED, .session = client->session, .failed_write = -1});
-    rearm_watches(client);
+    zk_client_rearm(client);
 }
 
 void zk_client_sweep(struct zk_client *client)

@@ -109,9 +109,14 @@ struct zk_session_state *zk_model_new_session(struct zk_model *model, struct zk_
 /* zk_client.c */
 void zk_client_sweep(struct zk_client *client);      /* Every tick: connect, notice loss. */
 void zk_client_disconnect(struct zk_client *client); /* Its connection broke. */
-void zk_client_applied(struct zk_client *client,
-                       const struct zk_txn *txn); /* Its server shows it now. */
 void zk_client_free(struct zk_client *client);
+
+/* zk_watch.c */
+void zk_client_watch(struct zk_client *client, const char *path, bool children, bool existed);
+/* Its server shows `txn` now. */
+void zk_client_applied(struct zk_client *client, const struct zk_txn *txn);
+/* It is connected again. */
+void zk_client_rearm(struct zk_client *client);
 
 /* zk_request.c */
 struct zk_request *zk_request_create(struct zk_client *client);
@@ -126,7 +131,8 @@ void zk_request_free(struct zk_request *request);
 /* zk_client.c, for zk_request.c: an event on its way to the client over `connection`; 0: made by
  * the client itself. */
 void zk_client_post(struct zk_client *client, uint64_t connection, const struct zk_event *event);
-void zk_client_watch(struct zk_client *client, const char *path, bool children, bool existed);
+/* A watch has fired: an event over the present connection. */
+void zk_client_tell(struct zk_client *client, const struct zk_watch *watch);
 bool zk_client_reaches(const struct zk_client *client, uint32_t server);
 bool zk_client_alive_at_server(const struct zk_client *client); /* Would its pings be heard? */
 

@@ -105,6 +105,7 @@ static void apply_change(struct zk_tree *tree, const struct zk_change *change, u
     if (change->kind == ZK_CREATE) {
         struct zk_node *node = node_add(tree, change->path);
         node->blob = blob_retain(change->blob);
+        node->children_zxid = zxid;
         node->stat = (struct zk_stat){.created_zxid = zxid,
                                       .modified_zxid = zxid,
                                       .ephemeral_owner = change->owner,

@@ -17,7 +17,7 @@ struct zk_node {
     char path[ZK_PATH_MAX];
     uint32_t hash;
     uint32_t next_sequence; /* Of its sequential children: how many were ever made, of any kind. */
-    uint64_t children_zxid; /* Last transaction that made or removed a child. */
+    uint64_t children_zxid; /* Last transaction that made it, or made or removed a child. */
     struct zk_blob *blob;   /* NULL: empty. */
     struct zk_stat stat;
 };
