@@ -54,7 +54,7 @@ static bool is_intact(const struct checker *checker, const struct manifest *mani
 /* I5: nothing newer that is committed and intact may be passed over. */
 static void check_restore(struct checker *checker, const struct run *run)
 {
-    const struct zk_tree *tree = zk_model_tree(checker->config.zk);
+    const struct zk_tree *tree = checker->config.tree;
     for (size_t i = 0; i < tree->count; i++) {
         const struct zk_node *node = &tree->nodes[i];
         if (strstr(node->path, "/checkpoints/") == NULL || node->blob == NULL) continue;
@@ -77,7 +77,7 @@ static void check_restore(struct checker *checker, const struct run *run)
 /* I9: what the newest committed checkpoint names is there (bits may have flipped). */
 static void check_kept(struct checker *checker)
 {
-    const struct zk_tree *tree = zk_model_tree(checker->config.zk);
+    const struct zk_tree *tree = checker->config.tree;
     bool found = checker->highest_id == 0;
     for (size_t i = 0; i < tree->count; i++) {
         const struct zk_node *node = &tree->nodes[i];
@@ -159,7 +159,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
     if (run.phase == RUN_LOADING && run.generation != was->generation) {
         checker->loads++;
         checker->restores += run.load_checkpoint != 0;
-        check_restore(checker, &run);
+        if (checker->config.disk != NULL) check_restore(checker, &run);
     }
     if (!checker->has_run || run.phase != was->phase || run.generation != was->generation) {
         world_say(world,
@@ -169,7 +169,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
     }
     checker->run = run;
     checker->has_run = true;
-    check_kept(checker);
+    if (checker->config.disk != NULL) check_kept(checker);
     if (run.phase == RUN_DONE) check_end(checker, &run);
     if (run.phase == RUN_FAILED) world_fail(world, "I8: the run failed: %s", run.reason);
 }
@@ -190,6 +190,7 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
     if (manifest.id > checker->highest_id) checker->highest_id = manifest.id;
     world_say(world, "checkpoint %" PRIu64 " committed: step %" PRIu64 " of generation %" PRIu64,
               manifest.id, manifest.step, manifest.generation);
+    if (checker->config.disk == NULL) return;
     for (uint32_t i = 0; i < manifest.shard_count; i++) {
         bool flipped;
         if (!disk_model_holds(checker->config.disk, &manifest, i, &flipped) && !flipped) {

@@ -22,7 +22,7 @@
 #include "tests/sim/disk_model.h"
 #include "tests/sim/reference.h"
 #include "tests/sim/world.h"
-#include "tests/sim/zk_model.h"
+#include "tests/sim/zk_tree.h"
 
 struct checker_config {
     struct world *world;
@@ -30,8 +30,9 @@ struct checker_config {
     struct reference *reference; /* Its values are checked where `exact`. */
     bool exact_steps;            /* Sync: every step's values are a pure function. */
     bool exact_cuts;             /* The same of checkpoints and the end: sync, or the ledger. */
-    const struct disk_model *disk;
-    const struct zk_model *zk;
+    const struct disk_model
+        *disk;                  /* NULL: the disks cannot be seen (I4, I5, I9 are not checked). */
+    const struct zk_tree *tree; /* With every transaction that was told of applied. */
 };
 
 struct checker {

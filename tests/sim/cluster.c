@@ -126,7 +126,7 @@ static void build(struct sim_cluster *cluster, const struct sim_setup *setup, ui
                                     .exact_steps = sync,
                                     .exact_cuts = sync || setup->ledger,
                                     .disk = cluster->disk,
-                                    .zk = cluster->zk};
+                                    .tree = zk_model_tree(cluster->zk)};
     checker_init(&cluster->checker, &config);
     zk_model_observe(cluster->zk, on_txn, cluster);
     net_model_observe(cluster->net, on_frame, cluster);
