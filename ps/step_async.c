@@ -102,10 +102,13 @@ void ps_async_applied(struct ps_step *s, struct ps_actions *out)
     set_step(s);
 }
 
-static bool has_parked(const struct ps_step *s, conn_id conn)
+/* Does a push that comes before the values of `wanted` still wait? Later ones of the same worker,
+ * from before it began anew, do not count. */
+static bool has_parked(const struct ps_step *s, conn_id conn, uint64_t wanted)
 {
     for (uint32_t v = 0; v < s->config.slices; v++) {
-        if (s->held_count[v] != 0 && s->parked_conn[v].v == conn.v) return true;
+        if (s->held_count[v] == 0 || s->parked_conn[v].v != conn.v) continue;
+        if (s->parked_step[v] < wanted) return true;
     }
     return false;
 }
@@ -117,7 +120,7 @@ static void answer_pulls(struct ps_step *s, struct ps_actions *out)
         if (peer->wanted == 0 || too_far_ahead(s, peer->wanted)) continue;
         /* Where training ends, or stands for an evaluation, all contributions are in. */
         if (peer->wanted >= s->until && s->step < s->until) continue;
-        if (has_parked(s, peer->conn)) continue;
+        if (has_parked(s, peer->conn, peer->wanted)) continue;
         ps_answer(s, out, peer->conn, peer->round, peer->wanted, false);
         peer->answered = peer->wanted;
         peer->wanted = 0;

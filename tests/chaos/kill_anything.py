@@ -15,6 +15,7 @@ Exit status: 0 every round kept the promise, 1 not, 128 bad arguments.
 
 import argparse
 import random
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -122,6 +123,16 @@ def check(result, calm, args):
                           f"the undisturbed run has {calm['accuracy']:.4f}")
 
 
+def judge(run, args):
+    """The simulator's checker over what the servers committed, where it is built."""
+    checker = Path(args.program).parent / "bin/check_run"
+    if not checker.exists():
+        return
+    verdict = subprocess.run([checker, run.folder], capture_output=True, text=True, check=False)
+    if verdict.returncode != 0:
+        raise rig.Failure((verdict.stdout + verdict.stderr).strip())
+
+
 def undisturbed(args):
     """The run to compare with: its result, the seconds it trained, and its number of tasks."""
     run = rig.Run(args.program, args.job, args.settings, rig.new_folder())
@@ -156,6 +167,7 @@ def one_round(number, args, calm):
         planned = disturb(run, args, dice, killed)
         result = run.wait(60 + 10 * calm["seconds"])
         check(result, calm, args)
+        judge(run, args)
         left = run.leftovers()
         if left:
             raise rig.Failure("left behind: " + "; ".join(left))

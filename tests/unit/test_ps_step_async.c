@@ -209,6 +209,18 @@ static void test_a_late_order_is_missed(void **state)
     assert_int_equal(s.missed_checkpoint, 7);
 }
 
+/* A worker that began anew further back is not held up by what it had pushed ahead. */
+static void test_a_parked_push_holds_up_only_what_follows_it(void **state)
+{
+    (void)state;
+    serve(STALENESS_FREE, 0, NULL);
+    order_save(7, 1);
+    push_applied(1, 0, 0);
+    assert_false(push(1, 1, 0)); /* Behind the barrier. */
+    assert_false(pull(1, 2));
+    assert_true(pull(1, 1));
+}
+
 /* Clocks saved with the shard come back with it: what it holds is not applied again. */
 static void test_clocks_are_restored(void **state)
 {
@@ -244,6 +256,7 @@ int main(void)
         cmocka_unit_test(test_the_last_step_is_whole),
         cmocka_unit_test(test_a_checkpoint_is_a_barrier),
         cmocka_unit_test(test_a_late_order_is_missed),
+        cmocka_unit_test(test_a_parked_push_holds_up_only_what_follows_it),
         cmocka_unit_test(test_clocks_are_restored),
         cmocka_unit_test(test_a_parked_push_outlives_its_connection),
     };
