@@ -88,7 +88,7 @@ class Cli(unittest.TestCase):
             result = self.tanist("status", "--dir", "run", "-o", "json")
             if result.returncode == 0:
                 status = json.loads(result.stdout)
-                if status["phase"] == "running" and status["step"] >= least:
+                if status["phase"] == "running" and status["chief"] and status["step"] >= least:
                     return status
             time.sleep(0.05)
         self.fail(f"no step within {limit_s} s: {result.stderr}")
