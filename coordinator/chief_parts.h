@@ -30,6 +30,8 @@ void plan_assignment(struct plan *p);
 /* Workers stand still from here on; `task` and `cause` say why, unless they did already. */
 void plan_interrupt(struct plan *p, enum recovery_kind kind, struct task task, const char *cause);
 void plan_fail(struct plan *p, const char *why);
+/* What is waited for, for people; until the next phase. */
+void plan_reason(struct plan *p, const char *words);
 
 /* Next evaluation after what is known; to be called when that or `until` changed. */
 void plan_next_evaluation(struct plan *p);

@@ -122,7 +122,7 @@ static bool name_missing(const struct chief *c, char reason[static RUN_TEXT_MAX]
     return named > 0;
 }
 
-static void set_reason(struct plan *p, const char *words)
+void plan_reason(struct plan *p, const char *words)
 {
     if (text_equal(p->run->reason, words)) return;
     text_set(p->run->reason, sizeof p->run->reason, words);
@@ -220,7 +220,7 @@ static void go_on(struct plan *p)
     bool restored = run->phase == RUN_LOADING;
     p->clears_lost = true;
     if (run->held) {
-        set_reason(p, "an operator wants the pause");
+        plan_reason(p, "an operator wants the pause");
         return;
     }
     set_phase(p, RUN_RUNNING);
@@ -290,7 +290,7 @@ static void form(struct plan *p)
     struct run *run = p->run;
     char reason[RUN_TEXT_MAX];
     if (name_missing(p->c, reason)) {
-        set_reason(p, reason);
+        plan_reason(p, reason);
         return;
     }
     adopt_from_disks(p);
@@ -358,7 +358,7 @@ static void watch_pause(struct plan *p)
     char reason[RUN_TEXT_MAX];
     if (!all_ps_reported(p->c)) {
         (void)name_missing(p->c, reason);
-        set_reason(p, reason);
+        plan_reason(p, reason);
         return;
     }
     if (run->recovery.kind != RECOVERY_CHIEF && all_ps_hold(p->c, run)) {

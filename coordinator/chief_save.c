@@ -122,6 +122,17 @@ static void commit(struct plan *p)
     plan_need(p, run->committed_step == run->until ? PLAN_HARD : PLAN_SOFT);
 }
 
+/* At the end nobody can be too late: it is the disk. */
+static void blame(struct plan *p, uint32_t index)
+{
+    char words[RUN_TEXT_MAX];
+    struct text text = text_begin(words, sizeof words);
+    text_add(&text, "the last checkpoint, which ");
+    text_add_task(&text, (struct task){.role = ROLE_PS, .index = index});
+    text_add(&text, " cannot save (its log says why); trying again");
+    plan_reason(p, words);
+}
+
 /* Whether every ps has saved what is ordered, or one has missed it. */
 static void look_after_order(struct plan *p)
 {
@@ -132,7 +143,9 @@ static void look_after_order(struct plan *p)
         bool holds = chief_ps_holds(p->c, p->run, i);
         saved = saved && holds && report->saved_checkpoint == id &&
                 report->saved_step == p->run->save_step;
-        p->missed = p->missed || (holds && report->missed_checkpoint >= id);
+        if (!holds || report->missed_checkpoint < id) continue;
+        p->missed = true;
+        if (p->run->phase == RUN_STOPPING) blame(p, i);
     }
     if (saved) {
         commit(p);

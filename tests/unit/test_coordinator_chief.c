@@ -178,6 +178,29 @@ static void test_missed(void **state)
     assert_true(chief.boost > 0);
 }
 
+/* A disk that cannot take the last checkpoint holds up the end, and /run says whose it is. */
+static void test_last_one_missed(void **state)
+{
+    (void)state;
+    begin_running();
+    ps_at(0, 1, 100);
+    ps_at(1, 1, 100);
+    written();
+    reports[0][1].missed_checkpoint = 1;
+    report(ROLE_PS, 1);
+    pass(CHIEF_SOFT_MS);
+    assert_int_equal(actions.write->run.save_checkpoint, 2);
+    assert_non_null(strstr(actions.write->run.reason, "ps:1 cannot save"));
+    written();
+    evaluated(1, 100, 0.5);
+    answer(CHIEF_WRITE_OK, NULL);
+    ps_saved(0, 2, 100);
+    ps_saved(1, 2, 100);
+    answer(CHIEF_WRITE_OK, NULL);
+    assert_int_equal(chief.run.phase, RUN_DONE);
+    assert_string_equal(chief.run.reason, "");
+}
+
 /* Old checkpoints go once a newer one is committed; `keep` of them stay. */
 static void test_collects(void **state)
 {
@@ -336,11 +359,11 @@ static void test_worker_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_first_run), TEST(test_ps_reattached), TEST(test_ps_restored),
-        TEST(test_fallback),  TEST(test_missed),        TEST(test_collects),
-        TEST(test_by_time),   TEST(test_target),        TEST(test_evaluations),
-        TEST(test_pause),     TEST(test_stop),          TEST(test_stop_forming),
-        TEST(test_resign),    TEST(test_worker_lost),
+        TEST(test_first_run),    TEST(test_ps_reattached), TEST(test_ps_restored),
+        TEST(test_fallback),     TEST(test_missed),        TEST(test_last_one_missed),
+        TEST(test_collects),     TEST(test_by_time),       TEST(test_target),
+        TEST(test_evaluations),  TEST(test_pause),         TEST(test_stop),
+        TEST(test_stop_forming), TEST(test_resign),        TEST(test_worker_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
