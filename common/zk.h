@@ -5,7 +5,8 @@
  * Every request carries an `op` chosen by the caller and is answered by exactly one ZK_RESULT event
  * with that op: OK, REFUSED (surely not applied) or UNKNOWN (nobody knows: the connection broke, or
  * our own deadline passed). Losing the connection is never loss of office or of ephemerals; only
- * ZK_EXPIRED is.
+ * ZK_EXPIRED is. What is asked while there is no connection is not sent later: it is answered
+ * UNKNOWN within 20 ms; wait for ZK_CONNECTED.
  *
  * Threads: the port's functions are called by the owner's thread and never block. Events go to
  * `sink`, on the library's thread in production: it copies what it needs into an inbox and returns.
@@ -42,7 +43,8 @@ enum zk_reason {
     ZK_REASON_BAD_VERSION,
     ZK_REASON_NOT_EMPTY,
     ZK_REASON_NO_AUTH,
-    ZK_REASON_TOO_LARGE,  /* Refused by the adapter before anything was sent. */
+    ZK_REASON_TOO_LARGE,  /* Refused by the adapter before anything was sent; or a listing of more
+                             than ZK_CHILDREN_MAX. */
     ZK_REASON_CONNECTION, /* With UNKNOWN. */
     ZK_REASON_DEADLINE,   /* With UNKNOWN: no answer within the adapter's own deadline. */
     ZK_REASON_EXPIRED,    /* With REFUSED: the session is gone. */

@@ -55,7 +55,10 @@ void test_ensemble_kill_server(struct test_ensemble *test, size_t index)
 void test_ensemble_signal_all(struct test_ensemble *test, int signal)
 {
     for (size_t i = 0; i < test->ensemble.count; i++) {
-        if (test->pids[i] != 0) kill(test->pids[i], signal);
+        if (test->pids[i] == 0) continue; /* Zero would mean our whole process group. */
+        kill(test->pids[i], signal);
+        /* Its threads stop one by one, a little later. */
+        if (signal == SIGSTOP) waitpid(test->pids[i], NULL, WUNTRACED);
     }
 }
 
