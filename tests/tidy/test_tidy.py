@@ -46,6 +46,7 @@ CASES = (
     ("purity", {"tests/tidy/cores.txt": "ps/a.c\n",
                 "ps/a.c": "\nint puts(const char *); int a(void) { return puts(\"\"); }\n"},
      "ps/a.c:2: a pure core calls puts()"),
+    ("purity", {"tests/tidy/cores.txt": "# none\nps/gone.c\n"}, "cores.txt:2: ps/gone.c is not there"),
     ("format", {".clang-format": "BasedOnStyle: LLVM\n", "ps/a.c": "int a;\n"}, None),
     ("format", {".clang-format": "BasedOnStyle: LLVM\n", "ps/a.c": "int   a ;\n"}, "not formatted"),
 )
