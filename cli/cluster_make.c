@@ -1,10 +1,41 @@
 #include "cli/cluster_make.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/target.h"
 #include "common/bootstrap.h"
 #include "common/clock.h"
+
+static enum tn_status make_folder(struct zk_sync *sync, const char *path, struct error *error)
+{
+    struct zk_sync_data data;
+    const struct zk_write write = {.kind = ZK_CREATE, .path = path};
+    enum tn_status status = zk_sync_read(sync, path, &data, error);
+    if (status == TN_OK) free(data.data);
+    if (status != TN_ENOENT) return status;
+    status = zk_sync_write(sync, &write, 1, error);
+    return status == TN_EEXIST ? TN_OK : status;
+}
+
+enum tn_status cluster_make_chroot(const char *connect, uint32_t timeout_ms, struct error *error)
+{
+    char servers[CONNECT_MAX], path[ZK_PATH_MAX];
+    struct zk_sync *sync = NULL;
+    const char *chroot = strchr(connect, '/'), *end = chroot;
+    if (!chroot || !chroot[1]) return TN_OK;
+    snprintf(servers, sizeof servers, "%.*s", (int)(chroot - connect), connect);
+    enum tn_status status = zk_sync_open(servers, NULL, timeout_ms, &sync, error);
+    while (status == TN_OK && *end) {
+        end += 1 + strcspn(end + 1, "/");
+        snprintf(path, sizeof path, "%.*s", (int)(end - chroot), chroot);
+        status = make_folder(sync, path, error);
+        if (status != TN_OK) status = error_context(error, "the chroot of --zk");
+    }
+    zk_sync_close(sync);
+    return status;
+}
 
 static enum tn_status name_difference(const struct job *job, const struct spec *found,
                                       struct error *error)

@@ -8,6 +8,11 @@
 #include "common/variables.h"
 #include "common/zk_sync.h"
 
+/* Make the chroot of the connect string if it is not there, open to all: below one that is missing,
+ * ZooKeeper knows no path. Connects within `timeout_ms`. */
+MUST_CHECK enum tn_status cluster_make_chroot(const char *connect, uint32_t timeout_ms,
+                                              struct error *error);
+
 /* Make the cluster `job->name`, or find it. `out->job_json` is to be freed. TN_EINVAL: it is of
  * another job; the key that differs is named. */
 MUST_CHECK enum tn_status cluster_make(struct zk_sync *sync, const struct job *job,

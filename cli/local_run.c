@@ -108,8 +108,9 @@ static enum tn_status prepare(void *ctx, struct error *error)
     struct zk_sync *sync = NULL;
     struct spec spec = {0};
     const char *credentials = *run->credentials ? run->credentials : NULL;
-    enum tn_status status =
-        zk_sync_open(run->connect, credentials, run->connect_timeout_ms, &sync, error);
+    enum tn_status status = cluster_make_chroot(run->connect, run->connect_timeout_ms, error);
+    if (status == TN_OK)
+        status = zk_sync_open(run->connect, credentials, run->connect_timeout_ms, &sync, error);
     if (status == TN_OK) status = make_cluster(run, sync, &spec, error);
     zk_sync_close(sync);
     free(spec.job_json);

@@ -202,7 +202,12 @@ static enum tn_status find_cluster(struct node_setup *setup, enum role role, str
     const char *credentials = *setup->credentials ? setup->credentials : NULL;
     enum tn_status status =
         target_connect_sync(setup->connect, credentials, setup->wait_ms, &sync, error);
-    if (status != TN_OK) return status;
+    if (status == TN_OK && role == ROLE_COORDINATOR)
+        status = cluster_make_chroot(setup->connect, setup->wait_ms, error);
+    if (status != TN_OK) {
+        zk_sync_close(sync);
+        return status;
+    }
     if (role == ROLE_COORDINATOR) /* Whoever comes first makes it. */
         status = cluster_make(sync, &setup->job, &setup->variables, &spec, error);
     else

@@ -256,6 +256,7 @@ class Runs(Cli):
         self.refused(5, ["nobody", "quick"], "status", "--zk", note["zookeeper"], "--cluster",
                      "nobody")
         self.port_in_use(note["zookeeper"])
+        self.new_chroot(note["zookeeper"])
         self.contract(status)
         self.operator(process)
 
@@ -268,6 +269,12 @@ class Runs(Cli):
                                  "--listen", f"tcp://127.0.0.1:{port}")
         self.assertNotEqual(result.returncode, 0)
         self.assertIn(str(port), result.stderr)
+
+    def new_chroot(self, zookeeper):
+        """A chroot is made when it is not there."""
+        result = self.tanist("run", QUICK, "--dir", "below", "--zk", zookeeper + "/one/two",
+                             "--set", "train.steps=20")
+        self.assertEqual(result.returncode, 0, result.stderr)
 
     def contract(self, status):
         """Field names that scripts rely on."""
