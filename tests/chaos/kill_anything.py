@@ -128,7 +128,7 @@ def judge(run, args):
     checker = Path(args.program).parent / "bin/check_run"
     if not checker.exists():
         return
-    verdict = subprocess.run([checker, run.folder], capture_output=True, text=True, check=False)
+    verdict = subprocess.run([checker, run.dir], capture_output=True, text=True, check=False)
     if verdict.returncode != 0:
         raise rig.Failure((verdict.stdout + verdict.stderr).strip())
 
