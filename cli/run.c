@@ -72,36 +72,54 @@ static enum tn_status read_job(const struct run_options *o, const char *path, st
     return status == TN_OK ? TN_OK : error_context(error, "--seed");
 }
 
-/* Print the result; the run's exit code. */
-static int conclude(const struct run_options *o, struct local_run *run)
+static const char *status_of(const struct agent_result *result)
+{
+    if (!result->job_ended) return "stopped";
+    return result->run.phase == RUN_DONE ? "done" : "failed";
+}
+
+/* What the run came to, in words; a finished one is kept as such. Its exit code. */
+static int judge(const struct local_run *run, const char *json)
 {
     const struct agent_result *result = &run->agent_result;
-    const char *status = !result->job_ended              ? "stopped"
-                         : result->run.phase == RUN_DONE ? "done"
-                                                         : "failed";
-    bool json = o->output && strcmp(o->output, "json") == 0;
     struct error error;
-    char *text = result->has_run ? result_json(&run->result, &result->run, status) : NULL;
-    int exit_code = result->signal != 0 ? 128 + result->signal : TN_EXIT_OK;
-    if (result->job_ended) {
-        exit_code = result->run.phase == RUN_DONE ? TN_EXIT_OK : TN_EXIT_ERROR;
-        if (text && run_folder_finish(&run->folder, text, &error) != TN_OK)
-            fprintf(stderr, "tanist: %s\n", error.text);
-        if (result->run.phase == RUN_FAILED)
-            fprintf(stderr, "tanist: the job failed: %s\n", result->run.reason);
-    } else {
+    if (!result->job_ended) {
         fprintf(stderr,
                 "stopped at checkpoint %" PRIu64 " of step %" PRIu64
                 "; the same command goes on from there\n",
                 result->run.committed_checkpoint, result->run.committed_step);
+        return 128 + result->signal;
     }
-    if (!json && text) {
-        free(text);
-        text = result_text(&run->result, &result->run, status);
+    if (result->run.phase == RUN_FAILED) {
+        fprintf(stderr,
+                "tanist: the job failed: %s; once that is mended the same command goes on from "
+                "checkpoint %" PRIu64 "\n",
+                result->run.reason, result->run.committed_checkpoint);
+        return TN_EXIT_ERROR;
     }
-    if (text && (fputs(text, stdout) < 0 || (json && putchar('\n') == EOF) || fflush(stdout) != 0))
-        exit_code = TN_EXIT_IO;
-    free(text);
+    if (json && run_folder_finish(&run->folder, json, &error) != TN_OK)
+        fprintf(stderr, "tanist: %s\n", error.text);
+    return TN_EXIT_OK;
+}
+
+static bool print_text(const char *text, bool line_end)
+{
+    if (!text) return true;
+    return fputs(text, stdout) >= 0 && (!line_end || putchar('\n') != EOF) && fflush(stdout) == 0;
+}
+
+/* Print the result; the program's exit code. */
+static int conclude(const struct run_options *o, struct local_run *run)
+{
+    const struct agent_result *result = &run->agent_result;
+    const char *status = status_of(result);
+    bool json = o->output && strcmp(o->output, "json") == 0;
+    char *object = result->has_run ? result_json(&run->result, &result->run, status) : NULL;
+    char *words = result->has_run ? result_text(&run->result, &result->run, status) : NULL;
+    int exit_code = judge(run, object);
+    if (!print_text(json ? object : words, json)) exit_code = TN_EXIT_IO;
+    free(object);
+    free(words);
     return exit_code;
 }
 
