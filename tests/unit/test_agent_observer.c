@@ -1,0 +1,246 @@
+/* The observer of a cluster, the list of candidates and burials, over a port that only notes. */
+#include "agent/observer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent/burial.h"
+
+enum { ASKED_MAX = 64 };
+
+/* What was asked of ZooKeeper: "read PATH", "list PATH", "create PATH", ... */
+static struct {
+    uint32_t count;
+    uint64_t ops[ASKED_MAX];
+    char words[ASKED_MAX][ZK_PATH_MAX + 16];
+} asked;
+
+static void note(uint64_t op, const char *verb, const char *path)
+{
+    assert_true(asked.count < ASKED_MAX);
+    asked.ops[asked.count] = op;
+    snprintf(asked.words[asked.count++], sizeof asked.words[0], "%s %s", verb, path);
+}
+
+static void on_read(void *ctx, uint64_t op, const char *path, bool watch)
+{
+    (void)ctx;
+    (void)watch;
+    note(op, "read", path);
+}
+
+static void on_list(void *ctx, uint64_t op, const char *path, bool watch)
+{
+    (void)ctx;
+    (void)watch;
+    note(op, "list", path);
+}
+
+static void on_write(void *ctx, uint64_t op, const struct zk_write *writes, size_t count)
+{
+    static const char *const verbs[] = {"check", "create", "set", "delete"};
+    (void)ctx;
+    assert_int_equal(count, 1);
+    note(op, verbs[writes[0].kind], writes[0].path);
+}
+
+static const struct zk_port port = {.write = on_write, .read = on_read, .list = on_list};
+static struct observer observer;
+static struct candidates candidates;
+
+/* The number of the newest request with these words. */
+static uint64_t op_of(const char *words)
+{
+    for (uint32_t i = asked.count; i-- > 0;)
+        if (strcmp(asked.words[i], words) == 0) return asked.ops[i];
+    fail_msg("nobody asked: %s", words);
+    return 0;
+}
+
+static struct zk_event answer(const char *words, const char *text)
+{
+    return (struct zk_event){.type = ZK_RESULT,
+                             .op = op_of(words),
+                             .outcome = text ? ZK_OK : ZK_REFUSED,
+                             .reason = text ? ZK_REASON_NONE : ZK_REASON_NO_NODE,
+                             .path = strchr(words, ' ') + 1,
+                             .data = text,
+                             .size = text ? strlen(text) : 0};
+}
+
+static unsigned tell(struct zk_event event)
+{
+    return observer_handle(&observer, &event, &port, 0);
+}
+
+static unsigned tell_listing(const char *words, const char *const *names, size_t count)
+{
+    struct zk_event event = answer(words, "");
+    event.children = names;
+    event.child_count = count;
+    return observer_handle(&observer, &event, &port, 0);
+}
+
+static const char *member_text(uint32_t index, uint64_t incarnation)
+{
+    static char text[TREE_JSON_MAX];
+    struct member member = {.task = {ROLE_PS, index}, .incarnation = incarnation, .pid = 77};
+    (void)member_encode(&member, text);
+    return text;
+}
+
+static const char *entry_text(uint64_t epoch)
+{
+    static char text[TREE_JSON_MAX];
+    struct history_entry entry = {.kind = HISTORY_ELECTED, .epoch = epoch};
+    (void)history_encode(&entry, text);
+    return text;
+}
+
+/* One ps; everything asked, nothing answered. */
+static int setup(void **state)
+{
+    (void)state;
+    memset(&asked, 0, sizeof asked);
+    observer_start(&observer, "c", 0, 1, 0, 0, &port, 0);
+    assert_int_equal(asked.count, 4);
+    return 0;
+}
+
+static void settle(void)
+{
+    assert_int_equal(tell(answer("read /tanist/c/run", NULL)), 0);
+    assert_int_equal(tell(answer("read /tanist/c/chief", "")), 0);
+    assert_int_equal(tell_listing("list /tanist/c/history", NULL, 0), 0);
+    assert_int_equal(tell(answer("read /tanist/c/members/ps-0", NULL)), OBSERVER_SETTLED);
+}
+
+/* It is settled once everything was answered, if only by "there is none". */
+static void test_settles(void **state)
+{
+    (void)state;
+    settle();
+    assert_false(observer.has_run);
+    assert_false(observer.has_office);
+    assert_false(observer.seats[0].present);
+}
+
+/* A task comes, is reborn between two looks, and goes. */
+static void test_members(void **state)
+{
+    (void)state;
+    const char *read = "read /tanist/c/members/ps-0";
+    const struct zk_event changed = {.type = ZK_CHANGED, .path = "/tanist/c/members/ps-0"};
+    settle();
+    assert_int_equal(tell(changed), 0);
+    assert_int_equal(tell(answer(read, member_text(0, 5))), OBSERVER_MEMBER);
+    assert_true(observer.seats[0].present);
+    assert_int_equal(tell(changed), 0);
+    assert_int_equal(tell(answer(read, member_text(0, 5))), 0);
+    assert_int_equal(tell(changed), 0);
+    assert_int_equal(tell(answer(read, member_text(0, 6))), OBSERVER_MEMBER);
+    assert_int_equal(tell(changed), 0);
+    assert_int_equal(tell(answer(read, NULL)), OBSERVER_MEMBER);
+    assert_false(observer.seats[0].present);
+}
+
+/* Entries are told in the order of their numbers, those of the start as old, none twice. */
+static void test_history(void **state)
+{
+    (void)state;
+    const char *const two[] = {"n-0000000012", "n-0000000011"};
+    const char *const three[] = {"n-0000000013", "n-0000000011", "n-0000000012"};
+    const struct zk_event changed = {.type = ZK_CHANGED, .path = "/tanist/c/history"};
+    assert_int_equal(tell_listing("list /tanist/c/history", two, 2), 0);
+    assert_int_equal(tell(answer("read /tanist/c/history/n-0000000011", entry_text(1))),
+                     OBSERVER_HISTORY);
+    assert_true(observer.entry_old);
+    assert_int_equal(tell(answer("read /tanist/c/history/n-0000000012", entry_text(2))),
+                     OBSERVER_HISTORY);
+    assert_int_equal(observer.entry.epoch, 2);
+    assert_int_equal(tell(changed), 0);
+    assert_int_equal(tell_listing("list /tanist/c/history", three, 3), 0);
+    assert_int_equal(tell(answer("read /tanist/c/history/n-0000000013", entry_text(3))),
+                     OBSERVER_HISTORY);
+    assert_false(observer.entry_old);
+    assert_true(observer_is_idle(&observer));
+}
+
+/* An entry that nobody knows whether it was read is read again; one that is gone is skipped. */
+static void test_history_doubt(void **state)
+{
+    (void)state;
+    const char *const two[] = {"n-0000000001", "n-0000000002"};
+    const char *read = "read /tanist/c/history/n-0000000001";
+    (void)tell_listing("list /tanist/c/history", two, 2);
+    struct zk_event lost = answer(read, "");
+    lost.outcome = ZK_UNKNOWN;
+    assert_int_equal(tell(lost), 0);
+    uint32_t before = asked.count;
+    observer_tick(&observer, &port, 1000);
+    assert_int_equal(asked.count, before + 1);
+    assert_int_equal(tell(answer(read, NULL)), 0);
+    assert_int_equal(tell(answer("read /tanist/c/history/n-0000000002", entry_text(2))),
+                     OBSERVER_HISTORY);
+}
+
+/* A candidate's znode is known by the session that owns it. */
+static void test_candidates(void **state)
+{
+    (void)state;
+    const char *const names[] = {"guid-0000000003"};
+    candidates_start(&candidates, "c", 100, &port, 0);
+    struct zk_event listing = answer("list /tanist/c/election", "");
+    listing.children = names;
+    listing.child_count = 1;
+    candidates_handle(&candidates, &listing, &port, 0);
+    assert_null(candidates_of_session(&candidates, 9));
+    struct zk_event owner = answer("read /tanist/c/election/guid-0000000003", "coordinator-0");
+    owner.stat.ephemeral_owner = 9;
+    candidates_handle(&candidates, &owner, &port, 0);
+    assert_string_equal(candidates_of_session(&candidates, 9),
+                        "/tanist/c/election/guid-0000000003");
+    assert_null(candidates_of_session(&candidates, 0));
+}
+
+/* Only what the dead one's own session holds is removed, and the session is closed after that. */
+static void test_burial(void **state)
+{
+    (void)state;
+    static struct burials burials;
+    struct obituary obituary = {
+        .cluster = "c", .task = {ROLE_PS, 0}, .has_session = true, .session = {.id = 42}};
+    struct zk_event there = answer("read /tanist/c/members/ps-0", member_text(0, 5));
+    uint64_t next_op = 1000;
+    there.stat.ephemeral_owner = 41;
+    (void)tell(there);
+    memset(&candidates, 0, sizeof candidates);
+    asked.count = 0;
+    burial_begin(&burials, &obituary, &observer, &candidates, &port, &next_op, NULL);
+    assert_int_equal(asked.count, 2); /* The exit note; the znode is another's. */
+    assert_string_equal(asked.words[1], "set /tanist/c/exits/ps-0");
+    observer.seats[0].session = 42;
+    burial_begin(&burials, &obituary, &observer, &candidates, &port, &next_op, NULL);
+    assert_string_equal(asked.words[4], "delete /tanist/c/members/ps-0");
+    assert_int_equal(burials.list[1].last_op, next_op);
+    struct zk_event done = {.type = ZK_RESULT, .op = next_op};
+    burial_handle(&burials, &done, NULL);
+    assert_int_equal(burials.list[1].last_op, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_settles, setup),
+        cmocka_unit_test_setup(test_members, setup),
+        cmocka_unit_test_setup(test_history, setup),
+        cmocka_unit_test_setup(test_history_doubt, setup),
+        cmocka_unit_test_setup(test_candidates, setup),
+        cmocka_unit_test_setup(test_burial, setup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
