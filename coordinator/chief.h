@@ -7,22 +7,27 @@
  * of anything goes on from there. All that a decision changes is one transaction, fenced by the
  * version of /chief; one is under way at a time. Rules (docs/protocol.md, section C):
  *
- *  C1  Every write is one transaction with a check of /chief. Refused by it, the chief ends. When
- * the answer is lost the same write is tried again until /run shows it or another. C2  Taking
- * office writes /run with the new epoch. With `restore_on_failover` a run that was under way is
- * paused and restored; else nobody pauses. C3  forming -> loading when every ps has reported and
- * `min_workers` workers are ready. C4  loading -> running when every ps reports the generation; a
- * checkpoint that cannot be loaded falls back to the one before, in another generation; if there is
- * none, the run has failed. C5  running, stopping -> paused when a ps is lost, reborn, or of
- * another generation; then back to running if all ps hold the generation, else to loading, from the
- * newest committed checkpoint. C6  A checkpoint is ordered a little ahead of the fastest ps,
- * committed when every ps has saved it at that step, and ordered again under a new id when one
- * missed it. C7  Evaluation is ordered for multiples of `evaluate_every` and for the end. C8  With
- * `target_accuracy` nobody passes the next evaluation before it is known: so where the run ends
- * does not depend on anybody's speed. C9  running -> stopping when every ps has reached the last
- * step; stopping -> done when that step is committed and evaluated. C10 Slices go to the workers
- * that are ready. C11 Epochs and checkpoint ids start above what any ps has on disk, also over a
- * wiped ZooKeeper; there the checkpoint that all disks hold is the committed one.
+ *  C1   Every write is one transaction with a check of /chief. Refused by it, the chief ends. When
+ *       the answer is lost the same write is tried again until /run shows it or another.
+ *  C2   Taking office writes /run with the new epoch. With `restore_on_failover` a run that was
+ *       under way is paused and restored; else nobody pauses.
+ *  C3   forming -> loading when every ps has reported and `min_workers` workers are ready.
+ *  C4   loading -> running when every ps reports the generation; a checkpoint that cannot be loaded
+ *       falls back to the one before, in another generation; if there is none, to the initial
+ *       values; if these cannot be made, the run has failed.
+ *  C5   running, stopping -> paused when a ps is lost, reborn, or of another generation; then back
+ *       to running if all ps hold the generation, else to loading, from the newest committed
+ *       checkpoint.
+ *  C6   A checkpoint is ordered a little ahead of the fastest ps, committed when every ps has saved
+ *       it at that step, and ordered again under a new id when one missed it.
+ *  C7   Evaluation is ordered for multiples of `evaluate_every` and for the end.
+ *  C8   With `target_accuracy` nobody passes the next evaluation before it is known: so where the
+ *       run ends does not depend on anybody's speed.
+ *  C9   running -> stopping when every ps has reached the last step; stopping -> done when that
+ *       step is committed and evaluated.
+ *  C10  Slices go to the workers that are ready.
+ *  C11  Epochs and checkpoint ids start above what any ps has on disk, also over a wiped ZooKeeper;
+ *       there the checkpoint that all disks hold is the committed one.
  *
  * Threads: the owner's.
  */

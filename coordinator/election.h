@@ -3,12 +3,12 @@
  * without a herd, as a pure state machine: events in, actions out.
  *
  *  E1  A candidate stands by an ephemeral sequential znode whose name begins with its own GUID.
- * When the answer to its creation is lost, it is found in the listing by that GUID; two of ours do
- * no harm: the lower one counts. E2  It watches only the candidate just before it. When that one
- * goes, it lists again. E3  The first in line takes office by one transaction: our znode still
- * exists, /chief is still of the version we read and now says epoch + 1. When the answer is lost,
- * /chief tells. E4  On any doubt it looks again; when its znode is gone it stands anew. It never
- * resets anybody.
+ *      When the answer to its creation is lost, it is found in the listing by that GUID; two of
+ *      ours do no harm: the lower one counts.
+ *  E2  It watches only the candidate just before it. When that one goes, it lists again.
+ *  E3  The first in line takes office by one transaction: our znode still exists, /chief is still
+ *      of the version we read and now says epoch + 1. When the answer is lost, /chief tells.
+ *  E4  On any doubt it looks again; when its znode is gone it stands anew. It never resets anybody.
  *
  * Threads: the owner's. A step cannot fail.
  */

@@ -2,16 +2,22 @@
  * tests/sim/checker.h: watches the world from outside, knows the protocol's promises and nothing of
  * how they are kept. It sees each transaction ZooKeeper commits and each frame that is delivered.
  *
- *   I1  epochs never go back: each office is above the last; over a wiped ensemble, above what any
- * disk names I2  only the holder of the newest office gives orders: /run's epoch is /chief's I3
- * generations only grow; an order to run follows an order to load it; checkpoint ids are never used
- * twice I4  a committed checkpoint is whole and durable on the disks, and holds exactly the values
- * of its step I5  a restore picks the newest committed checkpoint that is intact I6  sync: values a
- * ps sends are, bit for bit, those of their step in an undisturbed run I7  async: no ps answers
- * further ahead than the bound; a cut counts each contribution once (the ledger) I8  the end:
- * status done, at the step asked for, with the digest of an undisturbed run I9  garbage collection
- * spares what the newest committed manifest names I10 after faults end, training goes on and ends
- * within a bound, with no hand
+ *  I1   Epochs never go back: each office is above the last; over a wiped ensemble, above what any
+ *       disk names.
+ *  I2   Only the holder of the newest office gives orders: /run's epoch is /chief's.
+ *  I3   Generations only grow; an order to run follows an order to load it; checkpoint ids are
+ *       never used twice.
+ *  I4   A committed checkpoint is whole and durable on the disks, and holds exactly the values of
+ *       its step.
+ *  I5   A restore picks the newest committed checkpoint that is intact.
+ *  I6   Sync: values a ps sends are, bit for bit, those of their step in an undisturbed run.
+ *  I7   Async: no ps answers further ahead than the bound; a cut counts each contribution once (the
+ *       ledger).
+ *  I8   The end: status done, at the step asked for, with the digest of an undisturbed run.
+ *  I9   Garbage collection spares what the newest committed manifest names.
+ *  I10  After faults end, training goes on and ends within a bound, with no hand.
+ *
+ * docs/fault-tolerance.md has them with the rules that keep them.
  */
 #ifndef SIM_CHECKER_H
 #define SIM_CHECKER_H
