@@ -226,6 +226,42 @@ void checker_on_txn(void *ctx, const struct zk_txn *txn)
     }
 }
 
+/* ------------------------------------------------------------- staleness */
+
+/* A restored ps begins where its checkpoint was, on every slice. */
+static void begin_generation(struct checker *checker, uint64_t generation)
+{
+    if (generation <= checker->pushed_generation) return;
+    checker->pushed_generation = generation;
+    for (uint32_t i = 0; i < PS_MAX; i++) {
+        for (uint32_t v = 0; v < SLICES_MAX; v++) checker->pushed[i][v] = checker->run.load_step;
+    }
+}
+
+void checker_on_push(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
+                     uint32_t slice)
+{
+    begin_generation(checker, generation);
+    if (generation != checker->pushed_generation || slice >= SLICES_MAX) return;
+    if (step >= checker->pushed[shard][slice]) checker->pushed[shard][slice] = step + 1;
+}
+
+/* I7: values labelled `step` are given to nobody while a slice is further behind than the bound. */
+static void check_staleness(struct checker *checker, uint64_t generation, uint64_t step,
+                            uint32_t shard)
+{
+    uint64_t bound = checker->config.job->train.max_staleness;
+    begin_generation(checker, generation);
+    if (generation != checker->pushed_generation || bound == STALENESS_FREE) return;
+    for (uint32_t v = 0; v < checker->config.job->train.slices; v++) {
+        if (step <= checker->pushed[shard][v] + bound) continue;
+        world_fail(checker->config.world,
+                   "I7: ps:%u gave values of step %" PRIu64 " while slice %u is at %" PRIu64
+                   ", bound %" PRIu64,
+                   shard, step, v, checker->pushed[shard][v], bound);
+    }
+}
+
 /* ---------------------------------------------------------------- values */
 
 void checker_on_values(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
@@ -241,6 +277,9 @@ void checker_on_values(struct checker *checker, uint64_t generation, uint64_t st
     if (generation > checker->run.generation && generation > checker->generation_before_wipe) {
         world_fail(world, "I3: values of generation %" PRIu64 " when %" PRIu64 " is ordered",
                    generation, checker->run.generation);
+    }
+    if (checker->config.job->train.mode == TRAIN_ASYNC) {
+        check_staleness(checker, generation, step, shard);
     }
     if (!checker->config.exact_steps) return;
     struct placement range =

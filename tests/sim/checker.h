@@ -49,7 +49,9 @@ struct checker {
     bool has_run;
     uint64_t epoch_floor; /* Epochs of orders after a wipe are above it. */
     uint64_t generation_before_wipe;
-    uint64_t highest_id; /* Of a committed checkpoint. */
+    uint64_t pushed_generation;          /* Of `pushed`: */
+    uint64_t pushed[PS_MAX][SLICES_MAX]; /* Async: the steps below this one have reached the ps. */
+    uint64_t highest_id;                 /* Of a committed checkpoint. */
     uint64_t loads, restores, commits, elections, values_checked, fallbacks;
     bool done;
 };
@@ -58,6 +60,9 @@ void checker_init(struct checker *checker, const struct checker_config *config);
 
 /* Observer of the ensemble. */
 void checker_on_txn(void *ctx, const struct zk_txn *txn);
+/* A push of `slice` at `step` reached a ps. */
+void checker_on_push(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
+                     uint32_t slice);
 /* A ps of `shard` (of `shards`) sent the values of `step`. */
 void checker_on_values(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
                        uint32_t shards, const float *values, size_t count);

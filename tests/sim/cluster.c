@@ -43,10 +43,15 @@ static void tell_frame(struct sim_cluster *cluster, const struct frame_header *h
               (int64_t)header->step, header->first, header->count);
 }
 
-static void on_frame(void *ctx, const struct frame_header *header, const void *body)
+static void on_frame(void *ctx, void *receiver, const struct frame_header *header, const void *body)
 {
     struct sim_cluster *cluster = ctx;
+    const struct process *to = receiver;
     if (cluster->world.tells_frames) tell_frame(cluster, header);
+    if (header->type == FRAME_PUSH && to->task.role == ROLE_PS) {
+        checker_on_push(&cluster->checker, header->generation, header->step, to->task.index,
+                        header->first);
+    }
     if (header->type != FRAME_VALUES) return;
     const struct process *process = sender_of(cluster, header->sender);
     assert(process != NULL && process->task.role == ROLE_PS);

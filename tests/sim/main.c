@@ -69,6 +69,16 @@ static uint64_t shrink(uint64_t seed, uint64_t mask, const char *failure)
     return mask;
 }
 
+/* Which sources this was, as far as it can be told. */
+static void print_commit(void)
+{
+    char text[80] = "";
+    FILE *git = popen("git describe --always --dirty 2>/dev/null", "r");
+    if (git == NULL) return;
+    if (fgets(text, sizeof text, git) != NULL) printf("  commit: %s", text);
+    (void)pclose(git);
+}
+
 static void tell_failure(const struct options *options, uint64_t seed, char failure[static 256])
 {
     struct coverage scrap = {0};
@@ -84,6 +94,7 @@ static void tell_failure(const struct options *options, uint64_t seed, char fail
         fault_describe(&setup.faults[i], text, sizeof text);
         printf("  fault %u: %s\n", i, text);
     }
+    print_commit();
     printf("  replay: sim %" PRIu64 " 1 --mask %" PRIx64 " --trace\n", seed, mask);
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plant protocol bugs, one at a time, and count the seeds until the simulator notices.
 
-    tests/sim/mutants.py [--seeds N] [--jobs J] [--only NAME] [--list]
+    tests/sim/mutants.py [--seeds N] [--jobs J] [--only PART|PART] [--list]
 
 Works on a copy of the tree, so that the sources stay as they are. A bug that escapes N seeds means that the checker is deaf: exit
 status 1. So does a mutant whose text is not in the sources any more.
@@ -14,12 +14,11 @@ import subprocess
 import sys
 import tempfile
 
-# name, file, text that is there, text that is planted instead
+# name, file, text that is there, text that is planted instead; or a list of such pairs
 MUTANTS = [
-    ("the chief's writes are not fenced", "coordinator/coordinator_write.c", 
-     '    add(c, t, ZK_CHECK, "chief")->version = c->fence;', '    add(c, t, ZK_CHECK, "chief");'), 
-    ("the chief's writes do not expect the /run they were made from", "coordinator/coordinator_write.c",
-     "    write->version = c->run_version;", "    write->version = c->run_exists ? ZK_ANY_VERSION : 0;"),
+    ("the chief's writes are not fenced", "coordinator/coordinator_write.c",
+     [('    add(c, t, ZK_CHECK, "chief")->version = c->fence;', '    add(c, t, ZK_CHECK, "chief");'),
+      ("    write->version = c->run_version;", "    write->version = c->run_exists ? ZK_ANY_VERSION : 0;")]),
     ("taking office does not raise the epoch", "coordinator/election.c", "    e->epoch++;\n", "    e->epoch += e->epoch == 0;\n"),
     ("reports of a dead incarnation count", "coordinator/chief.c",
      "    if (!peer->present || report->incarnation != peer->incarnation) {\n        peer->early = *report;\n        return;\n    }",
@@ -72,6 +71,9 @@ MUTANTS = [
     ("async: a checkpoint is no barrier", "ps/step_async.c",
      "    return s->applying || too_far_ahead(s, step) || behind_barrier(s, step);",
      "    return s->applying || too_far_ahead(s, step) || (behind_barrier(s, step) && false);"),
+    ("async: nobody waits for the slowest", "ps/step_async.c",
+     "    return step > s->step && step - s->step > s->config.max_staleness;",
+     "    return step > s->step && step - s->step > s->config.max_staleness && false;"),
     ("a worker keeps its gradients over a restore", "worker/loop.c",
      "    go_idle(loop, now_ms, out);\n    loop->generation = run->generation;",
      "    loop->generation = run->generation;"),
@@ -135,7 +137,8 @@ def main():
     parser.add_argument("--only")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
-    mutants = [m for m in MUTANTS if options.only is None or options.only in m[0]]
+    wanted = options.only.split("|") if options.only else [""]
+    mutants = [m for m in MUTANTS if any(part in m[0] for part in wanted)]
     if options.list:
         print("\n".join(name for name, *_ in mutants))
         return 0
@@ -148,15 +151,19 @@ def main():
         if made.returncode != 0:
             print(made.stdout[-2000:], made.stderr[-2000:])
             return 1
-        for name, file, old, new in mutants:
+        for name, file, *changes in mutants:
             path = os.path.join(tree, file)
             source = open(path).read()
-            if source.count(old) != 1:
+            changes = changes[0] if len(changes) == 1 else [tuple(changes)]
+            if any(source.count(old) != 1 for old, _ in changes):
                 print(f"STALE    {name}: its text is not once in {file}")
                 escaped += 1
                 continue
+            planted = source
+            for old, new in changes:
+                planted = planted.replace(old, new)
             with open(path, "w") as out:
-                out.write(source.replace(old, new))
+                out.write(planted)
             made = build(tree)
             found = hunt(tree, options.seeds, options.jobs) if made.returncode == 0 else None
             if made.returncode != 0:

@@ -100,7 +100,8 @@ static void tell_frame(struct net_link *link, struct net_side *side, const struc
         return;
     }
     struct net_model *net = link->net;
-    if (net->observer != NULL) net->observer(net->observer_ctx, &frame->header, frame->bytes);
+    if (net->observer != NULL)
+        net->observer(net->observer_ctx, endpoint->ctx, &frame->header, frame->bytes);
     struct transport_event event = {
         .type = TRANSPORT_FRAME, .conn = {side->id}, .header = frame->header};
     if (frame->size > 0) {

@@ -23,8 +23,10 @@ struct net_config {
     uint32_t heartbeat_ms;    /* A side that hears nothing for four of these closes. */
 };
 
-/* Told of each frame when it is delivered. For the checker. */
-typedef void (*net_observer)(void *ctx, const struct frame_header *header, const void *body);
+/* Told of each frame when it is delivered; `receiver` is the ctx of its endpoint. For the checker.
+ */
+typedef void (*net_observer)(void *ctx, void *receiver, const struct frame_header *header,
+                             const void *body);
 
 struct net_model *net_model_create(struct world *world, const struct net_config *config);
 void net_model_free(struct net_model *net);
