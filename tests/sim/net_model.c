@@ -279,11 +279,30 @@ static void open_late(struct net_link *link, struct net_side *side)
     if (link->established) net_tell_open(link, side);
 }
 
+/* What a dying process had not handed to its kernel is lost: the end of what is on its way, from
+ * anywhere on. So it may die between any two of its sends. */
+static void lose_tail(struct net_link *link, struct net_side *side)
+{
+    struct net_side *peer = net_other(link, side);
+    struct world *world = link->net->world;
+    if (world_chance(world, 500)) return;
+    struct net_frame **at = &peer->head;
+    while (*at != NULL && !(*at)->closes && world_chance(world, 500)) at = &(*at)->next;
+    while (*at != NULL && !(*at)->closes) {
+        struct net_frame *lost = *at;
+        *at = lost->next;
+        free(lost);
+    }
+    peer->tail = &peer->head;
+    while (*peer->tail != NULL) peer->tail = &(*peer->tail)->next;
+}
+
 void net_endpoint_kill(struct net_endpoint *endpoint, bool silently)
 {
     if (endpoint->dead) return;
     endpoint->dead = true;
     endpoint->silent = silently;
+    for_each_side(endpoint, lose_tail);
     if (!silently) for_each_side(endpoint, close_peer);
 }
 

@@ -10,7 +10,8 @@ enum {
     SPAWN_MIN_US = 3000,
     SPAWN_MAX_US = 40000,
     MEMBER_POLL_US = 200000,
-    BURIAL_RETRY_US = 50000
+    BURIAL_RETRY_US = 50000,
+    UNDERTAKER_BUSY_US = 1500000
 };
 
 static void feed(struct sim_agent *agent, const struct supervisor_event *event);
@@ -55,8 +56,18 @@ static void on_spawn(struct world *world, void *target, uint64_t a, uint64_t b, 
     }
 }
 
-/* The dead one's znodes go, by the hand of an agent that was told, in the order of agent/burial.h.
- */
+/* The undertaker closes the session, sooner or later. */
+static void on_close(struct world *world, void *target, uint64_t session, uint64_t b, void *data)
+{
+    (void)world;
+    (void)b;
+    (void)data;
+    struct sim_cluster *cluster = target;
+    zk_model_close_session(cluster->zk, session);
+}
+
+/* The dead one's znodes go first, by the agent's own session, in the order of agent/burial.h; what
+ * the dead one still has in flight may arrive before its session is closed. */
 static void on_bury(struct world *world, void *target, uint64_t session, uint64_t task, void *data)
 {
     (void)data;
@@ -65,14 +76,16 @@ static void on_bury(struct world *world, void *target, uint64_t session, uint64_
         world_after(world, BURIAL_RETRY_US, on_bury, cluster, session, task, NULL);
         return;
     }
-    char path[ZK_PATH_MAX];
-    tree_member_path(path, cluster->setup.job.name, cluster->tasks[task]);
-    const struct zk_node *member = zk_tree_find(zk_model_tree(cluster->zk), path);
-    if (member != NULL && member->stat.ephemeral_owner == session) {
+    const struct zk_tree *tree = zk_model_tree(cluster->zk);
+    for (size_t i = tree->count; i-- > 0;) {
+        if (tree->nodes[i].stat.ephemeral_owner != session) continue;
+        char path[ZK_PATH_MAX];
+        memcpy(path, tree->nodes[i].path, sizeof path);
         struct zk_write gone = {.kind = ZK_DELETE, .path = path, .version = ZK_ANY_VERSION};
         zk_model_write(cluster->zk, &gone, 1);
     }
-    zk_model_close_session(cluster->zk, session);
+    uint64_t busy_us = world_chance(world, 200) ? UNDERTAKER_BUSY_US : 10000;
+    world_after(world, world_below(world, busy_us), on_close, cluster, session, 0, NULL);
 }
 
 static void bury(struct sim_cluster *cluster, uint32_t task, uint64_t session)
