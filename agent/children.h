@@ -29,6 +29,7 @@ struct child {
 struct children {
     const struct agent_config *config;
     char **environment; /* Of nodes; made for the first. Owned. */
+    int nice;           /* Ours before the agent raised its priority. */
     uint32_t count;     /* Servers first. */
     struct child list[SUPERVISOR_CHILDREN_MAX];
 };

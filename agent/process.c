@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,6 +36,7 @@ static _Noreturn void become(struct launch *launch)
         goto fail;
     launch->what = "process group";
     if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) goto fail;
+    (void)setpriority(PRIO_PROCESS, 0, launch->config->nice);
     if (getppid() != launch->parent) _exit(TN_EXIT_ERROR); /* It died before the prctl. */
     /* Libraries open sockets without close-on-exec. */
     (void)syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);

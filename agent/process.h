@@ -19,6 +19,7 @@ struct process_config {
     char *const *environment; /* NULL-ended. */
     const char *log_path;     /* stdout and stderr are appended there; NULL: /dev/null. */
     const char *folder;       /* To run in; NULL: ours. */
+    int nice;                 /* Its priority; where the system forbids it, ours. */
 };
 
 struct process {
