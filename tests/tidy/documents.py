@@ -18,6 +18,7 @@ CITING = ("agent", "common", "coordinator", "ps", "worker")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 NAMED_FILE = re.compile(r"`((?:" + "|".join(ROOMS) + r")/[\w./-]+\.[a-z]+)`")
 CONSTANT = re.compile(r"`([A-Z]{2,}(?:_[A-Z]+)+)`")
+SYSTEM = ("RLIMIT_",)  # Names of the system, which a document may give without the code doing so.
 RULE = re.compile(r"(?<![\w.])([ACEPRSTWZ]\d{1,2})(?!\w)")
 DEFINED = re.compile(r"\*\*([ACEPRSTWZ]\d{1,2})\*\*")
 
@@ -44,7 +45,7 @@ def check_document(path, words):
             if not (ROOT / name).exists() and "name" not in Path(name).stem:  # A pattern.
                 yield number, f"there is no {name}; name the file that there is"
         for name in CONSTANT.findall(line):
-            if name not in words:
+            if name not in words and not name.startswith(SYSTEM):
                 yield number, f"nothing is called {name}; name what there is"
 
 
