@@ -1,10 +1,9 @@
 /*
  * common/zk.c: the one file that knows ZooKeeper's C client (3.8.0, multi-threaded).
  *
- * The library calls back on its own completion thread. Each request is a struct that lives until
- * the library has called back for it (zk_inflight.h); watches carry the handle alone, so that equal
- * watches are one. Nothing is sent while we are not connected: the library would keep such a
- * request and send it at any later time, long after we called it UNKNOWN.
+ * The library calls back on its own thread. A request lives until that has happened
+ * (zk_inflight.h); watches carry the handle alone, so that equal watches are one. Nothing is sent
+ * while we are not connected: the library would send it at any time after we called it UNKNOWN.
  */
 #include "common/zk.h"
 
@@ -20,13 +19,15 @@
 #include "common/log.h"
 #include "common/zk_check.h"
 #include "common/zk_inflight.h"
+#include "common/zk_probe.h"
 
 enum { SERVER_TEXT_MAX = 64, CREATED_PATH_MAX = ZK_PATH_MAX + 16 };
 
 struct zk {
     zhandle_t *handle;
     struct zk_inflight inflight;
-    char *credentials; /* NULL: none. */
+    struct zk_probe *probe; /* NULL: trusting. */
+    char *credentials;      /* NULL: none. */
     struct ACL acl_entries[2];
     struct ACL_vector acl; /* Of what we create. */
 
@@ -51,8 +52,6 @@ struct request {
     struct Stat stat;               /* Of the first SET. */
     char created[CREATED_PATH_MAX]; /* By the first CREATE. */
 };
-
-/* ------------------------------------------------------------------ answers */
 
 static struct zk_event outcome_of(int rc)
 {
@@ -144,8 +143,6 @@ static void on_listed(int rc, const struct String_vector *names, const struct St
     finish(request, &answer);
 }
 
-/* ------------------------------------------------------------------ reading */
-
 /*
  * A watch on a znode that is missing takes a second call: get leaves none, exists does. Should the
  * znode come into being between the two, get is asked once more; each round needs another change of
@@ -190,19 +187,15 @@ static int send_get(struct request *request)
                      request->zk, on_got, request);
 }
 
-/* ----------------------------------------------------------------- the port */
-
 /* A request with its deadline running. NULL: it was answered already, for want of memory. */
 static struct request *new_request(struct zk *zk, uint64_t op, const char *path)
 {
     struct request *request = calloc(1, sizeof *request);
     if (request == NULL) {
-        struct zk_event answer = {.type = ZK_RESULT,
-                                  .op = op,
-                                  .outcome = ZK_REFUSED,
-                                  .reason = ZK_REASON_OTHER,
-                                  .path = path,
-                                  .failed_write = -1};
+        struct zk_event answer = outcome_of(ZUNIMPLEMENTED);
+        answer.type = ZK_RESULT;
+        answer.op = op;
+        answer.path = path;
         zk_inflight_deliver(&zk->inflight, &answer);
         return NULL;
     }
@@ -221,10 +214,9 @@ static bool may_send(struct request *request, enum zk_reason reason)
     bool expired = zk->expired;
     bool connected = zk->connected;
     pthread_mutex_unlock(&zk->lock);
+    if (reason == ZK_REASON_NONE && expired) reason = ZK_REASON_EXPIRED;
     if (reason != ZK_REASON_NONE) {
         zk_inflight_refuse(&zk->inflight, &request->entry, ZK_REFUSED, reason);
-    } else if (expired) {
-        zk_inflight_refuse(&zk->inflight, &request->entry, ZK_REFUSED, ZK_REASON_EXPIRED);
     } else if (!connected || zoo_state(zk->handle) != ZOO_CONNECTED_STATE) {
         /* The second condition also keeps us out of zoo_amulti in an expired session, where 3.8.0
          * frees paths that it never allocated. What is left of that race needs a reconnection and
@@ -282,19 +274,25 @@ static void port_write(void *ctx, uint64_t op, const struct zk_write *writes, si
                                    on_written, request));
 }
 
+/* A read or a list that may be sent, or NULL. */
+static struct request *new_question(struct zk *zk, uint64_t op, const char *path, bool watch)
+{
+    struct request *request = new_request(zk, op, path);
+    if (request == NULL || !may_send(request, zk_check_read(path))) return NULL;
+    request->watch = watch;
+    return request;
+}
+
 static void port_read(void *ctx, uint64_t op, const char *path, bool watch)
 {
-    struct request *request = new_request(ctx, op, path);
-    if (request == NULL || !may_send(request, zk_check_read(path))) return;
-    request->watch = watch;
-    check_sent(request, send_get(request));
+    struct request *request = new_question(ctx, op, path, watch);
+    if (request != NULL) check_sent(request, send_get(request));
 }
 
 static void port_list(void *ctx, uint64_t op, const char *path, bool watch)
 {
-    struct request *request = new_request(ctx, op, path);
-    if (request == NULL || !may_send(request, zk_check_read(path))) return;
-    request->watch = watch;
+    struct request *request = new_question(ctx, op, path, watch);
+    if (request == NULL) return;
     check_sent(request,
                zoo_awget_children2(request->zk->handle, request->entry.path,
                                    watch ? on_watch : NULL, request->zk, on_listed, request));
@@ -328,28 +326,42 @@ static void session_connected(struct zk *zk, zhandle_t *handle)
     }
     const clientid_t *id = zoo_client_id(handle);
     pthread_mutex_lock(&zk->lock);
-    zk->connected = true;
+    bool over = zk->expired; /* As the probe said, and our owner has acted upon it. */
+    zk->connected = !over;
     zk->session.id = id->client_id;
     memcpy(zk->session.password, id->passwd, sizeof zk->session.password);
     zk->timeout_ms = (uint32_t)zoo_recv_timeout(handle);
     describe_server(handle, zk->server, sizeof zk->server);
     struct zk_event event = {.type = ZK_CONNECTED, .session = (uint64_t)id->client_id};
     pthread_mutex_unlock(&zk->lock);
+    zk_probe_note(zk->probe, true, (uint32_t)zoo_recv_timeout(handle));
     zk_inflight_unpark(&zk->inflight);
-    zk_inflight_deliver(&zk->inflight, &event);
+    if (!over) zk_inflight_deliver(&zk->inflight, &event);
 }
 
-static void session_lost(struct zk *zk, bool expired)
+/* `probed`: who says so may not know that we are connected again. */
+static void session_lost(struct zk *zk, bool expired, bool probed)
 {
     pthread_mutex_lock(&zk->lock);
+    if (probed && zk->connected) {
+        pthread_mutex_unlock(&zk->lock);
+        return;
+    }
     struct zk_event event = {.type = expired ? ZK_EXPIRED : ZK_DISCONNECTED};
     bool news = expired ? !zk->expired : zk->connected;
     zk->expired = zk->expired || expired;
     zk->connected = false;
     zk->server[0] = '\0';
+    bool over = zk->expired;
     pthread_mutex_unlock(&zk->lock);
+    zk_probe_note(zk->probe, over, 0);
     if (expired) zk_inflight_unpark(&zk->inflight);
     if (news) zk_inflight_deliver(&zk->inflight, &event);
+}
+
+static void on_gone(void *context)
+{
+    session_lost(context, true, true);
 }
 
 static void on_session_event(zhandle_t *handle, int type, int state, const char *path,
@@ -360,7 +372,8 @@ static void on_session_event(zhandle_t *handle, int type, int state, const char 
     if (state == ZOO_CONNECTED_STATE) {
         session_connected(context, handle);
     } else {
-        session_lost(context, state == ZOO_EXPIRED_SESSION_STATE || state == ZOO_AUTH_FAILED_STATE);
+        bool expired = state == ZOO_EXPIRED_SESSION_STATE || state == ZOO_AUTH_FAILED_STATE;
+        session_lost(context, expired, false);
     }
 }
 
@@ -383,77 +396,65 @@ static zhandle_t *open_handle(const char *connect, watcher_fn watcher, uint32_t 
     zhandle_t *handle =
         zookeeper_init2(connect, watcher, (int)timeout_ms, session != NULL ? &id : NULL, context,
                         ZOO_NO_LOG_CLIENTENV, on_library_log);
-    int reason = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = reason;
     return handle;
 }
 
-static void choose_acl(struct zk *zk)
-{
-    zk->acl_entries[0] = (struct ACL){.perms = ZOO_PERM_READ, .id = ZOO_ANYONE_ID_UNSAFE};
-    zk->acl_entries[1] = (struct ACL){.perms = ZOO_PERM_ALL, .id = ZOO_AUTH_IDS};
-    bool own = zk->credentials != NULL;
-    zk->acl = own ? (struct ACL_vector){.count = 2, .data = zk->acl_entries} : ZOO_OPEN_ACL_UNSAFE;
-}
-
+/* Without its handle: no callback any more. The probe first: it delivers. */
 static void free_zk(struct zk *zk)
 {
+    zk_probe_stop(zk->probe);
+    zk_inflight_stop(&zk->inflight);
     pthread_mutex_destroy(&zk->lock);
     free(zk->credentials);
     free(zk);
 }
 
-static enum tn_status check_config(const struct zk_config *config, struct error *error)
+static enum tn_status start(struct zk *zk, const struct zk_config *config)
 {
-    const char *credentials = config->credentials;
-    assert(config->sink != NULL && config->session_timeout_ms > 0 && config->deadline_ms > 0);
-    enum tn_status status = zk_check_connect(config->connect, error);
-    if (status != TN_OK || credentials == NULL) return status;
-    const char *colon = strchr(credentials, ':');
-    if (colon != NULL && colon != credentials) return TN_OK;
-    return error_set(error, TN_EINVAL, "ZooKeeper credentials: use the form user:password");
+    if (config->credentials != NULL) {
+        zk->credentials = strdup(config->credentials);
+        if (zk->credentials == NULL) return TN_ENOMEM;
+    }
+    zk->acl_entries[0] = (struct ACL){.perms = ZOO_PERM_READ, .id = ZOO_ANYONE_ID_UNSAFE};
+    zk->acl_entries[1] = (struct ACL){.perms = ZOO_PERM_ALL, .id = ZOO_AUTH_IDS};
+    bool own = zk->credentials != NULL;
+    zk->acl = own ? (struct ACL_vector){.count = 2, .data = zk->acl_entries} : ZOO_OPEN_ACL_UNSAFE;
+    if (!config->trusting && zk_probe_start(config->connect, on_gone, zk, &zk->probe) != TN_OK)
+        return TN_ENOMEM;
+    zk->handle = open_handle(config->connect, on_session_event, config->session_timeout_ms,
+                             config->resume, zk);
+    if (zk->handle != NULL) return TN_OK;
+    return errno == ENOMEM ? TN_ENOMEM : TN_EINVAL;
 }
 
 enum tn_status zk_open(const struct zk_config *config, struct zk **out, struct error *error)
 {
     *out = NULL;
-    enum tn_status status = check_config(config, error);
+    enum tn_status status = zk_check_config(config, error);
     if (status != TN_OK) return status;
     struct zk *zk = calloc(1, sizeof *zk);
-    if (zk == NULL) return error_set(error, TN_ENOMEM, "ZooKeeper client: out of memory");
-    pthread_mutex_init(&zk->lock, NULL);
-    if (config->credentials != NULL) {
-        zk->credentials = strdup(config->credentials);
-        if (zk->credentials == NULL) goto fail_zk;
+    if (zk == NULL || zk_inflight_start(&zk->inflight, config->sink, config->sink_ctx,
+                                        config->deadline_ms) != TN_OK) {
+        free(zk);
+        return error_set(error, TN_ENOMEM, "ZooKeeper client: out of memory");
     }
-    choose_acl(zk);
-    status = zk_inflight_start(&zk->inflight, config->sink, config->sink_ctx, config->deadline_ms);
-    if (status != TN_OK) goto fail_zk;
-    zk->handle = open_handle(config->connect, on_session_event, config->session_timeout_ms,
-                             config->resume, zk);
-    if (zk->handle == NULL) goto fail_inflight;
-    *out = zk;
-    return TN_OK;
-
-fail_inflight:
-    status = errno == ENOMEM ? TN_ENOMEM : TN_EINVAL;
-    error_set(error, status, "ZooKeeper servers \"%s\": %s", config->connect,
-              status == TN_ENOMEM ? "out of memory" : "no name of a host can be resolved");
-    zk_inflight_stop(&zk->inflight);
+    pthread_mutex_init(&zk->lock, NULL);
+    status = start(zk, config);
+    if (status == TN_OK) {
+        *out = zk;
+        return TN_OK;
+    }
     free_zk(zk);
-    return status;
-fail_zk:
-    free_zk(zk);
-    return error_set(error, TN_ENOMEM, "ZooKeeper client: out of memory");
+    return error_set(error, status, "ZooKeeper servers \"%s\": %s", config->connect,
+                     status == TN_ENOMEM ? "out of memory" : "no name of a host can be resolved");
 }
 
 void zk_close(struct zk *zk)
 {
     if (zk == NULL) return;
     zk_inflight_mute(&zk->inflight);
-    zookeeper_close(zk->handle); /* Joins its threads: no callback any more. */
-    zk_inflight_stop(&zk->inflight);
+    zookeeper_close(zk->handle); /* Joins its threads. */
     free_zk(zk);
 }
 
@@ -470,9 +471,7 @@ void zk_abandon(struct zk *zk)
     if (zk == NULL) return;
     zk_inflight_mute(&zk->inflight);
     drop_connection(zk->handle);
-    zookeeper_close(zk->handle);
-    zk_inflight_stop(&zk->inflight);
-    free_zk(zk);
+    zk_close(zk);
 }
 
 struct zk_session zk_session_of(const struct zk *zk)

@@ -78,7 +78,8 @@ enum zk_event_type {
     ZK_CONNECTED,    /* `session` is ours; also after each reconnection. */
     ZK_DISCONNECTED, /* Unknown for how long; requests in flight end as UNKNOWN. */
     ZK_EXPIRED,      /* The session and its ephemerals are gone, for good. Also when authentication
-                        failed. */
+                        failed, and when the servers lost their data: they serve others, but not
+                        us, for a whole session timeout (zk_probe.h). Never for an outage. */
     ZK_CHANGED, /* A watch fired (once): `path` changed, came or went, or its children did. Read
                    again. */
     ZK_RESULT,  /* The answer to `op`. */
@@ -132,7 +133,8 @@ struct zk_config {
         *credentials; /* "user:password" for the digest scheme: znodes are then created readable by
                        * all and writable by this user alone; NULL: open to all. Copied. */
     const struct zk_session
-        *resume; /* Take over this session instead of opening a new one. May be NULL. */
+        *resume;   /* Take over this session instead of opening a new one. May be NULL. */
+    bool trusting; /* Wait for ever to be connected again; for zk_probe.h alone. */
     zk_sink sink;
     void *sink_ctx;
 };

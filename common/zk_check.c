@@ -1,6 +1,7 @@
 #include "common/zk_check.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -133,4 +134,15 @@ enum tn_status zk_check_connect(const char *connect, struct error *error)
         if (comma == NULL) return TN_OK;
         server = comma + 1;
     }
+}
+
+enum tn_status zk_check_config(const struct zk_config *config, struct error *error)
+{
+    const char *credentials = config->credentials;
+    assert(config->sink != NULL && config->session_timeout_ms > 0 && config->deadline_ms > 0);
+    enum tn_status status = zk_check_connect(config->connect, error);
+    if (status != TN_OK || credentials == NULL) return status;
+    const char *colon = strchr(credentials, ':');
+    if (colon != NULL && colon != credentials) return TN_OK;
+    return error_set(error, TN_EINVAL, "ZooKeeper credentials: use the form user:password");
 }

@@ -22,6 +22,9 @@ enum zk_reason zk_check_read(const char *path);
  */
 const char *zk_asked_path(const struct zk_write *writes, size_t count);
 
+/* TN_EINVAL: the connect string or the credentials are malformed. */
+MUST_CHECK enum tn_status zk_check_config(const struct zk_config *config, struct error *error);
+
 /* "127.0.0.1:2181", "[::1]:2181", or "" if it is of another family or does not fit. */
 void zk_format_address(const struct sockaddr *address, char *text, size_t size);
 
