@@ -69,14 +69,12 @@ uint32_t faults_draw(struct random *random, uint32_t count, uint64_t from_ms, ui
 {
     if (count > FAULTS_MAX) count = FAULTS_MAX;
     for (uint32_t i = 0; i < count; i++) {
-        struct fault fault = {
-            .kind = draw_kind(random, allowed),
-            .at_ms = from_ms + random_below(random, to_ms - from_ms),
-            .duration_ms = draw_duration(random, session_timeout_ms),
-            .target = (uint32_t)random_below(random, 1000),
-            .other = (uint32_t)random_below(random, 1000),
-            .both_ways = random_below(random, 2) == 0,
-        };
+        struct fault fault = {.kind = draw_kind(random, allowed)};
+        fault.at_ms = from_ms + random_below(random, to_ms - from_ms);
+        fault.duration_ms = draw_duration(random, session_timeout_ms);
+        fault.target = (uint32_t)random_below(random, 1000);
+        fault.other = (uint32_t)random_below(random, 1000);
+        fault.both_ways = random_below(random, 2) == 0;
         /* Faults love company: some come right after the one before. */
         if (i > 0 && random_below(random, 3) == 0) {
             fault.at_ms = out[i - 1].at_ms + random_below(random, 60);

@@ -69,27 +69,24 @@ static void draw_world(struct sim_setup *setup, struct random *random)
     setup->zk_tick_ms = (uint32_t)between(random, 200, 1000);
     setup->agent_notice_us = (uint32_t)between(random, 500, 8000);
     /* Swarm: each kind of trouble is absent in half of the runs. */
-    setup->zk = (struct zk_model_config){
-        .servers = coin(random) ? 3 : 1,
-        .tick_ms = setup->zk_tick_ms,
-        .latency_us = (uint32_t)between(random, 200, 4000),
-        .slow_per_mille = coin(random) ? (uint32_t)random_below(random, 50) : 0,
-        .slow_us = (uint32_t)between(random, 10000, 900000),
-        .lag_us = coin(random) ? often_little(random_below(random, 100000)) : 500,
-    };
-    setup->net = (struct net_config){
-        .latency_us = (uint32_t)between(random, 1000, 15000),
-        .slow_per_mille =
-            coin(random) ? (uint32_t)random_below(random, coin(random) ? 20 : 250) : 0,
-        .slow_us = (uint32_t)between(random, 20000, 700000),
-        .break_per_mille = coin(random) ? (uint32_t)random_below(random, 8) : 0,
-        .heartbeat_ms = (uint32_t)between(random, 100, 1000),
-    };
-    setup->disk = (struct disk_config){
-        .write_ms = (uint32_t)between(random, 1, 120),
-        .fail_per_mille = random_below(random, 4) == 0 ? (uint32_t)random_below(random, 200) : 0,
-        .damage_per_mille = random_below(random, 8) == 0 ? (uint32_t)random_below(random, 100) : 0,
-    };
+    struct zk_model_config *zk = &setup->zk;
+    zk->servers = coin(random) ? 3 : 1;
+    zk->tick_ms = setup->zk_tick_ms;
+    zk->latency_us = (uint32_t)between(random, 200, 4000);
+    zk->slow_per_mille = coin(random) ? (uint32_t)random_below(random, 50) : 0;
+    zk->slow_us = (uint32_t)between(random, 10000, 900000);
+    zk->lag_us = coin(random) ? often_little(random_below(random, 100000)) : 500;
+    struct net_config *net = &setup->net;
+    net->latency_us = (uint32_t)between(random, 1000, 15000);
+    net->slow_per_mille =
+        coin(random) ? (uint32_t)random_below(random, coin(random) ? 20 : 250) : 0;
+    net->slow_us = (uint32_t)between(random, 20000, 700000);
+    net->break_per_mille = coin(random) ? (uint32_t)random_below(random, 8) : 0;
+    net->heartbeat_ms = (uint32_t)between(random, 100, 1000);
+    struct disk_config *disk = &setup->disk;
+    disk->write_ms = (uint32_t)between(random, 1, 120);
+    disk->fail_per_mille = random_below(random, 4) == 0 ? (uint32_t)random_below(random, 200) : 0;
+    disk->damage_per_mille = random_below(random, 8) == 0 ? (uint32_t)random_below(random, 100) : 0;
 }
 
 void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
