@@ -101,3 +101,44 @@ enum tn_status cluster_check_dead(struct zk_sync *sync, const char *cluster, str
     }
     return TN_OK;
 }
+
+static enum tn_status remove_znode(struct zk_sync *sync, const char *path, struct error *error)
+{
+    const struct zk_write write = {.kind = ZK_DELETE, .path = path, .version = ZK_ANY_VERSION};
+    enum tn_status status = zk_sync_write(sync, &write, 1, error);
+    return status == TN_ENOENT ? TN_OK : status;
+}
+
+static enum tn_status remove_children(struct zk_sync *sync, const char *cluster, const char *name,
+                                      struct error *error)
+{
+    char path[256], rest[ZK_PATH_MAX];
+    struct zk_sync_list found = {0};
+    tree_path(path, cluster, name);
+    enum tn_status status = zk_sync_list(sync, path, &found, error);
+    if (status == TN_ENOENT) return TN_OK;
+    for (size_t i = 0; status == TN_OK && i < found.count; i++) {
+        snprintf(rest, sizeof rest, "%s/%.100s", name, found.names[i]);
+        tree_path(path, cluster, rest);
+        status = remove_znode(sync, path, error);
+    }
+    zk_sync_list_free(&found);
+    tree_path(path, cluster, name);
+    return status == TN_OK ? remove_znode(sync, path, error) : status;
+}
+
+enum tn_status cluster_remove(struct zk_sync *sync, const char *cluster, struct error *error)
+{
+    char path[256];
+    struct zk_sync_list found = {0};
+    tree_path(path, cluster, "");
+    enum tn_status status = zk_sync_list(sync, path, &found, error);
+    if (status == TN_ENOENT) return TN_OK;
+    for (size_t i = 0; status == TN_OK && i < found.count; i++) {
+        char name[128];
+        snprintf(name, sizeof name, "%.100s", found.names[i]);
+        status = remove_children(sync, cluster, name, error);
+    }
+    zk_sync_list_free(&found);
+    return status == TN_OK ? remove_znode(sync, path, error) : status;
+}

@@ -23,4 +23,9 @@ MUST_CHECK enum tn_status cluster_make(struct zk_sync *sync, const struct job *j
 MUST_CHECK enum tn_status cluster_check_dead(struct zk_sync *sync, const char *cluster,
                                              struct error *error);
 
+/* Remove a cluster that is over from ZooKeeper, its history and manifests included; checkpoints on
+ * disk keep their own. Nothing there is fine. */
+MUST_CHECK enum tn_status cluster_remove(struct zk_sync *sync, const char *cluster,
+                                         struct error *error);
+
 #endif

@@ -12,6 +12,9 @@
 #include "common/clock.h"
 #include "common/files.h"
 
+/* ZooKeeper has just answered; signals wait for us meanwhile. */
+enum { PREPARE_MS = 10000 };
+
 void local_run_init(struct local_run *run)
 {
     run->folder.lock = -1;
@@ -39,21 +42,6 @@ static void all_tasks(struct local_run *run)
 
 /* ------------------------------------------------------------- the cluster */
 
-/* What is left of a cluster in a shared ZooKeeper whose files are not in our folder. */
-static enum tn_status refuse_foreign(const struct local_run *run, const struct run *found,
-                                     struct error *error)
-{
-    bool begun = found->generation != 0;
-    bool ours = run->folder.resumes || run->own_ensemble || run->one_of_many;
-    if (!begun || ours) return TN_OK;
-    return error_set(error, TN_EEXIST,
-                     "ZooKeeper holds an earlier run of \"%s\" (%s, step %" PRIu64 ") whose "
-                     "checkpoints are not in %s: give its --dir, or the job another name (--set "
-                     "name=...)",
-                     run->job.name, run_phase_name(found->phase), found->committed_step,
-                     run->folder.dir);
-}
-
 static enum tn_status read_run(struct zk_sync *sync, const char *cluster, struct run *out,
                                struct error *error)
 {
@@ -72,12 +60,36 @@ static bool run_is_over(const struct run *found)
     return found->phase == RUN_DONE || found->phase == RUN_FAILED;
 }
 
+/* A shared ZooKeeper may hold an earlier run of that name whose files are not in our folder: one
+ * that is done makes room, another is left alone. */
+static enum tn_status make_room(const struct local_run *run, struct zk_sync *sync,
+                                struct error *error)
+{
+    struct spec spec = {0};
+    struct run found;
+    if (run->own_ensemble || run->one_of_many) return TN_OK;
+    enum tn_status status = bootstrap_read_spec(sync, run->job.name, &spec, error);
+    if (status == TN_ENOENT) return TN_OK;
+    free(spec.job_json);
+    bool ours = run->cluster_made_ms != 0 && spec.created_wall_ms == run->cluster_made_ms;
+    if (status != TN_OK || ours) return status;
+    status = read_run(sync, run->job.name, &found, error);
+    if (status != TN_OK) return status;
+    if (found.phase == RUN_DONE || found.generation == 0)
+        return cluster_remove(sync, run->job.name, error);
+    return error_set(error, TN_EEXIST,
+                     "ZooKeeper holds an unfinished run of \"%s\" (%s, step %" PRIu64 ") whose "
+                     "checkpoints are not in %s: give its --dir, or the job another name (--set "
+                     "name=...)",
+                     run->job.name, run_phase_name(found.phase), found.committed_step,
+                     run->folder.dir);
+}
+
 /* A cluster that was there before: it goes on if it is ours and nobody lives in it. */
 static enum tn_status take_over(struct local_run *run, struct zk_sync *sync, struct error *error)
 {
     struct run found;
     enum tn_status status = read_run(sync, run->job.name, &found, error);
-    if (status == TN_OK) status = refuse_foreign(run, &found, error);
     if (status != TN_OK || found.generation == 0) return status;
     uint64_t now_ms = clock_monotonic_ms();
     /* Others may be at work in it; who comes late to a run that is over learns just that. */
@@ -96,9 +108,24 @@ static enum tn_status make_cluster(struct local_run *run, struct zk_sync *sync, 
     enum tn_status status = TN_OK;
     if (!run->own_ensemble && !run->one_of_many)
         status = cluster_check_dead(sync, run->job.name, error);
+    if (status == TN_OK) status = make_room(run, sync, error);
     if (status == TN_OK) status = cluster_make(sync, &run->job, &run->variables, spec, error);
     if (status == TN_OK) status = take_over(run, sync, error);
     return status;
+}
+
+static enum tn_status note_run(const struct local_run *run, struct error *error)
+{
+    struct run_note note = {.agent_pid = (uint64_t)getpid(),
+                            .cluster_made_ms = run->cluster_made_ms,
+                            .server_count = run->ensemble.count};
+    snprintf(note.connect, sizeof note.connect, "%s", run->connect);
+    snprintf(note.cluster, sizeof note.cluster, "%s", run->job.name);
+    for (size_t i = 0; i < run->ensemble.count; i++) {
+        note.server_ids[i] = run->ensemble.servers[i].id;
+        memcpy(note.servers[i], run->ensemble.servers[i].address, sizeof note.servers[i]);
+    }
+    return run_note_write(run->folder.dir, &note, error);
 }
 
 /* ZooKeeper answers: make the cluster, and be ready to ask the ps. */
@@ -109,8 +136,7 @@ static enum tn_status prepare(void *ctx, struct error *error)
     struct spec spec = {0};
     const char *credentials = *run->credentials ? run->credentials : NULL;
     enum tn_status status = cluster_make_chroot(run->connect, run->connect_timeout_ms, error);
-    if (status == TN_OK)
-        status = zk_sync_open(run->connect, credentials, run->connect_timeout_ms, &sync, error);
+    if (status == TN_OK) status = zk_sync_open(run->connect, credentials, PREPARE_MS, &sync, error);
     if (status == TN_OK) status = make_cluster(run, sync, &spec, error);
     zk_sync_close(sync);
     free(spec.job_json);
@@ -118,7 +144,9 @@ static enum tn_status prepare(void *ctx, struct error *error)
     snprintf(run->key_variable, sizeof run->key_variable, CLUSTER_KEY_VARIABLE "=%" PRIx64,
              spec.key);
     run->environment[0] = run->key_variable;
-    status = steps_open(spec.key, &run->steps, error);
+    run->cluster_made_ms = spec.created_wall_ms;
+    status = note_run(run, error);
+    if (status == TN_OK) status = steps_open(spec.key, &run->steps, error);
     run->progress.steps = run->steps;
     return status;
 }
@@ -142,22 +170,13 @@ static enum tn_status prepare_ensemble(struct local_run *run, struct error *erro
     return status;
 }
 
-static enum tn_status note_run(const struct local_run *run, struct error *error)
-{
-    struct run_note note = {.agent_pid = (uint64_t)getpid(), .server_count = run->ensemble.count};
-    snprintf(note.connect, sizeof note.connect, "%s", run->connect);
-    snprintf(note.cluster, sizeof note.cluster, "%s", run->job.name);
-    for (size_t i = 0; i < run->ensemble.count; i++) {
-        note.server_ids[i] = run->ensemble.servers[i].id;
-        memcpy(note.servers[i], run->ensemble.servers[i].address, sizeof note.servers[i]);
-    }
-    return run_note_write(run->folder.dir, &note, error);
-}
-
 enum tn_status local_run_work(struct local_run *run, struct error *error)
 {
     char job_file[RUN_PATH_MAX], checkpoints[RUN_PATH_MAX];
     enum tn_status status = TN_OK;
+    struct run_note before;
+    if (run_note_read(run->folder.dir, &before, NULL) == TN_OK)
+        run->cluster_made_ms = before.cluster_made_ms;
     if (run->own_ensemble) status = prepare_ensemble(run, error);
     if (status == TN_OK) status = note_run(run, error);
     run_folder_path(&run->folder, "job.json", job_file);

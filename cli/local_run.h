@@ -35,6 +35,7 @@ struct local_run {
     /* Private: */
     struct ensemble ensemble;
     struct steps *steps;
+    uint64_t cluster_made_ms; /* Of the cluster that the folder's files belong to; 0: of none. */
     uint64_t started_ms;
     char key_variable[64];
     char *environment[2];

@@ -37,6 +37,7 @@ static void note_from_json(const json_t *root, struct run_note *note)
     snprintf(note->connect, sizeof note->connect, "%s", connect ? connect : "");
     snprintf(note->cluster, sizeof note->cluster, "%s", cluster ? cluster : "");
     note->agent_pid = (uint64_t)json_integer_value(json_object_get(root, "agent_pid"));
+    note->cluster_made_ms = (uint64_t)json_integer_value(json_object_get(root, "cluster_made_ms"));
     for (size_t i = 0; i < json_array_size(servers) && i < ENSEMBLE_SERVERS_MAX; i++) {
         const json_t *server = json_array_get(servers, i);
         const char *address = json_string_value(json_object_get(server, "address"));
@@ -76,9 +77,10 @@ enum tn_status run_note_write(const char *dir, const struct run_note *note, stru
     for (size_t i = 0; i < note->server_count; i++)
         json_array_append_new(servers, json_pack("{s:i, s:s}", "id", (int)note->server_ids[i],
                                                  "address", note->servers[i]));
-    json_t *root = json_pack("{s:i, s:s, s:s, s:I, s:o}", "version", NOTE_VERSION, "cluster",
+    json_t *root = json_pack("{s:i, s:s, s:s, s:I, s:I, s:o}", "version", NOTE_VERSION, "cluster",
                              note->cluster, "zookeeper", note->connect, "agent_pid",
-                             (json_int_t)note->agent_pid, "servers", servers);
+                             (json_int_t)note->agent_pid, "cluster_made_ms",
+                             (json_int_t)note->cluster_made_ms, "servers", servers);
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     json_decref(root);
     if (!text) return error_set(error, TN_ENOMEM, "out of memory");

@@ -25,7 +25,8 @@ enum { RUN_PATH_MAX = 1024 };
 struct run_note {
     char connect[1024], cluster[CLUSTER_NAME_MAX];
     uint64_t agent_pid;
-    size_t server_count; /* Of its own ensemble. */
+    uint64_t cluster_made_ms; /* When its cluster was made, as its /spec says; 0: not yet. */
+    size_t server_count;      /* Of its own ensemble. */
     uint32_t server_ids[ENSEMBLE_SERVERS_MAX];
     char servers[ENSEMBLE_SERVERS_MAX][ZOO_ADDRESS_MAX];
 };
