@@ -104,28 +104,33 @@ static int newest_first(const void *a, const void *b)
     return (*left < *right) - (*left > *right);
 }
 
-/* Ids from the names of the znodes; anything else there is not ours. */
-static size_t read_ids(const struct zk_event *event, uint64_t *ids)
+/* What is committed, newest first: by the znodes (of other names there, none is ours), and by the
+ * manifests on the disk, which know also what a wiped ZooKeeper has forgotten. */
+static size_t read_ids(const struct disk *disk, const struct zk_event *event, uint64_t *ids)
 {
-    size_t count = 0;
+    size_t count = 0, unique = 0;
     for (size_t i = 0; i < event->child_count; i++) {
         char *end = NULL;
         uint64_t id = strtoull(event->children[i], &end, 10);
         if (end != event->children[i] && *end == '\0' && id != 0) ids[count++] = id;
     }
+    for (uint32_t i = 0; i < disk->manifest_count; i++) ids[count++] = disk->manifests[i].id;
     qsort(ids, count, sizeof *ids, newest_first);
-    return count;
+    for (size_t i = 0; i < count; i++) {
+        if (unique == 0 || ids[unique - 1] != ids[i]) ids[unique++] = ids[i];
+    }
+    return unique;
 }
 
 static void committed_listed(struct disk *disk, const struct zk_event *event)
 {
-    uint64_t ids[ZK_CHILDREN_MAX];
+    uint64_t ids[ZK_CHILDREN_MAX + STORE_LIST_MAX];
     if (event->outcome != ZK_OK || event->child_count > ZK_CHILDREN_MAX) {
         log_warn("cannot list the committed checkpoints: nothing is collected");
         go_on(disk);
         return;
     }
-    size_t count = read_ids(event, ids);
+    size_t count = read_ids(disk, event, ids);
     size_t kept = count < disk->keep ? count : disk->keep;
     if (kept > STORE_KEEP_MAX - 1) kept = STORE_KEEP_MAX - 1;
     memcpy(disk->keep_state.ids, ids, kept * sizeof *ids);

@@ -299,6 +299,23 @@ static void test_a_commit_is_kept(void **state)
     assert_true(disk_idle(&disk));
 }
 
+/* What a wiped ZooKeeper has forgotten, and the disk has not, is still one of those to keep. */
+static void test_what_only_the_disk_knows_is_kept(void **state)
+{
+    (void)state;
+    struct manifest manifest = manifest_of(8);
+    listed(&manifest);
+    disk_follow(&disk, &(struct run){.phase = RUN_RUNNING, .committed_checkpoint = 9});
+    answer_manifest(9);
+    answer_store(TN_OK);
+    const char *const children[] = {"0000000009"};
+    answer_zk((struct zk_event){.children = children, .child_count = 1});
+    assert_int_equal(store.last, STORE_COLLECT);
+    assert_int_equal(store.kept_count, 2);
+    assert_int_equal(store.kept[0], 9);
+    assert_int_equal(store.kept[1], 8);
+}
+
 /* A newer commit that comes meanwhile is next; what a load wants is not collected. */
 static void test_commits_in_a_row(void **state)
 {
@@ -328,6 +345,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_loads_that_cannot_be, setup, teardown),
         cmocka_unit_test_setup_teardown(test_saves, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_commit_is_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_only_the_disk_knows_is_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(test_commits_in_a_row, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
