@@ -107,10 +107,9 @@ void words_history(const struct history_entry *entry, char text[static WORDS_MAX
                  entry->checkpoint, entry->step);
         break;
     case HISTORY_FALLBACK:
-        snprintf(text, WORDS_MAX,
-                 "checkpoint %" PRIu64 " cannot be loaded%s%s; taking the one "
-                 "before",
-                 entry->checkpoint, because, entry->cause);
+        /* The cause says what is loaded in its place. */
+        snprintf(text, WORDS_MAX, "checkpoint %" PRIu64 "%s%s", entry->checkpoint,
+                 *because ? because : " cannot be loaded", entry->cause);
         break;
     case HISTORY_EVALUATED: evaluated(entry, "evaluated", text); break;
     case HISTORY_DONE: evaluated(entry, "done", text); break;

@@ -66,6 +66,19 @@ static void test_sentence(void **state)
         assert_non_null(strstr(text, parts[i]));
 }
 
+/* A checkpoint that cannot be loaded: what is taken in its place is said once. */
+static void test_fallback(void **state)
+{
+    (void)state;
+    const struct history_entry entry = {.kind = HISTORY_FALLBACK,
+                                        .checkpoint = 2,
+                                        .step = 200,
+                                        .cause = "ps:1 cannot load it; loading checkpoint 1"};
+    char text[WORDS_MAX];
+    words_history(&entry, text);
+    assert_string_equal(text, "checkpoint 2: ps:1 cannot load it; loading checkpoint 1");
+}
+
 /* Watch's object names the event, the time and the task. */
 static void test_event(void **state)
 {
@@ -83,6 +96,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_object),
         cmocka_unit_test(test_sentence),
+        cmocka_unit_test(test_fallback),
         cmocka_unit_test(test_event),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
