@@ -18,7 +18,6 @@
 #include "common/log.h"
 
 enum { SAY_MS = 3000, TICK_MS = 500, ZK_DEADLINE_MS = 5000, STALE_CLOSE_MS = 2000 };
-enum { SESSION_TIMEOUT_MS = 10000 }; /* Of our own: nothing of the cluster hangs on it. */
 
 /* Request numbers: each part has its own range. */
 #define OPS_OBSERVER   (UINT64_C(1) << 32)
@@ -38,9 +37,10 @@ struct agent {
     struct candidates candidates;
     struct observer *observer; /* Owned. */
     bool connected, observing, prepared, over;
-    int signals; /* A signalfd. */
+    bool reopened; /* Our session is another one: what it finds is not looked at yet. */
+    int signals;   /* A signalfd. */
     sigset_t mask_before;
-    uint64_t next_op, now_ms, started_ms, say_at_ms, tick_at_ms;
+    uint64_t next_op, now_ms, started_ms, say_at_ms, tick_at_ms, restore_at_ms;
     enum tn_status status; /* Why we end, if not by the job or a signal. */
     struct error error;
 };
@@ -66,11 +66,6 @@ static void give_up(struct agent *agent, enum tn_status status)
 
 /* ------------------------------------------------------------- children */
 
-static void describe_child_end(const struct supervised *ended, char *text, size_t size)
-{
-    process_describe_end(ended->exit_code, ended->signal, text, size);
-}
-
 static void bury(struct agent *agent, uint32_t index)
 {
     struct child *child = &agent->children.list[index];
@@ -79,7 +74,8 @@ static void bury(struct agent *agent, uint32_t index)
         .task = child->task,
         .note = {.incarnation = child->incarnation, .wall_ms = clock_wall_ms()}};
     const struct supervised *ended = &agent->supervisor.children[index];
-    describe_child_end(ended, obituary.note.cause, sizeof obituary.note.cause);
+    process_describe_end(ended->exit_code, ended->signal, obituary.note.cause,
+                         sizeof obituary.note.cause);
     bool in_order = ended->signal == 0 && ended->exit_code == TN_EXIT_OK;
     /* Who left in good order has closed its session. */
     obituary.has_session =
@@ -114,7 +110,7 @@ static void fail(struct agent *agent, const struct supervisor_action *action)
     const struct child *child = &agent->children.list[action->child];
     const struct supervised *ended = &agent->supervisor.children[action->child];
     char end[128], words[CHILD_LAST_WORDS_MAX];
-    describe_child_end(ended, end, sizeof end);
+    process_describe_end(ended->exit_code, ended->signal, end, sizeof end);
     children_last_words(child, words);
     if (agent->status != TN_OK) return;
     bool loop = action->verdict == VERDICT_CRASH_LOOP;
@@ -172,7 +168,7 @@ static void say_death(struct agent *agent, const struct child *child, long pid,
                       const struct supervised *ended)
 {
     char end[128], text[256];
-    describe_child_end(ended, end, sizeof end);
+    process_describe_end(ended->exit_code, ended->signal, end, sizeof end);
     uint64_t delay_ms =
         ended->restart_at_ms > agent->now_ms ? ended->restart_at_ms - agent->now_ms : 0;
     bool expected = agent->supervisor.phase != SUPERVISOR_WORKING &&
@@ -199,8 +195,10 @@ static void reap(struct agent *agent, uint32_t index)
 
 static enum tn_status open_zk(struct agent *agent, struct error *error)
 {
+    const struct job *job = agent->config->job;
     const struct zk_config config = {.connect = agent->config->connect,
-                                     .session_timeout_ms = SESSION_TIMEOUT_MS,
+                                     /* As the nodes': we notice lost data when they do. */
+                                     .session_timeout_ms = job->zookeeper.session_timeout_ms,
                                      .deadline_ms = ZK_DEADLINE_MS,
                                      .credentials = agent->config->credentials,
                                      .sink = zk_inbox_sink,
@@ -254,7 +252,7 @@ static void prepare(struct agent *agent)
     feed(agent, SUPERVISOR_START_NODES, 0, 0, 0);
 }
 
-/* Our session is gone (a long pause of the machine): begin another. */
+/* Our session is gone (a long pause of the machine, or lost data): begin another. */
 static void reopen_zk(struct agent *agent)
 {
     log_warn("our own ZooKeeper session expired; opening another");
@@ -266,10 +264,30 @@ static void reopen_zk(struct agent *agent)
         give_up(agent, agent->error.status);
         return;
     }
+    agent->reopened = true;
     if (!agent->observing) return;
     observer_restart(agent->observer, &agent->port, agent->now_ms);
     candidates_start(&agent->candidates, agent->config->job->name, OPS_CANDIDATES, &agent->port,
                      agent->now_ms);
+}
+
+/* The persistent znodes are there again before the nodes, which start anew, look for them. */
+static void restore(struct agent *agent)
+{
+    struct error error = {0};
+    bool due = agent->reopened && agent->connected && agent->prepared &&
+               agent->supervisor.phase == SUPERVISOR_WORKING;
+    if (!due || agent->now_ms < agent->restore_at_ms) return;
+    enum tn_status status = agent->config->restore(agent->config->ctx, &error);
+    agent->now_ms = clock_monotonic_ms();
+    agent->reopened = status != TN_OK;
+    agent->restore_at_ms = agent->now_ms + TICK_MS;
+    if (status == TN_ECONNECT || status == TN_ETIMEDOUT || status == TN_EEXPIRED) {
+        log_warn("%s; again soon", error.text);
+    } else if (status != TN_OK) {
+        agent->error = error;
+        give_up(agent, status);
+    }
 }
 
 static void member_changed(struct agent *agent)
@@ -365,6 +383,7 @@ static void tick(struct agent *agent)
         observer_tick(agent->observer, &agent->port, agent->now_ms);
         candidates_tick(&agent->candidates, &agent->port, agent->now_ms);
     }
+    restore(agent);
     if (agent->now_ms < agent->tick_at_ms) return;
     agent->tick_at_ms = agent->now_ms + TICK_MS;
     check_connection(agent);

@@ -51,6 +51,11 @@ struct agent_config {
     /* Called once ZooKeeper answers, after sessions of a former agent in `dir` were closed: make or
      * check the cluster. Nodes start when it returns TN_OK. May block for a bounded time. */
     enum tn_status (*prepare)(void *ctx, struct error *error);
+    /* Called whenever our session was lost and another is connected: the servers may have lost
+     * their data, so make again what is missing of the cluster, with the same key. Blocks for a few
+     * seconds at most. TN_ECONNECT, TN_ETIMEDOUT, TN_EEXPIRED: it is called again; other failures
+     * end all. */
+    enum tn_status (*restore)(void *ctx, struct error *error);
     void (*tell)(void *ctx, const struct agent_news *news);
     void *ctx;
 };

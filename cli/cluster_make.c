@@ -55,10 +55,10 @@ static enum tn_status name_difference(const struct job *job, const struct spec *
 }
 
 enum tn_status cluster_make(struct zk_sync *sync, const struct job *job,
-                            const struct variable_table *variables, struct spec *out,
+                            const struct variable_table *variables, uint64_t key, struct spec *out,
                             struct error *error)
 {
-    struct spec wanted = {.key = clock_new_incarnation(),
+    struct spec wanted = {.key = key != 0 ? key : clock_new_incarnation(),
                           .job_hash = job_hash(job),
                           .variables_hash = variable_table_hash(variables),
                           .coordinators = job->cluster.coordinators,

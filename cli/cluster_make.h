@@ -13,11 +13,11 @@
 MUST_CHECK enum tn_status cluster_make_chroot(const char *connect, uint32_t timeout_ms,
                                               struct error *error);
 
-/* Make the cluster `job->name`, or find it. `out->job_json` is to be freed. TN_EINVAL: it is of
- * another job; the key that differs is named. */
+/* Make the cluster `job->name` with this key (0: a new one), or find it. `out->job_json` is to be
+ * freed. TN_EINVAL: it is of another job; the key that differs is named. */
 MUST_CHECK enum tn_status cluster_make(struct zk_sync *sync, const struct job *job,
-                                       const struct variable_table *variables, struct spec *out,
-                                       struct error *error);
+                                       const struct variable_table *variables, uint64_t key,
+                                       struct spec *out, struct error *error);
 
 /* TN_EEXIST: a node of the cluster lives; the error names it. */
 MUST_CHECK enum tn_status cluster_check_dead(struct zk_sync *sync, const char *cluster,

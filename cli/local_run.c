@@ -14,6 +14,7 @@
 
 /* ZooKeeper has just answered; signals wait for us meanwhile. */
 enum { PREPARE_MS = 10000 };
+enum { RESTORE_MS = 3000 };
 
 void local_run_init(struct local_run *run)
 {
@@ -109,7 +110,7 @@ static enum tn_status make_cluster(struct local_run *run, struct zk_sync *sync, 
     if (!run->own_ensemble && !run->one_of_many)
         status = cluster_check_dead(sync, run->job.name, error);
     if (status == TN_OK) status = make_room(run, sync, error);
-    if (status == TN_OK) status = cluster_make(sync, &run->job, &run->variables, spec, error);
+    if (status == TN_OK) status = cluster_make(sync, &run->job, &run->variables, 0, spec, error);
     if (status == TN_OK) status = take_over(run, sync, error);
     return status;
 }
@@ -128,6 +129,27 @@ static enum tn_status note_run(const struct local_run *run, struct error *error)
     return run_note_write(run->folder.dir, &note, error);
 }
 
+/* The cluster as it is in ZooKeeper now: nodes that start from now on have its key. */
+static enum tn_status use_cluster(struct local_run *run, const struct spec *spec,
+                                  struct error *error)
+{
+    enum tn_status status = TN_OK;
+    if (run->cluster_made_ms != spec->created_wall_ms) {
+        run->cluster_made_ms = spec->created_wall_ms;
+        status = note_run(run, error);
+    }
+    if (run->key == spec->key || status != TN_OK) return status;
+    run->key = spec->key;
+    snprintf(run->key_variable, sizeof run->key_variable, CLUSTER_KEY_VARIABLE "=%" PRIx64,
+             run->key);
+    run->environment[0] = run->key_variable;
+    steps_close(run->steps);
+    run->steps = NULL;
+    status = steps_open(run->key, &run->steps, error);
+    run->progress.steps = run->steps;
+    return status;
+}
+
 /* ZooKeeper answers: make the cluster, and be ready to ask the ps. */
 static enum tn_status prepare(void *ctx, struct error *error)
 {
@@ -141,14 +163,24 @@ static enum tn_status prepare(void *ctx, struct error *error)
     zk_sync_close(sync);
     free(spec.job_json);
     if (status != TN_OK) return status;
-    snprintf(run->key_variable, sizeof run->key_variable, CLUSTER_KEY_VARIABLE "=%" PRIx64,
-             spec.key);
-    run->environment[0] = run->key_variable;
-    run->cluster_made_ms = spec.created_wall_ms;
-    status = note_run(run, error);
-    if (status == TN_OK) status = steps_open(spec.key, &run->steps, error);
-    run->progress.steps = run->steps;
-    return status;
+    return use_cluster(run, &spec, error);
+}
+
+/* Over a ZooKeeper that may have lost its data. Nodes of ours with the same key may live; should
+ * another have made the cluster with a new key, they have lost their sessions and start anew. */
+static enum tn_status restore(void *ctx, struct error *error)
+{
+    struct local_run *run = ctx;
+    struct zk_sync *sync = NULL;
+    struct spec spec = {0};
+    const char *credentials = *run->credentials ? run->credentials : NULL;
+    enum tn_status status = cluster_make_chroot(run->connect, RESTORE_MS, error);
+    if (status == TN_OK) status = zk_sync_open(run->connect, credentials, RESTORE_MS, &sync, error);
+    if (status == TN_OK)
+        status = cluster_make(sync, &run->job, &run->variables, run->key, &spec, error);
+    zk_sync_close(sync);
+    free(spec.job_json);
+    return status == TN_OK ? use_cluster(run, &spec, error) : status;
 }
 
 /* ------------------------------------------------------------- running */
@@ -196,6 +228,7 @@ enum tn_status local_run_work(struct local_run *run, struct error *error)
                                         .task_count = run->task_count,
                                         .connect_timeout_ms = run->connect_timeout_ms,
                                         .prepare = prepare,
+                                        .restore = restore,
                                         .tell = tell,
                                         .ctx = run};
     progress_say(&run->progress, clock_monotonic_ms(),

@@ -37,6 +37,7 @@ struct local_run {
     struct steps *steps;
     uint64_t cluster_made_ms; /* Of the cluster that the folder's files belong to; 0: of none. */
     uint64_t started_ms;
+    uint64_t key; /* Of the cluster; 0: not known yet. */
     char key_variable[64];
     char *environment[2];
 };

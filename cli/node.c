@@ -209,7 +209,7 @@ static enum tn_status find_cluster(struct node_setup *setup, enum role role, str
         return status;
     }
     if (role == ROLE_COORDINATOR) /* Whoever comes first makes it. */
-        status = cluster_make(sync, &setup->job, &setup->variables, &spec, error);
+        status = cluster_make(sync, &setup->job, &setup->variables, 0, &spec, error);
     else
         status = read_spec(setup, sync, &spec, error);
     if (status == TN_OK) status = check_spec(setup, &spec, error);
