@@ -149,6 +149,18 @@ static void read_next_entry(struct observer *observer, const struct zk_port *zk)
     zk->read(zk->ctx, observer->entry_op, path, false);
 }
 
+/* Servers that lost their data have another /history, which counts from 0 again: all of it is news.
+ */
+static void know_history(struct observer *observer, const struct zk_stat *stat)
+{
+    bool other = observer->history_zxid != stat->created_zxid ||
+                 observer->history_wall_ms != stat->modified_wall_ms;
+    if (observer->history_listed && observer->history_zxid != 0 && other)
+        observer->told = observer->old_until = -1;
+    observer->history_zxid = stat->created_zxid;
+    observer->history_wall_ms = stat->modified_wall_ms;
+}
+
 /* Note the entries that were not told yet. */
 static void take_listing(struct observer *observer, const struct zk_event *event)
 {
@@ -205,6 +217,7 @@ static unsigned handle_history(struct observer *observer, const struct zk_event 
 {
     switch (mirror_handle(&observer->history_mirror, event, zk, &observer->next_op, now_ms)) {
     case MIRROR_PRESENT:
+        know_history(observer, &event->stat);
         take_listing(observer, event);
         read_next_entry(observer, zk);
         return 0;

@@ -41,6 +41,7 @@ struct observer {
     /* Private. */
     char cluster[CLUSTER_NAME_MAX];
     struct mirror run_mirror, chief_mirror, history_mirror;
+    uint64_t history_zxid, history_wall_ms; /* Which /history that was; numbers are its own. */
     bool run_answered, chief_answered, history_listed;
     uint64_t next_op;
     uint64_t entry_op; /* Read in flight; 0: none. */
