@@ -4,10 +4,10 @@ the run ends by itself, with the parameters of the run in which nothing was kill
 accuracy within 0.01 of it (async), and leaves no process, socket or file behind.
 
   tests/chaos/kill_anything.py [--rounds N] [--seed S] [--mode sync|async]
-                               [--victims chief,ps,worker,zk,everything] [--set KEY=VALUE ...]
+                               [--victims chief,ps,worker,zk,wipe,everything] [--set KEY=VALUE ...]
 
 Victims: `chief` is whoever holds office; `ps` and `worker` mean each of them; `zk` is one server of the
-ensemble; `everything` is every process at once, after which the same command is given again with
+ensemble; `wipe` is all of its servers, and their data with them; `everything` is every process at once, after which the same command is given again with
 --resume. Each is killed once a round (--kills K: K times), at steps drawn from the seed.
 
 Exit status: 0 every round kept the promise, 1 not, 128 bad arguments.
@@ -15,6 +15,7 @@ Exit status: 0 every round kept the promise, 1 not, 128 bad arguments.
 
 import argparse
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -23,7 +24,8 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 import rig  # noqa: E402
 
-KINDS = ("chief", "ps", "worker", "zk", "everything")
+KINDS = ("chief", "ps", "worker", "zk", "wipe", "everything")
+COME_BACK_S = 60
 
 
 def arguments():
@@ -69,9 +71,29 @@ def expand(victims, status, dice):
     return named
 
 
+def wipe(run):
+    """Kill all servers, throw their data away, and wait until the run trains again."""
+    def trains(status):
+        return status.get("phase") == "running"
+
+    before = run.wait_status(lambda s: trains(s) and (s.get("zookeeper") or {}).get("servers"),
+                             "the run to train", 2 * COME_BACK_S)
+    began = time.monotonic()
+    with run.held():  # Or a server is started again, over its data, before the last one is dead.
+        for server in before["zookeeper"]["servers"]:
+            rig.kill(server["pid"], gone=True)
+        folders = list((run.dir / "zookeeper").glob("**/version-2"))
+        for folder in folders:
+            shutil.rmtree(folder)
+    run.wait_status(lambda s: (s.get("chief") or {}).get("pid") != before["chief"]["pid"]
+                    and trains(s), "the run to train over a wiped ZooKeeper", 2 * COME_BACK_S)
+    return (f"wipe of {len(folders)} folders at step {before.get('step')}, training again after "
+            f"{time.monotonic() - began:.1f} s")
+
+
 def kill_one(run, victim):
     """Kill a victim as soon as it is there. What was done, in words; None when the run is over."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + COME_BACK_S
     while run.alive() and time.monotonic() < end:
         if victim == "everything":
             status = run.status() or {}
@@ -79,6 +101,8 @@ def kill_one(run, victim):
             run.process.wait()
             run.start(resume=True)
             return f"everything ({count} processes) at step {status.get('step')}"
+        if victim == "wipe":
+            return wipe(run)
         status = run.status()
         pid = rig.pid_of(status, victim) if status else None
         if pid and rig.kill(pid) is not None:
@@ -87,7 +111,7 @@ def kill_one(run, victim):
             return f"{victim} at {where}"
         time.sleep(0.02)
     if run.alive():
-        raise rig.Failure(f"{victim} did not come back within 30 s")
+        raise rig.Failure(f"{victim} did not come back within {COME_BACK_S} s")
     return None
 
 

@@ -4,6 +4,7 @@ A run is one `tanist run JOB --dir DIR -o json`. Every process that descends fro
 its environment, so that what outlives the run is found wherever it went.
 """
 
+import contextlib
 import json
 import os
 import secrets
@@ -155,6 +156,15 @@ class Run:
             found += [f"shared memory {name}" for name in shared_memory() - self.shm_before]
         return found
 
+    @contextlib.contextmanager
+    def held(self):
+        """The run's first process, which starts again what dies, stands still meanwhile."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
     def kill_all(self, number=signal.SIGKILL):
         """Everything of this run at once."""
         victims = marked(self.mark)
@@ -210,11 +220,22 @@ def pid_of(status, victim):
     return None
 
 
-def kill(pid):
-    """SIGKILL; the CLOCK_MONOTONIC of just before it, or None when it was gone already."""
+def kill(pid, gone=False):
+    """SIGKILL; the CLOCK_MONOTONIC of just before it, or None when it was gone already. `gone`: wait
+    until it runs no more."""
     before = time.monotonic()
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         return None
+    while gone and runs(pid):
+        time.sleep(0.005)
     return before
+
+
+def runs(pid):
+    """False: ended, though its parent may not have noticed."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
