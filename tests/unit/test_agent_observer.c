@@ -188,6 +188,30 @@ static void test_history_doubt(void **state)
                      OBSERVER_HISTORY);
 }
 
+/* Servers that lost their data count their history from 0 again: that is told as well, as new. */
+static void test_history_of_wiped_servers(void **state)
+{
+    (void)state;
+    const char *const old[] = {"n-0000000012"};
+    const char *const new[] = {"n-0000000000"};
+    const char *list = "list /tanist/c/history";
+    struct zk_event listing = answer(list, "");
+    listing.children = old;
+    listing.child_count = 1;
+    listing.stat.created_zxid = 7;
+    assert_int_equal(tell(listing), 0);
+    assert_int_equal(tell(answer("read /tanist/c/history/n-0000000012", entry_text(1))),
+                     OBSERVER_HISTORY);
+    observer_restart(&observer, &port, 0);
+    listing.op = op_of(list);
+    listing.children = new;
+    listing.stat.modified_wall_ms = 99; /* The zxid may be the same. */
+    assert_int_equal(tell(listing), 0);
+    assert_int_equal(tell(answer("read /tanist/c/history/n-0000000000", entry_text(2))),
+                     OBSERVER_HISTORY);
+    assert_false(observer.entry_old);
+}
+
 /* A candidate's znode is known by the session that owns it. */
 static void test_candidates(void **state)
 {
@@ -239,6 +263,7 @@ int main(void)
         cmocka_unit_test_setup(test_members, setup),
         cmocka_unit_test_setup(test_history, setup),
         cmocka_unit_test_setup(test_history_doubt, setup),
+        cmocka_unit_test_setup(test_history_of_wiped_servers, setup),
         cmocka_unit_test_setup(test_candidates, setup),
         cmocka_unit_test_setup(test_burial, setup),
     };
