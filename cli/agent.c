@@ -157,6 +157,10 @@ static int conclude(const struct local_run *run)
         fprintf(stderr, "the job is done\n");
         return TN_EXIT_OK;
     }
+    if (result_run_was_stopped(&result->run)) {
+        fprintf(stderr, "the job was " RUN_STOPPED_REASON "\n");
+        return TN_EXIT_OK;
+    }
     fprintf(stderr, "tanist: the job failed: %s\n", result->run.reason);
     return TN_EXIT_ERROR;
 }

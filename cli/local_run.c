@@ -91,7 +91,7 @@ static enum tn_status take_over(struct local_run *run, struct zk_sync *sync, str
 {
     struct run found;
     enum tn_status status = read_run(sync, run->job.name, &found, error);
-    if (status != TN_OK || found.generation == 0) return status;
+    if (status != TN_OK || (found.generation == 0 && !run_is_over(&found))) return status;
     uint64_t now_ms = clock_monotonic_ms();
     /* Others may be at work in it; who comes late to a run that is over learns just that. */
     if (run->one_of_many && !(run->begin_again && run_is_over(&found))) return TN_OK;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/words.h"
 
@@ -21,6 +22,11 @@ void result_note(struct result *result, const struct history_entry *entry)
 {
     if (entry->kind == HISTORY_RECOVERED)
         json_array_append_new(result->recoveries, words_recovery_json(entry));
+}
+
+bool result_run_was_stopped(const struct run *run)
+{
+    return run->phase == RUN_FAILED && strcmp(run->reason, RUN_STOPPED_REASON) == 0;
 }
 
 static const char *mode_name(const struct job *job)

@@ -3,6 +3,7 @@
 #define CLI_RESULT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "common/job.h"
 #include "common/tree.h"
@@ -19,6 +20,9 @@ void result_free(struct result *result);
 
 /* Show it every history entry. */
 void result_note(struct result *result, const struct history_entry *entry);
+
+/* It ended because an operator wanted it, before training began: RUN_FAILED, but no failure. */
+bool result_run_was_stopped(const struct run *run);
 
 /* The object for `run`, which has ended or was left; malloc'ed text, NULL: out of memory. `status`:
  * "done", "failed", "stopped". */

@@ -74,7 +74,7 @@ static enum tn_status read_job(const struct run_options *o, const char *path, st
 
 static const char *status_of(const struct agent_result *result)
 {
-    if (!result->job_ended) return "stopped";
+    if (!result->job_ended || result_run_was_stopped(&result->run)) return "stopped";
     return result->run.phase == RUN_DONE ? "done" : "failed";
 }
 
@@ -89,6 +89,10 @@ static int judge(const struct local_run *run, const char *json)
                 "; the same command goes on from there\n",
                 result->run.committed_checkpoint, result->run.committed_step);
         return 128 + result->signal;
+    }
+    if (result_run_was_stopped(&result->run)) {
+        fprintf(stderr, RUN_STOPPED_REASON "; the same command goes on with it\n");
+        return TN_EXIT_OK;
     }
     if (result->run.phase == RUN_FAILED) {
         fprintf(stderr,
@@ -155,9 +159,9 @@ int command_run(int argc, char **argv)
         .about =
             "Train a job with a whole cluster on this machine: a ZooKeeper ensemble, coordinators, "
             "ps and\nworkers. What dies is started again. A DIR with an unfinished run of the same "
-            "job is resumed.\nExit status: 0 done, 1 failed, 130 and 143 stopped by a signal; "
-            "others: "
-            "docs/exit-codes.md.",
+            "job is resumed.\nExit status: 0 done or ended by `tanist stop`, 1 failed, 130 and 143 "
+            "stopped by a signal;\n"
+            "others: docs/exit-codes.md.",
         .examples =
             "  tanist run examples/fashion-mnist.json\n"
             "  tanist run examples/fashion-mnist.json --dir /tmp/x --set train.steps=500 -o "

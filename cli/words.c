@@ -35,8 +35,15 @@ json_t *words_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+/* Nothing failed: an operator wanted the end before anything began. */
+static bool is_stop(const struct history_entry *entry)
+{
+    return entry->kind == HISTORY_FAILED && strcmp(entry->cause, RUN_STOPPED_REASON) == 0;
+}
+
 const char *words_event(const struct history_entry *entry)
 {
+    if (is_stop(entry)) return "stopped";
     return entry->kind == HISTORY_RECOVERED ? "restored" : history_kind_name(entry->kind);
 }
 
@@ -113,7 +120,10 @@ void words_history(const struct history_entry *entry, char text[static WORDS_MAX
         break;
     case HISTORY_EVALUATED: evaluated(entry, "evaluated", text); break;
     case HISTORY_DONE: evaluated(entry, "done", text); break;
-    case HISTORY_FAILED: snprintf(text, WORDS_MAX, "failed%s%s", because, entry->cause); break;
+    case HISTORY_FAILED:
+        snprintf(text, WORDS_MAX, "%s%s%s", is_stop(entry) ? "" : "failed",
+                 is_stop(entry) ? "" : because, entry->cause);
+        break;
     case HISTORY_KINDS: snprintf(text, WORDS_MAX, "?"); break;
     }
 }

@@ -32,6 +32,9 @@ enum recovery_kind {
 
 enum { RUN_TEXT_MAX = 160 };
 #define STEP_NONE UINT64_MAX
+/* The reason of RUN_FAILED when nothing failed: an operator wanted the end before anything began.
+ */
+#define RUN_STOPPED_REASON "stopped by an operator before training began"
 
 /* The interruption that is being mended, from the write that stopped the workers to the one that
  * lets them go on. */

@@ -12,7 +12,7 @@ static void end_soon(struct plan *p)
     struct run *run = p->run;
     run->held = false;
     if (run->phase == RUN_FORMING) {
-        plan_fail(p, "stopped by an operator before training began");
+        plan_fail(p, RUN_STOPPED_REASON);
         return;
     }
     if (run->ending && run->phase == RUN_STOPPING) return;

@@ -257,6 +257,7 @@ class Runs(Cli):
                      "nobody")
         self.port_in_use(note["zookeeper"])
         self.new_chroot(note["zookeeper"])
+        self.stopped_while_forming(note["zookeeper"])
         self.contract(status)
         self.operator(process)
 
@@ -275,6 +276,24 @@ class Runs(Cli):
         result = self.tanist("run", QUICK, "--dir", "below", "--zk", zookeeper + "/one/two",
                              "--set", "train.steps=20")
         self.assertEqual(result.returncode, 0, result.stderr)
+
+    def stopped_while_forming(self, zookeeper):
+        """A stop before training began is an orderly end as well."""
+        words = ["--zk", zookeeper, "--wait", "10"]
+        agent = subprocess.Popen([PROGRAM, "agent", QUICK, "--set", "name=lonely", "--dir", "lonely",
+                                  "--tasks", "coordinator:0", *words], stderr=subprocess.PIPE,
+                                 text=True, cwd=self.folder, env=self.environment)
+        self.addCleanup(agent.communicate)
+        end = time.monotonic() + 20
+        status = self.tanist("status", "--cluster", "lonely", *words)
+        while "forming" not in status.stdout and time.monotonic() < end:
+            time.sleep(0.1)
+            status = self.tanist("status", "--cluster", "lonely", *words)
+        stop = self.tanist("stop", "--cluster", "lonely", *words)
+        self.assertEqual(stop.returncode, 0, stop.stderr)
+        _, said = agent.communicate(timeout=20)
+        self.assertEqual(agent.returncode, 0, said)
+        self.assertIn("stopped by an operator before training began", said)
 
     def contract(self, status):
         """Field names that scripts rely on."""

@@ -66,6 +66,22 @@ static void test_sentence(void **state)
         assert_non_null(strstr(text, parts[i]));
 }
 
+/* An operator's stop before training began is no failure. */
+static void test_stopped(void **state)
+{
+    (void)state;
+    struct run run = {.phase = RUN_FAILED, .reason = RUN_STOPPED_REASON};
+    struct history_entry entry = {.kind = HISTORY_FAILED, .cause = RUN_STOPPED_REASON};
+    char text[WORDS_MAX];
+    assert_true(result_run_was_stopped(&run));
+    assert_string_equal(words_event(&entry), "stopped");
+    words_history(&entry, text);
+    assert_string_equal(text, RUN_STOPPED_REASON);
+    run.reason[0] = entry.cause[0] = 'S';
+    assert_false(result_run_was_stopped(&run));
+    assert_string_equal(words_event(&entry), "failed");
+}
+
 /* A checkpoint that cannot be loaded: what is taken in its place is said once. */
 static void test_fallback(void **state)
 {
@@ -94,9 +110,8 @@ static void test_event(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_object),
-        cmocka_unit_test(test_sentence),
-        cmocka_unit_test(test_fallback),
+        cmocka_unit_test(test_object),  cmocka_unit_test(test_sentence),
+        cmocka_unit_test(test_stopped), cmocka_unit_test(test_fallback),
         cmocka_unit_test(test_event),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
