@@ -21,7 +21,6 @@ enum { FILES_MAX = 4096, NAME_MAX_BYTES = 512 };
 
 struct replay {
     struct world world;
-    struct zk_tree tree;
     struct checker checker;
     long count;
     uint64_t last_zxid;
@@ -59,12 +58,6 @@ static void visit(void *ctx, const struct txn_log_entry *entry)
     replay->last_zxid = txn->zxid;
     replay->count++;
     replay->world.now_us = txn->wall_ms * 1000;
-    replay->tree.zxid = txn->zxid - 1;
-    if (txn->closes_session) {
-        zk_txn_release(zk_tree_close_session(&replay->tree, txn->session, txn->wall_ms));
-        return;
-    }
-    zk_tree_apply(&replay->tree, txn);
     check_fence(replay, entry);
     checker_on_txn(&replay->checker, txn);
 }
@@ -99,9 +92,7 @@ static bool replay_server(struct replay *replay, const char *folder, const struc
     char *names[FILES_MAX];
     memset(replay, 0, sizeof *replay);
     world_init(&replay->world, 0, verbose);
-    zk_tree_init(&replay->tree);
-    checker_init(&replay->checker, &(struct checker_config){
-                                       .world = &replay->world, .job = job, .tree = &replay->tree});
+    checker_init(&replay->checker, &(struct checker_config){.world = &replay->world, .job = job});
     size_t count = list_logs(folder, names);
     bool good = count > 0;
     for (size_t i = 0; i < count; i++) {
@@ -115,20 +106,25 @@ static bool replay_server(struct replay *replay, const char *folder, const struc
     return good;
 }
 
-/* The server that knows most. */
+/* The server that knows most: one that came late got a snapshot instead of the first transactions.
+ */
 static int best_server(const char *dir, const struct job *job)
 {
     int best = 0;
     uint64_t highest = 0;
+    long most = 0;
     static struct replay replay;
     for (int server = 1; server <= 9; server++) {
         char folder[NAME_MAX_BYTES];
         (void)snprintf(folder, sizeof folder, "%s/zookeeper/%d/data/version-2", dir, server);
-        if (replay_server(&replay, folder, job, false) && replay.last_zxid > highest) {
+        bool readable = replay_server(&replay, folder, job, false);
+        bool better =
+            replay.last_zxid > highest || (replay.last_zxid == highest && replay.count > most);
+        if (readable && better) {
             highest = replay.last_zxid;
+            most = replay.count;
             best = server;
         }
-        zk_tree_free(&replay.tree);
         world_free(&replay.world);
     }
     return best;
@@ -164,7 +160,6 @@ int main(int argc, char **argv)
            replay.checker.restores, replay.checker.commits,
            replay.checker.has_run ? run_phase_name(replay.checker.run.phase) : "absent",
            good ? "no rule broken" : replay.world.failure);
-    zk_tree_free(&replay.tree);
     world_free(&replay.world);
     return good ? 0 : 1;
 }

@@ -124,6 +124,15 @@ static void check_end(struct checker *checker, const struct run *run)
     }
 }
 
+/* A ps begins on every slice where the order to load says. */
+static void begin_generation(struct checker *checker, const struct run *run)
+{
+    checker->pushed_generation = run->generation;
+    for (uint32_t i = 0; i < PS_MAX; i++) {
+        for (uint32_t v = 0; v < SLICES_MAX; v++) checker->pushed[i][v] = run->load_step;
+    }
+}
+
 static void on_order(struct checker *checker, const struct zk_change *change)
 {
     struct world *world = checker->config.world;
@@ -158,6 +167,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
     }
     if (run.phase == RUN_LOADING && run.generation != was->generation) {
         checker->loads++;
+        begin_generation(checker, &run);
         checker->restores += run.load_checkpoint != 0;
         if (checker->config.disk != NULL) check_restore(checker, &run);
     }
@@ -228,20 +238,9 @@ void checker_on_txn(void *ctx, const struct zk_txn *txn)
 
 /* ------------------------------------------------------------- staleness */
 
-/* A restored ps begins where its checkpoint was, on every slice. */
-static void begin_generation(struct checker *checker, uint64_t generation)
-{
-    if (generation <= checker->pushed_generation) return;
-    checker->pushed_generation = generation;
-    for (uint32_t i = 0; i < PS_MAX; i++) {
-        for (uint32_t v = 0; v < SLICES_MAX; v++) checker->pushed[i][v] = checker->run.load_step;
-    }
-}
-
 void checker_on_push(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
                      uint32_t slice)
 {
-    begin_generation(checker, generation);
     if (generation != checker->pushed_generation || slice >= SLICES_MAX) return;
     if (step >= checker->pushed[shard][slice]) checker->pushed[shard][slice] = step + 1;
 }
@@ -251,7 +250,6 @@ static void check_staleness(struct checker *checker, uint64_t generation, uint64
                             uint32_t shard)
 {
     uint64_t bound = checker->config.job->train.max_staleness;
-    begin_generation(checker, generation);
     if (generation != checker->pushed_generation || bound == STALENESS_FREE) return;
     for (uint32_t v = 0; v < checker->config.job->train.slices; v++) {
         if (step <= checker->pushed[shard][v] + bound) continue;
