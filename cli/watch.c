@@ -18,7 +18,7 @@
 #include "cli/words.h"
 #include "common/clock.h"
 
-enum { AWAY_SAY_MS = 3000, SESSION_MS = 10000, DEADLINE_MS = 5000 };
+enum { AWAY_SAY_MS = 3000, AWAY_LOOK_MS = 500, SESSION_MS = 10000, DEADLINE_MS = 5000 };
 
 struct watch {
     struct target target;
@@ -28,7 +28,8 @@ struct watch {
     struct zk_inbox *inbox;
     struct observer *observer; /* Owned. */
     bool connected, over;
-    uint64_t away_since_ms, say_at_ms;
+    uint64_t away_since_ms, say_at_ms, look_at_ms;
+    uint64_t cluster_made_ms;     /* As run.json says; 0: not known. */
     uint64_t elected_epoch;       /* Newest election that was told. */
     uint64_t chief, former_chief; /* Incarnations: a successor may be seen before the loss. */
     enum run_phase phase;
@@ -194,6 +195,7 @@ static void note_connection(struct watch *watch, const struct zk_event *event, u
     if (was && !watch->connected) {
         watch->away_since_ms = now_ms;
         watch->say_at_ms = now_ms + AWAY_SAY_MS;
+        watch->look_at_ms = now_ms + AWAY_LOOK_MS;
         print_zookeeper(watch, "zookeeper-lost", "ZooKeeper is away; waiting for it");
     } else if (!was && watch->connected && watch->observer->settled) {
         print_zookeeper(watch, "zookeeper-back", "ZooKeeper is back");
@@ -228,10 +230,52 @@ static void say_away(struct watch *watch, uint64_t now_ms)
             gone ? " (its run has ended or was killed)" : "");
 }
 
+/* Another run has taken the folder over: its shape is read, and its state is told first. */
+static enum tn_status begin_anew(struct watch *watch, struct error *error)
+{
+    struct zk_sync *sync = NULL;
+    struct spec spec = {0};
+    watch->target.wait_ms = AWAY_LOOK_MS;
+    enum tn_status status = target_open(&watch->target, &sync, &spec, NULL, error);
+    if (status != TN_OK) return status;
+    zk_sync_close(sync);
+    free(spec.job_json);
+    while (zk_inbox_take(watch->inbox)) continue;
+    status = open_zk(watch, error);
+    watch->former_chief = 0;
+    if (status == TN_OK)
+        observer_start(watch->observer, watch->target.cluster, spec.coordinators, spec.ps,
+                       spec.workers, 0, &watch->port, clock_monotonic_ms());
+    return status;
+}
+
+/* Who runs the folder's job again may have to start its ZooKeeper elsewhere: run.json says where.
+ * What is not ready yet is tried again. */
+static void follow_folder(struct watch *watch, uint64_t now_ms)
+{
+    struct run_note note;
+    struct error error;
+    if (watch->connected || !watch->target.dir || now_ms < watch->look_at_ms) return;
+    watch->look_at_ms = now_ms + AWAY_LOOK_MS;
+    if (run_note_read(watch->target.dir, &note, NULL) != TN_OK || note.cluster_made_ms == 0) return;
+    if (watch->zk && strcmp(note.connect, watch->target.connect) == 0) return;
+    memcpy(watch->target.connect, note.connect, sizeof note.connect);
+    memcpy(watch->target.cluster, note.cluster, sizeof note.cluster);
+    zk_abandon(watch->zk); /* Nobody is there to close our session. */
+    watch->zk = NULL;
+    if (note.cluster_made_ms == watch->cluster_made_ms) {
+        (void)reopen(watch, &error);
+    } else if (begin_anew(watch, &error) == TN_OK) {
+        watch->cluster_made_ms = note.cluster_made_ms;
+    }
+}
+
 static int timeout_until(const struct watch *watch, uint64_t now_ms)
 {
-    uint64_t until_ms = observer_deadline_ms(watch->observer);
+    uint64_t until_ms = watch->zk ? observer_deadline_ms(watch->observer) : UINT64_MAX;
     if (!watch->connected && watch->say_at_ms < until_ms) until_ms = watch->say_at_ms;
+    if (!watch->connected && watch->target.dir && watch->look_at_ms < until_ms)
+        until_ms = watch->look_at_ms;
     if (until_ms == UINT64_MAX) return -1;
     return until_ms > now_ms ? (int)(until_ms - now_ms) : 0;
 }
@@ -252,7 +296,8 @@ static enum tn_status loop(struct watch *watch, int signals, struct error *error
             status = reopen(watch, error);
             break;
         }
-        observer_tick(watch->observer, &watch->port, clock_monotonic_ms());
+        if (watch->zk) observer_tick(watch->observer, &watch->port, clock_monotonic_ms());
+        follow_folder(watch, clock_monotonic_ms());
         say_away(watch, clock_monotonic_ms());
     }
     return status;
@@ -262,6 +307,9 @@ static enum tn_status begin(struct watch *watch, struct error *error)
 {
     struct zk_sync *sync = NULL;
     struct spec spec = {0};
+    struct run_note note;
+    if (watch->target.dir && run_note_read(watch->target.dir, &note, NULL) == TN_OK)
+        watch->cluster_made_ms = note.cluster_made_ms;
     enum tn_status status = target_open(&watch->target, &sync, &spec, NULL, error);
     if (status != TN_OK) return status;
     zk_sync_close(sync);

@@ -93,11 +93,11 @@ class Cli(unittest.TestCase):
             time.sleep(0.05)
         self.fail(f"no step within {limit_s} s: {result.stderr}")
 
-    def nothing_left(self, limit_s=5):
+    def nothing_left(self, limit_s=5, but=()):
         end = time.monotonic() + limit_s
-        while self.processes() and time.monotonic() < end:
+        while set(self.processes()) - set(but) and time.monotonic() < end:
             time.sleep(0.05)
-        self.assertEqual(self.processes(), [])
+        self.assertEqual(set(self.processes()) - set(but), set())
 
 
 class BadInput(Cli):
@@ -260,6 +260,46 @@ class Runs(Cli):
         self.stopped_while_forming(note["zookeeper"])
         self.contract(status)
         self.operator(process)
+
+    def test_watch_follows(self):
+        """Who watches a folder sees its run go on, also when its ZooKeeper had to move; and the run
+        of another shape that takes its place."""
+        process = self.start(*LONG)
+        self.wait_step()
+        watch = subprocess.Popen([PROGRAM, "watch", "--dir", "run", "-o", "jsonl"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                 cwd=self.folder, env=self.environment)
+        self.addCleanup(watch.communicate)
+        self.addCleanup(watch.kill)
+        self.assertEqual(json.loads(watch.stdout.readline())["event"], "state")
+        zookeeper = json.loads((self.folder / "run/run.json").read_text())["zookeeper"]
+        process.kill()
+        process.communicate(timeout=10)
+        self.nothing_left(but=[watch.pid])
+        with socket.socket() as taken:
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            taken.bind(("127.0.0.1", int(zookeeper.rsplit(":", 1)[1])))
+            taken.listen()
+            process = self.start(*LONG)
+            self.wait_event(watch, "restored")
+        process.kill()
+        process.communicate(timeout=10)
+        self.nothing_left(but=[watch.pid])
+        shutil.rmtree(self.folder / "run")
+        process = self.start("--set", "cluster.workers=3", *LONG)
+        self.assertLessEqual(self.wait_event(watch, "state")["epoch"], 1)
+        self.wait_event(watch, "checkpoint")
+        self.assertEqual(self.tanist("stop", "--dir", "run").returncode, 0)
+        self.wait_event(watch, "done")
+        self.assertEqual(watch.wait(timeout=10), 0)
+
+    def wait_event(self, watch, name):
+        """The next event of that name; the test's own limit bounds the wait."""
+        for line in watch.stdout:
+            event = json.loads(line)
+            if event["event"] == name:
+                return event
+        return self.fail(f"watch has ended before {name}")
 
     def port_in_use(self, zookeeper):
         with socket.socket() as taken:
