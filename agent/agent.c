@@ -1,7 +1,6 @@
 #include "agent/agent.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,7 +16,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 
-enum { SAY_MS = 3000, TICK_MS = 500, ZK_DEADLINE_MS = 5000, STALE_CLOSE_MS = 2000 };
+enum { SAY_MS = 3000, TICK_MS = 500, ZK_DEADLINE_MS = 5000 };
 
 /* Request numbers: each part has its own range. */
 #define OPS_OBSERVER   (UINT64_C(1) << 32)
@@ -85,9 +84,23 @@ static void bury(struct agent *agent, uint32_t index)
                  usable ? &agent->port : NULL, &agent->next_op, agent->undertaker);
 }
 
+/* S7: what was not said when it left. */
+static void say_back(struct agent *agent, uint32_t index)
+{
+    char text[256];
+    const struct supervised *ended = &agent->supervisor.children[index];
+    if (ended->starts < 2 || ended->kind != CHILD_NODE || ended->signal != 0 ||
+        ended->exit_code != 0)
+        return;
+    snprintf(text, sizeof text, "%s left in good order, but the job goes on; starting it again",
+             agent->children.list[index].name);
+    tell(agent, AGENT_CHILD_DIED, text);
+}
+
 static void spawn(struct agent *agent, uint32_t index)
 {
     struct error error;
+    say_back(agent, index);
     if (children_spawn(&agent->children, index, &error) == TN_OK) {
         log_debug("%s runs as pid %ld", agent->children.list[index].name,
                   (long)agent->children.list[index].process.pid);
@@ -146,6 +159,9 @@ static void carry_out(struct agent *agent, const struct supervisor_action *actio
         send_signal(agent, action->child, SIGTERM);
         break;
     case DO_KILL: send_signal(agent, action->child, SIGKILL); break;
+    case DO_ASK_RUN:
+        if (agent->observing) observer_ask_run(agent->observer, &agent->port);
+        break;
     case DO_FAIL: fail(agent, action); break;
     case DO_END: agent->over = true; break;
     }
@@ -171,12 +187,14 @@ static void say_death(struct agent *agent, const struct child *child, long pid,
     process_describe_end(ended->exit_code, ended->signal, end, sizeof end);
     uint64_t delay_ms =
         ended->restart_at_ms > agent->now_ms ? ended->restart_at_ms - agent->now_ms : 0;
-    bool expected = agent->supervisor.phase != SUPERVISOR_WORKING &&
-                    (child->server || (ended->signal == 0 && ended->exit_code == TN_EXIT_OK));
-    if (expected) return;
-    const char *next = agent->supervisor.phase != SUPERVISOR_WORKING ? ""
-                       : delay_ms == 0                               ? "; starting it again"
-                                                                     : "; starting it again soon";
+    const bool working = agent->supervisor.phase == SUPERVISOR_WORKING;
+    const bool job_failed = agent->result->job_ended && agent->result->run.phase == RUN_FAILED;
+    const bool in_order = ended->signal == 0 && (ended->exit_code == TN_EXIT_OK ||
+                                                 (job_failed && ended->exit_code == TN_EXIT_ERROR));
+    if (ended->left || (!working && (child->server || in_order))) return;
+    const char *next = !working        ? ""
+                       : delay_ms == 0 ? "; starting it again"
+                                       : "; starting it again soon";
     snprintf(text, sizeof text, "%s (pid %ld): %s%s", child->name, pid, end, next);
     tell(agent, AGENT_CHILD_DIED, text);
 }
@@ -208,26 +226,6 @@ static enum tn_status open_zk(struct agent *agent, struct error *error)
     return status;
 }
 
-/* Sessions of nodes that a former agent of this folder left: their ephemerals go now. */
-static void close_stale_sessions(struct agent *agent)
-{
-    char folder[CHILD_PATH_MAX];
-    snprintf(folder, sizeof folder, "%s/sessions", agent->config->dir);
-    DIR *stream = opendir(folder);
-    if (!stream) return;
-    for (struct dirent *entry; (entry = readdir(stream));) {
-        char path[CHILD_PATH_MAX + 256];
-        struct zk_session session;
-        struct task task;
-        if (!task_parse(entry->d_name, &task)) continue;
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (!children_take_session(path, &session)) continue;
-        enum tn_status status = zk_close_session(agent->config->connect, &session, STALE_CLOSE_MS);
-        log_debug("session of a former %s: %s", entry->d_name, tanist_strerror(status));
-    }
-    closedir(stream);
-}
-
 static void watch_cluster(struct agent *agent)
 {
     const struct job *job = agent->config->job;
@@ -241,7 +239,7 @@ static void watch_cluster(struct agent *agent)
 static void prepare(struct agent *agent)
 {
     agent->prepared = true;
-    close_stale_sessions(agent);
+    children_close_former(agent->config);
     enum tn_status status = agent->config->prepare(agent->config->ctx, &agent->error);
     agent->now_ms = clock_monotonic_ms();
     if (status != TN_OK) {
@@ -309,9 +307,9 @@ static void run_changed(struct agent *agent)
     agent->result->has_run = true;
     agent->result->run = *run;
     tell(agent, AGENT_RUN, NULL);
-    if (run->phase != RUN_DONE && run->phase != RUN_FAILED) return;
-    agent->result->job_ended = true;
-    feed(agent, SUPERVISOR_JOB_ENDED, 0, 0, 0);
+    const bool ended = run->phase == RUN_DONE || run->phase == RUN_FAILED;
+    if (ended) agent->result->job_ended = true;
+    feed(agent, ended ? SUPERVISOR_JOB_ENDED : SUPERVISOR_JOB_GOES_ON, 0, 0, 0);
 }
 
 static void handle_zk(struct agent *agent, const struct zk_event *event)

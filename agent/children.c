@@ -1,5 +1,6 @@
 #include "agent/children.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,13 +11,14 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/session_file.h"
 
 extern char **environ;
 
 /* Whoever decides or tells of a death runs before whoever computes: it needs little, but at once.
  */
-enum { ENVIRONMENT_EXTRA = 3, ARGUMENTS = 20, HASTE = 10 };
+enum { ENVIRONMENT_EXTRA = 3, ARGUMENTS = 20, HASTE = 10, FORMER_CLOSE_MS = 2000 };
 
 /* What says who a single node is; ours is said on its command line. */
 static bool names_a_task(const char *entry)
@@ -188,6 +190,25 @@ bool children_take_session(const char *path, struct zk_session *out)
     bool found = session_file_read(path, out, NULL) == TN_OK;
     (void)unlink(path);
     return found;
+}
+
+void children_close_former(const struct agent_config *config)
+{
+    char folder[CHILD_PATH_MAX];
+    snprintf(folder, sizeof folder, "%s/sessions", config->dir);
+    DIR *stream = opendir(folder);
+    if (!stream) return;
+    for (struct dirent *entry; (entry = readdir(stream));) {
+        char path[CHILD_PATH_MAX + 256];
+        struct zk_session session;
+        struct task task;
+        if (!task_parse(entry->d_name, &task)) continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (!children_take_session(path, &session)) continue;
+        enum tn_status status = zk_close_session(config->connect, &session, FORMER_CLOSE_MS);
+        log_debug("session of a former %s: %s", entry->d_name, tanist_strerror(status));
+    }
+    closedir(stream);
 }
 
 void children_last_words(const struct child *child, char text[static CHILD_LAST_WORDS_MAX])

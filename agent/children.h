@@ -50,6 +50,10 @@ MUST_CHECK enum tn_status children_spawn(struct children *children, uint32_t ind
 /* Take the session that a dead child left behind; its file goes. False: it left none. */
 bool children_take_session(const char *path, struct zk_session *out);
 
+/* Close the sessions of nodes that a former agent of this folder left: their ephemerals go now.
+ * Blocks up to 2 s for each. */
+void children_close_former(const struct agent_config *config);
+
 /* The last line of a child's log, or "". */
 void children_last_words(const struct child *child, char text[static CHILD_LAST_WORDS_MAX]);
 

@@ -264,6 +264,11 @@ unsigned observer_handle(struct observer *observer, const struct zk_event *event
     return news;
 }
 
+void observer_ask_run(struct observer *observer, const struct zk_port *zk)
+{
+    mirror_refresh(&observer->run_mirror, zk, &observer->next_op);
+}
+
 void observer_tick(struct observer *observer, const struct zk_port *zk, uint64_t now_ms)
 {
     mirror_tick(&observer->run_mirror, zk, &observer->next_op, now_ms);

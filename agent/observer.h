@@ -67,6 +67,9 @@ void observer_restart(struct observer *observer, const struct zk_port *zk, uint6
 unsigned observer_handle(struct observer *observer, const struct zk_event *event,
                          const struct zk_port *zk, uint64_t now_ms);
 
+/* Read /run again now: OBSERVER_RUN follows, also when nothing has changed. */
+void observer_ask_run(struct observer *observer, const struct zk_port *zk);
+
 void observer_tick(struct observer *observer, const struct zk_port *zk, uint64_t now_ms);
 uint64_t observer_deadline_ms(const struct observer *observer);
 

@@ -30,7 +30,7 @@ static void spawn(struct supervisor *supervisor, uint32_t index, struct supervis
 {
     struct supervised *child = &supervisor->children[index];
     child->state = CHILD_STARTING;
-    child->killed = child->terminated = child->member_seen = false;
+    child->killed = child->terminated = child->member_seen = child->left = child->asked = false;
     child->member_gone_ms = 0;
     child->starts++;
     act(out, DO_SPAWN, index, VERDICT_NONE);
@@ -176,10 +176,23 @@ static void restart_due(struct supervisor *supervisor, uint64_t now_ms,
                         struct supervisor_actions *out)
 {
     if (supervisor->phase != SUPERVISOR_WORKING) return;
-    for (uint32_t i = 0; i < supervisor->count; i++)
-        if (supervisor->children[i].state == CHILD_WAITING &&
-            now_ms >= supervisor->children[i].restart_at_ms)
+    for (uint32_t i = 0; i < supervisor->count; i++) {
+        struct supervised *child = &supervisor->children[i];
+        if (child->state != CHILD_WAITING || now_ms < child->restart_at_ms) continue;
+        if (!child->left) {
             spawn(supervisor, i, out);
+        } else if (!child->asked) {
+            child->asked = true;
+            act(out, DO_ASK_RUN, i, VERDICT_NONE);
+        }
+    }
+}
+
+/* S7: who waited for it may come back. */
+static void goes_on(struct supervisor *supervisor)
+{
+    for (uint32_t i = 0; i < supervisor->count; i++)
+        if (supervisor->children[i].asked) supervisor->children[i].left = false;
 }
 
 /* S4. */
@@ -210,6 +223,10 @@ static void ended(struct supervisor *supervisor, const struct supervisor_event *
     child->state = CHILD_IDLE;
     if (supervisor->phase != SUPERVISOR_WORKING) return;
     child->state = CHILD_WAITING;
+    child->left = event->type == SUPERVISOR_EXITED && child->kind == CHILD_NODE &&
+                  child->signal == 0 && child->exit_code == TN_EXIT_OK;
+    if (child->left && child->restart_at_ms < event->now_ms + SUPERVISOR_ASK_MS)
+        child->restart_at_ms = event->now_ms + SUPERVISOR_ASK_MS;
     if (hopeless(child))
         fail(supervisor, event->child, VERDICT_HOPELESS, event->now_ms, out);
     else if (looping)
@@ -251,6 +268,7 @@ void supervisor_step(struct supervisor *supervisor, const struct supervisor_even
     case SUPERVISOR_MEMBER_GONE:
         if (child->member_seen && child->member_gone_ms == 0) child->member_gone_ms = event->now_ms;
         break;
+    case SUPERVISOR_JOB_GOES_ON: goes_on(supervisor); break;
     case SUPERVISOR_JOB_ENDED: enter(supervisor, SUPERVISOR_LEAVING, event->now_ms); break;
     case SUPERVISOR_STOP:
         supervisor->hurried = supervisor->hurried || supervisor->phase == SUPERVISOR_STOPPING;
@@ -273,7 +291,8 @@ uint64_t supervisor_deadline_ms(const struct supervisor *supervisor)
     for (uint32_t i = 0; i < supervisor->count; i++) {
         const struct supervised *child = &supervisor->children[i];
         if (supervisor->phase != SUPERVISOR_WORKING) break;
-        if (child->state == CHILD_WAITING) sooner(&deadline_ms, child->restart_at_ms);
+        if (child->state == CHILD_WAITING && !child->asked)
+            sooner(&deadline_ms, child->restart_at_ms);
         if (child->member_gone_ms != 0 && !child->killed)
             sooner(&deadline_ms, child->member_gone_ms + SUPERVISOR_FROZEN_MS);
     }

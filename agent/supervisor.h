@@ -17,6 +17,8 @@
  *  S5  When the job has ended nothing is started any more; nodes leave by themselves, are told to
  *      after SUPERVISOR_LEAVE_MS, and killed SUPERVISOR_GRACE_MS later. Servers go last.
  *  S6  When told to stop, nodes get SIGTERM at once; told twice, everything is killed.
+ *  S7  A node that left in good order may have learned of the job's end before us: it is started
+ *      again only after /run was read anew, SUPERVISOR_ASK_MS later, and the job goes on.
  *
  * Threads: the owner's only.
  */
@@ -39,6 +41,7 @@ enum {
     SUPERVISOR_FROZEN_MS = 500,
     SUPERVISOR_LEAVE_MS = 5000,
     SUPERVISOR_GRACE_MS = 5000,
+    SUPERVISOR_ASK_MS = 200,
 };
 
 enum child_kind { CHILD_SERVER, CHILD_NODE };
@@ -51,7 +54,8 @@ enum supervisor_event_type {
     SUPERVISOR_EXITED,      /* `exit_code`, or `signal` if not 0. */
     SUPERVISOR_MEMBER_SEEN, /* Its znode, of its present process, is there. */
     SUPERVISOR_MEMBER_GONE,
-    SUPERVISOR_JOB_ENDED, /* /run says done or failed. */
+    SUPERVISOR_JOB_GOES_ON, /* /run was read, and says so. */
+    SUPERVISOR_JOB_ENDED,   /* /run says done or failed. */
     SUPERVISOR_STOP,
     SUPERVISOR_TICK,
 };
@@ -68,8 +72,9 @@ enum supervisor_action_type {
     DO_BURY, /* A node died: tell the cluster now, not at the session's timeout. */
     DO_TERMINATE,
     DO_KILL,
-    DO_FAIL, /* The job cannot go on because of `child`; said once. Stopping has begun. */
-    DO_END,  /* Nothing is left running; said once. */
+    DO_ASK_RUN, /* Read /run: JOB_GOES_ON or JOB_ENDED is awaited. */
+    DO_FAIL,    /* The job cannot go on because of `child`; said once. Stopping has begun. */
+    DO_END,     /* Nothing is left running; said once. */
 };
 
 enum supervisor_verdict {
@@ -95,6 +100,7 @@ struct supervised {
     bool killed; /* SIGKILL was sent to the present process. */
     bool terminated;
     bool member_seen;
+    bool left, asked;        /* S7: it waits for /run; which is being read. */
     uint64_t member_gone_ms; /* 0: not gone. */
     uint64_t started_ms, restart_at_ms;
     uint32_t delay_ms;     /* Of the next restart; 0: at once. */

@@ -95,6 +95,29 @@ static void bury(struct sim_cluster *cluster, uint32_t task, uint64_t session)
     world_after(&cluster->world, wait, on_bury, cluster, session, task, NULL);
 }
 
+/* S7: /run as ZooKeeper has it, when it answers. */
+static void on_ask_run(struct world *world, void *target, uint64_t life, uint64_t b, void *data)
+{
+    (void)data;
+    struct sim_agent *agent = target;
+    struct sim_cluster *cluster = agent->cluster;
+    char path[ZK_PATH_MAX];
+    struct run run;
+    struct error error;
+    if (!agent->alive || agent->life != life) return;
+    tree_path(path, cluster->setup.job.name, "run");
+    const struct zk_node *node = NULL;
+    if (zk_model_serves(cluster->zk)) node = zk_tree_find(zk_model_tree(cluster->zk), path);
+    if (node == NULL || node->blob == NULL ||
+        run_decode(node->blob->data, node->blob->size, &run, &error) != TN_OK) {
+        world_after(world, BURIAL_RETRY_US, on_ask_run, agent, life, b, NULL);
+        return;
+    }
+    bool ended = run.phase == RUN_DONE || run.phase == RUN_FAILED;
+    feed(agent,
+         &(struct supervisor_event){.type = ended ? SUPERVISOR_JOB_ENDED : SUPERVISOR_JOB_GOES_ON});
+}
+
 static void carry_out(struct sim_agent *agent, const struct supervisor_action *action)
 {
     struct sim_cluster *cluster = agent->cluster;
@@ -115,6 +138,9 @@ static void carry_out(struct sim_agent *agent, const struct supervisor_action *a
         }
         break;
     case DO_KILL: sim_kill_task(cluster, task); break;
+    case DO_ASK_RUN:
+        world_after(&cluster->world, BURIAL_RETRY_US, on_ask_run, agent, agent->life, 0, NULL);
+        break;
     case DO_FAIL:
         world_fail(&cluster->world, "I10: an agent gives up on %s:%u",
                    role_name(cluster->tasks[task].role), cluster->tasks[task].index);

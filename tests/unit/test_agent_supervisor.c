@@ -20,7 +20,7 @@ static char trace[512];
 static const char *step(enum supervisor_event_type type, uint32_t child, uint64_t now_ms,
                         int exit_code, int signal_number)
 {
-    static const char *const names[] = {"spawn", "bury", "terminate", "kill", "fail", "end"};
+    static const char *const names[] = {"spawn", "bury", "terminate", "kill", "ask", "fail", "end"};
     struct supervisor_event event = {.type = type,
                                      .child = child,
                                      .now_ms = now_ms,
@@ -178,6 +178,32 @@ static void test_laggards(void **state)
     assert_string_equal(killed(0, 26000), "end");
 }
 
+/* S7: who left in good order comes back when /run was read anew and the job goes on. */
+static void test_left(void **state)
+{
+    (void)state;
+    assert_string_equal(exited(1, 5000, 0), "bury 1");
+    assert_string_equal(step(SUPERVISOR_JOB_GOES_ON, 0, 5001, 0, 0), "");
+    assert_int_equal(supervisor_deadline_ms(&supervisor), 5000 + SUPERVISOR_ASK_MS);
+    assert_string_equal(tick(5000 + SUPERVISOR_ASK_MS), "ask 1");
+    assert_int_equal(supervisor_deadline_ms(&supervisor), UINT64_MAX);
+    assert_string_equal(tick(90000), "");
+    assert_string_equal(step(SUPERVISOR_JOB_GOES_ON, 0, 90000, 0, 0), "spawn 1");
+    spawned(1, 90000);
+    assert_string_equal(killed(1, 95000), "bury 1, spawn 1");
+}
+
+/* S7: all leave before we hear of the job's end: nothing is started any more. */
+static void test_left_at_the_end(void **state)
+{
+    (void)state;
+    assert_string_equal(exited(1, 5000, 0), "bury 1");
+    assert_string_equal(exited(2, 5000, 0), "bury 2");
+    assert_string_equal(tick(5000 + SUPERVISOR_ASK_MS), "ask 1, ask 2");
+    assert_string_equal(step(SUPERVISOR_JOB_ENDED, 0, 5300, 0, 0), "terminate 0");
+    assert_string_equal(exited(0, 5400, 143), "end");
+}
+
 /* S6: told to stop once, then twice. */
 static void test_stop(void **state)
 {
@@ -222,6 +248,8 @@ int main(void)
         cmocka_unit_test_setup(test_frozen, setup),
         cmocka_unit_test_setup(test_job_ends, setup),
         cmocka_unit_test_setup(test_laggards, setup),
+        cmocka_unit_test_setup(test_left, setup),
+        cmocka_unit_test_setup(test_left_at_the_end, setup),
         cmocka_unit_test_setup(test_stop, setup),
         cmocka_unit_test_setup(test_stop_while_waiting, setup),
         cmocka_unit_test_setup(test_not_spawned, setup),
