@@ -123,7 +123,7 @@ static void fail(struct agent *agent, const struct supervisor_action *action)
     const struct child *child = &agent->children.list[action->child];
     const struct supervised *ended = &agent->supervisor.children[action->child];
     char end[128], words[CHILD_LAST_WORDS_MAX];
-    process_describe_end(ended->exit_code, ended->signal, end, sizeof end);
+    children_describe_end(ended, end, sizeof end);
     children_last_words(child, words);
     if (agent->status != TN_OK) return;
     bool loop = action->verdict == VERDICT_CRASH_LOOP;
@@ -184,7 +184,7 @@ static void say_death(struct agent *agent, const struct child *child, long pid,
                       const struct supervised *ended)
 {
     char end[128], text[256];
-    process_describe_end(ended->exit_code, ended->signal, end, sizeof end);
+    children_describe_end(ended, end, sizeof end);
     uint64_t delay_ms =
         ended->restart_at_ms > agent->now_ms ? ended->restart_at_ms - agent->now_ms : 0;
     const bool working = agent->supervisor.phase == SUPERVISOR_WORKING;

@@ -211,6 +211,14 @@ void children_close_former(const struct agent_config *config)
     closedir(stream);
 }
 
+void children_describe_end(const struct supervised *ended, char *text, size_t size)
+{
+    if (ended->kind == CHILD_SERVER && ended->signal == 0) /* Java's codes are not ours. */
+        snprintf(text, size, "exit code %d", ended->exit_code);
+    else
+        process_describe_end(ended->exit_code, ended->signal, text, size);
+}
+
 void children_last_words(const struct child *child, char text[static CHILD_LAST_WORDS_MAX])
 {
     char tail[CHILD_LAST_WORDS_MAX];

@@ -54,6 +54,9 @@ bool children_take_session(const char *path, struct zk_session *out);
  * Blocks up to 2 s for each. */
 void children_close_former(const struct agent_config *config);
 
+/* How it ended, for people. */
+void children_describe_end(const struct supervised *ended, char *text, size_t size);
+
 /* The last line of a child's log, or "". */
 void children_last_words(const struct child *child, char text[static CHILD_LAST_WORDS_MAX]);
 

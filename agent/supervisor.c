@@ -141,6 +141,8 @@ static bool own_doing(const struct supervised *child)
 {
     switch (child->signal) {
     case 0:
+        /* A Java program that a signal ends exits with 128 and more. */
+        if (child->kind == CHILD_SERVER) return child->exit_code != 0 && child->exit_code < 128;
         return child->exit_code != TN_EXIT_OK && child->exit_code != TN_EXIT_SESSION_EXPIRED &&
                child->exit_code != TN_EXIT_DEPOSED && child->exit_code != TN_EXIT_RESIGNED;
     case SIGSEGV:

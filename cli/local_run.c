@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "cli/cluster_make.h"
@@ -14,6 +15,8 @@
 
 /* ZooKeeper has just answered; signals wait for us meanwhile. */
 enum { PREPARE_MS = 10000 };
+/* With less than that free ZooKeeper cannot keep its log, and ends. */
+enum { FULL_BYTES = 1024 * 1024 };
 enum { RESTORE_MS = 3000 };
 
 void local_run_init(struct local_run *run)
@@ -202,6 +205,21 @@ static enum tn_status prepare_ensemble(struct local_run *run, struct error *erro
     return status;
 }
 
+/* What keeps dying may do so for want of room: then that is the reason, and the remedy. */
+static enum tn_status explain(const struct local_run *run, enum tn_status status,
+                              struct error *error)
+{
+    struct statvfs device;
+    if (status != TN_EUNHEALTHY && status != TN_ECONNECT) return status;
+    if (statvfs(run->folder.dir, &device) != 0) return status;
+    uint64_t free_bytes = (uint64_t)device.f_bavail * device.f_frsize;
+    if (free_bytes >= FULL_BYTES) return status;
+    return error_set(error, TN_ENOSPC,
+                     "the device of %s is full (%" PRIu64
+                     " bytes free): make room, then give the same command again",
+                     run->folder.dir, free_bytes);
+}
+
 enum tn_status local_run_work(struct local_run *run, struct error *error)
 {
     char job_file[RUN_PATH_MAX], checkpoints[RUN_PATH_MAX];
@@ -236,5 +254,5 @@ enum tn_status local_run_work(struct local_run *run, struct error *error)
                  run->job.name, run->job.train.mode == TRAIN_SYNC ? "sync" : "async",
                  run->job.cluster.coordinators, run->job.cluster.ps, run->job.cluster.workers,
                  run->connect, run->folder.dir);
-    return agent_run(&config, &run->agent_result, error);
+    return explain(run, agent_run(&config, &run->agent_result, error), error);
 }

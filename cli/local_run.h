@@ -45,7 +45,8 @@ struct local_run {
 void local_run_init(struct local_run *run);
 void local_run_free(struct local_run *run);
 
-/* Run it all until nothing is left of it. Errors: those of agent_run() and of the ensemble. */
+/* Run it all until nothing is left of it. Errors: those of agent_run() and of the ensemble;
+ * TN_ENOSPC: the device of the folder is full, and something kept dying. */
 MUST_CHECK enum tn_status local_run_work(struct local_run *run, struct error *error);
 
 #endif

@@ -117,6 +117,20 @@ static void test_crash_loop(void **state)
     assert_int_equal(actions.list[1].verdict, VERDICT_CRASH_LOOP);
 }
 
+/* S2: a server's exit codes are not ours: 10 is an error of ZooKeeper, 143 a SIGTERM. */
+static void test_server_codes(void **state)
+{
+    (void)state;
+    for (uint32_t i = 1; i < SUPERVISOR_FAULTS_MAX; i++) {
+        assert_string_equal(exited(0, i * 5000, 10), "spawn 0");
+        spawned(0, i * 5000);
+        assert_int_equal(supervisor.children[0].faults, i);
+    }
+    assert_string_equal(exited(0, 40000, 143), "spawn 0");
+    spawned(0, 40000);
+    assert_string_equal(exited(0, 45000, 10), "fail 0, terminate 1, terminate 2");
+}
+
 /* S2: a hundred kills from outside, however often, are no crash loop. */
 static void test_kills_are_no_fault(void **state)
 {
@@ -243,6 +257,7 @@ int main(void)
         cmocka_unit_test_setup(test_restarts_at_once, setup),
         cmocka_unit_test_setup(test_backs_off, setup),
         cmocka_unit_test_setup(test_crash_loop, setup),
+        cmocka_unit_test_setup(test_server_codes, setup),
         cmocka_unit_test_setup(test_kills_are_no_fault, setup),
         cmocka_unit_test_setup(test_exit_codes, setup),
         cmocka_unit_test_setup(test_frozen, setup),
