@@ -11,6 +11,7 @@
 #     --chaos [N]             N rounds of kill -9 against real processes
 #     --fuzz [SECONDS]        each decoder under libFuzzer
 #     --model                 the protocol's model, exhaustively, and with errors planted (spin)
+#     --mutants               protocol bugs planted one at a time, each to be found by the simulator
 #
 # Logs: build/test-logs. TANIST_JOBS: parallel jobs (default: all cores).
 # Exit status: 0 all passed, 1 something failed, 128 bad arguments.
@@ -42,7 +43,7 @@ number_or() { # number_or WORD DEFAULT: WORD if it is a number
 
 while [ $# -gt 0 ]; do
   case $1 in
-    --unit | --contract | --tidy | --asan | --tsan | --model) parts+=("${1#--}") ;;
+    --unit | --contract | --tidy | --asan | --tsan | --model | --mutants) parts+=("${1#--}") ;;
     --chaos) parts+=(chaos); chaos_rounds=$(number_or "${2:-}" $chaos_rounds) ;;
     --sim) parts+=(sim); sim_seeds=$(number_or "${2:-}" "") ;;
     --fuzz) parts+=(fuzz); fuzz_seconds=$(number_or "${2:-}" $fuzz_seconds) ;;
@@ -171,6 +172,9 @@ fi
 if has model; then
   judge model tests/model/check.sh
   judge model-mutants tests/model/mutants.sh
+fi
+if has mutants; then
+  judge sim-mutants tests/sim/mutants.py --jobs "$jobs"
 fi
 
 finish
