@@ -336,10 +336,20 @@ static struct transport *allocate(const struct transport_config *config)
     return transport;
 }
 
+/* nng sets itself up at its first call, and looks whether it has without a lock: two threads that
+ * open their first transports at once would race there. */
+static void set_up_library(void)
+{
+    nng_aio *aio;
+    if (nng_aio_alloc(&aio, NULL, NULL) == 0) nng_aio_free(aio);
+}
+
 enum tn_status transport_open(const struct transport_config *config, struct transport **out,
                               struct error *error)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     *out = NULL;
+    (void)pthread_once(&once, set_up_library);
     if (config->heartbeat_ms == 0 || config->body_max > WIRE_BODY_MAX) {
         return error_set(error, TN_EINVAL,
                          "transport: heartbeat_ms is %" PRIu32 " and body_max %" PRIu32
