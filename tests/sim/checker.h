@@ -52,7 +52,7 @@ struct checker {
     uint64_t pushed_generation;          /* Of `pushed`: */
     uint64_t pushed[PS_MAX][SLICES_MAX]; /* Async: the steps below this one have reached the ps. */
     uint64_t highest_id;                 /* Of a committed checkpoint. */
-    uint64_t loads, restores, commits, elections, values_checked, fallbacks;
+    uint64_t loads, restores, commits, elections, values_checked;
     bool done;
 };
 

@@ -9,11 +9,6 @@ static const char *const names[MOMENTS] = {
     [MOMENT_SAVING] = "saving",   [MOMENT_PAUSED] = "paused",       [MOMENT_STOPPING] = "stopping",
 };
 
-const char *coverage_moment_name(enum coverage_moment moment)
-{
-    return names[moment];
-}
-
 void coverage_add(struct coverage *into, const struct coverage *from)
 {
     for (int k = 0; k < FAULT_KINDS; k++) {

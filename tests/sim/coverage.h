@@ -27,7 +27,6 @@ struct coverage {
     uint64_t elections, loads, restores, commits, kills;
 };
 
-const char *coverage_moment_name(enum coverage_moment moment);
 void coverage_add(struct coverage *into, const struct coverage *from);
 /* The table, on stdout; returns the number of empty cells. */
 uint32_t coverage_print(const struct coverage *coverage);

@@ -288,7 +288,6 @@ static void submit(struct zk_client *client, struct zk_request *request, enum zk
     struct in_flight *entry = calloc(1, sizeof *entry);
     assert(entry != NULL);
     entry->op = request->op;
-    entry->verb = request->verb;
     memcpy(entry->path, request->path, sizeof entry->path);
     entry->next = client->in_flight;
     client->in_flight = entry;

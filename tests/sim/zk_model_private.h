@@ -41,7 +41,6 @@ struct zk_session_state {
 
 struct in_flight {
     uint64_t op;
-    enum request_verb verb;
     char path[ZK_PATH_MAX];
     struct in_flight *next;
 };
