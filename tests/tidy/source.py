@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-ROOMS = ("common", "kernels", "coordinator", "ps", "worker", "agent", "cli", "include",
-         "examples", "bench", "tests")
+ROOMS = ("common", "kernels", "coordinator", "ps", "worker", "agent", "checker", "chaos",
+         "cli", "include", "examples", "bench", "tests")
 SUFFIXES = (".c", ".h", ".cu", ".cuh")
 
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)

@@ -33,7 +33,9 @@ ARROWS = {
     "ps": {"ps", "kernels", "common"},
     "worker": {"worker", "kernels", "common"},
     "agent": {"agent", "common"},
-    "cli": {"cli", "agent", "coordinator", "ps", "worker", "kernels", "common"},
+    "checker": {"checker", "kernels", "common"},
+    "chaos": {"chaos", "agent", "checker", "common"},
+    "cli": {"cli", "chaos", "agent", "coordinator", "ps", "worker", "kernels", "common"},
     "include": set(),
 }
 PRODUCT = tuple(ARROWS)

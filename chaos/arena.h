@@ -1,0 +1,98 @@
+/*
+ * chaos/arena.h: a round's cluster as those who attack it know it: where its files are, which
+ * processes it has now, the network it runs in and the knobs inside its processes.
+ *
+ * Owned by chaos/round.c, borrowed by injectors. Threads: the main thread.
+ */
+#ifndef CHAOS_ARENA_H
+#define CHAOS_ARENA_H
+
+#include <sys/types.h>
+
+#include "chaos/fault.h"
+#include "common/fault_control.h"
+#include "common/job.h"
+#include "common/random.h"
+#include "common/task.h"
+
+struct lab;
+
+enum { PLACES_MAX = TASKS_MAX + 8, ARENA_PATH_MAX = 1024, PLACE_NAME_MAX = 24 };
+
+/* A task or a ZooKeeper server: what can be up, down or frozen. */
+struct place {
+    char name[PLACE_NAME_MAX]; /* "ps:1", "zookeeper:2", "agent" */
+    bool is_node;
+    struct task task;  /* Of a node. */
+    uint32_t server;   /* Number of a ZooKeeper server, from 1; 0: none. */
+    pid_t pid;         /* 0: not running, as far as we know. */
+    bool frozen;       /* By us. */
+    char address[128]; /* Where it listens, "tcp://127.0.0.1:4711" or "127.0.0.1:2181"; "": unknown.
+                        */
+};
+
+struct arena {
+    const char *program;          /* Path of tanist. */
+    char dir[ARENA_PATH_MAX];     /* The round's folder; injectors may keep files in DIR/scratch. */
+    char run_dir[ARENA_PATH_MAX]; /* --dir of the run. */
+    char job_file[ARENA_PATH_MAX]; /* As given to the run. */
+    const struct job *job;         /* With everything applied. */
+    char connect[1024];            /* ZooKeeper, once it is known; "" before. */
+    uint32_t count;
+    struct place places[PLACES_MAX];       /* The agent first, then servers, then nodes. */
+    char chief[PLACE_NAME_MAX];            /* Who is in office and alive; "": nobody. */
+    char zookeeper_leader[PLACE_NAME_MAX]; /* "": unknown. */
+    struct lab *lab;                       /* NULL: no namespaces; all on loopback. */
+    struct fault_control *control; /* Shared with the shim and the failpoints of all processes. */
+    struct random random;          /* Of the seed and the round. */
+    char *const *environment;      /* Of the run; for whoever starts more processes of it. */
+};
+
+struct place *arena_place(struct arena *arena, const char *name); /* NULL: there is none. */
+
+enum { TARGETS_MAX = PLACES_MAX };
+
+/* A fault that is being done. */
+struct strike {
+    struct injection injection;
+    uint32_t target_count;
+    char targets[TARGETS_MAX][PLACE_NAME_MAX]; /* Names of places, as resolved when it began. */
+    char text[512]; /* What was done, for people: "SIGKILL to ps:1 (pid 123)". Set by the injector.
+                     */
+    void *state;    /* The injector's own, between strike and undo; undo frees it. */
+};
+
+/*
+ * Who does a fault. `begin` never blocks for more than some 50 ms; what lasts is undone by `end`,
+ * which is called exactly once for each begin that returned TN_OK and has `for_ms` > 0: when its
+ * time is over, or when the round ends before. `tick`, which may be NULL, is called about every 20
+ * ms in between.
+ *
+ *   TN_EAGAIN   the target is not there now: begin again soon
+ *   TN_ENOTSUP  this machine cannot do it (the error says why): the fault is skipped
+ *   others      the fault could not be done
+ */
+struct injector {
+    enum tn_status (*begin)(struct arena *arena, struct strike *strike, struct error *error);
+    void (*tick)(struct arena *arena, struct strike *strike);
+    void (*end)(struct arena *arena, struct strike *strike);
+};
+
+/* One of: chaos/inject_process.c, inject_zookeeper.c, inject_network.c, inject_hostile.c (poke,
+ * delay, duplicate), inject_disk.c, inject_limits.c, inject_clock.c, inject_operator.c,
+ * inject_point.c. */
+extern const struct injector injector_kill, injector_terminate, injector_freeze,
+    injector_crash_loop;
+extern const struct injector injector_outage, injector_wipe;
+extern const struct injector injector_cut, injector_halves, injector_black_hole,
+    injector_reset_storm, injector_loss, injector_bandwidth; /* injector_cut: all of CUT*. */
+extern const struct injector injector_poke, injector_delay, injector_duplicate;
+extern const struct injector injector_disk_full, injector_disk_fault, injector_damage;
+/* disk_fault: DISK_ERROR, SYNC_FAILS, SYNC_SLOW. damage: FLIP_BITS, TRUNCATE, SWAP_SHARDS,
+ * STALE_SHARD. */
+extern const struct injector injector_limit; /* MEMORY, DESCRIPTORS. */
+extern const struct injector injector_clock;
+extern const struct injector injector_operator; /* TWICE, TWO_CLUSTERS, MIXED_JOBS. */
+extern const struct injector injector_request;  /* RESIGN, PAUSE. */
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * chaos/lab.h: a network of network namespaces: one for each place of a run, each with its own
+ * address and a veth to a bridge in the harness's own namespace (the hub). Nothing outside is
+ * touched: the hub is made by unshare(CLONE_NEWNET) of this process, so that all of it is gone with
+ * the process, however it ends.
+ *
+ * Needs CAP_NET_ADMIN and CAP_SYS_ADMIN, `ip`, `nft` and for bandwidth `tc`. Threads: the main
+ * thread, before there is any other (lab_open), then the main thread. Blocking: some 5 ms for each
+ * command.
+ */
+#ifndef CHAOS_LAB_H
+#define CHAOS_LAB_H
+
+#include "common/error.h"
+
+struct lab;
+
+/*
+ * Make the hub and a namespace for each name ("zookeeper:1", "ps:0", ...): 10.77.0.1 is the hub's,
+ * the others follow. From here on this process, and what it starts, is in the hub. `networks_path`
+ * becomes the file that `tanist run --networks` reads: {"version": 1, "places": {NAME:
+ * {"namespace": PATH, "address": IP}}}. Closing gives the namespaces up; the process stays in its
+ * hub.
+ *
+ *   TN_ENOTSUP  this machine or this user cannot make them: which command failed, with its words
+ */
+MUST_CHECK enum tn_status lab_open(const char *const *names, unsigned count,
+                                   const char *networks_path, struct lab **out,
+                                   struct error *error);
+void lab_close(struct lab *lab); /* NULL is allowed. */
+
+/* "10.77.0.12"; NULL: no such place. */
+const char *lab_address(const struct lab *lab, const char *place);
+
+/* Run `nft -f -` with `script` as its input in the namespace of a place. */
+MUST_CHECK enum tn_status lab_nft(struct lab *lab, const char *place, const char *script,
+                                  struct error *error);
+/* Run a command there: argv[0] is looked up on PATH; NULL-ended. */
+MUST_CHECK enum tn_status lab_command(struct lab *lab, const char *place, const char *const *argv,
+                                      struct error *error);
+/* Descriptor of the namespace, for setns(); borrowed. -1: no such place. */
+int lab_namespace(const struct lab *lab, const char *place);
+
+#endif

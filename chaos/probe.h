@@ -1,0 +1,27 @@
+/*
+ * chaos/probe.h: what can be tested on this machine. Each need is tried for real (a namespace is
+ * made and thrown away, a tmpfs is mounted in a namespace of a child's own), once.
+ *
+ * Threads: the main thread, before there is any other. Blocking: some 100 ms.
+ */
+#ifndef CHAOS_PROBE_H
+#define CHAOS_PROBE_H
+
+#include <jansson.h>
+
+#include "chaos/fault.h"
+
+struct probe {
+    unsigned has; /* A set of `enum need`. */
+    char why_not[5]
+                [160]; /* For each need that is missing, in the order of the enum: what failed. */
+};
+
+void probe_machine(struct probe *probe);
+/* Words for the first need of `needs` that is missing; NULL: all are there. Borrowed from `probe`.
+ */
+const char *probe_lacks(const struct probe *probe, unsigned needs);
+/* {"network": true, "shim": "tanist-faults.so is not beside the program", ...} */
+json_t *probe_json(const struct probe *probe);
+
+#endif

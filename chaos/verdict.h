@@ -1,0 +1,37 @@
+/*
+ * chaos/verdict.h: whether a round kept the promises. Each check says what it compared; none can
+ * pass without having looked.
+ *
+ * Threads: any. Blocking: reads the run's folder, runs `tanist checkpoints verify`.
+ */
+#ifndef CHAOS_VERDICT_H
+#define CHAOS_VERDICT_H
+
+#include <jansson.h>
+
+#include "chaos/arena.h"
+
+struct verdict_input {
+    const struct arena *arena;
+    const json_t *history; /* All lines so far, as history_read(). */
+    const json_t *calm;   /* The calm run's result (`tanist run -o json`); with "znodes" (the number
+                           * of   znodes at its end). */
+    const json_t *result; /* The attacked run's result; NULL: it printed none. */
+    int exit_code;        /* Of the run. */
+    const char *mark;     /* NAME=VALUE in the environment of every process of the run. */
+    uint64_t recover_within_ms; /* The bound on each recovery. */
+    /* ZooKeeper's data folders of former lives of the ensemble (moved aside by "wipe"), oldest
+     * first; DIR/run/zookeeper is the last. */
+    const char *const *former_zookeepers;
+    uint32_t former_count;
+};
+
+/*
+ * The "verdict" object of the history: {"ok": bool, "checks": [{"name", "ok", "text"}]}, with the
+ * checks: ended, digest (sync) or accuracy (async), orders (the checker over all transactions),
+ * checkpoints, recovery, memory, descriptors, threads, znodes, disk, nothing-left. NULL: out of
+ * memory.
+ */
+json_t *verdict_give(const struct verdict_input *input);
+
+#endif

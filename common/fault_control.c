@@ -1,0 +1,95 @@
+#include "common/fault_control.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/files.h"
+
+static enum tn_status map(int fd, const char *path, struct fault_control **out, struct error *error)
+{
+    void *memory =
+        mmap(NULL, sizeof(struct fault_control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) return files_error(error, errno, "map", path);
+    *out = memory;
+    return TN_OK;
+}
+
+enum tn_status fault_control_create(const char *path, const char *const *names, uint32_t count,
+                                    struct fault_control **out, struct error *error)
+{
+    assert(count <= FAULT_CONTROL_SLOTS);
+    *out = NULL;
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0) return files_error(error, errno, "make", path);
+    /* Its room is taken now: a page that cannot be had later would be a signal. */
+    int failed = posix_fallocate(fd, 0, sizeof(struct fault_control));
+    enum tn_status status =
+        failed ? files_error(error, failed, "write", path) : map(fd, path, out, error);
+    close(fd);
+    if (status != TN_OK) return status;
+    struct fault_control *control = *out;
+    assert(control);
+    for (uint32_t i = 0; i < count; i++) {
+        size_t length = strlen(names[i]);
+        assert(length < FAULT_CONTROL_NAME_MAX);
+        memcpy(control->slots[i].name, names[i], length);
+    }
+    control->version = FAULT_CONTROL_VERSION;
+    control->magic = FAULT_CONTROL_MAGIC;
+    return TN_OK;
+}
+
+enum tn_status fault_control_open(const char *path, struct fault_control **out, struct error *error)
+{
+    *out = NULL;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return files_error(error, errno, "open", path);
+    off_t size = lseek(fd, 0, SEEK_END);
+    enum tn_status status = size == (off_t)sizeof(struct fault_control)
+                                ? map(fd, path, out, error)
+                                : error_set(error, TN_ECORRUPT, "%s is no fault control", path);
+    close(fd);
+    if (status != TN_OK) return status;
+    assert(*out);
+    if ((*out)->magic == FAULT_CONTROL_MAGIC && (*out)->version == FAULT_CONTROL_VERSION)
+        return TN_OK;
+    fault_control_close(*out);
+    *out = NULL;
+    return error_set(error, TN_ECORRUPT, "%s is no fault control of this version", path);
+}
+
+void fault_control_close(struct fault_control *control)
+{
+    if (control) (void)munmap(control, sizeof *control);
+}
+
+struct fault_slot *fault_control_slot(struct fault_control *control, const char *name)
+{
+    for (int i = 0; control && i < FAULT_CONTROL_SLOTS; i++)
+        if (strncmp(control->slots[i].name, name, FAULT_CONTROL_NAME_MAX) == 0)
+            return &control->slots[i];
+    return NULL;
+}
+
+void fault_slot_arm(struct fault_slot *slot, const char *point, enum point_action action,
+                    uint32_t countdown, uint32_t stall_ms)
+{
+    size_t length = strlen(point);
+    assert(length < FAULT_CONTROL_POINT_MAX && countdown > 0);
+    fault_slot_disarm(slot);
+    memset(slot->point, 0, sizeof slot->point);
+    memcpy(slot->point, point, length);
+    slot->action = action;
+    slot->stall_ms = stall_ms;
+    slot->countdown = countdown;
+    slot->armed = 1;
+}
+
+void fault_slot_disarm(struct fault_slot *slot)
+{
+    slot->armed = 0;
+}
