@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/words.h"
 #include "cli/commands.h"
 #include "cli/target.h"
-#include "cli/words.h"
 #include "ps/store.h"
 #include "ps/store_folder.h"
 

@@ -7,6 +7,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "agent/run_note.h"
 #include "cli/cluster_make.h"
 #include "cli/node.h"
 #include "common/bootstrap.h"

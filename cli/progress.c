@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/words.h"
+#include "agent/words.h"
 
 enum { LINE_MS = 2000, WAIT_MS = 3000 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/words.h"
+#include "agent/words.h"
 
 void result_init(struct result *result, const struct job *job)
 {

@@ -1,7 +1,7 @@
 /*
  * cli/run_folder.h: the folder of a run: what is in it, and who may use it.
  *
- *   DIR/run.json           struct run_note: where its ZooKeeper is, whose it is
+ *   DIR/run.json           struct run_note (agent/run_note.h): where its ZooKeeper is, whose it is
  *   DIR/lock               locked while an agent works here; holds its pid
  *   DIR/job.json           the job with flags applied, as the nodes read it
  *   DIR/result.json        what the last run that ended came to
@@ -16,28 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/ensemble.h"
 #include "common/error.h"
 #include "common/job.h"
 
 enum { RUN_PATH_MAX = 1024 };
-
-struct run_note {
-    char connect[1024], cluster[CLUSTER_NAME_MAX];
-    uint64_t agent_pid;
-    uint64_t cluster_made_ms; /* When its cluster was made, as its /spec says; 0: not yet. */
-    size_t server_count;      /* Of its own ensemble. */
-    uint32_t server_ids[ENSEMBLE_SERVERS_MAX];
-    char servers[ENSEMBLE_SERVERS_MAX][ZOO_ADDRESS_MAX];
-};
-
-/* TN_ENOENT: `dir` holds no run; TN_EIO; TN_ECORRUPT. */
-MUST_CHECK enum tn_status run_note_read(const char *dir, struct run_note *out, struct error *error);
-MUST_CHECK enum tn_status run_note_write(const char *dir, const struct run_note *note,
-                                         struct error *error);
-
-/* Pid of server `id` of the ensemble in `dir`; 0: not known, or not running. */
-uint64_t run_server_pid(const char *dir, uint32_t id);
 
 /* An agent works in `dir` now. */
 bool run_folder_in_use(const char *dir);

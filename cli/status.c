@@ -8,9 +8,9 @@
 
 #include "agent/ensemble.h"
 #include "agent/steps.h"
+#include "agent/words.h"
 #include "cli/commands.h"
 #include "cli/target.h"
-#include "cli/words.h"
 #include "common/clock.h"
 
 enum { PROBE_MS = 500, STEPS_MS = 300, STEPS_LOOK_MS = 2 };

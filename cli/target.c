@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/children.h"
+#include "agent/run_note.h"
 #include "cli/run_folder.h"
 #include "common/bootstrap.h"
 

@@ -11,11 +11,12 @@
 #include <unistd.h>
 
 #include "agent/observer.h"
+#include "agent/run_note.h"
+#include "agent/words.h"
 #include "agent/zk_inbox.h"
 #include "cli/commands.h"
 #include "cli/run_folder.h"
 #include "cli/target.h"
-#include "cli/words.h"
 #include "common/clock.h"
 
 enum { AWAY_SAY_MS = 3000, AWAY_LOOK_MS = 500, SESSION_MS = 10000, DEADLINE_MS = 5000 };

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli/words.h"
+#include "agent/words.h"
 
 static const struct history_entry restored = {.kind = HISTORY_RECOVERED,
                                               .wall_ms = 1000,

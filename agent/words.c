@@ -1,4 +1,4 @@
-#include "cli/words.h"
+#include "agent/words.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
-/* cli/words.h: what a cluster tells, as sentences for people and as JSON for programs. Pure. */
-#ifndef CLI_WORDS_H
-#define CLI_WORDS_H
+/* agent/words.h: what a cluster tells, as sentences for people and as JSON for programs. Pure. */
+#ifndef AGENT_WORDS_H
+#define AGENT_WORDS_H
 
 #include <jansson.h>
 #include <stddef.h>
