@@ -10,44 +10,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "agent/burial.h"
-#include "agent/children.h"
-#include "agent/zk_inbox.h"
+#include "agent/agent_private.h"
 #include "common/clock.h"
 #include "common/log.h"
 
-enum { SAY_MS = 3000, TICK_MS = 500, ZK_DEADLINE_MS = 5000 };
+enum { SAY_MS = 3000 };
 
-/* Request numbers: each part has its own range. */
-#define OPS_OBSERVER   (UINT64_C(1) << 32)
-#define OPS_CANDIDATES (UINT64_C(2) << 32)
-#define OPS_BURIAL     (UINT64_C(3) << 32)
-
-struct agent {
-    const struct agent_config *config;
-    struct agent_result *result;
-    struct supervisor supervisor;
-    struct children children;
-    struct zk_inbox *inbox;
-    struct zk *zk;
-    struct zk_port port;
-    struct undertaker *undertaker;
-    struct burials burials;
-    struct candidates candidates;
-    struct observer *observer; /* Owned. */
-    bool connected, observing, prepared, over;
-    bool reopened; /* Our session is another one: what it finds is not looked at yet. */
-    int signals;   /* A signalfd. */
-    sigset_t mask_before;
-    uint64_t next_op, now_ms, started_ms, say_at_ms, tick_at_ms, restore_at_ms;
-    enum tn_status status; /* Why we end, if not by the job or a signal. */
-    struct error error;
-};
-
-static void feed(struct agent *agent, enum supervisor_event_type type, uint32_t child,
-                 int exit_code, int signal_number);
-
-static void tell(struct agent *agent, enum agent_news_type type, const char *text)
+void agent_tell(struct agent *agent, enum agent_news_type type, const char *text)
 {
     const struct agent_news news = {.type = type,
                                     .now_ms = agent->now_ms,
@@ -57,10 +26,10 @@ static void tell(struct agent *agent, enum agent_news_type type, const char *tex
 }
 
 /* The first reason counts; everything is stopped. */
-static void give_up(struct agent *agent, enum tn_status status)
+void agent_give_up(struct agent *agent, enum tn_status status)
 {
     if (agent->status == TN_OK) agent->status = status;
-    feed(agent, SUPERVISOR_STOP, 0, 0, 0);
+    agent_feed(agent, SUPERVISOR_STOP, 0, 0, 0);
 }
 
 /* ------------------------------------------------------------- children */
@@ -94,7 +63,7 @@ static void say_back(struct agent *agent, uint32_t index)
         return;
     snprintf(text, sizeof text, "%s left in good order, but the job goes on; starting it again",
              agent->children.list[index].name);
-    tell(agent, AGENT_CHILD_DIED, text);
+    agent_tell(agent, AGENT_CHILD_DIED, text);
 }
 
 static void spawn(struct agent *agent, uint32_t index)
@@ -104,11 +73,11 @@ static void spawn(struct agent *agent, uint32_t index)
     if (children_spawn(&agent->children, index, &error) == TN_OK) {
         log_debug("%s runs as pid %ld", agent->children.list[index].name,
                   (long)agent->children.list[index].process.pid);
-        feed(agent, SUPERVISOR_SPAWNED, index, 0, 0);
+        agent_feed(agent, SUPERVISOR_SPAWNED, index, 0, 0);
         return;
     }
     log_error("%s", error.text);
-    feed(agent, SUPERVISOR_NOT_SPAWNED, index, 127, 0);
+    agent_feed(agent, SUPERVISOR_NOT_SPAWNED, index, 127, 0);
 }
 
 static void send_signal(struct agent *agent, uint32_t index, int number)
@@ -134,28 +103,13 @@ static void fail(struct agent *agent, const struct supervisor_action *action)
                     child->log_path, words);
 }
 
-/* Before the servers go: sessions are closed while there is somebody to tell. */
-static void leave_zk(struct agent *agent)
-{
-    bool hurried = agent->supervisor.hurried;
-    burial_hurry(&agent->burials, agent->undertaker);
-    undertaker_stop(agent->undertaker, !hurried);
-    agent->undertaker = NULL;
-    if (hurried)
-        zk_abandon(agent->zk);
-    else
-        zk_close(agent->zk);
-    agent->zk = NULL;
-    agent->connected = agent->observing = false;
-}
-
 static void carry_out(struct agent *agent, const struct supervisor_action *action)
 {
     switch (action->type) {
     case DO_SPAWN: spawn(agent, action->child); break;
     case DO_BURY: bury(agent, action->child); break;
     case DO_TERMINATE:
-        if (agent->children.list[action->child].server) leave_zk(agent);
+        if (agent->children.list[action->child].server) agent_leave_zk(agent);
         send_signal(agent, action->child, SIGTERM);
         break;
     case DO_KILL: send_signal(agent, action->child, SIGKILL); break;
@@ -167,8 +121,8 @@ static void carry_out(struct agent *agent, const struct supervisor_action *actio
     }
 }
 
-static void feed(struct agent *agent, enum supervisor_event_type type, uint32_t child,
-                 int exit_code, int signal_number)
+void agent_feed(struct agent *agent, enum supervisor_event_type type, uint32_t child, int exit_code,
+                int signal_number)
 {
     const struct supervisor_event event = {.type = type,
                                            .now_ms = agent->now_ms,
@@ -196,7 +150,7 @@ static void say_death(struct agent *agent, const struct child *child, long pid,
                        : delay_ms == 0 ? "; starting it again"
                                        : "; starting it again soon";
     snprintf(text, sizeof text, "%s (pid %ld): %s%s", child->name, pid, end, next);
-    tell(agent, AGENT_CHILD_DIED, text);
+    agent_tell(agent, AGENT_CHILD_DIED, text);
 }
 
 static void reap(struct agent *agent, uint32_t index)
@@ -205,140 +159,8 @@ static void reap(struct agent *agent, uint32_t index)
     int exit_code = 0, signal_number = 0;
     long pid = child->process.pid;
     process_reap(&child->process, &exit_code, &signal_number);
-    feed(agent, SUPERVISOR_EXITED, index, exit_code, signal_number);
+    agent_feed(agent, SUPERVISOR_EXITED, index, exit_code, signal_number);
     say_death(agent, child, pid, &agent->supervisor.children[index]);
-}
-
-/* ------------------------------------------------------------- ZooKeeper */
-
-static enum tn_status open_zk(struct agent *agent, struct error *error)
-{
-    const struct job *job = agent->config->job;
-    const struct zk_config config = {.connect = agent->config->connect,
-                                     /* As the nodes': we notice lost data when they do. */
-                                     .session_timeout_ms = job->zookeeper.session_timeout_ms,
-                                     .deadline_ms = ZK_DEADLINE_MS,
-                                     .credentials = agent->config->credentials,
-                                     .sink = zk_inbox_sink,
-                                     .sink_ctx = agent->inbox};
-    enum tn_status status = zk_open(&config, &agent->zk, error);
-    if (status == TN_OK) agent->port = zk_port_of(agent->zk);
-    return status;
-}
-
-static void watch_cluster(struct agent *agent)
-{
-    const struct job *job = agent->config->job;
-    observer_start(agent->observer, job->name, job->cluster.coordinators, job->cluster.ps,
-                   job->cluster.workers, OPS_OBSERVER, &agent->port, agent->now_ms);
-    candidates_start(&agent->candidates, job->name, OPS_CANDIDATES, &agent->port, agent->now_ms);
-    agent->observing = true;
-}
-
-/* The first connection: the cluster is made, then the nodes start. */
-static void prepare(struct agent *agent)
-{
-    agent->prepared = true;
-    children_close_former(agent->config);
-    enum tn_status status = agent->config->prepare(agent->config->ctx, &agent->error);
-    agent->now_ms = clock_monotonic_ms();
-    if (status != TN_OK) {
-        give_up(agent, status);
-        return;
-    }
-    watch_cluster(agent);
-    feed(agent, SUPERVISOR_START_NODES, 0, 0, 0);
-}
-
-/* Our session is gone (a long pause of the machine, or lost data): begin another. */
-static void reopen_zk(struct agent *agent)
-{
-    log_warn("our own ZooKeeper session expired; opening another");
-    burial_hurry(&agent->burials, agent->undertaker);
-    zk_close(agent->zk);
-    agent->zk = NULL;
-    while (zk_inbox_take(agent->inbox)) continue;
-    if (open_zk(agent, &agent->error) != TN_OK) {
-        give_up(agent, agent->error.status);
-        return;
-    }
-    agent->reopened = true;
-    if (!agent->observing) return;
-    observer_restart(agent->observer, &agent->port, agent->now_ms);
-    candidates_start(&agent->candidates, agent->config->job->name, OPS_CANDIDATES, &agent->port,
-                     agent->now_ms);
-}
-
-/* The persistent znodes are there again before the nodes, which start anew, look for them. */
-static void restore(struct agent *agent)
-{
-    struct error error = {0};
-    bool due = agent->reopened && agent->connected && agent->prepared &&
-               agent->supervisor.phase == SUPERVISOR_WORKING;
-    if (!due || agent->now_ms < agent->restore_at_ms) return;
-    enum tn_status status = agent->config->restore(agent->config->ctx, &error);
-    agent->now_ms = clock_monotonic_ms();
-    agent->reopened = status != TN_OK;
-    agent->restore_at_ms = agent->now_ms + TICK_MS;
-    if (status == TN_ECONNECT || status == TN_ETIMEDOUT || status == TN_EEXPIRED) {
-        log_warn("%s; again soon", error.text);
-    } else if (status != TN_OK) {
-        agent->error = error;
-        give_up(agent, status);
-    }
-}
-
-static void member_changed(struct agent *agent)
-{
-    const struct observed_seat *seat = &agent->observer->seats[agent->observer->seat];
-    for (uint32_t i = 0; i < agent->children.count; i++) {
-        const struct child *child = &agent->children.list[i];
-        if (child->server || !task_equal(child->task, seat->task)) continue;
-        if (!seat->present)
-            feed(agent, SUPERVISOR_MEMBER_GONE, i, 0, 0);
-        else if (seat->member.incarnation == child->incarnation)
-            feed(agent, SUPERVISOR_MEMBER_SEEN, i, 0, 0);
-    }
-}
-
-static void run_changed(struct agent *agent)
-{
-    const struct run *run = &agent->observer->run;
-    agent->result->has_run = true;
-    agent->result->run = *run;
-    tell(agent, AGENT_RUN, NULL);
-    const bool ended = run->phase == RUN_DONE || run->phase == RUN_FAILED;
-    if (ended) agent->result->job_ended = true;
-    feed(agent, ended ? SUPERVISOR_JOB_ENDED : SUPERVISOR_JOB_GOES_ON, 0, 0, 0);
-}
-
-static void handle_zk(struct agent *agent, const struct zk_event *event)
-{
-    bool was_connected = agent->connected;
-    if (!agent->zk) return;
-    if (event->type == ZK_CONNECTED) agent->connected = true;
-    if (event->type == ZK_DISCONNECTED || event->type == ZK_EXPIRED) agent->connected = false;
-    if (agent->connected && !was_connected) tell(agent, AGENT_CONNECTED, NULL);
-    if (!agent->connected && was_connected) tell(agent, AGENT_DISCONNECTED, NULL);
-    if (agent->connected && !agent->prepared) prepare(agent);
-    burial_handle(&agent->burials, event, agent->undertaker);
-    if (!agent->observing) return;
-    candidates_handle(&agent->candidates, event, &agent->port, agent->now_ms);
-    unsigned news = observer_handle(agent->observer, event, &agent->port, agent->now_ms);
-    if (news & OBSERVER_MEMBER) member_changed(agent);
-    if (news & OBSERVER_HISTORY) tell(agent, AGENT_HISTORY, NULL);
-    if (news & OBSERVER_RUN) run_changed(agent);
-    if (news & OBSERVER_SETTLED) tell(agent, AGENT_SETTLED, NULL);
-}
-
-static void drain_zk(struct agent *agent)
-{
-    const struct zk_event *event;
-    while ((event = zk_inbox_take(agent->inbox))) {
-        bool expired = event->type == ZK_EXPIRED;
-        handle_zk(agent, event);
-        if (expired && agent->zk && !agent->over) reopen_zk(agent);
-    }
 }
 
 /* ------------------------------------------------------------- the loop */
@@ -348,7 +170,7 @@ static void handle_signals(struct agent *agent)
     struct signalfd_siginfo info;
     while (read(agent->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         if (agent->result->signal == 0) agent->result->signal = (int)info.ssi_signo;
-        feed(agent, SUPERVISOR_STOP, 0, 0, 0);
+        agent_feed(agent, SUPERVISOR_STOP, 0, 0, 0);
     }
 }
 
@@ -361,7 +183,7 @@ static void check_connection(struct agent *agent)
                         "ZooKeeper at %s did not answer within %llu s: is it running, and is the "
                         "address right? (`tanist zk status` asks each server)",
                         agent->config->connect, (unsigned long long)waited_ms / 1000);
-        give_up(agent, TN_ECONNECT);
+        agent_give_up(agent, TN_ECONNECT);
     } else if (agent->now_ms >= agent->say_at_ms) {
         char text[256];
         snprintf(text, sizeof text,
@@ -369,23 +191,23 @@ static void check_connection(struct agent *agent)
                  agent->config->connect, (unsigned long long)waited_ms / 1000,
                  agent->config->connect_timeout_ms / 1000);
         agent->say_at_ms = agent->now_ms + SAY_MS;
-        tell(agent, AGENT_WAITING, text);
+        agent_tell(agent, AGENT_WAITING, text);
     }
 }
 
 static void tick(struct agent *agent)
 {
     if (agent->now_ms >= supervisor_deadline_ms(&agent->supervisor))
-        feed(agent, SUPERVISOR_TICK, 0, 0, 0);
+        agent_feed(agent, SUPERVISOR_TICK, 0, 0, 0);
     if (agent->observing) {
         observer_tick(agent->observer, &agent->port, agent->now_ms);
         candidates_tick(&agent->candidates, &agent->port, agent->now_ms);
     }
-    restore(agent);
+    agent_restore(agent);
     if (agent->now_ms < agent->tick_at_ms) return;
     agent->tick_at_ms = agent->now_ms + TICK_MS;
     check_connection(agent);
-    tell(agent, AGENT_TICK, NULL);
+    agent_tell(agent, AGENT_TICK, NULL);
 }
 
 static int poll_timeout(const struct agent *agent)
@@ -419,7 +241,7 @@ static void turn(struct agent *agent)
     for (nfds_t i = 0; ready > 0 && i < count; i++)
         if (polled[i].revents != 0) reap(agent, owners[i]);
     if (ready > 0 && polled[count + 1].revents != 0) handle_signals(agent);
-    if (ready > 0 && polled[count].revents != 0) drain_zk(agent);
+    if (ready > 0 && polled[count].revents != 0) agent_drain_zk(agent);
     tick(agent);
 }
 
@@ -456,7 +278,7 @@ static enum tn_status open_agent(struct agent *agent, struct error *error)
 
 static void close_agent(struct agent *agent)
 {
-    leave_zk(agent);
+    agent_leave_zk(agent);
     zk_inbox_destroy(agent->inbox);
     children_free(&agent->children);
     if (agent->signals >= 0) close(agent->signals);
@@ -471,7 +293,7 @@ static void work(struct agent *agent)
     agent->say_at_ms = agent->now_ms + SAY_MS;
     agent->tick_at_ms = agent->now_ms + TICK_MS;
     agent->next_op = OPS_BURIAL;
-    feed(agent, SUPERVISOR_START_SERVERS, 0, 0, 0);
+    agent_feed(agent, SUPERVISOR_START_SERVERS, 0, 0, 0);
     while (!agent->over) turn(agent);
 }
 
@@ -486,7 +308,7 @@ enum tn_status agent_run(const struct agent_config *config, struct agent_result 
     agent->signals = -1;
     sigprocmask(SIG_SETMASK, NULL, &agent->mask_before);
     enum tn_status status = open_agent(agent, error);
-    if (status == TN_OK) status = open_zk(agent, error);
+    if (status == TN_OK) status = agent_open_zk(agent, error);
     if (status == TN_OK) {
         work(agent);
         status = agent->status;

@@ -1,0 +1,156 @@
+/* agent/agent_zk.c: the agent's ZooKeeper session: what it hears, and what it does when it is lost.
+ */
+#include "agent/agent_private.h"
+#include "common/clock.h"
+#include "common/log.h"
+
+enum { ZK_DEADLINE_MS = 5000 };
+
+/* Request numbers: each part has its own range; the last is burials', which begin at OPS_BURIAL. */
+#define OPS_OBSERVER   (UINT64_C(1) << 32)
+#define OPS_CANDIDATES (UINT64_C(2) << 32)
+
+enum tn_status agent_open_zk(struct agent *agent, struct error *error)
+{
+    const struct job *job = agent->config->job;
+    const struct zk_config config = {.connect = agent->config->connect,
+                                     /* As the nodes': we notice lost data when they do. */
+                                     .session_timeout_ms = job->zookeeper.session_timeout_ms,
+                                     .deadline_ms = ZK_DEADLINE_MS,
+                                     .credentials = agent->config->credentials,
+                                     .sink = zk_inbox_sink,
+                                     .sink_ctx = agent->inbox};
+    enum tn_status status = zk_open(&config, &agent->zk, error);
+    if (status == TN_OK) agent->port = zk_port_of(agent->zk);
+    return status;
+}
+
+static void watch_cluster(struct agent *agent)
+{
+    const struct job *job = agent->config->job;
+    observer_start(agent->observer, job->name, job->cluster.coordinators, job->cluster.ps,
+                   job->cluster.workers, OPS_OBSERVER, &agent->port, agent->now_ms);
+    candidates_start(&agent->candidates, job->name, OPS_CANDIDATES, &agent->port, agent->now_ms);
+    agent->observing = true;
+}
+
+/* The first connection: the cluster is made, then the nodes start. */
+static void prepare(struct agent *agent)
+{
+    agent->prepared = true;
+    children_close_former(agent->config);
+    enum tn_status status = agent->config->prepare(agent->config->ctx, &agent->error);
+    agent->now_ms = clock_monotonic_ms();
+    if (status != TN_OK) {
+        agent_give_up(agent, status);
+        return;
+    }
+    watch_cluster(agent);
+    agent_feed(agent, SUPERVISOR_START_NODES, 0, 0, 0);
+}
+
+/* Our session is gone (a long pause of the machine, or lost data): begin another. */
+static void reopen_zk(struct agent *agent)
+{
+    log_warn("our own ZooKeeper session expired; opening another");
+    burial_hurry(&agent->burials, agent->undertaker);
+    zk_close(agent->zk);
+    agent->zk = NULL;
+    while (zk_inbox_take(agent->inbox)) continue;
+    if (agent_open_zk(agent, &agent->error) != TN_OK) {
+        agent_give_up(agent, agent->error.status);
+        return;
+    }
+    agent->reopened = true;
+    if (!agent->observing) return;
+    observer_restart(agent->observer, &agent->port, agent->now_ms);
+    candidates_start(&agent->candidates, agent->config->job->name, OPS_CANDIDATES, &agent->port,
+                     agent->now_ms);
+}
+
+/* The persistent znodes are there again before the nodes, which start anew, look for them. */
+void agent_restore(struct agent *agent)
+{
+    struct error error = {0};
+    bool due = agent->reopened && agent->connected && agent->prepared &&
+               agent->supervisor.phase == SUPERVISOR_WORKING;
+    if (!due || agent->now_ms < agent->restore_at_ms) return;
+    enum tn_status status = agent->config->restore(agent->config->ctx, &error);
+    agent->now_ms = clock_monotonic_ms();
+    agent->reopened = status != TN_OK;
+    agent->restore_at_ms = agent->now_ms + TICK_MS;
+    if (status == TN_ECONNECT || status == TN_ETIMEDOUT || status == TN_EEXPIRED) {
+        log_warn("%s; again soon", error.text);
+    } else if (status != TN_OK) {
+        agent->error = error;
+        agent_give_up(agent, status);
+    }
+}
+
+static void member_changed(struct agent *agent)
+{
+    const struct observed_seat *seat = &agent->observer->seats[agent->observer->seat];
+    for (uint32_t i = 0; i < agent->children.count; i++) {
+        const struct child *child = &agent->children.list[i];
+        if (child->server || !task_equal(child->task, seat->task)) continue;
+        if (!seat->present)
+            agent_feed(agent, SUPERVISOR_MEMBER_GONE, i, 0, 0);
+        else if (seat->member.incarnation == child->incarnation)
+            agent_feed(agent, SUPERVISOR_MEMBER_SEEN, i, 0, 0);
+    }
+}
+
+static void run_changed(struct agent *agent)
+{
+    const struct run *run = &agent->observer->run;
+    agent->result->has_run = true;
+    agent->result->run = *run;
+    agent_tell(agent, AGENT_RUN, NULL);
+    const bool ended = run->phase == RUN_DONE || run->phase == RUN_FAILED;
+    if (ended) agent->result->job_ended = true;
+    agent_feed(agent, ended ? SUPERVISOR_JOB_ENDED : SUPERVISOR_JOB_GOES_ON, 0, 0, 0);
+}
+
+static void handle_zk(struct agent *agent, const struct zk_event *event)
+{
+    bool was_connected = agent->connected;
+    if (!agent->zk) return;
+    if (event->type == ZK_CONNECTED) agent->connected = true;
+    if (event->type == ZK_DISCONNECTED || event->type == ZK_EXPIRED) agent->connected = false;
+    if (agent->connected && !was_connected) agent_tell(agent, AGENT_CONNECTED, NULL);
+    if (!agent->connected && was_connected) agent_tell(agent, AGENT_DISCONNECTED, NULL);
+    if (agent->connected && !agent->prepared) prepare(agent);
+    burial_handle(&agent->burials, event, agent->undertaker);
+    if (!agent->observing) return;
+    candidates_handle(&agent->candidates, event, &agent->port, agent->now_ms);
+    unsigned news = observer_handle(agent->observer, event, &agent->port, agent->now_ms);
+    if (news & OBSERVER_MEMBER) member_changed(agent);
+    if (news & OBSERVER_HISTORY) agent_tell(agent, AGENT_HISTORY, NULL);
+    if (news & OBSERVER_RUN) run_changed(agent);
+    if (news & OBSERVER_SETTLED) agent_tell(agent, AGENT_SETTLED, NULL);
+}
+
+void agent_drain_zk(struct agent *agent)
+{
+    const struct zk_event *event;
+    while ((event = zk_inbox_take(agent->inbox))) {
+        bool expired = event->type == ZK_EXPIRED;
+        handle_zk(agent, event);
+        if (expired && agent->zk && !agent->over) reopen_zk(agent);
+    }
+}
+
+/* Before the servers go: sessions are closed while there is somebody to tell. */
+void agent_leave_zk(struct agent *agent)
+{
+    bool hurried = agent->supervisor.hurried;
+    burial_hurry(&agent->burials, agent->undertaker);
+    undertaker_stop(agent->undertaker, !hurried);
+    agent->undertaker = NULL;
+    if (hurried)
+        zk_abandon(agent->zk);
+    else
+        zk_close(agent->zk);
+    agent->zk = NULL;
+    agent->connected = agent->observing = false;
+}
