@@ -12,6 +12,7 @@
 #include "common/bootstrap.h"
 #include "common/clock.h"
 #include "common/cluster_spec.h"
+#include "common/failpoint.h"
 #include "common/log.h"
 #include "worker/model.h"
 
@@ -286,6 +287,7 @@ int node_command(const struct node_role *role, int argc, char **argv)
                  given.log_format && strcmp(given.log_format, "json") == 0 ? LOG_JSON : LOG_TEXT,
                  name);
         (void)prctl(PR_SET_NAME, "tanist");
+        failpoint_init(name);
         exit_code = run_node(role, setup);
     } else {
         exit_code = command_failed(&error);

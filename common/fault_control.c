@@ -75,21 +75,34 @@ struct fault_slot *fault_control_slot(struct fault_control *control, const char 
     return NULL;
 }
 
-void fault_slot_arm(struct fault_slot *slot, const char *point, enum point_action action,
-                    uint32_t countdown, uint32_t stall_ms)
+uint64_t fault_slot_bit(const struct fault_control *control, const struct fault_slot *slot)
 {
-    size_t length = strlen(point);
-    assert(length < FAULT_CONTROL_POINT_MAX && countdown > 0);
-    fault_slot_disarm(slot);
-    memset(slot->point, 0, sizeof slot->point);
-    memcpy(slot->point, point, length);
-    slot->action = action;
-    slot->stall_ms = stall_ms;
-    slot->countdown = countdown;
-    slot->armed = 1;
+    assert(slot >= control->slots && slot < control->slots + FAULT_CONTROL_SLOTS);
+    return (uint64_t)1 << (slot - control->slots);
 }
 
-void fault_slot_disarm(struct fault_slot *slot)
+struct fault_point *fault_control_order(struct fault_control *control, const char *name,
+                                        enum point_action action, uint64_t who, uint32_t countdown,
+                                        uint32_t stall_ms)
 {
-    slot->armed = 0;
+    size_t length = strlen(name);
+    assert(length < FAULT_CONTROL_POINT_MAX && countdown > 0);
+    struct fault_point *point = control->points;
+    while (point < control->points + FAULT_CONTROL_POINTS && point->taken != 0) point++;
+    if (point == control->points + FAULT_CONTROL_POINTS) return NULL;
+    memset(point->name, 0, sizeof point->name);
+    memcpy(point->name, name, length);
+    point->taken = 1;
+    point->who = who;
+    point->action = action;
+    point->stall_ms = stall_ms;
+    point->countdown = countdown;
+    point->armed = 1;
+    return point;
+}
+
+void fault_point_release(struct fault_point *point)
+{
+    point->armed = 0;
+    point->taken = 0;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/failpoint.h"
 #include "common/log.h"
 #include "tanist/status.h"
 
@@ -60,6 +61,7 @@ static void register_self(struct membership *m)
     };
     m->register_op = membership_next_op(m);
     m->register_retry_ms = UINT64_MAX;
+    FAILPOINT("node.before_register");
     m->ports->zk.write(m->ports->zk.ctx, m->register_op, &create, 1);
 }
 
@@ -121,6 +123,7 @@ static unsigned self_read(struct membership *m, const struct zk_event *event)
     m->why[0] = '\0';
     run_mirror_start(m);
     log_info("registered at %s", m->identity.address);
+    FAILPOINT("node.registered");
     return MEMBERSHIP_REGISTERED;
 }
 
@@ -208,6 +211,7 @@ static unsigned run_read(struct membership *m, const struct zk_event *event)
     m->run_version = event->stat.version;
     m->has_run = true;
     update_context(m);
+    if (run.phase == RUN_FORMING || run.phase == RUN_PAUSED) FAILPOINT("node.idle");
     return MEMBERSHIP_RUN;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/failpoint.h"
 #include "common/inbox.h"
 #include "common/log.h"
 #include "common/session_file.h"
@@ -232,5 +233,6 @@ int runtime_run(struct runtime *runtime, const struct node *node)
         bool due = clock_monotonic_ms() >= node->deadline_ms(node->self);
         if (due && !node->finished(node->self, &exit_code)) deliver(runtime, node, NULL);
     }
+    FAILPOINT("node.leaving");
     return exit_code;
 }

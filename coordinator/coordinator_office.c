@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/failpoint.h"
 #include "common/log.h"
 #include "coordinator/coordinator_parts.h"
 #include "tanist/status.h"
@@ -71,6 +72,7 @@ static void take_office(struct coordinator *c, const struct election_action *act
          .data = text,
          .size = office_encode(&c->office, text)},
     };
+    FAILPOINT("office.before_multi");
     c->ports->zk.write(c->ports->zk.ctx, zk_op, writes, 2);
 }
 
@@ -164,6 +166,9 @@ static void election_answered(struct coordinator *c, const struct zk_event *even
         .version = event->stat.version,
     };
     c->election_zk_op = 0;
+    if (event->outcome == ZK_OK && c->election_asked == ELECTION_DO_JOIN) {
+        FAILPOINT("election.standing");
+    }
     if (c->election_asked == ELECTION_DO_READ_CHIEF) read_office(c, event, &answer);
     election_show(c, answer);
 }
@@ -186,6 +191,7 @@ static void read_tree(struct coordinator *c)
 
 static void office_taken(struct coordinator *c)
 {
+    FAILPOINT("office.after_multi");
     c->fence = c->election.version;
     c->took_ms = c->now_ms - c->election.since_ms;
     log_info("in office, epoch %llu, %llu ms after %s (%s)", (unsigned long long)c->election.epoch,
@@ -198,6 +204,7 @@ static void hold_office(struct coordinator *c)
 {
     struct office_reading *r = &c->reading;
     char path[256];
+    FAILPOINT("office.before_run");
     c->stage = OFFICE_HELD;
     c->run_exists = r->has_run;
     tree_path(path, c->identity.cluster, "requests");

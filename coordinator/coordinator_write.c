@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/failpoint.h"
 #include "common/log.h"
 #include "coordinator/coordinator_parts.h"
 
@@ -111,6 +112,9 @@ void write_start(struct coordinator *c, const struct chief_write *write)
         add(c, &t, ZK_DELETE, rest);
     }
     add_history(c, &t, write);
+    FAILPOINT("chief.before_write");
+    if (write->commits) FAILPOINT("ckpt.before_commit");
+    if (write->run.phase == RUN_DONE) FAILPOINT("chief.before_done");
     c->writing.zk_op = send(c, &t);
     free(manifest);
 }
@@ -227,6 +231,15 @@ static void trim_history(struct coordinator *c, const struct zk_event *list)
 
 /* ----------------------------------------------------------------- answers */
 
+/* What is written counts from now on, and only we know it. */
+static void pass_written(const struct coordinator *c, const struct chief_write *write)
+{
+    if (write->commits) FAILPOINT("ckpt.after_commit");
+    if (write->run.phase == c->chief.run.phase) return;
+    if (write->run.phase == RUN_PAUSED) FAILPOINT("chief.paused");
+    if (write->run.phase == RUN_LOADING) FAILPOINT("chief.loading");
+}
+
 static void tell(struct coordinator *c, const struct run *run)
 {
     const struct writing writing = c->writing;
@@ -242,6 +255,7 @@ static void tell(struct coordinator *c, const struct run *run)
             log_entry(&writing.write->history[i]);
         }
         count_entries(c, writing.write->history_count);
+        pass_written(c, writing.write);
         if (writing.write->answers) coordinator_request_done(c);
     }
     if (writing.outcome == CHIEF_WRITE_REQUEST_GONE) coordinator_request_done(c);

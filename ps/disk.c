@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/failpoint.h"
 #include "common/log.h"
 #include "kernels/optimizer.h"
 #include "ps/disk_keep.h"
@@ -250,6 +251,7 @@ static enum disk_news write_answered(struct disk *disk, uint32_t slot,
                   event->text);
         return DISK_SAVE_FAILED;
     }
+    FAILPOINT("ckpt.before_report");
     if (checkpoint > disk->saved_checkpoint) {
         disk->saved_checkpoint = checkpoint;
         disk->saved_digest = event->digest;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/failpoint.h"
 #include "common/log.h"
 #include "common/membership.h"
 #include "common/placement.h"
@@ -104,7 +105,9 @@ static void refuse(struct ps *ps, const struct ps_action *action)
 
 static void apply(struct ps *ps)
 {
+    FAILPOINT("ps.before_apply");
     if (shard_apply(&ps->shard, ps->actions.parts, ps->actions.part_count)) {
+        FAILPOINT("ps.applied_before_ack");
         follow_up(ps, (struct ps_event){.type = PS_EV_APPLIED});
         return;
     }
@@ -166,6 +169,7 @@ static void carry_out(struct ps *ps, const struct ps_action *action, struct buff
         assert(*body != NULL);
         shard_hold(&ps->shard, action->first, *body);
         *body = NULL;
+        if (!ps->core.applying) FAILPOINT("ps.mid_step");
         break;
     case PS_DO_DROP: break; /* Released by the caller. */
     case PS_DO_RELEASE: shard_release(&ps->shard, action->first); break;
@@ -266,6 +270,7 @@ static void transport(struct ps *ps, const struct transport_event *event)
 
 static void loaded(struct ps *ps)
 {
+    FAILPOINT("load.before_adopt");
     const struct store_notes *notes = &ps->disk.notes;
     uint32_t slices = ps->config.job->train.slices;
     ps->incoming_updates = notes->optimizer_steps;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/failpoint.h"
 #include "common/files.h"
 #include "ps/store_folder.h"
 #include "ps/store_layout.h"
@@ -150,8 +151,10 @@ static enum tn_status write_file(struct writer *writer, struct digest *digest, s
     if (status == TN_OK)
         status = digest_file(table_descriptor(table), writer->partial, writer->file_bytes,
                              writer->cancelled, digest, error);
+    if (status == TN_OK) status = FAILPOINT_STATUS("ckpt.before_sync", error);
     if (status == TN_OK) status = table_sync(table, error);
     table_close(table);
+    if (status == TN_OK) status = FAILPOINT_STATUS("ckpt.before_rename", error);
     if (status == TN_OK && rename(writer->partial, writer->path) != 0)
         status = files_error(error, errno, "rename", writer->partial);
     if (status != TN_OK) (void)unlink(writer->partial);
@@ -341,6 +344,8 @@ static enum tn_status read_chunks(const struct reader *reader, struct error *err
         for (uint64_t chunk = begin; chunk < end; chunk++) {
             if (is_cancelled(reader->cancelled)) return cancelled_error(error);
             enum tn_status status = read_chunk(reader, array, chunk, error);
+            if (status == TN_OK && reader->arrays != NULL)
+                status = FAILPOINT_STATUS("load.mid_read", error);
             if (status != TN_OK) return status;
         }
     }

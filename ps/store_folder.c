@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/failpoint.h"
 #include "common/files.h"
 #include "ps/store_layout.h"
 
@@ -231,6 +232,7 @@ static enum tn_status remove_checkpoint(const char *dir, const char *name, bool 
     int failed = 0;
     if (unlinkat(checkpoint, STORE_MANIFEST_NAME, 0) != 0 && errno != ENOENT) failed = errno;
     if (failed == 0 && fsync(checkpoint) != 0) failed = errno;
+    if (failed == 0 && FAILPOINT_STATUS("ckpt.mid_collect", NULL) != TN_OK) failed = EIO;
     if (failed == 0) {
         remove_shards(checkpoint);
         int copy = open_inside(checkpoint, ".");

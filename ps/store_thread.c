@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/failpoint.h"
 #include "common/files.h"
 #include "ps/store.h"
 #include "ps/store_folder.h"
@@ -73,6 +74,20 @@ static void release_arrays(const struct job *job)
     for (uint32_t i = 0; i < count; i++) buffer_release(arrays[i].buffer);
 }
 
+static enum tn_status put_manifest(const char *dir, const struct job *job, struct error *error)
+{
+    enum tn_status status = FAILPOINT_STATUS("ckpt.before_copy", error);
+    return status == TN_OK ? store_put_manifest(dir, &job->manifest, error) : status;
+}
+
+static enum tn_status collect(const char *dir, const struct job *job, struct store_event *event,
+                              struct error *error)
+{
+    enum tn_status status = FAILPOINT_STATUS("ckpt.before_collect", error);
+    if (status != TN_OK) return status;
+    return store_collect(dir, job->keep, job->keep_count, job->id, &event->count, error);
+}
+
 /* Do what `job` asks and fill the event. */
 static enum tn_status carry_out(struct store_thread *thread, const struct job *job,
                                 struct store_event *event)
@@ -92,9 +107,8 @@ static enum tn_status carry_out(struct store_thread *thread, const struct job *j
         event->manifests = thread->listed;
         return store_list(dir, thread->listed, STORE_LIST_MAX, &event->count, thread->warnings,
                           sizeof thread->warnings, error);
-    case STORE_PUT_MANIFEST: return store_put_manifest(dir, &job->manifest, error);
-    case STORE_COLLECT:
-        return store_collect(dir, job->keep, job->keep_count, job->id, &event->count, error);
+    case STORE_PUT_MANIFEST: return put_manifest(dir, job, error);
+    case STORE_COLLECT: return collect(dir, job, event, error);
     case STORE_DISCARD: return store_discard(dir, job->id, error);
     }
     return error_set(error, TN_EINTERNAL, "unknown request %d", (int)job->request);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/failpoint.h"
 #include "common/log.h"
 #include "common/membership.h"
 #include "common/placement.h"
@@ -119,6 +120,7 @@ static void compute(struct worker *worker, const struct loop_action *action)
 static void push(struct worker *worker, const struct loop_action *action)
 {
     uint32_t end = action->first_node + action->node_count;
+    FAILPOINT("worker.before_push");
     for (uint32_t node = action->first_node; node < end; node++) {
         struct frame_header header = {
             .sequence = action->round,
@@ -161,6 +163,7 @@ static void evaluate(struct worker *worker, const struct loop_action *action)
     worker->evaluation = compute_evaluate(&worker->compute, worker->current->data, action->step);
     log_info("step %llu: test loss %.4f, accuracy %.4f, training loss %.4f", number(action->step),
              worker->evaluation.loss, worker->evaluation.accuracy, worker->evaluation.train_loss);
+    FAILPOINT("worker.evaluated");
     follow_up(worker, LOOP_EV_EVALUATED);
 }
 
