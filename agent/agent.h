@@ -14,6 +14,7 @@
 #define AGENT_AGENT_H
 
 #include "agent/ensemble.h"
+#include "agent/networks.h"
 #include "agent/observer.h"
 #include "common/error.h"
 #include "common/job.h"
@@ -44,6 +45,7 @@ struct agent_config {
     const char *credentials;  /* NULL: none. Given to nodes by the environment. */
     char *const *environment; /* More for nodes, "NAME=VALUE", NULL-ended: read when they start. */
     const char *listen_host;  /* Nodes listen there, each on a port of its own: "127.0.0.1". */
+    const struct networks *networks; /* Of the children; NULL or empty: ours, for all of them. */
     const struct ensemble *ensemble; /* Servers to run as well; NULL: none. */
     const struct task *tasks;
     uint32_t task_count;

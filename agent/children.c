@@ -96,7 +96,11 @@ enum tn_status children_init(struct children *children, const struct agent_confi
         init_server(&children->list[children->count++], &config->ensemble->servers[i]);
     for (uint32_t i = 0; i < config->task_count; i++)
         init_node(&children->list[children->count++], config->dir, config->tasks[i]);
-    return TN_OK;
+    for (uint32_t i = 0; status == TN_OK && i < children->count; i++) {
+        struct child *child = &children->list[i];
+        status = networks_find(config->networks, child->name, &child->network, error);
+    }
+    return status;
 }
 
 void children_free(struct children *children)
@@ -124,6 +128,11 @@ static void note_pid(const char *dir, const struct child *child)
     fclose(file);
 }
 
+static const char *network_path(const struct child *child)
+{
+    return child->network ? child->network->path : NULL;
+}
+
 static enum tn_status spawn_server(const struct children *children, struct child *child,
                                    struct error *error)
 {
@@ -135,6 +144,7 @@ static enum tn_status spawn_server(const struct children *children, struct child
                                            .arguments = arguments.wanted,
                                            .environment = environ,
                                            .log_path = child->log_path,
+                                           .network = network_path(child),
                                            .nice = children->nice - HASTE};
     enum tn_status status = process_start(&process, &child->process, error);
     if (status == TN_OK) note_pid(children->config->dir, child);
@@ -152,7 +162,8 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
     child->incarnation = clock_new_incarnation();
     snprintf(index, sizeof index, "%u", child->task.index);
     snprintf(incarnation, sizeof incarnation, "%" PRIu64, child->incarnation);
-    snprintf(listen, sizeof listen, "tcp://%s:0", config->listen_host);
+    snprintf(listen, sizeof listen, "tcp://%s:0",
+             child->network ? child->network->address : config->listen_host);
     const char *const words[ARGUMENTS] = {
         "tanist",         role_name(child->task.role),
         "--index",        index,
@@ -172,6 +183,7 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
                                            .arguments = arguments.wanted,
                                            .environment = children->environment,
                                            .log_path = child->log_path,
+                                           .network = network_path(child),
                                            .nice = children->nice - haste};
     (void)unlink(child->session_path);
     return process_start(&process, &child->process, error);

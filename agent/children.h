@@ -21,8 +21,9 @@ struct child {
     struct process process;               /* pid 0: none. */
     const struct ensemble_server *server; /* NULL: a node. */
     struct task task;
-    uint64_t incarnation;     /* Of the present or last process. */
-    char name[TASK_NAME_MAX]; /* "ps:1", "zookeeper:2" */
+    const struct network *network; /* Borrowed from the configuration; NULL: ours. */
+    uint64_t incarnation;          /* Of the present or last process. */
+    char name[TASK_NAME_MAX];      /* "ps:1", "zookeeper:2" */
     char log_path[CHILD_PATH_MAX], session_path[CHILD_PATH_MAX];
 };
 
@@ -34,7 +35,8 @@ struct children {
     struct child list[SUPERVISOR_CHILDREN_MAX];
 };
 
-/* Names and folders; nothing runs. TN_EIO, TN_ENOSPC: a folder cannot be made. */
+/* Names, networks and folders; nothing runs. TN_EIO, TN_ENOSPC: a folder cannot be made. TN_EINVAL:
+ * a child without a network where others have one. */
 MUST_CHECK enum tn_status children_init(struct children *children,
                                         const struct agent_config *config, struct error *error);
 void children_free(struct children *children);

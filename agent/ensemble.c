@@ -186,9 +186,29 @@ static enum tn_status read_earlier(const char *dir, size_t count, struct zoo_cfg
     return TN_OK;
 }
 
-/* Are the earlier files still true: is the folder where it was, are the ports free? */
-static enum tn_status check_earlier(const char *dir, size_t count, const struct zoo_cfg *cfgs,
-                                    bool *reusable, struct error *error)
+/* Where each server listens, by its number less one. */
+struct hosts {
+    const char *list[ENSEMBLE_SERVERS_MAX];
+};
+
+static enum tn_status find_hosts(const struct networks *networks, size_t count, struct hosts *out,
+                                 struct error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct network *network;
+        char place[TASK_NAME_MAX];
+        snprintf(place, sizeof place, "zookeeper:%zu", i + 1);
+        enum tn_status status = networks_find(networks, place, &network, error);
+        if (status != TN_OK) return status;
+        out->list[i] = network ? network->address : "127.0.0.1";
+    }
+    return TN_OK;
+}
+
+/* Are the earlier files still true: is the folder where it was, are the hosts the same, the ports
+ * free? */
+static enum tn_status check_earlier(const char *dir, size_t count, const struct hosts *hosts,
+                                    const struct zoo_cfg *cfgs, bool *reusable, struct error *error)
 {
     struct ensemble_health health;
     char address[ZOO_ADDRESS_MAX];
@@ -197,6 +217,7 @@ static enum tn_status check_earlier(const char *dir, size_t count, const struct 
     for (size_t i = 0; i < count; i++) {
         format_path(data_dir, dir, i + 1, "/data");
         if (strcmp(data_dir, cfgs[i].data_dir) != 0) *reusable = false;
+        if (strcmp(hosts->list[i], cfgs[i].client_host) != 0) *reusable = false;
         if (!port_is_free(cfgs[i].client_port)) {
             *reusable = false;
             snprintf(address, sizeof address, "127.0.0.1:%u", (unsigned)cfgs[i].client_port);
@@ -218,8 +239,8 @@ static enum tn_status check_earlier(const char *dir, size_t count, const struct 
 }
 
 /* New configurations, with new ports. */
-static enum tn_status choose_cfgs(const char *dir, size_t count, struct zoo_cfg *cfgs,
-                                  struct error *error)
+static enum tn_status choose_cfgs(const char *dir, size_t count, const struct hosts *hosts,
+                                  struct zoo_cfg *cfgs, struct error *error)
 {
     uint16_t ports[3 * ENSEMBLE_SERVERS_MAX];
     enum tn_status status = choose_ports(ports, 3 * count, error);
@@ -228,15 +249,15 @@ static enum tn_status choose_cfgs(const char *dir, size_t count, struct zoo_cfg 
         struct zoo_cfg *cfg = &cfgs[i];
         zoo_cfg_init(cfg);
         format_path(cfg->data_dir, dir, i + 1, "/data");
-        snprintf(cfg->client_host, sizeof cfg->client_host, "127.0.0.1");
+        snprintf(cfg->client_host, sizeof cfg->client_host, "%s", hosts->list[i]);
         cfg->client_port = ports[3 * i];
         cfg->tick_ms = ENSEMBLE_TICK_MS;
         cfg->server_count = count > 1 ? count : 0;
         for (size_t j = 0; j < cfg->server_count; j++) {
             struct zoo_server *server = &cfg->servers[j];
             server->id = (uint32_t)j + 1;
-            snprintf(server->host, sizeof server->host, "127.0.0.1");
-            snprintf(server->client_host, sizeof server->client_host, "127.0.0.1");
+            snprintf(server->host, sizeof server->host, "%s", hosts->list[j]);
+            snprintf(server->client_host, sizeof server->client_host, "%s", hosts->list[j]);
             server->client_port = ports[3 * j];
             server->peer_port = ports[3 * j + 1];
             server->election_port = ports[3 * j + 2];
@@ -282,7 +303,7 @@ static enum tn_status describe(const char *dir, size_t count, const struct zoo_c
     for (size_t i = 0; i < count; i++) {
         struct ensemble_server *server = &out->servers[i];
         server->id = (uint32_t)i + 1;
-        snprintf(server->address, sizeof server->address, "127.0.0.1:%u",
+        snprintf(server->address, sizeof server->address, "%s:%u", cfgs[i].client_host,
                  (unsigned)cfgs[i].client_port);
         format_path(server->log_path, dir, i + 1, "/log");
         format_path(path, dir, i + 1, "/zoo.cfg");
@@ -292,14 +313,16 @@ static enum tn_status describe(const char *dir, size_t count, const struct zoo_c
     return zoo_cfg_connect(&cfgs[0], out->connect, sizeof out->connect, error);
 }
 
-enum tn_status ensemble_prepare(const char *dir, size_t count, struct ensemble *out,
-                                struct error *error)
+enum tn_status ensemble_prepare(const char *dir, size_t count, const struct networks *networks,
+                                struct ensemble *out, struct error *error)
 {
+    struct hosts hosts = {0};
     if (count != 1 && count != 3) {
         return error_set(error, TN_EINVAL, "%zu ZooKeeper servers: use 1 or 3", count);
     }
     char root[PATH_MAX]; /* Absolute: the servers must not depend on somebody's current folder. */
-    enum tn_status status = files_make_folders(dir, error);
+    enum tn_status status = find_hosts(networks, count, &hosts, error);
+    if (status == TN_OK) status = files_make_folders(dir, error);
     if (status != TN_OK) return status;
     if (realpath(dir, root) == NULL) {
         return error_set(error, TN_EIO, "folder %s: %s", dir, strerror(errno));
@@ -312,11 +335,11 @@ enum tn_status ensemble_prepare(const char *dir, size_t count, struct ensemble *
     bool reusable = false;
     status = read_earlier(root, count, cfgs, error);
     if (status == TN_OK) {
-        status = check_earlier(root, count, cfgs, &reusable, error);
+        status = check_earlier(root, count, &hosts, cfgs, &reusable, error);
     } else if (status == TN_ENOENT) {
         status = TN_OK;
     }
-    if (status == TN_OK && !reusable) status = choose_cfgs(root, count, cfgs, error);
+    if (status == TN_OK && !reusable) status = choose_cfgs(root, count, &hosts, cfgs, error);
     if (status == TN_OK && !reusable) status = write_files(root, count, cfgs, error);
     if (status == TN_OK) status = describe(root, count, cfgs, out, error);
     free(cfgs);

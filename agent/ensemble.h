@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/networks.h"
 #include "agent/zoo_cfg.h"
 #include "common/error.h"
 
@@ -52,14 +53,17 @@ struct ensemble {
 /*
  * Make ready `count` (1 or 3) servers under DIR/zookeeper/N: zoo.cfg, data/myid, log. What an
  * earlier call made is kept, data and ports, so that the connect string outlives a restart; ports
- * that somebody else took meanwhile are replaced. The caller keeps others out of DIR.
+ * that somebody else took meanwhile are replaced. The caller keeps others out of DIR. They listen
+ * on 127.0.0.1, with `networks` (which may be NULL) each at its own address.
  *
- *   TN_EINVAL  DIR holds an ensemble of another size, or its path is too long
+ *   TN_EINVAL  DIR holds an ensemble of another size, or its path is too long, or a server has no
+ *              network where others have one
  *   TN_EBUSY   the ensemble of DIR is running
  *   TN_ENOENT  no Java, or no ZooKeeper
  *   TN_EIO, TN_ENOSPC  a file cannot be written
  */
-MUST_CHECK enum tn_status ensemble_prepare(const char *dir, size_t count, struct ensemble *out,
+MUST_CHECK enum tn_status ensemble_prepare(const char *dir, size_t count,
+                                           const struct networks *networks, struct ensemble *out,
                                            struct error *error);
 
 /* ------------------------------------------------------------------ probing */

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +20,8 @@
 struct launch {
     const struct process_config *config;
     pid_t parent;
-    int log, null;
-    volatile int failed; /* errno of what went wrong. */
+    int log, null, network; /* Descriptors; -1: none. */
+    volatile int failed;    /* errno of what went wrong. */
     const char *volatile what;
 };
 
@@ -31,6 +32,8 @@ static _Noreturn void become(struct launch *launch)
     sigemptyset(&none);
     launch->what = "folder";
     if (launch->config->folder && chdir(launch->config->folder) != 0) goto fail;
+    launch->what = "network";
+    if (launch->network >= 0 && setns(launch->network, CLONE_NEWNET) != 0) goto fail;
     launch->what = "log";
     if (dup2(launch->null, 0) < 0 || dup2(launch->log, 1) < 0 || dup2(launch->log, 2) < 0)
         goto fail;
@@ -78,20 +81,32 @@ static enum tn_status watch_child(struct launch *launch, pid_t pid, struct proce
     return status;
 }
 
+static enum tn_status open_files(struct launch *launch, struct error *error)
+{
+    const struct process_config *config = launch->config;
+    const char *path = config->log_path ? config->log_path : "/dev/null";
+    launch->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (launch->log < 0)
+        return error_set(error, TN_EIO, "cannot open the log %s: %s", path, strerror(errno));
+    launch->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (launch->null < 0)
+        return error_set(error, TN_EIO, "cannot open /dev/null: %s", strerror(errno));
+    if (config->network) launch->network = open(config->network, O_RDONLY | O_CLOEXEC);
+    if (!config->network || launch->network >= 0) return TN_OK;
+    return error_set(error, TN_EIO, "cannot open the network namespace %s: %s", config->network,
+                     strerror(errno));
+}
+
 enum tn_status process_start(const struct process_config *config, struct process *out,
                              struct error *error)
 {
-    struct launch launch = {.config = config, .parent = getpid()};
-    const char *path = config->log_path ? config->log_path : "/dev/null";
-    launch.log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (launch.log < 0)
-        return error_set(error, TN_EIO, "cannot open the log %s: %s", path, strerror(errno));
-    launch.null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    enum tn_status status =
-        launch.null < 0 ? error_set(error, TN_EIO, "cannot open /dev/null: %s", strerror(errno))
-                        : watch_child(&launch, launch_child(&launch), out, error);
-    if (launch.null >= 0) close(launch.null);
-    close(launch.log);
+    struct launch launch = {
+        .config = config, .parent = getpid(), .log = -1, .null = -1, .network = -1};
+    enum tn_status status = open_files(&launch, error);
+    if (status == TN_OK) status = watch_child(&launch, launch_child(&launch), out, error);
+    const int opened[] = {launch.log, launch.null, launch.network};
+    for (size_t i = 0; i < sizeof opened / sizeof *opened; i++)
+        if (opened[i] >= 0) close(opened[i]);
     return status;
 }
 

@@ -19,6 +19,7 @@ struct process_config {
     char *const *environment; /* NULL-ended. */
     const char *log_path;     /* stdout and stderr are appended there; NULL: /dev/null. */
     const char *folder;       /* To run in; NULL: ours. */
+    const char *network;      /* Path of the network namespace to run in; NULL: ours. */
     int nice;                 /* Its priority; where the system forbids it, ours. */
 };
 
@@ -27,7 +28,8 @@ struct process {
     int pidfd; /* Readable when it has ended. Owned: process_reap() closes it. */
 };
 
-/* TN_EIO: the log, the folder or the program cannot be used, with the system's reason. */
+/* TN_EIO: the log, the network, the folder or the program cannot be used, with the system's reason.
+ */
 MUST_CHECK enum tn_status process_start(const struct process_config *config, struct process *out,
                                         struct error *error);
 

@@ -24,6 +24,7 @@ static void note_from_json(const json_t *root, struct run_note *note)
     snprintf(note->connect, sizeof note->connect, "%s", connect ? connect : "");
     snprintf(note->cluster, sizeof note->cluster, "%s", cluster ? cluster : "");
     note->agent_pid = (uint64_t)json_integer_value(json_object_get(root, "agent_pid"));
+    note->network = (uint64_t)json_integer_value(json_object_get(root, "network"));
     note->cluster_made_ms = (uint64_t)json_integer_value(json_object_get(root, "cluster_made_ms"));
     for (size_t i = 0; i < json_array_size(servers) && i < ENSEMBLE_SERVERS_MAX; i++) {
         const json_t *server = json_array_get(servers, i);
@@ -68,6 +69,8 @@ enum tn_status run_note_write(const char *dir, const struct run_note *note, stru
                              note->cluster, "zookeeper", note->connect, "agent_pid",
                              (json_int_t)note->agent_pid, "cluster_made_ms",
                              (json_int_t)note->cluster_made_ms, "servers", servers);
+    if (root && note->network != 0)
+        json_object_set_new(root, "network", json_integer((json_int_t)note->network));
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     json_decref(root);
     if (!text) return error_set(error, TN_ENOMEM, "out of memory");

@@ -17,6 +17,7 @@
 struct run_note {
     char connect[1024], cluster[CLUSTER_NAME_MAX];
     uint64_t agent_pid;
+    uint64_t network; /* Inode of the agent's network namespace, if its run has several; 0: no. */
     uint64_t cluster_made_ms; /* When its cluster was made, as its /spec says; 0: not yet. */
     size_t server_count;      /* Of its own ensemble. */
     uint32_t server_ids[ENSEMBLE_SERVERS_MAX];

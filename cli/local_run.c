@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -121,9 +122,12 @@ static enum tn_status make_cluster(struct local_run *run, struct zk_sync *sync, 
 
 static enum tn_status note_run(const struct local_run *run, struct error *error)
 {
+    struct stat network;
     struct run_note note = {.agent_pid = (uint64_t)getpid(),
                             .cluster_made_ms = run->cluster_made_ms,
                             .server_count = run->ensemble.count};
+    if (run->networks.count > 0 && stat("/proc/self/ns/net", &network) == 0)
+        note.network = network.st_ino;
     snprintf(note.connect, sizeof note.connect, "%s", run->connect);
     snprintf(note.cluster, sizeof note.cluster, "%s", run->job.name);
     for (size_t i = 0; i < run->ensemble.count; i++) {
@@ -200,8 +204,8 @@ static void tell(void *ctx, const struct agent_news *news)
 
 static enum tn_status prepare_ensemble(struct local_run *run, struct error *error)
 {
-    enum tn_status status =
-        ensemble_prepare(run->folder.dir, run->job.zookeeper.servers, &run->ensemble, error);
+    enum tn_status status = ensemble_prepare(run->folder.dir, run->job.zookeeper.servers,
+                                             &run->networks, &run->ensemble, error);
     if (status == TN_OK) snprintf(run->connect, sizeof run->connect, "%s", run->ensemble.connect);
     return status;
 }
@@ -242,6 +246,7 @@ enum tn_status local_run_work(struct local_run *run, struct error *error)
                                         .credentials = *run->credentials ? run->credentials : NULL,
                                         .environment = run->environment,
                                         .listen_host = run->listen_host,
+                                        .networks = &run->networks,
                                         .ensemble = run->own_ensemble ? &run->ensemble : NULL,
                                         .tasks = run->tasks,
                                         .task_count = run->task_count,

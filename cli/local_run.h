@@ -27,6 +27,7 @@ struct local_run {
     uint32_t task_count; /* 0: all tasks of the job. */
     struct task tasks[TASKS_MAX];
     char listen_host[HOST_NAME_MAX_BYTES];
+    struct networks networks; /* Of its children. */
     struct run_folder folder; /* Open. */
     struct progress progress; /* `quiet` may be set. */
     /* Results: */

@@ -19,10 +19,10 @@
 #include "common/files.h"
 #include "common/log.h"
 
-enum { RUN_OPTIONS = 11, SERVERS_WAIT_S = 60 };
+enum { RUN_OPTIONS = 12, SERVERS_WAIT_S = 60 };
 
 struct run_options {
-    const char *dir, *zk, *zk_config, *credentials, *output;
+    const char *dir, *zk, *zk_config, *credentials, *output, *networks;
     bool resume, quiet, verbose;
     struct option_number seed, wait;
     struct option_texts set;
@@ -52,6 +52,7 @@ static void fill_options(struct run_options *o, struct option rows[static RUN_OP
          "How long to wait for ZooKeeper; default 60, with --zk 20."},
         {"quiet", 'q', OPTION_FLAG, &o->quiet, NULL, NULL, "No progress on stderr."},
         {"verbose", 'v', OPTION_FLAG, &o->verbose, NULL, NULL, "More words on stderr."},
+        {"networks", 0, OPTION_TEXT, &o->networks, "FILE", NULL, NULL},
     };
     memcpy(rows, all, sizeof all);
 }
@@ -136,6 +137,7 @@ static enum tn_status run_job(const struct run_options *o, const char *path, str
     if (status != TN_OK) return status;
     status = target_connect(o->zk, o->zk_config, run->connect, error);
     if (status == TN_OK) status = target_credentials(o->credentials, run->credentials, error);
+    if (status == TN_OK && o->networks) status = networks_read(&run->networks, o->networks, error);
     if (status != TN_OK) return status;
     run->own_ensemble = !*run->connect;
     uint64_t wait_s = o->wait.given ? o->wait.value : run->own_ensemble ? SERVERS_WAIT_S : 20;

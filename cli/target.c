@@ -1,12 +1,15 @@
 #include "cli/target.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/children.h"
-#include "agent/run_note.h"
 #include "cli/run_folder.h"
 #include "common/bootstrap.h"
 
@@ -73,11 +76,33 @@ enum tn_status target_credentials(const char *path, char text[static CREDENTIALS
     return TN_OK;
 }
 
+enum tn_status target_enter_network(const struct run_note *note, struct error *error)
+{
+    char path[64];
+    struct stat ours, theirs;
+    if (note->network == 0 || stat("/proc/self/ns/net", &ours) != 0) return TN_OK;
+    if (ours.st_ino == note->network) return TN_OK;
+    snprintf(path, sizeof path, "/proc/%llu/ns/net", (unsigned long long)note->agent_pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && (errno == ENOENT || errno == ESRCH)) return TN_OK;
+    /* The pid may be somebody else's by now. */
+    bool gone = fd >= 0 && fstat(fd, &theirs) == 0 && theirs.st_ino != note->network;
+    bool entered = fd >= 0 && !gone && setns(fd, CLONE_NEWNET) == 0;
+    int reason = errno;
+    if (fd >= 0) close(fd);
+    if (entered || gone) return TN_OK;
+    return error_set(error, TN_ECONNECT,
+                     "the run is in a network of its own (`tanist chaos`), which this user may not "
+                     "enter (%s): try as root",
+                     strerror(reason));
+}
+
 static enum tn_status find_local(const struct target_options *options, struct target *out,
                                  struct error *error)
 {
     struct run_note note;
     enum tn_status status = run_note_read(options->dir, &note, error);
+    if (status == TN_OK) status = target_enter_network(&note, error);
     if (status != TN_OK) return status;
     out->dir = options->dir;
     snprintf(out->connect, sizeof out->connect, "%s", note.connect);

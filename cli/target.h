@@ -6,6 +6,7 @@
 #define CLI_TARGET_H
 
 #include "agent/ensemble.h"
+#include "agent/run_note.h"
 #include "cli/options.h"
 #include "common/error.h"
 #include "common/job.h"
@@ -48,6 +49,11 @@ struct target {
  * not running, so its ensemble is not there to be asked. */
 MUST_CHECK enum tn_status target_find(const struct target_options *options, struct target *out,
                                       struct error *error);
+
+/* Move this thread, and those it starts, into the network namespace of the run's agent, where that
+ * is another (`tanist run --networks`). TN_ECONNECT: we may not; TN_OK also when the agent is gone.
+ */
+MUST_CHECK enum tn_status target_enter_network(const struct run_note *note, struct error *error);
 
 /* Connect within `timeout_ms`, saying on stderr after 3 s what is waited for. As zk_sync_open(). */
 MUST_CHECK enum tn_status target_connect_sync(const char *connect, const char *credentials,

@@ -262,6 +262,7 @@ static void follow_folder(struct watch *watch, uint64_t now_ms)
     if (watch->zk && strcmp(note.connect, watch->target.connect) == 0) return;
     memcpy(watch->target.connect, note.connect, sizeof note.connect);
     memcpy(watch->target.cluster, note.cluster, sizeof note.cluster);
+    if (target_enter_network(&note, &error) != TN_OK) return;
     zk_abandon(watch->zk); /* Nobody is there to close our session. */
     watch->zk = NULL;
     if (note.cluster_made_ms == watch->cluster_made_ms) {
