@@ -19,8 +19,8 @@ struct lab;
  * Make the hub and a namespace for each name ("zookeeper:1", "ps:0", ...): 10.77.0.1 is the hub's,
  * the others follow. From here on this process, and what it starts, is in the hub. `networks_path`
  * becomes the file that `tanist run --networks` reads: {"version": 1, "places": {NAME:
- * {"namespace": PATH, "address": IP}}}. Closing gives the namespaces up; the process stays in its
- * hub.
+ * {"namespace": PATH, "address": IP}}} (NULL: no file). Closing gives the namespaces up; the
+ * process stays in its hub.
  *
  *   TN_ENOTSUP  this machine or this user cannot make them: which command failed, with its words
  */

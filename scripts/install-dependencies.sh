@@ -10,7 +10,7 @@ declare -A packages=(
   [runtime]="zookeeper default-jre-headless dataset-fashion-mnist"
   [build]="gcc libc6-dev cmake ninja-build pkg-config libzookeeper-mt-dev libnng-dev liblmdb-dev
            libopenblas-dev libjansson-dev libxxhash-dev zlib1g-dev"
-  [test]="libcmocka-dev python3 binutils procps"
+  [test]="libcmocka-dev python3 binutils procps iproute2 nftables"
   [lint]="clang-format clang-tidy"
   [model]="spin gcc libc6-dev"
   [fuzz]="clang libclang-rt-14-dev"

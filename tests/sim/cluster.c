@@ -125,11 +125,12 @@ static void build(struct sim_cluster *cluster, const struct sim_setup *setup, ui
     cluster->disk = disk_model_create(&cluster->world, &setup->disk);
     open_training(cluster);
     bool sync = setup->job.train.mode == TRAIN_SYNC;
-    struct checker_config config = {.view = sim_view(cluster),
+    struct checker_config config = {.world = &cluster->world,
                                     .job = &cluster->setup.job,
-                                    .parameters = reference_parameters(cluster->reference),
+                                    .reference = cluster->reference,
                                     .exact_steps = sync,
                                     .exact_cuts = sync || setup->ledger,
+                                    .disk = cluster->disk,
                                     .tree = zk_model_tree(cluster->zk)};
     checker_init(&cluster->checker, &config);
     zk_model_observe(cluster->zk, on_txn, cluster);

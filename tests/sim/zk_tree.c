@@ -1,4 +1,4 @@
-#include "checker/zk_tree.h"
+#include "tests/sim/zk_tree.h"
 
 #include <assert.h>
 #include <stdio.h>
