@@ -1,6 +1,7 @@
 # What `cmake --install` puts in place. The public API is include/tanist and nothing else.
 include(GNUInstallDirs)
 install(TARGETS tanist RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS tanist_faults LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tanist)
 install(DIRECTORY include/tanist DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 foreach(folder examples deploy)

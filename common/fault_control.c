@@ -97,6 +97,7 @@ struct fault_point *fault_control_order(struct fault_control *control, const cha
     point->action = action;
     point->stall_ms = stall_ms;
     point->countdown = countdown;
+    point->done = 0;
     point->armed = 1;
     return point;
 }

@@ -52,7 +52,7 @@ struct fault_point {
     _Atomic uint32_t armed;     /* 1: wait for it. The process that does it sets 0 first. */
     _Atomic uint32_t by;        /* Slot of who did it last. */
     uint32_t taken;             /* The harness's own: this row is in use. */
-    _Atomic uint64_t done;      /* Count. */
+    _Atomic uint64_t done;      /* 1: it has happened. */
 };
 
 struct fault_control {

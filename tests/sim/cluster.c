@@ -125,12 +125,11 @@ static void build(struct sim_cluster *cluster, const struct sim_setup *setup, ui
     cluster->disk = disk_model_create(&cluster->world, &setup->disk);
     open_training(cluster);
     bool sync = setup->job.train.mode == TRAIN_SYNC;
-    struct checker_config config = {.world = &cluster->world,
+    struct checker_config config = {.view = sim_view(cluster),
                                     .job = &cluster->setup.job,
-                                    .reference = cluster->reference,
+                                    .parameters = reference_parameters(cluster->reference),
                                     .exact_steps = sync,
                                     .exact_cuts = sync || setup->ledger,
-                                    .disk = cluster->disk,
                                     .tree = zk_model_tree(cluster->zk)};
     checker_init(&cluster->checker, &config);
     zk_model_observe(cluster->zk, on_txn, cluster);

@@ -6,11 +6,13 @@
 #define SIM_CLUSTER_H
 
 #include "agent/supervisor.h"
+#include "checker/checker.h"
 #include "common/job.h"
-#include "tests/sim/checker.h"
 #include "tests/sim/coverage.h"
+#include "tests/sim/disk_model.h"
 #include "tests/sim/faults.h"
 #include "tests/sim/process.h"
+#include "tests/sim/reference.h"
 
 enum {
     SIM_TASKS_MAX = 12,
@@ -87,6 +89,9 @@ void sim_agent_die(struct sim_agent *agent, bool silently, uint64_t back_after_m
 void sim_agent_saw_end(struct sim_cluster *cluster, uint32_t task, int exit_code, int signal);
 void sim_agents_job_ended(struct sim_cluster *cluster);
 struct sim_agent *sim_agent_of(struct sim_cluster *cluster, uint32_t task);
+
+/* sim_view.c: the world, as the checker sees it. */
+struct checker_view sim_view(struct sim_cluster *cluster);
 
 /* sim_nodes.c: make the process of a task and start it. */
 void sim_spawn(struct sim_cluster *cluster, uint32_t task);

@@ -8,9 +8,9 @@
 #ifndef SIM_ZK_MODEL_H
 #define SIM_ZK_MODEL_H
 
+#include "checker/zk_tree.h"
 #include "common/zk.h"
 #include "tests/sim/world.h"
-#include "tests/sim/zk_tree.h"
 
 enum { ZK_SERVERS_MAX = 5, ZK_HOSTS_MAX = 64 };
 

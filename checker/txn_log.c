@@ -1,4 +1,4 @@
-#include "tests/sim/txn_log.h"
+#include "checker/txn_log.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -188,7 +188,9 @@ long txn_log_read(const char *path, txn_log_visit visit, void *ctx)
     uint8_t *record = malloc(RECORD_MAX);
     long count = -1;
     errno = 0;
-    if (record != NULL && fread(header, 1, sizeof header, file) == sizeof header) {
+    size_t bytes = fread(header, 1, sizeof header, file);
+    if (record != NULL && bytes < sizeof header && !ferror(file)) count = 0;
+    if (record != NULL && bytes == sizeof header) {
         struct cursor cursor = {.at = header, .left = sizeof header};
         size_t size;
         if (take(&cursor, 4) == LOG_MAGIC) {

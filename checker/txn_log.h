@@ -1,15 +1,15 @@
 /*
- * tests/sim/txn_log.h: the transactions that a real ensemble committed, read from a server's own
+ * checker/txn_log.h: the transactions that a real ensemble committed, read from a server's own
  * log files (dataDir/version-2/log.*): an exact trace of a real run, to be judged by the checker of
  * the simulated ones.
  *
  * Format: ZooKeeper 3.8's FileTxnLog, records in its jute encoding (zookeeper.jute): big-endian
  * numbers, buffers and texts preceded by their length.
  */
-#ifndef SIM_TXN_LOG_H
-#define SIM_TXN_LOG_H
+#ifndef CHECKER_TXN_LOG_H
+#define CHECKER_TXN_LOG_H
 
-#include "tests/sim/zk_tree.h"
+#include "checker/zk_tree.h"
 
 enum { TXN_CHECKS_MAX = 4 };
 

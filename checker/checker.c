@@ -1,6 +1,8 @@
-#include "tests/sim/checker.h"
+#include "checker/checker.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/placement.h"
@@ -8,6 +10,43 @@
 void checker_init(struct checker *checker, const struct checker_config *config)
 {
     *checker = (struct checker){.config = *config};
+}
+
+static void say(const struct checker *checker, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void fail(const struct checker *checker, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void say(const struct checker *checker, const char *format, ...)
+{
+    char text[CHECKER_TEXT_MAX];
+    if (checker->config.view.say == NULL) return;
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    checker->config.view.say(checker->config.view.ctx, text);
+}
+
+static void fail(const struct checker *checker, const char *format, ...)
+{
+    char text[CHECKER_TEXT_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    checker->config.view.fail(checker->config.view.ctx, text);
+}
+
+static enum shard_state shard_of(const struct checker *checker, const struct manifest *manifest,
+                                 uint32_t index)
+{
+    return checker->config.view.shard(checker->config.view.ctx, manifest, index, NULL);
+}
+
+static bool sees_disks(const struct checker *checker)
+{
+    return checker->config.view.shard != NULL;
 }
 
 static bool ends_with(const char *path, const char *end)
@@ -20,24 +59,23 @@ static bool ends_with(const char *path, const char *end)
 
 static void on_office(struct checker *checker, const struct zk_change *change)
 {
-    struct world *world = checker->config.world;
     struct office office;
     struct error error;
     if (change->blob == NULL || change->blob->size == 0) return;
     if (office_decode(change->blob->data, change->blob->size, &office, &error) != TN_OK) {
-        world_fail(world, "I1: /chief cannot be read: %s", error.text);
+        fail(checker, "I1: /chief cannot be read: %s", error.text);
         return;
     }
     if (checker->has_office && office.epoch <= checker->office.epoch) {
-        world_fail(world, "I1: epoch %" PRIu64 " taken after %" PRIu64, office.epoch,
-                   checker->office.epoch);
+        fail(checker, "I1: epoch %" PRIu64 " taken after %" PRIu64, office.epoch,
+             checker->office.epoch);
     }
     bool raised = checker->has_office && office.incarnation == checker->office.incarnation;
     if (!raised) checker->elections++;
     checker->office = office;
     checker->has_office = true;
-    world_say(world, "chief: coordinator:%u epoch %" PRIu64 "%s", office.task.index, office.epoch,
-              raised ? " (raised)" : "");
+    say(checker, "chief: coordinator:%u epoch %" PRIu64 "%s", office.task.index, office.epoch,
+        raised ? " (raised)" : "");
 }
 
 /* ---------------------------------------------------------------- orders */
@@ -45,8 +83,7 @@ static void on_office(struct checker *checker, const struct zk_change *change)
 static bool is_intact(const struct checker *checker, const struct manifest *manifest)
 {
     for (uint32_t i = 0; i < manifest->shard_count; i++) {
-        bool flipped;
-        if (!disk_model_holds(checker->config.disk, manifest, i, &flipped)) return false;
+        if (shard_of(checker, manifest, i) != SHARD_WHOLE) return false;
     }
     return true;
 }
@@ -62,14 +99,14 @@ static void check_restore(struct checker *checker, const struct run *run)
         struct error error;
         if (manifest_decode((const char *)node->blob->data, node->blob->size, &manifest, &error) !=
             TN_OK) {
-            world_fail(checker->config.world, "I4: %s cannot be read: %s", node->path, error.text);
+            fail(checker, "I4: %s cannot be read: %s", node->path, error.text);
             return;
         }
         if (manifest.id > run->load_checkpoint && is_intact(checker, &manifest)) {
-            world_fail(checker->config.world,
-                       "I5: generation %" PRIu64 " loads checkpoint %" PRIu64 " though %" PRIu64
-                       " is committed and intact",
-                       run->generation, run->load_checkpoint, manifest.id);
+            fail(checker,
+                 "I5: generation %" PRIu64 " loads checkpoint %" PRIu64 " though %" PRIu64
+                 " is committed and intact",
+                 run->generation, run->load_checkpoint, manifest.id);
         }
     }
 }
@@ -93,34 +130,31 @@ static void check_kept(struct checker *checker)
         if (manifest.id < checker->highest_id) continue;
         found = true;
         for (uint32_t s = 0; s < manifest.shard_count; s++) {
-            bool flipped;
-            if (!disk_model_holds(checker->config.disk, &manifest, s, &flipped) && !flipped) {
-                world_fail(checker->config.world,
-                           "I9: shard %u of the newest checkpoint %" PRIu64 " is gone", s,
-                           manifest.id);
+            if (shard_of(checker, &manifest, s) == SHARD_GONE) {
+                fail(checker, "I9: shard %u of the newest checkpoint %" PRIu64 " is gone", s,
+                     manifest.id);
             }
         }
     }
     if (!found && checker->run.committed_checkpoint == checker->highest_id) {
-        world_fail(checker->config.world, "I9: the manifest of checkpoint %" PRIu64 " is gone",
-                   checker->highest_id);
+        fail(checker, "I9: the manifest of checkpoint %" PRIu64 " is gone", checker->highest_id);
     }
 }
 
 static void check_end(struct checker *checker, const struct run *run)
 {
     const struct job *job = checker->config.job;
-    struct world *world = checker->config.world;
     checker->done = true;
     if (job->train.target_accuracy == 0 && run->evaluation.step != job->train.steps) {
-        world_fail(world, "I8: done at step %" PRIu64 " of %" PRIu64, run->evaluation.step,
-                   job->train.steps);
+        fail(checker, "I8: done at step %" PRIu64 " of %" PRIu64, run->evaluation.step,
+             job->train.steps);
         return;
     }
     if (!checker->config.exact_cuts) return;
-    struct digest want = reference_digest(checker->config.reference, run->evaluation.step);
+    struct digest want =
+        checker->config.view.digest(checker->config.view.ctx, run->evaluation.step);
     if (run->evaluation.digest[0] != want.low || run->evaluation.digest[1] != want.high) {
-        world_fail(world, "I8: the final parameters are not those of an undisturbed run");
+        fail(checker, "I8: the final parameters are not those of an undisturbed run");
     }
 }
 
@@ -135,88 +169,89 @@ static void begin_generation(struct checker *checker, const struct run *run)
 
 static void on_order(struct checker *checker, const struct zk_change *change)
 {
-    struct world *world = checker->config.world;
     struct run run;
     struct error error;
     if (change->blob == NULL || change->blob->size == 0) return;
     if (run_decode(change->blob->data, change->blob->size, &run, &error) != TN_OK) {
-        world_fail(world, "I2: /run cannot be read: %s", error.text);
+        fail(checker, "I2: /run cannot be read: %s", error.text);
         return;
     }
     const struct run *was = &checker->run;
     bool ordered = run.phase != RUN_FORMING || checker->has_run;
     if (ordered && run.epoch != checker->office.epoch) {
-        world_fail(world, "I2: an order of epoch %" PRIu64 " in the time of epoch %" PRIu64,
-                   run.epoch, checker->office.epoch);
+        fail(checker, "I2: an order of epoch %" PRIu64 " in the time of epoch %" PRIu64, run.epoch,
+             checker->office.epoch);
     }
     if (run.phase == RUN_LOADING && run.epoch <= checker->epoch_floor) {
-        world_fail(world, "I1: order of epoch %" PRIu64 " after a wipe at epoch %" PRIu64,
-                   run.epoch, checker->epoch_floor);
+        fail(checker, "I1: order of epoch %" PRIu64 " after a wipe at epoch %" PRIu64, run.epoch,
+             checker->epoch_floor);
     }
     if (checker->has_run) {
         if (run.generation < was->generation) {
-            world_fail(world, "I3: generation %" PRIu64 " after %" PRIu64, run.generation,
-                       was->generation);
+            fail(checker, "I3: generation %" PRIu64 " after %" PRIu64, run.generation,
+                 was->generation);
         }
         bool started = run.phase == RUN_RUNNING && was->phase != RUN_RUNNING;
         if (started && (run.generation != was->generation ||
                         (was->phase != RUN_LOADING && was->phase != RUN_PAUSED))) {
-            world_fail(world, "I3: running generation %" PRIu64 " after %s of %" PRIu64,
-                       run.generation, run_phase_name(was->phase), was->generation);
+            fail(checker, "I3: running generation %" PRIu64 " after %s of %" PRIu64, run.generation,
+                 run_phase_name(was->phase), was->generation);
         }
     }
     if (run.phase == RUN_LOADING && run.generation != was->generation) {
         checker->loads++;
         begin_generation(checker, &run);
         checker->restores += run.load_checkpoint != 0;
-        if (checker->config.disk != NULL) check_restore(checker, &run);
+        if (sees_disks(checker)) check_restore(checker, &run);
     }
     if (!checker->has_run || run.phase != was->phase || run.generation != was->generation) {
-        world_say(world,
-                  "run: %s generation %" PRIu64 " (load %" PRIu64 " at step %" PRIu64 ")%s%s",
-                  run_phase_name(run.phase), run.generation, run.load_checkpoint, run.load_step,
-                  run.reason[0] ? ": " : "", run.reason);
+        say(checker, "run: %s generation %" PRIu64 " (load %" PRIu64 " at step %" PRIu64 ")%s%s",
+            run_phase_name(run.phase), run.generation, run.load_checkpoint, run.load_step,
+            run.reason[0] ? ": " : "", run.reason);
     }
     checker->run = run;
     checker->has_run = true;
-    if (checker->config.disk != NULL) check_kept(checker);
+    if (sees_disks(checker)) check_kept(checker);
     if (run.phase == RUN_DONE) check_end(checker, &run);
-    if (run.phase == RUN_FAILED) world_fail(world, "I8: the run failed: %s", run.reason);
+    if (run.phase == RUN_FAILED) fail(checker, "I8: the run failed: %s", run.reason);
 }
 
 /* ----------------------------------------------------------- checkpoints */
 
 static void on_commit(struct checker *checker, const struct zk_change *change)
 {
-    struct world *world = checker->config.world;
     struct manifest manifest;
     struct error error;
     if (manifest_decode((const char *)change->blob->data, change->blob->size, &manifest, &error) !=
         TN_OK) {
-        world_fail(world, "I4: %s cannot be read: %s", change->path, error.text);
+        fail(checker, "I4: %s cannot be read: %s", change->path, error.text);
         return;
     }
     checker->commits++;
-    if (manifest.id > checker->highest_id) checker->highest_id = manifest.id;
-    world_say(world, "checkpoint %" PRIu64 " committed: step %" PRIu64 " of generation %" PRIu64,
-              manifest.id, manifest.step, manifest.generation);
-    if (checker->config.disk == NULL) return;
+    if (manifest.id > checker->highest_id) {
+        checker->highest_id = manifest.id;
+        if (checker->highest_epoch > checker->older_epoch) {
+            checker->older_epoch = checker->highest_epoch;
+        }
+        checker->highest_epoch = manifest.epoch;
+    }
+    say(checker, "checkpoint %" PRIu64 " committed: step %" PRIu64 " of generation %" PRIu64,
+        manifest.id, manifest.step, manifest.generation);
+    if (!sees_disks(checker)) return;
+    const struct checker_view *view = &checker->config.view;
     for (uint32_t i = 0; i < manifest.shard_count; i++) {
-        bool flipped;
-        if (!disk_model_holds(checker->config.disk, &manifest, i, &flipped) && !flipped) {
-            world_fail(world, "I4: checkpoint %" PRIu64 ": shard %u is not durable", manifest.id,
-                       i);
+        const float *have = NULL;
+        enum shard_state state = view->shard(view->ctx, &manifest, i, &have);
+        if (state == SHARD_GONE) {
+            fail(checker, "I4: checkpoint %" PRIu64 ": shard %u is not durable", manifest.id, i);
             return;
         }
-        if (!checker->config.exact_cuts || flipped) continue;
-        const float *want =
-            reference_values(checker->config.reference, manifest.step) + manifest.shards[i].first;
-        const float *have = disk_model_values(checker->config.disk, &manifest, i);
+        if (!checker->config.exact_cuts || state == SHARD_DAMAGED) continue;
+        const float *want = view->values(view->ctx, manifest.step) + manifest.shards[i].first;
         if (have == NULL || memcmp(want, have, manifest.shards[i].count * sizeof *want) != 0) {
-            world_fail(world,
-                       "I4: checkpoint %" PRIu64
-                       ": shard %u does not hold the values of step %" PRIu64,
-                       manifest.id, i, manifest.step);
+            fail(checker,
+                 "I4: checkpoint %" PRIu64 ": shard %u does not hold the values of step %" PRIu64,
+                 manifest.id, i, manifest.step);
             return;
         }
     }
@@ -253,10 +288,10 @@ static void check_staleness(struct checker *checker, uint64_t generation, uint64
     if (generation != checker->pushed_generation || bound == STALENESS_FREE) return;
     for (uint32_t v = 0; v < checker->config.job->train.slices; v++) {
         if (step <= checker->pushed[shard][v] + bound) continue;
-        world_fail(checker->config.world,
-                   "I7: ps:%u gave values of step %" PRIu64 " while slice %u is at %" PRIu64
-                   ", bound %" PRIu64,
-                   shard, step, v, checker->pushed[shard][v], bound);
+        fail(checker,
+             "I7: ps:%u gave values of step %" PRIu64 " while slice %u is at %" PRIu64
+             ", bound %" PRIu64,
+             shard, step, v, checker->pushed[shard][v], bound);
     }
 }
 
@@ -265,39 +300,41 @@ static void check_staleness(struct checker *checker, uint64_t generation, uint64
 void checker_on_values(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
                        uint32_t shards, const float *values, size_t count)
 {
-    struct world *world = checker->config.world;
     if (step > checker->config.job->train.steps) {
-        world_fail(world, "I6: values of step %" PRIu64 " of %" PRIu64, step,
-                   checker->config.job->train.steps);
+        fail(checker, "I6: values of step %" PRIu64 " of %" PRIu64, step,
+             checker->config.job->train.steps);
         return;
     }
     /* Over a wiped ensemble training goes on in the generation that nobody remembers. */
     if (generation > checker->run.generation && generation > checker->generation_before_wipe) {
-        world_fail(world, "I3: values of generation %" PRIu64 " when %" PRIu64 " is ordered",
-                   generation, checker->run.generation);
+        fail(checker, "I3: values of generation %" PRIu64 " when %" PRIu64 " is ordered",
+             generation, checker->run.generation);
     }
     if (checker->config.job->train.mode == TRAIN_ASYNC) {
         check_staleness(checker, generation, step, shard);
     }
     if (!checker->config.exact_steps) return;
-    struct placement range =
-        placement_range(reference_parameters(checker->config.reference), shards, shard);
-    const float *want = reference_values(checker->config.reference, step) + range.first;
+    struct placement range = placement_range(checker->config.parameters, shards, shard);
+    const float *want = checker->config.view.values(checker->config.view.ctx, step) + range.first;
     checker->values_checked++;
     if (count != range.count || memcmp(want, values, count * sizeof *want) != 0) {
-        world_fail(world, "I6: ps:%u sent wrong values of step %" PRIu64 ", generation %" PRIu64,
-                   shard, step, generation);
+        fail(checker, "I6: ps:%u sent wrong values of step %" PRIu64 ", generation %" PRIu64, shard,
+             step, generation);
     }
 }
 
 void checker_on_wipe(struct checker *checker)
 {
-    checker->epoch_floor = disk_model_highest_epoch(checker->config.disk);
+
+    const struct checker_view *view = &checker->config.view;
+    uint64_t floor =
+        view->highest_epoch != NULL ? view->highest_epoch(view->ctx) : checker->older_epoch;
+    if (floor > checker->epoch_floor || view->highest_epoch != NULL) checker->epoch_floor = floor;
     if (checker->run.generation > checker->generation_before_wipe) {
         checker->generation_before_wipe = checker->run.generation;
     }
     checker->has_office = checker->has_run = false;
-    checker->highest_id = 0;
+    checker->highest_id = checker->highest_epoch = checker->older_epoch = 0;
     checker->office = (struct office){0};
     checker->run = (struct run){0};
 }

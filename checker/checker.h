@@ -1,5 +1,5 @@
 /*
- * tests/sim/checker.h: watches the world from outside, knows the protocol's promises and nothing of
+ * checker/checker.h: watches the world from outside, knows the protocol's promises and nothing of
  * how they are kept. It sees each transaction ZooKeeper commits and each frame that is delivered.
  *
  *  I1   Epochs never go back: each office is above the last; over a wiped ensemble, above what any
@@ -19,26 +19,51 @@
  *
  * docs/fault-tolerance.md has them with the rules that keep them.
  */
-#ifndef SIM_CHECKER_H
-#define SIM_CHECKER_H
+#ifndef CHECKER_CHECKER_H
+#define CHECKER_CHECKER_H
 
+#include "checker/zk_tree.h"
+#include "common/digest.h"
+#include "common/job.h"
 #include "common/manifest.h"
 #include "common/run.h"
 #include "common/tree.h"
-#include "tests/sim/disk_model.h"
-#include "tests/sim/reference.h"
-#include "tests/sim/world.h"
-#include "tests/sim/zk_tree.h"
+
+enum { CHECKER_TEXT_MAX = 256 };
+
+enum shard_state {
+    SHARD_WHOLE,   /* Durable, with the digest that the manifest names. */
+    SHARD_DAMAGED, /* A fault was done to its bytes. */
+    SHARD_GONE,    /* Not there, or never what the manifest says. */
+};
+
+/*
+ * What the checker sees besides transactions, and where its words go. All are called from within
+ * the checker's own functions; texts are borrowed for the call.
+ */
+struct checker_view {
+    void *ctx;
+    void (*say)(void *ctx, const char *text);  /* The story, a line each; NULL: nobody listens. */
+    void (*fail)(void *ctx, const char *text); /* A rule is broken: "I3: generation 4 after 5". */
+    /* A shard of a committed checkpoint on the disks; its values in `*values` (NULL is allowed)
+     * where they can be read. NULL: the disks cannot be seen (I4, I5, I9 are not checked). */
+    enum shard_state (*shard)(void *ctx, const struct manifest *manifest, uint32_t shard,
+                              const float **values);
+    /* The highest epoch that a disk names; NULL: it is guessed from what was committed. */
+    uint64_t (*highest_epoch)(void *ctx);
+    /* An undisturbed run after `step` steps; NULL: not known, then nothing is `exact`. */
+    const float *(*values)(void *ctx, uint64_t step);
+    struct digest (*digest)(void *ctx, uint64_t step);
+};
 
 struct checker_config {
-    struct world *world;
+    struct checker_view view;
     const struct job *job;
-    struct reference *reference; /* Its values are checked where `exact`. */
-    bool exact_steps;            /* Sync: every step's values are a pure function. */
-    bool exact_cuts;             /* The same of checkpoints and the end: sync, or the ledger. */
-    const struct disk_model
-        *disk;                  /* NULL: the disks cannot be seen (I4, I5, I9 are not checked). */
-    const struct zk_tree *tree; /* With every transaction that was told of applied. */
+    size_t parameters;          /* Of the model; where values are checked. */
+    bool exact_steps;           /* Sync: every step's values are a pure function. */
+    bool exact_cuts;            /* The same of checkpoints and the end: sync, or the ledger. */
+    const struct zk_tree *tree; /* With every transaction that was told of applied; where the disks
+                                   can be seen. */
 };
 
 struct checker {
@@ -51,7 +76,9 @@ struct checker {
     uint64_t generation_before_wipe;
     uint64_t pushed_generation;          /* Of `pushed`: */
     uint64_t pushed[PS_MAX][SLICES_MAX]; /* Async: the steps below this one have reached the ps. */
-    uint64_t highest_id;                 /* Of a committed checkpoint. */
+    uint64_t highest_id;                 /* Of a committed checkpoint, */
+    uint64_t highest_epoch;              /* and who committed it; */
+    uint64_t older_epoch;                /* of those before it: surely copied to a disk. */
     uint64_t loads, restores, commits, elections, values_checked;
     bool done;
 };
@@ -66,7 +93,7 @@ void checker_on_push(struct checker *checker, uint64_t generation, uint64_t step
 /* A ps of `shard` (of `shards`) sent the values of `step`. */
 void checker_on_values(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
                        uint32_t shards, const float *values, size_t count);
-/* The ensemble was wiped. */
+/* The ensemble was wiped: what follows is told of a new, empty one. */
 void checker_on_wipe(struct checker *checker);
 
 #endif

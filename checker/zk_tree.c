@@ -1,4 +1,4 @@
-#include "tests/sim/zk_tree.h"
+#include "checker/zk_tree.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /*
- * tests/sim/zk_tree.h: the data of one ZooKeeper server: znodes, and transactions that are
+ * checker/zk_tree.h: the data of one ZooKeeper server: znodes, and transactions that are
  * validated once (by the leader) and then applied, in order, by every server.
  */
-#ifndef SIM_ZK_TREE_H
-#define SIM_ZK_TREE_H
+#ifndef CHECKER_ZK_TREE_H
+#define CHECKER_ZK_TREE_H
 
 #include "common/zk.h"
 

@@ -1,0 +1,156 @@
+#include "checker/judge.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checker/checker.h"
+#include "checker/ensemble_log.h"
+
+struct judge {
+    const struct judge_input *input;
+    struct judgement *out;
+    struct checker checker;
+    struct zk_tree tree;
+    uint32_t life;
+    uint64_t wall_ms; /* Of the transaction that is looked at. */
+};
+
+static bool ends_with(const char *path, const char *end)
+{
+    size_t length = strlen(path), tail = strlen(end);
+    return length >= tail && strcmp(path + length - tail, end) == 0;
+}
+
+static void say(void *ctx, const char *text)
+{
+    const struct judge *judge = ctx;
+    if (judge->input->tell != NULL) judge->input->tell(judge->input->ctx, judge->wall_ms, text);
+}
+
+static void fail(void *ctx, const char *text)
+{
+    struct judge *judge = ctx;
+    say(judge, text);
+    if (!judge->out->kept) return; /* The first one stays. */
+    judge->out->kept = false;
+    if (judge->input->life_count > 1) {
+        (void)snprintf(judge->out->words, sizeof judge->out->words, "life %u of the ensemble: %s",
+                       judge->life + 1, text);
+    } else {
+        (void)snprintf(judge->out->words, sizeof judge->out->words, "%s", text);
+    }
+}
+
+/* An order is a write of /run by a chief, and every one of these must be fenced. */
+static void check_fence(struct judge *judge, const struct txn_log_entry *entry)
+{
+    const struct zk_txn *txn = entry->txn;
+    for (size_t i = 0; i < txn->count; i++) {
+        const struct zk_change *change = &txn->changes[i];
+        struct run run;
+        if (change->kind != ZK_SET || !ends_with(change->path, "/run")) continue;
+        if (run_decode(change->blob->data, change->blob->size, &run, NULL) != TN_OK) continue;
+        if (run.phase == RUN_FORMING) continue; /* Also written by who starts the job. */
+        bool fenced = false;
+        for (size_t c = 0; c < entry->check_count; c++) {
+            fenced = fenced || ends_with(entry->checks[c], "/chief");
+        }
+        if (!fenced) fail(judge, "I2: an order was not conditional on its office");
+    }
+}
+
+/* What a log says is not trusted: a change of what is not there changes nothing. */
+static bool is_possible(const struct zk_tree *tree, const struct zk_change *change)
+{
+    char parent[ZK_PATH_MAX];
+    bool there = zk_tree_find(tree, change->path) != NULL;
+    if (change->path[0] != '/' || strcmp(change->path, "/") == 0) return false;
+    zk_parent_of(change->path, parent);
+    if (change->kind == ZK_CREATE) return !there && zk_tree_find(tree, parent) != NULL;
+    return there && zk_tree_find(tree, parent) != NULL;
+}
+
+static void grow_tree(struct zk_tree *tree, const struct zk_txn *txn)
+{
+    struct zk_txn *one = calloc(1, sizeof *one + sizeof one->changes[0]);
+    assert(one != NULL);
+    for (size_t i = 0; i < txn->count; i++) {
+        if (!is_possible(tree, &txn->changes[i])) continue;
+        *one = (struct zk_txn){
+            .zxid = tree->zxid + 1, .session = txn->session, .wall_ms = txn->wall_ms, .count = 1};
+        one->changes[0] = txn->changes[i];
+        zk_tree_apply(tree, one);
+    }
+    free(one);
+    if (txn->closes_session) {
+        zk_txn_release(zk_tree_close_session(tree, txn->session, txn->wall_ms));
+    }
+}
+
+static enum tn_status judge_life(struct judge *judge, struct error *error)
+{
+    struct ensemble_log log;
+    const char *folder = judge->input->lives[judge->life];
+    bool last = judge->life + 1 == judge->input->life_count;
+    enum tn_status status = ensemble_log_read(folder, &log, error);
+    if (status != TN_OK) return status;
+    if (last && log.count == 0) {
+        ensemble_log_free(&log);
+        return error_set(error, TN_ENOENT, "no transaction log in %s", folder);
+    }
+    zk_tree_free(&judge->tree);
+    zk_tree_init(&judge->tree);
+    for (size_t i = 0; i < log.count; i++) {
+        judge->wall_ms = log.entries[i].txn->wall_ms;
+        check_fence(judge, &log.entries[i]);
+        grow_tree(&judge->tree, log.entries[i].txn);
+        checker_on_txn(&judge->checker, log.entries[i].txn);
+    }
+    if (log.missing > 0) {
+        char text[96];
+        (void)snprintf(text, sizeof text, "%" PRIu64 " transactions are in no server's log",
+                       log.missing);
+        fail(judge, text);
+    }
+    judge->out->transactions += log.count;
+    judge->out->missing += log.missing;
+    judge->out->servers = log.servers;
+    ensemble_log_free(&log);
+    return TN_OK;
+}
+
+enum tn_status judge_run(const struct judge_input *input, struct judgement *out,
+                         struct error *error)
+{
+    struct judge *judge = calloc(1, sizeof *judge);
+    enum tn_status status = TN_OK;
+    assert(input->life_count > 0);
+    *out = (struct judgement){.kept = true, .words = "no rule broken"};
+    if (judge == NULL) return error_set(error, TN_ENOMEM, "no memory to judge a run");
+    judge->input = input;
+    judge->out = out;
+    checker_init(&judge->checker,
+                 &(struct checker_config){.view = {.ctx = judge, .say = say, .fail = fail},
+                                          .job = input->job});
+    for (; judge->life < input->life_count && status == TN_OK; judge->life++) {
+        if (judge->life > 0) {
+            checker_on_wipe(&judge->checker);
+            say(judge, "the ensemble was wiped");
+        }
+        status = judge_life(judge, error);
+    }
+    const struct checker *checker = &judge->checker;
+    out->elections = checker->elections;
+    out->loads = checker->loads;
+    out->restores = checker->restores;
+    out->commits = checker->commits;
+    out->has_run = checker->has_run;
+    out->run = checker->run;
+    out->znodes = judge->tree.count > 0 ? judge->tree.count - 1 : 0;
+    zk_tree_free(&judge->tree);
+    free(judge);
+    return status;
+}

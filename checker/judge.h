@@ -1,0 +1,49 @@
+/*
+ * checker/judge.h: judge a real run by the checker of the simulated ones: its servers' transaction
+ * logs say everything that was ever ordered, with what each write was conditional on. The disks
+ * cannot be seen from there: I1, I2, I3 and I8 are checked, and that each order was fenced.
+ *
+ * Threads: any, one owner. Blocking: on the disk.
+ */
+#ifndef CHECKER_JUDGE_H
+#define CHECKER_JUDGE_H
+
+#include "common/error.h"
+#include "common/job.h"
+#include "common/run.h"
+
+enum { JUDGE_WORDS_MAX = 320 };
+
+struct judge_input {
+    const struct job *job;
+    /* Where the servers' data are: each has N/data/version-2 for N = 1 and up. More than one when
+     * the ensemble was wiped: oldest first; the last is the one that the run ended with. */
+    const char *const *lives;
+    uint32_t life_count;
+    /* Told of each line of the story, with the wall clock of its transaction; NULL: of none. */
+    void (*tell)(void *ctx, uint64_t wall_ms, const char *text);
+    void *ctx;
+};
+
+struct judgement {
+    bool kept;                   /* No rule is broken, no transaction is missing. */
+    char words[JUDGE_WORDS_MAX]; /* "no rule broken", or the first that is. */
+    uint64_t transactions, elections, loads, restores, commits;
+    uint64_t missing; /* Transactions that happened and are in no log. */
+    uint64_t znodes;  /* At the end of the last life, without the root. */
+    uint32_t servers; /* Of the last life. */
+    bool has_run;
+    struct run run; /* The last that was ordered. */
+};
+
+/*
+ * A former life may be without any transaction (it was wiped again before it had one); the last may
+ * not.
+ *
+ *   TN_ENOENT    the folder of a life is not there, or the last one's servers logged nothing
+ *   TN_EIO, TN_ECORRUPT  a log cannot be read, or is none: it is named
+ */
+MUST_CHECK enum tn_status judge_run(const struct judge_input *input, struct judgement *out,
+                                    struct error *error);
+
+#endif

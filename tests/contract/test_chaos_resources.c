@@ -1,0 +1,65 @@
+/* What /proc says of a process, and who carries a mark. */
+#include "chaos/resources.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+/* The test's own process has memory, threads and as many descriptors as it opens. */
+static void sample_counts_descriptors(void **state)
+{
+    (void)state;
+    struct resources before, after;
+    assert_true(resources_sample(getpid(), &before));
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(resources_sample(getpid(), &after));
+    assert_true(close(fd) == 0);
+    assert_true(before.rss_kib > 100 && before.threads >= 1);
+    assert_int_equal(after.descriptors, before.descriptors + 1);
+}
+
+/* A process is found by its mark while it lives; dead and unburied it is none any more. */
+static void marked_finds_a_child(void **state)
+{
+    (void)state;
+    char *arguments[] = {"sleep", "60", NULL};
+    char *environment[] = {"OTHER=1", "TANIST_TEST_MARK=4711", NULL};
+    char words[32];
+    struct resources sample;
+    pid_t child = fork();
+    if (child == 0) {
+        (void)execve("/bin/sleep", arguments, environment);
+        _exit(127);
+    }
+    pid_t found[2] = {0};
+    for (int i = 0; i < 500 && resources_marked("TANIST_TEST_MARK=4711", found, 2) == 0; i++) {
+        (void)usleep(10000);
+    }
+    assert_int_equal(found[0], child);
+    resources_command(child, words, sizeof words);
+    assert_string_equal(words, "sleep 60");
+    assert_int_equal(resources_marked("TANIST_TEST_MARK=471", NULL, 0), 0);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    siginfo_t info;
+    assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+    assert_int_equal(resources_marked("TANIST_TEST_MARK=4711", found, 2), 0);
+    assert_false(resources_sample(child, &sample));
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sample_counts_descriptors),
+                                       cmocka_unit_test(marked_finds_a_child)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
