@@ -12,6 +12,10 @@ from pathlib import Path
 
 TIDY = Path(__file__).with_name("tidy.py")
 
+POINTS = {"common/failpoint.h": '#define FAILPOINT_LIST(X) X("a.one", "ps", 0, "once") \\\n'
+                                '    X("a.two", "ps", 1, "twice")\n',
+          "docs/chaos.md": "`a.one`, `a.two`\n", "tests/tidy/cores.txt": "ps/core.c\n"}
+
 # (check, {file: contents}, what must be printed; None: the tree is clean)
 CASES = (
     ("lengths", {"ps/a.c": "int a;\n"}, None),
@@ -47,6 +51,14 @@ CASES = (
                 "ps/a.c": "\nint puts(const char *); int a(void) { return puts(\"\"); }\n"},
      "ps/a.c:2: a pure core calls puts()"),
     ("purity", {"tests/tidy/cores.txt": "# none\nps/gone.c\n"}, "cores.txt:2: ps/gone.c is not there"),
+    ("failpoints", {**POINTS, "ps/a.c": 'FAILPOINT("a.one"); x = FAILPOINT_STATUS("a.two", e);\n'}, None),
+    ("failpoints", {**POINTS, "ps/a.c": 'FAILPOINT("a.one");\n'}, "failpoint.h:2: nobody passes a.two"),
+    ("failpoints", {**POINTS, "docs/chaos.md": "`a.one`\n"}, "failpoint.h:2: a.two is not in docs/chaos.md"),
+    ("failpoints", {**POINTS, "ps/a.c": 'FAILPOINT("a.three");\n'}, "ps/a.c:1: a.three is not in"),
+    ("failpoints", {**POINTS, "ps/a.c": 'FAILPOINT("a.two");\n'}, "ps/a.c:1: whether a.two can fail"),
+    ("failpoints", {**POINTS, "ps/core.c": 'FAILPOINT("a.one");\n'}, "ps/core.c:1: a failpoint in a pure"),
+    ("failpoints", {**POINTS, "ps/a.c": 'const char *FAILPOINT = "a.one";\n',
+                    "build/CMakeFiles/room.dir/ps/a.c.o": "a.one\0"}, "ps/a.c:1: a.one is in its object"),
     ("format", {".clang-format": "BasedOnStyle: LLVM\n", "ps/a.c": "int a;\n"}, None),
     ("format", {".clang-format": "BasedOnStyle: LLVM\n", "ps/a.c": "int   a ;\n"}, "not formatted"),
 )

@@ -3,7 +3,7 @@
 
   tests/tidy/tidy.py CHECK [--root DIR] [--build DIR]
 
-CHECK: lengths, includes, ports, words, purity, format, lint. Each finding is `file:line: what; remedy`.
+CHECK: lengths, includes, ports, words, purity, failpoints, format, lint. Each finding is `file:line: what; remedy`.
 Exit status: 0 clean, 1 findings, 77 the tool for this check is not installed.
 """
 
@@ -187,6 +187,51 @@ def check_purity(args):
                            if re.search(rf"\b{re.escape(symbol)}\b", line)), 1)
             yield path, number, (f"a pure core calls {symbol}(); make it an action that the driver "
                                  "carries out, or an event that brings the answer")
+
+
+def built_with_failpoints(build):
+    cache = Path(build) / "CMakeCache.txt"
+    return cache.exists() and re.search(r"^TANIST_FAILPOINTS:BOOL=(ON|1|TRUE)$", cache.read_text(),
+                                        re.MULTILINE | re.IGNORECASE) is not None
+
+
+def check_failpoints(args):
+    """Each name of the list is in the code, as what it says, and in the documents; and nowhere in
+    the objects of a build without them."""
+    root, header = Path(args.root), "common/failpoint.h"
+    rows = {}
+    for number, line in enumerate((root / header).read_text().splitlines(), 1):
+        match = re.match(r'\s*(?:#define FAILPOINT_LIST\(X\)\s*)?X\("([^"]+)", "\w+", ([01]),', line)
+        if match:
+            rows[match.group(1)] = (number, match.group(2) == "1")
+    document = root / "docs/chaos.md"
+    documented = document.read_text() if document.exists() else ""
+    cores = (root / "tests/tidy/cores.txt").read_text().splitlines()
+    used = set()
+    for source in load(args.root):
+        if source.room not in PRODUCT or source.path == header:
+            continue
+        for number, line in enumerate(source.lines, 1):
+            for kind, name in re.findall(r'\bFAILPOINT(_STATUS)?\("([^"]*)"', line):
+                used.add(name)
+                if name not in rows:
+                    yield source.path, number, f"{name} is not in FAILPOINT_LIST; add it"
+                elif rows[name][1] != bool(kind):
+                    yield source.path, number, f"whether {name} can fail is not as in {header}"
+                if source.path in cores:
+                    yield source.path, number, "a failpoint in a pure core; put it into its driver"
+        built = [] if built_with_failpoints(args.build) or source.path.startswith("common/failpoint") \
+            or source.room in ("chaos", "cli") else \
+            Path(args.build).glob(f"CMakeFiles/*.dir/{source.path}.o")
+        for data in (path.read_bytes() for path in built):
+            for name in rows:
+                if name.encode() + b"\0" in data:
+                    yield source.path, 1, f"{name} is in its object, in a build without failpoints"
+    for name, (number, _) in rows.items():
+        if name not in used:
+            yield header, number, f"nobody passes {name}; put it into the code, or off the list"
+        if f"`{name}`" not in documented:
+            yield header, number, f"{name} is not in docs/chaos.md; explain it there"
 
 
 def tool(name):
