@@ -27,9 +27,9 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 import rig  # noqa: E402
 
-STEPS = 2400
-SETTINGS = (f"train.steps={STEPS}", "checkpoint.every_steps=300", "checkpoint.keep=1",
-            "evaluate.every_steps=800", "model.inputs=64", "model.outputs=4", "cluster.ps=2", "cluster.workers=2", "cluster.coordinators=2")
+STEPS = 6000
+SETTINGS = (f"train.steps={STEPS}", "checkpoint.every_steps=600", "checkpoint.keep=1",
+            "evaluate.every_steps=2000", "model.inputs=64", "model.outputs=4", "cluster.ps=2", "cluster.workers=2", "cluster.coordinators=2")
 ROLES = {"coordinator": 2, "ps": 2, "worker": 2}
 ACTIONS = {"kill": 1, "freeze": 2, "stall": 3, "fail": 4}
 LIMIT_S = 90
