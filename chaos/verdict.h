@@ -2,7 +2,8 @@
  * chaos/verdict.h: whether a round kept the promises. Each check says what it compared; none can
  * pass without having looked.
  *
- * Threads: any. Blocking: reads the run's folder, runs `tanist checkpoints verify`.
+ * Threads: the main thread (it starts a program). Blocking: reads the run's folder, runs `tanist
+ * checkpoints verify`, waits up to 3 s for those who are leaving.
  */
 #ifndef CHAOS_VERDICT_H
 #define CHAOS_VERDICT_H
@@ -14,11 +15,11 @@
 struct verdict_input {
     const struct arena *arena;
     const json_t *history; /* All lines so far, as history_read(). */
-    const json_t *calm;   /* The calm run's result (`tanist run -o json`); with "znodes" (the number
-                           * of   znodes at its end). */
-    const json_t *result; /* The attacked run's result; NULL: it printed none. */
-    int exit_code;        /* Of the run. */
-    const char *mark;     /* NAME=VALUE in the environment of every process of the run. */
+    const json_t *calm;    /* Of the calm run: "parameters_digest" or "digest", "accuracy", "znodes"
+                            * (how    many at its end). */
+    const json_t *result;  /* The attacked run's result; NULL: it printed none. */
+    int exit_code;         /* Of the run. */
+    const char *mark;      /* NAME=VALUE in the environment of every process of the run. */
     uint64_t recover_within_ms; /* The bound on each recovery. */
     /* ZooKeeper's data folders of former lives of the ensemble (moved aside by "wipe"), oldest
      * first; DIR/run/zookeeper is the last. */
@@ -33,5 +34,10 @@ struct verdict_input {
  * memory.
  */
 json_t *verdict_give(const struct verdict_input *input);
+
+/* The znodes at the end of a run, for `calm`: DIR/job.json and DIR/zookeeper are read. TN_ENOENT,
+ * TN_EIO, TN_ECORRUPT. */
+MUST_CHECK enum tn_status verdict_count_znodes(const char *run_dir, uint64_t *count,
+                                               struct error *error);
 
 #endif

@@ -90,6 +90,24 @@ static void grow_tree(struct zk_tree *tree, const struct zk_txn *txn)
     }
 }
 
+static void take_census(const struct zk_tree *tree, struct judge_census *out)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        char parent[ZK_PATH_MAX];
+        const char *path = tree->nodes[i].path;
+        if (strcmp(path, "/") == 0) continue;
+        zk_parent_of(path, parent);
+        uint64_t *count = ends_with(parent, "/members")       ? &out->members
+                          : ends_with(parent, "/election")    ? &out->candidates
+                          : ends_with(parent, "/exits")       ? &out->exits
+                          : ends_with(parent, "/checkpoints") ? &out->checkpoints
+                          : ends_with(parent, "/history")     ? &out->history
+                          : ends_with(parent, "/requests")    ? &out->requests
+                                                              : &out->others;
+        ++*count;
+    }
+}
+
 static enum tn_status judge_life(struct judge *judge, struct error *error)
 {
     struct ensemble_log log;
@@ -150,6 +168,7 @@ enum tn_status judge_run(const struct judge_input *input, struct judgement *out,
     out->has_run = checker->has_run;
     out->run = checker->run;
     out->znodes = judge->tree.count > 0 ? judge->tree.count - 1 : 0;
+    take_census(&judge->tree, &out->census);
     zk_tree_free(&judge->tree);
     free(judge);
     return status;

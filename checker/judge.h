@@ -25,13 +25,20 @@ struct judge_input {
     void *ctx;
 };
 
+/* Znodes at the end of a run, by what they are. */
+struct judge_census {
+    uint64_t members, candidates, exits, checkpoints, history, requests;
+    uint64_t others; /* Whose number is fixed: folders, /spec, /chief, /run, /assignment. */
+};
+
 struct judgement {
     bool kept;                   /* No rule is broken, no transaction is missing. */
     char words[JUDGE_WORDS_MAX]; /* "no rule broken", or the first that is. */
     uint64_t transactions, elections, loads, restores, commits;
-    uint64_t missing; /* Transactions that happened and are in no log. */
-    uint64_t znodes;  /* At the end of the last life, without the root. */
-    uint32_t servers; /* Of the last life. */
+    uint64_t missing;           /* Transactions that happened and are in no log. */
+    uint64_t znodes;            /* At the end of the last life, without the root. */
+    struct judge_census census; /* Of them. */
+    uint32_t servers;           /* Of the last life. */
     bool has_run;
     struct run run; /* The last that was ordered. */
 };
