@@ -23,6 +23,7 @@ static const struct command {
     {"watch", "Show elections, failures and recoveries as they happen.", command_watch},
     {"elections", "List the chiefs: epoch, who, why, how long it took.", command_elections},
     {"checkpoints", "List or verify checkpoints.", command_checkpoints},
+    {"chaos", "Attack a cluster of real processes, and judge how it heals.", command_chaos},
     {"resign", "Ask the chief to step down.", command_resign},
     {"stop", "End the job early, with a last checkpoint.", command_stop},
     {"pause", "Hold the workers.", command_pause},

@@ -23,6 +23,7 @@ int command_status(int argc, char **argv);
 int command_watch(int argc, char **argv);
 int command_elections(int argc, char **argv);
 int command_checkpoints(int argc, char **argv);
+int command_chaos(int argc, char **argv);
 int command_resign(int argc, char **argv);
 int command_stop(int argc, char **argv);
 int command_pause(int argc, char **argv);

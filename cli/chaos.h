@@ -1,0 +1,7 @@
+/* cli/chaos.h: the verbs of `tanist chaos`, each as in cli/commands.h. */
+#ifndef CLI_CHAOS_H
+#define CLI_CHAOS_H
+
+int chaos_list(int argc, char **argv);
+
+#endif
