@@ -45,10 +45,22 @@ struct arena {
     struct lab *lab;                       /* NULL: no namespaces; all on loopback. */
     struct fault_control *control; /* Shared with the shim and the failpoints of all processes. */
     struct random random;          /* Of the seed and the round. */
+    bool agent_struck;             /* The run ends by our doing: it is started again. */
+    uint32_t wipes;                /* Former lives of the ensemble are in DIR/scratch/wiped-1 ... */
     char *const *environment;      /* Of the run; for whoever starts more processes of it. */
 };
 
+/* Places of a job's cluster; nothing runs yet. */
+void arena_init(struct arena *arena, const struct job *job);
 struct place *arena_place(struct arena *arena, const char *name); /* NULL: there is none. */
+
+/* Read from /proc which process is which place now: sets the pids of the agent's children, 0 for
+ * what has ended. The agent's own pid is the caller's to set. */
+void arena_look(struct arena *arena);
+
+/* The letter of /proc/PID/stat ('R', 'S', 'T' ...); 0: it has ended, though its parent may not have
+ * noticed. */
+char arena_process_state(pid_t pid);
 
 enum { TARGETS_MAX = PLACES_MAX };
 
@@ -61,6 +73,10 @@ struct strike {
                      */
     void *state;    /* The injector's own, between strike and undo; undo frees it. */
 };
+
+/* Whom `strike->injection.whom` means now: sets its targets. TN_EAGAIN: nobody. */
+MUST_CHECK enum tn_status arena_resolve(struct arena *arena, struct strike *strike,
+                                        struct error *error);
 
 /*
  * Who does a fault. `begin` never blocks for more than some 50 ms; what lasts is undone by `end`,

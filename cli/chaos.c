@@ -12,7 +12,10 @@ static const struct verb {
     const char *name, *summary;
     int (*run)(int argc, char **argv);
 } verbs[] = {
+    {"run", "Attack: rounds of faults that a plan draws from a seed.", chaos_run},
     {"list", "Show plans, faults and failpoints, and what this machine can do.", chaos_list},
+    {"replay", "Do the faults of a recorded round again.", chaos_replay},
+    {"shrink", "Find the fewest faults that still make a round fail.", chaos_shrink},
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
 

@@ -2,6 +2,9 @@
 #ifndef CLI_CHAOS_H
 #define CLI_CHAOS_H
 
+int chaos_run(int argc, char **argv);
 int chaos_list(int argc, char **argv);
+int chaos_replay(int argc, char **argv);
+int chaos_shrink(int argc, char **argv);
 
 #endif

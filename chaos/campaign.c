@@ -1,0 +1,300 @@
+#include "chaos/campaign.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "chaos/arena.h"
+#include "chaos/folder.h"
+#include "chaos/lab.h"
+#include "chaos/round.h"
+#include "common/clock.h"
+#include "common/files.h"
+
+enum { DIR_MAX = 700, FOLDER_MAX = 900, PATH_LONG_MAX = 1000 };
+
+/* The job of who gives none: small, on data of our own, and long enough to be attacked. */
+static const char own_job[] =
+    "{\"name\": \"chaos\", \"seed\": 1,"
+    " \"model\": {\"type\": \"mlp\", \"inputs\": 128, \"hidden\": [256], \"outputs\": 10},"
+    " \"data\": {\"type\": \"synthetic\", \"examples\": 8192, \"test_examples\": 1024,"
+    "  \"noise\": 2.0},"
+    " \"train\": {\"mode\": \"sync\", \"steps\": 4000, \"batch\": 512, \"slices\": 8,"
+    "  \"optimizer\": \"adam\", \"learning_rate\": 0.002},"
+    " \"checkpoint\": {\"every_steps\": 200},"
+    " \"cluster\": {\"coordinators\": 2, \"ps\": 2, \"workers\": 2}}";
+
+struct campaign {
+    struct campaign_config config;
+    char dir[DIR_MAX], job_file[FOLDER_MAX], networks[FOLDER_MAX], shim[PATH_LONG_MAX];
+    struct job job;
+    struct probe probe;
+    struct lab *lab; /* NULL: none. */
+    json_t *calm;    /* Owned. */
+    uint32_t rounds;
+    uint32_t *numbers; /* Of the rounds done. Owned. */
+};
+
+static void say(const struct campaign *campaign, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void say(const struct campaign *campaign, int level, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    campaign->config.say(campaign->config.ctx, level, text);
+}
+
+/* ------------------------------------------------------------- the job */
+
+static enum tn_status set_all(struct campaign *campaign, struct error *error)
+{
+    const struct plan *plan = campaign->config.plan;
+    enum tn_status status = TN_OK;
+    for (uint32_t i = 0; status == TN_OK && i < plan->set_count; i++) {
+        status = job_set(&campaign->job, plan->sets[i], error);
+        if (status != TN_OK) (void)error_context(error, "plan %s: set", plan->name);
+    }
+    for (size_t i = 0; status == TN_OK && i < campaign->config.set_count; i++) {
+        status = job_set(&campaign->job, campaign->config.sets[i], error);
+        if (status != TN_OK) (void)error_context(error, "--set");
+    }
+    return status;
+}
+
+static enum tn_status read_job(struct campaign *campaign, struct error *error)
+{
+    const char *file = campaign->config.job_file;
+    job_init(&campaign->job);
+    enum tn_status status =
+        file ? job_read_file(&campaign->job, file, error)
+             : job_read_text(&campaign->job, own_job, strlen(own_job), "the job", error);
+    if (status == TN_OK) status = set_all(campaign, error);
+    if (status != TN_OK) return status;
+    const struct job *job = &campaign->job;
+    uint32_t nodes = job->cluster.coordinators + job->cluster.ps + job->cluster.workers;
+    if (nodes + job->zookeeper.servers > FAULT_CONTROL_SLOTS)
+        return error_set(error, TN_EINVAL, "the job has %u tasks: a campaign attacks at most %u",
+                         nodes, FAULT_CONTROL_SLOTS - job->zookeeper.servers);
+    char *text = job_to_json(job);
+    if (!text) return error_set(error, TN_ENOMEM, "out of memory");
+    snprintf(campaign->job_file, sizeof campaign->job_file, "%s/job.json", campaign->dir);
+    status = files_write_atomic(campaign->job_file, text, strlen(text), error);
+    free(text);
+    return status;
+}
+
+/* ------------------------------------------------------------- the place */
+
+static enum tn_status make_dir(struct campaign *campaign, struct error *error)
+{
+    char path[PATH_MAX];
+    enum tn_status status = files_make_folders(campaign->config.dir, error);
+    if (status != TN_OK) return error_context(error, "--dir");
+    if (!realpath(campaign->config.dir, path) || strlen(path) >= DIR_MAX)
+        return error_set(error, TN_EINVAL, "--dir %s: the path is too long or cannot be used",
+                         campaign->config.dir);
+    memcpy(campaign->dir, path, strlen(path) + 1);
+    snprintf(path, sizeof path, "%s/calm", campaign->dir);
+    if (access(path, F_OK) == 0)
+        return error_set(error, TN_EEXIST, "%s holds a campaign: give another --dir, or remove it",
+                         campaign->dir);
+    return TN_OK;
+}
+
+static void find_shim(struct campaign *campaign)
+{
+    const char *program = campaign->config.program;
+    const char *slash = strrchr(program, '/');
+    snprintf(campaign->shim, sizeof campaign->shim, "%.*s/tanist-faults.so",
+             slash ? (int)(slash - program) : 1, slash ? program : ".");
+    if (!(campaign->probe.has & NEED_SHIM)) campaign->shim[0] = '\0';
+}
+
+/* Mounts of ours are nobody else's, and go with this process. */
+static void leave_mounts(void)
+{
+    if (unshare(CLONE_NEWNS) == 0) (void)mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL);
+}
+
+static enum tn_status make_lab(struct campaign *campaign, struct error *error)
+{
+    struct arena shape;
+    const char *names[PLACES_MAX];
+    uint32_t count = 0;
+    if (!campaign->config.lab || !(campaign->probe.has & NEED_NETWORK)) return TN_OK;
+    arena_init(&shape, &campaign->job);
+    for (uint32_t i = 1; i < shape.count; i++) names[count++] = shape.places[i].name;
+    snprintf(campaign->networks, sizeof campaign->networks, "%s/networks.json", campaign->dir);
+    return lab_open(names, count, campaign->networks, &campaign->lab, error);
+}
+
+static void say_machine(const struct campaign *campaign)
+{
+    static const enum need needs[] = {NEED_NETWORK, NEED_BANDWIDTH, NEED_SHIM, NEED_TMPFS,
+                                      NEED_FAILPOINTS};
+    if (campaign->lab)
+        say(campaign, 1, "each task and ZooKeeper server has a network namespace of its own");
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+        const char *lacks = probe_lacks(&campaign->probe, needs[i]);
+        if (lacks) say(campaign, 0, "cannot be tested here: %s", lacks);
+    }
+}
+
+/* ------------------------------------------------------------- rounds */
+
+static struct round_config round_of(const struct campaign *campaign,
+                                    const struct schedule *schedule, const char *dir)
+{
+    return (struct round_config){.campaign = &campaign->config,
+                                 .job = &campaign->job,
+                                 .job_file = campaign->job_file,
+                                 .dir = dir,
+                                 .networks = campaign->lab ? campaign->networks : NULL,
+                                 .shim = *campaign->shim ? campaign->shim : NULL,
+                                 .lab = campaign->lab,
+                                 .probe = &campaign->probe,
+                                 .schedule = schedule,
+                                 .calm = campaign->calm};
+}
+
+static enum tn_status run_calm(struct campaign *campaign, struct error *error)
+{
+    char dir[FOLDER_MAX];
+    struct round_outcome outcome;
+    const struct schedule nothing = {0};
+    snprintf(dir, sizeof dir, "%s/calm", campaign->dir);
+    const struct round_config config = round_of(campaign, &nothing, dir);
+    say(campaign, 1, "the calm run, to compare with");
+    enum tn_status status = round_run(&config, &outcome, &campaign->calm, error);
+    if (status != TN_OK) return status;
+    say(campaign, 0, "calm: %" JSON_INTEGER_FORMAT " steps in %.1f s, %.0f steps/s, digest %s",
+        json_integer_value(json_object_get(campaign->calm, "steps")),
+        json_number_value(json_object_get(campaign->calm, "seconds")),
+        json_number_value(json_object_get(campaign->calm, "steps_per_s")),
+        json_string_value(json_object_get(campaign->calm, "digest")));
+    if (!campaign->config.keep) folder_keep_history(dir);
+    return TN_OK;
+}
+
+enum tn_status campaign_open(const struct campaign_config *config, struct campaign **out,
+                             struct error *error)
+{
+    struct campaign *campaign = calloc(1, sizeof *campaign);
+    *out = campaign;
+    if (!campaign) return error_set(error, TN_ENOMEM, "out of memory");
+    campaign->config = *config;
+    probe_machine(&campaign->probe);
+    find_shim(campaign);
+    enum tn_status status = make_dir(campaign, error);
+    if (status == TN_OK) status = read_job(campaign, error);
+    if (status == TN_OK) leave_mounts();
+    if (status == TN_OK) status = make_lab(campaign, error);
+    if (status == TN_OK) {
+        say_machine(campaign);
+        status = run_calm(campaign, error);
+    }
+    if (status == TN_OK) return TN_OK;
+    campaign_close(campaign);
+    *out = NULL;
+    return status;
+}
+
+void campaign_close(struct campaign *campaign)
+{
+    if (!campaign) return;
+    lab_close(campaign->lab);
+    json_decref(campaign->calm);
+    free(campaign->numbers);
+    free(campaign);
+}
+
+enum tn_status campaign_draw(const struct campaign *campaign, uint32_t round, struct schedule *out,
+                             struct error *error)
+{
+    const struct job *job = &campaign->job;
+    const struct cluster_shape shape = {.coordinators = job->cluster.coordinators,
+                                        .ps = job->cluster.ps,
+                                        .workers = job->cluster.workers,
+                                        .servers = job->zookeeper.servers,
+                                        .steps = job->train.steps,
+                                        .session_timeout_ms = job->zookeeper.session_timeout_ms};
+    return schedule_draw(campaign->config.plan, campaign->config.seed, round, &shape, out, error);
+}
+
+/* The command that does the same again, for people. */
+static void write_repeat(const struct campaign *campaign, const char *folder)
+{
+    char path[PATH_LONG_MAX], text[2 * PATH_LONG_MAX];
+    struct error error;
+    snprintf(path, sizeof path, "%s/REPEAT", folder);
+    int length = snprintf(text, sizeof text,
+                          "tanist chaos replay %s/history.jsonl\n"
+                          "tanist chaos shrink %s/history.jsonl\n",
+                          folder, folder);
+    if (files_write_atomic(path, text, (size_t)length, &error) != TN_OK)
+        say(campaign, 0, "%s", error.text);
+}
+
+static void say_outcome(const struct campaign *campaign, uint32_t round,
+                        const struct round_outcome *outcome)
+{
+    char skipped[48] = "";
+    if (outcome->skipped) snprintf(skipped, sizeof skipped, ", %u not done", outcome->skipped);
+    if (outcome->kept)
+        say(campaign, 0, "round %u: ok in %.1f s, %u faults%s", round, outcome->seconds,
+            outcome->done, skipped);
+    else
+        say(campaign, 0, "round %u: FAILED after %u faults%s: %s (kept: %s)", round, outcome->done,
+            skipped, outcome->broken, outcome->folder);
+}
+
+enum tn_status campaign_round(struct campaign *campaign, uint32_t round,
+                              const struct schedule *schedule, struct round_outcome *outcome,
+                              struct error *error)
+{
+    char dir[FOLDER_MAX];
+    uint32_t *numbers =
+        reallocarray(campaign->numbers, campaign->rounds + 1, sizeof *campaign->numbers);
+    if (!numbers) return error_set(error, TN_ENOMEM, "out of memory");
+    campaign->numbers = numbers;
+    snprintf(dir, sizeof dir, "%s/round-%04u", campaign->dir, round);
+    struct round_config config = round_of(campaign, schedule, dir);
+    config.number = round;
+    say(campaign, 1, "round %u: %u faults planned", round, schedule->count);
+    enum tn_status status = round_run(&config, outcome, NULL, error);
+    if (status != TN_OK) return status;
+    campaign->numbers[campaign->rounds++] = round;
+    say_outcome(campaign, round, outcome);
+    if (!outcome->kept)
+        write_repeat(campaign, dir);
+    else if (!campaign->config.keep)
+        folder_keep_history(dir);
+    return TN_OK;
+}
+
+enum tn_status campaign_report(const struct campaign *campaign, struct error *error)
+{
+    (void)campaign;
+    (void)error;
+    return TN_OK;
+}
+
+const struct job *campaign_job(const struct campaign *campaign)
+{
+    return &campaign->job;
+}
+
+const json_t *campaign_calm(const struct campaign *campaign)
+{
+    return campaign->calm;
+}

@@ -1,0 +1,82 @@
+/* chaos/inject_zookeeper.c: outages of an ensemble, and one that loses its data. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "chaos/arena.h"
+#include "common/files.h"
+
+/* ------------------------------------------------------------- outage */
+
+/* Servers that stand still serve nobody, and their agent sees no death: it lasts as long as wanted.
+ */
+static enum tn_status begin_outage(struct arena *arena, struct strike *strike, struct error *error)
+{
+    enum tn_status status = injector_freeze.begin(arena, strike, error);
+    if (status == TN_OK && strike->injection.for_ms == 0) strike->injection.for_ms = 1;
+    return status;
+}
+
+static void end_outage(struct arena *arena, struct strike *strike)
+{
+    injector_freeze.end(arena, strike);
+}
+
+const struct injector injector_outage = {.begin = begin_outage, .end = end_outage};
+
+/* ------------------------------------------------------------- wipe */
+
+static enum tn_status move_data(const struct arena *arena, uint32_t server, struct error *error)
+{
+    char from[2 * ARENA_PATH_MAX], folder[2 * ARENA_PATH_MAX], to[3 * ARENA_PATH_MAX];
+    snprintf(from, sizeof from, "%s/zookeeper/%u/data/version-2", arena->run_dir, server);
+    snprintf(folder, sizeof folder, "%s/scratch/wiped-%u/%u/data", arena->dir, arena->wipes,
+             server);
+    snprintf(to, sizeof to, "%s/version-2", folder);
+    enum tn_status status = files_make_folders(folder, error);
+    if (status != TN_OK) return status;
+    if (rename(from, to) == 0 || errno == ENOENT) return TN_OK;
+    return files_error(error, errno, "move", from);
+}
+
+static void kill_servers(struct arena *arena)
+{
+    for (uint32_t i = 0; i < arena->count; i++) {
+        const struct place *place = &arena->places[i];
+        if (place->server && place->pid > 0) (void)kill(place->pid, SIGKILL);
+    }
+    for (uint32_t i = 0; i < arena->count; i++) {
+        const struct place *place = &arena->places[i];
+        while (place->server && arena_process_state(place->pid)) (void)usleep(500);
+    }
+}
+
+/* The agent stands still meanwhile, or a server would be started again over its data before the
+ * last one is dead. What they knew is kept for the checker. */
+static enum tn_status begin_wipe(struct arena *arena, struct strike *strike, struct error *error)
+{
+    pid_t agent = arena->places[0].pid;
+    enum tn_status status = arena_resolve(arena, strike, error);
+    if (status != TN_OK) return status;
+    arena_look(arena);
+    bool whole = agent > 0;
+    for (uint32_t i = 0; i < arena->count; i++)
+        if (arena->places[i].server && arena->places[i].pid == 0) whole = false;
+    if (!whole) return error_set(error, TN_EAGAIN, "not every ZooKeeper server runs now");
+    if (kill(agent, SIGSTOP) != 0) return error_set(error, TN_EAGAIN, "the agent is gone");
+    kill_servers(arena);
+    arena->wipes++;
+    for (uint32_t i = 1; i <= arena->job->zookeeper.servers && status == TN_OK; i++)
+        status = move_data(arena, i, error);
+    (void)kill(agent, SIGCONT);
+    snprintf(strike->text, sizeof strike->text,
+             "SIGKILL to all %u ZooKeeper servers, and their data removed",
+             arena->job->zookeeper.servers);
+    return status;
+}
+
+const struct injector injector_wipe = {.begin = begin_wipe};

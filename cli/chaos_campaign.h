@@ -1,0 +1,54 @@
+/*
+ * cli/chaos_campaign.h: what `tanist chaos run`, `replay` and `shrink` have alike: their options, a
+ * campaign made of them, and how it is told.
+ *
+ * Threads: the main thread, the only one at the beginning.
+ */
+#ifndef CLI_CHAOS_CAMPAIGN_H
+#define CLI_CHAOS_CAMPAIGN_H
+
+#include "chaos/campaign.h"
+#include "cli/options.h"
+
+enum { CHAOS_OPTIONS = 8, CHAOS_PATH_MAX = 1024 };
+
+struct chaos_options {
+    const char *dir, *job, *output;
+    struct option_texts set;
+    struct option_number seed, rounds;
+    bool keep, quiet, loopback;
+    const char *network;
+};
+
+/* Fill CHAOS_OPTIONS rows of a command's table. */
+void chaos_options_fill(struct chaos_options *options, struct option *rows);
+
+struct chaos_totals {
+    uint32_t rounds, broken, faults, skipped;
+};
+
+struct chaos_session {
+    struct chaos_options options;
+    char program[CHAOS_PATH_MAX], dir[CHAOS_PATH_MAX];
+    struct plan plan; /* Owned. */
+    struct campaign *campaign;
+    struct chaos_totals totals;
+    bool no_summary; /* Something else goes to stdout. */
+};
+
+/* From `options` and `plan` to a campaign whose calm run is done. SIGINT and SIGTERM from here on
+ * end it. */
+MUST_CHECK enum tn_status chaos_session_open(struct chaos_session *session, struct error *error);
+void chaos_session_close(struct chaos_session *session);
+
+/* One round; its outcome counts. */
+MUST_CHECK enum tn_status chaos_session_round(struct chaos_session *session, uint32_t round,
+                                              const struct schedule *schedule, bool *kept,
+                                              struct error *error);
+
+/* Write the reports and print what it came to. The program's exit code: 0 every round kept the
+ * promise, 1 not, 130 stopped by the user, or that of `status` with its `error`. */
+int chaos_session_conclude(struct chaos_session *session, enum tn_status status,
+                           const struct error *error);
+
+#endif
