@@ -17,6 +17,7 @@ struct measure {
     enum lasting lasts;
     const char *unit;   /* What "value" counts: "ms"; NULL: there is no value, it is refused. */
     double least, most; /* Of the value. */
+    bool usual;         /* There is a usual value: it may be left out. */
 };
 
 const struct measure *fault_measure(enum fault fault);

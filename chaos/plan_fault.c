@@ -225,7 +225,7 @@ static enum tn_status check_value(const struct line *line)
     if (!measure->unit && value)
         return plan_refuse(line->where, "value", value, line->error, "%s has none: leave it out",
                            name);
-    if (!measure->unit) return TN_OK;
+    if (!measure->unit || (!value && measure->usual)) return TN_OK;
     if (!value || line->out->value[0] < measure->least || line->out->value[1] > measure->most)
         return plan_refuse(line->where, "value", value, line->error,
                            "give %s for %s, from %.15g to %.15g, or a range of them", measure->unit,

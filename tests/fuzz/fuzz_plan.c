@@ -1,0 +1,44 @@
+/* Fuzz target: any text is a plan or an error in words; a plan comes to a schedule whose faults are
+ * within bounds, or to an error in words. */
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chaos/plan.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void check(const struct schedule *schedule)
+{
+    assert(schedule->count <= INJECTIONS_MAX);
+    for (uint32_t i = 0; i < schedule->count; i++) {
+        const struct injection *injection = &schedule->list[i];
+        assert(injection->id == i + 1);
+        assert((unsigned)injection->fault < FAULT_COUNT);
+        assert(injection->whom[0] != '\0');
+        assert(injection->trigger.count > 0);
+        assert(injection->trigger.step <= 1000);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    static const struct cluster_shape shape = {2, 2, 2, 3, 1000, 500};
+    static struct plan plan;
+    struct error error = {0};
+    struct schedule schedule = {0};
+    json_t *json = json_loadb((const char *)bytes, size, 0, NULL);
+    if (!json) return 0;
+    if (plan_from_json(json, &plan, &error) != TN_OK) {
+        assert(error.text[0] != '\0');
+    } else {
+        if (schedule_draw(&plan, size, 1, &shape, &schedule, &error) == TN_OK)
+            check(&schedule);
+        else
+            assert(error.text[0] != '\0' && !schedule.list);
+        schedule_free(&schedule);
+        plan_free(&plan);
+    }
+    json_decref(json);
+    return 0;
+}
