@@ -1,5 +1,6 @@
 #include "chaos/lab.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -29,6 +30,7 @@ struct lab_place {
 };
 
 struct lab {
+    int hub; /* Its namespace. */
     unsigned count;
     struct lab_place *places; /* Owned. */
 };
@@ -46,6 +48,13 @@ const char *lab_address(const struct lab *lab, const char *place)
 {
     const struct lab_place *found = find_place(lab, place);
     return found ? found->address : NULL;
+}
+
+bool lab_link(const struct lab *lab, const char *place, char name[static LAB_LINK_MAX])
+{
+    const struct lab_place *found = find_place(lab, place);
+    if (found) snprintf(name, LAB_LINK_MAX, "place%u", (unsigned)(found - lab->places));
+    return found != NULL;
 }
 
 int lab_namespace(const struct lab *lab, const char *place)
@@ -163,8 +172,25 @@ enum tn_status lab_nft(struct lab *lab, const char *place, const char *script, s
 enum tn_status lab_command(struct lab *lab, const char *place, const char *const *argv,
                            struct error *error)
 {
+    if (!place) return run_command(lab->hub, argv, error);
     int fd = lab_namespace(lab, place);
     return fd < 0 ? no_place(place, error) : run_command(fd, argv, error);
+}
+
+enum tn_status lab_enter(const struct lab *lab, const char *place, struct error *error)
+{
+    int fd = lab_namespace(lab, place);
+    if (fd < 0) return no_place(place, error);
+    if (setns(fd, CLONE_NEWNET) == 0) return TN_OK;
+    return error_set(error, TN_ENOTSUP, "cannot enter the network of %s: %s", place,
+                     strerror(errno));
+}
+
+void lab_leave(const struct lab *lab)
+{
+    int left = setns(lab->hub, CLONE_NEWNET);
+    assert(left == 0); /* We came from there, and we hold it. */
+    (void)left;
 }
 
 /* ------------------------------------------------------------- making it */
@@ -180,27 +206,21 @@ static enum tn_status no_namespace(struct error *error)
                      errno == EPERM ? " (root may)" : "");
 }
 
-/* A namespace that only a descriptor holds; we are back in the hub. */
-static enum tn_status make_namespace(int hub, int *out, struct error *error)
+/* A namespace that only a descriptor holds; we are in it. */
+static enum tn_status make_namespace(int *out, struct error *error)
 {
-    enum tn_status status = TN_OK;
     if (unshare(CLONE_NEWNET) != 0) return no_namespace(error);
     *out = open_own_namespace();
-    if (*out < 0) status = no_namespace(error);
-    if (setns(hub, CLONE_NEWNET) != 0)
-        status = error_set(error, TN_EIO, "cannot return to the hub: %s", strerror(errno));
-    return status;
+    return *out < 0 ? no_namespace(error) : TN_OK;
 }
 
 static enum tn_status make_namespaces(struct lab *lab, struct error *error)
 {
-    if (unshare(CLONE_NEWNET) != 0) return no_namespace(error);
-    int hub = open_own_namespace();
-    if (hub < 0) return no_namespace(error);
-    enum tn_status status = TN_OK;
+    enum tn_status status = make_namespace(&lab->hub, error);
+    if (status != TN_OK) return status;
     for (unsigned i = 0; status == TN_OK && i < lab->count; i++)
-        status = make_namespace(hub, &lab->places[i].namespace, error);
-    close(hub);
+        status = make_namespace(&lab->places[i].namespace, error);
+    lab_leave(lab);
     return status;
 }
 
@@ -297,6 +317,7 @@ enum tn_status lab_open(const char *const *names, unsigned count, const char *ne
         free(places);
         return error_set(error, TN_ENOMEM, "a lab of %u places: out of memory", count);
     }
+    lab->hub = -1;
     lab->count = count;
     lab->places = places;
     for (unsigned i = 0; i < count; i++) {
@@ -319,6 +340,7 @@ void lab_close(struct lab *lab)
     if (!lab) return;
     for (unsigned i = 0; i < lab->count; i++)
         if (lab->places[i].namespace >= 0) close(lab->places[i].namespace);
+    if (lab->hub >= 0) close(lab->hub);
     free(lab->places);
     free(lab);
 }

@@ -11,7 +11,11 @@
 #ifndef CHAOS_LAB_H
 #define CHAOS_LAB_H
 
+#include <stdbool.h>
+
 #include "common/error.h"
+
+enum { LAB_LINK_MAX = 16 };
 
 struct lab;
 
@@ -35,10 +39,22 @@ const char *lab_address(const struct lab *lab, const char *place);
 /* Run `nft -f -` with `script` as its input in the namespace of a place. */
 MUST_CHECK enum tn_status lab_nft(struct lab *lab, const char *place, const char *script,
                                   struct error *error);
-/* Run a command there: argv[0] is looked up on PATH; NULL-ended. */
+/* Run a command there (`place` NULL: in the hub): argv[0] is looked up on PATH; NULL-ended. */
 MUST_CHECK enum tn_status lab_command(struct lab *lab, const char *place, const char *const *argv,
                                       struct error *error);
+/* The hub's end of the place's link, a device's name ("place3"; its own end is "eth0"). False: no
+ * such place. */
+bool lab_link(const struct lab *lab, const char *place, char name[static LAB_LINK_MAX]);
 /* Descriptor of the namespace, for setns(); borrowed. -1: no such place. */
 int lab_namespace(const struct lab *lab, const char *place);
+
+/*
+ * Be in the network of a place until lab_leave(): sockets that this thread makes meanwhile, and
+ * /proc/thread-self/net that it opens, are of that place for ever. For a few system calls only.
+ *
+ *   TN_ENOTSUP  no such place
+ */
+MUST_CHECK enum tn_status lab_enter(const struct lab *lab, const char *place, struct error *error);
+void lab_leave(const struct lab *lab);
 
 #endif
