@@ -10,7 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "agent/agent_private.h"
+#include "agent/agent_parts.h"
 #include "common/clock.h"
 #include "common/log.h"
 

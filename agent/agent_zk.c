@@ -1,6 +1,6 @@
 /* agent/agent_zk.c: the agent's ZooKeeper session: what it hears, and what it does when it is lost.
  */
-#include "agent/agent_private.h"
+#include "agent/agent_parts.h"
 #include "common/clock.h"
 #include "common/log.h"
 

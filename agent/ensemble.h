@@ -91,6 +91,9 @@ MUST_CHECK enum tn_status ensemble_probe(const char *address, uint32_t timeout_m
 /* Read the answer to "srvr". TN_EUNHEALTHY, TN_EPROTO: as above. Pure. */
 MUST_CHECK enum tn_status ensemble_parse_srvr(const char *answer, struct ensemble_health *out);
 
+/* The same for people: a mode's name, "no quorum", or "down". Static storage. */
+const char *ensemble_probe_word(const char *address, uint32_t timeout_ms);
+
 /* "standalone", "leader", "follower", "observer". */
 const char *ensemble_mode_name(enum ensemble_mode mode);
 

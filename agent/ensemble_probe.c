@@ -137,3 +137,11 @@ enum tn_status ensemble_probe(const char *address, uint32_t timeout_ms, struct e
     close(fd);
     return status == TN_OK ? ensemble_parse_srvr(answer, out) : status;
 }
+
+const char *ensemble_probe_word(const char *address, uint32_t timeout_ms)
+{
+    struct ensemble_health health;
+    enum tn_status status = ensemble_probe(address, timeout_ms, &health);
+    if (status == TN_OK) return ensemble_mode_name(health.mode);
+    return status == TN_EUNHEALTHY ? "no quorum" : "down";
+}

@@ -305,3 +305,11 @@ const struct observed_seat *observer_seat(const struct observer *observer, struc
         if (task_equal(observer->seats[i].task, task)) return &observer->seats[i];
     return NULL;
 }
+
+const struct observed_seat *observer_chief(const struct observer *observer)
+{
+    const struct observed_seat *seat = NULL;
+    if (observer->has_office) seat = observer_seat(observer, observer->office.task);
+    bool there = seat && seat->present && seat->member.incarnation == observer->office.incarnation;
+    return there ? seat : NULL;
+}

@@ -76,6 +76,9 @@ uint64_t observer_deadline_ms(const struct observer *observer);
 /* No entry of the history waits to be read. */
 bool observer_is_idle(const struct observer *observer);
 
+/* The seat of who is in office and there; NULL: nobody. */
+const struct observed_seat *observer_chief(const struct observer *observer);
+
 /* The seat of a task, or NULL. */
 const struct observed_seat *observer_seat(const struct observer *observer, struct task task);
 

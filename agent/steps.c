@@ -105,6 +105,32 @@ void steps_ask(struct steps *steps, uint32_t index, const char *address, uint64_
     port.send(port.ctx, conn, &pull, NULL);
 }
 
+void steps_ask_all(struct steps *steps, const struct observer *observer)
+{
+    for (uint32_t i = 0; i < observer->seat_count; i++) {
+        const struct observed_seat *seat = &observer->seats[i];
+        if (seat->task.role == ROLE_PS && seat->present)
+            steps_ask(steps, seat->task.index, seat->member.address, seat->member.incarnation);
+    }
+}
+
+bool steps_reached(struct steps *steps, const struct observer *observer, uint64_t *step)
+{
+    uint64_t least = UINT64_MAX, generation = 0, one = 0;
+    if (!observer->has_run) return false;
+    for (uint32_t i = 0; i < observer->seat_count; i++) {
+        const struct task task = observer->seats[i].task;
+        if (task.role != ROLE_PS) continue;
+        bool known = steps_get(steps, task.index, &generation, &one);
+        if (!known || generation != observer->run.generation) return false;
+        if (one < least) least = one;
+    }
+    const struct evaluation *evaluation = &observer->run.evaluation;
+    if (evaluation->step != STEP_NONE && evaluation->step > least) least = evaluation->step;
+    *step = least;
+    return least != UINT64_MAX;
+}
+
 bool steps_get(struct steps *steps, uint32_t index, uint64_t *generation, uint64_t *step)
 {
     pthread_mutex_lock(&steps->lock);

@@ -128,6 +128,15 @@ void words_history(const struct history_entry *entry, char text[static WORDS_MAX
     }
 }
 
+void words_member(const struct member *member, bool present, bool chief,
+                  char text[static WORDS_MAX])
+{
+    char task[TASK_NAME_MAX];
+    task_format(member->task, ':', task, sizeof task);
+    snprintf(text, WORDS_MAX, "%s (pid %" PRIu64 ") is %s%s", task, member->pid,
+             present ? "up" : "lost", chief && !present ? ": it was the chief" : "");
+}
+
 static bool is_about_a_task(const struct history_entry *entry)
 {
     switch (entry->kind) {

@@ -3,6 +3,7 @@
 #define AGENT_WORDS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/tree.h"
@@ -18,6 +19,10 @@ void words_duration(uint64_t ms, char *text, size_t size);
 /* One sentence: "running again: ps:1 was lost (signal 9 (Killed)); 204 steps redone; paused 818 ms"
  */
 void words_history(const struct history_entry *entry, char text[static WORDS_MAX]);
+
+/* "ps:1 (pid 123) is up", "... is lost", "... is lost: it was the chief" */
+void words_member(const struct member *member, bool present, bool chief,
+                  char text[static WORDS_MAX]);
 
 /* The object of `tanist watch -o jsonl`; a new reference, NULL: out of memory. */
 json_t *words_history_json(const struct history_entry *entry);

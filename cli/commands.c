@@ -21,6 +21,7 @@ static const struct command {
     {"zk", "Start, stop and show ZooKeeper servers from zoo.cfg files.", command_zk},
     {"status", "Show a cluster: phase, chief, tasks, checkpoint.", command_status},
     {"watch", "Show elections, failures and recoveries as they happen.", command_watch},
+    {"top", "Show a cluster at work, drawn again and again.", command_top},
     {"elections", "List the chiefs: epoch, who, why, how long it took.", command_elections},
     {"checkpoints", "List or verify checkpoints.", command_checkpoints},
     {"chaos", "Attack a cluster of real processes, and judge how it heals.", command_chaos},

@@ -21,6 +21,7 @@ int command_agent(int argc, char **argv);
 int command_zk(int argc, char **argv);
 int command_status(int argc, char **argv);
 int command_watch(int argc, char **argv);
+int command_top(int argc, char **argv);
 int command_elections(int argc, char **argv);
 int command_checkpoints(int argc, char **argv);
 int command_chaos(int argc, char **argv);

@@ -28,38 +28,12 @@ void progress_say(const struct progress *progress, uint64_t now_ms, const char *
     fprintf(stderr, "[%6.1f s] %s\n", (double)(now_ms - progress->started_ms) / 1000.0, text);
 }
 
-bool progress_step(const struct progress *progress, const struct observer *observer, uint64_t *step)
-{
-    uint64_t least = UINT64_MAX, generation = 0, one = 0;
-    if (!progress->steps || !observer->has_run) return false;
-    for (uint32_t i = 0; i < progress->job->cluster.ps; i++) {
-        bool known = steps_get(progress->steps, i, &generation, &one);
-        if (!known || generation != observer->run.generation) return false;
-        if (one < least) least = one;
-    }
-    /* What was evaluated was reached, also if the ps were asked a little before. */
-    const struct evaluation *evaluation = &observer->run.evaluation;
-    if (evaluation->step != STEP_NONE && evaluation->step > least) least = evaluation->step;
-    *step = least;
-    return least != UINT64_MAX;
-}
-
-static void ask_steps(const struct progress *progress, const struct observer *observer)
-{
-    for (uint32_t i = 0; progress->steps && i < observer->seat_count; i++) {
-        const struct observed_seat *seat = &observer->seats[i];
-        if (seat->task.role == ROLE_PS && seat->present)
-            steps_ask(progress->steps, seat->task.index, seat->member.address,
-                      seat->member.incarnation);
-    }
-}
-
 static void say_running(struct progress *progress, const struct agent_news *news)
 {
     const struct run *run = &news->observer->run;
     char evaluated[96] = "";
     uint64_t step = 0;
-    if (!progress_step(progress, news->observer, &step)) return;
+    if (!progress->steps || !steps_reached(progress->steps, news->observer, &step)) return;
     if (run->evaluation.step != STEP_NONE)
         snprintf(evaluated, sizeof evaluated, "; at step %" PRIu64 " loss %.4f, accuracy %.4f",
                  run->evaluation.step, run->evaluation.loss, run->evaluation.accuracy);
@@ -106,7 +80,7 @@ static void say_waiting(struct progress *progress, const struct agent_news *news
 static void tick(struct progress *progress, const struct agent_news *news)
 {
     if (!news->observer) return;
-    ask_steps(progress, news->observer);
+    if (progress->steps) steps_ask_all(progress->steps, news->observer);
     if (news->now_ms < progress->line_at_ms) return;
     progress->line_at_ms = news->now_ms + LINE_MS;
     if (news->observer->has_run && news->observer->run.phase == RUN_RUNNING)

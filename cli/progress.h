@@ -23,10 +23,6 @@ struct progress {
 void progress_init(struct progress *progress, const struct job *job, uint64_t now_ms);
 void progress_tell(struct progress *progress, const struct agent_news *news);
 
-/* The step that all ps have reached, as far as is known; false: nothing is. */
-bool progress_step(const struct progress *progress, const struct observer *observer,
-                   uint64_t *step);
-
 /* Print one line with the time since the start. */
 void progress_say(const struct progress *progress, uint64_t now_ms, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -209,10 +209,7 @@ static json_t *seat_json(const struct view *view, const struct seat *seat)
 
 static const char *server_mode(const struct target_server *server)
 {
-    struct ensemble_health health;
-    enum tn_status status = ensemble_probe(server->address, PROBE_MS, &health);
-    if (status == TN_OK) return ensemble_mode_name(health.mode);
-    return status == TN_EUNHEALTHY ? "no quorum" : "down";
+    return ensemble_probe_word(server->address, PROBE_MS);
 }
 
 static json_t *servers_json(const struct view *view)

@@ -97,6 +97,17 @@ enum tn_status target_enter_network(const struct run_note *note, struct error *e
                      strerror(reason));
 }
 
+void target_use_note(struct target *target, const struct run_note *note)
+{
+    memcpy(target->connect, note->connect, sizeof target->connect);
+    memcpy(target->cluster, note->cluster, sizeof target->cluster);
+    target->server_count = note->server_count;
+    for (size_t i = 0; i < note->server_count; i++) {
+        memcpy(target->servers[i].address, note->servers[i], sizeof note->servers[i]);
+        target->servers[i].pid = run_server_pid(target->dir, note->server_ids[i]);
+    }
+}
+
 static enum tn_status find_local(const struct target_options *options, struct target *out,
                                  struct error *error)
 {
@@ -105,13 +116,7 @@ static enum tn_status find_local(const struct target_options *options, struct ta
     if (status == TN_OK) status = target_enter_network(&note, error);
     if (status != TN_OK) return status;
     out->dir = options->dir;
-    snprintf(out->connect, sizeof out->connect, "%s", note.connect);
-    snprintf(out->cluster, sizeof out->cluster, "%s", note.cluster);
-    for (size_t i = 0; i < note.server_count; i++) {
-        struct target_server *server = &out->servers[out->server_count++];
-        snprintf(server->address, sizeof server->address, "%s", note.servers[i]);
-        server->pid = run_server_pid(options->dir, note.server_ids[i]);
-    }
+    target_use_note(out, &note);
     if (run_folder_in_use(options->dir) || note.server_count == 0) return TN_OK;
     if (run_folder_has_result(options->dir))
         return error_set(error, TN_EUNHEALTHY,
@@ -125,7 +130,7 @@ static enum tn_status find_local(const struct target_options *options, struct ta
         options->dir, options->dir);
 }
 
-/* Servers named by the connect string or the zoo.cfg, for `status`. */
+/* Servers named by the connect string or the zoo.cfg, for `status` and `top`. */
 static void list_servers(struct target *target)
 {
     const char *at = target->connect;

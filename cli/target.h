@@ -55,6 +55,9 @@ MUST_CHECK enum tn_status target_find(const struct target_options *options, stru
  */
 MUST_CHECK enum tn_status target_enter_network(const struct run_note *note, struct error *error);
 
+/* Point a target of a local run (its `dir`) at what run.json says: where its ZooKeeper is now. */
+void target_use_note(struct target *target, const struct run_note *note);
+
 /* Connect within `timeout_ms`, saying on stderr after 3 s what is waited for. As zk_sync_open(). */
 MUST_CHECK enum tn_status target_connect_sync(const char *connect, const char *credentials,
                                               uint32_t timeout_ms, struct zk_sync **out,

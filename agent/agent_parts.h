@@ -1,11 +1,11 @@
 /*
- * agent/agent_private.h: the agent's own struct, shared by the files that drive it: agent.c has the
+ * agent/agent_parts.h: the agent's own struct, shared by the files that drive it: agent.c has the
  * children and the loop, agent_zk.c the ZooKeeper session. Private to agent/.
  *
  * Threads: the main thread.
  */
-#ifndef AGENT_AGENT_PRIVATE_H
-#define AGENT_AGENT_PRIVATE_H
+#ifndef AGENT_AGENT_PARTS_H
+#define AGENT_AGENT_PARTS_H
 
 #include <signal.h>
 

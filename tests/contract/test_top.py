@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""`tanist top` on a terminal of its own: frames that change, another size, the way out.
+
+A real run and a real pseudo-terminal; every wait is bounded. TANIST_PROGRAM: the program.
+"""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+import unittest
+
+from test_cli import LONG, PROGRAM, Cli
+
+HOME, LEAVE = b"\x1b[H", b"\x1b[?25h\x1b[?1049l"
+
+
+class Terminal:
+    """A pseudo-terminal with `tanist top` on it."""
+
+    def __init__(self, test, *words, rows=40, columns=100):
+        self.test, self.seen = test, b""
+        self.master, self.slave = pty.openpty()
+        self.resize(rows, columns)
+        self.before = termios.tcgetattr(self.slave)
+        environment = dict(test.environment, TERM="xterm", LC_ALL="C.UTF-8")
+        self.process = subprocess.Popen(
+            [PROGRAM, "top", "--dir", "run", "--interval", "200", *words], stdin=self.slave,
+            stdout=self.slave, stderr=subprocess.PIPE, cwd=test.folder, env=environment,
+            start_new_session=True)
+        test.addCleanup(self.close)
+
+    def close(self):
+        self.process.kill()
+        self.process.communicate()
+        os.close(self.master)
+        os.close(self.slave)
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def read(self, seconds):
+        ready, _, _ = select.select([self.master], [], [], seconds)
+        if ready:
+            self.seen += os.read(self.master, 65536)
+
+    def frames(self):
+        """Whole frames, without colours."""
+        parts = self.seen.split(HOME)[1:]
+        plain = [re.sub(rb"\x1b\[[0-9;]*m", b"", part).decode() for part in parts]
+        return [part.replace("\x1b[K", "").replace("\r", "") for part in plain if "\x1b[J" in part]
+
+    def wait(self, what, limit_s=15):
+        """The first frame from now on that has `what`, a regular expression."""
+        end, first = time.monotonic() + limit_s, len(self.frames())
+        while time.monotonic() < end:
+            self.read(0.1)
+            for frame in self.frames()[first:]:
+                if re.search(what, frame):
+                    return frame
+        self.test.fail(f"no {what!r} within {limit_s} s: {self.frames()[-1:]}")
+        return ""
+
+    def left(self, how):
+        """It ends with 0, and the terminal is as it was."""
+        end = time.monotonic() + 5
+        while self.process.poll() is None and time.monotonic() < end:
+            self.read(0.05)
+        self.read(0.2)
+        self.test.assertEqual(self.process.poll(), 0, how)
+        self.test.assertTrue(self.seen.endswith(LEAVE), self.seen[-80:])
+        self.test.assertEqual(termios.tcgetattr(self.slave), self.before)
+
+
+class Top(Cli):
+    def begin(self):
+        """A run that is killed at the end of the test."""
+        run = self.start(*LONG)
+        self.addCleanup(run.kill)
+        return self.wait_step()
+
+    def step(self, frame):
+        return int(re.search(r"step +(\d+) of 50000000", frame)[1])
+
+    def test_lives(self):
+        """Steps go on, a death is shown, another size is taken, q leaves."""
+        status = self.begin()
+        terminal = Terminal(self)
+        first = self.step(terminal.wait(r"steps/s +\d+ .*[▁-█]"))
+        worker = next(t for t in status["tasks"] if t["role"] == "worker")
+        os.kill(worker["pid"], signal.SIGKILL)
+        frame = terminal.wait(r"LAST EVENTS(.|\n)*worker:\d .* is lost: signal 9")
+        self.assertTrue(any(self.step(terminal.wait("running")) > first for _ in range(20)))
+        self.assertRegex(frame, r"127\.0\.0\.1:\d+ +standalone")
+        terminal.resize(12, 40)
+        os.kill(terminal.process.pid, signal.SIGWINCH)
+        frame = terminal.wait(r"^(?!(.|\n)*LAST EVENTS)").replace("\x1b[J", "")
+        self.assertLessEqual(max(map(len, frame.split("\n"))), 40)
+        os.write(terminal.master, b"q")
+        terminal.left("q")
+
+    def test_away(self):
+        """ZooKeeper stands still: said, waited for, over; Ctrl-C leaves."""
+        self.begin()
+        terminal = Terminal(self)
+        terminal.wait("running")
+        os.kill(self.server(), signal.SIGKILL)
+        terminal.wait("is away since", limit_s=20)
+        terminal.wait("ZooKeeper is back", limit_s=40)
+        os.kill(terminal.process.pid, signal.SIGINT)
+        terminal.left("SIGINT")
+
+    def server(self):
+        """Pid of the run's ZooKeeper."""
+        result = self.tanist("status", "--dir", "run", "-o", "json")
+        return json.loads(result.stdout)["zookeeper"]["servers"][0]["pid"]
+
+    def test_once(self):
+        """Off a terminal: one plain frame."""
+        self.begin()
+        for words in ((), ("--once",)):
+            result = self.tanist("top", "--dir", "run", *words)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertNotIn("\x1b", result.stdout)
+            self.assertRegex(result.stdout, r"ps:0 +up +\d+ .* \d+ +0\n")
+            self.assertRegex(result.stdout, r"standalone\n")
+
+    def test_nothing_there(self):
+        self.refused(3, ["which cluster"], "top")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
