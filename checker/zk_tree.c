@@ -158,9 +158,6 @@ static enum zk_reason validate(const struct zk_tree *tree, uint64_t session,
         if (write->kind == ZK_DELETE && has_children(tree, write->path)) return ZK_REASON_NOT_EMPTY;
     }
     if (write->kind == ZK_SET) change->version = zk_tree_find(tree, write->path)->stat.version + 1;
-    if (write->kind == ZK_CREATE || write->kind == ZK_SET) {
-        change->blob = blob_create(write->data, write->size);
-    }
     return ZK_REASON_NONE;
 }
 
@@ -178,7 +175,7 @@ static struct zk_txn *txn_create(size_t capacity, uint64_t session, uint64_t wal
 static struct zk_tree tree_copy(const struct zk_tree *tree)
 {
     struct zk_tree copy = *tree;
-    copy.nodes = malloc(tree->capacity * sizeof *tree->nodes);
+    copy.nodes = calloc(tree->capacity, sizeof *tree->nodes);
     assert(copy.nodes != NULL);
     memcpy(copy.nodes, tree->nodes, tree->count * sizeof *tree->nodes);
     for (size_t i = 0; i < copy.count; i++) blob_retain(copy.nodes[i].blob);
@@ -202,6 +199,7 @@ struct zk_txn *zk_tree_prepare(struct zk_tree *tree, uint64_t session, uint64_t 
         }
         if (change.kind == ZK_CHECK) continue;
         if (txn->count == 0 && count > 1) before = tree_copy(tree);
+        if (change.kind != ZK_DELETE) change.blob = blob_create(writes[i].data, writes[i].size);
         txn->changes[txn->count++] = change;
         apply_change(tree, &change, txn->zxid, wall_ms);
     }
