@@ -4,7 +4,10 @@ passed and struck exactly once, the run ended by itself, with the parameters of 
 nothing was struck, and left no process, socket or file behind.
 
   tests/chaos/failpoints.py [--program build-chaos/tanist] [--names NAME,...] [--rounds N] [--seed S]
-                            [--action kill|freeze|stall|fail] [--set KEY=VALUE ...] [--keep]
+                            [--action kill|freeze|stall|fail] [--beside N] [--set KEY=VALUE ...]
+                            [--keep]
+
+With --beside, N more points drawn at random kill in the same run, if they are passed.
 
 The program must have been built with them: cmake --preset chaos. Round by round another pass is
 drawn from the seed: the first, or a later one, of any of those who pass there.
@@ -33,7 +36,7 @@ SETTINGS = (f"train.steps={STEPS}", "checkpoint.every_steps=600", "checkpoint.ke
 ROLES = {"coordinator": 2, "ps": 2, "worker": 2}
 ACTIONS = {"kill": 1, "freeze": 2, "stall": 3, "fail": 4}
 LIMIT_S = 90
-FROZEN_S = (0.1, 1.5)
+FROZEN_S = (0.1, 3.0)
 
 # How often a point is passed at least in an undisturbed run, by all together; 1 if not named.
 PASSES = {"node.before_register": 6, "node.registered": 6, "node.leaving": 5, "election.standing": 2,
@@ -107,6 +110,7 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--action", choices=sorted(ACTIONS), default="kill")
+    parser.add_argument("--beside", type=int, default=0)
     parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--keep", action="store_true", help="keep the folders of rounds that failed")
     args = parser.parse_args()
@@ -133,7 +137,11 @@ def order_all(faults, name, args, round_number, dice):
     if name == "chief.loading" and round_number % 2 == 1:
         countdown = 2
     point = faults.order(name, who, args.action, countdown)
+    beside = [other for other in dice.sample(sorted(args.points), args.beside) if other != name]
+    for other in beside:
+        faults.order(other, "", "kill", dice.randint(1, PASSES.get(other, 1)))
     words = f"pass {countdown}" + (f" after {before[0].name.decode()}" if before else "")
+    words += f" beside {', '.join(beside)}" if beside else ""
     return point, before, words
 
 
