@@ -1,0 +1,220 @@
+/* Hostile peers: late, twice, with garbage; as real sockets feel them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/contract/lab_scene.h"
+
+/* The listener of a place, while a fault is on: connections made through it. */
+static struct pair pair_through(const char *from, const char *to)
+{
+    int listener = listen_in(to);
+    struct pair pair = {.from = connect_to(from, to), .to = -1};
+    assert_true(pair.from >= 0);
+    if (ready(listener, POLLIN)) pair.to = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
+    assert_true(pair.to >= 0);
+    close(listener);
+    return pair;
+}
+
+/* Milliseconds until a byte arrives. */
+static uint64_t travel_ms(int from, int to)
+{
+    char byte = 'x';
+    uint64_t start_ms = clock_monotonic_ms();
+    assert_int_equal(send(from, &byte, 1, MSG_NOSIGNAL), 1);
+    assert_true(ready(to, POLLIN));
+    assert_int_equal(recv(to, &byte, 1, 0), 1);
+    return clock_monotonic_ms() - start_ms;
+}
+
+/* What a node receives is late, whoever dialled; what it sends is not. */
+static void delay_is_of_what_arrives(void **state)
+{
+    (void)state;
+    begin(&injector_delay, FAULT_DELAY, "ps:0", 100);
+    struct pair in = pair_through("worker:0", "ps:0"), out = pair_through("ps:0", "worker:0");
+    uint64_t arriving_ms = 0, leaving_ms = 0;
+    for (int i = 0; i < 5; i++) {
+        arriving_ms += travel_ms(in.from, in.to) + travel_ms(out.to, out.from);
+        leaving_ms += travel_ms(in.to, in.from) + travel_ms(out.from, out.to);
+    }
+    assert_in_range(arriving_ms, 100, 1200); /* 10 times 0 to 100 ms: 500 in the mean. */
+    assert_in_range(leaving_ms, 0, 100);
+    finish(&injector_delay);
+    close_pair(in);
+    close_pair(out);
+}
+
+/* Connections made before are reset, so that they come again through the proxy; its end resets
+ * those through it, and the way is direct again. */
+static void delay_resets_connections_twice(void **state)
+{
+    (void)state;
+    struct pair before = pair_of("worker:0", "ps:0");
+    begin(&injector_delay, FAULT_DELAY, "ps:0", 0);
+    assert_int_equal(send(before.from, "x", 1, MSG_NOSIGNAL), 1);
+    assert_true(is_reset(before.from));
+    struct pair meanwhile = pair_through("worker:0", "ps:0");
+    assert_true(passes(meanwhile.from, meanwhile.to));
+    finish(&injector_delay);
+    char byte;
+    assert_true(ready(meanwhile.from, POLLIN) && recv(meanwhile.from, &byte, 1, 0) <= 0);
+    assert_true(can_reach("worker:0", "ps:0"));
+    close_pair(before);
+    close_pair(meanwhile);
+}
+
+/* An end is told after the last byte; who refuses is no ghost that accepts. */
+static void proxy_tells_ends(void **state)
+{
+    (void)state;
+    char byte;
+    begin(&injector_delay, FAULT_DELAY, "ps:0", 20);
+    struct pair pair = pair_through("worker:0", "ps:0");
+    assert_int_equal(send(pair.from, "x", 1, MSG_NOSIGNAL), 1);
+    shutdown(pair.from, SHUT_WR);
+    assert_true(ready(pair.to, POLLIN));
+    assert_int_equal(recv(pair.to, &byte, 1, 0), 1);
+    assert_true(ready(pair.to, POLLIN));
+    assert_int_equal(recv(pair.to, &byte, 1, 0), 0);
+    assert_true(passes(pair.to, pair.from));
+    close_pair(pair);
+    int fd = connect_to("worker:0", "ps:0"); /* Nobody listens. */
+    if (fd >= 0) {
+        assert_true(ready(fd, POLLIN) && recv(fd, &byte, 1, 0) <= 0);
+        close(fd);
+    }
+    finish(&injector_delay);
+}
+
+enum { FRAMES = 200, BODY = 100, FRAME = WIRE_HEADER_BYTES + BODY };
+
+static void make_frame(uint64_t sequence, uint8_t frame[static FRAME])
+{
+    const struct frame_header header = {
+        .type = FRAME_PUSH, .cluster = 1, .sender = 2, .sequence = sequence, .body_bytes = BODY};
+    wire_encode_header(&header, frame);
+    memset(frame + WIRE_HEADER_BYTES, (int)(sequence & 0x7f), BODY);
+}
+
+/* Read whole frames until none comes; how often each came. */
+static void count_frames(int fd, uint32_t came[static FRAMES])
+{
+    uint8_t frame[FRAME];
+    struct frame_header header;
+    size_t have = 0;
+    while (ready(fd, POLLIN)) {
+        ssize_t size = recv(fd, frame + have, FRAME - have, 0);
+        assert_true(size > 0);
+        have += (size_t)size;
+        if (have < FRAME) continue;
+        have = 0;
+        assert_int_equal(wire_decode_header(frame, BODY, &header, &error), TN_OK);
+        assert_true(header.sequence < FRAMES);
+        assert_int_equal(frame[FRAME - 1], header.sequence & 0x7f);
+        came[header.sequence]++;
+    }
+    assert_int_equal(have, 0);
+}
+
+/* Some frames that a node receives come twice, whole and in order; the first does not, nor what it
+ * sends. */
+static void frames_come_twice(void **state)
+{
+    (void)state;
+    uint32_t in[FRAMES] = {0}, out[FRAMES] = {0}, twice = 0;
+    uint8_t frame[FRAME];
+    begin(&injector_duplicate, FAULT_DUPLICATE, "ps:0", 0);
+    struct pair pair = pair_through("worker:0", "ps:0");
+    for (uint32_t i = 0; i < FRAMES; i++) {
+        make_frame(i, frame);
+        assert_int_equal(send(pair.from, frame, FRAME, MSG_NOSIGNAL), FRAME);
+        assert_int_equal(send(pair.to, frame, FRAME, MSG_NOSIGNAL), FRAME);
+    }
+    count_frames(pair.to, in);
+    count_frames(pair.from, out);
+    for (uint32_t i = 0; i < FRAMES; i++) {
+        assert_in_range(in[i], 1, 2);
+        assert_int_equal(out[i], 1);
+        twice += in[i] - 1;
+    }
+    assert_int_equal(in[0], 1);
+    assert_in_range(twice, FRAMES / 10, FRAMES / 2);
+    finish(&injector_duplicate);
+    close_pair(pair);
+}
+
+/* What is no frame of ours passes as it is. */
+static void other_bytes_pass_once(void **state)
+{
+    (void)state;
+    char bytes[1000], got[2000];
+    size_t have = 0;
+    memset(bytes, 'z', sizeof bytes);
+    begin(&injector_duplicate, FAULT_DUPLICATE, "ps:0", 0);
+    struct pair pair = pair_through("worker:0", "ps:0");
+    assert_int_equal(send(pair.from, bytes, sizeof bytes, MSG_NOSIGNAL), (int)sizeof bytes);
+    while (ready(pair.to, POLLIN)) {
+        ssize_t size = recv(pair.to, got + have, sizeof got - have, 0);
+        assert_true(size > 0);
+        have += (size_t)size;
+    }
+    assert_int_equal(have, sizeof bytes);
+    assert_memory_equal(got, bytes, sizeof bytes);
+    finish(&injector_duplicate);
+    close_pair(pair);
+}
+
+/* Every port that a node listens at is poked, again and again; some connections hang meanwhile. */
+static void listeners_are_poked(void **state)
+{
+    (void)state;
+    int listener = listen_in("ps:0"), accepted = 0;
+    begin(&injector_poke, FAULT_POKE, "ps:0", 0);
+    assert_non_null(strstr(strike.text, ":4711"));
+    for (int fd; (fd = accept(listener, NULL, NULL)) >= 0; accepted++) close(fd);
+    assert_int_equal(accepted, 6);
+    (void)poll(NULL, 0, 210);
+    injector_poke.tick(arena, &strike);
+    assert_true(ready(listener, POLLIN));
+    finish(&injector_poke);
+    assert_string_equal(strike.text, "12 hostile connections were made");
+    close(listener);
+    assert_int_equal(injector_poke.begin(arena, &strike, &error), TN_EAGAIN);
+}
+
+/* Without a lab only the loopback is poked. */
+static void only_our_own_addresses_are_poked(void **state)
+{
+    (void)state;
+    struct arena *bare = malloc(sizeof *bare);
+    assert_non_null(bare);
+    memcpy(bare, arena, sizeof *bare);
+    bare->lab = NULL;
+    strike = (struct strike){.injection = {.id = 7, .fault = FAULT_POKE, .whom = "ps:0"}};
+    struct place *place = arena_place(bare, "ps:0");
+    snprintf(place->address, sizeof place->address, "tcp://%s:%d", lab_address(lab, "ps:0"), PORT);
+    int listener = listen_in("ps:0");
+    assert_int_equal(injector_poke.begin(bare, &strike, &error), TN_EAGAIN);
+    assert_false(ready(listener, POLLIN));
+    close(listener);
+    free(bare);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(delay_is_of_what_arrives),
+        cmocka_unit_test(delay_resets_connections_twice),
+        cmocka_unit_test(proxy_tells_ends),
+        cmocka_unit_test(frames_come_twice),
+        cmocka_unit_test(other_bytes_pass_once),
+        cmocka_unit_test(listeners_are_poked),
+        cmocka_unit_test(only_our_own_addresses_are_poked),
+    };
+    return RUN_IN_LAB(tests);
+}
