@@ -16,6 +16,7 @@ static const struct verb {
     {"list", "Show plans, faults and failpoints, and what this machine can do.", chaos_list},
     {"replay", "Do the faults of a recorded round again.", chaos_replay},
     {"shrink", "Find the fewest faults that still make a round fail.", chaos_shrink},
+    {"report", "Write the report of a campaign anew.", chaos_report},
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
 

@@ -6,5 +6,6 @@ int chaos_run(int argc, char **argv);
 int chaos_list(int argc, char **argv);
 int chaos_replay(int argc, char **argv);
 int chaos_shrink(int argc, char **argv);
+int chaos_report(int argc, char **argv);
 
 #endif

@@ -1,0 +1,381 @@
+#include "chaos/chronicle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *member_text(const json_t *object, const char *key, const char *otherwise)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_string(value) ? json_string_value(value) : otherwise;
+}
+
+double member_number(const json_t *object, const char *key, double otherwise)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : otherwise;
+}
+
+json_int_t member_integer(const json_t *object, const char *key, json_int_t otherwise)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_integer(value) ? json_integer_value(value) : otherwise;
+}
+
+bool blow_strikes(const struct blow *blow, const char *place)
+{
+    for (size_t i = 0; i < json_array_size(blow->targets); i++) {
+        const char *name = json_string_value(json_array_get(blow->targets, i));
+        if (name && strcmp(name, place) == 0) return true;
+    }
+    return false;
+}
+
+static double at_of(const json_t *line)
+{
+    double at_ms = member_number(line, "t_ms", 0);
+    return at_ms > 0 ? at_ms : 0;
+}
+
+static bool is_kind(const json_t *line, const char *kind)
+{
+    return strcmp(member_text(line, "kind", ""), kind) == 0;
+}
+
+/* ------------------------------------------------------------- order */
+
+struct placed {
+    const json_t *line;
+    size_t index;
+};
+
+static int compare_placed(const void *a, const void *b)
+{
+    const struct placed *x = a, *y = b;
+    double s = at_of(x->line), t = at_of(y->line);
+    if (s < t || s > t) return s < t ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static bool order_lines(const json_t *history, struct chronicle *out)
+{
+    size_t count = json_array_size(history);
+    struct placed *placed = calloc(count + 1, sizeof *placed);
+    out->lines = calloc(count + 1, sizeof *out->lines);
+    if (!placed || !out->lines) {
+        free(placed);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++)
+        placed[i] = (struct placed){.line = json_array_get(history, i), .index = i};
+    qsort(placed, count, sizeof *placed, compare_placed);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *line = placed[i].line;
+        out->lines[i] = line;
+        if (at_of(line) > out->end_ms) out->end_ms = at_of(line);
+        if (is_kind(line, "begin")) out->begin = line;
+        if (is_kind(line, "end")) out->end = line;
+        if (is_kind(line, "verdict")) out->verdict = line;
+    }
+    out->line_count = count;
+    /* Judging takes its time, in which the cluster is no more. */
+    if (out->end) out->end_ms = at_of(out->end);
+    free(placed);
+    return true;
+}
+
+static bool allocate(struct chronicle *out)
+{
+    size_t room = out->line_count + 1;
+    size_t lanes = json_array_size(json_object_get(out->begin, "places")) + 1;
+    out->lanes = calloc(lanes, sizeof *out->lanes);
+    out->spells = calloc(room + lanes, sizeof *out->spells);
+    out->reigns = calloc(room, sizeof *out->reigns);
+    out->stretches = calloc(2 * room, sizeof *out->stretches);
+    out->pauses = calloc(room, sizeof *out->pauses);
+    out->samples = calloc(room, sizeof *out->samples);
+    out->blows = calloc(room, sizeof *out->blows);
+    out->signs = calloc(room, sizeof *out->signs);
+    out->checkpoints = calloc(room, sizeof *out->checkpoints);
+    return out->lanes && out->spells && out->reigns && out->stretches && out->pauses &&
+           out->samples && out->blows && out->signs && out->checkpoints;
+}
+
+/* ------------------------------------------------------------- places */
+
+static bool parse_state(const char *name, enum place_state *out)
+{
+    static const struct {
+        const char *name;
+        enum place_state state;
+    } states[] = {
+        {"up", PLACE_UP}, {"thawed", PLACE_UP}, {"frozen", PLACE_FROZEN}, {"down", PLACE_DOWN}};
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+        *out = states[i].state;
+        if (strcmp(states[i].name, name) == 0) return true;
+    }
+    return false;
+}
+
+/* Who is down cannot thaw. */
+static bool makes_sense(enum place_state was, const char *state)
+{
+    return was != PLACE_DOWN || strcmp(state, "thawed") != 0;
+}
+
+static void read_lane(struct chronicle *out, uint32_t lane)
+{
+    struct spell spell = {.lane = lane, .state = PLACE_DOWN};
+    for (size_t i = 0; i < out->line_count; i++) {
+        const json_t *line = out->lines[i];
+        const char *name = member_text(line, "state", "");
+        enum place_state state;
+        if (!is_kind(line, "place")) continue;
+        if (strcmp(member_text(line, "place", ""), out->lanes[lane]) != 0) continue;
+        if (!parse_state(name, &state) || !makes_sense(spell.state, name)) continue;
+        if (at_of(line) > out->end_ms) break;
+        spell.to_ms = at_of(line);
+        if (spell.to_ms > spell.from_ms) out->spells[out->spell_count++] = spell;
+        spell = (struct spell){.lane = lane,
+                               .state = state,
+                               .from_ms = at_of(line),
+                               .pid = member_integer(line, "pid", 0)};
+    }
+    spell.to_ms = out->end_ms;
+    if (spell.to_ms > spell.from_ms) out->spells[out->spell_count++] = spell;
+}
+
+static void read_lanes(struct chronicle *out)
+{
+    const json_t *places = json_object_get(out->begin, "places");
+    for (size_t i = 0; i < json_array_size(places); i++) {
+        const char *name = json_string_value(json_array_get(places, i));
+        if (name) out->lanes[out->lane_count++] = name;
+    }
+    for (uint32_t i = 0; i < out->lane_count; i++) read_lane(out, i);
+}
+
+static double next_down(const struct chronicle *all, const char *place, double from_ms)
+{
+    for (size_t i = 0; i < all->spell_count; i++) {
+        const struct spell *spell = &all->spells[i];
+        if (spell->state == PLACE_DOWN && spell->from_ms >= from_ms &&
+            strcmp(all->lanes[spell->lane], place) == 0)
+            return spell->from_ms;
+    }
+    return all->end_ms;
+}
+
+static void read_reigns(struct chronicle *out)
+{
+    for (size_t i = 0; i < out->line_count; i++) {
+        const json_t *line = out->lines[i];
+        const char *place = member_text(line, "place", NULL);
+        if (!is_kind(line, "chief") || !place || *place == '\0') continue;
+        struct reign reign = {.place = place,
+                              .epoch = member_integer(line, "epoch", 0),
+                              .from_ms = at_of(line),
+                              .to_ms = next_down(out, place, at_of(line))};
+        if (out->reign_count > 0) {
+            struct reign *last = &out->reigns[out->reign_count - 1];
+            if (last->to_ms > reign.from_ms) last->to_ms = reign.from_ms;
+        }
+        out->reigns[out->reign_count++] = reign;
+    }
+}
+
+/* ------------------------------------------------------------- what was said */
+
+static void read_event(struct chronicle *out, const json_t *line)
+{
+    const json_t *event = json_object_get(line, "event");
+    const char *name = member_text(event, "event", "");
+    out->signs[out->sign_count++] = (struct sign){.at_ms = at_of(line),
+                                                  .event = name,
+                                                  .task = member_text(event, "task", ""),
+                                                  .step = member_integer(event, "step", -1)};
+    if (strcmp(name, "checkpoint") == 0) out->checkpoints[out->checkpoint_count++] = at_of(line);
+}
+
+static void read_blow(struct chronicle *out, const json_t *line)
+{
+    out->blows[out->blow_count++] = (struct blow){.id = member_integer(line, "id", 0),
+                                                  .step = member_integer(line, "step", -1),
+                                                  .fault = member_text(line, "fault", "?"),
+                                                  .whom = member_text(line, "whom", ""),
+                                                  .phase = member_text(line, "phase", ""),
+                                                  .point = member_text(line, "point", ""),
+                                                  .text = member_text(line, "text", ""),
+                                                  .at_ms = at_of(line),
+                                                  .until_ms = at_of(line),
+                                                  .targets = json_object_get(line, "targets")};
+}
+
+static void read_undo(struct chronicle *out, const json_t *line)
+{
+    json_int_t id = member_integer(line, "id", -1);
+    for (size_t i = 0; i < out->blow_count; i++)
+        if (out->blows[i].id == id) out->blows[i].until_ms = at_of(line);
+}
+
+static void read_sample(struct chronicle *out, const json_t *line)
+{
+    struct sample sample = {.at_ms = at_of(line),
+                            .step = member_integer(line, "step", -1),
+                            .generation = member_integer(line, "generation", 0)};
+    if (sample.step >= 0) out->samples[out->sample_count++] = sample;
+}
+
+static void read_lines(struct chronicle *out)
+{
+    for (size_t i = 0; i < out->line_count; i++) {
+        const json_t *line = out->lines[i];
+        if (is_kind(line, "event")) read_event(out, line);
+        if (is_kind(line, "fault")) read_blow(out, line);
+        if (is_kind(line, "undo")) read_undo(out, line);
+        if (is_kind(line, "skipped")) out->skipped_count++;
+        if (is_kind(line, "step")) read_sample(out, line);
+    }
+}
+
+/* ------------------------------------------------------------- phases */
+
+/* The phase that an event begins. */
+static bool phase_of_event(const json_t *event, enum run_phase *out)
+{
+    const char *name = member_text(event, "event", "");
+    if (strcmp(name, "restored") == 0 || strcmp(name, "recovered") == 0) name = "running";
+    for (enum run_phase phase = 0; phase < RUN_PHASES; phase++) {
+        *out = phase;
+        if (strcmp(run_phase_name(phase), name) == 0) return true;
+    }
+    return false;
+}
+
+static bool phase_of_name(const char *name, enum run_phase *out)
+{
+    for (enum run_phase phase = 0; phase < RUN_PHASES; phase++) {
+        *out = phase;
+        if (strcmp(run_phase_name(phase), name) == 0) return true;
+    }
+    return false;
+}
+
+static void enter(struct chronicle *out, enum run_phase phase, double at_ms)
+{
+    struct stretch *last = out->stretch_count ? &out->stretches[out->stretch_count - 1] : NULL;
+    if (at_ms > out->end_ms) at_ms = out->end_ms;
+    if (last && last->phase == phase) return;
+    if (last) {
+        if (at_ms < last->from_ms) at_ms = last->from_ms;
+        last->to_ms = at_ms;
+    }
+    out->stretches[out->stretch_count++] =
+        (struct stretch){.phase = phase, .from_ms = at_ms, .to_ms = out->end_ms};
+}
+
+/* Events tell of phases at once. A sample may be a little behind them: two must agree. */
+static void read_phases(struct chronicle *out)
+{
+    enum run_phase sampled = RUN_FORMING, phase;
+    double since_ms = -1;
+    for (size_t i = 0; i < out->line_count; i++) {
+        const json_t *line = out->lines[i];
+        if (is_kind(line, "event") && phase_of_event(json_object_get(line, "event"), &phase)) {
+            enter(out, phase, at_of(line));
+            since_ms = -1;
+        }
+        if (!is_kind(line, "step") || !phase_of_name(member_text(line, "phase", ""), &phase))
+            continue;
+        if (since_ms >= 0 && phase == sampled)
+            enter(out, phase, since_ms);
+        else
+            since_ms = at_of(line);
+        sampled = phase;
+    }
+}
+
+static bool stands_still(enum run_phase phase)
+{
+    return phase == RUN_PAUSED || phase == RUN_LOADING || phase == RUN_FORMING;
+}
+
+static void read_window(struct chronicle *out)
+{
+    out->train_ms = out->trained_ms = out->end_ms;
+    for (size_t i = out->stretch_count; i-- > 0;)
+        if (out->stretches[i].phase == RUN_RUNNING) out->train_ms = out->stretches[i].from_ms;
+    for (size_t i = out->stretch_count; i-- > 0;) {
+        enum run_phase phase = out->stretches[i].phase;
+        if (phase == RUN_RUNNING || stands_still(phase)) break;
+        out->trained_ms = out->stretches[i].from_ms;
+    }
+    if (out->trained_ms < out->train_ms) out->trained_ms = out->train_ms;
+}
+
+/* What the chief says of a pause, on the lines from its beginning to its end. The two are told at
+ * about the same time as the phases change. */
+static void read_words(const struct chronicle *all, struct pause *pause)
+{
+    enum { LATE_MS = 500 };
+    for (size_t i = 0; i < all->line_count; i++) {
+        const json_t *line = all->lines[i], *event = json_object_get(line, "event");
+        const char *name = member_text(event, "event", "");
+        if (!is_kind(line, "event") || at_of(line) < pause->from_ms) continue;
+        if (at_of(line) > pause->to_ms + LATE_MS) break;
+        if (strcmp(name, "paused") == 0 && !pause->task)
+            pause->task = member_text(event, "task", NULL);
+        if (strcmp(name, "restored") != 0 && strcmp(name, "recovered") != 0) continue;
+        if (!pause->task) pause->task = member_text(event, "task", NULL);
+        pause->kind = member_text(event, "kind", NULL);
+        pause->paused_ms = member_integer(event, "paused_ms", -1);
+        pause->steps_redone = member_integer(event, "steps_redone", -1);
+        pause->step = member_integer(event, "step", -1);
+        break;
+    }
+}
+
+static void read_pauses(struct chronicle *out)
+{
+    for (size_t i = 0; i < out->stretch_count; i++) {
+        const struct stretch *stretch = &out->stretches[i];
+        if (!stands_still(stretch->phase) || stretch->from_ms < out->train_ms) continue;
+        struct pause pause = {
+            .from_ms = stretch->from_ms, .paused_ms = -1, .steps_redone = -1, .step = -1};
+        while (i + 1 < out->stretch_count && stands_still(out->stretches[i + 1].phase)) i++;
+        pause.to_ms = out->stretches[i].to_ms;
+        pause.ended = i + 1 < out->stretch_count;
+        read_words(out, &pause);
+        out->pauses[out->pause_count++] = pause;
+    }
+}
+
+bool chronicle_read(const json_t *history, struct chronicle *out)
+{
+    *out = (struct chronicle){0};
+    if (!order_lines(history, out) || !allocate(out)) {
+        chronicle_free(out);
+        return false;
+    }
+    read_lanes(out);
+    read_reigns(out);
+    read_lines(out);
+    read_phases(out);
+    read_window(out);
+    read_pauses(out);
+    return true;
+}
+
+void chronicle_free(struct chronicle *chronicle)
+{
+    free(chronicle->lines);
+    free(chronicle->lanes);
+    free(chronicle->spells);
+    free(chronicle->reigns);
+    free(chronicle->stretches);
+    free(chronicle->pauses);
+    free(chronicle->samples);
+    free(chronicle->blows);
+    free(chronicle->signs);
+    free(chronicle->checkpoints);
+    *chronicle = (struct chronicle){0};
+}

@@ -1,0 +1,337 @@
+#include "chaos/recovery.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One recovery while it is put together; times are those of the history, -1: not. */
+struct course {
+    const struct blow *blow; /* NULL: nobody's. */
+    double at_ms, sign_ms, office_ms, running_ms, advanced_ms;
+    bool office, paused, stalled, open;
+    json_int_t paused_ms, steps_redone, epochs[2];
+};
+
+static bool is_any(const char *word, const char *const *list)
+{
+    for (; *list; list++)
+        if (strcmp(word, *list) == 0) return true;
+    return false;
+}
+
+/* Faults that need not name a task to cost it its office or its session. */
+static bool strikes_all(const struct blow *blow)
+{
+    static const char *const faults[] = {"outage", "wipe",  "halves",      "resign",
+                                         "pause",  "twice", "swap-shards", NULL};
+    return is_any(blow->fault, faults) || strncmp(blow->whom, "zookeeper", 9) == 0 ||
+           strcmp(blow->whom, "everything") == 0 || strcmp(blow->whom, "agent") == 0;
+}
+
+/* ------------------------------------------------------------- whose fault */
+
+/* The last fault before `at_ms` that struck `place`; if there is none, the last that could have
+ * struck anybody; if there is none, the last of all. */
+static const struct blow *whose(const struct chronicle *all, const char *place, double since_ms,
+                                double at_ms)
+{
+    enum { MEMORY_MS = 60000, WIDE_MEMORY_MS = 15000 };
+    const struct blow *named = NULL, *wide = NULL, *any = NULL;
+    for (size_t i = 0; i < all->blow_count; i++) {
+        const struct blow *blow = &all->blows[i];
+        if (blow->at_ms > at_ms || blow->until_ms < at_ms - MEMORY_MS) continue;
+        any = blow;
+        if (place && blow->at_ms >= since_ms && blow_strikes(blow, place)) named = blow;
+        if (strikes_all(blow) && blow->until_ms >= at_ms - WIDE_MEMORY_MS) wide = blow;
+    }
+    if (named) return named;
+    return wide ? wide : any;
+}
+
+/* ------------------------------------------------------------- its course */
+
+static bool is_sign(const struct sign *sign, const struct blow *blow)
+{
+    static const char *const losses[] = {"task-lost", "chief-lost", NULL};
+    static const char *const general[] = {"paused", "loading",  "forming", "zookeeper-lost",
+                                          "failed", "fallback", NULL};
+    if (is_any(sign->event, losses))
+        return !blow || strikes_all(blow) || blow_strikes(blow, sign->task);
+    return is_any(sign->event, general);
+}
+
+/* The first word of it, at the latest at `until_ms`. */
+static double first_sign(const struct chronicle *all, const struct course *course, double until_ms)
+{
+    for (size_t i = 0; i < all->sign_count; i++) {
+        const struct sign *sign = &all->signs[i];
+        if (sign->at_ms < course->at_ms) continue;
+        if (sign->at_ms > until_ms) break;
+        if (is_sign(sign, course->blow)) return sign->at_ms;
+    }
+    return until_ms;
+}
+
+/* The first sample from `from_ms` on that shows progress beyond `step`; -1 `step`: beyond the
+ * sample before. */
+static double first_advance(const struct chronicle *all, double from_ms, json_int_t step)
+{
+    for (size_t i = 0; i < all->sample_count; i++) {
+        const struct sample *sample = &all->samples[i];
+        if (sample->at_ms < from_ms) continue;
+        if (step >= 0 && sample->step > step) return sample->at_ms;
+        if (step < 0 && i > 0 && sample->step > all->samples[i - 1].step) return sample->at_ms;
+    }
+    /* The last steps may be done between two samples. */
+    return from_ms < all->trained_ms ? all->trained_ms : from_ms;
+}
+
+static void note_pause(const struct chronicle *all, struct course *course,
+                       const struct pause *pause)
+{
+    course->paused = true;
+    course->open = course->open || !pause->ended;
+    course->running_ms = pause->to_ms;
+    course->paused_ms = pause->paused_ms;
+    course->steps_redone = pause->steps_redone;
+    course->advanced_ms = first_advance(all, pause->to_ms, pause->step);
+}
+
+static void note_office(const struct chronicle *all, struct course *course, size_t reign)
+{
+    course->office = true;
+    course->office_ms = all->reigns[reign].from_ms;
+    course->epochs[0] = all->reigns[reign - 1].epoch;
+    course->epochs[1] = all->reigns[reign].epoch;
+}
+
+static struct course course_of(const struct chronicle *all, const struct blow *blow, double at_ms)
+{
+    struct course course = {.blow = blow,
+                            .at_ms = at_ms,
+                            .sign_ms = -1,
+                            .office_ms = -1,
+                            .running_ms = -1,
+                            .advanced_ms = -1,
+                            .paused_ms = -1,
+                            .steps_redone = -1};
+    for (size_t i = 0; i < all->reign_count && all->reigns[i].from_ms <= at_ms; i++)
+        course.epochs[0] = course.epochs[1] = all->reigns[i].epoch;
+    return course;
+}
+
+/* The office changed hands because of it: one such at most, the first. */
+static void follow_office(const struct chronicle *all, struct course *course)
+{
+    for (size_t i = 1; i < all->reign_count; i++) {
+        const struct reign *former = &all->reigns[i - 1];
+        double at_ms = all->reigns[i].from_ms;
+        if (at_ms < course->at_ms) continue;
+        if (whose(all, former->place, former->from_ms, at_ms) != course->blow) continue;
+        note_office(all, course, i);
+        return;
+    }
+    /* A chief that was struck and has no successor, though the end is not yet. */
+    const struct reign *last = all->reign_count ? &all->reigns[all->reign_count - 1] : NULL;
+    if (!course->blow || !last || course->at_ms < last->from_ms) return;
+    bool fell = last->to_ms < all->trained_ms && last->to_ms >= course->at_ms;
+    if (fell && whose(all, last->place, last->from_ms, last->to_ms) == course->blow)
+        course->office = course->open = true;
+}
+
+static bool was_lost(const struct chronicle *all, const struct blow *blow, double until_ms)
+{
+    for (size_t i = 0; i < all->sign_count; i++) {
+        const struct sign *sign = &all->signs[i];
+        if (sign->at_ms < blow->at_ms || sign->at_ms > until_ms) continue;
+        if (strcmp(sign->event, "task-lost") == 0 && blow_strikes(blow, sign->task)) return true;
+    }
+    return false;
+}
+
+/* Workers were held because of it; or were held already, and it had to be got over too. */
+static void follow_pause(const struct chronicle *all, struct course *course)
+{
+    for (size_t i = 0; i < all->pause_count; i++) {
+        const struct pause *pause = &all->pauses[i];
+        bool within = course->blow->at_ms >= pause->from_ms && course->blow->at_ms < pause->to_ms;
+        if (pause->to_ms < course->at_ms) continue;
+        if (within ? !was_lost(all, course->blow, pause->to_ms)
+                   : whose(all, pause->task, 0, pause->from_ms) != course->blow)
+            continue;
+        note_pause(all, course, pause);
+        return;
+    }
+}
+
+static bool is_within_pause(const struct chronicle *all, double from_ms, double to_ms)
+{
+    for (size_t i = 0; i < all->pause_count; i++)
+        if (all->pauses[i].from_ms < to_ms && all->pauses[i].to_ms > from_ms) return true;
+    return false;
+}
+
+/* Whether training that stood still from then on did so because of this fault: the last one done
+ * by then, and not long over. */
+static bool is_last_before(const struct chronicle *all, const struct blow *blow, double at_ms)
+{
+    enum { NEAR_MS = 1000, SAMPLE_MS = 200 };
+    if (at_ms < blow->at_ms - SAMPLE_MS) return false;
+    if (at_ms > blow->at_ms + NEAR_MS && at_ms > blow->until_ms) return false;
+    for (size_t i = 0; i < all->blow_count; i++) {
+        const struct blow *other = &all->blows[i];
+        if (other != blow && other->at_ms > blow->at_ms && other->at_ms <= at_ms) return false;
+    }
+    return true;
+}
+
+/* No step was done for STALL_MS, though nobody had held the workers. */
+static void follow_stall(const struct chronicle *all, struct course *course)
+{
+    double last_ms = -1;
+    if (course->paused || course->at_ms < all->train_ms) return;
+    for (size_t i = 1; i < all->sample_count; i++) {
+        const struct sample *before = &all->samples[i - 1], *now = &all->samples[i];
+        if (now->step <= before->step || now->generation != before->generation) continue;
+        bool long_ago = last_ms >= 0 && now->at_ms - last_ms >= STALL_MS;
+        if (long_ago && now->at_ms > course->at_ms && now->at_ms <= all->trained_ms &&
+            is_last_before(all, course->blow, last_ms) &&
+            !is_within_pause(all, last_ms, now->at_ms)) {
+            course->stalled = true;
+            course->advanced_ms = now->at_ms;
+            return;
+        }
+        last_ms = now->at_ms;
+    }
+}
+
+/* ------------------------------------------------------------- as JSON */
+
+static json_t *ms_or_null(double ms)
+{
+    return ms >= 0 ? json_real((double)(json_int_t)(ms * 10 + 0.5) / 10) : json_null();
+}
+
+static json_t *count_or_null(json_int_t count)
+{
+    return count >= 0 ? json_integer(count) : json_null();
+}
+
+/* The phases follow each other: none begins before the one before it ended. */
+static void set_phases(json_t *object, const struct chronicle *all, const struct course *course)
+{
+    double ends[4] = {course->sign_ms, course->office ? course->office_ms : -1,
+                      course->paused ? course->running_ms : -1,
+                      course->paused || course->stalled ? course->advanced_ms : -1};
+    static const char *const names[] = {"detect_ms", "elect_ms", "restore_ms", "resume_ms"};
+    double from_ms = course->at_ms;
+    for (size_t i = 0; i < 4; i++) {
+        bool known = ends[i] >= 0 && !(course->open && i == 3);
+        double to_ms = known && ends[i] > from_ms ? ends[i] : from_ms;
+        json_object_set_new(object, names[i], ms_or_null(known ? to_ms - from_ms : -1));
+        from_ms = to_ms;
+    }
+    bool elected = course->office && course->office_ms >= 0;
+    json_object_set_new(object, "total_ms",
+                        ms_or_null(course->open ? -1 : from_ms - course->at_ms));
+    json_object_set_new(object, "until_ms", ms_or_null(course->open ? all->end_ms : from_ms));
+    json_object_set_new(object, "failover_ms",
+                        ms_or_null(elected ? course->office_ms - course->at_ms : -1));
+}
+
+static json_t *course_json(const struct chronicle *all, const struct course *course)
+{
+    const struct blow *blow = course->blow;
+    json_t *targets = blow && blow->targets ? json_deep_copy(blow->targets) : json_array();
+    json_t *object = json_pack(
+        "{s:o, s:s, s:s, s:o, s:s, s:o, s:b, s:o, s:o, s:[I, I]}", "id",
+        blow ? json_integer(blow->id) : json_null(), "fault", blow ? blow->fault : "none", "whom",
+        blow ? blow->whom : "", "targets", targets, "point", blow ? blow->point : "", "at_ms",
+        ms_or_null(course->at_ms), "recovered", !course->open, "paused_ms",
+        count_or_null(course->paused_ms), "steps_redone", count_or_null(course->steps_redone),
+        "epochs", course->epochs[0], course->epochs[1]);
+    if (object) set_phases(object, all, course);
+    return object;
+}
+
+static int add_course(json_t *list, const struct chronicle *all, struct course *course)
+{
+    double until_ms = all->end_ms;
+    if (course->office_ms >= 0) until_ms = course->office_ms;
+    if (course->running_ms >= 0 && course->running_ms < until_ms) until_ms = course->running_ms;
+    if (course->stalled && course->advanced_ms < until_ms) until_ms = course->advanced_ms;
+    course->sign_ms = first_sign(all, course, until_ms);
+    return json_array_append_new(list, course_json(all, course));
+}
+
+/* What happened to the cluster though nobody had done anything to it. */
+static int add_nobodys(json_t *list, const struct chronicle *all)
+{
+    int failed = 0;
+    for (size_t i = 0; i < all->pause_count; i++) {
+        const struct pause *pause = &all->pauses[i];
+        if (whose(all, pause->task, 0, pause->from_ms)) continue;
+        struct course course = course_of(all, NULL, pause->from_ms);
+        note_pause(all, &course, pause);
+        failed |= add_course(list, all, &course);
+    }
+    for (size_t i = 1; i < all->reign_count; i++) {
+        const struct reign *former = &all->reigns[i - 1];
+        if (whose(all, former->place, former->from_ms, all->reigns[i].from_ms)) continue;
+        struct course course = course_of(all, NULL, former->to_ms);
+        note_office(all, &course, i);
+        failed |= add_course(list, all, &course);
+    }
+    return failed;
+}
+
+json_t *recovery_list(const struct chronicle *chronicle)
+{
+    json_t *list = json_array();
+    int failed = list ? add_nobodys(list, chronicle) : 0;
+    for (size_t i = 0; i < chronicle->blow_count && list && failed == 0; i++) {
+        const struct blow *blow = &chronicle->blows[i];
+        struct course course = course_of(chronicle, blow, blow->at_ms);
+        follow_office(chronicle, &course);
+        follow_pause(chronicle, &course);
+        if (!course.office) follow_stall(chronicle, &course);
+        if (course.office || course.paused || course.stalled)
+            failed = add_course(list, chronicle, &course);
+    }
+    if (failed == 0) return list;
+    json_decref(list);
+    return NULL;
+}
+
+/* ------------------------------------------------------------- goodput */
+
+static json_t *ratio_or_null(double value, double whole)
+{
+    return whole > 0 ? json_real(value / whole) : json_null();
+}
+
+json_t *recovery_goodput(const struct chronicle *chronicle)
+{
+    double window_ms = chronicle->trained_ms - chronicle->train_ms, still_ms = 0;
+    json_int_t first = -1, last = -1;
+    for (size_t i = 0; i < chronicle->sample_count; i++) {
+        const struct sample *sample = &chronicle->samples[i];
+        if (first < 0) first = sample->step;
+        if (sample->step > last) last = sample->step;
+    }
+    for (size_t i = 0; i < chronicle->sign_count; i++) {
+        const struct sign *sign = &chronicle->signs[i];
+        if (strcmp(sign->event, "running") == 0 && sign->step >= 0 && sign->step < first)
+            first = sign->step;
+        if (strcmp(sign->event, "done") == 0 && sign->step > last) last = sign->step;
+    }
+    for (size_t i = 0; i < chronicle->pause_count; i++)
+        still_ms += chronicle->pauses[i].to_ms - chronicle->pauses[i].from_ms;
+    const json_t *calm = json_object_get(chronicle->begin, "calm");
+    double calm_rate = member_number(calm, "steps_per_s", 0);
+    if (first < 0 || last < first) first = last = 0;
+    double rate = window_ms > 0 ? (double)(last - first) * 1000 / window_ms : 0;
+    return json_pack("{s:I, s:f, s:f, s:f, s:o, s:o}", "steps", last - first, "seconds",
+                     window_ms / 1000, "steps_per_s", rate, "calm_steps_per_s", calm_rate,
+                     "goodput", ratio_or_null(rate, calm_rate), "availability",
+                     ratio_or_null(window_ms - still_ms, window_ms));
+}

@@ -1,0 +1,73 @@
+/* chaos/recovery_spread.c: percentiles of recoveries. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "chaos/recovery.h"
+
+static int compare_values(const void *a, const void *b)
+{
+    double x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return (x > y) - (x < y);
+}
+
+/* Nearest rank: the smallest value that is not below `percent` of all. */
+static double rank(const double *values, size_t count, size_t percent)
+{
+    size_t index = (count * percent + 99) / 100;
+    return values[index > 0 ? index - 1 : 0];
+}
+
+json_t *recovery_spread(double *values, size_t count)
+{
+    if (count == 0) return NULL;
+    qsort(values, count, sizeof *values, compare_values);
+    return json_pack("{s:I, s:f, s:f, s:f, s:f}", "count", (json_int_t)count, "p50",
+                     rank(values, count, 50), "p90", rank(values, count, 90), "p99",
+                     rank(values, count, 99), "max", values[count - 1]);
+}
+
+/* The values of `key` of those of `fault` (NULL: of all). */
+static json_t *spread_of(const json_t *recoveries, const char *key, const char *fault)
+{
+    size_t size = json_array_size(recoveries), count = 0;
+    double *values = calloc(size + 1, sizeof *values);
+    for (size_t i = 0; values && i < size; i++) {
+        const json_t *recovery = json_array_get(recoveries, i);
+        double value = member_number(recovery, key, -1);
+        if (fault && strcmp(member_text(recovery, "fault", ""), fault) != 0) continue;
+        if (value >= 0) values[count++] = value;
+    }
+    json_t *spread = values ? recovery_spread(values, count) : NULL;
+    free(values);
+    return spread;
+}
+
+/* By kind of fault, in the order of their first recoveries. */
+static json_t *spread_by_fault(const json_t *recoveries, const char *key)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; object && i < json_array_size(recoveries); i++) {
+        const char *fault = member_text(json_array_get(recoveries, i), "fault", "");
+        if (json_object_get(object, fault)) continue;
+        json_t *spread = spread_of(recoveries, key, fault);
+        if (spread) json_object_set_new(object, fault, spread);
+    }
+    return object;
+}
+
+json_t *recovery_percentiles(const json_t *recoveries)
+{
+    static const char *const phases[] = {"detect", "elect", "restore", "resume", "total"};
+    static const char *const keys[] = {"detect_ms", "elect_ms", "restore_ms", "resume_ms",
+                                       "total_ms"};
+    json_t *all = json_object();
+    for (size_t i = 0; all && i < sizeof keys / sizeof *keys; i++) {
+        json_t *spread = spread_of(recoveries, keys[i], NULL);
+        if (spread) json_object_set_new(all, phases[i], spread);
+    }
+    return json_pack("{s:o, s:o, s:o}", "phases", all, "by_fault",
+                     spread_by_fault(recoveries, "total_ms"), "failover",
+                     spread_by_fault(recoveries, "failover_ms"));
+}
