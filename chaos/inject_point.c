@@ -113,6 +113,7 @@ bool point_poll(struct point_watch *watch, struct arena *arena)
     uint32_t by = point->by;
     assert(by < FAULT_CONTROL_SLOTS);
     snprintf(watch->place, sizeof watch->place, "%s", arena->control->slots[by].name);
+    watch->pid = (pid_t)point->pid;
     point_disarm(watch);
     return true;
 }

@@ -22,6 +22,7 @@ struct point_watch {
     struct fault_point *point; /* NULL: not armed. */
     bool follows_chief;
     char place[PLACE_NAME_MAX]; /* Who was struck; "" before. */
+    pid_t pid; /* His process, which may be unknown to the arena yet, or no more. */
 };
 
 /*

@@ -194,8 +194,7 @@ static void look_at_point(struct striker *striker, struct doing *doing, uint64_t
     struct strike *strike = &doing->strike;
     if (!point_poll(&doing->watch, striker->config.arena)) return;
     const char *name = doing->watch.place;
-    const struct place *place = arena_place(striker->config.arena, name);
-    long pid = place ? (long)place->pid : 0;
+    long pid = (long)doing->watch.pid;
     doing->stopped = strike->injection.fault == FAULT_FREEZE ? (pid_t)pid : 0;
     strike->target_count = 1;
     snprintf(strike->targets[0], PLACE_NAME_MAX, "%s", name);

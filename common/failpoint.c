@@ -34,6 +34,7 @@ bool failpoints_built(void)
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/fault_control.h"
 #include "common/log.h"
@@ -89,6 +90,7 @@ static bool carry_out(struct fault_point *point, const char *name)
     uint32_t action = point->action, stall_ms = point->stall_ms;
     log_warn("failpoint %s", name);
     point->by = self;
+    point->pid = (uint32_t)getpid();
     point->armed = 0;
     point->done++;
     switch (action) {

@@ -50,7 +50,8 @@ struct fault_point {
     _Atomic uint32_t stall_ms;
     _Atomic uint32_t countdown; /* 1: the next pass; 0: none any more. */
     _Atomic uint32_t armed;     /* 1: wait for it. The process that does it sets 0 first. */
-    _Atomic uint32_t by;        /* Slot of who did it last. */
+    _Atomic uint32_t by;        /* Slot of who did it, ... */
+    _Atomic uint32_t pid;       /* ... and his process. */
     uint32_t taken;             /* The harness's own: this row is in use. */
     _Atomic uint64_t done;      /* 1: it has happened. */
 };

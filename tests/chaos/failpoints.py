@@ -59,8 +59,8 @@ class Slot(ctypes.Structure):  # struct fault_slot
 class Point(ctypes.Structure):  # struct fault_point
     _fields_ = [("name", ctypes.c_char * 48), ("who", ctypes.c_uint64), ("action", ctypes.c_uint32),
                 ("stall_ms", ctypes.c_uint32), ("countdown", ctypes.c_uint32),
-                ("armed", ctypes.c_uint32), ("by", ctypes.c_uint32), ("taken", ctypes.c_uint32),
-                ("done", ctypes.c_uint64)]
+                ("armed", ctypes.c_uint32), ("by", ctypes.c_uint32), ("pid", ctypes.c_uint32),
+                ("taken", ctypes.c_uint32), ("done", ctypes.c_uint64)]
 
 
 class Control(ctypes.Structure):  # struct fault_control; a wrong size is refused by the program.
@@ -150,11 +150,8 @@ def thaw(run, point, dice, over):
     while not over.is_set():
         if point.done:
             time.sleep(dice.uniform(*FROZEN_S))
-            for pid in rig.marked(run.mark):
-                try:
-                    os.kill(pid, signal.SIGCONT)
-                except ProcessLookupError:
-                    pass
+            if point.pid in rig.marked(run.mark):
+                os.kill(point.pid, signal.SIGCONT)
             return
         time.sleep(0.02)
 

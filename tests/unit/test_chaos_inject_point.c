@@ -57,6 +57,7 @@ static enum tn_status arm(struct point_watch *watch, enum fault fault, const cha
 static void strike(struct fault_point *point, uint32_t slot)
 {
     point->by = slot;
+    point->pid = 4711;
     point->armed = 0;
     point->done++;
 }
@@ -116,6 +117,7 @@ static void a_strike_is_told_once(void **state)
     strike(watch.point, 5);
     assert_true(point_poll(&watch, &arena));
     assert_string_equal(watch.place, "ps:1");
+    assert_int_equal(watch.pid, 4711);
     assert_false(point_poll(&watch, &arena));
 }
 

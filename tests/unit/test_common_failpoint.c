@@ -84,6 +84,7 @@ static void the_counted_pass_is_struck_once(void **state)
     }
     assert_int_equal(last_signal, SIGKILL);
     assert_int_equal(point->by, 2);
+    assert_int_equal(point->pid, getpid());
     assert_int_equal(point->armed, 0);
 }
 
