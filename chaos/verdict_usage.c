@@ -1,4 +1,4 @@
-/* What processes used at the end of a round, against their first life. */
+/* What processes used at the end of a round, against the first life of theirs that has trained. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,9 +28,9 @@ static const struct usage {
 
 struct place_use {
     char name[NAME_MAX_BYTES];
-    json_int_t pid; /* Of the life that is looked at. */
-    uint32_t lives;
-    bool trained; /* The first samples are from after training began. */
+    json_int_t pid;       /* Of the life that is looked at, */
+    uint32_t samples;     /* and how often it was; 0: never any. */
+    json_int_t first_pid; /* Of the first life that was there while the others trained. */
     uint32_t first_count, last_count;
     double first[USAGES][FIRST_SAMPLES], last[USAGES][LAST_SAMPLES];
     double up_since_ms, longest_up_ms;
@@ -74,14 +74,13 @@ static void on_place(struct uses *uses, const json_t *line)
     if (strcmp(state, "down") == 0) use->up = false;
 }
 
+/* One that has just started has nothing yet, and before training all have less. */
 static void add_first(struct place_use *use, const struct uses *uses, const double *values)
 {
-    if (use->lives > 1 && use->first_count > 0) return;
-    if (uses->training && !use->trained) {
-        use->trained = true;
-        use->first_count = 0; /* Those from before training began are no measure. */
-    }
-    if (use->first_count == FIRST_SAMPLES) return;
+    bool settled = uses->training && use->samples > 1;
+    if (!settled || use->first_count == FIRST_SAMPLES) return;
+    if (use->first_count > 0 && use->first_pid != use->pid) return;
+    use->first_pid = use->pid;
     for (uint32_t u = 0; u < USAGES; u++) use->first[u][use->first_count] = values[u];
     use->first_count++;
 }
@@ -108,11 +107,11 @@ static void on_sample(struct uses *uses, const json_t *line)
         if (!json_is_number(value)) return;
         values[u] = json_number_value(value) / usages[u].divide;
     }
-    if (use->lives == 0 || pid != use->pid) {
-        use->lives++;
+    if (use->samples == 0 || pid != use->pid) {
         use->pid = pid;
-        use->last_count = 0;
+        use->samples = use->last_count = 0;
     }
+    use->samples++;
     add_first(use, uses, values);
     add_last(use, values);
 }
@@ -159,7 +158,7 @@ static void check_usage(json_t *checks, const struct uses *uses, uint32_t u)
     uint32_t seen = 0;
     for (uint32_t i = 0; i < uses->count; i++) {
         const struct place_use *use = &uses->places[i];
-        if (use->last_count == 0) continue;
+        if (use->first_count == 0) continue; /* It never lived for two samples. */
         double first = median(use->first[u], use->first_count);
         double last = median(use->last[u], use->last_count);
         double most = most_allowed(use, u, first);
@@ -177,7 +176,7 @@ static void check_usage(json_t *checks, const struct uses *uses, uint32_t u)
         worst_last = last;
     }
     if (worst == NULL) {
-        verdict_add(checks, usage->check, false, "no process was ever sampled");
+        verdict_add(checks, usage->check, false, "no process was sampled while it trained");
         return;
     }
     verdict_add(checks, usage->check, true, "%u places; the most grew %s: from %.0f to %.0f%s",

@@ -274,8 +274,8 @@ static json_t *use(const char *history)
 static void resources_are_compared_with_the_first_life(void **state)
 {
     (void)state;
-    static const char history[] =
-        "[" USES(10, "ps:0", 7, 1024, 5, 2) STEP(20, 1, 1) USES(1000, "ps:0", 7, 102400, 20, 6)
+    static const char history[] = "[" USES(10, "ps:0", 7, 1024, 5, 2) STEP(20, 1, 1)
+        USES(900, "ps:0", 7, 0, 1, 1) USES(1000, "ps:0", 7, 102400, 20, 6)
             USES(2000, "ps:0", 8, 108544, 22, 7) RUN(3000, ended) "]";
     assert_said(use(history), "memory", "+1 places; the most grew ps:0: from 100 to 106 MiB");
     assert_said(use(history), "descriptors", "+1 places; the most grew ps:0: from 20 to 22");
@@ -286,8 +286,9 @@ static void resources_are_compared_with_the_first_life(void **state)
 static void resources_that_leak(void **state)
 {
     (void)state;
-    static const char history[] = "[" STEP(20, 1, 1) USES(1000, "ps:0", 7, 102400, 20, 6)
-        USES(2000, "ps:0", 8, 307200, 37, 15) RUN(3000, ended) "]";
+    static const char history[] =
+        "[" STEP(20, 1, 1) USES(900, "ps:0", 7, 0, 1, 1) USES(1000, "ps:0", 7, 102400, 20, 6)
+            USES(2000, "ps:0", 8, 307200, 37, 15) RUN(3000, ended) "]";
     assert_said(use(history), "memory",
                 "-ps:0 had 100 MiB in its first life and 300 MiB in its last, at most 214 MiB are "
                 "right");
@@ -301,7 +302,7 @@ static void resources_that_leak(void **state)
 static void resources_that_were_not_sampled(void **state)
 {
     (void)state;
-    assert_said(use("[" RUN(0, started) "]"), "memory", "-no process was ever sampled");
+    assert_said(use("[" RUN(0, started) "]"), "memory", "-no process was sampled while it trained");
     assert_said(use("[{'kind': 'place', 't_ms': 0, 'place': 'ps:1', 'state': 'up'}," USES(
                     100, "ps:0", 7, 1024, 5, 2) RUN(9000, ended) "]"),
                 "threads", "-ps:1 was up for long and never sampled");
