@@ -66,7 +66,7 @@ static enum tn_status read_word(const struct line *line, const char *key, const 
 static enum tn_status read_fault(const struct line *line)
 {
     const char *names[FAULT_COUNT];
-    size_t index;
+    size_t index = 0;
     for (int i = 0; i < FAULT_COUNT; i++) names[i] = fault_info((enum fault)i)->name;
     enum tn_status status = read_word(line, "fault", names, FAULT_COUNT, &index);
     if (status == TN_OK) line->out->fault = (enum fault)index;
@@ -76,7 +76,7 @@ static enum tn_status read_fault(const struct line *line)
 static enum tn_status read_phase(const struct line *line)
 {
     const char *names[RUN_PHASES];
-    size_t index;
+    size_t index = 0;
     for (int i = 0; i < RUN_PHASES; i++) names[i] = run_phase_name((enum run_phase)i);
     enum tn_status status = read_word(line, "in_phase", names, RUN_PHASES, &index);
     if (status != TN_OK) return status;
@@ -94,7 +94,7 @@ static bool strikes_at_points(enum fault fault)
 static enum tn_status read_point(const struct line *line)
 {
     const char *names[POINTS_MAX];
-    size_t index;
+    size_t index = 0;
     unsigned count;
     const struct failpoint_info *points = failpoint_list(&count);
     assert(count <= POINTS_MAX);
@@ -107,9 +107,10 @@ static enum tn_status read_point(const struct line *line)
                            fault_info(line->out->fault)->name);
     if (line->out->fault == FAULT_FAIL && !points[index].can_fail)
         return plan_refuse(line->where, "at_point", NULL, line->error,
-                           "nothing can fail at %s: kill, freeze or stall there", names[index]);
+                           "nothing can fail at %s: kill, freeze or stall there",
+                           points[index].name);
     line->out->trigger.type = TRIGGER_POINT;
-    snprintf(line->out->trigger.point, POINT_NAME_MAX, "%s", names[index]);
+    snprintf(line->out->trigger.point, POINT_NAME_MAX, "%s", points[index].name);
     return TN_OK;
 }
 
