@@ -97,6 +97,7 @@ struct injector {
 /* One of: chaos/inject_process.c, inject_zookeeper.c, inject_network.c, inject_hostile.c (poke,
  * delay, duplicate), inject_disk.c, inject_limits.c, inject_clock.c, inject_operator.c,
  * inject_point.c. */
+extern const struct injector injector_zombie;
 extern const struct injector injector_kill, injector_terminate, injector_freeze,
     injector_crash_loop;
 extern const struct injector injector_outage, injector_wipe;

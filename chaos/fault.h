@@ -29,6 +29,7 @@ enum need {
     X(KILL, "kill", NEED_NOTHING, "nazc", "SIGKILL")                                               \
     X(TERMINATE, "terminate", NEED_NOTHING, "naz", "SIGTERM")                                      \
     X(FREEZE, "freeze", NEED_NOTHING, "naz", "SIGSTOP, then SIGCONT")                              \
+    X(ZOMBIE, "zombie", NEED_NOTHING, "n", "SIGSTOP, its agent as well; it wakes first")           \
     X(CRASH_LOOP, "crash-loop", NEED_NOTHING, "n", "SIGKILL of each new incarnation for a while")  \
     X(OUTAGE, "outage", NEED_NOTHING, "z", "ZooKeeper servers stand still for a while")            \
     X(WIPE, "wipe", NEED_NOTHING, "c", "all ZooKeeper servers are killed and their data removed")  \

@@ -1,5 +1,6 @@
 /* chaos/inject_process.c: signals: kill, terminate, freeze, crash loops. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 
 #include "chaos/arena.h"
 
-enum { TEXT_END = 120 };
+enum { TEXT_END = 120, ZOMBIE_WALKS_MS = 100 };
 
 /* Add words to what was done; cut when there is no more room. */
 static void tell(struct strike *strike, const char *name, pid_t pid)
@@ -100,6 +101,29 @@ static void end_freeze(struct arena *arena, struct strike *strike)
 
 const struct injector injector_freeze = {.begin = begin_freeze, .end = end_freeze};
 
+/* ------------------------------------------------------------- zombie */
+
+/* An agent kills a child whose session has timed out. One that stands still itself does not: so its
+ * child wakes after a successor has taken its place, and does what it had begun. */
+static enum tn_status begin_zombie(struct arena *arena, struct strike *strike, struct error *error)
+{
+    enum tn_status status = begin_freeze(arena, strike, error);
+    if (status != TN_OK) return status;
+    pid_t agent = arena->places[0].pid;
+    if (agent > 0 && kill(agent, SIGSTOP) == 0) tell(strike, "agent", agent);
+    return TN_OK;
+}
+
+static void end_zombie(struct arena *arena, struct strike *strike)
+{
+    pid_t agent = arena->places[0].pid;
+    end_freeze(arena, strike);
+    (void)poll(NULL, 0, ZOMBIE_WALKS_MS);
+    if (agent > 0) (void)kill(agent, SIGCONT);
+}
+
+const struct injector injector_zombie = {.begin = begin_zombie, .end = end_zombie};
+
 /* ------------------------------------------------------------- crash loop */
 
 struct crash_loop {
@@ -112,7 +136,7 @@ static enum tn_status begin_crash_loop(struct arena *arena, struct strike *strik
 {
     struct crash_loop *loop = calloc(1, sizeof *loop);
     if (!loop) return error_set(error, TN_ENOMEM, "out of memory");
-    enum tn_status status = strike_with(arena, strike, SIGKILL, "SIGKILL of each life to", error);
+    enum tn_status status = strike_with(arena, strike, SIGKILL, "SIGKILL of each life", error);
     if (status != TN_OK) {
         free(loop);
         return status;

@@ -1,9 +1,11 @@
 #include "chaos/injectors.h"
 
+/* clang-format off */
 static const struct injector *const injectors[FAULT_COUNT] = {
     [FAULT_KILL] = &injector_kill,
     [FAULT_TERMINATE] = &injector_terminate,
     [FAULT_FREEZE] = &injector_freeze,
+    [FAULT_ZOMBIE] = &injector_zombie,
     [FAULT_CRASH_LOOP] = &injector_crash_loop,
     [FAULT_OUTAGE] = &injector_outage,
     [FAULT_WIPE] = &injector_wipe,
@@ -21,6 +23,7 @@ static const struct injector *const injectors[FAULT_COUNT] = {
     [FAULT_DELAY] = &injector_delay,
     [FAULT_DUPLICATE] = &injector_duplicate,
 };
+/* clang-format on */
 
 const struct injector *injector_of(enum fault fault)
 {

@@ -2,6 +2,7 @@
 
 static const struct measure measures[FAULT_COUNT] = {
     [FAULT_FREEZE] = {.lasts = LASTS},
+    [FAULT_ZOMBIE] = {.lasts = LASTS},
     [FAULT_CRASH_LOOP] = {.lasts = LASTS},
     [FAULT_OUTAGE] = {.lasts = LASTS},
     [FAULT_CUT_ZOOKEEPER] = {.lasts = LASTS},
