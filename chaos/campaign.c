@@ -14,6 +14,7 @@
 #include "chaos/arena.h"
 #include "chaos/folder.h"
 #include "chaos/lab.h"
+#include "chaos/report.h"
 #include "chaos/round.h"
 #include "common/clock.h"
 #include "common/files.h"
@@ -284,9 +285,18 @@ enum tn_status campaign_round(struct campaign *campaign, uint32_t round,
 
 enum tn_status campaign_report(const struct campaign *campaign, struct error *error)
 {
-    (void)campaign;
-    (void)error;
-    return TN_OK;
+    char(*paths)[PATH_LONG_MAX] = calloc(campaign->rounds + 1, sizeof *paths);
+    const char **list = calloc(campaign->rounds + 1, sizeof *list);
+    enum tn_status status = paths && list ? TN_OK : error_set(error, TN_ENOMEM, "out of memory");
+    for (uint32_t i = 0; status == TN_OK && i < campaign->rounds; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s/round-%04u/history.jsonl", campaign->dir,
+                 campaign->numbers[i]);
+        list[i] = paths[i];
+    }
+    if (status == TN_OK) status = report_write(campaign->dir, list, campaign->rounds, error);
+    free(list);
+    free(paths);
+    return status;
 }
 
 const struct job *campaign_job(const struct campaign *campaign)
