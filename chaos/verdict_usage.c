@@ -34,7 +34,7 @@ struct place_use {
     uint32_t first_count, last_count;
     double first[USAGES][FIRST_SAMPLES], last[USAGES][LAST_SAMPLES];
     double up_since_ms, longest_up_ms;
-    bool up;
+    bool up, expected;
 };
 
 struct uses {
@@ -52,13 +52,25 @@ static const char *text_of(const json_t *line, const char *name)
 
 static struct place_use *use_of(struct uses *uses, const char *name)
 {
-    for (uint32_t i = 0; i < uses->count; i++) {
+    for (uint32_t i = 0; i < uses->count && name != NULL; i++) {
         if (strcmp(uses->places[i].name, name) == 0) return &uses->places[i];
     }
-    if (uses->count == PLACES_LIMIT || name[0] == '\0') return NULL;
+    if (uses->count == PLACES_LIMIT || name == NULL || name[0] == '\0') return NULL;
     struct place_use *use = &uses->places[uses->count++];
     (void)snprintf(use->name, sizeof use->name, "%s", name);
     return use;
+}
+
+/* All that should be there; some may never come. */
+static void on_begin(struct uses *uses, const json_t *line)
+{
+    size_t i;
+    const json_t *name;
+    json_array_foreach(json_object_get(line, "places"), i, name)
+    {
+        struct place_use *use = use_of(uses, json_string_value(name));
+        if (use != NULL) use->expected = true;
+    }
 }
 
 static void on_place(struct uses *uses, const json_t *line)
@@ -69,8 +81,11 @@ static void on_place(struct uses *uses, const json_t *line)
     if (use->up && uses->now_ms - use->up_since_ms > use->longest_up_ms) {
         use->longest_up_ms = uses->now_ms - use->up_since_ms;
     }
-    if (strcmp(state, "up") == 0) use->up_since_ms = uses->now_ms;
-    if (strcmp(state, "up") == 0) use->up = true;
+    if (strcmp(state, "up") == 0) {
+        use->up_since_ms = uses->now_ms;
+        use->up = true;
+        use->expected = false;
+    }
     if (strcmp(state, "down") == 0) use->up = false;
 }
 
@@ -120,6 +135,7 @@ static void on_line(struct uses *uses, const json_t *line)
 {
     const char *kind = text_of(line, "kind");
     uses->now_ms = json_number_value(json_object_get(line, "t_ms"));
+    if (strcmp(kind, "begin") == 0) on_begin(uses, line);
     if (strcmp(kind, "place") == 0) on_place(uses, line);
     if (strcmp(kind, "resources") == 0) on_sample(uses, line);
     if (strcmp(kind, "step") == 0 && strcmp(text_of(line, "phase"), "running") == 0) {
@@ -183,13 +199,14 @@ static void check_usage(json_t *checks, const struct uses *uses, uint32_t u)
                 seen, worst->name, worst_first, worst_last, usage->unit);
 }
 
-/* Who was up for long and never sampled; NULL: nobody. */
+/* Who was never there, or up for long and never sampled; NULL: nobody. */
 static const struct place_use *find_unseen(struct uses *uses)
 {
     for (uint32_t i = 0; i < uses->count; i++) {
         struct place_use *use = &uses->places[i];
         bool now = use->up && uses->now_ms - use->up_since_ms > LONG_MS;
-        if (use->last_count == 0 && (now || use->longest_up_ms > LONG_MS)) return use;
+        if (use->last_count > 0) continue;
+        if (use->expected || now || use->longest_up_ms > LONG_MS) return use;
     }
     return NULL;
 }
@@ -207,8 +224,8 @@ void verdict_check_resources(json_t *checks, const json_t *history)
         if (uses == NULL) {
             verdict_add(checks, usages[u].check, false, "no memory to look");
         } else if (unseen != NULL) {
-            verdict_add(checks, usages[u].check, false, "%s was up for long and never sampled",
-                        unseen->name);
+            verdict_add(checks, usages[u].check, false, "%s was %s", unseen->name,
+                        unseen->expected ? "never seen" : "up for long and never sampled");
         } else {
             check_usage(checks, uses, u);
         }

@@ -306,6 +306,9 @@ static void resources_that_were_not_sampled(void **state)
     assert_said(use("[{'kind': 'place', 't_ms': 0, 'place': 'ps:1', 'state': 'up'}," USES(
                     100, "ps:0", 7, 1024, 5, 2) RUN(9000, ended) "]"),
                 "threads", "-ps:1 was up for long and never sampled");
+    assert_said(use("[{'kind': 'begin', 't_ms': 0, 'places': ['ps:0', 'zookeeper:1']}," USES(
+                    100, "ps:0", 7, 1024, 5, 2) RUN(9000, ended) "]"),
+                "memory", "-zookeeper:1 was never seen");
 }
 
 /* ------------------------------------------------------------------- disk */
