@@ -87,6 +87,25 @@ static void send_signal(struct agent *agent, uint32_t index, int number)
         (void)kill(agent->children.list[index].process.pid, number);
 }
 
+void agent_obey(struct agent *agent, struct task task, const struct kill_order *order)
+{
+    static const int numbers[KILL_SIGNALS] = {[KILL_SIGKILL] = SIGKILL,
+                                              [KILL_SIGTERM] = SIGTERM,
+                                              [KILL_SIGSTOP] = SIGSTOP,
+                                              [KILL_SIGCONT] = SIGCONT};
+    char text[256];
+    for (uint32_t i = 0; i < agent->children.count; i++) {
+        const struct child *child = &agent->children.list[i];
+        bool meant = !child->server && task_equal(child->task, task) &&
+                     child->incarnation == order->incarnation && child->process.pid > 0;
+        if (!meant) continue;
+        snprintf(text, sizeof text, "SIG%s to %s (pid %ld), ordered by %s",
+                 kill_signal_name(order->signal), child->name, (long)child->process.pid, order->by);
+        agent_tell(agent, AGENT_ORDER, text);
+        send_signal(agent, i, numbers[order->signal]);
+    }
+}
+
 static void fail(struct agent *agent, const struct supervisor_action *action)
 {
     const struct child *child = &agent->children.list[action->child];
@@ -202,6 +221,7 @@ static void tick(struct agent *agent)
     if (agent->observing) {
         observer_tick(agent->observer, &agent->port, agent->now_ms);
         candidates_tick(&agent->candidates, &agent->port, agent->now_ms);
+        kill_orders_tick(&agent->kill_orders, &agent->port, agent->now_ms);
     }
     agent_restore(agent);
     if (agent->now_ms < agent->tick_at_ms) return;
@@ -213,12 +233,14 @@ static void tick(struct agent *agent)
 static int poll_timeout(const struct agent *agent)
 {
     uint64_t until_ms = agent->tick_at_ms;
-    uint64_t others[3] = {supervisor_deadline_ms(&agent->supervisor), UINT64_MAX, UINT64_MAX};
+    uint64_t others[4] = {supervisor_deadline_ms(&agent->supervisor), UINT64_MAX, UINT64_MAX,
+                          UINT64_MAX};
     if (agent->observing) {
         others[1] = observer_deadline_ms(agent->observer);
         others[2] = candidates_deadline_ms(&agent->candidates);
+        others[3] = kill_orders_deadline_ms(&agent->kill_orders);
     }
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         if (others[i] < until_ms) until_ms = others[i];
     return until_ms > agent->now_ms ? (int)(until_ms - agent->now_ms) : 0;
 }

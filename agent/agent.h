@@ -27,6 +27,7 @@ enum agent_news_type {
     AGENT_RUN,        /* observer->run is new. */
     AGENT_HISTORY,    /* observer->entry is the next one. */
     AGENT_CHILD_DIED, /* `text`: "ps:1 (pid 123): signal 9 (Killed); starting it again". */
+    AGENT_ORDER,      /* `text`: "SIGKILL to ps:1 (pid 123), ordered by pid 7 on alpha". */
     AGENT_TICK,       /* About twice a second. */
 };
 
@@ -49,6 +50,7 @@ struct agent_config {
     const struct ensemble *ensemble; /* Servers to run as well; NULL: none. */
     const struct task *tasks;
     uint32_t task_count;
+    bool allow_chaos;            /* Obey orders in /kills to signal our nodes. */
     uint32_t connect_timeout_ms; /* For ZooKeeper to answer at first. */
     /* Called once ZooKeeper answers, after sessions of a former agent in `dir` were closed: make or
      * check the cluster. Nodes start when it returns TN_OK. May block for a bounded time. */

@@ -12,6 +12,7 @@
 #include "agent/agent.h"
 #include "agent/burial.h"
 #include "agent/children.h"
+#include "agent/kill_orders.h"
 #include "agent/zk_inbox.h"
 
 enum { TICK_MS = 500 };
@@ -31,6 +32,7 @@ struct agent {
     struct burials burials;
     struct candidates candidates;
     struct observer *observer; /* Owned. */
+    struct kill_orders kill_orders;
     bool connected, observing, prepared, over;
     bool reopened; /* Our session is another one: what it finds is not looked at yet. */
     int signals;   /* A signalfd. */
@@ -55,6 +57,9 @@ MUST_CHECK enum tn_status agent_open_zk(struct agent *agent, struct error *error
 
 /* Handle all that has arrived. */
 void agent_drain_zk(struct agent *agent);
+
+/* An order to signal one of our nodes; one that means a former incarnation is dropped. */
+void agent_obey(struct agent *agent, struct task task, const struct kill_order *order);
 
 /* After a new session: the persistent znodes are made again where they are missing, when due. */
 void agent_restore(struct agent *agent);

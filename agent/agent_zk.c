@@ -9,6 +9,7 @@ enum { ZK_DEADLINE_MS = 5000 };
 /* Request numbers: each part has its own range; the last is burials', which begin at OPS_BURIAL. */
 #define OPS_OBSERVER   (UINT64_C(1) << 32)
 #define OPS_CANDIDATES (UINT64_C(2) << 32)
+#define OPS_KILLS      (UINT64_C(4) << 32)
 
 enum tn_status agent_open_zk(struct agent *agent, struct error *error)
 {
@@ -25,12 +26,21 @@ enum tn_status agent_open_zk(struct agent *agent, struct error *error)
     return status;
 }
 
+static void watch_kills(struct agent *agent)
+{
+    const struct agent_config *config = agent->config;
+    if (config->allow_chaos)
+        kill_orders_start(&agent->kill_orders, config->job->name, config->tasks, config->task_count,
+                          OPS_KILLS, &agent->port, agent->now_ms);
+}
+
 static void watch_cluster(struct agent *agent)
 {
     const struct job *job = agent->config->job;
     observer_start(agent->observer, job->name, job->cluster.coordinators, job->cluster.ps,
                    job->cluster.workers, OPS_OBSERVER, &agent->port, agent->now_ms);
     candidates_start(&agent->candidates, job->name, OPS_CANDIDATES, &agent->port, agent->now_ms);
+    watch_kills(agent);
     agent->observing = true;
 }
 
@@ -66,6 +76,7 @@ static void reopen_zk(struct agent *agent)
     observer_restart(agent->observer, &agent->port, agent->now_ms);
     candidates_start(&agent->candidates, agent->config->job->name, OPS_CANDIDATES, &agent->port,
                      agent->now_ms);
+    watch_kills(agent);
 }
 
 /* The persistent znodes are there again before the nodes, which start anew, look for them. */
@@ -111,6 +122,14 @@ static void run_changed(struct agent *agent)
     agent_feed(agent, ended ? SUPERVISOR_JOB_ENDED : SUPERVISOR_JOB_GOES_ON, 0, 0, 0);
 }
 
+static void handle_kills(struct agent *agent, const struct zk_event *event)
+{
+    struct task task;
+    struct kill_order order;
+    if (kill_orders_handle(&agent->kill_orders, event, &agent->port, agent->now_ms, &task, &order))
+        agent_obey(agent, task, &order);
+}
+
 static void handle_zk(struct agent *agent, const struct zk_event *event)
 {
     bool was_connected = agent->connected;
@@ -122,6 +141,7 @@ static void handle_zk(struct agent *agent, const struct zk_event *event)
     if (agent->connected && !agent->prepared) prepare(agent);
     burial_handle(&agent->burials, event, agent->undertaker);
     if (!agent->observing) return;
+    handle_kills(agent, event);
     candidates_handle(&agent->candidates, event, &agent->port, agent->now_ms);
     unsigned news = observer_handle(agent->observer, event, &agent->port, agent->now_ms);
     if (news & OBSERVER_MEMBER) member_changed(agent);

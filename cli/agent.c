@@ -10,11 +10,11 @@
 #include "common/cluster_spec.h"
 #include "common/log.h"
 
-enum { AGENT_OPTIONS = 11, WAIT_S = 60 };
+enum { AGENT_OPTIONS = 12, WAIT_S = 60 };
 
 struct agent_options {
     const char *tasks, *dir, *zk, *zk_config, *credentials, *host;
-    bool resume, quiet, verbose;
+    bool resume, allow_chaos, quiet, verbose;
     struct option_number wait;
     struct option_texts set;
 };
@@ -39,6 +39,8 @@ static void fill_options(struct agent_options *o, struct option rows[static AGEN
          "Begin again, from its last checkpoint, also when the run is over."},
         {"wait", 0, OPTION_COUNT, &o->wait, "SECONDS", NULL,
          "How long to wait for ZooKeeper; default 60."},
+        {"allow-chaos", 0, OPTION_FLAG, &o->allow_chaos, NULL, NULL,
+         "Let `tanist kill` and `tanist chaos` signal the nodes, through ZooKeeper."},
         {"quiet", 'q', OPTION_FLAG, &o->quiet, NULL, NULL, "No progress on stderr."},
         {"verbose", 'v', OPTION_FLAG, &o->verbose, NULL, NULL, "More words on stderr."},
     };
@@ -139,6 +141,7 @@ static enum tn_status run_tasks(const struct agent_options *o, const char *path,
     if (status != TN_OK) return status;
     run->one_of_many = true;
     run->begin_again = o->resume;
+    run->allow_chaos = o->allow_chaos;
     run->progress.quiet = o->quiet;
     run->connect_timeout_ms = (uint32_t)(o->wait.given ? o->wait.value : WAIT_S) * 1000;
     if (o->host) snprintf(run->listen_host, sizeof run->listen_host, "%s", o->host);

@@ -29,6 +29,7 @@ static const struct command {
     {"stop", "End the job early, with a last checkpoint.", command_stop},
     {"pause", "Hold the workers.", command_pause},
     {"resume", "Let held workers go on.", command_resume},
+    {"kill", "Signal one node, where its agent allows that.", command_kill},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 

@@ -29,6 +29,7 @@ int command_resign(int argc, char **argv);
 int command_stop(int argc, char **argv);
 int command_pause(int argc, char **argv);
 int command_resume(int argc, char **argv);
+int command_kill(int argc, char **argv);
 
 /* Say "tanist: ERROR" on stderr and return the exit code that belongs to its status. */
 int command_failed(const struct error *error);

@@ -250,6 +250,7 @@ enum tn_status local_run_work(struct local_run *run, struct error *error)
                                         .ensemble = run->own_ensemble ? &run->ensemble : NULL,
                                         .tasks = run->tasks,
                                         .task_count = run->task_count,
+                                        .allow_chaos = run->allow_chaos,
                                         .connect_timeout_ms = run->connect_timeout_ms,
                                         .prepare = prepare,
                                         .restore = restore,

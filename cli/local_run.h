@@ -23,6 +23,7 @@ struct local_run {
     bool own_ensemble;
     bool one_of_many; /* `tanist agent`: other hosts run other tasks of the same cluster. */
     bool begin_again; /* Of one_of_many: also when the run is over. */
+    bool allow_chaos; /* As of struct agent_config. */
     uint32_t connect_timeout_ms;
     uint32_t task_count; /* 0: all tasks of the job. */
     struct task tasks[TASKS_MAX];

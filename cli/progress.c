@@ -104,6 +104,7 @@ void progress_tell(struct progress *progress, const struct agent_news *news)
     char text[WORDS_MAX];
     switch (news->type) {
     case AGENT_WAITING:
+    case AGENT_ORDER:
     case AGENT_CHILD_DIED: progress_say(progress, news->now_ms, "%s", news->text); break;
     case AGENT_DISCONNECTED:
         progress_say(progress, news->now_ms,

@@ -1,16 +1,15 @@
 /* cli/requests.c: `tanist stop`, `resign`, `pause` and `resume`: an operator's wish to the chief,
  * and the wait for its effect. */
 #include <inttypes.h>
-#include <jansson.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/target.h"
 #include "common/clock.h"
+#include "common/orders.h"
 
 enum { EFFECT_S = 60, LOOK_MS = 20, SAY_MS = 3000 };
 
@@ -75,24 +74,6 @@ static enum tn_status look(struct zk_sync *sync, const char *cluster, struct sta
     return status;
 }
 
-static enum tn_status ask(struct zk_sync *sync, const char *cluster, enum request_kind kind,
-                          struct error *error)
-{
-    char path[256], text[TREE_JSON_MAX];
-    struct request request = {.kind = kind, .wall_ms = clock_wall_ms()};
-    char host[HOST_NAME_MAX_BYTES] = "";
-    (void)gethostname(host, sizeof host - 1);
-    snprintf(request.by, sizeof request.by, "pid %ld on %.40s", (long)getpid(), host);
-    (void)request_encode(&request, text);
-    tree_path(path, cluster, "requests/n-");
-    const struct zk_write write = {.kind = ZK_CREATE,
-                                   .path = path,
-                                   .data = text,
-                                   .size = strlen(text),
-                                   .flags = ZK_SEQUENTIAL};
-    return zk_sync_write(sync, &write, 1, error);
-}
-
 static enum tn_status wait_effect(const struct wish *wish, struct zk_sync *sync,
                                   const char *cluster, uint64_t patience_ms,
                                   const struct state *before, struct error *error)
@@ -136,7 +117,8 @@ static enum tn_status grant(const struct wish *wish, struct target *target, uint
     if (status == TN_OK && !already && run_over(&before))
         status = error_set(error, TN_EUNHEALTHY, "the run is %s: there is nothing to %s",
                            run_phase_name(before.run.phase), wish->name);
-    if (status == TN_OK && !already) status = ask(sync, target->cluster, wish->kind, error);
+    if (status == TN_OK && !already)
+        status = order_request(sync, target->cluster, wish->kind, error);
     if (status == TN_OK && !already)
         status = wait_effect(wish, sync, target->cluster, patience_ms, &before, error);
     zk_sync_close(sync);

@@ -19,11 +19,11 @@
 #include "common/files.h"
 #include "common/log.h"
 
-enum { RUN_OPTIONS = 12, SERVERS_WAIT_S = 60 };
+enum { RUN_OPTIONS = 13, SERVERS_WAIT_S = 60 };
 
 struct run_options {
     const char *dir, *zk, *zk_config, *credentials, *output, *networks;
-    bool resume, quiet, verbose;
+    bool resume, allow_chaos, quiet, verbose;
     struct option_number seed, wait;
     struct option_texts set;
 };
@@ -50,6 +50,8 @@ static void fill_options(struct run_options *o, struct option rows[static RUN_OP
          "Form of the result on stdout; default text."},
         {"wait", 0, OPTION_COUNT, &o->wait, "SECONDS", NULL,
          "How long to wait for ZooKeeper; default 60, with --zk 20."},
+        {"allow-chaos", 0, OPTION_FLAG, &o->allow_chaos, NULL, NULL,
+         "Let `tanist kill` and `tanist chaos` signal the nodes, through ZooKeeper."},
         {"quiet", 'q', OPTION_FLAG, &o->quiet, NULL, NULL, "No progress on stderr."},
         {"verbose", 'v', OPTION_FLAG, &o->verbose, NULL, NULL, "More words on stderr."},
         {"networks", 0, OPTION_TEXT, &o->networks, "FILE", NULL, NULL},
@@ -140,6 +142,7 @@ static enum tn_status run_job(const struct run_options *o, const char *path, str
     if (status == TN_OK && o->networks) status = networks_read(&run->networks, o->networks, error);
     if (status != TN_OK) return status;
     run->own_ensemble = !*run->connect;
+    run->allow_chaos = o->allow_chaos;
     uint64_t wait_s = o->wait.given ? o->wait.value : run->own_ensemble ? SERVERS_WAIT_S : 20;
     run->connect_timeout_ms = (uint32_t)(wait_s < 86400 ? wait_s : 86400) * 1000;
     snprintf(dir, sizeof dir, "runs/%s", run->job.name);

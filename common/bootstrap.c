@@ -17,8 +17,8 @@ static void add(struct bootstrap *b, const char *cluster, const char *rest, cons
 enum tn_status bootstrap_init(struct bootstrap *b, const char *cluster, const struct spec *spec,
                               uint32_t slices, struct error *error)
 {
-    static const char *const folders[] = {"election",    "members", "exits",
-                                          "checkpoints", "history", "requests"};
+    static const char *const folders[] = {"election", "members",  "exits", "checkpoints",
+                                          "history",  "requests", "kills"};
     const struct run run = {
         .phase = RUN_FORMING, .evaluate_step = STEP_NONE, .evaluation = {.step = STEP_NONE}};
     struct assignment assignment = {.slice_count = slices};

@@ -56,6 +56,11 @@ void tree_exit_path(char path[static 256], const char *cluster, struct task task
     seat_path(path, cluster, "exits", task);
 }
 
+void tree_kill_path(char path[static 256], const char *cluster, struct task task)
+{
+    seat_path(path, cluster, "kills", task);
+}
+
 /* Zero-padded, so that a listing sorts by age. */
 void tree_checkpoint_path(char path[static 256], const char *cluster, uint64_t id)
 {
@@ -90,6 +95,28 @@ const char *request_kind_name(enum request_kind kind)
     return names[kind];
 }
 
+const char *kill_signal_name(enum kill_signal signal)
+{
+    static const char *const names[KILL_SIGNALS] = {
+        [KILL_SIGKILL] = "KILL",
+        [KILL_SIGTERM] = "TERM",
+        [KILL_SIGSTOP] = "STOP",
+        [KILL_SIGCONT] = "CONT",
+    };
+    assert(signal < KILL_SIGNALS);
+    return names[signal];
+}
+
+bool kill_signal_parse(const char *name, enum kill_signal *out)
+{
+    for (int i = 0; i < KILL_SIGNALS; i++) {
+        if (strcmp(name, kill_signal_name((enum kill_signal)i)) != 0) continue;
+        *out = (enum kill_signal)i;
+        return true;
+    }
+    return false;
+}
+
 static const char *phase_word(int value)
 {
     return run_phase_name((enum run_phase)value);
@@ -108,6 +135,11 @@ static const char *history_word(int value)
 static const char *request_word(int value)
 {
     return request_kind_name((enum request_kind)value);
+}
+
+static const char *kill_word(int value)
+{
+    return kill_signal_name((enum kill_signal)value);
 }
 
 /* ------------------------------------------------------------------ tables */
@@ -258,6 +290,15 @@ static const struct field request_fields[] = {
     FIELD_END,
 };
 #undef RECORD
+#define RECORD kill_order
+static const struct field kill_order_fields[] = {
+    WIDE("incarnation", incarnation),
+    WORD("signal", signal, kill_word, KILL_SIGNALS),
+    NUMBER("at_ms", wall_ms),
+    TEXT("by", by),
+    FIELD_END,
+};
+#undef RECORD
 #define RECORD spec
 static const struct field spec_fields[] = {
     WIDE("key", key),
@@ -339,6 +380,7 @@ CODEC(exit_note, exit_note, "an exit note")
 CODEC(run, run, "/run")
 CODEC(history, history_entry, "a history entry")
 CODEC(request, request, "a request")
+CODEC(kill_order, kill_order, "an order to kill")
 
 /* Slices as a list: the worker's index, or null. */
 size_t assignment_encode(const struct assignment *assignment, char text[static TREE_JSON_MAX])

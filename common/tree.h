@@ -13,12 +13,14 @@
  *               /checkpoints/ID       struct manifest (common/manifest.h)      persistent
  *               /history/NNNN         struct history_entry, bounded            persistent, seq.
  *               /requests/NNNN        struct request, an operator's wish       persistent, seq.
+ *               /kills/ROLE-INDEX     struct kill_order, to the task's agent   persistent
  *
  * /chief is created empty: nobody has held the office yet.
  */
 #ifndef COMMON_TREE_H
 #define COMMON_TREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +44,7 @@ MUST_CHECK enum tn_status cluster_name_check(const char *name, struct error *err
 void tree_path(char path[static 256], const char *cluster, const char *rest);
 void tree_member_path(char path[static 256], const char *cluster, struct task task);
 void tree_exit_path(char path[static 256], const char *cluster, struct task task);
+void tree_kill_path(char path[static 256], const char *cluster, struct task task);
 void tree_checkpoint_path(char path[static 256], const char *cluster, uint64_t id);
 
 struct spec {
@@ -129,6 +132,17 @@ struct request {
 };
 const char *request_kind_name(enum request_kind kind);
 
+enum kill_signal { KILL_SIGKILL, KILL_SIGTERM, KILL_SIGSTOP, KILL_SIGCONT, KILL_SIGNALS };
+/* An attack on one process, carried out by its agent, if that allows it. */
+struct kill_order {
+    uint64_t incarnation; /* Whoever holds the task with another is not meant. */
+    enum kill_signal signal;
+    uint64_t wall_ms;
+    char by[HOST_NAME_MAX_BYTES];
+};
+const char *kill_signal_name(enum kill_signal signal); /* "KILL", "TERM", ... Static storage. */
+bool kill_signal_parse(const char *name, enum kill_signal *out);
+
 /*
  * Encoders write a NUL-terminated JSON text into `text` and return its length; they assert that it
  * fits TREE_JSON_MAX. Decoders read `size` bytes: TN_ECORRUPT with the field named. They leave
@@ -141,6 +155,7 @@ size_t run_encode(const struct run *run, char text[static TREE_JSON_MAX]);
 size_t assignment_encode(const struct assignment *assignment, char text[static TREE_JSON_MAX]);
 size_t history_encode(const struct history_entry *entry, char text[static TREE_JSON_MAX]);
 size_t request_encode(const struct request *request, char text[static TREE_JSON_MAX]);
+size_t kill_order_encode(const struct kill_order *order, char text[static TREE_JSON_MAX]);
 char *spec_encode(const struct spec *spec); /* malloc'ed; NULL: out of memory. */
 
 MUST_CHECK enum tn_status office_decode(const void *data, size_t size, struct office *out,
@@ -157,6 +172,8 @@ MUST_CHECK enum tn_status history_decode(const void *data, size_t size, struct h
                                          struct error *error);
 MUST_CHECK enum tn_status request_decode(const void *data, size_t size, struct request *out,
                                          struct error *error);
+MUST_CHECK enum tn_status kill_order_decode(const void *data, size_t size, struct kill_order *out,
+                                            struct error *error);
 MUST_CHECK enum tn_status spec_decode(const void *data, size_t size, struct spec *out,
                                       struct error *error);
 

@@ -146,6 +146,31 @@ static void test_records(void **state)
     assert_memory_equal(&request, &request_back, sizeof request);
 }
 
+/* An order to kill comes back; one without an incarnation, or with another signal, is refused. */
+static void test_kill_order(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "{\"version\":1,\"signal\":\"KILL\",\"at_ms\":1,\"by\":\"me\"}",
+        "{\"version\":1,\"incarnation\":\"0000000000000001\",\"signal\":\"HUP\",\"at_ms\":1,\"by\":"
+        "\"\"}",
+        "{\"version\":1,\"incarnation\":1,\"signal\":\"KILL\",\"at_ms\":1,\"by\":\"me\"}", "[]",
+        ""};
+    for (int i = 0; i < KILL_SIGNALS; i++) {
+        const struct kill_order in = {
+            .incarnation = UINT64_MAX, .signal = (enum kill_signal)i, .wall_ms = 6, .by = "me"};
+        struct kill_order out;
+        enum kill_signal parsed;
+        assert_int_equal(kill_order_decode(text, kill_order_encode(&in, text), &out, NULL), TN_OK);
+        assert_memory_equal(&in, &out, sizeof in);
+        assert_true(kill_signal_parse(kill_signal_name(in.signal), &parsed) && parsed == in.signal);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct kill_order out;
+        assert_int_equal(kill_order_decode(wrong[i], strlen(wrong[i]), &out, NULL), TN_ECORRUPT);
+    }
+}
+
 /* Every kind of history entry comes back. */
 static void test_history(void **state)
 {
@@ -225,8 +250,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run),         cmocka_unit_test(test_run_refused),
         cmocka_unit_test(test_text_bounds), cmocka_unit_test(test_records),
-        cmocka_unit_test(test_history),     cmocka_unit_test(test_assignment),
-        cmocka_unit_test(test_spec),        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_kill_order),  cmocka_unit_test(test_history),
+        cmocka_unit_test(test_assignment),  cmocka_unit_test(test_spec),
+        cmocka_unit_test(test_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

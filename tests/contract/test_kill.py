@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""`tanist kill`: a signal by way of ZooKeeper, only where an agent allows it.
+
+A real run; every wait is bounded. TANIST_PROGRAM: the program.
+"""
+
+import json
+import time
+import unittest
+
+from test_cli import LONG, Cli
+
+
+class Kill(Cli):
+    def begin(self, *words):
+        """A run that is killed at the end of the test."""
+        run = self.start(*LONG, *words)
+        self.addCleanup(run.kill)
+        return self.wait_step()
+
+    def kill(self, task, *words):
+        result = self.tanist("kill", task, "--dir", "run", *words)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stderr
+
+    def pid(self, name):
+        status = json.loads(self.tanist("status", "--dir", "run", "-o", "json").stdout)
+        return next((task["pid"] for task in status["tasks"]
+                     if f"{task['role']}:{task['index']}" == name), None)
+
+    def wait_another(self, name, pid, limit_s=15):
+        end = time.monotonic() + limit_s
+        while time.monotonic() < end:
+            if self.pid(name) not in (None, pid):
+                return
+            time.sleep(0.05)
+        self.fail(f"{name} is not another within {limit_s} s")
+
+    def state(self, pid):
+        """'T' when it is stopped."""
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+            return stat.read().rsplit(") ")[1][0]
+
+    def test_obeyed(self):
+        """Each signal arrives; the successor is spared; training goes on."""
+        status = self.begin("--allow-chaos")
+        chief = status["chief"]["task"]
+        for name, words in (("ps:0", ()), ("worker:1", ("--signal", "TERM")), (chief, ())):
+            pid = self.pid(name)
+            self.assertIn(f"(pid {pid} ", self.kill("chief" if name == chief else name, *words))
+            self.wait_another(name, pid)
+        pid = self.pid("worker:0")
+        self.kill("worker:0", "--signal", "STOP")
+        self.assertEqual(self.state(pid), "T")
+        self.kill("worker:0", "--signal", "CONT")
+        self.assertNotEqual(self.state(pid), "T")
+        self.assertEqual(self.pid("worker:0"), pid)
+        self.wait_step(self.wait_step()["step"] + 1)
+        self.refused(5, ["ps:7", "not there"], "kill", "ps:7", "--dir", "run")
+        self.refused(3, ["no task"], "kill", "nobody", "--dir", "run")
+
+    def test_not_allowed(self):
+        """By default nobody obeys: said within 5 s, and no order is left behind."""
+        self.begin()
+        pid, start = self.pid("ps:0"), time.monotonic()
+        for _ in range(2):
+            self.refused(5, ["ps:0", "--allow-chaos"], "kill", "ps:0", "--dir", "run")
+        self.assertLess(time.monotonic() - start, 12)
+        self.assertEqual(self.pid("ps:0"), pid)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
