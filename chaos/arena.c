@@ -78,8 +78,10 @@ static struct place *place_of(struct arena *arena, char *words, size_t size)
     for (char *word = words; word < words + size; word += strlen(word) + 1) {
         const char *server = strstr(word, "/zookeeper/");
         unsigned number = 0;
-        if (server && sscanf(server, "/zookeeper/%u/zoo.cfg", &number) == 1)
-            snprintf(name, sizeof name, "zookeeper:%u", number);
+        /* The run's own folder may be below one of that name. */
+        for (; server; server = strstr(server + 1, "/zookeeper/"))
+            if (sscanf(server, "/zookeeper/%u/zoo.cfg", &number) == 1)
+                snprintf(name, sizeof name, "zookeeper:%u", number);
         if (strcmp(before, "tanist") == 0) snprintf(role, sizeof role, "%.15s", word);
         if (*role && strcmp(before, "--index") == 0 && is_number(word))
             snprintf(name, sizeof name, "%.11s:%.10s", role, word);
