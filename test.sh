@@ -1,14 +1,14 @@
 #!/bin/bash
 # Installs what the tests need, builds, and runs them. The last line is always `N passed, N failed`.
 #
-#   ./test.sh                 what CI runs: all tests of the release build, a short chaos run, and the
-#                             unit, simulator and contract tests under ASan and UBSan
+#   ./test.sh                 what CI runs: all tests of the release build, a selection of attacks on real
+#                             clusters, and the unit, simulator and contract tests under ASan and UBSan
 #   ./test.sh --all           the same, and under TSan as well
 #   ./test.sh PART ...        only these parts:
 #     --unit                  unit tests            --contract     adapters, against the real libraries
 #     --tidy                  layout, purity, style --sim [N]      simulator (N: seeds)
 #     --asan                  under ASan and UBSan  --tsan         under TSan
-#     --chaos [N]             N rounds of kill -9 against real processes
+#     --chaos [N]             tanist chaos: N times the selection of attacks (docs/chaos.md)
 #     --fuzz [SECONDS]        each decoder under libFuzzer
 #     --model                 the protocol's model, exhaustively, and with errors planted (spin)
 #     --mutants               protocol bugs planted one at a time, each to be found by the simulator
@@ -24,7 +24,7 @@ failed=0
 jobs=${TANIST_JOBS:-$(nproc)}
 logs=build/test-logs
 parts=()
-chaos_rounds=2
+chaos_rounds=1
 fuzz_seconds=30
 sim_seeds=
 all=0
@@ -119,8 +119,27 @@ judge() {
   fi
 }
 
-chaos_run() { # chaos_run NAME BUILD ROUNDS MODE
-  judge "$1" tests/chaos/kill_anything.py --program "$2/tanist" --rounds "$3" --mode "$4"
+# attack NAME BUILD ROUNDS PLAN [ARGUMENT...]: a campaign; what is left of failed rounds is in $logs/NAME.
+attack() {
+  local name=$1 build=$2 rounds=$3 plan=$4
+  shift 4
+  rm -rf "${logs:?}/$name"
+  judge "$name" "$build/tanist" chaos run --plan "$plan" --rounds "$rounds" --dir "$logs/$name" -q "$@"
+}
+
+# What is attacked in each test run, with each kind of fault at least once. Some five minutes.
+attack_selection() { # attack_selection TIMES
+  local times=$1
+  attack chaos-kill build-chaos "$times" kill-anything --seed 1
+  attack chaos-async build-chaos "$times" kill-anything --seed 2 --set train.mode=async
+  attack chaos-zombies build-chaos "$times" zombies
+  attack chaos-partitions build-chaos "$times" partitions
+  attack chaos-zookeeper build-chaos "$times" zookeeper
+  attack chaos-disks build-chaos "$times" disks
+  attack chaos-hostile-peer build-chaos "$times" hostile-peer
+  attack chaos-operator build-chaos "$times" operator
+  attack chaos-moments build-chaos "$times" moments
+  attack chaos-everything build-chaos $((2 * times)) everything
 }
 
 sets=(runtime build test)
@@ -134,25 +153,26 @@ export TANIST_SIM_SEEDS=${sim_seeds:-${TANIST_SIM_SEEDS:-}}
 [ -n "$TANIST_SIM_SEEDS" ] || unset TANIST_SIM_SEEDS
 
 release_labels=$(for p in unit contract sim tidy; do if has $p; then echo -n "$p|"; fi; done)
-if [ -n "$release_labels" ] || has chaos; then
+if [ -n "$release_labels" ]; then
   if build_or_fail build -DCMAKE_BUILD_TYPE=Release; then
-    [ -z "$release_labels" ] || run_ctest build "${release_labels%|}"
-    if has chaos; then
-      chaos_run chaos-sync build "$chaos_rounds" sync
-      chaos_run chaos-async build 1 async
-    fi
+    run_ctest build "${release_labels%|}"
   fi
+fi
+
+# Attacks reach into the processes: a build of their own, with failpoints.
+if has chaos && build_or_fail build-chaos -DCMAKE_BUILD_TYPE=Release -DTANIST_FAILPOINTS=ON; then
+  attack_selection "$chaos_rounds"
 fi
 
 if has asan && build_or_fail build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DTANIST_SANITIZE=address,undefined; then
   run_ctest build-asan "$sanitized_parts"
-  if [ $all = 1 ]; then chaos_run chaos-asan build-asan 1 sync; fi
+  if [ $all = 1 ]; then attack chaos-asan build-asan 1 kill-anything; fi
 fi
 if has tsan && build_or_fail build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DTANIST_SANITIZE=thread; then
   run_ctest build-tsan "$sanitized_parts"
-  if [ $all = 1 ]; then chaos_run chaos-tsan build-tsan 1 sync; fi
+  if [ $all = 1 ]; then attack chaos-tsan build-tsan 1 kill-anything; fi
 fi
 
 if has fuzz && build_or_fail build-fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=clang \

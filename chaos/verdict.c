@@ -144,6 +144,7 @@ json_t *verdict_give(const struct verdict_input *input)
 {
     const struct arena *arena = input->arena;
     json_t *checks = json_array();
+    char log[FOLDER_BYTES];
     bool ok = true;
     size_t i;
     const json_t *check;
@@ -152,6 +153,9 @@ json_t *verdict_give(const struct verdict_input *input)
     verdict_check_result(checks, arena->job->train.mode, input->calm, input->result);
     check_logs(checks, input);
     check_checkpoints(checks, input);
+    verdict_check_refusals(checks, input->history);
+    (void)snprintf(log, sizeof log, "%s/run.log", arena->dir);
+    verdict_check_crashes(checks, log, arena->run_dir);
     verdict_check_recovery(checks, input->history, input->recover_within_ms);
     verdict_check_resources(checks, input->history);
     verdict_check_disk(checks, arena->run_dir, arena->job->checkpoint.keep);

@@ -29,9 +29,9 @@ struct verdict_input {
 
 /*
  * The "verdict" object of the history: {"ok": bool, "checks": [{"name", "ok", "text"}]}, with the
- * checks: ended, digest (sync) or accuracy (async), orders (the checker over all transactions),
- * checkpoints, recovery, memory, descriptors, threads, znodes, disk, nothing-left. NULL: out of
- * memory.
+ * checks: ended, digest (sync) or accuracy (async), refusals, crashes, orders (the checker over all
+ * transactions), checkpoints, recovery, memory, descriptors, threads, znodes, disk, nothing-left.
+ * NULL: out of memory.
  */
 json_t *verdict_give(const struct verdict_input *input);
 

@@ -41,6 +41,9 @@ void verdict_check_znodes(json_t *checks, const struct judgement *judgement, con
  */
 void verdict_check_recovery(json_t *checks, const json_t *history, uint64_t within_ms);
 
+/* "refusals": whatever must be refused (a second holder of a task, another job) was. */
+void verdict_check_refusals(json_t *checks, const json_t *history);
+
 /* ----------------------------------------- chaos/verdict_usage.c: pure */
 
 /* "memory", "descriptors", "threads": each place at the end of the round against itself in its
@@ -55,5 +58,11 @@ void verdict_check_disk(json_t *checks, const char *run_dir, uint32_t keep);
  * Looks again for up to `patience_ms`. */
 void verdict_check_nothing_left(json_t *checks, const char *mark, const char *dir,
                                 const char *run_dir, uint64_t patience_ms);
+
+/* ----------------------------------------- chaos/verdict_logs.c: reads logs */
+
+/* "crashes": no process of the run ended by a signal that nobody sent, failed an assertion, or has
+ * something to say of a sanitizer. A restart would heal it, and nobody would know. */
+void verdict_check_crashes(json_t *checks, const char *run_log, const char *run_dir);
 
 #endif

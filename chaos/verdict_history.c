@@ -211,3 +211,31 @@ void verdict_check_recovery(json_t *checks, const json_t *history, uint64_t with
     free(s);
     free(lines);
 }
+
+/* --------------------------------------------------------------- refusals */
+
+/* Who tries what must not succeed says so in its line of the history, and how it went. */
+static const char wrong[] = "WRONG:";
+
+void verdict_check_refusals(json_t *checks, const json_t *history)
+{
+    size_t i;
+    json_t *line;
+    unsigned tried = 0;
+    json_array_foreach(history, i, line)
+    {
+        const char *text = json_string_value(json_object_get(line, "text"));
+        const char *fault = json_string_value(json_object_get(line, "fault"));
+        const char *kind = json_string_value(json_object_get(line, "kind"));
+        if (!text || !fault || !kind) continue;
+        if (strncmp(text, wrong, sizeof wrong - 1) == 0) {
+            verdict_add(checks, "refusals", false, "%s:%s", fault, text + sizeof wrong - 1);
+            return;
+        }
+        bool trial = strcmp(fault, "twice") == 0 || strcmp(fault, "two-clusters") == 0 ||
+                     strcmp(fault, "mixed-jobs") == 0;
+        tried += trial && strcmp(kind, "fault") == 0;
+    }
+    verdict_add(checks, "refusals", true, "%u mistakes of operators were tried%s", tried,
+                tried ? "; each was refused" : "");
+}
