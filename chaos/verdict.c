@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/process.h"
+#include "agent/words.h"
 #include "chaos/verdict_checks.h"
 #include "checker/judge.h"
 #include "common/files.h"
@@ -23,30 +24,71 @@ enum {
 
 /* ----------------------------------------------------------------- orders */
 
+/* What the judge tells, for whoever looks into a round that failed: DIR/orders.txt, and the znodes
+ * at the end in DIR/znodes.txt. Where they cannot be written the verdict is the same. */
+struct papers {
+    FILE *orders, *znodes;
+};
+
+static FILE *open_paper(const char *dir, const char *name)
+{
+    char path[FOLDER_BYTES];
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    return fopen(path, "we");
+}
+
+static void on_tell(void *ctx, uint64_t wall_ms, const char *text)
+{
+    const struct papers *papers = ctx;
+    char time[TIME_TEXT_MAX];
+    words_time(wall_ms, time);
+    if (papers->orders != NULL) (void)fprintf(papers->orders, "%s %s\n", time, text);
+}
+
+static void on_show(void *ctx, const char *path, uint64_t owner, const void *data, size_t size)
+{
+    FILE *file = ((const struct papers *)ctx)->znodes;
+    if (file == NULL) return;
+    (void)fprintf(file, "%s%s ", path, owner != 0 ? " (ephemeral)" : "");
+    if (size > 0) (void)fwrite(data, 1, size, file);
+    (void)fputc('\n', file);
+}
+
+static void close_papers(struct papers *papers)
+{
+    if (papers->orders != NULL) (void)fclose(papers->orders);
+    if (papers->znodes != NULL) (void)fclose(papers->znodes);
+}
+
 /* False, with an error: there is nothing to judge. */
 static bool judge_round(const struct verdict_input *input, struct judgement *out,
                         struct error *error)
 {
     char last[FOLDER_BYTES];
     const char *lives[LIVES_MAX];
-    struct judge_input judged = {.job = input->arena->job, .lives = lives};
-    if (input->former_count >= LIVES_MAX) {
-        (void)error_set(error, TN_EINVAL, "the ensemble was wiped %u times: %d can be judged",
-                        input->former_count, LIVES_MAX - 1);
-        return false;
-    }
+    struct papers papers = {.orders = open_paper(input->arena->dir, "orders.txt"),
+                            .znodes = open_paper(input->arena->dir, "znodes.txt")};
+    struct judge_input judged = {
+        .job = input->arena->job, .lives = lives, .tell = on_tell, .show = on_show, .ctx = &papers};
     for (uint32_t i = 0; i < input->former_count; i++) {
         lives[judged.life_count++] = input->former_zookeepers[i];
     }
     (void)snprintf(last, sizeof last, "%s/zookeeper", input->arena->run_dir);
     lives[judged.life_count++] = last;
-    return judge_run(&judged, out, error) == TN_OK;
+    enum tn_status status = judge_run(&judged, out, error);
+    close_papers(&papers);
+    return status == TN_OK;
 }
 
 static void check_logs(json_t *checks, const struct verdict_input *input)
 {
     struct judgement judgement;
     struct error error = {0};
+    if (input->former_count >= LIVES_MAX) {
+        verdict_add(checks, "orders", false, "the ensemble was wiped %u times: %d can be judged",
+                    input->former_count, LIVES_MAX - 1);
+        return;
+    }
     if (!judge_round(input, &judgement, &error)) {
         verdict_add_error(checks, "orders", &error);
         verdict_add_error(checks, "znodes", &error);

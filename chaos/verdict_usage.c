@@ -15,8 +15,7 @@ enum {
     LONG_MS = 3000, /* Who was up for that long must have been sampled. */
 };
 
-/* What may be more at the end than in the first life: a chief knows more peers than who only waits,
- * and each ZooKeeper server of the leader's term has threads for its followers. */
+/* What may be more at the end than in the first life: a chief has more peers than one who waits. */
 static const struct usage {
     const char *check, *field, *unit;
     double divide, times, more;
@@ -157,13 +156,14 @@ static double median(const double *values, uint32_t count)
     return sorted[count / 2];
 }
 
-/* A JVM takes what its heap allows before it collects. */
+/* A JVM takes what its heap allows before it collects; a server that leads has threads for each of
+ * its followers. */
 static double most_allowed(const struct place_use *use, uint32_t u, double first)
 {
     double most = first * usages[u].times + usages[u].more;
     bool is_server = strncmp(use->name, "zookeeper:", 10) == 0;
     if (!is_server) return most;
-    return u == 0 ? most + 192 : most + usages[u].more;
+    return u == 0 ? most + 192 : most + 24;
 }
 
 static void check_usage(json_t *checks, const struct uses *uses, uint32_t u)

@@ -140,6 +140,25 @@ static enum tn_status judge_life(struct judge *judge, struct error *error)
     return TN_OK;
 }
 
+static int by_path(const void *a, const void *b)
+{
+    const struct zk_node *left = a, *right = b;
+    return strcmp(left->path, right->path);
+}
+
+static void show_znodes(struct judge *judge)
+{
+    struct zk_tree *tree = &judge->tree;
+    if (judge->input->show == NULL || tree->count == 0) return;
+    qsort(tree->nodes, tree->count, sizeof *tree->nodes, by_path);
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct zk_node *node = &tree->nodes[i];
+        judge->input->show(judge->input->ctx, node->path, node->stat.ephemeral_owner,
+                           node->blob != NULL ? node->blob->data : NULL,
+                           node->blob != NULL ? node->blob->size : 0);
+    }
+}
+
 enum tn_status judge_run(const struct judge_input *input, struct judgement *out,
                          struct error *error)
 {
@@ -169,6 +188,7 @@ enum tn_status judge_run(const struct judge_input *input, struct judgement *out,
     out->run = checker->run;
     out->znodes = judge->tree.count > 0 ? judge->tree.count - 1 : 0;
     take_census(&judge->tree, &out->census);
+    show_znodes(judge);
     zk_tree_free(&judge->tree);
     free(judge);
     return status;

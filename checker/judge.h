@@ -22,6 +22,8 @@ struct judge_input {
     uint32_t life_count;
     /* Told of each line of the story, with the wall clock of its transaction; NULL: of none. */
     void (*tell)(void *ctx, uint64_t wall_ms, const char *text);
+    /* Told of each znode that the last life ended with; `owner`: of an ephemeral one; NULL. */
+    void (*show)(void *ctx, const char *path, uint64_t owner, const void *data, size_t size);
     void *ctx;
 };
 
