@@ -114,7 +114,10 @@ enum tn_status bootstrap_create(struct zk_sync *sync, const char *cluster,
         compared = status == TN_OK;
         if (compared) status = bootstrap_compare(cluster, out, wanted, error);
     }
-    if (status != TN_OK && compared) free(out->job_json);
+    if (status != TN_OK && compared) {
+        free(out->job_json);
+        out->job_json = NULL;
+    }
     bootstrap_free(b);
     free(b);
     return status;

@@ -38,7 +38,7 @@ MUST_CHECK enum tn_status bootstrap_compare(const char *cluster, const struct sp
                                             const struct spec *wanted, struct error *error);
 
 /* Create all of it and return the spec as it is in ZooKeeper (its key counts, and its job_json is
- * to be freed). Blocks. TN_EEXIST as above; else what zk_sync says. */
+ * to be freed; NULL after a failure). Blocks. TN_EEXIST as above; else what zk_sync says. */
 MUST_CHECK enum tn_status bootstrap_create(struct zk_sync *sync, const char *cluster,
                                            const struct spec *wanted, uint32_t slices,
                                            struct spec *out, struct error *error);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Format of the body; it changes whenever the order or meaning of a field does. */
-#define REPORT_MAGIC UINT64_C(0x3130545250524e54) /* "TNRPRT01" */
+#define REPORT_MAGIC UINT64_C(0x3230545250524e54) /* "TNRPRT02" */
 
 struct cursor {
     uint8_t *out;      /* Writing, */
@@ -50,6 +50,7 @@ static void fields(struct cursor *cursor, struct report *report)
         &report->saved_digest[1],
         &report->saved_bytes,
         &report->missed_checkpoint,
+        &report->late_checkpoint,
         &report->failed_load,
         &report->failed_load_generation,
         &report->disk_checkpoint,
@@ -83,6 +84,7 @@ static enum tn_status check_counters(const struct report *report, struct error *
         {"saved_step", report->saved_step},
         {"saved_bytes", report->saved_bytes},
         {"missed_checkpoint", report->missed_checkpoint},
+        {"late_checkpoint", report->late_checkpoint},
         {"failed_load", report->failed_load},
         {"failed_load_generation", report->failed_load_generation},
         {"disk_checkpoint", report->disk_checkpoint},

@@ -29,8 +29,9 @@ struct report {
     uint64_t saved_digest[2]; /* XXH3-128 of the shard. */
     uint64_t saved_bytes;
     uint64_t
-        missed_checkpoint; /* Could not be written at its step: too late, or the disk said no. */
-    uint64_t failed_load;  /* Checkpoint that could not be loaded (damaged, missing); 0: none. */
+        missed_checkpoint;    /* Could not be written at its step: too late, or the disk said no. */
+    uint64_t late_checkpoint; /* Last one of these that was ordered too late for us. */
+    uint64_t failed_load;     /* Checkpoint that could not be loaded (damaged, missing); 0: none. */
     uint64_t failed_load_generation; /* ... when ordered for this generation. */
     uint64_t disk_checkpoint; /* Newest checkpoint whose manifest lies on its disk; 0: none. */
     uint64_t disk_step;

@@ -283,7 +283,7 @@ static void begin_write(struct chief *c, const struct plan *plan, struct chief_a
         c->ordered_at_ms = c->now_ms;
     }
     if (c->write.commits) c->boost /= 2;
-    if (plan->missed) c->boost = c->boost * 2 + chief_lead(c);
+    if (plan->late) c->boost = c->boost * 2 + chief_lead(c);
     for (uint32_t i = 0; plan->clears_lost && i < c->config.ps; i++) c->ps[i].lost = false;
     run->epoch = c->epoch;
     run->revision = ++c->revision;

@@ -198,7 +198,7 @@ struct chief {
     uint64_t revision;
     /* Speed, for orders ahead. */
     uint64_t rate_at_ms, rate_step, rate; /* Steps per second. */
-    uint64_t boost;                       /* Added to the lead after a checkpoint was missed. */
+    uint64_t boost;                       /* Added to the lead after an order came too late. */
     uint64_t ordered_at_ms;               /* Of the last checkpoint. */
     uint64_t ended_at_ms;
     uint64_t wake_at_ms;

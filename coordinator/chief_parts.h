@@ -14,7 +14,8 @@ struct plan {
     struct run *run; /* Of `w`. */
     enum urgency urgency;
     bool clears_lost; /* All ps are as they should be. */
-    bool missed;      /* A checkpoint was. */
+    bool missed;      /* A checkpoint was, ... */
+    bool late;        /* ... for it was ordered too late. */
 };
 
 /* What should be written now, given all that is known. */

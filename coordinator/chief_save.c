@@ -145,6 +145,7 @@ static void look_after_order(struct plan *p)
                 report->saved_step == p->run->save_step;
         if (!holds || report->missed_checkpoint < id) continue;
         p->missed = true;
+        p->late = p->late || report->late_checkpoint >= id;
         if (p->run->phase == RUN_STOPPING) blame(p, i);
     }
     if (saved) {

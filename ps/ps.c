@@ -320,6 +320,7 @@ static void report(struct ps *ps)
         .saved_checkpoint = core->saved_checkpoint,
         .saved_step = core->saved_step,
         .missed_checkpoint = core->missed_checkpoint,
+        .late_checkpoint = core->late_checkpoint,
         .failed_load = core->failed_load,
         .failed_load_generation = core->failed_load_generation,
         .disk_epoch = disk->highest_epoch,

@@ -89,6 +89,7 @@ void ps_save_if_due(struct ps_step *s, struct ps_actions *out)
     const uint32_t room = sizeof s->saving / sizeof s->saving[0];
     if (missed || s->saves == room) {
         s->missed_checkpoint = s->save_checkpoint;
+        if (missed) s->late_checkpoint = s->save_checkpoint;
         return;
     }
     s->saving[s->saves].checkpoint = s->save_checkpoint;

@@ -116,7 +116,7 @@ struct ps_step {
     uint64_t generation; /* Loaded and whole; 0: none. */
     uint64_t step;       /* Updates applied (async: by the slowest slice). */
     uint64_t saved_checkpoint, saved_step;
-    uint64_t missed_checkpoint;
+    uint64_t missed_checkpoint, late_checkpoint; /* Missed, and for which reason. */
     uint64_t failed_load, failed_load_generation;
     uint64_t loading_generation; /* 0: nothing is being loaded. */
     uint64_t loading_checkpoint, loading_step;

@@ -247,6 +247,7 @@ static void test_bootstrap(void **state)
     assert_true(found.key == again.key);
     other.job_hash = 6;
     assert_int_equal(bootstrap_create(sync_client, "c", &other, 4, &again, &error), TN_EEXIST);
+    assert_null(again.job_json); /* Whoever failed may free it all the same. */
     assert_non_null(strstr(error.text, "cluster c exists with another job"));
     assert_int_equal(bootstrap_read_spec(sync_client, "d", &again, &error), TN_ENOENT);
     assert_int_equal(read_run().phase, RUN_FORMING);

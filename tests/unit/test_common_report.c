@@ -9,7 +9,7 @@
 
 #include "common/report.h"
 
-enum { PLACE_AT = 8 * (3 + 21 + 3) };
+enum { PLACE_AT = 8 * (3 + 22 + 3) };
 
 static struct report sample(void)
 {
@@ -25,6 +25,7 @@ static struct report sample(void)
         .saved_digest = {1, UINT64_MAX},
         .saved_bytes = 4096,
         .missed_checkpoint = 6,
+        .late_checkpoint = 4,
         .failed_load = 5,
         .failed_load_generation = 1,
         .disk_checkpoint = 6,

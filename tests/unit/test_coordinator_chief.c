@@ -161,7 +161,25 @@ static void test_fallback(void **state)
     assert_string_equal(said(), "exit 1");
 }
 
-/* A checkpoint that one ps missed is given up and ordered again, further ahead. */
+/* A disk that fails for long is no reason to order further ahead, or checkpoints would end. */
+static void test_a_disk_that_fails_is_not_late(void **state)
+{
+    (void)state;
+    config.checkpoint_every_steps = 10;
+    begin_running();
+    for (uint64_t id = 1; id < 6; id++) {
+        assert_int_equal(chief.run.save_checkpoint, id);
+        ps_at(0, 1, chief.run.save_step);
+        ps_saved(1, id, chief.run.save_step);
+        reports[0][0].missed_checkpoint = id;
+        report(ROLE_PS, 0);
+        pass(CHIEF_SOFT_MS);
+        written();
+    }
+    assert_int_equal(chief.boost, 0);
+}
+
+/* A checkpoint that one ps heard of too late is given up and ordered again, further ahead. */
 static void test_missed(void **state)
 {
     (void)state;
@@ -169,7 +187,7 @@ static void test_missed(void **state)
     begin_running();
     assert_int_equal(chief.run.save_step, 20);
     ps_at(0, 1, 21);
-    reports[0][0].missed_checkpoint = 1;
+    reports[0][0].missed_checkpoint = reports[0][0].late_checkpoint = 1;
     report(ROLE_PS, 0);
     assert_string_equal(said(), "running g1 from 0@0 until 100 save 2@40 eval 100");
     ps_saved(1, 1, 20);
@@ -359,11 +377,22 @@ static void test_worker_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_first_run),    TEST(test_ps_reattached), TEST(test_ps_restored),
-        TEST(test_fallback),     TEST(test_missed),        TEST(test_last_one_missed),
-        TEST(test_collects),     TEST(test_by_time),       TEST(test_target),
-        TEST(test_evaluations),  TEST(test_pause),         TEST(test_stop),
-        TEST(test_stop_forming), TEST(test_resign),        TEST(test_worker_lost),
+        TEST(test_first_run),
+        TEST(test_ps_reattached),
+        TEST(test_ps_restored),
+        TEST(test_fallback),
+        TEST(test_missed),
+        TEST(test_a_disk_that_fails_is_not_late),
+        TEST(test_last_one_missed),
+        TEST(test_collects),
+        TEST(test_by_time),
+        TEST(test_target),
+        TEST(test_evaluations),
+        TEST(test_pause),
+        TEST(test_stop),
+        TEST(test_stop_forming),
+        TEST(test_resign),
+        TEST(test_worker_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

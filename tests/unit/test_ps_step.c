@@ -374,11 +374,13 @@ static void test_a_save_now_and_a_missed_one(void **state)
     assert_int_equal(number_of(PS_DO_SAVE), 1);
     handle((struct ps_event){.type = PS_EV_SAVE_FAILED, .checkpoint = 5});
     assert_int_equal(s.missed_checkpoint, 5);
+    assert_int_equal(s.late_checkpoint, 0); /* The disk failed. */
     assert_int_equal(s.saved_checkpoint, 0);
     order(
         (struct run){.phase = RUN_STOPPING, .generation = 1, .save_checkpoint = 6, .save_step = 0});
     assert_int_equal(out.count, 0);
     assert_int_equal(s.missed_checkpoint, 6);
+    assert_int_equal(s.late_checkpoint, 6);
 }
 
 /* Orders of a generation that we do not have, or are loading, save nothing. */
