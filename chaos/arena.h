@@ -82,7 +82,8 @@ MUST_CHECK enum tn_status arena_resolve(struct arena *arena, struct strike *stri
  * Who does a fault. `begin` never blocks for more than some 50 ms; what lasts is undone by `end`,
  * which is called exactly once for each begin that returned TN_OK and has `for_ms` > 0: when its
  * time is over, or when the round ends before. `tick`, which may be NULL, is called about every 20
- * ms in between.
+ * ms in between. Both may set `strike->injection.for_ms`: how long it lasts may depend on what
+ * comes of it. A text that begins with "WRONG:" says that something kept no promise.
  *
  *   TN_EAGAIN   the target is not there now: begin again soon
  *   TN_ENOTSUP  this machine cannot do it (the error says why): the fault is skipped

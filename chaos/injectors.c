@@ -22,6 +22,22 @@ static const struct injector *const injectors[FAULT_COUNT] = {
     [FAULT_BANDWIDTH] = &injector_bandwidth,
     [FAULT_DELAY] = &injector_delay,
     [FAULT_DUPLICATE] = &injector_duplicate,
+    [FAULT_DISK_FULL] = &injector_disk_full,
+    [FAULT_DISK_ERROR] = &injector_disk_fault,
+    [FAULT_SYNC_FAILS] = &injector_disk_fault,
+    [FAULT_SYNC_SLOW] = &injector_disk_fault,
+    [FAULT_FLIP_BITS] = &injector_damage,
+    [FAULT_TRUNCATE] = &injector_damage,
+    [FAULT_SWAP_SHARDS] = &injector_damage,
+    [FAULT_STALE_SHARD] = &injector_damage,
+    [FAULT_MEMORY] = &injector_limit,
+    [FAULT_DESCRIPTORS] = &injector_limit,
+    [FAULT_CLOCK_JUMP] = &injector_clock,
+    [FAULT_TWICE] = &injector_operator,
+    [FAULT_TWO_CLUSTERS] = &injector_operator,
+    [FAULT_MIXED_JOBS] = &injector_operator,
+    [FAULT_RESIGN] = &injector_request,
+    [FAULT_PAUSE] = &injector_request,
 };
 /* clang-format on */
 

@@ -26,7 +26,8 @@ struct doing {
     bool skipped;
     uint64_t since_ms;  /* It was due; 0: not yet. */
     uint64_t next_ms;   /* Tried again then. */
-    uint64_t end_at_ms; /* LASTING. */
+    uint64_t began_ms;  /* LASTING: since then, ... */
+    uint64_t end_at_ms; /* ... until then. */
     struct point_watch watch;
     pid_t stopped; /* Frozen at a failpoint. */
 };
@@ -124,6 +125,7 @@ static void last(struct doing *doing, uint64_t now_ms)
 {
     bool lasts = doing->strike.injection.for_ms > 0;
     doing->stage = lasts ? STAGE_LASTING : STAGE_OVER;
+    doing->began_ms = now_ms;
     doing->end_at_ms = now_ms + doing->strike.injection.for_ms;
 }
 
@@ -231,6 +233,7 @@ static void step_one(struct striker *striker, struct doing *doing, uint64_t now_
             end(striker, doing);
         else if (injection->trigger.type != TRIGGER_POINT && injector->tick)
             injector->tick(striker->config.arena, &doing->strike);
+        doing->end_at_ms = doing->began_ms + injection->for_ms; /* A tick may have changed it. */
         return;
     case STAGE_OVER: return;
     }

@@ -48,7 +48,8 @@ static void pretend_ps(struct pretender *p, const struct run *run, uint64_t now_
         p->step_at_ms = now_ms + STEP_MS;
     }
     if (run->save_checkpoint <= report->saved_checkpoint || report->step < run->save_step) return;
-    if (report->step > run->save_step) report->missed_checkpoint = run->save_checkpoint;
+    if (report->step > run->save_step)
+        report->missed_checkpoint = report->late_checkpoint = run->save_checkpoint;
     if (report->step > run->save_step) return;
     report->saved_checkpoint = run->save_checkpoint;
     report->saved_step = run->save_step;

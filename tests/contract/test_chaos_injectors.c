@@ -1,0 +1,332 @@
+/* chaos/inject_*.c of this machine's own processes, against a real cluster: each fault is done and
+ * undone, and the run goes on. One cluster for all tests; it is stopped in good order at the end.
+ */
+#include <dirent.h>
+#include <ftw.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "agent/run_note.h"
+#include "chaos/errand.h"
+#include "chaos/inject_disk.h"
+#include "chaos/injectors.h"
+#include "common/clock.h"
+
+enum { TICK_MS = 20, WAIT_MS = 60000, SMALL_MS = 400, ENVIRONMENT_MAX = 512 };
+
+static const char job_text[] =
+    "{\"name\":\"injectors\",\"model\":{\"type\":\"linear\",\"inputs\":32,\"outputs\":4,"
+    "\"hidden\":[]},\"data\":{\"type\":\"synthetic\",\"examples\":1024,\"test_examples\":256,"
+    "\"noise\":0.1},\"train\":{\"mode\":\"async\",\"steps\":500000000,\"batch\":32,\"slices\":4,"
+    "\"learning_rate\":0.001},\"checkpoint\":{\"every_seconds\":1},\"cluster\":{\"coordinators\":2,"
+    "\"ps\":2,\"workers\":1},\"zookeeper\":{\"servers\":1,\"session_timeout_ms\":1500}}";
+
+static struct job job;
+static struct arena arena;
+static struct errand run;
+static bool has_device;
+static char program[PATH_MAX], preload[PATH_MAX + 16], faults[ARENA_PATH_MAX + 64];
+static char *environment[ENVIRONMENT_MAX];
+extern char **environ;
+
+/* ------------------------------------------------------------- the cluster */
+
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *place)
+{
+    (void)info;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+/* Which processes are which now, after some time. */
+static void look(void)
+{
+    struct run_note note;
+    (void)poll(NULL, 0, TICK_MS);
+    arena.places[0].pid = errand_look(&run) ? 0 : run.process.pid;
+    arena_look(&arena);
+    if (run_note_read(arena.run_dir, &note, NULL) == TN_OK)
+        snprintf(arena.connect, sizeof arena.connect, "%s", note.connect);
+}
+
+static bool all_up(void)
+{
+    for (uint32_t i = 0; i < arena.count; i++)
+        if (arena.places[i].pid <= 0) return false;
+    return true;
+}
+
+/* The highest id of a checkpoint with a manifest. */
+static uint64_t newest_checkpoint(void)
+{
+    char path[2 * ARENA_PATH_MAX];
+    uint64_t newest = 0;
+    snprintf(path, sizeof path, "%s/checkpoints", arena.run_dir);
+    DIR *folder = opendir(path);
+    if (!folder) return 0;
+    for (const struct dirent *entry; (entry = readdir(folder));) {
+        uint64_t id = strtoull(entry->d_name, NULL, 10);
+        snprintf(path, sizeof path, "%s/checkpoints/%.32s/manifest.json", arena.run_dir,
+                 entry->d_name);
+        if (id > newest && access(path, F_OK) == 0) newest = id;
+    }
+    closedir(folder);
+    return newest;
+}
+
+/* All processes live, and `more` checkpoints later they still do. */
+static void expect_goes_on(uint64_t more)
+{
+    uint64_t begin_ms = clock_monotonic_ms(), from = newest_checkpoint();
+    while (!all_up() || newest_checkpoint() < from + more) {
+        look();
+        if (run.ended) fail_msg("the run has ended with exit code %d", run.exit_code);
+        if (clock_monotonic_ms() > begin_ms + WAIT_MS) fail_msg("it did not recover in time");
+    }
+}
+
+static void make_environment(void)
+{
+    size_t count = 0;
+    for (; environ[count] && count < ENVIRONMENT_MAX - 4; count++)
+        environment[count] = environ[count];
+    environment[count++] = preload;
+    environment[count++] = faults;
+    arena.environment = environment;
+}
+
+static void make_control(void)
+{
+    const char *names[PLACES_MAX];
+    struct error error;
+    for (uint32_t i = 0; i < arena.count; i++) names[i] = arena.places[i].name;
+    const char *path = strchr(faults, '=') + 1;
+    if (fault_control_create(path, names, arena.count, &arena.control, &error) != TN_OK)
+        fail_msg("%s", error.text);
+}
+
+static void write_job(void)
+{
+    snprintf(arena.job_file, sizeof arena.job_file, "%.900s/job.json", arena.dir);
+    FILE *file = fopen(arena.job_file, "w");
+    assert_non_null(file);
+    assert_true(fputs(job_text, file) >= 0);
+    fclose(file);
+    job_init(&job);
+    assert_int_equal(job_read_text(&job, job_text, strlen(job_text), "test", NULL), TN_OK);
+}
+
+/* Mounts of ours are nobody else's, and gone with us. */
+static bool own_mounts(void)
+{
+    return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+static int start(void **state)
+{
+    char dir[] = "/tmp/tanist-injectors-XXXXXX";
+    (void)state;
+    has_device = own_mounts();
+    if (!mkdtemp(dir)) return -1;
+    snprintf(arena.dir, sizeof arena.dir, "%s", dir);
+    write_job();
+    char kept[sizeof arena.dir], file[sizeof arena.job_file];
+    memcpy(kept, arena.dir, sizeof kept);
+    memcpy(file, arena.job_file, sizeof file);
+    arena_init(&arena, &job);
+    memcpy(arena.dir, kept, sizeof kept);
+    memcpy(arena.job_file, file, sizeof file);
+    snprintf(arena.run_dir, sizeof arena.run_dir, "%s/run", dir);
+    arena.program = program;
+    snprintf(faults, sizeof faults, FAULTS_VARIABLE "=%s/faults.ctl", dir);
+    make_environment();
+    make_control();
+    has_device = has_device && disk_full_prepare(&arena, NULL) == TN_OK;
+    const char *const words[] = {"tanist", "run", arena.job_file, "--dir", arena.run_dir,
+                                 "-q",     NULL};
+    struct error error;
+    if (errand_start(&arena, NULL, "run", words, &run, &error) != TN_OK) return -1;
+    expect_goes_on(3);
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    if (!errand_look(&run)) kill(run.process.pid, SIGTERM);
+    for (int i = 0; i < 500 && !errand_look(&run); i++) (void)poll(NULL, 0, TICK_MS);
+    errand_stop(&run);
+    disk_full_cleanup(&arena, false);
+    fault_control_close(arena.control);
+    return nftw(arena.dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* ------------------------------------------------------------- strikes */
+
+/* Do it, tick, undo it; what was said then in `text`. */
+static void strike(enum fault fault, const char *whom, uint64_t for_ms, double value,
+                   char text[static 512])
+{
+    struct strike s = {
+        .injection = {.id = (uint32_t)fault, .fault = fault, .for_ms = for_ms, .value = value}};
+    struct error error = {.text = ""};
+    const struct injector *injector = injector_of(fault);
+    snprintf(s.injection.whom, sizeof s.injection.whom, "%s", whom);
+    uint64_t begin_ms = clock_monotonic_ms();
+    enum tn_status status;
+    while ((status = injector->begin(&arena, &s, &error)) == TN_EAGAIN) {
+        look();
+        if (clock_monotonic_ms() > begin_ms + WAIT_MS) fail_msg("not begun: %s", error.text);
+    }
+    if (status != TN_OK) fail_msg("not begun: %s", error.text);
+    print_message("  %s\n", s.text);
+    begin_ms = clock_monotonic_ms();
+    while (clock_monotonic_ms() < begin_ms + s.injection.for_ms) {
+        look();
+        if (injector->tick) injector->tick(&arena, &s);
+    }
+    if (s.injection.for_ms > 0) injector->end(&arena, &s);
+    print_message("  %s\n", s.text);
+    snprintf(text, 512, "%s", s.text);
+}
+
+static void expect_in(const char *text, const char *words)
+{
+    if (!strstr(text, words)) fail_msg("\"%s\" does not say \"%s\"", text, words);
+}
+
+/* A second process of a task that lives is refused with the exit code for it. */
+static void test_same_task_twice(void **state)
+{
+    char text[512];
+    (void)state;
+    strike(FAULT_TWICE, "ps:1", 0, 0, text);
+    expect_in(text, "refused, exit code 13");
+    strike(FAULT_TWICE, "coordinator:0", 0, 0, text);
+    expect_in(text, "refused, exit code 13");
+}
+
+/* A second run is refused in the same folder and under the same name. */
+static void test_two_clusters(void **state)
+{
+    char text[512];
+    (void)state;
+    strike(FAULT_TWO_CLUSTERS, "cluster", 0, 0, text);
+    expect_in(text, "a run in the same folder: refused, exit code 3");
+    expect_in(text, "a run of the same name: refused, exit code 3");
+}
+
+/* A node with another job file is refused. */
+static void test_mixed_jobs(void **state)
+{
+    char text[512];
+    (void)state;
+    strike(FAULT_MIXED_JOBS, "worker:0", 0, 0, text);
+    expect_in(text, "refused, exit code 3");
+    strike(FAULT_MIXED_JOBS, "coordinator:1", 0, 0, text);
+    expect_in(text, "refused, exit code 3");
+}
+
+/* The chief resigns when asked; a pause holds the workers and is lifted again. */
+static void test_requests(void **state)
+{
+    char text[512];
+    (void)state;
+    strike(FAULT_RESIGN, "cluster", 0, 0, text);
+    expect_in(text, "another chief was in office");
+    strike(FAULT_PAUSE, "cluster", SMALL_MS, 0, text);
+    expect_in(text, "the workers were held");
+    expect_in(text, "went on");
+    expect_goes_on(1);
+}
+
+/* Damage of each kind is noticed: the run goes on from the checkpoint before. */
+static void test_damage(void **state)
+{
+    static const enum fault faults_of_files[] = {FAULT_FLIP_BITS, FAULT_TRUNCATE, FAULT_SWAP_SHARDS,
+                                                 FAULT_STALE_SHARD};
+    char text[512];
+    (void)state;
+    for (size_t i = 0; i < sizeof faults_of_files / sizeof *faults_of_files; i++) {
+        bool swap = faults_of_files[i] == FAULT_SWAP_SHARDS;
+        strike(faults_of_files[i], swap ? "cluster" : "ps:1", 0, 0, text);
+        expect_in(text, "SIGKILL");
+        expect_goes_on(2);
+    }
+}
+
+/* A limit is lifted again, or dies with whom it kills. */
+static void test_limits(void **state)
+{
+    char text[512];
+    (void)state;
+    strike(FAULT_MEMORY, "worker:0", SMALL_MS, 0, text);
+    expect_goes_on(1);
+    strike(FAULT_DESCRIPTORS, "ps:0", 3 * SMALL_MS, 0, text);
+    expect_goes_on(1);
+}
+
+/* Disks that fail, are slow or full cost checkpoints, and nothing else. */
+static void test_disks(void **state)
+{
+    char text[512];
+    (void)state;
+    strike(FAULT_SYNC_FAILS, "ps:0", 4 * SMALL_MS, 0, text);
+    expect_in(text, "it happened");
+    strike(FAULT_SYNC_SLOW, "ps:1", 4 * SMALL_MS, 200, text);
+    strike(FAULT_DISK_ERROR, "zookeeper:1", SMALL_MS, 0, text);
+    if (has_device) strike(FAULT_DISK_FULL, "ps:0", 4 * SMALL_MS, 0, text);
+    expect_goes_on(2);
+}
+
+/* Nothing decides by the wall clock. */
+static void test_clocks(void **state)
+{
+    char text[512];
+    (void)state;
+    strike(FAULT_CLOCK_JUMP, "coordinator:0", SMALL_MS, 3600000, text);
+    strike(FAULT_CLOCK_JUMP, "ps:0", 2 * SMALL_MS, -86400000, text);
+    expect_in(text, "right again");
+    strike(FAULT_CLOCK_JUMP, "zookeeper:1", SMALL_MS, 3600000, text);
+    expect_goes_on(2);
+}
+
+/* The program, and beside it the library. */
+static int find_program(void)
+{
+    const char *given = getenv("TANIST_PROGRAM");
+    snprintf(program, sizeof program, "%s", given ? given : "build/tanist");
+    const char *slash = strrchr(program, '/');
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%.*s/tanist-faults.so",
+             slash ? (int)(slash - program) : 1, slash ? program : ".");
+    return access(program, X_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_task_twice), cmocka_unit_test(test_two_clusters),
+        cmocka_unit_test(test_mixed_jobs),      cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_disks),           cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_limits),          cmocka_unit_test(test_clocks),
+    };
+    if (find_program() != 0) {
+        fprintf(stderr, "%s is not there: build all\n", program);
+        return 1;
+    }
+    return cmocka_run_group_tests(tests, start, finish);
+}
