@@ -1,5 +1,6 @@
 #include "chaos/chronicle.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,12 +31,6 @@ bool blow_strikes(const struct blow *blow, const char *place)
     return false;
 }
 
-static double at_of(const json_t *line)
-{
-    double at_ms = member_number(line, "t_ms", 0);
-    return at_ms > 0 ? at_ms : 0;
-}
-
 static bool is_kind(const json_t *line, const char *kind)
 {
     return strcmp(member_text(line, "kind", ""), kind) == 0;
@@ -43,43 +38,77 @@ static bool is_kind(const json_t *line, const char *kind)
 
 /* ------------------------------------------------------------- order */
 
-struct placed {
-    const json_t *line;
-    size_t index;
-};
-
-static int compare_placed(const void *a, const void *b)
+/* Days from 1970-01-01 to a day of the Gregorian calendar; months count from March. */
+static int64_t days_of(int64_t year, int64_t month, int64_t day)
 {
-    const struct placed *x = a, *y = b;
-    double s = at_of(x->line), t = at_of(y->line);
-    if (s < t || s > t) return s < t ? -1 : 1;
+    year -= month <= 2;
+    int64_t era = (year >= 0 ? year : year - 399) / 400, of_era = year - era * 400;
+    int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+/* "2026-11-20T21:36:49.123Z" in ms; -1: it is not. */
+static double wall_ms_of(const char *text)
+{
+    int year, month, day, hour, minute;
+    double second;
+    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%6lfZ", &year, &month, &day, &hour, &minute, &second) !=
+        6)
+        return -1;
+    double days = (double)days_of(year, month, day);
+    return ((days * 24 + hour) * 60 + minute) * 60000 + second * 1000;
+}
+
+/* The clock of who says when may have been set wrong by us: then it is believed only about. */
+static double date_of(const json_t *line, double started_ms, bool jumps)
+{
+    enum { SKEW_MS = 20, NEAR_MS = 2000 };
+    double heard_ms = member_number(line, "t_ms", 0);
+    const json_t *event = json_object_get(line, "event");
+    double said_ms = wall_ms_of(member_text(event, "time", ""));
+    if (heard_ms < 0) heard_ms = 0;
+    if (!is_kind(line, "event") || said_ms < 0 || started_ms < 0) return heard_ms;
+    double at_ms = said_ms - started_ms;
+    bool credible = at_ms >= 0 && at_ms <= heard_ms + SKEW_MS;
+    if (jumps && at_ms < heard_ms - NEAR_MS) credible = false;
+    return credible && at_ms < heard_ms ? at_ms : heard_ms;
+}
+
+static int compare_dated(const void *a, const void *b)
+{
+    const struct dated *x = a, *y = b;
+    if (x->at_ms < y->at_ms || x->at_ms > y->at_ms) return x->at_ms < y->at_ms ? -1 : 1;
     return (x->index > y->index) - (x->index < y->index);
+}
+
+static void read_frame(const json_t *history, struct chronicle *out, bool *jumps)
+{
+    for (size_t i = 0; i < json_array_size(history); i++) {
+        const json_t *line = json_array_get(history, i);
+        if (is_kind(line, "begin")) out->begin = line;
+        if (is_kind(line, "end")) out->end = line;
+        if (is_kind(line, "verdict")) out->verdict = line;
+        if (strcmp(member_text(line, "fault", ""), "clock-jump") == 0) *jumps = true;
+        if (member_number(line, "t_ms", 0) > out->end_ms)
+            out->end_ms = member_number(line, "t_ms", 0);
+    }
+    /* Judging takes its time, in which the cluster is no more. */
+    if (out->end) out->end_ms = member_number(out->end, "t_ms", 0);
 }
 
 static bool order_lines(const json_t *history, struct chronicle *out)
 {
-    size_t count = json_array_size(history);
-    struct placed *placed = calloc(count + 1, sizeof *placed);
-    out->lines = calloc(count + 1, sizeof *out->lines);
-    if (!placed || !out->lines) {
-        free(placed);
-        return false;
+    bool jumps = false;
+    out->line_count = json_array_size(history);
+    out->lines = calloc(out->line_count + 1, sizeof *out->lines);
+    if (!out->lines) return false;
+    read_frame(history, out, &jumps);
+    double started_ms = wall_ms_of(member_text(out->begin, "started", ""));
+    for (size_t i = 0; i < out->line_count; i++) {
+        const json_t *line = json_array_get(history, i);
+        out->lines[i] = (struct dated){line, date_of(line, started_ms, jumps), i};
     }
-    for (size_t i = 0; i < count; i++)
-        placed[i] = (struct placed){.line = json_array_get(history, i), .index = i};
-    qsort(placed, count, sizeof *placed, compare_placed);
-    for (size_t i = 0; i < count; i++) {
-        const json_t *line = placed[i].line;
-        out->lines[i] = line;
-        if (at_of(line) > out->end_ms) out->end_ms = at_of(line);
-        if (is_kind(line, "begin")) out->begin = line;
-        if (is_kind(line, "end")) out->end = line;
-        if (is_kind(line, "verdict")) out->verdict = line;
-    }
-    out->line_count = count;
-    /* Judging takes its time, in which the cluster is no more. */
-    if (out->end) out->end_ms = at_of(out->end);
-    free(placed);
+    qsort(out->lines, out->line_count, sizeof *out->lines, compare_dated);
     return true;
 }
 
@@ -126,19 +155,18 @@ static void read_lane(struct chronicle *out, uint32_t lane)
 {
     struct spell spell = {.lane = lane, .state = PLACE_DOWN};
     for (size_t i = 0; i < out->line_count; i++) {
-        const json_t *line = out->lines[i];
+        const json_t *line = out->lines[i].line;
+        double at_ms = out->lines[i].at_ms;
         const char *name = member_text(line, "state", "");
         enum place_state state;
         if (!is_kind(line, "place")) continue;
         if (strcmp(member_text(line, "place", ""), out->lanes[lane]) != 0) continue;
         if (!parse_state(name, &state) || !makes_sense(spell.state, name)) continue;
-        if (at_of(line) > out->end_ms) break;
-        spell.to_ms = at_of(line);
+        if (at_ms > out->end_ms) break;
+        spell.to_ms = at_ms;
         if (spell.to_ms > spell.from_ms) out->spells[out->spell_count++] = spell;
-        spell = (struct spell){.lane = lane,
-                               .state = state,
-                               .from_ms = at_of(line),
-                               .pid = member_integer(line, "pid", 0)};
+        spell = (struct spell){
+            .lane = lane, .state = state, .from_ms = at_ms, .pid = member_integer(line, "pid", 0)};
     }
     spell.to_ms = out->end_ms;
     if (spell.to_ms > spell.from_ms) out->spells[out->spell_count++] = spell;
@@ -165,16 +193,29 @@ static double next_down(const struct chronicle *all, const char *place, double f
     return all->end_ms;
 }
 
+/* The harness may have been cut off when it happened: then the chief's own word counts. */
+static double in_office_ms(const struct chronicle *all, json_int_t epoch, double heard_ms)
+{
+    enum { LATE_MS = 250 };
+    for (size_t i = 0; i < all->line_count; i++) {
+        const json_t *event = json_object_get(all->lines[i].line, "event");
+        if (strcmp(member_text(event, "event", ""), "elected") != 0) continue;
+        if (member_integer(event, "epoch", -1) != epoch) continue;
+        return all->lines[i].at_ms < heard_ms - LATE_MS ? all->lines[i].at_ms : heard_ms;
+    }
+    return heard_ms;
+}
+
 static void read_reigns(struct chronicle *out)
 {
     for (size_t i = 0; i < out->line_count; i++) {
-        const json_t *line = out->lines[i];
+        const json_t *line = out->lines[i].line;
+        double at_ms = out->lines[i].at_ms;
         const char *place = member_text(line, "place", NULL);
         if (!is_kind(line, "chief") || !place || *place == '\0') continue;
-        struct reign reign = {.place = place,
-                              .epoch = member_integer(line, "epoch", 0),
-                              .from_ms = at_of(line),
-                              .to_ms = next_down(out, place, at_of(line))};
+        struct reign reign = {.place = place, .epoch = member_integer(line, "epoch", 0)};
+        reign.from_ms = in_office_ms(out, reign.epoch, at_ms);
+        reign.to_ms = next_down(out, place, reign.from_ms);
         if (out->reign_count > 0) {
             struct reign *last = &out->reigns[out->reign_count - 1];
             if (last->to_ms > reign.from_ms) last->to_ms = reign.from_ms;
@@ -185,18 +226,21 @@ static void read_reigns(struct chronicle *out)
 
 /* ------------------------------------------------------------- what was said */
 
-static void read_event(struct chronicle *out, const json_t *line)
+static void read_event(struct chronicle *out, const json_t *line, double at_ms)
 {
     const json_t *event = json_object_get(line, "event");
     const char *name = member_text(event, "event", "");
-    out->signs[out->sign_count++] = (struct sign){.at_ms = at_of(line),
+    out->signs[out->sign_count++] = (struct sign){.at_ms = at_ms,
                                                   .event = name,
                                                   .task = member_text(event, "task", ""),
                                                   .step = member_integer(event, "step", -1)};
-    if (strcmp(name, "checkpoint") == 0) out->checkpoints[out->checkpoint_count++] = at_of(line);
+    if (strcmp(name, "checkpoint") != 0) return;
+    /* A harness that has lost its place in the cluster's history is told it again. */
+    double *last = out->checkpoint_count ? &out->checkpoints[out->checkpoint_count - 1] : NULL;
+    if (!last || *last < at_ms) out->checkpoints[out->checkpoint_count++] = at_ms;
 }
 
-static void read_blow(struct chronicle *out, const json_t *line)
+static void read_blow(struct chronicle *out, const json_t *line, double at_ms)
 {
     out->blows[out->blow_count++] = (struct blow){.id = member_integer(line, "id", 0),
                                                   .step = member_integer(line, "step", -1),
@@ -205,35 +249,47 @@ static void read_blow(struct chronicle *out, const json_t *line)
                                                   .phase = member_text(line, "phase", ""),
                                                   .point = member_text(line, "point", ""),
                                                   .text = member_text(line, "text", ""),
-                                                  .at_ms = at_of(line),
-                                                  .until_ms = at_of(line),
+                                                  .at_ms = at_ms,
+                                                  .until_ms = at_ms,
                                                   .targets = json_object_get(line, "targets")};
 }
 
-static void read_undo(struct chronicle *out, const json_t *line)
+static void read_undo(struct chronicle *out, const json_t *line, double at_ms)
 {
     json_int_t id = member_integer(line, "id", -1);
     for (size_t i = 0; i < out->blow_count; i++)
-        if (out->blows[i].id == id) out->blows[i].until_ms = at_of(line);
+        if (out->blows[i].id == id) out->blows[i].until_ms = at_ms;
 }
 
-static void read_sample(struct chronicle *out, const json_t *line)
+static bool is_same_phase(const json_t *a, const json_t *b)
 {
-    struct sample sample = {.at_ms = at_of(line),
+    return a && member_integer(a, "generation", 0) == member_integer(b, "generation", 0) &&
+           strcmp(member_text(a, "phase", ""), member_text(b, "phase", "")) == 0;
+}
+
+static void read_sample(struct chronicle *out, const json_t *line, double at_ms,
+                        const json_t **before)
+{
+    struct sample sample = {.at_ms = at_ms,
                             .step = member_integer(line, "step", -1),
                             .generation = member_integer(line, "generation", 0)};
-    if (sample.step >= 0) out->samples[out->sample_count++] = sample;
+    /* The first of a phase or generation has the step of the one before. */
+    bool fresh = is_same_phase(*before, line);
+    *before = line;
+    if (sample.step >= 0 && fresh) out->samples[out->sample_count++] = sample;
 }
 
 static void read_lines(struct chronicle *out)
 {
+    const json_t *before = NULL;
     for (size_t i = 0; i < out->line_count; i++) {
-        const json_t *line = out->lines[i];
-        if (is_kind(line, "event")) read_event(out, line);
-        if (is_kind(line, "fault")) read_blow(out, line);
-        if (is_kind(line, "undo")) read_undo(out, line);
+        const json_t *line = out->lines[i].line;
+        double at_ms = out->lines[i].at_ms;
+        if (is_kind(line, "event")) read_event(out, line, at_ms);
+        if (is_kind(line, "fault")) read_blow(out, line, at_ms);
+        if (is_kind(line, "undo")) read_undo(out, line, at_ms);
         if (is_kind(line, "skipped")) out->skipped_count++;
-        if (is_kind(line, "step")) read_sample(out, line);
+        if (is_kind(line, "step")) read_sample(out, line, at_ms, &before);
     }
 }
 
@@ -273,24 +329,35 @@ static void enter(struct chronicle *out, enum run_phase phase, double at_ms)
         (struct stretch){.phase = phase, .from_ms = at_ms, .to_ms = out->end_ms};
 }
 
-/* Events tell of phases at once. A sample may be a little behind them: two must agree. */
+/* A "step" line is written as soon as the harness sees another phase or generation, and then
+ * regularly. What is regular may be behind the truth while the harness is cut off from ZooKeeper:
+ * it only tells that training goes on, by its steps. */
+static void read_step_phase(struct chronicle *out, const json_t *line, const json_t *before,
+                            double at_ms)
+{
+    enum run_phase phase;
+    if (!phase_of_name(member_text(line, "phase", ""), &phase)) return;
+    json_int_t step = member_integer(line, "step", 0);
+    bool advances = before && step > member_integer(before, "step", 0);
+    if (!is_same_phase(before, line) || (phase == RUN_RUNNING && advances))
+        enter(out, phase, at_ms);
+}
+
 static void read_phases(struct chronicle *out)
 {
-    enum run_phase sampled = RUN_FORMING, phase;
-    double since_ms = -1;
+    const json_t *before = NULL;
+    enum run_phase phase;
     for (size_t i = 0; i < out->line_count; i++) {
-        const json_t *line = out->lines[i];
-        if (is_kind(line, "event") && phase_of_event(json_object_get(line, "event"), &phase)) {
-            enter(out, phase, at_of(line));
-            since_ms = -1;
-        }
-        if (!is_kind(line, "step") || !phase_of_name(member_text(line, "phase", ""), &phase))
-            continue;
-        if (since_ms >= 0 && phase == sampled)
-            enter(out, phase, since_ms);
-        else
-            since_ms = at_of(line);
-        sampled = phase;
+        const json_t *line = out->lines[i].line;
+        double at_ms = out->lines[i].at_ms;
+        if (is_kind(line, "event") && phase_of_event(json_object_get(line, "event"), &phase))
+            enter(out, phase, at_ms);
+        /* All of it had died, and is started again. */
+        if (is_kind(line, "run") && strcmp(member_text(line, "state", ""), "again") == 0)
+            enter(out, RUN_FORMING, at_ms);
+        if (!is_kind(line, "step")) continue;
+        read_step_phase(out, line, before, at_ms);
+        before = line;
     }
 }
 
@@ -318,10 +385,11 @@ static void read_words(const struct chronicle *all, struct pause *pause)
 {
     enum { LATE_MS = 500 };
     for (size_t i = 0; i < all->line_count; i++) {
-        const json_t *line = all->lines[i], *event = json_object_get(line, "event");
+        const json_t *line = all->lines[i].line, *event = json_object_get(line, "event");
+        double at_ms = all->lines[i].at_ms;
         const char *name = member_text(event, "event", "");
-        if (!is_kind(line, "event") || at_of(line) < pause->from_ms) continue;
-        if (at_of(line) > pause->to_ms + LATE_MS) break;
+        if (!is_kind(line, "event") || at_ms < pause->from_ms) continue;
+        if (at_ms > pause->to_ms + LATE_MS) break;
         if (strcmp(name, "paused") == 0 && !pause->task)
             pause->task = member_text(event, "task", NULL);
         if (strcmp(name, "restored") != 0 && strcmp(name, "recovered") != 0) continue;

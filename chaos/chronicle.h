@@ -3,9 +3,9 @@
  * which phase, which fault; what recoveries are measured from and timelines are drawn from. Pure
  * but for memory.
  *
- * All times are in ms since the round began. Lines may stand a little out of order in a history:
- * here everything is ordered. Strings are borrowed from the history. Threads: any; nothing is
- * shared.
+ * All times are in ms since the round began, of the harness's clock. Lines may stand a little out
+ * of order in a history: here everything is ordered. Strings are borrowed from the history.
+ * Threads: any; nothing is shared.
  */
 #ifndef CHAOS_CHRONICLE_H
 #define CHAOS_CHRONICLE_H
@@ -68,6 +68,13 @@ struct sign {
     json_int_t step;
 };
 
+/* A line, and when what it tells of happened: events say it themselves, and may be heard late. */
+struct dated {
+    const json_t *line;
+    double at_ms;
+    size_t index; /* In the history. */
+};
+
 struct chronicle {
     const json_t *begin, *end, *verdict; /* Lines; NULL: there is none. */
     double end_ms;                       /* Of the last line. */
@@ -84,7 +91,7 @@ struct chronicle {
     struct sign *signs;
     double *checkpoints;         /* When one was committed. */
     double train_ms, trained_ms; /* First "running"; when stopping began, or the end. */
-    const json_t **lines;        /* All lines, ordered. */
+    struct dated *lines;         /* All lines, ordered. */
     size_t line_count;
 };
 

@@ -6,7 +6,7 @@
 /* One recovery while it is put together; times are those of the history, -1: not. */
 struct course {
     const struct blow *blow; /* NULL: nobody's. */
-    double at_ms, sign_ms, office_ms, running_ms, advanced_ms;
+    double at_ms, sign_ms, still_ms, office_ms, running_ms, advanced_ms;
     bool office, paused, stalled, open;
     json_int_t paused_ms, steps_redone, epochs[2];
 };
@@ -90,6 +90,7 @@ static void note_pause(const struct chronicle *all, struct course *course,
 {
     course->paused = true;
     course->open = course->open || !pause->ended;
+    course->still_ms = pause->from_ms;
     course->running_ms = pause->to_ms;
     course->paused_ms = pause->paused_ms;
     course->steps_redone = pause->steps_redone;
@@ -109,6 +110,7 @@ static struct course course_of(const struct chronicle *all, const struct blow *b
     struct course course = {.blow = blow,
                             .at_ms = at_ms,
                             .sign_ms = -1,
+                            .still_ms = -1,
                             .office_ms = -1,
                             .running_ms = -1,
                             .advanced_ms = -1,
@@ -258,6 +260,8 @@ static int add_course(json_t *list, const struct chronicle *all, struct course *
     double until_ms = all->end_ms;
     if (course->office_ms >= 0) until_ms = course->office_ms;
     if (course->running_ms >= 0 && course->running_ms < until_ms) until_ms = course->running_ms;
+    if (course->still_ms >= course->at_ms && course->still_ms < until_ms)
+        until_ms = course->still_ms;
     if (course->stalled && course->advanced_ms < until_ms) until_ms = course->advanced_ms;
     course->sign_ms = first_sign(all, course, until_ms);
     return json_array_append_new(list, course_json(all, course));
