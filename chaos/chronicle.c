@@ -213,7 +213,9 @@ static void read_reigns(struct chronicle *out)
         double at_ms = out->lines[i].at_ms;
         const char *place = member_text(line, "place", NULL);
         if (!is_kind(line, "chief") || !place || *place == '\0') continue;
-        struct reign reign = {.place = place, .epoch = member_integer(line, "epoch", 0)};
+        struct reign reign = {.place = place,
+                              .epoch = member_integer(line, "epoch", 0),
+                              .took_ms = member_number(line, "took_ms", 0)};
         reign.from_ms = in_office_ms(out, reign.epoch, at_ms);
         reign.to_ms = next_down(out, place, reign.from_ms);
         if (out->reign_count > 0) {

@@ -31,6 +31,7 @@ struct reign {
     const char *place;
     json_int_t epoch;
     double from_ms, to_ms; /* Until it was lost, or until its successor's. */
+    double took_ms;        /* From its predecessor seen gone to its taking office; 0: not told. */
 };
 
 struct stretch {

@@ -1,12 +1,15 @@
 #include "chaos/recovery.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { GROUP_MAX = 96 };
 
 /* One recovery while it is put together; times are those of the history, -1: not. */
 struct course {
     const struct blow *blow; /* NULL: nobody's. */
-    double at_ms, sign_ms, still_ms, office_ms, running_ms, advanced_ms;
+    double at_ms, sign_ms, still_ms, seen_gone_ms, office_ms, running_ms, advanced_ms;
     bool office, paused, stalled, open;
     json_int_t paused_ms, steps_redone, epochs[2];
 };
@@ -101,6 +104,7 @@ static void note_office(const struct chronicle *all, struct course *course, size
 {
     course->office = true;
     course->office_ms = all->reigns[reign].from_ms;
+    course->seen_gone_ms = course->office_ms - all->reigns[reign].took_ms;
     course->epochs[0] = all->reigns[reign - 1].epoch;
     course->epochs[1] = all->reigns[reign].epoch;
 }
@@ -240,15 +244,29 @@ static void set_phases(json_t *object, const struct chronicle *all, const struct
                         ms_or_null(elected ? course->office_ms - course->at_ms : -1));
 }
 
+/* Recoveries that can be compared: of the same fault, done to one of the same kind. */
+static void name_group(const struct course *course, char *text, size_t size)
+{
+    const struct blow *blow = course->blow;
+    const char *whom = blow ? blow->whom : "";
+    const char *first = blow ? json_string_value(json_array_get(blow->targets, 0)) : NULL;
+    bool one = blow && json_array_size(blow->targets) == 1;
+    if (course->office && one && first && strncmp(first, "coordinator:", 12) == 0) whom = "chief";
+    snprintf(text, size, "%s%s%.*s", blow ? blow->fault : "none", *whom ? " " : "",
+             (int)strcspn(whom, ":"), whom);
+}
+
 static json_t *course_json(const struct chronicle *all, const struct course *course)
 {
     const struct blow *blow = course->blow;
+    char group[GROUP_MAX];
+    name_group(course, group, sizeof group);
     json_t *targets = blow && blow->targets ? json_deep_copy(blow->targets) : json_array();
     json_t *object = json_pack(
-        "{s:o, s:s, s:s, s:o, s:s, s:o, s:b, s:o, s:o, s:[I, I]}", "id",
-        blow ? json_integer(blow->id) : json_null(), "fault", blow ? blow->fault : "none", "whom",
-        blow ? blow->whom : "", "targets", targets, "point", blow ? blow->point : "", "at_ms",
-        ms_or_null(course->at_ms), "recovered", !course->open, "paused_ms",
+        "{s:o, s:s, s:s, s:s, s:o, s:s, s:o, s:b, s:o, s:o, s:[I, I]}", "id",
+        blow ? json_integer(blow->id) : json_null(), "fault", blow ? blow->fault : "none", "group",
+        group, "whom", blow ? blow->whom : "", "targets", targets, "point", blow ? blow->point : "",
+        "at_ms", ms_or_null(course->at_ms), "recovered", !course->open, "paused_ms",
         count_or_null(course->paused_ms), "steps_redone", count_or_null(course->steps_redone),
         "epochs", course->epochs[0], course->epochs[1]);
     if (object) set_phases(object, all, course);
@@ -259,6 +277,8 @@ static int add_course(json_t *list, const struct chronicle *all, struct course *
 {
     double until_ms = all->end_ms;
     if (course->office_ms >= 0) until_ms = course->office_ms;
+    if (course->office_ms >= 0 && course->seen_gone_ms >= course->at_ms)
+        until_ms = course->seen_gone_ms;
     if (course->running_ms >= 0 && course->running_ms < until_ms) until_ms = course->running_ms;
     if (course->still_ms >= course->at_ms && course->still_ms < until_ms)
         until_ms = course->still_ms;

@@ -24,18 +24,22 @@ enum { STALL_MS = 500 };
 /*
  * All of a round, ordered by time; a new reference, NULL: out of memory. Of each:
  *
- *   id, fault, whom, targets, point, at_ms (null id, fault "none": nobody's fault that we know)
- *   detect_ms, elect_ms, restore_ms, resume_ms, total_ms (null: does not apply, or not over)
- *   failover_ms (fault ... new chief; null: no chief was struck)
- *   recovered (false: the history ends before), paused_ms, steps_redone (null: not told)
+ *   id, fault, whom, targets, point, at_ms, group ("kill chief", "kill ps": what can be compared)
+ * (null id, fault "none": nobody's fault that we know) detect_ms, elect_ms, restore_ms, resume_ms,
+ * total_ms (null: does not apply, or not over) failover_ms (fault ... new chief; null: no chief was
+ * struck) recovered (false: the history ends before), paused_ms, steps_redone (null: not told)
  *   epochs [before, after]
  */
 json_t *recovery_list(const struct chronicle *chronicle);
 
 /*
- * Of recoveries, of one round or of many: {"phases": {"detect": {count, p50, p90, p99, max},
- * "elect", "restore", "resume", "total"}, "by_fault": {FAULT: {...} of total_ms}, "failover":
- * {FAULT: {...} of failover_ms}}, in ms. What has no value at all is left out. A new reference;
+ * Of recoveries, of one round or of many, in ms:
+ *
+ *   phases    {"detect", "elect", "restore", "resume", "total": spread}
+ *   by_fault  {FAULT: spread of total_ms}, by_group {GROUP: the same}
+ *   failover  {GROUP: spread of failover_ms}
+ *
+ * A spread is {count, p50, p90, p99, max}; what has no value at all has none. A new reference;
  * NULL: out of memory.
  */
 json_t *recovery_percentiles(const json_t *recoveries);

@@ -28,15 +28,16 @@ json_t *recovery_spread(double *values, size_t count)
                      rank(values, count, 99), "max", values[count - 1]);
 }
 
-/* The values of `key` of those of `fault` (NULL: of all). */
-static json_t *spread_of(const json_t *recoveries, const char *key, const char *fault)
+/* The values of `key` of those whose `by` is `which` (NULL: of all). */
+static json_t *spread_of(const json_t *recoveries, const char *key, const char *by,
+                         const char *which)
 {
     size_t size = json_array_size(recoveries), count = 0;
     double *values = calloc(size + 1, sizeof *values);
     for (size_t i = 0; values && i < size; i++) {
         const json_t *recovery = json_array_get(recoveries, i);
         double value = member_number(recovery, key, -1);
-        if (fault && strcmp(member_text(recovery, "fault", ""), fault) != 0) continue;
+        if (by && strcmp(member_text(recovery, by, ""), which) != 0) continue;
         if (value >= 0) values[count++] = value;
     }
     json_t *spread = values ? recovery_spread(values, count) : NULL;
@@ -44,15 +45,15 @@ static json_t *spread_of(const json_t *recoveries, const char *key, const char *
     return spread;
 }
 
-/* By kind of fault, in the order of their first recoveries. */
-static json_t *spread_by_fault(const json_t *recoveries, const char *key)
+/* For each that `by` names, in the order of their first recoveries. */
+static json_t *spread_by(const json_t *recoveries, const char *key, const char *by)
 {
     json_t *object = json_object();
     for (size_t i = 0; object && i < json_array_size(recoveries); i++) {
-        const char *fault = member_text(json_array_get(recoveries, i), "fault", "");
-        if (json_object_get(object, fault)) continue;
-        json_t *spread = spread_of(recoveries, key, fault);
-        if (spread) json_object_set_new(object, fault, spread);
+        const char *which = member_text(json_array_get(recoveries, i), by, "");
+        if (json_object_get(object, which)) continue;
+        json_t *spread = spread_of(recoveries, key, by, which);
+        if (spread) json_object_set_new(object, which, spread);
     }
     return object;
 }
@@ -64,10 +65,11 @@ json_t *recovery_percentiles(const json_t *recoveries)
                                        "total_ms"};
     json_t *all = json_object();
     for (size_t i = 0; all && i < sizeof keys / sizeof *keys; i++) {
-        json_t *spread = spread_of(recoveries, keys[i], NULL);
+        json_t *spread = spread_of(recoveries, keys[i], NULL, NULL);
         if (spread) json_object_set_new(all, phases[i], spread);
     }
-    return json_pack("{s:o, s:o, s:o}", "phases", all, "by_fault",
-                     spread_by_fault(recoveries, "total_ms"), "failover",
-                     spread_by_fault(recoveries, "failover_ms"));
+    return json_pack("{s:o, s:o, s:o, s:o}", "phases", all, "by_fault",
+                     spread_by(recoveries, "total_ms", "fault"), "by_group",
+                     spread_by(recoveries, "total_ms", "group"), "failover",
+                     spread_by(recoveries, "failover_ms", "group"));
 }

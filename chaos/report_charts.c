@@ -38,14 +38,14 @@ void report_phase_bar(struct markup *out, const json_t *recovery, double scale_m
     markup_add(out, "</svg>");
 }
 
-/* The means of the phases of a kind of fault add up to the mean of the whole. */
-static json_t *means_of(const json_t *recoveries, const char *fault)
+/* The means of the phases of a group add up to the mean of the whole. */
+static json_t *means_of(const json_t *recoveries, const char *group)
 {
     double sums[PHASES] = {0};
     size_t count = 0;
     for (size_t i = 0; i < json_array_size(recoveries); i++) {
         const json_t *recovery = json_array_get(recoveries, i);
-        if (strcmp(member_text(recovery, "fault", ""), fault) != 0) continue;
+        if (strcmp(member_text(recovery, "group", ""), group) != 0) continue;
         if (!json_is_true(json_object_get(recovery, "recovered"))) continue;
         count++;
         for (size_t p = 0; p < PHASES; p++) sums[p] += member_number(recovery, phase_keys[p], 0);
@@ -67,22 +67,22 @@ void report_phase_chart(struct markup *out, const json_t *report)
 {
     enum { WIDTH = 200 };
     const json_t *recoveries = json_object_get(report, "recoveries");
-    const json_t *kinds = json_object_get(json_object_get(report, "percentiles"), "by_fault");
+    const json_t *groups = json_object_get(json_object_get(report, "percentiles"), "by_group");
     double scale_ms = 0;
-    const char *fault;
+    const char *group;
     json_t *spread;
-    json_object_foreach((json_t *)kinds, fault, spread)
+    json_object_foreach((json_t *)groups, group, spread)
     {
-        json_t *means = means_of(recoveries, fault);
+        json_t *means = means_of(recoveries, group);
         if (whole_of(means) > scale_ms) scale_ms = whole_of(means);
         json_decref(means);
     }
-    markup_add(out, "<table class=\"phases\"><thead><tr><th>fault<th class=\"n\">recoveries"
+    markup_add(out, "<table class=\"phases\"><thead><tr><th>fault<th class=\"n\">times"
                     "<th>mean phases<th class=\"n\">p50<th class=\"n\">p99<tbody>");
-    json_object_foreach((json_t *)kinds, fault, spread)
+    json_object_foreach((json_t *)groups, group, spread)
     {
-        json_t *means = means_of(recoveries, fault);
-        markup_wrap(out, "<tr><td><b>", fault, "</b><td class=\"n\">");
+        json_t *means = means_of(recoveries, group);
+        markup_wrap(out, "<tr><td><b>", group, "</b><td class=\"n\">");
         markup_count(out, member_integer(spread, "count", 0));
         markup_add(out, "<td>");
         report_phase_bar(out, means, scale_ms, WIDTH);

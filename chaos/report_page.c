@@ -20,7 +20,7 @@ static void tiles(struct markup *out, const json_t *report)
 {
     const json_t *campaign = campaign_of(report);
     const json_t *percentiles = json_object_get(report, "percentiles");
-    const json_t *kill = json_object_get(json_object_get(percentiles, "failover"), "kill");
+    const json_t *kill = json_object_get(json_object_get(percentiles, "failover"), "kill chief");
     const json_t *total = json_object_get(json_object_get(percentiles, "phases"), "total");
     double goodput = member_number(campaign, "goodput", -1);
     markup_add(out, "<dl class=\"tiles\"><div><dt>rounds passed</dt><dd>");
@@ -40,9 +40,9 @@ static void tiles(struct markup *out, const json_t *report)
     markup_add(out, "<small> / ");
     markup_duration(out, member_number(kill, "p99", -1));
     markup_add(out, "</small>");
-    tile(out, "goodput of the calm run");
+    tile(out, "goodput, of the calm run’s");
     markup_percent(out, goodput);
-    tile(out, "workers could work");
+    tile(out, "of the time workers could work");
     markup_percent(out, member_number(campaign, "availability", -1));
     markup_add(out, "</dd></div></dl>");
 }
@@ -71,6 +71,24 @@ static void sentence(struct markup *out, const json_t *campaign)
         if (calm) markup_wrap(out, ": <code>", calm, "</code>");
     }
     markup_add(out, "</p>");
+}
+
+/* A square for each round, where there are many. */
+static void strip(struct markup *out, const json_t *report)
+{
+    enum { MANY = 8 };
+    const json_t *rounds = json_object_get(report, "rounds");
+    if (json_array_size(rounds) < MANY) return;
+    markup_add(out, "<div class=\"strip\">");
+    for (size_t i = 0; i < json_array_size(rounds); i++) {
+        const json_t *round = json_array_get(rounds, i);
+        bool ok = json_is_true(json_object_get(round, "ok"));
+        long long number = (long long)member_integer(round, "round", 0);
+        markup_format(out, "<a class=\"%s\" href=\"#round-%lld\" title=\"round %lld: %s\">%s</a>",
+                      ok ? "held" : "broke", number, number, ok ? "passed" : "failed",
+                      ok ? "" : "✕");
+    }
+    markup_add(out, "</div>");
 }
 
 static void failed_links(struct markup *out, const json_t *report)
@@ -107,6 +125,7 @@ static void hero(struct markup *out, const json_t *report)
     sentence(out, campaign);
     failed_links(out, report);
     markup_add(out, "</div></div>");
+    strip(out, report);
     tiles(out, report);
     markup_add(out, "</header>");
 }
@@ -114,7 +133,7 @@ static void hero(struct markup *out, const json_t *report)
 /* ------------------------------------------------------------- sections */
 
 static void histogram_of(struct markup *out, const json_t *report, const char *title,
-                         const char *fault, const char *key)
+                         const char *group, const char *key)
 {
     const json_t *recoveries = json_object_get(report, "recoveries");
     size_t size = json_array_size(recoveries), count = 0;
@@ -122,7 +141,7 @@ static void histogram_of(struct markup *out, const json_t *report, const char *t
     for (size_t i = 0; values && i < size; i++) {
         const json_t *recovery = json_array_get(recoveries, i);
         double value = member_number(recovery, key, -1);
-        bool wanted = !fault || strcmp(member_text(recovery, "fault", ""), fault) == 0;
+        bool wanted = !group || strcmp(member_text(recovery, "group", ""), group) == 0;
         if (wanted && value >= 0) values[count++] = value;
     }
     if (values && count > 0) report_histogram(out, title, values, count);
@@ -133,8 +152,8 @@ static void healing(struct markup *out, const json_t *report)
 {
     if (json_array_size(json_object_get(report, "recoveries")) == 0) return;
     markup_add(out, "<section><h2>How fast it heals</h2><div class=\"plots\">");
-    histogram_of(out, report, "Chief killed to new chief", "kill", "failover_ms");
-    histogram_of(out, report, "Chief frozen to new chief", "freeze", "failover_ms");
+    histogram_of(out, report, "Chief killed to new chief", "kill chief", "failover_ms");
+    histogram_of(out, report, "Chief frozen to new chief", "freeze chief", "failover_ms");
     histogram_of(out, report, "Any fault to training again", NULL, "total_ms");
     markup_add(out, "</div><div class=\"split\"><div class=\"card\">");
     report_phase_chart(out, report);
@@ -153,6 +172,7 @@ static void legend(struct markup *out)
                     "frozen\"></i>frozen</span><span><i class=\"k down\"></i>down</span><span><i "
                     "class=\"k reign\">7</i>chief, by epoch</span><span><i class=\"k paused\"></i>"
                     "paused</span><span><i class=\"k loading\"></i>loading</span><span><i "
+                    "class=\"k forming\"></i>starting</span><span><i "
                     "class=\"k rate\"></i>steps/s</span><span><i class=\"k redone\"></i>done again"
                     "</span><span><i class=\"k calm\"></i>calm run</span></p><p class=\"legend\">");
     for (size_t i = 0; (family = report_family_at(i)); i++)
@@ -207,6 +227,8 @@ static void facts(struct markup *out, const json_t *report)
 {
     const json_t *campaign = campaign_of(report);
     static const char *const keys[] = {"plan", "about", "seed", "program", "started"};
+    static const char *const calm_keys[] = {"mode",     "steps",  "seconds", "steps_per_s",
+                                            "accuracy", "digest", "znodes"};
     markup_add(out, "<section>");
     command_of(out, campaign);
     markup_add(out, "<div class=\"facts\"><div class=\"card\"><h3>Campaign</h3><table>");
@@ -219,7 +241,8 @@ static void facts(struct markup *out, const json_t *report)
     markup_add(out, "<tr><th>faults skipped<td>");
     markup_count(out, member_integer(campaign, "skipped", 0));
     markup_add(out, "</table></div><div class=\"card\"><h3>Calm run</h3><table>");
-    facts_of(out, json_object_get(campaign, "calm"));
+    for (size_t i = 0; i < sizeof calm_keys / sizeof *calm_keys; i++)
+        fact(out, calm_keys[i], json_object_get(json_object_get(campaign, "calm"), calm_keys[i]));
     markup_add(out, "</table></div><div class=\"card\"><h3>What the machine can do</h3><table>");
     facts_of(out, json_object_get(campaign, "machine"));
     markup_add(out, "</table></div></div></section>");

@@ -59,7 +59,7 @@ void report_sparkline(struct markup *out, const struct chronicle *chronicle);
 void report_histogram(struct markup *out, const char *title, double *values, size_t count);
 /* A recovery's phases as a bar of `width` pixels of which `scale_ms` are the whole. */
 void report_phase_bar(struct markup *out, const json_t *recovery, double scale_ms, double width);
-/* Median phases by kind of fault. */
+/* Mean phases of recoveries that can be compared. */
 void report_phase_chart(struct markup *out, const json_t *report);
 
 void report_checks_table(struct markup *out, const json_t *report);

@@ -57,7 +57,7 @@ static double top_rate(const struct rates *rates, double calm)
     double top = calm * 1.2;
     for (size_t i = 0; i < rates->count; i++)
         if (rates->steps[i] > top) top = rates->steps[i];
-    if (calm > 0 && top > calm * 1.8) top = calm * 1.8;
+    if (calm > 0 && top > calm * 3) top = calm * 3;
     return top > 0 ? top * 1.05 : 1;
 }
 

@@ -103,7 +103,7 @@ static void test_failovers(void **state)
 {
     const struct fixture *fixture = *state;
     const json_t *percentiles = json_object_get(fixture->json, "percentiles");
-    const json_t *kill = json_object_get(json_object_get(percentiles, "failover"), "kill");
+    const json_t *kill = json_object_get(json_object_get(percentiles, "failover"), "kill chief");
     assert_int_equal(member_integer(kill, "count", 0), 1);
     assert_float_equal(member_number(kill, "p99", 0), 45, 0.001);
 }
