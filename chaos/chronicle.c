@@ -335,12 +335,17 @@ static void enter(struct chronicle *out, enum run_phase phase, double at_ms)
  * regularly. What is regular may be behind the truth while the harness is cut off from ZooKeeper:
  * it only tells that training goes on, by its steps. */
 static void read_step_phase(struct chronicle *out, const json_t *line, const json_t *before,
-                            double at_ms)
+                            double at_ms, const struct sample *running)
 {
+    enum { HEARD_LATE_MS = 100 };
     enum run_phase phase;
     if (!phase_of_name(member_text(line, "phase", ""), &phase)) return;
     json_int_t step = member_integer(line, "step", 0);
     bool advances = before && step > member_integer(before, "step", 0);
+    /* A phase before the one that the cluster has told of: it was only heard of later. */
+    if (phase != RUN_RUNNING && at_ms < running->at_ms + HEARD_LATE_MS &&
+        member_integer(line, "generation", 0) <= running->generation)
+        return;
     if (!is_same_phase(before, line) || (phase == RUN_RUNNING && advances))
         enter(out, phase, at_ms);
 }
@@ -348,17 +353,22 @@ static void read_step_phase(struct chronicle *out, const json_t *line, const jso
 static void read_phases(struct chronicle *out)
 {
     const json_t *before = NULL;
+    struct sample running = {.at_ms = -1e9};
     enum run_phase phase;
     for (size_t i = 0; i < out->line_count; i++) {
         const json_t *line = out->lines[i].line;
         double at_ms = out->lines[i].at_ms;
-        if (is_kind(line, "event") && phase_of_event(json_object_get(line, "event"), &phase))
-            enter(out, phase, at_ms);
+        const json_t *event = json_object_get(line, "event");
+        bool told = is_kind(line, "event") && phase_of_event(event, &phase);
+        if (told) enter(out, phase, at_ms);
+        if (told && phase == RUN_RUNNING)
+            running = (struct sample){.at_ms = at_ms,
+                                      .generation = member_integer(event, "generation", 0)};
         /* All of it had died, and is started again. */
         if (is_kind(line, "run") && strcmp(member_text(line, "state", ""), "again") == 0)
             enter(out, RUN_FORMING, at_ms);
         if (!is_kind(line, "step")) continue;
-        read_step_phase(out, line, before, at_ms);
+        read_step_phase(out, line, before, at_ms, &running);
         before = line;
     }
 }

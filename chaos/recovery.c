@@ -33,7 +33,7 @@ static bool strikes_all(const struct blow *blow)
 /* ------------------------------------------------------------- whose fault */
 
 /* The last fault before `at_ms` that struck `place`; if there is none, the last that could have
- * struck anybody; if there is none, the last of all. */
+ * struck anybody. Only what happened to nobody in particular may be any fault's. */
 static const struct blow *whose(const struct chronicle *all, const char *place, double since_ms,
                                 double at_ms)
 {
@@ -46,8 +46,8 @@ static const struct blow *whose(const struct chronicle *all, const char *place, 
         if (place && blow->at_ms >= since_ms && blow_strikes(blow, place)) named = blow;
         if (strikes_all(blow) && blow->until_ms >= at_ms - WIDE_MEMORY_MS) wide = blow;
     }
-    if (named) return named;
-    return wide ? wide : any;
+    if (named || wide) return named ? named : wide;
+    return place ? NULL : any;
 }
 
 /* ------------------------------------------------------------- its course */
@@ -252,7 +252,7 @@ static void name_group(const struct course *course, char *text, size_t size)
     const char *first = blow ? json_string_value(json_array_get(blow->targets, 0)) : NULL;
     bool one = blow && json_array_size(blow->targets) == 1;
     if (course->office && one && first && strncmp(first, "coordinator:", 12) == 0) whom = "chief";
-    snprintf(text, size, "%s%s%.*s", blow ? blow->fault : "none", *whom ? " " : "",
+    snprintf(text, size, "%s%s%.*s", blow ? blow->fault : "unprovoked", *whom ? " " : "",
              (int)strcspn(whom, ":"), whom);
 }
 
@@ -264,11 +264,11 @@ static json_t *course_json(const struct chronicle *all, const struct course *cou
     json_t *targets = blow && blow->targets ? json_deep_copy(blow->targets) : json_array();
     json_t *object = json_pack(
         "{s:o, s:s, s:s, s:s, s:o, s:s, s:o, s:b, s:o, s:o, s:[I, I]}", "id",
-        blow ? json_integer(blow->id) : json_null(), "fault", blow ? blow->fault : "none", "group",
-        group, "whom", blow ? blow->whom : "", "targets", targets, "point", blow ? blow->point : "",
-        "at_ms", ms_or_null(course->at_ms), "recovered", !course->open, "paused_ms",
-        count_or_null(course->paused_ms), "steps_redone", count_or_null(course->steps_redone),
-        "epochs", course->epochs[0], course->epochs[1]);
+        blow ? json_integer(blow->id) : json_null(), "fault", blow ? blow->fault : "unprovoked",
+        "group", group, "whom", blow ? blow->whom : "", "targets", targets, "point",
+        blow ? blow->point : "", "at_ms", ms_or_null(course->at_ms), "recovered", !course->open,
+        "paused_ms", count_or_null(course->paused_ms), "steps_redone",
+        count_or_null(course->steps_redone), "epochs", course->epochs[0], course->epochs[1]);
     if (object) set_phases(object, all, course);
     return object;
 }

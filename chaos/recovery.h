@@ -25,10 +25,10 @@ enum { STALL_MS = 500 };
  * All of a round, ordered by time; a new reference, NULL: out of memory. Of each:
  *
  *   id, fault, whom, targets, point, at_ms, group ("kill chief", "kill ps": what can be compared)
- * (null id, fault "none": nobody's fault that we know) detect_ms, elect_ms, restore_ms, resume_ms,
- * total_ms (null: does not apply, or not over) failover_ms (fault ... new chief; null: no chief was
- * struck) recovered (false: the history ends before), paused_ms, steps_redone (null: not told)
- *   epochs [before, after]
+ * (null id, fault "unprovoked": nobody's fault that we know) detect_ms, elect_ms, restore_ms,
+ * resume_ms, total_ms (null: does not apply, or not over) failover_ms (fault ... new chief; null:
+ * no chief was struck) recovered (false: the history ends before), paused_ms, steps_redone (null:
+ * not told) epochs [before, after]
  */
 json_t *recovery_list(const struct chronicle *chronicle);
 

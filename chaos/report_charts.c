@@ -65,7 +65,7 @@ static double whole_of(const json_t *means)
 
 void report_phase_chart(struct markup *out, const json_t *report)
 {
-    enum { WIDTH = 200 };
+    enum { WIDTH = 170 };
     const json_t *recoveries = json_object_get(report, "recoveries");
     const json_t *groups = json_object_get(json_object_get(report, "percentiles"), "by_group");
     double scale_ms = 0;

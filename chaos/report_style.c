@@ -100,7 +100,7 @@ static const char tables[] =
 
 static const char drawings[] =
     ".plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(300px,1fr));gap:16px}"
-    ".plot{margin:0}.plot svg{display:block;width:100%;max-width:460px;margin:6px auto 0}"
+    ".plot{margin:0}.plot svg{display:block;width:100%;max-width:560px;margin:6px auto 0}"
     "figcaption{font-size:14px}figcaption span{color:var(--dim)}"
     ".bin{fill:var(--elect)}path.mark{stroke:var(--ink);stroke-width:1.2}"
     "text.mark{font-size:11.5px;font-weight:650;fill:var(--ink)}"
