@@ -1,4 +1,5 @@
 /* chaos/report_facts.c: what rounds and the campaign came to, as JSON. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "chaos/recovery.h"
@@ -54,14 +55,21 @@ json_t *report_round_facts(const struct chronicle *chronicle, const json_t *reco
         "checks", verdict ? copy_or_null(json_object_get(verdict, "checks")) : json_array());
 }
 
+/* Of "round-0009/history.jsonl"; 0: the path does not say. */
+static json_int_t number_of(const char *path)
+{
+    const char *digits = strstr(path, "round-");
+    return digits ? strtoll(digits + strlen("round-"), NULL, 10) : 0;
+}
+
 json_t *report_unread_facts(const char *path, const char *why)
 {
-    return json_pack("{s:i, s:i, s:s, s:b, s:n, s:n, s:n, s:f, s:i, s:i, s:i, s:i, s:i, s:n, s:n, "
+    return json_pack("{s:I, s:i, s:s, s:b, s:n, s:n, s:n, s:f, s:i, s:i, s:i, s:i, s:i, s:n, s:n, "
                      "s:{}, s:[{s:s, s:b, s:s}]}",
-                     "round", 0, "seed", 0, "history", path, "ok", 0, "exit", "status", "mode",
-                     "seconds", 0.0, "faults", 0, "skipped", 0, "recoveries", 0, "steps_redone", 0,
-                     "epochs", 0, "digest", "accuracy", "goodput", "checks", "name", "history",
-                     "ok", 0, "text", why);
+                     "round", number_of(path), "seed", 0, "history", path, "ok", 0, "exit",
+                     "status", "mode", "seconds", 0.0, "faults", 0, "skipped", 0, "recoveries", 0,
+                     "steps_redone", 0, "epochs", 0, "digest", "accuracy", "goodput", "checks",
+                     "name", "history", "ok", 0, "text", why);
 }
 
 /* ------------------------------------------------------------- a campaign */
