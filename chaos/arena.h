@@ -16,6 +16,7 @@
 #include "common/task.h"
 
 struct lab;
+struct remote;
 
 enum { PLACES_MAX = TASKS_MAX + 8, ARENA_PATH_MAX = 1024, PLACE_NAME_MAX = 24 };
 
@@ -45,6 +46,7 @@ struct arena {
     struct lab *lab;                       /* NULL: no namespaces; all on loopback. */
     struct fault_control *control; /* Shared with the shim and the failpoints of all processes. */
     struct random random;          /* Of the seed and the round. */
+    struct remote *remote;         /* Attacked through ZooKeeper alone; NULL: processes of ours. */
     bool agent_struck;             /* The run ends by our doing: it is started again. */
     uint32_t wipes;                /* Former lives of the ensemble are in DIR/scratch/wiped-1 ... */
     char *const *environment;      /* Of the run; for whoever starts more processes of it. */

@@ -8,6 +8,7 @@
 
 #include "chaos/inject_point.h"
 #include "chaos/injectors.h"
+#include "chaos/remote.h"
 #include "common/clock.h"
 
 /* Who is not there now is waited for that long; an old fault is no fault of its moment. */
@@ -54,6 +55,11 @@ struct striker *striker_create(const struct striker_config *config)
 }
 
 /* ------------------------------------------------------------- words */
+
+static const struct injector *injector_for(const struct striker *striker, enum fault fault)
+{
+    return striker->config.arena->remote ? remote_injector_of(fault) : injector_of(fault);
+}
 
 static void say(const struct striker *striker, enum fault fault, const char *how, const char *words)
 {
@@ -104,7 +110,7 @@ static void skip(struct striker *striker, struct doing *doing, const char *why)
 static void end(struct striker *striker, struct doing *doing)
 {
     struct strike *strike = &doing->strike;
-    const struct injector *injector = injector_of(strike->injection.fault);
+    const struct injector *injector = injector_for(striker, strike->injection.fault);
     doing->stage = STAGE_OVER;
     if (strike->injection.trigger.type == TRIGGER_POINT) {
         bool woken = doing->stopped > 0 && arena_process_state(doing->stopped) == 'T' &&
@@ -162,9 +168,13 @@ static void begin(struct striker *striker, struct doing *doing, uint64_t now_ms)
 {
     struct error error;
     struct strike *strike = &doing->strike;
-    const struct injector *injector = injector_of(strike->injection.fault);
+    const struct injector *injector = injector_for(striker, strike->injection.fault);
     if (strncmp(strike->injection.whom, "zookeeper-", 10) == 0)
         watcher_find_leader(striker->config.watcher);
+    if (!injector && striker->config.arena->remote) {
+        skip(striker, doing, "it needs power on the hosts: ZooKeeper is not enough");
+        return;
+    }
     if (!injector) {
         skip(striker, doing, "it is done at failpoints only: give it \"at_point\"");
         return;
@@ -212,7 +222,7 @@ static void look_at_point(struct striker *striker, struct doing *doing, uint64_t
 static void step_one(struct striker *striker, struct doing *doing, uint64_t now_ms)
 {
     const struct injection *injection = &doing->strike.injection;
-    const struct injector *injector = injector_of(injection->fault);
+    const struct injector *injector = injector_for(striker, injection->fault);
     const char *lacks = NULL;
     switch (doing->stage) {
     case STAGE_WAITING:
@@ -220,6 +230,8 @@ static void step_one(struct striker *striker, struct doing *doing, uint64_t now_
         if (!is_early(&injection->trigger) && !is_due(striker, &injection->trigger, now_ms)) return;
         if (doing->since_ms == 0) doing->since_ms = now_ms;
         lacks = probe_lacks(striker->config.probe, fault_info(injection->fault)->needs);
+        if (injection->trigger.type == TRIGGER_POINT && striker->config.arena->remote)
+            lacks = "failpoints are out of reach from here";
         if (lacks)
             skip(striker, doing, lacks);
         else if (injection->trigger.type == TRIGGER_POINT)

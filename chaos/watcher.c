@@ -13,6 +13,7 @@
 #include "agent/steps.h"
 #include "agent/words.h"
 #include "agent/zk_inbox.h"
+#include "chaos/remote.h"
 #include "chaos/resources.h"
 #include "common/bootstrap.h"
 #include "common/clock.h"
@@ -173,6 +174,10 @@ static void on_member(struct watcher *watcher)
     if (place && seat->present)
         snprintf(place->address, sizeof place->address, "%s", seat->member.address);
     if (chief && !seat->present) watcher->arena->chief[0] = '\0';
+    if (place && watcher->arena->remote) {
+        place->pid = seat->present ? (pid_t)seat->member.pid : 0;
+        tell_place(watcher, task, seat->present ? "up" : "down", (pid_t)seat->member.pid);
+    }
     if (seat->task.role != ROLE_COORDINATOR) return;
     snprintf(words, sizeof words, "%s (pid %" PRIu64 ") is %s%s", task, seat->member.pid,
              seat->present ? "up" : "lost", chief && !seat->present ? ": it was the chief" : "");
@@ -203,6 +208,8 @@ static void on_entry(struct watcher *watcher)
 {
     char words[WORDS_MAX];
     const struct history_entry *entry = &watcher->observer->entry;
+    /* A cluster that was there before us has a past. */
+    if (watcher->arena->remote && watcher->observer->entry_old) return;
     words_history(entry, words);
     tell_event(watcher, words_history_json(entry), words);
 }
@@ -292,6 +299,17 @@ static void find_run(struct watcher *watcher)
     watcher->agent_pid = agent_pid;
 }
 
+/* One that is not ours has no folder here. */
+static void find_remote(struct watcher *watcher)
+{
+    struct run_note note = {0};
+    struct error error;
+    if (watcher->zk) return;
+    memcpy(note.connect, watcher->arena->remote->connect, sizeof note.connect);
+    memcpy(note.cluster, watcher->arena->remote->cluster, sizeof note.cluster);
+    if (connect_to(watcher, &note, &error) != TN_OK) disconnect(watcher);
+}
+
 /* ------------------------------------------------------------- steps */
 
 static void sample_steps(struct watcher *watcher, uint64_t now_ms)
@@ -346,9 +364,10 @@ void watcher_poll(struct watcher *watcher, uint32_t timeout_ms)
     (void)poll(&polled, 1, (int)timeout_ms);
     handle_zk(watcher);
     uint64_t now_ms = clock_monotonic_ms();
-    if (due(&watcher->look_at_ms, now_ms, LOOK_MS)) look(watcher);
-    if (due(&watcher->resources_at_ms, now_ms, RESOURCES_MS)) sample_resources(watcher);
-    if (due(&watcher->note_at_ms, now_ms, NOTE_MS)) find_run(watcher);
+    const bool remote = watcher->arena->remote != NULL;
+    if (!remote && due(&watcher->look_at_ms, now_ms, LOOK_MS)) look(watcher);
+    if (!remote && due(&watcher->resources_at_ms, now_ms, RESOURCES_MS)) sample_resources(watcher);
+    if (due(&watcher->note_at_ms, now_ms, NOTE_MS)) (remote ? find_remote : find_run)(watcher);
     if (!watcher->zk) return;
     observer_tick(watcher->observer, &watcher->port, now_ms);
     bool steps = watcher->steps && watcher->sight.has_run;

@@ -13,6 +13,7 @@ static const struct verb {
     int (*run)(int argc, char **argv);
 } verbs[] = {
     {"run", "Attack: rounds of faults that a plan draws from a seed.", chaos_run},
+    {"attack", "Attack a cluster that runs already, by way of its agents.", chaos_attack},
     {"list", "Show plans, faults and failpoints, and what this machine can do.", chaos_list},
     {"replay", "Do the faults of a recorded round again.", chaos_replay},
     {"shrink", "Find the fewest faults that still make a round fail.", chaos_shrink},

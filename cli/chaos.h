@@ -3,6 +3,7 @@
 #define CLI_CHAOS_H
 
 int chaos_run(int argc, char **argv);
+int chaos_attack(int argc, char **argv);
 int chaos_list(int argc, char **argv);
 int chaos_replay(int argc, char **argv);
 int chaos_shrink(int argc, char **argv);

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""`tanist chaos attack`: a cluster that runs already is attacked by way of its agents, and judged.
+
+A real run; every wait is bounded. TANIST_PROGRAM: the program.
+"""
+
+import json
+import unittest
+
+from test_cli import LONG, Cli
+
+PLAN = {
+    "name": "all-ways", "about": "Each fault that needs no power on the hosts, once.",
+    "recover_within_s": 30,
+    "faults": [
+        {"fault": "kill", "whom": "ps", "after_s": 0.2},
+        {"fault": "kill", "whom": "chief", "after_s": 0.8},
+        {"fault": "terminate", "whom": "worker", "after_s": 1.4},
+        {"fault": "freeze", "whom": "worker", "after_s": 2, "for_s": 0.3},
+        {"fault": "crash-loop", "whom": "worker", "after_s": 2.8, "for_s": 0.5},
+        {"fault": "resign", "whom": "cluster", "after_s": 3.8},
+        {"fault": "pause", "whom": "cluster", "after_s": 4.6, "for_s": 0.3},
+        {"fault": "wipe", "whom": "cluster", "after_s": 5.2},
+    ],
+}
+
+
+class Attack(Cli):
+    def begin(self, *words):
+        """A run that is killed at the end of the test."""
+        run = self.start(*LONG, *words)
+        self.addCleanup(run.kill)
+        self.wait_step()
+
+    def attack(self, code, *words):
+        plan = self.folder / "plan.json"
+        plan.write_text(json.dumps(PLAN))
+        result = self.tanist("chaos", "attack", "--plan", str(plan), "--dir", "run", "--report",
+                             "report", "-o", "json", *words, timeout=90)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return json.loads(result.stdout)
+
+    def history(self):
+        text = (self.folder / "report/round-0001/history.jsonl").read_text()
+        return [json.loads(line) for line in text.splitlines()]
+
+    def test_all_ways(self):
+        """Every way works and is written down; what is out of reach is skipped; the job goes on."""
+        self.begin("--allow-chaos")
+        result = self.attack(0)
+        self.assertTrue(result["kept"], result)
+        self.assertEqual((result["faults"], result["skipped"]), (7, 1), result)
+        lines = self.history()
+        done = {line["fault"] for line in lines if line["kind"] == "fault"}
+        self.assertEqual(done, {fault["fault"] for fault in PLAN["faults"]} - {"wipe"})
+        undone = {line["fault"] for line in lines if line["kind"] == "undo"}
+        self.assertEqual(undone, {"freeze", "crash-loop", "pause"})
+        verdict = next(line for line in lines if line["kind"] == "verdict")
+        self.assertEqual([check["name"] for check in verdict["checks"]],
+                         ["faults", "recovery", "epochs", "generations", "alive"])
+        self.assertTrue((self.folder / "report/report.html").stat().st_size > 1000)
+        self.wait_step(self.wait_step()["step"] + 1)
+        self.refused(3, ["there already"], "chaos", "attack", "--dir", "run", "--report", "report")
+
+    def test_not_allowed(self):
+        """Nobody obeys: that is no success."""
+        self.begin()
+        result = self.attack(1, "--seconds", "1")
+        self.assertIn("--allow-chaos", json.dumps(self.history()))
+        self.assertIn("none was done", result["broken"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
