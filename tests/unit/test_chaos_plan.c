@@ -259,35 +259,56 @@ static void nothing_is_left_out(void **state)
     }
 }
 
+static char document[64 * 1024]; /* docs/chaos.md */
+
+static void read_document(void)
+{
+    FILE *file = fopen("docs/chaos.md", "re");
+    assert_non_null(file);
+    document[fread(document, 1, sizeof document - 1, file)] = '\0';
+    fclose(file);
+}
+
 /* docs/chaos.md has each fault in its table as the lists have it, and each plan. */
 static void faults_are_documented(void **state)
 {
     (void)state;
     static const char *const needs[] = {"network", "bandwidth", "shim", "tmpfs", "failpoints"};
     static const char *const lasts[] = {"no", "maybe", "yes"};
-    static char document[64 * 1024];
-    FILE *file = fopen("docs/chaos.md", "re");
-    assert_non_null(file);
-    document[fread(document, 1, sizeof document - 1, file)] = '\0';
-    fclose(file);
+    char name[64], rest[256];
+    const char *plan;
+    read_document();
     for (int i = 0; i < FAULT_COUNT; i++) {
         const struct fault_info *info = fault_info((enum fault)i);
         const struct measure *measure = fault_measure((enum fault)i);
-        char name[64], rest[256], *row;
         unsigned need = 0;
         while (need < 5 && info->needs != 1U << need) need++;
         snprintf(name, sizeof name, "| `%s` | ", info->name);
         snprintf(rest, sizeof rest, " | %s | %s | %s | %s |\n", lasts[measure->lasts],
                  measure->unit ? measure->unit : "", need < 5 ? needs[need] : "", info->about);
-        row = strstr(document, name);
+        const char *row = strstr(document, name);
         if (!row || !strstr(row, rest)) fail_msg("docs/chaos.md lacks %s...%s", name, rest);
     }
-    const char *name;
-    for (uint32_t i = 0; (name = plan_builtin_name(i)); i++) {
-        char row[64];
-        snprintf(row, sizeof row, "| `%s` | ", name);
-        if (!strstr(document, row)) fail_msg("docs/chaos.md lacks %s", row);
+    for (uint32_t i = 0; (plan = plan_builtin_name(i)); i++) {
+        snprintf(name, sizeof name, "| `%s` | ", plan);
+        if (!strstr(document, name)) fail_msg("docs/chaos.md lacks %s", name);
     }
+}
+
+/* The plan that docs/chaos.md shows can be used as it stands. */
+static void example_is_good(void **state)
+{
+    (void)state;
+    struct plan plan;
+    struct error error = {0};
+    read_document();
+    const char *begin = strstr(document, "```json\n");
+    assert_non_null(begin);
+    json_t *json = json_loads(begin + strlen("```json\n"), JSON_DISABLE_EOF_CHECK, NULL);
+    assert_non_null(json);
+    if (plan_from_json(json, &plan, &error) != TN_OK) fail_msg("%s", error.text);
+    plan_free(&plan);
+    json_decref(json);
 }
 
 int main(void)
@@ -302,6 +323,7 @@ int main(void)
         cmocka_unit_test(builtin_plans_are_good),
         cmocka_unit_test(nothing_is_left_out),
         cmocka_unit_test(faults_are_documented),
+        cmocka_unit_test(example_is_good),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
