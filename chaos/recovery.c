@@ -161,7 +161,7 @@ static void follow_pause(const struct chronicle *all, struct course *course)
         const struct pause *pause = &all->pauses[i];
         bool within = course->blow->at_ms >= pause->from_ms && course->blow->at_ms < pause->to_ms;
         if (pause->to_ms < course->at_ms) continue;
-        if (within ? !was_lost(all, course->blow, pause->to_ms)
+        if (within ? !course->office && !was_lost(all, course->blow, pause->to_ms)
                    : whose(all, pause->task, 0, pause->from_ms) != course->blow)
             continue;
         note_pause(all, course, pause);

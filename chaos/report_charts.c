@@ -63,36 +63,63 @@ static double whole_of(const json_t *means)
     return whole;
 }
 
-void report_phase_chart(struct markup *out, const json_t *report)
+struct group {
+    const char *name;
+    const json_t *spread;
+    json_t *means;
+    double whole_ms;
+};
+
+static int compare_groups(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+    return (x->whole_ms < y->whole_ms) - (x->whole_ms > y->whole_ms);
+}
+
+/* The slowest first. NULL: out of memory. */
+static struct group *groups_of(const json_t *report, size_t *count)
+{
+    const json_t *recoveries = json_object_get(report, "recoveries");
+    const json_t *spreads = json_object_get(json_object_get(report, "percentiles"), "by_group");
+    struct group *groups = calloc(json_object_size(spreads) + 1, sizeof *groups);
+    const char *name;
+    json_t *spread;
+    *count = 0;
+    json_object_foreach((json_t *)spreads, name, spread)
+    {
+        json_t *means = groups ? means_of(recoveries, name) : NULL;
+        if (groups) groups[(*count)++] = (struct group){name, spread, means, whole_of(means)};
+    }
+    if (groups) qsort(groups, *count, sizeof *groups, compare_groups);
+    return groups;
+}
+
+static void group_row(struct markup *out, const struct group *group, double scale_ms)
 {
     enum { WIDTH = 170 };
-    const json_t *recoveries = json_object_get(report, "recoveries");
-    const json_t *groups = json_object_get(json_object_get(report, "percentiles"), "by_group");
-    double scale_ms = 0;
-    const char *group;
-    json_t *spread;
-    json_object_foreach((json_t *)groups, group, spread)
-    {
-        json_t *means = means_of(recoveries, group);
-        if (whole_of(means) > scale_ms) scale_ms = whole_of(means);
-        json_decref(means);
-    }
+    markup_wrap(out, "<tr><td><b>", group->name, "</b><td class=\"n\">");
+    markup_count(out, member_integer(group->spread, "count", 0));
+    markup_add(out, "<td>");
+    report_phase_bar(out, group->means, scale_ms, WIDTH);
+    markup_add(out, "<td class=\"n\">");
+    markup_duration(out, member_number(group->spread, "p50", -1));
+    markup_add(out, "<td class=\"n\">");
+    markup_duration(out, member_number(group->spread, "p99", -1));
+}
+
+void report_phase_chart(struct markup *out, const json_t *report)
+{
+    size_t count;
+    struct group *groups = groups_of(report, &count);
+    if (!groups) out->failed = true;
     markup_add(out, "<table class=\"phases\"><thead><tr><th>fault<th class=\"n\">times"
                     "<th>mean phases<th class=\"n\">p50<th class=\"n\">p99<tbody>");
-    json_object_foreach((json_t *)groups, group, spread)
-    {
-        json_t *means = means_of(recoveries, group);
-        markup_wrap(out, "<tr><td><b>", group, "</b><td class=\"n\">");
-        markup_count(out, member_integer(spread, "count", 0));
-        markup_add(out, "<td>");
-        report_phase_bar(out, means, scale_ms, WIDTH);
-        markup_add(out, "<td class=\"n\">");
-        markup_duration(out, member_number(spread, "p50", -1));
-        markup_add(out, "<td class=\"n\">");
-        markup_duration(out, member_number(spread, "p99", -1));
-        json_decref(means);
+    for (size_t i = 0; i < count; i++) {
+        group_row(out, &groups[i], groups[0].whole_ms);
+        json_decref(groups[i].means);
     }
     markup_add(out, "</table>");
+    free(groups);
 }
 
 /* ------------------------------------------------------------- histograms */

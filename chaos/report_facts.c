@@ -216,12 +216,50 @@ static void sum_goodput(json_t *campaign, const json_t *rounds)
     json_object_set_new(campaign, "steps", json_integer((json_int_t)steps));
 }
 
+/* Kinds of fault that look alike stand together. */
+static json_t *by_family(const json_t *kinds)
+{
+    json_t *ordered = json_object();
+    const struct report_family *family;
+    const char *name;
+    json_t *count;
+    for (size_t i = 0; ordered && (family = report_family_at(i)); i++)
+        json_object_foreach((json_t *)kinds, name, count)
+        {
+            if (report_family_of(name) == family) json_object_set(ordered, name, count);
+        }
+    return ordered;
+}
+
+/* Phases in their order, then failpoints. */
+static json_t *phases_first(const json_t *moments)
+{
+    json_t *ordered = json_object();
+    const char *name;
+    json_t *count;
+    for (enum run_phase phase = 0; ordered && phase < RUN_PHASES; phase++) {
+        json_t *struck = json_object_get(moments, run_phase_name(phase));
+        if (struck) json_object_set(ordered, run_phase_name(phase), struck);
+    }
+    json_object_foreach((json_t *)moments, name, count) json_object_set(ordered, name, count);
+    return ordered;
+}
+
+static void order_faults(json_t *campaign)
+{
+    json_object_set_new(campaign, "faults_by_kind",
+                        by_family(json_object_get(campaign, "faults_by_kind")));
+    json_object_set_new(campaign, "faults_by_moment",
+                        phases_first(json_object_get(campaign, "faults_by_moment")));
+}
+
 void report_finish(json_t *report)
 {
     json_t *campaign = json_object_get(report, "campaign");
     const json_t *rounds = json_object_get(report, "rounds");
     for (size_t i = 0; i < json_array_size(rounds); i++)
         sum_checks(json_object_get(campaign, "checks"), json_array_get(rounds, i));
+    order_faults(campaign);
     sum_digests(campaign, rounds);
     sum_goodput(campaign, rounds);
     json_object_set_new(report, "percentiles",

@@ -8,7 +8,7 @@ enum {
     WIDTH = 1120,
     LEFT = 112,
     RIGHT = 1108,
-    RAIL_ROWS = 4,
+    RAIL_ROWS = 5,
     RAIL_ROW = 16,
     LANE = 20,
     BAR = 8,
@@ -19,13 +19,15 @@ enum {
     AXIS = 24
 };
 
+enum label { LABEL_NONE, LABEL_LEFT, LABEL_RIGHT };
+
 struct picture {
     const struct chronicle *all;
     struct report_frame lanes, chart;
-    size_t rows;         /* Of the rail, in use. */
-    double *lane_tops;   /* Owned. */
-    uint8_t *blow_rows;  /* Owned: row of each fault's sign. */
-    bool *blow_labelled; /* Owned. */
+    size_t rows;          /* Of the rail, in use. */
+    double *lane_tops;    /* Owned. */
+    uint8_t *blow_rows;   /* Owned: row of each fault's sign. */
+    uint8_t *blow_labels; /* Owned: `enum label` of each. */
 };
 
 double report_x(const struct report_frame *frame, double at_ms)
@@ -41,28 +43,36 @@ double report_x(const struct report_frame *frame, double at_ms)
 
 static double label_width(const struct blow *blow)
 {
-    return 18 + 5.9 * (double)(strlen(blow->fault) + 1 + strlen(blow->whom));
+    return 20 + 6.4 * (double)strlen(blow->fault) + 5.7 * (double)strlen(blow->whom);
 }
 
-/* Where the sign with or without its words has room; RAIL_ROWS: nowhere. */
-static size_t row_with_room(const double rights[RAIL_ROWS], double from, size_t first)
+/* The first row that is free from there on; RAIL_ROWS: none. */
+static size_t free_row(const double rights[RAIL_ROWS], double from)
 {
-    size_t row = first;
+    size_t row = 0;
     while (row < RAIL_ROWS && rights[row] > from) row++;
     return row;
 }
 
+/* Signs take turns on the rows of the rail; with their words where there is room for them, to the
+ * left at the right end. */
 static void place_blow(struct picture *picture, size_t index, double rights[RAIL_ROWS])
 {
+    enum { SIGN = 15, MANY = 36 };
     const struct blow *blow = &picture->all->blows[index];
-    double x = report_x(&picture->lanes, blow->at_ms) - 7, width = label_width(blow);
-    size_t row = row_with_room(rights, x, 0);
-    bool labelled = row < RAIL_ROWS && x + width < RIGHT;
+    double x = report_x(&picture->lanes, blow->at_ms), width = label_width(blow);
+    bool left = x + width - SIGN / 2 > RIGHT + 8;
+    double from = left ? x + SIGN / 2 - width : x - SIGN / 2;
+    enum label label = left ? LABEL_LEFT : LABEL_RIGHT;
+    size_t row = picture->all->blow_count > MANY ? RAIL_ROWS : free_row(rights, from);
+    if (row == RAIL_ROWS) {
+        label = LABEL_NONE;
+        row = free_row(rights, x - SIGN / 2);
+    }
     if (row == RAIL_ROWS) row = index % RAIL_ROWS;
-    /* Words for all only where not too many faults crowd together. */
-    rights[row] = x + (labelled ? width : 14);
+    rights[row] = label == LABEL_RIGHT ? x - SIGN / 2 + width : x + SIGN / 2;
     picture->blow_rows[index] = (uint8_t)row;
-    picture->blow_labelled[index] = labelled;
+    picture->blow_labels[index] = (uint8_t)label;
     if (row + 1 > picture->rows) picture->rows = row + 1;
 }
 
@@ -89,8 +99,8 @@ static bool layout(struct picture *picture)
     double rights[RAIL_ROWS] = {0};
     picture->lane_tops = calloc(all->lane_count + 1, sizeof *picture->lane_tops);
     picture->blow_rows = calloc(all->blow_count + 1, sizeof *picture->blow_rows);
-    picture->blow_labelled = calloc(all->blow_count + 1, sizeof *picture->blow_labelled);
-    if (!picture->lane_tops || !picture->blow_rows || !picture->blow_labelled) return false;
+    picture->blow_labels = calloc(all->blow_count + 1, sizeof *picture->blow_labels);
+    if (!picture->lane_tops || !picture->blow_rows || !picture->blow_labels) return false;
     picture->lanes = (struct report_frame){
         .left = LEFT, .right = RIGHT, .from_ms = 0, .to_ms = all->end_ms > 0 ? all->end_ms : 1};
     for (size_t i = 0; i < all->blow_count; i++) place_blow(picture, i, rights);
@@ -219,11 +229,14 @@ static void draw_target(struct markup *out, const struct picture *picture, const
     double to = report_x(&picture->lanes, blow->until_ms);
     if (y < 0) return;
     if (to - from >= 2)
-        markup_format(out,
-                      "<rect class=\"span\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>"
-                      "<rect class=\"edge\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
-                      "rx=\"2\"/>",
-                      from, y - BAND / 2.0, to - from, BAND, from, y - BAND / 2.0, to - from, BAND);
+        markup_format(
+            out,
+            "<rect class=\"under\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
+            "rx=\"2\"/><rect class=\"span\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>"
+            "<rect class=\"edge\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
+            "rx=\"2\"/>",
+            from, y - BAND / 2.0, to - from, BAND, from, y - BAND / 2.0, to - from, BAND, from,
+            y - BAND / 2.0, to - from, BAND);
     markup_format(out, "<circle class=\"hit\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.6\"/>", from, y);
 }
 
@@ -238,6 +251,18 @@ static void title_of_blow(struct markup *out, const struct blow *blow)
     if (*report_moment(blow)) markup_wrap(out, "; moment: ", report_moment(blow), "");
     if (blow->step >= 0) markup_format(out, "; step %lld", (long long)blow->step);
     markup_add(out, "</title>");
+}
+
+static void draw_words(struct markup *out, const struct blow *blow, enum label label, double x,
+                       double y)
+{
+    enum { AWAY = 10 };
+    if (label == LABEL_NONE) return;
+    markup_format(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">",
+                  label == LABEL_LEFT ? "before" : "after",
+                  x + (label == LABEL_LEFT ? -AWAY : AWAY), y);
+    markup_wrap(out, "", blow->fault, " <tspan>");
+    markup_wrap(out, "", blow->whom, "</tspan></text>");
 }
 
 static void draw_blow(struct markup *out, const struct picture *picture, size_t index)
@@ -263,11 +288,7 @@ static void draw_blow(struct markup *out, const struct picture *picture, size_t 
                   "<circle class=\"seat\" cx=\"%.1f\" cy=\"%.1f\" r=\"7\"/>"
                   "<use href=\"#s-%s\" x=\"%.1f\" y=\"%.1f\" width=\"8\" height=\"8\"/>",
                   x, y, family->name, x - 4, y - 4);
-    if (picture->blow_labelled[index]) {
-        markup_format(out, "<text x=\"%.1f\" y=\"%.1f\">", x + 10, y + 3.5);
-        markup_wrap(out, "", blow->fault, " <tspan>");
-        markup_wrap(out, "", blow->whom, "</tspan></text>");
-    }
+    draw_words(out, blow, (enum label)picture->blow_labels[index], x, y + 3.5);
     markup_add(out, "</g>");
 }
 
@@ -316,5 +337,5 @@ void report_timeline(struct markup *out, const struct chronicle *chronicle)
         out->failed = true;
     free(picture.lane_tops);
     free(picture.blow_rows);
-    free(picture.blow_labelled);
+    free(picture.blow_labels);
 }
