@@ -160,7 +160,8 @@ if [ -n "$release_labels" ]; then
 fi
 
 # Attacks reach into the processes: a build of their own, with failpoints.
-if has chaos && build_or_fail build-chaos -DCMAKE_BUILD_TYPE=Release -DTANIST_FAILPOINTS=ON; then
+if has chaos && build_or_fail build-chaos -DCMAKE_BUILD_TYPE=Release -DTANIST_TESTS=OFF \
+    -DTANIST_FAILPOINTS=ON; then
   attack_selection "$chaos_rounds"
 fi
 

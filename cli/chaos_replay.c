@@ -9,7 +9,6 @@
 
 #include "chaos/history.h"
 #include "cli/chaos.h"
-#include "cli/commands.h"
 
 static enum tn_status read_schedule(const json_t *lines, struct schedule *out, struct error *error)
 {
@@ -94,7 +93,7 @@ static int work(struct chaos_session *session, const char *history, uint64_t tim
     struct error error = {0};
     struct recorded_round recorded;
     enum tn_status status = recorded_round_open(history, session, &recorded, &error);
-    if (status != TN_OK) return command_failed(&error);
+    if (status != TN_OK) return chaos_session_conclude(session, status, &error);
     for (uint64_t i = 0; status == TN_OK && i < times; i++) {
         bool kept = false;
         uint32_t number = recorded.round + (uint32_t)i;

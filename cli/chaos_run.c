@@ -5,7 +5,6 @@
 
 #include "cli/chaos.h"
 #include "cli/chaos_campaign.h"
-#include "cli/commands.h"
 
 struct run_options {
     const char *plan;
@@ -35,8 +34,7 @@ static int work(struct chaos_session *session, const struct run_options *given)
     enum tn_status status =
         plan_read(given->plan ? given->plan : "kill-anything", &session->plan, &error);
     if (status == TN_OK) status = chaos_session_open(session, &error);
-    if (status != TN_OK) return command_failed(&error);
-    status = run_rounds(session, given, &error);
+    if (status == TN_OK) status = run_rounds(session, given, &error);
     return chaos_session_conclude(session, status, &error);
 }
 

@@ -9,7 +9,6 @@
 #include "chaos/shrink.h"
 #include "cli/chaos.h"
 #include "cli/chaos_replay.h"
-#include "cli/commands.h"
 
 enum { TRIES = 3 };
 
@@ -79,7 +78,7 @@ static int work(struct search *search, const char *history)
     struct recorded_round recorded;
     struct chaos_session *session = search->session;
     enum tn_status status = recorded_round_open(history, session, &recorded, &error);
-    if (status != TN_OK) return command_failed(&error);
+    if (status != TN_OK) return chaos_session_conclude(session, status, &error);
     search->all = &recorded.schedule;
     search->round = 1;
     shrink_init(&search->shrink, recorded.schedule.count);

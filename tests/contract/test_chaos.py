@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""`tanist chaos` as its users have it: campaigns on real clusters, good and bad, repeated, stopped, watched."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("TANIST_PROGRAM", str(ROOT / "build/tanist"))
+LIMIT_S = 150
+
+
+def tanist(*words, **more):
+    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=LIMIT_S, check=False,
+                          **more)
+
+
+def lines_of(history):
+    return [json.loads(line) for line in Path(history).read_text().splitlines()]
+
+
+def kinds(lines, kind):
+    return [line for line in lines if line["kind"] == kind]
+
+
+def carrying(mark):
+    """Processes with a chaos mark in their environment."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and mark in (entry / "environ").read_bytes():
+                found.append(entry.name)
+        except OSError:
+            continue
+    return found
+
+
+class Campaign(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="tanist-chaos."))
+        self.addCleanup(shutil.rmtree, self.folder, True)
+
+    def plan(self, name="small", **more):
+        plan = {"name": name, "about": "a test", "recover_within_s": 60,
+                "set": {"train.steps": 1500, "zookeeper.session_timeout_ms": 2000},
+                "faults": [{"fault": "kill", "whom": "worker:0", "at_progress": [0.2, 0.3]},
+                           {"fault": "kill", "whom": "ps:0", "at_progress": [0.5, 0.6]}]}
+        plan.update(more)
+        path = self.folder / f"{name}.json"
+        path.write_text(json.dumps(plan))
+        return str(path)
+
+    def run_plan(self, plan, *more):
+        return tanist("chaos", "run", "--plan", plan, "--job", str(ROOT / "examples/quick.json"), "--dir",
+                      str(self.folder / "c"), "-o", "json", *more)
+
+    def test_a_round_that_keeps_the_promise(self):
+        done = self.run_plan(self.plan(), "--rounds", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        summary = json.loads(done.stdout)
+        self.assertEqual((summary["rounds"], summary["broken"], summary["faults"]), (1, 0, 2))
+        lines = lines_of(self.folder / "c/round-0001/history.jsonl")
+        self.assertEqual(lines[0]["kind"], "begin")
+        self.assertEqual([line["whom"] for line in kinds(lines, "fault")], ["worker:0", "ps:0"])
+        self.assertTrue(kinds(lines, "verdict")[0]["ok"])
+        checks = {check["name"] for check in kinds(lines, "verdict")[0]["checks"]}
+        self.assertLessEqual({"digest", "orders", "recovery", "crashes", "nothing-left"}, checks)
+        self.assertEqual(os.listdir(self.folder / "c/round-0001"), ["history.jsonl"])
+        report = (self.folder / "c/report.html").read_text()
+        self.assertIn("<svg", report)
+        for outside in ("src=\"http", "href=\"http", "@import", "url(http"):
+            self.assertNotIn(outside, report)
+        self.assertEqual(json.loads((self.folder / "c/report.json").read_text())["version"], 1)
+
+    def test_a_broken_promise_is_kept_repeated_and_shrunk(self):
+        plan = self.plan(recover_within_s=0.1, faults=[
+            {"fault": "kill", "whom": "agent", "at_progress": [0.4, 0.5]}])  # Nobody is that fast.
+        done = self.run_plan(plan)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("recovery", done.stderr)
+        kept = self.folder / "c/round-0001"
+        for name in ("REPEAT", "run.log", "run/logs", "history.jsonl"):
+            self.assertTrue((kept / name).exists(), name)
+        again = tanist("chaos", "replay", str(kept / "history.jsonl"), "--dir", str(self.folder / "again"))
+        self.assertEqual(again.returncode, 1, again.stderr)
+        repeated = lines_of(self.folder / "again/round-0001/history.jsonl")
+        self.assertEqual(kinds(repeated, "planned")[0]["trigger"],
+                         kinds(lines_of(kept / "history.jsonl"), "planned")[0]["trigger"])
+
+    def test_mistakes_are_named(self):
+        bad = self.plan("bad", faults=[{"fault": "kill", "whom": "pss", "at_progress": [0.1, 0.2]}])
+        done = self.run_plan(bad)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("did you mean \"ps\"", done.stderr)
+        self.assertEqual(self.run_plan("no-such-plan").returncode, 3)
+        self.assertEqual(self.run_plan(self.plan(), "--set", "train.stepz=1").returncode, 3)
+        self.assertFalse((self.folder / "c/calm").exists())
+
+    def test_watched_from_outside_and_stopped(self):
+        run = subprocess.Popen([PROGRAM, "chaos", "run", "--plan", self.plan(), "--job",
+                                str(ROOT / "examples/quick.json"), "--dir", str(self.folder / "c"), "--set",
+                                "train.steps=100000000"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True)
+        calm = self.folder / "c/calm/run"
+        end = time.monotonic() + 60
+        status = None
+        while time.monotonic() < end and not (status and status["phase"] == "running"):
+            answer = tanist("status", "--dir", str(calm), "-o", "json")
+            status = json.loads(answer.stdout) if answer.returncode == 0 else None
+            time.sleep(0.2)
+        self.assertIsNotNone(status, "tanist status --dir never answered from outside")
+        run.send_signal(signal.SIGINT)
+        _, words = run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 130, words)
+        needle = f"TMPDIR={self.folder}".encode()
+        end = time.monotonic() + 5
+        while carrying(needle) and time.monotonic() < end:
+            time.sleep(0.1)
+        self.assertEqual(carrying(needle), [])
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main(verbosity=1))
