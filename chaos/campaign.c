@@ -252,8 +252,8 @@ static void say_outcome(const struct campaign *campaign, uint32_t round,
     char skipped[48] = "";
     if (outcome->skipped) snprintf(skipped, sizeof skipped, ", %u not done", outcome->skipped);
     if (outcome->kept)
-        say(campaign, 0, "round %u: ok in %.1f s, %u faults%s", round, outcome->seconds,
-            outcome->done, skipped);
+        say(campaign, 0, "round %u: ok in %.1f s, %u faults%s%s", round, outcome->seconds,
+            outcome->done, skipped, outcome->done ? "" : ": nothing was tested");
     else
         say(campaign, 0, "round %u: FAILED after %u faults%s: %s (kept: %s)", round, outcome->done,
             skipped, outcome->broken, outcome->folder);

@@ -7,6 +7,7 @@
 
 #include "agent/words.h"
 #include "chaos/cluster_run.h"
+#include "chaos/inject_disk.h"
 #include "chaos/striker.h"
 #include "chaos/verdict.h"
 #include "chaos/watcher.h"
@@ -123,6 +124,8 @@ static enum tn_status prepare(struct round *round, struct error *error)
     const char *shim = wants(config->schedule, NEED_SHIM) ? config->shim : NULL;
     if (status == TN_OK)
         status = cluster_run_init(&round->run, arena, config->networks, shim, faults, error);
+    bool small = wants(config->schedule, NEED_TMPFS) && (config->probe->has & NEED_TMPFS);
+    if (status == TN_OK && small) status = disk_full_prepare(arena, error);
     return status;
 }
 
@@ -317,6 +320,7 @@ enum tn_status round_run(const struct round_config *config, struct round_outcome
         status = error_set(error, TN_EAGAIN, "stopped by the user");
     if (status == TN_OK) status = conclude(round, outcome, calm_out, error);
     release(round);
+    disk_full_cleanup(&round->arena, !outcome->kept || config->campaign->keep);
     struct error close_error;
     if (round->history && history_file_close(round->history, &close_error) != TN_OK &&
         status == TN_OK) {

@@ -172,7 +172,7 @@ static void on_member(struct watcher *watcher)
     struct place *place = arena_place(watcher->arena, task);
     bool chief = seat->member.incarnation == watcher->chief_incarnation;
     if (place && seat->present)
-        snprintf(place->address, sizeof place->address, "%s", seat->member.address);
+        snprintf(place->address, sizeof place->address, "%.127s", seat->member.address);
     if (chief && !seat->present) watcher->arena->chief[0] = '\0';
     if (place && watcher->arena->remote) {
         place->pid = seat->present ? (pid_t)seat->member.pid : 0;
@@ -256,7 +256,7 @@ static void note_addresses(struct watcher *watcher, const struct run_note *note)
         char name[PLACE_NAME_MAX];
         snprintf(name, sizeof name, "zookeeper:%u", note->server_ids[i]);
         struct place *place = arena_place(watcher->arena, name);
-        if (place) snprintf(place->address, sizeof place->address, "%s", note->servers[i]);
+        if (place) snprintf(place->address, sizeof place->address, "%.127s", note->servers[i]);
     }
 }
 
