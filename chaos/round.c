@@ -121,6 +121,9 @@ static enum tn_status prepare(struct round *round, struct error *error)
     if (status == TN_OK) status = make_control(round, faults, error);
     if (status == TN_OK)
         status = history_file_create(history, clock_monotonic_ns() / 1000, &round->history, error);
+    /* Where it cannot be had its injector says so. */
+    if (status == TN_OK && wants(config->schedule, NEED_TMPFS))
+        (void)(disk_full_prepare(arena, NULL) == TN_OK);
     const char *shim = wants(config->schedule, NEED_SHIM) ? config->shim : NULL;
     if (status == TN_OK)
         status = cluster_run_init(&round->run, arena, config->networks, shim, faults, error);
@@ -290,12 +293,14 @@ static enum tn_status conclude(struct round *round, struct round_outcome *outcom
     if (round->late) say(round, "it has not ended in time: all of it is killed");
     /* Of a run that ended by itself nothing is left: the verdict looks. */
     if (round->late) cluster_run_kill(&round->run, KILL_MS);
+    disk_full_cleanup(&round->arena, true);
     if (calm_out) return measure_calm(round, calm_out, error);
     return judge(round, outcome, error);
 }
 
 static void release(struct round *round)
 {
+    disk_full_cleanup(&round->arena, false);
     striker_destroy(round->striker);
     watcher_destroy(round->watcher);
     cluster_run_free(&round->run);
