@@ -1,4 +1,5 @@
 /* chaos/inject_hostile.c: peers that misbehave: late, twice, or with garbage. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,15 +63,16 @@ static enum tn_status put_proxy(struct arena *arena, const struct strike *strike
     nft_script_begin(&script, strike->injection.id);
     proxy_rules(&script, proxy->port, spared);
     status = nft_script_apply(&script, arena->lab, target, error);
-    if (status != TN_OK) proxy_stop(proxy);
+    if (status != TN_OK) proxy_stop(proxy, NULL);
     return status;
 }
 
 static void remove_proxies(struct arena *arena, const struct strike *strike,
-                           struct proxies *proxies)
+                           struct proxies *proxies, struct proxy_counts *counts)
 {
     for (uint32_t i = 0; i < proxies->count; i++) {
-        proxy_stop(&proxies->list[i]); /* First: both ends are told, over the way they know. */
+        /* First: both ends are told, over the way they know. */
+        proxy_stop(&proxies->list[i], counts);
         nft_remove(arena->lab, strike->targets[i], strike->injection.id);
     }
     free(proxies);
@@ -99,7 +101,7 @@ static enum tn_status begin_proxies(struct arena *arena, struct strike *strike, 
         if (status != TN_OK) break;
     }
     if (status != TN_OK) {
-        remove_proxies(arena, strike, proxies);
+        remove_proxies(arena, strike, proxies, NULL);
         return status;
     }
     strike->state = proxies;
@@ -109,9 +111,20 @@ static enum tn_status begin_proxies(struct arena *arena, struct strike *strike, 
 
 static void end_proxies(struct arena *arena, struct strike *strike)
 {
-    remove_proxies(arena, strike, strike->state);
+    struct proxy_counts counts = {0};
+    char words[160];
+    remove_proxies(arena, strike, strike->state, &counts);
     strike->state = NULL;
-    network_targets_tell(arena, strike, "direct connections again at");
+    if (strike->injection.fault == FAULT_DELAY)
+        snprintf(words, sizeof words,
+                 "%" PRIu64 " bytes on %" PRIu64 " connections were late; direct ones again at",
+                 counts.bytes, counts.connections);
+    else
+        snprintf(words, sizeof words,
+                 "%" PRIu64 " of %" PRIu64 " frames on %" PRIu64
+                 " connections came twice; direct ones again at",
+                 counts.doubled, counts.frames, counts.connections);
+    network_targets_tell(arena, strike, words);
 }
 
 const struct injector injector_delay = {.begin = begin_proxies, .end = end_proxies};

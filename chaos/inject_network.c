@@ -42,7 +42,7 @@ static enum tn_status apply(struct arena *arena, struct strike *strike, write_ru
 static void end_tables(struct arena *arena, struct strike *strike)
 {
     remove_tables(arena, strike);
-    network_targets_tell(arena, strike, "undone at");
+    network_targets_tell(arena, strike, "packets pass again at");
 }
 
 static enum tn_status begin_tables(struct arena *arena, struct strike *strike, write_rules rules,
@@ -116,9 +116,13 @@ const struct injector injector_cut = {.begin = begin_cut, .end = end_tables};
 
 /* ------------------------------------------------------------- halves */
 
+/* The half that the targets are cut off from. */
+struct half {
+    char addresses[NETWORK_LIST_MAX], names[NETWORK_LIST_MAX];
+};
+
 /* Draw one half of the servers and one of the nodes: they become the targets, the others `rest`. */
-static void draw_half(struct arena *arena, struct strike *strike,
-                      char rest[static NETWORK_LIST_MAX])
+static void draw_half(struct arena *arena, struct strike *strike, struct half *rest)
 {
     const char *all[PLACES_MAX];
     uint32_t count = 0, kept = 0, left[2] = {0, 0}, wanted[2];
@@ -127,7 +131,7 @@ static void draw_half(struct arena *arena, struct strike *strike,
     for (uint32_t i = 0; i < count; i++) left[arena_place(arena, all[i])->is_node]++;
     for (int kind = 0; kind < 2; kind++)
         wanted[kind] = (left[kind] + (uint32_t)random_below(&arena->random, 2)) / 2;
-    rest[0] = '\0';
+    rest->addresses[0] = rest->names[0] = '\0';
     for (uint32_t i = 0; i < count; i++) {
         int kind = arena_place(arena, all[i])->is_node;
         bool chosen = random_below(&arena->random, left[kind]--) < wanted[kind];
@@ -135,7 +139,8 @@ static void draw_half(struct arena *arena, struct strike *strike,
             wanted[kind]--;
             snprintf(strike->targets[kept++], PLACE_NAME_MAX, "%s", all[i]);
         } else {
-            network_list_add(rest, lab_address(arena->lab, all[i]));
+            network_list_add(rest->addresses, lab_address(arena->lab, all[i]));
+            network_list_add(rest->names, all[i]);
         }
     }
     strike->target_count = kept;
@@ -151,14 +156,15 @@ static void halves_rules(struct nft_script *script, struct arena *arena,
 
 static enum tn_status begin_halves(struct arena *arena, struct strike *strike, struct error *error)
 {
-    char rest[NETWORK_LIST_MAX], words[NETWORK_LIST_MAX + 64];
+    char words[NETWORK_LIST_MAX + 64];
+    struct half rest;
     enum tn_status status = network_targets_find(arena, strike, error);
     if (status != TN_OK) return status;
-    draw_half(arena, strike, rest);
-    strike->state = rest;
+    draw_half(arena, strike, &rest);
+    strike->state = rest.addresses;
     status = apply(arena, strike, halves_rules, error);
     strike->state = NULL;
-    snprintf(words, sizeof words, "%s are cut off from", rest);
+    snprintf(words, sizeof words, "no packets between %s and", rest.names);
     if (status == TN_OK) network_targets_tell(arena, strike, words);
     return status;
 }

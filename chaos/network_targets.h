@@ -9,7 +9,7 @@
 
 #include "chaos/arena.h"
 
-enum { NETWORK_LIST_MAX = PLACES_MAX * 18 };
+enum { NETWORK_LIST_MAX = PLACES_MAX * (PLACE_NAME_MAX + 2) };
 
 /* Whom the fault means now; who has no network of its own, as the agent, is left out. It must be
  * one that lasts.

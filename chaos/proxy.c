@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -26,6 +27,7 @@ enum { CONNECTIONS_MAX = 512, READ_BYTES = 64 * 1024, LISTENER = 3 };
 /* Side 0 was dialled by, side 1 leads to whom it meant. Stream i is what side i sends. */
 struct passage {
     int fds[2];             /* -1: free. */
+    int towards;            /* The stream that the node receives. */
     bool ended[2], told[2]; /* Side i sends no more; the other has been told so. */
     struct stream streams[2];
 };
@@ -33,6 +35,7 @@ struct passage {
 struct passages {
     struct proxy_config config;
     struct in_addr own; /* Address of the node. */
+    struct proxy_counts *counts;
     struct random random;
     struct passage list[CONNECTIONS_MAX];
     struct pollfd polled[2 * CONNECTIONS_MAX + 1];
@@ -99,13 +102,26 @@ static void take_connection(struct passages *all)
         close(fd);
         return;
     }
-    *passage = (struct passage){.fds = {fd, other}};
+    atomic_fetch_add(&all->counts->connections, 1);
     /* Towards the node: what the dialler sends if it dialled the node, else what comes back. */
     int towards = meant.sin_addr.s_addr == all->own.s_addr ? 0 : 1;
+    *passage = (struct passage){.fds = {fd, other}, .towards = towards};
     const struct proxy_config *config = &all->config;
     stream_init(&passage->streams[towards], config->delay_ms, config->duplicate_percent,
                 random_next(&all->random));
     stream_init(&passage->streams[!towards], 0, 0, 0);
+}
+
+static bool put(struct passages *all, struct passage *passage, int side, size_t size,
+                uint64_t now_ms)
+{
+    struct stream *stream = &passage->streams[side];
+    uint64_t frames = stream->frames, doubled = stream->doubled;
+    bool good = stream_put(stream, all->bytes, size, now_ms);
+    if (side == passage->towards) atomic_fetch_add(&all->counts->bytes, size);
+    atomic_fetch_add(&all->counts->frames, stream->frames - frames);
+    atomic_fetch_add(&all->counts->doubled, stream->doubled - doubled);
+    return good;
 }
 
 /* False: the passage is at its end. */
@@ -113,7 +129,7 @@ static bool read_side(struct passages *all, struct passage *passage, int side, u
 {
     ssize_t size = recv(passage->fds[side], all->bytes, sizeof all->bytes, 0);
     if (size < 0) return errno == EAGAIN || errno == EINTR;
-    if (size > 0) return stream_put(&passage->streams[side], all->bytes, (size_t)size, now_ms);
+    if (size > 0) return put(all, passage, side, (size_t)size, now_ms);
     passage->ended[side] = true;
     return stream_end(&passage->streams[side], now_ms);
 }
@@ -246,25 +262,40 @@ enum tn_status proxy_start(const struct proxy_config *config, const struct lab *
     if (status != TN_OK) return status;
     int listener = open_listener(&out->port);
     lab_leave(lab);
-    struct passages *all = calloc(1, sizeof *all); /* Before the fork: it may not allocate. */
-    if (all && listener >= 0) {
-        *all = (struct passages){.config = *config, .random = {.state = config->seed}};
+    struct passages *all = calloc(1, sizeof *all);
+    void *shared =
+        mmap(NULL, sizeof *out->counts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    out->pid = 0;
+    if (all && listener >= 0 && shared != MAP_FAILED) {
+        out->counts = all->counts = shared;
+        all->config = *config;
+        all->random.state = config->seed;
         (void)inet_pton(AF_INET, lab_address(lab, place), &all->own);
         for (int i = 0; i < CONNECTIONS_MAX; i++) all->list[i].fds[0] = all->list[i].fds[1] = -1;
         pid_t parent = getpid();
         out->pid = fork();
         if (out->pid == 0) become(all, listener, lab_namespace(lab, place), parent);
     }
-    bool started = all && listener >= 0 && out->pid > 0;
-    if (!started) status = error_set(error, TN_EIO, "cannot start a proxy: %s", strerror(errno));
+    if (out->pid <= 0) {
+        status = error_set(error, TN_EIO, "cannot start a proxy: %s", strerror(errno));
+        if (shared != MAP_FAILED) munmap(shared, sizeof *out->counts);
+    }
     if (listener >= 0) close(listener);
     free(all);
     return status;
 }
 
-void proxy_stop(struct proxy *proxy)
+void proxy_stop(struct proxy *proxy, struct proxy_counts *counts)
 {
     kill(proxy->pid, SIGKILL);
     while (waitpid(proxy->pid, NULL, 0) < 0 && errno == EINTR) continue;
     proxy->pid = 0;
+    if (counts) {
+        counts->connections += proxy->counts->connections;
+        counts->bytes += proxy->counts->bytes;
+        counts->frames += proxy->counts->frames;
+        counts->doubled += proxy->counts->doubled;
+    }
+    munmap(proxy->counts, sizeof *proxy->counts);
+    proxy->counts = NULL;
 }

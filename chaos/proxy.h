@@ -9,6 +9,7 @@
 #ifndef CHAOS_PROXY_H
 #define CHAOS_PROXY_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -20,9 +21,16 @@ struct proxy_config {
     uint64_t seed;
 };
 
+/* What it has done so far. */
+struct proxy_counts {
+    _Atomic uint64_t connections, bytes; /* Bytes towards the node. */
+    _Atomic uint64_t frames, doubled;    /* Of those that come twice with some luck. */
+};
+
 struct proxy {
     pid_t pid;
-    uint16_t port; /* Redirect there; on all addresses of the place. */
+    uint16_t port;               /* Redirect there; on all addresses of the place. */
+    struct proxy_counts *counts; /* In memory that both share. Owned. */
 };
 
 /* Packets of its own connections have this mark: they are not to be redirected again. */
@@ -31,7 +39,8 @@ enum { PROXY_PACKET_MARK = 0x7a17 };
 /* Start it in the network of `place`. TN_ENOTSUP, TN_EIO. */
 MUST_CHECK enum tn_status proxy_start(const struct proxy_config *config, const struct lab *lab,
                                       const char *place, struct proxy *out, struct error *error);
-/* End it, and all connections through it. */
-void proxy_stop(struct proxy *proxy);
+/* End it, and all connections through it; what it did is added to `counts`,
+ * which may be NULL. */
+void proxy_stop(struct proxy *proxy, struct proxy_counts *counts);
 
 #endif

@@ -69,6 +69,7 @@ static bool finish_frame(struct stream *stream, uint64_t now_ms)
     /* The first says who speaks: the receiver knows nobody before. */
     bool twice =
         stream->frames++ > 0 && random_below(&stream->random, 100) < stream->duplicate_percent;
+    stream->doubled += twice;
     return (!twice || enqueue(stream, stream->frame, size, now_ms)) && let_pass(stream, now_ms);
 }
 

@@ -34,12 +34,12 @@ struct stream {
     size_t queued;                     /* Bytes. */
     uint64_t last_due_ms;
     /* Of frames, when some are to come twice: */
-    bool raw;          /* It holds no frames of ours: nothing comes twice. */
-    uint64_t frames;   /* Whole ones so far. */
-    size_t passing;    /* Bytes of a large frame that pass as they come. */
-    size_t frame_have; /* Of the frame that is being gathered; */
-    size_t frame_size; /* its size, 0: its header is not whole. */
-    uint8_t *frame;    /* Owned. */
+    bool raw;                 /* It holds no frames of ours: nothing comes twice. */
+    uint64_t frames, doubled; /* Whole ones so far; those of them that went twice. */
+    size_t passing;           /* Bytes of a large frame that pass as they come. */
+    size_t frame_have;        /* Of the frame that is being gathered; */
+    size_t frame_size;        /* its size, 0: its header is not whole. */
+    uint8_t *frame;           /* Owned. */
     size_t frame_room;
 };
 
