@@ -24,6 +24,9 @@ enum { VERBS = sizeof verbs / sizeof *verbs };
 static int print_verbs(FILE *out, int exit_code)
 {
     fprintf(out, "Usage: tanist chaos VERB [ARGUMENT]...\n\n"
+                 "Examples:\n"
+                 "  tanist chaos run --plan kill-chief --rounds 5\n"
+                 "  tanist chaos list\n\n"
                  "Attack a cluster of real processes, watch it heal, get a verdict.\n\nVerbs:\n");
     for (int i = 0; i < VERBS; i++) fprintf(out, "  %-8s %s\n", verbs[i].name, verbs[i].summary);
     fprintf(out, "\n`tanist chaos VERB --help` explains each; the guide is docs/chaos.md.\n");

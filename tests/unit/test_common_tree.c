@@ -151,11 +151,9 @@ static void test_kill_order(void **state)
 {
     (void)state;
     static const char *const wrong[] = {
-        "{\"version\":1,\"signal\":\"KILL\",\"at_ms\":1,\"by\":\"me\"}",
-        "{\"version\":1,\"incarnation\":\"0000000000000001\",\"signal\":\"HUP\",\"at_ms\":1,\"by\":"
-        "\"\"}",
-        "{\"version\":1,\"incarnation\":1,\"signal\":\"KILL\",\"at_ms\":1,\"by\":\"me\"}", "[]",
-        ""};
+        "{\"version\":1,\"signal\":\"KILL\",\"at_ms\":1,\"by\":\"\"}",
+        "{\"version\":1,\"incarnation\":\"1\",\"signal\":\"HUP\",\"at_ms\":1,\"by\":\"\"}",
+        "{\"version\":1,\"incarnation\":1,\"signal\":\"KILL\",\"at_ms\":1,\"by\":\"\"}", "[]", ""};
     for (int i = 0; i < KILL_SIGNALS; i++) {
         const struct kill_order in = {
             .incarnation = UINT64_MAX, .signal = (enum kill_signal)i, .wall_ms = 6, .by = "me"};
