@@ -82,8 +82,9 @@ static struct passage *free_passage(struct passages *all)
 /* Where a redirected connection was meant to go. False: it was not redirected. */
 static bool find_meant(int fd, struct sockaddr_in *meant)
 {
-    struct sockaddr_in ours;
+    struct sockaddr_in ours = {0};
     socklen_t size = sizeof *meant, ours_size = sizeof ours;
+    *meant = ours;
     if (getsockopt(fd, IPPROTO_IP, SO_ORIGINAL_DST, meant, &size) != 0) return false;
     if (getsockname(fd, (struct sockaddr *)(void *)&ours, &ours_size) != 0) return false;
     return ours.sin_port != meant->sin_port || ours.sin_addr.s_addr != meant->sin_addr.s_addr;

@@ -30,7 +30,7 @@
 #include "common/clock.h"
 #include "common/wire.h"
 
-enum { PORT = 4711, WAIT_MS = 300 };
+enum { PORT = 4711, PATIENCE_MS = 5000, SILENCE_MS = 300 };
 
 static const char *const names[] = {"zookeeper:1", "ps:0", "ps:1", "worker:0"};
 enum { PLACES = sizeof names / sizeof *names };
@@ -70,13 +70,16 @@ static inline int listen_in(const char *place)
     return fd;
 }
 
+/* What must come is waited for longer than what must not: machines are busy. */
+static int wait_ms = PATIENCE_MS;
+
 static inline bool ready(int fd, short events)
 {
     struct pollfd polled = {.fd = fd, .events = events};
-    return poll(&polled, 1, WAIT_MS) == 1;
+    return poll(&polled, 1, wait_ms) == 1;
 }
 
-/* -1: not within WAIT_MS. */
+/* -1: not within wait_ms. */
 static inline int connect_to(const char *from, const char *to)
 {
     struct sockaddr_in address = address_of(to);
@@ -96,6 +99,14 @@ static inline bool can_reach(const char *from, const char *to)
     if (fd >= 0) close(fd);
     close(listener);
     return fd >= 0;
+}
+
+static inline bool cannot_reach(const char *from, const char *to)
+{
+    wait_ms = SILENCE_MS;
+    bool reached = can_reach(from, to);
+    wait_ms = PATIENCE_MS;
+    return !reached;
 }
 
 /* Do a fault to `whom`; what is undone by finish(). */
@@ -136,12 +147,20 @@ static inline void close_pair(struct pair pair)
     close(pair.to);
 }
 
-/* What is sent arrives within WAIT_MS. */
+/* What is sent arrives within wait_ms. */
 static inline bool passes(int from, int to)
 {
     char byte = 'x';
     if (send(from, &byte, 1, MSG_NOSIGNAL) != 1) return false;
     return ready(to, POLLIN) && recv(to, &byte, 1, 0) == 1;
+}
+
+static inline bool is_lost(int from, int to)
+{
+    wait_ms = SILENCE_MS;
+    bool passed = passes(from, to);
+    wait_ms = PATIENCE_MS;
+    return !passed;
 }
 
 static inline bool is_reset(int fd)

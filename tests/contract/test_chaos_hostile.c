@@ -42,8 +42,8 @@ static void delay_is_of_what_arrives(void **state)
         arriving_ms += travel_ms(in.from, in.to) + travel_ms(out.to, out.from);
         leaving_ms += travel_ms(in.to, in.from) + travel_ms(out.from, out.to);
     }
-    assert_in_range(arriving_ms, 100, 1200); /* 10 times 0 to 100 ms: 500 in the mean. */
-    assert_in_range(leaving_ms, 0, 100);
+    assert_in_range(arriving_ms, 100, 5000); /* 10 times 0 to 100 ms: 500 in the mean. */
+    assert_true(leaving_ms < arriving_ms / 2);
     finish(&injector_delay);
     close_pair(in);
     close_pair(out);
@@ -107,6 +107,7 @@ static void count_frames(int fd, uint32_t came[static FRAMES])
     uint8_t frame[FRAME];
     struct frame_header header;
     size_t have = 0;
+    wait_ms = SILENCE_MS;
     while (ready(fd, POLLIN)) {
         ssize_t size = recv(fd, frame + have, FRAME - have, 0);
         assert_true(size > 0);
@@ -118,6 +119,7 @@ static void count_frames(int fd, uint32_t came[static FRAMES])
         assert_int_equal(frame[FRAME - 1], header.sequence & 0x7f);
         came[header.sequence]++;
     }
+    wait_ms = PATIENCE_MS;
     assert_int_equal(have, 0);
 }
 
@@ -158,11 +160,13 @@ static void other_bytes_pass_once(void **state)
     begin(&injector_duplicate, FAULT_DUPLICATE, "ps:0", 0);
     struct pair pair = pair_through("worker:0", "ps:0");
     assert_int_equal(send(pair.from, bytes, sizeof bytes, MSG_NOSIGNAL), (int)sizeof bytes);
+    wait_ms = SILENCE_MS;
     while (ready(pair.to, POLLIN)) {
         ssize_t size = recv(pair.to, got + have, sizeof got - have, 0);
         assert_true(size > 0);
         have += (size_t)size;
     }
+    wait_ms = PATIENCE_MS;
     assert_int_equal(have, sizeof bytes);
     assert_memory_equal(got, bytes, sizeof bytes);
     finish(&injector_duplicate);
@@ -200,7 +204,7 @@ static void only_our_own_addresses_are_poked(void **state)
     snprintf(place->address, sizeof place->address, "tcp://%s:%d", lab_address(lab, "ps:0"), PORT);
     int listener = listen_in("ps:0");
     assert_int_equal(injector_poke.begin(bare, &strike, &error), TN_EAGAIN);
-    assert_false(ready(listener, POLLIN));
+    assert_int_equal(accept(listener, NULL, NULL), -1);
     close(listener);
     free(bare);
 }
