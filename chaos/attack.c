@@ -8,6 +8,7 @@
 #include "agent/words.h"
 #include "chaos/report.h"
 #include "chaos/striker.h"
+#include "chaos/verdict_checks.h"
 #include "common/clock.h"
 #include "common/files.h"
 
@@ -197,20 +198,6 @@ static void strike(struct attack *attack, struct attack_outcome *outcome)
 
 /* ------------------------------------------------------------- the end */
 
-static void list_broken(const json_t *verdict, struct attack_outcome *outcome)
-{
-    size_t i, used = 0;
-    json_t *check;
-    json_array_foreach(json_object_get(verdict, "checks"), i, check)
-    {
-        if (json_is_true(json_object_get(check, "ok")) || used >= sizeof outcome->broken) continue;
-        int wrote = snprintf(outcome->broken + used, sizeof outcome->broken - used, "%s%s: %s",
-                             used ? "; " : "", json_string_value(json_object_get(check, "name")),
-                             json_string_value(json_object_get(check, "text")));
-        used += wrote > 0 ? (size_t)wrote : 0;
-    }
-}
-
 static enum tn_status judge(struct attack *attack, struct attack_outcome *outcome,
                             struct error *error)
 {
@@ -228,7 +215,7 @@ static enum tn_status judge(struct attack *attack, struct attack_outcome *outcom
     json_decref(lines);
     if (!verdict) return error_set(error, TN_ENOMEM, "out of memory");
     outcome->kept = json_is_true(json_object_get(verdict, "ok"));
-    list_broken(verdict, outcome);
+    verdict_list_broken(verdict, outcome->broken, sizeof outcome->broken);
     history_file_add(attack->history, "verdict", verdict);
     return TN_OK;
 }

@@ -10,6 +10,7 @@
 #include "chaos/inject_disk.h"
 #include "chaos/striker.h"
 #include "chaos/verdict.h"
+#include "chaos/verdict_checks.h"
 #include "chaos/watcher.h"
 #include "common/clock.h"
 #include "common/files.h"
@@ -205,20 +206,6 @@ static void tell_end(struct round *round)
                                round->result, "seconds", seconds));
 }
 
-static void list_broken(const json_t *verdict, struct round_outcome *outcome)
-{
-    size_t i, used = 0;
-    json_t *check;
-    json_array_foreach(json_object_get(verdict, "checks"), i, check)
-    {
-        if (json_is_true(json_object_get(check, "ok")) || used >= sizeof outcome->broken) continue;
-        int wrote = snprintf(outcome->broken + used, sizeof outcome->broken - used, "%s%s: %s",
-                             used ? "; " : "", json_string_value(json_object_get(check, "name")),
-                             json_string_value(json_object_get(check, "text")));
-        used += wrote > 0 ? (size_t)wrote : 0;
-    }
-}
-
 static json_t *give_verdict(const struct round *round)
 {
     const struct arena *arena = &round->arena;
@@ -257,7 +244,7 @@ static enum tn_status judge(struct round *round, struct round_outcome *outcome, 
     json_t *verdict = give_verdict(round);
     if (!verdict) return error_set(error, TN_EIO, "the history of the round cannot be judged");
     outcome->kept = json_is_true(json_object_get(verdict, "ok"));
-    list_broken(verdict, outcome);
+    verdict_list_broken(verdict, outcome->broken, sizeof outcome->broken);
     history_file_add(round->history, "verdict", verdict);
     return TN_OK;
 }

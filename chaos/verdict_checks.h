@@ -20,6 +20,9 @@ void verdict_add_error(json_t *checks, const char *name, const struct error *err
 
 /* ----------------------------------------- chaos/verdict_results.c: pure */
 
+/* The checks of a verdict that failed, in words: "epochs: ...; recovery: ..."; "": none. */
+void verdict_list_broken(const json_t *verdict, char *text, size_t size);
+
 /* "ended": the run's exit code, and the status in its result. */
 void verdict_check_ended(json_t *checks, int exit_code, const json_t *result);
 /* "digest" of a sync run: the same as the calm one's; "accuracy" of an async one: within 0.01. */

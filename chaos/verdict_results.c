@@ -193,3 +193,18 @@ void verdict_check_znodes(json_t *checks, const struct judgement *judgement, con
                 judgement->znodes, before, census->history, HISTORY_MAX, census->checkpoints,
                 census->exits, tasks, census->others);
 }
+
+void verdict_list_broken(const json_t *verdict, char *text, size_t size)
+{
+    size_t i, used = 0;
+    const json_t *check;
+    text[0] = '\0';
+    json_array_foreach(json_object_get(verdict, "checks"), i, check)
+    {
+        if (json_is_true(json_object_get(check, "ok")) || used >= size) continue;
+        int wrote = snprintf(text + used, size - used, "%s%s: %s", used ? "; " : "",
+                             json_string_value(json_object_get(check, "name")),
+                             json_string_value(json_object_get(check, "text")));
+        used += wrote > 0 ? (size_t)wrote : 0;
+    }
+}

@@ -1,6 +1,5 @@
 #include "chaos/watcher.h"
 
-#include <inttypes.h>
 #include <jansson.h>
 #include <poll.h>
 #include <stdio.h>
@@ -179,8 +178,7 @@ static void on_member(struct watcher *watcher)
         tell_place(watcher, task, seat->present ? "up" : "down", (pid_t)seat->member.pid);
     }
     if (seat->task.role != ROLE_COORDINATOR) return;
-    snprintf(words, sizeof words, "%s (pid %" PRIu64 ") is %s%s", task, seat->member.pid,
-             seat->present ? "up" : "lost", chief && !seat->present ? ": it was the chief" : "");
+    words_member(&seat->member, seat->present, chief, words);
     const char *event = seat->present ? "task-up" : chief ? "chief-lost" : "task-lost";
     tell_event(watcher, event_json(watcher, event, task), words);
 }
