@@ -127,6 +127,13 @@ attack() {
   judge "$name" "$build/tanist" chaos run --plan "$plan" --rounds "$rounds" --dir "$logs/$name" -q "$@"
 }
 
+# What a sanitizer says is in the logs of the nodes, where the verdict finds it.
+attack_sanitized() { # attack_sanitized NAME BUILD
+  LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0" \
+    TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp:history_size=4" \
+    UBSAN_OPTIONS=print_stacktrace=1 attack "$1" "$2" 1 kill-anything
+}
+
 # What is attacked in each test run, with each kind of fault at least once. Some five minutes.
 attack_selection() { # attack_selection TIMES
   local times=$1
@@ -168,12 +175,12 @@ fi
 if has asan && build_or_fail build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DTANIST_SANITIZE=address,undefined; then
   run_ctest build-asan "$sanitized_parts"
-  if [ $all = 1 ]; then attack chaos-asan build-asan 1 kill-anything; fi
+  if [ $all = 1 ]; then attack_sanitized chaos-asan build-asan; fi
 fi
 if has tsan && build_or_fail build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DTANIST_SANITIZE=thread; then
   run_ctest build-tsan "$sanitized_parts"
-  if [ $all = 1 ]; then attack chaos-tsan build-tsan 1 kill-anything; fi
+  if [ $all = 1 ]; then attack_sanitized chaos-tsan build-tsan; fi
 fi
 
 if has fuzz && build_or_fail build-fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=clang \

@@ -4,7 +4,6 @@ A run is one `tanist run JOB --dir DIR -o json`. Every process that descends fro
 its environment, so that what outlives the run is found wherever it went.
 """
 
-import contextlib
 import json
 import os
 import secrets
@@ -92,32 +91,6 @@ class Run:
     def alive(self):
         return self.process.poll() is None
 
-    def command(self, *words, timeout=20):
-        """The JSON answer of `tanist WORDS --dir DIR -o json`; None when it has none now."""
-        try:
-            output = subprocess.run([self.program, *words, "--dir", str(self.dir), "-o", "json"],
-                                    capture_output=True, timeout=timeout, check=False)
-            return json.loads(output.stdout) if output.returncode == 0 else None
-        except subprocess.TimeoutExpired:
-            raise Failure(f"tanist {' '.join(words)} did not answer in {timeout} s") from None
-        except ValueError:
-            return None
-
-    def status(self):
-        return self.command("status")
-
-    def wait_status(self, condition, what, limit_s=60):
-        """The first status for which condition(status) is true."""
-        end = time.monotonic() + limit_s
-        while time.monotonic() < end:
-            if not self.alive():
-                raise Failure(f"the run ended ({self.process.returncode}) while waiting for {what}")
-            status = self.status()
-            if status and condition(status):
-                return status
-            time.sleep(0.05)
-        raise Failure(f"{what}: not within {limit_s} s")
-
     def wait(self, limit_s):
         """Wait for the end, and return the result."""
         try:
@@ -155,15 +128,6 @@ class Run:
         if not processes and not others_running(self.program):
             found += [f"shared memory {name}" for name in shared_memory() - self.shm_before]
         return found
-
-    @contextlib.contextmanager
-    def held(self):
-        """The run's first process, which starts again what dies, stands still meanwhile."""
-        self.process.send_signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            self.process.send_signal(signal.SIGCONT)
 
     def kill_all(self, number=signal.SIGKILL):
         """Everything of this run at once."""
@@ -203,39 +167,3 @@ def others_running(program):
 
 def new_folder():
     return tempfile.mkdtemp(prefix="tanist-chaos.")
-
-
-def pid_of(status, victim):
-    """The pid of "chief", "ps:0" ... in a status, or None when there is none now."""
-    if victim == "chief":
-        return (status.get("chief") or {}).get("pid") or None
-    if victim.startswith("zk:"):
-        servers = (status.get("zookeeper") or {}).get("servers") or []
-        index = int(victim[3:])
-        return servers[index].get("pid") if index < len(servers) else None
-    role, index = victim.split(":")
-    for task in status.get("tasks") or []:
-        if task.get("role") == role and task.get("index") == int(index):
-            return task.get("pid") or None
-    return None
-
-
-def kill(pid, gone=False):
-    """SIGKILL; the CLOCK_MONOTONIC of just before it, or None when it was gone already. `gone`: wait
-    until it runs no more."""
-    before = time.monotonic()
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return None
-    while gone and runs(pid):
-        time.sleep(0.005)
-    return before
-
-
-def runs(pid):
-    """False: ended, though its parent may not have noticed."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
