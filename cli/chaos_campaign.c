@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "common/log.h"
 
 enum { STOPPED_EXIT = 130 };
 
@@ -69,6 +70,8 @@ enum tn_status chaos_session_open(struct chaos_session *session, struct error *e
         snprintf(session->dir, sizeof session->dir, "%s", o->dir);
     else
         snprintf(session->dir, sizeof session->dir, "chaos/%s-%" PRIu64, session->plan.name, seed);
+    /* What our own connection goes through is what is meant to happen. */
+    log_init(LOG_ERROR, LOG_TEXT, "chaos");
     catch_signals();
     const struct campaign_config config = {.program = session->program,
                                            .dir = session->dir,
