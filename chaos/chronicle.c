@@ -1,5 +1,6 @@
 #include "chaos/chronicle.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,6 +237,7 @@ static void read_event(struct chronicle *out, const json_t *line, double at_ms)
                                                   .event = name,
                                                   .task = member_text(event, "task", ""),
                                                   .step = member_integer(event, "step", -1)};
+    assert(out->checkpoints);
     if (strcmp(name, "checkpoint") != 0) return;
     /* A harness that has lost its place in the cluster's history is told it again. */
     double *last = out->checkpoint_count ? &out->checkpoints[out->checkpoint_count - 1] : NULL;
@@ -320,6 +322,7 @@ static bool phase_of_name(const char *name, enum run_phase *out)
 
 static void enter(struct chronicle *out, enum run_phase phase, double at_ms)
 {
+    assert(out->stretches);
     struct stretch *last = out->stretch_count ? &out->stretches[out->stretch_count - 1] : NULL;
     if (at_ms > out->end_ms) at_ms = out->end_ms;
     if (last && last->phase == phase) return;
@@ -337,7 +340,7 @@ static void enter(struct chronicle *out, enum run_phase phase, double at_ms)
 static void read_step_phase(struct chronicle *out, const json_t *line, const json_t *before,
                             double at_ms, const struct sample *running)
 {
-    enum { HEARD_LATE_MS = 100 };
+    enum { HEARD_LATE_MS = 100, SETTLED_MS = 400 };
     enum run_phase phase;
     if (!phase_of_name(member_text(line, "phase", ""), &phase)) return;
     json_int_t step = member_integer(line, "step", 0);
@@ -346,8 +349,10 @@ static void read_step_phase(struct chronicle *out, const json_t *line, const jso
     if (phase != RUN_RUNNING && at_ms < running->at_ms + HEARD_LATE_MS &&
         member_integer(line, "generation", 0) <= running->generation)
         return;
-    if (!is_same_phase(before, line) || (phase == RUN_RUNNING && advances))
-        enter(out, phase, at_ms);
+    bool known = is_same_phase(before, line);
+    bool lately = out->stretch_count > 0 &&
+                  at_ms < out->stretches[out->stretch_count - 1].from_ms + SETTLED_MS;
+    if (!known || (phase == RUN_RUNNING && advances && !lately)) enter(out, phase, at_ms);
 }
 
 static void read_phases(struct chronicle *out)

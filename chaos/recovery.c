@@ -24,28 +24,33 @@ static bool is_any(const char *word, const char *const *list)
 /* Faults that need not name a task to cost it its office or its session. */
 static bool strikes_all(const struct blow *blow)
 {
-    static const char *const faults[] = {"outage", "wipe",  "halves",      "resign",
-                                         "pause",  "twice", "swap-shards", NULL};
+    static const char *const faults[] = {"outage", "wipe",        "halves", "resign",
+                                         "pause",  "swap-shards", NULL};
     return is_any(blow->fault, faults) || strncmp(blow->whom, "zookeeper", 9) == 0 ||
            strcmp(blow->whom, "everything") == 0 || strcmp(blow->whom, "agent") == 0;
 }
 
 /* ------------------------------------------------------------- whose fault */
 
-/* The last fault before `at_ms` that struck `place`; if there is none, the last that could have
- * struck anybody. Only what happened to nobody in particular may be any fault's. */
+/* The last fault before `at_ms` that struck `place` since it was in office, or that could have
+ * struck anybody; what struck it by name a moment ago goes before that. Only what happened to
+ * nobody in particular may be any fault's. What was over long ago explains nothing. */
 static const struct blow *whose(const struct chronicle *all, const char *place, double since_ms,
                                 double at_ms)
 {
-    enum { MEMORY_MS = 60000, WIDE_MEMORY_MS = 15000 };
+    enum { MOMENT_MS = 3000, NAMED_MS = 15000, WIDE_MS = 6000, ANY_MS = 10000, SLACK_MS = 1000 };
     const struct blow *named = NULL, *wide = NULL, *any = NULL;
     for (size_t i = 0; i < all->blow_count; i++) {
         const struct blow *blow = &all->blows[i];
-        if (blow->at_ms > at_ms || blow->until_ms < at_ms - MEMORY_MS) continue;
-        any = blow;
-        if (place && blow->at_ms >= since_ms && blow_strikes(blow, place)) named = blow;
-        if (strikes_all(blow) && blow->until_ms >= at_ms - WIDE_MEMORY_MS) wide = blow;
+        double ago_ms = at_ms - blow->until_ms;
+        if (blow->at_ms > at_ms) continue;
+        if (ago_ms <= ANY_MS) any = blow;
+        if (ago_ms <= WIDE_MS && strikes_all(blow)) wide = blow;
+        bool in_time = ago_ms <= NAMED_MS && blow->at_ms >= since_ms - SLACK_MS;
+        if (place && in_time && blow_strikes(blow, place)) named = blow;
     }
+    if (named && wide && named->until_ms < at_ms - MOMENT_MS && wide->at_ms > named->at_ms)
+        return wide;
     if (named || wide) return named ? named : wide;
     return place ? NULL : any;
 }
@@ -62,7 +67,7 @@ static bool is_sign(const struct sign *sign, const struct blow *blow)
     return is_any(sign->event, general);
 }
 
-/* The first word of it, at the latest at `until_ms`. */
+/* The first word of it before `until_ms`; -1: there was none. */
 static double first_sign(const struct chronicle *all, const struct course *course, double until_ms)
 {
     for (size_t i = 0; i < all->sign_count; i++) {
@@ -71,7 +76,7 @@ static double first_sign(const struct chronicle *all, const struct course *cours
         if (sign->at_ms > until_ms) break;
         if (is_sign(sign, course->blow)) return sign->at_ms;
     }
-    return until_ms;
+    return -1;
 }
 
 /* The first sample from `from_ms` on that shows progress beyond `step`; -1 `step`: beyond the
@@ -273,17 +278,18 @@ static json_t *course_json(const struct chronicle *all, const struct course *cou
     return object;
 }
 
+/* That the office changed hands or that workers were held is a sign too. A mere stall need not
+ * have any. */
 static int add_course(json_t *list, const struct chronicle *all, struct course *course)
 {
-    double until_ms = all->end_ms;
-    if (course->office_ms >= 0) until_ms = course->office_ms;
-    if (course->office_ms >= 0 && course->seen_gone_ms >= course->at_ms)
-        until_ms = course->seen_gone_ms;
-    if (course->running_ms >= 0 && course->running_ms < until_ms) until_ms = course->running_ms;
-    if (course->still_ms >= course->at_ms && course->still_ms < until_ms)
-        until_ms = course->still_ms;
-    if (course->stalled && course->advanced_ms < until_ms) until_ms = course->advanced_ms;
+    const double others[] = {course->office_ms, course->running_ms, course->still_ms,
+                             course->office ? course->seen_gone_ms : -1};
+    bool stall = course->stalled && !course->office;
+    double until_ms = stall ? course->advanced_ms : all->end_ms;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i] >= course->at_ms && others[i] < until_ms) until_ms = others[i];
     course->sign_ms = first_sign(all, course, until_ms);
+    if (course->sign_ms < 0 && !stall) course->sign_ms = until_ms;
     return json_array_append_new(list, course_json(all, course));
 }
 

@@ -8,7 +8,7 @@
 
 static const char *const phase_names[] = {"detect", "elect", "restore", "resume"};
 static const char *const phase_keys[] = {"detect_ms", "elect_ms", "restore_ms", "resume_ms"};
-enum { PHASES = 4, BINS = 36 };
+enum { PHASES = 4, BINS = 36, SHOWN = 16 /* Groups: those seen most often. */ };
 
 /* ------------------------------------------------------------- phases */
 
@@ -76,6 +76,13 @@ static int compare_groups(const void *a, const void *b)
     return (x->whole_ms < y->whole_ms) - (x->whole_ms > y->whole_ms);
 }
 
+static int compare_counts(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+    json_int_t s = member_integer(x->spread, "count", 0), t = member_integer(y->spread, "count", 0);
+    return s != t ? (s < t) - (s > t) : compare_groups(a, b);
+}
+
 /* The slowest first. NULL: out of memory. */
 static struct group *groups_of(const json_t *report, size_t *count)
 {
@@ -90,13 +97,14 @@ static struct group *groups_of(const json_t *report, size_t *count)
         json_t *means = groups ? means_of(recoveries, name) : NULL;
         if (groups) groups[(*count)++] = (struct group){name, spread, means, whole_of(means)};
     }
-    if (groups) qsort(groups, *count, sizeof *groups, compare_groups);
+    if (groups) qsort(groups, *count, sizeof *groups, compare_counts);
+    if (groups) qsort(groups, *count < SHOWN ? *count : SHOWN, sizeof *groups, compare_groups);
     return groups;
 }
 
 static void group_row(struct markup *out, const struct group *group, double scale_ms)
 {
-    enum { WIDTH = 170 };
+    enum { WIDTH = 150 };
     markup_wrap(out, "<tr><td><b>", group->name, "</b><td class=\"n\">");
     markup_count(out, member_integer(group->spread, "count", 0));
     markup_add(out, "<td>");
@@ -111,14 +119,20 @@ void report_phase_chart(struct markup *out, const json_t *report)
 {
     size_t count;
     struct group *groups = groups_of(report, &count);
-    if (!groups) out->failed = true;
+    if (!groups) {
+        out->failed = true;
+        return;
+    }
     markup_add(out, "<table class=\"phases\"><thead><tr><th>fault<th class=\"n\">times"
                     "<th>mean phases<th class=\"n\">p50<th class=\"n\">p99<tbody>");
     for (size_t i = 0; i < count; i++) {
-        group_row(out, &groups[i], groups[0].whole_ms);
+        if (i < SHOWN) group_row(out, &groups[i], groups[0].whole_ms);
         json_decref(groups[i].means);
     }
     markup_add(out, "</table>");
+    if (count > SHOWN)
+        markup_format(out, "<p class=\"dim\">%zu more, seen less often, are in report.json.</p>",
+                      count - SHOWN);
     free(groups);
 }
 

@@ -58,19 +58,19 @@ static size_t free_row(const double rights[RAIL_ROWS], double from)
  * left at the right end. */
 static void place_blow(struct picture *picture, size_t index, double rights[RAIL_ROWS])
 {
-    enum { SIGN = 15, MANY = 36 };
+    enum { SIGN_HALF = 7, MANY = 36 };
     const struct blow *blow = &picture->all->blows[index];
     double x = report_x(&picture->lanes, blow->at_ms), width = label_width(blow);
-    bool left = x + width - SIGN / 2 > RIGHT + 8;
-    double from = left ? x + SIGN / 2 - width : x - SIGN / 2;
+    bool left = x + width - SIGN_HALF > RIGHT + 8;
+    double from = left ? x + SIGN_HALF - width : x - SIGN_HALF;
     enum label label = left ? LABEL_LEFT : LABEL_RIGHT;
     size_t row = picture->all->blow_count > MANY ? RAIL_ROWS : free_row(rights, from);
     if (row == RAIL_ROWS) {
         label = LABEL_NONE;
-        row = free_row(rights, x - SIGN / 2);
+        row = free_row(rights, x - SIGN_HALF);
     }
     if (row == RAIL_ROWS) row = index % RAIL_ROWS;
-    rights[row] = label == LABEL_RIGHT ? x - SIGN / 2 + width : x + SIGN / 2;
+    rights[row] = label == LABEL_RIGHT ? x - SIGN_HALF + width : x + SIGN_HALF;
     picture->blow_rows[index] = (uint8_t)row;
     picture->blow_labels[index] = (uint8_t)label;
     if (row + 1 > picture->rows) picture->rows = row + 1;
@@ -138,7 +138,8 @@ static void draw_axis(struct markup *out, const struct picture *picture)
     const struct report_frame *frame = &picture->lanes;
     double bottom = picture->chart.top + picture->chart.height;
     double step_ms = tick_ms(frame->to_ms);
-    for (double at_ms = 0; at_ms <= frame->to_ms; at_ms += step_ms) {
+    for (int i = 0; i * step_ms <= frame->to_ms; i++) {
+        double at_ms = i * step_ms;
         double x = report_x(frame, at_ms);
         markup_format(out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", x, frame->top, bottom);
         markup_format(out, "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\">", x, bottom + 20);
