@@ -1,9 +1,13 @@
 #include "chaos/chronicle.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Sums and differences of what is below it are exact, in either type. */
+#define NUMBER_LIMIT 1000000000000000
 
 const char *member_text(const json_t *object, const char *key, const char *otherwise)
 {
@@ -14,13 +18,16 @@ const char *member_text(const json_t *object, const char *key, const char *other
 double member_number(const json_t *object, const char *key, double otherwise)
 {
     const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : otherwise;
+    double number = json_number_value(value);
+    return json_is_number(value) && fabs(number) < NUMBER_LIMIT ? number : otherwise;
 }
 
 json_int_t member_integer(const json_t *object, const char *key, json_int_t otherwise)
 {
     const json_t *value = json_object_get(object, key);
-    return json_is_integer(value) ? json_integer_value(value) : otherwise;
+    json_int_t number = json_integer_value(value);
+    bool sane = json_is_integer(value) && number < NUMBER_LIMIT && number > -NUMBER_LIMIT;
+    return sane ? number : otherwise;
 }
 
 bool blow_strikes(const struct blow *blow, const char *place)

@@ -96,6 +96,8 @@ void markup_duration(struct markup *markup, double ms)
         markup_format(markup, "%.2f s", ms / 1000);
     else if (ms < 59950)
         markup_format(markup, "%.1f s", ms / 1000);
+    else if (ms > 1e12)
+        markup_add(markup, "∞");
     else if (ms < 3600e3)
         markup_format(markup, "%d min %02d s", (int)(ms / 60000), (int)(ms / 1000) % 60);
     else
