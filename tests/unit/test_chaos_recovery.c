@@ -148,6 +148,42 @@ static void test_an_end_before_the_recovery(void **state)
     json_decref(history);
 }
 
+/* An event that was heard late counts from when it happened, so far as that is credible. */
+static void test_late_news(void **state)
+{
+    (void)state;
+    struct chronicle chronicle;
+    json_t *history;
+    json_t *list = recoveries_of(
+        "[{\"t_ms\":0,\"kind\":\"begin\",\"started\":\"2026-11-21T00:00:00.000Z\"},"
+        "{\"t_ms\":10,\"kind\":\"event\",\"event\":{\"event\":\"running\",\"step\":0}},"
+        "{\"t_ms\":1000,\"kind\":\"fault\",\"id\":1,\"fault\":\"kill\",\"whom\":\"ps\","
+        "\"targets\":[\"ps:0\"]},"
+        "{\"t_ms\":5000,\"kind\":\"event\",\"event\":{\"event\":\"paused\",\"task\":\"ps:0\","
+        "\"time\":\"2026-11-21T00:00:01.020Z\"}},"
+        "{\"t_ms\":5001,\"kind\":\"event\",\"event\":{\"event\":\"restored\",\"task\":\"ps:0\","
+        "\"time\":\"2026-11-21T00:00:01.500Z\"}},"
+        "{\"t_ms\":6000,\"kind\":\"event\",\"event\":{\"event\":\"checkpoint\","
+        "\"time\":\"2027-01-01T00:00:00.000Z\"}},"
+        "{\"t_ms\":9000,\"kind\":\"end\",\"exit\":0}]",
+        &chronicle, &history);
+    const json_t *one = json_array_get(list, 0);
+    assert_ms(one, "detect_ms", 20);
+    assert_ms(one, "restore_ms", 480);
+    assert_float_equal(chronicle.checkpoints[0], 6000, 0.001);
+    json_decref(list);
+    chronicle_free(&chronicle);
+    json_decref(history);
+}
+
+/* Recoveries are compared with those of the same fault, done to one of the same kind. */
+static void test_groups(void **state)
+{
+    assert_string_equal(member_text(recovery(*state, 0), "group", ""), "kill chief");
+    assert_string_equal(member_text(recovery(*state, 1), "group", ""), "kill ps");
+    assert_string_equal(member_text(recovery(*state, 2), "group", ""), "freeze worker");
+}
+
 /* Lines of another shape count as nothing, and nothing is asserted on them. */
 static void test_nonsense(void **state)
 {
@@ -192,6 +228,8 @@ int main(void)
         cmocka_unit_test(test_goodput),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_an_end_before_the_recovery),
+        cmocka_unit_test(test_late_news),
+        cmocka_unit_test(test_groups),
         cmocka_unit_test(test_nonsense),
         cmocka_unit_test(test_percentiles),
     };
