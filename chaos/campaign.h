@@ -28,6 +28,7 @@ struct campaign_config {
     const char *const *sets; /* KEY=VALUE, after the plan's. */
     size_t set_count;
     const struct plan *plan;
+    const char *command; /* That the user gave, for the report. */
     uint64_t seed;
     bool lab;  /* Use network namespaces where the machine allows it. */
     bool keep; /* Also the folders of rounds that passed. */

@@ -63,13 +63,14 @@ static void tell_begin(struct round *round)
     char started[TIME_TEXT_MAX];
     char *job = job_to_json(config->job);
     words_time(clock_wall_ms(), started);
-    history_file_add(
-        round->history, "begin",
-        json_pack("{s:i, s:i, s:I, s:O, s:o, s:s, s:s, s:O?, s:o, s:o}", "version", 1, "round",
-                  (int)config->number, "seed", (json_int_t)config->campaign->seed, "plan",
-                  config->campaign->plan->json, "job", job ? json_loads(job, 0, NULL) : NULL,
-                  "program", TANIST_VERSION, "started", started, "calm", config->calm, "machine",
-                  probe_json(config->probe), "places", places_json(&round->arena)));
+    history_file_add(round->history, "begin",
+                     json_pack("{s:i, s:s?, s:i, s:I, s:O, s:o, s:s, s:s, s:O?, s:o, s:o}",
+                               "version", 1, "command", config->campaign->command, "round",
+                               (int)config->number, "seed", (json_int_t)config->campaign->seed,
+                               "plan", config->campaign->plan->json, "job",
+                               job ? json_loads(job, 0, NULL) : NULL, "program", TANIST_VERSION,
+                               "started", started, "calm", config->calm, "machine",
+                               probe_json(config->probe), "places", places_json(&round->arena)));
     free(job);
     for (uint32_t i = 0; i < config->schedule->count; i++)
         history_file_add(round->history, "planned", injection_to_json(&config->schedule->list[i]));

@@ -51,6 +51,16 @@ static void say(void *ctx, int level, const char *text)
     fprintf(stderr, "%s%s\n", level > 0 ? "   " : "", text);
 }
 
+void chaos_session_name(struct chaos_session *session, int argc, char **argv)
+{
+    size_t used = (size_t)snprintf(session->command, sizeof session->command, "tanist chaos");
+    for (int i = 0; i < argc && used < sizeof session->command; i++) {
+        bool plain = strpbrk(argv[i], " \t'\"$&;|<>*?()\\`!#~") == NULL;
+        used += (size_t)snprintf(session->command + used, sizeof session->command - used,
+                                 plain ? " %s" : " '%s'", argv[i]);
+    }
+}
+
 static void catch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal};
@@ -79,6 +89,7 @@ enum tn_status chaos_session_open(struct chaos_session *session, struct error *e
                                            .sets = o->set.items,
                                            .set_count = o->set.count,
                                            .plan = &session->plan,
+                                           .command = session->command,
                                            .seed = seed,
                                            .lab =
                                                !o->network || strcmp(o->network, "loopback") != 0,

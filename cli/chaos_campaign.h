@@ -10,7 +10,7 @@
 #include "chaos/campaign.h"
 #include "cli/options.h"
 
-enum { CHAOS_OPTIONS = 8, CHAOS_PATH_MAX = 1024 };
+enum { CHAOS_OPTIONS = 8, CHAOS_PATH_MAX = 1024, CHAOS_COMMAND_MAX = 2048 };
 
 struct chaos_options {
     const char *dir, *job, *output;
@@ -30,11 +30,15 @@ struct chaos_totals {
 struct chaos_session {
     struct chaos_options options;
     char program[CHAOS_PATH_MAX], dir[CHAOS_PATH_MAX];
-    struct plan plan; /* Owned. */
+    char command[CHAOS_COMMAND_MAX]; /* As it was given. */
+    struct plan plan;                /* Owned. */
     struct campaign *campaign;
     struct chaos_totals totals;
     bool no_summary; /* Something else goes to stdout. */
 };
+
+/* "tanist chaos " and the words of the command line. */
+void chaos_session_name(struct chaos_session *session, int argc, char **argv);
 
 /* From `options` and `plan` to a campaign whose calm run is done. SIGINT and SIGTERM from here on
  * end it. */

@@ -111,6 +111,7 @@ int chaos_replay(int argc, char **argv)
     struct option rows[CHAOS_OPTIONS + 1];
     int exit_code = TN_EXIT_ERROR;
     if (!session) return exit_code;
+    chaos_session_name(session, argc, argv);
     chaos_options_fill(&session->options, rows);
     rows[CHAOS_OPTIONS] =
         (struct option){"times", 0, OPTION_COUNT, &times, "N", NULL, "How often; default 1."};

@@ -45,6 +45,7 @@ int chaos_run(int argc, char **argv)
     struct option rows[CHAOS_OPTIONS + 3];
     int exit_code = TN_EXIT_ERROR;
     if (!session) return exit_code;
+    chaos_session_name(session, argc, argv);
     chaos_options_fill(&session->options, rows);
     rows[CHAOS_OPTIONS] =
         (struct option){"plan",

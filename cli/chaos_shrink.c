@@ -110,6 +110,7 @@ int chaos_shrink(int argc, char **argv)
     }
     search->session = session;
     session->no_summary = true;
+    chaos_session_name(session, argc, argv);
     chaos_options_fill(&session->options, rows);
     rows[CHAOS_OPTIONS] =
         (struct option){"tries",
