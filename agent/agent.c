@@ -214,6 +214,23 @@ static void check_connection(struct agent *agent)
     }
 }
 
+/* It would never come back by itself. */
+static void kill_stuck_servers(struct agent *agent)
+{
+    for (uint32_t i = 0; i < agent->children.count; i++) {
+        struct child *child = &agent->children.list[i];
+        char text[256];
+        if (!children_server_is_stuck(&agent->children, child, agent->now_ms)) continue;
+        snprintf(text, sizeof text,
+                 "%s cannot read its own log, which a full or failing disk has left without a "
+                 "header: SIGKILL",
+                 child->name);
+        child->broken_since_ms = agent->now_ms; /* It dies now; said once. */
+        agent_tell(agent, AGENT_CHILD_DIED, text);
+        send_signal(agent, i, SIGKILL);
+    }
+}
+
 static void tick(struct agent *agent)
 {
     if (agent->now_ms >= supervisor_deadline_ms(&agent->supervisor))
@@ -227,6 +244,7 @@ static void tick(struct agent *agent)
     if (agent->now_ms < agent->tick_at_ms) return;
     agent->tick_at_ms = agent->now_ms + TICK_MS;
     check_connection(agent);
+    kill_stuck_servers(agent);
     agent_tell(agent, AGENT_TICK, NULL);
 }
 

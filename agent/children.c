@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/zoo_mend.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/session_file.h"
@@ -18,7 +19,13 @@ extern char **environ;
 
 /* Whoever decides or tells of a death runs before whoever computes: it needs little, but at once.
  */
-enum { ENVIRONMENT_EXTRA = 3, ARGUMENTS = 20, HASTE = 10, FORMER_CLOSE_MS = 2000 };
+enum {
+    ENVIRONMENT_EXTRA = 3,
+    ARGUMENTS = 20,
+    HASTE = 10,
+    FORMER_CLOSE_MS = 2000,
+    BROKEN_MS = 1000
+};
 
 /* What says who a single node is; ours is said on its command line. */
 static bool names_a_task(const char *entry)
@@ -133,6 +140,25 @@ static const char *network_path(const struct child *child)
     return child->network ? child->network->path : NULL;
 }
 
+static void data_folder(const struct children *children, const struct child *child,
+                        char path[static CHILD_PATH_MAX])
+{
+    snprintf(path, CHILD_PATH_MAX, "%s/zookeeper/%u/data", children->config->dir,
+             child->server->id);
+}
+
+bool children_server_is_stuck(const struct children *children, struct child *child, uint64_t now_ms)
+{
+    char data[CHILD_PATH_MAX];
+    if (!child->server || child->process.pid == 0) return false;
+    data_folder(children, child, data);
+    if (!zoo_mend_needed(data))
+        child->broken_since_ms = 0;
+    else if (child->broken_since_ms == 0)
+        child->broken_since_ms = now_ms;
+    return child->broken_since_ms != 0 && now_ms >= child->broken_since_ms + BROKEN_MS;
+}
+
 static enum tn_status spawn_server(const struct children *children, struct child *child,
                                    struct error *error)
 {
@@ -146,6 +172,12 @@ static enum tn_status spawn_server(const struct children *children, struct child
                                            .log_path = child->log_path,
                                            .network = network_path(child),
                                            .nice = children->nice - HASTE};
+    char data[CHILD_PATH_MAX];
+    data_folder(children, child, data);
+    if (zoo_mend(data) > 0)
+        log_warn("%s: removed a log without a header, which a full or failing disk left",
+                 child->name);
+    child->broken_since_ms = 0;
     enum tn_status status = process_start(&process, &child->process, error);
     if (status == TN_OK) note_pid(children->config->dir, child);
     return status;

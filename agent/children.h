@@ -25,6 +25,7 @@ struct child {
     uint64_t incarnation;          /* Of the present or last process. */
     char name[TASK_NAME_MAX];      /* "ps:1", "zookeeper:2" */
     char log_path[CHILD_PATH_MAX], session_path[CHILD_PATH_MAX];
+    uint64_t broken_since_ms; /* A server's data; 0: they are well. */
 };
 
 struct children {
@@ -40,6 +41,11 @@ struct children {
 MUST_CHECK enum tn_status children_init(struct children *children,
                                         const struct agent_config *config, struct error *error);
 void children_free(struct children *children);
+
+/* Whether a server runs on data that it cannot read (agent/zoo_mend.h), for so long that it must be
+ * killed: it is mended as it starts again. For each tick. Reads a folder. */
+bool children_server_is_stuck(const struct children *children, struct child *child,
+                              uint64_t now_ms);
 
 /* What supervisor_init() wants. */
 void children_kinds(const struct children *children,

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "agent/zoo_mend.h"
 #include "agent/zoo_server.h"
 #include "common/clock.h"
 #include "common/files.h"
@@ -166,6 +167,29 @@ static void detached_server_is_recognised(void **state)
     assert_int_equal(zoo_server_pid(&server), 0);
 }
 
+static void path_of_log(size_t index, const char *name, char path[static 256])
+{
+    snprintf(path, 256, "%s/zookeeper/%zu/data%s", servers.dir, index + 1, name);
+}
+
+/* A log whose header was never written is no end of a server: it is removed, and nothing else. */
+static void log_without_header_is_removed(void **state)
+{
+    (void)state;
+    char data[256], broken[256];
+    path_of_log(0, "", data);
+    path_of_log(0, "/version-2/log.700000001", broken);
+    test_ensemble_kill_server(&servers, 0);
+    assert_int_equal(zoo_mend(data), 0);
+    assert_int_equal(files_write_atomic(broken, "ZKLG", 4, NULL), TN_OK);
+    assert_true(zoo_mend_needed(data));
+    assert_int_equal(zoo_mend(data), 1);
+    assert_int_not_equal(access(broken, F_OK), 0);
+    assert_false(zoo_mend_needed(data));
+    test_ensemble_start_server(&servers, 0);
+    test_ensemble_wait(&servers);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +199,7 @@ int main(void)
         cmocka_unit_test_setup(probing_is_bounded, heal),
         cmocka_unit_test_setup(lost_majority_is_unhealthy, heal),
         cmocka_unit_test_setup(detached_server_is_recognised, heal),
+        cmocka_unit_test_setup(log_without_header_is_removed, heal),
     };
     return cmocka_run_group_tests(tests, start_servers, stop_servers);
 }
