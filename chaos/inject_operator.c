@@ -242,7 +242,7 @@ static void tick_mistake(struct arena *arena, struct strike *strike)
     struct mistake *mistake = strike->state;
     const struct place *place = arena_place(arena, mistake->place);
     if (!place || place->pid != mistake->pid) drop(mistake);
-    if (all_ended(mistake)) strike->injection.for_ms = clock_monotonic_ms() - mistake->began_ms;
+    if (all_ended(mistake)) strike->injection.for_ms = 1; /* Over. */
 }
 
 static void end_mistake(struct arena *arena, struct strike *strike)
