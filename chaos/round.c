@@ -129,8 +129,6 @@ static enum tn_status prepare(struct round *round, struct error *error)
     const char *shim = wants(config->schedule, NEED_SHIM) ? config->shim : NULL;
     if (status == TN_OK)
         status = cluster_run_init(&round->run, arena, config->networks, shim, faults, error);
-    bool small = wants(config->schedule, NEED_TMPFS) && (config->probe->has & NEED_TMPFS);
-    if (status == TN_OK && small) status = disk_full_prepare(arena, error);
     return status;
 }
 
@@ -288,10 +286,10 @@ static enum tn_status conclude(struct round *round, struct round_outcome *outcom
 
 static void release(struct round *round)
 {
-    disk_full_cleanup(&round->arena, false);
     striker_destroy(round->striker);
     watcher_destroy(round->watcher);
     cluster_run_free(&round->run);
+    disk_full_cleanup(&round->arena, false);
     fault_control_close(round->arena.control);
     json_decref(round->result);
 }
