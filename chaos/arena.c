@@ -1,14 +1,14 @@
 #include "chaos/arena.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { COMMAND_LINE_MAX = 4096, CHILDREN_TEXT_MAX = 8192 };
+/* A JVM's command line has all of its class path before the words that tell its server. */
+enum { COMMAND_LINE_MAX = 64 * 1024, CHILDREN_TEXT_MAX = 8192 };
 
 static struct place *add(struct arena *arena)
 {
@@ -70,37 +70,60 @@ static bool is_number(const char *text)
     return *text && strspn(text, "0123456789") == strlen(text);
 }
 
-/* Who a process is by its words: `tanist ps --index 1 ...`, `java ... /zookeeper/2/zoo.cfg`. */
-static struct place *place_of(struct arena *arena, char *words, size_t size)
+static bool is_program(const char *path, const char *name)
 {
-    char name[PLACE_NAME_MAX] = "", role[16] = "";
-    const char *before = "";
-    for (char *word = words; word < words + size; word += strlen(word) + 1) {
-        const char *server = strstr(word, "/zookeeper/");
-        unsigned number = 0;
-        /* The run's own folder may be below one of that name. */
-        for (; server; server = strstr(server + 1, "/zookeeper/"))
-            if (sscanf(server, "/zookeeper/%u/zoo.cfg", &number) == 1)
-                snprintf(name, sizeof name, "zookeeper:%u", number);
-        if (strcmp(before, "tanist") == 0) snprintf(role, sizeof role, "%.15s", word);
-        if (*role && strcmp(before, "--index") == 0 && is_number(word))
-            snprintf(name, sizeof name, "%.11s:%.10s", role, word);
-        before = word;
+    const char *slash = strrchr(path, '/');
+    return strcmp(slash ? slash + 1 : path, name) == 0;
+}
+
+/* The number in ".../zookeeper/2/zoo.cfg"; 0: it is no such path. The last folder of that name
+ * counts: the run's own may be below another. */
+static unsigned server_in(const char *word)
+{
+    unsigned number = 0, found = 0;
+    int length = 0;
+    for (const char *at = word; (at = strstr(at, "/zookeeper/")); at++)
+        if (sscanf(at, "/zookeeper/%4u/zoo.cfg%n", &number, &length) == 1 && length > 0 &&
+            at[length] == '\0')
+            found = number;
+    return found;
+}
+
+bool arena_name_process(const char *words, size_t size, char name[static PLACE_NAME_MAX])
+{
+    const char *end = words + size, *role = NULL;
+    name[0] = '\0';
+    for (const char *word = words; word < end; word += strlen(word) + 1) {
+        const char *next = word + strlen(word) + 1;
+        unsigned server = server_in(word);
+        if (server > 0) snprintf(name, PLACE_NAME_MAX, "zookeeper:%u", server);
+        if (next >= end) break;
+        if (word == words && is_program(word, "tanist")) role = next;
+        if (role && strcmp(word, "--index") == 0 && is_number(next))
+            snprintf(name, PLACE_NAME_MAX, "%.11s:%.10s", role, next);
     }
-    return *name ? arena_place(arena, name) : NULL;
+    return *name != '\0';
+}
+
+/* Which place a process is. NULL: none, or it has ended. */
+static struct place *place_of(struct arena *arena, pid_t pid)
+{
+    static char words[COMMAND_LINE_MAX]; /* One thread looks. */
+    char path[64], name[PLACE_NAME_MAX];
+    snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)pid);
+    ssize_t size = read_small(path, words, sizeof words);
+    if (size <= 0 || !arena_name_process(words, (size_t)size, name)) return NULL;
+    return arena_place(arena, name);
 }
 
 static void look_at_child(struct arena *arena, pid_t pid, pid_t found[static PLACES_MAX])
 {
-    char path[64], words[COMMAND_LINE_MAX];
     for (uint32_t i = 0; i < arena->count; i++)
         if (arena->places[i].pid == pid) {
             found[i] = pid;
             return;
         }
-    snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)pid);
-    ssize_t size = read_small(path, words, sizeof words);
-    struct place *place = size > 0 ? place_of(arena, words, (size_t)size) : NULL;
+    struct place *place = place_of(arena, pid);
     if (place) found[place - arena->places] = pid;
 }
 
@@ -117,6 +140,14 @@ void arena_look(struct arena *arena)
     }
     for (uint32_t i = 0; i < arena->count; i++)
         arena->places[i].pid = arena_process_state(found[i]) ? found[i] : 0;
+}
+
+json_t *arena_places_json(const struct arena *arena)
+{
+    json_t *places = json_array();
+    for (uint32_t i = 0; i < arena->count; i++)
+        json_array_append_new(places, json_string(arena->places[i].name));
+    return places;
 }
 
 /* ------------------------------------------------------------- targets */
@@ -151,9 +182,9 @@ enum tn_status arena_resolve(struct arena *arena, struct strike *strike, struct 
     const char *whom = strike->injection.whom;
     uint32_t servers = arena->job->zookeeper.servers;
     strike->target_count = 0;
-    if (strcmp(whom, "chief") == 0 && *arena->chief)
+    if (strcmp(whom, "chief") == 0 && arena_place(arena, arena->chief))
         name_target(strike, arena->chief);
-    else if (strcmp(whom, "zookeeper-leader") == 0 && *arena->zookeeper_leader)
+    else if (strcmp(whom, "zookeeper-leader") == 0 && arena_place(arena, arena->zookeeper_leader))
         name_target(strike, arena->zookeeper_leader);
     else if (strcmp(whom, "zookeeper-follower") == 0)
         some_servers(arena, strike, 1, arena->zookeeper_leader);

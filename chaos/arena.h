@@ -7,6 +7,7 @@
 #ifndef CHAOS_ARENA_H
 #define CHAOS_ARENA_H
 
+#include <jansson.h>
 #include <sys/types.h>
 
 #include "chaos/fault.h"
@@ -56,6 +57,14 @@ struct arena {
 void arena_init(struct arena *arena, const struct job *job);
 struct place *arena_place(struct arena *arena, const char *name); /* NULL: there is none. */
 
+/* ["agent", "zookeeper:1", "ps:0", ...], a new reference. NULL: out of memory. */
+json_t *arena_places_json(const struct arena *arena);
+
+/* Which place a process is, by its command line (/proc/PID/cmdline: words that each end with a
+ * zero, `size` bytes and a zero after them): `tanist ps --index 1 ...` is "ps:1",
+ * `java ... DIR/zookeeper/2/zoo.cfg` is "zookeeper:2". False: it is none. Pure. */
+bool arena_name_process(const char *words, size_t size, char name[static PLACE_NAME_MAX]);
+
 /* Read from /proc which process is which place now: sets the pids of the agent's children, 0 for
  * what has ended. The agent's own pid is the caller's to set. */
 void arena_look(struct arena *arena);
@@ -97,22 +106,23 @@ struct injector {
     void (*end)(struct arena *arena, struct strike *strike);
 };
 
-/* One of: chaos/inject_process.c, inject_zookeeper.c, inject_network.c, inject_hostile.c (poke,
- * delay, duplicate), inject_disk.c, inject_limits.c, inject_clock.c, inject_operator.c,
- * inject_point.c. */
-extern const struct injector injector_zombie;
-extern const struct injector injector_kill, injector_terminate, injector_freeze,
+/* chaos/inject_process.c */
+extern const struct injector injector_kill, injector_terminate, injector_freeze, injector_zombie,
     injector_crash_loop;
+/* chaos/inject_zookeeper.c */
 extern const struct injector injector_outage, injector_wipe;
+/* chaos/inject_network.c; injector_cut does all of CUT*. */
 extern const struct injector injector_cut, injector_halves, injector_black_hole,
-    injector_reset_storm, injector_loss, injector_bandwidth; /* injector_cut: all of CUT*. */
+    injector_reset_storm, injector_loss, injector_bandwidth;
+/* chaos/inject_hostile.c */
 extern const struct injector injector_poke, injector_delay, injector_duplicate;
+/* chaos/inject_disk_full.c; inject_disk.c: DISK_ERROR, SYNC_FAILS, SYNC_SLOW; inject_damage.c:
+ * FLIP_BITS, TRUNCATE, SWAP_SHARDS, STALE_SHARD. */
 extern const struct injector injector_disk_full, injector_disk_fault, injector_damage;
-/* disk_fault: DISK_ERROR, SYNC_FAILS, SYNC_SLOW. damage: FLIP_BITS, TRUNCATE, SWAP_SHARDS,
- * STALE_SHARD. */
-extern const struct injector injector_limit; /* MEMORY, DESCRIPTORS. */
-extern const struct injector injector_clock;
-extern const struct injector injector_operator; /* TWICE, TWO_CLUSTERS, MIXED_JOBS. */
-extern const struct injector injector_request;  /* RESIGN, PAUSE. */
+extern const struct injector injector_limit;    /* chaos/inject_limits.c: MEMORY, DESCRIPTORS. */
+extern const struct injector injector_clock;    /* chaos/inject_clock.c */
+extern const struct injector injector_operator; /* chaos/inject_operator.c: TWICE, ... */
+extern const struct injector injector_request;  /* chaos/inject_request.c: RESIGN, PAUSE. */
+/* What happens at failpoints has no injector: chaos/inject_point.h. */
 
 #endif

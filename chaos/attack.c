@@ -57,14 +57,8 @@ static void keep_nodes(struct arena *arena)
 static enum tn_status draw(struct attack *attack, struct error *error)
 {
     const struct attack_config *config = attack->config;
-    const struct job *job = config->job;
-    const struct cluster_shape shape = {
-        .coordinators = job->cluster.coordinators,
-        .ps = job->cluster.ps,
-        .workers = job->cluster.workers,
-        .servers = job->zookeeper.servers,
-        .steps = job->train.steps > config->step ? job->train.steps - config->step : 1,
-        .session_timeout_ms = job->zookeeper.session_timeout_ms};
+    struct cluster_shape shape = cluster_shape_of(config->job);
+    shape.steps = shape.steps > config->step ? shape.steps - config->step : 1;
     enum tn_status status =
         schedule_draw(config->plan, config->seed, 1, &shape, &attack->schedule, error);
     for (uint32_t i = 0; status == TN_OK && i < attack->schedule.count; i++)
@@ -88,27 +82,19 @@ static enum tn_status prepare(struct attack *attack, struct error *error)
     return status;
 }
 
-static json_t *places_json(const struct arena *arena)
-{
-    json_t *places = json_array();
-    for (uint32_t i = 0; i < arena->count; i++)
-        json_array_append_new(places, json_string(arena->places[i].name));
-    return places;
-}
-
 static void tell_begin(struct attack *attack)
 {
     const struct attack_config *config = attack->config;
     char started[TIME_TEXT_MAX];
     char *job = job_to_json(config->job);
     words_time(clock_wall_ms(), started);
-    history_file_add(attack->history, "begin",
-                     json_pack("{s:i, s:i, s:I, s:O, s:o, s:s, s:s, s:n, s:o, s:o, s:s}", "version",
-                               1, "round", 1, "seed", (json_int_t)config->seed, "plan",
-                               config->plan->json, "job", job ? json_loads(job, 0, NULL) : NULL,
-                               "program", TANIST_VERSION, "started", started, "calm", "machine",
-                               probe_json(&attack->probe), "places", places_json(&attack->arena),
-                               "attacked", config->remote->connect));
+    history_file_add(
+        attack->history, "begin",
+        json_pack("{s:i, s:i, s:I, s:O, s:o, s:s, s:s, s:n, s:o, s:o, s:s}", "version", 1, "round",
+                  1, "seed", (json_int_t)config->seed, "plan", config->plan->json, "job",
+                  job ? json_loads(job, 0, NULL) : NULL, "program", TANIST_VERSION, "started",
+                  started, "calm", "machine", probe_json(&attack->probe), "places",
+                  arena_places_json(&attack->arena), "attacked", config->remote->connect));
     free(job);
     for (uint32_t i = 0; i < attack->schedule.count; i++)
         history_file_add(attack->history, "planned", injection_to_json(&attack->schedule.list[i]));
@@ -250,8 +236,8 @@ enum tn_status attack_run(const struct attack_config *config, struct attack_outc
     arena_init(&attack->arena, config->job);
     keep_nodes(&attack->arena);
     attack->arena.remote = config->remote;
-    for (size_t i = 0; i < sizeof attack->probe.why_not / sizeof *attack->probe.why_not; i++)
-        snprintf(attack->probe.why_not[i], sizeof attack->probe.why_not[i],
+    for (int i = 0; i < PROBE_NEEDS; i++)
+        snprintf(attack->probe.why_not[i], PROBE_WORDS_MAX,
                  "it needs power on the hosts: ZooKeeper is not enough");
     enum tn_status status = draw(attack, error);
     if (status == TN_OK) status = prepare(attack, error);

@@ -222,13 +222,7 @@ void campaign_close(struct campaign *campaign)
 enum tn_status campaign_draw(const struct campaign *campaign, uint32_t round, struct schedule *out,
                              struct error *error)
 {
-    const struct job *job = &campaign->job;
-    const struct cluster_shape shape = {.coordinators = job->cluster.coordinators,
-                                        .ps = job->cluster.ps,
-                                        .workers = job->cluster.workers,
-                                        .servers = job->zookeeper.servers,
-                                        .steps = job->train.steps,
-                                        .session_timeout_ms = job->zookeeper.session_timeout_ms};
+    const struct cluster_shape shape = cluster_shape_of(&campaign->job);
     return schedule_draw(campaign->config.plan, campaign->config.seed, round, &shape, out, error);
 }
 
@@ -297,14 +291,4 @@ enum tn_status campaign_report(const struct campaign *campaign, struct error *er
     free(list);
     free(paths);
     return status;
-}
-
-const struct job *campaign_job(const struct campaign *campaign)
-{
-    return &campaign->job;
-}
-
-const json_t *campaign_calm(const struct campaign *campaign)
-{
-    return campaign->calm;
 }

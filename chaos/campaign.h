@@ -15,8 +15,6 @@
 #ifndef CHAOS_CAMPAIGN_H
 #define CHAOS_CAMPAIGN_H
 
-#include <jansson.h>
-
 #include "chaos/plan.h"
 #include "chaos/probe.h"
 #include "common/job.h"
@@ -67,9 +65,5 @@ MUST_CHECK enum tn_status campaign_round(struct campaign *campaign, uint32_t rou
 
 /* Write the reports of all rounds so far. */
 MUST_CHECK enum tn_status campaign_report(const struct campaign *campaign, struct error *error);
-
-const struct job *campaign_job(const struct campaign *campaign);
-/* The calm run's {steps, seconds, steps_per_s, digest, accuracy, znodes}. Borrowed. */
-const json_t *campaign_calm(const struct campaign *campaign);
 
 #endif

@@ -11,8 +11,6 @@
 #include "chaos/resources.h"
 #include "common/clock.h"
 
-extern char **environ;
-
 enum { ARGUMENTS = 12, KILL_AGAIN_MS = 20 };
 
 static bool is_replaced(const struct cluster_run *run, const char *entry)

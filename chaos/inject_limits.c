@@ -49,6 +49,13 @@ static uint64_t descriptors_with(pid_t pid, uint64_t more)
     return limit;
 }
 
+/* Why prlimit() failed: its process may have ended. */
+static enum tn_status refused(const char *whom, struct error *error)
+{
+    if (errno == ESRCH) return error_set(error, TN_EAGAIN, "%s is not running", whom);
+    return error_set(error, TN_ENOTSUP, "prlimit: %s", strerror(errno));
+}
+
 static enum tn_status limit(const struct injection *injection, struct limited *limited,
                             struct rlimit *now, struct error *error)
 {
@@ -58,11 +65,11 @@ static enum tn_status limit(const struct injection *injection, struct limited *l
     if (bound == 0) return error_set(error, TN_EAGAIN, "%s is not running", injection->whom);
     if (memory) bound += value * MIB;
     if (prlimit(limited->pid, memory ? RLIMIT_AS : RLIMIT_NOFILE, NULL, &limited->before) != 0)
-        return error_set(error, TN_ENOTSUP, "prlimit: %s", strerror(errno));
+        return refused(injection->whom, error);
     *now = (struct rlimit){.rlim_cur = bound, .rlim_max = limited->before.rlim_max};
     if (bound > now->rlim_max) now->rlim_cur = now->rlim_max;
     if (prlimit(limited->pid, memory ? RLIMIT_AS : RLIMIT_NOFILE, now, NULL) == 0) return TN_OK;
-    return error_set(error, TN_ENOTSUP, "prlimit: %s", strerror(errno));
+    return refused(injection->whom, error);
 }
 
 static enum tn_status begin_limit(struct arena *arena, struct strike *strike, struct error *error)

@@ -8,7 +8,10 @@
 #include <unistd.h>
 
 #include "chaos/arena.h"
+#include "common/clock.h"
 #include "common/files.h"
+
+enum { DIE_MS = 2000 }; /* A process that is killed is gone by then, unless its disk hangs. */
 
 /* ------------------------------------------------------------- outage */
 
@@ -43,16 +46,23 @@ static enum tn_status move_data(const struct arena *arena, uint32_t server, stru
     return files_error(error, errno, "move", from);
 }
 
-static void kill_servers(struct arena *arena)
+/* False: one of them is not dead yet. */
+static bool kill_servers(struct arena *arena)
 {
+    uint64_t until_ms = clock_monotonic_ms() + DIE_MS;
+    bool dead = true;
     for (uint32_t i = 0; i < arena->count; i++) {
         const struct place *place = &arena->places[i];
         if (place->server && place->pid > 0) (void)kill(place->pid, SIGKILL);
     }
     for (uint32_t i = 0; i < arena->count; i++) {
         const struct place *place = &arena->places[i];
-        while (place->server && arena_process_state(place->pid)) (void)usleep(500);
+        if (!place->server) continue;
+        while (arena_process_state(place->pid) && clock_monotonic_ms() < until_ms)
+            (void)usleep(500);
+        dead = dead && !arena_process_state(place->pid);
     }
+    return dead;
 }
 
 /* The agent stands still meanwhile, or a server would be started again over its data before the
@@ -68,7 +78,10 @@ static enum tn_status begin_wipe(struct arena *arena, struct strike *strike, str
         if (arena->places[i].server && arena->places[i].pid == 0) whole = false;
     if (!whole) return error_set(error, TN_EAGAIN, "not every ZooKeeper server runs now");
     if (kill(agent, SIGSTOP) != 0) return error_set(error, TN_EAGAIN, "the agent is gone");
-    kill_servers(arena);
+    if (!kill_servers(arena)) {
+        (void)kill(agent, SIGCONT);
+        return error_set(error, TN_EIO, "a ZooKeeper server survived SIGKILL for %d ms", DIE_MS);
+    }
     arena->wipes++;
     for (uint32_t i = 1; i <= arena->job->zookeeper.servers && status == TN_OK; i++)
         status = move_data(arena, i, error);

@@ -35,8 +35,6 @@ struct lab {
     struct lab_place *places; /* Owned. */
 };
 
-extern char **environ;
-
 static const struct lab_place *find_place(const struct lab *lab, const char *name)
 {
     for (unsigned i = 0; i < lab->count; i++)
@@ -309,13 +307,16 @@ static enum tn_status write_networks(const struct lab *lab, const char *path, st
 enum tn_status lab_open(const char *const *names, unsigned count, const char *networks_path,
                         struct lab **out, struct error *error)
 {
+    *out = NULL;
+    if (count > SUPERVISOR_CHILDREN_MAX)
+        return error_set(error, TN_EINVAL, "a lab of %u places: at most %d", count,
+                         SUPERVISOR_CHILDREN_MAX);
     struct lab *lab = calloc(1, sizeof *lab);
     struct lab_place *places = calloc(count, sizeof *places);
-    *out = NULL;
-    if (!lab || !places || count > SUPERVISOR_CHILDREN_MAX) {
+    if (!lab || !places) {
         free(lab);
         free(places);
-        return error_set(error, TN_ENOMEM, "a lab of %u places: out of memory", count);
+        return error_set(error, TN_ENOMEM, "out of memory");
     }
     lab->hub = -1;
     lab->count = count;

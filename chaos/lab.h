@@ -27,6 +27,8 @@ struct lab;
  * process stays in its hub.
  *
  *   TN_ENOTSUP  this machine or this user cannot make them: which command failed, with its words
+ *   TN_EINVAL   too many places
+ *   TN_ENOMEM, TN_EIO
  */
 MUST_CHECK enum tn_status lab_open(const char *const *names, unsigned count,
                                    const char *networks_path, struct lab **out,
@@ -36,7 +38,7 @@ void lab_close(struct lab *lab); /* NULL is allowed. */
 /* "10.77.0.12"; NULL: no such place. */
 const char *lab_address(const struct lab *lab, const char *place);
 
-/* Run `nft -f -` with `script` as its input in the namespace of a place. */
+/* Run `nft -f FILE`, where FILE holds `script`, in the namespace of a place. */
 MUST_CHECK enum tn_status lab_nft(struct lab *lab, const char *place, const char *script,
                                   struct error *error);
 /* Run a command there (`place` NULL: in the hub): argv[0] is looked up on PATH; NULL-ended. */

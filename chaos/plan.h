@@ -1,7 +1,7 @@
 /*
  * chaos/plan.h: what a campaign does: a small language in JSON (docs/chaos.md), plans that are
  * built in (chaos/plans/NAME.json), and the schedule that a plan, a seed and a round come to. Pure
- * but for plan_read_file().
+ * but for plan_read().
  */
 #ifndef CHAOS_PLAN_H
 #define CHAOS_PLAN_H
@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "chaos/fault.h"
+#include "common/job.h"
 
 enum { PLAN_NAME_MAX = 48, PLAN_TEXT_MAX = 240, PLAN_FAULTS_MAX = 128, PLAN_SETS_MAX = 16 };
 
@@ -59,11 +60,13 @@ void plan_free(struct plan *plan);
 const char *plan_builtin_name(uint32_t index);
 const char *plan_builtin_text(const char *name);
 
+/* What a schedule depends on of a job. */
 struct cluster_shape {
     uint32_t coordinators, ps, workers, servers;
     uint64_t steps;
     uint64_t session_timeout_ms;
 };
+struct cluster_shape cluster_shape_of(const struct job *job);
 
 /*
  * The faults of a round: a function of its arguments alone. Ordered by the kind of trigger (time,

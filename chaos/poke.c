@@ -179,7 +179,7 @@ void poke_port(struct poke *poke, struct random *random, const char *address, ui
 {
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         int fd = dial(address, port);
-        if (fd < 0) continue;
+        if (fd < 0) return; /* Who does not take one takes none: that is waited for once. */
         poke->connections++;
         misbehave(poke, random, (enum kind)kind, fd, is_zookeeper);
     }

@@ -14,10 +14,8 @@
 #include "chaos/lab.h"
 #include "common/failpoint.h"
 
-enum { WORDS_MAX = 160 };
-
 /* Each tries its need in a process of its own, which is gone afterwards with what it made. */
-static bool try_network(char words[static WORDS_MAX])
+static bool try_network(char words[static PROBE_WORDS_MAX])
 {
     static const char *const names[] = {"probe"};
     struct lab *lab = NULL;
@@ -38,12 +36,12 @@ static bool try_network(char words[static WORDS_MAX])
                          "}\n"
                          "}\n",
                          &error);
-    if (status != TN_OK) snprintf(words, WORDS_MAX, "%.*s", WORDS_MAX - 1, error.text);
+    if (status != TN_OK) snprintf(words, PROBE_WORDS_MAX, "%.*s", PROBE_WORDS_MAX - 1, error.text);
     lab_close(lab);
     return status == TN_OK;
 }
 
-static bool try_bandwidth(char words[static WORDS_MAX])
+static bool try_bandwidth(char words[static PROBE_WORDS_MAX])
 {
     static const char *const names[] = {"probe"};
     static const char *const slow[] = {"tc",   "qdisc", "add",   "dev",  "eth0",    "root", "tbf",
@@ -52,12 +50,12 @@ static bool try_bandwidth(char words[static WORDS_MAX])
     struct error error;
     enum tn_status status = lab_open(names, 1, NULL, &lab, &error);
     if (status == TN_OK) status = lab_command(lab, names[0], slow, &error);
-    if (status != TN_OK) snprintf(words, WORDS_MAX, "%.*s", WORDS_MAX - 1, error.text);
+    if (status != TN_OK) snprintf(words, PROBE_WORDS_MAX, "%.*s", PROBE_WORDS_MAX - 1, error.text);
     lab_close(lab);
     return status == TN_OK;
 }
 
-static bool try_tmpfs(char words[static WORDS_MAX])
+static bool try_tmpfs(char words[static PROBE_WORDS_MAX])
 {
     const char *what = "cannot make a mount namespace";
     if (unshare(CLONE_NEWNS) == 0) {
@@ -66,11 +64,11 @@ static bool try_tmpfs(char words[static WORDS_MAX])
             mount("tmpfs", "/tmp", "tmpfs", 0, "size=64k") == 0)
             return true;
     }
-    snprintf(words, WORDS_MAX, "%s: %s", what, strerror(errno));
+    snprintf(words, PROBE_WORDS_MAX, "%s: %s", what, strerror(errno));
     return false;
 }
 
-static bool try_shim(char words[static WORDS_MAX])
+static bool try_shim(char words[static PROBE_WORDS_MAX])
 {
     static const char name[] = "tanist-faults.so";
     char path[PATH_MAX];
@@ -81,47 +79,47 @@ static bool try_shim(char words[static WORDS_MAX])
         memcpy(slash + 1, name, sizeof name);
         if (access(path, R_OK) == 0) return true;
     }
-    snprintf(words, WORDS_MAX, "%s is not beside the program", name);
+    snprintf(words, PROBE_WORDS_MAX, "%s is not beside the program", name);
     return false;
 }
 
-static bool try_failpoints(char words[static WORDS_MAX])
+static bool try_failpoints(char words[static PROBE_WORDS_MAX])
 {
     if (failpoints_built()) return true;
-    snprintf(words, WORDS_MAX, "built without failpoints (cmake -DTANIST_FAILPOINTS=ON)");
+    snprintf(words, PROBE_WORDS_MAX, "built without failpoints (cmake -DTANIST_FAILPOINTS=ON)");
     return false;
 }
 
 static const struct {
     const char *name;
-    bool (*try)(char words[static WORDS_MAX]);
+    bool (*try)(char words[static PROBE_WORDS_MAX]);
 } needs[] = {{"network", try_network},
              {"bandwidth", try_bandwidth},
              {"shim", try_shim},
              {"tmpfs", try_tmpfs},
              {"failpoints", try_failpoints}};
-enum { NEED_COUNT = sizeof needs / sizeof *needs };
+_Static_assert(sizeof needs / sizeof *needs == PROBE_NEEDS, "each need is tried");
 
 /* The child: "" through the pipe is success. */
 static _Noreturn void try_in_child(int pipe_end, unsigned need)
 {
-    char words[WORDS_MAX] = "";
+    char words[PROBE_WORDS_MAX] = "";
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     bool good = needs[need].try(words);
     if (!good && write(pipe_end, words, strlen(words)) < 0) _exit(2);
     _exit(good ? 0 : 1);
 }
 
-static bool try_need(unsigned need, char words[static WORDS_MAX])
+static bool try_need(unsigned need, char words[static PROBE_WORDS_MAX])
 {
     int ends[2], status = -1;
-    snprintf(words, WORDS_MAX, "cannot be tried");
+    snprintf(words, PROBE_WORDS_MAX, "cannot be tried");
     if (pipe2(ends, O_CLOEXEC) != 0) return false;
     pid_t pid = fork();
     if (pid == 0) try_in_child(ends[1], need);
     close(ends[1]);
     if (pid > 0) {
-        ssize_t size = read(ends[0], words, WORDS_MAX - 1);
+        ssize_t size = read(ends[0], words, PROBE_WORDS_MAX - 1);
         if (size > 0) words[size] = '\0';
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
     }
@@ -132,7 +130,7 @@ static bool try_need(unsigned need, char words[static WORDS_MAX])
 void probe_machine(struct probe *probe)
 {
     memset(probe, 0, sizeof *probe);
-    for (unsigned i = 0; i < NEED_COUNT; i++) {
+    for (unsigned i = 0; i < PROBE_NEEDS; i++) {
         if (!try_need(i, probe->why_not[i])) continue;
         probe->has |= 1U << i;
         probe->why_not[i][0] = '\0';
@@ -141,7 +139,7 @@ void probe_machine(struct probe *probe)
 
 const char *probe_lacks(const struct probe *probe, unsigned wanted)
 {
-    for (unsigned i = 0; i < NEED_COUNT; i++)
+    for (unsigned i = 0; i < PROBE_NEEDS; i++)
         if (wanted & ~probe->has & (1U << i)) return probe->why_not[i];
     return NULL;
 }
@@ -149,7 +147,7 @@ const char *probe_lacks(const struct probe *probe, unsigned wanted)
 json_t *probe_json(const struct probe *probe)
 {
     json_t *object = json_object();
-    for (unsigned i = 0; i < NEED_COUNT; i++)
+    for (unsigned i = 0; i < PROBE_NEEDS; i++)
         json_object_set_new(object, needs[i].name,
                             probe->has & (1U << i) ? json_true() : json_string(probe->why_not[i]));
     return object;

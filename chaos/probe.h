@@ -11,10 +11,12 @@
 
 #include "chaos/fault.h"
 
+enum { PROBE_NEEDS = 5, PROBE_WORDS_MAX = 160 };
+
 struct probe {
     unsigned has; /* A set of `enum need`. */
-    char why_not[5]
-                [160]; /* For each need that is missing, in the order of the enum: what failed. */
+    /* For each need that is missing, in the order of the enum: what failed. */
+    char why_not[PROBE_NEEDS][PROBE_WORDS_MAX];
 };
 
 void probe_machine(struct probe *probe);

@@ -75,13 +75,6 @@ enum tn_status remote_signal(struct remote *remote, const struct member *member,
     return after(remote, status);
 }
 
-enum tn_status remote_kill(struct remote *remote, const char *task, int number, struct error *error)
-{
-    struct member member;
-    enum tn_status status = remote_find(remote, task, &member, error);
-    return status == TN_OK ? remote_signal(remote, &member, number, error) : status;
-}
-
 enum tn_status remote_request(struct remote *remote, enum request_kind kind, struct error *error)
 {
     enum tn_status status = be_open(remote, error);

@@ -32,10 +32,6 @@ MUST_CHECK enum tn_status remote_find(struct remote *remote, const char *task, s
 MUST_CHECK enum tn_status remote_signal(struct remote *remote, const struct member *member,
                                         int number, struct error *error);
 
-/* Both of it. */
-MUST_CHECK enum tn_status remote_kill(struct remote *remote, const char *task, int number,
-                                      struct error *error);
-
 /* A wish to the chief: REQUEST_RESIGN, REQUEST_PAUSE, REQUEST_RESUME, ... Its effect is not waited
  * for. */
 MUST_CHECK enum tn_status remote_request(struct remote *remote, enum request_kind kind,

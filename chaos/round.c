@@ -49,28 +49,20 @@ static void say(void *ctx, const char *text)
     campaign->say(campaign->ctx, 1, line);
 }
 
-static json_t *places_json(const struct arena *arena)
-{
-    json_t *places = json_array();
-    for (uint32_t i = 0; i < arena->count; i++)
-        json_array_append_new(places, json_string(arena->places[i].name));
-    return places;
-}
-
 static void tell_begin(struct round *round)
 {
     const struct round_config *config = round->config;
     char started[TIME_TEXT_MAX];
     char *job = job_to_json(config->job);
     words_time(clock_wall_ms(), started);
-    history_file_add(round->history, "begin",
-                     json_pack("{s:i, s:s?, s:i, s:I, s:O, s:o, s:s, s:s, s:O?, s:o, s:o}",
-                               "version", 1, "command", config->campaign->command, "round",
-                               (int)config->number, "seed", (json_int_t)config->campaign->seed,
-                               "plan", config->campaign->plan->json, "job",
-                               job ? json_loads(job, 0, NULL) : NULL, "program", TANIST_VERSION,
-                               "started", started, "calm", config->calm, "machine",
-                               probe_json(config->probe), "places", places_json(&round->arena)));
+    history_file_add(
+        round->history, "begin",
+        json_pack("{s:i, s:s?, s:i, s:I, s:O, s:o, s:s, s:s, s:O?, s:o, s:o}", "version", 1,
+                  "command", config->campaign->command, "round", (int)config->number, "seed",
+                  (json_int_t)config->campaign->seed, "plan", config->campaign->plan->json, "job",
+                  job ? json_loads(job, 0, NULL) : NULL, "program", TANIST_VERSION, "started",
+                  started, "calm", config->calm, "machine", probe_json(config->probe), "places",
+                  arena_places_json(&round->arena)));
     free(job);
     for (uint32_t i = 0; i < config->schedule->count; i++)
         history_file_add(round->history, "planned", injection_to_json(&config->schedule->list[i]));
@@ -123,9 +115,6 @@ static enum tn_status prepare(struct round *round, struct error *error)
     if (status == TN_OK) status = make_control(round, faults, error);
     if (status == TN_OK)
         status = history_file_create(history, clock_monotonic_ns() / 1000, &round->history, error);
-    /* Where it cannot be had its injector says so. */
-    if (status == TN_OK && wants(config->schedule, NEED_TMPFS))
-        (void)(disk_full_prepare(arena, NULL) == TN_OK);
     const char *shim = wants(config->schedule, NEED_SHIM) ? config->shim : NULL;
     if (status == TN_OK)
         status = cluster_run_init(&round->run, arena, config->networks, shim, faults, error);
@@ -208,12 +197,11 @@ static void tell_end(struct round *round)
 static json_t *give_verdict(const struct round *round)
 {
     const struct arena *arena = &round->arena;
-    char paths[16][2 * ARENA_PATH_MAX], history[2 * ARENA_PATH_MAX];
-    const char *former[16];
-    uint32_t count = arena->wipes < 16 ? arena->wipes : 16;
+    char paths[VERDICT_FORMER_MAX][ARENA_PATH_MAX + 32], history[ARENA_PATH_MAX + 32];
+    const char *former[VERDICT_FORMER_MAX];
     json_t *lines = NULL;
     struct error error;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < arena->wipes && i < VERDICT_FORMER_MAX; i++) {
         snprintf(paths[i], sizeof paths[i], "%s/scratch/wiped-%u", arena->dir, i + 1);
         former[i] = paths[i];
     }
@@ -228,7 +216,7 @@ static json_t *give_verdict(const struct round *round)
         .mark = round->run.mark,
         .recover_within_ms = (uint64_t)(round->config->campaign->plan->recover_within_s * 1000),
         .former_zookeepers = former,
-        .former_count = count};
+        .former_count = arena->wipes};
     json_t *verdict = verdict_give(&input);
     json_decref(lines);
     return verdict;
@@ -311,7 +299,6 @@ enum tn_status round_run(const struct round_config *config, struct round_outcome
         status = error_set(error, TN_EAGAIN, "stopped by the user");
     if (status == TN_OK) status = conclude(round, outcome, calm_out, error);
     release(round);
-    disk_full_cleanup(&round->arena, !outcome->kept || config->campaign->keep);
     struct error close_error;
     if (round->history && history_file_close(round->history, &close_error) != TN_OK &&
         status == TN_OK) {

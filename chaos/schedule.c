@@ -111,6 +111,16 @@ static enum tn_status add_strike(struct deck *deck, uint32_t index, struct pace 
 
 /* ----------------------------------------------------------------- a round */
 
+struct cluster_shape cluster_shape_of(const struct job *job)
+{
+    return (struct cluster_shape){.coordinators = job->cluster.coordinators,
+                                  .ps = job->cluster.ps,
+                                  .workers = job->cluster.workers,
+                                  .servers = job->zookeeper.servers,
+                                  .steps = job->train.steps,
+                                  .session_timeout_ms = job->zookeeper.session_timeout_ms};
+}
+
 static bool is_over(const struct plan *plan, uint64_t at_ms)
 {
     return plan->seconds > 0 && at_ms >= to_ms(plan->seconds);

@@ -28,7 +28,7 @@ struct striker_config {
 
 /* Borrows all of it. NULL: out of memory. */
 struct striker *striker_create(const struct striker_config *config);
-/* Ends what lasts. NULL is allowed. */
+/* After striker_finish(), or before anything was begun: it ends nothing. NULL is allowed. */
 void striker_destroy(struct striker *striker);
 
 /* Do what is due at `now_ms` (monotonic). */

@@ -19,7 +19,7 @@ enum {
     VERIFY_MS = 60000,
     VERIFIED_MAX = 4 << 20,
     LEAVE_MS = 3000, /* Until those who are leaving must have left. */
-    LIVES_MAX = 64,
+    LIVES_MAX = VERDICT_FORMER_MAX + 1,
 };
 
 /* ----------------------------------------------------------------- orders */
@@ -84,9 +84,9 @@ static void check_logs(json_t *checks, const struct verdict_input *input)
 {
     struct judgement judgement;
     struct error error = {0};
-    if (input->former_count >= LIVES_MAX) {
+    if (input->former_count > VERDICT_FORMER_MAX) {
         verdict_add(checks, "orders", false, "the ensemble was wiped %u times: %d can be judged",
-                    input->former_count, LIVES_MAX - 1);
+                    input->former_count, VERDICT_FORMER_MAX);
         return;
     }
     if (!judge_round(input, &judgement, &error)) {

@@ -1,4 +1,4 @@
-/* What a round's history says of recoveries and of what processes used. */
+/* What a round's history says of recoveries, and of what had to be refused. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -33,7 +33,8 @@ void watcher_poll(struct watcher *watcher, uint32_t timeout_ms);
 
 const struct sight *watcher_sight(const struct watcher *watcher);
 
-/* Ask the ensemble who leads it: sets arena->zookeeper_leader. Blocks for up to 300 ms. */
+/* Ask the ensemble who leads it: sets arena->zookeeper_leader. Blocks for up to 100 ms a server, on
+ * one that does not answer. */
 void watcher_find_leader(struct watcher *watcher);
 
 #endif

@@ -128,7 +128,12 @@ static void take_operation(struct cursor *cursor, int32_t op, struct txn_log_ent
     case OP_CLOSE_SESSION: txn->closes_session = true; return;
     default: return; /* Sessions that begin, errors: nothing changes. */
     }
-    if (txn->count < CHANGES_MAX) txn->changes[txn->count++] = change;
+    if (txn->count < CHANGES_MAX) {
+        txn->changes[txn->count++] = change;
+    } else { /* Nobody of ours makes one so large: what cannot be kept must not pass for seen. */
+        free(change.blob);
+        cursor->bad = true;
+    }
 }
 
 static void take_multi(struct cursor *cursor, struct txn_log_entry *entry)

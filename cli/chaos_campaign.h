@@ -15,8 +15,8 @@ enum { CHAOS_OPTIONS = 8, CHAOS_PATH_MAX = 1024, CHAOS_COMMAND_MAX = 2048 };
 struct chaos_options {
     const char *dir, *job, *output;
     struct option_texts set;
-    struct option_number seed, rounds;
-    bool keep, quiet, loopback;
+    struct option_number seed;
+    bool keep, quiet;
     const char *network;
 };
 

@@ -10,22 +10,6 @@
 #include "chaos/history.h"
 #include "cli/chaos.h"
 
-static enum tn_status read_schedule(const json_t *lines, struct schedule *out, struct error *error)
-{
-    size_t i;
-    json_t *line;
-    enum tn_status status = TN_OK;
-    out->list = calloc(json_array_size(lines) + 1, sizeof *out->list);
-    if (!out->list) return error_set(error, TN_ENOMEM, "out of memory");
-    json_array_foreach(lines, i, line)
-    {
-        const char *kind = json_string_value(json_object_get(line, "kind"));
-        if (status != TN_OK || !kind || strcmp(kind, "planned") != 0) continue;
-        status = injection_from_json(line, &out->list[out->count++], error);
-    }
-    return status;
-}
-
 static enum tn_status write_job(const json_t *job, struct recorded_round *out, struct error *error)
 {
     const char *folder = getenv("TMPDIR");
@@ -63,7 +47,7 @@ static enum tn_status read_round(const char *history, struct chaos_session *sess
     if (status == TN_OK) status = plan_from_json(plan, &session->plan, error);
     /* The recorded job has what the plan set, and perhaps what its user changed after it. */
     if (status == TN_OK) session->plan.set_count = 0;
-    if (status == TN_OK) status = read_schedule(lines, &out->schedule, error);
+    if (status == TN_OK) status = history_schedule(lines, &out->schedule, error);
     if (status == TN_OK) status = write_job(job, out, error);
     json_decref(lines);
     return status == TN_OK ? TN_OK : error_context(error, "%s", history);
