@@ -108,7 +108,7 @@ bool arena_name_process(const char *words, size_t size, char name[static PLACE_N
 /* Which place a process is. NULL: none, or it has ended. */
 static struct place *place_of(struct arena *arena, pid_t pid)
 {
-    static char words[COMMAND_LINE_MAX]; /* One thread looks. */
+    char words[COMMAND_LINE_MAX];
     char path[64], name[PLACE_NAME_MAX];
     snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)pid);
     ssize_t size = read_small(path, words, sizeof words);
