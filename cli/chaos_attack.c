@@ -1,6 +1,5 @@
 /* cli/chaos_attack.c: `tanist chaos attack`: faults for a cluster that runs already, anywhere. */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,30 +7,16 @@
 #include "chaos/attack.h"
 #include "cli/chaos.h"
 #include "cli/commands.h"
+#include "cli/stop.h"
 #include "cli/target.h"
 
-enum { ATTACK_OPTIONS = TARGET_OPTIONS + 6, ATTACK_PATH_MAX = 1024, STOPPED_EXIT = 130 };
+enum { ATTACK_OPTIONS = TARGET_OPTIONS + 6, ATTACK_PATH_MAX = 1024 };
 
 struct attack_options {
     const char *plan, *report, *output;
     struct option_number seed, seconds;
     bool quiet;
 };
-
-static volatile int stop_wanted; /* Set by signals. */
-
-static void on_signal(int number)
-{
-    stop_wanted = number;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
 
 static void say(void *ctx, const char *text)
 {
@@ -72,11 +57,10 @@ static enum tn_status attack(struct attack_options *given, struct target *target
                                          .step = step_of(sync, target->cluster),
                                          .say = say,
                                          .ctx = given,
-                                         .stop = &stop_wanted};
+                                         .stop = stop_on_signals()};
     zk_sync_close(sync);
     remote_init(&remote, target->connect, target->cluster,
                 *target->credentials ? target->credentials : NULL);
-    catch_signals();
     status = attack_run(&config, outcome, error);
     remote_close(&remote);
     return status;

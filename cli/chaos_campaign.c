@@ -3,23 +3,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/stop.h"
 #include "common/log.h"
-
-enum { STOPPED_EXIT = 130 };
-
-static volatile int stop_wanted; /* Set by signals. */
-
-static void on_signal(int number)
-{
-    stop_wanted = number;
-}
 
 void chaos_options_fill(struct chaos_options *o, struct option *rows)
 {
@@ -61,14 +52,6 @@ void chaos_session_name(struct chaos_session *session, int argc, char **argv)
     }
 }
 
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
 enum tn_status chaos_session_open(struct chaos_session *session, struct error *error)
 {
     const struct chaos_options *o = &session->options;
@@ -82,7 +65,7 @@ enum tn_status chaos_session_open(struct chaos_session *session, struct error *e
         snprintf(session->dir, sizeof session->dir, "chaos/%s-%" PRIu64, session->plan.name, seed);
     /* What our own connection goes through is what is meant to happen. */
     log_init(LOG_ERROR, LOG_TEXT, "chaos");
-    catch_signals();
+    session->stop = stop_on_signals();
     const struct campaign_config config = {.program = session->program,
                                            .dir = session->dir,
                                            .job_file = o->job,
@@ -96,7 +79,7 @@ enum tn_status chaos_session_open(struct chaos_session *session, struct error *e
                                            .keep = o->keep,
                                            .say = say,
                                            .ctx = session,
-                                           .stop = &stop_wanted};
+                                           .stop = session->stop};
     return campaign_open(&config, &session->campaign, error);
 }
 
@@ -151,7 +134,7 @@ int chaos_session_conclude(struct chaos_session *session, enum tn_status status,
         int printed = session->no_summary ? TN_EXIT_OK : print_summary(session);
         if (exit_code == TN_EXIT_OK) exit_code = printed;
     }
-    if (status == TN_EAGAIN && stop_wanted) {
+    if (status == TN_EAGAIN && session->stop && *session->stop) {
         fprintf(stderr, "stopped by a signal\n");
         return STOPPED_EXIT;
     }

@@ -34,7 +34,8 @@ struct chaos_session {
     struct plan plan;                /* Owned. */
     struct campaign *campaign;
     struct chaos_totals totals;
-    bool no_summary; /* Something else goes to stdout. */
+    bool no_summary;          /* Something else goes to stdout. */
+    const volatile int *stop; /* cli/stop.h */
 };
 
 /* "tanist chaos " and the words of the command line. */
