@@ -1,6 +1,8 @@
-# Warnings are errors, everywhere; sanitizers by TANIST_SANITIZE.
+# Warnings are errors, everywhere; sanitizers by TANIST_SANITIZE, everywhere but in what is loaded into others' programs.
+add_library(tanist_warnings INTERFACE)
 add_library(tanist_options INTERFACE)
-target_compile_options(tanist_options INTERFACE
+target_link_libraries(tanist_options INTERFACE tanist_warnings)
+target_compile_options(tanist_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla
   -Wformat=2 -Werror -fno-omit-frame-pointer -g
   # Clang's enums are unsigned; gcc, which builds what we ship, does not warn of them.
