@@ -33,7 +33,7 @@ ARROWS = {
     "ps": {"ps", "kernels", "common"},
     "worker": {"worker", "kernels", "common"},
     "agent": {"agent", "common"},
-    "checker": {"checker", "kernels", "common"},
+    "checker": {"checker", "common"},
     "chaos": {"chaos", "agent", "checker", "common"},
     "cli": {"cli", "chaos", "agent", "coordinator", "ps", "worker", "kernels", "common"},
     "include": set(),
