@@ -14,25 +14,29 @@
 
 void chaos_options_fill(struct chaos_options *o, struct option *rows)
 {
-    static const char *const outputs[] = {"text", "json", NULL};
     static const char *const networks[] = {"namespaces", "loopback", NULL};
     const struct option all[CHAOS_OPTIONS] = {
-        {"job", 0, OPTION_TEXT, &o->job, "JOB.json", NULL,
-         "The job to attack; default: a small one on data of its own."},
         {"set", 0, OPTION_TEXTS, &o->set, "KEY=VALUE", NULL,
          "Override a key of the job file, also one that the plan sets."},
-        {"dir", 0, OPTION_TEXT, &o->dir, "DIR", NULL,
-         "For histories, failed rounds and the report; default chaos/PLAN-SEED."},
-        {"seed", 0, OPTION_COUNT, &o->seed, "N", NULL, "Draws the faults; default 1."},
         {"network", 0, OPTION_CHOICE, &o->network, "namespaces|loopback", networks,
          "Default: namespaces, where the machine allows it."},
         {"keep", 0, OPTION_FLAG, &o->keep, NULL, NULL, "Keep all of rounds that passed as well."},
-        {"output", 'o', OPTION_CHOICE, &o->output, "text|json", outputs,
-         "Form of the summary on stdout; default text."},
         {"quiet", 'q', OPTION_FLAG, &o->quiet, NULL, NULL,
          "On stderr only the outcome of each round."},
     };
     memcpy(rows, all, sizeof all);
+}
+
+struct option chaos_output_option(struct chaos_options *o)
+{
+    static const char *const outputs[] = {"text", "json", NULL};
+    return (struct option){"output",
+                           'o',
+                           OPTION_CHOICE,
+                           &o->output,
+                           "text|json",
+                           outputs,
+                           "Form of the summary on stdout; default text."};
 }
 
 static void say(void *ctx, int level, const char *text)

@@ -10,7 +10,7 @@
 #include "chaos/campaign.h"
 #include "cli/options.h"
 
-enum { CHAOS_OPTIONS = 8, CHAOS_PATH_MAX = 1024, CHAOS_COMMAND_MAX = 2048 };
+enum { CHAOS_OPTIONS = 4, CHAOS_PATH_MAX = 1024, CHAOS_COMMAND_MAX = 2048 };
 
 struct chaos_options {
     const char *dir, *job, *output;
@@ -20,8 +20,10 @@ struct chaos_options {
     const char *network;
 };
 
-/* Fill CHAOS_OPTIONS rows of a command's table. */
+/* Fill CHAOS_OPTIONS rows of a command's table: those that all three have alike. */
 void chaos_options_fill(struct chaos_options *options, struct option *rows);
+/* -o, of those that print the summary. */
+struct option chaos_output_option(struct chaos_options *options);
 
 struct chaos_totals {
     uint32_t rounds, broken, faults, skipped;

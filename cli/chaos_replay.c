@@ -10,6 +10,8 @@
 #include "chaos/history.h"
 #include "cli/chaos.h"
 
+enum { OWN_OPTIONS = 3 };
+
 static enum tn_status write_job(const json_t *job, struct recorded_round *out, struct error *error)
 {
     const char *folder = getenv("TMPDIR");
@@ -92,13 +94,17 @@ int chaos_replay(int argc, char **argv)
 {
     struct chaos_session *session = calloc(1, sizeof *session);
     struct option_number times = {.value = 1};
-    struct option rows[CHAOS_OPTIONS + 1];
     int exit_code = TN_EXIT_ERROR;
     if (!session) return exit_code;
+    session->options.dir = "chaos/replay";
+    struct option rows[OWN_OPTIONS + CHAOS_OPTIONS] = {
+        {"times", 0, OPTION_COUNT, &times, "N", NULL, "How often; default 1."},
+        {"dir", 0, OPTION_TEXT, &session->options.dir, "DIR", NULL,
+         "For histories, failed rounds and the report; default chaos/replay."},
+        chaos_output_option(&session->options),
+    };
     chaos_session_name(session, argc, argv);
-    chaos_options_fill(&session->options, rows);
-    rows[CHAOS_OPTIONS] =
-        (struct option){"times", 0, OPTION_COUNT, &times, "N", NULL, "How often; default 1."};
+    chaos_options_fill(&session->options, rows + OWN_OPTIONS);
     struct options options = {
         .command = "chaos replay",
         .synopsis = "HISTORY [OPTION]...",
@@ -109,13 +115,11 @@ int chaos_replay(int argc, char **argv)
         .examples = "  tanist chaos replay chaos/everything-1/round-0003/history.jsonl --times 5 "
                     "--dir /tmp/again\n",
         .list = rows,
-        .count = CHAOS_OPTIONS + 1,
+        .count = OWN_OPTIONS + CHAOS_OPTIONS,
         .arguments_least = 1,
         .arguments_most = 1};
-    if (options_parse(&options, argc, argv, &exit_code)) {
-        session->options.dir = session->options.dir ? session->options.dir : "chaos/replay";
+    if (options_parse(&options, argc, argv, &exit_code))
         exit_code = work(session, options.arguments[0], times.value);
-    }
     chaos_session_close(session);
     free(session);
     return exit_code;

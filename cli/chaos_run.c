@@ -6,6 +6,8 @@
 #include "cli/chaos.h"
 #include "cli/chaos_campaign.h"
 
+enum { OWN_OPTIONS = 7 };
+
 struct run_options {
     const char *plan;
     struct option_number rounds, first;
@@ -42,28 +44,25 @@ int chaos_run(int argc, char **argv)
 {
     struct chaos_session *session = calloc(1, sizeof *session);
     struct run_options given = {0};
-    struct option rows[CHAOS_OPTIONS + 3];
     int exit_code = TN_EXIT_ERROR;
     if (!session) return exit_code;
+    struct chaos_options *common = &session->options;
+    struct option rows[OWN_OPTIONS + CHAOS_OPTIONS] = {
+        {"plan", 0, OPTION_TEXT, &given.plan, "NAME", NULL,
+         "A plan: a file, or one of `tanist chaos list`; default kill-anything."},
+        {"rounds", 0, OPTION_COUNT, &given.rounds, "N", NULL,
+         "Attacks, each on a run of its own; default 1."},
+        {"seed", 0, OPTION_COUNT, &common->seed, "N", NULL, "Draws the faults; default 1."},
+        {"first", 0, OPTION_COUNT, &given.first, "N", NULL,
+         "Number of the first round; default 1."},
+        {"job", 0, OPTION_TEXT, &common->job, "JOB.json", NULL,
+         "The job to attack; default: a small one on data of its own."},
+        {"dir", 0, OPTION_TEXT, &common->dir, "DIR", NULL,
+         "For histories, failed rounds and the report; default chaos/PLAN-SEED."},
+        chaos_output_option(common),
+    };
     chaos_session_name(session, argc, argv);
-    chaos_options_fill(&session->options, rows);
-    rows[CHAOS_OPTIONS] =
-        (struct option){"plan",
-                        0,
-                        OPTION_TEXT,
-                        &given.plan,
-                        "NAME",
-                        NULL,
-                        "A plan: a file, or one of `tanist chaos list`; default kill-anything."};
-    rows[CHAOS_OPTIONS + 1] = (struct option){"rounds",
-                                              0,
-                                              OPTION_COUNT,
-                                              &given.rounds,
-                                              "N",
-                                              NULL,
-                                              "Attacks, each on a run of its own; default 1."};
-    rows[CHAOS_OPTIONS + 2] = (struct option){
-        "first", 0, OPTION_COUNT, &given.first, "N", NULL, "Number of the first round; default 1."};
+    chaos_options_fill(common, rows + OWN_OPTIONS);
     struct options options = {
         .command = "chaos run",
         .synopsis = "[--plan NAME] [--rounds N] [OPTION]...",
@@ -79,7 +78,7 @@ int chaos_run(int argc, char **argv)
             "  tanist chaos run --plan everything --job examples/fashion-mnist.json --seed 7\n"
             "  tanist chaos run --plan my-plan.json --dir /tmp/x -o json\n",
         .list = rows,
-        .count = CHAOS_OPTIONS + 3};
+        .count = OWN_OPTIONS + CHAOS_OPTIONS};
     if (options_parse(&options, argc, argv, &exit_code)) exit_code = work(session, &given);
     chaos_session_close(session);
     free(session);

@@ -10,7 +10,7 @@
 #include "cli/chaos.h"
 #include "cli/chaos_replay.h"
 
-enum { TRIES = 3 };
+enum { TRIES = 3, OWN_OPTIONS = 2 };
 
 struct search {
     struct chaos_session *session;
@@ -101,7 +101,6 @@ int chaos_shrink(int argc, char **argv)
     struct search *search = calloc(1, sizeof *search);
     struct chaos_session *session = calloc(1, sizeof *session);
     struct option_number tries = {.value = TRIES};
-    struct option rows[CHAOS_OPTIONS + 1];
     int exit_code = TN_EXIT_ERROR;
     if (!search || !session) {
         free(search);
@@ -111,16 +110,14 @@ int chaos_shrink(int argc, char **argv)
     search->session = session;
     session->no_summary = true;
     chaos_session_name(session, argc, argv);
-    chaos_options_fill(&session->options, rows);
-    rows[CHAOS_OPTIONS] =
-        (struct option){"tries",
-                        0,
-                        OPTION_COUNT,
-                        &tries,
-                        "N",
-                        NULL,
-                        "How often a set of faults is tried before it counts as harmless; "
-                        "default 3."};
+    session->options.dir = "chaos/shrink";
+    struct option rows[OWN_OPTIONS + CHAOS_OPTIONS] = {
+        {"tries", 0, OPTION_COUNT, &tries, "N", NULL,
+         "How often a set of faults is tried before it counts as harmless; default 3."},
+        {"dir", 0, OPTION_TEXT, &session->options.dir, "DIR", NULL,
+         "For histories, failed rounds and the report; default chaos/shrink."},
+    };
+    chaos_options_fill(&session->options, rows + OWN_OPTIONS);
     struct options options = {
         .command = "chaos shrink",
         .synopsis = "HISTORY [OPTION]...",
@@ -130,12 +127,11 @@ int chaos_shrink(int argc, char **argv)
         .examples = "  tanist chaos shrink chaos/everything-1/round-0003/history.jsonl --dir "
                     "/tmp/less\n",
         .list = rows,
-        .count = CHAOS_OPTIONS + 1,
+        .count = OWN_OPTIONS + CHAOS_OPTIONS,
         .arguments_least = 1,
         .arguments_most = 1};
     if (options_parse(&options, argc, argv, &exit_code)) {
         search->tries = tries.value;
-        session->options.dir = session->options.dir ? session->options.dir : "chaos/shrink";
         exit_code = work(search, options.arguments[0]);
     }
     chaos_session_close(session);
