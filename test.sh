@@ -170,6 +170,7 @@ fi
 if has chaos && build_or_fail build-chaos -DCMAKE_BUILD_TYPE=Release -DTANIST_TESTS=OFF \
     -DTANIST_FAILPOINTS=ON; then
   attack_selection "$chaos_rounds"
+  if [ $all = 1 ]; then judge chaos-failpoints tests/chaos/failpoints.py --program build-chaos/tanist; fi
 fi
 
 if has asan && build_or_fail build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo \
