@@ -141,13 +141,19 @@ static enum tn_status make_lab(struct campaign *campaign, struct error *error)
 
 static void say_machine(const struct campaign *campaign)
 {
-    static const enum need needs[] = {NEED_NETWORK, NEED_BANDWIDTH, NEED_SHIM, NEED_TMPFS,
-                                      NEED_FAILPOINTS};
+    static const struct {
+        enum need need;
+        const char *faults;
+    } needs[] = {{NEED_NETWORK, "networks"},
+                 {NEED_BANDWIDTH, "slow links"},
+                 {NEED_SHIM, "failing disks and wrong clocks"},
+                 {NEED_TMPFS, "full disks"},
+                 {NEED_FAILPOINTS, "failpoints"}};
     if (campaign->lab)
         say(campaign, 1, "each task and ZooKeeper server has a network namespace of its own");
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
-        const char *lacks = probe_lacks(&campaign->probe, needs[i]);
-        if (lacks) say(campaign, 0, "cannot be tested here: %s", lacks);
+        const char *lacks = probe_lacks(&campaign->probe, needs[i].need);
+        if (lacks) say(campaign, 0, "not tested here: %s: %s", needs[i].faults, lacks);
     }
 }
 
