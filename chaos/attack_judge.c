@@ -3,13 +3,8 @@
 #include <string.h>
 
 #include "chaos/attack.h"
+#include "chaos/member.h"
 #include "chaos/verdict_checks.h"
-
-static bool is_kind(const json_t *line, const char *kind)
-{
-    const char *found = json_string_value(json_object_get(line, "kind"));
-    return found && strcmp(found, kind) == 0;
-}
 
 static json_int_t number(const json_t *line, const char *name)
 {
@@ -24,7 +19,7 @@ static void check_epochs(json_t *checks, const json_t *history)
     const json_t *line;
     json_array_foreach(history, i, line)
     {
-        if (!is_kind(line, "chief")) continue;
+        if (!line_is(line, "chief")) continue;
         json_int_t epoch = number(line, "epoch");
         if (epoch <= last) again = epoch;
         if (epoch > last) last = epoch;
@@ -49,7 +44,7 @@ static void check_generations(json_t *checks, const json_t *history)
     const json_t *line;
     json_array_foreach(history, i, line)
     {
-        if (!is_kind(line, "step")) continue;
+        if (!line_is(line, "step")) continue;
         json_int_t generation = number(line, "generation");
         if (generation < highest) fell = generation;
         if (generation > highest) highest = generation;
@@ -73,7 +68,7 @@ static void check_alive(json_t *checks, const json_t *history)
     const json_t *line;
     json_array_foreach(history, i, line)
     {
-        if (is_kind(line, "step")) phase = json_string_value(json_object_get(line, "phase"));
+        if (line_is(line, "step")) phase = json_string_value(json_object_get(line, "phase"));
         if (!phase) phase = "not told";
     }
     bool alive = strcmp(phase, "running") == 0 || strcmp(phase, "stopping") == 0 ||
@@ -90,8 +85,8 @@ static void check_faults(json_t *checks, const json_t *history)
     const json_t *line;
     json_array_foreach(history, i, line)
     {
-        done += is_kind(line, "fault");
-        if (is_kind(line, "skipped")) why = json_string_value(json_object_get(line, "text"));
+        done += line_is(line, "fault");
+        if (line_is(line, "skipped")) why = json_string_value(json_object_get(line, "text"));
     }
     if (done > 0)
         verdict_add(checks, "faults", true, "%u were done", done);

@@ -1,34 +1,11 @@
 #include "chaos/chronicle.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Sums and differences of what is below it are exact, in either type. */
-#define NUMBER_LIMIT 1000000000000000
-
-const char *member_text(const json_t *object, const char *key, const char *otherwise)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_string(value) ? json_string_value(value) : otherwise;
-}
-
-double member_number(const json_t *object, const char *key, double otherwise)
-{
-    const json_t *value = json_object_get(object, key);
-    double number = json_number_value(value);
-    return json_is_number(value) && fabs(number) < NUMBER_LIMIT ? number : otherwise;
-}
-
-json_int_t member_integer(const json_t *object, const char *key, json_int_t otherwise)
-{
-    const json_t *value = json_object_get(object, key);
-    json_int_t number = json_integer_value(value);
-    bool sane = json_is_integer(value) && number < NUMBER_LIMIT && number > -NUMBER_LIMIT;
-    return sane ? number : otherwise;
-}
+#include "chaos/member.h"
 
 bool blow_strikes(const struct blow *blow, const char *place)
 {
@@ -37,11 +14,6 @@ bool blow_strikes(const struct blow *blow, const char *place)
         if (name && strcmp(name, place) == 0) return true;
     }
     return false;
-}
-
-static bool is_kind(const json_t *line, const char *kind)
-{
-    return strcmp(member_text(line, "kind", ""), kind) == 0;
 }
 
 /* ------------------------------------------------------------- order */
@@ -75,7 +47,7 @@ static double date_of(const json_t *line, double started_ms, bool jumps)
     const json_t *event = json_object_get(line, "event");
     double said_ms = wall_ms_of(member_text(event, "time", ""));
     if (heard_ms < 0) heard_ms = 0;
-    if (!is_kind(line, "event") || said_ms < 0 || started_ms < 0) return heard_ms;
+    if (!line_is(line, "event") || said_ms < 0 || started_ms < 0) return heard_ms;
     double at_ms = said_ms - started_ms;
     bool credible = at_ms >= 0 && at_ms <= heard_ms + SKEW_MS;
     if (jumps && at_ms < heard_ms - NEAR_MS) credible = false;
@@ -93,9 +65,9 @@ static void read_frame(const json_t *history, struct chronicle *out, bool *jumps
 {
     for (size_t i = 0; i < json_array_size(history); i++) {
         const json_t *line = json_array_get(history, i);
-        if (is_kind(line, "begin")) out->begin = line;
-        if (is_kind(line, "end")) out->end = line;
-        if (is_kind(line, "verdict")) out->verdict = line;
+        if (line_is(line, "begin")) out->begin = line;
+        if (line_is(line, "end")) out->end = line;
+        if (line_is(line, "verdict")) out->verdict = line;
         if (strcmp(member_text(line, "fault", ""), "clock-jump") == 0) *jumps = true;
         if (member_number(line, "t_ms", 0) > out->end_ms)
             out->end_ms = member_number(line, "t_ms", 0);
@@ -167,7 +139,7 @@ static void read_lane(struct chronicle *out, uint32_t lane)
         double at_ms = out->lines[i].at_ms;
         const char *name = member_text(line, "state", "");
         enum place_state state;
-        if (!is_kind(line, "place")) continue;
+        if (!line_is(line, "place")) continue;
         if (strcmp(member_text(line, "place", ""), out->lanes[lane]) != 0) continue;
         if (!parse_state(name, &state) || !makes_sense(spell.state, name)) continue;
         if (at_ms > out->end_ms) break;
@@ -220,7 +192,7 @@ static void read_reigns(struct chronicle *out)
         const json_t *line = out->lines[i].line;
         double at_ms = out->lines[i].at_ms;
         const char *place = member_text(line, "place", NULL);
-        if (!is_kind(line, "chief") || !place || *place == '\0') continue;
+        if (!line_is(line, "chief") || !place || *place == '\0') continue;
         struct reign reign = {.place = place,
                               .epoch = member_integer(line, "epoch", 0),
                               .took_ms = member_number(line, "took_ms", 0)};
@@ -296,11 +268,11 @@ static void read_lines(struct chronicle *out)
     for (size_t i = 0; i < out->line_count; i++) {
         const json_t *line = out->lines[i].line;
         double at_ms = out->lines[i].at_ms;
-        if (is_kind(line, "event")) read_event(out, line, at_ms);
-        if (is_kind(line, "fault")) read_blow(out, line, at_ms);
-        if (is_kind(line, "undo")) read_undo(out, line, at_ms);
-        if (is_kind(line, "skipped")) out->skipped_count++;
-        if (is_kind(line, "step")) read_sample(out, line, at_ms, &before);
+        if (line_is(line, "event")) read_event(out, line, at_ms);
+        if (line_is(line, "fault")) read_blow(out, line, at_ms);
+        if (line_is(line, "undo")) read_undo(out, line, at_ms);
+        if (line_is(line, "skipped")) out->skipped_count++;
+        if (line_is(line, "step")) read_sample(out, line, at_ms, &before);
     }
 }
 
@@ -371,15 +343,15 @@ static void read_phases(struct chronicle *out)
         const json_t *line = out->lines[i].line;
         double at_ms = out->lines[i].at_ms;
         const json_t *event = json_object_get(line, "event");
-        bool told = is_kind(line, "event") && phase_of_event(event, &phase);
+        bool told = line_is(line, "event") && phase_of_event(event, &phase);
         if (told) enter(out, phase, at_ms);
         if (told && phase == RUN_RUNNING)
             running = (struct sample){.at_ms = at_ms,
                                       .generation = member_integer(event, "generation", 0)};
         /* All of it had died, and is started again. */
-        if (is_kind(line, "run") && strcmp(member_text(line, "state", ""), "again") == 0)
+        if (line_is(line, "run") && strcmp(member_text(line, "state", ""), "again") == 0)
             enter(out, RUN_FORMING, at_ms);
-        if (!is_kind(line, "step")) continue;
+        if (!line_is(line, "step")) continue;
         read_step_phase(out, line, before, at_ms, &running);
         before = line;
     }
@@ -412,7 +384,7 @@ static void read_words(const struct chronicle *all, struct pause *pause)
         const json_t *line = all->lines[i].line, *event = json_object_get(line, "event");
         double at_ms = all->lines[i].at_ms;
         const char *name = member_text(event, "event", "");
-        if (!is_kind(line, "event") || at_ms < pause->from_ms) continue;
+        if (!line_is(line, "event") || at_ms < pause->from_ms) continue;
         if (at_ms > pause->to_ms + LATE_MS) break;
         if (strcmp(name, "paused") == 0 && !pause->task)
             pause->task = member_text(event, "task", NULL);

@@ -101,12 +101,6 @@ struct chronicle {
 bool chronicle_read(const json_t *history, struct chronicle *out);
 void chronicle_free(struct chronicle *chronicle);
 
-/* Members of a JSON object, whatever it is: what is missing, of another type or
- * beyond 10^15 is `otherwise`. */
-const char *member_text(const json_t *object, const char *key, const char *otherwise);
-double member_number(const json_t *object, const char *key, double otherwise);
-json_int_t member_integer(const json_t *object, const char *key, json_int_t otherwise);
-
 /* Whether the fault was done to that place. */
 bool blow_strikes(const struct blow *blow, const char *place);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chaos/member.h"
 #include "common/clock.h"
 #include "common/files.h"
 
@@ -249,12 +250,6 @@ enum tn_status injection_from_json(const json_t *object, struct injection *out, 
                      wrong);
 }
 
-static bool is_planned(const json_t *line)
-{
-    const char *kind = json_string_value(json_object_get(line, "kind"));
-    return kind && strcmp(kind, "planned") == 0;
-}
-
 enum tn_status history_schedule(const json_t *lines, struct schedule *out, struct error *error)
 {
     size_t index;
@@ -263,7 +258,7 @@ enum tn_status history_schedule(const json_t *lines, struct schedule *out, struc
     if (!out->list) return error_set(error, TN_ENOMEM, "out of memory");
     json_array_foreach(lines, index, line)
     {
-        if (!is_planned(line)) continue;
+        if (!line_is(line, "planned")) continue;
         enum tn_status status = TN_EINVAL;
         if (out->count < INJECTIONS_MAX)
             status = injection_from_json(line, &out->list[out->count], error);

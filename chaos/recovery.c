@@ -1,4 +1,5 @@
 #include "chaos/recovery.h"
+#include "chaos/member.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chaos/member.h"
 #include "chaos/recovery.h"
 
 static int compare_values(const void *a, const void *b)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chaos/member.h"
 #include "chaos/recovery.h"
 #include "chaos/report_parts.h"
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chaos/member.h"
 #include "chaos/report_parts.h"
 
 static const json_t *campaign_of(const json_t *report)

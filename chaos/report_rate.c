@@ -1,6 +1,7 @@
 /* chaos/report_rate.c: steps per second, as an area and as a line that fits into a row. */
 #include <string.h>
 
+#include "chaos/member.h"
 #include "chaos/report_parts.h"
 
 enum { BUCKETS = 300, SPARK_BUCKETS = 60, BUCKET_MIN_MS = 200 };

@@ -1,6 +1,7 @@
 /* chaos/report_round.c: one round: a row that unfolds. */
 #include <string.h>
 
+#include "chaos/member.h"
 #include "chaos/report_parts.h"
 
 enum { RECOVERIES_MOST = 40 };

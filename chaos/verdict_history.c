@@ -6,18 +6,8 @@
 #include <string.h>
 
 #include "chaos/fault.h"
+#include "chaos/member.h"
 #include "chaos/verdict_checks.h"
-
-static const char *text_of(const json_t *line, const char *name)
-{
-    const char *text = json_string_value(json_object_get(line, name));
-    return text != NULL ? text : "";
-}
-
-static bool is_kind(const json_t *line, const char *kind)
-{
-    return strcmp(text_of(line, "kind"), kind) == 0;
-}
 
 static double time_of(const json_t *line)
 {
@@ -108,8 +98,8 @@ static void on_fault(struct standstill *s, const json_t *line)
     s->faults++;
     if (s->lasting[id]) return; /* Done once more while it lasts, as a crash loop does. */
     begin(s);
-    (void)snprintf(s->after, sizeof s->after, "%.60s (%.60s)", text_of(line, "fault"),
-                   text_of(line, "whom"));
+    (void)snprintf(s->after, sizeof s->after, "%.60s (%.60s)", member_text(line, "fault", ""),
+                   member_text(line, "whom", ""));
     s->lasting[id] = s->planned[id];
     if (!s->lasting[id]) finish(s);
 }
@@ -124,7 +114,7 @@ static void on_undo(struct standstill *s, const json_t *line)
 
 static void on_run(struct standstill *s, const json_t *line)
 {
-    const char *state = text_of(line, "state");
+    const char *state = member_text(line, "state", "");
     if (strcmp(state, "ended") == 0 && s->armed) begin(s);
     if (strcmp(state, "again") == 0) finish(s);
 }
@@ -134,7 +124,7 @@ static void on_step(struct standstill *s, const json_t *line)
 {
     double generation = json_number_value(json_object_get(line, "generation"));
     double step = json_number_value(json_object_get(line, "step"));
-    const char *phase = text_of(line, "phase");
+    const char *phase = member_text(line, "phase", "");
     bool ending = strcmp(phase, "stopping") == 0 || strcmp(phase, "done") == 0;
     bool same = s->has_step && generation <= s->generation && generation >= s->generation;
     bool forward = (same && step > s->step) || (ending && !s->ended);
@@ -157,15 +147,15 @@ static void on_end(struct standstill *s)
 static void on_line(struct standstill *s, const json_t *line)
 {
     s->now_ms = time_of(line);
-    if (is_kind(line, "planned")) {
+    if (line_is(line, "planned")) {
         s->planned[id_of(line)] = json_number_value(json_object_get(line, "for_ms")) > 0;
-    } else if (is_kind(line, "fault")) {
+    } else if (line_is(line, "fault")) {
         on_fault(s, line);
-    } else if (is_kind(line, "undo")) {
+    } else if (line_is(line, "undo")) {
         on_undo(s, line);
-    } else if (is_kind(line, "run")) {
+    } else if (line_is(line, "run")) {
         on_run(s, line);
-    } else if (is_kind(line, "step")) {
+    } else if (line_is(line, "step")) {
         on_step(s, line);
     }
 }
@@ -203,7 +193,7 @@ void verdict_check_recovery(json_t *checks, const json_t *history, uint64_t with
     }
     for (size_t i = 0; i < count; i++) {
         /* The schedule is known before the round begins. */
-        if (is_kind(lines[i].line, "planned")) on_line(s, lines[i].line);
+        if (line_is(lines[i].line, "planned")) on_line(s, lines[i].line);
     }
     for (size_t i = 0; i < count; i++) on_line(s, lines[i].line);
     on_end(s);
@@ -224,17 +214,15 @@ void verdict_check_refusals(json_t *checks, const json_t *history)
     unsigned tried = 0;
     json_array_foreach(history, i, line)
     {
-        const char *text = json_string_value(json_object_get(line, "text"));
-        const char *fault = json_string_value(json_object_get(line, "fault"));
-        const char *kind = json_string_value(json_object_get(line, "kind"));
-        if (!text || !fault || !kind) continue;
+        const char *text = member_text(line, "text", "");
+        const char *fault = member_text(line, "fault", "");
         if (strncmp(text, wrong, sizeof wrong - 1) == 0) {
             verdict_add(checks, "refusals", false, "%s:%s", fault, text + sizeof wrong - 1);
             return;
         }
         bool trial = strcmp(fault, "twice") == 0 || strcmp(fault, "two-clusters") == 0 ||
                      strcmp(fault, "mixed-jobs") == 0;
-        tried += trial && strcmp(kind, "fault") == 0;
+        tried += trial && line_is(line, "fault");
     }
     verdict_add(checks, "refusals", true, "%u mistakes of operators were tried%s", tried,
                 tried ? "; each was refused" : "");

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "chaos/member.h"
 #include "chaos/verdict_checks.h"
 
 enum { TEXT_MAX = 640 };
@@ -118,8 +119,7 @@ static uint64_t count_damage(const json_t *history)
     const json_t *line;
     json_array_foreach(history, i, line)
     {
-        const char *kind = json_string_value(json_object_get(line, "kind"));
-        if (kind == NULL || strcmp(kind, "fault") != 0) continue;
+        if (!line_is(line, "fault")) continue;
         count += is_damaging(json_string_value(json_object_get(line, "fault")));
     }
     return count;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chaos/member.h"
 #include "chaos/verdict_checks.h"
 
 enum {
@@ -43,12 +44,6 @@ struct uses {
     double now_ms;
 };
 
-static const char *text_of(const json_t *line, const char *name)
-{
-    const char *text = json_string_value(json_object_get(line, name));
-    return text != NULL ? text : "";
-}
-
 static struct place_use *use_of(struct uses *uses, const char *name)
 {
     for (uint32_t i = 0; i < uses->count && name != NULL; i++) {
@@ -74,8 +69,8 @@ static void on_begin(struct uses *uses, const json_t *line)
 
 static void on_place(struct uses *uses, const json_t *line)
 {
-    struct place_use *use = use_of(uses, text_of(line, "place"));
-    const char *state = text_of(line, "state");
+    struct place_use *use = use_of(uses, member_text(line, "place", ""));
+    const char *state = member_text(line, "state", "");
     if (use == NULL) return;
     if (use->up && uses->now_ms - use->up_since_ms > use->longest_up_ms) {
         use->longest_up_ms = uses->now_ms - use->up_since_ms;
@@ -112,7 +107,7 @@ static void add_last(struct place_use *use, const double *values)
 
 static void on_sample(struct uses *uses, const json_t *line)
 {
-    struct place_use *use = use_of(uses, text_of(line, "place"));
+    struct place_use *use = use_of(uses, member_text(line, "place", ""));
     json_int_t pid = json_integer_value(json_object_get(line, "pid"));
     double values[USAGES];
     if (use == NULL) return;
@@ -132,12 +127,11 @@ static void on_sample(struct uses *uses, const json_t *line)
 
 static void on_line(struct uses *uses, const json_t *line)
 {
-    const char *kind = text_of(line, "kind");
     uses->now_ms = json_number_value(json_object_get(line, "t_ms"));
-    if (strcmp(kind, "begin") == 0) on_begin(uses, line);
-    if (strcmp(kind, "place") == 0) on_place(uses, line);
-    if (strcmp(kind, "resources") == 0) on_sample(uses, line);
-    if (strcmp(kind, "step") == 0 && strcmp(text_of(line, "phase"), "running") == 0) {
+    if (line_is(line, "begin")) on_begin(uses, line);
+    if (line_is(line, "place")) on_place(uses, line);
+    if (line_is(line, "resources")) on_sample(uses, line);
+    if (line_is(line, "step") && strcmp(member_text(line, "phase", ""), "running") == 0) {
         uses->training = true;
     }
 }

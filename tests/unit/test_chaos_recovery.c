@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "chaos/history.h"
+#include "chaos/member.h"
 #include "chaos/recovery.h"
 
 struct fixture {

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "chaos/history.h"
+#include "chaos/member.h"
 #include "chaos/recovery.h"
 #include "chaos/report.h"
 #include "chaos/report_parts.h"
