@@ -325,7 +325,6 @@ void checker_on_values(struct checker *checker, uint64_t generation, uint64_t st
 
 void checker_on_wipe(struct checker *checker)
 {
-
     const struct checker_view *view = &checker->config.view;
     uint64_t floor =
         view->highest_epoch != NULL ? view->highest_epoch(view->ctx) : checker->older_epoch;

@@ -16,6 +16,7 @@
 enum {
     INTERVAL_MS = 1000,
     INTERVAL_LEAST_MS = 100,
+    INTERVAL_MOST_MS = 3600000,
     ANSWER_MS = 60, /* The ps are asked that long before a frame. */
     REDRAW_MS = 100,
     PROBE_EVERY_MS = 1000,
@@ -309,7 +310,9 @@ int command_top(int argc, char **argv)
     struct error error = {0};
     if (!top) return TN_EXIT_ERROR;
     top->signals = -1;
-    top->interval_ms = interval.value < INTERVAL_LEAST_MS ? INTERVAL_LEAST_MS : interval.value;
+    top->interval_ms = interval.value < INTERVAL_LEAST_MS  ? INTERVAL_LEAST_MS
+                       : interval.value > INTERVAL_MOST_MS ? INTERVAL_MOST_MS
+                                                           : interval.value;
     top->drawn_live = !once && terminal_is_there();
     top->style.color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
     top->style.unicode = terminal_is_utf8();
