@@ -10,7 +10,7 @@
 #include "common/clock.h"
 #include "common/files.h"
 
-enum { REAL_DIGITS = 15, PATH_BYTES = 1024 };
+enum { REAL_DIGITS = 15, PATH_BYTES = 1024, WORDS_BYTES = 1024 };
 
 struct history_file {
     FILE *stream;
@@ -66,6 +66,18 @@ void history_file_add_at(struct history_file *file, uint64_t at_us, const char *
         file->failed_errno = !line ? ENOMEM : errno != 0 ? errno : EIO;
     json_decref(line);
     json_decref(object);
+}
+
+json_t *history_text(const char *words)
+{
+    char plain[WORDS_BYTES];
+    size_t used = 0;
+    json_t *text = json_string(words);
+    if (text) return text;
+    for (; words[used] && used + 1 < sizeof plain; used++)
+        plain[used] = (unsigned char)words[used] < 0x80 ? words[used] : '?';
+    plain[used] = '\0';
+    return json_string(plain);
 }
 
 enum tn_status history_file_close(struct history_file *file, struct error *error)

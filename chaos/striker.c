@@ -84,11 +84,11 @@ static void note_done(struct striker *striker, const struct doing *doing, uint64
     const char *point =
         strike->injection.trigger.type == TRIGGER_POINT ? strike->injection.trigger.point : NULL;
     json_t *line = json_pack(
-        "{s:i, s:s, s:s, s:o, s:I, s:s, s:s?, s:s}", "id", (int)strike->injection.id, "fault",
+        "{s:i, s:s, s:s, s:o, s:I, s:s, s:s?, s:o}", "id", (int)strike->injection.id, "fault",
         fault_info(strike->injection.fault)->name, "whom", strike->injection.whom, "targets",
         targets_json(strike), "step", (json_int_t)sight->step, "phase",
         sight->has_run ? run_phase_name(sight->phase) : "before", "point", point, "text",
-        strike->text);
+        history_text(strike->text));
     history_file_add_at(striker->config.history, at_us, "fault", line);
     say(striker, strike->injection.fault, "", strike->text);
 }
@@ -97,9 +97,9 @@ static void skip(struct striker *striker, struct doing *doing, const char *why)
 {
     const struct injection *injection = &doing->strike.injection;
     history_file_add(striker->config.history, "skipped",
-                     json_pack("{s:i, s:s, s:s, s:s}", "id", (int)injection->id, "fault",
+                     json_pack("{s:i, s:s, s:s, s:o}", "id", (int)injection->id, "fault",
                                fault_info(injection->fault)->name, "whom", injection->whom, "text",
-                               why));
+                               history_text(why)));
     doing->stage = STAGE_OVER;
     doing->skipped = true;
     say(striker, injection->fault, " was not done", why);
@@ -121,9 +121,9 @@ static void end(struct striker *striker, struct doing *doing)
         injector->end(striker->config.arena, strike);
     }
     history_file_add(striker->config.history, "undo",
-                     json_pack("{s:i, s:s, s:o, s:s}", "id", (int)strike->injection.id, "fault",
+                     json_pack("{s:i, s:s, s:o, s:o}", "id", (int)strike->injection.id, "fault",
                                fault_info(strike->injection.fault)->name, "targets",
-                               targets_json(strike), "text", strike->text));
+                               targets_json(strike), "text", history_text(strike->text)));
     say(striker, strike->injection.fault, " is over", strike->text);
 }
 

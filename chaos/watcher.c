@@ -143,7 +143,7 @@ static json_t *event_json(const struct watcher *watcher, const char *event, cons
 static void tell_event(struct watcher *watcher, json_t *event, const char *words)
 {
     history_file_add(watcher->history, "event",
-                     json_pack("{s:o, s:s}", "event", event, "text", words));
+                     json_pack("{s:o, s:o}", "event", event, "text", history_text(words)));
 }
 
 static void on_office(struct watcher *watcher)
@@ -157,9 +157,10 @@ static void on_office(struct watcher *watcher)
     watcher->chief_incarnation = office->incarnation;
     snprintf(arena->chief, sizeof arena->chief, "%.*s", PLACE_NAME_MAX - 1, name);
     history_file_add(watcher->history, "chief",
-                     json_pack("{s:s, s:I, s:I, s:I, s:s}", "place", name, "pid",
+                     json_pack("{s:s, s:I, s:I, s:I, s:o}", "place", name, "pid",
                                (json_int_t)office->pid, "epoch", (json_int_t)office->epoch,
-                               "took_ms", (json_int_t)office->took_ms, "cause", office->cause));
+                               "took_ms", (json_int_t)office->took_ms, "cause",
+                               history_text(office->cause)));
 }
 
 /* Coordinators come and go without the chief's word: it is one of them. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "chaos/attack.h"
+#include "chaos/history.h"
 #include "cli/chaos.h"
 #include "cli/commands.h"
 #include "cli/stop.h"
@@ -73,10 +74,10 @@ static int conclude(const struct attack_options *given, const struct attack_outc
     bool good = true;
     snprintf(report, sizeof report, "%s/report.html", dir);
     if (strcmp(given->output, "json") == 0) {
-        json_t *object = json_pack("{s:i, s:b, s:i, s:i, s:f, s:s, s:s}", "version", 1, "kept",
+        json_t *object = json_pack("{s:i, s:b, s:i, s:i, s:f, s:o, s:s}", "version", 1, "kept",
                                    (int)outcome->kept, "faults", (int)outcome->done, "skipped",
                                    (int)outcome->skipped, "seconds", outcome->seconds, "broken",
-                                   outcome->broken, "report", report);
+                                   history_text(outcome->broken), "report", report);
         good = object && json_dumpf(object, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
         json_decref(object);
     } else {
