@@ -115,6 +115,9 @@ static enum tn_status prepare(struct round *round, struct error *error)
     if (status == TN_OK) status = make_control(round, faults, error);
     if (status == TN_OK)
         status = history_file_create(history, clock_monotonic_ns() / 1000, &round->history, error);
+    /* Where it cannot be had its injector says so. */
+    if (status == TN_OK && wants(config->schedule, NEED_TMPFS))
+        (void)(disk_full_prepare(arena, NULL) == TN_OK);
     const char *shim = wants(config->schedule, NEED_SHIM) ? config->shim : NULL;
     if (status == TN_OK)
         status = cluster_run_init(&round->run, arena, config->networks, shim, faults, error);
