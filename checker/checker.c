@@ -177,8 +177,10 @@ static void on_order(struct checker *checker, const struct zk_change *change)
         return;
     }
     const struct run *was = &checker->run;
-    bool ordered = run.phase != RUN_FORMING || checker->has_run;
-    if (ordered && run.epoch != checker->office.epoch) {
+    /* Who starts the job, or starts it again while nobody lives, is no chief: the epoch is that of
+     * the last order. */
+    bool begun = run.phase == RUN_FORMING && (!checker->has_run || run.epoch == was->epoch);
+    if (!begun && run.epoch != checker->office.epoch) {
         fail(checker, "I2: an order of epoch %" PRIu64 " in the time of epoch %" PRIu64, run.epoch,
              checker->office.epoch);
     }

@@ -279,6 +279,27 @@ static void bad_orders(void **state)
     assert_words(stage, NULL, "I3: generation 0 after 1");
 }
 
+/* A job that is started again after everything died keeps the epoch of its last order, though a
+ * chief had come to office since, and died before it gave one. */
+static void who_starts_again_is_no_chief(void **state)
+{
+    struct stage *stage = *state;
+    add_beginning(stage, 1);
+    add_office(stage, 9, 2);
+    add_order(stage, 10, 1, RUN_FORMING, 1, false);
+    add_office(stage, 11, 3);
+    add_order(stage, 12, 3, RUN_LOADING, 2, true);
+    end_log(stage, "zookeeper", 1);
+    assert_words(stage, NULL, "no rule broken");
+    stage->log.size = 0;
+    begin_log(stage);
+    add_beginning(stage, 1);
+    add_office(stage, 9, 2);
+    add_order(stage, 10, 3, RUN_FORMING, 1, false);
+    end_log(stage, "zookeeper", 1);
+    assert_words(stage, NULL, "I2: an order of epoch 3 in the time of epoch 2");
+}
+
 /* What one server missed another has; what none has is missing, and said. */
 static void logs_are_merged(void **state)
 {
@@ -376,6 +397,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STAGED(a_good_run),
         STAGED(bad_orders),
+        STAGED(who_starts_again_is_no_chief),
         STAGED(logs_are_merged),
         STAGED(abandoned_proposals_do_not_count),
         STAGED(nothing_to_judge),
