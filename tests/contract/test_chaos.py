@@ -94,6 +94,19 @@ class Campaign(unittest.TestCase):
         self.assertEqual(kinds(repeated, "planned")[0]["trigger"],
                          kinds(lines_of(kept / "history.jsonl"), "planned")[0]["trigger"])
 
+    def test_a_full_disk_is_one_of_the_rounds_own(self):
+        can = json.loads(tanist("chaos", "list", "-o", "json").stdout)["machine"]["tmpfs"]
+        if can is not True:
+            self.skipTest(can)
+        done = self.run_plan(self.plan(faults=[
+            {"fault": "disk-full", "whom": "ps", "at_progress": [0.2, 0.3], "for_s": 0.5}]), "--keep")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["faults"], 1, done.stderr)
+        # It is gone, and what was on it is where people look for it.
+        left = self.folder / "c/round-0001/run/checkpoints"
+        self.assertTrue(list(left.glob("*/manifest.json")))
+        self.assertEqual(left.stat().st_dev, left.parent.stat().st_dev)
+
     def test_mistakes_are_named(self):
         bad = self.plan("bad", faults=[{"fault": "kill", "whom": "pss", "at_progress": [0.1, 0.2]}])
         done = self.run_plan(bad)
