@@ -4,9 +4,10 @@
  *
  *   DIR/job.json            the job, with what the plan and the user set
  *   DIR/networks.json       where there is a lab
- *   DIR/calm/               a round without faults: history.jsonl, result.json
+ *   DIR/calm/               a round without faults: history.jsonl
  *   DIR/round-0001/         history.jsonl; of a round that failed also run/ (logs, checkpoints,
- *                           ZooKeeper), run.log, scratch/ and REPEAT, the command that repeats it
+ *                           ZooKeeper), run.log, scratch/, what the judge saw (orders.txt,
+ *                           znodes.txt) and REPEAT, the command that repeats it
  *   DIR/report.html, report.json
  *
  * Threads: the main thread, which must be the only one at campaign_open(): it may change the

@@ -278,10 +278,5 @@ static enum tn_status begin_damage(struct arena *arena, struct strike *strike, s
     return status;
 }
 
-static void end_damage(struct arena *arena, struct strike *strike)
-{
-    (void)arena;
-    snprintf(strike->text, sizeof strike->text, "nothing to undo: the damage stays");
-}
-
-const struct injector injector_damage = {.begin = begin_damage, .end = end_damage};
+/* The damage stays: there is nothing to undo. */
+const struct injector injector_damage = {.begin = begin_damage};

@@ -1,5 +1,5 @@
-/* chaos/inject_disk.c: disks that fail or are slow, and (chaos/inject_clock.c alike) what else the
- * shim does: through the slot of each target. */
+/* chaos/inject_disk.c: disks that fail or are slow, by the shim: orders in the slot of each target.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +57,9 @@ static enum tn_status choose(struct arena *arena, struct strike *strike, struct 
     }
     strike->target_count = kept;
     if (kept > 0) return TN_OK;
+    if (!sync)
+        return error_set(error, TN_ENOTSUP, "%s runs without tanist-faults.so",
+                         strike->injection.whom);
     return error_set(error, TN_ENOTSUP, "%s never syncs (forceSync=no in its zoo.cfg)",
                      strike->injection.whom);
 }

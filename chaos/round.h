@@ -15,7 +15,7 @@
 struct round_config {
     const struct campaign_config *campaign;
     const struct job *job;
-    const char *job_file, *dir; /* The round's own folder; it exists. */
+    const char *job_file, *dir; /* The round's own folder: it is made. */
     const char *networks;       /* NULL: none. */
     const char *shim;           /* NULL: none. */
     struct lab *lab;            /* NULL: none. */
