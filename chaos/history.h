@@ -17,7 +17,7 @@
  * - chief: place, pid, epoch, took_ms: took office
  * - event: event (as `tanist watch -o jsonl`: an object with "event", "epoch", "task", ...), text
  * - step: step, generation, phase: sampled about 10 times a second while it can be asked
- * - resources: place, rss_kib, descriptors, threads: sampled about once a second
+ * - resources: place, rss_kib, descriptors, threads: sampled about four times a second
  * - run: state "started" | "again" | "ended", exit (of ended): the run's own first process
  * - end: exit, result (what the run printed; null: none), seconds
  * - verdict: ok, checks [{name, ok, text}]

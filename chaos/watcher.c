@@ -19,11 +19,11 @@
 #include "common/zk_sync.h"
 
 enum {
-    LOOK_MS = 20,        /* Processes. */
-    STEP_MS = 50,        /* Asking the ps; told ... */
-    STEP_TOLD_MS = 100,  /* ... about that often. */
-    RESOURCES_MS = 1000, /* What processes hold. */
-    NOTE_MS = 100,       /* Looking for run.json. */
+    LOOK_MS = 20,       /* Processes. */
+    STEP_MS = 50,       /* Asking the ps; told ... */
+    STEP_TOLD_MS = 100, /* ... about that often. */
+    RESOURCES_MS = 250, /* What processes hold. */
+    NOTE_MS = 100,      /* Looking for run.json. */
     SPEC_MS = 2000,
     DEADLINE_MS = 5000,
     PROBE_MS = 100,

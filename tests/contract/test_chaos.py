@@ -49,7 +49,7 @@ class Campaign(unittest.TestCase):
 
     def plan(self, name="small", **more):
         plan = {"name": name, "about": "a test", "recover_within_s": 60,
-                "set": {"train.steps": 1500, "zookeeper.session_timeout_ms": 2000},
+                "set": {"train.steps": 12000, "zookeeper.session_timeout_ms": 2000},
                 "faults": [{"fault": "kill", "whom": "worker:0", "at_progress": [0.2, 0.3]},
                            {"fault": "kill", "whom": "ps:0", "at_progress": [0.5, 0.6]}]}
         plan.update(more)

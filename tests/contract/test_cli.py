@@ -278,7 +278,7 @@ class Runs(Cli):
         self.nothing_left(but=[watch.pid])
         with socket.socket() as taken:
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            taken.bind(("127.0.0.1", int(zookeeper.rsplit(":", 1)[1])))
+            self.bind(taken, int(zookeeper.rsplit(":", 1)[1]))
             taken.listen()
             process = self.start(*LONG)
             self.wait_event(watch, "restored")
@@ -292,6 +292,18 @@ class Runs(Cli):
         self.assertEqual(self.tanist("stop", "--dir", "run").returncode, 0)
         self.wait_event(watch, "done")
         self.assertEqual(watch.wait(timeout=10), 0)
+
+    def bind(self, taken, port):
+        """Take a port. A process that is dying has lost its memory before it closes its sockets."""
+        end = time.monotonic() + 5
+        while True:
+            try:
+                taken.bind(("127.0.0.1", port))
+                return
+            except OSError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.01)
 
     def wait_event(self, watch, name):
         """The next event of that name; the test's own limit bounds the wait."""
