@@ -103,7 +103,7 @@ static int work(struct attack_options *given, const struct target_options *where
         if (given->report)
             snprintf(dir, sizeof dir, "%s", given->report);
         else
-            snprintf(dir, sizeof dir, "chaos/attack-%s-%" PRIu64, plan.name,
+            snprintf(dir, sizeof dir, "runs/attack-%s-%" PRIu64, plan.name,
                      given->seed.given ? given->seed.value : 1);
         status = target_find(where, target, &error);
         if (status == TN_OK) status = attack(given, target, dir, &plan, &outcome, &error);
@@ -127,7 +127,7 @@ int chaos_attack(int argc, char **argv)
         {"seconds", 0, OPTION_COUNT, &given.seconds, "S", NULL,
          "No fault later than that; default: all that the plan draws."},
         {"report", 0, OPTION_TEXT, &given.report, "DIR", NULL,
-         "For the history and the report; default chaos/attack-PLAN-SEED."},
+         "For the history and the report; default runs/attack-PLAN-SEED."},
         {"output", 'o', OPTION_CHOICE, &given.output, "text|json", outputs,
          "Form of the summary on stdout; default text."},
         {"quiet", 'q', OPTION_FLAG, &given.quiet, NULL, NULL, "Do not tell what is done."},

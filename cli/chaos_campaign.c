@@ -66,7 +66,8 @@ enum tn_status chaos_session_open(struct chaos_session *session, struct error *e
     if (o->dir)
         snprintf(session->dir, sizeof session->dir, "%s", o->dir);
     else
-        snprintf(session->dir, sizeof session->dir, "chaos/%s-%" PRIu64, session->plan.name, seed);
+        snprintf(session->dir, sizeof session->dir, "runs/chaos-%s-%" PRIu64, session->plan.name,
+                 seed);
     /* What our own connection goes through is what is meant to happen. */
     log_init(LOG_ERROR, LOG_TEXT, "chaos");
     session->stop = stop_on_signals();

@@ -96,11 +96,11 @@ int chaos_replay(int argc, char **argv)
     struct option_number times = {.value = 1};
     int exit_code = TN_EXIT_ERROR;
     if (!session) return exit_code;
-    session->options.dir = "chaos/replay";
+    session->options.dir = "runs/replay";
     struct option rows[OWN_OPTIONS + CHAOS_OPTIONS] = {
         {"times", 0, OPTION_COUNT, &times, "N", NULL, "How often; default 1."},
         {"dir", 0, OPTION_TEXT, &session->options.dir, "DIR", NULL,
-         "For histories, failed rounds and the report; default chaos/replay."},
+         "For histories, failed rounds and the report; default runs/replay."},
         chaos_output_option(&session->options),
     };
     chaos_session_name(session, argc, argv);
@@ -112,8 +112,9 @@ int chaos_replay(int argc, char **argv)
                  "same steps\n"
                  "and moments. Real clusters are not deterministic: --times 20 tells how often it "
                  "fails.",
-        .examples = "  tanist chaos replay chaos/everything-1/round-0003/history.jsonl --times 5 "
-                    "--dir /tmp/again\n",
+        .examples =
+            "  tanist chaos replay runs/chaos-everything-1/round-0003/history.jsonl --times 5 "
+            "--dir /tmp/again\n",
         .list = rows,
         .count = OWN_OPTIONS + CHAOS_OPTIONS,
         .arguments_least = 1,

@@ -36,7 +36,7 @@ int chaos_report(int argc, char **argv)
         .about = "Write DIR/report.html and DIR/report.json anew, from the histories of a "
                  "campaign's rounds.\n`tanist chaos run` has done so at its end; after one that "
                  "was killed, this does.",
-        .examples = "  tanist chaos report chaos/everything-1\n",
+        .examples = "  tanist chaos report runs/chaos-everything-1\n",
         .arguments_least = 1,
         .arguments_most = 1};
     int exit_code = 0;

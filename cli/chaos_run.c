@@ -58,7 +58,7 @@ int chaos_run(int argc, char **argv)
         {"job", 0, OPTION_TEXT, &common->job, "JOB.json", NULL,
          "The job to attack; default: a small one on data of its own."},
         {"dir", 0, OPTION_TEXT, &common->dir, "DIR", NULL,
-         "For histories, failed rounds and the report; default chaos/PLAN-SEED."},
+         "For histories, failed rounds and the report; default runs/chaos-PLAN-SEED."},
         chaos_output_option(common),
     };
     chaos_session_name(session, argc, argv);

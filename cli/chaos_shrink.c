@@ -110,12 +110,12 @@ int chaos_shrink(int argc, char **argv)
     search->session = session;
     session->no_summary = true;
     chaos_session_name(session, argc, argv);
-    session->options.dir = "chaos/shrink";
+    session->options.dir = "runs/shrink";
     struct option rows[OWN_OPTIONS + CHAOS_OPTIONS] = {
         {"tries", 0, OPTION_COUNT, &tries, "N", NULL,
          "How often a set of faults is tried before it counts as harmless; default 3."},
         {"dir", 0, OPTION_TEXT, &session->options.dir, "DIR", NULL,
-         "For histories, failed rounds and the report; default chaos/shrink."},
+         "For histories, failed rounds and the report; default runs/shrink."},
     };
     chaos_options_fill(&session->options, rows + OWN_OPTIONS);
     struct options options = {
@@ -124,7 +124,7 @@ int chaos_shrink(int argc, char **argv)
         .about = "Find the fewest faults of a recorded round that still make it fail, by trying "
                  "parts of them.\nPrints these as JSON. Exit status: 0 found, 1 it did not fail "
                  "again.",
-        .examples = "  tanist chaos shrink chaos/everything-1/round-0003/history.jsonl --dir "
+        .examples = "  tanist chaos shrink runs/chaos-everything-1/round-0003/history.jsonl --dir "
                     "/tmp/less\n",
         .list = rows,
         .count = OWN_OPTIONS + CHAOS_OPTIONS,
