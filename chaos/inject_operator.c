@@ -2,6 +2,7 @@
  * twice, the same cluster twice, a node with another job. */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,11 +161,12 @@ static enum tn_status begin_mixed(struct arena *arena, struct strike *strike,
 
 /* ------------------------------------------------------------- the verdict */
 
-/* Ends that say nothing of a mistake: ZooKeeper was away, or the run was over. */
+/* Ends that say nothing of a mistake: ZooKeeper was away, the run was over, or another fault of the
+ * round (a failpoint) struck who was started by hand. */
 static bool says_nothing(const struct attempt *attempt)
 {
     const struct errand *errand = &attempt->errand;
-    return attempt->dropped ||
+    return attempt->dropped || errand->signal == SIGKILL ||
            (errand->signal == 0 && (errand->exit_code == TN_EXIT_CANNOT_CONNECT ||
                                     errand->exit_code == TN_EXIT_UNHEALTHY ||
                                     errand->exit_code == TN_EXIT_SESSION_EXPIRED));
@@ -217,6 +219,8 @@ static enum tn_status begin_mistake(struct arena *arena, struct strike *strike, 
 {
     enum tn_status status = arena_resolve(arena, strike, error);
     if (status != TN_OK) return status;
+    /* On an ensemble that has just lost its data who comes first is in the right. */
+    if (!*arena->chief) return error_set(error, TN_EAGAIN, "nobody is in office now");
     struct mistake *mistake = calloc(1, sizeof *mistake);
     if (!mistake) return error_set(error, TN_ENOMEM, "out of memory");
     switch (strike->injection.fault) {

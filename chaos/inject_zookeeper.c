@@ -83,6 +83,7 @@ static enum tn_status begin_wipe(struct arena *arena, struct strike *strike, str
         return error_set(error, TN_EIO, "a ZooKeeper server survived SIGKILL for %d ms", DIE_MS);
     }
     arena->wipes++;
+    arena->chief[0] = '\0'; /* His office is gone. */
     for (uint32_t i = 1; i <= arena->job->zookeeper.servers && status == TN_OK; i++)
         status = move_data(arena, i, error);
     (void)kill(agent, SIGCONT);
