@@ -14,7 +14,7 @@
  * - undo: id, fault, targets, text: it was undone
  * - skipped: id, fault, whom, text: it was not done, and why
  * - place: place, state "up" | "down" | "frozen" | "thawed", pid: seen by the harness
- * - chief: place, pid, epoch, took_ms: took office
+ * - chief: place, pid, epoch, took_ms: took office, at the time that it says itself
  * - event: event (as `tanist watch -o jsonl`: an object with "event", "epoch", "task", ...), text
  * - step: step, generation, phase: sampled about 10 times a second while it can be asked
  * - resources: place, rss_kib, descriptors, threads: sampled about four times a second

@@ -27,6 +27,7 @@ enum {
     SPEC_MS = 2000,
     DEADLINE_MS = 5000,
     PROBE_MS = 100,
+    CLOCK_TRUST_MS = 2000, /* A clock that is further off was put wrong. */
 };
 
 struct watcher {
@@ -146,6 +147,16 @@ static void tell_event(struct watcher *watcher, json_t *event, const char *words
                      json_pack("{s:o, s:o}", "event", event, "text", history_text(words)));
 }
 
+/* When a chief came to office, by its own clock, which is ours; by what we saw, if that cannot be.
+ */
+static uint64_t office_us(const struct watcher *watcher, const struct office *office)
+{
+    uint64_t now_us = clock_monotonic_ns() / 1000, wall_ms = clock_wall_ms();
+    bool known = !watcher->arena->remote && office->since_wall_ms <= wall_ms &&
+                 wall_ms - office->since_wall_ms < CLOCK_TRUST_MS;
+    return known ? now_us - (wall_ms - office->since_wall_ms) * 1000 : now_us;
+}
+
 static void on_office(struct watcher *watcher)
 {
     const struct office *office = &watcher->observer->office;
@@ -156,11 +167,11 @@ static void on_office(struct watcher *watcher)
     watcher->epoch = office->epoch;
     watcher->chief_incarnation = office->incarnation;
     snprintf(arena->chief, sizeof arena->chief, "%.*s", PLACE_NAME_MAX - 1, name);
-    history_file_add(watcher->history, "chief",
-                     json_pack("{s:s, s:I, s:I, s:I, s:o}", "place", name, "pid",
-                               (json_int_t)office->pid, "epoch", (json_int_t)office->epoch,
-                               "took_ms", (json_int_t)office->took_ms, "cause",
-                               history_text(office->cause)));
+    history_file_add_at(watcher->history, office_us(watcher, office), "chief",
+                        json_pack("{s:s, s:I, s:I, s:I, s:o}", "place", name, "pid",
+                                  (json_int_t)office->pid, "epoch", (json_int_t)office->epoch,
+                                  "took_ms", (json_int_t)office->took_ms, "cause",
+                                  history_text(office->cause)));
 }
 
 /* Coordinators come and go without the chief's word: it is one of them. */
