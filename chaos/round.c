@@ -17,7 +17,8 @@
 
 enum {
     POLL_MS = 5,
-    END_LEAST_MS = 120000, /* A run has at least that long, ... */
+    CALM_MS = 3600000,     /* For the calm run, of which nothing is known. */
+    END_LEAST_MS = 120000, /* Another has at least that long, ... */
     CALM_TIMES = 6,        /* ... and that many times as long as the calm one, */
     FAULT_MS = 4000,       /* and that much for each fault, and as long as it lasts. */
     KILL_MS = 5000,
@@ -82,6 +83,7 @@ static enum tn_status make_control(struct round *round, const char *path, struct
 
 static uint64_t limit_ms(const struct round_config *config)
 {
+    if (!config->calm) return CALM_MS;
     double calm_s = config->calm ? json_number_value(json_object_get(config->calm, "seconds")) : 0;
     uint64_t limit = END_LEAST_MS + (uint64_t)(calm_s * 1000) * CALM_TIMES;
     for (uint32_t i = 0; i < config->schedule->count; i++)

@@ -100,7 +100,7 @@ static void on_office(struct chief *c, const struct chief_event *event)
     }
     c->inherited = c->run.epoch != 0 && c->run.phase != RUN_FORMING;
     c->rate_at_ms = c->ordered_at_ms = c->now_ms;
-    c->rate_step = chief_max_step(c, &c->run);
+    c->rate_step = STEP_NONE;
     queue_entry(c, HISTORY_ELECTED, c->config.self, c->config.pid, event->office.took_ms,
                 event->office.cause);
     greet_members(c);
@@ -143,11 +143,15 @@ static void on_member(struct chief *c, const struct chief_event *event)
     if (news) queue_entry(c, HISTORY_TASK_UP, event->member.task, peer->pid, 0, NULL);
 }
 
-static void measure_rate(struct chief *c)
+/* From the first thing on that a ps says in our office: how far training was when we came is not
+ * known, and taken for steps made since it would put checkpoints out of reach. */
+static void measure_rate(struct chief *c, const struct report *report)
 {
+    if (report->task.role != ROLE_PS || report->generation != c->run.generation) return;
     uint64_t step = chief_max_step(c, &c->run), passed_ms = c->now_ms - c->rate_at_ms;
-    if (passed_ms < CHIEF_RATE_MS) return;
-    if (step >= c->rate_step) c->rate = (step - c->rate_step) * 1000 / passed_ms;
+    bool known = c->rate_step != STEP_NONE;
+    if (known && passed_ms < CHIEF_RATE_MS) return;
+    if (known && step >= c->rate_step) c->rate = (step - c->rate_step) * 1000 / passed_ms;
     c->rate_step = step;
     c->rate_at_ms = c->now_ms;
 }
@@ -163,7 +167,7 @@ static void on_report(struct chief *c, const struct report *report)
     if (peer->reported && report->sequence < peer->report.sequence) return;
     peer->report = *report;
     peer->reported = true;
-    measure_rate(c);
+    measure_rate(c, report);
 }
 
 static void on_request(struct chief *c, const struct chief_event *event)

@@ -99,6 +99,32 @@ static void test_mid_load(void **state)
     assert_string_equal(said(), "running g3 from 5@50 until 100 save 7@100 eval 100 +running");
 }
 
+/* How fast training is it learns from what it hears itself: the 39,950 steps before its time, taken
+ * for steps of its first half second, would put the next checkpoint out of reach. */
+static void test_rate_is_its_own(void **state)
+{
+    (void)state;
+    struct run run = former_run(RUN_RUNNING);
+    config.steps = run.until = run.evaluate_step = 100000;
+    config.checkpoint_every_steps = 500;
+    run.ending = false;
+    run.save_step = 40600;
+    begin();
+    office(5, &run, &all_to_0, &checkpoint_5, 1);
+    written();
+    everybody_reports(3, 40000);
+    for (uint64_t step = 40100; step <= 40600; step += 100) {
+        pass(100);
+        for (uint32_t i = 0; i < 2; i++) ps_at(i, 3, step);
+        if (chief.op != 0) written();
+    }
+    for (uint32_t i = 0; i < 2; i++) ps_saved(i, 6, 40600);
+    settle();
+    if (chief.op != 0) written();
+    assert_int_equal(chief.run.committed_step, 40600);
+    assert_in_range(chief.run.save_step, 41000, 41500);
+}
+
 /* With `restore` all pause and load the committed checkpoint; the steps are counted. */
 static void test_restore_policy(void **state)
 {
@@ -301,6 +327,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_continue),
         TEST(test_mid_save),
+        TEST(test_rate_is_its_own),
         TEST(test_mid_load),
         TEST(test_restore_policy),
         TEST(test_restart),
