@@ -84,7 +84,7 @@ static enum tn_status make_control(struct round *round, const char *path, struct
 static uint64_t limit_ms(const struct round_config *config)
 {
     if (!config->calm) return CALM_MS;
-    double calm_s = config->calm ? json_number_value(json_object_get(config->calm, "seconds")) : 0;
+    double calm_s = json_number_value(json_object_get(config->calm, "seconds"));
     uint64_t limit = END_LEAST_MS + (uint64_t)(calm_s * 1000) * CALM_TIMES;
     for (uint32_t i = 0; i < config->schedule->count; i++)
         limit += FAULT_MS + config->schedule->list[i].for_ms;
