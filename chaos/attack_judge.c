@@ -6,59 +6,56 @@
 #include "chaos/member.h"
 #include "chaos/verdict_checks.h"
 
-static json_int_t number(const json_t *line, const char *name)
+/* How a number went that must not go back. */
+struct course {
+    json_int_t highest, fell; /* -1: none, and it never did. */
+    unsigned count;
+};
+
+/* Of member `name` in the lines of a kind; `strictly`: it must not stay either. */
+static struct course follow(const json_t *history, const char *kind, const char *name,
+                            bool strictly)
 {
-    return json_integer_value(json_object_get(line, name));
+    struct course course = {.highest = -1, .fell = -1};
+    size_t i;
+    const json_t *line;
+    json_array_foreach(history, i, line)
+    {
+        if (!line_is(line, kind)) continue;
+        json_int_t now = json_integer_value(json_object_get(line, name));
+        if (now < course.highest || (strictly && now == course.highest)) course.fell = now;
+        if (now > course.highest) course.highest = now;
+        course.count++;
+    }
+    return course;
 }
 
 static void check_epochs(json_t *checks, const json_t *history)
 {
-    json_int_t last = -1, again = -1;
-    unsigned chiefs = 0;
-    size_t i;
-    const json_t *line;
-    json_array_foreach(history, i, line)
-    {
-        if (!line_is(line, "chief")) continue;
-        json_int_t epoch = number(line, "epoch");
-        if (epoch <= last) again = epoch;
-        if (epoch > last) last = epoch;
-        chiefs++;
-    }
-    if (again >= 0)
+    const struct course course = follow(history, "chief", "epoch", true);
+    if (course.fell >= 0)
         verdict_add(checks, "epochs", false,
                     "a chief of epoch %" JSON_INTEGER_FORMAT " after one of %" JSON_INTEGER_FORMAT,
-                    again, last);
+                    course.fell, course.highest);
     else
         verdict_add(
-            checks, "epochs", chiefs > 0,
+            checks, "epochs", course.count > 0,
             "%u chiefs, each of a higher epoch than all before; the last is %" JSON_INTEGER_FORMAT,
-            chiefs, last);
+            course.count, course.highest);
 }
 
 static void check_generations(json_t *checks, const json_t *history)
 {
-    json_int_t highest = -1, fell = -1;
-    unsigned samples = 0;
-    size_t i;
-    const json_t *line;
-    json_array_foreach(history, i, line)
-    {
-        if (!line_is(line, "step")) continue;
-        json_int_t generation = number(line, "generation");
-        if (generation < highest) fell = generation;
-        if (generation > highest) highest = generation;
-        samples++;
-    }
-    if (fell >= 0)
+    const struct course course = follow(history, "step", "generation", false);
+    if (course.fell >= 0)
         verdict_add(checks, "generations", false,
-                    "generation %" JSON_INTEGER_FORMAT " after %" JSON_INTEGER_FORMAT, fell,
-                    highest);
+                    "generation %" JSON_INTEGER_FORMAT " after %" JSON_INTEGER_FORMAT, course.fell,
+                    course.highest);
     else
         verdict_add(
-            checks, "generations", samples > 0,
+            checks, "generations", course.count > 0,
             "%u looks, none at a generation that had gone; the last is %" JSON_INTEGER_FORMAT,
-            samples, highest);
+            course.count, course.highest);
 }
 
 static void check_alive(json_t *checks, const json_t *history)

@@ -5,9 +5,9 @@
  *
  * Every line has "t_ms" (since the round began, a real number) and "kind":
  *
- * - begin: version 1, command (as it was given), round, seed, plan (the whole plan), job (the whole
- * job), program (version), started (UTC), calm {steps, seconds, steps_per_s, digest, accuracy},
- * machine {need: true or why not}, places ["agent", "zookeeper:1", "ps:0", ...]
+ * - begin: version 1, command (as it was given), round, seed, plan (the whole plan), job (the
+ *   whole job), program (version), started (UTC), calm (the calm run's result, with steps_per_s,
+ *   digest, znodes), machine {need: true or why not}, places ["agent", "zookeeper:1", "ps:0", ...]
  * - planned: id, fault, whom, trigger {type: "time"|"step"|"phase"|"point", and of at_ms, step,
  *   phase, point, count those that matter}, for_ms, value: the schedule; read back by replay
  * - fault: id, fault, whom, targets [place], step, phase, point?, text: it was done

@@ -195,6 +195,15 @@ static void on_member(struct watcher *watcher)
     tell_event(watcher, event_json(watcher, event, task), words);
 }
 
+static void tell_step(struct watcher *watcher)
+{
+    const struct sight *sight = &watcher->sight;
+    history_file_add(watcher->history, "step",
+                     json_pack("{s:I, s:I, s:s}", "step", (json_int_t)sight->step, "generation",
+                               (json_int_t)sight->generation, "phase",
+                               run_phase_name(sight->phase)));
+}
+
 static void on_run(struct watcher *watcher)
 {
     const struct run *run = &watcher->observer->run;
@@ -209,9 +218,7 @@ static void on_run(struct watcher *watcher)
         sight->training_began_ms = clock_monotonic_ms();
     bool over = run->phase == RUN_STOPPING || run->phase == RUN_DONE;
     if (over && sight->training_ended_ms == 0) sight->training_ended_ms = clock_monotonic_ms();
-    history_file_add(watcher->history, "step",
-                     json_pack("{s:I, s:I, s:s}", "step", (json_int_t)sight->step, "generation",
-                               (json_int_t)run->generation, "phase", run_phase_name(run->phase)));
+    tell_step(watcher);
 }
 
 static void on_entry(struct watcher *watcher)
@@ -339,10 +346,7 @@ static void sample_steps(struct watcher *watcher, uint64_t now_ms)
     sight->step = least;
     if (now_ms < watcher->told_at_ms) return;
     watcher->told_at_ms = now_ms + STEP_TOLD_MS;
-    history_file_add(watcher->history, "step",
-                     json_pack("{s:I, s:I, s:s}", "step", (json_int_t)sight->step, "generation",
-                               (json_int_t)sight->generation, "phase",
-                               run_phase_name(sight->phase)));
+    tell_step(watcher);
 }
 
 void watcher_find_leader(struct watcher *watcher)

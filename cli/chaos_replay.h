@@ -2,7 +2,7 @@
 #ifndef CLI_CHAOS_REPLAY_H
 #define CLI_CHAOS_REPLAY_H
 
-#include "cli/chaos_campaign.h"
+#include "cli/chaos_session.h"
 
 struct recorded_round {
     uint64_t seed;

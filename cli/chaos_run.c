@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/chaos.h"
-#include "cli/chaos_campaign.h"
+#include "cli/chaos_session.h"
 
 enum { OWN_OPTIONS = 7 };
 

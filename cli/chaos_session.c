@@ -1,4 +1,4 @@
-#include "cli/chaos_campaign.h"
+#include "cli/chaos_session.h"
 
 #include <errno.h>
 #include <inttypes.h>

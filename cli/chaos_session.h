@@ -1,11 +1,11 @@
 /*
- * cli/chaos_campaign.h: what `tanist chaos run`, `replay` and `shrink` have alike: their options, a
+ * cli/chaos_session.h: what `tanist chaos run`, `replay` and `shrink` have alike: their options, a
  * campaign made of them, and how it is told.
  *
  * Threads: the main thread, the only one at the beginning.
  */
-#ifndef CLI_CHAOS_CAMPAIGN_H
-#define CLI_CHAOS_CAMPAIGN_H
+#ifndef CLI_CHAOS_SESSION_H
+#define CLI_CHAOS_SESSION_H
 
 #include "chaos/campaign.h"
 #include "cli/options.h"
