@@ -10,9 +10,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "agent/agent_parts.h"
-#include "common/clock.h"
-#include "common/log.h"
+#include "agent/agent_private.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
 
 enum { SAY_MS = 3000 };
 
@@ -28,29 +28,29 @@ void agent_tell(struct agent *agent, enum agent_news_type type, const char *text
 /* The first reason counts; everything is stopped. */
 void agent_give_up(struct agent *agent, enum tn_status status)
 {
-    if (agent->status == TN_OK) agent->status = status;
+    if (agent->status == TN_OK) { agent->status = status; }
     agent_feed(agent, SUPERVISOR_STOP, 0, 0, 0);
 }
 
 /* ------------------------------------------------------------- children */
 
-static void bury(struct agent *agent, uint32_t index)
+static void clean_up(struct agent *agent, uint32_t index)
 {
     struct child *child = &agent->children.list[index];
-    struct obituary obituary = {
+    struct dead_node dead_node = {
         .cluster = agent->config->job->name,
         .task = child->task,
         .note = {.incarnation = child->incarnation, .wall_ms = clock_wall_ms()}};
     const struct supervised *ended = &agent->supervisor.children[index];
-    process_describe_end(ended->exit_code, ended->signal, obituary.note.cause,
-                         sizeof obituary.note.cause);
+    process_describe_end(ended->exit_code, ended->signal, dead_node.note.cause,
+                         sizeof dead_node.note.cause);
     bool in_order = ended->signal == 0 && ended->exit_code == TN_EXIT_OK;
     /* Who left in good order has closed its session. */
-    obituary.has_session =
-        children_take_session(child->session_path, &obituary.session) && !in_order;
+    dead_node.has_session =
+        children_take_session(child->session_path, &dead_node.session) && !in_order;
     bool usable = agent->connected && agent->observing;
-    burial_begin(&agent->burials, &obituary, agent->observer, &agent->candidates,
-                 usable ? &agent->port : NULL, &agent->next_op, agent->undertaker);
+    node_reaper_begin(&agent->reaper, &dead_node, agent->observer, &agent->candidates,
+                      usable ? &agent->port : NULL, &agent->next_op, agent->session_reaper);
 }
 
 /* S7: what was not said when it left. */
@@ -59,8 +59,9 @@ static void say_back(struct agent *agent, uint32_t index)
     char text[256];
     const struct supervised *ended = &agent->supervisor.children[index];
     if (ended->starts < 2 || ended->kind != CHILD_NODE || ended->signal != 0 ||
-        ended->exit_code != 0)
+        ended->exit_code != 0) {
         return;
+    }
     snprintf(text, sizeof text, "%s left in good order, but the job goes on; starting it again",
              agent->children.list[index].name);
     agent_tell(agent, AGENT_CHILD_DIED, text);
@@ -83,11 +84,12 @@ static void spawn(struct agent *agent, uint32_t index)
 static void send_signal(struct agent *agent, uint32_t index, int number)
 {
     /* Not reaped yet, so the pid is still its own. */
-    if (agent->children.list[index].process.pid > 0)
+    if (agent->children.list[index].process.pid > 0) {
         (void)kill(agent->children.list[index].process.pid, number);
+    }
 }
 
-void agent_obey(struct agent *agent, struct task task, const struct kill_order *order)
+void agent_obey(struct agent *agent, struct task task, const struct kill_request *order)
 {
     static const int numbers[KILL_SIGNALS] = {[KILL_SIGKILL] = SIGKILL,
                                               [KILL_SIGTERM] = SIGTERM,
@@ -96,9 +98,9 @@ void agent_obey(struct agent *agent, struct task task, const struct kill_order *
     char text[256];
     for (uint32_t i = 0; i < agent->children.count; i++) {
         const struct child *child = &agent->children.list[i];
-        bool meant = !child->server && task_equal(child->task, task) &&
+        bool meant = child->server == NULL && task_equal(child->task, task) &&
                      child->incarnation == order->incarnation && child->process.pid > 0;
-        if (!meant) continue;
+        if (!meant) { continue; }
         snprintf(text, sizeof text, "SIG%s to %s (pid %ld), ordered by %s",
                  kill_signal_name(order->signal), child->name, (long)child->process.pid, order->by);
         agent_tell(agent, AGENT_ORDER, text);
@@ -113,10 +115,10 @@ static void fail(struct agent *agent, const struct supervisor_action *action)
     char end[128], words[CHILD_LAST_WORDS_MAX];
     children_describe_end(ended, end, sizeof end);
     children_last_words(child, words);
-    if (agent->status != TN_OK) return;
+    if (agent->status != TN_OK) { return; }
     bool loop = action->verdict == VERDICT_CRASH_LOOP;
     agent->status = TN_EUNHEALTHY;
-    if (!loop && ended->exit_code == TN_EXIT_INVALID_INPUT) agent->status = TN_EINVAL;
+    if (!loop && ended->exit_code == TN_EXIT_INVALID_INPUT) { agent->status = TN_EINVAL; }
     (void)error_set(&agent->error, agent->status, "%s %s: %s; its last words, in %s: %s",
                     child->name, loop ? "fails again and again" : "cannot run", end,
                     child->log_path, words);
@@ -126,14 +128,14 @@ static void carry_out(struct agent *agent, const struct supervisor_action *actio
 {
     switch (action->type) {
     case DO_SPAWN: spawn(agent, action->child); break;
-    case DO_BURY: bury(agent, action->child); break;
+    case DO_CLEAN_UP: clean_up(agent, action->child); break;
     case DO_TERMINATE:
-        if (agent->children.list[action->child].server) agent_leave_zk(agent);
+        if (agent->children.list[action->child].server != NULL) { agent_leave_zk(agent); }
         send_signal(agent, action->child, SIGTERM);
         break;
     case DO_KILL: send_signal(agent, action->child, SIGKILL); break;
     case DO_ASK_RUN:
-        if (agent->observing) observer_ask_run(agent->observer, &agent->port);
+        if (agent->observing) { observer_ask_run(agent->observer, &agent->port); }
         break;
     case DO_FAIL: fail(agent, action); break;
     case DO_END: agent->over = true; break;
@@ -150,7 +152,7 @@ void agent_feed(struct agent *agent, enum supervisor_event_type type, uint32_t c
                                            .signal = signal_number};
     struct supervisor_actions actions;
     supervisor_step(&agent->supervisor, &event, &actions);
-    for (uint32_t i = 0; i < actions.count; i++) carry_out(agent, &actions.list[i]);
+    for (uint32_t i = 0; i < actions.count; i++) { carry_out(agent, &actions.list[i]); }
 }
 
 static void say_death(struct agent *agent, const struct child *child, long pid,
@@ -164,7 +166,7 @@ static void say_death(struct agent *agent, const struct child *child, long pid,
     const bool job_failed = agent->result->job_ended && agent->result->run.phase == RUN_FAILED;
     const bool in_order = ended->signal == 0 && (ended->exit_code == TN_EXIT_OK ||
                                                  (job_failed && ended->exit_code == TN_EXIT_ERROR));
-    if (ended->left || (!working && (child->server || in_order))) return;
+    if (ended->left || (!working && (child->server != NULL || in_order))) { return; }
     const char *next = !working        ? ""
                        : delay_ms == 0 ? "; starting it again"
                                        : "; starting it again soon";
@@ -188,14 +190,14 @@ static void handle_signals(struct agent *agent)
 {
     struct signalfd_siginfo info;
     while (read(agent->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-        if (agent->result->signal == 0) agent->result->signal = (int)info.ssi_signo;
+        if (agent->result->signal == 0) { agent->result->signal = (int)info.ssi_signo; }
         agent_feed(agent, SUPERVISOR_STOP, 0, 0, 0);
     }
 }
 
 static void check_connection(struct agent *agent)
 {
-    if (agent->prepared || agent->supervisor.phase != SUPERVISOR_WORKING) return;
+    if (agent->prepared || agent->supervisor.phase != SUPERVISOR_WORKING) { return; }
     uint64_t waited_ms = agent->now_ms - agent->started_ms;
     if (waited_ms >= agent->config->connect_timeout_ms) {
         (void)error_set(&agent->error, TN_ECONNECT,
@@ -220,7 +222,7 @@ static void kill_stuck_servers(struct agent *agent)
     for (uint32_t i = 0; i < agent->children.count; i++) {
         struct child *child = &agent->children.list[i];
         char text[256];
-        if (!children_server_is_stuck(&agent->children, child, agent->now_ms)) continue;
+        if (!children_server_is_stuck(&agent->children, child, agent->now_ms)) { continue; }
         snprintf(text, sizeof text,
                  "%s cannot read its own log, which a full or failing disk has left without a "
                  "header: SIGKILL",
@@ -233,15 +235,16 @@ static void kill_stuck_servers(struct agent *agent)
 
 static void tick(struct agent *agent)
 {
-    if (agent->now_ms >= supervisor_deadline_ms(&agent->supervisor))
+    if (agent->now_ms >= supervisor_deadline_ms(&agent->supervisor)) {
         agent_feed(agent, SUPERVISOR_TICK, 0, 0, 0);
+    }
     if (agent->observing) {
         observer_tick(agent->observer, &agent->port, agent->now_ms);
         candidates_tick(&agent->candidates, &agent->port, agent->now_ms);
-        kill_orders_tick(&agent->kill_orders, &agent->port, agent->now_ms);
+        kill_requests_tick(&agent->kill_requests, &agent->port, agent->now_ms);
     }
     agent_restore(agent);
-    if (agent->now_ms < agent->tick_at_ms) return;
+    if (agent->now_ms < agent->tick_at_ms) { return; }
     agent->tick_at_ms = agent->now_ms + TICK_MS;
     check_connection(agent);
     kill_stuck_servers(agent);
@@ -256,10 +259,11 @@ static int poll_timeout(const struct agent *agent)
     if (agent->observing) {
         others[1] = observer_deadline_ms(agent->observer);
         others[2] = candidates_deadline_ms(&agent->candidates);
-        others[3] = kill_orders_deadline_ms(&agent->kill_orders);
+        others[3] = kill_requests_deadline_ms(&agent->kill_requests);
     }
-    for (int i = 0; i < 4; i++)
-        if (others[i] < until_ms) until_ms = others[i];
+    for (int i = 0; i < 4; i++) {
+        if (others[i] < until_ms) { until_ms = others[i]; }
+    }
     return until_ms > agent->now_ms ? (int)(until_ms - agent->now_ms) : 0;
 }
 
@@ -270,7 +274,7 @@ static void turn(struct agent *agent)
     nfds_t count = 0;
     for (uint32_t i = 0; i < agent->children.count; i++) {
         const struct process *process = &agent->children.list[i].process;
-        if (process->pid == 0) continue;
+        if (process->pid == 0) { continue; }
         owners[count] = i;
         polled[count++] = (struct pollfd){.fd = process->pidfd, .events = POLLIN};
     }
@@ -278,10 +282,11 @@ static void turn(struct agent *agent)
     polled[count + 1] = (struct pollfd){.fd = agent->signals, .events = POLLIN};
     int ready = poll(polled, count + 2, poll_timeout(agent));
     agent->now_ms = clock_monotonic_ms();
-    for (nfds_t i = 0; ready > 0 && i < count; i++)
-        if (polled[i].revents != 0) reap(agent, owners[i]);
-    if (ready > 0 && polled[count + 1].revents != 0) handle_signals(agent);
-    if (ready > 0 && polled[count].revents != 0) agent_drain_zk(agent);
+    for (nfds_t i = 0; ready > 0 && i < count; i++) {
+        if (polled[i].revents != 0) { reap(agent, owners[i]); }
+    }
+    if (ready > 0 && polled[count + 1].revents != 0) { handle_signals(agent); }
+    if (ready > 0 && polled[count].revents != 0) { agent_drain_zk(agent); }
     tick(agent);
 }
 
@@ -297,7 +302,7 @@ static enum tn_status block_signals(struct agent *agent, struct error *error)
     sigprocmask(SIG_BLOCK, &wanted, &agent->mask_before);
     (void)signal(SIGPIPE, SIG_IGN); /* Nobody reads our words: training goes on. */
     agent->signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (agent->signals >= 0) return TN_OK;
+    if (agent->signals >= 0) { return TN_OK; }
     return error_set(error, TN_EIO, "signalfd: %s", strerror(errno));
 }
 
@@ -305,14 +310,16 @@ static enum tn_status open_agent(struct agent *agent, struct error *error)
 {
     enum child_kind kinds[SUPERVISOR_CHILDREN_MAX];
     enum tn_status status = children_init(&agent->children, agent->config, error);
-    if (status != TN_OK) return status;
+    if (status != TN_OK) { return status; }
     children_kinds(&agent->children, kinds);
     supervisor_init(&agent->supervisor, kinds, agent->children.count);
     agent->inbox = zk_inbox_create();
     agent->observer = calloc(1, sizeof *agent->observer);
-    if (!agent->inbox || !agent->observer) return error_set(error, TN_ENOMEM, "out of memory");
-    if ((status = block_signals(agent, error)) != TN_OK) return status;
-    status = undertaker_start(agent->config->connect, &agent->undertaker, error);
+    if (agent->inbox == NULL || agent->observer == NULL) {
+        return error_set(error, TN_ENOMEM, "out of memory");
+    }
+    if ((status = block_signals(agent, error)) != TN_OK) { return status; }
+    status = session_reaper_start(agent->config->connect, &agent->session_reaper, error);
     return status;
 }
 
@@ -321,7 +328,7 @@ static void close_agent(struct agent *agent)
     agent_leave_zk(agent);
     zk_inbox_destroy(agent->inbox);
     children_free(&agent->children);
-    if (agent->signals >= 0) close(agent->signals);
+    if (agent->signals >= 0) { close(agent->signals); }
     sigprocmask(SIG_SETMASK, &agent->mask_before, NULL);
     free(agent->observer);
     free(agent);
@@ -332,9 +339,9 @@ static void work(struct agent *agent)
     agent->started_ms = agent->now_ms = clock_monotonic_ms();
     agent->say_at_ms = agent->now_ms + SAY_MS;
     agent->tick_at_ms = agent->now_ms + TICK_MS;
-    agent->next_op = OPS_BURIAL;
+    agent->next_op = OPS_REAP;
     agent_feed(agent, SUPERVISOR_START_SERVERS, 0, 0, 0);
-    while (!agent->over) turn(agent);
+    while (!agent->over) { turn(agent); }
 }
 
 enum tn_status agent_run(const struct agent_config *config, struct agent_result *result,
@@ -342,17 +349,17 @@ enum tn_status agent_run(const struct agent_config *config, struct agent_result 
 {
     struct agent *agent = calloc(1, sizeof *agent);
     memset(result, 0, sizeof *result);
-    if (!agent) return error_set(error, TN_ENOMEM, "out of memory");
+    if (agent == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     agent->config = config;
     agent->result = result;
     agent->signals = -1;
     sigprocmask(SIG_SETMASK, NULL, &agent->mask_before);
     enum tn_status status = open_agent(agent, error);
-    if (status == TN_OK) status = agent_open_zk(agent, error);
+    if (status == TN_OK) { status = agent_open_zk(agent, error); }
     if (status == TN_OK) {
         work(agent);
         status = agent->status;
-        if (status != TN_OK && error) *error = agent->error;
+        if (status != TN_OK && error != NULL) { *error = agent->error; }
     }
     close_agent(agent);
     return status;

@@ -13,11 +13,11 @@
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
-#include "agent/ensemble.h"
-#include "agent/networks.h"
-#include "agent/observer.h"
-#include "common/error.h"
-#include "common/job.h"
+#include "agent/ensemble/ensemble.h"
+#include "agent/ensemble/networks.h"
+#include "agent/observe/observer.h"
+#include "common/base/error.h"
+#include "common/cluster/job.h"
 
 enum agent_news_type {
     AGENT_WAITING,   /* `text` says for what, whom, since when. Every 3 s of a wait. */

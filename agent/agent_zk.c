@@ -1,12 +1,12 @@
 /* agent/agent_zk.c: the agent's ZooKeeper session: what it hears, and what it does when it is lost.
  */
-#include "agent/agent_parts.h"
-#include "common/clock.h"
-#include "common/log.h"
+#include "agent/agent_private.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
 
 enum { ZK_DEADLINE_MS = 5000 };
 
-/* Request numbers: each part has its own range; the last is burials', which begin at OPS_BURIAL. */
+/* Request numbers: each part has its own range; the last is reaper', which begin at OPS_REAP. */
 #define OPS_OBSERVER   (UINT64_C(1) << 32)
 #define OPS_CANDIDATES (UINT64_C(2) << 32)
 #define OPS_KILLS      (UINT64_C(4) << 32)
@@ -22,16 +22,17 @@ enum tn_status agent_open_zk(struct agent *agent, struct error *error)
                                      .sink = zk_inbox_sink,
                                      .sink_ctx = agent->inbox};
     enum tn_status status = zk_open(&config, &agent->zk, error);
-    if (status == TN_OK) agent->port = zk_port_of(agent->zk);
+    if (status == TN_OK) { agent->port = zk_port_of(agent->zk); }
     return status;
 }
 
 static void watch_kills(struct agent *agent)
 {
     const struct agent_config *config = agent->config;
-    if (config->allow_chaos)
-        kill_orders_start(&agent->kill_orders, config->job->name, config->tasks, config->task_count,
-                          OPS_KILLS, &agent->port, agent->now_ms);
+    if (config->allow_chaos) {
+        kill_requests_start(&agent->kill_requests, config->job->name, config->tasks,
+                            config->task_count, OPS_KILLS, &agent->port, agent->now_ms);
+    }
 }
 
 static void watch_cluster(struct agent *agent)
@@ -63,16 +64,16 @@ static void prepare(struct agent *agent)
 static void reopen_zk(struct agent *agent)
 {
     log_warn("our own ZooKeeper session expired; opening another");
-    burial_hurry(&agent->burials, agent->undertaker);
+    node_reaper_abandon(&agent->reaper, agent->session_reaper);
     zk_close(agent->zk);
     agent->zk = NULL;
-    while (zk_inbox_take(agent->inbox)) continue;
+    while (zk_inbox_take(agent->inbox) != NULL) { continue; }
     if (agent_open_zk(agent, &agent->error) != TN_OK) {
         agent_give_up(agent, agent->error.status);
         return;
     }
     agent->reopened = true;
-    if (!agent->observing) return;
+    if (!agent->observing) { return; }
     observer_restart(agent->observer, &agent->port, agent->now_ms);
     candidates_start(&agent->candidates, agent->config->job->name, OPS_CANDIDATES, &agent->port,
                      agent->now_ms);
@@ -85,7 +86,7 @@ void agent_restore(struct agent *agent)
     struct error error = {0};
     bool due = agent->reopened && agent->connected && agent->prepared &&
                agent->supervisor.phase == SUPERVISOR_WORKING;
-    if (!due || agent->now_ms < agent->restore_at_ms) return;
+    if (!due || agent->now_ms < agent->restore_at_ms) { return; }
     enum tn_status status = agent->config->restore(agent->config->ctx, &error);
     agent->now_ms = clock_monotonic_ms();
     agent->reopened = status != TN_OK;
@@ -103,11 +104,12 @@ static void member_changed(struct agent *agent)
     const struct observed_seat *seat = &agent->observer->seats[agent->observer->seat];
     for (uint32_t i = 0; i < agent->children.count; i++) {
         const struct child *child = &agent->children.list[i];
-        if (child->server || !task_equal(child->task, seat->task)) continue;
-        if (!seat->present)
+        if (child->server != NULL || !task_equal(child->task, seat->task)) { continue; }
+        if (!seat->present) {
             agent_feed(agent, SUPERVISOR_MEMBER_GONE, i, 0, 0);
-        else if (seat->member.incarnation == child->incarnation)
+        } else if (seat->member.incarnation == child->incarnation) {
             agent_feed(agent, SUPERVISOR_MEMBER_SEEN, i, 0, 0);
+        }
     }
 }
 
@@ -118,36 +120,38 @@ static void run_changed(struct agent *agent)
     agent->result->run = *run;
     agent_tell(agent, AGENT_RUN, NULL);
     const bool ended = run->phase == RUN_DONE || run->phase == RUN_FAILED;
-    if (ended) agent->result->job_ended = true;
+    if (ended) { agent->result->job_ended = true; }
     agent_feed(agent, ended ? SUPERVISOR_JOB_ENDED : SUPERVISOR_JOB_GOES_ON, 0, 0, 0);
 }
 
 static void handle_kills(struct agent *agent, const struct zk_event *event)
 {
     struct task task;
-    struct kill_order order;
-    if (kill_orders_handle(&agent->kill_orders, event, &agent->port, agent->now_ms, &task, &order))
+    struct kill_request order;
+    if (kill_requests_handle(&agent->kill_requests, event, &agent->port, agent->now_ms, &task,
+                             &order)) {
         agent_obey(agent, task, &order);
+    }
 }
 
 static void handle_zk(struct agent *agent, const struct zk_event *event)
 {
     bool was_connected = agent->connected;
-    if (!agent->zk) return;
-    if (event->type == ZK_CONNECTED) agent->connected = true;
-    if (event->type == ZK_DISCONNECTED || event->type == ZK_EXPIRED) agent->connected = false;
-    if (agent->connected && !was_connected) agent_tell(agent, AGENT_CONNECTED, NULL);
-    if (!agent->connected && was_connected) agent_tell(agent, AGENT_DISCONNECTED, NULL);
-    if (agent->connected && !agent->prepared) prepare(agent);
-    burial_handle(&agent->burials, event, agent->undertaker);
-    if (!agent->observing) return;
+    if (agent->zk == NULL) { return; }
+    if (event->type == ZK_CONNECTED) { agent->connected = true; }
+    if (event->type == ZK_DISCONNECTED || event->type == ZK_EXPIRED) { agent->connected = false; }
+    if (agent->connected && !was_connected) { agent_tell(agent, AGENT_CONNECTED, NULL); }
+    if (!agent->connected && was_connected) { agent_tell(agent, AGENT_DISCONNECTED, NULL); }
+    if (agent->connected && !agent->prepared) { prepare(agent); }
+    node_reaper_handle(&agent->reaper, event, agent->session_reaper);
+    if (!agent->observing) { return; }
     handle_kills(agent, event);
     candidates_handle(&agent->candidates, event, &agent->port, agent->now_ms);
     unsigned news = observer_handle(agent->observer, event, &agent->port, agent->now_ms);
-    if (news & OBSERVER_MEMBER) member_changed(agent);
-    if (news & OBSERVER_HISTORY) agent_tell(agent, AGENT_HISTORY, NULL);
-    if (news & OBSERVER_RUN) run_changed(agent);
-    if (news & OBSERVER_SETTLED) agent_tell(agent, AGENT_SETTLED, NULL);
+    if (news & OBSERVER_MEMBER) { member_changed(agent); }
+    if (news & OBSERVER_HISTORY) { agent_tell(agent, AGENT_HISTORY, NULL); }
+    if (news & OBSERVER_RUN) { run_changed(agent); }
+    if (news & OBSERVER_SETTLED) { agent_tell(agent, AGENT_SETTLED, NULL); }
 }
 
 void agent_drain_zk(struct agent *agent)
@@ -156,7 +160,7 @@ void agent_drain_zk(struct agent *agent)
     while ((event = zk_inbox_take(agent->inbox))) {
         bool expired = event->type == ZK_EXPIRED;
         handle_zk(agent, event);
-        if (expired && agent->zk && !agent->over) reopen_zk(agent);
+        if (expired && agent->zk != NULL && !agent->over) { reopen_zk(agent); }
     }
 }
 
@@ -164,13 +168,14 @@ void agent_drain_zk(struct agent *agent)
 void agent_leave_zk(struct agent *agent)
 {
     bool hurried = agent->supervisor.hurried;
-    burial_hurry(&agent->burials, agent->undertaker);
-    undertaker_stop(agent->undertaker, !hurried);
-    agent->undertaker = NULL;
-    if (hurried)
+    node_reaper_abandon(&agent->reaper, agent->session_reaper);
+    session_reaper_stop(agent->session_reaper, !hurried);
+    agent->session_reaper = NULL;
+    if (hurried) {
         zk_abandon(agent->zk);
-    else
+    } else {
         zk_close(agent->zk);
+    }
     agent->zk = NULL;
     agent->connected = agent->observing = false;
 }

@@ -8,15 +8,16 @@ void candidates_start(struct candidates *candidates, const char *cluster, uint64
 {
     memset(candidates, 0, sizeof *candidates);
     candidates->next_op = next_op;
-    tree_path(candidates->folder, cluster, "election");
+    znode_path(candidates->folder, cluster, "election");
     mirror_start(&candidates->mirror, MIRROR_CHILDREN, candidates->folder, zk, &candidates->next_op,
                  now_ms);
 }
 
 static const struct candidate *find(const struct candidates *candidates, const char *path)
 {
-    for (uint32_t i = 0; i < candidates->count; i++)
-        if (strcmp(candidates->list[i].path, path) == 0) return &candidates->list[i];
+    for (uint32_t i = 0; i < candidates->count; i++) {
+        if (strcmp(candidates->list[i].path, path) == 0) { return &candidates->list[i]; }
+    }
     return NULL;
 }
 
@@ -29,9 +30,9 @@ static void take_listing(struct candidates *candidates, const struct zk_event *e
     for (size_t i = 0; i < event->child_count && count < CANDIDATES_MAX; i++) {
         char path[ZK_PATH_MAX];
         int length = snprintf(path, sizeof path, "%s/%s", candidates->folder, event->children[i]);
-        if (length < 0 || (size_t)length >= sizeof path) continue;
+        if (length < 0 || (size_t)length >= sizeof path) { continue; }
         const struct candidate *known = find(candidates, path);
-        if (known) {
+        if (known != NULL) {
             fresh[count++] = *known;
             continue;
         }
@@ -41,21 +42,26 @@ static void take_listing(struct candidates *candidates, const struct zk_event *e
     }
     memcpy(candidates->list, fresh, count * sizeof *fresh);
     candidates->count = count;
-    for (uint32_t i = 0; i < count; i++)
-        if (candidates->list[i].session == 0)
+    for (uint32_t i = 0; i < count; i++) {
+        if (candidates->list[i].session == 0) {
             zk->read(zk->ctx, candidates->list[i].op, candidates->list[i].path, false);
+        }
+    }
 }
 
 void candidates_handle(struct candidates *candidates, const struct zk_event *event,
                        const struct zk_port *zk, uint64_t now_ms)
 {
     if (mirror_handle(&candidates->mirror, event, zk, &candidates->next_op, now_ms) ==
-        MIRROR_PRESENT)
+        MIRROR_PRESENT) {
         take_listing(candidates, event, zk);
-    if (event->type != ZK_RESULT || event->outcome != ZK_OK) return;
-    for (uint32_t i = 0; i < candidates->count; i++)
-        if (candidates->list[i].op == event->op)
+    }
+    if (event->type != ZK_RESULT || event->outcome != ZK_OK) { return; }
+    for (uint32_t i = 0; i < candidates->count; i++) {
+        if (candidates->list[i].op == event->op) {
             candidates->list[i].session = event->stat.ephemeral_owner;
+        }
+    }
 }
 
 void candidates_tick(struct candidates *candidates, const struct zk_port *zk, uint64_t now_ms)
@@ -70,7 +76,10 @@ uint64_t candidates_deadline_ms(const struct candidates *candidates)
 
 const char *candidates_of_session(const struct candidates *candidates, uint64_t session)
 {
-    for (uint32_t i = 0; i < candidates->count; i++)
-        if (session != 0 && candidates->list[i].session == session) return candidates->list[i].path;
+    for (uint32_t i = 0; i < candidates->count; i++) {
+        if (session != 0 && candidates->list[i].session == session) {
+            return candidates->list[i].path;
+        }
+    }
     return NULL;
 }

@@ -5,8 +5,8 @@
 #ifndef AGENT_CANDIDATES_H
 #define AGENT_CANDIDATES_H
 
-#include "common/mirror.h"
-#include "common/tree.h"
+#include "common/cluster/znodes.h"
+#include "common/zk/mirror.h"
 
 enum { CANDIDATES_MAX = 2 * COORDINATORS_MAX };
 

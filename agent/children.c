@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/zoo_mend.h"
-#include "common/clock.h"
-#include "common/log.h"
-#include "common/session_file.h"
+#include "agent/ensemble/zoo_repair.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/zk/session_file.h"
 
 extern char **environ;
 
@@ -32,34 +32,37 @@ static bool names_a_task(const char *entry)
 {
     static const char *const names[] = {
         "TF_CONFIG=", "JOB_NAME=", "TASK_INDEX=", "PS_HOSTS=", "WORKER_HOSTS="};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(entry, names[i], strlen(names[i])) == 0) return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strncmp(entry, names[i], strlen(names[i])) == 0) { return true; }
+    }
     return strncmp(entry, "OPENBLAS_NUM_THREADS=", strlen("OPENBLAS_NUM_THREADS=")) == 0 ||
            strncmp(entry, CREDENTIALS_VARIABLE "=", strlen(CREDENTIALS_VARIABLE "=")) == 0;
 }
 
 static char **make_environment(const struct agent_config *config)
 {
-    size_t count = 0, more = 0, size = strlen(config->credentials ? config->credentials : "") + 64;
-    while (environ[count]) count++;
-    while (config->environment && config->environment[more]) more++;
+    size_t count = 0, more = 0,
+           size = strlen(config->credentials != NULL ? config->credentials : "") + 64;
+    while (environ[count] != NULL) { count++; }
+    while (config->environment != NULL && config->environment[more] != NULL) { more++; }
     char **copy = calloc(count + more + ENVIRONMENT_EXTRA, sizeof *copy);
     char *secret = malloc(size);
-    if (!copy || !secret) {
+    if (copy == NULL || secret == NULL) {
         free(copy);
         free(secret);
         return NULL;
     }
     size_t kept = 1;
-    for (size_t i = 0; i < count; i++)
-        if (!names_a_task(environ[i])) copy[kept++] = environ[i];
+    for (size_t i = 0; i < count; i++) {
+        if (!names_a_task(environ[i])) { copy[kept++] = environ[i]; }
+    }
     /* The first entry is ours to free; BLAS threads of its own would cost start-up time. */
     snprintf(secret, size, CREDENTIALS_VARIABLE "=%s",
-             config->credentials ? config->credentials : "");
+             config->credentials != NULL ? config->credentials : "");
     copy[0] = secret;
     static char blas[] = "OPENBLAS_NUM_THREADS=1";
     copy[kept++] = blas;
-    for (size_t i = 0; i < more; i++) copy[kept++] = config->environment[i];
+    for (size_t i = 0; i < more; i++) { copy[kept++] = config->environment[i]; }
     return copy;
 }
 
@@ -67,7 +70,7 @@ static enum tn_status make_folder(const char *dir, const char *name, struct erro
 {
     char path[CHILD_PATH_MAX];
     snprintf(path, sizeof path, "%s/%s", dir, name);
-    if (mkdir(path, 0755) == 0 || errno == EEXIST) return TN_OK;
+    if (mkdir(path, 0755) == 0 || errno == EEXIST) { return TN_OK; }
     return error_set(error, errno == ENOSPC ? TN_ENOSPC : TN_EIO, "cannot make the folder %s: %s",
                      path, strerror(errno));
 }
@@ -97,12 +100,14 @@ enum tn_status children_init(struct children *children, const struct agent_confi
     children->nice = getpriority(PRIO_PROCESS, 0);
     (void)setpriority(PRIO_PROCESS, 0, children->nice - HASTE);
     enum tn_status status = make_folder(config->dir, "logs", error);
-    if (status == TN_OK) status = make_folder(config->dir, "sessions", error);
-    if (status != TN_OK) return status;
-    for (size_t i = 0; config->ensemble && i < config->ensemble->count; i++)
+    if (status == TN_OK) { status = make_folder(config->dir, "sessions", error); }
+    if (status != TN_OK) { return status; }
+    for (size_t i = 0; config->ensemble != NULL && i < config->ensemble->count; i++) {
         init_server(&children->list[children->count++], &config->ensemble->servers[i]);
-    for (uint32_t i = 0; i < config->task_count; i++)
+    }
+    for (uint32_t i = 0; i < config->task_count; i++) {
         init_node(&children->list[children->count++], config->dir, config->tasks[i]);
+    }
     for (uint32_t i = 0; status == TN_OK && i < children->count; i++) {
         struct child *child = &children->list[i];
         status = networks_find(config->networks, child->name, &child->network, error);
@@ -112,7 +117,7 @@ enum tn_status children_init(struct children *children, const struct agent_confi
 
 void children_free(struct children *children)
 {
-    if (children->environment) free(children->environment[0]);
+    if (children->environment != NULL) { free(children->environment[0]); }
     free(children->environment);
     children->environment = NULL;
 }
@@ -120,8 +125,9 @@ void children_free(struct children *children)
 void children_kinds(const struct children *children,
                     enum child_kind kinds[static SUPERVISOR_CHILDREN_MAX])
 {
-    for (uint32_t i = 0; i < children->count; i++)
-        kinds[i] = children->list[i].server ? CHILD_SERVER : CHILD_NODE;
+    for (uint32_t i = 0; i < children->count; i++) {
+        kinds[i] = children->list[i].server != NULL ? CHILD_SERVER : CHILD_NODE;
+    }
 }
 
 /* For `tanist status`. Nothing hangs on it. */
@@ -130,14 +136,14 @@ static void note_pid(const char *dir, const struct child *child)
     char path[CHILD_PATH_MAX];
     snprintf(path, sizeof path, "%s/zookeeper/%u/pid", dir, child->server->id);
     FILE *file = fopen(path, "we");
-    if (!file) return;
+    if (file == NULL) { return; }
     fprintf(file, "%ld\n", (long)child->process.pid);
     fclose(file);
 }
 
 static const char *network_path(const struct child *child)
 {
-    return child->network ? child->network->path : NULL;
+    return child->network != NULL ? child->network->path : NULL;
 }
 
 static void data_folder(const struct children *children, const struct child *child,
@@ -150,12 +156,13 @@ static void data_folder(const struct children *children, const struct child *chi
 bool children_server_is_stuck(const struct children *children, struct child *child, uint64_t now_ms)
 {
     char data[CHILD_PATH_MAX];
-    if (!child->server || child->process.pid == 0) return false;
+    if (child->server == NULL || child->process.pid == 0) { return false; }
     data_folder(children, child, data);
-    if (!zoo_mend_needed(data))
+    if (!zoo_repair_needed(data)) {
         child->broken_since_ms = 0;
-    else if (child->broken_since_ms == 0)
+    } else if (child->broken_since_ms == 0) {
         child->broken_since_ms = now_ms;
+    }
     return child->broken_since_ms != 0 && now_ms >= child->broken_since_ms + BROKEN_MS;
 }
 
@@ -174,12 +181,13 @@ static enum tn_status spawn_server(const struct children *children, struct child
                                            .nice = children->nice - HASTE};
     char data[CHILD_PATH_MAX];
     data_folder(children, child, data);
-    if (zoo_mend(data) > 0)
+    if (zoo_repair(data) > 0) {
         log_warn("%s: removed a log without a header, which a full or failing disk left",
                  child->name);
+    }
     child->broken_since_ms = 0;
     enum tn_status status = process_start(&process, &child->process, error);
-    if (status == TN_OK) note_pid(children->config->dir, child);
+    if (status == TN_OK) { note_pid(children->config->dir, child); }
     return status;
 }
 
@@ -187,15 +195,15 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
                                  struct error *error)
 {
     const struct agent_config *config = children->config;
-    if (!children->environment) children->environment = make_environment(config);
-    if (!children->environment) return error_set(error, TN_ENOMEM, "out of memory");
+    if (children->environment == NULL) { children->environment = make_environment(config); }
+    if (children->environment == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     int haste = child->task.role == ROLE_COORDINATOR ? HASTE : 0;
     char index[16], incarnation[32], listen[TRANSPORT_ADDRESS_MAX];
     child->incarnation = clock_new_incarnation();
     snprintf(index, sizeof index, "%u", child->task.index);
     snprintf(incarnation, sizeof incarnation, "%" PRIu64, child->incarnation);
     snprintf(listen, sizeof listen, "tcp://%s:0",
-             child->network ? child->network->address : config->listen_host);
+             child->network != NULL ? child->network->address : config->listen_host);
     const char *const words[ARGUMENTS] = {
         "tanist",         role_name(child->task.role),
         "--index",        index,
@@ -224,8 +232,8 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
 enum tn_status children_spawn(struct children *children, uint32_t index, struct error *error)
 {
     struct child *child = &children->list[index];
-    enum tn_status status =
-        child->server ? spawn_server(children, child, error) : spawn_node(children, child, error);
+    enum tn_status status = child->server != NULL ? spawn_server(children, child, error)
+                                                  : spawn_node(children, child, error);
     return status == TN_OK ? TN_OK : error_context(error, "%s", child->name);
 }
 
@@ -241,14 +249,14 @@ void children_close_former(const struct agent_config *config)
     char folder[CHILD_PATH_MAX];
     snprintf(folder, sizeof folder, "%s/sessions", config->dir);
     DIR *stream = opendir(folder);
-    if (!stream) return;
+    if (stream == NULL) { return; }
     for (struct dirent *entry; (entry = readdir(stream));) {
         char path[CHILD_PATH_MAX + 256];
         struct zk_session session;
         struct task task;
-        if (!task_parse(entry->d_name, &task)) continue;
+        if (!task_parse(entry->d_name, &task)) { continue; }
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (!children_take_session(path, &session)) continue;
+        if (!children_take_session(path, &session)) { continue; }
         enum tn_status status = zk_close_session(config->connect, &session, FORMER_CLOSE_MS);
         log_debug("session of a former %s: %s", entry->d_name, tanist_strerror(status));
     }
@@ -257,10 +265,11 @@ void children_close_former(const struct agent_config *config)
 
 void children_describe_end(const struct supervised *ended, char *text, size_t size)
 {
-    if (ended->kind == CHILD_SERVER && ended->signal == 0) /* Java's codes are not ours. */
+    if (ended->kind == CHILD_SERVER && ended->signal == 0) { /* Java's codes are not ours. */
         snprintf(text, size, "exit code %d", ended->exit_code);
-    else
+    } else {
         process_describe_end(ended->exit_code, ended->signal, text, size);
+    }
 }
 
 void children_last_words(const struct child *child, char text[static CHILD_LAST_WORDS_MAX])
@@ -268,12 +277,12 @@ void children_last_words(const struct child *child, char text[static CHILD_LAST_
     char tail[CHILD_LAST_WORDS_MAX];
     text[0] = '\0';
     FILE *file = fopen(child->log_path, "re");
-    if (!file) return;
-    if (fseek(file, 1 - (long)sizeof tail, SEEK_END) != 0) rewind(file);
+    if (file == NULL) { return; }
+    if (fseek(file, 1 - (long)sizeof tail, SEEK_END) != 0) { rewind(file); }
     size_t size = fread(tail, 1, sizeof tail - 1, file);
     fclose(file);
-    while (size > 0 && (tail[size - 1] == '\n' || tail[size - 1] == ' ')) size--;
+    while (size > 0 && (tail[size - 1] == '\n' || tail[size - 1] == ' ')) { size--; }
     tail[size] = '\0';
     const char *line = strrchr(tail, '\n');
-    snprintf(text, CHILD_LAST_WORDS_MAX, "%s", line ? line + 1 : tail);
+    snprintf(text, CHILD_LAST_WORDS_MAX, "%s", line != NULL ? line + 1 : tail);
 }

@@ -10,7 +10,7 @@
 #include "agent/agent.h"
 #include "agent/process.h"
 #include "agent/supervisor.h"
-#include "common/zk.h"
+#include "common/zk/zk.h"
 
 /* Digest credentials "user:password" for ZooKeeper, in the environment. */
 #define CREDENTIALS_VARIABLE "TANIST_ZK_CREDENTIALS"
@@ -42,8 +42,8 @@ MUST_CHECK enum tn_status children_init(struct children *children,
                                         const struct agent_config *config, struct error *error);
 void children_free(struct children *children);
 
-/* Whether a server runs on data that it cannot read (agent/zoo_mend.h), for so long that it must be
- * killed: it is mended as it starts again. For each tick. Reads a folder. */
+/* Whether a server runs on data that it cannot read (agent/ensemble/zoo_repair.h), for so long that
+ * it must be killed: it is mended as it starts again. For each tick. Reads a folder. */
 bool children_server_is_stuck(const struct children *children, struct child *child,
                               uint64_t now_ms);
 

@@ -31,16 +31,17 @@ static _Noreturn void become(struct launch *launch)
     sigset_t none;
     sigemptyset(&none);
     launch->what = "folder";
-    if (launch->config->folder && chdir(launch->config->folder) != 0) goto fail;
+    if (launch->config->folder != NULL && chdir(launch->config->folder) != 0) { goto fail; }
     launch->what = "network";
-    if (launch->network >= 0 && setns(launch->network, CLONE_NEWNET) != 0) goto fail;
+    if (launch->network >= 0 && setns(launch->network, CLONE_NEWNET) != 0) { goto fail; }
     launch->what = "log";
-    if (dup2(launch->null, 0) < 0 || dup2(launch->log, 1) < 0 || dup2(launch->log, 2) < 0)
+    if (dup2(launch->null, 0) < 0 || dup2(launch->log, 1) < 0 || dup2(launch->log, 2) < 0) {
         goto fail;
+    }
     launch->what = "process group";
-    if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) goto fail;
+    if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) { goto fail; }
     (void)setpriority(PRIO_PROCESS, 0, launch->config->nice);
-    if (getppid() != launch->parent) _exit(TN_EXIT_ERROR); /* It died before the prctl. */
+    if (getppid() != launch->parent) { _exit(TN_EXIT_ERROR); /* It died before the prctl. */ }
     /* Libraries open sockets without close-on-exec. */
     (void)syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -56,7 +57,7 @@ fail:
 static __attribute__((noinline)) pid_t launch_child(struct launch *launch)
 {
     pid_t pid = vfork();
-    if (pid == 0) become(launch);
+    if (pid == 0) { become(launch); }
     return pid;
 }
 
@@ -64,35 +65,38 @@ static enum tn_status watch_child(struct launch *launch, pid_t pid, struct proce
                                   struct error *error)
 {
     const struct process_config *config = launch->config;
-    if (pid < 0)
+    if (pid < 0) {
         return error_set(error, TN_EIO, "cannot start %s: %s", config->program, strerror(errno));
+    }
     if (launch->failed != 0) {
-        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) { continue; }
         return error_set(error, TN_EIO, "cannot start %s: %s: %s", config->program, launch->what,
                          strerror(launch->failed));
     }
     out->pid = pid;
     out->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (out->pidfd >= 0) return TN_OK;
+    if (out->pidfd >= 0) { return TN_OK; }
     enum tn_status status =
         error_set(error, TN_EIO, "cannot watch %s: %s", config->program, strerror(errno));
     kill(pid, SIGKILL);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) { continue; }
     return status;
 }
 
 static enum tn_status open_files(struct launch *launch, struct error *error)
 {
     const struct process_config *config = launch->config;
-    const char *path = config->log_path ? config->log_path : "/dev/null";
+    const char *path = config->log_path != NULL ? config->log_path : "/dev/null";
     launch->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (launch->log < 0)
+    if (launch->log < 0) {
         return error_set(error, TN_EIO, "cannot open the log %s: %s", path, strerror(errno));
+    }
     launch->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (launch->null < 0)
+    if (launch->null < 0) {
         return error_set(error, TN_EIO, "cannot open /dev/null: %s", strerror(errno));
-    if (config->network) launch->network = open(config->network, O_RDONLY | O_CLOEXEC);
-    if (!config->network || launch->network >= 0) return TN_OK;
+    }
+    if (config->network != NULL) { launch->network = open(config->network, O_RDONLY | O_CLOEXEC); }
+    if (config->network == NULL || launch->network >= 0) { return TN_OK; }
     return error_set(error, TN_EIO, "cannot open the network namespace %s: %s", config->network,
                      strerror(errno));
 }
@@ -103,10 +107,11 @@ enum tn_status process_start(const struct process_config *config, struct process
     struct launch launch = {
         .config = config, .parent = getpid(), .log = -1, .null = -1, .network = -1};
     enum tn_status status = open_files(&launch, error);
-    if (status == TN_OK) status = watch_child(&launch, launch_child(&launch), out, error);
+    if (status == TN_OK) { status = watch_child(&launch, launch_child(&launch), out, error); }
     const int opened[] = {launch.log, launch.null, launch.network};
-    for (size_t i = 0; i < sizeof opened / sizeof *opened; i++)
-        if (opened[i] >= 0) close(opened[i]);
+    for (size_t i = 0; i < sizeof opened / sizeof *opened; i++) {
+        if (opened[i] >= 0) { close(opened[i]); }
+    }
     return status;
 }
 
@@ -114,8 +119,9 @@ void process_reap(struct process *process, int *exit_code, int *signal_number)
 {
     int status = 0;
     pid_t got;
-    do got = waitpid(process->pid, &status, 0);
-    while (got < 0 && errno == EINTR);
+    do {
+        got = waitpid(process->pid, &status, 0);
+    } while (got < 0 && errno == EINTR);
     assert(got == process->pid);
     *signal_number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
@@ -148,5 +154,5 @@ void process_describe_end(int exit_code, int signal_number, char *text, size_t s
     const char *words = signal_number ? strsignal(signal_number) : exit_words(exit_code);
     int number = signal_number ? signal_number : exit_code;
     snprintf(text, size, "%s %d%s%s%s", signal_number ? "signal" : "exit code", number,
-             words ? " (" : "", words ? words : "", words ? ")" : "");
+             words != NULL ? " (" : "", words != NULL ? words : "", words != NULL ? ")" : "");
 }

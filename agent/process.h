@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "common/error.h"
+#include "common/base/error.h"
 
 struct process_config {
     const char *program;      /* A path. */

@@ -39,16 +39,18 @@ static void spawn(struct supervisor *supervisor, uint32_t index, struct supervis
 static void start_kind(struct supervisor *supervisor, enum child_kind kind,
                        struct supervisor_actions *out)
 {
-    for (uint32_t i = 0; i < supervisor->count; i++)
-        if (supervisor->children[i].kind == kind && supervisor->children[i].state == CHILD_IDLE)
+    for (uint32_t i = 0; i < supervisor->count; i++) {
+        if (supervisor->children[i].kind == kind && supervisor->children[i].state == CHILD_IDLE) {
             spawn(supervisor, i, out);
+        }
+    }
 }
 
 static bool kill_child(struct supervisor *supervisor, uint32_t index,
                        struct supervisor_actions *out)
 {
     struct supervised *child = &supervisor->children[index];
-    if (child->state != CHILD_ALIVE || child->killed) return false;
+    if (child->state != CHILD_ALIVE || child->killed) { return false; }
     child->killed = true;
     act(out, DO_KILL, index, VERDICT_NONE);
     return true;
@@ -58,16 +60,17 @@ static void terminate_child(struct supervisor *supervisor, uint32_t index,
                             struct supervisor_actions *out)
 {
     struct supervised *child = &supervisor->children[index];
-    if (child->state == CHILD_WAITING) child->state = CHILD_IDLE;
-    if (child->state != CHILD_ALIVE || child->terminated || child->killed) return;
+    if (child->state == CHILD_WAITING) { child->state = CHILD_IDLE; }
+    if (child->state != CHILD_ALIVE || child->terminated || child->killed) { return; }
     child->terminated = true;
     act(out, DO_TERMINATE, index, VERDICT_NONE);
 }
 
 static bool any_runs(const struct supervisor *supervisor, enum child_kind kind)
 {
-    for (uint32_t i = 0; i < supervisor->count; i++)
-        if (supervisor->children[i].kind == kind && runs(&supervisor->children[i])) return true;
+    for (uint32_t i = 0; i < supervisor->count; i++) {
+        if (supervisor->children[i].kind == kind && runs(&supervisor->children[i])) { return true; }
+    }
     return false;
 }
 
@@ -76,14 +79,14 @@ static bool any_to_kill(const struct supervisor *supervisor, enum child_kind kin
 {
     for (uint32_t i = 0; i < supervisor->count; i++) {
         const struct supervised *child = &supervisor->children[i];
-        if (child->kind == kind && child->state == CHILD_ALIVE && !child->killed) return true;
+        if (child->kind == kind && child->state == CHILD_ALIVE && !child->killed) { return true; }
     }
     return false;
 }
 
 static void enter(struct supervisor *supervisor, int phase, uint64_t now_ms)
 {
-    if ((int)supervisor->phase >= phase) return;
+    if ((int)supervisor->phase >= phase) { return; }
     supervisor->phase = phase;
     supervisor->phase_ms = now_ms;
 }
@@ -92,10 +95,11 @@ static void enter(struct supervisor *supervisor, int phase, uint64_t now_ms)
 static void wind_down(struct supervisor *supervisor, uint64_t now_ms,
                       struct supervisor_actions *out)
 {
-    if (supervisor->phase == SUPERVISOR_WORKING || supervisor->phase == SUPERVISOR_OVER) return;
+    if (supervisor->phase == SUPERVISOR_WORKING || supervisor->phase == SUPERVISOR_OVER) { return; }
     if (supervisor->phase == SUPERVISOR_LEAVING &&
-        now_ms >= supervisor->phase_ms + SUPERVISOR_LEAVE_MS)
+        now_ms >= supervisor->phase_ms + SUPERVISOR_LEAVE_MS) {
         enter(supervisor, SUPERVISOR_STOPPING, now_ms);
+    }
     bool nodes_run = any_runs(supervisor, CHILD_NODE);
     if (!nodes_run && !supervisor->servers_stopping) {
         supervisor->servers_stopping = true;
@@ -108,10 +112,11 @@ static void wind_down(struct supervisor *supervisor, uint64_t now_ms,
         bool late = node ? overdue
                          : supervisor->servers_stopping &&
                                now_ms >= supervisor->servers_stop_ms + SUPERVISOR_GRACE_MS;
-        if (supervisor->hurried || late)
+        if (supervisor->hurried || late) {
             (void)kill_child(supervisor, i, out);
-        else if (node ? stopping : supervisor->servers_stopping)
+        } else if (node ? stopping : supervisor->servers_stopping) {
             terminate_child(supervisor, i, out);
+        }
     }
     if (!nodes_run && !any_runs(supervisor, CHILD_SERVER)) {
         supervisor->phase = SUPERVISOR_OVER;
@@ -122,7 +127,7 @@ static void wind_down(struct supervisor *supervisor, uint64_t now_ms,
 static void fail(struct supervisor *supervisor, uint32_t index, enum supervisor_verdict verdict,
                  uint64_t now_ms, struct supervisor_actions *out)
 {
-    if (supervisor->failed) return;
+    if (supervisor->failed) { return; }
     supervisor->failed = true;
     act(out, DO_FAIL, index, verdict);
     enter(supervisor, SUPERVISOR_STOPPING, now_ms);
@@ -142,7 +147,7 @@ static bool own_doing(const struct supervised *child)
     switch (child->signal) {
     case 0:
         /* A Java program that a signal ends exits with 128 and more. */
-        if (child->kind == CHILD_SERVER) return child->exit_code != 0 && child->exit_code < 128;
+        if (child->kind == CHILD_SERVER) { return child->exit_code != 0 && child->exit_code < 128; }
         return child->exit_code != TN_EXIT_OK && child->exit_code != TN_EXIT_SESSION_EXPIRED &&
                child->exit_code != TN_EXIT_DEPOSED && child->exit_code != TN_EXIT_RESIGNED;
     case SIGSEGV:
@@ -160,27 +165,28 @@ static bool count_end(struct supervised *child, uint64_t now_ms)
 {
     uint64_t life_ms = child->state == CHILD_ALIVE ? now_ms - child->started_ms : 0;
     bool is_short = life_ms < SUPERVISOR_SHORT_LIFE_MS;
-    if (life_ms >= SUPERVISOR_LONG_LIFE_MS) child->faults = child->delay_ms = 0;
-    if (life_ms < SUPERVISOR_LONG_LIFE_MS && own_doing(child)) child->faults++;
+    if (life_ms >= SUPERVISOR_LONG_LIFE_MS) { child->faults = child->delay_ms = 0; }
+    if (life_ms < SUPERVISOR_LONG_LIFE_MS && own_doing(child)) { child->faults++; }
     child->restart_at_ms = now_ms + child->delay_ms;
-    if (!is_short)
+    if (!is_short) {
         child->delay_ms = 0;
-    else if (child->delay_ms == 0)
+    } else if (child->delay_ms == 0) {
         child->delay_ms = SUPERVISOR_DELAY_MS;
-    else if (child->delay_ms < SUPERVISOR_DELAY_MAX_MS / 2)
+    } else if (child->delay_ms < SUPERVISOR_DELAY_MAX_MS / 2) {
         child->delay_ms *= 2;
-    else
+    } else {
         child->delay_ms = SUPERVISOR_DELAY_MAX_MS;
+    }
     return child->faults >= SUPERVISOR_FAULTS_MAX;
 }
 
 static void restart_due(struct supervisor *supervisor, uint64_t now_ms,
                         struct supervisor_actions *out)
 {
-    if (supervisor->phase != SUPERVISOR_WORKING) return;
+    if (supervisor->phase != SUPERVISOR_WORKING) { return; }
     for (uint32_t i = 0; i < supervisor->count; i++) {
         struct supervised *child = &supervisor->children[i];
-        if (child->state != CHILD_WAITING || now_ms < child->restart_at_ms) continue;
+        if (child->state != CHILD_WAITING || now_ms < child->restart_at_ms) { continue; }
         if (!child->left) {
             spawn(supervisor, i, out);
         } else if (!child->asked) {
@@ -193,20 +199,22 @@ static void restart_due(struct supervisor *supervisor, uint64_t now_ms,
 /* S7: who waited for it may come back. */
 static void goes_on(struct supervisor *supervisor)
 {
-    for (uint32_t i = 0; i < supervisor->count; i++)
-        if (supervisor->children[i].asked) supervisor->children[i].left = false;
+    for (uint32_t i = 0; i < supervisor->count; i++) {
+        if (supervisor->children[i].asked) { supervisor->children[i].left = false; }
+    }
 }
 
 /* S4. */
 static void kill_frozen(struct supervisor *supervisor, uint64_t now_ms,
                         struct supervisor_actions *out)
 {
-    if (supervisor->phase != SUPERVISOR_WORKING) return;
+    if (supervisor->phase != SUPERVISOR_WORKING) { return; }
     for (uint32_t i = 0; i < supervisor->count; i++) {
         struct supervised *child = &supervisor->children[i];
         if (child->member_gone_ms != 0 && now_ms >= child->member_gone_ms + SUPERVISOR_FROZEN_MS &&
-            kill_child(supervisor, i, out))
+            kill_child(supervisor, i, out)) {
             child->member_gone_ms = 0;
+        }
     }
 }
 
@@ -214,25 +222,28 @@ static void ended(struct supervisor *supervisor, const struct supervisor_event *
                   struct supervisor_actions *out)
 {
     struct supervised *child = &supervisor->children[event->child];
-    if (!runs(child)) return;
+    if (!runs(child)) { return; }
     child->exit_code = event->exit_code;
     child->signal = event->signal;
     bool looping = count_end(child, event->now_ms);
-    if (child->kind == CHILD_NODE && child->state == CHILD_ALIVE)
-        act(out, DO_BURY, event->child, VERDICT_NONE);
+    if (child->kind == CHILD_NODE && child->state == CHILD_ALIVE) {
+        act(out, DO_CLEAN_UP, event->child, VERDICT_NONE);
+    }
     child->member_gone_ms = 0;
     child->member_seen = false;
     child->state = CHILD_IDLE;
-    if (supervisor->phase != SUPERVISOR_WORKING) return;
+    if (supervisor->phase != SUPERVISOR_WORKING) { return; }
     child->state = CHILD_WAITING;
     child->left = event->type == SUPERVISOR_EXITED && child->kind == CHILD_NODE &&
                   child->signal == 0 && child->exit_code == TN_EXIT_OK;
-    if (child->left && child->restart_at_ms < event->now_ms + SUPERVISOR_ASK_MS)
+    if (child->left && child->restart_at_ms < event->now_ms + SUPERVISOR_ASK_MS) {
         child->restart_at_ms = event->now_ms + SUPERVISOR_ASK_MS;
-    if (hopeless(child))
+    }
+    if (hopeless(child)) {
         fail(supervisor, event->child, VERDICT_HOPELESS, event->now_ms, out);
-    else if (looping)
+    } else if (looping) {
         fail(supervisor, event->child, VERDICT_CRASH_LOOP, event->now_ms, out);
+    }
 }
 
 void supervisor_init(struct supervisor *supervisor, const enum child_kind *kinds, uint32_t count)
@@ -240,7 +251,7 @@ void supervisor_init(struct supervisor *supervisor, const enum child_kind *kinds
     assert(count <= SUPERVISOR_CHILDREN_MAX);
     memset(supervisor, 0, sizeof *supervisor);
     supervisor->count = count;
-    for (uint32_t i = 0; i < count; i++) supervisor->children[i].kind = kinds[i];
+    for (uint32_t i = 0; i < count; i++) { supervisor->children[i].kind = kinds[i]; }
 }
 
 void supervisor_step(struct supervisor *supervisor, const struct supervisor_event *event,
@@ -252,10 +263,10 @@ void supervisor_step(struct supervisor *supervisor, const struct supervisor_even
     out->count = 0;
     switch (event->type) {
     case SUPERVISOR_START_SERVERS:
-        if (working) start_kind(supervisor, CHILD_SERVER, out);
+        if (working) { start_kind(supervisor, CHILD_SERVER, out); }
         break;
     case SUPERVISOR_START_NODES:
-        if (working) start_kind(supervisor, CHILD_NODE, out);
+        if (working) { start_kind(supervisor, CHILD_NODE, out); }
         break;
     case SUPERVISOR_SPAWNED:
         child->state = CHILD_ALIVE;
@@ -268,7 +279,9 @@ void supervisor_step(struct supervisor *supervisor, const struct supervisor_even
         child->member_gone_ms = 0;
         break;
     case SUPERVISOR_MEMBER_GONE:
-        if (child->member_seen && child->member_gone_ms == 0) child->member_gone_ms = event->now_ms;
+        if (child->member_seen && child->member_gone_ms == 0) {
+            child->member_gone_ms = event->now_ms;
+        }
         break;
     case SUPERVISOR_JOB_GOES_ON: goes_on(supervisor); break;
     case SUPERVISOR_JOB_ENDED: enter(supervisor, SUPERVISOR_LEAVING, event->now_ms); break;
@@ -284,7 +297,7 @@ void supervisor_step(struct supervisor *supervisor, const struct supervisor_even
 
 static void sooner(uint64_t *deadline_ms, uint64_t candidate_ms)
 {
-    if (candidate_ms < *deadline_ms) *deadline_ms = candidate_ms;
+    if (candidate_ms < *deadline_ms) { *deadline_ms = candidate_ms; }
 }
 
 uint64_t supervisor_deadline_ms(const struct supervisor *supervisor)
@@ -292,17 +305,22 @@ uint64_t supervisor_deadline_ms(const struct supervisor *supervisor)
     uint64_t deadline_ms = UINT64_MAX;
     for (uint32_t i = 0; i < supervisor->count; i++) {
         const struct supervised *child = &supervisor->children[i];
-        if (supervisor->phase != SUPERVISOR_WORKING) break;
-        if (child->state == CHILD_WAITING && !child->asked)
+        if (supervisor->phase != SUPERVISOR_WORKING) { break; }
+        if (child->state == CHILD_WAITING && !child->asked) {
             sooner(&deadline_ms, child->restart_at_ms);
-        if (child->member_gone_ms != 0 && !child->killed)
+        }
+        if (child->member_gone_ms != 0 && !child->killed) {
             sooner(&deadline_ms, child->member_gone_ms + SUPERVISOR_FROZEN_MS);
+        }
     }
-    if (supervisor->phase == SUPERVISOR_LEAVING)
+    if (supervisor->phase == SUPERVISOR_LEAVING) {
         sooner(&deadline_ms, supervisor->phase_ms + SUPERVISOR_LEAVE_MS);
-    if (supervisor->phase == SUPERVISOR_STOPPING && any_to_kill(supervisor, CHILD_NODE))
+    }
+    if (supervisor->phase == SUPERVISOR_STOPPING && any_to_kill(supervisor, CHILD_NODE)) {
         sooner(&deadline_ms, supervisor->phase_ms + SUPERVISOR_GRACE_MS);
-    if (supervisor->servers_stopping && any_to_kill(supervisor, CHILD_SERVER))
+    }
+    if (supervisor->servers_stopping && any_to_kill(supervisor, CHILD_SERVER)) {
         sooner(&deadline_ms, supervisor->servers_stop_ms + SUPERVISOR_GRACE_MS);
+    }
     return deadline_ms;
 }

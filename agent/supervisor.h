@@ -3,7 +3,7 @@
  * out; time is in the event. agent/agent.c drives it with real processes.
  *
  * Rules:
- *  S1  A child that died is buried first (its ZooKeeper session closed) and started again at once;
+ *  S1  A child that died is reaped first (its ZooKeeper session closed) and started again at once;
  *      when it had lived less than SUPERVISOR_SHORT_LIFE_MS, after a delay that doubles from
  *      SUPERVISOR_DELAY_MS to SUPERVISOR_DELAY_MAX_MS. SUPERVISOR_LONG_LIFE_MS of life forget all
  *      that.
@@ -28,7 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/task.h"
+#include "common/cluster/task.h"
 
 enum {
     SUPERVISOR_CHILDREN_MAX = TASKS_MAX + 3,
@@ -69,7 +69,7 @@ struct supervisor_event {
 
 enum supervisor_action_type {
     DO_SPAWN,
-    DO_BURY, /* A node died: tell the cluster now, not at the session's timeout. */
+    DO_CLEAN_UP, /* A node died: tell the cluster now, not at the session's timeout. */
     DO_TERMINATE,
     DO_KILL,
     DO_ASK_RUN, /* Read /run: JOB_GOES_ON or JOB_ENDED is awaited. */

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
-#include "common/random.h"
+#include "common/base/clock.h"
+#include "common/base/random.h"
 #include "kernels/optimizer.h"
-#include "worker/model.h"
+#include "worker/models/model.h"
 
 enum { ROUNDS = 31, INPUTS = 784, HIDDEN = 128, OUTPUTS = 10, PARAMETERS = 101770 };
 enum { SHARD = 4 << 20 /* Floats: larger than any cache. */, ROWS_MAX = 4096 };
@@ -26,8 +26,8 @@ static uint8_t labels[ROWS_MAX];
 static float *floats(size_t count)
 {
     float *memory = aligned_alloc(64, (count / 16 + 1) * 64);
-    if (memory == NULL) exit(1);
-    for (size_t i = 0; i < count; i++) memory[i] = random_unit_at(1, 1, i % 65536) - 0.5F;
+    if (memory == NULL) { exit(1); }
+    for (size_t i = 0; i < count; i++) { memory[i] = random_unit_at(1, 1, i % 65536) - 0.5F; }
     return memory;
 }
 
@@ -107,7 +107,7 @@ static double median(double *times)
 static double seconds_of(void (*run)(void), int repeats)
 {
     uint64_t start = clock_monotonic_ns();
-    for (int i = 0; i < repeats; i++) run();
+    for (int i = 0; i < repeats; i++) { run(); }
     return (double)(clock_monotonic_ns() - start) * 1e-9 / repeats;
 }
 
@@ -129,22 +129,23 @@ static void set_up(void)
 {
     struct error error;
     struct model_config config = {"mlp", INPUTS, OUTPUTS, {HIDDEN}, 1};
-    if (model_open(&config, kernels_cpu(), ROWS_MAX, &model, &error) != TN_OK) exit(1);
-    for (int i = 0; i < 8; i++)
+    if (model_open(&config, kernels_cpu(), ROWS_MAX, &model, &error) != TN_OK) { exit(1); }
+    for (int i = 0; i < 8; i++) {
         shard[i] =
             floats(SHARD + 144 * (size_t)i) + 144 * i; /* 9 cache lines apart modulo a page. */
+    }
     inputs = floats(ROWS_MAX * INPUTS);
     values = floats(PARAMETERS);
     gradient = floats(PARAMETERS);
     hidden = floats(ROWS_MAX * HIDDEN);
     logits = floats(ROWS_MAX * OUTPUTS);
-    for (size_t i = 0; i < SHARD; i++) shard[4][i] += 0.5F; /* Adam's v is never negative. */
+    for (size_t i = 0; i < SHARD; i++) { shard[4][i] += 0.5F; /* Adam's v is never negative. */ }
 }
 
 int main(int argc, char **argv)
 {
-    if (argc > 1) rows = (size_t)strtoul(argv[1], NULL, 10);
-    if (rows < 1 || rows > ROWS_MAX) return 128;
+    if (argc > 1) { rows = (size_t)strtoul(argv[1], NULL, 10); }
+    if (rows < 1 || rows > ROWS_MAX) { return 128; }
     set_up();
     char fingerprint[256];
     kernels_cpu()->fingerprint(fingerprint, sizeof fingerprint);

@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "ps/store.h"
-#include "ps/store_folder.h"
-#include "ps/store_layout.h"
+#include "common/base/clock.h"
+#include "ps/store/store.h"
+#include "ps/store/store_folder.h"
+#include "ps/store/store_layout.h"
 
 enum { ROUNDS_MAX = 101, PIECE_BYTES = 1 << 20 };
 
@@ -38,8 +38,8 @@ static void give_up(const char *what)
 
 static void must(enum tn_status status, const struct error *error)
 {
-    if (status == TN_OK) return;
-    if (fprintf(stderr, "bench_store: %s\n", error->text) < 0) exit(2);
+    if (status == TN_OK) { return; }
+    if (fprintf(stderr, "bench_store: %s\n", error->text) < 0) { exit(2); }
     exit(1);
 }
 
@@ -47,28 +47,28 @@ static void must(enum tn_status status, const struct error *error)
 static void forget(const char *path)
 {
     int fd = open(path, O_RDONLY);
-    if (fd < 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) != 0) give_up(path);
+    if (fd < 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) != 0) { give_up(path); }
     close(fd);
 }
 
 static void raw_write(void)
 {
     int fd = open(raw_path, O_CREAT | O_TRUNC | O_WRONLY, 0644);
-    if (fd < 0) give_up(raw_path);
+    if (fd < 0) { give_up(raw_path); }
     for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
         size_t piece = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
-        if (write(fd, (char *)source.data + at, piece) != (ssize_t)piece) give_up(raw_path);
+        if (write(fd, (char *)source.data + at, piece) != (ssize_t)piece) { give_up(raw_path); }
     }
-    if (fdatasync(fd) != 0 || close(fd) != 0) give_up(raw_path);
+    if (fdatasync(fd) != 0 || close(fd) != 0) { give_up(raw_path); }
 }
 
 static void raw_read(void)
 {
     int fd = open(raw_path, O_RDONLY);
-    if (fd < 0) give_up(raw_path);
+    if (fd < 0) { give_up(raw_path); }
     for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
         size_t piece = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
-        if (read(fd, (char *)target.data + at, piece) != (ssize_t)piece) give_up(raw_path);
+        if (read(fd, (char *)target.data + at, piece) != (ssize_t)piece) { give_up(raw_path); }
     }
     close(fd);
 }
@@ -109,12 +109,12 @@ static void one_round(size_t round)
     (void)unlink(raw_path);
     rates[RAW_WRITE][round] = rate_of(raw_write);
     rates[OUR_WRITE][round] = rate_of(our_write);
-    if (!store_path_of_shard(path, dir, manifest.id, 0, 1)) exit(1);
+    if (!store_path_of_shard(path, dir, manifest.id, 0, 1)) { exit(1); }
     forget(raw_path);
     forget(path);
     rates[RAW_READ][round] = rate_of(raw_read);
     rates[OUR_READ][round] = rate_of(our_read);
-    if (memcmp(source.data, target.data, bytes) != 0) give_up("compare");
+    if (memcmp(source.data, target.data, bytes) != 0) { give_up("compare"); }
 }
 
 static int compare(const void *a, const void *b)
@@ -130,22 +130,23 @@ static void tell(const char *what, const double *values, size_t count)
     memcpy(sorted, values, count * sizeof *values);
     qsort(sorted, count, sizeof *sorted, compare);
     if (printf("%-28s %6.2f   [%.2f, %.2f]\n", what, sorted[count / 2], sorted[count / 4],
-               sorted[count * 3 / 4]) < 0)
+               sorted[count * 3 / 4]) < 0) {
         exit(2);
+    }
 }
 
 static void tell_ratio(const char *what, enum rate ours, enum rate raw, size_t rounds)
 {
     double ratios[ROUNDS_MAX];
-    for (size_t i = 0; i < rounds; i++) ratios[i] = rates[ours][i] / rates[raw][i];
+    for (size_t i = 0; i < rounds; i++) { ratios[i] = rates[ours][i] / rates[raw][i]; }
     tell(what, ratios, rounds);
 }
 
 static void *filled(size_t size)
 {
     uint64_t *words = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
-    if (words == NULL) give_up("memory");
-    for (size_t i = 0; i < size / 8; i++) words[i] = i * 0x9e3779b97f4a7c15ULL;
+    if (words == NULL) { give_up("memory"); }
+    for (size_t i = 0; i < size / 8; i++) { words[i] = i * 0x9e3779b97f4a7c15ULL; }
     return words;
 }
 
@@ -153,10 +154,10 @@ int main(int argc, char **argv)
 {
     size_t rounds = argc > 3 ? strtoul(argv[3], NULL, 10) : 15;
     bytes = (argc > 2 ? strtoul(argv[2], NULL, 10) : 256) << 20;
-    if (rounds < 1 || rounds > ROUNDS_MAX || bytes == 0) return 128;
+    if (rounds < 1 || rounds > ROUNDS_MAX || bytes == 0) { return 128; }
     int length = snprintf(dir, sizeof dir, "%s/tanist-bench-XXXXXX", argc > 1 ? argv[1] : "/tmp");
-    if (length < 0 || (size_t)length >= sizeof dir || mkdtemp(dir) == NULL) give_up("folder");
-    if (snprintf(raw_path, sizeof raw_path, "%s/raw", dir) < 0) return 1;
+    if (length < 0 || (size_t)length >= sizeof dir || mkdtemp(dir) == NULL) { give_up("folder"); }
+    if (snprintf(raw_path, sizeof raw_path, "%s/raw", dir) < 0) { return 1; }
     source.data = filled(bytes);
     target.data = filled(bytes);
     manifest = (struct manifest){.id = 1,
@@ -165,9 +166,10 @@ int main(int argc, char **argv)
                                  .shard_count = 1,
                                  .shards = {{.count = bytes / 4}}};
     one_round(0); /* Warm up. */
-    for (size_t i = 0; i < rounds; i++) one_round(i);
-    if (printf("%zu MiB, %zu rounds, %s: median [quartiles]\n", bytes >> 20, rounds, dir) < 0)
+    for (size_t i = 0; i < rounds; i++) { one_round(i); }
+    if (printf("%zu MiB, %zu rounds, %s: median [quartiles]\n", bytes >> 20, rounds, dir) < 0) {
         return 2;
+    }
     tell("raw write, GB/s", rates[RAW_WRITE], rounds);
     tell("store write, GB/s", rates[OUR_WRITE], rounds);
     tell_ratio("store write / raw", OUR_WRITE, RAW_WRITE, rounds);

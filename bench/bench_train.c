@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/slices.h"
+#include "common/cluster/slices.h"
 #include "kernels/optimizer.h"
 #include "worker/dataset.h"
 #include "worker/shuffle.h"
@@ -26,21 +26,21 @@ static uint32_t *indices;
 static double cpu_seconds(void)
 {
     struct timespec now;
-    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) != 0) return 0;
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) != 0) { return 0; }
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 static void must(enum tn_status status, const struct error *error)
 {
-    if (status == TN_OK) return;
-    if (fprintf(stderr, "bench_train: %s\n", error->text) < 0) exit(2);
+    if (status == TN_OK) { return; }
+    if (fprintf(stderr, "bench_train: %s\n", error->text) < 0) { exit(2); }
     exit(1);
 }
 
 static float *floats(uint64_t count)
 {
     float *memory = aligned_alloc(64, (count / 16 + 1) * 64);
-    if (memory == NULL) exit(1);
+    if (memory == NULL) { exit(1); }
     memset(memory, 0, (count / 16 + 1) * 64);
     return memory;
 }
@@ -59,14 +59,15 @@ static void set_up(int argc, char **argv)
     must(dataset_open(&job, DATASET_TEST, &data[1], &error), &error);
     struct model_config config = model_config_of_job(&job);
     uint32_t most = job.train.batch / job.train.slices + 1;
-    if (most < 250) most = 250;
+    if (most < 250) { most = 250; }
     must(model_open(&config, kernels_cpu(), most, &model, &error), &error);
     must(batch_open(data[0], most, &batch, &error), &error);
     indices = calloc(most, sizeof *indices);
     uint64_t count = model->table.parameter_count;
-    for (int b = 0; b < 2; b++)
-        for (uint32_t a = 0; a < OPTIMIZER_ARRAYS_MAX; a++) arrays[b][a] = floats(count);
-    for (uint32_t v = 0; v < job.train.slices; v++) gradients[v] = floats(count);
+    for (int b = 0; b < 2; b++) {
+        for (uint32_t a = 0; a < OPTIMIZER_ARRAYS_MAX; a++) { arrays[b][a] = floats(count); }
+    }
+    for (uint32_t v = 0; v < job.train.slices; v++) { gradients[v] = floats(count); }
     variables_init_range(&model->table, job.seed, 0, count, arrays[0][0]);
 }
 
@@ -88,9 +89,10 @@ static double train_step(uint64_t step)
         parts[v] = (struct slice_node){v, 1};
     }
     uint32_t count = slices_plan(slices, (struct slice_node){0, slices}, parts, slices, sums);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         kernels_cpu()->add(model->table.parameter_count, gradients[sums[i].from],
                            gradients[sums[i].into]);
+    }
     struct optimizer optimizer = optimizer_of_job(&job);
     optimizer_apply(&optimizer, kernels_cpu(), step, model->table.parameter_count, gradients[0],
                     (const float *const *)arrays[step % 2], arrays[(step + 1) % 2]);
@@ -118,7 +120,7 @@ int main(int argc, char **argv)
     uint64_t every = job.train.steps / 10 > 0 ? job.train.steps / 10 : 1;
     for (uint64_t step = 0; step < job.train.steps; step++) {
         loss = train_step(step);
-        if ((step + 1) % every != 0 && step + 1 != job.train.steps) continue;
+        if ((step + 1) % every != 0 && step + 1 != job.train.steps) { continue; }
         double before = cpu_seconds();
         struct evaluation_sum sum = evaluate(step + 1);
         evaluating += cpu_seconds() - before;

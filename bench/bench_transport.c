@@ -20,8 +20,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "common/transport.h"
+#include "common/base/clock.h"
+#include "common/net/transport.h"
 
 enum { PIECE_BYTES = 1 << 20, BODY_BYTES_MAX = 64 << 20, ROUNDS_MAX = 101 };
 
@@ -41,7 +41,7 @@ enum { EXCHANGE_COUNT = sizeof exchanges / sizeof *exchanges };
 
 static void must(bool fine, const char *what)
 {
-    if (fine) return;
+    if (fine) { return; }
     perror(what);
     exit(1);
 }
@@ -63,7 +63,7 @@ static bool raw_read(int fd, char *bytes, size_t size)
 {
     while (size > 0) {
         ssize_t got = recv(fd, bytes, size < PIECE_BYTES ? size : PIECE_BYTES, 0);
-        if (got <= 0) return false;
+        if (got <= 0) { return false; }
         bytes += got;
         size -= (size_t)got;
     }
@@ -144,7 +144,7 @@ struct side {
 static void serve(void *ctx, const struct transport_event *event)
 {
     struct side *side = ctx;
-    if (event->type != TRANSPORT_FRAME) return;
+    if (event->type != TRANSPORT_FRAME) { return; }
     buffer_release(event->body);
     struct buffer *body = buffer_acquire(side->pool, event->header.first);
     struct frame_header header = {.type = FRAME_VALUES};
@@ -154,7 +154,7 @@ static void serve(void *ctx, const struct transport_event *event)
 static void note_answer(void *ctx, const struct transport_event *event)
 {
     struct side *side = ctx;
-    if (event->type != TRANSPORT_FRAME) return;
+    if (event->type != TRANSPORT_FRAME) { return; }
     buffer_release(event->body);
     pthread_mutex_lock(&side->mutex);
     side->answers++;
@@ -178,7 +178,7 @@ static void our_exchange(const struct exchange *exchange)
     pthread_mutex_unlock(&client.mutex);
     client.port.send(client.port.ctx, conn, &header, body);
     pthread_mutex_lock(&client.mutex);
-    while (client.answers < wanted) pthread_cond_wait(&client.changed, &client.mutex);
+    while (client.answers < wanted) { pthread_cond_wait(&client.changed, &client.mutex); }
     pthread_mutex_unlock(&client.mutex);
 }
 
@@ -197,9 +197,7 @@ static void our_open_side(struct side *side, const char *listen, transport_sink 
         .sink_ctx = side,
     };
     struct error error;
-    if (transport_open(&config, &side->transport, &error) != TN_OK) {
-        must(false, error.text);
-    }
+    if (transport_open(&config, &side->transport, &error) != TN_OK) { must(false, error.text); }
     side->port = transport_port_of(side->transport);
 }
 
@@ -234,7 +232,7 @@ static struct measure measure(void (*once)(const struct exchange *),
     struct rusage before, after;
     (void)getrusage(RUSAGE_SELF, &before);
     uint64_t start_ns = clock_monotonic_ns();
-    for (unsigned i = 0; i < exchange->count; i++) once(exchange);
+    for (unsigned i = 0; i < exchange->count; i++) { once(exchange); }
     uint64_t spent_ns = clock_monotonic_ns() - start_ns;
     (void)getrusage(RUSAGE_SELF, &after);
     double count = exchange->count;
@@ -285,7 +283,7 @@ int main(int argc, char **argv)
     unsigned rounds = asked < 1 ? 1 : asked > ROUNDS_MAX ? ROUNDS_MAX : (unsigned)asked;
     pthread_t raw_server = raw_open();
     our_open();
-    for (unsigned i = 0; i < EXCHANGE_COUNT; i++) compare(&exchanges[i], rounds);
+    for (unsigned i = 0; i < EXCHANGE_COUNT; i++) { compare(&exchanges[i], rounds); }
     close(raw_fd);
     pthread_join(raw_server, NULL);
     free(raw_memory);

@@ -1,7 +1,7 @@
 /*
  * chaos/attack.h: faults for a cluster that runs already, on hosts where we have no power: only
- * what goes by way of its ZooKeeper (chaos/remote.h). Its job goes on; nothing is compared with a
- * calm run. DIR/round-0001/history.jsonl and the reports are those of a campaign.
+ * what goes by way of its ZooKeeper (chaos/cluster/remote.h). Its job goes on; nothing is compared
+ * with a calm run. DIR/round-0001/history.jsonl and the reports are those of a campaign.
  *
  * Threads: the main thread. Blocking: until the cluster is over the last fault.
  */
@@ -10,9 +10,9 @@
 
 #include <jansson.h>
 
-#include "chaos/plan.h"
-#include "chaos/remote.h"
-#include "common/job.h"
+#include "chaos/cluster/remote.h"
+#include "chaos/plan/plan.h"
+#include "common/cluster/job.h"
 
 struct attack_config {
     struct remote *remote; /* Borrowed. */
@@ -40,10 +40,10 @@ MUST_CHECK enum tn_status attack_run(const struct attack_config *config,
                                      struct attack_outcome *outcome, struct error *error);
 
 /*
- * What can be judged from outside, out of a history: {"ok", "checks"}, as chaos/verdict.h, with the
- * checks: faults (some were done), recovery (as there), epochs (each chief's is higher than all
- * before), generations (none comes back), alive (at the end it trains, or is done). NULL: out of
- * memory. Pure.
+ * What can be judged from outside, out of a history: {"ok", "checks"}, as chaos/judge/verdict.h,
+ * with the checks: faults (some were done), recovery (as there), epochs (each chief's is higher
+ * than all before), generations (none comes back), alive (at the end it trains, or is done). NULL:
+ * out of memory. Pure.
  */
 json_t *attack_judge(const json_t *history, uint64_t within_ms);
 

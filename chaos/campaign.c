@@ -12,13 +12,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "chaos/arena.h"
-#include "chaos/folder.h"
-#include "chaos/lab.h"
-#include "chaos/report.h"
+#include "chaos/cluster/lab.h"
+#include "chaos/cluster/round_folder.h"
+#include "chaos/cluster/targets.h"
+#include "chaos/report/report.h"
 #include "chaos/round.h"
-#include "common/clock.h"
-#include "common/files.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
 
 enum { HASTE = -10 };
 enum { DIR_MAX = 700, FOLDER_MAX = 900, PATH_LONG_MAX = 1000 };
@@ -65,11 +65,11 @@ static enum tn_status set_all(struct campaign *campaign, struct error *error)
     enum tn_status status = TN_OK;
     for (uint32_t i = 0; status == TN_OK && i < plan->set_count; i++) {
         status = job_set(&campaign->job, plan->sets[i], error);
-        if (status != TN_OK) (void)error_context(error, "plan %s: set", plan->name);
+        if (status != TN_OK) { (void)error_context(error, "plan %s: set", plan->name); }
     }
     for (size_t i = 0; status == TN_OK && i < campaign->config.set_count; i++) {
         status = job_set(&campaign->job, campaign->config.sets[i], error);
-        if (status != TN_OK) (void)error_context(error, "--set");
+        if (status != TN_OK) { (void)error_context(error, "--set"); }
     }
     return status;
 }
@@ -79,17 +79,18 @@ static enum tn_status read_job(struct campaign *campaign, struct error *error)
     const char *file = campaign->config.job_file;
     job_init(&campaign->job);
     enum tn_status status =
-        file ? job_read_file(&campaign->job, file, error)
-             : job_read_text(&campaign->job, own_job, strlen(own_job), "the job", error);
-    if (status == TN_OK) status = set_all(campaign, error);
-    if (status != TN_OK) return status;
+        file != NULL ? job_read_file(&campaign->job, file, error)
+                     : job_read_text(&campaign->job, own_job, strlen(own_job), "the job", error);
+    if (status == TN_OK) { status = set_all(campaign, error); }
+    if (status != TN_OK) { return status; }
     const struct job *job = &campaign->job;
     uint32_t nodes = job->cluster.coordinators + job->cluster.ps + job->cluster.workers;
-    if (nodes + job->zookeeper.servers > FAULT_CONTROL_SLOTS)
+    if (nodes + job->zookeeper.servers > FAULT_CONTROL_SLOTS) {
         return error_set(error, TN_EINVAL, "the job has %u tasks: a campaign attacks at most %u",
                          nodes, FAULT_CONTROL_SLOTS - job->zookeeper.servers);
+    }
     char *text = job_to_json(job);
-    if (!text) return error_set(error, TN_ENOMEM, "out of memory");
+    if (text == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     snprintf(campaign->job_file, sizeof campaign->job_file, "%s/job.json", campaign->dir);
     status = files_write_atomic(campaign->job_file, text, strlen(text), error);
     free(text);
@@ -102,15 +103,17 @@ static enum tn_status make_dir(struct campaign *campaign, struct error *error)
 {
     char path[PATH_MAX];
     enum tn_status status = files_make_folders(campaign->config.dir, error);
-    if (status != TN_OK) return error_context(error, "--dir");
-    if (!realpath(campaign->config.dir, path) || strlen(path) >= DIR_MAX)
+    if (status != TN_OK) { return error_context(error, "--dir"); }
+    if (realpath(campaign->config.dir, path) == NULL || strlen(path) >= DIR_MAX) {
         return error_set(error, TN_EINVAL, "--dir %s: the path is too long or cannot be used",
                          campaign->config.dir);
+    }
     memcpy(campaign->dir, path, strlen(path) + 1);
     snprintf(path, sizeof path, "%s/calm", campaign->dir);
-    if (access(path, F_OK) == 0)
+    if (access(path, F_OK) == 0) {
         return error_set(error, TN_EEXIST, "%s holds a campaign: give another --dir, or remove it",
                          campaign->dir);
+    }
     return TN_OK;
 }
 
@@ -119,24 +122,24 @@ static void find_shim(struct campaign *campaign)
     const char *program = campaign->config.program;
     const char *slash = strrchr(program, '/');
     snprintf(campaign->shim, sizeof campaign->shim, "%.*s/tanist-faults.so",
-             slash ? (int)(slash - program) : 1, slash ? program : ".");
-    if (!(campaign->probe.has & NEED_SHIM)) campaign->shim[0] = '\0';
+             slash != NULL ? (int)(slash - program) : 1, slash != NULL ? program : ".");
+    if (!(campaign->probe.has & NEED_SHIM)) { campaign->shim[0] = '\0'; }
 }
 
 /* Mounts of ours are nobody else's, and go with this process. */
 static void leave_mounts(void)
 {
-    if (unshare(CLONE_NEWNS) == 0) (void)mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL);
+    if (unshare(CLONE_NEWNS) == 0) { (void)mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL); }
 }
 
 static enum tn_status make_lab(struct campaign *campaign, struct error *error)
 {
-    struct arena shape;
+    struct target_cluster shape;
     const char *names[PLACES_MAX];
     uint32_t count = 0;
-    if (!campaign->config.lab || !(campaign->probe.has & NEED_NETWORK)) return TN_OK;
-    arena_init(&shape, &campaign->job);
-    for (uint32_t i = 1; i < shape.count; i++) names[count++] = shape.places[i].name;
+    if (!campaign->config.lab || !(campaign->probe.has & NEED_NETWORK)) { return TN_OK; }
+    target_cluster_init(&shape, &campaign->job);
+    for (uint32_t i = 1; i < shape.count; i++) { names[count++] = shape.places[i].name; }
     snprintf(campaign->networks, sizeof campaign->networks, "%s/networks.json", campaign->dir);
     return lab_open(names, count, campaign->networks, &campaign->lab, error);
 }
@@ -151,11 +154,12 @@ static void say_machine(const struct campaign *campaign)
                  {NEED_SHIM, "failing disks and wrong clocks"},
                  {NEED_TMPFS, "full disks"},
                  {NEED_FAILPOINTS, "failpoints"}};
-    if (campaign->lab)
+    if (campaign->lab != NULL) {
         say(campaign, 1, "each task and ZooKeeper server has a network namespace of its own");
+    }
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
         const char *lacks = probe_lacks(&campaign->probe, needs[i].need);
-        if (lacks) say(campaign, 0, "not tested here: %s: %s", needs[i].faults, lacks);
+        if (lacks != NULL) { say(campaign, 0, "not tested here: %s: %s", needs[i].faults, lacks); }
     }
 }
 
@@ -168,7 +172,7 @@ static struct round_config round_of(const struct campaign *campaign,
                                  .job = &campaign->job,
                                  .job_file = campaign->job_file,
                                  .dir = dir,
-                                 .networks = campaign->lab ? campaign->networks : NULL,
+                                 .networks = campaign->lab != NULL ? campaign->networks : NULL,
                                  .shim = *campaign->shim ? campaign->shim : NULL,
                                  .lab = campaign->lab,
                                  .probe = &campaign->probe,
@@ -185,13 +189,13 @@ static enum tn_status run_calm(struct campaign *campaign, struct error *error)
     const struct round_config config = round_of(campaign, &nothing, dir);
     say(campaign, 1, "the calm run, to compare with");
     enum tn_status status = round_run(&config, &outcome, &campaign->calm, error);
-    if (status != TN_OK) return status;
+    if (status != TN_OK) { return status; }
     say(campaign, 0, "calm: %" JSON_INTEGER_FORMAT " steps in %.1f s, %.0f steps/s, digest %s",
         json_integer_value(json_object_get(campaign->calm, "steps")),
         json_number_value(json_object_get(campaign->calm, "seconds")),
         json_number_value(json_object_get(campaign->calm, "steps_per_s")),
         json_string_value(json_object_get(campaign->calm, "digest")));
-    if (!campaign->config.keep) folder_keep_history(dir);
+    if (!campaign->config.keep) { folder_keep_history(dir); }
     return TN_OK;
 }
 
@@ -200,7 +204,7 @@ enum tn_status campaign_open(const struct campaign_config *config, struct campai
 {
     struct campaign *campaign = calloc(1, sizeof *campaign);
     *out = campaign;
-    if (!campaign) return error_set(error, TN_ENOMEM, "out of memory");
+    if (campaign == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     campaign->config = *config;
     /* Who takes the time must not wait for those whom he times. Runs begin at their own priority.
      */
@@ -208,14 +212,14 @@ enum tn_status campaign_open(const struct campaign_config *config, struct campai
     probe_machine(&campaign->probe);
     find_shim(campaign);
     enum tn_status status = make_dir(campaign, error);
-    if (status == TN_OK) status = read_job(campaign, error);
-    if (status == TN_OK) leave_mounts();
-    if (status == TN_OK) status = make_lab(campaign, error);
+    if (status == TN_OK) { status = read_job(campaign, error); }
+    if (status == TN_OK) { leave_mounts(); }
+    if (status == TN_OK) { status = make_lab(campaign, error); }
     if (status == TN_OK) {
         say_machine(campaign);
         status = run_calm(campaign, error);
     }
-    if (status == TN_OK) return TN_OK;
+    if (status == TN_OK) { return TN_OK; }
     campaign_close(campaign);
     *out = NULL;
     return status;
@@ -223,7 +227,7 @@ enum tn_status campaign_open(const struct campaign_config *config, struct campai
 
 void campaign_close(struct campaign *campaign)
 {
-    if (!campaign) return;
+    if (campaign == NULL) { return; }
     lab_close(campaign->lab);
     json_decref(campaign->calm);
     free(campaign->numbers);
@@ -247,21 +251,23 @@ static void write_repeat(const struct campaign *campaign, const char *folder)
                           "tanist chaos replay %s/history.jsonl\n"
                           "tanist chaos shrink %s/history.jsonl\n",
                           folder, folder);
-    if (files_write_atomic(path, text, (size_t)length, &error) != TN_OK)
+    if (files_write_atomic(path, text, (size_t)length, &error) != TN_OK) {
         say(campaign, 0, "%s", error.text);
+    }
 }
 
 static void say_outcome(const struct campaign *campaign, uint32_t round,
                         const struct round_outcome *outcome)
 {
     char skipped[48] = "";
-    if (outcome->skipped) snprintf(skipped, sizeof skipped, ", %u not done", outcome->skipped);
-    if (outcome->kept)
+    if (outcome->skipped) { snprintf(skipped, sizeof skipped, ", %u not done", outcome->skipped); }
+    if (outcome->kept) {
         say(campaign, 0, "round %u: ok in %.1f s, %u faults%s%s", round, outcome->seconds,
             outcome->done, skipped, outcome->done ? "" : ": nothing was tested");
-    else
+    } else {
         say(campaign, 0, "round %u: FAILED after %u faults%s: %s (kept: %s)", round, outcome->done,
             skipped, outcome->broken, outcome->folder);
+    }
 }
 
 enum tn_status campaign_round(struct campaign *campaign, uint32_t round,
@@ -271,20 +277,21 @@ enum tn_status campaign_round(struct campaign *campaign, uint32_t round,
     char dir[FOLDER_MAX];
     uint32_t *numbers =
         reallocarray(campaign->numbers, campaign->rounds + 1, sizeof *campaign->numbers);
-    if (!numbers) return error_set(error, TN_ENOMEM, "out of memory");
+    if (numbers == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     campaign->numbers = numbers;
     snprintf(dir, sizeof dir, "%s/round-%04u", campaign->dir, round);
     struct round_config config = round_of(campaign, schedule, dir);
     config.number = round;
     say(campaign, 1, "round %u: %u faults planned", round, schedule->count);
     enum tn_status status = round_run(&config, outcome, NULL, error);
-    if (status != TN_OK) return status;
+    if (status != TN_OK) { return status; }
     campaign->numbers[campaign->rounds++] = round;
     say_outcome(campaign, round, outcome);
-    if (!outcome->kept)
+    if (!outcome->kept) {
         write_repeat(campaign, dir);
-    else if (!campaign->config.keep)
+    } else if (!campaign->config.keep) {
         folder_keep_history(dir);
+    }
     return TN_OK;
 }
 
@@ -292,13 +299,14 @@ enum tn_status campaign_report(const struct campaign *campaign, struct error *er
 {
     char(*paths)[PATH_LONG_MAX] = calloc(campaign->rounds + 1, sizeof *paths);
     const char **list = calloc(campaign->rounds + 1, sizeof *list);
-    enum tn_status status = paths && list ? TN_OK : error_set(error, TN_ENOMEM, "out of memory");
+    enum tn_status status =
+        paths != NULL && list != NULL ? TN_OK : error_set(error, TN_ENOMEM, "out of memory");
     for (uint32_t i = 0; status == TN_OK && i < campaign->rounds; i++) {
         snprintf(paths[i], sizeof paths[i], "%s/round-%04u/history.jsonl", campaign->dir,
                  campaign->numbers[i]);
         list[i] = paths[i];
     }
-    if (status == TN_OK) status = report_write(campaign->dir, list, campaign->rounds, error);
+    if (status == TN_OK) { status = report_write(campaign->dir, list, campaign->rounds, error); }
     free(list);
     free(paths);
     return status;

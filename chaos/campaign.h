@@ -16,9 +16,9 @@
 #ifndef CHAOS_CAMPAIGN_H
 #define CHAOS_CAMPAIGN_H
 
-#include "chaos/plan.h"
-#include "chaos/probe.h"
-#include "common/job.h"
+#include "chaos/inject/probe.h"
+#include "chaos/plan/plan.h"
+#include "common/cluster/job.h"
 
 struct campaign_config {
     const char *program;     /* Path of tanist. */

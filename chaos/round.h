@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 #include "chaos/campaign.h"
-#include "chaos/lab.h"
+#include "chaos/cluster/lab.h"
 
 struct round_config {
     const struct campaign_config *campaign;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/placement.h"
+#include "common/cluster/placement.h"
 
 void checker_init(struct checker *checker, const struct checker_config *config)
 {
@@ -20,7 +20,7 @@ static void fail(const struct checker *checker, const char *format, ...)
 static void say(const struct checker *checker, const char *format, ...)
 {
     char text[CHECKER_TEXT_MAX];
-    if (checker->config.view.say == NULL) return;
+    if (checker->config.view.say == NULL) { return; }
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
@@ -61,7 +61,7 @@ static void on_office(struct checker *checker, const struct zk_change *change)
 {
     struct office office;
     struct error error;
-    if (change->blob == NULL || change->blob->size == 0) return;
+    if (change->blob == NULL || change->blob->size == 0) { return; }
     if (office_decode(change->blob->data, change->blob->size, &office, &error) != TN_OK) {
         fail(checker, "I1: /chief cannot be read: %s", error.text);
         return;
@@ -71,7 +71,7 @@ static void on_office(struct checker *checker, const struct zk_change *change)
              checker->office.epoch);
     }
     bool raised = checker->has_office && office.incarnation == checker->office.incarnation;
-    if (!raised) checker->elections++;
+    if (!raised) { checker->elections++; }
     checker->office = office;
     checker->has_office = true;
     say(checker, "chief: coordinator:%u epoch %" PRIu64 "%s", office.task.index, office.epoch,
@@ -83,7 +83,7 @@ static void on_office(struct checker *checker, const struct zk_change *change)
 static bool is_intact(const struct checker *checker, const struct manifest *manifest)
 {
     for (uint32_t i = 0; i < manifest->shard_count; i++) {
-        if (shard_of(checker, manifest, i) != SHARD_WHOLE) return false;
+        if (shard_of(checker, manifest, i) != SHARD_WHOLE) { return false; }
     }
     return true;
 }
@@ -94,7 +94,7 @@ static void check_restore(struct checker *checker, const struct run *run)
     const struct zk_tree *tree = checker->config.tree;
     for (size_t i = 0; i < tree->count; i++) {
         const struct zk_node *node = &tree->nodes[i];
-        if (strstr(node->path, "/checkpoints/") == NULL || node->blob == NULL) continue;
+        if (strstr(node->path, "/checkpoints/") == NULL || node->blob == NULL) { continue; }
         struct manifest manifest;
         struct error error;
         if (manifest_decode((const char *)node->blob->data, node->blob->size, &manifest, &error) !=
@@ -119,15 +119,15 @@ static void check_kept(struct checker *checker)
     for (size_t i = 0; i < tree->count; i++) {
         const struct zk_node *node = &tree->nodes[i];
         const char *at = strstr(node->path, "/checkpoints/");
-        if (at == NULL || node->blob == NULL) continue;
+        if (at == NULL || node->blob == NULL) { continue; }
         struct manifest manifest;
         if (manifest_decode((const char *)node->blob->data, node->blob->size, &manifest, NULL) !=
             TN_OK) {
             continue;
         }
         /* After a fall-back the one that counts may have been collected rightly. */
-        if (manifest.id != checker->run.committed_checkpoint) continue;
-        if (manifest.id < checker->highest_id) continue;
+        if (manifest.id != checker->run.committed_checkpoint) { continue; }
+        if (manifest.id < checker->highest_id) { continue; }
         found = true;
         for (uint32_t s = 0; s < manifest.shard_count; s++) {
             if (shard_of(checker, &manifest, s) == SHARD_GONE) {
@@ -150,7 +150,7 @@ static void check_end(struct checker *checker, const struct run *run)
              job->train.steps);
         return;
     }
-    if (!checker->config.exact_cuts) return;
+    if (!checker->config.exact_cuts) { return; }
     struct digest want =
         checker->config.view.digest(checker->config.view.ctx, run->evaluation.step);
     if (run->evaluation.digest[0] != want.low || run->evaluation.digest[1] != want.high) {
@@ -163,7 +163,7 @@ static void begin_generation(struct checker *checker, const struct run *run)
 {
     checker->pushed_generation = run->generation;
     for (uint32_t i = 0; i < PS_MAX; i++) {
-        for (uint32_t v = 0; v < SLICES_MAX; v++) checker->pushed[i][v] = run->load_step;
+        for (uint32_t v = 0; v < SLICES_MAX; v++) { checker->pushed[i][v] = run->load_step; }
     }
 }
 
@@ -171,7 +171,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
 {
     struct run run;
     struct error error;
-    if (change->blob == NULL || change->blob->size == 0) return;
+    if (change->blob == NULL || change->blob->size == 0) { return; }
     if (run_decode(change->blob->data, change->blob->size, &run, &error) != TN_OK) {
         fail(checker, "I2: /run cannot be read: %s", error.text);
         return;
@@ -204,7 +204,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
         checker->loads++;
         begin_generation(checker, &run);
         checker->restores += run.load_checkpoint != 0;
-        if (sees_disks(checker)) check_restore(checker, &run);
+        if (sees_disks(checker)) { check_restore(checker, &run); }
     }
     if (!checker->has_run || run.phase != was->phase || run.generation != was->generation) {
         say(checker, "run: %s generation %" PRIu64 " (load %" PRIu64 " at step %" PRIu64 ")%s%s",
@@ -213,9 +213,9 @@ static void on_order(struct checker *checker, const struct zk_change *change)
     }
     checker->run = run;
     checker->has_run = true;
-    if (sees_disks(checker)) check_kept(checker);
-    if (run.phase == RUN_DONE) check_end(checker, &run);
-    if (run.phase == RUN_FAILED) fail(checker, "I8: the run failed: %s", run.reason);
+    if (sees_disks(checker)) { check_kept(checker); }
+    if (run.phase == RUN_DONE) { check_end(checker, &run); }
+    if (run.phase == RUN_FAILED) { fail(checker, "I8: the run failed: %s", run.reason); }
 }
 
 /* ----------------------------------------------------------- checkpoints */
@@ -239,7 +239,7 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
     }
     say(checker, "checkpoint %" PRIu64 " committed: step %" PRIu64 " of generation %" PRIu64,
         manifest.id, manifest.step, manifest.generation);
-    if (!sees_disks(checker)) return;
+    if (!sees_disks(checker)) { return; }
     const struct checker_view *view = &checker->config.view;
     for (uint32_t i = 0; i < manifest.shard_count; i++) {
         const float *have = NULL;
@@ -248,7 +248,7 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
             fail(checker, "I4: checkpoint %" PRIu64 ": shard %u is not durable", manifest.id, i);
             return;
         }
-        if (!checker->config.exact_cuts || state == SHARD_DAMAGED) continue;
+        if (!checker->config.exact_cuts || state == SHARD_DAMAGED) { continue; }
         const float *want = view->values(view->ctx, manifest.step) + manifest.shards[i].first;
         if (have == NULL || memcmp(want, have, manifest.shards[i].count * sizeof *want) != 0) {
             fail(checker,
@@ -264,9 +264,9 @@ void checker_on_txn(void *ctx, const struct zk_txn *txn)
     struct checker *checker = ctx;
     for (size_t i = 0; i < txn->count; i++) {
         const struct zk_change *change = &txn->changes[i];
-        if (change->kind == ZK_DELETE) continue;
-        if (ends_with(change->path, "/chief")) on_office(checker, change);
-        if (ends_with(change->path, "/run")) on_order(checker, change);
+        if (change->kind == ZK_DELETE) { continue; }
+        if (ends_with(change->path, "/chief")) { on_office(checker, change); }
+        if (ends_with(change->path, "/run")) { on_order(checker, change); }
         if (strstr(change->path, "/checkpoints/") != NULL && change->kind == ZK_CREATE) {
             on_commit(checker, change);
         }
@@ -278,8 +278,8 @@ void checker_on_txn(void *ctx, const struct zk_txn *txn)
 void checker_on_push(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
                      uint32_t slice)
 {
-    if (generation != checker->pushed_generation || slice >= SLICES_MAX) return;
-    if (step >= checker->pushed[shard][slice]) checker->pushed[shard][slice] = step + 1;
+    if (generation != checker->pushed_generation || slice >= SLICES_MAX) { return; }
+    if (step >= checker->pushed[shard][slice]) { checker->pushed[shard][slice] = step + 1; }
 }
 
 /* I7: values labelled `step` are given to nobody while a slice is further behind than the bound. */
@@ -287,9 +287,9 @@ static void check_staleness(struct checker *checker, uint64_t generation, uint64
                             uint32_t shard)
 {
     uint64_t bound = checker->config.job->train.max_staleness;
-    if (generation != checker->pushed_generation || bound == STALENESS_FREE) return;
+    if (generation != checker->pushed_generation || bound == STALENESS_FREE) { return; }
     for (uint32_t v = 0; v < checker->config.job->train.slices; v++) {
-        if (step <= checker->pushed[shard][v] + bound) continue;
+        if (step <= checker->pushed[shard][v] + bound) { continue; }
         fail(checker,
              "I7: ps:%u gave values of step %" PRIu64 " while slice %u is at %" PRIu64
              ", bound %" PRIu64,
@@ -315,7 +315,7 @@ void checker_on_values(struct checker *checker, uint64_t generation, uint64_t st
     if (checker->config.job->train.mode == TRAIN_ASYNC) {
         check_staleness(checker, generation, step, shard);
     }
-    if (!checker->config.exact_steps) return;
+    if (!checker->config.exact_steps) { return; }
     struct placement range = placement_range(checker->config.parameters, shards, shard);
     const float *want = checker->config.view.values(checker->config.view.ctx, step) + range.first;
     checker->values_checked++;
@@ -330,7 +330,9 @@ void checker_on_wipe(struct checker *checker)
     const struct checker_view *view = &checker->config.view;
     uint64_t floor =
         view->highest_epoch != NULL ? view->highest_epoch(view->ctx) : checker->older_epoch;
-    if (floor > checker->epoch_floor || view->highest_epoch != NULL) checker->epoch_floor = floor;
+    if (floor > checker->epoch_floor || view->highest_epoch != NULL) {
+        checker->epoch_floor = floor;
+    }
     if (checker->run.generation > checker->generation_before_wipe) {
         checker->generation_before_wipe = checker->run.generation;
     }

@@ -23,11 +23,11 @@
 #define CHECKER_CHECKER_H
 
 #include "checker/zk_tree.h"
-#include "common/digest.h"
-#include "common/job.h"
-#include "common/manifest.h"
-#include "common/run.h"
-#include "common/tree.h"
+#include "common/base/digest.h"
+#include "common/cluster/job.h"
+#include "common/cluster/manifest.h"
+#include "common/cluster/run.h"
+#include "common/cluster/znodes.h"
 
 enum { CHECKER_TEXT_MAX = 256 };
 

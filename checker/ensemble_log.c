@@ -45,7 +45,7 @@ static struct zk_txn *compact(const struct zk_txn *txn)
     memcpy(copy, txn, size);
     copy->references = 1;
     for (size_t i = 0; i < copy->count; i++) {
-        if (copy->changes[i].blob != NULL) copy->changes[i].blob->references++;
+        if (copy->changes[i].blob != NULL) { copy->changes[i].blob->references++; }
     }
     return copy;
 }
@@ -55,7 +55,7 @@ static void visit(void *ctx, const struct txn_log_entry *entry)
     struct merge *merge = ctx;
     uint32_t bit = 1u << merge->server;
     uint64_t zxid = entry->txn->zxid;
-    if (zxid <= merge->last[merge->server]) return; /* Another of its files began earlier. */
+    if (zxid <= merge->last[merge->server]) { return; /* Another of its files began earlier. */ }
     merge->last[merge->server] = zxid;
     struct logged key = {.entry.txn = entry->txn};
     struct logged *known = NULL;
@@ -89,13 +89,13 @@ static size_t list_logs(const char *folder, char *names[static FILES_MAX])
 {
     DIR *dir = opendir(folder);
     size_t count = 0;
-    if (dir == NULL) return 0;
+    if (dir == NULL) { return 0; }
     for (struct dirent *entry; (entry = readdir(dir)) != NULL && count < FILES_MAX;) {
-        if (strncmp(entry->d_name, "log.", 4) != 0) continue;
+        if (strncmp(entry->d_name, "log.", 4) != 0) { continue; }
         char path[FILE_PATH_MAX];
         (void)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         names[count] = strdup(path);
-        if (names[count] != NULL) count++;
+        if (names[count] != NULL) { count++; }
     }
     (void)closedir(dir);
     qsort(names, count, sizeof names[0], by_name);
@@ -119,7 +119,7 @@ static enum tn_status read_server(struct merge *merge, const char *folder, bool 
         free(names[i]);
     }
     free(names);
-    if (merge->count > 0) qsort(merge->list, merge->count, sizeof *merge->list, by_zxid);
+    if (merge->count > 0) { qsort(merge->list, merge->count, sizeof *merge->list, by_zxid); }
     merge->sorted = merge->count;
     return status;
 }
@@ -127,7 +127,7 @@ static enum tn_status read_server(struct merge *merge, const char *folder, bool 
 /* Only one server logged it, and that one never took part again while others went on. */
 static bool is_abandoned(const struct merge *merge, const struct logged *logged, uint64_t newest)
 {
-    if ((logged->servers & (logged->servers - 1)) != 0) return false;
+    if ((logged->servers & (logged->servers - 1)) != 0) { return false; }
     uint32_t server = (uint32_t)__builtin_ctz(logged->servers);
     uint64_t epoch = epoch_of(logged->entry.txn->zxid);
     return epoch == epoch_of(merge->last[server]) && epoch < epoch_of(newest);
@@ -136,7 +136,7 @@ static bool is_abandoned(const struct merge *merge, const struct logged *logged,
 static void keep(struct ensemble_log *out, const struct merge *merge)
 {
     uint64_t newest = 0, before = 0;
-    if (merge->count == 0) return;
+    if (merge->count == 0) { return; }
     newest = merge->list[merge->count - 1].entry.txn->zxid;
     out->entries = calloc(merge->count, sizeof *out->entries);
     assert(out->entries != NULL);
@@ -158,7 +158,7 @@ static void keep(struct ensemble_log *out, const struct merge *merge)
 
 static void forget(struct merge *merge)
 {
-    for (size_t i = 0; i < merge->count; i++) zk_txn_release(merge->list[i].entry.txn);
+    for (size_t i = 0; i < merge->count; i++) { zk_txn_release(merge->list[i].entry.txn); }
 }
 
 enum tn_status ensemble_log_read(const char *dir, struct ensemble_log *out, struct error *error)
@@ -189,7 +189,7 @@ enum tn_status ensemble_log_read(const char *dir, struct ensemble_log *out, stru
 
 void ensemble_log_free(struct ensemble_log *log)
 {
-    for (size_t i = 0; i < log->count; i++) zk_txn_release(log->entries[i].txn);
+    for (size_t i = 0; i < log->count; i++) { zk_txn_release(log->entries[i].txn); }
     free(log->entries);
     *log = (struct ensemble_log){0};
 }

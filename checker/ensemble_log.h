@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "checker/txn_log.h"
-#include "common/error.h"
+#include "common/base/error.h"
 
 enum { ENSEMBLE_SERVERS_MAX = 15 };
 

@@ -27,14 +27,14 @@ static bool ends_with(const char *path, const char *end)
 static void say(void *ctx, const char *text)
 {
     const struct judge *judge = ctx;
-    if (judge->input->tell != NULL) judge->input->tell(judge->input->ctx, judge->wall_ms, text);
+    if (judge->input->tell != NULL) { judge->input->tell(judge->input->ctx, judge->wall_ms, text); }
 }
 
 static void fail(void *ctx, const char *text)
 {
     struct judge *judge = ctx;
     say(judge, text);
-    if (!judge->out->kept) return; /* The first one stays. */
+    if (!judge->out->kept) { return; /* The first one stays. */ }
     judge->out->kept = false;
     if (judge->input->life_count > 1) {
         (void)snprintf(judge->out->words, sizeof judge->out->words, "life %u of the ensemble: %s",
@@ -51,14 +51,14 @@ static void check_fence(struct judge *judge, const struct txn_log_entry *entry)
     for (size_t i = 0; i < txn->count; i++) {
         const struct zk_change *change = &txn->changes[i];
         struct run run;
-        if (change->kind != ZK_SET || !ends_with(change->path, "/run")) continue;
-        if (run_decode(change->blob->data, change->blob->size, &run, NULL) != TN_OK) continue;
-        if (run.phase == RUN_FORMING) continue; /* Also written by who starts the job. */
+        if (change->kind != ZK_SET || !ends_with(change->path, "/run")) { continue; }
+        if (run_decode(change->blob->data, change->blob->size, &run, NULL) != TN_OK) { continue; }
+        if (run.phase == RUN_FORMING) { continue; /* Also written by who starts the job. */ }
         bool fenced = false;
         for (size_t c = 0; c < entry->check_count; c++) {
             fenced = fenced || ends_with(entry->checks[c], "/chief");
         }
-        if (!fenced) fail(judge, "I2: an order was not conditional on its office");
+        if (!fenced) { fail(judge, "I2: an order was not conditional on its office"); }
     }
 }
 
@@ -67,9 +67,9 @@ static bool is_possible(const struct zk_tree *tree, const struct zk_change *chan
 {
     char parent[ZK_PATH_MAX];
     bool there = zk_tree_find(tree, change->path) != NULL;
-    if (change->path[0] != '/' || strcmp(change->path, "/") == 0) return false;
+    if (change->path[0] != '/' || strcmp(change->path, "/") == 0) { return false; }
     zk_parent_of(change->path, parent);
-    if (change->kind == ZK_CREATE) return !there && zk_tree_find(tree, parent) != NULL;
+    if (change->kind == ZK_CREATE) { return !there && zk_tree_find(tree, parent) != NULL; }
     return there && zk_tree_find(tree, parent) != NULL;
 }
 
@@ -78,7 +78,7 @@ static void grow_tree(struct zk_tree *tree, const struct zk_txn *txn)
     struct zk_txn *one = calloc(1, sizeof *one + sizeof one->changes[0]);
     assert(one != NULL);
     for (size_t i = 0; i < txn->count; i++) {
-        if (!is_possible(tree, &txn->changes[i])) continue;
+        if (!is_possible(tree, &txn->changes[i])) { continue; }
         *one = (struct zk_txn){
             .zxid = tree->zxid + 1, .session = txn->session, .wall_ms = txn->wall_ms, .count = 1};
         one->changes[0] = txn->changes[i];
@@ -95,7 +95,7 @@ static void take_census(const struct zk_tree *tree, struct judge_census *out)
     for (size_t i = 0; i < tree->count; i++) {
         char parent[ZK_PATH_MAX];
         const char *path = tree->nodes[i].path;
-        if (strcmp(path, "/") == 0) continue;
+        if (strcmp(path, "/") == 0) { continue; }
         zk_parent_of(path, parent);
         uint64_t *count = ends_with(parent, "/members")       ? &out->members
                           : ends_with(parent, "/election")    ? &out->candidates
@@ -114,7 +114,7 @@ static enum tn_status judge_life(struct judge *judge, struct error *error)
     const char *folder = judge->input->lives[judge->life];
     bool last = judge->life + 1 == judge->input->life_count;
     enum tn_status status = ensemble_log_read(folder, &log, error);
-    if (status != TN_OK) return status;
+    if (status != TN_OK) { return status; }
     if (last && log.count == 0) {
         ensemble_log_free(&log);
         return error_set(error, TN_ENOENT, "no transaction log in %s", folder);
@@ -149,7 +149,7 @@ static int by_path(const void *a, const void *b)
 static void show_znodes(struct judge *judge)
 {
     struct zk_tree *tree = &judge->tree;
-    if (judge->input->show == NULL || tree->count == 0) return;
+    if (judge->input->show == NULL || tree->count == 0) { return; }
     qsort(tree->nodes, tree->count, sizeof *tree->nodes, by_path);
     for (size_t i = 0; i < tree->count; i++) {
         const struct zk_node *node = &tree->nodes[i];
@@ -166,7 +166,7 @@ enum tn_status judge_run(const struct judge_input *input, struct judgement *out,
     enum tn_status status = TN_OK;
     assert(input->life_count > 0);
     *out = (struct judgement){.kept = true, .words = "no rule broken"};
-    if (judge == NULL) return error_set(error, TN_ENOMEM, "no memory to judge a run");
+    if (judge == NULL) { return error_set(error, TN_ENOMEM, "no memory to judge a run"); }
     judge->input = input;
     judge->out = out;
     checker_init(&judge->checker,

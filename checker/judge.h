@@ -8,9 +8,9 @@
 #ifndef CHECKER_JUDGE_H
 #define CHECKER_JUDGE_H
 
-#include "common/error.h"
-#include "common/job.h"
-#include "common/run.h"
+#include "common/base/error.h"
+#include "common/cluster/job.h"
+#include "common/cluster/run.h"
 
 enum { JUDGE_WORDS_MAX = 320 };
 

@@ -37,7 +37,7 @@ static uint64_t take(struct cursor *cursor, size_t bytes)
         cursor->bad = true;
         return 0;
     }
-    for (size_t i = 0; i < bytes; i++) value = value << 8 | *cursor->at++;
+    for (size_t i = 0; i < bytes; i++) { value = value << 8 | *cursor->at++; }
     cursor->left -= bytes;
     return value;
 }
@@ -52,7 +52,7 @@ static const uint8_t *take_bytes(struct cursor *cursor, size_t *size)
 {
     int32_t length = take_int(cursor);
     *size = 0;
-    if (length <= 0) return cursor->at;
+    if (length <= 0) { return cursor->at; }
     if ((size_t)length > cursor->left) {
         cursor->bad = true;
         return cursor->at;
@@ -68,8 +68,8 @@ static void take_path(struct cursor *cursor, char path[static ZK_PATH_MAX])
 {
     size_t size;
     const uint8_t *bytes = take_bytes(cursor, &size);
-    if (size >= ZK_PATH_MAX) cursor->bad = true;
-    if (cursor->bad) size = 0;
+    if (size >= ZK_PATH_MAX) { cursor->bad = true; }
+    if (cursor->bad) { size = 0; }
     memcpy(path, bytes, size);
     path[size] = '\0';
 }
@@ -79,7 +79,7 @@ static struct zk_blob *take_blob(struct cursor *cursor)
     size_t size;
     const uint8_t *bytes = take_bytes(cursor, &size);
     struct zk_blob *blob = malloc(sizeof *blob + size);
-    if (blob == NULL) abort();
+    if (blob == NULL) { abort(); }
     blob->references = 1;
     blob->size = size;
     memcpy(blob->data, bytes, size);
@@ -144,7 +144,7 @@ static void take_multi(struct cursor *cursor, struct txn_log_entry *entry)
         size_t size;
         const uint8_t *bytes = take_bytes(cursor, &size);
         struct cursor part = {.at = bytes, .left = size};
-        if (!cursor->bad) take_operation(&part, op, entry);
+        if (!cursor->bad) { take_operation(&part, op, entry); }
         cursor->bad = cursor->bad || part.bad;
     }
 }
@@ -154,7 +154,7 @@ static bool visit_record(const uint8_t *record, size_t size, txn_log_visit visit
     struct cursor cursor = {.at = record, .left = size};
     struct txn_log_entry entry = {0};
     entry.txn = calloc(1, sizeof *entry.txn + CHANGES_MAX * sizeof entry.txn->changes[0]);
-    if (entry.txn == NULL) abort();
+    if (entry.txn == NULL) { abort(); }
     entry.txn->references = 1;
     entry.txn->session = take(&cursor, 8);
     (void)take_int(&cursor);
@@ -167,7 +167,7 @@ static bool visit_record(const uint8_t *record, size_t size, txn_log_visit visit
         take_operation(&cursor, op, &entry);
     }
     bool good = !cursor.bad;
-    if (good) visit(ctx, &entry);
+    if (good) { visit(ctx, &entry); }
     zk_txn_release(entry.txn);
     return good;
 }
@@ -176,11 +176,11 @@ static bool visit_record(const uint8_t *record, size_t size, txn_log_visit visit
 static bool read_record(FILE *file, uint8_t *record, size_t *size)
 {
     uint8_t head[12];
-    if (fread(head, 1, sizeof head, file) != sizeof head) return false;
+    if (fread(head, 1, sizeof head, file) != sizeof head) { return false; }
     struct cursor cursor = {.at = head, .left = sizeof head};
     (void)take(&cursor, 8);
     int32_t length = take_int(&cursor);
-    if (length <= 0 || length > RECORD_MAX) return false;
+    if (length <= 0 || length > RECORD_MAX) { return false; }
     *size = (size_t)length;
     return fread(record, 1, *size, file) == *size && fgetc(file) == 'B';
 }
@@ -188,13 +188,13 @@ static bool read_record(FILE *file, uint8_t *record, size_t *size)
 long txn_log_read(const char *path, txn_log_visit visit, void *ctx)
 {
     FILE *file = fopen(path, "rb");
-    if (file == NULL) return -1;
+    if (file == NULL) { return -1; }
     uint8_t header[LOG_HEADER_BYTES];
     uint8_t *record = malloc(RECORD_MAX);
     long count = -1;
     errno = 0;
     size_t bytes = fread(header, 1, sizeof header, file);
-    if (record != NULL && bytes < sizeof header && !ferror(file)) count = 0;
+    if (record != NULL && bytes < sizeof header && !ferror(file)) { count = 0; }
     if (record != NULL && bytes == sizeof header) {
         struct cursor cursor = {.at = header, .left = sizeof header};
         size_t size;

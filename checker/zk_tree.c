@@ -8,7 +8,7 @@
 static uint32_t path_hash(const char *path)
 {
     uint32_t hash = 2166136261u;
-    for (; *path != '\0'; path++) hash = (hash ^ (uint8_t)*path) * 16777619u;
+    for (; *path != '\0'; path++) { hash = (hash ^ (uint8_t)*path) * 16777619u; }
     return hash;
 }
 
@@ -18,19 +18,19 @@ static struct zk_blob *blob_create(const void *data, size_t size)
     assert(blob != NULL);
     blob->references = 1;
     blob->size = size;
-    if (size > 0) memcpy(blob->data, data, size);
+    if (size > 0) { memcpy(blob->data, data, size); }
     return blob;
 }
 
 static struct zk_blob *blob_retain(struct zk_blob *blob)
 {
-    if (blob != NULL) blob->references++;
+    if (blob != NULL) { blob->references++; }
     return blob;
 }
 
 static void blob_release(struct zk_blob *blob)
 {
-    if (blob != NULL && --blob->references == 0) free(blob);
+    if (blob != NULL && --blob->references == 0) { free(blob); }
 }
 
 static struct zk_node *node_add(struct zk_tree *tree, const char *path)
@@ -60,7 +60,7 @@ void zk_tree_init(struct zk_tree *tree)
 
 void zk_tree_free(struct zk_tree *tree)
 {
-    for (size_t i = 0; i < tree->count; i++) blob_release(tree->nodes[i].blob);
+    for (size_t i = 0; i < tree->count; i++) { blob_release(tree->nodes[i].blob); }
     free(tree->nodes);
     *tree = (struct zk_tree){0};
 }
@@ -81,7 +81,7 @@ void zk_parent_of(const char *path, char parent[static ZK_PATH_MAX])
     (void)snprintf(parent, ZK_PATH_MAX, "%s", path);
     char *slash = strrchr(parent, '/');
     assert(slash != NULL);
-    if (slash == parent) slash++;
+    if (slash == parent) { slash++; }
     *slash = '\0';
 }
 
@@ -126,7 +126,7 @@ static void apply_change(struct zk_tree *tree, const struct zk_change *change, u
     struct zk_node *parent = zk_tree_find(tree, parent_path);
     assert(parent != NULL);
     parent->stat.children_version++;
-    if (change->kind == ZK_CREATE) parent->next_sequence++;
+    if (change->kind == ZK_CREATE) { parent->next_sequence++; }
     parent->children_zxid = zxid;
 }
 
@@ -139,25 +139,29 @@ static enum zk_reason validate(const struct zk_tree *tree, uint64_t session,
         char parent_path[ZK_PATH_MAX];
         zk_parent_of(write->path, parent_path);
         const struct zk_node *parent = zk_tree_find(tree, parent_path);
-        if (parent == NULL) return ZK_REASON_NO_NODE;
-        if (parent->stat.ephemeral_owner != 0) return ZK_REASON_OTHER;
+        if (parent == NULL) { return ZK_REASON_NO_NODE; }
+        if (parent->stat.ephemeral_owner != 0) { return ZK_REASON_OTHER; }
         if (write->flags & ZK_SEQUENTIAL) {
             /* Room is left by callers: a path that does not fit is a programmer's error. */
             int length = snprintf(change->path, sizeof change->path, "%.200s%010u", write->path,
                                   parent->next_sequence);
             assert(length > 0);
         }
-        if (zk_tree_find(tree, change->path) != NULL) return ZK_REASON_NODE_EXISTS;
+        if (zk_tree_find(tree, change->path) != NULL) { return ZK_REASON_NODE_EXISTS; }
         change->owner = write->flags & ZK_EPHEMERAL ? session : 0;
     } else {
         const struct zk_node *node = zk_tree_find(tree, write->path);
-        if (node == NULL) return ZK_REASON_NO_NODE;
+        if (node == NULL) { return ZK_REASON_NO_NODE; }
         if (write->version != ZK_ANY_VERSION && write->version != node->stat.version) {
             return ZK_REASON_BAD_VERSION;
         }
-        if (write->kind == ZK_DELETE && has_children(tree, write->path)) return ZK_REASON_NOT_EMPTY;
+        if (write->kind == ZK_DELETE && has_children(tree, write->path)) {
+            return ZK_REASON_NOT_EMPTY;
+        }
     }
-    if (write->kind == ZK_SET) change->version = zk_tree_find(tree, write->path)->stat.version + 1;
+    if (write->kind == ZK_SET) {
+        change->version = zk_tree_find(tree, write->path)->stat.version + 1;
+    }
     return ZK_REASON_NONE;
 }
 
@@ -178,7 +182,7 @@ static struct zk_tree tree_copy(const struct zk_tree *tree)
     copy.nodes = calloc(tree->capacity, sizeof *tree->nodes);
     assert(copy.nodes != NULL);
     memcpy(copy.nodes, tree->nodes, tree->count * sizeof *tree->nodes);
-    for (size_t i = 0; i < copy.count; i++) blob_retain(copy.nodes[i].blob);
+    for (size_t i = 0; i < copy.count; i++) { blob_retain(copy.nodes[i].blob); }
     return copy;
 }
 
@@ -197,9 +201,9 @@ struct zk_txn *zk_tree_prepare(struct zk_tree *tree, uint64_t session, uint64_t 
             *failed = (int32_t)i;
             break;
         }
-        if (change.kind == ZK_CHECK) continue;
-        if (txn->count == 0 && count > 1) before = tree_copy(tree);
-        if (change.kind != ZK_DELETE) change.blob = blob_create(writes[i].data, writes[i].size);
+        if (change.kind == ZK_CHECK) { continue; }
+        if (txn->count == 0 && count > 1) { before = tree_copy(tree); }
+        if (change.kind != ZK_DELETE) { change.blob = blob_create(writes[i].data, writes[i].size); }
         txn->changes[txn->count++] = change;
         apply_change(tree, &change, txn->zxid, wall_ms);
     }
@@ -222,7 +226,7 @@ struct zk_txn *zk_tree_close_session(struct zk_tree *tree, uint64_t session, uin
     txn->zxid = ++tree->zxid;
     txn->closes_session = true;
     for (size_t i = 0; i < tree->count; i++) {
-        if (tree->nodes[i].stat.ephemeral_owner != session || session == 0) continue;
+        if (tree->nodes[i].stat.ephemeral_owner != session || session == 0) { continue; }
         struct zk_change *change = &txn->changes[txn->count++];
         change->kind = ZK_DELETE;
         memcpy(change->path, tree->nodes[i].path, sizeof change->path);
@@ -244,7 +248,7 @@ void zk_tree_apply(struct zk_tree *tree, const struct zk_txn *txn)
 
 void zk_txn_release(struct zk_txn *txn)
 {
-    if (txn == NULL || --txn->references > 0) return;
-    for (size_t i = 0; i < txn->count; i++) blob_release(txn->changes[i].blob);
+    if (txn == NULL || --txn->references > 0) { return; }
+    for (size_t i = 0; i < txn->count; i++) { blob_release(txn->changes[i].blob); }
     free(txn);
 }

@@ -5,7 +5,7 @@
 #ifndef CHECKER_ZK_TREE_H
 #define CHECKER_ZK_TREE_H
 
-#include "common/zk.h"
+#include "common/zk/zk.h"
 
 struct zk_blob {
     uint32_t references;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/job.h"
-#include "common/nearest.h"
+#include "common/base/nearest.h"
+#include "common/cluster/job.h"
 #include "tanist/status.h"
 
 static const struct command {
@@ -41,8 +41,9 @@ static int print_overview(FILE *out)
                  "  tanist watch --dir runs/fashion-mnist\n"
                  "  tanist status --zk 127.0.0.1:2181 --cluster fashion-mnist -o json\n\n"
                  "Commands:\n");
-    for (int i = 0; i < COMMAND_COUNT; i++)
+    for (int i = 0; i < COMMAND_COUNT; i++) {
         fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
+    }
     fprintf(out, "  %-12s %s\n", "version", "Print the version.");
     fprintf(out, "  %-12s %s\n", "help", "Explain a command, or `job`: all keys of a job file.");
     return TN_EXIT_OK;
@@ -51,35 +52,37 @@ static int print_overview(FILE *out)
 static int unknown_command(const char *name)
 {
     const char *names[COMMAND_COUNT + 2] = {[COMMAND_COUNT] = "help", "version"};
-    for (int i = 0; i < COMMAND_COUNT; i++) names[i] = commands[i].name;
+    for (int i = 0; i < COMMAND_COUNT; i++) { names[i] = commands[i].name; }
     const char *near = nearest_word(name, names, COMMAND_COUNT + 2);
-    if (near)
+    if (near != NULL) {
         fprintf(stderr, "tanist: unknown command \"%s\": did you mean \"%s\"?\n", name, near);
-    else
+    } else {
         fprintf(stderr, "tanist: unknown command \"%s\": `tanist help` lists all\n", name);
+    }
     return TN_EXIT_ARGUMENTS;
 }
 
 static const struct command *find_command(const char *name)
 {
-    for (int i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(commands[i].name, name) == 0) return &commands[i];
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(commands[i].name, name) == 0) { return &commands[i]; }
+    }
     return NULL;
 }
 
 static int help_command(int argc, char **argv)
 {
     char option[] = "--help";
-    if (argc < 2) return print_overview(stdout);
+    if (argc < 2) { return print_overview(stdout); }
     if (strcmp(argv[1], "job") == 0) {
         char *text = job_reference();
-        if (text) fputs(text, stdout);
+        if (text != NULL) { fputs(text, stdout); }
         free(text);
-        return text ? TN_EXIT_OK : TN_EXIT_ERROR;
+        return text != NULL ? TN_EXIT_OK : TN_EXIT_ERROR;
     }
     const struct command *command = find_command(argv[1]);
     char *arguments[] = {argv[1], option, NULL};
-    return command ? command->run(2, arguments) : unknown_command(argv[1]);
+    return command != NULL ? command->run(2, arguments) : unknown_command(argv[1]);
 }
 
 static bool is_one_of(const char *word, const char *a, const char *b, const char *c)
@@ -93,13 +96,14 @@ int cli_main(int argc, char **argv)
         print_overview(stderr);
         return TN_EXIT_ARGUMENTS;
     }
-    if (is_one_of(argv[1], "help", "--help", "-h")) return help_command(argc - 1, argv + 1);
-    if (is_one_of(argv[1], "version", "--version", "-V"))
+    if (is_one_of(argv[1], "help", "--help", "-h")) { return help_command(argc - 1, argv + 1); }
+    if (is_one_of(argv[1], "version", "--version", "-V")) {
         return puts("tanist " TANIST_VERSION) < 0 ? TN_EXIT_IO : TN_EXIT_OK;
+    }
     const struct command *command = find_command(argv[1]);
-    int code = command ? command->run(argc - 1, argv + 1) : unknown_command(argv[1]);
+    int code = command != NULL ? command->run(argc - 1, argv + 1) : unknown_command(argv[1]);
     /* Output that could not be written (a full disk, a closed pipe) is no success. */
-    if (fflush(stdout) != 0 && code == TN_EXIT_OK) code = TN_EXIT_IO;
+    if (fflush(stdout) != 0 && code == TN_EXIT_OK) { code = TN_EXIT_IO; }
     return code;
 }
 

@@ -7,7 +7,7 @@
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
-#include "common/error.h"
+#include "common/base/error.h"
 
 /* Find the subcommand and run it; `tanist`, `tanist help [COMMAND]`, `--help`, `--version`, "did
  * you mean". */

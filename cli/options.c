@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/nearest.h"
+#include "common/base/nearest.h"
 #include "tanist/status.h"
 
 enum { NAMES_MAX = 64 };
@@ -36,10 +36,11 @@ static void print_help(const struct options *options)
     for (size_t i = 0; i < options->count; i++) {
         const struct option *option = &options->list[i];
         char left[64], letter[8] = "    ";
-        if (!option->help) continue;
-        if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
-        snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name, option->argument ? " " : "",
-                 option->argument ? option->argument : "");
+        if (option->help == NULL) { continue; }
+        if (option->letter) { snprintf(letter, sizeof letter, "-%c, ", option->letter); }
+        snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name,
+                 option->argument != NULL ? " " : "",
+                 option->argument != NULL ? option->argument : "");
         printf("  %-28s %s\n", left, option->help);
     }
     printf("  %-28s %s\n", "-h, --help", "Show this.");
@@ -50,15 +51,18 @@ static const struct option *find_long(const struct options *options, const char 
 {
     for (size_t i = 0; i < options->count; i++) {
         const char *known = options->list[i].name;
-        if (strlen(known) == length && strncmp(known, name, length) == 0) return &options->list[i];
+        if (strlen(known) == length && strncmp(known, name, length) == 0) {
+            return &options->list[i];
+        }
     }
     return NULL;
 }
 
 static const struct option *find_letter(const struct options *options, char letter)
 {
-    for (size_t i = 0; i < options->count; i++)
-        if (options->list[i].letter == letter) return &options->list[i];
+    for (size_t i = 0; i < options->count; i++) {
+        if (options->list[i].letter == letter) { return &options->list[i]; }
+    }
     return NULL;
 }
 
@@ -67,28 +71,33 @@ static bool unknown(const struct options *options, const char *word, size_t leng
     const char *names[NAMES_MAX];
     char name[64];
     size_t count = 0;
-    for (size_t i = 0; i < options->count && count < NAMES_MAX - 1; i++)
+    for (size_t i = 0; i < options->count && count < NAMES_MAX - 1; i++) {
         names[count++] = options->list[i].name;
+    }
     names[count++] = "help";
     snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), word);
     const char *near = nearest_word(name, names, count);
-    if (near) return wrong(options, "unknown option --%s: did you mean --%s?", name, near);
+    if (near != NULL) {
+        return wrong(options, "unknown option --%s: did you mean --%s?", name, near);
+    }
     return wrong(options, "unknown option --%s", name);
 }
 
 static bool take_choice(const struct options *options, const struct option *option,
                         const char *text)
 {
-    for (int i = 0; option->choices[i]; i++)
+    for (int i = 0; option->choices[i] != NULL; i++) {
         if (strcmp(option->choices[i], text) == 0) {
             *(const char **)option->value = text;
             return true;
         }
+    }
     char list[128] = "";
     size_t length = 0;
-    for (int i = 0; option->choices[i] && length < sizeof list; i++)
+    for (int i = 0; option->choices[i] != NULL && length < sizeof list; i++) {
         length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "",
                                    option->choices[i]);
+    }
     return wrong(options, "--%s is \"%s\": give one of %s", option->name, text, list);
 }
 
@@ -102,16 +111,18 @@ static bool take_value(const struct options *options, const struct option *optio
     case OPTION_TEXT: *(const char **)option->value = text; return true;
     case OPTION_CHOICE: return take_choice(options, option, text);
     case OPTION_TEXTS:
-        if (texts->count == OPTION_TEXTS_MAX)
+        if (texts->count == OPTION_TEXTS_MAX) {
             return wrong(options, "--%s is given more than %d times", option->name,
                          OPTION_TEXTS_MAX);
+        }
         texts->items[texts->count++] = text;
         return true;
     case OPTION_COUNT:
         number->value = strtoull(text, &end, 10);
         number->given = true;
-        if (*text < '0' || *text > '9' || *end || number->value > INT64_MAX)
+        if (*text < '0' || *text > '9' || *end || number->value > INT64_MAX) {
             return wrong(options, "--%s is \"%s\": give a whole number", option->name, text);
+        }
         return true;
     }
     return false;
@@ -125,18 +136,20 @@ static bool take_option(const struct options *options, struct cursor *cursor)
     if (word[1] == '-') {
         size_t length = strcspn(word + 2, "=");
         option = find_long(options, word + 2, length);
-        if (!option) return unknown(options, word + 2, length);
-        if (word[2 + length] == '=') text = word + 3 + length;
+        if (option == NULL) { return unknown(options, word + 2, length); }
+        if (word[2 + length] == '=') { text = word + 3 + length; }
     } else {
         option = find_letter(options, word[1]);
-        if (!option) return wrong(options, "unknown option %s", word);
-        if (word[2]) text = word + 2 + (word[2] == '=');
+        if (option == NULL) { return wrong(options, "unknown option %s", word); }
+        if (word[2]) { text = word + 2 + (word[2] == '='); }
     }
-    if (option->type == OPTION_FLAG && text)
+    if (option->type == OPTION_FLAG && text != NULL) {
         return wrong(options, "--%s takes no value", option->name);
-    if (option->type != OPTION_FLAG && !text) {
-        if (cursor->at + 1 >= cursor->argc)
+    }
+    if (option->type != OPTION_FLAG && text == NULL) {
+        if (cursor->at + 1 >= cursor->argc) {
             return wrong(options, "--%s needs a value: %s", option->name, option->argument);
+        }
         text = cursor->argv[++cursor->at];
     }
     return take_value(options, option, text);
@@ -145,9 +158,10 @@ static bool take_option(const struct options *options, struct cursor *cursor)
 static bool take_argument(struct options *options, const char *word)
 {
     if (options->argument_count >= options->arguments_most ||
-        options->argument_count >= ARGUMENTS_MAX)
+        options->argument_count >= ARGUMENTS_MAX) {
         return wrong(options, "\"%s\" is one argument too many: usage is %s", word,
                      options->synopsis);
+    }
     options->arguments[options->argument_count++] = word;
     return true;
 }
@@ -165,14 +179,16 @@ bool options_parse(struct options *options, int argc, char **argv, int *exit_cod
             *exit_code = TN_EXIT_OK;
             return false;
         }
-        if (!literal && strcmp(word, "--") == 0)
+        if (!literal && strcmp(word, "--") == 0) {
             literal = true;
-        else if (!literal && word[0] == '-' && word[1])
+        } else if (!literal && word[0] == '-' && word[1]) {
             good = take_option(options, &cursor);
-        else
+        } else {
             good = take_argument(options, word);
+        }
     }
-    if (good && options->argument_count < options->arguments_least)
+    if (good && options->argument_count < options->arguments_least) {
         good = wrong(options, "an argument is missing: usage is %s", options->synopsis);
+    }
     return good;
 }

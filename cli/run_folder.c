@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "common/files.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
 
 static void join(char path[static RUN_PATH_MAX], const char *dir, const char *name)
 {
@@ -36,7 +36,7 @@ bool run_folder_in_use(const char *dir)
     struct flock lock = whole_lock();
     join(path, dir, "lock");
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0) return false;
+    if (fd < 0) { return false; }
     bool held = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
     close(fd);
     return held;
@@ -54,13 +54,14 @@ static enum tn_status lock_folder(struct run_folder *folder, struct error *error
     char path[RUN_PATH_MAX], text[32] = "";
     join(path, folder->dir, "lock");
     folder->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (folder->lock < 0) return files_error(error, errno, "open", path);
+    if (folder->lock < 0) { return files_error(error, errno, "open", path); }
     struct flock lock = whole_lock();
     if (fcntl(folder->lock, F_OFD_SETLK, &lock) == 0) {
         int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
         if (ftruncate(folder->lock, 0) != 0 ||
-            write(folder->lock, text, (size_t)length) != (ssize_t)length)
+            write(folder->lock, text, (size_t)length) != (ssize_t)length) {
             return files_error(error, errno, "write", path);
+        }
         return TN_OK;
     }
     ssize_t size = pread(folder->lock, text, sizeof text - 1, 0);
@@ -74,14 +75,15 @@ static enum tn_status lock_folder(struct run_folder *folder, struct error *error
 static enum tn_status make_folder(struct run_folder *folder, const char *dir, struct error *error)
 {
     enum tn_status status = files_make_folders(dir, error);
-    if (status != TN_OK) return error_context(error, "--dir");
+    if (status != TN_OK) { return error_context(error, "--dir"); }
     char *absolute = realpath(dir, NULL);
-    if (!absolute) return files_error(error, errno, "open", dir);
+    if (absolute == NULL) { return files_error(error, errno, "open", dir); }
     size_t length = strlen(absolute);
-    if (length < RUN_PATH_MAX - 256) memcpy(folder->dir, absolute, length + 1);
+    if (length < RUN_PATH_MAX - 256) { memcpy(folder->dir, absolute, length + 1); }
     free(absolute);
-    if (length >= RUN_PATH_MAX - 256)
+    if (length >= RUN_PATH_MAX - 256) {
         return error_set(error, TN_EINVAL, "--dir: the path is too long");
+    }
     return lock_folder(folder, error);
 }
 
@@ -93,7 +95,7 @@ static enum tn_status move_aside(struct run_folder *folder, struct error *error)
     struct tm utc;
     strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&seconds, &utc));
     snprintf(old, sizeof old, "%s.%s", folder->dir, stamp);
-    if (rename(folder->dir, old) != 0) return files_error(error, errno, "rename", folder->dir);
+    if (rename(folder->dir, old) != 0) { return files_error(error, errno, "rename", folder->dir); }
     fprintf(stderr, "%s held a finished run: moved to %s (--resume would have gone on from it)\n",
             folder->dir, old);
     close(folder->lock);
@@ -110,12 +112,13 @@ static enum tn_status compare_job(const struct run_folder *folder, const struct 
     char difference[256];
     job_init(&there);
     enum tn_status status = job_read_file(&there, path, error);
-    if (status != TN_OK) return status;
-    if (strcmp(there.name, job->name) != 0)
+    if (status != TN_OK) { return status; }
+    if (strcmp(there.name, job->name) != 0) {
         return error_set(error, TN_EINVAL,
                          "%s holds a run of the job \"%s\", not of \"%s\": give another --dir",
                          folder->dir, there.name, job->name);
-    if (!job_difference(&there, job, difference, sizeof difference)) return TN_OK;
+    }
+    if (!job_difference(&there, job, difference, sizeof difference)) { return TN_OK; }
     return error_set(error, TN_EINVAL,
                      "%s holds an unfinished run of another job: %s; give another --dir, or that "
                      "value",
@@ -127,7 +130,7 @@ static enum tn_status write_job(const struct run_folder *folder, const struct jo
 {
     char path[RUN_PATH_MAX];
     char *text = job_to_json(job);
-    if (!text) return error_set(error, TN_ENOMEM, "out of memory");
+    if (text == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     run_folder_path(folder, "job.json", path);
     enum tn_status status = files_write_atomic(path, text, strlen(text), error);
     free(text);
@@ -145,11 +148,13 @@ static enum tn_status take_over(struct run_folder *folder, const struct job *job
         folder->finished = false;
         return move_aside(folder, error);
     }
-    if (access(path, F_OK) != 0) return TN_OK;
+    if (access(path, F_OK) != 0) { return TN_OK; }
     enum tn_status status = compare_job(folder, job, path, error);
-    if (status != TN_OK) return status;
+    if (status != TN_OK) { return status; }
     folder->resumes = true;
-    if (folder->finished && unlink(result) != 0) return files_error(error, errno, "remove", result);
+    if (folder->finished && unlink(result) != 0) {
+        return files_error(error, errno, "remove", result);
+    }
     return TN_OK;
 }
 
@@ -158,15 +163,15 @@ enum tn_status run_folder_open(struct run_folder *folder, const char *dir, const
 {
     *folder = (struct run_folder){.lock = -1};
     enum tn_status status = make_folder(folder, dir, error);
-    if (status == TN_OK) status = take_over(folder, job, resume, error);
-    if (status == TN_OK) status = write_job(folder, job, error);
-    if (status != TN_OK) run_folder_close(folder);
+    if (status == TN_OK) { status = take_over(folder, job, resume, error); }
+    if (status == TN_OK) { status = write_job(folder, job, error); }
+    if (status != TN_OK) { run_folder_close(folder); }
     return status;
 }
 
 void run_folder_close(struct run_folder *folder)
 {
-    if (folder->lock >= 0) close(folder->lock);
+    if (folder->lock >= 0) { close(folder->lock); }
     folder->lock = -1;
 }
 

@@ -1,11 +1,10 @@
 /*
  * cli/run_folder.h: the folder of a run: what is in it, and who may use it.
  *
- *   DIR/run.json           struct run_note (agent/run_note.h): where its ZooKeeper is, whose it is
- *   DIR/lock               locked while an agent works here; holds its pid
- *   DIR/job.json           the job with flags applied, as the nodes read it
- *   DIR/result.json        what the last run that ended came to
- *   DIR/logs, sessions, zookeeper, ...   by the agent and the nodes
+ *   DIR/run.json           struct run_note (agent/observe/run_note.h): where its ZooKeeper is,
+ * whose it is DIR/lock               locked while an agent works here; holds its pid DIR/job.json
+ * the job with flags applied, as the nodes read it DIR/result.json        what the last run that
+ * ended came to DIR/logs, sessions, zookeeper, ...   by the agent and the nodes
  *
  * Threads: any. Blocking: on the disk.
  */
@@ -16,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/error.h"
-#include "common/job.h"
+#include "common/base/error.h"
+#include "common/cluster/job.h"
 
 enum { RUN_PATH_MAX = 1024 };
 

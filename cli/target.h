@@ -5,13 +5,13 @@
 #ifndef CLI_TARGET_H
 #define CLI_TARGET_H
 
-#include "agent/ensemble.h"
-#include "agent/run_note.h"
+#include "agent/ensemble/ensemble.h"
+#include "agent/observe/run_note.h"
 #include "cli/options.h"
-#include "common/error.h"
-#include "common/job.h"
-#include "common/tree.h"
-#include "common/zk_sync.h"
+#include "common/base/error.h"
+#include "common/cluster/job.h"
+#include "common/cluster/znodes.h"
+#include "common/zk/zk_sync.h"
 
 enum { CONNECT_MAX = 1024, CREDENTIALS_MAX = 256, TARGET_OPTIONS = 6 };
 

@@ -14,6 +14,6 @@ foreach(plan ${plans})
   math(EXPR number "${number} + 1")
 endforeach()
 file(WRITE ${OUTPUT}
-  "/* Made of chaos/plans by cmake/EmbedPlans.cmake. */\n#include <stddef.h>\n\n"
-  "#include \"chaos/plan_builtin.h\"\n\n${texts}\n"
+  "/* Made of chaos/plan/builtin by cmake/EmbedPlans.cmake. */\n#include <stddef.h>\n\n"
+  "#include \"chaos/plan/plan_builtin.h\"\n\n${texts}\n"
   "const struct plan_builtin plans_builtin[] = {\n${rows}    {NULL, NULL},\n};\n")

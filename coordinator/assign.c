@@ -5,16 +5,16 @@
 static void nobody(struct assignment *out, uint32_t slices)
 {
     out->slice_count = slices;
-    for (uint32_t v = 0; v < SLICES_MAX; v++) out->worker[v] = UINT16_MAX;
+    for (uint32_t v = 0; v < SLICES_MAX; v++) { out->worker[v] = UINT16_MAX; }
 }
 
 static void in_order(struct assignment *out, const bool *ready, uint32_t count)
 {
     uint32_t v = 0, place = 0;
     for (uint16_t w = 0; w < WORKERS_MAX; w++) {
-        if (!ready[w]) continue;
+        if (!ready[w]) { continue; }
         place++;
-        for (; v < out->slice_count * place / count; v++) out->worker[v] = w;
+        for (; v < out->slice_count * place / count; v++) { out->worker[v] = w; }
     }
 }
 
@@ -22,10 +22,10 @@ static void in_order(struct assignment *out, const bool *ready, uint32_t count)
 static void hand_on(struct assignment *out, const bool *ready, uint32_t *owns)
 {
     for (uint32_t v = 0; v < out->slice_count; v++) {
-        if (out->worker[v] != UINT16_MAX && ready[out->worker[v]]) continue;
+        if (out->worker[v] != UINT16_MAX && ready[out->worker[v]]) { continue; }
         uint16_t least = UINT16_MAX;
         for (uint16_t w = 0; w < WORKERS_MAX; w++) {
-            if (ready[w] && (least == UINT16_MAX || owns[w] < owns[least])) least = w;
+            if (ready[w] && (least == UINT16_MAX || owns[w] < owns[least])) { least = w; }
         }
         assert(least != UINT16_MAX);
         out->worker[v] = least;
@@ -40,18 +40,18 @@ void assign_slices(const struct assignment *before, uint32_t slices,
     uint32_t owns[WORKERS_MAX] = {0}, count = 0;
     bool fresh = before->slice_count != slices;
     *out = *before;
-    if (fresh) nobody(out, slices);
+    if (fresh) { nobody(out, slices); }
     for (uint32_t v = 0; v < slices; v++) {
         assert(out->worker[v] == UINT16_MAX || out->worker[v] < WORKERS_MAX);
-        if (out->worker[v] != UINT16_MAX) owns[out->worker[v]]++;
+        if (out->worker[v] != UINT16_MAX) { owns[out->worker[v]]++; }
     }
     for (uint16_t w = 0; w < WORKERS_MAX; w++) {
         count += ready[w];
         fresh = fresh || (ready[w] && owns[w] == 0);
     }
-    if (count == 0) return;
+    if (count == 0) { return; }
     /* With more workers than slices somebody always owns nothing: then that is no news. */
-    if (fresh && count > slices && before->slice_count == slices) fresh = false;
+    if (fresh && count > slices && before->slice_count == slices) { fresh = false; }
     if (fresh) {
         in_order(out, ready, count);
     } else {
@@ -61,9 +61,9 @@ void assign_slices(const struct assignment *before, uint32_t slices,
 
 bool assign_equal(const struct assignment *a, const struct assignment *b)
 {
-    if (a->generation != b->generation || a->slice_count != b->slice_count) return false;
+    if (a->generation != b->generation || a->slice_count != b->slice_count) { return false; }
     for (uint32_t v = 0; v < a->slice_count; v++) {
-        if (a->worker[v] != b->worker[v]) return false;
+        if (a->worker[v] != b->worker[v]) { return false; }
     }
     return true;
 }

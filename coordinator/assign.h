@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/tree.h"
+#include "common/cluster/znodes.h"
 
 /*
  * Give the `slices` slices to the workers that are `ready`. If none is: everything stays as it was

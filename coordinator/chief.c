@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/text.h"
-#include "coordinator/chief_parts.h"
+#include "common/base/text.h"
+#include "coordinator/chief_private.h"
 #include "tanist/status.h"
 
 /* ----------------------------------------------------------------- history */
@@ -13,7 +13,7 @@
 static void queue_entry(struct chief *c, enum history_kind kind, struct task task, uint64_t pid,
                         uint64_t took_ms, const char *cause)
 {
-    if (c->queue_count == CHIEF_QUEUE_MAX) return;
+    if (c->queue_count == CHIEF_QUEUE_MAX) { return; }
     struct history_entry *entry = &c->queue[c->queue_count++];
     *entry = (struct history_entry){
         .kind = kind,
@@ -40,10 +40,10 @@ static void forget_queued(struct chief *c, uint32_t count)
 static void add_checkpoint(struct chief *c, struct chief_checkpoint checkpoint)
 {
     uint32_t at = c->checkpoint_count;
-    while (at > 0 && c->checkpoints[at - 1].id > checkpoint.id) at--;
-    if (at > 0 && c->checkpoints[at - 1].id == checkpoint.id) return;
+    while (at > 0 && c->checkpoints[at - 1].id > checkpoint.id) { at--; }
+    if (at > 0 && c->checkpoints[at - 1].id == checkpoint.id) { return; }
     if (c->checkpoint_count == CHIEF_CHECKPOINTS_MAX) {
-        if (at == 0) return; /* Full, and this one is the oldest. */
+        if (at == 0) { return; /* Full, and this one is the oldest. */ }
         memmove(c->checkpoints, c->checkpoints + 1, (--at) * sizeof c->checkpoints[0]);
     } else {
         memmove(c->checkpoints + at + 1, c->checkpoints + at,
@@ -59,7 +59,7 @@ static void collect_checkpoints(struct chief *c, struct chief_actions *out)
     while (c->checkpoint_count > c->config.checkpoint_keep &&
            out->delete_count < CHIEF_DELETE_MAX) {
         uint64_t oldest = c->checkpoints[0].id;
-        if (c->run.phase == RUN_LOADING && oldest == c->run.load_checkpoint) return;
+        if (c->run.phase == RUN_LOADING && oldest == c->run.load_checkpoint) { return; }
         out->deletes[out->delete_count++] = oldest;
         c->checkpoint_count--;
         memmove(c->checkpoints, c->checkpoints + 1, c->checkpoint_count * sizeof c->checkpoints[0]);
@@ -72,24 +72,24 @@ static void greet_members(struct chief *c)
 {
     for (uint32_t i = 0; i < c->config.ps; i++) {
         c->ps[i].lost = false;
-        if (c->inherited || !c->ps[i].present) continue;
+        if (c->inherited || !c->ps[i].present) { continue; }
         queue_entry(c, HISTORY_TASK_UP, (struct task){ROLE_PS, i}, c->ps[i].pid, 0, NULL);
     }
     for (uint32_t i = 0; i < c->config.workers; i++) {
-        if (c->inherited || !c->workers[i].present) continue;
+        if (c->inherited || !c->workers[i].present) { continue; }
         queue_entry(c, HISTORY_TASK_UP, (struct task){ROLE_WORKER, i}, c->workers[i].pid, 0, NULL);
     }
 }
 
 static void on_office(struct chief *c, const struct chief_event *event)
 {
-    if (c->in_office) return;
+    if (c->in_office) { return; }
     c->in_office = true;
     c->epoch = event->office.epoch;
     c->run = (struct run){.phase = RUN_FORMING, .evaluate_step = STEP_NONE};
     c->run.evaluation.step = STEP_NONE;
-    if (event->office.has_run) c->run = *event->office.run;
-    if (event->office.has_assignment) c->assignment = *event->office.assignment;
+    if (event->office.has_run) { c->run = *event->office.run; }
+    if (event->office.has_assignment) { c->assignment = *event->office.assignment; }
     for (uint32_t i = 0; i < event->office.checkpoint_count; i++) {
         add_checkpoint(c, event->office.checkpoints[i]);
     }
@@ -108,21 +108,23 @@ static void on_office(struct chief *c, const struct chief_event *event)
 
 static struct chief_peer *peer_of(struct chief *c, struct task task)
 {
-    if (task.role == ROLE_PS && task.index < c->config.ps) return &c->ps[task.index];
-    if (task.role == ROLE_WORKER && task.index < c->config.workers) return &c->workers[task.index];
+    if (task.role == ROLE_PS && task.index < c->config.ps) { return &c->ps[task.index]; }
+    if (task.role == ROLE_WORKER && task.index < c->config.workers) {
+        return &c->workers[task.index];
+    }
     return NULL;
 }
 
 static void on_member(struct chief *c, const struct chief_event *event)
 {
     struct chief_peer *peer = peer_of(c, event->member.task);
-    if (peer == NULL) return;
+    if (peer == NULL) { return; }
     bool same =
         peer->present && event->member.present && peer->incarnation == event->member.incarnation;
     bool went = peer->present && !same;
     bool news = c->in_office && (peer->known || !c->inherited); /* Else it was there before us. */
     peer->known = true;
-    if (same) return;
+    if (same) { return; }
     if (went) {
         const char *cause = event->member.cause;
         text_set(peer->cause, sizeof peer->cause, cause != NULL ? cause : "session lost");
@@ -133,25 +135,25 @@ static void on_member(struct chief *c, const struct chief_event *event)
     }
     peer->present = event->member.present;
     peer->reported = false;
-    if (!peer->present) return;
+    if (!peer->present) { return; }
     peer->incarnation = event->member.incarnation;
     peer->pid = event->member.pid;
     if (peer->early.incarnation == peer->incarnation) {
         peer->report = peer->early;
         peer->reported = true;
     }
-    if (news) queue_entry(c, HISTORY_TASK_UP, event->member.task, peer->pid, 0, NULL);
+    if (news) { queue_entry(c, HISTORY_TASK_UP, event->member.task, peer->pid, 0, NULL); }
 }
 
 /* From the first thing on that a ps says in our office: how far training was when we came is not
  * known, and taken for steps made since it would put checkpoints out of reach. */
 static void measure_rate(struct chief *c, const struct report *report)
 {
-    if (report->task.role != ROLE_PS || report->generation != c->run.generation) return;
+    if (report->task.role != ROLE_PS || report->generation != c->run.generation) { return; }
     uint64_t step = chief_max_step(c, &c->run), passed_ms = c->now_ms - c->rate_at_ms;
     bool known = c->rate_step != STEP_NONE;
-    if (known && passed_ms < CHIEF_RATE_MS) return;
-    if (known && step >= c->rate_step) c->rate = (step - c->rate_step) * 1000 / passed_ms;
+    if (known && passed_ms < CHIEF_RATE_MS) { return; }
+    if (known && step >= c->rate_step) { c->rate = (step - c->rate_step) * 1000 / passed_ms; }
     c->rate_step = step;
     c->rate_at_ms = c->now_ms;
 }
@@ -159,12 +161,12 @@ static void measure_rate(struct chief *c, const struct report *report)
 static void on_report(struct chief *c, const struct report *report)
 {
     struct chief_peer *peer = peer_of(c, report->task);
-    if (peer == NULL) return;
+    if (peer == NULL) { return; }
     if (!peer->present || report->incarnation != peer->incarnation) {
         peer->early = *report;
         return;
     }
-    if (peer->reported && report->sequence < peer->report.sequence) return;
+    if (peer->reported && report->sequence < peer->report.sequence) { return; }
     peer->report = *report;
     peer->reported = true;
     measure_rate(c, report);
@@ -172,7 +174,7 @@ static void on_report(struct chief *c, const struct report *report)
 
 static void on_request(struct chief *c, const struct chief_event *event)
 {
-    if (c->request.waits) return;
+    if (c->request.waits) { return; }
     c->request =
         (struct chief_request){.waits = true, .id = event->request.id, .kind = event->request.kind};
     text_set(c->request.by, sizeof c->request.by, event->request.by);
@@ -189,7 +191,7 @@ static void write_done(struct chief *c, struct chief_actions *out)
     c->written_at_ms = c->now_ms;
     c->run = w->run;
     forget_queued(c, w->queued);
-    if (w->assigns) c->assignment = w->assignment;
+    if (w->assigns) { c->assignment = w->assignment; }
     if (w->commits) {
         add_checkpoint(c, (struct chief_checkpoint){.id = w->manifest.id,
                                                     .step = w->manifest.step,
@@ -197,7 +199,7 @@ static void write_done(struct chief *c, struct chief_actions *out)
                                                     .epoch = w->manifest.epoch});
         collect_checkpoints(c, out);
     }
-    if (!w->answers) return;
+    if (!w->answers) { return; }
     out->resign = c->request.kind == REQUEST_RESIGN;
     c->request.waits = false;
 }
@@ -245,12 +247,14 @@ static void not_done(struct chief *c, const struct chief_event *event, struct ch
 
 static void on_written(struct chief *c, const struct chief_event *event, struct chief_actions *out)
 {
-    if (event->written.op != c->op || (!c->writing && c->raising == 0)) return;
+    if (event->written.op != c->op || (!c->writing && c->raising == 0)) { return; }
     if (event->written.outcome == CHIEF_WRITE_DEPOSED) {
         exit_with(out, TN_EXIT_DEPOSED);
     } else if (c->raising != 0) {
-        if (event->written.outcome == CHIEF_WRITE_OK) c->epoch = c->raising;
-        if (event->written.outcome != CHIEF_WRITE_OK) c->retry_at_ms = c->now_ms + CHIEF_RETRY_MS;
+        if (event->written.outcome == CHIEF_WRITE_OK) { c->epoch = c->raising; }
+        if (event->written.outcome != CHIEF_WRITE_OK) {
+            c->retry_at_ms = c->now_ms + CHIEF_RETRY_MS;
+        }
         c->raising = 0;
         c->opened = false;
     } else if (event->written.outcome == CHIEF_WRITE_OK) {
@@ -273,7 +277,7 @@ static uint64_t epoch_on_disks(const struct chief *c)
 {
     uint64_t highest = 0;
     for (uint32_t i = 0; i < c->config.ps; i++) {
-        if (c->ps[i].reported) highest = most(highest, c->ps[i].report.disk_epoch);
+        if (c->ps[i].reported) { highest = most(highest, c->ps[i].report.disk_epoch); }
     }
     bool ours =
         c->checkpoint_count > 0 && c->checkpoints[c->checkpoint_count - 1].epoch == c->epoch;
@@ -286,9 +290,9 @@ static void begin_write(struct chief *c, const struct plan *plan, struct chief_a
     if (run->save_checkpoint != 0 && run->save_checkpoint != c->run.save_checkpoint) {
         c->ordered_at_ms = c->now_ms;
     }
-    if (c->write.commits) c->boost /= 2;
-    if (plan->late) c->boost = c->boost * 2 + chief_lead(c);
-    for (uint32_t i = 0; plan->clears_lost && i < c->config.ps; i++) c->ps[i].lost = false;
+    if (c->write.commits) { c->boost /= 2; }
+    if (plan->late) { c->boost = c->boost * 2 + chief_lead(c); }
+    for (uint32_t i = 0; plan->clears_lost && i < c->config.ps; i++) { c->ps[i].lost = false; }
     run->epoch = c->epoch;
     run->revision = ++c->revision;
     run->changed_wall_ms = c->wall_ms;
@@ -298,7 +302,7 @@ static void begin_write(struct chief *c, const struct plan *plan, struct chief_a
 static void pursue(struct chief *c, struct chief_actions *out)
 {
     c->wake_at_ms = UINT64_MAX;
-    if (c->raising != 0 || (c->writing && !c->retrying)) return;
+    if (c->raising != 0 || (c->writing && !c->retrying)) { return; }
     if (c->now_ms < c->retry_at_ms) {
         c->wake_at_ms = c->retry_at_ms;
         return;
@@ -328,12 +332,12 @@ static void pursue(struct chief *c, struct chief_actions *out)
 /* After the end others leave first, so that they hear of it from us; but not for ever. */
 static void finish(struct chief *c, struct chief_actions *out)
 {
-    if (c->ended_at_ms == 0) c->ended_at_ms = c->now_ms;
+    if (c->ended_at_ms == 0) { c->ended_at_ms = c->now_ms; }
     bool alone = c->opened;
-    for (uint32_t i = 0; i < c->config.ps; i++) alone = alone && !c->ps[i].present;
-    for (uint32_t i = 0; i < c->config.workers; i++) alone = alone && !c->workers[i].present;
+    for (uint32_t i = 0; i < c->config.ps; i++) { alone = alone && !c->ps[i].present; }
+    for (uint32_t i = 0; i < c->config.workers; i++) { alone = alone && !c->workers[i].present; }
     c->wake_at_ms = least(c->wake_at_ms, c->ended_at_ms + CHIEF_GOODBYE_MS);
-    if (!alone && c->now_ms < c->ended_at_ms + CHIEF_GOODBYE_MS) return;
+    if (!alone && c->now_ms < c->ended_at_ms + CHIEF_GOODBYE_MS) { return; }
     exit_with(out, c->run.phase == RUN_DONE ? TN_EXIT_OK : TN_EXIT_ERROR);
 }
 
@@ -364,10 +368,10 @@ void chief_step(struct chief *c, const struct chief_event *event, struct chief_a
     case CHIEF_EV_REQUEST: on_request(c, event); break;
     case CHIEF_EV_WRITTEN: on_written(c, event, out); break;
     }
-    if (!c->in_office || out->exits || out->resign) return;
+    if (!c->in_office || out->exits || out->resign) { return; }
     pursue(c, out);
     bool ended = c->run.phase == RUN_DONE || c->run.phase == RUN_FAILED;
-    if (ended && !c->writing) finish(c, out);
+    if (ended && !c->writing) { finish(c, out); }
 }
 
 uint64_t chief_deadline_ms(const struct chief *c)

@@ -37,10 +37,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/manifest.h"
-#include "common/report.h"
-#include "common/run.h"
-#include "common/tree.h"
+#include "common/cluster/manifest.h"
+#include "common/cluster/report.h"
+#include "common/cluster/run.h"
+#include "common/cluster/znodes.h"
 
 enum {
     CHIEF_HISTORY_MAX = 8,      /* Entries in one write. */

@@ -16,12 +16,12 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/text.h"
-#include "coordinator/chief_parts.h"
+#include "common/base/text.h"
+#include "coordinator/chief_private.h"
 
 void plan_need(struct plan *p, enum urgency urgency)
 {
-    if (urgency > p->urgency) p->urgency = urgency;
+    if (urgency > p->urgency) { p->urgency = urgency; }
 }
 
 struct history_entry *plan_entry(struct plan *p, enum history_kind kind)
@@ -59,7 +59,7 @@ uint64_t chief_max_step(const struct chief *c, const struct run *run)
     for (uint32_t i = 0; i < c->config.ps; i++) {
         /* Also of one that went: what it had reached is what may be lost. */
         const struct report *report = &c->ps[i].report;
-        if (report->generation == run->generation) step = most(step, report->step);
+        if (report->generation == run->generation) { step = most(step, report->step); }
     }
     return step;
 }
@@ -67,7 +67,7 @@ uint64_t chief_max_step(const struct chief *c, const struct run *run)
 static bool all_ps_reported(const struct chief *c)
 {
     for (uint32_t i = 0; i < c->config.ps; i++) {
-        if (!ps_reported(c, i)) return false;
+        if (!ps_reported(c, i)) { return false; }
     }
     return true;
 }
@@ -75,7 +75,7 @@ static bool all_ps_reported(const struct chief *c)
 static bool all_ps_hold(const struct chief *c, const struct run *run)
 {
     for (uint32_t i = 0; i < c->config.ps; i++) {
-        if (!chief_ps_holds(c, run, i)) return false;
+        if (!chief_ps_holds(c, run, i)) { return false; }
     }
     return true;
 }
@@ -88,7 +88,9 @@ bool chief_worker_ready(const struct chief_peer *peer)
 static uint32_t workers_ready(const struct chief *c)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < c->config.workers; i++) count += chief_worker_ready(&c->workers[i]);
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        count += chief_worker_ready(&c->workers[i]);
+    }
     return count;
 }
 
@@ -100,10 +102,10 @@ static bool name_missing(const struct chief *c, char reason[static RUN_TEXT_MAX]
     uint32_t named = 0;
     for (uint32_t i = 0; i < c->config.ps; i++) {
         const struct chief_peer *peer = &c->ps[i];
-        if (ps_reported(c, i)) continue;
-        if (named++ > 0) text_add(&text, ", ");
-        text_add_task(&text, (struct task){.role = ROLE_PS, .index = i});
-        if (peer->present) text_add(&text, " (no report yet)");
+        if (ps_reported(c, i)) { continue; }
+        if (named++ > 0) { text_add(&text, ", "); }
+        task_append(&text, (struct task){.role = ROLE_PS, .index = i});
+        if (peer->present) { text_add(&text, " (no report yet)"); }
         if (!peer->present && peer->cause[0] != '\0') {
             text_add(&text, " (");
             text_add(&text, peer->cause);
@@ -112,7 +114,7 @@ static bool name_missing(const struct chief *c, char reason[static RUN_TEXT_MAX]
     }
     uint32_t ready = workers_ready(c), wanted = c->config.min_workers;
     if (c->run.phase == RUN_FORMING && ready < wanted) {
-        if (named++ > 0) text_add(&text, ", ");
+        if (named++ > 0) { text_add(&text, ", "); }
         text_add(&text, "workers (");
         text_add_number(&text, ready);
         text_add(&text, " of ");
@@ -124,7 +126,7 @@ static bool name_missing(const struct chief *c, char reason[static RUN_TEXT_MAX]
 
 void plan_reason(struct plan *p, const char *words)
 {
-    if (text_equal(p->run->reason, words)) return;
+    if (text_equal(p->run->reason, words)) { return; }
     text_set(p->run->reason, sizeof p->run->reason, words);
     plan_need(p, PLAN_SOFT);
 }
@@ -172,7 +174,7 @@ static void start_loading(struct plan *p, uint64_t checkpoint, uint64_t step)
     if (run->evaluation.step != STEP_NONE && run->evaluation.step > step) {
         run->evaluation = (struct evaluation){.step = STEP_NONE};
     }
-    if (run->until < step) run->until = step;
+    if (run->until < step) { run->until = step; }
     plan_next_evaluation(p);
     set_phase(p, RUN_LOADING);
 }
@@ -182,7 +184,7 @@ static struct chief_checkpoint checkpoint_before(const struct chief *c, uint64_t
 {
     struct chief_checkpoint found = {0};
     for (uint32_t i = 0; i < c->checkpoint_count; i++) {
-        if (c->checkpoints[i].id < id) found = c->checkpoints[i];
+        if (c->checkpoints[i].id < id) { found = c->checkpoints[i]; }
     }
     return found;
 }
@@ -193,7 +195,7 @@ static void fall_back(struct plan *p, uint32_t index)
     struct task task = {.role = ROLE_PS, .index = index};
     char words[RUN_TEXT_MAX];
     struct text text = text_begin(words, sizeof words);
-    text_add_task(&text, task);
+    task_append(&text, task);
     if (run->load_checkpoint == 0) {
         text_add(&text, " cannot make the initial values");
         plan_fail(p, words);
@@ -206,7 +208,7 @@ static void fall_back(struct plan *p, uint32_t index)
     entry->task = task;
     text_add(&text, " cannot load it; ");
     text_add(&text, older.id != 0 ? "loading checkpoint " : "starting from the initial values");
-    if (older.id != 0) text_add_number(&text, older.id);
+    if (older.id != 0) { text_add_number(&text, older.id); }
     text_set(entry->cause, sizeof entry->cause, words);
     run->committed_checkpoint = older.id;
     run->committed_step = older.step;
@@ -226,8 +228,8 @@ static void go_on(struct plan *p)
     set_phase(p, RUN_RUNNING);
     bool first = run->recovery.kind == RECOVERY_NONE;
     struct history_entry *entry = plan_entry(p, first ? HISTORY_RUNNING : HISTORY_RECOVERED);
-    if (restored) entry->checkpoint = run->load_checkpoint;
-    if (first) return;
+    if (restored) { entry->checkpoint = run->load_checkpoint; }
+    if (first) { return; }
     entry->recovery = run->recovery.kind;
     entry->task = run->recovery.task;
     text_set(entry->cause, sizeof entry->cause, run->recovery.cause);
@@ -246,11 +248,11 @@ static void watch_loading(struct plan *p)
         bool failed = ps_reported(p->c, i) &&
                       report->failed_load_generation == p->run->generation &&
                       report->failed_load == p->run->load_checkpoint;
-        if (!failed) continue;
+        if (!failed) { continue; }
         fall_back(p, i);
         return;
     }
-    if (all_ps_hold(p->c, p->run)) go_on(p);
+    if (all_ps_hold(p->c, p->run)) { go_on(p); }
 }
 
 /* ------------------------------------------------------------------- forming */
@@ -261,7 +263,7 @@ static void adopt_from_disks(struct plan *p)
     const struct report *oldest = NULL;
     struct run *run = p->run;
     uint32_t without = 0, with = 0, empty = 0;
-    if (run->committed_checkpoint != 0 || run->generation != 0) return;
+    if (run->committed_checkpoint != 0 || run->generation != 0) { return; }
     for (uint32_t i = 0; i < p->c->config.ps; i++) {
         const struct report *report = &p->c->ps[i].report;
         if (report->disk_checkpoint == 0) {
@@ -270,9 +272,11 @@ static void adopt_from_disks(struct plan *p)
             continue;
         }
         with++;
-        if (oldest == NULL || report->disk_checkpoint < oldest->disk_checkpoint) oldest = report;
+        if (oldest == NULL || report->disk_checkpoint < oldest->disk_checkpoint) {
+            oldest = report;
+        }
     }
-    if (with == 0) return;
+    if (with == 0) { return; }
     if (without == 0) {
         run->committed_checkpoint = oldest->disk_checkpoint;
         run->committed_step = oldest->disk_step;
@@ -302,7 +306,7 @@ static void form(struct plan *p)
                                           .step = run->committed_step};
         text_set(run->recovery.cause, sizeof run->recovery.cause, "started again");
     }
-    if (run->started_wall_ms == 0) run->started_wall_ms = p->c->wall_ms;
+    if (run->started_wall_ms == 0) { run->started_wall_ms = p->c->wall_ms; }
     run->until = plan_boundary(p->c, run->committed_step);
     run->ending = run->until >= p->c->config.steps;
     start_loading(p, run->committed_checkpoint, run->committed_step);
@@ -335,9 +339,9 @@ static void watch_ps(struct plan *p)
         const struct chief_peer *peer = &p->c->ps[i];
         bool gone = peer->known && !peer->present;
         bool other = ps_reported(p->c, i) && !chief_ps_holds(p->c, p->run, i);
-        if (!gone && !peer->lost && !other) continue;
+        if (!gone && !peer->lost && !other) { continue; }
         const char *cause = peer->cause[0] != '\0' ? peer->cause : "not there";
-        if (!gone && !peer->lost) cause = "came back without its values";
+        if (!gone && !peer->lost) { cause = "came back without its values"; }
         plan_interrupt(p, RECOVERY_PS, (struct task){.role = ROLE_PS, .index = i}, cause);
         return;
     }
@@ -347,7 +351,7 @@ static void watch_ps(struct plan *p)
 static bool all_ps_empty(const struct chief *c)
 {
     for (uint32_t i = 0; i < c->config.ps; i++) {
-        if (c->ps[i].report.generation != 0) return false;
+        if (c->ps[i].report.generation != 0) { return false; }
     }
     return true;
 }
@@ -377,11 +381,11 @@ static void watch_pause(struct plan *p)
 static void open_office(struct plan *p)
 {
     struct run *run = p->run;
-    if (p->c->opened) return;
+    if (p->c->opened) { return; }
     plan_need(p, PLAN_HARD);
-    if (p->c->counted) return;
+    if (p->c->counted) { return; }
     run->elections++;
-    if (!p->c->inherited || !p->c->config.restore_on_failover) return;
+    if (!p->c->inherited || !p->c->config.restore_on_failover) { return; }
     if (run->phase == RUN_RUNNING || run->phase == RUN_STOPPING || run->phase == RUN_PAUSED) {
         plan_interrupt(p, RECOVERY_CHIEF, p->c->config.self, "a new chief took office");
     }
@@ -390,7 +394,7 @@ static void open_office(struct plan *p)
 static bool all_ps_at(const struct plan *p, uint64_t step)
 {
     for (uint32_t i = 0; i < p->c->config.ps; i++) {
-        if (!chief_ps_holds(p->c, p->run, i) || p->c->ps[i].report.step != step) return false;
+        if (!chief_ps_holds(p->c, p->run, i) || p->c->ps[i].report.step != step) { return false; }
     }
     return true;
 }
@@ -402,8 +406,8 @@ static void finish(struct plan *p)
         set_phase(p, RUN_STOPPING);
         plan_checkpoints(p);
     }
-    if (run->phase != RUN_STOPPING) return;
-    if (run->committed_step != run->until || run->evaluation.step != run->until) return;
+    if (run->phase != RUN_STOPPING) { return; }
+    if (run->committed_step != run->until || run->evaluation.step != run->until) { return; }
     set_phase(p, RUN_DONE);
     struct history_entry *entry = plan_entry(p, HISTORY_DONE);
     entry->step = run->until;
@@ -417,7 +421,7 @@ static void mend_end(struct plan *p)
 {
     struct run *run = p->run;
     uint64_t reached = chief_max_step(p->c, run);
-    if (run->phase != RUN_RUNNING || reached <= run->until) return;
+    if (run->phase != RUN_RUNNING || reached <= run->until) { return; }
     run->until = most(reached, least(reached + 2 * chief_lead(p->c), p->c->config.steps));
     plan_next_evaluation(p);
     plan_need(p, PLAN_HARD);
@@ -434,7 +438,7 @@ static void tell_queued(struct plan *p)
             p->w->history_count * sizeof p->w->history[0]);
     memcpy(p->w->history, c->queue, p->w->queued * sizeof c->queue[0]);
     p->w->history_count += p->w->queued;
-    if (p->w->queued > 0) plan_need(p, c->queue_count > room ? PLAN_HARD : PLAN_SOFT);
+    if (p->w->queued > 0) { plan_need(p, c->queue_count > room ? PLAN_HARD : PLAN_SOFT); }
 }
 
 void chief_plan(struct plan *p)
@@ -445,10 +449,10 @@ void chief_plan(struct plan *p)
     w->run = p->c->run;
     open_office(p);
     plan_requests(p);
-    if (w->run.phase == RUN_FORMING) form(p);
-    if (w->run.phase == RUN_RUNNING || w->run.phase == RUN_STOPPING) watch_ps(p);
-    if (w->run.phase == RUN_PAUSED) watch_pause(p);
-    if (w->run.phase == RUN_LOADING) watch_loading(p);
+    if (w->run.phase == RUN_FORMING) { form(p); }
+    if (w->run.phase == RUN_RUNNING || w->run.phase == RUN_STOPPING) { watch_ps(p); }
+    if (w->run.phase == RUN_PAUSED) { watch_pause(p); }
+    if (w->run.phase == RUN_LOADING) { watch_loading(p); }
     mend_end(p);
     plan_evaluation(p);
     plan_checkpoints(p);

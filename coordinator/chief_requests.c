@@ -2,7 +2,7 @@
 #include <assert.h>
 
 #include "coordinator/assign.h"
-#include "coordinator/chief_parts.h"
+#include "coordinator/chief_private.h"
 
 /* ------------------------------------------------------------------ requests */
 
@@ -15,15 +15,15 @@ static void end_soon(struct plan *p)
         plan_fail(p, RUN_STOPPED_REASON);
         return;
     }
-    if (run->ending && run->phase == RUN_STOPPING) return;
+    if (run->ending && run->phase == RUN_STOPPING) { return; }
     run->ending = true;
     run->until = least(run->until, chief_max_step(p->c, run) + chief_lead(p->c));
-    if (run->evaluate_step != STEP_NONE) plan_next_evaluation(p);
+    if (run->evaluate_step != STEP_NONE) { plan_next_evaluation(p); }
 }
 
 static void hold(struct plan *p)
 {
-    if (p->run->phase == RUN_STOPPING) return;
+    if (p->run->phase == RUN_STOPPING) { return; }
     p->run->held = true;
     if (p->run->phase == RUN_RUNNING) {
         plan_interrupt(p, RECOVERY_OPERATOR, p->c->config.self, p->c->request.by);
@@ -35,8 +35,8 @@ static void save_soon(struct plan *p)
 {
     struct run *run = p->run;
     uint64_t step = chief_max_step(p->c, run) + chief_lead(p->c);
-    if (run->phase != RUN_RUNNING || (run->ending && step >= run->until)) return;
-    if (run->save_checkpoint != 0 && run->save_step <= step) return;
+    if (run->phase != RUN_RUNNING || (run->ending && step >= run->until)) { return; }
+    if (run->save_checkpoint != 0 && run->save_step <= step) { return; }
     run->save_checkpoint = ++run->last_checkpoint;
     run->save_step = step;
 }
@@ -44,11 +44,11 @@ static void save_soon(struct plan *p)
 void plan_requests(struct plan *p)
 {
     const struct chief_request *request = &p->c->request;
-    if (!request->waits) return;
+    if (!request->waits) { return; }
     p->w->answers = true;
     p->w->request = request->id;
     plan_need(p, PLAN_HARD);
-    if (p->run->phase == RUN_DONE || p->run->phase == RUN_FAILED) return;
+    if (p->run->phase == RUN_DONE || p->run->phase == RUN_FAILED) { return; }
     switch (request->kind) {
     case REQUEST_STOP: end_soon(p); break;
     case REQUEST_RESIGN: break; /* Once this write is done. */
@@ -66,16 +66,18 @@ void plan_assignment(struct plan *p)
 {
     const struct chief *c = p->c;
     bool ready[WORKERS_MAX] = {0};
-    if (p->run->phase == RUN_FORMING || p->run->phase >= RUN_DONE) return;
-    for (uint32_t i = 0; i < c->config.workers; i++) ready[i] = chief_worker_ready(&c->workers[i]);
+    if (p->run->phase == RUN_FORMING || p->run->phase >= RUN_DONE) { return; }
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        ready[i] = chief_worker_ready(&c->workers[i]);
+    }
     for (uint32_t v = 0; v < c->assignment.slice_count; v++) {
         uint16_t owner = c->assignment.worker[v];
-        if (owner >= c->config.workers) continue;
+        if (owner >= c->config.workers) { continue; }
         const struct chief_peer *peer = &c->workers[owner];
-        if (!peer->known || (peer->present && !peer->reported)) ready[owner] = true;
+        if (!peer->known || (peer->present && !peer->reported)) { ready[owner] = true; }
     }
     assign_slices(&c->assignment, c->config.slices, ready, &p->w->assignment);
     p->w->assignment.generation = p->run->generation;
     p->w->assigns = !assign_equal(&c->assignment, &p->w->assignment);
-    if (p->w->assigns) plan_need(p, PLAN_HARD);
+    if (p->w->assigns) { plan_need(p, PLAN_HARD); }
 }

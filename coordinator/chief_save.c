@@ -1,9 +1,9 @@
 /* Orders for checkpoints and evaluations: C6, C7, C8. */
 #include <assert.h>
 
-#include "common/placement.h"
-#include "common/text.h"
-#include "coordinator/chief_parts.h"
+#include "common/base/text.h"
+#include "common/cluster/placement.h"
+#include "coordinator/chief_private.h"
 
 uint64_t chief_lead(const struct chief *c)
 {
@@ -35,7 +35,7 @@ void plan_next_evaluation(struct plan *p)
     uint64_t every = p->c->config.evaluate_every, next = STEP_NONE;
     uint64_t passed = most(run->load_step, known ? run->evaluation.step : 0);
     passed = most(passed, chief_max_step(p->c, run) + p->c->rate * CHIEF_HEARD_MS / 1000);
-    if (every > 0) next = multiple_after(passed, every);
+    if (every > 0) { next = multiple_after(passed, every); }
     bool last_known = known && run->evaluation.step >= run->until;
     run->evaluate_step = last_known ? STEP_NONE : least(next, run->until);
 }
@@ -45,9 +45,9 @@ static const struct evaluation *reported_evaluation(const struct plan *p)
     for (uint32_t i = 0; i < p->c->config.workers; i++) {
         const struct chief_peer *peer = &p->c->workers[i];
         const struct evaluation *found = &peer->report.evaluation;
-        if (!peer->present || !peer->reported) continue;
-        if (peer->report.generation != p->run->generation || found->step == STEP_NONE) continue;
-        if (found->step >= p->run->evaluate_step && found->step <= p->run->until) return found;
+        if (!peer->present || !peer->reported) { continue; }
+        if (peer->report.generation != p->run->generation || found->step == STEP_NONE) { continue; }
+        if (found->step >= p->run->evaluate_step && found->step <= p->run->until) { return found; }
     }
     return NULL;
 }
@@ -55,10 +55,10 @@ static const struct evaluation *reported_evaluation(const struct plan *p)
 void plan_evaluation(struct plan *p)
 {
     struct run *run = p->run;
-    if (run->phase != RUN_RUNNING && run->phase != RUN_STOPPING) return;
+    if (run->phase != RUN_RUNNING && run->phase != RUN_STOPPING) { return; }
     const struct evaluation *found =
         run->evaluate_step != STEP_NONE ? reported_evaluation(p) : NULL;
-    if (found == NULL) return;
+    if (found == NULL) { return; }
     run->evaluation = *found;
     struct history_entry *entry = plan_entry(p, HISTORY_EVALUATED);
     entry->step = found->step;
@@ -128,7 +128,7 @@ static void blame(struct plan *p, uint32_t index)
     char words[RUN_TEXT_MAX];
     struct text text = text_begin(words, sizeof words);
     text_add(&text, "the last checkpoint, which ");
-    text_add_task(&text, (struct task){.role = ROLE_PS, .index = index});
+    task_append(&text, (struct task){.role = ROLE_PS, .index = index});
     text_add(&text, " cannot save (its log says why); trying again");
     plan_reason(p, words);
 }
@@ -143,10 +143,10 @@ static void look_after_order(struct plan *p)
         bool holds = chief_ps_holds(p->c, p->run, i);
         saved = saved && holds && report->saved_checkpoint == id &&
                 report->saved_step == p->run->save_step;
-        if (!holds || report->missed_checkpoint < id) continue;
+        if (!holds || report->missed_checkpoint < id) { continue; }
         p->missed = true;
         p->late = p->late || report->late_checkpoint >= id;
-        if (p->run->phase == RUN_STOPPING) blame(p, i);
+        if (p->run->phase == RUN_STOPPING) { blame(p, i); }
     }
     if (saved) {
         commit(p);
@@ -170,12 +170,12 @@ static uint64_t wanted_step(const struct plan *p)
     uint64_t reached = chief_max_step(p->c, run), ahead = reached + chief_lead(p->c);
     uint64_t every = p->c->config.checkpoint_every_steps, wanted = STEP_NONE;
     bool final_needed = run->ending && run->committed_step != run->until;
-    if (run->phase == RUN_STOPPING) return final_needed ? run->until : STEP_NONE;
+    if (run->phase == RUN_STOPPING) { return final_needed ? run->until : STEP_NONE; }
     if (every > 0) {
         wanted = multiple_after(most(most(run->committed_step, run->load_step), ahead - 1), every);
     }
-    if (order_by_time(p, reached)) wanted = least(wanted, ahead);
-    if (!run->ending || (wanted != STEP_NONE && wanted < run->until)) return wanted;
+    if (order_by_time(p, reached)) { wanted = least(wanted, ahead); }
+    if (!run->ending || (wanted != STEP_NONE && wanted < run->until)) { return wanted; }
     /* Nothing comes before the last step, or only by time: then not before it is near. */
     bool near = ahead >= run->until || every > 0 || p->c->config.checkpoint_every_ms == 0;
     return final_needed && near ? run->until : STEP_NONE;
@@ -185,8 +185,8 @@ void plan_checkpoints(struct plan *p)
 {
     struct run *run = p->run;
     bool active = run->phase == RUN_RUNNING || run->phase == RUN_STOPPING;
-    if (active && run->save_checkpoint != 0) look_after_order(p);
-    if (!active) return;
+    if (active && run->save_checkpoint != 0) { look_after_order(p); }
+    if (!active) { return; }
     uint64_t wanted = wanted_step(p);
     /* An order stands until it is done, unless it is out of reach: behind the end, or far ahead of
      * one that time wants. */
@@ -194,6 +194,6 @@ void plan_checkpoints(struct plan *p)
     bool replaces = run->save_checkpoint != 0 && wanted < run->save_step &&
                     (run->save_step > run->until ||
                      (order_by_time(p, chief_max_step(p->c, run)) && run->save_step > far));
-    if (wanted == STEP_NONE || (run->save_checkpoint != 0 && !replaces)) return;
+    if (wanted == STEP_NONE || (run->save_checkpoint != 0 && !replaces)) { return; }
     order(p, wanted, run->phase == RUN_STOPPING && !p->missed ? PLAN_HARD : PLAN_SOFT);
 }

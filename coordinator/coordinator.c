@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "coordinator/coordinator_parts.h"
+#include "common/base/log.h"
+#include "coordinator/coordinator_private.h"
 #include "tanist/status.h"
 
 void coordinator_finish(struct coordinator *c, int exit_code)
 {
-    if (c->finished) return;
+    if (c->finished) { return; }
     c->finished = true;
     c->exit_code = exit_code;
 }
@@ -21,7 +21,7 @@ uint64_t coordinator_read(struct coordinator *c, const char *rest, bool watch)
 {
     char path[256];
     uint64_t op = membership_next_op(&c->membership);
-    tree_path(path, c->identity.cluster, rest);
+    znode_path(path, c->identity.cluster, rest);
     c->ports->zk.read(c->ports->zk.ctx, op, path, watch);
     return op;
 }
@@ -35,7 +35,7 @@ void coordinator_decide(struct coordinator *c, struct chief_event event)
     event.wall_ms = c->wall_ms;
     chief_step(&c->chief, &event, &actions);
     if (actions.exits) {
-        if (actions.exit_code == TN_EXIT_DEPOSED) log_warn("a later chief rules: leaving");
+        if (actions.exit_code == TN_EXIT_DEPOSED) { log_warn("a later chief rules: leaving"); }
         coordinator_finish(c, actions.exit_code);
         return;
     }
@@ -43,9 +43,9 @@ void coordinator_decide(struct coordinator *c, struct chief_event event)
         office_resign(c);
         return;
     }
-    if (actions.delete_count > 0) write_deletes(c, actions.deletes, actions.delete_count);
-    if (actions.raise_epoch != 0) write_raise(c, actions.raise_op, actions.raise_epoch);
-    if (actions.write != NULL) write_start(c, actions.write);
+    if (actions.delete_count > 0) { write_deletes(c, actions.deletes, actions.delete_count); }
+    if (actions.raise_epoch != 0) { write_raise(c, actions.raise_op, actions.raise_epoch); }
+    if (actions.write != NULL) { write_start(c, actions.write); }
 }
 
 /* ------------------------------------------------------------------- seats */
@@ -71,16 +71,16 @@ static void look_at_seat(struct coordinator *c, uint32_t index)
     const struct roster_seat *seat = &c->roster.seats[index];
     struct seat_told *told = &c->told[index];
     bool settled = seat->present || seat->mirror.state == MIRROR_WATCHING;
-    if (!settled || told->note_op != 0) return;
+    if (!settled || told->note_op != 0) { return; }
     bool same = told->known && told->present == seat->present &&
                 (!seat->present || told->incarnation == seat->member.incarnation);
-    if (same) return;
+    if (same) { return; }
     if (!told->present) {
         tell_seat(c, index, NULL);
         return;
     }
     char path[256];
-    tree_exit_path(path, c->identity.cluster, seat->task);
+    znode_exit_path(path, c->identity.cluster, seat->task);
     told->note_op = membership_next_op(&c->membership);
     c->ports->zk.read(c->ports->zk.ctx, told->note_op, path, false);
 }
@@ -99,7 +99,7 @@ static void note_answered(struct coordinator *c, uint32_t index, const struct zk
 static void seats_handle(struct coordinator *c, const struct zk_event *event)
 {
     const struct zk_port *zk = &c->ports->zk;
-    if (!c->roster_started) return;
+    if (!c->roster_started) { return; }
     (void)roster_handle(&c->roster, event, zk, &c->membership.next_op, c->now_ms);
     for (uint32_t i = 0; i < c->roster.count && !c->finished; i++) {
         if (event->type == ZK_RESULT && c->told[i].note_op != 0 &&
@@ -117,10 +117,10 @@ static const char *by_number(const struct zk_event *event)
     const char *first = NULL;
     for (size_t i = 0; i < event->child_count; i++) {
         const char *name = event->children[i];
-        if (strlen(name) < 10 || strlen(name) + 64 > ZK_PATH_MAX) continue;
+        if (strlen(name) < 10 || strlen(name) + 64 > ZK_PATH_MAX) { continue; }
         bool before =
             first == NULL || strcmp(name + strlen(name) - 10, first + strlen(first) - 10) < 0;
-        if (before) first = name;
+        if (before) { first = name; }
     }
     return first;
 }
@@ -128,7 +128,7 @@ static const char *by_number(const struct zk_event *event)
 static void read_request(struct coordinator *c, const char *name)
 {
     char rest[ZK_PATH_MAX + 16];
-    if (c->request_op != 0) return;
+    if (c->request_op != 0) { return; }
     snprintf(c->request_name, sizeof c->request_name, "%s", name);
     snprintf(rest, sizeof rest, "requests/%s", name);
     c->request_id = strtoull(name + strlen(name) - 10, NULL, 10);
@@ -145,7 +145,7 @@ static void drop_request(struct coordinator *c)
 {
     char path[256], rest[ZK_PATH_MAX + 16];
     snprintf(rest, sizeof rest, "requests/%s", c->request_name);
-    tree_path(path, c->identity.cluster, rest);
+    znode_path(path, c->identity.cluster, rest);
     const struct zk_write write = {.kind = ZK_DELETE, .path = path, .version = ZK_ANY_VERSION};
     c->ports->zk.write(c->ports->zk.ctx, membership_next_op(&c->membership), &write, 1);
     c->request_name[0] = '\0';
@@ -175,16 +175,16 @@ static void request_answered(struct coordinator *c, const struct zk_event *event
 
 static void requests_handle(struct coordinator *c, const struct zk_event *event)
 {
-    if (c->stage != OFFICE_HELD) return;
+    if (c->stage != OFFICE_HELD) { return; }
     if (event->type == ZK_RESULT && c->request_op != 0 && event->op == c->request_op) {
         request_answered(c, event);
         return;
     }
     enum mirror_news news =
         mirror_handle(&c->requests, event, &c->ports->zk, &c->membership.next_op, c->now_ms);
-    if (news != MIRROR_PRESENT || c->request_name[0] != '\0') return;
+    if (news != MIRROR_PRESENT || c->request_name[0] != '\0') { return; }
     const char *oldest = by_number(event);
-    if (oldest != NULL) read_request(c, oldest);
+    if (oldest != NULL) { read_request(c, oldest); }
 }
 
 /* ----------------------------------------------------------------- reports */
@@ -193,10 +193,10 @@ static void report_handle(struct coordinator *c, const struct transport_event *e
 {
     struct report report;
     struct error error = {0};
-    if (event->type != TRANSPORT_FRAME || event->header.type != FRAME_REPORT) return;
+    if (event->type != TRANSPORT_FRAME || event->header.type != FRAME_REPORT) { return; }
     /* Others may hear that we are chief before we do; and while the office is being read, the chief
      * keeps what it hears. */
-    if (c->election.phase != ELECTION_OFFICE && c->election.phase != ELECTION_TAKING) return;
+    if (c->election.phase != ELECTION_OFFICE && c->election.phase != ELECTION_TAKING) { return; }
     size_t size = event->body != NULL ? event->body->size : 0;
     const void *bytes = event->body != NULL ? event->body->data : NULL;
     if (report_decode(bytes, size, &report, &error) != TN_OK) {
@@ -246,21 +246,21 @@ static void start(struct coordinator *c)
 
 static void zk_handle(struct coordinator *c, const struct zk_event *event)
 {
-    if (!c->finished) office_handle(c, event);
-    if (!c->finished) write_handle(c, event);
-    if (!c->finished) requests_handle(c, event);
-    if (!c->finished) seats_handle(c, event);
+    if (!c->finished) { office_handle(c, event); }
+    if (!c->finished) { write_handle(c, event); }
+    if (!c->finished) { requests_handle(c, event); }
+    if (!c->finished) { seats_handle(c, event); }
 }
 
 static void tick(struct coordinator *c)
 {
     const struct zk_port *zk = &c->ports->zk;
-    if (c->roster_started) roster_tick(&c->roster, zk, &c->membership.next_op, c->now_ms);
+    if (c->roster_started) { roster_tick(&c->roster, zk, &c->membership.next_op, c->now_ms); }
     if (c->stage == OFFICE_HELD) {
         mirror_tick(&c->requests, zk, &c->membership.next_op, c->now_ms);
     }
     office_tick(c);
-    if (!c->finished) write_tick(c);
+    if (!c->finished) { write_tick(c); }
     if (!c->finished && c->now_ms >= chief_deadline_ms(&c->chief)) {
         coordinator_decide(c, (struct chief_event){.type = CHIEF_EV_TICK});
     }
@@ -276,13 +276,15 @@ static void handle(void *self, const struct node_event *event)
     if (!c->finished) {
         unsigned news = membership_handle(&c->membership, event);
         news_handle(c, news);
-        if (!c->finished && (news & MEMBERSHIP_REGISTERED)) start(c);
-        if (!c->finished && event->type == NODE_ZK) zk_handle(c, event->zk);
-        if (!c->finished && transport != NULL) report_handle(c, transport);
-        if (!c->finished && event->type == NODE_LEAVE) coordinator_finish(c, TN_EXIT_OK);
-        if (!c->finished) tick(c);
+        if (!c->finished && (news & MEMBERSHIP_REGISTERED)) { start(c); }
+        if (!c->finished && event->type == NODE_ZK) { zk_handle(c, event->zk); }
+        if (!c->finished && transport != NULL) { report_handle(c, transport); }
+        if (!c->finished && event->type == NODE_LEAVE) { coordinator_finish(c, TN_EXIT_OK); }
+        if (!c->finished) { tick(c); }
     }
-    if (transport != NULL && transport->type == TRANSPORT_FRAME) buffer_release(transport->body);
+    if (transport != NULL && transport->type == TRANSPORT_FRAME) {
+        buffer_release(transport->body);
+    }
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -294,15 +296,15 @@ static uint64_t deadline_ms(const void *self)
 {
     const struct coordinator *c = self;
     uint64_t first = earlier(membership_deadline_ms(&c->membership), office_deadline_ms(c));
-    if (c->roster_started) first = earlier(first, roster_deadline_ms(&c->roster));
-    if (c->stage == OFFICE_HELD) first = earlier(first, mirror_deadline_ms(&c->requests));
+    if (c->roster_started) { first = earlier(first, roster_deadline_ms(&c->roster)); }
+    if (c->stage == OFFICE_HELD) { first = earlier(first, mirror_deadline_ms(&c->requests)); }
     return earlier(first, chief_deadline_ms(&c->chief));
 }
 
 static bool finished(const void *self, int *exit_code)
 {
     const struct coordinator *c = self;
-    if (c->finished) *exit_code = c->exit_code;
+    if (c->finished) { *exit_code = c->exit_code; }
     return c->finished;
 }
 
@@ -346,7 +348,7 @@ struct coordinator *coordinator_create(const struct coordinator_config *config,
                                        const struct node_ports *ports)
 {
     struct coordinator *c = calloc(1, sizeof *c);
-    if (c == NULL) return NULL;
+    if (c == NULL) { return NULL; }
     c->config = *config;
     c->config.chief.self = identity->task;
     c->config.chief.pid = identity->pid;

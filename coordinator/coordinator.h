@@ -1,6 +1,6 @@
 /*
  * coordinator/coordinator.h: a node of the role coordinator: it registers, stands for chief and, in
- * office, does what coordinator/chief.h decides. A reactor (common/node.h) without threads or
+ * office, does what coordinator/chief.h decides. A reactor (common/node/node.h) without threads or
  * clocks; it owns no file.
  *
  * Exit codes: 0 the run is done, or asked to leave; 1 the run has failed; TN_EXIT_SESSION_EXPIRED,
@@ -9,9 +9,9 @@
 #ifndef COORDINATOR_COORDINATOR_H
 #define COORDINATOR_COORDINATOR_H
 
-#include "common/job.h"
-#include "common/node.h"
-#include "common/variables.h"
+#include "common/cluster/job.h"
+#include "common/cluster/variables.h"
+#include "common/node/node.h"
 #include "coordinator/chief.h"
 
 struct coordinator_config {

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/failpoint.h"
-#include "common/log.h"
-#include "coordinator/coordinator_parts.h"
+#include "common/base/log.h"
+#include "common/faults/failpoint.h"
+#include "coordinator/coordinator_private.h"
 #include "tanist/status.h"
 
 static void carry_out(struct coordinator *c, struct election_action action);
@@ -23,7 +23,7 @@ static void join(struct coordinator *c, uint64_t zk_op)
 {
     char path[256], rest[64], name[TASK_NAME_MAX];
     snprintf(rest, sizeof rest, "election/%s", c->election.guid);
-    tree_path(path, c->identity.cluster, rest);
+    znode_path(path, c->identity.cluster, rest);
     task_format(c->identity.task, ':', name, sizeof name);
     const struct zk_write write = {.kind = ZK_CREATE,
                                    .path = path,
@@ -59,10 +59,10 @@ static void describe_office(struct coordinator *c, uint64_t epoch, uint64_t took
 
 static void take_office(struct coordinator *c, const struct election_action *action, uint64_t zk_op)
 {
-    char ours[256], chief[256], rest[ELECTION_NAME_MAX + 16], text[TREE_JSON_MAX];
+    char ours[256], chief[256], rest[ELECTION_NAME_MAX + 16], text[ZNODE_JSON_MAX];
     snprintf(rest, sizeof rest, "election/%s", action->name);
-    tree_path(ours, c->identity.cluster, rest);
-    tree_path(chief, c->identity.cluster, "chief");
+    znode_path(ours, c->identity.cluster, rest);
+    znode_path(chief, c->identity.cluster, "chief");
     describe_office(c, action->epoch, action->took_ms);
     const struct zk_write writes[] = {
         {.kind = ZK_CHECK, .path = ours, .version = ZK_ANY_VERSION},
@@ -82,8 +82,8 @@ static void ask_cause(struct coordinator *c)
 {
     char path[256];
     c->cause[0] = '\0';
-    if (!c->membership.has_office) return;
-    tree_exit_path(path, c->identity.cluster, c->membership.office.task);
+    if (!c->membership.has_office) { return; }
+    znode_exit_path(path, c->identity.cluster, c->membership.office.task);
     c->cause_op = membership_next_op(&c->membership);
     c->ports->zk.read(c->ports->zk.ctx, c->cause_op, path, false);
 }
@@ -92,9 +92,9 @@ static void cause_answered(struct coordinator *c, const struct zk_event *event)
 {
     struct exit_note note;
     c->cause_op = 0;
-    if (event->outcome != ZK_OK) return;
-    if (exit_note_decode(event->data, event->size, &note, NULL) != TN_OK) return;
-    if (note.incarnation != c->membership.office.incarnation) return;
+    if (event->outcome != ZK_OK) { return; }
+    if (exit_note_decode(event->data, event->size, &note, NULL) != TN_OK) { return; }
+    if (note.incarnation != c->membership.office.incarnation) { return; }
     snprintf(c->cause, sizeof c->cause, "%s", note.cause);
 }
 
@@ -102,7 +102,7 @@ static void carry_out(struct coordinator *c, struct election_action action)
 {
     char path[256], rest[ELECTION_NAME_MAX + 16];
     const struct zk_port *zk = &c->ports->zk;
-    if (action.type == ELECTION_DO_NOTHING) return;
+    if (action.type == ELECTION_DO_NOTHING) { return; }
     uint64_t zk_op = membership_next_op(&c->membership);
     c->election_zk_op = zk_op;
     c->election_op = action.op;
@@ -111,17 +111,17 @@ static void carry_out(struct coordinator *c, struct election_action action)
     case ELECTION_DO_NOTHING: break;
     case ELECTION_DO_JOIN: join(c, zk_op); break;
     case ELECTION_DO_LIST:
-        tree_path(path, c->identity.cluster, "election");
+        znode_path(path, c->identity.cluster, "election");
         zk->list(zk->ctx, zk_op, path, false);
         break;
     case ELECTION_DO_WATCH:
         snprintf(rest, sizeof rest, "election/%s", action.name);
-        tree_path(path, c->identity.cluster, rest);
+        znode_path(path, c->identity.cluster, rest);
         snprintf(c->watched, sizeof c->watched, "%s", path);
         zk->read(zk->ctx, zk_op, path, true);
         break;
     case ELECTION_DO_READ_CHIEF:
-        tree_path(path, c->identity.cluster, "chief");
+        znode_path(path, c->identity.cluster, "chief");
         ask_cause(c);
         zk->read(zk->ctx, zk_op, path, false);
         break;
@@ -136,7 +136,7 @@ static void read_office(struct coordinator *c, const struct zk_event *event,
     struct office office = {0};
     struct error error;
     answer->version = event->stat.version;
-    if (event->outcome != ZK_OK || event->size == 0) return;
+    if (event->outcome != ZK_OK || event->size == 0) { return; }
     if (office_decode(event->data, event->size, &office, &error) != TN_OK) {
         /* Nobody can say what the epoch was: disks will (C11). */
         log_error("%s; it is taken for empty", error.text);
@@ -169,7 +169,7 @@ static void election_answered(struct coordinator *c, const struct zk_event *even
     if (event->outcome == ZK_OK && c->election_asked == ELECTION_DO_JOIN) {
         FAILPOINT("election.standing");
     }
-    if (c->election_asked == ELECTION_DO_READ_CHIEF) read_office(c, event, &answer);
+    if (c->election_asked == ELECTION_DO_READ_CHIEF) { read_office(c, event, &answer); }
     election_show(c, answer);
 }
 
@@ -185,7 +185,7 @@ static void read_tree(struct coordinator *c)
     r->run_op = coordinator_read(c, "run", false);
     r->assignment_op = coordinator_read(c, "assignment", false);
     r->list_op = membership_next_op(&c->membership);
-    tree_path(path, c->identity.cluster, "checkpoints");
+    znode_path(path, c->identity.cluster, "checkpoints");
     c->ports->zk.list(c->ports->zk.ctx, r->list_op, path, false);
 }
 
@@ -207,7 +207,7 @@ static void hold_office(struct coordinator *c)
     FAILPOINT("office.before_run");
     c->stage = OFFICE_HELD;
     c->run_exists = r->has_run;
-    tree_path(path, c->identity.cluster, "requests");
+    znode_path(path, c->identity.cluster, "requests");
     mirror_start(&c->requests, MIRROR_CHILDREN, path, &c->ports->zk, &c->membership.next_op,
                  c->now_ms);
     coordinator_decide(c, (struct chief_event){.type = CHIEF_EV_OFFICE,
@@ -244,8 +244,8 @@ static void read_checkpoints(struct coordinator *c, const struct zk_event *list)
     for (uint32_t i = 0; i < r->expected; i++) {
         char path[256];
         uint64_t op = membership_next_op(&c->membership);
-        if (i == 0) r->first_op = op;
-        tree_checkpoint_path(path, c->identity.cluster, ids[i]);
+        if (i == 0) { r->first_op = op; }
+        znode_checkpoint_path(path, c->identity.cluster, ids[i]);
         c->ports->zk.read(c->ports->zk.ctx, op, path, false);
     }
 }
@@ -274,9 +274,9 @@ static void run_answered(struct coordinator *c, const struct zk_event *event)
     r->run_op = 0;
     c->run_version = event->stat.version;
     c->run_exists = event->outcome == ZK_OK;
-    if (!c->run_exists) return;
+    if (!c->run_exists) { return; }
     r->has_run = run_decode(event->data, event->size, &r->run, &error) == TN_OK;
-    if (!r->has_run) log_error("%s; it is taken for absent", error.text);
+    if (!r->has_run) { log_error("%s; it is taken for absent", error.text); }
 }
 
 static void reading_answered(struct coordinator *c, const struct zk_event *event)
@@ -286,7 +286,7 @@ static void reading_answered(struct coordinator *c, const struct zk_event *event
         r->expected > 0 && event->op >= r->first_op && event->op < r->first_op + r->expected;
     bool ours = manifest || event->op == r->run_op || event->op == r->assignment_op ||
                 event->op == r->list_op;
-    if (!ours) return;
+    if (!ours) { return; }
     if (event->outcome == ZK_UNKNOWN) {
         c->retry_at_ms = c->now_ms + OFFICE_RETRY_MS;
         return;
@@ -297,7 +297,7 @@ static void reading_answered(struct coordinator *c, const struct zk_event *event
         run_answered(c, event);
     } else if (event->op == r->list_op) {
         r->list_op = 0;
-        if (event->outcome == ZK_OK) read_checkpoints(c, event);
+        if (event->outcome == ZK_OK) { read_checkpoints(c, event); }
     } else {
         r->assignment_op = 0;
         r->has_assignment =
@@ -305,7 +305,7 @@ static void reading_answered(struct coordinator *c, const struct zk_event *event
             assignment_decode(event->data, event->size, &r->assignment, NULL) == TN_OK;
     }
     bool read = r->run_op == 0 && r->assignment_op == 0 && r->list_op == 0;
-    if (read && r->answered == r->expected && c->retry_at_ms == UINT64_MAX) hold_office(c);
+    if (read && r->answered == r->expected && c->retry_at_ms == UINT64_MAX) { hold_office(c); }
 }
 
 /* ----------------------------------------------------------------- leaving */
@@ -313,10 +313,10 @@ static void reading_answered(struct coordinator *c, const struct zk_event *event
 /* Our own note, so that the successor knows why; then out of the line, then out of the process. */
 static void write_note(struct coordinator *c, enum zk_write_kind kind)
 {
-    char path[256], text[TREE_JSON_MAX];
+    char path[256], text[ZNODE_JSON_MAX];
     const struct exit_note note = {
         .incarnation = c->identity.incarnation, .wall_ms = c->wall_ms, .cause = "resigned"};
-    tree_exit_path(path, c->identity.cluster, c->identity.task);
+    znode_exit_path(path, c->identity.cluster, c->identity.task);
     const struct zk_write write = {.kind = kind,
                                    .path = path,
                                    .data = text,
@@ -352,7 +352,7 @@ void office_stand(struct coordinator *c)
 void office_handle(struct coordinator *c, const struct zk_event *event)
 {
     bool result = event->type == ZK_RESULT;
-    if (result && c->cause_op != 0 && event->op == c->cause_op) cause_answered(c, event);
+    if (result && c->cause_op != 0 && event->op == c->cause_op) { cause_answered(c, event); }
     if (result && c->election_zk_op != 0 && event->op == c->election_zk_op) {
         election_answered(c, event);
     }
@@ -360,8 +360,8 @@ void office_handle(struct coordinator *c, const struct zk_event *event)
     if ((watch || event->type == ZK_CONNECTED) && c->roster_started) {
         election_show(c, (struct election_event){.type = ELECTION_EV_CHANGED});
     }
-    if (c->election.phase == ELECTION_OFFICE && c->stage == OFFICE_NONE) office_taken(c);
-    if (result && c->stage == OFFICE_READING_TREE) reading_answered(c, event);
+    if (c->election.phase == ELECTION_OFFICE && c->stage == OFFICE_NONE) { office_taken(c); }
+    if (result && c->stage == OFFICE_READING_TREE) { reading_answered(c, event); }
     if (result && c->stage == OFFICE_LEAVING && event->op == c->leave_op) {
         leaving_answered(c, event);
     }
@@ -372,7 +372,7 @@ void office_tick(struct coordinator *c)
     if (c->roster_started && c->now_ms >= election_deadline_ms(&c->election)) {
         election_show(c, (struct election_event){.type = ELECTION_EV_TICK});
     }
-    if (c->stage == OFFICE_READING_TREE && c->now_ms >= c->retry_at_ms) read_tree(c);
+    if (c->stage == OFFICE_READING_TREE && c->now_ms >= c->retry_at_ms) { read_tree(c); }
 }
 
 uint64_t office_deadline_ms(const struct coordinator *c)

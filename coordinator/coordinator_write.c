@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/failpoint.h"
-#include "common/log.h"
-#include "coordinator/coordinator_parts.h"
+#include "common/base/log.h"
+#include "common/faults/failpoint.h"
+#include "coordinator/coordinator_private.h"
 
 /* A transaction being put together. */
 struct transaction {
@@ -21,7 +21,7 @@ static struct zk_write *add(struct coordinator *c, struct transaction *t, enum z
 {
     assert(t->count < ZK_WRITES_MAX);
     char *path = t->paths[t->count];
-    tree_path(path, c->identity.cluster, rest);
+    znode_path(path, c->identity.cluster, rest);
     struct zk_write *write = &t->writes[t->count++];
     *write = (struct zk_write){.kind = kind, .path = path, .version = ZK_ANY_VERSION};
     return write;
@@ -73,7 +73,7 @@ static char *add_manifest(struct coordinator *c, struct transaction *t,
         return NULL;
     }
     char path[256];
-    tree_checkpoint_path(path, c->identity.cluster, manifest->id);
+    znode_checkpoint_path(path, c->identity.cluster, manifest->id);
     c->writing.manifest_at = (int32_t)t->count;
     struct zk_write *write = add(c, t, ZK_CREATE, "");
     memcpy(t->paths[t->count - 1], path, sizeof path);
@@ -113,8 +113,8 @@ void write_start(struct coordinator *c, const struct chief_write *write)
     }
     add_history(c, &t, write);
     FAILPOINT("chief.before_write");
-    if (write->commits) FAILPOINT("ckpt.before_commit");
-    if (write->run.phase == RUN_DONE) FAILPOINT("chief.before_done");
+    if (write->commits) { FAILPOINT("ckpt.before_commit"); }
+    if (write->run.phase == RUN_DONE) { FAILPOINT("chief.before_done"); }
     c->writing.zk_op = send(c, &t);
     free(manifest);
 }
@@ -122,7 +122,7 @@ void write_start(struct coordinator *c, const struct chief_write *write)
 void write_raise(struct coordinator *c, uint64_t op, uint64_t epoch)
 {
     struct transaction t = {.count = 0};
-    char text[TREE_JSON_MAX];
+    char text[ZNODE_JSON_MAX];
     log_warn("a disk names epoch %llu: ours is raised to %llu", (unsigned long long)epoch - 1,
              (unsigned long long)epoch);
     c->writing = (struct writing){.chief_op = op, .raises = true};
@@ -141,7 +141,7 @@ void write_deletes(struct coordinator *c, const uint64_t *ids, uint32_t count)
         struct transaction t;
         begin(c, &t);
         struct zk_write *write = add(c, &t, ZK_DELETE, "");
-        tree_checkpoint_path(t.paths[t.count - 1], c->identity.cluster, ids[i]);
+        znode_checkpoint_path(t.paths[t.count - 1], c->identity.cluster, ids[i]);
         write->version = ZK_ANY_VERSION;
         (void)send(c, &t);
     }
@@ -198,7 +198,7 @@ static void count_entries(struct coordinator *c, uint32_t count)
     }
     c->entries_until_trim = TRIM_EVERY;
     c->trim_op = membership_next_op(&c->membership);
-    tree_path(path, c->identity.cluster, "history");
+    znode_path(path, c->identity.cluster, "history");
     c->ports->zk.list(c->ports->zk.ctx, c->trim_op, path, false);
 }
 
@@ -210,9 +210,9 @@ static int by_name(const void *a, const void *b)
 static void trim_history(struct coordinator *c, const struct zk_event *list)
 {
     c->trim_op = 0;
-    if (list->outcome != ZK_OK || list->child_count <= HISTORY_MAX) return;
+    if (list->outcome != ZK_OK || list->child_count <= HISTORY_MAX) { return; }
     const char **names = malloc(list->child_count * sizeof *names);
-    if (names == NULL) return;
+    if (names == NULL) { return; }
     memcpy(names, list->children, list->child_count * sizeof *names);
     qsort(names, list->child_count, sizeof *names, by_name);
     struct transaction t;
@@ -221,11 +221,11 @@ static void trim_history(struct coordinator *c, const struct zk_event *list)
         char rest[ZK_PATH_MAX / 2];
         snprintf(rest, sizeof rest, "history/%.100s", names[i]);
         add(c, &t, ZK_DELETE, rest);
-        if (t.count < ZK_WRITES_MAX) continue;
+        if (t.count < ZK_WRITES_MAX) { continue; }
         (void)send(c, &t);
         begin(c, &t);
     }
-    if (t.count > 1) (void)send(c, &t);
+    if (t.count > 1) { (void)send(c, &t); }
     free(names);
 }
 
@@ -234,10 +234,10 @@ static void trim_history(struct coordinator *c, const struct zk_event *list)
 /* What is written counts from now on, and only we know it. */
 static void pass_written(const struct coordinator *c, const struct chief_write *write)
 {
-    if (write->commits) FAILPOINT("ckpt.after_commit");
-    if (write->run.phase == c->chief.run.phase) return;
-    if (write->run.phase == RUN_PAUSED) FAILPOINT("chief.paused");
-    if (write->run.phase == RUN_LOADING) FAILPOINT("chief.loading");
+    if (write->commits) { FAILPOINT("ckpt.after_commit"); }
+    if (write->run.phase == c->chief.run.phase) { return; }
+    if (write->run.phase == RUN_PAUSED) { FAILPOINT("chief.paused"); }
+    if (write->run.phase == RUN_LOADING) { FAILPOINT("chief.loading"); }
 }
 
 static void tell(struct coordinator *c, const struct run *run)
@@ -256,9 +256,9 @@ static void tell(struct coordinator *c, const struct run *run)
         }
         count_entries(c, writing.write->history_count);
         pass_written(c, writing.write);
-        if (writing.write->answers) coordinator_request_done(c);
+        if (writing.write->answers) { coordinator_request_done(c); }
     }
-    if (writing.outcome == CHIEF_WRITE_REQUEST_GONE) coordinator_request_done(c);
+    if (writing.outcome == CHIEF_WRITE_REQUEST_GONE) { coordinator_request_done(c); }
     coordinator_decide(
         c, (struct chief_event){
                .type = CHIEF_EV_WRITTEN,
@@ -275,16 +275,16 @@ static void look(struct coordinator *c)
 static enum chief_outcome outcome_of(const struct coordinator *c, const struct zk_event *event)
 {
     const struct writing *writing = &c->writing;
-    if (event->outcome == ZK_OK) return CHIEF_WRITE_OK;
-    if (event->outcome == ZK_UNKNOWN) return CHIEF_WRITE_UNKNOWN;
+    if (event->outcome == ZK_OK) { return CHIEF_WRITE_OK; }
+    if (event->outcome == ZK_UNKNOWN) { return CHIEF_WRITE_UNKNOWN; }
     int32_t part = event->failed_write;
     bool fence =
         part == 0 && (event->reason == ZK_REASON_BAD_VERSION || event->reason == ZK_REASON_NO_NODE);
-    if (writing->raises) return CHIEF_WRITE_CONFLICT; /* It may be ours: /chief tells. */
-    if (fence) return CHIEF_WRITE_DEPOSED;
-    if (part == 1) return CHIEF_WRITE_CONFLICT;
-    if (part >= 0 && part == writing->request_at) return CHIEF_WRITE_REQUEST_GONE;
-    if (part >= 0 && part == writing->manifest_at) return CHIEF_WRITE_CHECKPOINT_EXISTS;
+    if (writing->raises) { return CHIEF_WRITE_CONFLICT; /* It may be ours: /chief tells. */ }
+    if (fence) { return CHIEF_WRITE_DEPOSED; }
+    if (part == 1) { return CHIEF_WRITE_CONFLICT; }
+    if (part >= 0 && part == writing->request_at) { return CHIEF_WRITE_REQUEST_GONE; }
+    if (part >= 0 && part == writing->manifest_at) { return CHIEF_WRITE_CHECKPOINT_EXISTS; }
     log_warn("the chief's write was refused: part %d of %s, reason %d", part,
              event->path != NULL ? event->path : "it", (int)event->reason);
     return CHIEF_WRITE_UNKNOWN;
@@ -318,7 +318,7 @@ static void chief_looked(struct coordinator *c, const struct zk_event *event)
                 office.incarnation == c->identity.incarnation;
     bool raised = ours && office.epoch == c->office.epoch;
     c->fence = event->stat.version;
-    if (raised) c->election.epoch = office.epoch;
+    if (raised) { c->election.epoch = office.epoch; }
     c->writing.outcome = raised ? CHIEF_WRITE_OK : ours ? CHIEF_WRITE_UNKNOWN : CHIEF_WRITE_DEPOSED;
     tell(c, NULL);
 }
@@ -341,9 +341,9 @@ static void run_looked(struct coordinator *c, const struct zk_event *event)
 
 void write_handle(struct coordinator *c, const struct zk_event *event)
 {
-    if (event->type != ZK_RESULT) return;
-    if (c->trim_op != 0 && event->op == c->trim_op) trim_history(c, event);
-    if (c->writing.zk_op == 0 || event->op != c->writing.zk_op) return;
+    if (event->type != ZK_RESULT) { return; }
+    if (c->trim_op != 0 && event->op == c->trim_op) { trim_history(c, event); }
+    if (c->writing.zk_op == 0 || event->op != c->writing.zk_op) { return; }
     if (!c->writing.reads) {
         write_answered(c, event);
     } else if (event->outcome == ZK_UNKNOWN) {
@@ -358,5 +358,5 @@ void write_handle(struct coordinator *c, const struct zk_event *event)
 void write_tick(struct coordinator *c)
 {
     bool looks = c->writing.zk_op != 0 && c->writing.reads;
-    if (looks && c->now_ms >= c->retry_at_ms) look(c);
+    if (looks && c->now_ms >= c->retry_at_ms) { look(c); }
 }

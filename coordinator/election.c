@@ -16,7 +16,7 @@
 
 #include <assert.h>
 
-#include "common/text.h"
+#include "common/base/text.h"
 
 enum { SEQUENCE_DIGITS = 10 };
 
@@ -51,11 +51,11 @@ static struct election_action list(struct election *e)
 static bool sequence_of(const char *name, uint64_t *out)
 {
     size_t length = 0;
-    while (name[length] != '\0' && length < ELECTION_NAME_MAX) length++;
-    if (length <= SEQUENCE_DIGITS || length == ELECTION_NAME_MAX) return false;
+    while (name[length] != '\0' && length < ELECTION_NAME_MAX) { length++; }
+    if (length <= SEQUENCE_DIGITS || length == ELECTION_NAME_MAX) { return false; }
     *out = 0;
     for (size_t i = length - SEQUENCE_DIGITS; i < length; i++) {
-        if (name[i] < '0' || name[i] > '9') return false;
+        if (name[i] < '0' || name[i] > '9') { return false; }
         *out = *out * 10 + (uint64_t)(name[i] - '0');
     }
     return true;
@@ -64,7 +64,7 @@ static bool sequence_of(const char *name, uint64_t *out)
 static bool is_ours(const struct election *e, const char *name)
 {
     for (size_t i = 0; e->guid[i] != '\0'; i++) {
-        if (name[i] != e->guid[i]) return false;
+        if (name[i] != e->guid[i]) { return false; }
     }
     return true;
 }
@@ -76,14 +76,14 @@ static void find_place(struct election *e, const struct election_event *event)
     e->ours[0] = e->before[0] = '\0';
     for (size_t i = 0; i < event->count; i++) {
         const char *name = event->names[i];
-        if (!is_ours(e, name) || !sequence_of(name, &sequence) || sequence >= mine) continue;
+        if (!is_ours(e, name) || !sequence_of(name, &sequence) || sequence >= mine) { continue; }
         mine = sequence;
         text_set(e->ours, sizeof e->ours, name);
     }
     for (size_t i = 0; mine != UINT64_MAX && i < event->count; i++) {
         const char *name = event->names[i];
-        if (!sequence_of(name, &sequence) || sequence >= mine) continue;
-        if (e->before[0] != '\0' && sequence < highest) continue;
+        if (!sequence_of(name, &sequence) || sequence >= mine) { continue; }
+        if (e->before[0] != '\0' && sequence < highest) { continue; }
         highest = sequence;
         text_set(e->before, sizeof e->before, name);
     }
@@ -93,18 +93,18 @@ static void find_place(struct election *e, const struct election_event *event)
 
 static struct election_action joined(struct election *e, const struct election_event *event)
 {
-    if (event->outcome == ELECTION_REFUSED) return retry(e, ELECTION_JOINING);
-    if (event->outcome == ELECTION_UNKNOWN) return retry(e, ELECTION_LISTING); /* E1 */
+    if (event->outcome == ELECTION_REFUSED) { return retry(e, ELECTION_JOINING); }
+    if (event->outcome == ELECTION_UNKNOWN) { return retry(e, ELECTION_LISTING); /* E1 */ }
     return list(e);
 }
 
 static struct election_action listed(struct election *e, const struct election_event *event)
 {
-    if (event->outcome != ELECTION_OK) return retry(e, ELECTION_LISTING);
-    if (e->doubt) return list(e);
+    if (event->outcome != ELECTION_OK) { return retry(e, ELECTION_LISTING); }
+    if (e->doubt) { return list(e); }
     find_place(e, event);
-    if (e->ours[0] == '\0') return ask(e, ELECTION_JOINING, ELECTION_DO_JOIN); /* E4 */
-    if (e->before[0] == '\0') return ask(e, ELECTION_READING, ELECTION_DO_READ_CHIEF);
+    if (e->ours[0] == '\0') { return ask(e, ELECTION_JOINING, ELECTION_DO_JOIN); /* E4 */ }
+    if (e->before[0] == '\0') { return ask(e, ELECTION_READING, ELECTION_DO_READ_CHIEF); }
     struct election_action action = ask(e, ELECTION_WATCHING, ELECTION_DO_WATCH); /* E2 */
     e->waited = true;
     action.name = e->before;
@@ -120,8 +120,8 @@ static struct election_action predecessor_changed(struct election *e)
 
 static struct election_action watched(struct election *e, const struct election_event *event)
 {
-    if (event->outcome == ELECTION_UNKNOWN) return retry(e, ELECTION_LISTING);
-    if (event->outcome == ELECTION_REFUSED || e->doubt) return predecessor_changed(e);
+    if (event->outcome == ELECTION_UNKNOWN) { return retry(e, ELECTION_LISTING); }
+    if (event->outcome == ELECTION_REFUSED || e->doubt) { return predecessor_changed(e); }
     e->phase = ELECTION_FOLLOWING;
     return nothing;
 }
@@ -129,13 +129,13 @@ static struct election_action watched(struct election *e, const struct election_
 /* A listing under way may be older than the change; what comes later is looked at anyway. */
 static struct election_action changed(struct election *e)
 {
-    if (e->phase == ELECTION_LISTING || e->phase == ELECTION_WATCHING) e->doubt = true;
+    if (e->phase == ELECTION_LISTING || e->phase == ELECTION_WATCHING) { e->doubt = true; }
     return e->phase == ELECTION_FOLLOWING ? predecessor_changed(e) : nothing;
 }
 
 static struct election_action chief_read(struct election *e, const struct election_event *event)
 {
-    if (event->outcome != ELECTION_OK) return retry(e, ELECTION_LISTING);
+    if (event->outcome != ELECTION_OK) { return retry(e, ELECTION_LISTING); }
     e->version = event->version;
     e->epoch = event->epoch;
     if (event->epoch != 0 && event->incarnation == e->incarnation) {
@@ -153,8 +153,8 @@ static struct election_action chief_read(struct election *e, const struct electi
 
 static struct election_action taken(struct election *e, const struct election_event *event)
 {
-    if (event->outcome == ELECTION_UNKNOWN) return retry(e, ELECTION_LISTING);
-    if (event->outcome == ELECTION_REFUSED) return list(e);
+    if (event->outcome == ELECTION_UNKNOWN) { return retry(e, ELECTION_LISTING); }
+    if (event->outcome == ELECTION_REFUSED) { return list(e); }
     e->version = event->version;
     e->phase = ELECTION_OFFICE;
     return nothing;
@@ -162,13 +162,13 @@ static struct election_action taken(struct election *e, const struct election_ev
 
 static struct election_action tick(struct election *e)
 {
-    if (e->now_ms < e->retry_at_ms) return nothing;
+    if (e->now_ms < e->retry_at_ms) { return nothing; }
     return e->phase == ELECTION_JOINING ? ask(e, ELECTION_JOINING, ELECTION_DO_JOIN) : list(e);
 }
 
 static struct election_action start(struct election *e)
 {
-    if (e->phase != ELECTION_OUT) return nothing;
+    if (e->phase != ELECTION_OUT) { return nothing; }
     e->since_ms = e->now_ms;
     return ask(e, ELECTION_JOINING, ELECTION_DO_JOIN);
 }
@@ -193,7 +193,7 @@ struct election_action election_step(struct election *e, const struct election_e
     assert(event->now_ms >= e->now_ms);
     e->now_ms = event->now_ms;
     bool answer = event->type >= ELECTION_EV_JOINED && event->type != ELECTION_EV_CHANGED;
-    if (answer && (event->op != e->op || e->phase != answered_in[event->type])) return nothing;
+    if (answer && (event->op != e->op || e->phase != answered_in[event->type])) { return nothing; }
     switch (event->type) {
     case ELECTION_EV_START: return start(e);
     case ELECTION_EV_TICK: return tick(e);

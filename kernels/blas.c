@@ -43,15 +43,17 @@ static void load(void)
         return;
     }
     const char *reason = dlerror();
-    if (snprintf(blas.problem, sizeof blas.problem, "%s", reason != NULL ? reason : "unknown") < 0)
+    if (snprintf(blas.problem, sizeof blas.problem, "%s", reason != NULL ? reason : "unknown") <
+        0) {
         blas.problem[0] = '\0';
+    }
 }
 
 enum tn_status blas_open(struct error *error)
 {
     int failed = pthread_once(&blas.once, load);
     assert(failed == 0);
-    if (blas.loaded) return TN_OK;
+    if (blas.loaded) { return TN_OK; }
     return error_set(error, TN_ENOENT,
                      "kernels 'cpu': OpenBLAS cannot be loaded (%s): install Debian's libopenblas0",
                      blas.problem);
@@ -69,8 +71,9 @@ void blas_fingerprint(char *text, size_t size)
     need_blas();
     if (snprintf(text, size, "cpu: %s; kernels for %s", blas.get_config(), blas.get_corename()) <
             0 &&
-        size > 0)
+        size > 0) {
         text[0] = '\0';
+    }
 }
 
 void blas_multiply(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const float *a,
@@ -78,7 +81,7 @@ void blas_multiply(bool transpose_a, bool transpose_b, size_t m, size_t n, size_
 {
     need_blas();
     assert(m <= INT_MAX && n <= INT_MAX && k <= INT_MAX);
-    if (m == 0 || n == 0) return;
+    if (m == 0 || n == 0) { return; }
     if (k == 0) {
         memset(out, 0, m * n * sizeof *out);
         return;

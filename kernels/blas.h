@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/error.h"
+#include "common/base/error.h"
 
 /* Load the library, once. Sets OPENBLAS_NUM_THREADS in this process: call it before there are
  * threads. TN_ENOENT: it is not installed; the text says what to install. */

@@ -8,7 +8,7 @@
 const struct kernels *kernels_cpu(void)
 {
 #if defined(__x86_64__)
-    if (cpu_loops_avx2() != NULL && __builtin_cpu_supports("avx2")) return cpu_loops_avx2();
+    if (cpu_loops_avx2() != NULL && __builtin_cpu_supports("avx2")) { return cpu_loops_avx2(); }
 #endif
     return cpu_loops_baseline();
 }
@@ -18,7 +18,7 @@ enum tn_status kernels_open(const char *name, const struct kernels **out, struct
     *out = NULL;
     if (strcmp(name, "cpu") == 0) {
         enum tn_status status = blas_open(error);
-        if (status != TN_OK) return status;
+        if (status != TN_OK) { return status; }
         *out = kernels_cpu();
     } else if (strcmp(name, "reference") == 0) {
         *out = kernels_reference();

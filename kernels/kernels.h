@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/error.h"
+#include "common/base/error.h"
 
 /* The numbers of one Adam step, made by optimizer.c (Kingma, Ba 2015, algorithm 1):
  *   m' = beta1 m + (1 - beta1) g;  v' = beta2 v + (1 - beta2) g g

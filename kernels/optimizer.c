@@ -45,8 +45,8 @@ const char *optimizer_array_name(enum optimizer_kind kind, uint32_t array)
 
 double optimizer_rate(const struct optimizer *optimizer, uint64_t step)
 {
-    if (optimizer->decay_steps == 0) return optimizer->learning_rate;
-    if (step >= optimizer->decay_steps) return optimizer->final_learning_rate;
+    if (optimizer->decay_steps == 0) { return optimizer->learning_rate; }
+    if (step >= optimizer->decay_steps) { return optimizer->final_learning_rate; }
     double done = (double)step / (double)optimizer->decay_steps;
     return optimizer->learning_rate +
            (optimizer->final_learning_rate - optimizer->learning_rate) * done;
@@ -57,7 +57,7 @@ static double power(double base, uint64_t exponent)
 {
     double result = 1;
     while (exponent > 0) {
-        if (exponent % 2 == 1) result *= base;
+        if (exponent % 2 == 1) { result *= base; }
         base *= base;
         exponent /= 2;
     }

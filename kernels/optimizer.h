@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "common/job.h"
+#include "common/cluster/job.h"
 #include "kernels/kernels.h"
 
 enum { OPTIMIZER_ARRAYS_MAX = 3 };

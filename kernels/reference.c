@@ -6,13 +6,13 @@
 
 static void reference_fingerprint(char *text, size_t size)
 {
-    if (snprintf(text, size, "reference: plain C") < 0 && size > 0) text[0] = '\0';
+    if (snprintf(text, size, "reference: plain C") < 0 && size > 0) { text[0] = '\0'; }
 }
 
 static void reference_multiply(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k,
                                const float *a, const float *b, float *out)
 {
-    for (size_t row = 0; row < m; row++)
+    for (size_t row = 0; row < m; row++) {
         for (size_t column = 0; column < n; column++) {
             double sum = 0;
             for (size_t i = 0; i < k; i++) {
@@ -22,43 +22,47 @@ static void reference_multiply(bool transpose_a, bool transpose_b, size_t m, siz
             }
             out[row * n + column] = (float)sum;
         }
+    }
 }
 
 static void reference_add(size_t count, const float *from, float *into)
 {
-    for (size_t i = 0; i < count; i++) into[i] += from[i];
+    for (size_t i = 0; i < count; i++) { into[i] += from[i]; }
 }
 
 static void reference_scale(size_t count, float factor, float *values)
 {
-    for (size_t i = 0; i < count; i++) values[i] *= factor;
+    for (size_t i = 0; i < count; i++) { values[i] *= factor; }
 }
 
 static void reference_add_bias(size_t rows, size_t columns, const float *bias, float *matrix)
 {
-    for (size_t r = 0; r < rows; r++)
-        for (size_t c = 0; c < columns; c++) matrix[r * columns + c] += bias[c];
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t c = 0; c < columns; c++) { matrix[r * columns + c] += bias[c]; }
+    }
 }
 
 static void reference_sum_rows(size_t rows, size_t columns, const float *matrix, float *out)
 {
     for (size_t c = 0; c < columns; c++) {
         float sum = 0;
-        for (size_t r = 0; r < rows; r++) sum += matrix[r * columns + c];
+        for (size_t r = 0; r < rows; r++) { sum += matrix[r * columns + c]; }
         out[c] = sum;
     }
 }
 
 static void reference_relu(size_t count, float *values)
 {
-    for (size_t i = 0; i < count; i++)
-        if (values[i] < 0) values[i] = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (values[i] < 0) { values[i] = 0; }
+    }
 }
 
 static void reference_relu_backward(size_t count, const float *activations, float *gradient)
 {
-    for (size_t i = 0; i < count; i++)
-        if (activations[i] == 0) gradient[i] = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (activations[i] == 0) { gradient[i] = 0; }
+    }
 }
 
 static double reference_softmax_cross_entropy(size_t rows, size_t columns, float *logits,
@@ -68,9 +72,10 @@ static double reference_softmax_cross_entropy(size_t rows, size_t columns, float
     for (size_t r = 0; r < rows; r++) {
         float *row = logits + r * columns;
         double most = (double)row[0], sum = 0;
-        for (size_t c = 1; c < columns; c++)
-            if ((double)row[c] > most) most = (double)row[c];
-        for (size_t c = 0; c < columns; c++) sum += exp((double)row[c] - most);
+        for (size_t c = 1; c < columns; c++) {
+            if ((double)row[c] > most) { most = (double)row[c]; }
+        }
+        for (size_t c = 0; c < columns; c++) { sum += exp((double)row[c] - most); }
         loss_sum += log(sum) - ((double)row[labels[r]] - most);
         for (size_t c = 0; c < columns; c++) {
             double p = exp((double)row[c] - most) / sum;
@@ -103,8 +108,9 @@ static size_t reference_count_correct(size_t rows, size_t columns, const float *
     size_t correct = 0;
     for (size_t r = 0; r < rows; r++) {
         size_t best = 0;
-        for (size_t c = 1; c < columns; c++)
-            if (logits[r * columns + c] > logits[r * columns + best]) best = c;
+        for (size_t c = 1; c < columns; c++) {
+            if (logits[r * columns + c] > logits[r * columns + best]) { best = c; }
+        }
         correct += best == labels[r];
     }
     return correct;
@@ -113,7 +119,7 @@ static size_t reference_count_correct(size_t rows, size_t columns, const float *
 static void reference_sgd(size_t count, float rate, const float *gradient, const float *values,
                           float *values_out)
 {
-    for (size_t i = 0; i < count; i++) values_out[i] = values[i] - rate * gradient[i];
+    for (size_t i = 0; i < count; i++) { values_out[i] = values[i] - rate * gradient[i]; }
 }
 
 static void reference_momentum(size_t count, float rate, float momentum, const float *gradient,

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/failpoint.h"
-#include "common/log.h"
-#include "common/membership.h"
-#include "common/placement.h"
-#include "ps/disk.h"
-#include "ps/ps_notes.h"
+#include "common/base/log.h"
+#include "common/cluster/placement.h"
+#include "common/faults/failpoint.h"
+#include "common/node/membership.h"
+#include "ps/checkpoint_client.h"
 #include "ps/shard.h"
+#include "ps/slice_clocks.h"
 #include "ps/step.h"
 
 enum { FOLLOW_UPS_MAX = 4 };
@@ -23,7 +23,7 @@ struct ps {
     struct ps_step core;
     struct ps_actions actions;
     struct shard shard;
-    struct disk disk;
+    struct checkpoint_client disk;
     uint64_t now_ms;
     /* What the carrying out of actions answers at once. */
     struct ps_event follow_ups[FOLLOW_UPS_MAX];
@@ -42,7 +42,7 @@ struct ps {
 
 static void finish(struct ps *ps, int exit_code)
 {
-    if (ps->finished) return;
+    if (ps->finished) { return; }
     ps->finished = true;
     ps->exit_code = exit_code;
 }
@@ -90,9 +90,9 @@ static void refuse(struct ps *ps, const struct ps_action *action)
         .first = (uint32_t)action->refusal,
     };
     send(ps, action->conn, header, NULL);
-    if (ps->questioned) return;
+    if (ps->questioned) { return; }
     ps->refusals++;
-    if (ps->now_ms < ps->say_refusals_at_ms) return;
+    if (ps->now_ms < ps->say_refusals_at_ms) { return; }
     log_info("refused %llu pushes or pulls: %s; generation %llu is at step %llu here",
              number(ps->refusals),
              action->refusal == REFUSAL_GENERATION    ? "of another generation"
@@ -128,7 +128,7 @@ static void load(struct ps *ps, const struct ps_action *action)
     if (action->checkpoint != 0) {
         log_info("loading generation %llu from checkpoint %llu", number(action->generation),
                  number(action->checkpoint));
-        disk_load(&ps->disk, action->checkpoint);
+        checkpoint_client_load(&ps->disk, action->checkpoint);
         return;
     }
     shard_load_initial(&ps->shard, ps->config.variables, ps->config.job->seed);
@@ -150,14 +150,16 @@ static void adopt(struct ps *ps)
 static void save(struct ps *ps, const struct ps_action *action)
 {
     uint8_t notes[STORE_BLOB_MAX];
-    struct disk_save request = {action->checkpoint, action->generation, action->step, NULL, 0};
+    struct checkpoint_client_save request = {action->checkpoint, action->generation, action->step,
+                                             NULL, 0};
     if (ps->config.job->train.mode == TRAIN_ASYNC) {
-        request.blob_bytes = ps_notes_encode(ps->core.clock, ps->config.job->train.slices, notes);
+        request.blob_bytes =
+            slice_clocks_encode(ps->core.clock, ps->config.job->train.slices, notes);
         request.blob = notes;
     }
     log_debug("saving checkpoint %llu at step %llu", number(action->checkpoint),
               number(action->step));
-    if (disk_save(&ps->disk, &request)) return;
+    if (checkpoint_client_save(&ps->disk, &request)) { return; }
     follow_up(ps, (struct ps_event){.type = PS_EV_SAVE_FAILED, .checkpoint = action->checkpoint});
 }
 
@@ -169,7 +171,7 @@ static void carry_out(struct ps *ps, const struct ps_action *action, struct buff
         assert(*body != NULL);
         shard_hold(&ps->shard, action->first, *body);
         *body = NULL;
-        if (!ps->core.applying) FAILPOINT("ps.mid_step");
+        if (!ps->core.applying) { FAILPOINT("ps.mid_step"); }
         break;
     case PS_DO_DROP: break; /* Released by the caller. */
     case PS_DO_RELEASE: shard_release(&ps->shard, action->first); break;
@@ -196,7 +198,7 @@ static void feed(struct ps *ps, const struct ps_event *event, struct buffer *bod
         }
         buffer_release(body);
         body = NULL;
-        if (ps->finished || ps->follow_up_count == 0) return;
+        if (ps->finished || ps->follow_up_count == 0) { return; }
         next = ps->follow_ups[0];
         ps->follow_up_count--;
         memmove(&ps->follow_ups[0], &ps->follow_ups[1],
@@ -212,11 +214,11 @@ static const char *push_fault(const struct ps *ps, const struct transport_event 
     const struct frame_header *header = &event->header;
     uint32_t slices = ps->config.job->train.slices;
     size_t bytes = event->body != NULL ? event->body->size : 0;
-    if (!slices_is_node(slices, header->first, header->count)) return "its slices are no node";
+    if (!slices_is_node(slices, header->first, header->count)) { return "its slices are no node"; }
     if (ps->config.job->train.mode == TRAIN_ASYNC && header->count != 1) {
         return "in async mode a push is one slice";
     }
-    if (bytes != ps->shard.config.count * sizeof(float)) return "its size is not our shard's";
+    if (bytes != ps->shard.config.count * sizeof(float)) { return "its size is not our shard's"; }
     return NULL;
 }
 
@@ -275,7 +277,7 @@ static void loaded(struct ps *ps)
     uint32_t slices = ps->config.job->train.slices;
     ps->incoming_updates = notes->optimizer_steps;
     ps->has_clocks = ps->config.job->train.mode == TRAIN_ASYNC &&
-                     ps_notes_decode(notes->blob, notes->blob_bytes, slices, ps->clocks);
+                     slice_clocks_decode(notes->blob, notes->blob_bytes, slices, ps->clocks);
     feed(ps, &(struct ps_event){.type = PS_EV_LOADED, .clocks = ps->has_clocks ? ps->clocks : NULL},
          NULL);
 }
@@ -283,26 +285,26 @@ static void loaded(struct ps *ps)
 static void follow_run(struct ps *ps)
 {
     const struct run *run = &ps->membership.run;
-    if (!ps->membership.has_run || !ps->disk.listed || ps->finished) return;
-    disk_follow(&ps->disk, run);
+    if (!ps->membership.has_run || !ps->disk.listed || ps->finished) { return; }
+    checkpoint_client_follow(&ps->disk, run);
     feed(ps, &(struct ps_event){.type = PS_EV_RUN, .run = run}, NULL);
     bool over = run->phase == RUN_DONE || run->phase == RUN_FAILED;
-    if (over && ps->leave_at_ms == UINT64_MAX) ps->leave_at_ms = ps->now_ms + PS_LEAVE_MS;
+    if (over && ps->leave_at_ms == UINT64_MAX) { ps->leave_at_ms = ps->now_ms + PS_LEAVE_MS; }
 }
 
-static void disk_news(struct ps *ps, enum disk_news news)
+static void checkpoint_client_news(struct ps *ps, enum checkpoint_client_news news)
 {
     struct ps_event event = {.checkpoint = ps->disk.news_checkpoint};
     switch (news) {
-    case DISK_NOTHING: return;
-    case DISK_LISTED: follow_run(ps); return;
-    case DISK_LOADED: loaded(ps); return;
-    case DISK_LOAD_FAILED:
+    case CHECKPOINT_CLIENT_NOTHING: return;
+    case CHECKPOINT_CLIENT_LISTED: follow_run(ps); return;
+    case CHECKPOINT_CLIENT_LOADED: loaded(ps); return;
+    case CHECKPOINT_CLIENT_LOAD_FAILED:
         shard_discard_incoming(&ps->shard);
         event.type = PS_EV_LOAD_FAILED;
         break;
-    case DISK_SAVED: event.type = PS_EV_SAVED; break;
-    case DISK_SAVE_FAILED: event.type = PS_EV_SAVE_FAILED; break;
+    case CHECKPOINT_CLIENT_SAVED: event.type = PS_EV_SAVED; break;
+    case CHECKPOINT_CLIENT_SAVE_FAILED: event.type = PS_EV_SAVE_FAILED; break;
     }
     feed(ps, &event, NULL);
 }
@@ -312,8 +314,8 @@ static void disk_news(struct ps *ps, enum disk_news news)
 static void report(struct ps *ps)
 {
     const struct ps_step *core = &ps->core;
-    const struct disk *disk = &ps->disk;
-    if (!disk->listed) return;
+    const struct checkpoint_client *disk = &ps->disk;
+    if (!disk->listed) { return; }
     struct report report = {
         .generation = core->generation,
         .step = core->step,
@@ -342,9 +344,9 @@ static void report(struct ps *ps)
 
 static void leave_if_over(struct ps *ps)
 {
-    if (ps->leave_at_ms == UINT64_MAX || ps->finished) return;
-    if (!disk_idle(&ps->disk)) {
-        if (ps->now_ms < ps->leave_at_ms) return;
+    if (ps->leave_at_ms == UINT64_MAX || ps->finished) { return; }
+    if (!checkpoint_client_idle(&ps->disk)) {
+        if (ps->now_ms < ps->leave_at_ms) { return; }
         log_warn("leaving with the last checkpoint's manifest not copied");
     }
     finish(ps, ps->membership.run.phase == RUN_FAILED ? TN_EXIT_ERROR : TN_EXIT_OK);
@@ -355,18 +357,22 @@ static void handle(void *self, const struct node_event *event)
     struct ps *ps = self;
     ps->now_ms = event->now_ms;
     unsigned news = membership_handle(&ps->membership, event);
-    if ((news & MEMBERSHIP_ENDED) != 0) finish(ps, ps->membership.exit_code);
-    disk_news(ps, disk_tick(&ps->disk, event->now_ms));
+    if ((news & MEMBERSHIP_ENDED) != 0) { finish(ps, ps->membership.exit_code); }
+    checkpoint_client_news(ps, checkpoint_client_tick(&ps->disk, event->now_ms));
     switch (event->type) {
-    case NODE_START: disk_start(&ps->disk, event->now_ms); break;
+    case NODE_START: checkpoint_client_start(&ps->disk, event->now_ms); break;
     case NODE_TICK: break;
-    case NODE_ZK: disk_news(ps, disk_handle_zk(&ps->disk, event->zk)); break;
+    case NODE_ZK:
+        checkpoint_client_news(ps, checkpoint_client_handle_zk(&ps->disk, event->zk));
+        break;
     case NODE_TRANSPORT: transport(ps, event->transport); break;
-    case NODE_ROLE: disk_news(ps, disk_handle_store(&ps->disk, event->role)); break;
+    case NODE_ROLE:
+        checkpoint_client_news(ps, checkpoint_client_handle_store(&ps->disk, event->role));
+        break;
     case NODE_LEAVE: finish(ps, TN_EXIT_OK); break;
     }
-    if ((news & MEMBERSHIP_RUN) != 0) follow_run(ps);
-    if (!ps->finished) report(ps);
+    if ((news & MEMBERSHIP_RUN) != 0) { follow_run(ps); }
+    if (!ps->finished) { report(ps); }
     leave_if_over(ps);
 }
 
@@ -374,8 +380,8 @@ static uint64_t deadline_ms(const void *self)
 {
     const struct ps *ps = self;
     uint64_t first = membership_deadline_ms(&ps->membership);
-    uint64_t disk = disk_deadline_ms(&ps->disk);
-    if (disk < first) first = disk;
+    uint64_t disk = checkpoint_client_deadline_ms(&ps->disk);
+    if (disk < first) { first = disk; }
     return ps->leave_at_ms < first ? ps->leave_at_ms : first;
 }
 
@@ -401,7 +407,7 @@ struct node ps_node(struct ps *ps)
 static struct optimizer async_optimizer(struct optimizer optimizer, uint32_t slices)
 {
     optimizer.decay_steps *= slices;
-    if (optimizer.kind == OPTIMIZER_SGD) return optimizer;
+    if (optimizer.kind == OPTIMIZER_SGD) { return optimizer; }
     optimizer.learning_rate /= slices;
     optimizer.final_learning_rate /= slices;
     optimizer.momentum = 1 - (1 - optimizer.momentum) / slices;
@@ -429,8 +435,8 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
         shard.optimizer = async_optimizer(shard.optimizer, job->train.slices);
     }
     enum tn_status status = shard_open(&ps->shard, &shard, error);
-    if (status != TN_OK) return status;
-    struct disk_config disk = {
+    if (status != TN_OK) { return status; }
+    struct checkpoint_client_config disk = {
         .store = ps->config.store,
         .membership = &ps->membership,
         .ports = &ps->ports,
@@ -441,7 +447,7 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
         .index = index,
         .keep = job->checkpoint.keep,
     };
-    return disk_open(&ps->disk, &disk, error);
+    return checkpoint_client_open(&ps->disk, &disk, error);
 }
 
 enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct error *error)
@@ -451,9 +457,9 @@ enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct
     assert(config->identity.task.role == ROLE_PS);
     assert(config->identity.task.index < job->cluster.ps);
     enum tn_status status = variable_table_check_ps(config->variables, job->cluster.ps, error);
-    if (status != TN_OK) return status;
+    if (status != TN_OK) { return status; }
     struct ps *ps = calloc(1, sizeof *ps);
-    if (ps == NULL) return error_set(error, TN_ENOMEM, "no memory for a ps");
+    if (ps == NULL) { return error_set(error, TN_ENOMEM, "no memory for a ps"); }
     ps->config = *config;
     ps->ports = *config->ports;
     ps->leave_at_ms = UINT64_MAX;
@@ -472,8 +478,8 @@ enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct
 
 void ps_destroy(struct ps *ps)
 {
-    if (ps == NULL) return;
-    disk_close(&ps->disk);
+    if (ps == NULL) { return; }
+    checkpoint_client_close(&ps->disk);
     shard_close(&ps->shard);
     free(ps);
 }

@@ -1,8 +1,8 @@
 /*
  * ps/ps.h: a parameter server as a node: it registers, follows /run, keeps its shard, answers
  * workers, and writes and reads checkpoints through the store port. A reactor: no thread, no clock;
- * see common/node.h. Decisions are ps/step.h's, arithmetic is ps/shard.h's, the disk is
- * ps/disk.h's.
+ * see common/node/node.h. Decisions are ps/step.h's, arithmetic is ps/shard.h's, the disk is
+ * ps/checkpoint_client.h's.
  *
  * NODE_ROLE events are `struct store_event`s, the answers of `config.store`.
  *
@@ -13,12 +13,12 @@
 #ifndef PS_PS_H
 #define PS_PS_H
 
-#include "common/error.h"
-#include "common/job.h"
-#include "common/node.h"
-#include "common/variables.h"
+#include "common/base/error.h"
+#include "common/cluster/job.h"
+#include "common/cluster/variables.h"
+#include "common/node/node.h"
 #include "kernels/kernels.h"
-#include "ps/store_port.h"
+#include "ps/store/store_port.h"
 
 enum { PS_LEAVE_MS = 10000, PS_SAY_MS = 3000 };
 

@@ -22,11 +22,11 @@ enum tn_status shard_open(struct shard *shard, const struct shard_config *config
     assert(config->slices >= 1 && config->slices <= SLICES_MAX);
     *shard = (struct shard){.config = *config, .arrays = optimizer_arrays(config->optimizer.kind)};
     size_t block = SCRATCH_BYTES / sizeof(float) / config->slices / 16 * 16;
-    if (block < BLOCK_LEAST) block = BLOCK_LEAST;
-    if (block > BLOCK_MOST) block = BLOCK_MOST;
+    if (block < BLOCK_LEAST) { block = BLOCK_LEAST; }
+    if (block > BLOCK_MOST) { block = BLOCK_MOST; }
     shard->block = (uint32_t)block;
     shard->scratch = aligned_alloc(LINE_BYTES, block * config->slices * sizeof(float));
-    if (shard->scratch != NULL) return TN_OK;
+    if (shard->scratch != NULL) { return TN_OK; }
     return error_set(error, TN_ENOMEM, "no memory for the sums of %u slices", config->slices);
 }
 
@@ -61,7 +61,7 @@ void shard_release(struct shard *shard, uint32_t first)
 
 void shard_release_all(struct shard *shard)
 {
-    for (uint32_t i = 0; i < shard->config.slices; i++) shard_release(shard, i);
+    for (uint32_t i = 0; i < shard->config.slices; i++) { shard_release(shard, i); }
 }
 
 /* ------------------------------------------------------------------ update */
@@ -87,7 +87,7 @@ static struct slice_node whole_of(const struct slice_node *parts, uint32_t part_
     for (uint32_t i = 1; i < part_count; i++) {
         uint32_t end = node.first + node.count;
         uint32_t part_end = parts[i].first + parts[i].count;
-        if (parts[i].first < node.first) node.first = parts[i].first;
+        if (parts[i].first < node.first) { node.first = parts[i].first; }
         node.count = (part_end > end ? part_end : end) - node.first;
     }
     return node;
@@ -103,7 +103,7 @@ static const float *sum_block(const struct shard *shard, const struct slice_sum 
     for (uint32_t i = 0; i < sum_count; i++) {
         float *into = shard->scratch + (size_t)sums[i].into * shard->block;
         const float *from = (const float *)shard->slots[sums[i].from]->data + offset;
-        if (begun[sums[i].from]) from = shard->scratch + (size_t)sums[i].from * shard->block;
+        if (begun[sums[i].from]) { from = shard->scratch + (size_t)sums[i].from * shard->block; }
         if (!begun[sums[i].into]) {
             const float *held = (const float *)shard->slots[sums[i].into]->data + offset;
             memcpy(into, held, count * sizeof *into);
@@ -111,7 +111,7 @@ static const float *sum_block(const struct shard *shard, const struct slice_sum 
         }
         kernels->add(count, from, into);
     }
-    if (begun[root]) return shard->scratch + (size_t)root * shard->block;
+    if (begun[root]) { return shard->scratch + (size_t)root * shard->block; }
     return (const float *)shard->slots[root]->data + offset;
 }
 
@@ -132,7 +132,7 @@ bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t p
 {
     assert(part_count >= 1 && shard->current[0] != NULL);
     struct buffer *fresh[OPTIMIZER_ARRAYS_MAX];
-    if (!acquire_arrays(shard, fresh)) return false;
+    if (!acquire_arrays(shard, fresh)) { return false; }
     struct slice_node whole = whole_of(parts, part_count);
     struct slice_sum sums[SLICES_MAX];
     uint32_t sum_count = slices_plan(shard->config.slices, whole, parts, part_count, sums);
@@ -142,7 +142,7 @@ bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t p
         update_block(shard, sum_block(shard, sums, sum_count, whole.first, offset, count), offset,
                      count, fresh);
     }
-    for (uint32_t i = 0; i < part_count; i++) shard_release(shard, parts[i].first);
+    for (uint32_t i = 0; i < part_count; i++) { shard_release(shard, parts[i].first); }
     buffer_release(shard->previous);
     shard->previous = shard->current[0];
     shard->current[0] = NULL;

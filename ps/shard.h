@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/buffer.h"
-#include "common/slices.h"
-#include "common/variables.h"
+#include "common/base/buffer.h"
+#include "common/cluster/slices.h"
+#include "common/cluster/variables.h"
 #include "kernels/kernels.h"
 #include "kernels/optimizer.h"
 

@@ -1,4 +1,4 @@
-#include "ps/step_parts.h"
+#include "ps/step_private.h"
 
 #include <assert.h>
 #include <string.h>
@@ -43,9 +43,9 @@ void ps_answer(const struct ps_step *s, struct ps_actions *out, conn_id conn, ui
 struct ps_peer *ps_peer_of(struct ps_step *s, conn_id conn)
 {
     for (uint32_t i = 0; i < s->peer_count; i++) {
-        if (s->peers[i].conn.v == conn.v) return &s->peers[i];
+        if (s->peers[i].conn.v == conn.v) { return &s->peers[i]; }
     }
-    if (s->peer_count == TRANSPORT_CONNECTIONS_MAX) return NULL;
+    if (s->peer_count == TRANSPORT_CONNECTIONS_MAX) { return NULL; }
     struct ps_peer *peer = &s->peers[s->peer_count++];
     *peer = (struct ps_peer){.conn = conn};
     return peer;
@@ -54,11 +54,11 @@ struct ps_peer *ps_peer_of(struct ps_step *s, conn_id conn)
 static void conn_closed(struct ps_step *s, conn_id conn)
 {
     for (uint32_t i = 0; i < s->peer_count; i++) {
-        if (s->peers[i].conn.v != conn.v) continue;
+        if (s->peers[i].conn.v != conn.v) { continue; }
         s->peers[i] = s->peers[--s->peer_count];
         break;
     }
-    if (s->config.mode == TRAIN_ASYNC) ps_async_conn_closed(s, conn);
+    if (s->config.mode == TRAIN_ASYNC) { ps_async_conn_closed(s, conn); }
 }
 
 /* ------------------------------------------------------------------ saving */
@@ -72,9 +72,9 @@ bool ps_save_pending(const struct ps_step *s)
 /* Async: a slice that has gone past the step before the order came spoils the cut. */
 static bool passed(const struct ps_step *s)
 {
-    if (s->config.mode == TRAIN_SYNC) return s->step > s->save_step;
+    if (s->config.mode == TRAIN_SYNC) { return s->step > s->save_step; }
     for (uint32_t v = 0; v < s->config.slices; v++) {
-        if (s->clock[v] > s->save_step) return true;
+        if (s->clock[v] > s->save_step) { return true; }
     }
     return false;
 }
@@ -82,14 +82,14 @@ static bool passed(const struct ps_step *s)
 /* A shard is saved exactly at its step or not at all; "missed" makes the chief order again. */
 void ps_save_if_due(struct ps_step *s, struct ps_actions *out)
 {
-    if (!ps_save_pending(s) || s->applying) return;
+    if (!ps_save_pending(s) || s->applying) { return; }
     bool missed = passed(s);
-    if (s->step < s->save_step && !missed) return;
+    if (s->step < s->save_step && !missed) { return; }
     s->save_handled = s->save_checkpoint;
     const uint32_t room = sizeof s->saving / sizeof s->saving[0];
     if (missed || s->saves == room) {
         s->missed_checkpoint = s->save_checkpoint;
-        if (missed) s->late_checkpoint = s->save_checkpoint;
+        if (missed) { s->late_checkpoint = s->save_checkpoint; }
         return;
     }
     s->saving[s->saves].checkpoint = s->save_checkpoint;
@@ -103,12 +103,12 @@ void ps_save_if_due(struct ps_step *s, struct ps_actions *out)
 static void save_ended(struct ps_step *s, uint64_t checkpoint, bool saved)
 {
     for (uint32_t i = 0; i < s->saves; i++) {
-        if (s->saving[i].checkpoint != checkpoint) continue;
+        if (s->saving[i].checkpoint != checkpoint) { continue; }
         if (saved && checkpoint > s->saved_checkpoint) {
             s->saved_checkpoint = checkpoint;
             s->saved_step = s->saving[i].step;
         }
-        if (!saved && checkpoint > s->missed_checkpoint) s->missed_checkpoint = checkpoint;
+        if (!saved && checkpoint > s->missed_checkpoint) { s->missed_checkpoint = checkpoint; }
         s->saving[i] = s->saving[--s->saves];
         return;
     }
@@ -119,7 +119,7 @@ static void save_ended(struct ps_step *s, uint64_t checkpoint, bool saved)
 /* What failed once is not tried again for the same generation: the chief decides. */
 static bool load_wanted(const struct ps_step *s)
 {
-    if (s->phase != RUN_LOADING || s->ordered_generation == 0) return false;
+    if (s->phase != RUN_LOADING || s->ordered_generation == 0) { return false; }
     return s->ordered_generation != s->generation &&
            (s->ordered_generation != s->failed_load_generation ||
             s->ordered_checkpoint != s->failed_load);
@@ -129,13 +129,13 @@ static bool load_wanted(const struct ps_step *s)
 static void leave_generation(struct ps_step *s, struct ps_actions *out)
 {
     for (uint32_t i = 0; i < s->peer_count; i++) {
-        if (s->peers[i].wanted != 0) ps_refuse(out, s->peers[i].conn, REFUSAL_NOT_RUNNING);
+        if (s->peers[i].wanted != 0) { ps_refuse(out, s->peers[i].conn, REFUSAL_NOT_RUNNING); }
         s->peers[i].wanted = s->peers[i].answered = 0;
     }
     memset(&s->covered, 0, sizeof s->covered);
     memset(s->held_count, 0, sizeof s->held_count);
     ps_act(out, PS_DO_RELEASE_ALL);
-    if (s->generation != 0) ps_act(out, PS_DO_FORGET);
+    if (s->generation != 0) { ps_act(out, PS_DO_FORGET); }
     s->generation = s->step = 0;
     s->applying = s->has_previous = false;
 }
@@ -157,13 +157,13 @@ static bool load_outdated(struct ps_step *s, struct ps_actions *out)
 {
     bool outdated = s->phase == RUN_LOADING && s->ordered_generation != s->loading_generation;
     s->loading_generation = 0;
-    if (outdated && load_wanted(s)) begin_load(s, out);
+    if (outdated && load_wanted(s)) { begin_load(s, out); }
     return outdated;
 }
 
 static void loaded(struct ps_step *s, const uint64_t *clocks, struct ps_actions *out)
 {
-    if (s->loading_generation == 0) return;
+    if (s->loading_generation == 0) { return; }
     uint64_t generation = s->loading_generation;
     if (s->phase == RUN_LOADING && s->ordered_generation != generation) {
         ps_act(out, PS_DO_DISCARD);
@@ -174,15 +174,15 @@ static void loaded(struct ps_step *s, const uint64_t *clocks, struct ps_actions 
     s->loading_generation = 0;
     s->generation = generation;
     s->step = s->loading_step;
-    if (s->config.mode == TRAIN_ASYNC) ps_async_loaded(s, clocks);
+    if (s->config.mode == TRAIN_ASYNC) { ps_async_loaded(s, clocks); }
 }
 
 static void load_failed(struct ps_step *s, struct ps_actions *out)
 {
-    if (s->loading_generation == 0) return;
+    if (s->loading_generation == 0) { return; }
     uint64_t generation = s->loading_generation;
     uint64_t checkpoint = s->loading_checkpoint;
-    if (load_outdated(s, out)) return;
+    if (load_outdated(s, out)) { return; }
     s->failed_load = checkpoint;
     s->failed_load_generation = generation;
 }
@@ -198,13 +198,13 @@ static void order(struct ps_step *s, const struct run *run, struct ps_actions *o
     s->save_checkpoint = run->save_checkpoint;
     s->save_step = run->save_step;
     s->until = run->until;
-    if (load_wanted(s) && s->loading_generation == 0) begin_load(s, out);
+    if (load_wanted(s) && s->loading_generation == 0) { begin_load(s, out); }
 }
 
 /* Pushes and pulls of another generation are never silently lost: the sender hears ours. */
 static bool refused(const struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
-    if (s->generation == event->generation && s->generation != 0) return false;
+    if (s->generation == event->generation && s->generation != 0) { return false; }
     ps_refuse(out, event->conn, s->generation == 0 ? REFUSAL_NOT_RUNNING : REFUSAL_GENERATION);
     return true;
 }
@@ -224,7 +224,7 @@ static void push(struct ps_step *s, const struct ps_event *event, struct ps_acti
 
 static void pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
-    if (refused(s, event, out)) return;
+    if (refused(s, event, out)) { return; }
     if (s->config.mode == TRAIN_SYNC) {
         ps_sync_pull(s, event, out);
     } else {
@@ -234,7 +234,7 @@ static void pull(struct ps_step *s, const struct ps_event *event, struct ps_acti
 
 static void applied(struct ps_step *s, struct ps_actions *out)
 {
-    if (!s->applying) return;
+    if (!s->applying) { return; }
     s->applying = false;
     s->has_previous = true;
     if (s->config.mode == TRAIN_SYNC) {
@@ -265,7 +265,7 @@ void ps_step_handle(struct ps_step *s, const struct ps_event *event, struct ps_a
     case PS_EV_SAVED: save_ended(s, event->checkpoint, true); break;
     case PS_EV_SAVE_FAILED: save_ended(s, event->checkpoint, false); break;
     }
-    if (s->generation == 0) return;
-    if (s->config.mode == TRAIN_ASYNC) ps_async_advance(s, out);
+    if (s->generation == 0) { return; }
+    if (s->config.mode == TRAIN_ASYNC) { ps_async_advance(s, out); }
     ps_save_if_due(s, out);
 }

@@ -29,11 +29,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/job.h"
-#include "common/run.h"
-#include "common/slices.h"
-#include "common/transport.h"
-#include "common/wire.h"
+#include "common/cluster/job.h"
+#include "common/cluster/run.h"
+#include "common/cluster/slices.h"
+#include "common/net/transport.h"
+#include "common/net/wire.h"
 
 struct ps_step_config {
     enum train_mode mode;

@@ -1,5 +1,5 @@
 /* Async mode: each push of a slice is an update of its own. */
-#include "ps/step_parts.h"
+#include "ps/step_private.h"
 
 #include <assert.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void set_step(struct ps_step *s)
 {
     uint64_t least = s->clock[0];
     for (uint32_t v = 1; v < s->config.slices; v++) {
-        if (s->clock[v] < least) least = s->clock[v];
+        if (s->clock[v] < least) { least = s->clock[v]; }
     }
     s->step = least;
 }
@@ -90,7 +90,7 @@ void ps_async_pull(struct ps_step *s, const struct ps_event *event, struct ps_ac
     /* Step 0 is what everybody starts with: there is nothing to wait for. */
     peer->wanted = event->step;
     peer->round = event->round;
-    if (event->step == 0) ps_answer(s, out, event->conn, event->round, 0, false);
+    if (event->step == 0) { ps_answer(s, out, event->conn, event->round, 0, false); }
 }
 
 void ps_async_applied(struct ps_step *s, struct ps_actions *out)
@@ -107,8 +107,8 @@ void ps_async_applied(struct ps_step *s, struct ps_actions *out)
 static bool has_parked(const struct ps_step *s, conn_id conn, uint64_t wanted)
 {
     for (uint32_t v = 0; v < s->config.slices; v++) {
-        if (s->held_count[v] == 0 || s->parked_conn[v].v != conn.v) continue;
-        if (s->parked_step[v] < wanted) return true;
+        if (s->held_count[v] == 0 || s->parked_conn[v].v != conn.v) { continue; }
+        if (s->parked_step[v] < wanted) { return true; }
     }
     return false;
 }
@@ -117,10 +117,10 @@ static void answer_pulls(struct ps_step *s, struct ps_actions *out)
 {
     for (uint32_t i = 0; i < s->peer_count; i++) {
         struct ps_peer *peer = &s->peers[i];
-        if (peer->wanted == 0 || too_far_ahead(s, peer->wanted)) continue;
+        if (peer->wanted == 0 || too_far_ahead(s, peer->wanted)) { continue; }
         /* Where training ends, or stands for an evaluation, all contributions are in. */
-        if (peer->wanted >= s->until && s->step < s->until) continue;
-        if (has_parked(s, peer->conn, peer->wanted)) continue;
+        if (peer->wanted >= s->until && s->step < s->until) { continue; }
+        if (has_parked(s, peer->conn, peer->wanted)) { continue; }
         ps_answer(s, out, peer->conn, peer->round, peer->wanted, false);
         peer->answered = peer->wanted;
         peer->wanted = 0;
@@ -132,19 +132,19 @@ static uint32_t next_unblocked(const struct ps_step *s)
 {
     uint32_t best = SLICES_MAX;
     for (uint32_t v = 0; v < s->config.slices; v++) {
-        if (s->held_count[v] == 0 || blocked(s, s->parked_step[v])) continue;
-        if (best == SLICES_MAX || s->parked_step[v] < s->parked_step[best]) best = v;
+        if (s->held_count[v] == 0 || blocked(s, s->parked_step[v])) { continue; }
+        if (best == SLICES_MAX || s->parked_step[v] < s->parked_step[best]) { best = v; }
     }
     return best;
 }
 
 void ps_async_advance(struct ps_step *s, struct ps_actions *out)
 {
-    if (s->applying) return;
+    if (s->applying) { return; }
     ps_save_if_due(s, out);
     answer_pulls(s, out);
     uint32_t slice = next_unblocked(s);
-    if (slice == SLICES_MAX) return;
+    if (slice == SLICES_MAX) { return; }
     s->held_count[slice] = 0;
     s->parked_conn[slice] = (conn_id){0};
     begin_apply(s, slice, s->parked_step[slice], out);
@@ -162,6 +162,6 @@ void ps_async_loaded(struct ps_step *s, const uint64_t *clocks)
 void ps_async_conn_closed(struct ps_step *s, conn_id conn)
 {
     for (uint32_t v = 0; v < s->config.slices; v++) {
-        if (s->parked_conn[v].v == conn.v) s->parked_conn[v] = (conn_id){0};
+        if (s->parked_conn[v].v == conn.v) { s->parked_conn[v] = (conn_id){0}; }
     }
 }

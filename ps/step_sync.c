@@ -1,5 +1,5 @@
 /* Sync mode: all slices of a step make one update. */
-#include "ps/step_parts.h"
+#include "ps/step_private.h"
 
 #include <assert.h>
 #include <string.h>
@@ -26,8 +26,8 @@ static void answer_late(struct ps_step *s, const struct ps_event *event, struct 
         return;
     }
     struct ps_peer *peer = ps_peer_of(s, event->conn);
-    if (peer != NULL && peer->answered == step) return;
-    if (peer != NULL) peer->answered = step;
+    if (peer != NULL && peer->answered == step) { return; }
+    if (peer != NULL) { peer->answered = step; }
     ps_answer(s, out, event->conn, event->round, step, previous);
 }
 
@@ -35,9 +35,9 @@ static void answer_late(struct ps_step *s, const struct ps_event *event, struct 
 static void replace_nested(struct ps_step *s, struct slice_node node, struct ps_actions *out)
 {
     for (uint32_t i = node.first; i < node.first + node.count; i++) {
-        if (s->held_count[i] == 0) continue;
+        if (s->held_count[i] == 0) { continue; }
         s->held_count[i] = 0;
-        if (i != node.first) ps_act(out, PS_DO_RELEASE)->first = i;
+        if (i != node.first) { ps_act(out, PS_DO_RELEASE)->first = i; }
     }
 }
 
@@ -53,9 +53,9 @@ static void hold(struct ps_step *s, struct slice_node node, struct ps_actions *o
 
 static void apply_if_complete(struct ps_step *s, struct ps_actions *out)
 {
-    if (slice_set_count(&s->covered) < s->config.slices) return;
+    if (slice_set_count(&s->covered) < s->config.slices) { return; }
     for (uint32_t i = 0; i < s->config.slices; i++) {
-        if (s->held_count[i] == 0) continue;
+        if (s->held_count[i] == 0) { continue; }
         out->parts[out->part_count++] = (struct slice_node){i, s->held_count[i]};
         s->held_count[i] = 0;
     }
@@ -90,7 +90,7 @@ void ps_sync_pull(struct ps_step *s, const struct ps_event *event, struct ps_act
     /* Who pulls begins anew: what it was answered with before it may not have kept, and what it
      * waited for before it would not keep. */
     struct ps_peer *peer = ps_peer_of(s, event->conn);
-    if (peer != NULL) peer->answered = peer->wanted = 0;
+    if (peer != NULL) { peer->answered = peer->wanted = 0; }
     if (step == s->step) {
         ps_answer(s, out, event->conn, event->round, step, false);
     } else if (step + 1 == s->step && s->has_previous) {
@@ -108,7 +108,7 @@ void ps_sync_applied(struct ps_step *s, struct ps_actions *out)
     memset(&s->covered, 0, sizeof s->covered);
     for (uint32_t i = 0; i < s->peer_count; i++) {
         struct ps_peer *peer = &s->peers[i];
-        if (peer->wanted == 0 || peer->wanted > s->step) continue;
+        if (peer->wanted == 0 || peer->wanted > s->step) { continue; }
         peer->wanted = 0;
         peer->answered = s->step;
         ps_answer(s, out, peer->conn, peer->round, s->step, false);

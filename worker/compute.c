@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/digest.h"
+#include "common/base/digest.h"
 #include "worker/shuffle.h"
 
 uint32_t compute_slice_examples(const struct job *job)
@@ -13,14 +13,14 @@ uint32_t compute_slice_examples(const struct job *job)
     uint32_t most = 1;
     for (uint32_t v = 0; v < job->train.slices; v++) {
         uint32_t count = slices_positions(job->train.slices, job->train.batch, v).count;
-        if (count > most) most = count;
+        if (count > most) { most = count; }
     }
     return most;
 }
 
 static double spread_of_targets(const struct dataset *test)
 {
-    if (test == NULL || test->targets == NULL) return 0;
+    if (test == NULL || test->targets == NULL) { return 0; }
     double spread = 0;
     for (uint32_t c = 0; c < test->outputs; c++) {
         double sum = 0, squares = 0;
@@ -48,7 +48,7 @@ enum tn_status compute_open(struct compute *compute, const struct compute_config
                          config->model->examples_max, compute->slice_examples);
     }
     compute->indices = calloc(compute->slice_examples, sizeof *compute->indices);
-    if (compute->indices == NULL) return error_set(error, TN_ENOMEM, "no memory for a batch");
+    if (compute->indices == NULL) { return error_set(error, TN_ENOMEM, "no memory for a batch"); }
     enum tn_status status =
         batch_open(config->train, compute->slice_examples, &compute->batch, error);
     if (status != TN_OK) {
@@ -61,7 +61,7 @@ enum tn_status compute_open(struct compute *compute, const struct compute_config
 
 void compute_close(struct compute *compute)
 {
-    for (uint32_t i = 0; i < COMPUTE_LEVELS_MAX; i++) buffer_release(compute->levels[i]);
+    for (uint32_t i = 0; i < COMPUTE_LEVELS_MAX; i++) { buffer_release(compute->levels[i]); }
     batch_close(&compute->batch);
     free(compute->indices);
     *compute = (struct compute){0};
@@ -86,7 +86,7 @@ static void add_loss(struct compute *compute, uint64_t step, double loss_sum, ui
         compute->recent_step = step;
         compute->recent[step % COMPUTE_RECENT_STEPS].loss_sum = 0;
         compute->recent[step % COMPUTE_RECENT_STEPS].examples = 0;
-        if (compute->recent_count < COMPUTE_RECENT_STEPS) compute->recent_count++;
+        if (compute->recent_count < COMPUTE_RECENT_STEPS) { compute->recent_count++; }
     }
     compute->recent[step % COMPUTE_RECENT_STEPS].loss_sum += loss_sum;
     compute->recent[step % COMPUTE_RECENT_STEPS].examples += examples;
@@ -112,15 +112,15 @@ static bool sum_node(struct compute *compute, const float *values, uint64_t step
                      struct slice_node node, uint32_t depth)
 {
     float *sum = level(compute, depth);
-    if (sum == NULL) return false;
+    if (sum == NULL) { return false; }
     if (node.count == 1) {
         slice_gradient(compute, values, step, node.first, sum);
         return true;
     }
     struct slice_node left, right;
     slices_children(node, &left, &right);
-    if (!sum_node(compute, values, step, left, depth)) return false;
-    if (!sum_node(compute, values, step, right, depth + 1)) return false;
+    if (!sum_node(compute, values, step, left, depth)) { return false; }
+    if (!sum_node(compute, values, step, right, depth + 1)) { return false; }
     compute->config.model->kernels->add(compute->parameters, level(compute, depth + 1), sum);
     return true;
 }
@@ -167,8 +167,8 @@ static struct evaluation_sum evaluate_all(const struct compute *compute, const f
 static double accuracy_of(const struct compute *compute, const struct evaluation_sum *sum)
 {
     const struct model *model = compute->config.model;
-    if (model->type->is_classifier) return (double)sum->correct / (double)sum->count;
-    if (compute->target_spread <= 0) return (double)NAN;
+    if (model->type->is_classifier) { return (double)sum->correct / (double)sum->count; }
+    if (compute->target_spread <= 0) { return (double)NAN; }
     return 1.0 - sum->loss_sum * model->config.outputs / compute->target_spread;
 }
 
@@ -184,7 +184,7 @@ struct evaluation compute_evaluate(const struct compute *compute, const float *v
         .digest = {digest.low, digest.high},
     };
     const struct dataset *test = compute->config.test;
-    if (test == NULL || test->examples == 0) return evaluation;
+    if (test == NULL || test->examples == 0) { return evaluation; }
     struct evaluation_sum sum = evaluate_all(compute, values);
     evaluation.loss = sum.loss_sum / (double)sum.count;
     evaluation.accuracy = accuracy_of(compute, &sum);

@@ -13,13 +13,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/buffer.h"
-#include "common/error.h"
-#include "common/job.h"
-#include "common/run.h"
-#include "common/slices.h"
+#include "common/base/buffer.h"
+#include "common/base/error.h"
+#include "common/cluster/job.h"
+#include "common/cluster/run.h"
+#include "common/cluster/slices.h"
 #include "worker/dataset.h"
-#include "worker/model.h"
+#include "worker/models/model.h"
 
 enum {
     COMPUTE_LEVELS_MAX = 10,   /* Of the tree over SLICES_MAX slices, and one. */

@@ -19,13 +19,15 @@ static enum tn_status read_part(const struct job *job, const char *name, struct 
     const char *const endings[] = {".gz", ""};
     enum tn_status status = TN_ENOENT;
     for (int i = 0; i < 2 && status == TN_ENOENT; i++) {
-        if (snprintf(path, sizeof path, "%s/%s%s", job->data.path, name, endings[i]) < 0)
+        if (snprintf(path, sizeof path, "%s/%s%s", job->data.path, name, endings[i]) < 0) {
             return error_set(error, TN_EINTERNAL, "data.path cannot be printed");
+        }
         status = idx_read(path, out, error);
     }
-    if (status == TN_ENOENT)
+    if (status == TN_ENOENT) {
         return error_set(error, status, "data.path '%s' has no file %s or %s.gz: %s",
                          job->data.path, name, name, remedy);
+    }
     return status;
 }
 
@@ -33,35 +35,41 @@ static enum tn_status check_shapes(const char *name, const struct idx *images,
                                    const struct idx *labels, const struct dataset *dataset,
                                    struct error *error)
 {
-    if (images->rank < 2)
+    if (images->rank < 2) {
         return error_set(error, TN_ECORRUPT, "%s-images: rank is 1: images have at least 2", name);
-    if (labels->rank != 1)
+    }
+    if (labels->rank != 1) {
         return error_set(error, TN_ECORRUPT, "%s-labels: rank is %u: labels have 1", name,
                          labels->rank);
-    if (images->dimensions[0] != labels->dimensions[0])
+    }
+    if (images->dimensions[0] != labels->dimensions[0]) {
         return error_set(
             error, TN_ECORRUPT,
             "%s-images has %u images, but %s-labels has %u labels: get the pair of one "
             "data set",
             name, images->dimensions[0], name, labels->dimensions[0]);
+    }
     size_t pixels = images->size / images->dimensions[0];
-    if (pixels != dataset->inputs)
+    if (pixels != dataset->inputs) {
         return error_set(error, TN_EINVAL,
                          "model.inputs is %u, but each image of %s-images has %zu pixels: set "
                          "model.inputs to %zu",
                          dataset->inputs, name, pixels, pixels);
+    }
     return TN_OK;
 }
 
 static enum tn_status check_labels(const char *name, const struct idx *labels,
                                    const struct dataset *dataset, struct error *error)
 {
-    for (size_t i = 0; i < labels->size; i++)
-        if (labels->data[i] >= dataset->outputs)
+    for (size_t i = 0; i < labels->size; i++) {
+        if (labels->data[i] >= dataset->outputs) {
             return error_set(error, TN_EINVAL,
                              "%s-labels: label %zu is %u, but model.outputs is %u: set it to the "
                              "number of classes",
                              name, i, labels->data[i], dataset->outputs);
+        }
+    }
     return TN_OK;
 }
 
@@ -74,16 +82,17 @@ static enum tn_status open_idx(const struct job *job, enum dataset_split split,
         [DATASET_TRAIN] = {"train", "train-images-idx3-ubyte", "train-labels-idx1-ubyte"},
         [DATASET_TEST] = {"t10k", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"},
     };
-    if (strcmp(job->model.type, "linear") == 0)
+    if (strcmp(job->model.type, "linear") == 0) {
         return error_set(error, TN_EINVAL,
                          "data.type 'idx' has labels, but model.type 'linear' needs targets: use "
                          "data.type 'synthetic'");
+    }
     const char *name = files[split].name;
     struct idx images = {0}, labels = {0};
     enum tn_status status = read_part(job, files[split].labels, &labels, error);
-    if (status == TN_OK) status = read_part(job, files[split].images, &images, error);
-    if (status == TN_OK) status = check_shapes(name, &images, &labels, dataset, error);
-    if (status == TN_OK) status = check_labels(name, &labels, dataset, error);
+    if (status == TN_OK) { status = read_part(job, files[split].images, &images, error); }
+    if (status == TN_OK) { status = check_shapes(name, &images, &labels, dataset, error); }
+    if (status == TN_OK) { status = check_labels(name, &labels, dataset, error); }
     if (status == TN_OK) {
         dataset->examples = images.dimensions[0];
         dataset->input_bytes = images.data; /* Taken over. */
@@ -100,27 +109,29 @@ enum tn_status dataset_open(const struct job *job, enum dataset_split split, str
 {
     *out = NULL;
     struct dataset *dataset = calloc(1, sizeof *dataset);
-    if (dataset == NULL) return error_set(error, TN_ENOMEM, "data: out of memory");
+    if (dataset == NULL) { return error_set(error, TN_ENOMEM, "data: out of memory"); }
     dataset->inputs = job->model.inputs;
     dataset->outputs = job->model.outputs;
     enum tn_status status;
-    if (strcmp(job->data.type, "idx") == 0)
+    if (strcmp(job->data.type, "idx") == 0) {
         status = open_idx(job, split, dataset, error);
-    else if (strcmp(job->data.type, "synthetic") == 0)
+    } else if (strcmp(job->data.type, "synthetic") == 0) {
         status = synthetic_fill(job, split, dataset, error);
-    else
+    } else {
         status = error_set(error, TN_EINVAL, "unknown data.type '%s': one of idx, synthetic",
                            job->data.type);
-    if (status == TN_OK)
+    }
+    if (status == TN_OK) {
         *out = dataset;
-    else
+    } else {
         dataset_close(dataset);
+    }
     return status;
 }
 
 void dataset_close(struct dataset *dataset)
 {
-    if (dataset == NULL) return;
+    if (dataset == NULL) { return; }
     free(dataset->input_bytes);
     free(dataset->input_floats);
     free(dataset->labels);
@@ -139,9 +150,9 @@ enum tn_status batch_open(const struct dataset *dataset, uint32_t capacity, stru
     assert(capacity >= 1);
     *out = (struct batch){.capacity = capacity};
     out->inputs = allocate_floats(capacity, dataset->inputs);
-    if (dataset->labels != NULL) out->labels = malloc(capacity);
-    if (dataset->targets != NULL) out->targets = allocate_floats(capacity, dataset->outputs);
-    if (out->inputs != NULL && (out->labels != NULL || out->targets != NULL)) return TN_OK;
+    if (dataset->labels != NULL) { out->labels = malloc(capacity); }
+    if (dataset->targets != NULL) { out->targets = allocate_floats(capacity, dataset->outputs); }
+    if (out->inputs != NULL && (out->labels != NULL || out->targets != NULL)) { return TN_OK; }
     batch_close(out);
     return error_set(error, TN_ENOMEM, "no memory for batches of %u examples of %u inputs",
                      capacity, dataset->inputs);
@@ -159,7 +170,7 @@ void batch_close(struct batch *batch)
  * others call value / 255, and both vectorise. */
 static void bytes_to_floats(size_t count, const uint8_t *restrict bytes, float *restrict floats)
 {
-    for (size_t i = 0; i < count; i++) floats[i] = (float)bytes[i] / 255.0F;
+    for (size_t i = 0; i < count; i++) { floats[i] = (float)bytes[i] / 255.0F; }
 }
 
 static void copy_example(const struct dataset *dataset, size_t from, const struct batch *batch,
@@ -167,14 +178,16 @@ static void copy_example(const struct dataset *dataset, size_t from, const struc
 {
     size_t inputs = dataset->inputs, outputs = dataset->outputs;
     float *row = batch->inputs + to * inputs;
-    if (dataset->input_bytes != NULL)
+    if (dataset->input_bytes != NULL) {
         bytes_to_floats(inputs, dataset->input_bytes + from * inputs, row);
-    else
+    } else {
         memcpy(row, dataset->input_floats + from * inputs, inputs * sizeof *row);
-    if (dataset->labels != NULL) batch->labels[to] = dataset->labels[from];
-    if (dataset->targets != NULL)
+    }
+    if (dataset->labels != NULL) { batch->labels[to] = dataset->labels[from]; }
+    if (dataset->targets != NULL) {
         memcpy(batch->targets + to * outputs, dataset->targets + from * outputs,
                outputs * sizeof(float));
+    }
 }
 
 static struct examples examples_of(const struct batch *batch, uint32_t count)
@@ -198,6 +211,6 @@ struct examples dataset_gather_range(const struct dataset *dataset, uint32_t fir
 {
     assert(count <= batch->capacity);
     assert(first <= dataset->examples && count <= dataset->examples - first);
-    for (uint32_t i = 0; i < count; i++) copy_example(dataset, first + i, batch, i);
+    for (uint32_t i = 0; i < count; i++) { copy_example(dataset, first + i, batch, i); }
     return examples_of(batch, count);
 }

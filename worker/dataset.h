@@ -14,9 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/error.h"
-#include "common/job.h"
-#include "worker/model.h"
+#include "common/base/error.h"
+#include "common/cluster/job.h"
+#include "worker/models/model.h"
 
 enum dataset_split { DATASET_TRAIN, DATASET_TEST };
 

@@ -28,28 +28,30 @@ static enum tn_status source_open(struct source *source, const uint8_t *bytes, s
     memset(source, 0, sizeof *source);
     source->at = bytes;
     source->rest = size;
-    if (size > IDX_BYTES_MAX)
+    if (size > IDX_BYTES_MAX) {
         return error_set(error, TN_ECORRUPT, "%zu bytes: more than %" PRIu64 " are not read", size,
                          IDX_BYTES_MAX);
+    }
     source->packed = size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
-    if (!source->packed) return TN_OK;
+    if (!source->packed) { return TN_OK; }
     source->stream.next_in = (Bytef *)(uintptr_t)bytes; /* zlib reads it only. */
     source->stream.avail_in = (uInt)size;
     enum { GZIP_ONLY = 16 };
-    if (inflateInit2(&source->stream, MAX_WBITS + GZIP_ONLY) != Z_OK)
+    if (inflateInit2(&source->stream, MAX_WBITS + GZIP_ONLY) != Z_OK) {
         return error_set(error, TN_ENOMEM, "out of memory for unpacking");
+    }
     return TN_OK;
 }
 
 static void source_close(struct source *source)
 {
-    if (source->packed) (void)inflateEnd(&source->stream);
+    if (source->packed) { (void)inflateEnd(&source->stream); }
 }
 
 static size_t take_plain(struct source *source, uint8_t *out, size_t size)
 {
     size_t taken = size < source->rest ? size : source->rest;
-    if (taken > 0) memcpy(out, source->at, taken);
+    if (taken > 0) { memcpy(out, source->at, taken); }
     source->at += taken;
     source->rest -= taken;
     return taken;
@@ -73,7 +75,7 @@ static enum tn_status source_take(struct source *source, uint8_t *out, size_t si
         source->ended = code == Z_STREAM_END;
     }
     *taken = size - stream->avail_out;
-    if (code == Z_OK || code == Z_STREAM_END || code == Z_BUF_ERROR) return TN_OK;
+    if (code == Z_OK || code == Z_STREAM_END || code == Z_BUF_ERROR) { return TN_OK; }
     return error_set(error, TN_ECORRUPT, "gzip data are damaged: %s",
                      stream->msg != NULL ? stream->msg : "they end early");
 }
@@ -83,7 +85,7 @@ static enum tn_status take_all(struct source *source, uint8_t *out, size_t size,
 {
     size_t taken;
     enum tn_status status = source_take(source, out, size, &taken, error);
-    if (status != TN_OK || taken == size) return status;
+    if (status != TN_OK || taken == size) { return status; }
     return error_set(error, TN_ECORRUPT, "too short: %zu of %zu bytes of %s", taken, size, what);
 }
 
@@ -93,11 +95,13 @@ static enum tn_status expect_end(struct source *source, struct error *error)
     uint8_t more;
     size_t taken;
     enum tn_status status = source_take(source, &more, 1, &taken, error);
-    if (status != TN_OK) return status;
-    if (taken > 0 || (source->packed && source->stream.avail_in > 0))
+    if (status != TN_OK) { return status; }
+    if (taken > 0 || (source->packed && source->stream.avail_in > 0)) {
         return error_set(error, TN_ECORRUPT, "too long: bytes follow the last element");
-    if (source->packed && !source->ended)
+    }
+    if (source->packed && !source->ended) {
         return error_set(error, TN_ECORRUPT, "too short: the gzip checksum is missing");
+    }
     return TN_OK;
 }
 
@@ -105,24 +109,28 @@ static enum tn_status take_header(struct source *source, struct idx *out, struct
 {
     uint8_t magic[4], numbers[4 * IDX_RANK_MAX];
     enum tn_status status = take_all(source, magic, sizeof magic, "the header", error);
-    if (status != TN_OK) return status;
-    if (magic[0] != 0 || magic[1] != 0)
+    if (status != TN_OK) { return status; }
+    if (magic[0] != 0 || magic[1] != 0) {
         return error_set(error, TN_ECORRUPT, "no IDX file: it begins with %02x %02x, not 00 00",
                          magic[0], magic[1]);
-    if (magic[2] != 8)
+    }
+    if (magic[2] != 8) {
         return error_set(error, TN_ECORRUPT,
                          "element type is 0x%02x: only 0x08, unsigned byte, is read", magic[2]);
-    if (magic[3] < 1 || magic[3] > IDX_RANK_MAX)
+    }
+    if (magic[3] < 1 || magic[3] > IDX_RANK_MAX) {
         return error_set(error, TN_ECORRUPT, "rank is %u: only 1 to %d is read", magic[3],
                          IDX_RANK_MAX);
+    }
     out->rank = magic[3];
     status = take_all(source, numbers, 4 * (size_t)out->rank, "the dimensions", error);
     for (uint32_t i = 0; i < out->rank && status == TN_OK; i++) {
         const uint8_t *n = numbers + 4 * (size_t)i;
         out->dimensions[i] =
             (uint32_t)n[0] << 24 | (uint32_t)n[1] << 16 | (uint32_t)n[2] << 8 | (uint32_t)n[3];
-        if (out->dimensions[i] == 0)
+        if (out->dimensions[i] == 0) {
             return error_set(error, TN_ECORRUPT, "dimension %u is 0: the file has no elements", i);
+        }
     }
     return status;
 }
@@ -133,11 +141,11 @@ static enum tn_status count_elements(const struct source *source, size_t file_si
                                      struct error *error)
 {
     uint64_t room = source->packed ? (uint64_t)file_size * DEFLATE_RATIO_MAX : file_size;
-    if (room > IDX_BYTES_MAX) room = IDX_BYTES_MAX;
+    if (room > IDX_BYTES_MAX) { room = IDX_BYTES_MAX; }
     uint64_t product = 1;
     for (uint32_t i = 0; i < out->rank; i++) {
         product *= out->dimensions[i]; /* Below 2^31 * 2^32. */
-        if (product <= room) continue;
+        if (product <= room) { continue; }
         return error_set(error, TN_ECORRUPT,
                          "the dimensions up to number %u (%u) need over %" PRIu64
                          " bytes, which a file of %zu bytes cannot hold",
@@ -152,19 +160,22 @@ enum tn_status idx_parse(const uint8_t *bytes, size_t size, struct idx *out, str
     struct source source;
     memset(out, 0, sizeof *out);
     enum tn_status status = source_open(&source, bytes, size, error);
-    if (status != TN_OK) return status;
+    if (status != TN_OK) { return status; }
     status = take_header(&source, out, error);
-    if (status == TN_OK) status = count_elements(&source, size, out, error);
+    if (status == TN_OK) { status = count_elements(&source, size, out, error); }
     if (status == TN_OK) {
         assert(out->size > 0);
         out->data = malloc(out->size);
-        if (out->data == NULL)
+        if (out->data == NULL) {
             status = error_set(error, TN_ENOMEM, "out of memory for %zu bytes", out->size);
+        }
     }
-    if (status == TN_OK) status = take_all(&source, out->data, out->size, "the elements", error);
-    if (status == TN_OK) status = expect_end(&source, error);
+    if (status == TN_OK) {
+        status = take_all(&source, out->data, out->size, "the elements", error);
+    }
+    if (status == TN_OK) { status = expect_end(&source, error); }
     source_close(&source);
-    if (status != TN_OK) idx_free(out);
+    if (status != TN_OK) { idx_free(out); }
     return status;
 }
 
@@ -178,9 +189,9 @@ static enum tn_status read_all(int file, uint8_t *bytes, size_t size, struct err
 {
     for (size_t done = 0; done < size;) {
         ssize_t got = read(file, bytes + done, size - done);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return error_set(error, TN_EIO, "cannot read: %s", strerror(errno));
-        if (got == 0) return error_set(error, TN_EIO, "became shorter while it was read");
+        if (got < 0 && errno == EINTR) { continue; }
+        if (got < 0) { return error_set(error, TN_EIO, "cannot read: %s", strerror(errno)); }
+        if (got == 0) { return error_set(error, TN_EIO, "became shorter while it was read"); }
         done += (size_t)got;
     }
     return TN_OK;
@@ -189,17 +200,18 @@ static enum tn_status read_all(int file, uint8_t *bytes, size_t size, struct err
 static enum tn_status read_file(int file, struct idx *out, struct error *error)
 {
     struct stat about;
-    if (fstat(file, &about) != 0) return error_set(error, TN_EIO, "%s", strerror(errno));
-    if (!S_ISREG(about.st_mode)) return error_set(error, TN_EINVAL, "is no regular file");
-    if ((uint64_t)about.st_size > IDX_BYTES_MAX)
+    if (fstat(file, &about) != 0) { return error_set(error, TN_EIO, "%s", strerror(errno)); }
+    if (!S_ISREG(about.st_mode)) { return error_set(error, TN_EINVAL, "is no regular file"); }
+    if ((uint64_t)about.st_size > IDX_BYTES_MAX) {
         return error_set(error, TN_ECORRUPT,
                          "%" PRIu64 " bytes: more than %" PRIu64 " are not read",
                          (uint64_t)about.st_size, IDX_BYTES_MAX);
+    }
     size_t size = (size_t)about.st_size;
     uint8_t *bytes = malloc(size + 1); /* Never zero bytes. */
-    if (bytes == NULL) return error_set(error, TN_ENOMEM, "out of memory for %zu bytes", size);
+    if (bytes == NULL) { return error_set(error, TN_ENOMEM, "out of memory for %zu bytes", size); }
     enum tn_status status = read_all(file, bytes, size, error);
-    if (status == TN_OK) status = idx_parse(bytes, size, out, error);
+    if (status == TN_OK) { status = idx_parse(bytes, size, out, error); }
     free(bytes);
     return status;
 }
@@ -218,6 +230,6 @@ enum tn_status idx_read(const char *path, struct idx *out, struct error *error)
         status = error_set(error, TN_EIO, "cannot read: %s", strerror(errno));
     }
     /* The caller may pass no error, which has no text to put the path before. */
-    if (status != TN_OK && error != NULL) status = error_context(error, "%s", path);
+    if (status != TN_OK && error != NULL) { status = error_context(error, "%s", path); }
     return status;
 }

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/error.h"
+#include "common/base/error.h"
 
 enum { IDX_RANK_MAX = 4 };
 #define IDX_BYTES_MAX (UINT64_C(1) << 31) /* Elements of one file, and bytes of the file. */

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "common/random.h"
+#include "common/base/random.h"
 
 /* Random streams of the permutations: one an epoch, from here on. */
 #define STREAM_SHUFFLE UINT64_C(0x73687566666c6500)
@@ -11,10 +11,11 @@ void shuffle_init(struct shuffle *shuffle, uint64_t seed, uint64_t epoch, uint32
 {
     assert(count >= 1);
     uint32_t bits = 0;
-    while (bits < 32 && (count - 1) >> bits != 0) bits++;
+    while (bits < 32 && (count - 1) >> bits != 0) { bits++; }
     *shuffle = (struct shuffle){.count = count, .low_bits = bits / 2, .high_bits = bits - bits / 2};
-    for (uint64_t round = 0; round < SHUFFLE_ROUNDS; round++)
+    for (uint64_t round = 0; round < SHUFFLE_ROUNDS; round++) {
         shuffle->keys[round] = random_at(seed, STREAM_SHUFFLE + epoch, round);
+    }
 }
 
 /* The finalizer of MurmurHash3 (Appleby 2011), for the round function. */
@@ -43,8 +44,9 @@ static uint32_t encipher(const struct shuffle *shuffle, uint32_t value)
 uint32_t shuffle_at(const struct shuffle *shuffle, uint32_t position)
 {
     assert(position < shuffle->count);
-    do position = encipher(shuffle, position);
-    while (position >= shuffle->count);
+    do {
+        position = encipher(shuffle, position);
+    } while (position >= shuffle->count);
     return position;
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/random.h"
+#include "common/base/random.h"
 
 /* Random streams. Test examples come from streams one above those of training. */
 #define STREAM_TRUTH  UINT64_C(0x74727574680000)
@@ -29,10 +29,11 @@ static void fill_classes(uint64_t seed, uint64_t split, float noise, struct data
     for (uint64_t i = 0; i < dataset->examples; i++) {
         uint64_t label = random_at(seed, STREAM_LABELS + split, i) % dataset->outputs;
         dataset->labels[i] = (uint8_t)label;
-        for (uint64_t c = 0; c < width; c++)
+        for (uint64_t c = 0; c < width; c++) {
             dataset->input_floats[i * width + c] =
                 uniform_at(seed, STREAM_TRUTH, label * width + c) +
                 noise * random_normal_at(seed, STREAM_NOISE + split, i * width + c);
+        }
     }
 }
 
@@ -41,13 +42,15 @@ static void fill_linear(uint64_t seed, uint64_t split, float noise, struct datas
     uint64_t width = dataset->inputs, outputs = dataset->outputs;
     for (uint64_t i = 0; i < dataset->examples; i++) {
         float *row = dataset->input_floats + i * width;
-        for (uint64_t c = 0; c < width; c++)
+        for (uint64_t c = 0; c < width; c++) {
             row[c] = uniform_at(seed, STREAM_INPUTS + split, i * width + c);
+        }
         for (uint64_t o = 0; o < outputs; o++) {
             /* Row `width` of the true weights is the bias. */
             float sum = uniform_at(seed, STREAM_TRUTH, width * outputs + o);
-            for (uint64_t c = 0; c < width; c++)
+            for (uint64_t c = 0; c < width; c++) {
                 sum += row[c] * uniform_at(seed, STREAM_TRUTH, c * outputs + o);
+            }
             dataset->targets[i * outputs + o] =
                 sum + noise * random_normal_at(seed, STREAM_NOISE + split, i * outputs + o);
         }
@@ -61,21 +64,24 @@ enum tn_status synthetic_fill(const struct job *job, enum dataset_split split,
     uint32_t examples = train ? job->data.examples : job->data.test_examples;
     const char *field = train ? "data.examples" : "data.test_examples";
     uint64_t floats_each = (uint64_t)job->model.inputs + (linear ? job->model.outputs : 0);
-    if (examples == 0) return error_set(error, TN_EINVAL, "%s is 0: give at least 1", field);
-    if (examples > FLOATS_MAX / floats_each)
+    if (examples == 0) { return error_set(error, TN_EINVAL, "%s is 0: give at least 1", field); }
+    if (examples > FLOATS_MAX / floats_each) {
         return error_set(error, TN_EINVAL,
                          "%s is %u, with %u inputs each over 2 GB of memory: give fewer", field,
                          examples, job->model.inputs);
+    }
 
     dataset->examples = examples;
     dataset->input_floats = allocate_floats((uint64_t)examples * dataset->inputs);
-    if (linear)
+    if (linear) {
         dataset->targets = allocate_floats((uint64_t)examples * dataset->outputs);
-    else
+    } else {
         dataset->labels = malloc(examples);
+    }
     if (dataset->input_floats == NULL ||
-        (linear ? dataset->targets == NULL : dataset->labels == NULL))
+        (linear ? dataset->targets == NULL : dataset->labels == NULL)) {
         return error_set(error, TN_ENOMEM, "synthetic data: no memory for %u examples", examples);
+    }
     (linear ? fill_linear : fill_classes)(job->seed, !train, (float)job->data.noise, dataset);
     return TN_OK;
 }

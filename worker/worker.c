@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/failpoint.h"
-#include "common/log.h"
-#include "common/membership.h"
-#include "common/placement.h"
-#include "common/roster.h"
+#include "common/base/log.h"
+#include "common/cluster/placement.h"
+#include "common/cluster/roster.h"
+#include "common/faults/failpoint.h"
+#include "common/node/membership.h"
 #include "worker/compute.h"
-#include "worker/links.h"
-#include "worker/loop.h"
+#include "worker/ps_links.h"
+#include "worker/training_loop.h"
 
 enum { FOLLOW_UPS_MAX = 4 };
 
@@ -22,15 +22,15 @@ struct worker {
     struct roster roster;
     struct mirror assignment;
     struct links links;
-    struct loop core;
-    struct loop_actions actions;
+    struct training_loop core;
+    struct training_loop_actions actions;
     struct compute compute;
     struct placement places[PS_MAX];
-    struct buffer *current, *next; /* All parameters; see worker/loop.h. */
+    struct buffer *current, *next; /* All parameters; see worker/training_loop.h. */
     struct buffer **gradients;     /* [SLICES_MAX][ps]: of core.nodes; NULL: not made. */
     struct evaluation evaluation;  /* The newest of this generation. */
     uint64_t now_ms;
-    struct loop_event follow_ups[FOLLOW_UPS_MAX];
+    struct training_loop_event follow_ups[FOLLOW_UPS_MAX];
     uint32_t follow_up_count;
     bool followed; /* Roster and assignment are being read. */
     uint64_t said_at_ms;
@@ -40,7 +40,7 @@ struct worker {
 
 static void finish(struct worker *worker, int exit_code)
 {
-    if (worker->finished) return;
+    if (worker->finished) { return; }
     worker->finished = true;
     worker->exit_code = exit_code;
 }
@@ -57,10 +57,10 @@ static uint32_t ps_count(const struct worker *worker)
 
 /* ----------------------------------------------------------------- actions */
 
-static void follow_up(struct worker *worker, enum loop_event_type type)
+static void follow_up(struct worker *worker, enum training_loop_event_type type)
 {
     assert(worker->follow_up_count < FOLLOW_UPS_MAX);
-    struct loop_event event = {.type = type, .now_ms = worker->now_ms};
+    struct training_loop_event event = {.type = type, .now_ms = worker->now_ms};
     worker->follow_ups[worker->follow_up_count++] = event;
 }
 
@@ -91,11 +91,11 @@ static bool compute_one(struct worker *worker, uint64_t step, uint32_t node)
 {
     const float *sum =
         compute_node(&worker->compute, worker->current->data, step, worker->core.nodes[node]);
-    if (sum == NULL) return false;
+    if (sum == NULL) { return false; }
     for (uint32_t p = 0; p < ps_count(worker); p++) {
         size_t bytes = worker->places[p].count * sizeof(float);
         struct buffer *part = buffer_acquire(worker->ports.buffers, bytes);
-        if (part == NULL) return false;
+        if (part == NULL) { return false; }
         part->size = bytes;
         memcpy(part->data, sum + worker->places[p].first, bytes);
         buffer_release(*gradient(worker, node, p));
@@ -104,20 +104,20 @@ static bool compute_one(struct worker *worker, uint64_t step, uint32_t node)
     return true;
 }
 
-static void compute(struct worker *worker, const struct loop_action *action)
+static void compute(struct worker *worker, const struct training_loop_action *action)
 {
     uint32_t end = action->first_node + action->node_count;
     for (uint32_t node = action->first_node; node < end; node++) {
-        if (compute_one(worker, action->step, node)) continue;
+        if (compute_one(worker, action->step, node)) { continue; }
         log_error("no memory for the gradients of %llu parameters: leaving",
                   number(worker->compute.parameters));
         finish(worker, TN_EXIT_ERROR);
         return;
     }
-    follow_up(worker, LOOP_EV_COMPUTED);
+    follow_up(worker, TRAINING_LOOP_EV_COMPUTED);
 }
 
-static void push(struct worker *worker, const struct loop_action *action)
+static void push(struct worker *worker, const struct training_loop_action *action)
 {
     uint32_t end = action->first_node + action->node_count;
     FAILPOINT("worker.before_push");
@@ -134,7 +134,7 @@ static void push(struct worker *worker, const struct loop_action *action)
     }
 }
 
-static void pull(struct worker *worker, const struct loop_action *action)
+static void pull(struct worker *worker, const struct training_loop_action *action)
 {
     struct frame_header header = {
         .sequence = action->round,
@@ -147,7 +147,7 @@ static void pull(struct worker *worker, const struct loop_action *action)
 
 static void take(struct worker *worker, uint32_t ps, const struct buffer *body)
 {
-    if (body == NULL) return;
+    if (body == NULL) { return; }
     memcpy((float *)worker->next->data + worker->places[ps].first, body->data, body->size);
 }
 
@@ -158,41 +158,41 @@ static void flip(struct worker *worker)
     worker->next = former;
 }
 
-static void evaluate(struct worker *worker, const struct loop_action *action)
+static void evaluate(struct worker *worker, const struct training_loop_action *action)
 {
     worker->evaluation = compute_evaluate(&worker->compute, worker->current->data, action->step);
     log_info("step %llu: test loss %.4f, accuracy %.4f, training loss %.4f", number(action->step),
              worker->evaluation.loss, worker->evaluation.accuracy, worker->evaluation.train_loss);
     FAILPOINT("worker.evaluated");
-    follow_up(worker, LOOP_EV_EVALUATED);
+    follow_up(worker, TRAINING_LOOP_EV_EVALUATED);
 }
 
-static void carry_out(struct worker *worker, const struct loop_action *action,
+static void carry_out(struct worker *worker, const struct training_loop_action *action,
                       const struct buffer *body)
 {
     switch (action->type) {
-    case LOOP_DO_TAKE: take(worker, action->ps, body); break;
-    case LOOP_DO_FLIP: flip(worker); break;
-    case LOOP_DO_FORGET: forget_gradients(worker); break;
-    case LOOP_DO_COMPUTE: compute(worker, action); break;
-    case LOOP_DO_PUSH: push(worker, action); break;
-    case LOOP_DO_PULL: pull(worker, action); break;
-    case LOOP_DO_EVALUATE: evaluate(worker, action); break;
+    case TRAINING_LOOP_DO_TAKE: take(worker, action->ps, body); break;
+    case TRAINING_LOOP_DO_FLIP: flip(worker); break;
+    case TRAINING_LOOP_DO_FORGET: forget_gradients(worker); break;
+    case TRAINING_LOOP_DO_COMPUTE: compute(worker, action); break;
+    case TRAINING_LOOP_DO_PUSH: push(worker, action); break;
+    case TRAINING_LOOP_DO_PULL: pull(worker, action); break;
+    case TRAINING_LOOP_DO_EVALUATE: evaluate(worker, action); break;
     }
 }
 
 /* Show the core an event, carry out what it says, then show it what that answered. `body` is only
  * read. */
-static void feed(struct worker *worker, struct loop_event event, const struct buffer *body)
+static void feed(struct worker *worker, struct training_loop_event event, const struct buffer *body)
 {
     event.now_ms = worker->now_ms;
     for (;;) {
-        loop_handle(&worker->core, &event, &worker->actions);
+        training_loop_handle(&worker->core, &event, &worker->actions);
         for (uint32_t i = 0; i < worker->actions.count && !worker->finished; i++) {
             carry_out(worker, &worker->actions.items[i], body);
         }
         body = NULL;
-        if (worker->finished || worker->follow_up_count == 0) return;
+        if (worker->finished || worker->follow_up_count == 0) { return; }
         event = worker->follow_ups[0];
         worker->follow_up_count--;
         memmove(&worker->follow_ups[0], &worker->follow_ups[1],
@@ -205,7 +205,7 @@ static void feed(struct worker *worker, struct loop_event event, const struct bu
 static void frame(struct worker *worker, uint32_t ps, const struct transport_event *event)
 {
     const struct frame_header *header = &event->header;
-    struct loop_event next = {
+    struct training_loop_event next = {
         .ps = ps,
         .generation = header->generation,
         .step = header->step,
@@ -221,8 +221,8 @@ static void frame(struct worker *worker, uint32_t ps, const struct transport_eve
         return;
     }
     links_proved(&worker->links, ps);
-    next.type = header->type == FRAME_VALUES ? LOOP_EV_VALUES : LOOP_EV_REFUSED;
-    if (header->type == FRAME_REFUSED) next.refusal = (enum refusal)header->first;
+    next.type = header->type == FRAME_VALUES ? TRAINING_LOOP_EV_VALUES : TRAINING_LOOP_EV_REFUSED;
+    if (header->type == FRAME_REFUSED) { next.refusal = (enum refusal)header->first; }
     feed(worker, next, event->body);
 }
 
@@ -234,18 +234,21 @@ static void transport(struct worker *worker, const struct transport_event *event
         switch (event->type) {
         case TRANSPORT_OPENED:
             links_opened(&worker->links, index);
-            feed(worker, (struct loop_event){.type = LOOP_EV_LINK_UP, .ps = index}, NULL);
+            feed(worker,
+                 (struct training_loop_event){.type = TRAINING_LOOP_EV_LINK_UP, .ps = index}, NULL);
             break;
         case TRANSPORT_FRAME: frame(worker, index, event); break;
         case TRANSPORT_CLOSED:
-            if (!links_closed(&worker->links, index, event->status, worker->now_ms)) break;
+            if (!links_closed(&worker->links, index, event->status, worker->now_ms)) { break; }
             log_info("lost ps:%u at %s: %s", index, worker->links.items[index].address,
                      tanist_strerror(event->status));
-            feed(worker, (struct loop_event){.type = LOOP_EV_LINK_DOWN, .ps = index}, NULL);
+            feed(worker,
+                 (struct training_loop_event){.type = TRAINING_LOOP_EV_LINK_DOWN, .ps = index},
+                 NULL);
             break;
         }
     }
-    if (event->type == TRANSPORT_FRAME) buffer_release(event->body);
+    if (event->type == TRANSPORT_FRAME) { buffer_release(event->body); }
 }
 
 /* --------------------------------------------------------------- ZooKeeper */
@@ -255,11 +258,11 @@ static void follow(struct worker *worker)
     const struct zk_port *zk = &worker->ports.zk;
     const char *cluster = worker->membership.identity.cluster;
     char path[256];
-    if (worker->followed || worker->membership.session == 0) return;
+    if (worker->followed || worker->membership.session == 0) { return; }
     worker->followed = true;
     roster_start(&worker->roster, cluster, ps_count(worker), 0, zk, &worker->membership.next_op,
                  worker->now_ms);
-    tree_path(path, cluster, "assignment");
+    znode_path(path, cluster, "assignment");
     mirror_start(&worker->assignment, MIRROR_DATA, path, zk, &worker->membership.next_op,
                  worker->now_ms);
 }
@@ -268,16 +271,16 @@ static void seat_changed(struct worker *worker, uint32_t ps)
 {
     const struct roster_seat *seat = &worker->roster.seats[ps];
     const struct member *member = seat->present ? &seat->member : NULL;
-    if (!links_member(&worker->links, ps, member, worker->now_ms)) return;
+    if (!links_member(&worker->links, ps, member, worker->now_ms)) { return; }
     log_info("ps:%u was reborn at %s", ps, seat->member.address);
-    feed(worker, (struct loop_event){.type = LOOP_EV_LINK_DOWN, .ps = ps}, NULL);
+    feed(worker, (struct training_loop_event){.type = TRAINING_LOOP_EV_LINK_DOWN, .ps = ps}, NULL);
 }
 
 static void assigned(struct worker *worker, const struct zk_event *event)
 {
     struct assignment assignment;
     struct error error;
-    if (event->size == 0) return;
+    if (event->size == 0) { return; }
     if (assignment_decode(event->data, event->size, &assignment, &error) != TN_OK) {
         log_warn("%s; ignored", error.text);
         return;
@@ -287,7 +290,10 @@ static void assigned(struct worker *worker, const struct zk_event *event)
                  worker->config.job->train.slices);
         return;
     }
-    feed(worker, (struct loop_event){.type = LOOP_EV_ASSIGNMENT, .assignment = &assignment}, NULL);
+    feed(worker,
+         (struct training_loop_event){.type = TRAINING_LOOP_EV_ASSIGNMENT,
+                                      .assignment = &assignment},
+         NULL);
 }
 
 static void zookeeper(struct worker *worker, const struct zk_event *event)
@@ -299,7 +305,7 @@ static void zookeeper(struct worker *worker, const struct zk_event *event)
         return;
     }
     int seat = roster_handle(&worker->roster, event, zk, next_op, worker->now_ms);
-    if (seat >= 0) seat_changed(worker, (uint32_t)seat);
+    if (seat >= 0) { seat_changed(worker, (uint32_t)seat); }
     if (mirror_handle(&worker->assignment, event, zk, next_op, worker->now_ms) == MIRROR_PRESENT) {
         assigned(worker, event);
     }
@@ -312,9 +318,9 @@ static void follow_run(struct worker *worker)
         worker->evaluation = (struct evaluation){.step = STEP_NONE};
         compute_reset(&worker->compute);
     }
-    feed(worker, (struct loop_event){.type = LOOP_EV_RUN, .run = run}, NULL);
-    if (run->phase == RUN_DONE) finish(worker, TN_EXIT_OK);
-    if (run->phase == RUN_FAILED) finish(worker, TN_EXIT_ERROR);
+    feed(worker, (struct training_loop_event){.type = TRAINING_LOOP_EV_RUN, .run = run}, NULL);
+    if (run->phase == RUN_DONE) { finish(worker, TN_EXIT_OK); }
+    if (run->phase == RUN_FAILED) { finish(worker, TN_EXIT_ERROR); }
 }
 
 /* ----------------------------------------------------------------- waiting */
@@ -323,22 +329,22 @@ static void follow_run(struct worker *worker)
 static int waited_for(const struct worker *worker)
 {
     for (uint32_t p = 0; p < ps_count(worker); p++) {
-        if (loop_waits_for(&worker->core, p)) return (int)p;
+        if (training_loop_waits_for(&worker->core, p)) { return (int)p; }
     }
     return -1;
 }
 
 static uint64_t say_at_ms(const struct worker *worker)
 {
-    if (waited_for(worker) < 0) return UINT64_MAX;
+    if (waited_for(worker) < 0) { return UINT64_MAX; }
     uint64_t since = worker->core.progress_ms;
-    if (worker->said_at_ms > since) since = worker->said_at_ms;
+    if (worker->said_at_ms > since) { since = worker->said_at_ms; }
     return since + WORKER_SAY_MS;
 }
 
 static void say_waiting(struct worker *worker)
 {
-    if (worker->now_ms < say_at_ms(worker)) return;
+    if (worker->now_ms < say_at_ms(worker)) { return; }
     uint32_t ps = (uint32_t)waited_for(worker);
     const struct link *link = &worker->links.items[ps];
     const char *how = link->open     ? "connected"
@@ -347,7 +353,8 @@ static void say_waiting(struct worker *worker)
     log_info("waiting for ps:%u (%s, %s) for %llu s: values of step %llu, generation %llu", ps,
              link->address[0] != '\0' ? link->address : "no address yet", how,
              number((worker->now_ms - worker->core.progress_ms) / 1000),
-             number(worker->core.state == LOOP_WHOLE ? worker->core.step + 1 : worker->core.step),
+             number(worker->core.state == TRAINING_LOOP_WHOLE ? worker->core.step + 1
+                                                              : worker->core.step),
              number(worker->core.generation));
     worker->said_at_ms = worker->now_ms;
 }
@@ -373,8 +380,8 @@ static void tick(struct worker *worker)
         roster_tick(&worker->roster, zk, next_op, worker->now_ms);
         mirror_tick(&worker->assignment, zk, next_op, worker->now_ms);
     }
-    if (worker->now_ms >= loop_deadline_ms(&worker->core)) {
-        feed(worker, (struct loop_event){.type = LOOP_EV_TICK}, NULL);
+    if (worker->now_ms >= training_loop_deadline_ms(&worker->core)) {
+        feed(worker, (struct training_loop_event){.type = TRAINING_LOOP_EV_TICK}, NULL);
     }
     links_tick(&worker->links, worker->now_ms);
     say_waiting(worker);
@@ -385,8 +392,8 @@ static void handle(void *self, const struct node_event *event)
     struct worker *worker = self;
     worker->now_ms = event->now_ms;
     unsigned news = membership_handle(&worker->membership, event);
-    if ((news & MEMBERSHIP_ENDED) != 0) finish(worker, worker->membership.exit_code);
-    if ((news & MEMBERSHIP_RUN) != 0) follow_run(worker);
+    if ((news & MEMBERSHIP_ENDED) != 0) { finish(worker, worker->membership.exit_code); }
+    if ((news & MEMBERSHIP_RUN) != 0) { follow_run(worker); }
     switch (event->type) {
     case NODE_START:
     case NODE_TICK:
@@ -395,7 +402,7 @@ static void handle(void *self, const struct node_event *event)
     case NODE_TRANSPORT: transport(worker, event->transport); break;
     case NODE_LEAVE: finish(worker, TN_EXIT_OK); break;
     }
-    if (worker->finished) return;
+    if (worker->finished) { return; }
     tick(worker);
     report(worker);
 }
@@ -409,10 +416,10 @@ static uint64_t deadline_ms(const void *self)
 {
     const struct worker *worker = self;
     uint64_t first = membership_deadline_ms(&worker->membership);
-    first = earlier(first, loop_deadline_ms(&worker->core));
+    first = earlier(first, training_loop_deadline_ms(&worker->core));
     first = earlier(first, links_deadline_ms(&worker->links));
     first = earlier(first, say_at_ms(worker));
-    if (!worker->followed) return first;
+    if (!worker->followed) { return first; }
     first = earlier(first, roster_deadline_ms(&worker->roster));
     return earlier(first, mirror_deadline_ms(&worker->assignment));
 }
@@ -437,12 +444,14 @@ static enum tn_status open_parts(struct worker *worker, struct error *error)
     struct compute_config compute = {config->job, config->model, config->train, config->test,
                                      worker->ports.buffers};
     enum tn_status status = compute_open(&worker->compute, &compute, error);
-    if (status != TN_OK) return status;
+    if (status != TN_OK) { return status; }
     size_t bytes = worker->compute.parameters * sizeof(float);
     worker->current = buffer_acquire(worker->ports.buffers, bytes);
     worker->next = buffer_acquire(worker->ports.buffers, bytes);
     worker->gradients = calloc((size_t)SLICES_MAX * ps_count(worker), sizeof *worker->gradients);
-    if (worker->current != NULL && worker->next != NULL && worker->gradients != NULL) return TN_OK;
+    if (worker->current != NULL && worker->next != NULL && worker->gradients != NULL) {
+        return TN_OK;
+    }
     return error_set(error, TN_ENOMEM, "no memory for %llu parameters",
                      number(worker->compute.parameters));
 }
@@ -455,7 +464,7 @@ enum tn_status worker_create(const struct worker_config *config, struct worker *
     assert(config->identity.task.role == ROLE_WORKER);
     assert(job->cluster.ps >= 1 && job->cluster.ps <= PS_MAX);
     struct worker *worker = calloc(1, sizeof *worker);
-    if (worker == NULL) return error_set(error, TN_ENOMEM, "no memory for a worker");
+    if (worker == NULL) { return error_set(error, TN_ENOMEM, "no memory for a worker"); }
     worker->config = *config;
     worker->ports = *config->ports;
     worker->evaluation.step = STEP_NONE;
@@ -465,8 +474,9 @@ enum tn_status worker_create(const struct worker_config *config, struct worker *
     }
     membership_init(&worker->membership, &config->identity, &worker->ports);
     links_init(&worker->links, job->cluster.ps, &worker->ports.transport);
-    loop_init(&worker->core, &(struct loop_config){job->train.mode, job->train.slices,
-                                                   job->cluster.ps, config->identity.task.index});
+    training_loop_init(&worker->core, &(struct training_loop_config){
+                                          job->train.mode, job->train.slices, job->cluster.ps,
+                                          config->identity.task.index});
     enum tn_status status = open_parts(worker, error);
     if (status == TN_OK) {
         *out = worker;
@@ -478,8 +488,8 @@ enum tn_status worker_create(const struct worker_config *config, struct worker *
 
 void worker_destroy(struct worker *worker)
 {
-    if (worker == NULL) return;
-    if (worker->gradients != NULL) forget_gradients(worker);
+    if (worker == NULL) { return; }
+    if (worker->gradients != NULL) { forget_gradients(worker); }
     free(worker->gradients);
     buffer_release(worker->current);
     buffer_release(worker->next);

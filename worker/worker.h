@@ -1,8 +1,8 @@
 /*
  * worker/worker.h: a worker as a node: it registers, follows /run, /assignment and the ps, computes
  * gradients of its slices and exchanges them for values. A reactor: no thread, no clock; see
- * common/node.h. Arithmetic runs inline. Decisions are worker/loop.h's, arithmetic is
- * worker/compute.h's, connections are worker/links.h's.
+ * common/node/node.h. Arithmetic runs inline. Decisions are worker/training_loop.h's, arithmetic is
+ * worker/compute.h's, connections are worker/ps_links.h's.
  *
  * It leaves with 0 when /run is done or it is asked to, 1 when the run failed or memory ran out,
  * else with membership's code.
@@ -10,11 +10,11 @@
 #ifndef WORKER_WORKER_H
 #define WORKER_WORKER_H
 
-#include "common/error.h"
-#include "common/job.h"
-#include "common/node.h"
+#include "common/base/error.h"
+#include "common/cluster/job.h"
+#include "common/node/node.h"
 #include "worker/dataset.h"
-#include "worker/model.h"
+#include "worker/models/model.h"
 
 enum { WORKER_SAY_MS = 3000 };
 

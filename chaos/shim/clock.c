@@ -12,9 +12,9 @@ enum { NS_PER_S = 1000000000, NS_PER_US = 1000 };
 static int64_t offset_ms(void)
 {
     struct fault_slot *slot = shim_faults();
-    if (!slot) return 0;
+    if (slot == NULL) { return 0; }
     int64_t offset = atomic_load_explicit(&slot->clock_offset_ms, memory_order_relaxed);
-    if (offset != 0) atomic_fetch_add_explicit(&slot->clocks_shifted, 1, memory_order_relaxed);
+    if (offset != 0) { atomic_fetch_add_explicit(&slot->clocks_shifted, 1, memory_order_relaxed); }
     return offset;
 }
 
@@ -39,7 +39,7 @@ EXPORT int clock_gettime(clockid_t clock, struct timespec *out)
     int result = real(clock, out);
     if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
         int64_t ms = offset_ms();
-        if (ms != 0) shift(out, ms);
+        if (ms != 0) { shift(out, ms); }
     }
     return result;
 }
@@ -61,7 +61,7 @@ EXPORT int gettimeofday(struct timeval *restrict out, void *restrict zone)
 EXPORT time_t time(time_t *out)
 {
     struct timespec now;
-    if (clock_gettime(CLOCK_REALTIME, &now) != 0) return (time_t)-1;
-    if (out) *out = now.tv_sec;
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0) { return (time_t)-1; }
+    if (out != NULL) { *out = now.tv_sec; }
     return now.tv_sec;
 }

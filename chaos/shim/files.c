@@ -33,9 +33,9 @@ static bool is_on_disk(int fd, bool or_folder)
 static int write_fault(int fd)
 {
     struct fault_slot *slot = shim_faults();
-    if (!slot) return 0;
+    if (slot == NULL) { return 0; }
     uint32_t code = ordered(&slot->write_errno);
-    if (code == 0 || !is_on_disk(fd, false)) return 0;
+    if (code == 0 || !is_on_disk(fd, false)) { return 0; }
     atomic_fetch_add_explicit(&slot->writes_failed, 1, memory_order_relaxed);
     return (int)code;
 }
@@ -45,8 +45,9 @@ static void wait_ms(uint32_t ms)
 {
     int before = errno;
     struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
-    while (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &left, &left) != 0 && errno == EINTR)
+    while (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &left, &left) != 0 && errno == EINTR) {
         continue;
+    }
     errno = before;
 }
 
@@ -59,13 +60,13 @@ static int sync_fault(struct fault_slot *slot)
         wait_ms(delay_ms);
     }
     uint32_t code = ordered(&slot->sync_errno);
-    if (code != 0) atomic_fetch_add_explicit(&slot->syncs_failed, 1, memory_order_relaxed);
+    if (code != 0) { atomic_fetch_add_explicit(&slot->syncs_failed, 1, memory_order_relaxed); }
     return (int)code;
 }
 
 static bool sync_is_bad(const struct fault_slot *slot)
 {
-    return slot && (ordered(&slot->sync_errno) != 0 || ordered(&slot->sync_delay_ms) != 0);
+    return slot != NULL && (ordered(&slot->sync_errno) != 0 || ordered(&slot->sync_delay_ms) != 0);
 }
 
 static int sync_fault_of(int fd)
@@ -177,7 +178,7 @@ EXPORT int fsync(int fd)
 {
     NEXT(fsync);
     int code = sync_fault_of(fd);
-    if (code == 0) return real(fd);
+    if (code == 0) { return real(fd); }
     errno = code;
     return -1;
 }
@@ -186,7 +187,7 @@ EXPORT int fdatasync(int fd)
 {
     NEXT(fdatasync);
     int code = sync_fault_of(fd);
-    if (code == 0) return real(fd);
+    if (code == 0) { return real(fd); }
     errno = code;
     return -1;
 }
@@ -197,7 +198,7 @@ EXPORT int msync(void *from, size_t size, int flags)
     NEXT(msync);
     struct fault_slot *slot = shim_faults();
     int code = (flags & MS_SYNC) != 0 && sync_is_bad(slot) ? sync_fault(slot) : 0;
-    if (code == 0) return real(from, size, flags);
+    if (code == 0) { return real(from, size, flags); }
     errno = code;
     return -1;
 }

@@ -1,8 +1,8 @@
 /*
  * chaos/shim/shim.h: tanist-faults.so, a library that is preloaded into each process of a run and
  * makes its system calls fail, be slow or lie as the process's slot of the fault control file says
- * (common/fault_control.h). Without that file, or without a slot of its own, a process notices
- * nothing: each call costs one load more.
+ * (common/faults/fault_control.h). Without that file, or without a slot of its own, a process
+ * notices nothing: each call costs one load more.
  *
  * It lives in programs it knows nothing of, Java among them: it allocates nothing, links with
  * nothing but the C library, may be called before its own start, from any thread and, but for
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "common/fault_control.h"
+#include "common/faults/fault_control.h"
 
 /* Seen by the dynamic linker in place of the C library's. */
 #define EXPORT __attribute__((visibility("default")))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Strikes a run at each failpoint in turn (common/failpoint.h) and checks the promise: the point was
+"""Strikes a run at each failpoint in turn (common/faults/failpoint.h) and checks the promise: the point was
 passed and struck exactly once, the run ended by itself, with the parameters of the run in which
 nothing was struck, and left no process, socket or file behind.
 
@@ -96,7 +96,7 @@ class Faults:
 
 def read_list():
     """{name: (who, can fail)} of FAILPOINT_LIST."""
-    text = (rig.ROOT / "common/failpoint.h").read_text().replace("\\\n", " ")
+    text = (rig.ROOT / "common/faults/failpoint.h").read_text().replace("\\\n", " ")
     return {name: (who, flag == "1")
             for name, who, flag in re.findall(r'X\("([^"]+)",\s*"(\w+)",\s*([01]),', text)}
 

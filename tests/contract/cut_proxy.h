@@ -34,18 +34,20 @@ struct cut_proxy {
 
 static void cut_proxy_hang_up(struct cut_proxy *proxy)
 {
-    if (proxy->client >= 0) close(proxy->client);
-    if (proxy->server >= 0) close(proxy->server);
+    if (proxy->client >= 0) { close(proxy->client); }
+    if (proxy->server >= 0) { close(proxy->server); }
     proxy->client = proxy->server = -1;
 }
 
 static void cut_proxy_accept(struct cut_proxy *proxy)
 {
     int client = accept(proxy->listener, NULL, NULL);
-    if (client < 0) return;
+    if (client < 0) { return; }
     cut_proxy_hang_up(proxy);
     proxy->client = client;
-    if (!atomic_load(&proxy->cut)) proxy->server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (!atomic_load(&proxy->cut)) {
+        proxy->server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    }
     const struct sockaddr *target = (const struct sockaddr *)(const void *)&proxy->target;
     if (proxy->server < 0 || connect(proxy->server, target, sizeof proxy->target) != 0) {
         cut_proxy_hang_up(proxy);
@@ -59,7 +61,7 @@ static bool cut_proxy_pass(int from, int to)
     ssize_t size = recv(from, bytes, sizeof bytes, 0);
     for (ssize_t sent = 0, done; sent < size; sent += done) {
         done = send(to, bytes + sent, (size_t)(size - sent), MSG_NOSIGNAL);
-        if (done <= 0) return false;
+        if (done <= 0) { return false; }
     }
     return size > 0;
 }
@@ -68,16 +70,18 @@ static void *cut_proxy_run(void *argument)
 {
     struct cut_proxy *proxy = argument;
     while (!atomic_load(&proxy->stopping)) {
-        if (atomic_load(&proxy->cut)) cut_proxy_hang_up(proxy);
+        if (atomic_load(&proxy->cut)) { cut_proxy_hang_up(proxy); }
         struct pollfd polls[] = {{.fd = proxy->listener, .events = POLLIN},
                                  {.fd = proxy->client, .events = POLLIN},
                                  {.fd = proxy->server, .events = POLLIN}};
-        if (poll(polls, 3, CUT_PROXY_POLL_MS) <= 0) continue;
+        if (poll(polls, 3, CUT_PROXY_POLL_MS) <= 0) { continue; }
         bool alive = true;
-        if (polls[1].revents != 0) alive = cut_proxy_pass(proxy->client, proxy->server);
-        if (polls[2].revents != 0 && alive) alive = cut_proxy_pass(proxy->server, proxy->client);
-        if (!alive) cut_proxy_hang_up(proxy);
-        if (polls[0].revents != 0) cut_proxy_accept(proxy);
+        if (polls[1].revents != 0) { alive = cut_proxy_pass(proxy->client, proxy->server); }
+        if (polls[2].revents != 0 && alive) {
+            alive = cut_proxy_pass(proxy->server, proxy->client);
+        }
+        if (!alive) { cut_proxy_hang_up(proxy); }
+        if (polls[0].revents != 0) { cut_proxy_accept(proxy); }
     }
     cut_proxy_hang_up(proxy);
     return NULL;

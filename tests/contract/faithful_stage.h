@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "tests/contract/cut_proxy.h"
 #include "tests/sim/zk_model.h"
 #include "tests/support/ensemble.h"
@@ -78,8 +78,8 @@ static struct stage_line *stage_add(struct stage *stage, int actor, const char *
 static struct stage_line *stage_add(struct stage *stage, int actor, const char *format, ...)
 {
     pthread_mutex_lock(&stage->lock);
-    if (stage->line_count == STAGE_LINES_MAX) abort();
-    if (actor < 0) stage->scene++;
+    if (stage->line_count == STAGE_LINES_MAX) { abort(); }
+    if (actor < 0) { stage->scene++; }
     struct stage_line *line = &stage->lines[stage->line_count++];
     line->scene = stage->scene;
     line->actor = actor;
@@ -107,7 +107,7 @@ static const char *stage_owner(const struct stage *stage, uint64_t session)
 {
     static const char *const names[STAGE_ACTORS] = {"0", "1", "2"};
     for (int i = 0; i < STAGE_ACTORS; i++) {
-        if (session != 0 && stage->actors[i].session == session) return names[i];
+        if (session != 0 && stage->actors[i].session == session) { return names[i]; }
     }
     return session == 0 ? "nobody" : "a stranger";
 }
@@ -127,8 +127,8 @@ static void stage_describe_read(const struct stage *stage, struct stage_line *li
     if (event->data != NULL) {
         stage_append(line, " data %.*s", (int)event->size, (const char *)event->data);
     }
-    if (event->child_count > 64) abort();
-    for (size_t i = 0; i < event->child_count; i++) names[i] = event->children[i];
+    if (event->child_count > 64) { abort(); }
+    for (size_t i = 0; i < event->child_count; i++) { names[i] = event->children[i]; }
     qsort(names, event->child_count, sizeof names[0], stage_compare);
     for (size_t i = 0; i < event->child_count; i++) {
         stage_append(line, "%s%s", i == 0 ? " children " : ",", names[i]);
@@ -143,9 +143,9 @@ static void stage_describe_result(struct stage_actor *actor, const struct zk_eve
     static const char *const outcomes[] = {"ok", "refused", "unknown"};
     struct stage_line *line = stage_add(actor->stage, actor->index, "    %d answer %s",
                                         actor->index, outcomes[event->outcome]);
-    if (event->outcome != ZK_OK) stage_append(line, " reason %d", (int)event->reason);
+    if (event->outcome != ZK_OK) { stage_append(line, " reason %d", (int)event->reason); }
     stage_append(line, " part %d path %s", event->failed_write, event->path);
-    if (event->outcome != ZK_OK) return;
+    if (event->outcome != ZK_OK) { return; }
     if (actor->reads) {
         stage_describe_read(actor->stage, line, event);
     } else {
@@ -165,7 +165,7 @@ static void stage_on_event(void *ctx, const struct zk_event *event)
         break;
     case ZK_DISCONNECTED:
         actor->connected = false;
-        if (!stage->parting) stage->spoiled = true;
+        if (!stage->parting) { stage->spoiled = true; }
         break;
     case ZK_EXPIRED:
         actor->expired = true;
@@ -175,7 +175,7 @@ static void stage_on_event(void *ctx, const struct zk_event *event)
         stage_add(stage, actor->index, "    %d changed %s", actor->index, event->path);
         break;
     case ZK_RESULT:
-        if (event->op != actor->quiet_op) stage_describe_result(actor, event);
+        if (event->op != actor->quiet_op) { stage_describe_result(actor, event); }
         actor->answered_op = event->op;
         break;
     }
@@ -200,16 +200,18 @@ static void stage_wait(struct stage_actor *actor, stage_condition is_met, uint64
     bool in_time = true;
     if (stage->connect == NULL) {
         uint64_t until_us = stage->world.now_us + STAGE_PATIENCE_MS * UINT64_C(1000);
-        while (!is_met(actor, op) && in_time) in_time = world_step(&stage->world, until_us);
+        while (!is_met(actor, op) && in_time) { in_time = world_step(&stage->world, until_us); }
     } else {
         uint64_t until_ms = clock_monotonic_ms() + STAGE_PATIENCE_MS;
         pthread_mutex_lock(&stage->lock);
-        while (!is_met(actor, op) && in_time) in_time = stage_wait_real(stage, until_ms);
+        while (!is_met(actor, op) && in_time) { in_time = stage_wait_real(stage, until_ms); }
         in_time = is_met(actor, op);
         pthread_mutex_unlock(&stage->lock);
     }
     if (!in_time) {
-        for (size_t i = 0; i < stage->line_count; i++) print_error("%s\n", stage->lines[i].text);
+        for (size_t i = 0; i < stage->line_count; i++) {
+            print_error("%s\n", stage->lines[i].text);
+        }
         fail_msg("waited in vain, after the line above");
     }
 }
@@ -242,7 +244,7 @@ static uint64_t stage_next_op(struct stage_actor *actor, bool reads, bool quiet)
     pthread_mutex_lock(&stage->lock);
     uint64_t op = ++stage->last_op;
     actor->reads = reads;
-    if (quiet) actor->quiet_op = op;
+    if (quiet) { actor->quiet_op = op; }
     pthread_mutex_unlock(&stage->lock);
     return op;
 }
@@ -275,7 +277,7 @@ static void stage_settle(struct stage *stage)
     struct zk_write write = {.kind = ZK_SET, .path = "/settled", .version = ZK_ANY_VERSION};
     for (int i = 0; i < STAGE_ACTORS; i++) {
         struct stage_actor *actor = &stage->actors[i];
-        if (!stage_hears(actor)) continue;
+        if (!stage_hears(actor)) { continue; }
         uint64_t op = stage_next_op(actor, false, true);
         actor->port.write(actor->port.ctx, op, &write, 1);
         stage_wait(actor, stage_is_answered, op);
@@ -310,7 +312,7 @@ static void stage_part(struct stage *stage)
     struct stage_actor *actor = &stage->actors[1];
     stage_set_parting(stage, true);
     if (stage->connect == NULL) {
-        for (uint32_t i = 0; i < 3; i++) zk_model_cut(stage->model, 1, i, true);
+        for (uint32_t i = 0; i < 3; i++) { zk_model_cut(stage->model, 1, i, true); }
         zk_model_drop_connection(actor->client);
     } else {
         cut_proxy_cut(&stage->proxy, true);
@@ -321,7 +323,7 @@ static void stage_part(struct stage *stage)
 static void stage_join(struct stage *stage)
 {
     if (stage->connect == NULL) {
-        for (uint32_t i = 0; i < 3; i++) zk_model_cut(stage->model, 1, i, false);
+        for (uint32_t i = 0; i < 3; i++) { zk_model_cut(stage->model, 1, i, false); }
     } else {
         cut_proxy_cut(&stage->proxy, false);
     }
@@ -339,7 +341,7 @@ static void stage_open_real(struct stage_actor *actor, const char *servers, cons
                                .sink = stage_on_event,
                                .sink_ctx = actor};
     struct error error = {.text = ""};
-    if (zk_open(&config, &actor->zk, &error) != TN_OK) fail_msg("%s", error.text);
+    if (zk_open(&config, &actor->zk, &error) != TN_OK) { fail_msg("%s", error.text); }
     actor->port = zk_port_of(actor->zk);
 }
 
@@ -400,7 +402,7 @@ static struct stage *stage_open(const char *connect, uint64_t seed)
         cut_proxy_start(&stage->proxy, connect);
         stage_make_root(stage);
     }
-    for (int i = 0; i < STAGE_ACTORS; i++) stage_open_actor(stage, i);
+    for (int i = 0; i < STAGE_ACTORS; i++) { stage_open_actor(stage, i); }
     stage_write(&stage->actors[0], &(struct zk_write){.kind = ZK_CREATE, .path = "/settled"}, 1);
     stage->line_count = 0;
     return stage;
@@ -412,7 +414,7 @@ static void stage_close(struct stage *stage)
         zk_model_free(stage->model);
         world_free(&stage->world);
     } else {
-        for (int i = 0; i < STAGE_ACTORS; i++) zk_close(stage->actors[i].zk);
+        for (int i = 0; i < STAGE_ACTORS; i++) { zk_close(stage->actors[i].zk); }
         cut_proxy_stop(&stage->proxy);
     }
     pthread_cond_destroy(&stage->changed);
@@ -442,8 +444,8 @@ static size_t stage_rank(const uint64_t *zxids, size_t count, uint64_t zxid)
 static bool stage_is_after(const struct stage *stage, const struct stage_line *a,
                            const struct stage_line *b)
 {
-    if (a->scene != b->scene || a->actor < b->actor) return false;
-    if (a->actor > b->actor) return true;
+    if (a->scene != b->scene || a->actor < b->actor) { return false; }
+    if (a->actor > b->actor) { return true; }
     bool changes = strstr(a->text, " changed ") != NULL && strstr(b->text, " changed ") != NULL;
     return stage->any_order && changes && strcmp(a->text, b->text) > 0;
 }
@@ -468,14 +470,14 @@ static void stage_normalise(struct stage *stage)
     size_t count = 0;
     stage_sort(stage);
     for (size_t i = 0; i < stage->line_count; i++) {
-        if (!stage->lines[i].has_zxids) continue;
+        if (!stage->lines[i].has_zxids) { continue; }
         zxids[count++] = stage->lines[i].zxids[0];
         zxids[count++] = stage->lines[i].zxids[1];
     }
     qsort(zxids, count, sizeof zxids[0], stage_compare_zxids);
     for (size_t i = 0; i < stage->line_count; i++) {
         struct stage_line *line = &stage->lines[i];
-        if (!line->has_zxids) continue;
+        if (!line->has_zxids) { continue; }
         stage_append(line, " created #%zu modified #%zu", stage_rank(zxids, count, line->zxids[0]),
                      stage_rank(zxids, count, line->zxids[1]));
     }

@@ -23,12 +23,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/networks.h"
-#include "chaos/arena.h"
-#include "chaos/lab.h"
-#include "chaos/probe.h"
-#include "common/clock.h"
-#include "common/wire.h"
+#include "agent/ensemble/networks.h"
+#include "chaos/cluster/lab.h"
+#include "chaos/cluster/targets.h"
+#include "chaos/inject/probe.h"
+#include "common/base/clock.h"
+#include "common/net/wire.h"
 
 enum { PORT = 4711, PATIENCE_MS = 5000, SILENCE_MS = 300 };
 
@@ -36,7 +36,7 @@ static const char *const names[] = {"zookeeper:1", "ps:0", "ps:1", "worker:0"};
 enum { PLACES = sizeof names / sizeof *names };
 
 static struct lab *lab;
-static struct arena *arena;
+static struct target_cluster *cluster;
 static struct strike strike;
 static struct error error;
 static struct probe probe;
@@ -86,8 +86,8 @@ static inline int connect_to(const char *from, const char *to)
     int fd = socket_in(from), failed = -1;
     socklen_t size = sizeof failed;
     (void)connect(fd, (struct sockaddr *)(void *)&address, sizeof address);
-    if (ready(fd, POLLOUT)) getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &size);
-    if (failed == 0) return fd;
+    if (ready(fd, POLLOUT)) { getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &size); }
+    if (failed == 0) { return fd; }
     close(fd);
     return -1;
 }
@@ -96,7 +96,7 @@ static inline bool can_reach(const char *from, const char *to)
 {
     int listener = listen_in(to);
     int fd = connect_to(from, to);
-    if (fd >= 0) close(fd);
+    if (fd >= 0) { close(fd); }
     close(listener);
     return fd >= 0;
 }
@@ -116,13 +116,13 @@ static inline void begin(const struct injector *injector, enum fault fault, cons
     strike =
         (struct strike){.injection = {.id = 7, .fault = fault, .for_ms = 1000, .value = value}};
     snprintf(strike.injection.whom, sizeof strike.injection.whom, "%s", whom);
-    if (injector->begin(arena, &strike, &error) != TN_OK) fail_msg("%s", error.text);
+    if (injector->begin(cluster, &strike, &error) != TN_OK) { fail_msg("%s", error.text); }
     assert_int_not_equal(strike.text[0], '\0');
 }
 
 static inline void finish(const struct injector *injector)
 {
-    injector->end(arena, &strike);
+    injector->end(cluster, &strike);
 }
 
 /* Two ends of a connection. */
@@ -151,7 +151,7 @@ static inline void close_pair(struct pair pair)
 static inline bool passes(int from, int to)
 {
     char byte = 'x';
-    if (send(from, &byte, 1, MSG_NOSIGNAL) != 1) return false;
+    if (send(from, &byte, 1, MSG_NOSIGNAL) != 1) { return false; }
     return ready(to, POLLIN) && recv(to, &byte, 1, 0) == 1;
 }
 
@@ -173,18 +173,18 @@ static inline int make_lab(void **state)
 {
     (void)state;
     int file = mkstemp(networks_path);
-    if (file < 0) return -1;
+    if (file < 0) { return -1; }
     close(file);
-    if (lab_open(names, PLACES, networks_path, &lab, &error) != TN_OK) return -1;
+    if (lab_open(names, PLACES, networks_path, &lab, &error) != TN_OK) { return -1; }
     static struct job job;
     job_init(&job);
     job.zookeeper.servers = job.cluster.workers = 1;
     job.cluster.coordinators = 0;
     job.cluster.ps = 2;
-    arena = calloc(1, sizeof *arena);
-    if (!arena) return -1;
-    arena_init(arena, &job);
-    arena->lab = lab;
+    cluster = calloc(1, sizeof *cluster);
+    if (cluster == NULL) { return -1; }
+    target_cluster_init(cluster, &job);
+    cluster->lab = lab;
     hub = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
     return hub < 0 ? -1 : 0;
 }
@@ -193,7 +193,7 @@ static inline int drop_lab(void **state)
 {
     (void)state;
     lab_close(lab);
-    free(arena);
+    free(cluster);
     close(hub);
     return unlink(networks_path);
 }
@@ -206,7 +206,9 @@ static inline bool lab_is_possible(void)
 {
     probe_machine(&probe);
     const char *lacks = probe_lacks(&probe, NEED_NETWORK);
-    if (lacks) printf("SKIPPED: no lab of network namespaces on this machine: %s\n", lacks);
+    if (lacks != NULL) {
+        printf("SKIPPED: no lab of network namespaces on this machine: %s\n", lacks);
+    }
     return lacks == NULL;
 }
 

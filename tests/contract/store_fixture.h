@@ -26,9 +26,9 @@
 
 #include <cmocka.h>
 
-#include "ps/store.h"
-#include "ps/store_folder.h"
-#include "ps/store_layout.h"
+#include "ps/store/store.h"
+#include "ps/store/store_folder.h"
+#include "ps/store/store_layout.h"
 
 enum { ARRAYS = 2, BLOB_BYTES = 100 };
 
@@ -97,8 +97,9 @@ static inline uint32_t *arrays_bits(const struct arrays *arrays, uint32_t a)
 static inline void arrays_fill(const struct arrays *arrays, uint64_t first, uint64_t count)
 {
     for (uint32_t a = 0; a < ARRAYS; a++) {
-        for (uint64_t i = 0; i < count; i++)
+        for (uint64_t i = 0; i < count; i++) {
             arrays_bits(arrays, a)[i] = expected_bits(a, first + i);
+        }
     }
 }
 
@@ -106,7 +107,7 @@ static inline bool arrays_are_right(const struct arrays *arrays, uint64_t first,
 {
     for (uint32_t a = 0; a < ARRAYS; a++) {
         for (uint64_t i = 0; i < count; i++) {
-            if (arrays_bits(arrays, a)[i] != expected_bits(a, first + i)) return false;
+            if (arrays_bits(arrays, a)[i] != expected_bits(a, first + i)) { return false; }
         }
     }
     return true;
@@ -114,7 +115,7 @@ static inline bool arrays_are_right(const struct arrays *arrays, uint64_t first,
 
 static inline void arrays_free(const struct arrays *arrays)
 {
-    for (uint32_t a = 0; a < ARRAYS; a++) free(arrays->buffer[a].data);
+    for (uint32_t a = 0; a < ARRAYS; a++) { free(arrays->buffer[a].data); }
 }
 
 /* ------------------------------------------------------------- checkpoints */
@@ -187,7 +188,7 @@ static inline struct manifest write_checkpoint(uint64_t id, uint64_t parameters,
     struct manifest manifest = manifest_make(id, parameters, shards);
     for (uint32_t i = 0; i < shards; i++) {
         struct error error = {.text = ""};
-        if (write_shard(&manifest, i, &error) != TN_OK) fail_msg("%s", error.text);
+        if (write_shard(&manifest, i, &error) != TN_OK) { fail_msg("%s", error.text); }
     }
     return manifest;
 }
@@ -204,7 +205,7 @@ static inline enum tn_status read_range(const struct manifest *manifest, uint64_
     enum tn_status status = store_read_range(dir, &request, NULL, notes, error);
     bool right = arrays_are_right(&arrays, first, count);
     arrays_free(&arrays);
-    if (status == TN_OK) assert_true(right);
+    if (status == TN_OK) { assert_true(right); }
     return status;
 }
 

@@ -14,7 +14,7 @@ static struct pair pair_through(const char *from, const char *to)
     int listener = listen_in(to);
     struct pair pair = {.from = connect_to(from, to), .to = -1};
     assert_true(pair.from >= 0);
-    if (ready(listener, POLLIN)) pair.to = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
+    if (ready(listener, POLLIN)) { pair.to = accept4(listener, NULL, NULL, SOCK_NONBLOCK); }
     assert_true(pair.to >= 0);
     close(listener);
     return pair;
@@ -112,7 +112,7 @@ static void count_frames(int fd, uint32_t came[static FRAMES])
         ssize_t size = recv(fd, frame + have, FRAME - have, 0);
         assert_true(size > 0);
         have += (size_t)size;
-        if (have < FRAME) continue;
+        if (have < FRAME) { continue; }
         have = 0;
         assert_int_equal(wire_decode_header(frame, BODY, &header, &error), TN_OK);
         assert_true(header.sequence < FRAMES);
@@ -180,27 +180,27 @@ static void listeners_are_poked(void **state)
     int listener = listen_in("ps:0"), accepted = 0;
     begin(&injector_poke, FAULT_POKE, "ps:0", 0);
     assert_non_null(strstr(strike.text, ":4711"));
-    for (int fd; (fd = accept(listener, NULL, NULL)) >= 0; accepted++) close(fd);
+    for (int fd; (fd = accept(listener, NULL, NULL)) >= 0; accepted++) { close(fd); }
     assert_int_equal(accepted, 6);
     (void)poll(NULL, 0, 210);
-    injector_poke.tick(arena, &strike);
+    injector_poke.tick(cluster, &strike);
     assert_true(ready(listener, POLLIN));
     finish(&injector_poke);
     assert_string_equal(strike.text, "12 hostile connections were made");
     close(listener);
-    assert_int_equal(injector_poke.begin(arena, &strike, &error), TN_EAGAIN);
+    assert_int_equal(injector_poke.begin(cluster, &strike, &error), TN_EAGAIN);
 }
 
 /* Without a lab only the loopback is poked. */
 static void only_our_own_addresses_are_poked(void **state)
 {
     (void)state;
-    struct arena *bare = malloc(sizeof *bare);
+    struct target_cluster *bare = malloc(sizeof *bare);
     assert_non_null(bare);
-    memcpy(bare, arena, sizeof *bare);
+    memcpy(bare, cluster, sizeof *bare);
     bare->lab = NULL;
     strike = (struct strike){.injection = {.id = 7, .fault = FAULT_POKE, .whom = "ps:0"}};
-    struct place *place = arena_place(bare, "ps:0");
+    struct place *place = target_cluster_place(bare, "ps:0");
     snprintf(place->address, sizeof place->address, "tcp://%s:%d", lab_address(lab, "ps:0"), PORT);
     int listener = listen_in("ps:0");
     assert_int_equal(injector_poke.begin(bare, &strike, &error), TN_EAGAIN);

@@ -19,11 +19,11 @@
 
 #include <cmocka.h>
 
-#include "agent/run_note.h"
-#include "chaos/errand.h"
-#include "chaos/inject_disk.h"
-#include "chaos/injectors.h"
-#include "common/clock.h"
+#include "agent/observe/run_note.h"
+#include "chaos/cluster/subprocess.h"
+#include "chaos/inject/inject_disk.h"
+#include "chaos/inject/injectors.h"
+#include "common/base/clock.h"
 
 enum { TICK_MS = 20, WAIT_MS = 60000, SMALL_MS = 400, ENVIRONMENT_MAX = 512 };
 
@@ -35,10 +35,10 @@ static const char job_text[] =
     "\"ps\":2,\"workers\":1},\"zookeeper\":{\"servers\":1,\"session_timeout_ms\":1500}}";
 
 static struct job job;
-static struct arena arena;
-static struct errand run;
+static struct target_cluster cluster;
+static struct subprocess run;
 static bool has_device;
-static char program[PATH_MAX], preload[PATH_MAX + 16], faults[ARENA_PATH_MAX + 64];
+static char program[PATH_MAX], preload[PATH_MAX + 16], faults[TARGET_PATH_MAX + 64];
 static char *environment[ENVIRONMENT_MAX];
 extern char **environ;
 
@@ -57,34 +57,36 @@ static void look(void)
 {
     struct run_note note;
     (void)poll(NULL, 0, TICK_MS);
-    arena.places[0].pid = errand_look(&run) ? 0 : run.process.pid;
-    arena_look(&arena);
-    if (run_note_read(arena.run_dir, &note, NULL) == TN_OK)
-        snprintf(arena.connect, sizeof arena.connect, "%s", note.connect);
+    cluster.places[0].pid = subprocess_look(&run) ? 0 : run.process.pid;
+    target_cluster_look(&cluster);
+    if (run_note_read(cluster.run_dir, &note, NULL) == TN_OK) {
+        snprintf(cluster.connect, sizeof cluster.connect, "%s", note.connect);
+    }
     /* One of them; which, the injectors do not care. */
-    snprintf(arena.chief, sizeof arena.chief, "%s", "coordinator:0");
+    snprintf(cluster.chief, sizeof cluster.chief, "%s", "coordinator:0");
 }
 
 static bool all_up(void)
 {
-    for (uint32_t i = 0; i < arena.count; i++)
-        if (arena.places[i].pid <= 0) return false;
+    for (uint32_t i = 0; i < cluster.count; i++) {
+        if (cluster.places[i].pid <= 0) { return false; }
+    }
     return true;
 }
 
 /* The highest id of a checkpoint with a manifest. */
 static uint64_t newest_checkpoint(void)
 {
-    char path[2 * ARENA_PATH_MAX];
+    char path[2 * TARGET_PATH_MAX];
     uint64_t newest = 0;
-    snprintf(path, sizeof path, "%s/checkpoints", arena.run_dir);
+    snprintf(path, sizeof path, "%s/checkpoints", cluster.run_dir);
     DIR *folder = opendir(path);
-    if (!folder) return 0;
+    if (folder == NULL) { return 0; }
     for (const struct dirent *entry; (entry = readdir(folder));) {
         uint64_t id = strtoull(entry->d_name, NULL, 10);
-        snprintf(path, sizeof path, "%s/checkpoints/%.32s/manifest.json", arena.run_dir,
+        snprintf(path, sizeof path, "%s/checkpoints/%.32s/manifest.json", cluster.run_dir,
                  entry->d_name);
-        if (id > newest && access(path, F_OK) == 0) newest = id;
+        if (id > newest && access(path, F_OK) == 0) { newest = id; }
     }
     closedir(folder);
     return newest;
@@ -96,8 +98,8 @@ static void expect_goes_on(uint64_t more)
     uint64_t begin_ms = clock_monotonic_ms(), from = newest_checkpoint();
     while (!all_up() || newest_checkpoint() < from + more) {
         look();
-        if (run.ended) fail_msg("the run has ended with exit code %d", run.exit_code);
-        if (clock_monotonic_ms() > begin_ms + WAIT_MS) fail_msg("it did not recover in time");
+        if (run.ended) { fail_msg("the run has ended with exit code %d", run.exit_code); }
+        if (clock_monotonic_ms() > begin_ms + WAIT_MS) { fail_msg("it did not recover in time"); }
     }
 }
 
@@ -107,31 +109,33 @@ static void make_environment(void)
     static const char asan[] = "ASAN_OPTIONS=";
     static char options[256];
     size_t count = 0;
-    for (char **entry = environ; *entry && count < ENVIRONMENT_MAX - 4; entry++)
-        if (strncmp(*entry, asan, sizeof asan - 1) != 0) environment[count++] = *entry;
+    for (char **entry = environ; *entry != NULL && count < ENVIRONMENT_MAX - 4; entry++) {
+        if (strncmp(*entry, asan, sizeof asan - 1) != 0) { environment[count++] = *entry; }
+    }
     const char *given = getenv("ASAN_OPTIONS");
     snprintf(options, sizeof options, "%s%.150s:verify_asan_link_order=0", asan,
-             given ? given : "");
+             given != NULL ? given : "");
     environment[count++] = options;
     environment[count++] = preload;
     environment[count++] = faults;
-    arena.environment = environment;
+    cluster.environment = environment;
 }
 
 static void make_control(void)
 {
     const char *names[PLACES_MAX];
     struct error error;
-    for (uint32_t i = 0; i < arena.count; i++) names[i] = arena.places[i].name;
+    for (uint32_t i = 0; i < cluster.count; i++) { names[i] = cluster.places[i].name; }
     const char *path = strchr(faults, '=') + 1;
-    if (fault_control_create(path, names, arena.count, &arena.control, &error) != TN_OK)
+    if (fault_control_create(path, names, cluster.count, &cluster.control, &error) != TN_OK) {
         fail_msg("%s", error.text);
+    }
 }
 
 static void write_job(void)
 {
-    snprintf(arena.job_file, sizeof arena.job_file, "%.900s/job.json", arena.dir);
-    FILE *file = fopen(arena.job_file, "w");
+    snprintf(cluster.job_file, sizeof cluster.job_file, "%.900s/job.json", cluster.dir);
+    FILE *file = fopen(cluster.job_file, "w");
     assert_non_null(file);
     assert_true(fputs(job_text, file) >= 0);
     fclose(file);
@@ -150,25 +154,25 @@ static int start(void **state)
     char dir[] = "/tmp/tanist-injectors-XXXXXX";
     (void)state;
     has_device = own_mounts();
-    if (!mkdtemp(dir)) return -1;
-    snprintf(arena.dir, sizeof arena.dir, "%s", dir);
+    if (mkdtemp(dir) == NULL) { return -1; }
+    snprintf(cluster.dir, sizeof cluster.dir, "%s", dir);
     write_job();
-    char kept[sizeof arena.dir], file[sizeof arena.job_file];
-    memcpy(kept, arena.dir, sizeof kept);
-    memcpy(file, arena.job_file, sizeof file);
-    arena_init(&arena, &job);
-    memcpy(arena.dir, kept, sizeof kept);
-    memcpy(arena.job_file, file, sizeof file);
-    snprintf(arena.run_dir, sizeof arena.run_dir, "%s/run", dir);
-    arena.program = program;
+    char kept[sizeof cluster.dir], file[sizeof cluster.job_file];
+    memcpy(kept, cluster.dir, sizeof kept);
+    memcpy(file, cluster.job_file, sizeof file);
+    target_cluster_init(&cluster, &job);
+    memcpy(cluster.dir, kept, sizeof kept);
+    memcpy(cluster.job_file, file, sizeof file);
+    snprintf(cluster.run_dir, sizeof cluster.run_dir, "%s/run", dir);
+    cluster.program = program;
     snprintf(faults, sizeof faults, FAULTS_VARIABLE "=%s/faults.ctl", dir);
     make_environment();
     make_control();
-    has_device = has_device && disk_full_prepare(&arena, NULL) == TN_OK;
-    const char *const words[] = {"tanist", "run", arena.job_file, "--dir", arena.run_dir,
+    has_device = has_device && disk_full_prepare(&cluster, NULL) == TN_OK;
+    const char *const words[] = {"tanist", "run", cluster.job_file, "--dir", cluster.run_dir,
                                  "-q",     NULL};
     struct error error;
-    if (errand_start(&arena, NULL, "run", words, &run, &error) != TN_OK) return -1;
+    if (subprocess_start(&cluster, NULL, "run", words, &run, &error) != TN_OK) { return -1; }
     expect_goes_on(3);
     return 0;
 }
@@ -176,12 +180,12 @@ static int start(void **state)
 static int finish(void **state)
 {
     (void)state;
-    if (!errand_look(&run)) kill(run.process.pid, SIGTERM);
-    for (int i = 0; i < 500 && !errand_look(&run); i++) (void)poll(NULL, 0, TICK_MS);
-    errand_stop(&run);
-    disk_full_cleanup(&arena, false);
-    fault_control_close(arena.control);
-    return nftw(arena.dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    if (!subprocess_look(&run)) { kill(run.process.pid, SIGTERM); }
+    for (int i = 0; i < 500 && !subprocess_look(&run); i++) { (void)poll(NULL, 0, TICK_MS); }
+    subprocess_stop(&run);
+    disk_full_cleanup(&cluster, false);
+    fault_control_close(cluster.control);
+    return nftw(cluster.dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* ------------------------------------------------------------- strikes */
@@ -197,25 +201,25 @@ static void strike(enum fault fault, const char *whom, uint64_t for_ms, double v
     snprintf(s.injection.whom, sizeof s.injection.whom, "%s", whom);
     uint64_t begin_ms = clock_monotonic_ms();
     enum tn_status status;
-    while ((status = injector->begin(&arena, &s, &error)) == TN_EAGAIN) {
+    while ((status = injector->begin(&cluster, &s, &error)) == TN_EAGAIN) {
         look();
-        if (clock_monotonic_ms() > begin_ms + WAIT_MS) fail_msg("not begun: %s", error.text);
+        if (clock_monotonic_ms() > begin_ms + WAIT_MS) { fail_msg("not begun: %s", error.text); }
     }
-    if (status != TN_OK) fail_msg("not begun: %s", error.text);
+    if (status != TN_OK) { fail_msg("not begun: %s", error.text); }
     print_message("  %s\n", s.text);
     begin_ms = clock_monotonic_ms();
     while (clock_monotonic_ms() < begin_ms + s.injection.for_ms) {
         look();
-        if (injector->tick) injector->tick(&arena, &s);
+        if (injector->tick != NULL) { injector->tick(&cluster, &s); }
     }
-    if (s.injection.for_ms > 0) injector->end(&arena, &s);
+    if (s.injection.for_ms > 0) { injector->end(&cluster, &s); }
     print_message("  %s\n", s.text);
     snprintf(text, 512, "%s", s.text);
 }
 
 static void expect_in(const char *text, const char *words)
 {
-    if (!strstr(text, words)) fail_msg("\"%s\" does not say \"%s\"", text, words);
+    if (strstr(text, words) == NULL) { fail_msg("\"%s\" does not say \"%s\"", text, words); }
 }
 
 /* A second process of a task that lives is refused with the exit code for it. */
@@ -298,7 +302,7 @@ static void test_disks(void **state)
     expect_in(text, "it happened");
     strike(FAULT_SYNC_SLOW, "ps:1", 4 * SMALL_MS, 200, text);
     strike(FAULT_DISK_ERROR, "zookeeper:1", SMALL_MS, 0, text);
-    if (has_device) strike(FAULT_DISK_FULL, "ps:0", 4 * SMALL_MS, 0, text);
+    if (has_device) { strike(FAULT_DISK_FULL, "ps:0", 4 * SMALL_MS, 0, text); }
     expect_goes_on(2);
 }
 
@@ -318,10 +322,10 @@ static void test_clocks(void **state)
 static int find_program(void)
 {
     const char *given = getenv("TANIST_PROGRAM");
-    snprintf(program, sizeof program, "%s", given ? given : "build/tanist");
+    snprintf(program, sizeof program, "%s", given != NULL ? given : "build/tanist");
     const char *slash = strrchr(program, '/');
     snprintf(preload, sizeof preload, "LD_PRELOAD=%.*s/tanist-faults.so",
-             slash ? (int)(slash - program) : 1, slash ? program : ".");
+             slash != NULL ? (int)(slash - program) : 1, slash != NULL ? program : ".");
     return access(program, X_OK);
 }
 

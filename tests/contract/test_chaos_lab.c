@@ -12,8 +12,9 @@
 static void places_reach_one_another(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < PLACES; i++)
-        for (unsigned j = 0; j < PLACES; j++) assert_true(can_reach(names[i], names[j]));
+    for (unsigned i = 0; i < PLACES; i++) {
+        for (unsigned j = 0; j < PLACES; j++) { assert_true(can_reach(names[i], names[j])); }
+    }
     struct sockaddr_in address = address_of("ps:1");
     int listener = listen_in("ps:1"), fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(connect(fd, (struct sockaddr *)(void *)&address, sizeof address), 0);

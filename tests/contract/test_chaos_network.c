@@ -59,16 +59,20 @@ static void halves_do_not_reach_each_other(void **state)
     (void)state;
     begin(&injector_halves, FAULT_HALVES, "cluster", 0);
     bool half[PLACES] = {false};
-    for (unsigned i = 0; i < PLACES; i++)
-        for (uint32_t j = 0; j < strike.target_count; j++)
-            if (strcmp(names[i], strike.targets[j]) == 0) half[i] = true;
+    for (unsigned i = 0; i < PLACES; i++) {
+        for (uint32_t j = 0; j < strike.target_count; j++) {
+            if (strcmp(names[i], strike.targets[j]) == 0) { half[i] = true; }
+        }
+    }
     assert_true(strike.target_count > 0 && strike.target_count < PLACES);
-    for (unsigned i = 0; i < PLACES; i++)
-        for (unsigned j = 0; j < i; j++)
+    for (unsigned i = 0; i < PLACES; i++) {
+        for (unsigned j = 0; j < i; j++) {
             assert_true(half[i] == half[j] ? can_reach(names[i], names[j])
                                            : cannot_reach(names[i], names[j]));
+        }
+    }
     finish(&injector_halves);
-    for (unsigned i = 0; i < PLACES; i++) assert_true(can_reach(names[i], names[0]));
+    for (unsigned i = 0; i < PLACES; i++) { assert_true(can_reach(names[i], names[0])); }
 }
 
 /* Old connections fall silent, new ones are well; afterwards the old ones are, too. */
@@ -99,7 +103,7 @@ static void storm_resets_both_ends(void **state)
     assert_true(is_reset(to.from));
     assert_true(is_reset(from.from));
     (void)poll(NULL, 0, 40);
-    injector_reset_storm.tick(arena, &strike);
+    injector_reset_storm.tick(cluster, &strike);
     assert_true(can_reach("worker:0", "ps:0"));
     finish(&injector_reset_storm);
     close_pair(to);
@@ -125,9 +129,9 @@ static size_t flow(struct pair pair)
     size_t got = 0;
     for (int i = 0; i < 100000 && got < 8 * 1024 * 1024; i++) {
         (void)!send(pair.from, block, sizeof block, MSG_NOSIGNAL);
-        if (!ready(pair.to, POLLIN)) break;
+        if (!ready(pair.to, POLLIN)) { break; }
         ssize_t size = recv(pair.to, block, sizeof block, 0);
-        if (size > 0) got += (size_t)size;
+        if (size > 0) { got += (size_t)size; }
     }
     return got;
 }
@@ -144,7 +148,7 @@ static void bandwidth_is_limited(void **state)
 {
     (void)state;
     const char *lacks = probe_lacks(&probe, NEED_BANDWIDTH);
-    if (lacks) {
+    if (lacks != NULL) {
         printf("SKIPPED: %s\n", lacks);
         return;
     }
@@ -162,16 +166,16 @@ static void bandwidth_is_limited(void **state)
 static void impossible_faults_are_refused(void **state)
 {
     (void)state;
-    struct arena bare = *arena;
+    struct target_cluster bare = *cluster;
     bare.lab = NULL;
     strike =
         (struct strike){.injection = {.id = 7, .fault = FAULT_CUT, .for_ms = 1, .whom = "ps:0"}};
     assert_int_equal(injector_cut.begin(&bare, &strike, &error), TN_ENOTSUP);
     strike.injection.for_ms = 0;
-    assert_int_equal(injector_cut.begin(arena, &strike, &error), TN_EINVAL);
+    assert_int_equal(injector_cut.begin(cluster, &strike, &error), TN_EINVAL);
     strike.injection =
         (struct injection){.id = 7, .fault = FAULT_CUT, .for_ms = 1, .whom = "agent"};
-    assert_int_equal(injector_cut.begin(arena, &strike, &error), TN_ENOTSUP);
+    assert_int_equal(injector_cut.begin(cluster, &strike, &error), TN_ENOTSUP);
 }
 
 int main(void)

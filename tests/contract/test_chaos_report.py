@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = os.environ.get("TANIST_PROGRAM", str(ROOT / "build/tanist"))
-GOLDEN = ROOT / "tests/unit/golden/chaos_history.jsonl"
+GOLDEN = ROOT / "tests/unit/chaos/history/golden_history.jsonl"
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 # HTML closes these itself.
 LOOSE = {"tr", "td", "th", "thead", "tbody", "tfoot", "li"}

@@ -1,5 +1,5 @@
 /* What /proc says of a process, and who carries a mark. */
-#include "chaos/resources.h"
+#include "chaos/cluster/resources.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ static void sample_counts_descriptors(void **state)
     assert_int_equal(after.descriptors, before.descriptors + 1);
 }
 
-/* A process is found by its mark while it lives; dead and unburied it is none any more. */
+/* A process is found by its mark while it lives; dead and unreaped it is none any more. */
 static void marked_finds_a_child(void **state)
 {
     (void)state;

@@ -21,8 +21,8 @@
 
 #include <cmocka.h>
 
-#include "common/clock.h"
-#include "common/fault_control.h"
+#include "common/base/clock.h"
+#include "common/faults/fault_control.h"
 
 enum { WRONG = 200, DAY_MS = 86400000 };
 
@@ -36,22 +36,22 @@ static int failed(long result)
 static int change_file(const char *what, int fd)
 {
     struct iovec part = {.iov_base = "abc", .iov_len = 3};
-    if (strcmp(what, "write") == 0) return failed(write(fd, "abc", 3));
-    if (strcmp(what, "pwrite") == 0) return failed(pwrite(fd, "abc", 3, 0));
-    if (strcmp(what, "writev") == 0) return failed(writev(fd, &part, 1));
-    if (strcmp(what, "pwritev") == 0) return failed(pwritev(fd, &part, 1, 0));
-    if (strcmp(what, "ftruncate") == 0) return failed(ftruncate(fd, 4096));
-    if (strcmp(what, "allocate") == 0) return posix_fallocate(fd, 0, 4096);
-    if (strcmp(what, "fsync") == 0) return failed(fsync(fd));
-    if (strcmp(what, "fdatasync") == 0) return failed(fdatasync(fd));
+    if (strcmp(what, "write") == 0) { return failed(write(fd, "abc", 3)); }
+    if (strcmp(what, "pwrite") == 0) { return failed(pwrite(fd, "abc", 3, 0)); }
+    if (strcmp(what, "writev") == 0) { return failed(writev(fd, &part, 1)); }
+    if (strcmp(what, "pwritev") == 0) { return failed(pwritev(fd, &part, 1, 0)); }
+    if (strcmp(what, "ftruncate") == 0) { return failed(ftruncate(fd, 4096)); }
+    if (strcmp(what, "allocate") == 0) { return posix_fallocate(fd, 0, 4096); }
+    if (strcmp(what, "fsync") == 0) { return failed(fsync(fd)); }
+    if (strcmp(what, "fdatasync") == 0) { return failed(fdatasync(fd)); }
     return WRONG;
 }
 
 static int sync_map(int fd)
 {
-    if (ftruncate(fd, 4096) != 0) return WRONG;
+    if (ftruncate(fd, 4096) != 0) { return WRONG; }
     char *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (map == MAP_FAILED) return WRONG;
+    if (map == MAP_FAILED) { return WRONG; }
     map[0] = 'a';
     return failed(msync(map, 4096, MS_SYNC));
 }
@@ -81,24 +81,26 @@ static int read_clocks(void)
     struct timeval of_day;
     (void)syscall(SYS_clock_gettime, CLOCK_REALTIME, &true_now);
     (void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &true_steady);
-    if (clock_gettime(CLOCK_REALTIME, &now) != 0 || gettimeofday(&of_day, NULL) != 0) return WRONG;
-    if (clock_gettime(CLOCK_MONOTONIC, &steady) != 0) return WRONG;
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0 || gettimeofday(&of_day, NULL) != 0) {
+        return WRONG;
+    }
+    if (clock_gettime(CLOCK_MONOTONIC, &steady) != 0) { return WRONG; }
     int64_t day = DAY_MS / 1000, to = true_now.tv_sec + day;
-    if (now.tv_sec - to < 0 || now.tv_sec - to > 5) return 1;
-    if (of_day.tv_sec - to < 0 || of_day.tv_sec - to > 5) return 2;
-    if (time(NULL) - to < 0 || time(NULL) - to > 5) return 3;
+    if (now.tv_sec - to < 0 || now.tv_sec - to > 5) { return 1; }
+    if (of_day.tv_sec - to < 0 || of_day.tv_sec - to > 5) { return 2; }
+    if (time(NULL) - to < 0 || time(NULL) - to > 5) { return 3; }
     return steady.tv_sec - true_steady.tv_sec > 5 ? 4 : 0;
 }
 
 static int subject(const char *what, const char *path)
 {
     int fd = open(path, O_RDWR | O_CREAT, 0644);
-    if (fd < 0) return WRONG;
-    if (strcmp(what, "msync") == 0) return sync_map(fd);
-    if (strcmp(what, "folder") == 0) return sync_folder();
-    if (strcmp(what, "pipe") == 0) return write_pipe();
-    if (strcmp(what, "log") == 0) return write_log(fd);
-    if (strcmp(what, "clocks") == 0) return read_clocks();
+    if (fd < 0) { return WRONG; }
+    if (strcmp(what, "msync") == 0) { return sync_map(fd); }
+    if (strcmp(what, "folder") == 0) { return sync_folder(); }
+    if (strcmp(what, "pipe") == 0) { return write_pipe(); }
+    if (strcmp(what, "log") == 0) { return write_log(fd); }
+    if (strcmp(what, "clocks") == 0) { return read_clocks(); }
     return change_file(what, fd);
 }
 
@@ -113,12 +115,12 @@ static int start(void **state)
     static const char *const names[] = {"ps:0", "ps:1", "zookeeper:2"};
     (void)state;
     snprintf(folder, sizeof folder, "/tmp/tanist-shim-XXXXXX");
-    if (!mkdtemp(folder)) return -1;
+    if (mkdtemp(folder) == NULL) { return -1; }
     snprintf(control_path, sizeof control_path, "%s/faults.ctl", folder);
     snprintf(file_path, sizeof file_path, "%s/file", folder);
-    if (fault_control_create(control_path, names, 3, &control, NULL) != TN_OK) return -1;
+    if (fault_control_create(control_path, names, 3, &control, NULL) != TN_OK) { return -1; }
     slot = fault_control_slot(control, "ps:1");
-    return slot ? 0 : -1;
+    return slot != NULL ? 0 : -1;
 }
 
 static int finish(void **state)
@@ -148,7 +150,7 @@ static int run(const char *const *words)
     int status = 0;
     pid_t pid = fork();
     assert_true(pid >= 0);
-    if (pid == 0) become(words);
+    if (pid == 0) { become(words); }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
@@ -169,9 +171,12 @@ static const char *const syncs[] = {"fsync", "fdatasync", "msync", "folder"};
 static void test_without_an_order_all_works(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof writes / sizeof *writes; i++)
+    for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
         assert_int_equal(meets(writes[i]), 0);
-    for (size_t i = 0; i < sizeof syncs / sizeof *syncs; i++) assert_int_equal(meets(syncs[i]), 0);
+    }
+    for (size_t i = 0; i < sizeof syncs / sizeof *syncs; i++) {
+        assert_int_equal(meets(syncs[i]), 0);
+    }
     assert_int_equal(slot->writes_failed + slot->syncs_failed + slot->clocks_shifted, 0);
 }
 
@@ -180,8 +185,9 @@ static void test_writes_fail(void **state)
 {
     (void)state;
     atomic_store(&slot->write_errno, ENOSPC);
-    for (size_t i = 0; i < sizeof writes / sizeof *writes; i++)
+    for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
         assert_int_equal(meets(writes[i]), ENOSPC);
+    }
     assert_int_equal(meets("fsync"), 0);
     assert_int_equal(slot->writes_failed, sizeof writes / sizeof *writes);
 }
@@ -201,8 +207,9 @@ static void test_syncs_fail(void **state)
 {
     (void)state;
     atomic_store(&slot->sync_errno, EIO);
-    for (size_t i = 0; i < sizeof syncs / sizeof *syncs; i++)
+    for (size_t i = 0; i < sizeof syncs / sizeof *syncs; i++) {
         assert_int_equal(meets(syncs[i]), EIO);
+    }
     assert_int_equal(meets("write"), 0);
     assert_int_equal(slot->syncs_failed, sizeof syncs / sizeof *syncs);
 }
@@ -242,7 +249,9 @@ static void test_others_are_left_alone(void **state)
     };
     (void)state;
     atomic_store(&slot->write_errno, EIO);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_int_equal(run(others[i]), 0);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(run(others[i]), 0);
+    }
     assert_int_equal(slot->writes_failed, 0);
 }
 
@@ -274,15 +283,15 @@ static void test_without_a_control_file(void **state)
 static int find_shim(void)
 {
     const char *program = getenv("TANIST_PROGRAM");
-    const char *slash = program ? strrchr(program, '/') : NULL;
+    const char *slash = program != NULL ? strrchr(program, '/') : NULL;
     snprintf(shim_path, sizeof shim_path, "%.*s/tanist-faults.so",
-             slash ? (int)(slash - program) : 5, slash ? program : "build");
+             slash != NULL ? (int)(slash - program) : 5, slash != NULL ? program : "build");
     return access(shim_path, R_OK);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc == 6 || argc == 7) return subject(argv[argc - 2], argv[argc - 1]);
+    if (argc == 6 || argc == 7) { return subject(argv[argc - 2], argv[argc - 1]); }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_without_an_order_all_works, start, finish),
         cmocka_unit_test_setup_teardown(test_writes_fail, start, finish),

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/bootstrap.h"
-#include "common/clock.h"
-#include "common/log.h"
-#include "common/membership.h"
-#include "common/runtime.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/cluster/bootstrap.h"
+#include "common/node/membership.h"
+#include "common/node/runtime.h"
 #include "coordinator/coordinator.h"
 #include "tanist/status.h"
 #include "tests/support/ensemble.h"
@@ -47,10 +47,13 @@ static void pretend_ps(struct pretender *p, const struct run *run, uint64_t now_
         report->step++;
         p->step_at_ms = now_ms + STEP_MS;
     }
-    if (run->save_checkpoint <= report->saved_checkpoint || report->step < run->save_step) return;
-    if (report->step > run->save_step)
+    if (run->save_checkpoint <= report->saved_checkpoint || report->step < run->save_step) {
+        return;
+    }
+    if (report->step > run->save_step) {
         report->missed_checkpoint = report->late_checkpoint = run->save_checkpoint;
-    if (report->step > run->save_step) return;
+    }
+    if (report->step > run->save_step) { return; }
     report->saved_checkpoint = run->save_checkpoint;
     report->saved_step = run->save_step;
     report->saved_bytes = 64;
@@ -60,7 +63,7 @@ static void pretend_worker(struct pretender *p, const struct run *run)
 {
     p->report.ready = 1;
     p->report.generation = run->generation;
-    if (run->phase == RUN_STOPPING) p->report.evaluation.step = run->until;
+    if (run->phase == RUN_STOPPING) { p->report.evaluation.step = run->until; }
 }
 
 static void pretender_handle(void *self, const struct node_event *event)
@@ -74,7 +77,7 @@ static void pretender_handle(void *self, const struct node_event *event)
     p->finished = p->finished || (news & MEMBERSHIP_ENDED) || event->type == NODE_LEAVE ||
                   (p->membership.has_run && run->phase == RUN_DONE);
     p->exit_code = p->membership.exit_code;
-    if (p->finished || !p->membership.has_run) return;
+    if (p->finished || !p->membership.has_run) { return; }
     if (p->membership.identity.task.role == ROLE_PS) {
         pretend_ps(p, run, event->now_ms);
     } else {
@@ -196,7 +199,7 @@ static struct run read_run(void)
 static void wait_for_phase(enum run_phase phase)
 {
     uint64_t deadline_ms = clock_monotonic_ms() + 20000;
-    while (read_run().phase != phase) assert_true(clock_monotonic_ms() < deadline_ms);
+    while (read_run().phase != phase) { assert_true(clock_monotonic_ms() < deadline_ms); }
 }
 
 static uint32_t count_history(enum history_kind kind)
@@ -220,7 +223,7 @@ static uint32_t count_history(enum history_kind kind)
 
 static void ask(enum request_kind kind)
 {
-    char text[TREE_JSON_MAX];
+    char text[ZNODE_JSON_MAX];
     const struct request request = {.kind = kind, .by = "the test"};
     const struct zk_write write = {.kind = ZK_CREATE,
                                    .path = "/tanist/c/requests/r-",
@@ -274,8 +277,8 @@ static void test_run_with_failover(void **state)
     int resigned = 0;
     for (int i = 0; i < NODES_MAX; i++) {
         pthread_join(seats[i].thread, NULL);
-        if (i < 2 && seats[i].exit_code == TN_EXIT_RESIGNED) resigned++;
-        if (i >= 2) assert_int_equal(seats[i].exit_code, 0);
+        if (i < 2 && seats[i].exit_code == TN_EXIT_RESIGNED) { resigned++; }
+        if (i >= 2) { assert_int_equal(seats[i].exit_code, 0); }
     }
     assert_int_equal(resigned, 1);
     struct run run = read_run();

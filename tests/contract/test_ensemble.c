@@ -17,10 +17,10 @@
 
 #include <cmocka.h>
 
-#include "agent/zoo_mend.h"
-#include "agent/zoo_server.h"
-#include "common/clock.h"
-#include "common/files.h"
+#include "agent/ensemble/zoo_repair.h"
+#include "agent/ensemble/zoo_server.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
 #include "tests/support/ensemble.h"
 
 static struct test_ensemble servers;
@@ -56,7 +56,7 @@ static void one_of_three_leads(void **state)
     for (size_t i = 0; i < 3; i++) {
         const char *address = servers.ensemble.servers[i].address;
         assert_int_equal(ensemble_probe(address, 2000, &health), TN_OK);
-        if (health.mode == ENSEMBLE_LEADER) leaders++;
+        if (health.mode == ENSEMBLE_LEADER) { leaders++; }
     }
     assert_int_equal(leaders, 1);
 }
@@ -79,7 +79,7 @@ static void ports_outlive_a_restart(void **state)
 {
     (void)state;
     struct ensemble again;
-    for (size_t i = 0; i < 3; i++) test_ensemble_kill_server(&servers, i);
+    for (size_t i = 0; i < 3; i++) { test_ensemble_kill_server(&servers, i); }
     assert_int_equal(ensemble_prepare(servers.dir, 3, NULL, &again, &error), TN_OK);
     assert_string_equal(again.connect, servers.ensemble.connect);
 
@@ -147,7 +147,7 @@ static void detached_server_is_recognised(void **state)
              "server.4=127.0.0.1:7:8;127.0.0.1:9\nserver.5=127.0.0.1:7:8;127.0.0.2:10\n",
              servers.dir);
     write_text(path, text);
-    if (zoo_server_read(path, &server, &error) != TN_OK) fail_msg("%s", error.text);
+    if (zoo_server_read(path, &server, &error) != TN_OK) { fail_msg("%s", error.text); }
     assert_int_equal(server.id, 4);
     assert_true(server.id_missing);
     assert_int_equal(zoo_server_prepare(&server, &error), TN_OK);
@@ -161,7 +161,7 @@ static void detached_server_is_recognised(void **state)
     }
     assert_int_equal(zoo_server_pid(&server), pid);
     kill(pid, SIGKILL);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) { continue; }
     assert_int_equal(zoo_server_pid(&server), 0);
     assert_int_equal(zoo_server_note_pid(&server, getpid(), &error), TN_OK);
     assert_int_equal(zoo_server_pid(&server), 0);
@@ -180,12 +180,12 @@ static void log_without_header_is_removed(void **state)
     path_of_log(0, "", data);
     path_of_log(0, "/version-2/log.700000001", broken);
     test_ensemble_kill_server(&servers, 0);
-    assert_int_equal(zoo_mend(data), 0);
+    assert_int_equal(zoo_repair(data), 0);
     assert_int_equal(files_write_atomic(broken, "ZKLG", 4, NULL), TN_OK);
-    assert_true(zoo_mend_needed(data));
-    assert_int_equal(zoo_mend(data), 1);
+    assert_true(zoo_repair_needed(data));
+    assert_int_equal(zoo_repair(data), 1);
     assert_int_not_equal(access(broken, F_OK), 0);
-    assert_false(zoo_mend_needed(data));
+    assert_false(zoo_repair_needed(data));
     test_ensemble_start_server(&servers, 0);
     test_ensemble_wait(&servers);
 }

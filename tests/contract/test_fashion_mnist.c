@@ -18,7 +18,7 @@ static int open_data(void **state)
     (void)state;
     struct error error;
     job_init(&job);
-    if (access(job.data.path, R_OK) != 0) return 0;
+    if (access(job.data.path, R_OK) != 0) { return 0; }
     return dataset_open(&job, DATASET_TRAIN, &train, &error) != TN_OK ||
            dataset_open(&job, DATASET_TEST, &test, &error) != TN_OK;
 }
@@ -36,13 +36,13 @@ static int close_data(void **state)
 static void test_contents(void **state)
 {
     (void)state;
-    if (train == NULL) skip();
+    if (train == NULL) { skip(); }
     uint32_t counts[10] = {0};
     double sum = 0;
     assert_int_equal(train->examples, 60000);
     assert_int_equal(test->examples, 10000);
-    for (uint32_t i = 0; i < train->examples; i++) counts[train->labels[i]]++;
-    for (int label = 0; label < 10; label++) assert_int_equal(counts[label], 6000);
+    for (uint32_t i = 0; i < train->examples; i++) { counts[train->labels[i]]++; }
+    for (int label = 0; label < 10; label++) { assert_int_equal(counts[label], 6000); }
     struct batch batch;
     struct error error;
     assert_int_equal(batch_open(train, 60000, &batch, &error), TN_OK);
@@ -60,7 +60,7 @@ static void test_contents(void **state)
 static void test_learns(void **state)
 {
     (void)state;
-    if (train == NULL) skip();
+    if (train == NULL) { skip(); }
     struct model_config config = {"softmax", 784, 10, {0}, 0};
     struct model *model;
     struct batch batch;

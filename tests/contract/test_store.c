@@ -59,8 +59,9 @@ static void ranges_at_the_edges(void **state)
     const uint64_t starts[] = {0,       STORE_CHUNK_FLOATS - 1,       STORE_CHUNK_FLOATS,
                                cut - 1, cut + STORE_CHUNK_FLOATS - 1, PARAMETERS - 2};
     for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
-        for (uint64_t count = 0; count <= 2; count++)
+        for (uint64_t count = 0; count <= 2; count++) {
             assert_int_equal(read_range(&manifest, starts[i], count, &notes, NULL), TN_OK);
+        }
     }
     assert_int_equal(read_range(&manifest, PARAMETERS - 1, 2, &notes, NULL), TN_EINVAL);
     assert_int_equal(read_range(&manifest, UINT64_MAX, 2, &notes, NULL), TN_EINVAL);
@@ -98,12 +99,12 @@ static void any_size_fits(void **state)
         struct manifest_shard *part = &manifest.shards[0];
         struct store_write_request request = request_of(&manifest, 0, &arrays);
         manifest.state_arrays = request.state_arrays = STORE_ARRAYS_MAX;
-        for (uint32_t a = 1; a < STORE_ARRAYS_MAX; a++) request.arrays[a] = arrays.array[0];
+        for (uint32_t a = 1; a < STORE_ARRAYS_MAX; a++) { request.arrays[a] = arrays.array[0]; }
         request.blob = blob;
         request.blob_bytes = i % 2 == 0 ? sizeof blob : 1;
         enum tn_status status =
             store_write(dir, &request, NULL, &part->digest, &part->bytes, &error);
-        if (status != TN_OK) fail_msg("%ju floats: %s", (uintmax_t)counts[i], error.text);
+        if (status != TN_OK) { fail_msg("%ju floats: %s", (uintmax_t)counts[i], error.text); }
         assert_int_equal(store_verify(dir, &manifest, 0, NULL, NULL), TN_OK);
     }
     arrays_free(&arrays);
@@ -122,7 +123,7 @@ static void same_part_twice_is_the_same(void **state)
     DIR *entries = opendir(folder);
     assert_non_null(entries);
     size_t count = 0;
-    while (readdir(entries) != NULL) count++;
+    while (readdir(entries) != NULL) { count++; }
     closedir(entries);
     assert_int_equal(count, 3); /* ".", ".." and data.mdb. */
 }
@@ -263,8 +264,9 @@ static void garbage_is_refused(void **state)
     for (int kind = 0; kind < 2; kind++) {
         FILE *file = fopen(shard_path(&manifest, 0), "w");
         assert_non_null(file);
-        for (uint64_t i = 0; i < manifest.shards[0].bytes; i++)
+        for (uint64_t i = 0; i < manifest.shards[0].bytes; i++) {
             assert_true(fputc(kind == 0 ? 0 : (int)(i * 7919 % 251), file) != EOF);
+        }
         assert_int_equal(fclose(file), 0);
         assert_int_equal(store_verify(dir, &manifest, 0, NULL, NULL), TN_ECORRUPT);
     }
@@ -296,7 +298,7 @@ static int run_in(const char *base)
     void *place = (void *)(uintptr_t)base;
 #define TEST(name)                                                                                 \
     {                                                                                              \
-#name, name, make_dir, remove_dir, place                                                   \
+        #name, name, make_dir, remove_dir, place                                                   \
     }
     const struct CMUnitTest tests[] = {
         TEST(shards_round_trip),
@@ -324,6 +326,6 @@ static int run_in(const char *base)
 int main(void)
 {
     int failed = run_in("/tmp");
-    if (access("/dev/shm", W_OK) == 0) failed += run_in("/dev/shm");
+    if (access("/dev/shm", W_OK) == 0) { failed += run_in("/dev/shm"); }
     return failed;
 }

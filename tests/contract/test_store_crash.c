@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 
 enum { PARAMETERS = 700000, SMALL = 3000, KILLS = 100 };
 
@@ -29,7 +29,7 @@ static void write_and_kill(const struct manifest *manifest, uint64_t after_us)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         struct manifest own = *manifest;
         for (;;) {
-            if (write_shard(&own, 0, NULL) != TN_OK) _exit(1);
+            if (write_shard(&own, 0, NULL) != TN_OK) { _exit(1); }
         }
     }
     int status;
@@ -50,12 +50,12 @@ static void killed_writer_leaves_all_or_nothing(void **state)
     uint64_t took_us = (clock_monotonic_ns() - began) / 1000;
     for (uint64_t i = 0; i < KILLS; i++) {
         /* Every other time there is no older shard in the way. */
-        if (i % 2 == 0) (void)unlink(shard_path(&manifest, 0));
+        if (i % 2 == 0) { (void)unlink(shard_path(&manifest, 0)); }
         bool older = access(shard_path(&manifest, 0), F_OK) == 0;
         write_and_kill(&manifest, took_us * (i * 37 % KILLS) * 2 / KILLS);
         enum tn_status status = store_verify(dir, &manifest, 0, NULL, NULL);
         assert_true(status == TN_OK || (status == TN_ENOENT && !older));
-        if (status == TN_OK) present++;
+        if (status == TN_OK) { present++; }
     }
     print_message("%d of %d killed writers left a whole shard\n", present, KILLS);
     /* The next write cleans up after them. */
@@ -91,7 +91,7 @@ static int write_with_failure(const struct manifest *manifest, long number)
     assert_true(child >= 0);
     if (child == 0) {
         struct manifest own = *manifest;
-        if (!make_fail(number)) _exit(255);
+        if (!make_fail(number)) { _exit(255); }
         _exit((int)write_shard(&own, 0, NULL));
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -110,8 +110,8 @@ static void failing_disk_is_an_error(void **state)
         struct manifest manifest = write_checkpoint(1, SMALL, 1);
         assert_int_equal(store_discard(dir, 1, NULL), TN_OK);
         int status = write_with_failure(&manifest, calls[i]);
-        if (status == -1) skip();
-        if (status != TN_EIO) fail_msg("call %ld failed, the write said %d", calls[i], status);
+        if (status == -1) { skip(); }
+        if (status != TN_EIO) { fail_msg("call %ld failed, the write said %d", calls[i], status); }
         enum tn_status found = store_verify(dir, &manifest, 0, NULL, NULL);
         assert_true(found == TN_ENOENT || found == TN_OK);
     }
@@ -122,7 +122,7 @@ static void failing_disk_is_an_error(void **state)
 /* A memory file system of 1 MiB over `dir`; false: not allowed here. */
 static bool mount_small(void)
 {
-    if (mount("tanist-test", dir, "tmpfs", 0, "size=1m") == 0) return true;
+    if (mount("tanist-test", dir, "tmpfs", 0, "size=1m") == 0) { return true; }
     print_message("SKIPPED: cannot mount a tmpfs: %s\n", strerror(errno));
     return false;
 }
@@ -140,7 +140,7 @@ static void fill_device(off_t leave_bytes)
     int fd = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0644);
     assert_true(fd >= 0);
     off_t size = 0;
-    while (posix_fallocate(fd, size, 4096) == 0) size += 4096;
+    while (posix_fallocate(fd, size, 4096) == 0) { size += 4096; }
     assert_int_equal(ftruncate(fd, size > leave_bytes ? size - leave_bytes : 0), 0);
     close(fd);
 }
@@ -150,7 +150,7 @@ static void fill_device(off_t leave_bytes)
 static void full_device_is_an_error(void **state)
 {
     (void)state;
-    if (!mount_small()) skip();
+    if (!mount_small()) { skip(); }
     struct manifest earlier = write_checkpoint(1, SMALL, 1);
     assert_int_equal(store_put_manifest(dir, &earlier, NULL), TN_OK);
     int failed = 0;
@@ -160,8 +160,8 @@ static void full_device_is_an_error(void **state)
         fill_device(left);
         enum tn_status status = write_shard(&manifest, 0, &error);
         assert_true(status == TN_OK || status == TN_ENOSPC);
-        if (status == TN_ENOSPC) failed++;
-        if (status == TN_ENOSPC) assert_true(error.text[0] != '\0');
+        if (status == TN_ENOSPC) { failed++; }
+        if (status == TN_ENOSPC) { assert_true(error.text[0] != '\0'); }
         assert_int_equal(store_verify(dir, &earlier, 0, NULL, NULL), TN_OK);
         assert_int_equal(store_discard(dir, 2, NULL), TN_OK);
     }
@@ -172,7 +172,7 @@ static void full_device_is_an_error(void **state)
 static void full_device_keeps_the_manifest(void **state)
 {
     (void)state;
-    if (!mount_small()) skip();
+    if (!mount_small()) { skip(); }
     struct manifest found;
     struct manifest manifest = write_checkpoint(1, SMALL, 1);
     assert_int_equal(store_put_manifest(dir, &manifest, NULL), TN_OK);
@@ -188,7 +188,7 @@ static void full_device_keeps_the_manifest(void **state)
 static void read_only_device(void **state)
 {
     (void)state;
-    if (!mount_small()) skip();
+    if (!mount_small()) { skip(); }
     struct error error;
     struct store_notes notes;
     struct manifest manifest = write_checkpoint(1, SMALL, 1);

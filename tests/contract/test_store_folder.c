@@ -116,8 +116,9 @@ static void collection_keeps_what_it_is_told(void **state)
     (void)state;
     size_t removed;
     char warnings[100];
-    for (uint64_t id = 1; id <= 6; id++)
+    for (uint64_t id = 1; id <= 6; id++) {
         (void)(id == 3 ? write_checkpoint(3, SMALL, 1) : commit(id));
+    }
     touch("0000000001/shard-0-of-1/data.mdb.partial-7-0");
     touch("0000000001/.manifest.json.tmp-7-0");
     const uint64_t keep[] = {2, 6};
@@ -138,13 +139,13 @@ static void foreign_names_stay(void **state)
     (void)commit(1);
     static const char *const folders[] = {"1", "000000001", "00000000001", "0000000002x",
                                           "0000000001/notes"};
-    for (size_t i = 0; i < 5; i++) assert_int_equal(mkdir(in_dir(folders[i]), 0755), 0);
+    for (size_t i = 0; i < 5; i++) { assert_int_equal(mkdir(in_dir(folders[i]), 0755), 0); }
     touch("0000000001/shard-0-of-1/mine.txt");
     touch("manifest.json");
     assert_int_equal(symlink("/", in_dir("0000000003")), 0);
     assert_int_equal(store_collect(dir, NULL, 0, 3, &removed, NULL), TN_OK);
     assert_int_equal(removed, 0);
-    for (size_t i = 0; i < 5; i++) assert_true(exists(folders[i]));
+    for (size_t i = 0; i < 5; i++) { assert_true(exists(folders[i])); }
     assert_true(exists("0000000001/shard-0-of-1/mine.txt"));
     assert_true(exists("manifest.json"));
     assert_false(exists("0000000001/manifest.json"));

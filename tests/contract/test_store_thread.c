@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-#include "ps/store_thread.h"
+#include "ps/store/store_thread.h"
 
 enum { SMALL = 3000, EVENTS_MAX = 64 };
 
@@ -25,9 +25,9 @@ static struct store_port port;
 static void sink(void *ctx, const struct store_event *event)
 {
     (void)ctx;
-    if (inbox.gated) sem_wait(&inbox.gate);
-    if (event->manifests != NULL && event->count > 0) inbox.first_listed = event->manifests[0];
-    if (event->notes != NULL) inbox.notes = *event->notes;
+    if (inbox.gated) { sem_wait(&inbox.gate); }
+    if (event->manifests != NULL && event->count > 0) { inbox.first_listed = event->manifests[0]; }
+    if (event->notes != NULL) { inbox.notes = *event->notes; }
     inbox.events[inbox.count++] = *event;
     sem_post(&inbox.came);
 }
@@ -37,8 +37,8 @@ static int start(void **state)
     memset(&inbox, 0, sizeof inbox);
     sem_init(&inbox.came, 0, 0);
     sem_init(&inbox.gate, 0, 0);
-    if (make_dir(state) != 0) return 1;
-    if (store_thread_start(dir, sink, NULL, &thread, NULL) != TN_OK) return 1;
+    if (make_dir(state) != 0) { return 1; }
+    if (store_thread_start(dir, sink, NULL, &thread, NULL) != TN_OK) { return 1; }
     port = store_thread_port(thread);
     return 0;
 }
@@ -61,7 +61,9 @@ static struct buffer *filled_buffer(struct buffer_pool *pool, uint32_t array, ui
 {
     struct buffer *buffer = buffer_acquire(pool, count * 4);
     assert_non_null(buffer);
-    for (uint64_t i = 0; i < count; i++) ((uint32_t *)buffer->data)[i] = expected_bits(array, i);
+    for (uint64_t i = 0; i < count; i++) {
+        ((uint32_t *)buffer->data)[i] = expected_bits(array, i);
+    }
     return buffer;
 }
 
@@ -79,7 +81,7 @@ static void all_requests_are_answered(void **state)
         read.arrays[a].buffer = buffer_acquire(pool, SMALL * 4);
     }
     assert_int_equal(port.write(port.ctx, 11, &request), TN_OK);
-    for (uint32_t a = 0; a < ARRAYS; a++) buffer_release(request.arrays[a].buffer);
+    for (uint32_t a = 0; a < ARRAYS; a++) { buffer_release(request.arrays[a].buffer); }
     const struct store_event *event = wait_answer();
     assert_int_equal(event->status, TN_OK);
     assert_int_equal(event->op, 11);
@@ -126,23 +128,23 @@ static void full_queue_refuses(void **state)
     (void)state;
     inbox.gated = true;
     uint64_t accepted = 0;
-    while (port.discard(port.ctx, accepted, 1) == TN_OK) accepted++;
+    while (port.discard(port.ctx, accepted, 1) == TN_OK) { accepted++; }
     /* The one whose answer waits at the gate may have given its place back already. */
     assert_true(accepted == STORE_QUEUE_MAX || accepted == STORE_QUEUE_MAX + 1);
-    for (uint64_t i = 0; i < accepted; i++) sem_post(&inbox.gate);
-    for (uint64_t i = 0; i < accepted; i++) (void)wait_answer();
-    for (uint64_t i = 0; i < accepted; i++) assert_int_equal(inbox.events[i].op, i);
+    for (uint64_t i = 0; i < accepted; i++) { sem_post(&inbox.gate); }
+    for (uint64_t i = 0; i < accepted; i++) { (void)wait_answer(); }
+    for (uint64_t i = 0; i < accepted; i++) { assert_int_equal(inbox.events[i].op, i); }
 }
 
 /* A stop that finishes carries out what was accepted. */
 static void stop_can_finish(void **state)
 {
     (void)state;
-    for (uint64_t i = 0; i < 10; i++) assert_int_equal(port.list(port.ctx, i), TN_OK);
+    for (uint64_t i = 0; i < 10; i++) { assert_int_equal(port.list(port.ctx, i), TN_OK); }
     store_thread_stop(thread, true);
     thread = NULL;
     assert_int_equal(inbox.count, 10);
-    for (size_t i = 0; i < 10; i++) assert_int_equal(inbox.events[i].status, TN_OK);
+    for (size_t i = 0; i < 10; i++) { assert_int_equal(inbox.events[i].status, TN_OK); }
 }
 
 /* A stop that abandons answers all the same, and leaves no part of a shard. */
@@ -154,19 +156,20 @@ static void stop_can_abandon(void **state)
     struct manifest manifest = manifest_make(1, LARGE, 1);
     struct arrays none = {0};
     struct store_write_request request = request_of(&manifest, 0, &none);
-    for (uint32_t a = 0; a < ARRAYS; a++)
+    for (uint32_t a = 0; a < ARRAYS; a++) {
         request.arrays[a].buffer = buffer_acquire(pool, LARGE * 4);
+    }
     for (uint64_t i = 0; i < 10; i++) {
         request.id = i + 1;
         assert_int_equal(port.write(port.ctx, i, &request), TN_OK);
     }
-    for (uint32_t a = 0; a < ARRAYS; a++) buffer_release(request.arrays[a].buffer);
+    for (uint32_t a = 0; a < ARRAYS; a++) { buffer_release(request.arrays[a].buffer); }
     store_thread_stop(thread, false);
     thread = NULL;
     buffer_pool_destroy(pool);
     assert_int_equal(inbox.count, 10);
     assert_int_equal(inbox.events[9].status, TN_ECLOSED);
-    for (size_t i = 0; i < 10; i++) assert_int_equal(inbox.events[i].op, i);
+    for (size_t i = 0; i < 10; i++) { assert_int_equal(inbox.events[i].op, i); }
     assert_int_not_equal(access(shard_path(&manifest, 0), F_OK), 0);
 }
 

@@ -76,9 +76,9 @@ static void test_many_connections(void **state)
     struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK, .echo = true});
     struct probe *client = probe_open((struct probe_options){0});
     conn_id conns[COUNT];
-    for (unsigned i = 0; i < COUNT; i++) conns[i] = probe_dial(client, server->address);
+    for (unsigned i = 0; i < COUNT; i++) { conns[i] = probe_dial(client, server->address); }
     for (uint64_t frame = 1; frame <= 5; frame++) {
-        for (unsigned i = 0; i < COUNT; i++) probe_send(client, conns[i], frame, 1000 * frame);
+        for (unsigned i = 0; i < COUNT; i++) { probe_send(client, conns[i], frame, 1000 * frame); }
     }
     WAIT_UNTIL(client, client->frames == 5 * COUNT);
     assert_int_equal(client->opened, COUNT);
@@ -164,14 +164,16 @@ static void test_closing_under_traffic(void **state)
     for (unsigned round = 0; round < 500; round++) {
         uint64_t enough = frames_of(client) + round % 5;
         conn_id conn = probe_dial(client, server->address);
-        for (uint64_t i = 1; i <= 8; i++) probe_send(client, conn, i, (round * 977 * i) % 60000);
+        for (uint64_t i = 1; i <= 8; i++) {
+            probe_send(client, conn, i, (round * 977 * i) % 60000);
+        }
         WAIT_UNTIL(client, client->frames >= enough);
         struct probe *closer = round % 2 == 0 ? client : server;
         pthread_mutex_lock(&server->mutex);
         conn_id theirs = {server->seen_count > 0 ? server->seen[server->seen_count - 1].conn : 0};
         pthread_mutex_unlock(&server->mutex);
         closer->port.close(closer->port.ctx, closer == client ? conn : theirs);
-        if (closer == server) client->port.close(client->port.ctx, conn);
+        if (closer == server) { client->port.close(client->port.ctx, conn); }
         WAIT_UNTIL(client, client->closed == round + 1);
     }
     probe_close(client);
@@ -187,7 +189,7 @@ static void test_closing_transports_under_traffic(void **state)
         struct probe *client = probe_open((struct probe_options){0});
         for (unsigned c = 0; c < 4; c++) {
             conn_id conn = probe_dial(client, server->address);
-            for (uint64_t i = 1; i <= 10; i++) probe_send(client, conn, i, 20000 * (i % 4));
+            for (uint64_t i = 1; i <= 10; i++) { probe_send(client, conn, i, 20000 * (i % 4)); }
         }
         uint64_t enough = round % 20;
         WAIT_UNTIL(client, client->frames >= enough);

@@ -62,7 +62,7 @@ static void assert_closed_by_peer(int fd)
 {
     char bytes[4096];
     ssize_t got;
-    while ((got = recv(fd, bytes, sizeof bytes, 0)) > 0) continue;
+    while ((got = recv(fd, bytes, sizeof bytes, 0)) > 0) { continue; }
     assert_true(got == 0 || errno == ECONNRESET);
     close(fd);
 }
@@ -192,7 +192,7 @@ static void test_black_hole(void **state)
     int listener = raw_listen(address, sizeof address);
     struct probe *client = probe_open((struct probe_options){.heartbeat_ms = QUICK_MS});
     conn_id conn = probe_dial(client, address);
-    for (uint64_t i = 1; i <= 10; i++) probe_send(client, conn, i, 8 << 20);
+    for (uint64_t i = 1; i <= 10; i++) { probe_send(client, conn, i, 8 << 20); }
     WAIT_UNTIL(client, client->closed == 1);
     assert_int_equal(client->opened, 1);
     assert_int_equal(client->seen[0].status, TN_ETIMEDOUT);
@@ -210,7 +210,7 @@ static void test_peer_that_does_not_read(void **state)
     conn_id conn = probe_dial(client, address);
     int fd = accept(listener, NULL, NULL);
     assert_true(fd >= 0);
-    for (uint64_t i = 1; i <= 10; i++) probe_send(client, conn, i, 8 << 20);
+    for (uint64_t i = 1; i <= 10; i++) { probe_send(client, conn, i, 8 << 20); }
     uint8_t bytes[WIRE_HEADER_BYTES];
     encode(bytes, FRAME_HEARTBEAT, 0);
     /* Its receive timeout is the pace at which it says so. */
@@ -281,7 +281,7 @@ static void test_dials_that_fail(void **state)
         "tcp://:", "tls+tcp://host:4000"};
     enum { COUNT = sizeof malformed / sizeof *malformed };
     conn_id conns[COUNT + 2];
-    for (unsigned i = 0; i < COUNT; i++) conns[i] = probe_dial(client, malformed[i]);
+    for (unsigned i = 0; i < COUNT; i++) { conns[i] = probe_dial(client, malformed[i]); }
     conns[COUNT] = probe_dial(client, address);
     conns[COUNT + 1] = probe_dial(client, "ipc:///nonexistent/socket");
     WAIT_UNTIL(client, client->closed == COUNT + 2);
@@ -301,7 +301,7 @@ static void test_connections_are_bounded(void **state)
     struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK, .echo = true});
     struct probe *client = probe_open((struct probe_options){0});
     conn_id first = probe_dial(client, server->address);
-    for (unsigned i = 1; i < MAX; i++) probe_dial(client, server->address);
+    for (unsigned i = 1; i < MAX; i++) { probe_dial(client, server->address); }
     conn_id over = probe_dial(client, server->address);
     WAIT_UNTIL(client, client->closed == 1);
     assert_int_equal(closed_because(client, over), TN_ENOMEM);

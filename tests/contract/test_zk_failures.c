@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "tests/support/ensemble.h"
 #include "tests/support/zk_client.h"
 
@@ -57,7 +57,7 @@ static void write_until_applied(struct zk_client *client, const char *path)
 {
     for (;;) {
         struct zk_answer answer = zk_client_create(client, path, "", 0);
-        if (answer.outcome == ZK_OK || answer.reason == ZK_REASON_NODE_EXISTS) return;
+        if (answer.outcome == ZK_OK || answer.reason == ZK_REASON_NODE_EXISTS) { return; }
         assert_int_equal(answer.outcome, ZK_UNKNOWN);
     }
 }
@@ -129,7 +129,7 @@ static void majority_may_go_and_return(void **state)
     while (ensemble_probe(servers.ensemble.servers[2].address, 1000, &health) == TN_OK) {
         pause_ms(10);
     }
-    while (zk_client_get(&client, "/minority").outcome != ZK_UNKNOWN) pause_ms(10);
+    while (zk_client_get(&client, "/minority").outcome != ZK_UNKNOWN) { pause_ms(10); }
     uint64_t start_ms = clock_monotonic_ms();
     for (int i = 0; i < 5; i++) {
         struct zk_answer answer = zk_client_get(&client, "/minority");
@@ -238,18 +238,18 @@ static void every_request_is_answered_once(void **state)
         struct zk_write write = {.kind = ZK_CREATE, .path = path};
         zk_client_write(&client, &write, 1);
         zk_client_read(&client, path, true);
-        if (i == REQUESTS / 4) test_ensemble_kill_server(&servers, leader);
-        if (i % 50 == 49) pause_ms(1);
+        if (i == REQUESTS / 4) { test_ensemble_kill_server(&servers, leader); }
+        if (i % 50 == 49) { pause_ms(1); }
     }
     uint64_t last = client.last_op;
     test_ensemble_start_server(&servers, leader);
     test_ensemble_wait(&servers);
     unsigned applied = 0;
     for (uint64_t op = first; op <= last; op++) {
-        if (zk_client_wait(&client, op).outcome == ZK_OK && (op - first) % 2 == 0) applied++;
+        if (zk_client_wait(&client, op).outcome == ZK_OK && (op - first) % 2 == 0) { applied++; }
     }
     struct zk_answer listed = zk_client_children(&client, "/storm");
-    while (listed.outcome == ZK_UNKNOWN) listed = zk_client_children(&client, "/storm");
+    while (listed.outcome == ZK_UNKNOWN) { listed = zk_client_children(&client, "/storm"); }
     assert_ok(listed);
     assert_in_range(listed.child_count, applied, REQUESTS);
     for (uint64_t op = first; op <= last; op++) {

@@ -32,8 +32,10 @@ static void compare(const struct stage *model, const struct stage *real)
     for (size_t i = 0; i < model->line_count || i < real->line_count; i++) {
         const char *ours = i < model->line_count ? model->lines[i].text : "(nothing)";
         const char *theirs = i < real->line_count ? real->lines[i].text : "(nothing)";
-        if (strcmp(ours, theirs) == 0) continue;
-        for (size_t j = i > 12 ? i - 12 : 0; j < i; j++) print_error("%s\n", real->lines[j].text);
+        if (strcmp(ours, theirs) == 0) { continue; }
+        for (size_t j = i > 12 ? i - 12 : 0; j < i; j++) {
+            print_error("%s\n", real->lines[j].text);
+        }
         fail_msg("\n  model, seed %" PRIu64 ": %s\n  ZooKeeper:%s", model->world.seed, ours,
                  theirs);
     }
@@ -367,7 +369,7 @@ static void test_both_watches(void **state)
 
 static void create_all(struct stage *stage, const char *const *paths, size_t count)
 {
-    for (size_t i = 0; i < count; i++) create(stage, 0, paths[i], 0);
+    for (size_t i = 0; i < count; i++) { create(stage, 0, paths[i], 0); }
 }
 
 /* Watches that are still there when the connection breaks: after it is back, what changed is told,

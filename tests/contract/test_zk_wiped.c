@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "tests/support/ensemble.h"
 #include "tests/support/zk_client.h"
 
@@ -55,7 +55,7 @@ static void open_client(struct zk_client *client)
 
 static void kill_all(void)
 {
-    for (size_t i = 0; i < servers.ensemble.count; i++) test_ensemble_kill_server(&servers, i);
+    for (size_t i = 0; i < servers.ensemble.count; i++) { test_ensemble_kill_server(&servers, i); }
 }
 
 /* Their logs and snapshots go; who they are (myid) stays. */

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "common/transport.h"
+#include "common/net/transport.h"
 
 enum { PROBE_CONNECTIONS = 2048, PROBE_DEADLINE_S = 60, PROBE_CLUSTER = 77 };
 
@@ -58,14 +58,14 @@ static inline uint64_t pattern(uint64_t sequence, size_t index)
 static inline void fill_pattern(struct buffer *body, uint64_t sequence)
 {
     uint64_t *words = body->data;
-    for (size_t i = 0; i < body->size / 8; i++) words[i] = pattern(sequence, i);
+    for (size_t i = 0; i < body->size / 8; i++) { words[i] = pattern(sequence, i); }
 }
 
 static inline bool has_pattern(const struct buffer *body, uint64_t sequence)
 {
     const uint64_t *words = body->data;
     for (size_t i = 0; i < body->size / 8; i++) {
-        if (words[i] != pattern(sequence, i)) return false;
+        if (words[i] != pattern(sequence, i)) { return false; }
     }
     return true;
 }
@@ -73,9 +73,9 @@ static inline bool has_pattern(const struct buffer *body, uint64_t sequence)
 static inline struct seen *seen_of(struct probe *probe, conn_id conn)
 {
     for (unsigned i = probe->seen_count; i-- > 0;) {
-        if (probe->seen[i].conn == conn.v) return &probe->seen[i];
+        if (probe->seen[i].conn == conn.v) { return &probe->seen[i]; }
     }
-    if (probe->seen_count == PROBE_CONNECTIONS) abort();
+    if (probe->seen_count == PROBE_CONNECTIONS) { abort(); }
     struct seen *seen = &probe->seen[probe->seen_count++];
     *seen = (struct seen){.conn = conn.v};
     return seen;
@@ -93,7 +93,7 @@ static inline enum tn_status closed_because(struct probe *probe, conn_id conn)
 static inline bool note_event(struct probe *probe, struct seen *seen,
                               const struct transport_event *event)
 {
-    if (seen->closed > 0) return false;
+    if (seen->closed > 0) { return false; }
     switch (event->type) {
     case TRANSPORT_OPENED:
         seen->opened++;
@@ -101,9 +101,13 @@ static inline bool note_event(struct probe *probe, struct seen *seen,
         probe->opened++;
         return seen->opened == 1 && seen->frames == 0;
     case TRANSPORT_FRAME:
-        if (event->body != NULL && !has_pattern(event->body, event->header.sequence)) return false;
-        if (event->header.sequence != seen->last_sequence + 1) return false;
-        if (event->header.body_bytes != (event->body == NULL ? 0 : event->body->size)) return false;
+        if (event->body != NULL && !has_pattern(event->body, event->header.sequence)) {
+            return false;
+        }
+        if (event->header.sequence != seen->last_sequence + 1) { return false; }
+        if (event->header.body_bytes != (event->body == NULL ? 0 : event->body->size)) {
+            return false;
+        }
         seen->last_sequence = event->header.sequence;
         seen->frames++;
         probe->frames++;
@@ -122,11 +126,11 @@ static inline void probe_sink(void *ctx, const struct transport_event *event)
 {
     struct probe *probe = ctx;
     pthread_mutex_lock(&probe->mutex);
-    if (!note_event(probe, seen_of(probe, event->conn), event)) probe->broken++;
+    if (!note_event(probe, seen_of(probe, event->conn), event)) { probe->broken++; }
     bool echo = probe->echo;
     pthread_cond_broadcast(&probe->changed);
     pthread_mutex_unlock(&probe->mutex);
-    if (event->type != TRANSPORT_FRAME) return;
+    if (event->type != TRANSPORT_FRAME) { return; }
     if (echo) {
         probe->port.send(probe->port.ctx, event->conn, &event->header, event->body);
     } else {
@@ -179,7 +183,7 @@ static inline struct probe *probe_open(struct probe_options options)
     struct error error = {0};
     /* `port` must be there before the first event: without a peer that knows us there is none. */
     enum tn_status status = transport_open(&config, &probe->transport, &error);
-    if (status != TN_OK) fail_msg("%s", error.text);
+    if (status != TN_OK) { fail_msg("%s", error.text); }
     probe->port = transport_port_of(probe->transport);
     transport_address(probe->transport, probe->address, sizeof probe->address);
     return probe;
@@ -191,7 +195,7 @@ static inline void probe_close(struct probe *probe)
 {
     transport_close(probe->transport);
     assert_int_equal(probe->broken, 0);
-    for (unsigned i = 0; i < probe->seen_count; i++) assert_int_equal(probe->seen[i].closed, 1);
+    for (unsigned i = 0; i < probe->seen_count; i++) { assert_int_equal(probe->seen[i].closed, 1); }
     buffer_pool_destroy(probe->pool);
     pthread_cond_destroy(&probe->changed);
     pthread_mutex_destroy(&probe->mutex);

@@ -15,9 +15,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct error error = {0};
     if (idx_parse(bytes, size, &idx, &error) == TN_OK) {
         size_t product = 1, sum = 0;
-        for (uint32_t i = 0; i < idx.rank; i++) product *= idx.dimensions[i];
+        for (uint32_t i = 0; i < idx.rank; i++) { product *= idx.dimensions[i]; }
         assert(product == idx.size);
-        for (size_t i = 0; i < idx.size; i++) sum += idx.data[i]; /* Every byte is ours to read. */
+        for (size_t i = 0; i < idx.size; i++) {
+            sum += idx.data[i]; /* Every byte is ours to read. */
+        }
         assert(sum <= 255 * idx.size);
     } else {
         assert(idx.data == NULL);

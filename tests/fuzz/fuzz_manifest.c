@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/manifest.h"
+#include "common/cluster/manifest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "chaos/plan.h"
+#include "chaos/plan/plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -28,14 +28,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct error error = {0};
     struct schedule schedule = {0};
     json_t *json = json_loadb((const char *)bytes, size, 0, NULL);
-    if (!json) return 0;
+    if (json == NULL) { return 0; }
     if (plan_from_json(json, &plan, &error) != TN_OK) {
         assert(error.text[0] != '\0');
     } else {
-        if (schedule_draw(&plan, size, 1, &shape, &schedule, &error) == TN_OK)
+        if (schedule_draw(&plan, size, 1, &shape, &schedule, &error) == TN_OK) {
             check(&schedule);
-        else
-            assert(error.text[0] != '\0' && !schedule.list);
+        } else {
+            assert(error.text[0] != '\0' && schedule.list == NULL);
+        }
         schedule_free(&schedule);
         plan_free(&plan);
     }

@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "common/frame_reader.h"
-#include "common/wire.h"
+#include "common/net/frame_reader.h"
+#include "common/net/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,7 +31,7 @@ static void check_header(const uint8_t *bytes)
 {
     struct frame_header header;
     struct error error;
-    if (wire_decode_header(bytes, BODY_MAX, &header, &error) != TN_OK) return;
+    if (wire_decode_header(bytes, BODY_MAX, &header, &error) != TN_OK) { return; }
     assert(header.body_bytes <= BODY_MAX);
     assert(header.type > 0 && header.type < FRAME_TYPE_END);
     uint8_t again[WIRE_HEADER_BYTES];
@@ -45,7 +45,7 @@ static uint64_t read_stream(struct buffer_pool *pool, const uint8_t *data, size_
 {
     struct frame_reader reader;
     uint64_t digest = 0;
-    if (frame_reader_init(&reader, pool, 0, BODY_MAX) != TN_OK) return 0;
+    if (frame_reader_init(&reader, pool, 0, BODY_MAX) != TN_OK) { return 0; }
     while (size > 0) {
         struct iovec places[FRAME_READER_SPACES];
         unsigned count = frame_reader_space(&reader, places);
@@ -67,9 +67,9 @@ static uint64_t read_stream(struct buffer_pool *pool, const uint8_t *data, size_
                 frame_reader_destroy(&reader);
                 return digest;
             }
-            if (!whole) break;
+            if (!whole) { break; }
             digest = digest * 31 + header.type + header.step + header.body_bytes;
-            if (body != NULL) digest = digest * 31 + ((uint8_t *)body->data)[body->size - 1];
+            if (body != NULL) { digest = digest * 31 + ((uint8_t *)body->data)[body->size - 1]; }
             buffer_release(body);
         }
     }
@@ -80,13 +80,13 @@ static uint64_t read_stream(struct buffer_pool *pool, const uint8_t *data, size_
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct buffer_pool *pool;
-    if (pool == NULL) pool = buffer_pool_create(1 << 20);
-    if (pool == NULL || size < WIRE_HEADER_BYTES + 2) return 0;
+    if (pool == NULL) { pool = buffer_pool_create(1 << 20); }
+    if (pool == NULL || size < WIRE_HEADER_BYTES + 2) { return 0; }
     uint8_t stream[WIRE_HEADER_BYTES + 8192];
     size_t piece = 1 + (size_t)data[1];
     size_t length = size - 2 < sizeof stream ? size - 2 : sizeof stream;
     memcpy(stream, data + 2, length);
-    if (data[0] % 2 == 0) seal(data + 2, stream);
+    if (data[0] % 2 == 0) { seal(data + 2, stream); }
     check_header(stream);
     uint64_t whole = read_stream(pool, stream, length, sizeof stream);
     assert(read_stream(pool, stream, length, piece) == whole);

@@ -49,7 +49,7 @@ int main(int argc, char **argv)
     char path[PATH_BYTES];
     const char *lives[LIVES_MAX];
     struct judge_input input = {.job = &job, .lives = lives};
-    if (argc < 2 || argv[1][0] == '-') return usage();
+    if (argc < 2 || argv[1][0] == '-') { return usage(); }
     for (int i = 2; i < argc; i++) {
         if (strcmp(argv[i], "--trace") == 0) {
             input.tell = tell;

@@ -14,7 +14,7 @@ static void on_txn(void *ctx, const struct zk_txn *txn)
     struct sim_cluster *cluster = ctx;
     bool was_done = cluster->checker.done;
     checker_on_txn(&cluster->checker, txn);
-    if (cluster->checker.done && !was_done) cluster->stopping = true;
+    if (cluster->checker.done && !was_done) { cluster->stopping = true; }
 }
 
 /* Who sent it is known by its incarnation. */
@@ -22,10 +22,12 @@ static const struct process *sender_of(const struct sim_cluster *cluster, uint64
 {
     for (uint32_t t = 0; t < cluster->task_count; t++) {
         const struct process *process = cluster->now[t];
-        if (process != NULL && process->config.incarnation == incarnation) return process;
+        if (process != NULL && process->config.incarnation == incarnation) { return process; }
     }
     for (uint32_t i = cluster->process_count; i-- > 0;) {
-        if (cluster->processes[i]->config.incarnation == incarnation) return cluster->processes[i];
+        if (cluster->processes[i]->config.incarnation == incarnation) {
+            return cluster->processes[i];
+        }
     }
     return NULL;
 }
@@ -37,7 +39,7 @@ static void tell_frame(struct sim_cluster *cluster, const struct frame_header *h
         [FRAME_PULL] = "pull",     [FRAME_VALUES] = "values",  [FRAME_REFUSED] = "refused",
     };
     const struct process *from = sender_of(cluster, header->sender);
-    if (header->type == FRAME_REPORT || header->type == FRAME_REPORT_ACK) return;
+    if (header->type == FRAME_REPORT || header->type == FRAME_REPORT_ACK) { return; }
     world_say(&cluster->world, "%s from %s:%u generation %" PRIu64 " step %" PRIi64 " [%u+%u]",
               names[header->type], role_name(from->task.role), from->task.index, header->generation,
               (int64_t)header->step, header->first, header->count);
@@ -47,12 +49,12 @@ static void on_frame(void *ctx, void *receiver, const struct frame_header *heade
 {
     struct sim_cluster *cluster = ctx;
     const struct process *to = receiver;
-    if (cluster->world.tells_frames) tell_frame(cluster, header);
+    if (cluster->world.tells_frames) { tell_frame(cluster, header); }
     if (header->type == FRAME_PUSH && to->task.role == ROLE_PS) {
         checker_on_push(&cluster->checker, header->generation, header->step, to->task.index,
                         header->first);
     }
-    if (header->type != FRAME_VALUES) return;
+    if (header->type != FRAME_VALUES) { return; }
     const struct process *process = sender_of(cluster, header->sender);
     assert(process != NULL && process->task.role == ROLE_PS);
     checker_on_values(&cluster->checker, header->generation, header->step, process->task.index,
@@ -140,7 +142,7 @@ static void build(struct sim_cluster *cluster, const struct sim_setup *setup, ui
     add_agents(cluster);
     sim_bootstrap(cluster);
     for (uint32_t i = 0; i < setup->fault_count; i++) {
-        if (!(mask >> i & 1)) continue;
+        if (!(mask >> i & 1)) { continue; }
         world_after(&cluster->world, setup->faults[i].at_ms * 1000, on_fault, cluster, i, 0, NULL);
     }
 }
@@ -150,7 +152,7 @@ static void build(struct sim_cluster *cluster, const struct sim_setup *setup, ui
 static bool somebody_lives(const struct sim_cluster *cluster)
 {
     for (uint32_t t = 0; t < cluster->task_count; t++) {
-        if (cluster->now[t] != NULL && cluster->now[t]->alive) return true;
+        if (cluster->now[t] != NULL && cluster->now[t]->alive) { return true; }
     }
     return false;
 }
@@ -162,7 +164,7 @@ static void run_until(struct sim_cluster *cluster, uint64_t until_us)
             cluster->stopping = false;
             sim_agents_job_ended(cluster);
         }
-        if (cluster->checker.done && !somebody_lives(cluster)) return;
+        if (cluster->checker.done && !somebody_lives(cluster)) { return; }
     }
 }
 
@@ -201,7 +203,7 @@ void sim_cluster_run(struct sim_cluster *cluster, const struct sim_setup *setup,
     build(cluster, setup, seed, mask, verbose);
     cluster->coverage = coverage;
     tell_setup(cluster);
-    for (uint32_t i = 0; i < cluster->agent_count; i++) sim_agent_start(&cluster->agents[i]);
+    for (uint32_t i = 0; i < cluster->agent_count; i++) { sim_agent_start(&cluster->agents[i]); }
     uint64_t start_us = cluster->world.now_us;
     run_until(cluster, start_us + setup->faults_until_ms * 1000);
     if (!cluster->world.failed && !cluster->checker.done) {
@@ -224,9 +226,11 @@ void sim_cluster_run(struct sim_cluster *cluster, const struct sim_setup *setup,
 
 void sim_cluster_free(struct sim_cluster *cluster)
 {
-    for (uint32_t i = 0; i < cluster->process_count; i++) process_kill(cluster->processes[i], true);
+    for (uint32_t i = 0; i < cluster->process_count; i++) {
+        process_kill(cluster->processes[i], true);
+    }
     disk_model_free(cluster->disk);
-    for (uint32_t i = 0; i < cluster->process_count; i++) process_free(cluster->processes[i]);
+    for (uint32_t i = 0; i < cluster->process_count; i++) { process_free(cluster->processes[i]); }
     net_model_free(cluster->net);
     zk_model_free(cluster->zk);
     reference_free(cluster->reference);

@@ -7,7 +7,7 @@
 
 #include "agent/supervisor.h"
 #include "checker/checker.h"
-#include "common/job.h"
+#include "common/cluster/job.h"
 #include "tests/sim/coverage.h"
 #include "tests/sim/disk_model.h"
 #include "tests/sim/faults.h"
@@ -27,7 +27,7 @@ struct sim_setup {
     bool ledger;
     bool one_host; /* All tasks under one agent; else an agent for each. */
     uint32_t zk_tick_ms;
-    uint32_t agent_notice_us; /* From a child's death to its burial. */
+    uint32_t agent_notice_us; /* From a child's death to its reap. */
     uint64_t faults_until_ms;
     struct zk_model_config zk;
     struct net_config net;
@@ -42,7 +42,7 @@ struct sim_agent {
     uint32_t host;
     uint32_t task_count;
     uint32_t tasks[SIM_TASKS_MAX];    /* Indices of the cluster's tasks; child i is tasks[i]. */
-    uint64_t unburied[SIM_TASKS_MAX]; /* Sessions its predecessor left behind. */
+    uint64_t unreaped[SIM_TASKS_MAX]; /* Sessions its predecessor left behind. */
     struct supervisor supervisor;
     uint64_t tick_at_us;
     uint64_t life; /* Counts its starts: what a dead one had planned is void. */

@@ -12,7 +12,7 @@ static const char *const names[MOMENTS] = {
 void coverage_add(struct coverage *into, const struct coverage *from)
 {
     for (int k = 0; k < FAULT_KINDS; k++) {
-        for (int m = 0; m < MOMENTS; m++) into->cells[k][m] += from->cells[k][m];
+        for (int m = 0; m < MOMENTS; m++) { into->cells[k][m] += from->cells[k][m]; }
     }
     into->seeds += from->seeds;
     into->virtual_ms += from->virtual_ms;
@@ -30,7 +30,7 @@ uint32_t coverage_print(const struct coverage *coverage)
 {
     uint32_t empty = 0;
     printf("%-14s", "fault");
-    for (int m = 0; m < MOMENTS; m++) printf(" %9s", names[m]);
+    for (int m = 0; m < MOMENTS; m++) { printf(" %9s", names[m]); }
     printf("\n");
     for (int k = 0; k < FAULT_KINDS; k++) {
         printf("%-14s", fault_name((enum fault_kind)k));

@@ -5,7 +5,7 @@
 #ifndef SIM_COVERAGE_H
 #define SIM_COVERAGE_H
 
-#include "common/run.h"
+#include "common/cluster/run.h"
 #include "tests/sim/faults.h"
 
 enum coverage_moment {

@@ -10,7 +10,7 @@ static struct disk_shard *find_shard(const struct disk_model *disk, uint64_t id,
 {
     for (size_t i = disk->shard_count; i-- > 0;) {
         struct disk_shard *shard = disk->shards[i];
-        if (shard->id == id && shard->index == index && shard->of == of) return shard;
+        if (shard->id == id && shard->index == index && shard->of == of) { return shard; }
     }
     return NULL;
 }
@@ -18,7 +18,7 @@ static struct disk_shard *find_shard(const struct disk_model *disk, uint64_t id,
 static struct manifest *find_manifest(const struct disk_model *disk, uint64_t id)
 {
     for (size_t i = disk->manifest_count; i-- > 0;) {
-        if (disk->manifests[i]->id == id) return disk->manifests[i];
+        if (disk->manifests[i]->id == id) { return disk->manifests[i]; }
     }
     return NULL;
 }
@@ -55,14 +55,14 @@ uint64_t disk_model_highest_epoch(const struct disk_model *disk)
 {
     uint64_t highest = 0;
     for (size_t i = 0; i < disk->manifest_count; i++) {
-        if (disk->manifests[i]->epoch > highest) highest = disk->manifests[i]->epoch;
+        if (disk->manifests[i]->epoch > highest) { highest = disk->manifests[i]->epoch; }
     }
     return highest;
 }
 
 bool disk_model_damage(struct disk_model *disk, uint64_t chance)
 {
-    if (disk->shard_count == 0) return false;
+    if (disk->shard_count == 0) { return false; }
     struct disk_shard *shard = disk->shards[chance % disk->shard_count];
     shard->damaged = true;
     world_say(disk->world, "disk: a bit flips in shard %u of checkpoint %llu", shard->index,
@@ -97,7 +97,7 @@ static enum tn_status do_write(struct disk_model *disk, const struct disk_reques
                (const char *)array->buffer->data + array->offset_bytes, bytes);
     }
     shard->blob_bytes = write->blob_bytes;
-    if (write->blob_bytes > 0) memcpy(shard->blob, request->blob, write->blob_bytes);
+    if (write->blob_bytes > 0) { memcpy(shard->blob, request->blob, write->blob_bytes); }
     struct digest_stream stream;
     digest_begin(&stream);
     digest_add(&stream, shard->data, bytes * write->state_arrays);
@@ -110,7 +110,9 @@ static enum tn_status do_write(struct disk_model *disk, const struct disk_reques
     event->bytes = bytes * write->state_arrays + 4096;
     for (size_t i = 0; i < disk->shard_count; i++) {
         struct disk_shard *old = disk->shards[i];
-        if (old->id != shard->id || old->index != shard->index || old->of != shard->of) continue;
+        if (old->id != shard->id || old->index != shard->index || old->of != shard->of) {
+            continue;
+        }
         if (find_manifest(disk, shard->id) != NULL && !digest_equal(old->digest, shard->digest)) {
             free(shard->data);
             free(shard);
@@ -134,10 +136,10 @@ static enum tn_status do_read(struct disk_model *disk, const struct disk_request
         const struct manifest_shard *part = &manifest->shards[i];
         uint64_t from = part->first > first ? part->first : first;
         uint64_t to = part->first + part->count < end ? part->first + part->count : end;
-        if (from >= to) continue;
+        if (from >= to) { continue; }
         const struct disk_shard *shard = find_shard(disk, manifest->id, i, manifest->shard_count);
-        if (shard == NULL) return TN_ENOENT;
-        if (!is_whole(shard, manifest, i)) return TN_ECORRUPT;
+        if (shard == NULL) { return TN_ENOENT; }
+        if (!is_whole(shard, manifest, i)) { return TN_ECORRUPT; }
         for (uint32_t a = 0; a < manifest->state_arrays; a++) {
             const struct store_array *array = &request->read.arrays[a];
             float *out = (float *)(void *)((char *)array->buffer->data + array->offset_bytes);
@@ -157,9 +159,9 @@ static enum tn_status do_read(struct disk_model *disk, const struct disk_request
 
 static bool is_kept(const struct disk_request *request, uint64_t id)
 {
-    if (id >= request->id) return true;
+    if (id >= request->id) { return true; }
     for (size_t i = 0; i < request->keep_count; i++) {
-        if (request->keep[i] == id) return true;
+        if (request->keep[i] == id) { return true; }
     }
     return false;
 }
@@ -168,10 +170,10 @@ static size_t do_collect(struct disk_model *disk, const struct disk_request *req
 {
     size_t removed = 0;
     for (size_t i = disk->shard_count; i-- > 0;) {
-        if (!is_kept(request, disk->shards[i]->id)) remove_shard(disk, i);
+        if (!is_kept(request, disk->shards[i]->id)) { remove_shard(disk, i); }
     }
     for (size_t i = disk->manifest_count; i-- > 0;) {
-        if (is_kept(request, disk->manifests[i]->id)) continue;
+        if (is_kept(request, disk->manifests[i]->id)) { continue; }
         free(disk->manifests[i]);
         disk->manifests[i] = disk->manifests[--disk->manifest_count];
         removed++;
@@ -187,10 +189,10 @@ static size_t do_list(struct disk_model *disk)
         const struct manifest *newest = NULL;
         for (size_t i = 0; i < disk->manifest_count; i++) {
             const struct manifest *manifest = disk->manifests[i];
-            if (manifest->id >= below) continue;
-            if (newest == NULL || manifest->id > newest->id) newest = manifest;
+            if (manifest->id >= below) { continue; }
+            if (newest == NULL || manifest->id > newest->id) { newest = manifest; }
         }
-        if (newest == NULL) break;
+        if (newest == NULL) { break; }
         disk->listed[count++] = *newest;
         below = newest->id;
     }
@@ -212,9 +214,9 @@ static enum tn_status do_put(struct disk_model *disk, const struct disk_request 
 
 static enum tn_status do_discard(struct disk_model *disk, const struct disk_request *request)
 {
-    if (find_manifest(disk, request->id) != NULL) return TN_EEXIST;
+    if (find_manifest(disk, request->id) != NULL) { return TN_EEXIST; }
     for (size_t i = disk->shard_count; i-- > 0;) {
-        if (disk->shards[i]->id == request->id) remove_shard(disk, i);
+        if (disk->shards[i]->id == request->id) { remove_shard(disk, i); }
     }
     return TN_OK;
 }
@@ -222,11 +224,11 @@ static enum tn_status do_discard(struct disk_model *disk, const struct disk_requ
 static enum tn_status do_verify(struct disk_model *disk, const struct disk_request *request)
 {
     for (uint32_t i = 0; i < request->manifest->shard_count; i++) {
-        if (request->shard != STORE_ALL_SHARDS && request->shard != i) continue;
+        if (request->shard != STORE_ALL_SHARDS && request->shard != i) { continue; }
         const struct disk_shard *shard =
             find_shard(disk, request->manifest->id, i, request->manifest->shard_count);
-        if (shard == NULL) return TN_ENOENT;
-        if (!is_whole(shard, request->manifest, i)) return TN_ECORRUPT;
+        if (shard == NULL) { return TN_ENOENT; }
+        if (!is_whole(shard, request->manifest, i)) { return TN_ECORRUPT; }
     }
     return TN_OK;
 }
@@ -249,12 +251,12 @@ void disk_execute(struct disk_model *disk, const struct disk_request *request,
     case STORE_COLLECT: event->count = do_collect(disk, request); break;
     case STORE_DISCARD: event->status = do_discard(disk, request); break;
     }
-    if (event->status != TN_OK) event->text = tanist_strerror(event->status);
+    if (event->status != TN_OK) { event->text = tanist_strerror(event->status); }
 }
 
 void disk_forget_all(struct disk_model *disk)
 {
-    while (disk->shard_count > 0) remove_shard(disk, 0);
-    for (size_t i = 0; i < disk->manifest_count; i++) free(disk->manifests[i]);
+    while (disk->shard_count > 0) { remove_shard(disk, 0); }
+    for (size_t i = 0; i < disk->manifest_count; i++) { free(disk->manifests[i]); }
     disk->manifest_count = 0;
 }

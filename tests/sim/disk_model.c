@@ -27,7 +27,7 @@ static void on_done(struct world *world, void *target, uint64_t a, uint64_t b, v
 {
     (void)data;
     struct disk_user *user = target;
-    if (user->dead) return;
+    if (user->dead) { return; }
     if (user->frozen) {
         world_after(world, 10000, on_done, user, a, b, NULL);
         return;
@@ -47,7 +47,7 @@ static void on_done(struct world *world, void *target, uint64_t a, uint64_t b, v
 
 static void start_next(struct disk_user *user)
 {
-    if (user->busy || user->queue == NULL || user->dead) return;
+    if (user->busy || user->queue == NULL || user->dead) { return; }
     user->busy = true;
     struct disk_model *disk = user->disk;
     bool slow = user->queue->kind == STORE_WRITE || user->queue->kind == STORE_READ;
@@ -58,13 +58,13 @@ static void start_next(struct disk_user *user)
 
 static struct disk_request *enqueue(struct disk_user *user, enum store_request kind, uint64_t op)
 {
-    if (user->waiting == STORE_QUEUE_MAX) return NULL;
+    if (user->waiting == STORE_QUEUE_MAX) { return NULL; }
     struct disk_request *request = calloc(1, sizeof *request);
     assert(request != NULL && !user->dead);
     request->kind = kind;
     request->op = op;
     struct disk_request **link = &user->queue;
-    while (*link != NULL) link = &(*link)->next;
+    while (*link != NULL) { link = &(*link)->next; }
     *link = request;
     user->waiting++;
     start_next(user);
@@ -82,7 +82,7 @@ static struct manifest *copy_manifest(const struct manifest *manifest)
 static enum tn_status port_write(void *ctx, uint64_t op, const struct store_write_request *write)
 {
     struct disk_request *request = enqueue(ctx, STORE_WRITE, op);
-    if (request == NULL) return TN_EREFUSED;
+    if (request == NULL) { return TN_EREFUSED; }
     request->write = *write;
     for (size_t a = 0; a < STORE_ARRAYS_MAX; a++) {
         struct buffer *buffer = a < write->state_arrays ? write->arrays[a].buffer : NULL;
@@ -90,14 +90,14 @@ static enum tn_status port_write(void *ctx, uint64_t op, const struct store_writ
     }
     request->blob = malloc(write->blob_bytes + 1);
     assert(request->blob != NULL);
-    if (write->blob_bytes > 0) memcpy(request->blob, write->blob, write->blob_bytes);
+    if (write->blob_bytes > 0) { memcpy(request->blob, write->blob, write->blob_bytes); }
     return TN_OK;
 }
 
 static enum tn_status port_read(void *ctx, uint64_t op, const struct store_read_request *read)
 {
     struct disk_request *request = enqueue(ctx, STORE_READ, op);
-    if (request == NULL) return TN_EREFUSED;
+    if (request == NULL) { return TN_EREFUSED; }
     request->read = *read;
     for (size_t a = 0; a < STORE_ARRAYS_MAX; a++) {
         struct buffer *buffer = a < read->manifest->state_arrays ? read->arrays[a].buffer : NULL;
@@ -111,7 +111,7 @@ static enum tn_status port_verify(void *ctx, uint64_t op, const struct manifest 
                                   uint32_t shard)
 {
     struct disk_request *request = enqueue(ctx, STORE_VERIFY, op);
-    if (request == NULL) return TN_EREFUSED;
+    if (request == NULL) { return TN_EREFUSED; }
     request->manifest = copy_manifest(manifest);
     request->shard = shard;
     return TN_OK;
@@ -125,7 +125,7 @@ static enum tn_status port_list(void *ctx, uint64_t op)
 static enum tn_status port_put_manifest(void *ctx, uint64_t op, const struct manifest *manifest)
 {
     struct disk_request *request = enqueue(ctx, STORE_PUT_MANIFEST, op);
-    if (request == NULL) return TN_EREFUSED;
+    if (request == NULL) { return TN_EREFUSED; }
     request->manifest = copy_manifest(manifest);
     return TN_OK;
 }
@@ -134,9 +134,9 @@ static enum tn_status port_collect(void *ctx, uint64_t op, const uint64_t *keep,
                                    uint64_t below_id)
 {
     struct disk_request *request = enqueue(ctx, STORE_COLLECT, op);
-    if (request == NULL) return TN_EREFUSED;
+    if (request == NULL) { return TN_EREFUSED; }
     assert(count <= STORE_KEEP_MAX);
-    if (count > 0) memcpy(request->keep, keep, count * sizeof *keep);
+    if (count > 0) { memcpy(request->keep, keep, count * sizeof *keep); }
     request->keep_count = count;
     request->id = below_id;
     return TN_OK;
@@ -145,7 +145,7 @@ static enum tn_status port_collect(void *ctx, uint64_t op, const uint64_t *keep,
 static enum tn_status port_discard(void *ctx, uint64_t op, uint64_t id)
 {
     struct disk_request *request = enqueue(ctx, STORE_DISCARD, op);
-    if (request == NULL) return TN_EREFUSED;
+    if (request == NULL) { return TN_EREFUSED; }
     request->id = id;
     return TN_OK;
 }
@@ -153,7 +153,7 @@ static enum tn_status port_discard(void *ctx, uint64_t op, uint64_t id)
 bool disk_model_writing(const struct disk_model *disk)
 {
     for (const struct disk_user *user = disk->users; user != NULL; user = user->next) {
-        if (!user->dead && user->busy && user->queue->kind == STORE_WRITE) return true;
+        if (!user->dead && user->busy && user->queue->kind == STORE_WRITE) { return true; }
     }
     return false;
 }
@@ -171,7 +171,7 @@ struct disk_model *disk_model_create(struct world *world, const struct disk_conf
 
 void disk_model_free(struct disk_model *disk)
 {
-    if (disk == NULL) return;
+    if (disk == NULL) { return; }
     while (disk->users != NULL) {
         struct disk_user *next = disk->users->next;
         disk_user_kill(disk->users);
@@ -209,7 +209,7 @@ struct store_port disk_user_port(struct disk_user *user)
 
 void disk_user_kill(struct disk_user *user)
 {
-    if (user->dead) return;
+    if (user->dead) { return; }
     user->dead = true;
     while (user->queue != NULL) {
         struct disk_request *request = user->queue;

@@ -1,12 +1,12 @@
 /*
  * tests/sim/disk_model.h: the checkpoint folder of a cluster under virtual time, behind the port
- * that ps/store_port.h names. What is durable survives every process; what was being written when
- * its process died never was. Faults: full, failing, slow, bits that flip, shards that vanish.
+ * that ps/store/store_port.h names. What is durable survives every process; what was being written
+ * when its process died never was. Faults: full, failing, slow, bits that flip, shards that vanish.
  */
 #ifndef SIM_DISK_MODEL_H
 #define SIM_DISK_MODEL_H
 
-#include "ps/store_port.h"
+#include "ps/store/store_port.h"
 #include "tests/sim/world.h"
 
 struct disk_model; /* One folder. */

@@ -42,12 +42,12 @@ const char *fault_name(enum fault_kind kind)
 static enum fault_kind draw_kind(struct random *random, uint32_t allowed)
 {
     uint32_t total = 0;
-    for (uint32_t k = 0; k < FAULT_KINDS; k++) total += allowed >> k & 1 ? weights[k] : 0;
+    for (uint32_t k = 0; k < FAULT_KINDS; k++) { total += allowed >> k & 1 ? weights[k] : 0; }
     assert(total > 0);
     uint64_t pick = random_below(random, total);
     for (uint32_t k = 0; k < FAULT_KINDS; k++) {
         uint32_t weight = allowed >> k & 1 ? weights[k] : 0;
-        if (pick < weight) return (enum fault_kind)k;
+        if (pick < weight) { return (enum fault_kind)k; }
         pick -= weight;
     }
     return FAULT_KILL;
@@ -67,7 +67,7 @@ uint32_t faults_draw(struct random *random, uint32_t count, uint64_t from_ms, ui
                      uint32_t allowed, uint32_t session_timeout_ms,
                      struct fault out[static FAULTS_MAX])
 {
-    if (count > FAULTS_MAX) count = FAULTS_MAX;
+    if (count > FAULTS_MAX) { count = FAULTS_MAX; }
     for (uint32_t i = 0; i < count; i++) {
         struct fault fault = {.kind = draw_kind(random, allowed)};
         fault.at_ms = from_ms + random_below(random, to_ms - from_ms);

@@ -8,13 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/random.h"
+#include "common/base/random.h"
 
 enum fault_kind {
     FAULT_KILL,          /* SIGKILL of a node; its agent sees it. */
     FAULT_CRASH_LOOP,    /* Killed again each time it comes up, for a while. */
     FAULT_FREEZE,        /* SIGSTOP, and SIGCONT later: a zombie if that is after its session. */
-    FAULT_AGENT,         /* The agent dies with its nodes; nobody buries them. */
+    FAULT_AGENT,         /* The agent dies with its nodes; nobody reaps them. */
     FAULT_HOST,          /* A host loses power: its peers are not told. */
     FAULT_EVERYTHING,    /* All nodes at once. */
     FAULT_RESET,         /* All connections of a node break. */

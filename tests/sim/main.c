@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/log.h"
+#include "common/base/log.h"
 #include "tests/sim/cluster.h"
 
 enum { SILENT = LOG_ERROR + 1 };
@@ -36,7 +36,7 @@ static bool runs_well(uint64_t seed, uint64_t mask, bool trace, struct coverage 
     sim_cluster_run(&cluster, &setup, seed, mask, trace, coverage);
     bool well = !cluster.world.failed;
     (void)snprintf(failure, 256, "%s", cluster.world.failure);
-    if (!well && print) world_print_trace(&cluster.world);
+    if (!well && print) { world_print_trace(&cluster.world); }
     sim_cluster_free(&cluster);
     return well;
 }
@@ -59,9 +59,9 @@ static uint64_t shrink(uint64_t seed, uint64_t mask, const char *failure)
         smaller = false;
         for (uint32_t i = 0; i < setup.fault_count; i++) {
             uint64_t tried = mask & ~(1ull << i);
-            if (tried == mask) continue;
-            if (runs_well(seed, tried, false, &scrap, again, false)) continue;
-            if (!same_rule(failure, again)) continue;
+            if (tried == mask) { continue; }
+            if (runs_well(seed, tried, false, &scrap, again, false)) { continue; }
+            if (!same_rule(failure, again)) { continue; }
             mask = tried;
             smaller = true;
         }
@@ -74,8 +74,8 @@ static void print_commit(void)
 {
     char text[80] = "";
     FILE *git = popen("git describe --always --dirty 2>/dev/null", "r");
-    if (git == NULL) return;
-    if (fgets(text, sizeof text, git) != NULL) printf("  commit: %s", text);
+    if (git == NULL) { return; }
+    if (fgets(text, sizeof text, git) != NULL) { printf("  commit: %s", text); }
     (void)pclose(git);
 }
 
@@ -84,12 +84,12 @@ static void tell_failure(const struct options *options, uint64_t seed, char fail
     struct coverage scrap = {0};
     uint64_t mask = options->mask;
     printf("seed %" PRIu64 " FAILED: %s\n", seed, failure);
-    if (options->shrink) mask = shrink(seed, mask, failure);
+    if (options->shrink) { mask = shrink(seed, mask, failure); }
     (void)runs_well(seed, mask, false, &scrap, failure, true);
     static struct sim_setup setup;
     sim_setup_draw(&setup, seed);
     for (uint32_t i = 0; i < setup.fault_count; i++) {
-        if (!(mask >> i & 1)) continue;
+        if (!(mask >> i & 1)) { continue; }
         char text[160];
         fault_describe(&setup.faults[i], text, sizeof text);
         printf("  fault %u: %s\n", i, text);
@@ -101,7 +101,7 @@ static void tell_failure(const struct options *options, uint64_t seed, char fail
 static bool parse(int argc, char **argv, struct options *options)
 {
     *options = (struct options){.mask = UINT64_MAX, .jobs = 1, .shrink = true};
-    if (argc < 3) return false;
+    if (argc < 3) { return false; }
     if (strcmp(argv[1], "--file") == 0) {
         options->file = argv[2];
         return argc == 3;
@@ -134,7 +134,7 @@ static uint32_t run_seeds(const struct options *options, uint32_t offset, struct
     for (uint64_t i = offset; i < options->count && failed < 10; i += options->jobs) {
         char failure[256];
         uint64_t seed = options->first + i;
-        if (runs_well(seed, options->mask, options->trace, coverage, failure, false)) continue;
+        if (runs_well(seed, options->mask, options->trace, coverage, failure, false)) { continue; }
         failed++;
         tell_failure(options, seed, failure);
         (void)fflush(stdout);
@@ -149,9 +149,9 @@ static uint32_t run_jobs(const struct options *options, struct coverage *total)
     int pipes[64][2];
     uint32_t jobs = options->jobs < 64 ? options->jobs : 64;
     for (uint32_t j = 0; j < jobs; j++) {
-        if (pipe(pipes[j]) != 0) return 1;
+        if (pipe(pipes[j]) != 0) { return 1; }
         (void)fflush(stdout);
-        if (fork() != 0) continue;
+        if (fork() != 0) { continue; }
         struct coverage coverage = {0};
         uint32_t bad = run_seeds(options, j, &coverage);
         bool told = write(pipes[j][1], &bad, sizeof bad) == (ssize_t)sizeof bad &&
@@ -165,7 +165,7 @@ static uint32_t run_jobs(const struct options *options, struct coverage *total)
         (void)close(pipes[j][1]);
         bool told = read(pipes[j][0], &bad, sizeof bad) == (ssize_t)sizeof bad &&
                     read(pipes[j][0], &coverage, sizeof coverage) == (ssize_t)sizeof coverage;
-        if (told) coverage_add(total, &coverage);
+        if (told) { coverage_add(total, &coverage); }
         failed += told ? bad : 1;
         (void)wait(NULL);
     }
@@ -186,8 +186,8 @@ static uint32_t run_file(const char *path, const struct options *options, struct
         struct options one = *options;
         char failure[256];
         uint64_t seed;
-        if (sscanf(line, "%" SCNu64 " %" SCNx64, &seed, &one.mask) < 1) continue;
-        if (runs_well(seed, one.mask, false, coverage, failure, false)) continue;
+        if (sscanf(line, "%" SCNu64 " %" SCNx64, &seed, &one.mask) < 1) { continue; }
+        if (runs_well(seed, one.mask, false, coverage, failure, false)) { continue; }
         failed++;
         tell_failure(&one, seed, failure);
     }

@@ -40,7 +40,7 @@ static void on_pump(struct world *world, void *target, uint64_t index, uint64_t 
 
 void net_schedule_pump(struct net_link *link, struct net_side *side, uint64_t at_us)
 {
-    if (side->pumping || side->endpoint == NULL) return;
+    if (side->pumping || side->endpoint == NULL) { return; }
     side->pumping = true;
     world_at(link->net->world, at_us, on_pump, link, side == &link->sides[1], 0, NULL);
 }
@@ -48,7 +48,7 @@ void net_schedule_pump(struct net_link *link, struct net_side *side, uint64_t at
 void net_append(struct net_link *link, struct net_side *side, struct net_frame *frame)
 {
     uint64_t due = link->net->world->now_us + net_latency(link->net);
-    if (due < side->last_us) due = side->last_us;
+    if (due < side->last_us) { due = side->last_us; }
     side->last_us = frame->due_us = due;
     *side->tail = frame;
     side->tail = &frame->next;
@@ -66,7 +66,7 @@ void net_append_close(struct net_link *link, struct net_side *side, enum tn_stat
 
 void net_tell_open(struct net_link *link, struct net_side *side)
 {
-    if (side->told_open || side->told_closed || side->endpoint == NULL) return;
+    if (side->told_open || side->told_closed || side->endpoint == NULL) { return; }
     side->told_open = true;
     side->heard_us = link->net->world->now_us;
     struct transport_event event = {
@@ -76,9 +76,9 @@ void net_tell_open(struct net_link *link, struct net_side *side)
 
 static void tell_closed(struct net_side *side, enum tn_status status)
 {
-    if (side->told_closed || side->endpoint == NULL) return;
+    if (side->told_closed || side->endpoint == NULL) { return; }
     side->told_closed = true;
-    if (side->endpoint->dead) return;
+    if (side->endpoint->dead) { return; }
     struct transport_event event = {.type = TRANSPORT_CLOSED, .conn = {side->id}, .status = status};
     side->endpoint->sink(side->endpoint->ctx, &event);
 }
@@ -87,7 +87,7 @@ static void tell_closed(struct net_side *side, enum tn_status status)
 static void close_both(struct net_link *link, struct net_side *side, enum tn_status why)
 {
     struct net_side *peer = net_other(link, side);
-    if (peer->endpoint != NULL && !peer->told_closed) net_append_close(link, peer, TN_ECLOSED);
+    if (peer->endpoint != NULL && !peer->told_closed) { net_append_close(link, peer, TN_ECLOSED); }
     tell_closed(side, why);
 }
 
@@ -100,8 +100,9 @@ static void tell_frame(struct net_link *link, struct net_side *side, const struc
         return;
     }
     struct net_model *net = link->net;
-    if (net->observer != NULL)
+    if (net->observer != NULL) {
         net->observer(net->observer_ctx, endpoint->ctx, &frame->header, frame->bytes);
+    }
     struct transport_event event = {
         .type = TRANSPORT_FRAME, .conn = {side->id}, .header = frame->header};
     if (frame->size > 0) {
@@ -138,10 +139,10 @@ static void on_pump(struct world *world, void *target, uint64_t index, uint64_t 
             net_tell_open(link, side);
         }
         side->head = frame->next;
-        if (side->head == NULL) side->tail = &side->head;
+        if (side->head == NULL) { side->tail = &side->head; }
         gone = gone || side->endpoint->dead || side->told_closed;
-        if (!gone && frame->closes) tell_closed(side, frame->status);
-        if (!gone && !frame->closes) tell_frame(link, side, frame);
+        if (!gone && frame->closes) { tell_closed(side, frame->status); }
+        if (!gone && !frame->closes) { tell_frame(link, side, frame); }
         free(frame);
     }
 }
@@ -153,7 +154,7 @@ static bool is_over(const struct net_link *link)
     for (int i = 0; i < 2; i++) {
         const struct net_side *side = &link->sides[i];
         bool gone = side->endpoint == NULL || side->endpoint->dead || side->told_closed;
-        if (!gone || side->head != NULL) return false;
+        if (!gone || side->head != NULL) { return false; }
     }
     return true;
 }
@@ -167,13 +168,13 @@ static void on_sweep(struct world *world, void *target, uint64_t a, uint64_t b, 
     }
     for (size_t l = net->first_living; l < net->link_count; l++) {
         struct net_link *link = net->links[l];
-        if (!link->established || is_over(link)) continue;
+        if (!link->established || is_over(link)) { continue; }
         for (int i = 0; i < 2; i++) {
             struct net_side *side = &link->sides[i], *peer = net_other(link, side);
-            if (side->told_closed || side->endpoint->dead || side->endpoint->frozen) continue;
+            if (side->told_closed || side->endpoint->dead || side->endpoint->frozen) { continue; }
             bool beats = !peer->endpoint->dead && !peer->endpoint->frozen && !peer->told_closed &&
                          way_is_open(link, side);
-            if (beats) side->heard_us = world->now_us;
+            if (beats) { side->heard_us = world->now_us; }
             if (world->now_us - side->heard_us > net_patience_us(net)) {
                 close_both(link, side, TN_ETIMEDOUT);
             }
@@ -196,7 +197,7 @@ struct net_model *net_model_create(struct world *world, const struct net_config 
 
 void net_model_free(struct net_model *net)
 {
-    if (net == NULL) return;
+    if (net == NULL) { return; }
     for (size_t l = 0; l < net->link_count; l++) {
         for (int i = 0; i < 2; i++) {
             struct net_side *side = &net->links[l]->sides[i];
@@ -209,7 +210,7 @@ void net_model_free(struct net_model *net)
         free(net->links[l]);
     }
     free(net->links);
-    for (size_t i = 0; i < net->endpoint_count; i++) free(net->endpoints[i]);
+    for (size_t i = 0; i < net->endpoint_count; i++) { free(net->endpoints[i]); }
     free(net);
 }
 
@@ -257,7 +258,7 @@ static void for_each_side(struct net_endpoint *endpoint,
     for (size_t l = net->first_living; l < net->link_count; l++) {
         for (int i = 0; i < 2; i++) {
             struct net_side *side = &net->links[l]->sides[i];
-            if (side->endpoint == endpoint) visit(net->links[l], side);
+            if (side->endpoint == endpoint) { visit(net->links[l], side); }
         }
     }
 }
@@ -265,18 +266,18 @@ static void for_each_side(struct net_endpoint *endpoint,
 static void close_peer(struct net_link *link, struct net_side *side)
 {
     struct net_side *peer = net_other(link, side);
-    if (peer->endpoint != NULL && !peer->told_closed) net_append_close(link, peer, TN_ECLOSED);
+    if (peer->endpoint != NULL && !peer->told_closed) { net_append_close(link, peer, TN_ECLOSED); }
 }
 
 static void reset_link(struct net_link *link, struct net_side *side)
 {
     (void)side;
-    if (link->established) net_break_link(link, TN_ECLOSED);
+    if (link->established) { net_break_link(link, TN_ECLOSED); }
 }
 
 static void open_late(struct net_link *link, struct net_side *side)
 {
-    if (link->established) net_tell_open(link, side);
+    if (link->established) { net_tell_open(link, side); }
 }
 
 /* What a dying process had not handed to its kernel is lost: the end of what is on its way, from
@@ -285,35 +286,35 @@ static void lose_tail(struct net_link *link, struct net_side *side)
 {
     struct net_side *peer = net_other(link, side);
     struct world *world = link->net->world;
-    if (world_chance(world, 500)) return;
+    if (world_chance(world, 500)) { return; }
     struct net_frame **at = &peer->head;
-    while (*at != NULL && !(*at)->closes && world_chance(world, 500)) at = &(*at)->next;
+    while (*at != NULL && !(*at)->closes && world_chance(world, 500)) { at = &(*at)->next; }
     while (*at != NULL && !(*at)->closes) {
         struct net_frame *lost = *at;
         *at = lost->next;
         free(lost);
     }
     peer->tail = &peer->head;
-    while (*peer->tail != NULL) peer->tail = &(*peer->tail)->next;
+    while (*peer->tail != NULL) { peer->tail = &(*peer->tail)->next; }
 }
 
 void net_endpoint_kill(struct net_endpoint *endpoint, bool silently)
 {
-    if (endpoint->dead) return;
+    if (endpoint->dead) { return; }
     endpoint->dead = true;
     endpoint->silent = silently;
     for_each_side(endpoint, lose_tail);
-    if (!silently) for_each_side(endpoint, close_peer);
+    if (!silently) { for_each_side(endpoint, close_peer); }
 }
 
 void net_endpoint_freeze(struct net_endpoint *endpoint, bool frozen)
 {
-    if (endpoint->dead || endpoint->frozen == frozen) return;
+    if (endpoint->dead || endpoint->frozen == frozen) { return; }
     endpoint->frozen = frozen;
-    if (!frozen) for_each_side(endpoint, open_late);
+    if (!frozen) { for_each_side(endpoint, open_late); }
 }
 
 void net_endpoint_reset(struct net_endpoint *endpoint)
 {
-    if (!endpoint->dead) for_each_side(endpoint, reset_link);
+    if (!endpoint->dead) { for_each_side(endpoint, reset_link); }
 }

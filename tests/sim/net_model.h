@@ -1,13 +1,13 @@
 /*
  * tests/sim/net_model.h: the network between nodes under virtual time: connections that delay,
  * break, go half open or silent, and frames that are lost with them. Within a connection frames
- * come whole and in order, as TCP and common/transport.c give them: a frame cut by a break is a
+ * come whole and in order, as TCP and common/net/transport.c give them: a frame cut by a break is a
  * frame that never came.
  */
 #ifndef SIM_NET_MODEL_H
 #define SIM_NET_MODEL_H
 
-#include "common/transport.h"
+#include "common/net/transport.h"
 #include "tests/sim/world.h"
 
 enum { NET_HOSTS_MAX = 64 };

@@ -34,8 +34,8 @@ static void establish(struct net_link *link, struct net_endpoint *peer)
         net_append_close(link, dialler, TN_ECLOSED);
     }
     /* A frozen one is told at its thaw. */
-    if (!peer->frozen) net_tell_open(link, accepter);
-    if (!dialler->endpoint->dead && !dialler->endpoint->frozen) net_tell_open(link, dialler);
+    if (!peer->frozen) { net_tell_open(link, accepter); }
+    if (!dialler->endpoint->dead && !dialler->endpoint->frozen) { net_tell_open(link, dialler); }
     /* What was sent before OPENED. */
     net_schedule_pump(link, accepter, now_us);
 }
@@ -47,7 +47,7 @@ static void on_connect(struct world *world, void *target, uint64_t number, uint6
     struct net_link *link = target;
     struct net_model *net = link->net;
     struct net_endpoint *endpoint = link->sides[0].endpoint;
-    if (endpoint->dead || link->sides[0].told_closed || link->sides[0].closing) return;
+    if (endpoint->dead || link->sides[0].told_closed || link->sides[0].closing) { return; }
     struct net_endpoint *peer = number < net->endpoint_count ? net->endpoints[number] : NULL;
     bool blocked = peer != NULL && (peer->silent || net->cut[endpoint->host][peer->host] ||
                                     net->cut[peer->host][endpoint->host]);
@@ -84,7 +84,7 @@ static conn_id port_dial(void *ctx, const char *address)
     }
     link->sides[0].endpoint = endpoint;
     uint64_t number = UINT64_MAX;
-    if (sscanf(address, "sim://%" SCNu64, &number) != 1) number = UINT64_MAX;
+    if (sscanf(address, "sim://%" SCNu64, &number) != 1) { number = UINT64_MAX; }
     uint64_t until_us = net->world->now_us + net_patience_us(net);
     world_after(net->world, net_latency(net), on_connect, link, number, until_us, NULL);
     return (conn_id){link->sides[0].id};
@@ -92,7 +92,7 @@ static conn_id port_dial(void *ctx, const char *address)
 
 static struct net_link *find_link(struct net_model *net, uint64_t id, struct net_side **side)
 {
-    if (id == 0 || (id - 1) / 2 >= net->link_count) return NULL;
+    if (id == 0 || (id - 1) / 2 >= net->link_count) { return NULL; }
     struct net_link *link = net->links[(id - 1) / 2];
     *side = &link->sides[(id - 1) % 2];
     return link;
@@ -101,7 +101,7 @@ static struct net_link *find_link(struct net_model *net, uint64_t id, struct net
 void net_break_link(struct net_link *link, enum tn_status status)
 {
     for (int i = 0; i < 2; i++) {
-        if (link->sides[i].endpoint != NULL) net_append_close(link, &link->sides[i], status);
+        if (link->sides[i].endpoint != NULL) { net_append_close(link, &link->sides[i], status); }
     }
 }
 
@@ -124,7 +124,7 @@ static void port_send(void *ctx, conn_id conn, const struct frame_header *header
     frame->header.sender = endpoint->sender;
     frame->header.body_bytes = (uint32_t)size;
     frame->size = size;
-    if (size > 0) memcpy(frame->bytes, body->data, size);
+    if (size > 0) { memcpy(frame->bytes, body->data, size); }
     buffer_release(body);
     if (link->established &&
         world_chance(endpoint->net->world, endpoint->net->config.break_per_mille)) {
@@ -140,11 +140,12 @@ static void port_close(void *ctx, conn_id conn)
     struct net_endpoint *endpoint = ctx;
     struct net_side *side;
     struct net_link *link = find_link(endpoint->net, conn.v, &side);
-    if (link == NULL || side->told_closed || side->closing) return;
+    if (link == NULL || side->told_closed || side->closing) { return; }
     side->closing = true;
     net_append_close(link, side, TN_OK);
-    if (net_other(link, side)->endpoint != NULL)
+    if (net_other(link, side)->endpoint != NULL) {
         net_append_close(link, net_other(link, side), TN_ECLOSED);
+    }
 }
 
 struct transport_port net_endpoint_port(struct net_endpoint *endpoint)

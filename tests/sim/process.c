@@ -19,11 +19,11 @@ static void schedule_tick(struct process *process)
 {
     struct world *world = process->config.world;
     uint64_t deadline = process->node.deadline_ms(process->node.self);
-    if (deadline == UINT64_MAX || process->frozen) return;
+    if (deadline == UINT64_MAX || process->frozen) { return; }
     uint64_t now = local_ms(process);
     uint64_t wait_us = deadline > now ? (deadline - now) * 1000 + 1000 : 1000;
     uint64_t at_us = world->now_us + wait_us;
-    if (process->tick_at_us != 0 && process->tick_at_us <= at_us) return;
+    if (process->tick_at_us != 0 && process->tick_at_us <= at_us) { return; }
     process->tick_at_us = at_us;
     world_at(world, at_us, on_tick, process, at_us, 0, NULL);
 }
@@ -40,7 +40,7 @@ static void end(struct process *process, int exit_code)
 void process_deliver(struct process *process, const struct node_event *event)
 {
     if (!process->alive) {
-        if (event->type == NODE_TRANSPORT) buffer_release(event->transport->body);
+        if (event->type == NODE_TRANSPORT) { buffer_release(event->transport->body); }
         return;
     }
     assert(!process->frozen && process->depth == 0);
@@ -64,7 +64,7 @@ static void on_tick(struct world *world, void *target, uint64_t a, uint64_t b, v
     (void)b;
     (void)data;
     struct process *process = target;
-    if (!process->alive || process->frozen || process->tick_at_us != a) return;
+    if (!process->alive || process->frozen || process->tick_at_us != a) { return; }
     process->tick_at_us = 0;
     process_deliver(process, &(struct node_event){.type = NODE_TICK});
 }
@@ -112,7 +112,7 @@ void process_start(struct process *process)
 
 void process_kill(struct process *process, bool silently)
 {
-    if (!process->alive) return;
+    if (!process->alive) { return; }
     process->alive = false;
     zk_client_kill(process->zk);
     net_endpoint_kill(process->endpoint, silently);
@@ -121,21 +121,21 @@ void process_kill(struct process *process, bool silently)
 
 void process_freeze(struct process *process, bool frozen)
 {
-    if (!process->alive || process->frozen == frozen) return;
+    if (!process->alive || process->frozen == frozen) { return; }
     process->frozen = frozen;
     disk_user_freeze(process->store, frozen);
     net_endpoint_freeze(process->endpoint, frozen);
     process->tick_at_us = 0;
     /* A zombie wakes: its timers and what had arrived come first, the news of its expiry after. */
-    if (!frozen) schedule_tick(process);
+    if (!frozen) { schedule_tick(process); }
     zk_client_freeze(process->zk, frozen);
 }
 
 void process_free(struct process *process)
 {
-    if (process == NULL) return;
+    if (process == NULL) { return; }
     process_kill(process, true);
-    if (process->destroy != NULL) process->destroy(process->node.self);
+    if (process->destroy != NULL) { process->destroy(process->node.self); }
     buffer_pool_destroy(process->ports.buffers);
     free(process);
 }

@@ -5,7 +5,7 @@
 #ifndef SIM_PROCESS_H
 #define SIM_PROCESS_H
 
-#include "common/node.h"
+#include "common/node/node.h"
 #include "tests/sim/disk_model.h"
 #include "tests/sim/net_model.h"
 #include "tests/sim/world.h"

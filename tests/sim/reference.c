@@ -63,10 +63,10 @@ struct reference *reference_create(const struct job *job, const struct model *mo
 
 void reference_free(struct reference *reference)
 {
-    if (reference == NULL) return;
-    for (uint64_t s = 0; s <= reference->steps; s++) free(reference->values[s]);
+    if (reference == NULL) { return; }
+    for (uint64_t s = 0; s <= reference->steps; s++) { free(reference->values[s]); }
     for (int side = 0; side < 2; side++) {
-        for (uint32_t a = 0; a < reference->arrays; a++) free(reference->state[side][a]);
+        for (uint32_t a = 0; a < reference->arrays; a++) { free(reference->state[side][a]); }
     }
     batch_close(&reference->batch);
     free(reference->values);
@@ -78,14 +78,14 @@ void reference_free(struct reference *reference)
 /* The sum of a node of the tree, by its definition. */
 static void sum_node(struct reference *reference, struct slice_node node)
 {
-    if (node.count == 1) return;
+    if (node.count == 1) { return; }
     struct slice_node left, right;
     slices_children(node, &left, &right);
     sum_node(reference, left);
     sum_node(reference, right);
     float *into = reference->gradients + left.first * reference->parameters;
     const float *from = reference->gradients + right.first * reference->parameters;
-    for (size_t i = 0; i < reference->parameters; i++) into[i] += from[i];
+    for (size_t i = 0; i < reference->parameters; i++) { into[i] += from[i]; }
 }
 
 static void compute_step(struct reference *reference, uint64_t step)
@@ -205,6 +205,6 @@ struct dataset *ledger_dataset(uint32_t examples)
     dataset->outputs = 1;
     dataset->input_floats = floats((size_t)examples * examples);
     dataset->targets = floats(examples);
-    for (uint32_t e = 0; e < examples; e++) dataset->input_floats[e * examples + e] = 1;
+    for (uint32_t e = 0; e < examples; e++) { dataset->input_floats[e * examples + e] = 1; }
     return dataset;
 }

@@ -6,11 +6,11 @@
 #ifndef SIM_REFERENCE_H
 #define SIM_REFERENCE_H
 
-#include "common/digest.h"
-#include "common/job.h"
-#include "common/variables.h"
+#include "common/base/digest.h"
+#include "common/cluster/job.h"
+#include "common/cluster/variables.h"
 #include "worker/dataset.h"
-#include "worker/model.h"
+#include "worker/models/model.h"
 
 struct reference;
 

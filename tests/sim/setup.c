@@ -42,7 +42,7 @@ static void draw_job(struct sim_setup *setup, struct random *random)
         setup->ledger = true;
         job->train.optimizer = OPTIMIZER_SGD;
         job->train.learning_rate = job->train.batch;
-        if (job->train.slices == 3) job->train.slices = 4;
+        if (job->train.slices == 3) { job->train.slices = 4; }
     }
     job->cluster.coordinators = (uint32_t)between(random, 1, 3);
     job->cluster.ps = (uint32_t)between(random, 1, 3);

@@ -10,8 +10,8 @@ enum {
     SPAWN_MIN_US = 3000,
     SPAWN_MAX_US = 40000,
     MEMBER_POLL_US = 200000,
-    BURIAL_RETRY_US = 50000,
-    UNDERTAKER_BUSY_US = 1500000
+    REAP_RETRY_US = 50000,
+    SESSION_REAPER_BUSY_US = 1500000
 };
 
 static void feed(struct sim_agent *agent, const struct supervisor_event *event);
@@ -24,7 +24,7 @@ struct sim_agent *sim_agent_of(struct sim_cluster *cluster, uint32_t task)
 static uint32_t child_of(const struct sim_agent *agent, uint32_t task)
 {
     for (uint32_t i = 0; i < agent->task_count; i++) {
-        if (agent->tasks[i] == task) return i;
+        if (agent->tasks[i] == task) { return i; }
     }
     assert(false);
     return 0;
@@ -46,7 +46,7 @@ static void on_spawn(struct world *world, void *target, uint64_t a, uint64_t b, 
 {
     (void)data;
     struct sim_agent *agent = target;
-    if (!agent->alive || b != agent->life) return;
+    if (!agent->alive || b != agent->life) { return; }
     struct sim_cluster *cluster = agent->cluster;
     uint32_t task = agent->tasks[a];
     sim_spawn(cluster, task);
@@ -56,7 +56,7 @@ static void on_spawn(struct world *world, void *target, uint64_t a, uint64_t b, 
     }
 }
 
-/* The undertaker closes the session, sooner or later. */
+/* The session_reaper closes the session, sooner or later. */
 static void on_close(struct world *world, void *target, uint64_t session, uint64_t b, void *data)
 {
     (void)world;
@@ -66,33 +66,33 @@ static void on_close(struct world *world, void *target, uint64_t session, uint64
     zk_model_close_session(cluster->zk, session);
 }
 
-/* The dead one's znodes go first, by the agent's own session, in the order of agent/burial.h; what
- * the dead one still has in flight may arrive before its session is closed. */
-static void on_bury(struct world *world, void *target, uint64_t session, uint64_t task, void *data)
+/* The dead one's znodes go first, by the agent's own session, in the order of agent/node_reaper.h;
+ * what the dead one still has in flight may arrive before its session is closed. */
+static void on_reap(struct world *world, void *target, uint64_t session, uint64_t task, void *data)
 {
     (void)data;
     struct sim_cluster *cluster = target;
     if (!zk_model_serves(cluster->zk)) {
-        world_after(world, BURIAL_RETRY_US, on_bury, cluster, session, task, NULL);
+        world_after(world, REAP_RETRY_US, on_reap, cluster, session, task, NULL);
         return;
     }
     const struct zk_tree *tree = zk_model_tree(cluster->zk);
     for (size_t i = tree->count; i-- > 0;) {
-        if (tree->nodes[i].stat.ephemeral_owner != session) continue;
+        if (tree->nodes[i].stat.ephemeral_owner != session) { continue; }
         char path[ZK_PATH_MAX];
         memcpy(path, tree->nodes[i].path, sizeof path);
         struct zk_write gone = {.kind = ZK_DELETE, .path = path, .version = ZK_ANY_VERSION};
         zk_model_write(cluster->zk, &gone, 1);
     }
-    uint64_t busy_us = world_chance(world, 200) ? UNDERTAKER_BUSY_US : 10000;
+    uint64_t busy_us = world_chance(world, 200) ? SESSION_REAPER_BUSY_US : 10000;
     world_after(world, world_below(world, busy_us), on_close, cluster, session, 0, NULL);
 }
 
-static void bury(struct sim_cluster *cluster, uint32_t task, uint64_t session)
+static void reap(struct sim_cluster *cluster, uint32_t task, uint64_t session)
 {
-    if (session == 0) return;
+    if (session == 0) { return; }
     uint64_t wait = world_below(&cluster->world, 2 * cluster->setup.agent_notice_us + 1);
-    world_after(&cluster->world, wait, on_bury, cluster, session, task, NULL);
+    world_after(&cluster->world, wait, on_reap, cluster, session, task, NULL);
 }
 
 /* S7: /run as ZooKeeper has it, when it answers. */
@@ -104,13 +104,13 @@ static void on_ask_run(struct world *world, void *target, uint64_t life, uint64_
     char path[ZK_PATH_MAX];
     struct run run;
     struct error error;
-    if (!agent->alive || agent->life != life) return;
-    tree_path(path, cluster->setup.job.name, "run");
+    if (!agent->alive || agent->life != life) { return; }
+    znode_path(path, cluster->setup.job.name, "run");
     const struct zk_node *node = NULL;
-    if (zk_model_serves(cluster->zk)) node = zk_tree_find(zk_model_tree(cluster->zk), path);
+    if (zk_model_serves(cluster->zk)) { node = zk_tree_find(zk_model_tree(cluster->zk), path); }
     if (node == NULL || node->blob == NULL ||
         run_decode(node->blob->data, node->blob->size, &run, &error) != TN_OK) {
-        world_after(world, BURIAL_RETRY_US, on_ask_run, agent, life, b, NULL);
+        world_after(world, REAP_RETRY_US, on_ask_run, agent, life, b, NULL);
         return;
     }
     bool ended = run.phase == RUN_DONE || run.phase == RUN_FAILED;
@@ -129,8 +129,8 @@ static void carry_out(struct sim_agent *agent, const struct supervisor_action *a
         world_after(&cluster->world, wait, on_spawn, agent, action->child, agent->life, NULL);
         break;
     }
-    case DO_BURY:
-        if (process != NULL) bury(cluster, task, zk_client_session(process->zk));
+    case DO_CLEAN_UP:
+        if (process != NULL) { reap(cluster, task, zk_client_session(process->zk)); }
         break;
     case DO_TERMINATE:
         if (process != NULL && process->alive && !process->frozen) {
@@ -139,7 +139,7 @@ static void carry_out(struct sim_agent *agent, const struct supervisor_action *a
         break;
     case DO_KILL: sim_kill_task(cluster, task); break;
     case DO_ASK_RUN:
-        world_after(&cluster->world, BURIAL_RETRY_US, on_ask_run, agent, agent->life, 0, NULL);
+        world_after(&cluster->world, REAP_RETRY_US, on_ask_run, agent, agent->life, 0, NULL);
         break;
     case DO_FAIL:
         world_fail(&cluster->world, "I10: an agent gives up on %s:%u",
@@ -155,24 +155,24 @@ static void on_supervisor_tick(struct world *world, void *target, uint64_t at_us
     (void)world;
     (void)data;
     struct sim_agent *agent = target;
-    if (!agent->alive || agent->life != life || agent->tick_at_us != at_us) return;
+    if (!agent->alive || agent->life != life || agent->tick_at_us != at_us) { return; }
     agent->tick_at_us = 0;
     feed(agent, &(struct supervisor_event){.type = SUPERVISOR_TICK});
 }
 
 static void feed(struct sim_agent *agent, const struct supervisor_event *event)
 {
-    if (!agent->alive) return;
+    if (!agent->alive) { return; }
     struct world *world = &agent->cluster->world;
     struct supervisor_event timed = *event;
     timed.now_ms = world_ms(world);
     struct supervisor_actions actions;
     supervisor_step(&agent->supervisor, &timed, &actions);
-    for (uint32_t i = 0; i < actions.count; i++) carry_out(agent, &actions.list[i]);
+    for (uint32_t i = 0; i < actions.count; i++) { carry_out(agent, &actions.list[i]); }
     uint64_t deadline = supervisor_deadline_ms(&agent->supervisor);
-    if (deadline == UINT64_MAX) return;
+    if (deadline == UINT64_MAX) { return; }
     uint64_t at_us = deadline * 1000 > world->now_us ? deadline * 1000 : world->now_us + 1000;
-    if (agent->tick_at_us != 0 && agent->tick_at_us <= at_us) return;
+    if (agent->tick_at_us != 0 && agent->tick_at_us <= at_us) { return; }
     agent->tick_at_us = at_us;
     world_at(world, at_us, on_supervisor_tick, agent, at_us, agent->life, NULL);
 }
@@ -184,12 +184,12 @@ static void on_poll(struct world *world, void *target, uint64_t life, uint64_t b
     (void)data;
     struct sim_agent *agent = target;
     struct sim_cluster *cluster = agent->cluster;
-    if (!agent->alive || agent->life != life) return;
+    if (!agent->alive || agent->life != life) { return; }
     for (uint32_t i = 0; i < agent->task_count && zk_model_serves(cluster->zk); i++) {
         const struct process *process = cluster->now[agent->tasks[i]];
-        if (process == NULL || !process->alive) continue;
+        if (process == NULL || !process->alive) { continue; }
         char path[ZK_PATH_MAX];
-        tree_member_path(path, cluster->setup.job.name, cluster->tasks[agent->tasks[i]]);
+        znode_member_path(path, cluster->setup.job.name, cluster->tasks[agent->tasks[i]]);
         const struct zk_node *node = zk_tree_find(zk_model_tree(cluster->zk), path);
         bool seen = node != NULL && node->stat.ephemeral_owner == zk_client_session(process->zk);
         feed(agent,
@@ -222,8 +222,8 @@ void sim_agent_start(struct sim_agent *agent)
     enum child_kind kinds[SIM_TASKS_MAX];
     for (uint32_t i = 0; i < agent->task_count; i++) {
         kinds[i] = CHILD_NODE;
-        bury(agent->cluster, agent->tasks[i], agent->unburied[i]);
-        agent->unburied[i] = 0;
+        reap(agent->cluster, agent->tasks[i], agent->unreaped[i]);
+        agent->unreaped[i] = 0;
     }
     agent->alive = true;
     agent->life++;
@@ -239,21 +239,21 @@ static void on_agent_back(struct world *world, void *target, uint64_t a, uint64_
     (void)b;
     (void)data;
     struct sim_agent *agent = target;
-    if (agent->alive) return;
+    if (agent->alive) { return; }
     world_say(world, "agent of host %u is back", agent->host);
     sim_agent_start(agent);
 }
 
 void sim_agent_die(struct sim_agent *agent, bool silently, uint64_t back_after_ms)
 {
-    if (!agent->alive) return;
+    if (!agent->alive) { return; }
     agent->alive = false;
     world_say(&agent->cluster->world, "agent of host %u dies with its nodes%s", agent->host,
               silently ? " (power lost)" : "");
     for (uint32_t i = 0; i < agent->task_count; i++) {
         struct process *process = agent->cluster->now[agent->tasks[i]];
-        if (process == NULL || !process->alive) continue;
-        agent->unburied[i] = zk_client_session(process->zk);
+        if (process == NULL || !process->alive) { continue; }
+        agent->unreaped[i] = zk_client_session(process->zk);
         process_kill(process, silently);
     }
     world_after(&agent->cluster->world, back_after_ms * 1000, on_agent_back, agent, 0, 0, NULL);

@@ -8,7 +8,7 @@
 void sim_kill_task(struct sim_cluster *cluster, uint32_t task)
 {
     struct process *process = cluster->now[task];
-    if (process == NULL || !process->alive) return;
+    if (process == NULL || !process->alive) { return; }
     world_say(&cluster->world, "kill -9 %s:%u", role_name(cluster->tasks[task].role),
               cluster->tasks[task].index);
     cluster->kills++;
@@ -28,7 +28,7 @@ static void on_thaw(struct world *world, void *target, uint64_t task, uint64_t b
     (void)b;
     (void)data;
     struct process *process = target;
-    if (!process->alive || !process->frozen) return;
+    if (!process->alive || !process->frozen) { return; }
     world_say(world, "SIGCONT %s:%u", role_name(process->task.role), process->task.index);
     (void)task;
     process_freeze(process, false);
@@ -62,7 +62,7 @@ static void on_servers_up(struct world *world, void *target, uint64_t mask, uint
     (void)data;
     struct sim_cluster *cluster = target;
     for (uint32_t s = 0; s < cluster->setup.zk.servers; s++) {
-        if (mask >> s & 1) zk_model_server(cluster->zk, s, true);
+        if (mask >> s & 1) { zk_model_server(cluster->zk, s, true); }
     }
     if (wiped && zk_tree_find(zk_model_tree(cluster->zk), "/tanist") == NULL) {
         sim_bootstrap(cluster);
@@ -71,11 +71,11 @@ static void on_servers_up(struct world *world, void *target, uint64_t mask, uint
 
 static void request(struct sim_cluster *cluster, enum request_kind kind)
 {
-    if (!zk_model_serves(cluster->zk)) return;
-    char path[256], text[TREE_JSON_MAX];
-    tree_path(path, cluster->setup.job.name, "requests");
-    if (zk_tree_find(zk_model_tree(cluster->zk), path) == NULL) return;
-    tree_path(path, cluster->setup.job.name, "requests/");
+    if (!zk_model_serves(cluster->zk)) { return; }
+    char path[256], text[ZNODE_JSON_MAX];
+    znode_path(path, cluster->setup.job.name, "requests");
+    if (zk_tree_find(zk_model_tree(cluster->zk), path) == NULL) { return; }
+    znode_path(path, cluster->setup.job.name, "requests/");
     struct request wish = {.kind = kind, .wall_ms = world_ms(&cluster->world), .by = "operator"};
     size_t size = request_encode(&wish, text);
     struct zk_write write = {
@@ -89,7 +89,7 @@ static void on_resume(struct world *world, void *target, uint64_t a, uint64_t b,
     (void)b;
     (void)data;
     struct sim_cluster *cluster = target;
-    if (cluster->checker.done) return;
+    if (cluster->checker.done) { return; }
     if (!zk_model_serves(cluster->zk)) {
         world_after(world, 100000, on_resume, target, a, b, NULL);
         return;
@@ -102,7 +102,7 @@ static void on_resume(struct world *world, void *target, uint64_t a, uint64_t b,
 static void freeze(struct sim_cluster *cluster, uint32_t task, uint64_t duration_ms)
 {
     struct process *process = cluster->now[task];
-    if (process == NULL || !process->alive || process->frozen) return;
+    if (process == NULL || !process->alive || process->frozen) { return; }
     world_say(&cluster->world, "SIGSTOP %s:%u for %" PRIu64 " ms",
               role_name(cluster->tasks[task].role), cluster->tasks[task].index, duration_ms);
     process_freeze(process, true);
@@ -111,11 +111,11 @@ static void freeze(struct sim_cluster *cluster, uint32_t task, uint64_t duration
 
 static void cut_peers(struct sim_cluster *cluster, const struct fault *fault)
 {
-    if (cluster->task_count < 2 || cluster->setup.one_host) return;
+    if (cluster->task_count < 2 || cluster->setup.one_host) { return; }
     uint32_t a = fault->target % cluster->task_count;
     uint32_t b = (a + 1 + fault->other % (cluster->task_count - 1)) % cluster->task_count;
     net_model_cut(cluster->net, a, b, true);
-    if (fault->both_ways) net_model_cut(cluster->net, b, a, true);
+    if (fault->both_ways) { net_model_cut(cluster->net, b, a, true); }
     world_after(&cluster->world, fault->duration_ms * 1000, on_heal_peers, cluster, a, b, NULL);
 }
 
@@ -124,7 +124,7 @@ static void cut_zookeeper(struct sim_cluster *cluster, const struct fault *fault
     uint32_t host = cluster->setup.one_host ? 0 : fault->target % cluster->task_count;
     for (uint32_t s = 0; s < cluster->setup.zk.servers; s++) {
         bool cut = fault->both_ways || s == fault->other % cluster->setup.zk.servers;
-        if (cut) zk_model_cut(cluster->zk, host, s, true);
+        if (cut) { zk_model_cut(cluster->zk, host, s, true); }
     }
     world_after(&cluster->world, fault->duration_ms * 1000, on_heal_zookeeper, cluster, host, 0,
                 NULL);
@@ -152,14 +152,14 @@ static void stop_servers(struct sim_cluster *cluster, const struct fault *fault)
 
 static void kill_all(struct sim_cluster *cluster)
 {
-    for (uint32_t t = 0; t < cluster->task_count; t++) sim_kill_task(cluster, t);
+    for (uint32_t t = 0; t < cluster->task_count; t++) { sim_kill_task(cluster, t); }
 }
 
 static enum coverage_moment moment(const struct sim_cluster *cluster)
 {
     const struct checker *checker = &cluster->checker;
     const struct run *run = &checker->run;
-    if (!checker->has_office) return MOMENT_BEFORE;
+    if (!checker->has_office) { return MOMENT_BEFORE; }
     const struct process *chief = cluster->now[checker->office.task.index];
     if (chief == NULL || !chief->alive ||
         chief->config.incarnation != checker->office.incarnation) {
@@ -178,7 +178,7 @@ static enum coverage_moment moment(const struct sim_cluster *cluster)
 
 void sim_inject(struct sim_cluster *cluster, const struct fault *fault)
 {
-    if (is_over(cluster)) return;
+    if (is_over(cluster)) { return; }
     uint32_t task = fault->target % cluster->task_count;
     struct sim_agent *agent = sim_agent_of(cluster, task);
     struct process *process = cluster->now[task];
@@ -195,12 +195,12 @@ void sim_inject(struct sim_cluster *cluster, const struct fault *fault)
     case FAULT_HOST: sim_agent_die(agent, true, fault->duration_ms); break;
     case FAULT_EVERYTHING: kill_all(cluster); break;
     case FAULT_RESET:
-        if (process != NULL && process->alive) net_endpoint_reset(process->endpoint);
+        if (process != NULL && process->alive) { net_endpoint_reset(process->endpoint); }
         break;
     case FAULT_CUT_PEERS: cut_peers(cluster, fault); break;
     case FAULT_CUT_ZOOKEEPER: cut_zookeeper(cluster, fault); break;
     case FAULT_DROP_SESSION:
-        if (process != NULL && process->alive) zk_model_drop_connection(process->zk);
+        if (process != NULL && process->alive) { zk_model_drop_connection(process->zk); }
         break;
     case FAULT_SERVER:
     case FAULT_OUTAGE:
@@ -226,11 +226,13 @@ void sim_heal(struct sim_cluster *cluster)
     bool wiped = zk_tree_find(zk_model_tree(cluster->zk), "/tanist") == NULL;
     on_servers_up(world, cluster, UINT64_MAX, wiped, NULL);
     uint32_t hosts = cluster->setup.one_host ? 1 : cluster->task_count;
-    for (uint32_t host = 0; host < hosts; host++) on_heal_zookeeper(world, cluster, host, 0, NULL);
+    for (uint32_t host = 0; host < hosts; host++) {
+        on_heal_zookeeper(world, cluster, host, 0, NULL);
+    }
     for (uint32_t t = 0; t < cluster->task_count; t++) {
-        if (cluster->now[t] != NULL) process_freeze(cluster->now[t], false);
+        if (cluster->now[t] != NULL) { process_freeze(cluster->now[t], false); }
     }
     for (uint32_t a = 0; a < cluster->agent_count; a++) {
-        if (!cluster->agents[a].alive) sim_agent_start(&cluster->agents[a]);
+        if (!cluster->agents[a].alive) { sim_agent_start(&cluster->agents[a]); }
     }
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/bootstrap.h"
+#include "common/cluster/bootstrap.h"
 #include "coordinator/coordinator.h"
 #include "kernels/optimizer.h"
 #include "ps/ps.h"
@@ -27,7 +27,7 @@ void sim_bootstrap(struct sim_cluster *cluster)
     assert(status == TN_OK);
     for (uint32_t i = 0; i < bootstrap.count; i++) {
         const struct bootstrap_znode *znode = &bootstrap.znodes[i];
-        if (zk_tree_find(zk_model_tree(cluster->zk), znode->path) != NULL) continue;
+        if (zk_tree_find(zk_model_tree(cluster->zk), znode->path) != NULL) { continue; }
         struct zk_write write = {
             .kind = ZK_CREATE, .path = znode->path, .data = znode->data, .size = znode->size};
         zk_model_write(cluster->zk, &write, 1);
@@ -41,7 +41,7 @@ static void on_ended(void *ctx, struct process *process, int exit_code)
     world_say(&cluster->world, "%s:%u leaves with %d", role_name(process->task.role),
               process->task.index, exit_code);
     for (uint32_t t = 0; t < cluster->task_count; t++) {
-        if (cluster->now[t] == process) sim_agent_saw_end(cluster, t, exit_code, 0);
+        if (cluster->now[t] == process) { sim_agent_saw_end(cluster, t, exit_code, 0); }
     }
 }
 

@@ -19,8 +19,8 @@ static enum shard_state shard_on_disk(void *ctx, const struct manifest *manifest
     const struct sim_cluster *cluster = ctx;
     bool flipped;
     bool whole = disk_model_holds(cluster->disk, manifest, shard, &flipped);
-    if (values != NULL) *values = disk_model_values(cluster->disk, manifest, shard);
-    if (flipped) return SHARD_DAMAGED;
+    if (values != NULL) { *values = disk_model_values(cluster->disk, manifest, shard); }
+    if (flipped) { return SHARD_DAMAGED; }
     return whole ? SHARD_WHOLE : SHARD_GONE;
 }
 

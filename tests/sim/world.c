@@ -18,7 +18,7 @@ void world_init(struct world *world, uint64_t seed, bool verbose)
 
 void world_free(struct world *world)
 {
-    for (size_t i = 0; i < world->count; i++) free(world->queue[i].data);
+    for (size_t i = 0; i < world->count; i++) { free(world->queue[i].data); }
     free(world->queue);
     world->queue = NULL;
     world->count = world->capacity = 0;
@@ -64,12 +64,12 @@ static struct world_entry pop_entry(struct world *world)
     size_t i = 0;
     for (;;) {
         size_t child = 2 * i + 1;
-        if (child >= world->count) break;
+        if (child >= world->count) { break; }
         if (child + 1 < world->count &&
             comes_before(&world->queue[child + 1], &world->queue[child])) {
             child++;
         }
-        if (!comes_before(&world->queue[child], &last)) break;
+        if (!comes_before(&world->queue[child], &last)) { break; }
         world->queue[i] = world->queue[child];
         i = child;
     }
@@ -80,7 +80,7 @@ static struct world_entry pop_entry(struct world *world)
 bool world_step(struct world *world, uint64_t until_us)
 {
     if (world->count == 0 || world->queue[0].at_us > until_us) {
-        if (world->now_us < until_us) world->now_us = until_us;
+        if (world->now_us < until_us) { world->now_us = until_us; }
         return false;
     }
     struct world_entry entry = pop_entry(world);
@@ -123,12 +123,12 @@ void world_say(struct world *world, const char *format, ...)
         (void)vsnprintf(line + used, WORLD_TRACE_BYTES - (size_t)used, format, arguments);
     }
     va_end(arguments);
-    if (world->verbose) printf("%s\n", line);
+    if (world->verbose) { printf("%s\n", line); }
 }
 
 void world_fail(struct world *world, const char *format, ...)
 {
-    if (world->failed) return;
+    if (world->failed) { return; }
     world->failed = true;
     va_list arguments;
     va_start(arguments, format);

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/random.h"
+#include "common/base/random.h"
 
 struct world;
 

@@ -1,11 +1,11 @@
-/* The clients' half of the model: what libzookeeper and common/zk.c together show to a node. */
+/* The clients' half of the model: what libzookeeper and common/zk/zk.c together show to a node. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/zk_check.h"
+#include "common/zk/zk_check.h"
 #include "tests/sim/zk_model_private.h"
 
 struct parcel {
@@ -26,16 +26,16 @@ static struct parcel *pack(const struct zk_event *event)
 {
     size_t path = event->path != NULL ? strlen(event->path) + 1 : 0;
     size_t names = 0;
-    for (size_t i = 0; i < event->child_count; i++) names += strlen(event->children[i]) + 1;
+    for (size_t i = 0; i < event->child_count; i++) { names += strlen(event->children[i]) + 1; }
     size_t total = sizeof(struct parcel) + path + event->size + names;
     struct parcel *parcel = calloc(1, total);
     assert(parcel != NULL);
     parcel->event = *event;
     parcel->total = total;
     parcel->has_path = path > 0;
-    if (path > 0) memcpy(parcel->bytes, event->path, path);
+    if (path > 0) { memcpy(parcel->bytes, event->path, path); }
     parcel->data_offset = path;
-    if (event->size > 0) memcpy(parcel->bytes + path, event->data, event->size);
+    if (event->size > 0) { memcpy(parcel->bytes + path, event->data, event->size); }
     char *at = parcel->bytes + path + event->size;
     parcel->children_offset = path + event->size;
     for (size_t i = 0; i < event->child_count; i++) {
@@ -49,7 +49,7 @@ static struct parcel *pack(const struct zk_event *event)
 static bool take_in_flight(struct zk_client *client, uint64_t op)
 {
     for (struct in_flight **link = &client->in_flight; *link != NULL; link = &(*link)->next) {
-        if ((*link)->op != op) continue;
+        if ((*link)->op != op) { continue; }
         struct in_flight *found = *link;
         *link = found->next;
         free(found);
@@ -71,10 +71,10 @@ static void hand_over(struct parcel *parcel)
         name += strlen(name) + 1;
     }
     event.children = children;
-    if (event.type == ZK_RESULT && !take_in_flight(client, event.op)) return;
+    if (event.type == ZK_RESULT && !take_in_flight(client, event.op)) { return; }
     /* What tells of a change carries no zxid. */
     bool answer = event.type == ZK_RESULT;
-    if (answer && parcel->zxid > client->last_zxid) client->last_zxid = parcel->zxid;
+    if (answer && parcel->zxid > client->last_zxid) { client->last_zxid = parcel->zxid; }
     client->sink(client->ctx, &event);
 }
 
@@ -82,7 +82,7 @@ static void hand_over(struct parcel *parcel)
 static void keep_watch(const struct parcel *parcel)
 {
     struct zk_client *client = parcel->client;
-    if (parcel->event.type != ZK_CHANGED) return;
+    if (parcel->event.type != ZK_CHANGED) { return; }
     struct zk_watch watch = {.children = parcel->children, .existed = parcel->existed};
     (void)snprintf(watch.path, sizeof watch.path, "%s", parcel->bytes);
     if (client->connected) {
@@ -99,7 +99,7 @@ static void on_deliver(struct world *world, void *target, uint64_t a, uint64_t b
     (void)b;
     struct zk_client *client = target;
     struct parcel *parcel = data;
-    if (client->dead) return;
+    if (client->dead) { return; }
     bool lost =
         parcel->connection != 0 && (parcel->connection != client->connection || !client->connected);
     if (lost) {
@@ -124,20 +124,20 @@ static void post(struct zk_client *client, uint64_t connection, struct parcel *p
     parcel->client = client;
     parcel->connection = connection;
     uint64_t at = model->world->now_us + (connection != 0 ? zk_model_latency(model) : 1);
-    if (connection != 0) parcel->zxid = model->servers[client->server].tree.zxid;
-    if (at < client->to_client_us) at = client->to_client_us;
+    if (connection != 0) { parcel->zxid = model->servers[client->server].tree.zxid; }
+    if (at < client->to_client_us) { at = client->to_client_us; }
     client->to_client_us = at;
     world_at(model->world, at, on_deliver, client, 0, 0, parcel);
 }
 
 void zk_client_post(struct zk_client *client, uint64_t connection, const struct zk_event *event)
 {
-    if (!client->dead) post(client, connection, pack(event));
+    if (!client->dead) { post(client, connection, pack(event)); }
 }
 
 void zk_client_tell(struct zk_client *client, const struct zk_watch *watch)
 {
-    if (client->dead) return;
+    if (client->dead) { return; }
     const struct zk_event event = {.type = ZK_CHANGED, .path = watch->path, .failed_write = -1};
     struct parcel *parcel = pack(&event);
     parcel->children = watch->children;
@@ -160,7 +160,7 @@ bool zk_client_alive_at_server(const struct zk_client *client)
 
 void zk_client_disconnect(struct zk_client *client)
 {
-    if (!client->connected) return;
+    if (!client->connected) { return; }
     client->connected = false;
     client->next_try_us = client->model->world->now_us + world_below(client->model->world, 100000);
     zk_requests_detach(client);
@@ -178,7 +178,7 @@ void zk_client_disconnect(struct zk_client *client)
 
 void zk_model_drop_connection(struct zk_client *client)
 {
-    if (!client->dead) zk_client_disconnect(client);
+    if (!client->dead) { zk_client_disconnect(client); }
 }
 
 static void expire(struct zk_client *client)
@@ -188,19 +188,20 @@ static void expire(struct zk_client *client)
 }
 
 /* The ensemble serves, but will not have us back, as it knows less than we have seen: after a
- * session timeout of that the session must be gone (common/zk.c finds out by a second session). */
+ * session timeout of that the session must be gone (common/zk/zk.c finds out by a second session).
+ */
 static void consider_refusal(struct zk_client *client)
 {
     uint64_t now = client->model->world->now_us;
-    if (client->refused_us == 0) client->refused_us = now;
-    if (now - client->refused_us > (uint64_t)client->timeout_ms * 2000) expire(client);
+    if (client->refused_us == 0) { client->refused_us = now; }
+    if (now - client->refused_us > (uint64_t)client->timeout_ms * 2000) { expire(client); }
 }
 
 static void try_connect(struct zk_client *client)
 {
     struct zk_model *model = client->model;
     uint32_t server = (uint32_t)world_below(model->world, model->config.servers);
-    if (!zk_model_has_quorum(model) || !zk_client_reaches(client, server)) return;
+    if (!zk_model_has_quorum(model) || !zk_client_reaches(client, server)) { return; }
     if (model->servers[server].tree.zxid < client->last_zxid) {
         consider_refusal(client);
         return;
@@ -230,9 +231,9 @@ static void try_connect(struct zk_client *client)
 void zk_client_sweep(struct zk_client *client)
 {
     uint64_t now = client->model->world->now_us;
-    if (client->expired || client->frozen) return;
+    if (client->expired || client->frozen) { return; }
     if (!client->connected) {
-        if (now >= client->next_try_us) try_connect(client);
+        if (now >= client->next_try_us) { try_connect(client); }
         return;
     }
     if (zk_client_reaches(client, client->server)) {
@@ -250,13 +251,13 @@ static void on_deadline(struct world *world, void *target, uint64_t op, uint64_t
 {
     (void)data;
     struct zk_client *client = target;
-    if (client->dead) return;
+    if (client->dead) { return; }
     if (client->frozen) {
         world_after(world, 100000, on_deadline, client, op, b, NULL);
         return;
     }
     for (const struct in_flight *late = client->in_flight; late != NULL; late = late->next) {
-        if (late->op != op) continue;
+        if (late->op != op) { continue; }
         struct zk_event event = {.type = ZK_RESULT,
                                  .op = op,
                                  .outcome = ZK_UNKNOWN,
@@ -318,7 +319,7 @@ static void port_write(void *ctx, uint64_t op, const struct zk_write *writes, si
 {
     enum zk_reason malformed = zk_check_writes(writes, count);
     struct zk_request *request = new_request(ctx, op, REQUEST_WRITE, zk_asked_path(writes, count));
-    if (malformed == ZK_REASON_NONE) zk_request_copy(request, writes, count);
+    if (malformed == ZK_REASON_NONE) { zk_request_copy(request, writes, count); }
     submit(ctx, request, malformed);
 }
 
@@ -385,7 +386,7 @@ static void forget(struct zk_client *client)
 
 void zk_client_kill(struct zk_client *client)
 {
-    if (client->dead) return;
+    if (client->dead) { return; }
     client->dead = true;
     zk_requests_detach(client);
     client->connected = false;
@@ -394,9 +395,9 @@ void zk_client_kill(struct zk_client *client)
 
 void zk_client_freeze(struct zk_client *client, bool frozen)
 {
-    if (client->dead || client->frozen == frozen) return;
+    if (client->dead || client->frozen == frozen) { return; }
     client->frozen = frozen;
-    if (frozen) return;
+    if (frozen) { return; }
     struct parcel *parcel = client->backlog;
     client->backlog = NULL;
     client->backlog_tail = &client->backlog;
@@ -415,9 +416,9 @@ void zk_client_freeze(struct zk_client *client, bool frozen)
 
 void zk_client_close(struct zk_client *client)
 {
-    if (client->dead) return;
+    if (client->dead) { return; }
     /* As the library: nothing is sent when it is not connected. */
-    if (client->connected) zk_model_close_session(client->model, client->session);
+    if (client->connected) { zk_model_close_session(client->model, client->session); }
     zk_client_kill(client);
 }
 

@@ -20,7 +20,7 @@ uint64_t zk_model_latency(struct zk_model *model)
 bool zk_model_has_quorum(const struct zk_model *model)
 {
     uint32_t up = 0;
-    for (uint32_t i = 0; i < model->config.servers; i++) up += model->servers[i].up;
+    for (uint32_t i = 0; i < model->config.servers; i++) { up += model->servers[i].up; }
     return up > model->config.servers / 2;
 }
 
@@ -46,7 +46,7 @@ static void show_to_clients(struct zk_model *model, uint32_t server, const struc
 {
     for (size_t i = 0; i < model->client_count; i++) {
         struct zk_client *client = model->clients[i];
-        if (client->connected && client->server == server) zk_client_applied(client, txn);
+        if (client->connected && client->server == server) { zk_client_applied(client, txn); }
     }
 }
 
@@ -68,7 +68,7 @@ static void on_apply(struct world *world, void *target, uint64_t server_and_era,
     (void)data;
     struct zk_model *model = target;
     uint32_t index = (uint32_t)(server_and_era & 0xff);
-    if (server_and_era >> 8 != model->era || !model->servers[index].up) return;
+    if (server_and_era >> 8 != model->era || !model->servers[index].up) { return; }
     apply_up_to(model, index, zxid);
 }
 
@@ -80,12 +80,12 @@ void zk_model_commit(struct zk_model *model, struct zk_txn *txn)
         assert(model->log != NULL);
     }
     model->log[model->log_count++] = txn;
-    if (model->observer != NULL) model->observer(model->observer_ctx, txn);
+    if (model->observer != NULL) { model->observer(model->observer_ctx, txn); }
     for (uint32_t i = 0; i < model->config.servers; i++) {
         struct zk_server *server = &model->servers[i];
-        if (!server->up) continue;
+        if (!server->up) { continue; }
         uint64_t at = model->world->now_us + world_below(model->world, model->config.lag_us + 1);
-        if (at < server->apply_us) at = server->apply_us;
+        if (at < server->apply_us) { at = server->apply_us; }
         server->apply_us = at;
         world_at(model->world, at, on_apply, model, i | model->era << 8, txn->zxid, NULL);
     }
@@ -96,7 +96,7 @@ void zk_model_commit(struct zk_model *model, struct zk_txn *txn)
 struct zk_session_state *zk_model_session(struct zk_model *model, uint64_t id)
 {
     for (size_t i = model->session_count; i-- > 0;) {
-        if (model->sessions[i].id == id) return &model->sessions[i];
+        if (model->sessions[i].id == id) { return &model->sessions[i]; }
     }
     return NULL;
 }
@@ -118,7 +118,7 @@ struct zk_session_state *zk_model_new_session(struct zk_model *model, struct zk_
 
 static void end_session(struct zk_model *model, struct zk_session_state *session)
 {
-    if (!session->open) return;
+    if (!session->open) { return; }
     session->open = false;
     zk_model_commit(model,
                     zk_tree_close_session(&model->leader, session->id, world_ms(model->world)));
@@ -134,11 +134,13 @@ static void on_close_session(struct world *world, void *target, uint64_t id, uin
     (void)data;
     struct zk_model *model = target;
     if (!zk_model_has_quorum(model)) {
-        if (tries < 100) world_after(world, 50000, on_close_session, model, id, tries + 1, NULL);
+        if (tries < 100) {
+            world_after(world, 50000, on_close_session, model, id, tries + 1, NULL);
+        }
         return;
     }
     struct zk_session_state *session = zk_model_session(model, id);
-    if (session != NULL) end_session(model, session);
+    if (session != NULL) { end_session(model, session); }
 }
 
 void zk_model_close_session(struct zk_model *model, uint64_t id)
@@ -152,7 +154,7 @@ static void expire_sessions(struct zk_model *model)
     uint64_t now = model->world->now_us;
     for (size_t i = 0; i < model->session_count; i++) {
         struct zk_session_state *session = &model->sessions[i];
-        if (!session->open) continue;
+        if (!session->open) { continue; }
         /* No quorum, no clock: a new leader gives every session its whole timeout again. */
         bool heard = session->client != NULL && session->client->session == session->id &&
                      zk_client_alive_at_server(session->client);
@@ -173,7 +175,7 @@ static void on_sweep(struct world *world, void *target, uint64_t a, uint64_t b, 
     struct zk_model *model = target;
     expire_sessions(model);
     for (size_t i = 0; i < model->client_count; i++) {
-        if (!model->clients[i]->dead) zk_client_sweep(model->clients[i]);
+        if (!model->clients[i]->dead) { zk_client_sweep(model->clients[i]); }
     }
     world_after(world, (uint64_t)model->config.tick_ms * 250, on_sweep, model, a, b, NULL);
 }
@@ -193,7 +195,7 @@ static void drop_clients_of(struct zk_model *model, uint32_t server)
 void zk_model_server(struct zk_model *model, uint32_t server, bool up)
 {
     assert(server < model->config.servers);
-    if (model->servers[server].up == up) return;
+    if (model->servers[server].up == up) { return; }
     model->servers[server].up = up;
     world_say(model->world, "zookeeper server %u %s", server + 1, up ? "up" : "down");
     if (up) {
@@ -204,7 +206,7 @@ void zk_model_server(struct zk_model *model, uint32_t server, bool up)
     }
     /* A minority stops serving: its clients are sent away. */
     if (!zk_model_has_quorum(model)) {
-        for (uint32_t i = 0; i < model->config.servers; i++) drop_clients_of(model, i);
+        for (uint32_t i = 0; i < model->config.servers; i++) { drop_clients_of(model, i); }
     }
 }
 
@@ -216,14 +218,14 @@ void zk_model_cut(struct zk_model *model, uint32_t host, uint32_t server, bool c
 
 static void forget_log(struct zk_model *model)
 {
-    for (size_t i = 0; i < model->log_count; i++) zk_txn_release(model->log[i]);
+    for (size_t i = 0; i < model->log_count; i++) { zk_txn_release(model->log[i]); }
     model->log_count = 0;
 }
 
 void zk_model_wipe(struct zk_model *model)
 {
     world_say(model->world, "zookeeper: every server loses its disk");
-    for (uint32_t i = 0; i < model->config.servers; i++) zk_model_server(model, i, false);
+    for (uint32_t i = 0; i < model->config.servers; i++) { zk_model_server(model, i, false); }
     forget_log(model);
     zk_tree_free(&model->leader);
     zk_tree_init(&model->leader);
@@ -268,14 +270,12 @@ struct zk_model *zk_model_create(struct world *world, const struct zk_model_conf
 
 void zk_model_free(struct zk_model *model)
 {
-    if (model == NULL) return;
-    for (size_t i = 0; i < model->client_count; i++) {
-        zk_client_free(model->clients[i]);
-    }
-    while (model->requests != NULL) zk_request_free(model->requests);
+    if (model == NULL) { return; }
+    for (size_t i = 0; i < model->client_count; i++) { zk_client_free(model->clients[i]); }
+    while (model->requests != NULL) { zk_request_free(model->requests); }
     forget_log(model);
     free(model->log);
     zk_tree_free(&model->leader);
-    for (uint32_t i = 0; i < model->config.servers; i++) zk_tree_free(&model->servers[i].tree);
+    for (uint32_t i = 0; i < model->config.servers; i++) { zk_tree_free(&model->servers[i].tree); }
     free(model);
 }

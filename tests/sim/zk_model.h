@@ -9,7 +9,7 @@
 #define SIM_ZK_MODEL_H
 
 #include "checker/zk_tree.h"
-#include "common/zk.h"
+#include "common/zk/zk.h"
 #include "tests/sim/world.h"
 
 enum { ZK_SERVERS_MAX = 5, ZK_HOSTS_MAX = 64 };

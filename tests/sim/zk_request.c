@@ -12,7 +12,7 @@
 void zk_request_free(struct zk_request *request)
 {
     *request->list_link = request->list_next;
-    if (request->list_next != NULL) request->list_next->list_link = request->list_link;
+    if (request->list_next != NULL) { request->list_next->list_link = request->list_link; }
     for (size_t i = 0; i < request->count; i++) {
         free((void *)(uintptr_t)request->writes[i].path);
         free((void *)(uintptr_t)request->writes[i].data);
@@ -24,7 +24,7 @@ void zk_request_free(struct zk_request *request)
 static uint64_t after(struct zk_client *client, uint64_t *last_us)
 {
     uint64_t at = client->model->world->now_us + zk_model_latency(client->model);
-    if (at < *last_us) at = *last_us;
+    if (at < *last_us) { at = *last_us; }
     return *last_us = at;
 }
 
@@ -32,8 +32,8 @@ static void answer(struct zk_request *request, struct zk_event *event)
 {
     event->type = ZK_RESULT;
     event->op = request->op;
-    if (event->path == NULL) event->path = request->path;
-    if (!request->detached) zk_client_post(request->client, request->connection, event);
+    if (event->path == NULL) { event->path = request->path; }
+    if (!request->detached) { zk_client_post(request->client, request->connection, event); }
 }
 
 /* ---------------------------------------------------------------- reads */
@@ -60,8 +60,8 @@ static void answer_read(struct zk_request *request)
         size_t length = strlen(request->path);
         for (size_t i = 0; i < tree->count; i++) {
             const char *path = tree->nodes[i].path;
-            if (strncmp(path, request->path, length) != 0 || path[length] != '/') continue;
-            if (strchr(path + length + 1, '/') != NULL) continue;
+            if (strncmp(path, request->path, length) != 0 || path[length] != '/') { continue; }
+            if (strchr(path + length + 1, '/') != NULL) { continue; }
             assert(event.child_count < ZK_CHILDREN_MAX);
             children[event.child_count++] = path + length + 1;
         }
@@ -76,16 +76,16 @@ static void answer_read(struct zk_request *request)
 static const char *created_path(const struct zk_txn *txn)
 {
     for (size_t i = 0; i < txn->count; i++) {
-        if (txn->changes[i].kind == ZK_CREATE) return txn->changes[i].path;
+        if (txn->changes[i].kind == ZK_CREATE) { return txn->changes[i].path; }
     }
     return NULL;
 }
 
-/* Only the version is sure (common/zk.h): nobody shall rest on the others. */
+/* Only the version is sure (common/zk/zk.h): nobody shall rest on the others. */
 static struct zk_stat set_stat(const struct zk_txn *txn)
 {
     for (size_t i = 0; i < txn->count; i++) {
-        if (txn->changes[i].kind != ZK_SET) continue;
+        if (txn->changes[i].kind != ZK_SET) { continue; }
         return (struct zk_stat){.version = txn->changes[i].version};
     }
     return (struct zk_stat){0};
@@ -105,7 +105,7 @@ static void on_leader(struct world *world, void *target, uint64_t era, uint64_t 
         /* The request dies here; its client learns of it by losing the connection. */
         if (client->working == request) {
             client->working = NULL;
-            if (!request->detached) zk_client_disconnect(client);
+            if (!request->detached) { zk_client_disconnect(client); }
         }
         zk_request_free(request);
         return;
@@ -117,11 +117,11 @@ static void on_leader(struct world *world, void *target, uint64_t era, uint64_t 
     if (txn != NULL) {
         request->zxid = txn->zxid;
         zk_model_commit(model, txn);
-        if (client->working != request) zk_request_free(request);
+        if (client->working != request) { zk_request_free(request); }
         return;
     }
     answer(request, &event);
-    if (client->working == request) client->working = NULL;
+    if (client->working == request) { client->working = NULL; }
     zk_request_free(request);
     pump(client);
 }
@@ -129,7 +129,7 @@ static void on_leader(struct world *world, void *target, uint64_t era, uint64_t 
 void zk_requests_applied(struct zk_client *client, const struct zk_txn *txn)
 {
     struct zk_request *request = client->working;
-    if (request == NULL || request->zxid != txn->zxid || request->zxid == 0) return;
+    if (request == NULL || request->zxid != txn->zxid || request->zxid == 0) { return; }
     struct zk_event event = {.outcome = ZK_OK, .failed_write = -1, .path = created_path(txn)};
     event.stat = set_stat(txn);
     answer(request, &event);
@@ -181,7 +181,7 @@ static void on_arrive(struct world *world, void *target, uint64_t server, uint64
         return;
     }
     struct zk_request **link = &client->pipeline;
-    while (*link != NULL) link = &(*link)->next;
+    while (*link != NULL) { link = &(*link)->next; }
     *link = request;
     request->next = NULL;
     pump(client);
@@ -197,7 +197,7 @@ struct zk_request *zk_request_create(struct zk_client *client)
     request->session = client->session;
     request->list_next = model->requests;
     request->list_link = &model->requests;
-    if (model->requests != NULL) model->requests->list_link = &request->list_next;
+    if (model->requests != NULL) { model->requests->list_link = &request->list_next; }
     model->requests = request;
     return request;
 }
@@ -212,7 +212,7 @@ void zk_request_copy(struct zk_request *request, const struct zk_write *writes, 
         request->writes[i].path = strdup(writes[i].path);
         void *data = malloc(writes[i].size + 1);
         assert(data != NULL);
-        if (writes[i].size > 0) memcpy(data, writes[i].data, writes[i].size);
+        if (writes[i].size > 0) { memcpy(data, writes[i].data, writes[i].size); }
         request->writes[i].data = data;
     }
 }
@@ -231,7 +231,7 @@ void zk_requests_detach(struct zk_client *client)
         client->working = NULL;
         request->detached = true;
         /* Committed, only its answer was missing. Else on_leader will free it. */
-        if (request->zxid != 0) zk_request_free(request);
+        if (request->zxid != 0) { zk_request_free(request); }
     }
     while (client->pipeline != NULL) {
         struct zk_request *request = client->pipeline;

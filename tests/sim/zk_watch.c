@@ -30,7 +30,7 @@ static void fire(struct zk_client *client, size_t index, bool gone)
     struct zk_watch fired = client->watches[index];
     client->watches[index] = client->watches[--client->watch_count];
     for (size_t i = client->watch_count; gone && i-- > 0;) {
-        if (strcmp(client->watches[i].path, fired.path) != 0) continue;
+        if (strcmp(client->watches[i].path, fired.path) != 0) { continue; }
         client->watches[i] = client->watches[--client->watch_count];
     }
     zk_client_tell(client, &fired);
@@ -41,7 +41,7 @@ static bool concerns(const struct zk_watch *watch, const struct zk_change *chang
     if (strcmp(watch->path, change->path) == 0) {
         return !watch->children || change->kind == ZK_DELETE;
     }
-    if (!watch->children || change->kind == ZK_SET) return false;
+    if (!watch->children || change->kind == ZK_SET) { return false; }
     char parent[ZK_PATH_MAX];
     zk_parent_of(change->path, parent);
     return strcmp(watch->path, parent) == 0;
@@ -52,7 +52,7 @@ void zk_client_applied(struct zk_client *client, const struct zk_txn *txn)
     for (size_t c = 0; c < txn->count; c++) {
         const struct zk_change *change = &txn->changes[c];
         for (size_t i = client->watch_count; i-- > 0;) {
-            if (i >= client->watch_count || !concerns(&client->watches[i], change)) continue;
+            if (i >= client->watch_count || !concerns(&client->watches[i], change)) { continue; }
             bool gone = change->kind == ZK_DELETE;
             fire(client, i, gone && strcmp(client->watches[i].path, change->path) == 0);
         }
@@ -65,7 +65,7 @@ void zk_client_rearm(struct zk_client *client)
 {
     const struct zk_tree *tree = &client->model->servers[client->server].tree;
     for (size_t i = client->watch_count; i-- > 0;) {
-        if (i >= client->watch_count) continue;
+        if (i >= client->watch_count) { continue; }
         const struct zk_watch *watch = &client->watches[i];
         const struct zk_node *node = zk_tree_find(tree, watch->path);
         bool changed = (node != NULL) != watch->existed;
@@ -73,6 +73,6 @@ void zk_client_rearm(struct zk_client *client)
             uint64_t zxid = watch->children ? node->children_zxid : node->stat.modified_zxid;
             changed = changed || zxid > client->last_zxid;
         }
-        if (changed) fire(client, i, node == NULL);
+        if (changed) { fire(client, i, node == NULL); }
     }
 }

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 
 enum { START_MS = 60000, PROBE_MS = 500, POLL_MS = 20 };
 
@@ -37,28 +37,28 @@ void test_ensemble_start_server(struct test_ensemble *test, size_t index)
         return;
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);
+    if (getppid() != parent) { _exit(1); }
     int log = open(server->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (log < 0 || dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0) _exit(1);
+    if (log < 0 || dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0) { _exit(1); }
     execv(server->command.argv[0], (char *const *)server->command.argv);
     _exit(127);
 }
 
 void test_ensemble_kill_server(struct test_ensemble *test, size_t index)
 {
-    if (test->pids[index] == 0) return;
+    if (test->pids[index] == 0) { return; }
     kill(test->pids[index], SIGKILL);
-    while (waitpid(test->pids[index], NULL, 0) < 0 && errno == EINTR) continue;
+    while (waitpid(test->pids[index], NULL, 0) < 0 && errno == EINTR) { continue; }
     test->pids[index] = 0;
 }
 
 void test_ensemble_signal_all(struct test_ensemble *test, int signal)
 {
     for (size_t i = 0; i < test->ensemble.count; i++) {
-        if (test->pids[i] == 0) continue; /* Zero would mean our whole process group. */
+        if (test->pids[i] == 0) { continue; /* Zero would mean our whole process group. */ }
         kill(test->pids[i], signal);
         /* Its threads stop one by one, a little later. */
-        if (signal == SIGSTOP) waitpid(test->pids[i], NULL, WUNTRACED);
+        if (signal == SIGSTOP) { waitpid(test->pids[i], NULL, WUNTRACED); }
     }
 }
 
@@ -67,13 +67,13 @@ void test_ensemble_wait(struct test_ensemble *test)
     struct ensemble_health health;
     uint64_t until_ms = clock_monotonic_ms() + START_MS;
     for (size_t i = 0; i < test->ensemble.count; i++) {
-        if (test->pids[i] == 0) continue;
+        if (test->pids[i] == 0) { continue; }
         while (ensemble_probe(test->ensemble.servers[i].address, PROBE_MS, &health) != TN_OK) {
             if (waitpid(test->pids[i], NULL, WNOHANG) != 0) {
                 test->pids[i] = 0;
                 fail_msg("server %zu ended, see %s", i, test->ensemble.servers[i].log_path);
             }
-            if (clock_monotonic_ms() > until_ms) fail_msg("server %zu does not serve", i);
+            if (clock_monotonic_ms() > until_ms) { fail_msg("server %zu does not serve", i); }
             pause_ms(POLL_MS);
         }
     }
@@ -91,8 +91,8 @@ void test_ensemble_start(struct test_ensemble *test, size_t count)
         print_message("%s\n", error.text);
         skip();
     }
-    if (status != TN_OK) fail_msg("%s", error.text);
-    for (size_t i = 0; i < count; i++) test_ensemble_start_server(test, i);
+    if (status != TN_OK) { fail_msg("%s", error.text); }
+    for (size_t i = 0; i < count; i++) { test_ensemble_start_server(test, i); }
     test_ensemble_wait(test);
 }
 
@@ -100,7 +100,7 @@ void test_ensemble_heal(struct test_ensemble *test)
 {
     test_ensemble_signal_all(test, SIGCONT);
     for (size_t i = 0; i < test->ensemble.count; i++) {
-        if (test->pids[i] == 0) test_ensemble_start_server(test, i);
+        if (test->pids[i] == 0) { test_ensemble_start_server(test, i); }
     }
     test_ensemble_wait(test);
 }
@@ -115,14 +115,14 @@ static int remove_one(const char *path, const struct stat *stat, int type, struc
 
 void test_ensemble_stop(struct test_ensemble *test)
 {
-    for (size_t i = 0; i < test->ensemble.count; i++) test_ensemble_kill_server(test, i);
+    for (size_t i = 0; i < test->ensemble.count; i++) { test_ensemble_kill_server(test, i); }
     nftw(test->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 size_t test_ensemble_find(const struct test_ensemble *test, const char *address)
 {
     for (size_t i = 0; i < test->ensemble.count; i++) {
-        if (strcmp(test->ensemble.servers[i].address, address) == 0) return i;
+        if (strcmp(test->ensemble.servers[i].address, address) == 0) { return i; }
     }
     fail_msg("no server %s", address);
     return 0;
@@ -134,7 +134,7 @@ size_t test_ensemble_leader(const struct test_ensemble *test)
     for (size_t i = 0; i < test->ensemble.count; i++) {
         enum tn_status status =
             ensemble_probe(test->ensemble.servers[i].address, PROBE_MS, &health);
-        if (status == TN_OK && health.mode == ENSEMBLE_LEADER) return i;
+        if (status == TN_OK && health.mode == ENSEMBLE_LEADER) { return i; }
     }
     fail_msg("no server leads");
     return 0;

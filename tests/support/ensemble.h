@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/ensemble.h"
+#include "agent/ensemble/ensemble.h"
 
 struct test_ensemble {
     char dir[64]; /* What else a test keeps may go here too. */

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 
 enum { PATIENCE_MS = 30000 };
 
@@ -20,9 +20,9 @@ static int compare_names(const void *left, const void *right)
 static void keep_names(struct zk_answer *answer, const struct zk_event *event)
 {
     answer->child_count = event->child_count;
-    if (event->child_count == 0) return;
+    if (event->child_count == 0) { return; }
     const char **names = malloc(event->child_count * sizeof *names);
-    if (names == NULL) abort();
+    if (names == NULL) { abort(); }
     memcpy(names, event->children, event->child_count * sizeof *names);
     qsort(names, event->child_count, sizeof *names, compare_names);
     size_t used = 0;
@@ -36,7 +36,7 @@ static void keep_names(struct zk_answer *answer, const struct zk_event *event)
 
 static void keep_answer(struct zk_client *client, const struct zk_event *event)
 {
-    if (event->op == 0 || event->op > client->last_op) abort(); /* An op we never asked. */
+    if (event->op == 0 || event->op > client->last_op) { abort(); /* An op we never asked. */ }
     struct zk_answer *answer = &client->answers[event->op];
     answer->times++;
     answer->outcome = event->outcome;
@@ -46,9 +46,9 @@ static void keep_answer(struct zk_client *client, const struct zk_event *event)
     answer->size = event->size;
     snprintf(answer->path, sizeof answer->path, "%s", event->path != NULL ? event->path : "");
     size_t kept = event->size < sizeof answer->data ? event->size : sizeof answer->data - 1;
-    if (kept > 0) memcpy(answer->data, event->data, kept);
+    if (kept > 0) { memcpy(answer->data, event->data, kept); }
     const unsigned char *bytes = event->data;
-    for (size_t i = 0; i < event->size; i++) answer->checksum += bytes[i];
+    for (size_t i = 0; i < event->size; i++) { answer->checksum += bytes[i]; }
     keep_names(answer, event);
 }
 
@@ -57,11 +57,11 @@ static void on_event(void *ctx, const struct zk_event *event)
     struct zk_client *client = ctx;
     pthread_mutex_lock(&client->lock);
     client->counts[event->type]++;
-    if (event->type == ZK_CONNECTED) client->session = event->session;
+    if (event->type == ZK_CONNECTED) { client->session = event->session; }
     if (event->type == ZK_CHANGED && client->change_count < ZK_CLIENT_CHANGES) {
         snprintf(client->changes[client->change_count++], ZK_PATH_MAX, "%s", event->path);
     }
-    if (event->type == ZK_RESULT) keep_answer(client, event);
+    if (event->type == ZK_RESULT) { keep_answer(client, event); }
     pthread_cond_broadcast(&client->changed);
     pthread_mutex_unlock(&client->lock);
 }
@@ -86,7 +86,7 @@ void zk_client_open(struct zk_client *client, const char *connect, uint32_t sess
                                .sink = on_event,
                                .sink_ctx = client};
     struct error error = {.text = ""};
-    if (zk_open(&config, &client->zk, &error) != TN_OK) fail_msg("%s", error.text);
+    if (zk_open(&config, &client->zk, &error) != TN_OK) { fail_msg("%s", error.text); }
     client->port = zk_port_of(client->zk);
     zk_client_wait_event(client, ZK_CONNECTED, 1);
 }
@@ -158,10 +158,10 @@ struct zk_answer zk_client_wait(struct zk_client *client, uint64_t op)
     uint64_t until_ms = clock_monotonic_ms() + PATIENCE_MS;
     bool in_time = true;
     pthread_mutex_lock(&client->lock);
-    while (client->answers[op].times == 0 && in_time) in_time = wait_change(client, until_ms);
+    while (client->answers[op].times == 0 && in_time) { in_time = wait_change(client, until_ms); }
     struct zk_answer answer = client->answers[op];
     pthread_mutex_unlock(&client->lock);
-    if (answer.times == 0) fail_msg("op %llu is not answered", (unsigned long long)op);
+    if (answer.times == 0) { fail_msg("op %llu is not answered", (unsigned long long)op); }
     return answer;
 }
 
@@ -178,10 +178,10 @@ void zk_client_wait_event(struct zk_client *client, enum zk_event_type type, uns
     uint64_t until_ms = clock_monotonic_ms() + PATIENCE_MS;
     bool in_time = true;
     pthread_mutex_lock(&client->lock);
-    while (client->counts[type] < times && in_time) in_time = wait_change(client, until_ms);
+    while (client->counts[type] < times && in_time) { in_time = wait_change(client, until_ms); }
     unsigned count = client->counts[type];
     pthread_mutex_unlock(&client->lock);
-    if (count < times) fail_msg("event %d came %u times, not %u", (int)type, count, times);
+    if (count < times) { fail_msg("event %d came %u times, not %u", (int)type, count, times); }
 }
 
 void zk_client_expect_change(struct zk_client *client, unsigned n, const char *path)

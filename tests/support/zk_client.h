@@ -1,13 +1,13 @@
 /*
- * tests/support/zk_client.h: a ZooKeeper client of tests, over common/zk.h, that keeps its events
- * until a test asks for them. Every wait is bounded and fails the test, with words.
+ * tests/support/zk_client.h: a ZooKeeper client of tests, over common/zk/zk.h, that keeps its
+ * events until a test asks for them. Every wait is bounded and fails the test, with words.
  */
 #ifndef TESTS_SUPPORT_ZK_CLIENT_H
 #define TESTS_SUPPORT_ZK_CLIENT_H
 
 #include <pthread.h>
 
-#include "common/zk.h"
+#include "common/zk/zk.h"
 
 enum { ZK_CLIENT_OPS = 8192, ZK_CLIENT_DATA = 64, ZK_CLIENT_NAMES = 256, ZK_CLIENT_CHANGES = 64 };
 

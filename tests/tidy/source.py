@@ -33,6 +33,10 @@ class Source:
     def room(self):
         return self.path.split("/", 1)[0]
 
+    @property
+    def folder(self):
+        return self.path.rsplit("/", 1)[0]
+
     def includes(self):
         """(line, name, is_local) of each include."""
         for number, line in enumerate(self.lines, 1):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 TIDY = Path(__file__).with_name("tidy.py")
 
-POINTS = {"common/failpoint.h": '#define FAILPOINT_LIST(X) X("a.one", "ps", 0, "once") \\\n'
+POINTS = {"common/faults/failpoint.h": '#define FAILPOINT_LIST(X) X("a.one", "ps", 0, "once") \\\n'
                                 '    X("a.two", "ps", 1, "twice")\n',
           "docs/chaos.md": "`a.one`, `a.two`\n", "tests/tidy/cores.txt": "ps/core.c\n"}
 
@@ -23,23 +23,25 @@ CASES = (
     ("lengths", {"ps/a.c": "/* " + "x" * 98 + " */\n"}, "ps/a.c:1: 104 columns"),
     ("lengths", {"ps/a.c": "int x;\n\nint f(void)\n{\n" + "    g();\n" * 68 + "}\n"}, "ps/a.c:3: f has 71"),
     ("lengths", {"ps/a.c": "int f(void)\n{\n" + "    g();\n" * 67 + "}\n"}, None),
-    ("includes", {"ps/a.c": '#include "common/a.h"\n#include "kernels/k.h"\n'}, None),
-    ("includes", {"ps/a.c": '#include "worker/a.h"\n'}, "ps/a.c:1: ps/ must not know worker/"),
-    ("includes", {"common/a.c": '#include "ps/a.h"\n'}, "common/a.c:1: common/ must not know ps/"),
-    ("includes", {"kernels/a.h": '#include "cli/a.h"\n'}, "kernels/ must not know cli/"),
+    ("includes", {"ps/a.c": '#include "common/base/a.h"\n#include "kernels/k.h"\n'}, None),
+    ("includes", {"ps/a.c": '#include "worker/a.h"\n'}, "ps/a.c:1: ps/ must not include worker/"),
+    ("includes", {"common/zk/a.c": '#include "ps/a.h"\n'}, "common/zk/ must not include ps/"),
+    ("includes", {"kernels/a.h": '#include "cli/a.h"\n'}, "kernels/ must not include cli/"),
+    ("includes", {"common/base/a.h": '#include "common/zk/a.h"\n'}, "common/base/ must not include"),
+    ("includes", {"ps/new/a.h": ""}, "ps/new/ is not in ARROWS"),
     ("includes", {"agent/a.c": '#include "a.h"\n', "agent/a.h": ""}, "is not written from the root"),
     ("includes", {"cli/a.c": '#include "cli/b.c"\n'}, "is no header"),
-    ("ports", {"common/zk.c": "#include <zookeeper/zookeeper.h>\n"}, None),
+    ("ports", {"common/zk/zk.c": "#include <zookeeper/zookeeper.h>\n"}, None),
     ("ports", {"ps/a.c": "#include <zookeeper/zookeeper.h>\n"}, "go through that adapter"),
-    ("ports", {"common/zk.c": "#include <zookeeper.h>\n", "common/zk_b.c": "#include <zookeeper.h>\n"},
+    ("ports", {"common/zk/zk.c": "#include <zookeeper.h>\n", "common/zk/zk_b.c": "#include <zookeeper.h>\n"},
      "keep one adapter"),
     ("ports", {"ps/a.c": "#include <nng/nng.h>\n"}, "go through that adapter"),
     ("ports", {"worker/a.c": "#include <cblas.h>\n"}, "go through that adapter"),
-    ("ports", {"ps/a.c": "#include <lmdb.h>\n", "ps/b.c": "#include <lmdb.h>\n"}, "keep one adapter"),
+    ("ports", {"ps/store/a.c": "#include <lmdb.h>\n", "ps/store/b.c": "#include <lmdb.h>\n"}, "keep one adapter"),
     ("words", {"ps/a.c": "x = clock_gettime(0, &t);\n"}, "ps/a.c:1: reads a clock"),
     ("words", {"ps/a.c": 'x = time(NULL); /* a */\n'}, "reads a clock"),
     ("words", {"ps/a.c": '/* time(NULL) */ f("time(NULL)", a.time(1), strftime(b));\n'}, None),
-    ("words", {"common/clock.c": "x = clock_gettime(0, &t);\n"}, None),
+    ("words", {"common/base/clock.c": "x = clock_gettime(0, &t);\n"}, None),
     ("words", {"tests/unit/a.c": "sleep(1);\n"}, "sleeps in a unit test"),
     ("words", {"ps/a.c": "/* TO" "DO: more */\n"}, "ps/a.c:1: unfinished"),
     ("words", {"ps/a.h": "#ifndef A_H\n#define A_H\n#endif\n"}, "must be PS_A_H"),

@@ -25,36 +25,62 @@ FUNCTION_LINES = 70
 COLUMNS = 100
 SKIPPED = 77
 
-# Which room may include which: arrows point inwards.
+# Which folder may include which others. A folder may name only folders above it, so there is no cycle.
+COMMON = {"common/base", "common/zk", "common/net", "common/cluster", "common/faults", "common/node"}
 ARROWS = {
-    "common": {"common"},
-    "kernels": {"kernels", "common"},
-    "coordinator": {"coordinator", "common"},
-    "ps": {"ps", "kernels", "common"},
-    "worker": {"worker", "kernels", "common"},
-    "agent": {"agent", "common"},
-    "checker": {"checker", "common"},
-    "chaos": {"chaos", "agent", "checker", "common"},
-    "cli": {"cli", "chaos", "agent", "coordinator", "ps", "worker", "kernels", "common"},
-    "include": set(),
+    "include/tanist": set(),
+    "common/base": set(),
+    "common/zk": {"common/base"},
+    "common/net": {"common/base"},
+    "common/cluster": {"common/base", "common/zk", "common/net"},
+    "common/faults": {"common/base"},
+    "common/node": COMMON - {"common/node"},
+    "kernels": COMMON,
+    "coordinator": COMMON,
+    "ps/store": COMMON,
+    "ps": COMMON | {"kernels", "ps/store"},
+    "worker/models": COMMON | {"kernels"},
+    "worker": COMMON | {"kernels", "worker/models"},
+    "checker": COMMON,
+    "agent/ensemble": COMMON,
+    "agent/observe": COMMON | {"agent/ensemble"},
+    "agent": COMMON | {"agent/ensemble", "agent/observe"},
+    "chaos/plan": COMMON,
+    "chaos/history": COMMON | {"chaos/plan"},
+    "chaos/shim": {"common/faults"},
+    "chaos/cluster": COMMON | {"agent", "agent/ensemble", "agent/observe", "chaos/plan",
+                               "chaos/history"},
+    "chaos/inject": COMMON | {"chaos/plan", "chaos/history", "chaos/cluster"},
+    "chaos/judge": COMMON | {"agent", "agent/observe", "checker", "chaos/plan", "chaos/history",
+                             "chaos/cluster"},
+    "chaos/report": COMMON | {"chaos/plan", "chaos/history"},
+    "chaos": COMMON | {"agent/observe", "chaos/plan", "chaos/history", "chaos/cluster",
+                       "chaos/inject", "chaos/judge", "chaos/report"},
+    "cli": COMMON | {"agent", "agent/ensemble", "agent/observe"},
+    "cli/run": COMMON | {"cli", "agent", "agent/observe", "coordinator", "ps", "ps/store", "worker",
+                         "worker/models", "kernels"},
+    "cli/inspect": COMMON | {"cli", "agent/ensemble", "agent/observe", "ps/store"},
+    "cli/operate": COMMON | {"cli", "agent", "agent/ensemble"},
+    "cli/chaos": COMMON | {"cli", "chaos", "chaos/plan", "chaos/history", "chaos/inject",
+                           "chaos/report"},
 }
-PRODUCT = tuple(ARROWS)
+PRODUCT = tuple(dict.fromkeys(folder.split("/", 1)[0] for folder in ARROWS))
 
 # A library is known by one adapter: (header, files that may include it, how many of them may).
 PORTS = (
-    (r"zookeeper/|zookeeper\.h", r"common/zk\w*\.c", 1),
-    (r"nng/", r"common/transport\w*\.[ch]", None),
-    (r"lmdb\.h", r"ps/\w+\.c", 1),
+    (r"zookeeper/|zookeeper\.h", r"common/zk/zk\w*\.c", 1),
+    (r"nng/", r"common/net/transport\w*\.[ch]", None),
+    (r"lmdb\.h", r"ps/store/\w+\.c", 1),
     (r"cblas\.h|openblas|cublas|cuda|nccl", r"kernels/.*", None),
 )
 
 # Outside state, and the one file that may read it.
 OUTSIDE = (
     (r"(?<![\w.>])(?:clock_gettime|gettimeofday|timespec_get|ftime|time|clock)\s*\(",
-     r"common/clock\.c|chaos/shim/clock\.c",
-     "reads a clock; take the time from the event, or from common/clock.h"),
+     r"common/base/clock\.c|chaos/shim/clock\.c",
+     "reads a clock; take the time from the event, or from common/base/clock.h"),
     (r"(?<![\w.>])(?:rand|srand|random|srandom|drand48|getrandom|getentropy|arc4random)\s*\(",
-     r"common/clock\.c", "draws random numbers; use common/random.h or clock_new_incarnation()"),
+     r"common/base/clock\.c", "draws random numbers; use common/base/random.h or clock_new_incarnation()"),
 )
 IN_UNIT_TESTS = (
     (r"(?<![\w.>])(?:sleep|usleep|nanosleep|clock_nanosleep)\s*\(", "sleeps"),
@@ -83,10 +109,15 @@ def check_lengths(args):
 
 
 def check_includes(args):
+    folders = list(ARROWS)
+    for folder, named in ARROWS.items():
+        if not named <= set(folders[:folders.index(folder)]):
+            yield "tests/tidy/tidy.py", 1, f"ARROWS: {folder} names a folder below it; break the cycle"
     for source in load(args.root):
-        allowed = ARROWS.get(source.room, set(ROOMS))
+        if source.room in PRODUCT and source.folder not in ARROWS:
+            yield source.path, 1, f"{source.folder}/ is not in ARROWS; add a row with what it may include"
         for number, name, is_local in source.includes():
-            room = name.split("/", 1)[0]
+            room, folder = name.split("/", 1)[0], name.rsplit("/", 1)[0]
             if is_local and "/" not in name and not (
                     Path(args.root) / Path(source.path).parent / name).exists():
                 continue
@@ -94,9 +125,10 @@ def check_includes(args):
                 yield source.path, number, (
                     f'"{name}" is not written from the root; '
                     f'write "{Path(source.path).parent}/{name}"')
-            elif is_local and room in ROOMS and room not in allowed:
+            elif (is_local and source.room in PRODUCT and room in ROOMS and room != "include"
+                  and folder not in {source.folder} | ARROWS.get(source.folder, set())):
                 yield source.path, number, (
-                    f'{source.room}/ must not know {room}/; move what both need to common/')
+                    f'{source.folder}/ must not include {folder}/; move what both need to common/')
             elif is_local and re.search(r"\.c$", name):
                 yield source.path, number, f'"{name}" is no header; link it instead'
 
@@ -198,7 +230,7 @@ def built_with_failpoints(build):
 def check_failpoints(args):
     """Each name of the list is in the code, as what it says, and in the documents; and nowhere in
     the objects of a build without them."""
-    root, header = Path(args.root), "common/failpoint.h"
+    root, header = Path(args.root), "common/faults/failpoint.h"
     rows = {}
     for number, line in enumerate((root / header).read_text().splitlines(), 1):
         match = re.match(r'\s*(?:#define FAILPOINT_LIST\(X\)\s*)?X\("([^"]+)", "\w+", ([01]),', line)
@@ -220,7 +252,7 @@ def check_failpoints(args):
                     yield source.path, number, f"whether {name} can fail is not as in {header}"
                 if source.path in cores:
                     yield source.path, number, "a failpoint in a pure core; put it into its driver"
-        built = [] if built_with_failpoints(args.build) or source.path.startswith("common/failpoint") \
+        built = [] if built_with_failpoints(args.build) or source.path.startswith("common/faults/failpoint") \
             or source.room in ("chaos", "cli") else \
             Path(args.build).glob(f"CMakeFiles/*.dir/{source.path}.o")
         for data in (path.read_bytes() for path in built):
@@ -246,12 +278,12 @@ def check_format(args):
     files = [source.path for source in load(args.root)]
     if not files:
         return
-    output = subprocess.run([tool("clang-format"), "--dry-run", *files], cwd=args.root,
+    output = subprocess.run([tool("clang-format-16"), "--dry-run", *files], cwd=args.root,
                             capture_output=True, text=True, check=False)
     for line in output.stderr.splitlines():
         match = re.match(r"([^:]+):(\d+):\d+: (?:warning|error): ", line)
         if match:
-            yield match.group(1), int(match.group(2)), f"not formatted; clang-format -i {match.group(1)}"
+            yield match.group(1), int(match.group(2)), f"not formatted; clang-format-16 -i {match.group(1)}"
 
 
 def digest_of(entry, args, known):

@@ -5,15 +5,17 @@
 static enum tn_status describe(const struct model_config *config, struct variable_table *table,
                                struct error *error)
 {
-    if (config->hidden_count != 0)
+    if (config->hidden_count != 0) {
         return error_set(
             error, TN_EINVAL,
             "model.hidden has %u layers, but model.type 'linear' has none: remove them",
             config->hidden_count);
+    }
     const uint32_t shape[] = {config->inputs, config->outputs};
     enum tn_status status = variable_table_add(table, "weights", 2, shape, VARIABLE_ZEROS, error);
-    if (status == TN_OK)
+    if (status == TN_OK) {
         status = variable_table_add(table, "bias", 1, &config->outputs, VARIABLE_ZEROS, error);
+    }
     return status;
 }
 

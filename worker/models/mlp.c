@@ -20,7 +20,9 @@ static struct layers layers_of(const struct model_config *config)
 {
     struct layers layers = {.count = config->hidden_count + 1};
     layers.widths[0] = config->inputs;
-    for (uint32_t i = 0; i < config->hidden_count; i++) layers.widths[i + 1] = config->hidden[i];
+    for (uint32_t i = 0; i < config->hidden_count; i++) {
+        layers.widths[i + 1] = config->hidden[i];
+    }
     layers.widths[layers.count] = config->outputs;
     return layers;
 }
@@ -33,12 +35,12 @@ static enum tn_status describe(const struct model_config *config, struct variabl
     for (uint32_t l = 0; l < layers.count && status == TN_OK; l++) {
         bool last = l + 1 == layers.count;
         char layer[32] = "output", name[VARIABLE_NAME_MAX];
-        if (!last && snprintf(layer, sizeof layer, "hidden%u", l + 1) < 0) return TN_EINTERNAL;
-        if (snprintf(name, sizeof name, "%s/weights", layer) < 0) return TN_EINTERNAL;
+        if (!last && snprintf(layer, sizeof layer, "hidden%u", l + 1) < 0) { return TN_EINTERNAL; }
+        if (snprintf(name, sizeof name, "%s/weights", layer) < 0) { return TN_EINTERNAL; }
         status = variable_table_add(table, name, 2, &layers.widths[l],
                                     last ? VARIABLE_GLOROT_UNIFORM : VARIABLE_HE_NORMAL, error);
-        if (status != TN_OK) break;
-        if (snprintf(name, sizeof name, "%s/bias", layer) < 0) return TN_EINTERNAL;
+        if (status != TN_OK) { break; }
+        if (snprintf(name, sizeof name, "%s/bias", layer) < 0) { return TN_EINTERNAL; }
         status = variable_table_add(table, name, 1, &layers.widths[l + 1], VARIABLE_ZEROS, error);
     }
     return status;
@@ -49,8 +51,9 @@ static enum tn_status describe(const struct model_config *config, struct variabl
 static size_t widest_hidden(const struct layers *layers)
 {
     uint32_t widest = 0;
-    for (uint32_t l = 1; l < layers->count; l++)
-        if (layers->widths[l] > widest) widest = layers->widths[l];
+    for (uint32_t l = 1; l < layers->count; l++) {
+        if (layers->widths[l] > widest) { widest = layers->widths[l]; }
+    }
     return widest;
 }
 
@@ -58,14 +61,16 @@ static size_t scratch_floats(const struct model_config *config, uint32_t example
 {
     struct layers layers = layers_of(config);
     size_t floats = 2 * widest_hidden(&layers);
-    for (uint32_t l = 0; l < layers.count; l++) floats += layers.widths[l + 1];
+    for (uint32_t l = 0; l < layers.count; l++) { floats += layers.widths[l + 1]; }
     return floats * examples_max;
 }
 
 static float *output_of(const struct model *model, const struct layers *layers, uint32_t layer)
 {
     float *at = model->scratch;
-    for (uint32_t l = 0; l < layer; l++) at += (size_t)layers->widths[l + 1] * model->examples_max;
+    for (uint32_t l = 0; l < layer; l++) {
+        at += (size_t)layers->widths[l + 1] * model->examples_max;
+    }
     return at;
 }
 
@@ -83,7 +88,7 @@ static float *forward(const struct model *model, const struct layers *layers, co
         kernels->multiply(false, false, examples->count, width, layers->widths[l], in,
                           values + weights->offset, out);
         kernels->add_bias(examples->count, width, values + weights[1].offset, out);
-        if (l + 1 < layers->count) kernels->relu(examples->count * width, out);
+        if (l + 1 < layers->count) { kernels->relu(examples->count * width, out); }
         in = out;
     }
     return out;
@@ -104,7 +109,7 @@ static void backward(const struct model *model, const struct layers *layers, con
         kernels->multiply(true, false, inputs, outputs, rows, in, upper,
                           gradient_out + weights->offset);
         kernels->sum_rows(rows, outputs, upper, gradient_out + weights[1].offset);
-        if (l == 0) break;
+        if (l == 0) { break; }
         kernels->multiply(false, true, rows, inputs, outputs, upper, values + weights->offset,
                           lower);
         kernels->relu_backward(rows * inputs, in, lower);
@@ -149,11 +154,12 @@ const struct model_type model_mlp = {
 static enum tn_status describe_softmax(const struct model_config *config,
                                        struct variable_table *table, struct error *error)
 {
-    if (config->hidden_count != 0)
+    if (config->hidden_count != 0) {
         return error_set(error, TN_EINVAL,
                          "model.hidden has %u layers, but model.type 'softmax' has none: remove "
                          "them or use 'mlp'",
                          config->hidden_count);
+    }
     return describe(config, table, error);
 }
 

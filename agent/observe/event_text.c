@@ -1,0 +1,206 @@
+#include "agent/observe/event_text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+void event_text_time(uint64_t wall_ms, char text[static TIME_TEXT_MAX])
+{
+    time_t seconds = (time_t)(wall_ms / 1000);
+    struct tm utc;
+    size_t length = strftime(text, TIME_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &utc));
+    snprintf(text + length, TIME_TEXT_MAX - length, ".%03uZ", (unsigned)(wall_ms % 1000));
+}
+
+void event_text_duration(uint64_t ms, char *text, size_t size)
+{
+    uint64_t s = ms / 1000;
+    if (s < 60) {
+        snprintf(text, size, "%" PRIu64 " s", s);
+    } else if (s < 3600) {
+        snprintf(text, size, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
+    } else {
+        snprintf(text, size, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
+    }
+}
+
+void event_text_digest(const uint64_t digest[2], char text[static 33])
+{
+    snprintf(text, 33, "%016" PRIx64 "%016" PRIx64, digest[1], digest[0]);
+}
+
+json_t *event_text_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* Nothing failed: an operator wanted the end before anything began. */
+static bool is_stop(const struct history_entry *entry)
+{
+    return entry->kind == HISTORY_FAILED && strcmp(entry->cause, RUN_STOPPED_REASON) == 0;
+}
+
+const char *event_text_event(const struct history_entry *entry)
+{
+    if (is_stop(entry)) { return "stopped"; }
+    return entry->kind == HISTORY_RECOVERED ? "restored" : history_kind_name(entry->kind);
+}
+
+/* "ps:1 was lost (signal 9 (Killed))", "an operator's wish", ... */
+static void recovery_reason(const struct history_entry *entry, const char *task, char *text,
+                            size_t size)
+{
+    const char *cause = *entry->cause ? entry->cause : "no cause known";
+    switch (entry->recovery) {
+    case RECOVERY_PS: snprintf(text, size, "%s was lost (%s)", task, cause); break;
+    case RECOVERY_CHIEF: snprintf(text, size, "%s took office, and restores", task); break;
+    case RECOVERY_RESTART: snprintf(text, size, "the whole cluster was started again"); break;
+    case RECOVERY_OPERATOR: snprintf(text, size, "held by %s", cause); break;
+    case RECOVERY_NONE: snprintf(text, size, "%s", cause); break;
+    }
+}
+
+static void recovered(const struct history_entry *entry, const char *task,
+                      char text[static EVENT_TEXT_MAX])
+{
+    char reason[RUN_TEXT_MAX + 64];
+    recovery_reason(entry, task, reason, sizeof reason);
+    snprintf(text, EVENT_TEXT_MAX,
+             "running again from step %" PRIu64 ": %s; %" PRIu64 " steps redone; paused %" PRIu64
+             " ms",
+             entry->step, reason, entry->steps_redone, entry->took_ms);
+}
+
+static void paused(const struct history_entry *entry, const char *task,
+                   char text[static EVENT_TEXT_MAX])
+{
+    char reason[RUN_TEXT_MAX + 64];
+    recovery_reason(entry, task, reason, sizeof reason);
+    snprintf(text, EVENT_TEXT_MAX, "paused at step %" PRIu64 ": %s", entry->step, reason);
+}
+
+static void evaluated(const struct history_entry *entry, const char *what,
+                      char text[static EVENT_TEXT_MAX])
+{
+    snprintf(text, EVENT_TEXT_MAX, "%s at step %" PRIu64 ": loss %.4f, accuracy %.4f", what,
+             entry->step, entry->loss, entry->accuracy);
+}
+
+void event_text_history(const struct history_entry *entry, char text[static EVENT_TEXT_MAX])
+{
+    char task[TASK_NAME_MAX];
+    const char *because = *entry->cause ? ": " : "";
+    task_format(entry->task, ':', task, sizeof task);
+    switch (entry->kind) {
+    case HISTORY_ELECTED:
+        snprintf(text, EVENT_TEXT_MAX,
+                 "%s (pid %" PRIu64 ") is chief, epoch %" PRIu64 ", in %" PRIu64 " ms%s%s", task,
+                 entry->pid, entry->epoch, entry->took_ms, because, entry->cause);
+        break;
+    case HISTORY_TASK_UP:
+        snprintf(text, EVENT_TEXT_MAX, "%s (pid %" PRIu64 ") is up", task, entry->pid);
+        break;
+    case HISTORY_TASK_LOST:
+        snprintf(text, EVENT_TEXT_MAX, "%s (pid %" PRIu64 ") is lost%s%s", task, entry->pid,
+                 because, entry->cause);
+        break;
+    case HISTORY_PAUSED: paused(entry, task, text); break;
+    case HISTORY_RECOVERED: recovered(entry, task, text); break;
+    case HISTORY_RUNNING:
+        snprintf(text, EVENT_TEXT_MAX, "training begins at step %" PRIu64, entry->step);
+        break;
+    case HISTORY_CHECKPOINT:
+        snprintf(text, EVENT_TEXT_MAX, "checkpoint %" PRIu64 " of step %" PRIu64 " is committed",
+                 entry->checkpoint, entry->step);
+        break;
+    case HISTORY_FALLBACK:
+        /* The cause says what is loaded in its place. */
+        snprintf(text, EVENT_TEXT_MAX, "checkpoint %" PRIu64 "%s%s", entry->checkpoint,
+                 *because ? because : " cannot be loaded", entry->cause);
+        break;
+    case HISTORY_EVALUATED: evaluated(entry, "evaluated", text); break;
+    case HISTORY_DONE: evaluated(entry, "done", text); break;
+    case HISTORY_FAILED:
+        snprintf(text, EVENT_TEXT_MAX, "%s%s%s", is_stop(entry) ? "" : "failed",
+                 is_stop(entry) ? "" : because, entry->cause);
+        break;
+    case HISTORY_KINDS: snprintf(text, EVENT_TEXT_MAX, "?"); break;
+    }
+}
+
+void event_text_member(const struct member *member, bool present, bool chief,
+                       char text[static EVENT_TEXT_MAX])
+{
+    char task[TASK_NAME_MAX];
+    task_format(member->task, ':', task, sizeof task);
+    snprintf(text, EVENT_TEXT_MAX, "%s (pid %" PRIu64 ") is %s%s", task, member->pid,
+             present ? "up" : "lost", chief && !present ? ": it was the chief" : "");
+}
+
+static bool is_about_a_task(const struct history_entry *entry)
+{
+    switch (entry->kind) {
+    case HISTORY_ELECTED:
+    case HISTORY_TASK_UP:
+    case HISTORY_TASK_LOST: return true;
+    case HISTORY_PAUSED:
+    case HISTORY_RECOVERED:
+        return entry->recovery == RECOVERY_PS || entry->recovery == RECOVERY_CHIEF;
+    default: return false;
+    }
+}
+
+static void set_number(json_t *object, const char *key, uint64_t value)
+{
+    json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+static void set_details(json_t *object, const struct history_entry *entry)
+{
+    switch (entry->kind) {
+    case HISTORY_ELECTED: set_number(object, "took_ms", entry->took_ms); break;
+    case HISTORY_RECOVERED:
+        json_object_set_new(object, "kind", json_string(recovery_kind_name(entry->recovery)));
+        set_number(object, "paused_ms", entry->took_ms);
+        set_number(object, "steps_redone", entry->steps_redone);
+        break;
+    case HISTORY_CHECKPOINT:
+    case HISTORY_FALLBACK: set_number(object, "checkpoint", entry->checkpoint); break;
+    case HISTORY_EVALUATED:
+    case HISTORY_DONE:
+        json_object_set_new(object, "loss", event_text_number(entry->loss));
+        json_object_set_new(object, "accuracy", event_text_number(entry->accuracy));
+        break;
+    default: break;
+    }
+}
+
+json_t *event_text_history_json(const struct history_entry *entry)
+{
+    char time[TIME_TEXT_MAX], task[TASK_NAME_MAX];
+    bool about = is_about_a_task(entry);
+    event_text_time(entry->wall_ms, time);
+    task_format(entry->task, ':', task, sizeof task);
+    json_t *object =
+        json_pack("{s:s, s:s, s:I, s:I, s:s?, s:s?, s:I}", "time", time, "event",
+                  event_text_event(entry), "epoch", (json_int_t)entry->epoch, "generation",
+                  (json_int_t)entry->generation, "task", about ? task : NULL, "cause",
+                  *entry->cause ? entry->cause : NULL, "step", (json_int_t)entry->step);
+    if (object == NULL) { return NULL; }
+    if (about && entry->pid != 0) { set_number(object, "pid", entry->pid); }
+    set_details(object, entry);
+    return object;
+}
+
+json_t *event_text_recovery_json(const struct history_entry *entry)
+{
+    char task[TASK_NAME_MAX];
+    bool about = is_about_a_task(entry);
+    task_format(entry->task, ':', task, sizeof task);
+    return json_pack("{s:s, s:s?, s:s?, s:I, s:I}", "kind", recovery_kind_name(entry->recovery),
+                     "task", about ? task : NULL, "cause", *entry->cause ? entry->cause : NULL,
+                     "paused_ms", (json_int_t)entry->took_ms, "steps_redone",
+                     (json_int_t)entry->steps_redone);
+}

@@ -1,0 +1,328 @@
+#include "agent/observe/observer.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+
+enum { SEQUENCE_DIGITS = 10, ENTRY_RETRY_MS = 100 };
+
+static void add_seats(struct observer *observer, enum role role, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && observer->seat_count < TASKS_MAX; i++) {
+        observer->seats[observer->seat_count++] =
+            (struct observed_seat){.task = {.role = role, .index = i}};
+    }
+}
+
+static void start_mirrors(struct observer *observer, const struct zk_port *zk, uint64_t now_ms)
+{
+    char path[256];
+    znode_path(path, observer->cluster, "run");
+    mirror_start(&observer->run_mirror, MIRROR_DATA, path, zk, &observer->next_op, now_ms);
+    znode_path(path, observer->cluster, "chief");
+    mirror_start(&observer->chief_mirror, MIRROR_DATA, path, zk, &observer->next_op, now_ms);
+    znode_path(path, observer->cluster, "history");
+    mirror_start(&observer->history_mirror, MIRROR_CHILDREN, path, zk, &observer->next_op, now_ms);
+    for (uint32_t i = 0; i < observer->seat_count; i++) {
+        znode_member_path(path, observer->cluster, observer->seats[i].task);
+        mirror_start(&observer->seats[i].mirror, MIRROR_DATA, path, zk, &observer->next_op, now_ms);
+    }
+    observer->entry_op = 0;
+    observer->waiting_count = 0;
+}
+
+void observer_start(struct observer *observer, const char *cluster, uint32_t coordinators,
+                    uint32_t ps, uint32_t workers, uint64_t next_op, const struct zk_port *zk,
+                    uint64_t now_ms)
+{
+    memset(observer, 0, sizeof *observer);
+    snprintf(observer->cluster, sizeof observer->cluster, "%s", cluster);
+    observer->next_op = next_op;
+    observer->told = observer->newest = observer->old_until = -1;
+    observer->retry_at_ms = UINT64_MAX;
+    add_seats(observer, ROLE_COORDINATOR, coordinators);
+    add_seats(observer, ROLE_PS, ps);
+    add_seats(observer, ROLE_WORKER, workers);
+    start_mirrors(observer, zk, now_ms);
+}
+
+void observer_restart(struct observer *observer, const struct zk_port *zk, uint64_t now_ms)
+{
+    start_mirrors(observer, zk, now_ms);
+}
+
+/* ------------------------------------------------------------- znodes */
+
+static unsigned read_run(struct observer *observer, const struct zk_event *event)
+{
+    struct error error;
+    struct run run;
+    observer->run_answered = true;
+    if (event->size == 0) { return 0; }
+    if (run_decode(event->data, event->size, &run, &error) != TN_OK) {
+        log_warn("/run: %s", error.text);
+        return 0;
+    }
+    observer->run = run;
+    observer->has_run = true;
+    return OBSERVER_RUN;
+}
+
+static unsigned read_office(struct observer *observer, const struct zk_event *event)
+{
+    struct error error;
+    struct office office;
+    observer->chief_answered = true;
+    if (event->size == 0) { return 0; /* Nobody has held the office yet. */ }
+    if (office_decode(event->data, event->size, &office, &error) != TN_OK) {
+        log_warn("/chief: %s", error.text);
+        return 0;
+    }
+    bool changed = !observer->has_office || observer->office.epoch != office.epoch;
+    observer->office = office;
+    observer->has_office = true;
+    return changed ? OBSERVER_OFFICE : 0;
+}
+
+static unsigned read_seat(struct observer *observer, uint32_t index, const struct zk_event *event)
+{
+    struct observed_seat *seat = &observer->seats[index];
+    struct error error;
+    struct member member;
+    if (member_decode(event->data, event->size, &member, &error) != TN_OK) {
+        log_warn("%s: %s", event->path, error.text);
+        return 0;
+    }
+    bool changed = !seat->present || seat->member.incarnation != member.incarnation;
+    seat->member = member;
+    seat->session = event->stat.ephemeral_owner;
+    seat->present = seat->known = true;
+    if (changed) { observer->seat = index; }
+    return changed ? OBSERVER_MEMBER : 0;
+}
+
+static unsigned handle_seat(struct observer *observer, uint32_t index, const struct zk_event *event,
+                            const struct zk_port *zk, uint64_t now_ms)
+{
+    struct observed_seat *seat = &observer->seats[index];
+    bool was_present = seat->present;
+    switch (mirror_handle(&seat->mirror, event, zk, &observer->next_op, now_ms)) {
+    case MIRROR_NOTHING: return 0;
+    case MIRROR_PRESENT: seat->answered = true; return read_seat(observer, index, event);
+    case MIRROR_ABSENT: break;
+    }
+    seat->answered = true;
+    seat->present = false;
+    if (was_present) { observer->seat = index; }
+    return was_present ? OBSERVER_MEMBER : 0;
+}
+
+/* ------------------------------------------------------------- history */
+
+static int compare_numbers(const void *a, const void *b)
+{
+    int32_t x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return (x > y) - (x < y);
+}
+
+/* The sequence number that ends a name, or -1. */
+static int32_t sequence_of(const char *name)
+{
+    size_t length = strlen(name);
+    if (length < SEQUENCE_DIGITS) { return -1; }
+    char *end = NULL;
+    long number = strtol(name + length - SEQUENCE_DIGITS, &end, 10);
+    return *end == '\0' && number >= 0 && number < INT32_MAX ? (int32_t)number : -1;
+}
+
+static void read_next_entry(struct observer *observer, const struct zk_port *zk)
+{
+    char rest[64], path[256];
+    if (observer->entry_op != 0 || observer->waiting_count == 0) { return; }
+    snprintf(rest, sizeof rest, "history/%s%010d", observer->prefix, observer->waiting[0]);
+    znode_path(path, observer->cluster, rest);
+    observer->entry_op = ++observer->next_op;
+    zk->read(zk->ctx, observer->entry_op, path, false);
+}
+
+/* Servers that lost their data have another /history, which counts from 0 again: all of it is news.
+ */
+static void know_history(struct observer *observer, const struct zk_stat *stat)
+{
+    bool other = observer->history_zxid != stat->created_zxid ||
+                 observer->history_wall_ms != stat->modified_wall_ms;
+    if (observer->history_listed && observer->history_zxid != 0 && other) {
+        observer->told = observer->old_until = -1;
+    }
+    observer->history_zxid = stat->created_zxid;
+    observer->history_wall_ms = stat->modified_wall_ms;
+}
+
+/* Note the entries that were not told yet. */
+static void take_listing(struct observer *observer, const struct zk_event *event)
+{
+    const size_t most = sizeof observer->waiting / sizeof *observer->waiting;
+    size_t count = 0;
+    for (size_t i = 0; i < event->child_count && count < most; i++) {
+        const char *name = event->children[i];
+        int32_t number = sequence_of(name);
+        size_t length = strlen(name) - SEQUENCE_DIGITS;
+        if (number < 0 || length >= sizeof observer->prefix) { continue; }
+        snprintf(observer->prefix, sizeof observer->prefix, "%.*s", (int)length, name);
+        if (number > observer->told) { observer->waiting[count++] = number; }
+    }
+    qsort(observer->waiting, count, sizeof *observer->waiting, compare_numbers);
+    observer->waiting_count = count;
+    observer->entry_op = 0; /* Its place in the list may have moved: read again. */
+    if (!observer->history_listed && count > 0) {
+        observer->old_until = observer->waiting[count - 1];
+    }
+    observer->history_listed = true;
+}
+
+static void drop_first(struct observer *observer)
+{
+    observer->told = observer->waiting[0];
+    observer->waiting_count--;
+    memmove(observer->waiting, observer->waiting + 1,
+            observer->waiting_count * sizeof *observer->waiting);
+}
+
+static unsigned take_entry(struct observer *observer, const struct zk_event *event,
+                           const struct zk_port *zk, uint64_t now_ms)
+{
+    struct error error;
+    unsigned news = 0;
+    observer->entry_op = 0;
+    bool gone = event->outcome == ZK_REFUSED && event->reason == ZK_REASON_NO_NODE;
+    if (event->outcome != ZK_OK && !gone) {
+        observer->retry_at_ms = now_ms + ENTRY_RETRY_MS;
+        return 0;
+    }
+    if (event->outcome == ZK_OK) {
+        if (history_decode(event->data, event->size, &observer->entry, &error) == TN_OK) {
+            news = OBSERVER_HISTORY;
+        } else {
+            log_warn("%s: %s", event->path, error.text);
+        }
+    }
+    drop_first(observer);
+    observer->entry_old = observer->told <= observer->old_until;
+    read_next_entry(observer, zk);
+    return news;
+}
+
+static unsigned handle_history(struct observer *observer, const struct zk_event *event,
+                               const struct zk_port *zk, uint64_t now_ms)
+{
+    switch (mirror_handle(&observer->history_mirror, event, zk, &observer->next_op, now_ms)) {
+    case MIRROR_PRESENT:
+        know_history(observer, &event->stat);
+        take_listing(observer, event);
+        read_next_entry(observer, zk);
+        return 0;
+    case MIRROR_ABSENT: observer->history_listed = true; return 0;
+    case MIRROR_NOTHING: break;
+    }
+    bool ours =
+        event->type == ZK_RESULT && observer->entry_op != 0 && event->op == observer->entry_op;
+    return ours ? take_entry(observer, event, zk, now_ms) : 0;
+}
+
+/* ------------------------------------------------------------- the whole */
+
+static bool all_answered(const struct observer *observer)
+{
+    for (uint32_t i = 0; i < observer->seat_count; i++) {
+        if (!observer->seats[i].answered) { return false; }
+    }
+    return observer->run_answered && observer->chief_answered && observer->history_listed &&
+           (observer->told >= observer->old_until || observer->waiting_count == 0);
+}
+
+unsigned observer_handle(struct observer *observer, const struct zk_event *event,
+                         const struct zk_port *zk, uint64_t now_ms)
+{
+    uint64_t *next_op = &observer->next_op;
+    unsigned news = 0;
+    switch (mirror_handle(&observer->run_mirror, event, zk, next_op, now_ms)) {
+    case MIRROR_PRESENT: news |= read_run(observer, event); break;
+    case MIRROR_ABSENT: observer->run_answered = true; break;
+    case MIRROR_NOTHING: break;
+    }
+    switch (mirror_handle(&observer->chief_mirror, event, zk, next_op, now_ms)) {
+    case MIRROR_PRESENT: news |= read_office(observer, event); break;
+    case MIRROR_ABSENT: observer->chief_answered = true; break;
+    case MIRROR_NOTHING: break;
+    }
+    for (uint32_t i = 0; i < observer->seat_count; i++) {
+        news |= handle_seat(observer, i, event, zk, now_ms);
+    }
+    news |= handle_history(observer, event, zk, now_ms);
+    if (!observer->settled && all_answered(observer)) {
+        observer->settled = true;
+        news |= OBSERVER_SETTLED;
+    }
+    return news;
+}
+
+void observer_ask_run(struct observer *observer, const struct zk_port *zk)
+{
+    mirror_refresh(&observer->run_mirror, zk, &observer->next_op);
+}
+
+void observer_tick(struct observer *observer, const struct zk_port *zk, uint64_t now_ms)
+{
+    mirror_tick(&observer->run_mirror, zk, &observer->next_op, now_ms);
+    mirror_tick(&observer->chief_mirror, zk, &observer->next_op, now_ms);
+    mirror_tick(&observer->history_mirror, zk, &observer->next_op, now_ms);
+    for (uint32_t i = 0; i < observer->seat_count; i++) {
+        mirror_tick(&observer->seats[i].mirror, zk, &observer->next_op, now_ms);
+    }
+    if (now_ms < observer->retry_at_ms) { return; }
+    observer->retry_at_ms = UINT64_MAX;
+    read_next_entry(observer, zk);
+}
+
+uint64_t observer_deadline_ms(const struct observer *observer)
+{
+    uint64_t first = observer->retry_at_ms;
+    const struct mirror *mirrors[] = {&observer->run_mirror, &observer->chief_mirror,
+                                      &observer->history_mirror};
+    for (size_t i = 0; i < sizeof mirrors / sizeof *mirrors; i++) {
+        if (mirror_deadline_ms(mirrors[i]) < first) { first = mirror_deadline_ms(mirrors[i]); }
+    }
+    for (uint32_t i = 0; i < observer->seat_count; i++) {
+        if (mirror_deadline_ms(&observer->seats[i].mirror) < first) {
+            first = mirror_deadline_ms(&observer->seats[i].mirror);
+        }
+    }
+    return first;
+}
+
+bool observer_is_idle(const struct observer *observer)
+{
+    return observer->waiting_count == 0 && observer->history_mirror.state == MIRROR_WATCHING;
+}
+
+const struct observed_seat *observer_seat(const struct observer *observer, struct task task)
+{
+    for (uint32_t i = 0; i < observer->seat_count; i++) {
+        if (task_equal(observer->seats[i].task, task)) { return &observer->seats[i]; }
+    }
+    return NULL;
+}
+
+const struct observed_seat *observer_chief(const struct observer *observer)
+{
+    const struct observed_seat *seat = NULL;
+    if (observer->has_office) { seat = observer_seat(observer, observer->office.task); }
+    bool there =
+        seat != NULL && seat->present && seat->member.incarnation == observer->office.incarnation;
+    return there ? seat : NULL;
+}

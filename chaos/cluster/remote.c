@@ -1,0 +1,87 @@
+#include "chaos/cluster/remote.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cluster/requests.h"
+
+enum { CONNECT_MS = 5000, ANSWER_MS = 4000 };
+
+void remote_init(struct remote *remote, const char *connect, const char *cluster,
+                 const char *credentials)
+{
+    *remote = (struct remote){.sync = NULL};
+    snprintf(remote->connect, sizeof remote->connect, "%s", connect);
+    snprintf(remote->cluster, sizeof remote->cluster, "%s", cluster);
+    snprintf(remote->credentials, sizeof remote->credentials, "%s",
+             credentials != NULL ? credentials : "");
+}
+
+void remote_close(struct remote *remote)
+{
+    zk_sync_close(remote->sync);
+    remote->sync = NULL;
+}
+
+static enum tn_status be_open(struct remote *remote, struct error *error)
+{
+    const char *credentials = *remote->credentials ? remote->credentials : NULL;
+    if (remote->sync != NULL) { return TN_OK; }
+    return zk_sync_open(remote->connect, credentials, CONNECT_MS, &remote->sync, error);
+}
+
+/* A session that is lost is not used again. */
+static enum tn_status after(struct remote *remote, enum tn_status status)
+{
+    if (status == TN_EEXPIRED || status == TN_ETIMEDOUT || status == TN_ECONNECT) {
+        remote_close(remote);
+    }
+    return status;
+}
+
+enum tn_status remote_find(struct remote *remote, const char *task, struct member *out,
+                           struct error *error)
+{
+    enum tn_status status = be_open(remote, error);
+    if (status == TN_OK) { status = order_find(remote->sync, remote->cluster, task, out, error); }
+    return after(remote, status);
+}
+
+static bool signal_of(int number, enum kill_signal *out)
+{
+    static const int numbers[KILL_SIGNALS] = {[KILL_SIGKILL] = SIGKILL,
+                                              [KILL_SIGTERM] = SIGTERM,
+                                              [KILL_SIGSTOP] = SIGSTOP,
+                                              [KILL_SIGCONT] = SIGCONT};
+    for (int i = 0; i < KILL_SIGNALS; i++) {
+        if (numbers[i] != number) { continue; }
+        *out = (enum kill_signal)i;
+        return true;
+    }
+    return false;
+}
+
+enum tn_status remote_signal(struct remote *remote, const struct member *member, int number,
+                             struct error *error)
+{
+    enum kill_signal signal;
+    if (!signal_of(number, &signal)) {
+        return error_set(error, TN_EINVAL,
+                         "signal %d cannot be ordered: give KILL, TERM, STOP or "
+                         "CONT",
+                         number);
+    }
+    enum tn_status status = be_open(remote, error);
+    if (status == TN_OK) {
+        status = order_kill(remote->sync, remote->cluster, member, signal, ANSWER_MS, error);
+    }
+    return after(remote, status);
+}
+
+enum tn_status remote_request(struct remote *remote, enum request_kind kind, struct error *error)
+{
+    enum tn_status status = be_open(remote, error);
+    if (status == TN_OK) { status = order_request(remote->sync, remote->cluster, kind, error); }
+    return after(remote, status);
+}

@@ -1,0 +1,162 @@
+#include "chaos/inject/probe.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "chaos/cluster/lab.h"
+#include "common/faults/failpoint.h"
+
+/* Each tries its need in a process of its own, which is gone afterwards with what it made. */
+static bool try_network(char words[static PROBE_WORDS_MAX])
+{
+    static const char *const names[] = {"probe"};
+    struct lab *lab = NULL;
+    struct error error;
+    enum tn_status status = lab_open(names, 1, NULL, &lab, &error);
+    if (status == TN_OK) {
+        status = lab_nft(lab, names[0],
+                         "table inet probe {\n"
+                         "chain in {\n"
+                         "type filter hook input priority 0\n"
+                         "tcp dport 9 ct state established drop\n"
+                         "tcp dport 9 reject with tcp reset\n"
+                         "numgen random mod 100 < 5 drop\n"
+                         "}\n"
+                         "chain to {\n"
+                         "type nat hook prerouting priority -100\n"
+                         "tcp dport 9 redirect to :10\n"
+                         "}\n"
+                         "}\n",
+                         &error);
+    }
+    if (status != TN_OK) {
+        snprintf(words, PROBE_WORDS_MAX, "%.*s", PROBE_WORDS_MAX - 1, error.text);
+    }
+    lab_close(lab);
+    return status == TN_OK;
+}
+
+static bool try_bandwidth(char words[static PROBE_WORDS_MAX])
+{
+    static const char *const names[] = {"probe"};
+    static const char *const slow[] = {"tc",   "qdisc", "add",   "dev",  "eth0",    "root", "tbf",
+                                       "rate", "1mbit", "burst", "32kb", "latency", "50ms", NULL};
+    struct lab *lab = NULL;
+    struct error error;
+    enum tn_status status = lab_open(names, 1, NULL, &lab, &error);
+    if (status == TN_OK) { status = lab_command(lab, names[0], slow, &error); }
+    if (status != TN_OK) {
+        snprintf(words, PROBE_WORDS_MAX, "%.*s", PROBE_WORDS_MAX - 1, error.text);
+    }
+    lab_close(lab);
+    return status == TN_OK;
+}
+
+static bool try_tmpfs(char words[static PROBE_WORDS_MAX])
+{
+    const char *what = "cannot make a mount namespace";
+    if (unshare(CLONE_NEWNS) == 0) {
+        what = "cannot mount a tmpfs";
+        if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+            mount("tmpfs", "/tmp", "tmpfs", 0, "size=64k") == 0) {
+            return true;
+        }
+    }
+    snprintf(words, PROBE_WORDS_MAX, "%s: %s", what, strerror(errno));
+    return false;
+}
+
+static bool try_shim(char words[static PROBE_WORDS_MAX])
+{
+    static const char name[] = "tanist-faults.so";
+    char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - sizeof name - 1);
+    path[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash != NULL) {
+        memcpy(slash + 1, name, sizeof name);
+        if (access(path, R_OK) == 0) { return true; }
+    }
+    snprintf(words, PROBE_WORDS_MAX, "%s is not beside the program", name);
+    return false;
+}
+
+static bool try_failpoints(char words[static PROBE_WORDS_MAX])
+{
+    if (failpoints_built()) { return true; }
+    snprintf(words, PROBE_WORDS_MAX, "built without failpoints (cmake -DTANIST_FAILPOINTS=ON)");
+    return false;
+}
+
+static const struct {
+    const char *name;
+    bool (*try)(char words[static PROBE_WORDS_MAX]);
+} needs[] = {{"network", try_network},
+             {"bandwidth", try_bandwidth},
+             {"shim", try_shim},
+             {"tmpfs", try_tmpfs},
+             {"failpoints", try_failpoints}};
+_Static_assert(sizeof needs / sizeof *needs == PROBE_NEEDS, "each need is tried");
+
+/* The child: "" through the pipe is success. */
+static _Noreturn void try_in_child(int pipe_end, unsigned need)
+{
+    char words[PROBE_WORDS_MAX] = "";
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    bool good = needs[need].try(words);
+    if (!good && write(pipe_end, words, strlen(words)) < 0) { _exit(2); }
+    _exit(good ? 0 : 1);
+}
+
+static bool try_need(unsigned need, char words[static PROBE_WORDS_MAX])
+{
+    int ends[2], status = -1;
+    snprintf(words, PROBE_WORDS_MAX, "cannot be tried");
+    if (pipe2(ends, O_CLOEXEC) != 0) { return false; }
+    pid_t pid = fork();
+    if (pid == 0) { try_in_child(ends[1], need); }
+    close(ends[1]);
+    if (pid > 0) {
+        ssize_t size = read(ends[0], words, PROBE_WORDS_MAX - 1);
+        if (size > 0) { words[size] = '\0'; }
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR) { continue; }
+    }
+    close(ends[0]);
+    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+void probe_machine(struct probe *probe)
+{
+    memset(probe, 0, sizeof *probe);
+    for (unsigned i = 0; i < PROBE_NEEDS; i++) {
+        if (!try_need(i, probe->why_not[i])) { continue; }
+        probe->has |= 1U << i;
+        probe->why_not[i][0] = '\0';
+    }
+}
+
+const char *probe_lacks(const struct probe *probe, unsigned wanted)
+{
+    for (unsigned i = 0; i < PROBE_NEEDS; i++) {
+        if (wanted & ~probe->has & (1U << i)) { return probe->why_not[i]; }
+    }
+    return NULL;
+}
+
+json_t *probe_json(const struct probe *probe)
+{
+    json_t *object = json_object();
+    for (unsigned i = 0; i < PROBE_NEEDS; i++) {
+        json_object_set_new(object, needs[i].name,
+                            probe->has & (1U << i) ? json_true() : json_string(probe->why_not[i]));
+    }
+    return object;
+}

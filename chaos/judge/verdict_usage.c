@@ -1,0 +1,226 @@
+/* What processes used at the end of a round, against the first life of theirs that has trained. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chaos/history/json_member.h"
+#include "chaos/judge/verdict_checks.h"
+
+enum {
+    PLACES_LIMIT = 512,
+    NAME_MAX_BYTES = 24,
+    FIRST_SAMPLES = 5,
+    LAST_SAMPLES = 3,
+    USAGES = 3,
+    LONG_MS = 3000, /* Who was up for that long must have been sampled. */
+};
+
+/* What may be more at the end than in the first life: a chief has more peers than one who waits. */
+static const struct usage {
+    const char *check, *field, *unit;
+    double divide, times, more;
+} usages[USAGES] = {
+    {"memory", "rss_kib", " MiB", 1024, 1.5, 64},
+    {"descriptors", "descriptors", "", 1, 1, 16},
+    {"threads", "threads", "", 1, 1, 8},
+};
+
+struct place_use {
+    char name[NAME_MAX_BYTES];
+    json_int_t pid;       /* Of the life that is looked at, */
+    uint32_t samples;     /* and how often it was; 0: never any. */
+    json_int_t first_pid; /* Of the first life that was there while the others trained. */
+    uint32_t first_count, last_count;
+    double first[USAGES][FIRST_SAMPLES], last[USAGES][LAST_SAMPLES];
+    double up_since_ms, longest_up_ms;
+    bool up, expected;
+};
+
+struct uses {
+    uint32_t count;
+    struct place_use places[PLACES_LIMIT];
+    bool training;
+    double now_ms;
+};
+
+static struct place_use *use_of(struct uses *uses, const char *name)
+{
+    for (uint32_t i = 0; i < uses->count && name != NULL; i++) {
+        if (strcmp(uses->places[i].name, name) == 0) { return &uses->places[i]; }
+    }
+    if (uses->count == PLACES_LIMIT || name == NULL || name[0] == '\0') { return NULL; }
+    struct place_use *use = &uses->places[uses->count++];
+    (void)snprintf(use->name, sizeof use->name, "%s", name);
+    return use;
+}
+
+/* All that should be there; some may never come. */
+static void on_begin(struct uses *uses, const json_t *line)
+{
+    size_t i;
+    const json_t *name;
+    json_array_foreach(json_object_get(line, "places"), i, name)
+    {
+        struct place_use *use = use_of(uses, json_string_value(name));
+        if (use != NULL) { use->expected = true; }
+    }
+}
+
+static void on_place(struct uses *uses, const json_t *line)
+{
+    struct place_use *use = use_of(uses, json_member_text(line, "place", ""));
+    const char *state = json_member_text(line, "state", "");
+    if (use == NULL) { return; }
+    if (use->up && uses->now_ms - use->up_since_ms > use->longest_up_ms) {
+        use->longest_up_ms = uses->now_ms - use->up_since_ms;
+    }
+    if (strcmp(state, "up") == 0) {
+        use->up_since_ms = uses->now_ms;
+        use->up = true;
+        use->expected = false;
+    }
+    if (strcmp(state, "down") == 0) { use->up = false; }
+}
+
+/* One that has just started has nothing yet, and before training all have less. */
+static void add_first(struct place_use *use, const struct uses *uses, const double *values)
+{
+    bool settled = uses->training && use->samples > 1;
+    if (!settled || use->first_count == FIRST_SAMPLES) { return; }
+    if (use->first_count > 0 && use->first_pid != use->pid) { return; }
+    use->first_pid = use->pid;
+    for (uint32_t u = 0; u < USAGES; u++) { use->first[u][use->first_count] = values[u]; }
+    use->first_count++;
+}
+
+static void add_last(struct place_use *use, const double *values)
+{
+    bool full = use->last_count == LAST_SAMPLES;
+    for (uint32_t u = 0; u < USAGES; u++) {
+        double *last = use->last[u];
+        if (full) { memmove(last, last + 1, (LAST_SAMPLES - 1) * sizeof *last); }
+        last[full ? LAST_SAMPLES - 1 : use->last_count] = values[u];
+    }
+    use->last_count += !full;
+}
+
+static void on_sample(struct uses *uses, const json_t *line)
+{
+    struct place_use *use = use_of(uses, json_member_text(line, "place", ""));
+    json_int_t pid = json_integer_value(json_object_get(line, "pid"));
+    double values[USAGES];
+    if (use == NULL) { return; }
+    for (uint32_t u = 0; u < USAGES; u++) {
+        const json_t *value = json_object_get(line, usages[u].field);
+        if (!json_is_number(value)) { return; }
+        values[u] = json_number_value(value) / usages[u].divide;
+    }
+    if (use->samples == 0 || pid != use->pid) {
+        use->pid = pid;
+        use->samples = use->last_count = 0;
+    }
+    use->samples++;
+    add_first(use, uses, values);
+    add_last(use, values);
+}
+
+static void on_line(struct uses *uses, const json_t *line)
+{
+    uses->now_ms = json_number_value(json_object_get(line, "t_ms"));
+    if (line_is(line, "begin")) { on_begin(uses, line); }
+    if (line_is(line, "place")) { on_place(uses, line); }
+    if (line_is(line, "resources")) { on_sample(uses, line); }
+    if (line_is(line, "step") && strcmp(json_member_text(line, "phase", ""), "running") == 0) {
+        uses->training = true;
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return left < right ? -1 : left > right;
+}
+
+static double median(const double *values, uint32_t count)
+{
+    double sorted[FIRST_SAMPLES];
+    memcpy(sorted, values, count * sizeof *values);
+    qsort(sorted, count, sizeof *sorted, by_value);
+    return sorted[count / 2];
+}
+
+/* A JVM takes what its heap allows before it collects; a server that leads has threads for each of
+ * its followers. */
+static double most_allowed(const struct place_use *use, uint32_t u, double first)
+{
+    double most = first * usages[u].times + usages[u].more;
+    bool is_server = strncmp(use->name, "zookeeper:", 10) == 0;
+    if (!is_server) { return most; }
+    return u == 0 ? most + 192 : most + 24;
+}
+
+static void check_usage(json_t *checks, const struct uses *uses, uint32_t u)
+{
+    const struct usage *usage = &usages[u];
+    const struct place_use *worst = NULL;
+    double worst_first = 0, worst_last = 0;
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < uses->count; i++) {
+        const struct place_use *use = &uses->places[i];
+        if (use->first_count == 0) { continue; /* It never lived for two samples. */ }
+        double first = median(use->first[u], use->first_count);
+        double last = median(use->last[u], use->last_count);
+        double most = most_allowed(use, u, first);
+        seen++;
+        if (last > most) {
+            verdict_add(checks, usage->check, false,
+                        "%s had %.0f%s in its first life and %.0f%s in its last, at most %.0f%s "
+                        "are right",
+                        use->name, first, usage->unit, last, usage->unit, most, usage->unit);
+            return;
+        }
+        if (worst != NULL && last - first <= worst_last - worst_first) { continue; }
+        worst = use;
+        worst_first = first;
+        worst_last = last;
+    }
+    if (worst == NULL) {
+        verdict_add(checks, usage->check, false, "no process was sampled while it trained");
+        return;
+    }
+    verdict_add(checks, usage->check, true, "%u places; the most grew %s: from %.0f to %.0f%s",
+                seen, worst->name, worst_first, worst_last, usage->unit);
+}
+
+/* Who was never there, or up for long and never sampled; NULL: nobody. */
+static const struct place_use *find_unseen(struct uses *uses)
+{
+    for (uint32_t i = 0; i < uses->count; i++) {
+        struct place_use *use = &uses->places[i];
+        bool now = use->up && uses->now_ms - use->up_since_ms > LONG_MS;
+        if (use->last_count > 0) { continue; }
+        if (use->expected || now || use->longest_up_ms > LONG_MS) { return use; }
+    }
+    return NULL;
+}
+
+void verdict_check_resources(json_t *checks, const json_t *history)
+{
+    struct uses *uses = calloc(1, sizeof *uses);
+    size_t i;
+    const json_t *line;
+    if (uses != NULL) { json_array_foreach(history, i, line) on_line(uses, line); }
+    const struct place_use *unseen = uses != NULL ? find_unseen(uses) : NULL;
+    for (uint32_t u = 0; u < USAGES; u++) {
+        if (uses == NULL) {
+            verdict_add(checks, usages[u].check, false, "no memory to look");
+        } else if (unseen != NULL) {
+            verdict_add(checks, usages[u].check, false, "%s was %s", unseen->name,
+                        unseen->expected ? "never seen" : "up for long and never sampled");
+        } else {
+            check_usage(checks, uses, u);
+        }
+    }
+    free(uses);
+}

@@ -1,0 +1,185 @@
+#include "chaos/plan/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "chaos/plan/plan_builtin.h"
+#include "chaos/plan/plan_fault.h"
+#include "chaos/plan/plan_keys.h"
+#include "common/base/files.h"
+#include "common/base/nearest.h"
+#include "common/cluster/job.h"
+
+enum { PLAN_FILE_MAX = 1 << 20, BUILTIN_MAX = 64, LIST_BYTES = 400 };
+
+#define AT(member) offsetof(struct plan, member)
+static const struct plan_key keys[] = {
+    {"name", PLAN_TEXT, AT(name), .size = PLAN_NAME_MAX, .wanted = "a name"},
+    {"about", PLAN_TEXT, AT(about), .size = PLAN_TEXT_MAX, .wanted = "what it is for"},
+    {"set", PLAN_OTHER, .wanted = "keys of the job"},
+    {"seconds", PLAN_REAL, AT(seconds), .most = 86400, .wanted = "seconds"},
+    {"recover_within_s", PLAN_REAL, AT(recover_within_s), .least = 0.1, .most = 3600,
+     .wanted = "seconds"},
+    {"draw", PLAN_COUNT, AT(draw), .least = 1, .most = INJECTIONS_MAX,
+     .wanted = "how many faults a round"},
+    {"faults", PLAN_OTHER, .wanted = "a list"},
+};
+#undef AT
+enum { KEYS = sizeof keys / sizeof *keys };
+
+static const double RECOVER_WITHIN_S = 30;
+
+/* ----------------------------------------------------------------- reading */
+
+/* "train.steps=500" of a key and its value. */
+static bool format_set(const char *key, const json_t *value, char *out, size_t size)
+{
+    const char *text = json_string_value(value);
+    char *dumped = NULL;
+    if (text == NULL && !json_is_array(value) && !json_is_object(value) && !json_is_null(value)) {
+        text = dumped = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+    }
+    int length = text != NULL ? snprintf(out, size, "%s=%s", key, text) : -1;
+    free(dumped);
+    return length > 0 && (size_t)length < size;
+}
+
+static enum tn_status read_sets(const json_t *json, struct plan *out, struct error *error)
+{
+    json_t *set = json_object_get(json, "set"), *value;
+    const char *key;
+    struct job job;
+    job_init(&job);
+    if (set != NULL && !json_is_object(set)) {
+        return plan_refuse("", "set", set, error,
+                           "give keys of the job, {\"zookeeper.session_timeout_ms\": 1000}");
+    }
+    json_object_foreach(set, key, value)
+    {
+        struct error wrong = {0};
+        char *assignment = out->sets[out->set_count];
+        if (out->set_count == PLAN_SETS_MAX) {
+            return plan_refuse("", "set", NULL, error, "it has more than %d keys", PLAN_SETS_MAX);
+        }
+        if (!format_set(key, value, assignment, sizeof out->sets[0])) {
+            return plan_refuse("set", "", value, error, "%.80s: give a number, a word or a flag",
+                               key);
+        }
+        if (job_set(&job, assignment, &wrong) != TN_OK) {
+            return plan_refuse("set", "", NULL, error, "%s", wrong.text);
+        }
+        out->set_count++;
+    }
+    return TN_OK;
+}
+
+static enum tn_status read_faults(const json_t *json, struct plan *out, struct error *error)
+{
+    json_t *faults = json_object_get(json, "faults"), *object;
+    size_t index;
+    size_t count = json_array_size(faults);
+    if (count == 0 || count > PLAN_FAULTS_MAX) {
+        return plan_refuse("", "faults", NULL, error, "give a list of 1 to %d objects",
+                           PLAN_FAULTS_MAX);
+    }
+    json_array_foreach(faults, index, object)
+    {
+        char where[WHERE_MAX];
+        struct plan_fault *fault = &out->faults[out->fault_count++];
+        snprintf(where, sizeof where, "faults[%zu]", index);
+        enum tn_status status = plan_fault_read(object, where, out->draw > 0, fault, error);
+        if (status != TN_OK) { return status; }
+        if (!out->draw && fault->times[1] == 0 && out->seconds <= 0) {
+            return plan_refuse(where, "every_s", NULL, error,
+                               "it has no end: give times, or the plan's seconds");
+        }
+    }
+    return TN_OK;
+}
+
+enum tn_status plan_from_json(json_t *json, struct plan *out, struct error *error)
+{
+    *out = (struct plan){.name = "plan", .recover_within_s = RECOVER_WITHIN_S};
+    enum tn_status status = plan_keys_read(keys, KEYS, json, "", out, error);
+    if (status == TN_OK) { status = read_sets(json, out, error); }
+    if (status == TN_OK) { status = read_faults(json, out, error); }
+    if (status == TN_OK) { out->json = json_incref(json); }
+    return status;
+}
+
+void plan_free(struct plan *plan)
+{
+    json_decref(plan->json);
+    plan->json = NULL;
+}
+
+static enum tn_status read_text(const char *text, size_t size, const char *source, struct plan *out,
+                                struct error *error)
+{
+    json_error_t where;
+    json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
+    *out = (struct plan){0};
+    if (json == NULL) {
+        return error_set(error, TN_EINVAL, "%s:%d:%d: %s: mend the JSON", source, where.line,
+                         where.column, where.text);
+    }
+    enum tn_status status = plan_from_json(json, out, error);
+    json_decref(json);
+    return status == TN_OK ? TN_OK : error_context(error, "%s", source);
+}
+
+/* ----------------------------------------------------------------- by name */
+
+const char *plan_builtin_name(uint32_t index)
+{
+    for (uint32_t i = 0; i < index; i++) {
+        if (plans_builtin[i].name == NULL) { return NULL; }
+    }
+    return plans_builtin[index].name;
+}
+
+const char *plan_builtin_text(const char *name)
+{
+    for (const struct plan_builtin *plan = plans_builtin; plan->name != NULL; plan++) {
+        if (strcmp(plan->name, name) == 0) { return (const char *)plan->text; }
+    }
+    return NULL;
+}
+
+static enum tn_status refuse_name(const char *name, struct error *error)
+{
+    const char *names[BUILTIN_MAX], *near;
+    char list[LIST_BYTES] = "";
+    size_t count = 0, used = 0;
+    for (const char *each; count < BUILTIN_MAX && (each = plan_builtin_name((uint32_t)count));) {
+        int added = snprintf(list + used, sizeof list - used, "%s%s", count ? ", " : "", each);
+        used = used + (size_t)added < sizeof list ? used + (size_t)added : sizeof list - 1;
+        names[count++] = each;
+    }
+    near = nearest_word(name, names, count);
+    if (near != NULL) {
+        return error_set(error, TN_ENOENT, "there is no plan \"%.200s\": did you mean \"%s\"?",
+                         name, near);
+    }
+    return error_set(error, TN_ENOENT, "there is no plan \"%.200s\": give a file, or one of %s",
+                     name, list);
+}
+
+enum tn_status plan_read(const char *file_or_name, struct plan *out, struct error *error)
+{
+    const char *builtin = plan_builtin_text(file_or_name);
+    char *text;
+    size_t size;
+    *out = (struct plan){0};
+    if (builtin != NULL) { return read_text(builtin, strlen(builtin), file_or_name, out, error); }
+    if (strchr(file_or_name, '/') == NULL && access(file_or_name, F_OK) != 0) {
+        return refuse_name(file_or_name, error);
+    }
+    enum tn_status status = files_read(file_or_name, PLAN_FILE_MAX, &text, &size, error);
+    if (status != TN_OK) { return status; }
+    status = read_text(text, size, file_or_name, out, error);
+    free(text);
+    return status;
+}

@@ -1,0 +1,116 @@
+#include "chaos/report/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chaos/history/history.h"
+#include "chaos/history/recovery.h"
+#include "chaos/report/report_private.h"
+#include "common/base/files.h"
+
+/* Of a path below `dir`, what follows `dir`. */
+static const char *path_below(const char *dir, const char *path)
+{
+    size_t length = strlen(dir);
+    while (length > 0 && dir[length - 1] == '/') { length--; }
+    bool below = length > 0 && strncmp(dir, path, length) == 0 && path[length] == '/';
+    return below ? path + length + 1 : path;
+}
+
+/* The first round is open, so that there is something to see; so is each that failed. */
+static bool is_open(const json_t *report, const json_t *round)
+{
+    return json_array_size(json_object_get(report, "rounds")) == 0 ||
+           !json_is_true(json_object_get(round, "ok"));
+}
+
+static enum tn_status add_unread(json_t *report, const char *name, struct markup *rounds,
+                                 struct error *error)
+{
+    json_t *round = report_unread_facts(name, error->text);
+    if (round == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    report_round(rounds, NULL, round, NULL, true);
+    report_add(report, NULL, round, NULL);
+    return TN_OK;
+}
+
+static enum tn_status add_history(json_t *report, const json_t *history, const char *name,
+                                  struct markup *rounds, struct error *error)
+{
+    struct timeline timeline;
+    if (!timeline_read(history, &timeline)) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    json_t *recoveries = recovery_list(&timeline);
+    json_t *round = recoveries != NULL ? report_round_facts(&timeline, recoveries, name) : NULL;
+    if (round != NULL) {
+        report_round(rounds, &timeline, round, recoveries, is_open(report, round));
+        report_add(report, &timeline, round, recoveries);
+    } else {
+        json_decref(recoveries);
+    }
+    timeline_free(&timeline);
+    return round != NULL ? TN_OK : error_set(error, TN_ENOMEM, "%s: out of memory", name);
+}
+
+static enum tn_status add_file(json_t *report, const char *dir, const char *path,
+                               struct markup *rounds, struct error *error)
+{
+    json_t *history = NULL;
+    const char *name = path_below(dir, path);
+    enum tn_status status = history_read(path, &history, error);
+    if (status == TN_ENOMEM) { return status; }
+    if (status != TN_OK) { return add_unread(report, name, rounds, error); }
+    status = add_history(report, history, name, rounds, error);
+    json_decref(history);
+    return status;
+}
+
+static enum tn_status write_file(const char *dir, const char *name, const char *data, size_t size,
+                                 struct error *error)
+{
+    char path[4096];
+    int length = snprintf(path, sizeof path, "%s/%s", dir, name);
+    if (length < 0 || (size_t)length >= sizeof path) {
+        return error_set(error, TN_EINVAL, "%s: the path is too long", dir);
+    }
+    return files_write_atomic(path, data, size, error);
+}
+
+static enum tn_status write_json(const char *dir, const json_t *report, struct error *error)
+{
+    char *text = json_dumps(report, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
+    if (text == NULL) { return error_set(error, TN_ENOMEM, "report.json: out of memory"); }
+    enum tn_status status = write_file(dir, "report.json", text, strlen(text), error);
+    free(text);
+    return status;
+}
+
+static enum tn_status write_html(const char *dir, const json_t *report, const struct markup *rounds,
+                                 struct error *error)
+{
+    struct markup page = {0};
+    report_page(&page, report, rounds);
+    enum tn_status status = page.failed || page.at == NULL
+                                ? error_set(error, TN_ENOMEM, "report.html: out of memory")
+                                : write_file(dir, "report.html", page.at, page.used, error);
+    markup_free(&page);
+    return status;
+}
+
+enum tn_status report_write(const char *dir, const char *const *histories, size_t count,
+                            struct error *error)
+{
+    if (count == 0) { return error_set(error, TN_EINVAL, "%s: no round has left a history", dir); }
+    struct markup rounds = {0};
+    json_t *report = report_begin();
+    enum tn_status status = report != NULL ? TN_OK : error_set(error, TN_ENOMEM, "out of memory");
+    for (size_t i = 0; i < count && status == TN_OK; i++) {
+        status = add_file(report, dir, histories[i], &rounds, error);
+    }
+    if (status == TN_OK) { report_finish(report); }
+    if (status == TN_OK) { status = write_json(dir, report, error); }
+    if (status == TN_OK) { status = write_html(dir, report, &rounds, error); }
+    json_decref(report);
+    markup_free(&rounds);
+    return status;
+}

@@ -1,0 +1,273 @@
+/* chaos/report/report_facts.c: what rounds and the campaign came to, as JSON. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "chaos/history/json_member.h"
+#include "chaos/history/recovery.h"
+#include "chaos/report/report_private.h"
+
+const char *report_moment(const struct timeline_fault *timeline_fault)
+{
+    if (*timeline_fault->point) { return timeline_fault->point; }
+    return *timeline_fault->phase ? timeline_fault->phase : "unknown";
+}
+
+/* ------------------------------------------------------------- a round */
+
+static json_t *copy_or_null(const json_t *value)
+{
+    return value != NULL ? json_deep_copy(value) : json_null();
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text != NULL ? json_string(text) : json_null();
+}
+
+static json_int_t steps_redone(const json_t *recoveries)
+{
+    json_int_t sum = 0;
+    for (size_t i = 0; i < json_array_size(recoveries); i++) {
+        sum += json_member_integer(json_array_get(recoveries, i), "steps_redone", 0);
+    }
+    return sum;
+}
+
+json_t *report_round_facts(const struct timeline *timeline, const json_t *recoveries,
+                           const char *path)
+{
+    const json_t *begin = timeline->begin, *end = timeline->end;
+    const json_t *result = json_object_get(end, "result");
+    const json_t *verdict = timeline->verdict;
+    json_int_t epoch = 0;
+    if (timeline->term_count > 0) { epoch = timeline->terms[timeline->term_count - 1].epoch; }
+    return json_pack(
+        "{s:I, s:I, s:s, s:b, s:o, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+        "round", json_member_integer(begin, "round", 0), "seed",
+        json_member_integer(begin, "seed", 0), "history", path, "ok",
+        json_is_true(json_object_get(verdict, "ok")), "exit",
+        copy_or_null(json_object_get(end, "exit")), "status",
+        text_or_null(json_member_text(result, "status", NULL)), "mode",
+        text_or_null(json_member_text(result, "mode", NULL)), "seconds",
+        json_member_number(end, "seconds", timeline->end_ms / 1000), "faults",
+        (json_int_t)timeline->fault_count, "skipped", (json_int_t)timeline->skipped_count,
+        "recoveries", (json_int_t)json_array_size(recoveries), "steps_redone",
+        steps_redone(recoveries), "epochs", epoch, "digest",
+        text_or_null(json_member_text(result, "parameters_digest", NULL)), "accuracy",
+        copy_or_null(json_object_get(result, "accuracy")), "goodput", recovery_goodput(timeline),
+        "checks",
+        verdict != NULL ? copy_or_null(json_object_get(verdict, "checks")) : json_array());
+}
+
+/* Of "round-0009/history.jsonl"; 0: the path does not say. */
+static json_int_t number_of(const char *path)
+{
+    const char *digits = strstr(path, "round-");
+    return digits != NULL ? strtoll(digits + strlen("round-"), NULL, 10) : 0;
+}
+
+json_t *report_unread_facts(const char *path, const char *why)
+{
+    return json_pack("{s:I, s:i, s:s, s:b, s:n, s:n, s:n, s:f, s:i, s:i, s:i, s:i, s:i, s:n, s:n, "
+                     "s:{}, s:[{s:s, s:b, s:s}]}",
+                     "round", number_of(path), "seed", 0, "history", path, "ok", 0, "exit",
+                     "status", "mode", "seconds", 0.0, "faults", 0, "skipped", 0, "recoveries", 0,
+                     "steps_redone", 0, "epochs", 0, "digest", "accuracy", "goodput", "checks",
+                     "name", "history", "ok", 0, "text", why);
+}
+
+/* ------------------------------------------------------------- a campaign */
+
+json_t *report_begin(void)
+{
+    return json_pack("{s:i, s:{s:i, s:i, s:i, s:i, s:i, s:f, s:{}, s:{}, s:{}, s:[]}, s:[], s:[]}",
+                     "version", 1, "campaign", "rounds", 0, "passed", 0, "failed", 0, "faults", 0,
+                     "skipped", 0, "seconds", 0.0, "faults_by_kind", "faults_by_moment",
+                     "faults_at", "checks", "rounds", "recoveries");
+}
+
+static void raise_number(json_t *object, const char *key, json_int_t by)
+{
+    json_object_set_new(object, key, json_integer(json_member_integer(object, key, 0) + by));
+}
+
+static json_t *object_at(json_t *object, const char *key)
+{
+    json_t *inner = json_object_get(object, key);
+    if (inner != NULL) { return inner; }
+    json_object_set_new(object, key, json_object());
+    return json_object_get(object, key);
+}
+
+static void count_faults(json_t *campaign, const struct timeline *timeline)
+{
+    json_t *kinds = json_object_get(campaign, "faults_by_kind");
+    json_t *moments = json_object_get(campaign, "faults_by_moment");
+    json_t *both = json_object_get(campaign, "faults_at");
+    for (size_t i = 0; i < timeline->fault_count; i++) {
+        const struct timeline_fault *timeline_fault = &timeline->faults[i];
+        raise_number(kinds, timeline_fault->fault, 1);
+        raise_number(moments, report_moment(timeline_fault), 1);
+        raise_number(object_at(both, timeline_fault->fault), report_moment(timeline_fault), 1);
+    }
+}
+
+static void copy_member(json_t *to, const char *key, const json_t *from, const char *name)
+{
+    json_object_set_new(to, key, copy_or_null(json_object_get(from, name)));
+}
+
+/* What all rounds have in common is read from the first. */
+static void set_common(json_t *campaign, const struct timeline *timeline)
+{
+    const json_t *begin = timeline->begin;
+    const json_t *plan = json_object_get(begin, "plan");
+    if (json_object_get(campaign, "plan") != NULL) { return; }
+    const char *name =
+        json_member_text(plan, "name", json_is_string(plan) ? json_string_value(plan) : "?");
+    json_object_set_new(campaign, "plan", json_string(name));
+    copy_member(campaign, "about", plan, "about");
+    copy_member(campaign, "seed", begin, "seed");
+    copy_member(campaign, "program", begin, "program");
+    copy_member(campaign, "started", begin, "started");
+    copy_member(campaign, "calm", begin, "calm");
+    copy_member(campaign, "machine", begin, "machine");
+    copy_member(campaign, "places", begin, "places");
+    copy_member(campaign, "job", begin, "job");
+    copy_member(campaign, "command", begin, "command");
+}
+
+void report_add(json_t *report, const struct timeline *timeline, json_t *round, json_t *recoveries)
+{
+    json_t *campaign = json_object_get(report, "campaign");
+    raise_number(campaign, "rounds", 1);
+    raise_number(campaign, json_is_true(json_object_get(round, "ok")) ? "passed" : "failed", 1);
+    raise_number(campaign, "faults", json_member_integer(round, "faults", 0));
+    raise_number(campaign, "skipped", json_member_integer(round, "skipped", 0));
+    double seconds =
+        json_member_number(campaign, "seconds", 0) + json_member_number(round, "seconds", 0);
+    json_object_set_new(campaign, "seconds", json_real(seconds));
+    if (timeline != NULL) { set_common(campaign, timeline); }
+    if (timeline != NULL) { count_faults(campaign, timeline); }
+    for (size_t i = 0; i < json_array_size(recoveries); i++) {
+        json_t *recovery = json_array_get(recoveries, i);
+        json_object_set(recovery, "round", json_object_get(round, "round"));
+        json_array_append(json_object_get(report, "recoveries"), recovery);
+    }
+    json_decref(recoveries);
+    json_array_append_new(json_object_get(report, "rounds"), round);
+}
+
+static json_t *check_named(json_t *checks, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(checks); i++) {
+        json_t *check = json_array_get(checks, i);
+        if (strcmp(json_member_text(check, "name", ""), name) == 0) { return check; }
+    }
+    json_array_append_new(checks, json_pack("{s:s, s:i, s:i, s:s}", "name", name, "passed", 0,
+                                            "failed", 0, "text", ""));
+    return json_array_get(checks, json_array_size(checks) - 1);
+}
+
+/* Words of the last round; of the first that failed, if one did. */
+static void sum_checks(json_t *checks, const json_t *round)
+{
+    const json_t *list = json_object_get(round, "checks");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+        json_t *check = check_named(checks, json_member_text(one, "name", "?"));
+        bool ok = json_is_true(json_object_get(one, "ok"));
+        bool failed_before = json_member_integer(check, "failed", 0) > 0;
+        raise_number(check, ok ? "passed" : "failed", 1);
+        if (failed_before) { continue; }
+        json_object_set_new(check, "text", json_string(json_member_text(one, "text", "")));
+    }
+}
+
+/* How many sync rounds ended with the digest of the calm run. */
+static void sum_digests(json_t *campaign, const json_t *rounds)
+{
+    const char *calm = json_member_text(json_object_get(campaign, "calm"), "digest", NULL);
+    json_int_t sync = 0, equal = 0;
+    for (size_t i = 0; i < json_array_size(rounds); i++) {
+        const json_t *round = json_array_get(rounds, i);
+        const char *digest = json_member_text(round, "digest", NULL);
+        if (strcmp(json_member_text(round, "mode", "sync"), "sync") != 0) { continue; }
+        sync++;
+        equal += digest != NULL && calm != NULL && strcmp(digest, calm) == 0;
+    }
+    json_object_set_new(campaign, "digest",
+                        json_pack("{s:o, s:I, s:I}", "calm", text_or_null(calm), "sync_rounds",
+                                  sync, "equal", equal));
+}
+
+/* Of all training time together. */
+static void sum_goodput(json_t *campaign, const json_t *rounds)
+{
+    double seconds = 0, steps = 0, wanted = 0, available = 0;
+    for (size_t i = 0; i < json_array_size(rounds); i++) {
+        const json_t *goodput = json_object_get(json_array_get(rounds, i), "goodput");
+        double s = json_member_number(goodput, "seconds", 0);
+        seconds += s;
+        steps += json_member_number(goodput, "steps", 0);
+        wanted += s * json_member_number(goodput, "calm_steps_per_s", 0);
+        available += s * json_member_number(goodput, "availability", 0);
+    }
+    json_object_set_new(campaign, "train_seconds", json_real(seconds));
+    json_object_set_new(campaign, "goodput", wanted > 0 ? json_real(steps / wanted) : json_null());
+    json_object_set_new(campaign, "availability",
+                        seconds > 0 ? json_real(available / seconds) : json_null());
+    json_object_set_new(campaign, "steps", json_integer((json_int_t)steps));
+}
+
+/* Kinds of fault that look alike stand together. */
+static json_t *by_family(const json_t *kinds)
+{
+    json_t *ordered = json_object();
+    const struct report_family *family;
+    const char *name;
+    json_t *count;
+    for (size_t i = 0; ordered != NULL && (family = report_family_at(i)); i++) {
+        json_object_foreach((json_t *)kinds, name, count)
+        {
+            if (report_family_of(name) == family) { json_object_set(ordered, name, count); }
+        }
+    }
+    return ordered;
+}
+
+/* Phases in their order, then failpoints. */
+static json_t *phases_first(const json_t *moments)
+{
+    json_t *ordered = json_object();
+    const char *name;
+    json_t *count;
+    for (enum run_phase phase = 0; ordered != NULL && phase < RUN_PHASES; phase++) {
+        json_t *struck = json_object_get(moments, run_phase_name(phase));
+        if (struck != NULL) { json_object_set(ordered, run_phase_name(phase), struck); }
+    }
+    json_object_foreach((json_t *)moments, name, count) json_object_set(ordered, name, count);
+    return ordered;
+}
+
+static void order_faults(json_t *campaign)
+{
+    json_object_set_new(campaign, "faults_by_kind",
+                        by_family(json_object_get(campaign, "faults_by_kind")));
+    json_object_set_new(campaign, "faults_by_moment",
+                        phases_first(json_object_get(campaign, "faults_by_moment")));
+}
+
+void report_finish(json_t *report)
+{
+    json_t *campaign = json_object_get(report, "campaign");
+    const json_t *rounds = json_object_get(report, "rounds");
+    for (size_t i = 0; i < json_array_size(rounds); i++) {
+        sum_checks(json_object_get(campaign, "checks"), json_array_get(rounds, i));
+    }
+    order_faults(campaign);
+    sum_digests(campaign, rounds);
+    sum_goodput(campaign, rounds);
+    json_object_set_new(report, "percentiles",
+                        recovery_percentiles(json_object_get(report, "recoveries")));
+}

@@ -1,0 +1,50 @@
+/* cli/chaos/chaos_report.c: `tanist chaos report DIR`: the report of a campaign, written anew. */
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "chaos/report/report.h"
+#include "cli/chaos/chaos.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "tanist/status.h"
+
+/* Rounds are numbered with leading zeros: the order of names is that of rounds. */
+static enum tn_status write_report(const char *dir, struct error *error)
+{
+    glob_t found;
+    char pattern[4096];
+    int length = snprintf(pattern, sizeof pattern, "%s/round-*/history.jsonl", dir);
+    if (length < 0 || (size_t)length >= sizeof pattern) {
+        return error_set(error, TN_EINVAL, "DIR is too long");
+    }
+    int failed = glob(pattern, 0, NULL, &found);
+    if (failed == GLOB_NOMATCH) {
+        return error_set(error, TN_ENOENT,
+                         "%s holds no round-*/history.jsonl: give the --dir of a campaign", dir);
+    }
+    if (failed != 0) { return error_set(error, TN_EIO, "%s cannot be searched", pattern); }
+    enum tn_status status =
+        report_write(dir, (const char *const *)found.gl_pathv, found.gl_pathc, error);
+    globfree(&found);
+    return status;
+}
+
+int chaos_report(int argc, char **argv)
+{
+    struct options options = {
+        .command = "chaos report",
+        .synopsis = "DIR",
+        .about = "Write DIR/report.html and DIR/report.json anew, from the histories of a "
+                 "campaign's rounds.\n`tanist chaos run` has done so at its end; after one that "
+                 "was killed, this does.",
+        .examples = "  tanist chaos report runs/chaos-everything-1\n",
+        .arguments_least = 1,
+        .arguments_most = 1};
+    int exit_code = 0;
+    struct error error = {0};
+    if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
+    if (write_report(options.arguments[0], &error) != TN_OK) { return command_failed(&error); }
+    printf("%s/report.html\n", options.arguments[0]);
+    return TN_EXIT_OK;
+}

@@ -1,0 +1,151 @@
+#include "cli/chaos/chaos_session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/stop_signal.h"
+#include "common/base/log.h"
+
+void chaos_options_fill(struct chaos_options *o, struct option *rows)
+{
+    static const char *const networks[] = {"namespaces", "loopback", NULL};
+    const struct option all[CHAOS_OPTIONS] = {
+        {"set", 0, OPTION_TEXTS, &o->set, "KEY=VALUE", NULL,
+         "Override a key of the job file, also one that the plan sets."},
+        {"network", 0, OPTION_CHOICE, &o->network, "namespaces|loopback", networks,
+         "Default: namespaces, where the machine allows it."},
+        {"keep", 0, OPTION_FLAG, &o->keep, NULL, NULL, "Keep all of rounds that passed as well."},
+        {"quiet", 'q', OPTION_FLAG, &o->quiet, NULL, NULL,
+         "On stderr only the outcome of each round."},
+    };
+    memcpy(rows, all, sizeof all);
+}
+
+struct option chaos_output_option(struct chaos_options *o)
+{
+    static const char *const outputs[] = {"text", "json", NULL};
+    return (struct option){"output",
+                           'o',
+                           OPTION_CHOICE,
+                           &o->output,
+                           "text|json",
+                           outputs,
+                           "Form of the summary on stdout; default text."};
+}
+
+static void say(void *ctx, int level, const char *text)
+{
+    const struct chaos_session *session = ctx;
+    if (level > 0 && session->options.quiet) { return; }
+    fprintf(stderr, "%s%s\n", level > 0 ? "   " : "", text);
+}
+
+void chaos_session_name(struct chaos_session *session, int argc, char **argv)
+{
+    size_t used = (size_t)snprintf(session->command, sizeof session->command, "tanist chaos");
+    for (int i = 0; i < argc && used < sizeof session->command; i++) {
+        bool plain = strpbrk(argv[i], " \t'\"$&;|<>*?()\\`!#~") == NULL;
+        used += (size_t)snprintf(session->command + used, sizeof session->command - used,
+                                 plain ? " %s" : " '%s'", argv[i]);
+    }
+}
+
+enum tn_status chaos_session_open(struct chaos_session *session, struct error *error)
+{
+    const struct chaos_options *o = &session->options;
+    ssize_t length = readlink("/proc/self/exe", session->program, sizeof session->program - 1);
+    if (length <= 0) { return error_set(error, TN_EIO, "/proc/self/exe: %s", strerror(errno)); }
+    session->program[length] = '\0';
+    uint64_t seed = o->seed.given ? o->seed.value : 1;
+    if (o->dir != NULL) {
+        snprintf(session->dir, sizeof session->dir, "%s", o->dir);
+    } else {
+        snprintf(session->dir, sizeof session->dir, "runs/chaos-%s-%" PRIu64, session->plan.name,
+                 seed);
+    }
+    /* What our own connection goes through is what is meant to happen. */
+    log_init(LOG_ERROR, LOG_TEXT, "chaos");
+    session->stop = stop_on_signals();
+    const struct campaign_config config = {.program = session->program,
+                                           .dir = session->dir,
+                                           .job_file = o->job,
+                                           .sets = o->set.items,
+                                           .set_count = o->set.count,
+                                           .plan = &session->plan,
+                                           .command = session->command,
+                                           .seed = seed,
+                                           .lab = o->network == NULL ||
+                                                  strcmp(o->network, "loopback") != 0,
+                                           .keep = o->keep,
+                                           .say = say,
+                                           .ctx = session,
+                                           .stop = session->stop};
+    return campaign_open(&config, &session->campaign, error);
+}
+
+void chaos_session_close(struct chaos_session *session)
+{
+    campaign_close(session->campaign);
+    plan_free(&session->plan);
+}
+
+enum tn_status chaos_session_round(struct chaos_session *session, uint32_t round,
+                                   const struct schedule *schedule, bool *kept, struct error *error)
+{
+    struct round_outcome outcome;
+    enum tn_status status = campaign_round(session->campaign, round, schedule, &outcome, error);
+    if (status != TN_OK) { return status; }
+    *kept = outcome.kept;
+    session->totals.rounds++;
+    session->totals.broken += !outcome.kept;
+    session->totals.faults += outcome.done;
+    session->totals.skipped += outcome.skipped;
+    return TN_OK;
+}
+
+static int print_summary(const struct chaos_session *session)
+{
+    const struct chaos_totals *totals = &session->totals;
+    char report[CHAOS_PATH_MAX + 16];
+    snprintf(report, sizeof report, "%s/report.html", session->dir);
+    if (session->options.output != NULL && strcmp(session->options.output, "json") == 0) {
+        json_t *object = json_pack("{s:i, s:s, s:i, s:i, s:i, s:i, s:s}", "version", 1, "plan",
+                                   session->plan.name, "rounds", (int)totals->rounds, "broken",
+                                   (int)totals->broken, "faults", (int)totals->faults, "skipped",
+                                   (int)totals->skipped, "report", report);
+        bool good = json_dumpf(object, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
+        json_decref(object);
+        return good ? TN_EXIT_OK : TN_EXIT_IO;
+    }
+    int wrote = printf("%u of %u rounds kept the promise; %u faults, %u not done; report: %s\n",
+                       totals->rounds - totals->broken, totals->rounds, totals->faults,
+                       totals->skipped, report);
+    return wrote > 0 ? TN_EXIT_OK : TN_EXIT_IO;
+}
+
+int chaos_session_conclude(struct chaos_session *session, enum tn_status status,
+                           const struct error *error)
+{
+    struct error report_error;
+    int exit_code = TN_EXIT_OK;
+    if (session->totals.rounds > 0) {
+        if (campaign_report(session->campaign, &report_error) != TN_OK) {
+            exit_code = command_failed(&report_error);
+        }
+        int printed = session->no_summary ? TN_EXIT_OK : print_summary(session);
+        if (exit_code == TN_EXIT_OK) { exit_code = printed; }
+    }
+    if (status == TN_EAGAIN && session->stop != NULL && *session->stop) {
+        fprintf(stderr, "stopped by a signal\n");
+        return STOPPED_EXIT;
+    }
+    if (status != TN_OK) { return command_failed(error); }
+    if (exit_code != TN_EXIT_OK) { return exit_code; }
+    return session->totals.broken > 0 ? TN_EXIT_ERROR : TN_EXIT_OK;
+}

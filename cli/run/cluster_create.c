@@ -1,0 +1,147 @@
+#include "cli/run/cluster_create.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/target.h"
+#include "common/base/clock.h"
+#include "common/cluster/bootstrap.h"
+
+static enum tn_status make_folder(struct zk_sync *sync, const char *path, struct error *error)
+{
+    struct zk_sync_data data;
+    const struct zk_write write = {.kind = ZK_CREATE, .path = path};
+    enum tn_status status = zk_sync_read(sync, path, &data, error);
+    if (status == TN_OK) { free(data.data); }
+    if (status != TN_ENOENT) { return status; }
+    status = zk_sync_write(sync, &write, 1, error);
+    return status == TN_EEXIST ? TN_OK : status;
+}
+
+enum tn_status cluster_create_chroot(const char *connect, uint32_t timeout_ms, struct error *error)
+{
+    char servers[CONNECT_MAX], path[ZK_PATH_MAX];
+    struct zk_sync *sync = NULL;
+    const char *chroot = strchr(connect, '/'), *end = chroot;
+    if (chroot == NULL || !chroot[1]) { return TN_OK; }
+    snprintf(servers, sizeof servers, "%.*s", (int)(chroot - connect), connect);
+    enum tn_status status = zk_sync_open(servers, NULL, timeout_ms, &sync, error);
+    while (status == TN_OK && *end) {
+        end += 1 + strcspn(end + 1, "/");
+        snprintf(path, sizeof path, "%.*s", (int)(end - chroot), chroot);
+        status = make_folder(sync, path, error);
+        if (status != TN_OK) { status = error_context(error, "the chroot of --zk"); }
+    }
+    zk_sync_close(sync);
+    return status;
+}
+
+static enum tn_status name_difference(const struct job *job, const struct spec *found,
+                                      struct error *error)
+{
+    struct job there;
+    char difference[256];
+    job_init(&there);
+    if (found->job_json == NULL ||
+        job_read_text(&there, found->job_json, strlen(found->job_json), "/spec", NULL) != TN_OK) {
+        return error->status;
+    }
+    if (!job_difference(&there, job, difference, sizeof difference)) { return error->status; }
+    return error_set(
+        error, TN_EINVAL,
+        "the cluster \"%s\" was made for another job: %s; give the job another name, or "
+        "that value",
+        job->name, difference);
+}
+
+enum tn_status cluster_create(struct zk_sync *sync, const struct job *job,
+                              const struct variable_table *variables, uint64_t key,
+                              struct spec *out, struct error *error)
+{
+    struct spec wanted = {.key = key != 0 ? key : clock_new_incarnation(),
+                          .job_hash = job_hash(job),
+                          .variables_hash = variable_table_hash(variables),
+                          .coordinators = job->cluster.coordinators,
+                          .ps = job->cluster.ps,
+                          .workers = job->cluster.workers,
+                          .created_wall_ms = clock_wall_ms(),
+                          .job_json = job_to_json(job)};
+    if (wanted.job_json == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    enum tn_status status =
+        bootstrap_create(sync, job->name, &wanted, job->train.slices, out, error);
+    if (status == TN_EEXIST) {
+        struct spec found = {0};
+        if (bootstrap_read_spec(sync, job->name, &found, NULL) == TN_OK) {
+            status = name_difference(job, &found, error);
+        }
+        free(found.job_json);
+    }
+    free(wanted.job_json);
+    return status;
+}
+
+enum tn_status cluster_check_dead(struct zk_sync *sync, const char *cluster, struct error *error)
+{
+    static const char *const folders[] = {"members", "election"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        char path[256];
+        struct zk_sync_list found = {0};
+        znode_path(path, cluster, folders[i]);
+        enum tn_status status = zk_sync_list(sync, path, &found, error);
+        if (status == TN_ENOENT) { continue; }
+        if (status != TN_OK) { return status; }
+        size_t count = found.count;
+        if (count > 0) {
+            (void)error_set(
+                error, TN_EEXIST,
+                "a cluster \"%s\" lives in that ZooKeeper (%zu nodes in %s, one is %s): "
+                "give the job another name (--set name=...), or `tanist stop` it first",
+                cluster, count, path, found.names[0]);
+        }
+        zk_sync_list_free(&found);
+        if (count > 0) { return TN_EEXIST; }
+    }
+    return TN_OK;
+}
+
+static enum tn_status remove_znode(struct zk_sync *sync, const char *path, struct error *error)
+{
+    const struct zk_write write = {.kind = ZK_DELETE, .path = path, .version = ZK_ANY_VERSION};
+    enum tn_status status = zk_sync_write(sync, &write, 1, error);
+    return status == TN_ENOENT ? TN_OK : status;
+}
+
+static enum tn_status remove_children(struct zk_sync *sync, const char *cluster, const char *name,
+                                      struct error *error)
+{
+    char path[256], rest[ZK_PATH_MAX];
+    struct zk_sync_list found = {0};
+    znode_path(path, cluster, name);
+    enum tn_status status = zk_sync_list(sync, path, &found, error);
+    if (status == TN_ENOENT) { return TN_OK; }
+    for (size_t i = 0; status == TN_OK && i < found.count; i++) {
+        snprintf(rest, sizeof rest, "%s/%.100s", name, found.names[i]);
+        znode_path(path, cluster, rest);
+        status = remove_znode(sync, path, error);
+    }
+    zk_sync_list_free(&found);
+    znode_path(path, cluster, name);
+    return status == TN_OK ? remove_znode(sync, path, error) : status;
+}
+
+enum tn_status cluster_remove(struct zk_sync *sync, const char *cluster, struct error *error)
+{
+    char path[256];
+    struct zk_sync_list found = {0};
+    znode_path(path, cluster, "");
+    enum tn_status status = zk_sync_list(sync, path, &found, error);
+    if (status == TN_ENOENT) { return TN_OK; }
+    for (size_t i = 0; status == TN_OK && i < found.count; i++) {
+        char name[128];
+        snprintf(name, sizeof name, "%.100s", found.names[i]);
+        status = remove_children(sync, cluster, name, error);
+    }
+    zk_sync_list_free(&found);
+    return status == TN_OK ? remove_znode(sync, path, error) : status;
+}

@@ -1,0 +1,58 @@
+/* cli/run/coordinator.c: `tanist coordinator`: one candidate for chief. */
+#include "coordinator/coordinator.h"
+
+#include <stdlib.h>
+
+#include "cli/commands.h"
+#include "cli/run/node.h"
+#include "kernels/kernels.h"
+#include "kernels/optimizer.h"
+
+enum { FINGERPRINT_MAX = 128 };
+
+struct coordinator_parts {
+    struct coordinator_config config;
+};
+
+static enum tn_status open_coordinator(struct node_setup *setup, void **out, struct error *error)
+{
+    struct coordinator_parts *parts = calloc(1, sizeof *parts);
+    char fingerprint[FINGERPRINT_MAX];
+    const struct kernels *kernels = NULL;
+    *out = parts;
+    if (parts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    enum tn_status status = kernels_open("cpu", &kernels, error);
+    if (status != TN_OK) { return status; }
+    kernels->fingerprint(fingerprint, sizeof fingerprint);
+    coordinator_config_init(&parts->config, &setup->job, &setup->variables,
+                            optimizer_arrays(setup->job.train.optimizer), fingerprint);
+    return TN_OK;
+}
+
+static enum tn_status run_coordinator(struct node_setup *setup, void *role, int *exit_code,
+                                      struct error *error)
+{
+    struct coordinator_parts *parts = role;
+    struct coordinator *coordinator =
+        coordinator_create(&parts->config, &setup->identity, runtime_ports(setup->runtime));
+    if (coordinator == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    const struct node node = coordinator_node(coordinator);
+    *exit_code = runtime_run(setup->runtime, &node);
+    coordinator_destroy(coordinator);
+    return TN_OK;
+}
+
+int command_coordinator(int argc, char **argv)
+{
+    static const struct node_role role = {
+        .role = ROLE_COORDINATOR,
+        .about =
+            "Run one candidate for chief. The first makes the cluster in ZooKeeper; one of them "
+            "rules, the\nothers take over within milliseconds when it dies.",
+        .examples = "  tanist coordinator --job job.json --index 0 --zk h1:2181,h2:2181,h3:2181 "
+                    "--listen tcp://h4:0\n",
+        .open = open_coordinator,
+        .run = run_coordinator,
+        .close = free};
+    return node_command(&role, argc, argv);
+}

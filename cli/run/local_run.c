@@ -1,0 +1,281 @@
+#include "cli/run/local_run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "agent/observe/run_note.h"
+#include "cli/run/cluster_create.h"
+#include "cli/run/node.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/cluster/bootstrap.h"
+
+/* ZooKeeper has just answered; signals wait for us meanwhile. */
+enum { PREPARE_MS = 10000 };
+/* With less than that free ZooKeeper cannot keep its log, and ends. */
+enum { FULL_BYTES = 1024 * 1024 };
+enum { RESTORE_MS = 3000 };
+
+void local_run_init(struct local_run *run)
+{
+    run->folder.lock = -1;
+    run->started_ms = clock_monotonic_ms();
+    snprintf(run->listen_host, sizeof run->listen_host, "127.0.0.1");
+    progress_init(&run->progress, &run->job, run->started_ms);
+    result_init(&run->result, &run->job);
+}
+
+void local_run_free(struct local_run *run)
+{
+    step_poller_close(run->steps);
+    result_free(&run->result);
+    run_folder_close(&run->folder);
+}
+
+static void all_tasks(struct local_run *run)
+{
+    const uint32_t counts[ROLE_COUNT] = {run->job.cluster.coordinators, run->job.cluster.ps,
+                                         run->job.cluster.workers};
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        for (uint32_t i = 0; i < counts[role]; i++) {
+            run->tasks[run->task_count++] = (struct task){.role = (enum role)role, .index = i};
+        }
+    }
+}
+
+/* ------------------------------------------------------------- the cluster */
+
+static enum tn_status read_run(struct zk_sync *sync, const char *cluster, struct run *out,
+                               struct error *error)
+{
+    char path[256];
+    struct zk_sync_data data;
+    znode_path(path, cluster, "run");
+    enum tn_status status = zk_sync_read(sync, path, &data, error);
+    if (status != TN_OK) { return status; }
+    status = run_decode(data.data, data.size, out, error);
+    free(data.data);
+    return status;
+}
+
+static bool run_is_over(const struct run *found)
+{
+    return found->phase == RUN_DONE || found->phase == RUN_FAILED;
+}
+
+/* A shared ZooKeeper may hold an earlier run of that name whose files are not in our folder: one
+ * that is done makes room, another is left alone. */
+static enum tn_status make_room(const struct local_run *run, struct zk_sync *sync,
+                                struct error *error)
+{
+    struct spec spec = {0};
+    struct run found;
+    if (run->own_ensemble || run->one_of_many) { return TN_OK; }
+    enum tn_status status = bootstrap_read_spec(sync, run->job.name, &spec, error);
+    if (status == TN_ENOENT) { return TN_OK; }
+    free(spec.job_json);
+    bool ours = run->cluster_made_ms != 0 && spec.created_wall_ms == run->cluster_made_ms;
+    if (status != TN_OK || ours) { return status; }
+    status = read_run(sync, run->job.name, &found, error);
+    if (status != TN_OK) { return status; }
+    if (found.phase == RUN_DONE || found.generation == 0) {
+        return cluster_remove(sync, run->job.name, error);
+    }
+    return error_set(error, TN_EEXIST,
+                     "ZooKeeper holds an unfinished run of \"%s\" (%s, step %" PRIu64 ") whose "
+                     "checkpoints are not in %s: give its --dir, or the job another name (--set "
+                     "name=...)",
+                     run->job.name, run_phase_name(found.phase), found.committed_step,
+                     run->folder.dir);
+}
+
+/* A cluster that was there before: it goes on if it is ours and nobody lives in it. */
+static enum tn_status take_over(struct local_run *run, struct zk_sync *sync, struct error *error)
+{
+    struct run found;
+    enum tn_status status = read_run(sync, run->job.name, &found, error);
+    if (status != TN_OK || (found.generation == 0 && !run_is_over(&found))) { return status; }
+    uint64_t now_ms = clock_monotonic_ms();
+    /* Others may be at work in it; who comes late to a run that is over learns just that. */
+    if (run->one_of_many && !(run->begin_again && run_is_over(&found))) { return TN_OK; }
+    progress_say(&run->progress, now_ms,
+                 "going on with the run in %s: checkpoint %" PRIu64 " of step %" PRIu64,
+                 run->folder.dir, found.committed_checkpoint, found.committed_step);
+    status = bootstrap_reform(sync, run->job.name, error);
+    /* Another agent did the same a moment before. */
+    return status == TN_EREFUSED && run->one_of_many ? TN_OK : status;
+}
+
+static enum tn_status make_cluster(struct local_run *run, struct zk_sync *sync, struct spec *spec,
+                                   struct error *error)
+{
+    enum tn_status status = TN_OK;
+    if (!run->own_ensemble && !run->one_of_many) {
+        status = cluster_check_dead(sync, run->job.name, error);
+    }
+    if (status == TN_OK) { status = make_room(run, sync, error); }
+    if (status == TN_OK) {
+        status = cluster_create(sync, &run->job, &run->variables, 0, spec, error);
+    }
+    if (status == TN_OK) { status = take_over(run, sync, error); }
+    return status;
+}
+
+static enum tn_status note_run(const struct local_run *run, struct error *error)
+{
+    struct stat network;
+    struct run_note note = {.agent_pid = (uint64_t)getpid(),
+                            .cluster_made_ms = run->cluster_made_ms,
+                            .server_count = run->ensemble.count};
+    if (run->networks.count > 0 && stat("/proc/self/ns/net", &network) == 0) {
+        note.network = network.st_ino;
+    }
+    snprintf(note.connect, sizeof note.connect, "%s", run->connect);
+    snprintf(note.cluster, sizeof note.cluster, "%s", run->job.name);
+    for (size_t i = 0; i < run->ensemble.count; i++) {
+        note.server_ids[i] = run->ensemble.servers[i].id;
+        memcpy(note.servers[i], run->ensemble.servers[i].address, sizeof note.servers[i]);
+    }
+    return run_note_write(run->folder.dir, &note, error);
+}
+
+/* The cluster as it is in ZooKeeper now: nodes that start from now on have its key. */
+static enum tn_status use_cluster(struct local_run *run, const struct spec *spec,
+                                  struct error *error)
+{
+    enum tn_status status = TN_OK;
+    if (run->cluster_made_ms != spec->created_wall_ms) {
+        run->cluster_made_ms = spec->created_wall_ms;
+        status = note_run(run, error);
+    }
+    if (run->key == spec->key || status != TN_OK) { return status; }
+    run->key = spec->key;
+    snprintf(run->key_variable, sizeof run->key_variable, CLUSTER_KEY_VARIABLE "=%" PRIx64,
+             run->key);
+    run->environment[0] = run->key_variable;
+    step_poller_close(run->steps);
+    run->steps = NULL;
+    status = step_poller_open(run->key, &run->steps, error);
+    run->progress.steps = run->steps;
+    return status;
+}
+
+/* ZooKeeper answers: make the cluster, and be ready to ask the ps. */
+static enum tn_status prepare(void *ctx, struct error *error)
+{
+    struct local_run *run = ctx;
+    struct zk_sync *sync = NULL;
+    struct spec spec = {0};
+    const char *credentials = *run->credentials ? run->credentials : NULL;
+    enum tn_status status = cluster_create_chroot(run->connect, run->connect_timeout_ms, error);
+    if (status == TN_OK) {
+        status = zk_sync_open(run->connect, credentials, PREPARE_MS, &sync, error);
+    }
+    if (status == TN_OK) { status = make_cluster(run, sync, &spec, error); }
+    zk_sync_close(sync);
+    free(spec.job_json);
+    if (status != TN_OK) { return status; }
+    return use_cluster(run, &spec, error);
+}
+
+/* Over a ZooKeeper that may have lost its data. Nodes of ours with the same key may live; should
+ * another have made the cluster with a new key, they have lost their sessions and start anew. */
+static enum tn_status restore(void *ctx, struct error *error)
+{
+    struct local_run *run = ctx;
+    struct zk_sync *sync = NULL;
+    struct spec spec = {0};
+    const char *credentials = *run->credentials ? run->credentials : NULL;
+    enum tn_status status = cluster_create_chroot(run->connect, RESTORE_MS, error);
+    if (status == TN_OK) {
+        status = zk_sync_open(run->connect, credentials, RESTORE_MS, &sync, error);
+    }
+    if (status == TN_OK) {
+        status = cluster_create(sync, &run->job, &run->variables, run->key, &spec, error);
+    }
+    zk_sync_close(sync);
+    free(spec.job_json);
+    return status == TN_OK ? use_cluster(run, &spec, error) : status;
+}
+
+/* ------------------------------------------------------------- running */
+
+static void tell(void *ctx, const struct agent_news *news)
+{
+    struct local_run *run = ctx;
+    if (news->type == AGENT_HISTORY) { result_note(&run->result, &news->observer->entry); }
+    if (news->type == AGENT_RUN) {
+        run->result.seconds = (double)(news->now_ms - run->started_ms) / 1000.0;
+    }
+    progress_tell(&run->progress, news);
+}
+
+static enum tn_status prepare_ensemble(struct local_run *run, struct error *error)
+{
+    enum tn_status status = ensemble_prepare(run->folder.dir, run->job.zookeeper.servers,
+                                             &run->networks, &run->ensemble, error);
+    if (status == TN_OK) {
+        snprintf(run->connect, sizeof run->connect, "%s", run->ensemble.connect);
+    }
+    return status;
+}
+
+/* What keeps dying may do so for want of room: then that is the reason, and the remedy. */
+static enum tn_status explain(const struct local_run *run, enum tn_status status,
+                              struct error *error)
+{
+    struct statvfs device;
+    if (status != TN_EUNHEALTHY && status != TN_ECONNECT) { return status; }
+    if (statvfs(run->folder.dir, &device) != 0) { return status; }
+    uint64_t free_bytes = (uint64_t)device.f_bavail * device.f_frsize;
+    if (free_bytes >= FULL_BYTES) { return status; }
+    return error_set(error, TN_ENOSPC,
+                     "the device of %s is full (%" PRIu64
+                     " bytes free): make room, then give the same command again",
+                     run->folder.dir, free_bytes);
+}
+
+enum tn_status local_run_work(struct local_run *run, struct error *error)
+{
+    char job_file[RUN_PATH_MAX], checkpoints[RUN_PATH_MAX];
+    enum tn_status status = TN_OK;
+    struct run_note before;
+    if (run_note_read(run->folder.dir, &before, NULL) == TN_OK) {
+        run->cluster_made_ms = before.cluster_made_ms;
+    }
+    if (run->own_ensemble) { status = prepare_ensemble(run, error); }
+    if (status == TN_OK) { status = note_run(run, error); }
+    run_folder_path(&run->folder, "job.json", job_file);
+    run_folder_path(&run->folder, "checkpoints", checkpoints);
+    if (status == TN_OK) { status = files_make_folders(checkpoints, error); }
+    if (status != TN_OK) { return status; }
+    if (run->task_count == 0) { all_tasks(run); }
+    const struct agent_config config = {.job = &run->job,
+                                        .dir = run->folder.dir,
+                                        .job_file = job_file,
+                                        .connect = run->connect,
+                                        .credentials = *run->credentials ? run->credentials : NULL,
+                                        .environment = run->environment,
+                                        .listen_host = run->listen_host,
+                                        .networks = &run->networks,
+                                        .ensemble = run->own_ensemble ? &run->ensemble : NULL,
+                                        .tasks = run->tasks,
+                                        .task_count = run->task_count,
+                                        .allow_chaos = run->allow_chaos,
+                                        .connect_timeout_ms = run->connect_timeout_ms,
+                                        .prepare = prepare,
+                                        .restore = restore,
+                                        .tell = tell,
+                                        .ctx = run};
+    progress_say(&run->progress, clock_monotonic_ms(),
+                 "%s: %s mode, %u coordinators, %u ps, %u workers; ZooKeeper %s; files in %s",
+                 run->job.name, run->job.train.mode == TRAIN_SYNC ? "sync" : "async",
+                 run->job.cluster.coordinators, run->job.cluster.ps, run->job.cluster.workers,
+                 run->connect, run->folder.dir);
+    return explain(run, agent_run(&config, &run->agent_result, error), error);
+}

@@ -1,0 +1,90 @@
+#include "cli/run/result.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/observe/event_text.h"
+
+void result_init(struct result *result, const struct job *job)
+{
+    *result = (struct result){.job = job, .recoveries = json_array()};
+}
+
+void result_free(struct result *result)
+{
+    json_decref(result->recoveries);
+    result->recoveries = NULL;
+}
+
+void result_note(struct result *result, const struct history_entry *entry)
+{
+    if (entry->kind == HISTORY_RECOVERED) {
+        json_array_append_new(result->recoveries, event_text_recovery_json(entry));
+    }
+}
+
+bool result_run_was_stopped(const struct run *run)
+{
+    return run->phase == RUN_FAILED && strcmp(run->reason, RUN_STOPPED_REASON) == 0;
+}
+
+static const char *mode_name(const struct job *job)
+{
+    return job->train.mode == TRAIN_SYNC ? "sync" : "async";
+}
+
+/* The last step known: where it was evaluated, else of its last checkpoint. */
+static uint64_t steps_of(const struct run *run)
+{
+    bool evaluated = run->evaluation.step != STEP_NONE;
+    return evaluated && run->evaluation.step > run->committed_step ? run->evaluation.step
+                                                                   : run->committed_step;
+}
+
+char *result_json(const struct result *result, const struct run *run, const char *status)
+{
+    char digest[33];
+    bool evaluated = run->evaluation.step != STEP_NONE;
+    uint64_t steps = steps_of(run);
+    event_text_digest(run->evaluation.digest, digest);
+    json_t *root = json_pack(
+        "{s:i, s:s, s:s, s:I, s:I, s:o, s:o, s:s?, s:f, s:I, s:O, s:I, s:I, s:{s:I, s:I}}",
+        "version", 1, "status", status, "mode", mode_name(result->job), "steps", (json_int_t)steps,
+        "examples", (json_int_t)(steps * result->job->train.batch), "loss",
+        evaluated ? event_text_number(run->evaluation.loss) : json_null(), "accuracy",
+        evaluated ? event_text_number(run->evaluation.accuracy) : json_null(), "parameters_digest",
+        evaluated ? digest : NULL, "seconds", result->seconds, "elections",
+        (json_int_t)run->elections, "recoveries", result->recoveries, "epoch",
+        (json_int_t)run->epoch, "generation", (json_int_t)run->generation, "checkpoint", "id",
+        (json_int_t)run->committed_checkpoint, "step", (json_int_t)run->committed_step);
+    if (root != NULL && run->phase == RUN_FAILED) {
+        json_object_set_new(root, "reason", json_string(run->reason));
+    }
+    char *text = root != NULL ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(10)) : NULL;
+    json_decref(root);
+    return text;
+}
+
+char *result_text(const struct result *result, const struct run *run, const char *status)
+{
+    char *text = NULL, digest[33];
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) { return NULL; }
+    event_text_digest(run->evaluation.digest, digest);
+    fprintf(out, "%s: %" PRIu64 " steps (%s) in %.1f s\n", status, steps_of(run),
+            mode_name(result->job), result->seconds);
+    if (run->evaluation.step != STEP_NONE) {
+        fprintf(out, "loss %.4f, accuracy %.4f on the test set; parameters %s\n",
+                run->evaluation.loss, run->evaluation.accuracy, digest);
+    }
+    fprintf(out,
+            "%" PRIu64 " elections, %zu recoveries; checkpoint %" PRIu64 " of step %" PRIu64 "\n",
+            run->elections, json_array_size(result->recoveries), run->committed_checkpoint,
+            run->committed_step);
+    if (fclose(out) == 0) { return text; }
+    free(text);
+    return NULL;
+}

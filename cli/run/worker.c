@@ -1,0 +1,79 @@
+/* cli/run/worker.c: `tanist worker`: one worker. */
+#include "worker/worker.h"
+
+#include <stdlib.h>
+
+#include "cli/commands.h"
+#include "cli/run/node.h"
+#include "kernels/kernels.h"
+#include "worker/compute.h"
+
+struct worker_parts {
+    const struct kernels *kernels;
+    struct model *model;
+    struct dataset *train, *test;
+    struct worker *worker;
+};
+
+static enum tn_status open_worker(struct node_setup *setup, void **out, struct error *error)
+{
+    struct worker_parts *parts = calloc(1, sizeof *parts);
+    *out = parts;
+    if (parts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    const struct model_config model = model_config_of_job(&setup->job);
+    enum tn_status status = kernels_open("cpu", &parts->kernels, error);
+    if (status == TN_OK) {
+        status = model_open(&model, parts->kernels, compute_slice_examples(&setup->job),
+                            &parts->model, error);
+    }
+    if (status == TN_OK) {
+        status = dataset_open(&setup->job, DATASET_TRAIN, &parts->train, error);
+    }
+    if (status == TN_OK) { status = dataset_open(&setup->job, DATASET_TEST, &parts->test, error); }
+    return status;
+}
+
+static enum tn_status run_worker(struct node_setup *setup, void *role, int *exit_code,
+                                 struct error *error)
+{
+    struct worker_parts *parts = role;
+    const struct worker_config config = {.identity = setup->identity,
+                                         .ports = runtime_ports(setup->runtime),
+                                         .job = &setup->job,
+                                         .model = parts->model,
+                                         .train = parts->train,
+                                         .test = parts->test};
+    enum tn_status status = worker_create(&config, &parts->worker, error);
+    if (status != TN_OK) { return status; }
+    const struct node node = worker_node(parts->worker);
+    *exit_code = runtime_run(setup->runtime, &node);
+    worker_destroy(parts->worker);
+    parts->worker = NULL;
+    return TN_OK;
+}
+
+static void close_worker(void *role)
+{
+    struct worker_parts *parts = role;
+    if (parts == NULL) { return; }
+    dataset_close(parts->test);
+    dataset_close(parts->train);
+    model_close(parts->model);
+    free(parts);
+}
+
+int command_worker(int argc, char **argv)
+{
+    static const struct node_role role = {
+        .role = ROLE_WORKER,
+        .about = "Run one worker: it computes gradients of its slices and exchanges them with the "
+                 "ps for\nparameters, until the job is done.",
+        .examples =
+            "  tanist worker --job job.json --index 0 --zk h1:2181,h2:2181,h3:2181 --listen "
+            "tcp://h4:0\n  TF_CONFIG='{\"cluster\": ..., \"task\": {\"type\": \"worker\", "
+            "\"index\": 0}}' tanist worker --job job.json --zk h1:2181\n",
+        .open = open_worker,
+        .run = run_worker,
+        .close = close_worker};
+    return node_command(&role, argc, argv);
+}

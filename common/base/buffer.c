@@ -1,0 +1,210 @@
+#include "common/base/buffer.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+    CLASS_SMALLEST_BYTES = 4096,
+    CLASS_COUNT = 2 * 40, /* The largest is beyond what a machine has. */
+    PAGE_BYTES = 4096,
+    LINE_BYTES = 64,
+    HUGE_FROM_BYTES = 4 << 20, /* From here on huge pages are asked for. */
+};
+
+/* What the owner sees, and what is needed to give the memory back. */
+struct owned_buffer {
+    struct buffer buffer; /* First, so that one's address is the other's. */
+    void *memory;
+    unsigned size_class;
+};
+
+struct buffer_pool {
+    pthread_mutex_t mutex;
+    struct buffer *free[CLASS_COUNT]; /* Released buffers of each class, newest first. */
+    size_t bytes;                     /* Capacity of all buffers, in use and free. */
+    size_t limit_bytes;
+    size_t in_use; /* Buffers somebody holds. */
+    unsigned colour;
+};
+
+static struct owned_buffer *owned(struct buffer *buffer)
+{
+    return (struct owned_buffer *)(void *)buffer;
+}
+
+/* Class 0 is 4 KiB, 1 is 6 KiB, 2 is 8 KiB, 3 is 12 KiB and so on. */
+static size_t class_bytes(unsigned size_class)
+{
+    size_t power = (size_t)CLASS_SMALLEST_BYTES << (size_class / 2);
+    return size_class % 2 == 0 ? power : power + power / 2;
+}
+
+static unsigned class_of(size_t size)
+{
+    unsigned size_class = 0;
+    while (size_class < CLASS_COUNT && class_bytes(size_class) < size) { size_class++; }
+    return size_class;
+}
+
+struct buffer_pool *buffer_pool_create(size_t limit_bytes)
+{
+    struct buffer_pool *pool = calloc(1, sizeof *pool);
+    if (pool == NULL) { return NULL; }
+    pool->limit_bytes = limit_bytes;
+    pthread_mutex_init(&pool->mutex, NULL);
+    return pool;
+}
+
+static void free_list(struct buffer *list)
+{
+    while (list != NULL) {
+        struct buffer *next = list->next_free;
+        free(owned(list)->memory);
+        free(list);
+        list = next;
+    }
+}
+
+void buffer_pool_destroy(struct buffer_pool *pool)
+{
+    if (pool == NULL) { return; }
+    assert(pool->in_use == 0);
+    for (unsigned i = 0; i < CLASS_COUNT; i++) { free_list(pool->free[i]); }
+    pthread_mutex_destroy(&pool->mutex);
+    free(pool);
+}
+
+static bool over_limit(const struct buffer_pool *pool, size_t more)
+{
+    if (pool->limit_bytes == 0) { return false; }
+    return more > pool->limit_bytes || pool->bytes > pool->limit_bytes - more;
+}
+
+/* Take free buffers of any class out of the pool until `more` bytes fit; they are the caller's to
+ * free, without the lock. */
+static struct buffer *evict_for(struct buffer_pool *pool, size_t more)
+{
+    struct buffer *evicted = NULL;
+    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+        while (pool->free[i] != NULL && over_limit(pool, more)) {
+            struct buffer *buffer = pool->free[i];
+            pool->free[i] = buffer->next_free;
+            pool->bytes -= buffer->capacity;
+            buffer->next_free = evicted;
+            evicted = buffer;
+        }
+    }
+    return evicted;
+}
+
+/* Allocate and touch every page now, so that no fault comes later. The start is moved off the
+ * page's by a varying number of lines: arrays that all start on a page boundary fight for the same
+ * cache sets when a kernel walks several of them in step. */
+static struct buffer *make_buffer(struct buffer_pool *pool, unsigned size_class, unsigned colour)
+{
+    struct owned_buffer *made = malloc(sizeof *made);
+    if (made == NULL) { return NULL; }
+    size_t capacity = class_bytes(size_class);
+    size_t shift = (size_t)(1 + colour % (PAGE_BYTES / LINE_BYTES - 1)) * LINE_BYTES;
+    size_t pages = (capacity + shift + PAGE_BYTES - 1) / PAGE_BYTES;
+    made->memory = aligned_alloc(PAGE_BYTES, pages * PAGE_BYTES);
+    if (made->memory == NULL) {
+        free(made);
+        return NULL;
+    }
+    if (capacity >= HUGE_FROM_BYTES) {
+        /* Only a hint: without huge pages everything works, more slowly. */
+        (void)madvise(made->memory, capacity, MADV_HUGEPAGE);
+    }
+    memset(made->memory, 0, capacity + shift);
+    made->size_class = size_class;
+    made->buffer = (struct buffer){
+        .data = (char *)made->memory + shift,
+        .capacity = capacity,
+        .pool = pool,
+    };
+    return &made->buffer;
+}
+
+/* A free buffer of the class, or NULL with room for a new one reserved (`*reserved`), or neither.
+ */
+static struct buffer *take_or_reserve(struct buffer_pool *pool, unsigned size_class, bool *reserved,
+                                      unsigned *colour, struct buffer **evicted)
+{
+    pthread_mutex_lock(&pool->mutex);
+    struct buffer *buffer = pool->free[size_class];
+    if (buffer != NULL) {
+        pool->free[size_class] = buffer->next_free;
+    } else {
+        size_t capacity = class_bytes(size_class);
+        if (over_limit(pool, capacity)) { *evicted = evict_for(pool, capacity); }
+        *reserved = !over_limit(pool, capacity);
+        if (*reserved) { pool->bytes += capacity; }
+        *colour = pool->colour++;
+    }
+    if (buffer != NULL || *reserved) { pool->in_use++; }
+    pthread_mutex_unlock(&pool->mutex);
+    return buffer;
+}
+
+struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size)
+{
+    unsigned size_class = class_of(size);
+    if (size_class == CLASS_COUNT) { return NULL; }
+    bool reserved = false;
+    unsigned colour = 0;
+    struct buffer *evicted = NULL;
+    struct buffer *buffer = take_or_reserve(pool, size_class, &reserved, &colour, &evicted);
+    free_list(evicted);
+    if (reserved) {
+        buffer = make_buffer(pool, size_class, colour);
+        if (buffer == NULL) {
+            pthread_mutex_lock(&pool->mutex);
+            pool->bytes -= class_bytes(size_class);
+            pool->in_use--;
+            pthread_mutex_unlock(&pool->mutex);
+        }
+    }
+    if (buffer == NULL) { return NULL; }
+    buffer->size = size;
+    buffer->next_free = NULL;
+    __atomic_store_n(&buffer->references, 1, __ATOMIC_RELAXED);
+    return buffer;
+}
+
+struct buffer *buffer_retain(struct buffer *buffer)
+{
+    uint32_t before = __atomic_fetch_add(&buffer->references, 1, __ATOMIC_RELAXED);
+    assert(before > 0);
+    return buffer;
+}
+
+void buffer_release(struct buffer *buffer)
+{
+    if (buffer == NULL) { return; }
+    /* Acquire and release: what others read or wrote happens before the next owner writes. */
+    uint32_t before = __atomic_fetch_sub(&buffer->references, 1, __ATOMIC_ACQ_REL);
+    assert(before > 0);
+    if (before > 1) { return; }
+    struct buffer_pool *pool = buffer->pool;
+    unsigned size_class = owned(buffer)->size_class;
+    pthread_mutex_lock(&pool->mutex);
+    buffer->next_free = pool->free[size_class];
+    pool->free[size_class] = buffer;
+    pool->in_use--;
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+size_t buffer_pool_bytes(const struct buffer_pool *pool)
+{
+    /* The lock is no part of what the caller sees as constant. */
+    pthread_mutex_t *mutex = (pthread_mutex_t *)&pool->mutex;
+    pthread_mutex_lock(mutex);
+    size_t bytes = pool->bytes;
+    pthread_mutex_unlock(mutex);
+    return bytes;
+}

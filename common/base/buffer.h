@@ -1,0 +1,45 @@
+/*
+ * common/base/buffer.h: long-lived, pre-faulted, 64-byte aligned memory for tensors, shared by
+ * counting references.
+ *
+ * A ps publishes step s+1 by filling a fresh buffer and sending that one buffer to every worker; it
+ * returns to the pool when the last send is done, so nobody ever reads values that are being
+ * overwritten.
+ *
+ * Threads: any. A buffer's contents may be written only while the writer holds the only reference.
+ */
+#ifndef COMMON_BASE_BUFFER_H
+#define COMMON_BASE_BUFFER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buffer_pool;
+
+struct buffer {
+    void *data;      /* 64-byte aligned. */
+    size_t size;     /* Bytes in use; the owner sets it, at most `capacity`. */
+    size_t capacity; /* Bytes. */
+    /* Private to buffer.c: */
+    struct buffer_pool *pool;
+    struct buffer *next_free;
+    uint32_t references;
+};
+
+/* `limit_bytes` bounds all memory of the pool, in use and free; 0: no bound. NULL when out of
+ * memory. */
+struct buffer_pool *buffer_pool_create(size_t limit_bytes);
+/* Every buffer must have been released before. NULL is allowed. */
+void buffer_pool_destroy(struct buffer_pool *pool);
+
+/* A buffer of at least `size` bytes with one reference; its contents are undefined. Reuses a
+ * released one of the same size class (powers of two and 1.5 times these), newest first, else
+ * allocates and pre-faults. NULL: out of memory or over the limit. */
+struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size);
+struct buffer *buffer_retain(struct buffer *buffer); /* Returns its argument. */
+void buffer_release(struct buffer *buffer);          /* NULL is allowed. */
+
+/* Bytes the pool holds, in use and free. */
+size_t buffer_pool_bytes(const struct buffer_pool *pool);
+
+#endif

@@ -1,0 +1,39 @@
+#include "common/base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#undef error_set /* The function itself; see the header. */
+enum tn_status error_set(struct error *error, enum tn_status status, const char *format, ...)
+{
+    if (error == NULL) { return status; }
+    va_list arguments;
+    va_start(arguments, format);
+    error->status = status;
+    if (vsnprintf(error->text, sizeof error->text, format, arguments) < 0) {
+        error->text[0] = '\0';
+    }
+    va_end(arguments);
+    return status;
+}
+
+enum tn_status error_context(struct error *error, const char *format, ...)
+{
+    if (error == NULL) { return TN_EINTERNAL; }
+    char inner[ERROR_TEXT_MAX];
+    memcpy(inner, error->text, sizeof inner);
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(error->text, sizeof error->text, format, arguments);
+    va_end(arguments);
+    if (length < 0) { length = 0; }
+    if ((size_t)length < sizeof error->text) {
+        size_t room = sizeof error->text - (size_t)length;
+        size_t keep = room > 3 ? room - 3 : 0;
+        inner[keep < sizeof inner ? keep : sizeof inner - 1] = '\0';
+        int more = snprintf(error->text + length, room, ": %s", inner);
+        if (more < 0) { error->text[length] = '\0'; }
+    }
+    return error->status;
+}

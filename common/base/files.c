@@ -1,0 +1,194 @@
+#include "common/base/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tanist/status.h"
+
+enum { TEMPORARY_TRIES = 100 };
+
+enum tn_status files_status_of(int system_errno)
+{
+    switch (system_errno) {
+    case 0: return TN_OK;
+    case ENOENT:
+    case ENOTDIR: return TN_ENOENT;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG: return TN_ENOSPC;
+    case EEXIST: return TN_EEXIST;
+    case ENOMEM: return TN_ENOMEM;
+    default: return TN_EIO;
+    }
+}
+
+enum tn_status files_error(struct error *error, int system_errno, const char *what,
+                           const char *path)
+{
+    char text[128];
+    return error_set(error, files_status_of(system_errno), "cannot %s %s: %s", what, path,
+                     strerror_r(system_errno, text, sizeof text));
+}
+
+/* "FOLDER/" of "FOLDER/NAME" with its slash, or "": what to put before another name of it. */
+static size_t folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? 0 : (size_t)(slash - path) + 1;
+}
+
+static int write_whole(int fd, const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t written = write(fd, data, size);
+        if (written < 0 && errno == EINTR) { continue; }
+        if (written < 0) { return errno; }
+        data += written;
+        size -= (size_t)written;
+    }
+    return 0;
+}
+
+/* A file nobody else has, beside `path`; its name in `temporary`. Negative: errno says why. */
+static int open_temporary(const char *path, char temporary[static PATH_MAX])
+{
+    static atomic_uint counter;
+    size_t folder = folder_length(path);
+    for (int i = 0; i < TEMPORARY_TRIES; i++) {
+        int length = snprintf(temporary, PATH_MAX, "%.*s.%s.tmp-%ld-%u", (int)folder, path,
+                              path + folder, (long)getpid(), atomic_fetch_add(&counter, 1));
+        if (length < 0 || length >= PATH_MAX) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        if (fd >= 0 || errno != EEXIST) { return fd; }
+    }
+    return -1;
+}
+
+static enum tn_status sync_parent(const char *path, struct error *error)
+{
+    char folder[PATH_MAX];
+    size_t length = folder_length(path);
+    if (length >= sizeof folder) { return files_error(error, ENAMETOOLONG, "sync", path); }
+    memcpy(folder, path, length);
+    folder[length] = '\0';
+    return files_sync_folder(length == 0 ? "." : folder, error);
+}
+
+enum tn_status files_write_atomic(const char *path, const void *data, size_t size,
+                                  struct error *error)
+{
+    char temporary[PATH_MAX];
+    int fd = open_temporary(path, temporary);
+    if (fd < 0) { return files_error(error, errno, "create a file beside", path); }
+    int failed = write_whole(fd, data, size);
+    if (failed == 0 && fsync(fd) != 0) { failed = errno; }
+    if (close(fd) != 0 && failed == 0) { failed = errno; }
+    if (failed == 0 && rename(temporary, path) != 0) { failed = errno; }
+    if (failed != 0) {
+        if (unlink(temporary) != 0) { errno = 0; /* Nothing more can be done about it. */ }
+        return files_error(error, failed, "write", path);
+    }
+    return sync_parent(path, error);
+}
+
+static enum tn_status read_open(int fd, const char *path, size_t limit, char **data, size_t *size,
+                                struct error *error)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0) { return files_error(error, errno, "look at", path); }
+    if (!S_ISREG(info.st_mode)) {
+        return error_set(error, TN_EINVAL, "%s is not a regular file", path);
+    }
+    if ((uintmax_t)info.st_size > limit) {
+        return error_set(error, TN_EINVAL, "%s has %jd bytes, expected at most %zu", path,
+                         (intmax_t)info.st_size, limit);
+    }
+    size_t expected = (size_t)info.st_size;
+    char *bytes = malloc(expected + 1);
+    if (bytes == NULL) { return error_set(error, TN_ENOMEM, "no memory to read %s", path); }
+    size_t used = 0;
+    while (used < expected) {
+        ssize_t got = read(fd, bytes + used, expected - used);
+        if (got < 0 && errno == EINTR) { continue; }
+        if (got < 0) {
+            int failed = errno;
+            free(bytes);
+            return files_error(error, failed, "read", path);
+        }
+        if (got == 0) { break; /* Became shorter meanwhile: what is there is the file. */ }
+        used += (size_t)got;
+    }
+    bytes[used] = '\0';
+    *data = bytes;
+    *size = used;
+    return TN_OK;
+}
+
+enum tn_status files_read(const char *path, size_t limit, char **data, size_t *size,
+                          struct error *error)
+{
+    *data = NULL;
+    *size = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* Never wait for a pipe's writer. */
+    if (fd < 0) { return files_error(error, errno, "open", path); }
+    enum tn_status status = read_open(fd, path, limit, data, size, error);
+    close(fd);
+    return status;
+}
+
+/* One level; that it is there already is fine as long as it is a folder. */
+static enum tn_status make_folder(const char *path, struct error *error)
+{
+    struct stat info;
+    if (mkdir(path, 0755) == 0) { return TN_OK; }
+    int failed = errno; /* Also EROFS or EACCES of the parent, when the folder is there. */
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) { return TN_OK; }
+    return files_error(error, failed, "make the folder", path);
+}
+
+enum tn_status files_make_folders(const char *path, struct error *error)
+{
+    char prefix[PATH_MAX];
+    size_t length = strlen(path);
+    if (length == 0 || length >= sizeof prefix) {
+        return files_error(error, length == 0 ? ENOENT : ENAMETOOLONG, "make the folder", path);
+    }
+    memcpy(prefix, path, length + 1);
+    for (size_t i = 1; i <= length; i++) {
+        if (path[i] != '/' && path[i] != '\0') { continue; }
+        prefix[i] = '\0';
+        enum tn_status status = make_folder(prefix, error);
+        if (status != TN_OK) { return status; }
+        prefix[i] = path[i];
+    }
+    return TN_OK;
+}
+
+enum tn_status files_sync_folder(const char *path, struct error *error)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) { return files_error(error, errno, "open the folder", path); }
+    int failed = fsync(fd) == 0 ? 0 : errno;
+    close(fd);
+    /* Some file systems have nothing to sync in a folder and say so. */
+    if (failed == 0 || failed == EINVAL) { return TN_OK; }
+    return files_error(error, failed, "sync the folder", path);
+}
+
+bool files_is_temporary_of(const char *name, const char *target)
+{
+    size_t length = strlen(target);
+    return name[0] == '.' && strncmp(name + 1, target, length) == 0 &&
+           strncmp(name + 1 + length, ".tmp-", 5) == 0;
+}

@@ -1,0 +1,28 @@
+/*
+ * common/base/log.h: one event a line on stderr, as text or JSON (`log_format`), with time, level,
+ * task, epoch and generation. Threads: any thread may log; a line is written whole. Blocking: on
+ * stderr only.
+ */
+#ifndef COMMON_BASE_LOG_H
+#define COMMON_BASE_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
+enum log_format { LOG_TEXT, LOG_JSON };
+
+/* Set once at start, before threads exist. `task` ("ps:1", "agent") is copied. */
+void log_init(enum log_level level, enum log_format format, const char *task);
+
+/* What the following lines carry. Set by the node's driver whenever it changes. */
+void log_set_context(uint64_t epoch, uint64_t generation);
+
+void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_debug(...) log_write(LOG_DEBUG, __VA_ARGS__)
+#define log_info(...)  log_write(LOG_INFO, __VA_ARGS__)
+#define log_warn(...)  log_write(LOG_WARN, __VA_ARGS__)
+#define log_error(...) log_write(LOG_ERROR, __VA_ARGS__)
+
+#endif

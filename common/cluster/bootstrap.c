@@ -1,0 +1,148 @@
+#include "common/cluster/bootstrap.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add(struct bootstrap *b, const char *cluster, const char *rest, const char *data)
+{
+    assert(b->count < BOOTSTRAP_ZNODES_MAX);
+    struct bootstrap_znode *znode = &b->znodes[b->count++];
+    znode_path(znode->path, cluster, rest);
+    znode->data = data;
+    znode->size = data != NULL ? strlen(data) : 0;
+}
+
+enum tn_status bootstrap_init(struct bootstrap *b, const char *cluster, const struct spec *spec,
+                              uint32_t slices, struct error *error)
+{
+    static const char *const folders[] = {"election", "members",  "exits", "checkpoints",
+                                          "history",  "requests", "kills"};
+    const struct run run = {
+        .phase = RUN_FORMING, .evaluate_step = STEP_NONE, .evaluation = {.step = STEP_NONE}};
+    struct assignment assignment = {.slice_count = slices};
+    assert(cluster_name_check(cluster, NULL) == TN_OK && slices <= SLICES_MAX);
+    memset(b, 0, sizeof *b);
+    for (uint32_t i = 0; i < slices; i++) { assignment.worker[i] = UINT16_MAX; }
+    assignment_encode(&assignment, b->assignment);
+    run_encode(&run, b->run);
+    b->spec = spec_encode(spec);
+    if (b->spec == NULL) { return error_set(error, TN_ENOMEM, "no memory for a cluster's spec"); }
+    add(b, cluster, "", NULL);
+    memcpy(b->znodes[0].path, "/tanist", sizeof "/tanist");
+    add(b, cluster, "", NULL);
+    add(b, cluster, "spec", b->spec);
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        add(b, cluster, folders[i], NULL);
+    }
+    add(b, cluster, "chief", NULL);
+    add(b, cluster, "assignment", b->assignment);
+    add(b, cluster, "run", b->run);
+    return TN_OK;
+}
+
+void bootstrap_free(struct bootstrap *b)
+{
+    free(b->spec);
+    b->spec = NULL;
+}
+
+enum tn_status bootstrap_compare(const char *cluster, const struct spec *found,
+                                 const struct spec *wanted, struct error *error)
+{
+    if (found->ps != wanted->ps) {
+        return error_set(error, TN_EEXIST,
+                         "cluster %s exists with %" PRIu32 " ps, the job wants %" PRIu32
+                         ": give the job another name, or remove the cluster",
+                         cluster, found->ps, wanted->ps);
+    }
+    if (found->variables_hash != wanted->variables_hash) {
+        return error_set(error, TN_EEXIST,
+                         "cluster %s exists with another model: give the job another name, or "
+                         "remove the cluster",
+                         cluster);
+    }
+    if (found->job_hash != wanted->job_hash) {
+        return error_set(error, TN_EEXIST,
+                         "cluster %s exists with another job (seed, data, mode, batch, slices or "
+                         "optimizer differ): give the job another name, or remove the cluster",
+                         cluster);
+    }
+    return TN_OK;
+}
+
+enum tn_status bootstrap_read_spec(struct zk_sync *sync, const char *cluster, struct spec *out,
+                                   struct error *error)
+{
+    char path[256];
+    struct zk_sync_data data;
+    znode_path(path, cluster, "spec");
+    enum tn_status status = zk_sync_read(sync, path, &data, error);
+    if (status == TN_ENOENT) {
+        return error_set(error, TN_ENOENT, "there is no cluster named %s", cluster);
+    }
+    if (status != TN_OK) { return status; }
+    status = spec_decode(data.data, data.size, out, error);
+    free(data.data);
+    return status;
+}
+
+/* An answer that was lost: the same again finds it there. */
+static enum tn_status create(struct zk_sync *sync, const struct bootstrap_znode *znode,
+                             struct error *error)
+{
+    const struct zk_write write = {
+        .kind = ZK_CREATE, .path = znode->path, .data = znode->data, .size = znode->size};
+    enum tn_status status = zk_sync_write(sync, &write, 1, error);
+    if (status == TN_ETIMEDOUT) { status = zk_sync_write(sync, &write, 1, error); }
+    return status == TN_EEXIST ? TN_OK : status;
+}
+
+enum tn_status bootstrap_create(struct zk_sync *sync, const char *cluster,
+                                const struct spec *wanted, uint32_t slices, struct spec *out,
+                                struct error *error)
+{
+    struct bootstrap *b = malloc(sizeof *b);
+    if (b == NULL) { return error_set(error, TN_ENOMEM, "no memory for a cluster's spec"); }
+    enum tn_status status = bootstrap_init(b, cluster, wanted, slices, error);
+    bool compared = false;
+    for (uint32_t i = 0; status == TN_OK && i < b->count; i++) {
+        status = create(sync, &b->znodes[i], error);
+        if (status != TN_OK || b->znodes[i].data != b->spec) { continue; }
+        status = bootstrap_read_spec(sync, cluster, out, error);
+        compared = status == TN_OK;
+        if (compared) { status = bootstrap_compare(cluster, out, wanted, error); }
+    }
+    if (status != TN_OK && compared) {
+        free(out->job_json);
+        out->job_json = NULL;
+    }
+    bootstrap_free(b);
+    free(b);
+    return status;
+}
+
+enum tn_status bootstrap_reform(struct zk_sync *sync, const char *cluster, struct error *error)
+{
+    char path[256], text[ZNODE_JSON_MAX];
+    struct zk_sync_data data;
+    struct run run;
+    znode_path(path, cluster, "run");
+    enum tn_status status = zk_sync_read(sync, path, &data, error);
+    if (status != TN_OK) { return status; }
+    status = run_decode(data.data, data.size, &run, error);
+    free(data.data);
+    if (status != TN_OK || run.phase == RUN_FORMING) { return status; }
+    run.phase = RUN_FORMING;
+    run.save_checkpoint = run.save_step = 0;
+    run.held = run.ending = false;
+    run.revision = 0;
+    run.reason[0] = '\0';
+    const struct zk_write write = {.kind = ZK_SET,
+                                   .path = path,
+                                   .data = text,
+                                   .size = run_encode(&run, text),
+                                   .version = data.stat.version};
+    return zk_sync_write(sync, &write, 1, error);
+}

@@ -1,0 +1,157 @@
+/*
+ * The encoding: every field as 64 bits little-endian in the order of `fields` below (doubles by
+ * their bits), then `place`, then zeros. The role tells what the fields mean, not where they lie.
+ */
+#include "common/cluster/report.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Format of the body; it changes whenever the order or meaning of a field does. */
+#define REPORT_MAGIC UINT64_C(0x3230545250524e54) /* "TNRPRT02" */
+
+struct cursor {
+    uint8_t *out;      /* Writing, */
+    const uint8_t *in; /* or reading. */
+    size_t at;
+};
+
+static void integer(struct cursor *cursor, uint64_t *value)
+{
+    assert(cursor->at + 8 <= REPORT_BYTES);
+    if (cursor->out != NULL) {
+        for (int i = 0; i < 8; i++) { cursor->out[cursor->at++] = (uint8_t)(*value >> (8 * i)); }
+        return;
+    }
+    *value = 0;
+    for (int i = 0; i < 8; i++) { *value |= (uint64_t)cursor->in[cursor->at++] << (8 * i); }
+}
+
+static void real(struct cursor *cursor, double *value)
+{
+    uint64_t bits;
+    memcpy(&bits, value, sizeof bits);
+    integer(cursor, &bits);
+    memcpy(value, &bits, sizeof bits);
+}
+
+/* Both directions go through this list, so that they cannot differ. */
+static void fields(struct cursor *cursor, struct report *report)
+{
+    uint64_t *const integers[] = {
+        &report->incarnation,
+        &report->sequence,
+        &report->epoch,
+        &report->generation,
+        &report->step,
+        &report->saved_checkpoint,
+        &report->saved_step,
+        &report->saved_digest[0],
+        &report->saved_digest[1],
+        &report->saved_bytes,
+        &report->missed_checkpoint,
+        &report->late_checkpoint,
+        &report->failed_load,
+        &report->failed_load_generation,
+        &report->disk_checkpoint,
+        &report->disk_step,
+        &report->disk_epoch,
+        &report->disk_generation,
+        &report->ready,
+        &report->evaluation.step,
+        &report->evaluation.digest[0],
+        &report->evaluation.digest[1],
+    };
+    for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++) {
+        integer(cursor, integers[i]);
+    }
+    real(cursor, &report->evaluation.loss);
+    real(cursor, &report->evaluation.accuracy);
+    real(cursor, &report->evaluation.train_loss);
+}
+
+/* Counters are recorded as JSON integers, which end at 2^63 - 1. */
+static enum tn_status check_counters(const struct report *report, struct error *error)
+{
+    const struct {
+        const char *name;
+        uint64_t value;
+    } counters[] = {
+        {"incarnation", report->incarnation},
+        {"sequence", report->sequence},
+        {"epoch", report->epoch},
+        {"generation", report->generation},
+        {"step", report->step},
+        {"saved_checkpoint", report->saved_checkpoint},
+        {"saved_step", report->saved_step},
+        {"saved_bytes", report->saved_bytes},
+        {"missed_checkpoint", report->missed_checkpoint},
+        {"late_checkpoint", report->late_checkpoint},
+        {"failed_load", report->failed_load},
+        {"failed_load_generation", report->failed_load_generation},
+        {"disk_checkpoint", report->disk_checkpoint},
+        {"disk_step", report->disk_step},
+        {"disk_epoch", report->disk_epoch},
+        {"disk_generation", report->disk_generation},
+        {"evaluation.step", report->evaluation.step == STEP_NONE ? 0 : report->evaluation.step},
+    };
+    for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
+        if (counters[i].value <= INT64_MAX) { continue; }
+        return error_set(error, TN_EPROTO, "a report of %s %u: its %s is %llu",
+                         role_name(report->task.role), report->task.index, counters[i].name,
+                         (unsigned long long)counters[i].value);
+    }
+    return TN_OK;
+}
+
+void report_encode(const struct report *report, uint8_t out[static REPORT_BYTES])
+{
+    struct report copy = *report;
+    struct cursor cursor = {.out = out};
+    uint64_t magic = REPORT_MAGIC, role = copy.task.role, index = copy.task.index;
+    memset(out, 0, REPORT_BYTES);
+    integer(&cursor, &magic);
+    integer(&cursor, &role);
+    integer(&cursor, &index);
+    fields(&cursor, &copy);
+    assert(cursor.at + sizeof copy.place <= REPORT_BYTES);
+    for (size_t i = 0; i + 1 < sizeof copy.place && copy.place[i] != '\0'; i++) {
+        out[cursor.at + i] = (uint8_t)copy.place[i];
+    }
+}
+
+enum tn_status report_decode(const void *bytes, size_t size, struct report *out,
+                             struct error *error)
+{
+    static const uint32_t limits[ROLE_COUNT] = {COORDINATORS_MAX, PS_MAX, WORKERS_MAX};
+    if (size != REPORT_BYTES) {
+        return error_set(error, TN_EPROTO, "a report has %zu bytes, expected %d", size,
+                         REPORT_BYTES);
+    }
+    struct cursor cursor = {.in = bytes};
+    uint64_t magic = 0, role = 0, index = 0;
+    memset(out, 0, sizeof *out);
+    integer(&cursor, &magic);
+    integer(&cursor, &role);
+    integer(&cursor, &index);
+    if (magic != REPORT_MAGIC) {
+        return error_set(error, TN_EPROTO, "a report of an unknown format: %016llx",
+                         (unsigned long long)magic);
+    }
+    if (role >= ROLE_COUNT) {
+        return error_set(error, TN_EPROTO, "a report of role %llu", (unsigned long long)role);
+    }
+    if (index >= limits[role]) {
+        return error_set(error, TN_EPROTO, "a report of %s %llu: indexes end at %u",
+                         role_name((enum role)role), (unsigned long long)index, limits[role] - 1);
+    }
+    out->task = (struct task){.role = (enum role)role, .index = (uint32_t)index};
+    fields(&cursor, out);
+    const char *place = (const char *)bytes + cursor.at;
+    if (memchr(place, '\0', sizeof out->place) == NULL) {
+        return error_set(error, TN_EPROTO, "a report of %s %llu: its place has no end",
+                         role_name((enum role)role), (unsigned long long)index);
+    }
+    memcpy(out->place, place, sizeof out->place);
+    return check_counters(out, error);
+}

@@ -1,0 +1,52 @@
+/*
+ * common/cluster/report.h: what a node tells the chief: its whole state, every time, so that a lost
+ * report does not matter and a new chief knows all after one round. Pure: plain data and its
+ * fixed-size encoding.
+ */
+#ifndef COMMON_CLUSTER_REPORT_H
+#define COMMON_CLUSTER_REPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/cluster/run.h"
+#include "common/cluster/task.h"
+
+enum { REPORT_BYTES = 512 }; /* Encoded; unused bytes are zero. */
+
+struct report {
+    struct task task;
+    uint64_t incarnation;
+    uint64_t sequence;   /* Grows with each report of an incarnation; an older one is ignored. */
+    uint64_t epoch;      /* The highest epoch the node has seen in /chief or /run. */
+    uint64_t generation; /* Ps: loaded and whole. Worker: the one it works in. 0: none. */
+    uint64_t step;       /* Ps: steps applied. Worker: the step it computes. */
+
+    /* Ps only. */
+    uint64_t saved_checkpoint; /* Last shard that is durable on disk; 0: none. */
+    uint64_t saved_step;
+    uint64_t saved_digest[2]; /* XXH3-128 of the shard. */
+    uint64_t saved_bytes;
+    uint64_t
+        missed_checkpoint;    /* Could not be written at its step: too late, or the disk said no. */
+    uint64_t late_checkpoint; /* Last one of these that was ordered too late for us. */
+    uint64_t failed_load;     /* Checkpoint that could not be loaded (damaged, missing); 0: none. */
+    uint64_t failed_load_generation; /* ... when ordered for this generation. */
+    uint64_t disk_checkpoint; /* Newest checkpoint whose manifest lies on its disk; 0: none. */
+    uint64_t disk_step;
+    uint64_t disk_epoch; /* Highest epoch any manifest on its disk names. */
+    uint64_t disk_generation;
+
+    /* Worker only. */
+    uint64_t ready;               /* 1: data loaded, may be given slices. */
+    struct evaluation evaluation; /* Newest it made in `generation`. */
+    char place[64];               /* Ps: host:folder of its checkpoints. */
+};
+
+void report_encode(const struct report *report, uint8_t out[static REPORT_BYTES]);
+/* TN_EPROTO: wrong size, role, index or unterminated text, named in `error`. */
+MUST_CHECK enum tn_status report_decode(const void *bytes, size_t size, struct report *out,
+                                        struct error *error);
+
+#endif

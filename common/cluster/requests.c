@@ -1,0 +1,140 @@
+#include "common/cluster/requests.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+
+enum { LOOK_MS = 20 };
+
+/* "pid 123 on alpha" */
+static void say_who(char text[static HOST_NAME_MAX_BYTES])
+{
+    char host[HOST_NAME_MAX_BYTES] = "";
+    (void)gethostname(host, sizeof host - 1);
+    snprintf(text, HOST_NAME_MAX_BYTES, "pid %ld on %.40s", (long)getpid(), host);
+}
+
+enum tn_status order_request(struct zk_sync *sync, const char *cluster, enum request_kind kind,
+                             struct error *error)
+{
+    char path[256], text[ZNODE_JSON_MAX];
+    struct request request = {.kind = kind, .wall_ms = clock_wall_ms()};
+    say_who(request.by);
+    znode_path(path, cluster, "requests/n-");
+    const struct zk_write write = {.kind = ZK_CREATE,
+                                   .path = path,
+                                   .data = text,
+                                   .size = request_encode(&request, text),
+                                   .flags = ZK_SEQUENTIAL};
+    return zk_sync_write(sync, &write, 1, error);
+}
+
+/* ------------------------------------------------------------------- kill */
+
+static enum tn_status read_chief(struct zk_sync *sync, const char *cluster, struct office *out,
+                                 struct error *error)
+{
+    char path[256];
+    struct zk_sync_data data;
+    znode_path(path, cluster, "chief");
+    enum tn_status status = zk_sync_read(sync, path, &data, error);
+    if (status != TN_OK) { return status; }
+    if (data.size == 0) {
+        status = error_set(error, TN_EAGAIN, "%s has no chief yet", cluster);
+    } else {
+        status = office_decode(data.data, data.size, out, error);
+    }
+    free(data.data);
+    return status;
+}
+
+enum tn_status order_find(struct zk_sync *sync, const char *cluster, const char *task,
+                          struct member *out, struct error *error)
+{
+    char path[256];
+    struct zk_sync_data data;
+    struct office office = {0};
+    const bool chief = strcmp(task, "chief") == 0;
+    struct task wanted;
+    if (chief) {
+        enum tn_status status = read_chief(sync, cluster, &office, error);
+        if (status != TN_OK) { return status; }
+        wanted = office.task;
+    } else if (!task_parse(task, &wanted)) {
+        return error_set(error, TN_EINVAL, "\"%s\" is no task: give ps:1, worker:0, or chief",
+                         task);
+    }
+    znode_member_path(path, cluster, wanted);
+    enum tn_status status = zk_sync_read(sync, path, &data, error);
+    if (status == TN_ENOENT) {
+        return error_set(error, TN_EAGAIN, "%s of %s is not there now", task, cluster);
+    }
+    if (status != TN_OK) { return status; }
+    status = member_decode(data.data, data.size, out, error);
+    free(data.data);
+    if (status == TN_OK && chief && out->incarnation != office.incarnation) {
+        status = error_set(error, TN_EAGAIN, "%s has no chief now", cluster);
+    }
+    return status;
+}
+
+static enum tn_status put_order(struct zk_sync *sync, const char *path,
+                                const struct kill_request *order, struct error *error)
+{
+    char text[ZNODE_JSON_MAX];
+    const struct zk_write write = {
+        .kind = ZK_CREATE, .path = path, .data = text, .size = kill_request_encode(order, text)};
+    return zk_sync_write(sync, &write, 1, error);
+}
+
+/* It lies there; TN_ENOENT: it was taken. */
+static enum tn_status look(struct zk_sync *sync, const char *path, struct error *error)
+{
+    struct zk_sync_data data;
+    enum tn_status status = zk_sync_read(sync, path, &data, error);
+    if (status == TN_OK) { free(data.data); }
+    return status;
+}
+
+/* Somebody else's order may lie there first. */
+static enum tn_status put_in_turn(struct zk_sync *sync, const char *path,
+                                  const struct kill_request *order, uint64_t until_ms,
+                                  struct error *error)
+{
+    enum tn_status status = put_order(sync, path, order, error);
+    while (status == TN_EEXIST && clock_monotonic_ms() < until_ms) {
+        (void)poll(NULL, 0, LOOK_MS);
+        status = put_order(sync, path, order, error);
+    }
+    return status;
+}
+
+enum tn_status order_kill(struct zk_sync *sync, const char *cluster, const struct member *member,
+                          enum kill_signal signal, uint32_t wait_ms, struct error *error)
+{
+    char path[256], task[TASK_NAME_MAX];
+    struct kill_request order = {
+        .incarnation = member->incarnation, .signal = signal, .wall_ms = clock_wall_ms()};
+    const uint64_t until_ms = clock_monotonic_ms() + wait_ms;
+    say_who(order.by);
+    task_format(member->task, ':', task, sizeof task);
+    znode_kill_path(path, cluster, member->task);
+    enum tn_status status = put_in_turn(sync, path, &order, until_ms, error);
+    if (status != TN_OK && status != TN_EEXIST && status != TN_ENOENT) { return status; }
+    while (status == TN_OK && clock_monotonic_ms() < until_ms) {
+        (void)poll(NULL, 0, LOOK_MS);
+        status = look(sync, path, error);
+        if (status == TN_ENOENT) { return TN_OK; }
+    }
+    if (status != TN_OK && status != TN_EEXIST && status != TN_ENOENT) { return status; }
+    const struct zk_write back = {.kind = ZK_DELETE, .path = path, .version = ZK_ANY_VERSION};
+    const bool ours = status == TN_OK;
+    status = zk_sync_write(sync, &back, 1, error);
+    if (ours && status == TN_ENOENT) { return TN_OK; /* Taken at the last moment. */ }
+    return error_set(error, TN_EUNHEALTHY,
+                     "no agent that allows chaos runs %s: start it with --allow-chaos", task);
+}

@@ -1,0 +1,187 @@
+#include "common/cluster/slices.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+static bool node_fits(struct slice_node node)
+{
+    return node.count > 0 && node.count <= SLICES_MAX && node.first <= SLICES_MAX - node.count;
+}
+
+void slice_set_add(struct slice_set *set, struct slice_node node)
+{
+    assert(node_fits(node));
+    for (uint32_t v = node.first; v < node.first + node.count; v++) {
+        set->words[v / 64] |= UINT64_C(1) << (v % 64);
+    }
+}
+
+void slice_set_remove(struct slice_set *set, struct slice_node node)
+{
+    assert(node_fits(node));
+    for (uint32_t v = node.first; v < node.first + node.count; v++) {
+        set->words[v / 64] &= ~(UINT64_C(1) << (v % 64));
+    }
+}
+
+static bool has(const struct slice_set *set, uint32_t v)
+{
+    return (set->words[v / 64] >> (v % 64) & 1) != 0;
+}
+
+bool slice_set_has_all(const struct slice_set *set, struct slice_node node)
+{
+    assert(node_fits(node));
+    for (uint32_t v = node.first; v < node.first + node.count; v++) {
+        if (!has(set, v)) { return false; }
+    }
+    return true;
+}
+
+bool slice_set_has_any(const struct slice_set *set, struct slice_node node)
+{
+    assert(node_fits(node));
+    for (uint32_t v = node.first; v < node.first + node.count; v++) {
+        if (has(set, v)) { return true; }
+    }
+    return false;
+}
+
+uint32_t slice_set_count(const struct slice_set *set)
+{
+    uint32_t count = 0;
+    for (uint32_t word = 0; word < SLICES_WORDS; word++) {
+        for (uint64_t rest = set->words[word]; rest != 0; rest &= rest - 1) { count++; }
+    }
+    return count;
+}
+
+void slices_children(struct slice_node node, struct slice_node *left, struct slice_node *right)
+{
+    assert(node_fits(node));
+    assert(node.count >= 2);
+    uint32_t half = 1;
+    while (half * 2 < node.count) { half *= 2; }
+    *left = (struct slice_node){node.first, half};
+    *right = (struct slice_node){node.first + half, node.count - half};
+}
+
+static bool same(struct slice_node a, struct slice_node b)
+{
+    return a.first == b.first && a.count == b.count;
+}
+
+/* Walk from the root towards `node`. On success its parent and sibling are told, unless it is the
+ * root, for which the parent's count stays 0. */
+static bool find(uint32_t slices, struct slice_node node, struct slice_node *parent,
+                 struct slice_node *sibling)
+{
+    *parent = *sibling = (struct slice_node){0, 0};
+    struct slice_node at = {0, slices};
+    while (!same(at, node)) {
+        if (at.count <= node.count) { return false; }
+        struct slice_node left, right;
+        slices_children(at, &left, &right);
+        bool go_right = node.first >= right.first;
+        *parent = at;
+        *sibling = go_right ? left : right;
+        at = go_right ? right : left;
+    }
+    return true;
+}
+
+bool slices_is_node(uint32_t slices, uint32_t first, uint32_t count)
+{
+    struct slice_node node = {first, count}, parent, sibling;
+    if (slices == 0 || slices > SLICES_MAX || !node_fits(node)) { return false; }
+    if (first + count > slices) { return false; }
+    return find(slices, node, &parent, &sibling);
+}
+
+bool slices_parent(uint32_t slices, struct slice_node node, struct slice_node *parent,
+                   struct slice_node *sibling)
+{
+    assert(slices_is_node(slices, node.first, node.count));
+    bool found = find(slices, node, parent, sibling);
+    assert(found);
+    return parent->count > 0;
+}
+
+/* Depth-first walks keep the nodes to visit here: each level leaves at most one right half. */
+enum { DEPTH_MAX = 16 };
+
+uint32_t slices_cover(uint32_t slices, const struct slice_set *owned,
+                      struct slice_node out[static SLICES_MAX])
+{
+    assert(slices > 0);
+    assert(slices <= SLICES_MAX);
+    struct slice_node stack[DEPTH_MAX] = {{0, slices}};
+    uint32_t depth = 1, count = 0;
+    while (depth > 0) {
+        struct slice_node at = stack[--depth];
+        if (slice_set_has_all(owned, at)) {
+            out[count++] = at;
+        } else if (slice_set_has_any(owned, at)) {
+            assert(depth + 2 <= DEPTH_MAX);
+            struct slice_node left, right;
+            slices_children(at, &left, &right);
+            stack[depth++] = right;
+            stack[depth++] = left;
+        }
+    }
+    return count;
+}
+
+static bool is_part(const struct slice_node *part_at, struct slice_node node)
+{
+    return part_at[node.first].count == node.count;
+}
+
+uint32_t slices_plan(uint32_t slices, struct slice_node node, const struct slice_node *parts,
+                     uint32_t part_count, struct slice_sum out[static SLICES_MAX])
+{
+    assert(slices_is_node(slices, node.first, node.count));
+    assert(part_count > 0);
+    assert(part_count <= node.count);
+    struct slice_node part_at[SLICES_MAX];
+    memset(part_at, 0, sizeof part_at);
+    for (uint32_t i = 0; i < part_count; i++) {
+        assert(slices_is_node(slices, parts[i].first, parts[i].count));
+        part_at[parts[i].first] = parts[i];
+    }
+    /* Each node is met twice: going down, and, marked, when both halves have their values. */
+    struct {
+        struct slice_node node;
+        bool halves_done;
+    } stack[2 * DEPTH_MAX] = {{node, false}};
+    uint32_t depth = 1, count = 0;
+    while (depth > 0) {
+        struct slice_node at = stack[--depth].node;
+        if (is_part(part_at, at)) { continue; }
+        assert(at.count >= 2); /* Else a slice is in no part. */
+        struct slice_node left, right;
+        slices_children(at, &left, &right);
+        if (stack[depth].halves_done) {
+            out[count++] = (struct slice_sum){left.first, right.first};
+            continue;
+        }
+        assert(depth + 3 <= 2 * DEPTH_MAX);
+        stack[depth++].halves_done = true; /* `at` stays where it was. */
+        stack[depth].node = right;
+        stack[depth++].halves_done = false;
+        stack[depth].node = left;
+        stack[depth++].halves_done = false;
+    }
+    assert(count == part_count - 1); /* Else a part lies within another or outside. */
+    return count;
+}
+
+struct slice_range slices_positions(uint32_t slices, uint32_t batch, uint32_t slice)
+{
+    assert(slices > 0);
+    assert(slice < slices);
+    uint64_t first = (uint64_t)slice * batch / slices;
+    uint64_t end = ((uint64_t)slice + 1) * batch / slices;
+    return (struct slice_range){(uint32_t)first, (uint32_t)(end - first)};
+}

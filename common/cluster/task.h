@@ -1,0 +1,39 @@
+/* common/cluster/task.h: the name of a seat in the cluster, as in TensorFlow's ClusterSpec: "ps:1",
+ * "worker:0". Pure. */
+#ifndef COMMON_CLUSTER_TASK_H
+#define COMMON_CLUSTER_TASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/text.h"
+
+enum role { ROLE_COORDINATOR, ROLE_PS, ROLE_WORKER, ROLE_COUNT };
+
+enum {
+    COORDINATORS_MAX = 16,
+    PS_MAX = 64,
+    WORKERS_MAX = 128,
+    TASKS_MAX = COORDINATORS_MAX + PS_MAX + WORKERS_MAX,
+    TASK_NAME_MAX = 32,
+};
+
+struct task {
+    enum role role;
+    uint32_t index;
+};
+
+/* "coordinator", "ps", "worker". Static storage. */
+const char *role_name(enum role role);
+bool role_parse(const char *text, enum role *out);
+
+bool task_equal(struct task a, struct task b);
+/* "ps:1" for people, "ps-1" for znodes. */
+void task_format(struct task task, char separator, char *text, size_t size);
+/* Reads either form; false when it is neither or the index is out of the role's bounds. */
+bool task_parse(const char *text, struct task *out);
+/* Append "ps:1" to a text. */
+void task_append(struct text *text, struct task task);
+
+#endif

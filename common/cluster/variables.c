@@ -1,0 +1,163 @@
+#include "common/cluster/variables.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "common/base/random.h"
+#include "common/cluster/placement.h"
+
+#define PARAMETERS_MAX (UINT64_C(1) << 40)
+
+/* Random streams of the initial values: one a variable, from here on. */
+#define STREAM_INITIAL UINT64_C(0x696e697469616c00)
+
+static enum tn_status check_name(const struct variable_table *table, const char *name,
+                                 struct error *error)
+{
+    size_t length = strlen(name);
+    if (length == 0 || length >= VARIABLE_NAME_MAX) {
+        return error_set(error, TN_EINVAL, "variable name '%s' has %zu characters: give 1 to %d",
+                         name, length, VARIABLE_NAME_MAX - 1);
+    }
+    for (uint32_t i = 0; i < table->count; i++) {
+        if (strcmp(table->variables[i].name, name) == 0) {
+            return error_set(error, TN_EINVAL, "variable '%s' is there twice: rename one", name);
+        }
+    }
+    return TN_OK;
+}
+
+static enum tn_status check_shape(const struct variable_table *table, const char *name,
+                                  uint32_t rank, const uint32_t *shape, uint64_t *count,
+                                  struct error *error)
+{
+    if (rank < 1 || rank > VARIABLE_RANK_MAX) {
+        return error_set(error, TN_EINVAL, "variable '%s' has rank %u: give 1 to %d", name, rank,
+                         VARIABLE_RANK_MAX);
+    }
+    *count = 1;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (shape[i] == 0) {
+            return error_set(error, TN_EINVAL, "variable '%s': dimension %u is 0: give at least 1",
+                             name, i);
+        }
+        bool fits = shape[i] <= PARAMETERS_MAX / *count;
+        *count = fits ? *count * shape[i] : PARAMETERS_MAX;
+        if (!fits) { break; }
+    }
+    if (*count >= PARAMETERS_MAX - table->parameter_count) {
+        return error_set(error, TN_EINVAL,
+                         "variable '%s' brings the model over %" PRIu64
+                         " parameters: make the model smaller",
+                         name, PARAMETERS_MAX);
+    }
+    return TN_OK;
+}
+
+enum tn_status variable_table_add(struct variable_table *table, const char *name, uint32_t rank,
+                                  const uint32_t *shape, enum variable_init init,
+                                  struct error *error)
+{
+    uint64_t count = 0;
+    if (table->count == VARIABLES_MAX) {
+        return error_set(error, TN_EINVAL,
+                         "variable '%s' is one too many: a model has at most %d variables", name,
+                         VARIABLES_MAX);
+    }
+    enum tn_status status = check_name(table, name, error);
+    if (status == TN_OK) { status = check_shape(table, name, rank, shape, &count, error); }
+    if (status != TN_OK) { return status; }
+
+    struct variable *variable = &table->variables[table->count++];
+    memset(variable, 0, sizeof *variable);
+    memcpy(variable->name, name, strlen(name));
+    memcpy(variable->shape, shape, rank * sizeof *shape);
+    variable->rank = rank;
+    variable->init = init;
+    variable->offset = table->parameter_count;
+    variable->count = count;
+    table->parameter_count += count;
+    return TN_OK;
+}
+
+static size_t put_u32(uint8_t *bytes, uint32_t value)
+{
+    for (int i = 0; i < 4; i++) { bytes[i] = (uint8_t)(value >> (8 * i)); }
+    return 4;
+}
+
+uint64_t variable_table_hash(const struct variable_table *table)
+{
+    enum { ENTRY_BYTES = VARIABLE_NAME_MAX + 4 * (2 + VARIABLE_RANK_MAX) };
+    uint8_t bytes[VARIABLES_MAX * ENTRY_BYTES];
+    size_t size = 0;
+    for (uint32_t i = 0; i < table->count; i++) {
+        const struct variable *variable = &table->variables[i];
+        memcpy(bytes + size, variable->name, VARIABLE_NAME_MAX);
+        size += VARIABLE_NAME_MAX;
+        size += put_u32(bytes + size, variable->rank);
+        size += put_u32(bytes + size, (uint32_t)variable->init);
+        for (uint32_t d = 0; d < VARIABLE_RANK_MAX; d++) {
+            size += put_u32(bytes + size, variable->shape[d]);
+        }
+    }
+    return XXH3_64bits(bytes, size);
+}
+
+enum tn_status variable_table_check_ps(const struct variable_table *table, uint32_t ps_count,
+                                       struct error *error)
+{
+    uint64_t most = placement_ps_max(table->parameter_count);
+    if (ps_count >= 1 && ps_count <= most) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "cluster.ps is %u, but the model's %" PRIu64
+                     " parameters are spread over 1 to %" PRIu64 " ps in blocks of %d: use %s ps",
+                     ps_count, table->parameter_count, most, PLACEMENT_BLOCK,
+                     ps_count == 0 ? "more" : "fewer");
+}
+
+static void init_part(const struct variable *variable, uint64_t seed, uint64_t stream,
+                      uint64_t first, uint64_t count, float *out)
+{
+    float fan_out = (float)variable->shape[variable->rank - 1];
+    float fan_in = variable->rank == 1 ? fan_out : (float)variable->count / fan_out;
+    switch (variable->init) {
+    case VARIABLE_ZEROS: memset(out, 0, count * sizeof *out); break;
+    case VARIABLE_GLOROT_UNIFORM: {
+        float limit = sqrtf(6.0F / (fan_in + fan_out));
+        for (uint64_t i = 0; i < count; i++) {
+            out[i] = (2.0F * random_unit_at(seed, stream, first + i) - 1.0F) * limit;
+        }
+        break;
+    }
+    case VARIABLE_HE_NORMAL: {
+        float deviation = sqrtf(2.0F / fan_in);
+        for (uint64_t i = 0; i < count; i++) {
+            out[i] = random_normal_at(seed, stream, first + i) * deviation;
+        }
+        break;
+    }
+    }
+}
+
+void variables_init_range(const struct variable_table *table, uint64_t seed, uint64_t first,
+                          uint64_t count, float *out)
+{
+    assert(first <= table->parameter_count);
+    assert(count <= table->parameter_count - first);
+    uint64_t end = first + count;
+    for (uint32_t i = 0; i < table->count; i++) {
+        const struct variable *variable = &table->variables[i];
+        uint64_t from = first > variable->offset ? first : variable->offset;
+        uint64_t limit = variable->offset + variable->count;
+        uint64_t to = end < limit ? end : limit;
+        if (from < to) {
+            init_part(variable, seed, STREAM_INITIAL + i, from - variable->offset, to - from,
+                      out + (from - first));
+        }
+    }
+}

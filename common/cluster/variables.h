@@ -1,0 +1,63 @@
+/*
+ * common/cluster/variables.h: the variables of a model, as one table that every node computes from
+ * the job file. All parameters together are one flat vector of floats: the variables one after
+ * another, each row-major, without gaps.
+ *
+ * Initial values are a pure function of (seed, variable, element), so a ps fills its shard alone,
+ * whatever the number of ps, with bits that do not depend on libm.
+ *
+ * Threads: a table is its owner's; the functions keep nothing.
+ */
+#ifndef COMMON_CLUSTER_VARIABLES_H
+#define COMMON_CLUSTER_VARIABLES_H
+
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+enum { VARIABLES_MAX = 64, VARIABLE_NAME_MAX = 64, VARIABLE_RANK_MAX = 4 };
+
+enum variable_init {
+    VARIABLE_ZEROS,
+    VARIABLE_GLOROT_UNIFORM, /* Uniform in +-sqrt(6 / (fan_in + fan_out)); Glorot, Bengio 2010. */
+    VARIABLE_HE_NORMAL,      /* Normal, deviation sqrt(2 / fan_in); He et al. 2015. */
+};
+
+/* Of a shape, the last dimension is fan_out, the product of the others fan_in. */
+struct variable {
+    char name[VARIABLE_NAME_MAX];
+    uint32_t rank; /* 1 to VARIABLE_RANK_MAX. */
+    uint32_t shape[VARIABLE_RANK_MAX];
+    enum variable_init init;
+    uint64_t offset, count; /* In the flat vector. */
+};
+
+struct variable_table {
+    uint32_t count;
+    uint64_t parameter_count;
+    struct variable variables[VARIABLES_MAX];
+};
+
+/*
+ * Append a variable; start from a table of zeros. `name` is copied.
+ *
+ *   TN_EINVAL  empty, too long or repeated name; rank or a dimension out of range; table full; more
+ *              than 2^40 parameters. The table is as before.
+ */
+MUST_CHECK enum tn_status variable_table_add(struct variable_table *table, const char *name,
+                                             uint32_t rank, const uint32_t *shape,
+                                             enum variable_init init, struct error *error);
+
+/* XXH3-64 over names, shapes and initialisers: equal on all nodes of a job. */
+uint64_t variable_table_hash(const struct variable_table *table);
+
+/* TN_EINVAL if some of `ps_count` ps would own nothing; the text says how many may be. */
+MUST_CHECK enum tn_status variable_table_check_ps(const struct variable_table *table,
+                                                  uint32_t ps_count, struct error *error);
+
+/* Write the initial values of parameters [first, first+count) to out[0..count). The range must lie
+ * in the table. */
+void variables_init_range(const struct variable_table *table, uint64_t seed, uint64_t first,
+                          uint64_t count, float *out);
+
+#endif

@@ -1,0 +1,180 @@
+/*
+ * common/cluster/znodes.h: the znodes of a cluster: their paths and what they hold (JSON, with a
+ * "version" field). Decoders check every field and name the one that is wrong; a znode that cannot
+ * be read is reported, never obeyed.
+ *
+ *   /tanist/NAME/spec                 struct spec                              persistent
+ *               /election/GUID-NNNN   the candidate's task name                ephemeral, seq.
+ *               /chief                struct office; its version is the fence  persistent
+ *               /members/ROLE-INDEX   struct member                            ephemeral
+ *               /exits/ROLE-INDEX     struct exit_note, by the agent           persistent
+ *               /run                  struct run                               persistent
+ *               /assignment           struct assignment                        persistent
+ *               /checkpoints/ID       struct manifest (common/cluster/manifest.h)      persistent
+ *               /history/NNNN         struct history_entry, bounded            persistent, seq.
+ *               /requests/NNNN        struct request, an operator's wish       persistent, seq.
+ *               /kills/ROLE-INDEX     struct kill_request, to the task's agent   persistent
+ *
+ * /chief is created empty: nobody has held the office yet.
+ */
+#ifndef COMMON_CLUSTER_ZNODES_H
+#define COMMON_CLUSTER_ZNODES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/cluster/run.h"
+#include "common/cluster/slices.h"
+#include "common/cluster/task.h"
+#include "common/net/transport.h"
+
+enum {
+    CLUSTER_NAME_MAX = 64,
+    HOST_NAME_MAX_BYTES = 64,
+    ZNODE_JSON_MAX = 16 * 1024,
+};
+enum { HISTORY_MAX = 1000 }; /* Older entries are deleted by the chief. */
+
+/* Letters, digits, '-', '_' and '.', at most CLUSTER_NAME_MAX - 1, not starting with '.'. */
+MUST_CHECK enum tn_status cluster_name_check(const char *name, struct error *error);
+
+/* "/tanist/NAME" + "/" + `rest` ("" for the root itself). Asserts that it fits. */
+void znode_path(char path[static 256], const char *cluster, const char *rest);
+void znode_member_path(char path[static 256], const char *cluster, struct task task);
+void znode_exit_path(char path[static 256], const char *cluster, struct task task);
+void znode_kill_path(char path[static 256], const char *cluster, struct task task);
+void znode_checkpoint_path(char path[static 256], const char *cluster, uint64_t id);
+
+struct spec {
+    uint64_t key;      /* Random, made with the cluster: the key on every frame. */
+    uint64_t job_hash; /* Of what must not change while the cluster lives: model, seed, mode,
+                        * slices, batch, optimizer, numbers of ps. */
+    uint64_t variables_hash;
+    uint32_t coordinators, ps, workers;
+    uint64_t created_wall_ms;
+    char *job_json; /* The job file as given, for people. Owned; free(). May be NULL. */
+};
+
+struct office {
+    uint64_t epoch;
+    struct task task;
+    uint64_t incarnation;
+    uint64_t pid;
+    uint64_t since_wall_ms;
+    uint64_t took_ms; /* From the predecessor's znode seen gone to the office taken. */
+    char host[HOST_NAME_MAX_BYTES];
+    char address[TRANSPORT_ADDRESS_MAX]; /* Reports go there. */
+    char cause[RUN_TEXT_MAX]; /* "first chief", "coordinator:0: signal 9 (Killed)", ... */
+};
+
+struct member {
+    struct task task;
+    uint64_t incarnation;
+    uint64_t pid;
+    uint64_t since_wall_ms;
+    char host[HOST_NAME_MAX_BYTES];
+    char address[TRANSPORT_ADDRESS_MAX];
+};
+
+struct exit_note {
+    uint64_t incarnation;
+    uint64_t wall_ms;
+    char cause[RUN_TEXT_MAX];
+};
+
+struct assignment {
+    uint64_t generation;
+    uint32_t slice_count;
+    uint16_t worker[SLICES_MAX]; /* Index of the worker that owns each slice; UINT16_MAX: nobody. */
+};
+
+enum history_kind {
+    HISTORY_ELECTED, /* `task` took office: `took_ms`, `cause`. */
+    HISTORY_TASK_UP,
+    HISTORY_TASK_LOST,  /* `cause`. */
+    HISTORY_PAUSED,     /* `cause`. */
+    HISTORY_RECOVERED,  /* Running again: `took_ms` paused, `steps_redone`. */
+    HISTORY_RUNNING,    /* First start. */
+    HISTORY_CHECKPOINT, /* `checkpoint` committed at `step`. */
+    HISTORY_FALLBACK,   /* `checkpoint` could not be loaded; an older one is. */
+    HISTORY_EVALUATED,
+    HISTORY_DONE,
+    HISTORY_FAILED,
+    HISTORY_KINDS
+};
+
+struct history_entry {
+    enum history_kind kind;
+    uint64_t wall_ms, epoch, generation, step, checkpoint;
+    enum recovery_kind recovery; /* RECOVERED. */
+    struct task task;
+    uint64_t pid, took_ms, steps_redone;
+    double loss, accuracy; /* EVALUATED, DONE. */
+    char cause[RUN_TEXT_MAX];
+};
+const char *history_kind_name(
+    enum history_kind kind); /* "elected", "task-lost", ... Static storage. */
+
+enum request_kind {
+    REQUEST_STOP,
+    REQUEST_RESIGN,
+    REQUEST_PAUSE,
+    REQUEST_RESUME,
+    REQUEST_CHECKPOINT,
+    REQUEST_KINDS
+};
+struct request {
+    enum request_kind kind;
+    uint64_t wall_ms;
+    char by[HOST_NAME_MAX_BYTES];
+};
+const char *request_kind_name(enum request_kind kind);
+
+enum kill_signal { KILL_SIGKILL, KILL_SIGTERM, KILL_SIGSTOP, KILL_SIGCONT, KILL_SIGNALS };
+/* An attack on one process, carried out by its agent, if that allows it. */
+struct kill_request {
+    uint64_t incarnation; /* Whoever holds the task with another is not meant. */
+    enum kill_signal signal;
+    uint64_t wall_ms;
+    char by[HOST_NAME_MAX_BYTES];
+};
+const char *kill_signal_name(enum kill_signal signal); /* "KILL", "TERM", ... Static storage. */
+bool kill_signal_parse(const char *name, enum kill_signal *out);
+
+/*
+ * Encoders write a NUL-terminated JSON text into `text` and return its length; they assert that it
+ * fits ZNODE_JSON_MAX. Decoders read `size` bytes: TN_ECORRUPT with the field named. They leave
+ * `*out` undefined on failure.
+ */
+size_t office_encode(const struct office *office, char text[static ZNODE_JSON_MAX]);
+size_t member_encode(const struct member *member, char text[static ZNODE_JSON_MAX]);
+size_t exit_note_encode(const struct exit_note *note, char text[static ZNODE_JSON_MAX]);
+size_t run_encode(const struct run *run, char text[static ZNODE_JSON_MAX]);
+size_t assignment_encode(const struct assignment *assignment, char text[static ZNODE_JSON_MAX]);
+size_t history_encode(const struct history_entry *entry, char text[static ZNODE_JSON_MAX]);
+size_t request_encode(const struct request *request, char text[static ZNODE_JSON_MAX]);
+size_t kill_request_encode(const struct kill_request *order, char text[static ZNODE_JSON_MAX]);
+char *spec_encode(const struct spec *spec); /* malloc'ed; NULL: out of memory. */
+
+MUST_CHECK enum tn_status office_decode(const void *data, size_t size, struct office *out,
+                                        struct error *error);
+MUST_CHECK enum tn_status member_decode(const void *data, size_t size, struct member *out,
+                                        struct error *error);
+MUST_CHECK enum tn_status exit_note_decode(const void *data, size_t size, struct exit_note *out,
+                                           struct error *error);
+MUST_CHECK enum tn_status run_decode(const void *data, size_t size, struct run *out,
+                                     struct error *error);
+MUST_CHECK enum tn_status assignment_decode(const void *data, size_t size, struct assignment *out,
+                                            struct error *error);
+MUST_CHECK enum tn_status history_decode(const void *data, size_t size, struct history_entry *out,
+                                         struct error *error);
+MUST_CHECK enum tn_status request_decode(const void *data, size_t size, struct request *out,
+                                         struct error *error);
+MUST_CHECK enum tn_status kill_request_decode(const void *data, size_t size,
+                                              struct kill_request *out, struct error *error);
+MUST_CHECK enum tn_status spec_decode(const void *data, size_t size, struct spec *out,
+                                      struct error *error);
+
+#endif

@@ -1,0 +1,138 @@
+#include "common/faults/failpoint.h"
+
+#include <string.h>
+
+static const struct failpoint_info list[] = {
+#define ROW(name, who, can_fail, when) {name, who, can_fail, when},
+    FAILPOINT_LIST(ROW)
+#undef ROW
+};
+
+const struct failpoint_info *failpoint_list(unsigned *count)
+{
+    *count = sizeof list / sizeof *list;
+    return list;
+}
+
+const struct failpoint_info *failpoint_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        if (strcmp(list[i].name, name) == 0) { return &list[i]; }
+    }
+    return NULL;
+}
+
+#ifndef TANIST_FAILPOINTS
+
+bool failpoints_built(void)
+{
+    return false;
+}
+
+#else
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "common/faults/fault_control.h"
+
+/* Set once, before there are threads. */
+static struct fault_control *control; /* NULL: nothing is ever done. */
+static uint32_t self;                 /* Our slot. */
+
+bool failpoints_built(void)
+{
+    return true;
+}
+
+void failpoint_init(const char *task_name)
+{
+    const char *path = getenv(FAULTS_VARIABLE);
+    struct error error;
+    fault_control_close(control);
+    control = NULL;
+    if (path == NULL || *path == '\0') { return; }
+    struct fault_control *opened;
+    if (fault_control_open(path, &opened, &error) != TN_OK) {
+        log_warn("%s: %s; no failpoint will do anything", FAULTS_VARIABLE, error.text);
+        return;
+    }
+    const struct fault_slot *slot = fault_control_slot(opened, task_name);
+    if (slot == NULL) {
+        log_warn("%s: %s has no slot in it; no failpoint will do anything", path, task_name);
+        fault_control_close(opened);
+        return;
+    }
+    self = (uint32_t)(slot - opened->slots);
+    control = opened;
+}
+
+/* Whether this pass is the one. Of several threads and processes, one is told so. */
+static bool counts_down(struct fault_point *point)
+{
+    uint32_t left = point->countdown;
+    while (left > 0 && !atomic_compare_exchange_weak(&point->countdown, &left, left - 1)) {
+        continue;
+    }
+    return left == 1;
+}
+
+static void stall(uint32_t stall_ms)
+{
+    struct timespec left = {stall_ms / 1000, (long)(stall_ms % 1000) * 1000000};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) { continue; }
+}
+
+/* Counted before it is done: who is killed tells nobody. */
+static bool carry_out(struct fault_point *point, const char *name)
+{
+    uint32_t action = point->action, stall_ms = point->stall_ms;
+    log_warn("failpoint %s", name);
+    point->by = self;
+    point->pid = (uint32_t)getpid();
+    point->armed = 0;
+    point->done++;
+    switch (action) {
+    case POINT_KILL: (void)raise(SIGKILL); return false;
+    case POINT_FREEZE: (void)raise(SIGSTOP); return false;
+    case POINT_STALL: stall(stall_ms); return false;
+    case POINT_FAIL: return true;
+    default: return false;
+    }
+}
+
+static bool is_meant(const struct fault_point *point, const char *name, bool can_fail)
+{
+    return point->armed != 0 && (point->who >> self & 1) != 0 &&
+           strncmp(point->name, name, FAULT_CONTROL_POINT_MAX) == 0 &&
+           (can_fail || point->action != POINT_FAIL);
+}
+
+static bool pass(const char *name, bool can_fail)
+{
+    bool fails = false;
+    for (int i = 0; control != NULL && i < FAULT_CONTROL_POINTS; i++) {
+        struct fault_point *point = &control->points[i];
+        if (is_meant(point, name, can_fail) && counts_down(point)) {
+            fails = carry_out(point, name) || fails;
+        }
+    }
+    return fails;
+}
+
+void failpoint_pass(const char *name)
+{
+    (void)pass(name, false);
+}
+
+enum tn_status failpoint_status(const char *name, struct error *error)
+{
+    if (!pass(name, true)) { return TN_OK; }
+    return error_set(error, TN_EIO, "failpoint %s: ordered to fail", name);
+}
+
+#endif

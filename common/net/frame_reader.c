@@ -1,0 +1,135 @@
+#include "common/net/frame_reader.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum tn_status frame_reader_init(struct frame_reader *reader, struct buffer_pool *pool,
+                                 uint64_t cluster, uint32_t body_max)
+{
+    *reader = (struct frame_reader){.pool = pool, .cluster = cluster, .body_max = body_max};
+    reader->stage = malloc(FRAME_READER_STAGE_BYTES);
+    return reader->stage == NULL ? TN_ENOMEM : TN_OK;
+}
+
+void frame_reader_reset(struct frame_reader *reader)
+{
+    buffer_release(reader->body);
+    reader->body = NULL;
+    reader->in_body = false;
+    reader->stage_at = 0;
+    reader->stage_end = 0;
+}
+
+void frame_reader_destroy(struct frame_reader *reader)
+{
+    frame_reader_reset(reader);
+    free(reader->stage);
+    reader->stage = NULL;
+}
+
+/* What is left of the stage holds less than a header, and is at its start. */
+unsigned frame_reader_space(const struct frame_reader *reader,
+                            struct iovec out[static FRAME_READER_SPACES])
+{
+    unsigned count = 0;
+    if (reader->in_body) {
+        out[count++] = (struct iovec){
+            .iov_base = (char *)reader->body->data + reader->body_have,
+            .iov_len = reader->body->size - reader->body_have,
+        };
+    }
+    assert(reader->stage_at == 0 && reader->stage_end < WIRE_HEADER_BYTES);
+    out[count++] = (struct iovec){
+        .iov_base = reader->stage + reader->stage_end,
+        .iov_len = FRAME_READER_STAGE_BYTES - reader->stage_end,
+    };
+    return count;
+}
+
+void frame_reader_came(struct frame_reader *reader, size_t bytes)
+{
+    if (reader->in_body) {
+        size_t missing = reader->body->size - reader->body_have;
+        size_t taken = bytes < missing ? bytes : missing;
+        reader->body_have += taken;
+        bytes -= taken;
+    }
+    reader->stage_end += bytes;
+    assert(reader->stage_end <= FRAME_READER_STAGE_BYTES);
+}
+
+/* Decode the header at the front of the stage and make room for its body. */
+static enum tn_status begin_frame(struct frame_reader *reader, struct error *error)
+{
+    const uint8_t *bytes = reader->stage + reader->stage_at;
+    enum tn_status status = wire_decode_header(bytes, reader->body_max, &reader->header, error);
+    if (status != TN_OK) { return status; }
+    if (reader->header.cluster != reader->cluster) {
+        return error_set(error, TN_EPROTO,
+                         "frame cluster is %016" PRIx64 ", ours is %016" PRIx64
+                         ": the peer belongs to another cluster; check the addresses",
+                         reader->header.cluster, reader->cluster);
+    }
+    reader->stage_at += WIRE_HEADER_BYTES;
+    reader->body_have = 0;
+    if (reader->header.body_bytes > 0) {
+        reader->body = buffer_acquire(reader->pool, reader->header.body_bytes);
+        if (reader->body == NULL) {
+            return error_set(error, TN_ENOMEM,
+                             "no buffer for a body of %" PRIu32
+                             " bytes: raise the pool's limit or the memory of this host",
+                             reader->header.body_bytes);
+        }
+    }
+    reader->in_body = true;
+    return TN_OK;
+}
+
+/* Move what came together with the header from the stage into the body. */
+static void fill_body(struct frame_reader *reader)
+{
+    size_t missing = reader->header.body_bytes - reader->body_have;
+    size_t staged = reader->stage_end - reader->stage_at;
+    size_t taken = staged < missing ? staged : missing;
+    if (taken == 0) { return; }
+    memcpy((char *)reader->body->data + reader->body_have, reader->stage + reader->stage_at, taken);
+    reader->body_have += taken;
+    reader->stage_at += taken;
+}
+
+/* Nothing more can be taken out: what is left goes to the front. */
+static void compact(struct frame_reader *reader)
+{
+    size_t left = reader->stage_end - reader->stage_at;
+    memmove(reader->stage, reader->stage + reader->stage_at, left);
+    reader->stage_at = 0;
+    reader->stage_end = left;
+}
+
+enum tn_status frame_reader_next(struct frame_reader *reader, bool *whole,
+                                 struct frame_header *header, struct buffer **body,
+                                 struct error *error)
+{
+    *whole = false;
+    if (!reader->in_body) {
+        if (reader->stage_end - reader->stage_at < WIRE_HEADER_BYTES) {
+            compact(reader);
+            return TN_OK;
+        }
+        enum tn_status status = begin_frame(reader, error);
+        if (status != TN_OK) { return status; }
+    }
+    fill_body(reader);
+    if (reader->body_have < reader->header.body_bytes) {
+        compact(reader);
+        return TN_OK;
+    }
+    *whole = true;
+    *header = reader->header;
+    *body = reader->body;
+    reader->body = NULL;
+    reader->in_body = false;
+    return TN_OK;
+}

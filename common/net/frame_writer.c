@@ -1,0 +1,118 @@
+#include "common/net/frame_writer.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RING_FIRST_CAPACITY = 16 };
+
+/* Double the ring; what waits comes to its start. */
+static enum tn_status grow(struct frame_writer *writer)
+{
+    uint32_t capacity = writer->capacity == 0 ? RING_FIRST_CAPACITY : 2 * writer->capacity;
+    struct queued_frame *ring = calloc(capacity, sizeof *ring);
+    if (ring == NULL) { return TN_ENOMEM; }
+    for (uint32_t i = 0; i < writer->count; i++) {
+        ring[i] = writer->ring[(writer->first + i) % writer->capacity];
+    }
+    free(writer->ring);
+    writer->ring = ring;
+    writer->capacity = capacity;
+    writer->first = 0;
+    return TN_OK;
+}
+
+enum tn_status frame_writer_push(struct frame_writer *writer, const struct frame_header *header,
+                                 struct buffer *body)
+{
+    if (writer->count == FRAME_WRITER_FRAMES_MAX) { return TN_ETIMEDOUT; }
+    if (writer->count == writer->capacity) {
+        enum tn_status status = grow(writer);
+        if (status != TN_OK) { return status; }
+    }
+    struct queued_frame *frame = &writer->ring[(writer->first + writer->count) % writer->capacity];
+    wire_encode_header(header, frame->header);
+    frame->body = body;
+    frame->body_bytes = header->body_bytes;
+    writer->count++;
+    return TN_OK;
+}
+
+static void launch(struct frame_writer *writer)
+{
+    while (writer->count > 0 && writer->flight_count < FRAME_WRITER_FLIGHT_MAX) {
+        writer->flight[writer->flight_count++] = writer->ring[writer->first];
+        writer->first = (writer->first + 1) % writer->capacity;
+        writer->count--;
+    }
+}
+
+unsigned frame_writer_gather(struct frame_writer *writer,
+                             struct iovec out[static FRAME_WRITER_PIECES])
+{
+    launch(writer);
+    unsigned pieces = 0;
+    size_t skip = writer->sent_bytes;
+    for (uint32_t i = 0; i < writer->flight_count; i++) {
+        struct queued_frame *frame = &writer->flight[i];
+        if (skip < WIRE_HEADER_BYTES) {
+            out[pieces++] = (struct iovec){.iov_base = frame->header + skip,
+                                           .iov_len = WIRE_HEADER_BYTES - skip};
+            skip = 0;
+        } else {
+            skip -= WIRE_HEADER_BYTES;
+        }
+        if (frame->body_bytes > 0) {
+            out[pieces++] = (struct iovec){.iov_base = (char *)frame->body->data + skip,
+                                           .iov_len = frame->body_bytes - skip};
+        }
+        skip = 0; /* Only the first can be sent in part. */
+    }
+    return pieces;
+}
+
+void frame_writer_sent(struct frame_writer *writer, size_t bytes)
+{
+    writer->sent_bytes += bytes;
+    uint32_t through = 0;
+    while (through < writer->flight_count) {
+        size_t frame_bytes = WIRE_HEADER_BYTES + writer->flight[through].body_bytes;
+        if (writer->sent_bytes < frame_bytes) { break; }
+        writer->sent_bytes -= frame_bytes;
+        buffer_release(writer->flight[through].body);
+        through++;
+    }
+    writer->flight_count -= through;
+    memmove(writer->flight, writer->flight + through,
+            writer->flight_count * sizeof writer->flight[0]);
+    assert(writer->flight_count > 0 || writer->sent_bytes == 0);
+}
+
+bool frame_writer_empty(const struct frame_writer *writer)
+{
+    return writer->count == 0 && writer->flight_count == 0;
+}
+
+void frame_writer_drop_waiting(struct frame_writer *writer)
+{
+    while (writer->count > 0) {
+        buffer_release(writer->ring[writer->first].body);
+        writer->first = (writer->first + 1) % writer->capacity;
+        writer->count--;
+    }
+}
+
+void frame_writer_clear(struct frame_writer *writer)
+{
+    frame_writer_drop_waiting(writer);
+    for (uint32_t i = 0; i < writer->flight_count; i++) { buffer_release(writer->flight[i].body); }
+    writer->flight_count = 0;
+    writer->sent_bytes = 0;
+}
+
+void frame_writer_destroy(struct frame_writer *writer)
+{
+    frame_writer_clear(writer);
+    free(writer->ring);
+    *writer = (struct frame_writer){0};
+}

@@ -1,0 +1,462 @@
+/*
+ * The port over nng's byte streams: slots, accepting, and the keeper.
+ *
+ * The keeper is the one thread of ours. It counts the ticks that heartbeats and time limits are
+ * made of, and reaps the dead: every CLOSED comes from it, and only it frees streams. All else
+ * runs on nng's own threads (one poller for the process, two task threads a core) and on those of
+ * whoever calls the port.
+ */
+#include "common/net/transport.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <nng/nng.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/net/transport_connection.h"
+
+enum {
+    SLOT_BITS = 9,
+    SLOT_NONE = 1 << (SLOT_BITS - 1), /* In the id of a dial that found no free slot. */
+    INSTANCE_SHIFT = 40,              /* Serial numbers of one transport; 2^40 last for years. */
+    WARNINGS_PER_TICK = 4,
+};
+_Static_assert((int)TRANSPORT_CONNECTIONS_MAX <= (int)SLOT_NONE, "slots fit into an id");
+
+struct transport {
+    struct connection_host host; /* First: `on_dead` finds us by it. */
+    struct connection *slots;    /* TRANSPORT_CONNECTIONS_MAX. */
+    nng_stream_listener *listener;
+    nng_aio *accept_aio;
+    char address[TRANSPORT_ADDRESS_MAX];
+    pthread_t keeper;
+    pthread_mutex_t mutex; /* Guards what follows; taken after a connection's, never before. */
+    pthread_cond_t changed;
+    struct connection *free;
+    struct connection *dead;
+    unsigned in_use; /* Slots. */
+    uint64_t serial;
+    uint64_t refused; /* Dials that found no slot are numbered from refused_told + 1 to this: */
+    uint64_t refused_told; /* the keeper tells CLOSED of them. */
+    bool stopping;
+    bool accept_later; /* Accepting failed for now, as when descriptors ran out. */
+};
+
+static uint64_t make_id(uint64_t serial, uint32_t slot)
+{
+    return serial << SLOT_BITS | slot;
+}
+
+/* ----------------------------------------------------------------- slots */
+
+/* A free connection and an id for it; NULL when there is none or we are stopping. */
+static struct connection *take_slot(struct transport *transport, uint64_t *id)
+{
+    pthread_mutex_lock(&transport->mutex);
+    struct connection *connection = transport->stopping ? NULL : transport->free;
+    if (connection != NULL) {
+        transport->free = connection->next;
+        transport->in_use++;
+        *id = make_id(++transport->serial, connection->slot);
+    }
+    pthread_mutex_unlock(&transport->mutex);
+    return connection;
+}
+
+static void return_slot(struct transport *transport, struct connection *connection)
+{
+    pthread_mutex_lock(&transport->mutex);
+    connection->next = transport->free;
+    transport->free = connection;
+    transport->in_use--;
+    pthread_mutex_unlock(&transport->mutex);
+}
+
+static void on_dead(struct connection_host *host, struct connection *connection)
+{
+    struct transport *transport = (struct transport *)(void *)host;
+    pthread_mutex_lock(&transport->mutex);
+    connection->next = transport->dead;
+    transport->dead = connection;
+    pthread_cond_signal(&transport->changed);
+    pthread_mutex_unlock(&transport->mutex);
+}
+
+/* ------------------------------------------------------------- accepting */
+
+/* With the mutex held. */
+static void accept_next(struct transport *transport)
+{
+    transport->accept_later = false;
+    if (!transport->stopping) {
+        nng_stream_listener_accept(transport->listener, transport->accept_aio);
+    }
+}
+
+static void adopt(struct transport *transport, nng_stream *stream)
+{
+    uint64_t id;
+    struct connection *connection = take_slot(transport, &id);
+    if (connection == NULL) {
+        nng_stream_free(stream); /* No operation was ever started on it: nothing to wait for. */
+    } else if (connection_accept(connection, id, stream) != TN_OK) {
+        nng_stream_free(stream);
+        return_slot(transport, connection);
+    }
+}
+
+static void on_accept(void *arg)
+{
+    struct transport *transport = arg;
+    int result = nng_aio_result(transport->accept_aio);
+    if (result == 0) { adopt(transport, nng_aio_get_output(transport->accept_aio, 0)); }
+    pthread_mutex_lock(&transport->mutex);
+    if (result == 0) {
+        accept_next(transport);
+    } else {
+        transport->accept_later = true; /* With the next tick: at once would spin. */
+    }
+    pthread_mutex_unlock(&transport->mutex);
+}
+
+/* ---------------------------------------------------------------- keeper */
+
+static void shut_all(struct transport *transport)
+{
+    for (unsigned i = 0; i < TRANSPORT_CONNECTIONS_MAX; i++) {
+        connection_shut(&transport->slots[i]);
+    }
+}
+
+static void tick(struct transport *transport)
+{
+    atomic_store(&transport->host.warnings_left, WARNINGS_PER_TICK);
+    for (unsigned i = 0; i < TRANSPORT_CONNECTIONS_MAX; i++) {
+        connection_tick(&transport->slots[i]);
+    }
+    pthread_mutex_lock(&transport->mutex);
+    if (transport->accept_later) { accept_next(transport); }
+    bool stopping = transport->stopping;
+    pthread_mutex_unlock(&transport->mutex);
+    /* A dial may have taken its slot just before, and have started just after we closed all. */
+    if (stopping) { shut_all(transport); }
+}
+
+static void reap_all(struct transport *transport, struct connection *dead)
+{
+    while (dead != NULL) {
+        struct connection *next = dead->next;
+        connection_reap(dead);
+        return_slot(transport, dead);
+        dead = next;
+    }
+}
+
+static void tell_refused(struct transport *transport, uint64_t serial)
+{
+    struct transport_event event = {
+        .type = TRANSPORT_CLOSED,
+        .conn = {make_id(serial, SLOT_NONE)},
+        .status = TN_ENOMEM,
+    };
+    transport->host.config.sink(transport->host.config.sink_ctx, &event);
+}
+
+/* One round of work, or a wait until there is some. With the mutex held before and after. */
+static void keep(struct transport *transport, uint64_t *tick_at_ms)
+{
+    uint64_t tick_ms = transport->host.config.heartbeat_ms / TICKS_PER_INTERVAL;
+    struct connection *dead = transport->dead;
+    uint64_t now_ms = clock_monotonic_ms();
+    if (dead != NULL) {
+        transport->dead = NULL;
+        pthread_mutex_unlock(&transport->mutex);
+        reap_all(transport, dead);
+    } else if (transport->refused_told < transport->refused) {
+        uint64_t serial = ++transport->refused_told;
+        pthread_mutex_unlock(&transport->mutex);
+        tell_refused(transport, serial);
+    } else if (now_ms >= *tick_at_ms) {
+        *tick_at_ms = now_ms + (tick_ms > 0 ? tick_ms : 1);
+        pthread_mutex_unlock(&transport->mutex);
+        tick(transport);
+    } else {
+        struct timespec until = {
+            .tv_sec = (time_t)(*tick_at_ms / 1000),
+            .tv_nsec = (long)(*tick_at_ms % 1000) * 1000000,
+        };
+        (void)pthread_cond_timedwait(&transport->changed, &transport->mutex, &until);
+        return;
+    }
+    pthread_mutex_lock(&transport->mutex);
+}
+
+static void *run_keeper(void *arg)
+{
+    struct transport *transport = arg;
+    uint64_t tick_at_ms = 0;
+    pthread_mutex_lock(&transport->mutex);
+    while (!transport->stopping || transport->in_use > 0 ||
+           transport->refused_told < transport->refused) {
+        keep(transport, &tick_at_ms);
+    }
+    pthread_mutex_unlock(&transport->mutex);
+    return NULL;
+}
+
+/* ------------------------------------------------------- open and close */
+
+/* "tcp://HOST:PORT" or "ipc://PATH"; nng would take much else, and guess a missing port. */
+static enum tn_status check_address(const char *address, struct error *error)
+{
+    if (strlen(address) >= TRANSPORT_ADDRESS_MAX) {
+        return error_set(error, TN_EINVAL, "address %.40s... is longer than %d characters", address,
+                         TRANSPORT_ADDRESS_MAX - 1);
+    }
+    if (strncmp(address, "ipc://", 6) == 0 && address[6] != '\0') { return TN_OK; }
+    const char *port = strrchr(address, ':');
+    if (strncmp(address, "tcp://", 6) == 0 && port >= address + 6) {
+        size_t digits = strspn(port + 1, "0123456789");
+        bool number = digits > 0 && digits < 6 && port[1 + digits] == '\0';
+        if (number && strtol(port + 1, NULL, 10) <= UINT16_MAX) { return TN_OK; }
+    }
+    return error_set(error, TN_EINVAL,
+                     "address \"%s\" is malformed: write tcp://HOST:PORT or ipc://PATH", address);
+}
+
+static enum tn_status explain_listen(int result, const char *address, struct error *error)
+{
+    switch (result) {
+    case NNG_ENOMEM: return error_set(error, TN_ENOMEM, "listen on %s: out of memory", address);
+    case NNG_EADDRINUSE:
+        return error_set(error, TN_EBUSY,
+                         "listen on %s: the port is in use by another process; stop it, or give "
+                         "another port (0 picks a free one)",
+                         address);
+    case NNG_EADDRINVAL:
+        return error_set(error, TN_EINVAL,
+                         "listen on %s: not an address of this host; give one of its own, or "
+                         "0.0.0.0 for all",
+                         address);
+    default: return error_set(error, TN_EIO, "listen on %s: %s", address, nng_strerror(result));
+    }
+}
+
+/* The listener's address with the port that the system picked. */
+static void find_address(struct transport *transport, const char *asked)
+{
+    nng_sockaddr bound;
+    char host[INET6_ADDRSTRLEN] = "";
+    char *text = transport->address;
+    (void)snprintf(text, sizeof transport->address, "%s", asked);
+    if (nng_stream_listener_get_addr(transport->listener, NNG_OPT_LOCADDR, &bound) != 0) { return; }
+    if (bound.s_family == NNG_AF_INET) {
+        (void)inet_ntop(AF_INET, &bound.s_in.sa_addr, host, sizeof host);
+        (void)snprintf(text, sizeof transport->address, "tcp://%s:%u", host,
+                       ntohs(bound.s_in.sa_port));
+    } else if (bound.s_family == NNG_AF_INET6) {
+        (void)inet_ntop(AF_INET6, bound.s_in6.sa_addr, host, sizeof host);
+        (void)snprintf(text, sizeof transport->address, "tcp://[%s]:%u", host,
+                       ntohs(bound.s_in6.sa_port));
+    }
+}
+
+static enum tn_status start_listening(struct transport *transport, struct error *error)
+{
+    const char *address = transport->host.config.listen;
+    if (address == NULL) { return TN_OK; }
+    enum tn_status status = check_address(address, error);
+    if (status != TN_OK) { return error_context(error, "listen"); }
+    int result = nng_aio_alloc(&transport->accept_aio, on_accept, transport);
+    if (result == 0) { result = nng_stream_listener_alloc(&transport->listener, address); }
+    if (result == 0) {
+        /* An ipc:// listener knows neither option, and needs none. */
+        (void)nng_stream_listener_set_bool(transport->listener, NNG_OPT_TCP_NODELAY, true);
+        (void)nng_stream_listener_set_bool(transport->listener, NNG_OPT_TCP_KEEPALIVE, true);
+        result = nng_stream_listener_listen(transport->listener);
+    }
+    if (result != 0) { return explain_listen(result, address, error); }
+    find_address(transport, address);
+    return TN_OK;
+}
+
+static enum tn_status start_keeper(struct transport *transport, struct error *error)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&transport->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    int failed = pthread_create(&transport->keeper, NULL, run_keeper, transport);
+    if (failed == 0) { return TN_OK; }
+    pthread_cond_destroy(&transport->changed);
+    return error_set(error, TN_ENOMEM, "transport: no thread: %s", strerror(failed));
+}
+
+static void release(struct transport *transport)
+{
+    nng_stream_listener_free(transport->listener);
+    nng_aio_free(transport->accept_aio);
+    for (unsigned i = 0; transport->slots != NULL && i < TRANSPORT_CONNECTIONS_MAX; i++) {
+        connection_destroy(&transport->slots[i]);
+    }
+    free(transport->slots);
+    pthread_mutex_destroy(&transport->mutex);
+    free(transport);
+}
+
+static struct transport *allocate(const struct transport_config *config)
+{
+    static atomic_uint instances; /* Keeps the ids of all transports of a process apart. */
+    struct transport *transport = calloc(1, sizeof *transport);
+    if (transport == NULL) { return NULL; }
+    transport->host.config = *config;
+    transport->host.on_dead = on_dead;
+    transport->serial = (uint64_t)atomic_fetch_add(&instances, 1) << INSTANCE_SHIFT;
+    transport->refused = transport->serial;
+    transport->refused_told = transport->serial;
+    pthread_mutex_init(&transport->mutex, NULL);
+    transport->slots = calloc(TRANSPORT_CONNECTIONS_MAX, sizeof *transport->slots);
+    if (transport->slots == NULL) {
+        release(transport);
+        return NULL;
+    }
+    for (uint32_t i = TRANSPORT_CONNECTIONS_MAX; i-- > 0;) {
+        connection_init(&transport->slots[i], &transport->host, i);
+        transport->slots[i].next = transport->free;
+        transport->free = &transport->slots[i];
+    }
+    return transport;
+}
+
+/* nng sets itself up at its first call, and looks whether it has without a lock: two threads that
+ * open their first transports at once would race there. */
+static void set_up_library(void)
+{
+    nng_aio *aio;
+    if (nng_aio_alloc(&aio, NULL, NULL) == 0) { nng_aio_free(aio); }
+}
+
+enum tn_status transport_open(const struct transport_config *config, struct transport **out,
+                              struct error *error)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    *out = NULL;
+    (void)pthread_once(&once, set_up_library);
+    if (config->heartbeat_ms == 0 || config->body_max > WIRE_BODY_MAX) {
+        return error_set(error, TN_EINVAL,
+                         "transport: heartbeat_ms is %" PRIu32 " and body_max %" PRIu32
+                         ": give at least 1, and at most %d",
+                         config->heartbeat_ms, config->body_max, WIRE_BODY_MAX);
+    }
+    struct transport *transport = allocate(config);
+    if (transport == NULL) { return error_set(error, TN_ENOMEM, "transport: out of memory"); }
+    enum tn_status status = start_listening(transport, error);
+    if (status == TN_OK) { status = start_keeper(transport, error); }
+    if (status != TN_OK) {
+        release(transport);
+        return status;
+    }
+    transport->host.config.listen = NULL; /* It was borrowed. */
+    pthread_mutex_lock(&transport->mutex);
+    if (transport->listener != NULL) { accept_next(transport); }
+    pthread_mutex_unlock(&transport->mutex);
+    *out = transport;
+    return TN_OK;
+}
+
+void transport_close(struct transport *transport)
+{
+    if (transport == NULL) { return; }
+    pthread_mutex_lock(&transport->mutex);
+    transport->stopping = true;
+    pthread_cond_signal(&transport->changed);
+    pthread_mutex_unlock(&transport->mutex);
+    /* From here on no slot is taken and no accept is started. */
+    if (transport->listener != NULL) {
+        nng_stream_listener_close(transport->listener);
+        nng_aio_wait(transport->accept_aio);
+    }
+    shut_all(transport);
+    pthread_join(transport->keeper, NULL);
+    pthread_cond_destroy(&transport->changed);
+    release(transport);
+}
+
+void transport_address(const struct transport *transport, char *text, size_t size)
+{
+    (void)snprintf(text, size, "%s", transport->address);
+}
+
+/* ------------------------------------------------------------------ port */
+
+static conn_id refuse(struct transport *transport)
+{
+    pthread_mutex_lock(&transport->mutex);
+    uint64_t id = make_id(++transport->refused, SLOT_NONE);
+    pthread_cond_signal(&transport->changed);
+    pthread_mutex_unlock(&transport->mutex);
+    return (conn_id){id};
+}
+
+static conn_id port_dial(void *ctx, const char *address)
+{
+    struct transport *transport = ctx;
+    const char *checked = check_address(address, NULL) == TN_OK ? address : NULL;
+    uint64_t id;
+    struct connection *connection = take_slot(transport, &id);
+    if (connection == NULL) { return refuse(transport); }
+    if (connection_dial(connection, id, checked) != TN_OK) {
+        return_slot(transport, connection);
+        return refuse(transport);
+    }
+    return (conn_id){id};
+}
+
+static struct connection *slot_of(struct transport *transport, conn_id conn)
+{
+    uint64_t slot = conn.v & ((UINT64_C(1) << SLOT_BITS) - 1);
+    if (conn.v == 0 || slot >= TRANSPORT_CONNECTIONS_MAX) { return NULL; }
+    return &transport->slots[slot];
+}
+
+static void port_send(void *ctx, conn_id conn, const struct frame_header *header,
+                      struct buffer *body)
+{
+    struct transport *transport = ctx;
+    struct connection *connection = slot_of(transport, conn);
+    struct frame_header filled = *header;
+    assert(body == NULL || body->size <= WIRE_BODY_MAX);
+    filled.cluster = transport->host.config.cluster;
+    filled.sender = transport->host.config.sender;
+    filled.body_bytes = body == NULL ? 0 : (uint32_t)body->size;
+    if (connection == NULL) {
+        buffer_release(body);
+    } else {
+        connection_send(connection, conn.v, &filled, body);
+    }
+}
+
+static void port_close(void *ctx, conn_id conn)
+{
+    struct transport *transport = ctx;
+    struct connection *connection = slot_of(transport, conn);
+    if (connection != NULL) { connection_close(connection, conn.v); }
+}
+
+struct transport_port transport_port_of(struct transport *transport)
+{
+    return (struct transport_port){
+        .ctx = transport,
+        .dial = port_dial,
+        .send = port_send,
+        .close = port_close,
+    };
+}

@@ -1,0 +1,470 @@
+#include "common/net/transport_connection.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/log.h"
+
+_Static_assert((int)FRAME_WRITER_FRAMES_MAX == (int)TRANSPORT_QUEUE_MAX, "the queue's bound");
+
+static void on_read(void *arg);
+static void on_write(void *arg);
+
+void connection_init(struct connection *connection, struct connection_host *host, uint32_t slot)
+{
+    connection->host = host;
+    connection->slot = slot;
+    pthread_mutex_init(&connection->mutex, NULL);
+}
+
+static void release_slot(struct connection *connection)
+{
+    nng_aio_free(connection->read_aio);
+    nng_aio_free(connection->write_aio);
+    nng_aio_free(connection->now_aio);
+    connection->read_aio = NULL;
+    connection->write_aio = NULL;
+    connection->now_aio = NULL;
+    frame_reader_destroy(&connection->reader);
+    frame_writer_destroy(&connection->writer);
+    connection->prepared = false;
+}
+
+void connection_destroy(struct connection *connection)
+{
+    assert(connection->phase == CONNECTION_FREE);
+    if (connection->prepared) { release_slot(connection); }
+    pthread_mutex_destroy(&connection->mutex);
+}
+
+/* The slot's memory is taken once and kept: a connection costs no allocation of ours. */
+static enum tn_status prepare_slot(struct connection *connection)
+{
+    if (connection->prepared) { return TN_OK; }
+    const struct transport_config *config = &connection->host->config;
+    if (nng_aio_alloc(&connection->read_aio, on_read, connection) != 0 ||
+        nng_aio_alloc(&connection->write_aio, on_write, connection) != 0 ||
+        nng_aio_alloc(&connection->now_aio, NULL, NULL) != 0 ||
+        frame_reader_init(&connection->reader, config->pool, config->cluster, config->body_max) !=
+            TN_OK) {
+        release_slot(connection);
+        return TN_ENOMEM;
+    }
+    connection->prepared = true;
+    return TN_OK;
+}
+
+/* ---- what follows up to the callbacks is called with the mutex held ---- */
+
+static void begin_closing(struct connection *connection, enum tn_status reason)
+{
+    if (connection->phase == CONNECTION_CLOSING || connection->phase == CONNECTION_FREE) { return; }
+    connection->phase = CONNECTION_CLOSING;
+    connection->reason = reason;
+    frame_writer_drop_waiting(&connection->writer);
+    if (connection->stream != NULL) {
+        nng_stream_close(connection->stream);
+    } else if (connection->dialer != NULL) {
+        nng_stream_dialer_close(connection->dialer);
+    }
+    if (connection->pending == 0) { connection->host->on_dead(connection->host, connection); }
+}
+
+static void end_operation(struct connection *connection)
+{
+    assert(connection->pending > 0);
+    connection->pending--;
+    if (connection->pending == 0 && connection->phase == CONNECTION_CLOSING) {
+        connection->host->on_dead(connection->host, connection);
+    }
+}
+
+static enum tn_status status_of_stream(int result)
+{
+    return result == NNG_ENOMEM ? TN_ENOMEM : TN_ECLOSED;
+}
+
+static void set_pieces(nng_aio *aio, const struct iovec *pieces, unsigned count)
+{
+    nng_iov places[FRAME_WRITER_PIECES];
+    for (unsigned i = 0; i < count; i++) {
+        places[i] = (nng_iov){.iov_buf = pieces[i].iov_base, .iov_len = pieces[i].iov_len};
+    }
+    int result = nng_aio_set_iov(aio, count, places);
+    assert(result == 0);
+    (void)result;
+}
+
+/*
+ * What `now_aio` was just started for, done at once or not at all: NNG_EAGAIN if the stream would
+ * have made us wait. An aio without a callback completes on the thread that completes it, so this
+ * costs none of nng's hand-overs to another thread (5 to 20 us and two context switches each). A
+ * byte count of zero without an error means that it waits for the poller; cancelling it is safe
+ * here, for with our mutex held nobody frees the stream.
+ */
+static int finish_now(struct connection *connection)
+{
+    nng_aio *aio = connection->now_aio;
+    if (nng_aio_count(aio) == 0 && nng_aio_result(aio) == 0) { nng_aio_abort(aio, NNG_EAGAIN); }
+    nng_aio_wait(aio);
+    return nng_aio_result(aio);
+}
+
+/* The caller's part of `pending` goes over to the read. */
+static void continue_reading(struct connection *connection)
+{
+    if (connection->phase == CONNECTION_CLOSING) {
+        end_operation(connection);
+        return;
+    }
+    struct iovec places[FRAME_READER_SPACES];
+    set_pieces(connection->read_aio, places, frame_reader_space(&connection->reader, places));
+    nng_stream_recv(connection->stream, connection->read_aio);
+}
+
+/* In the middle of a body more bytes are likely to be there already. */
+static bool read_now(struct connection *connection)
+{
+    if (connection->phase == CONNECTION_CLOSING || !connection->reader.in_body) { return false; }
+    struct iovec places[FRAME_READER_SPACES];
+    set_pieces(connection->now_aio, places, frame_reader_space(&connection->reader, places));
+    nng_stream_recv(connection->stream, connection->now_aio);
+    int result = finish_now(connection);
+    if (result != 0 && result != NNG_EAGAIN) {
+        begin_closing(connection, status_of_stream(result));
+    }
+    if (result != 0) { return false; }
+    frame_reader_came(&connection->reader, nng_aio_count(connection->now_aio));
+    connection->silent_ticks = 0;
+    return true;
+}
+
+/* The caller's part of `pending` goes over to the write. */
+static void continue_writing(struct connection *connection)
+{
+    struct iovec pieces[FRAME_WRITER_PIECES];
+    unsigned count = frame_writer_gather(&connection->writer, pieces);
+    connection->writing = count > 0;
+    if (count == 0) {
+        end_operation(connection);
+        return;
+    }
+    set_pieces(connection->write_aio, pieces, count);
+    nng_stream_send(connection->stream, connection->write_aio);
+}
+
+/* Most frames go out whole at once, on the caller's thread; only the rest is left to nng's. */
+static void start_writing(struct connection *connection)
+{
+    if (connection->writing || connection->phase != CONNECTION_OPEN) { return; }
+    struct iovec pieces[FRAME_WRITER_PIECES];
+    unsigned count = frame_writer_gather(&connection->writer, pieces);
+    if (count == 0) { return; }
+    connection->idle_ticks = 0;
+    set_pieces(connection->now_aio, pieces, count);
+    nng_stream_send(connection->stream, connection->now_aio);
+    int result = finish_now(connection);
+    if (result == 0) {
+        frame_writer_sent(&connection->writer, nng_aio_count(connection->now_aio));
+    } else if (result != NNG_EAGAIN) {
+        begin_closing(connection, status_of_stream(result));
+        return;
+    }
+    if (frame_writer_empty(&connection->writer)) { return; }
+    connection->pending++;
+    continue_writing(connection);
+}
+
+static void push(struct connection *connection, const struct frame_header *header,
+                 struct buffer *body)
+{
+    enum tn_status status = frame_writer_push(&connection->writer, header, body);
+    if (status != TN_OK) {
+        buffer_release(body);
+        begin_closing(connection, status);
+        return;
+    }
+    start_writing(connection);
+}
+
+static void push_heartbeat(struct connection *connection)
+{
+    const struct transport_config *config = &connection->host->config;
+    struct frame_header header = {
+        .type = FRAME_HEARTBEAT, .cluster = config->cluster, .sender = config->sender};
+    push(connection, &header, NULL);
+}
+
+/* ------------------------------------------------------------ callbacks */
+
+static void tell(struct connection *connection, struct transport_event *event)
+{
+    /* The id does not change while an operation is pending. */
+    event->conn = (conn_id){connection->id};
+    event->accepted = connection->accepted;
+    connection->host->config.sink(connection->host->config.sink_ctx, event);
+}
+
+/* The dial has ended. Entered with the mutex, left without. */
+static void end_dial(struct connection *connection, int result)
+{
+    connection->dialling = false;
+    if (result == 0) { connection->stream = nng_aio_get_output(connection->read_aio, 0); }
+    if (connection->phase == CONNECTION_CLOSING && connection->stream != NULL) {
+        /* Closed in the instant in which the dial succeeded. */
+        nng_stream_close(connection->stream);
+    }
+    if (result != 0) { begin_closing(connection, TN_ECONNECT); }
+    if (connection->phase == CONNECTION_CLOSING) {
+        end_operation(connection);
+        pthread_mutex_unlock(&connection->mutex);
+        return;
+    }
+    connection->phase = CONNECTION_OPEN;
+    connection->silent_ticks = 0;
+    /* The peer knows us by our first valid header: send one at once. */
+    if (frame_writer_empty(&connection->writer)) { push_heartbeat(connection); }
+    start_writing(connection);
+    pthread_mutex_unlock(&connection->mutex);
+
+    tell(connection, &(struct transport_event){.type = TRANSPORT_OPENED});
+
+    pthread_mutex_lock(&connection->mutex);
+    continue_reading(connection);
+    pthread_mutex_unlock(&connection->mutex);
+}
+
+/* The first valid header of a peer that dialled us: from now on the sink knows it. */
+static bool announce(struct connection *connection)
+{
+    pthread_mutex_lock(&connection->mutex);
+    bool opened = connection->phase == CONNECTION_GREETING;
+    if (opened) {
+        connection->phase = CONNECTION_OPEN;
+        connection->told = true;
+    }
+    pthread_mutex_unlock(&connection->mutex);
+    if (opened) { tell(connection, &(struct transport_event){.type = TRANSPORT_OPENED}); }
+    return opened;
+}
+
+/* Hand over the frames that are whole. Runs without the mutex: only the one read that is pending
+ * touches the reader, and events stay in order because the next read starts after this. */
+static enum tn_status deliver(struct connection *connection, struct error *error)
+{
+    bool told = connection->told; /* Only `announce` sets it, on this very path. */
+    for (;;) {
+        bool whole;
+        struct transport_event event = {.type = TRANSPORT_FRAME};
+        enum tn_status status =
+            frame_reader_next(&connection->reader, &whole, &event.header, &event.body, error);
+        /* A header that was refused only for want of memory was valid, too. */
+        bool known = whole || connection->reader.in_body || status == TN_ENOMEM;
+        if (!told && known) { told = announce(connection); }
+        if (status != TN_OK || !whole) { return status; }
+        if (told && event.header.type != FRAME_HEARTBEAT) {
+            tell(connection, &event);
+        } else {
+            buffer_release(event.body);
+        }
+    }
+}
+
+static void name_peer(nng_stream *stream, char *text, size_t size)
+{
+    nng_sockaddr peer;
+    char host[INET6_ADDRSTRLEN] = "";
+    (void)snprintf(text, size, "a peer");
+    if (nng_stream_get_addr(stream, NNG_OPT_REMADDR, &peer) != 0) { return; }
+    if (peer.s_family == NNG_AF_INET) {
+        (void)inet_ntop(AF_INET, &peer.s_in.sa_addr, host, sizeof host);
+        (void)snprintf(text, size, "%s:%u", host, ntohs(peer.s_in.sa_port));
+    } else if (peer.s_family == NNG_AF_INET6) {
+        (void)inet_ntop(AF_INET6, peer.s_in6.sa_addr, host, sizeof host);
+        (void)snprintf(text, size, "[%s]:%u", host, ntohs(peer.s_in6.sa_port));
+    }
+}
+
+/* Say why we close, but not more often than a port scanner deserves. */
+static void warn(struct connection *connection, const struct error *error)
+{
+    unsigned left = atomic_load(&connection->host->warnings_left);
+    do {
+        if (left == 0) { return; }
+    } while (!atomic_compare_exchange_weak(&connection->host->warnings_left, &left, left - 1));
+    char peer[INET6_ADDRSTRLEN + 16];
+    name_peer(connection->stream, peer, sizeof peer);
+    log_warn("connection with %s closed: %s", peer, error->text);
+}
+
+/* Hand over what came, and go on reading. Entered with the mutex, left without. */
+static void end_read(struct connection *connection)
+{
+    enum tn_status status;
+    do {
+        pthread_mutex_unlock(&connection->mutex);
+        struct error error;
+        status = deliver(connection, &error);
+        if (status != TN_OK) { warn(connection, &error); }
+        pthread_mutex_lock(&connection->mutex);
+        if (status != TN_OK) { begin_closing(connection, status); }
+    } while (status == TN_OK && read_now(connection));
+    continue_reading(connection);
+    pthread_mutex_unlock(&connection->mutex);
+}
+
+static void on_read(void *arg)
+{
+    struct connection *connection = arg;
+    pthread_mutex_lock(&connection->mutex);
+    int result = nng_aio_result(connection->read_aio);
+    if (connection->dialling) {
+        end_dial(connection, result);
+        return;
+    }
+    if (result == 0 && connection->phase != CONNECTION_CLOSING) {
+        connection->silent_ticks = 0;
+        frame_reader_came(&connection->reader, nng_aio_count(connection->read_aio));
+        end_read(connection);
+        return;
+    }
+    begin_closing(connection, status_of_stream(result));
+    end_operation(connection);
+    pthread_mutex_unlock(&connection->mutex);
+}
+
+static void on_write(void *arg)
+{
+    struct connection *connection = arg;
+    pthread_mutex_lock(&connection->mutex);
+    int result = nng_aio_result(connection->write_aio);
+    if (result != 0) { begin_closing(connection, status_of_stream(result)); }
+    if (connection->phase == CONNECTION_CLOSING) {
+        connection->writing = false;
+        end_operation(connection);
+    } else {
+        frame_writer_sent(&connection->writer, nng_aio_count(connection->write_aio));
+        connection->idle_ticks = 0;
+        continue_writing(connection);
+    }
+    pthread_mutex_unlock(&connection->mutex);
+}
+
+/* ------------------------------------------------------- for transport.c */
+
+static void occupy(struct connection *connection, uint64_t id, enum connection_phase phase)
+{
+    connection->id = id;
+    connection->phase = phase;
+    connection->accepted = phase == CONNECTION_GREETING;
+    connection->told = phase == CONNECTION_DIALING;
+    connection->silent_ticks = 0;
+    connection->idle_ticks = 0;
+}
+
+enum tn_status connection_dial(struct connection *connection, uint64_t id, const char *address)
+{
+    enum tn_status status = prepare_slot(connection);
+    if (status != TN_OK) { return status; }
+    pthread_mutex_lock(&connection->mutex);
+    occupy(connection, id, CONNECTION_DIALING);
+    int result = NNG_EADDRINVAL;
+    if (address != NULL) { result = nng_stream_dialer_alloc(&connection->dialer, address); }
+    if (result == 0) {
+        /* An ipc:// dialer knows neither option, and needs none. */
+        (void)nng_stream_dialer_set_bool(connection->dialer, NNG_OPT_TCP_NODELAY, true);
+        (void)nng_stream_dialer_set_bool(connection->dialer, NNG_OPT_TCP_KEEPALIVE, true);
+        connection->dialling = true;
+        connection->pending = 1;
+        nng_stream_dialer_dial(connection->dialer, connection->read_aio);
+    } else {
+        begin_closing(connection, result == NNG_ENOMEM ? TN_ENOMEM : TN_EINVAL);
+    }
+    pthread_mutex_unlock(&connection->mutex);
+    return TN_OK;
+}
+
+enum tn_status connection_accept(struct connection *connection, uint64_t id, nng_stream *stream)
+{
+    enum tn_status status = prepare_slot(connection);
+    if (status != TN_OK) { return status; }
+    pthread_mutex_lock(&connection->mutex);
+    occupy(connection, id, CONNECTION_GREETING);
+    connection->stream = stream;
+    connection->pending = 1;
+    continue_reading(connection);
+    pthread_mutex_unlock(&connection->mutex);
+    return TN_OK;
+}
+
+void connection_send(struct connection *connection, uint64_t id, const struct frame_header *header,
+                     struct buffer *body)
+{
+    pthread_mutex_lock(&connection->mutex);
+    bool there = connection->id == id && connection->phase != CONNECTION_CLOSING;
+    if (there) { push(connection, header, body); }
+    pthread_mutex_unlock(&connection->mutex);
+    if (!there) { buffer_release(body); }
+}
+
+void connection_close(struct connection *connection, uint64_t id)
+{
+    pthread_mutex_lock(&connection->mutex);
+    if (connection->id == id) { begin_closing(connection, TN_OK); }
+    pthread_mutex_unlock(&connection->mutex);
+}
+
+void connection_shut(struct connection *connection)
+{
+    pthread_mutex_lock(&connection->mutex);
+    begin_closing(connection, TN_OK);
+    pthread_mutex_unlock(&connection->mutex);
+}
+
+void connection_tick(struct connection *connection)
+{
+    pthread_mutex_lock(&connection->mutex);
+    bool open = connection->phase == CONNECTION_OPEN;
+    if (open || connection->phase == CONNECTION_DIALING ||
+        connection->phase == CONNECTION_GREETING) {
+        connection->silent_ticks++;
+        connection->idle_ticks++;
+        bool stuck = connection->writing && connection->idle_ticks >= TICKS_SILENT_MAX;
+        if (stuck || connection->silent_ticks >= TICKS_SILENT_MAX) {
+            begin_closing(connection, TN_ETIMEDOUT);
+        } else if (open && !connection->writing && connection->idle_ticks >= TICKS_IDLE_MAX) {
+            push_heartbeat(connection);
+        }
+    }
+    pthread_mutex_unlock(&connection->mutex);
+}
+
+void connection_reap(struct connection *connection)
+{
+    /* A callback that made the last `end_operation` may not have returned yet. */
+    nng_aio_wait(connection->read_aio);
+    nng_aio_wait(connection->write_aio);
+    pthread_mutex_lock(&connection->mutex);
+    assert(connection->phase == CONNECTION_CLOSING && connection->pending == 0);
+    bool told = connection->told;
+    frame_reader_reset(&connection->reader);
+    frame_writer_clear(&connection->writer);
+    pthread_mutex_unlock(&connection->mutex);
+
+    if (told) {
+        tell(connection,
+             &(struct transport_event){.type = TRANSPORT_CLOSED, .status = connection->reason});
+    }
+    nng_stream_free(connection->stream);
+    nng_stream_dialer_free(connection->dialer);
+
+    pthread_mutex_lock(&connection->mutex);
+    connection->stream = NULL;
+    connection->dialer = NULL;
+    connection->id = 0;
+    connection->phase = CONNECTION_FREE;
+    connection->writing = false;
+    pthread_mutex_unlock(&connection->mutex);
+}

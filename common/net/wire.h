@@ -1,0 +1,64 @@
+/*
+ * common/net/wire.h: the frame that reports and tensors travel in, as bytes. Pure: no sockets here.
+ *
+ * A frame is a fixed header of WIRE_HEADER_BYTES, little-endian, closed by a checksum (XXH32 of
+ * what precedes it), then `body_bytes` of body. The header bounds and authenticates before a body
+ * is read: wrong magic, version, checksum, cluster key or size closes the connection.
+ */
+#ifndef COMMON_NET_WIRE_H
+#define COMMON_NET_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+enum { WIRE_HEADER_BYTES = 80, WIRE_VERSION = 1 };
+enum { WIRE_BODY_MAX = 1 << 30 };
+
+enum frame_type {
+    FRAME_HEARTBEAT = 1, /* Transport's own; never reaches a driver. */
+    FRAME_REPORT, /* Node -> chief. Body: encoded `struct report`. `sequence` is the report's. */
+    FRAME_REPORT_ACK, /* Chief -> node. `sequence` acknowledged, `epoch` the chief's own. */
+    FRAME_PUSH, /* Worker -> ps. Body: sum of the gradients of slices [first, first+count), float32.
+                 */
+    FRAME_PULL, /* Worker -> ps. `step` wanted, or STEP_LATEST. */
+    FRAME_VALUES,  /* Ps -> worker. Body: the shard's values at `step`, float32. */
+    FRAME_REFUSED, /* Ps -> worker: `generation` and `step` are the ps's own; `first` is enum
+                      refusal. */
+    FRAME_TYPE_END
+};
+
+enum refusal {
+    REFUSAL_GENERATION = 1, /* You are of another generation than I. */
+    REFUSAL_NOT_RUNNING,    /* I hold no loaded generation, or am loading. */
+    REFUSAL_STEP_GONE,      /* The step you pulled is older than what I keep. */
+};
+
+#define STEP_LATEST UINT64_MAX
+
+struct frame_header {
+    uint8_t type; /* enum frame_type. */
+    uint8_t flags;
+    uint64_t cluster; /* Key of the cluster; frames of another are refused. Set by the transport on
+                         sending. */
+    uint64_t sender;  /* Incarnation of the sending node. Set by the transport on sending. */
+    uint64_t epoch;   /* The epoch the sender believes in. */
+    uint64_t generation;
+    uint64_t step;
+    uint64_t sequence; /* REPORT, its ACK: the report's. PUSH, PULL: the worker's round, and VALUES
+                          the same. */
+    uint32_t first;    /* PUSH: first slice. */
+    uint32_t count;    /* PUSH: number of slices summed. */
+    uint32_t body_bytes;
+};
+
+void wire_encode_header(const struct frame_header *header, uint8_t out[static WIRE_HEADER_BYTES]);
+
+/* TN_EPROTO with the field and value in `error` (may be NULL): bad magic, version, checksum, type,
+ * or a body over `body_max`. `out` is then undefined. */
+MUST_CHECK enum tn_status wire_decode_header(const uint8_t in[static WIRE_HEADER_BYTES],
+                                             uint32_t body_max, struct frame_header *out,
+                                             struct error *error);
+
+#endif

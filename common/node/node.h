@@ -1,0 +1,63 @@
+/*
+ * common/node/node.h: what every role looks like to the outside: a reactor. Whatever happens
+ * reaches it as one event; whatever it does goes through ports. It owns no thread, reads no clock
+ * and never blocks (arithmetic apart). In production common/node/runtime.c drives it with the real
+ * ports; in tests/sim the simulator does.
+ */
+#ifndef COMMON_NODE_NODE_H
+#define COMMON_NODE_NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/buffer.h"
+#include "common/cluster/znodes.h"
+#include "common/net/transport.h"
+#include "common/zk/zk.h"
+
+struct node_ports {
+    struct zk_port zk;
+    struct transport_port transport;
+    struct buffer_pool *buffers;
+};
+
+/* Who a node is. Copied by value into each role's state. */
+struct node_identity {
+    struct task task;
+    uint64_t incarnation;
+    uint64_t pid;
+    char cluster[CLUSTER_NAME_MAX];
+    char host[HOST_NAME_MAX_BYTES];
+    char address[TRANSPORT_ADDRESS_MAX]; /* Where peers dial it. */
+    uint32_t session_timeout_ms;
+};
+
+enum node_event_type {
+    NODE_START, /* The first event: ports may be used from here on. */
+    NODE_TICK,  /* `deadline_ms()` has passed. */
+    NODE_ZK,
+    NODE_TRANSPORT, /* The body's reference passes to the node. */
+    NODE_ROLE,      /* What the role's own port answers (a `struct store_event` for a ps). */
+    NODE_LEAVE,     /* Asked to go (SIGTERM): leave in good order, soon. */
+};
+
+struct node_event {
+    enum node_event_type type;
+    uint64_t now_ms;  /* Monotonic; never decreases. */
+    uint64_t wall_ms; /* For records only. */
+    union {
+        const struct zk_event *zk;
+        const struct transport_event *transport;
+        const void *role;
+    };
+};
+
+/* A role, as its runtime sees it. */
+struct node {
+    void *self;
+    void (*handle)(void *self, const struct node_event *event);
+    uint64_t (*deadline_ms)(const void *self); /* When to deliver NODE_TICK; UINT64_MAX: never. */
+    bool (*finished)(const void *self, int *exit_code); /* Then nothing more is delivered. */
+};
+
+#endif

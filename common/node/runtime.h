@@ -1,0 +1,47 @@
+/*
+ * common/node/runtime.h: runs one node for real: opens ZooKeeper and the transport, collects their
+ * events in an inbox and hands them to the node one by one on the calling thread, with the time.
+ * Also says every 3 s what a node waits for.
+ */
+#ifndef COMMON_NODE_RUNTIME_H
+#define COMMON_NODE_RUNTIME_H
+
+#include "common/node/node.h"
+
+struct runtime;
+
+struct runtime_config {
+    const char *zk_connect;
+    const char *zk_credentials; /* NULL: none. */
+    uint32_t session_timeout_ms;
+    const char *listen; /* "tcp://127.0.0.1:0"; NULL: dials only. */
+    uint64_t cluster_key;
+    uint64_t incarnation;
+    uint32_t body_max;         /* Largest frame body in bytes. */
+    size_t buffer_limit_bytes; /* 0: no bound. */
+    const char *
+        session_file; /* Where the agent finds our ZooKeeper session; NULL: not saved. Mode 0600. */
+};
+
+/* Open everything; no event is delivered yet. SIGTERM and SIGINT become NODE_LEAVE (block them
+ * before threads start: done here). Errors: those of zk_open and transport_open, with their words.
+ */
+MUST_CHECK enum tn_status runtime_open(const struct runtime_config *config, struct runtime **out,
+                                       struct error *error);
+
+const struct node_ports *runtime_ports(struct runtime *runtime);
+/* What peers can dial. */
+void runtime_address(const struct runtime *runtime, char *text, size_t size);
+
+/* Give the node an event of its own (NODE_ROLE) from any thread. `event` is malloc'ed and passed to
+ * `release` when it was handled, or at close. */
+void runtime_post(struct runtime *runtime, void *event, void (*release)(void *event));
+
+/* Deliver NODE_START, then everything that happens, until the node is finished; return its exit
+ * code. */
+int runtime_run(struct runtime *runtime, const struct node *node);
+
+/* Close in good order: the session ends, the ephemerals go. */
+void runtime_close(struct runtime *runtime);
+
+#endif

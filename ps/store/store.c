@@ -1,0 +1,462 @@
+/* ps/store/store.c: see store.h. The order of this file: what both need; writing; reading. */
+#include "ps/store/store.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/files.h"
+#include "common/faults/failpoint.h"
+#include "ps/store/store_folder.h"
+#include "ps/store/store_layout.h"
+#include "ps/store/store_table.h"
+
+enum { PIECE_BYTES = 1 << 20 };
+
+static bool is_cancelled(const atomic_bool *cancelled)
+{
+    return cancelled != NULL && atomic_load_explicit(cancelled, memory_order_relaxed);
+}
+
+static enum tn_status cancelled_error(struct error *error)
+{
+    return error_set(error, TN_ECLOSED, "the store is stopping");
+}
+
+static enum tn_status path_error(const char *dir, struct error *error)
+{
+    return error_set(error, TN_EINVAL, "%s: too long a path: give a shorter checkpoint folder",
+                     dir);
+}
+
+static uint8_t *array_bytes(const struct store_array *array)
+{
+    return (uint8_t *)array->buffer->data + array->offset_bytes;
+}
+
+/* Read the next piece of a file: TN_OK with `*got` > 0, or an error. */
+static enum tn_status read_piece(int fd, const char *path, uint8_t *piece, uint64_t at, size_t *got,
+                                 struct error *error)
+{
+    ssize_t result;
+    do {
+        result = pread(fd, piece, PIECE_BYTES, (off_t)at);
+    } while (result < 0 && errno == EINTR);
+    if (result < 0) { return files_error(error, errno, "read", path); }
+    if (result == 0) {
+        return error_set(error, TN_ECORRUPT, "%s is cut at byte %" PRIu64, path, at);
+    }
+    *got = (size_t)result;
+    return TN_OK;
+}
+
+/* Digest of the first `size` bytes of a file: the one truth about a shard. */
+static enum tn_status digest_file(int fd, const char *path, uint64_t size,
+                                  const atomic_bool *cancelled, struct digest *out,
+                                  struct error *error)
+{
+    struct digest_stream stream;
+    enum tn_status status = TN_OK;
+    uint8_t *piece = malloc(PIECE_BYTES);
+    if (piece == NULL) { return error_set(error, TN_ENOMEM, "no memory to read %s", path); }
+    digest_begin(&stream);
+    for (uint64_t at = 0; at < size && status == TN_OK;) {
+        size_t got = 0;
+        status = is_cancelled(cancelled) ? cancelled_error(error)
+                                         : read_piece(fd, path, piece, at, &got, error);
+        digest_add(&stream, piece, got);
+        at += got;
+    }
+    free(piece);
+    *out = digest_end(&stream);
+    return status;
+}
+
+/* ----------------------------------------------------------------- writing */
+
+struct writer {
+    const struct store_write_request *request;
+    const atomic_bool *cancelled;
+    struct store_header header;
+    uint64_t file_bytes;
+    char path[PATH_MAX];    /* Where the shard will be, ... */
+    char partial[PATH_MAX]; /* ... and where it is being written. */
+    struct table table;
+};
+
+static struct store_header header_of(const struct store_write_request *request)
+{
+    return (struct store_header){
+        .id = request->id,
+        .generation = request->generation,
+        .step = request->step,
+        .epoch = request->epoch,
+        .optimizer_steps = request->optimizer_steps,
+        .first = request->first,
+        .count = request->count,
+        .blob_bytes = request->blob_bytes,
+        .shard = request->shard,
+        .shards = request->shards,
+        .state_arrays = request->state_arrays,
+        .chunk_floats = STORE_CHUNK_FLOATS,
+    };
+}
+
+static enum tn_status write_array(struct writer *writer, uint32_t array, struct error *error)
+{
+    const uint8_t *floats = array_bytes(&writer->request->arrays[array]);
+    uint64_t count = writer->header.count;
+    uint64_t chunks = store_chunks(count, STORE_CHUNK_FLOATS);
+    for (uint64_t chunk = 0; chunk < chunks; chunk++) {
+        if (is_cancelled(writer->cancelled)) { return cancelled_error(error); }
+        size_t bytes = (size_t)store_chunk_length(count, STORE_CHUNK_FLOATS, chunk) * 4;
+        uint8_t *out;
+        enum tn_status status = table_append(&writer->table, store_key_of_chunk(array, chunk),
+                                             DIGEST_BYTES + bytes, &out, error);
+        if (status != TN_OK) { return status; }
+        digest_encode(digest_of(floats, bytes), out);
+        memcpy(out + DIGEST_BYTES, floats, bytes);
+        floats += bytes;
+    }
+    return TN_OK;
+}
+
+static enum tn_status write_records(struct writer *writer, struct error *error)
+{
+    const struct store_write_request *request = writer->request;
+    uint8_t *out;
+    enum tn_status status =
+        table_append(&writer->table, STORE_KEY_HEADER, STORE_HEADER_BYTES, &out, error);
+    if (status == TN_OK) { store_header_encode(&writer->header, out); }
+    if (status == TN_OK && request->blob_bytes > 0) {
+        status = table_append(&writer->table, STORE_KEY_BLOB, request->blob_bytes, &out, error);
+        if (status == TN_OK) { memcpy(out, request->blob, request->blob_bytes); }
+    }
+    for (uint32_t i = 0; status == TN_OK && i < request->state_arrays; i++) {
+        status = write_array(writer, i, error);
+    }
+    return status == TN_OK ? table_commit(&writer->table, error) : status;
+}
+
+/* The digest is taken from the file, not from what we meant to write, while the kernel is writing
+ * its pages out. */
+static enum tn_status write_file(struct writer *writer, struct digest *digest, struct error *error)
+{
+    struct table *table = &writer->table;
+    enum tn_status status = table_create(table, writer->partial, writer->file_bytes, error);
+    if (status == TN_OK) { status = write_records(writer, error); }
+    if (status == TN_OK) {
+        status = digest_file(table_descriptor(table), writer->partial, writer->file_bytes,
+                             writer->cancelled, digest, error);
+    }
+    if (status == TN_OK) { status = FAILPOINT_STATUS("ckpt.before_sync", error); }
+    if (status == TN_OK) { status = table_sync(table, error); }
+    table_close(table);
+    if (status == TN_OK) { status = FAILPOINT_STATUS("ckpt.before_rename", error); }
+    if (status == TN_OK && rename(writer->partial, writer->path) != 0) {
+        status = files_error(error, errno, "rename", writer->partial);
+    }
+    if (status != TN_OK) { (void)unlink(writer->partial); }
+    return status;
+}
+
+/* Whether `manifest`, which lies in the folder of this id, commits what `request` asks for. */
+static enum tn_status check_committed(const struct store_write_request *request,
+                                      const struct manifest *manifest, struct error *error)
+{
+    struct store_header header = header_of(request);
+    if (request->shard < manifest->shard_count &&
+        store_header_match(&header, manifest, request->shard, NULL) == TN_OK) {
+        return TN_OK;
+    }
+    return error_set(error, TN_EEXIST,
+                     "committed already with step %" PRIu64 " of generation %" PRIu64 " in %" PRIu32
+                     " shards: use a new id",
+                     manifest->step, manifest->generation, manifest->shard_count);
+}
+
+/* Sets `*done` when the shard is there and is what its committed manifest says: a report that got
+ * lost, or a node reborn, makes the same order come twice. */
+static enum tn_status look_for_committed(const char *dir, const struct writer *writer, bool *done,
+                                         struct digest *digest, uint64_t *bytes,
+                                         struct error *error)
+{
+    const struct store_write_request *request = writer->request;
+    *done = false;
+    struct manifest *manifest = malloc(sizeof *manifest);
+    if (manifest == NULL) { return error_set(error, TN_ENOMEM, "no memory for a manifest"); }
+    enum tn_status status = store_get_manifest(dir, request->id, manifest, error);
+    bool absent = status == TN_ENOENT;
+    if (status == TN_OK) { status = check_committed(request, manifest, error); }
+    if (status == TN_OK &&
+        store_verify(dir, manifest, request->shard, writer->cancelled, NULL) == TN_OK) {
+        *done = true;
+        *digest = manifest->shards[request->shard].digest;
+        *bytes = manifest->shards[request->shard].bytes;
+    }
+    free(manifest);
+    return absent ? TN_OK : status;
+}
+
+static enum tn_status prepare(const char *dir, struct writer *writer, struct error *error)
+{
+    static atomic_uint counter;
+    const struct store_write_request *request = writer->request;
+    char folder[PATH_MAX];
+    long page_bytes = sysconf(_SC_PAGESIZE);
+    assert(page_bytes > 0);
+    writer->header = header_of(request);
+    writer->file_bytes = store_file_bytes(&writer->header, (size_t)page_bytes);
+    if (!store_path_of_shard_folder(folder, dir, request->id, request->shard, request->shards) ||
+        !store_path_of_shard(writer->path, dir, request->id, request->shard, request->shards)) {
+        return path_error(dir, error);
+    }
+    /* A name of its own: a frozen writer that wakes up must not rename what another is writing. */
+    int length =
+        snprintf(writer->partial, sizeof writer->partial, "%s/" STORE_PARTIAL_PREFIX "%ld-%u",
+                 folder, (long)getpid(), atomic_fetch_add(&counter, 1));
+    if (length < 0 || (size_t)length >= sizeof writer->partial) { return path_error(dir, error); }
+    enum tn_status status =
+        store_make_folder(dir, request->id, request->shard, request->shards, error);
+    if (status == TN_OK) { store_remove_partials(folder); }
+    return status;
+}
+
+static void check_request(const struct store_write_request *request)
+{
+    assert(request->id > 0);
+    assert(request->shard < request->shards && request->shards <= MANIFEST_SHARDS_MAX);
+    assert(request->state_arrays > 0 && request->state_arrays <= STORE_ARRAYS_MAX);
+    assert(request->blob_bytes <= STORE_BLOB_MAX);
+}
+
+enum tn_status store_write(const char *dir, const struct store_write_request *request,
+                           const atomic_bool *cancelled, struct digest *digest, uint64_t *bytes,
+                           struct error *error)
+{
+    check_request(request);
+    struct writer writer = {.request = request, .cancelled = cancelled};
+    bool done = false;
+    enum tn_status status = prepare(dir, &writer, error);
+    if (status == TN_OK) { status = look_for_committed(dir, &writer, &done, digest, bytes, error); }
+    if (status == TN_OK && !done) {
+        *bytes = writer.file_bytes;
+        status = write_file(&writer, digest, error);
+    }
+    if (status == TN_OK) {
+        status = store_sync_folders(dir, request->id, request->shard, request->shards, error);
+    }
+    if (status != TN_OK) {
+        error_context(error, "checkpoint %" PRIu64 ": shard %" PRIu32, request->id, request->shard);
+    }
+    return status;
+}
+
+/* ----------------------------------------------------------------- reading */
+
+/* One shard being read. `arrays` NULL: only verified. */
+struct reader {
+    const struct manifest *manifest;
+    const struct store_array *arrays;
+    uint64_t first, count; /* The range wanted of the flat vector. */
+    const atomic_bool *cancelled;
+    uint32_t shard;
+    struct store_header header;
+    struct table table;
+    char path[PATH_MAX];
+};
+
+/* The file's size and digest, before LMDB touches it: it crashes on damaged pages, and beyond the
+ * end of a shortened file there is a SIGBUS. */
+static enum tn_status check_file(const struct reader *reader, struct error *error)
+{
+    const struct manifest_shard *part = &reader->manifest->shards[reader->shard];
+    int fd = open(reader->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT) {
+        return error_set(error, TN_ENOENT, "%s is not there; it was written at %s", reader->path,
+                         part->place);
+    }
+    if (fd < 0) { return files_error(error, errno, "open", reader->path); }
+    struct stat info;
+    struct digest digest = {0, 0};
+    enum tn_status status = TN_OK;
+    if (fstat(fd, &info) != 0) { status = files_error(error, errno, "look at", reader->path); }
+    if (status == TN_OK && (!S_ISREG(info.st_mode) || (uint64_t)info.st_size != part->bytes)) {
+        status = error_set(error, TN_ECORRUPT, "%s has %jd bytes, the manifest says %" PRIu64,
+                           reader->path, (intmax_t)info.st_size, part->bytes);
+    }
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    if (status == TN_OK) {
+        status = digest_file(fd, reader->path, part->bytes, reader->cancelled, &digest, error);
+    }
+    if (status == TN_OK && !digest_equal(digest, part->digest)) {
+        status = error_set(error, TN_ECORRUPT,
+                           "%s is damaged, or of another checkpoint: its "
+                           "digest is not the manifest's",
+                           reader->path);
+    }
+    close(fd);
+    return status;
+}
+
+static enum tn_status read_header(struct reader *reader, struct error *error)
+{
+    const uint8_t *data;
+    size_t size;
+    enum tn_status status = table_get(&reader->table, STORE_KEY_HEADER, &data, &size, error);
+    if (status != TN_OK) { return status; }
+    status = store_header_decode(data, size, &reader->header, error);
+    if (status == TN_OK) {
+        status = store_header_match(&reader->header, reader->manifest, reader->shard, error);
+    }
+    if (status != TN_OK) { error_context(error, "%s", reader->path); }
+    return status;
+}
+
+/* Check a chunk, and copy the part of it that is wanted. */
+static enum tn_status read_chunk(const struct reader *reader, uint32_t array, uint64_t chunk,
+                                 struct error *error)
+{
+    const uint8_t *data;
+    size_t size;
+    const struct store_header *header = &reader->header;
+    size_t bytes = (size_t)store_chunk_length(header->count, header->chunk_floats, chunk) * 4;
+    enum tn_status status =
+        table_get(&reader->table, store_key_of_chunk(array, chunk), &data, &size, error);
+    if (status != TN_OK) { return status; }
+    if (size != DIGEST_BYTES + bytes ||
+        !digest_equal(digest_decode(data), digest_of(data + DIGEST_BYTES, bytes))) {
+        return error_set(error, TN_ECORRUPT, "%s: array %" PRIu32 ": chunk %" PRIu64 " is damaged",
+                         reader->path, array, chunk);
+    }
+    if (reader->arrays == NULL) { return TN_OK; }
+    uint64_t from = header->first + chunk * header->chunk_floats;
+    uint64_t to = from + bytes / 4;
+    uint64_t low = from > reader->first ? from : reader->first;
+    uint64_t high = to < reader->first + reader->count ? to : reader->first + reader->count;
+    memcpy(array_bytes(&reader->arrays[array]) + (low - reader->first) * 4,
+           data + DIGEST_BYTES + (low - from) * 4, (size_t)(high - low) * 4);
+    return TN_OK;
+}
+
+/* All chunks that overlap the range; of all arrays. */
+static enum tn_status read_chunks(const struct reader *reader, struct error *error)
+{
+    const struct store_header *header = &reader->header;
+    uint64_t low = header->first > reader->first ? header->first : reader->first;
+    uint64_t high = header->first + header->count;
+    if (high > reader->first + reader->count) { high = reader->first + reader->count; }
+    if (low >= high) { return TN_OK; }
+    uint64_t begin = (low - header->first) / header->chunk_floats;
+    uint64_t end = store_chunks(high - header->first, header->chunk_floats);
+    for (uint32_t array = 0; array < header->state_arrays; array++) {
+        for (uint64_t chunk = begin; chunk < end; chunk++) {
+            if (is_cancelled(reader->cancelled)) { return cancelled_error(error); }
+            enum tn_status status = read_chunk(reader, array, chunk, error);
+            if (status == TN_OK && reader->arrays != NULL) {
+                status = FAILPOINT_STATUS("load.mid_read", error);
+            }
+            if (status != TN_OK) { return status; }
+        }
+    }
+    return TN_OK;
+}
+
+/* `notes` NULL: not wanted. */
+static enum tn_status read_notes(const struct reader *reader, struct store_notes *notes,
+                                 struct error *error)
+{
+    const uint8_t *data;
+    size_t size;
+    const struct store_header *header = &reader->header;
+    if (notes == NULL) { return TN_OK; }
+    if (header->optimizer_steps > notes->optimizer_steps) {
+        notes->optimizer_steps = header->optimizer_steps;
+    }
+    bool whole = reader->first == header->first && reader->count == header->count;
+    if (!whole || header->blob_bytes == 0) { return TN_OK; }
+    enum tn_status status = table_get(&reader->table, STORE_KEY_BLOB, &data, &size, error);
+    if (status != TN_OK) { return status; }
+    if (size != header->blob_bytes || size > STORE_BLOB_MAX) {
+        return error_set(error, TN_ECORRUPT, "%s: its blob has %zu bytes", reader->path, size);
+    }
+    memcpy(notes->blob, data, size);
+    notes->blob_bytes = size;
+    return TN_OK;
+}
+
+static enum tn_status read_shard(const char *dir, struct reader *reader, struct store_notes *notes,
+                                 struct error *error)
+{
+    const struct manifest *manifest = reader->manifest;
+    if (!store_path_of_shard(reader->path, dir, manifest->id, reader->shard,
+                             manifest->shard_count)) {
+        return path_error(dir, error);
+    }
+    enum tn_status status = check_file(reader, error);
+    if (status == TN_OK) {
+        status = table_open(&reader->table, reader->path, error);
+        if (status == TN_OK) { status = read_header(reader, error); }
+        if (status == TN_OK) { status = read_chunks(reader, error); }
+        if (status == TN_OK) { status = read_notes(reader, notes, error); }
+        table_close(&reader->table);
+    }
+    if (status != TN_OK) {
+        error_context(error, "checkpoint %" PRIu64 ": shard %" PRIu32, manifest->id, reader->shard);
+    }
+    return status;
+}
+
+enum tn_status store_read_range(const char *dir, const struct store_read_request *request,
+                                const atomic_bool *cancelled, struct store_notes *notes,
+                                struct error *error)
+{
+    const struct manifest *manifest = request->manifest;
+    notes->optimizer_steps = 0;
+    notes->blob_bytes = 0;
+    if (request->first > manifest->parameter_count ||
+        request->count > manifest->parameter_count - request->first) {
+        return error_set(error, TN_EINVAL,
+                         "checkpoint %" PRIu64 " has %" PRIu64 " parameters, wanted are %" PRIu64
+                         " from %" PRIu64,
+                         manifest->id, manifest->parameter_count, request->count, request->first);
+    }
+    for (uint32_t i = 0; i < manifest->shard_count; i++) {
+        const struct manifest_shard *part = &manifest->shards[i];
+        if (part->first >= request->first + request->count ||
+            part->first + part->count <= request->first) {
+            continue;
+        }
+        struct reader reader = {.manifest = manifest,
+                                .arrays = request->arrays,
+                                .first = request->first,
+                                .count = request->count,
+                                .cancelled = cancelled,
+                                .shard = i};
+        enum tn_status status = read_shard(dir, &reader, notes, error);
+        if (status != TN_OK) { return status; }
+    }
+    return TN_OK;
+}
+
+enum tn_status store_verify(const char *dir, const struct manifest *manifest, uint32_t shard,
+                            const atomic_bool *cancelled, struct error *error)
+{
+    assert(shard == STORE_ALL_SHARDS || shard < manifest->shard_count);
+    for (uint32_t i = 0; i < manifest->shard_count; i++) {
+        if (shard != STORE_ALL_SHARDS && shard != i) { continue; }
+        struct reader reader = {.manifest = manifest,
+                                .count = manifest->parameter_count,
+                                .cancelled = cancelled,
+                                .shard = i};
+        enum tn_status status = read_shard(dir, &reader, NULL, error);
+        if (status != TN_OK) { return status; }
+    }
+    return TN_OK;
+}

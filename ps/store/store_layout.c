@@ -1,0 +1,196 @@
+#include "ps/store/store_layout.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* "TANISTSH" read as a little-endian word. */
+#define STORE_MAGIC 0x48535453494e4154ULL
+
+enum { SPARE_PAGES = 16, NODES_PER_PAGE = 8 };
+
+/* ------------------------------------------------------------------ header */
+
+void store_header_encode(const struct store_header *header, uint8_t out[static STORE_HEADER_BYTES])
+{
+    const uint64_t words[STORE_HEADER_WORDS] = {
+        STORE_MAGIC,          STORE_FORMAT,         header->id,         header->generation,
+        header->step,         header->epoch,        header->first,      header->count,
+        header->shard,        header->shards,       header->blob_bytes, header->optimizer_steps,
+        header->state_arrays, header->chunk_floats,
+    };
+    for (size_t i = 0; i < STORE_HEADER_BYTES; i++) {
+        out[i] = (uint8_t)(words[i / 8] >> (8 * (i % 8)));
+    }
+}
+
+static bool header_is_possible(const struct store_header *header)
+{
+    return header->state_arrays >= 1 && header->state_arrays <= MANIFEST_ARRAYS_MAX &&
+           header->chunk_floats >= 1 && header->chunk_floats <= STORE_CHUNK_FLOATS;
+}
+
+enum tn_status store_header_decode(const void *data, size_t size, struct store_header *out,
+                                   struct error *error)
+{
+    const uint8_t *bytes = data;
+    uint64_t words[STORE_HEADER_WORDS] = {0};
+    if (size != STORE_HEADER_BYTES) {
+        return error_set(error, TN_ECORRUPT, "its header has %zu bytes, expected %d", size,
+                         STORE_HEADER_BYTES);
+    }
+    for (size_t i = 0; i < STORE_HEADER_BYTES; i++) {
+        words[i / 8] |= (uint64_t)bytes[i] << (8 * (i % 8));
+    }
+    if (words[0] != STORE_MAGIC) {
+        return error_set(error, TN_ECORRUPT, "it is not a shard of Tanist's");
+    }
+    if (words[1] != STORE_FORMAT) {
+        return error_set(error, TN_EINVAL,
+                         "its format is %" PRIu64 ", this program knows %d: use the version of "
+                         "Tanist that wrote it",
+                         words[1], STORE_FORMAT);
+    }
+    *out = (struct store_header){
+        .id = words[2],
+        .generation = words[3],
+        .step = words[4],
+        .epoch = words[5],
+        .first = words[6],
+        .count = words[7],
+        .shard = (uint32_t)words[8],
+        .shards = (uint32_t)words[9],
+        .blob_bytes = words[10],
+        .optimizer_steps = words[11],
+        .state_arrays = (uint32_t)words[12],
+        .chunk_floats = (uint32_t)words[13],
+    };
+    if (!header_is_possible(out)) {
+        return error_set(error, TN_ECORRUPT, "its header has impossible sizes");
+    }
+    return TN_OK;
+}
+
+enum tn_status store_header_match(const struct store_header *header,
+                                  const struct manifest *manifest, uint32_t shard,
+                                  struct error *error)
+{
+    const struct manifest_shard *part = &manifest->shards[shard];
+    const struct {
+        const char *name;
+        uint64_t found, expected;
+    } fields[] = {
+        {"id", header->id, manifest->id},
+        {"generation", header->generation, manifest->generation},
+        {"step", header->step, manifest->step},
+        {"shard", header->shard, shard},
+        {"number of shards", header->shards, manifest->shard_count},
+        {"first parameter", header->first, part->first},
+        {"count", header->count, part->count},
+        {"number of arrays", header->state_arrays, manifest->state_arrays},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (fields[i].found != fields[i].expected) {
+            return error_set(error, TN_ECORRUPT,
+                             "its %s is %" PRIu64 ", the manifest says %" PRIu64, fields[i].name,
+                             fields[i].found, fields[i].expected);
+        }
+    }
+    return TN_OK;
+}
+
+/* ---------------------------------------------------------- keys and sizes */
+
+uint64_t store_key_of_chunk(uint32_t array, uint64_t chunk)
+{
+    return ((uint64_t)array + 1) << 32 | chunk;
+}
+
+uint64_t store_chunks(uint64_t count, uint32_t chunk_floats)
+{
+    return count / chunk_floats + (count % chunk_floats != 0);
+}
+
+uint32_t store_chunk_length(uint64_t count, uint32_t chunk_floats, uint64_t chunk)
+{
+    uint64_t left = count - chunk * chunk_floats;
+    return left < chunk_floats ? (uint32_t)left : chunk_floats;
+}
+
+static uint64_t pages_of_value(uint64_t bytes, size_t page_bytes)
+{
+    return (bytes + STORE_PAGE_HEADER_BYTES + page_bytes - 1) / page_bytes;
+}
+
+/* Each large value has pages of its own, a small one at most a page. A node of the tree takes 26
+ * bytes and pages are filled in order, so a page holds 150; what transactions copy of the tree is
+ * a few pages each. NODES_PER_PAGE covers both, at 4 KiB for 8 MiB. */
+uint64_t store_file_bytes(const struct store_header *header, size_t page_bytes)
+{
+    uint64_t chunks = store_chunks(header->count, header->chunk_floats);
+    uint64_t chunk_bytes = (uint64_t)header->chunk_floats * 4 + DIGEST_BYTES;
+    uint64_t last =
+        store_chunk_length(header->count, header->chunk_floats, chunks == 0 ? 0 : chunks - 1);
+    uint64_t pages = chunks == 0 ? 0 : (chunks - 1) * pages_of_value(chunk_bytes, page_bytes);
+    pages += pages_of_value(last * 4 + DIGEST_BYTES, page_bytes);
+    pages = pages * header->state_arrays + chunks * header->state_arrays / NODES_PER_PAGE;
+    pages += pages_of_value(header->blob_bytes, page_bytes) + SPARE_PAGES;
+    return pages * page_bytes;
+}
+
+/* ------------------------------------------------------------------- names */
+
+/* `length` is what snprintf returned. */
+static bool path_fits(int length)
+{
+    return length > 0 && length < PATH_MAX;
+}
+
+bool store_path_of_checkpoint(char path[static PATH_MAX], const char *dir, uint64_t id)
+{
+    return path_fits(snprintf(path, PATH_MAX, "%s/%010" PRIu64, dir, id));
+}
+
+bool store_path_of_manifest(char path[static PATH_MAX], const char *dir, uint64_t id)
+{
+    return path_fits(snprintf(path, PATH_MAX, "%s/%010" PRIu64 "/" STORE_MANIFEST_NAME, dir, id));
+}
+
+bool store_path_of_shard_folder(char path[static PATH_MAX], const char *dir, uint64_t id,
+                                uint32_t shard, uint32_t shards)
+{
+    return path_fits(snprintf(path, PATH_MAX, "%s/%010" PRIu64 "/shard-%" PRIu32 "-of-%" PRIu32,
+                              dir, id, shard, shards));
+}
+
+bool store_path_of_shard(char path[static PATH_MAX], const char *dir, uint64_t id, uint32_t shard,
+                         uint32_t shards)
+{
+    return path_fits(snprintf(path, PATH_MAX,
+                              "%s/%010" PRIu64 "/shard-%" PRIu32 "-of-%" PRIu32 "/" STORE_DATA_NAME,
+                              dir, id, shard, shards));
+}
+
+uint64_t store_id_of_name(const char *name)
+{
+    uint64_t id = 0;
+    size_t digits = strspn(name, "0123456789");
+    if (digits < 10 || digits > 19 || name[digits] != '\0') { return 0; }
+    if (digits > 10 && name[0] == '0') { return 0; /* We never write it so. */ }
+    for (size_t i = 0; i < digits; i++) { id = id * 10 + (uint64_t)(name[i] - '0'); }
+    return id;
+}
+
+bool store_is_shard_folder(const char *name)
+{
+    static const char *const parts[] = {"shard-", "-of-"};
+    for (size_t i = 0; i < 2; i++) {
+        size_t length = strlen(parts[i]);
+        if (strncmp(name, parts[i], length) != 0) { return false; }
+        name += length;
+        size_t digits = strspn(name, "0123456789");
+        if (digits == 0 || digits > 10) { return false; }
+        name += digits;
+    }
+    return *name == '\0';
+}

@@ -1,0 +1,212 @@
+/* chaos/history/history.h: lines are written whole and read back; what is no history is named. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "chaos/history/history.h"
+
+struct scene {
+    char folder[64], path[96];
+};
+
+static int set_up(void **state)
+{
+    struct scene *scene = calloc(1, sizeof *scene);
+    snprintf(scene->folder, sizeof scene->folder, "/tmp/test_chaos_history.XXXXXX");
+    assert_non_null(mkdtemp(scene->folder));
+    snprintf(scene->path, sizeof scene->path, "%s/history.jsonl", scene->folder);
+    *state = scene;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct scene *scene = *state;
+    (void)unlink(scene->path);
+    (void)rmdir(scene->folder);
+    free(scene);
+    return 0;
+}
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* Words are kept as they are; those of another coding, and half a character, are no bad line. */
+static void words_are_always_a_text(void **state)
+{
+    (void)state;
+    static const char *const words[][2] = {{"\xe2\x80\x98"
+                                            "a"
+                                            "\xe2\x80\x99",
+                                            "\xe2\x80\x98"
+                                            "a"
+                                            "\xe2\x80\x99"},
+                                           {"cut \xe2\x80", "cut ??"},
+                                           {"", ""}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        json_t *text = history_text(words[i][0]);
+        assert_string_equal(json_string_value(text), words[i][1]);
+        json_decref(text);
+    }
+}
+
+/* A line is compact JSON with the time to a microsecond and the kind in front. */
+static void line_has_its_form(void **state)
+{
+    struct scene *scene = *state;
+    struct history_file *file;
+    char text[128] = "";
+    assert_int_equal(history_file_create(scene->path, 1000000, &file, NULL), TN_OK);
+    history_file_add_at(file, 2234567, "step", json_pack("{s:i}", "step", 7));
+    FILE *read = fopen(scene->path, "r"); /* Flushed: it is there before we close. */
+    assert_non_null(fgets(text, sizeof text, read));
+    fclose(read);
+    assert_string_equal(text, "{\"t_ms\":1234.567,\"kind\":\"step\",\"step\":7}\n");
+    assert_int_equal(history_file_close(file, NULL), TN_OK);
+}
+
+/* What is written is read back in its order. */
+static void lines_come_back(void **state)
+{
+    struct scene *scene = *state;
+    struct history_file *file;
+    json_t *lines;
+    assert_int_equal(history_file_create(scene->path, 0, &file, NULL), TN_OK);
+    for (int i = 0; i < 3; i++) { history_file_add(file, "step", json_pack("{s:i}", "step", i)); }
+    assert_int_equal(history_file_close(file, NULL), TN_OK);
+    assert_int_equal(history_read(scene->path, &lines, NULL), TN_OK);
+    assert_int_equal(json_array_size(lines), 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(json_integer_value(json_object_get(json_array_get(lines, i), "step")), i);
+    }
+    json_decref(lines);
+}
+
+/* An object that could not be made is a failure that the end of the file tells. */
+static void failure_is_remembered(void **state)
+{
+    struct scene *scene = *state;
+    struct history_file *file;
+    struct error error = {0};
+    assert_int_equal(history_file_create(scene->path, 0, &file, NULL), TN_OK);
+    history_file_add(file, "step", NULL);
+    assert_int_equal(history_file_close(file, &error), TN_ENOMEM);
+    assert_non_null(strstr(error.text, scene->path));
+}
+
+/* A harness that was killed leaves a last line cut off: the rest is good. */
+static void cut_line_is_left_out(void **state)
+{
+    struct scene *scene = *state;
+    json_t *lines;
+    write_text(scene->path, "{\"t_ms\":0.0,\"kind\":\"begin\"}\n{\"t_ms\":1.5,\"ki");
+    assert_int_equal(history_read(scene->path, &lines, NULL), TN_OK);
+    assert_int_equal(json_array_size(lines), 1);
+    json_decref(lines);
+}
+
+/* A file of something else is refused by its line. */
+static void other_file_is_refused(void **state)
+{
+    struct scene *scene = *state;
+    struct error error = {0};
+    json_t *lines;
+    write_text(scene->path, "{\"t_ms\":0.0,\"kind\":\"begin\"}\n{\"kind\":\"step\"}\n");
+    assert_int_equal(history_read(scene->path, &lines, &error), TN_EINVAL);
+    assert_null(lines);
+    assert_non_null(strstr(error.text, "line 2 has no \"t_ms\""));
+    assert_int_equal(history_read("/nowhere/history.jsonl", &lines, &error), TN_ENOENT);
+}
+
+static const struct injection injections[] = {
+    {1, FAULT_KILL, "chief", {.type = TRIGGER_TIME, .at_ms = 1500, .count = 1}, 0, 0},
+    {2, FAULT_FREEZE, "ps:1", {.type = TRIGGER_STEP, .step = 40, .count = 1}, 3000, 0},
+    {3,
+     FAULT_LOSS,
+     "zookeeper:2",
+     {.type = TRIGGER_PHASE, .phase = RUN_LOADING, .count = 2},
+     10,
+     12.5},
+    {4,
+     FAULT_STALL,
+     "ps:0",
+     {.type = TRIGGER_POINT, .point = "ckpt.before_sync", .at_ms = 7, .count = 3},
+     0,
+     250},
+};
+enum { INJECTIONS = sizeof injections / sizeof *injections };
+
+/* Each kind of trigger is the same after a way through a history. */
+static void schedule_comes_back(void **state)
+{
+    struct scene *scene = *state;
+    struct history_file *file;
+    struct schedule schedule;
+    json_t *lines;
+    assert_int_equal(history_file_create(scene->path, 0, &file, NULL), TN_OK);
+    history_file_add(file, "begin", json_object());
+    for (int i = 0; i < INJECTIONS; i++) {
+        history_file_add(file, "planned", injection_to_json(&injections[i]));
+    }
+    assert_int_equal(history_file_close(file, NULL), TN_OK);
+    assert_int_equal(history_read(scene->path, &lines, NULL), TN_OK);
+    assert_int_equal(history_schedule(lines, &schedule, NULL), TN_OK);
+    assert_int_equal(schedule.count, INJECTIONS);
+    for (int i = 0; i < INJECTIONS; i++) {
+        json_t *before = injection_to_json(&injections[i]);
+        json_t *after = injection_to_json(&schedule.list[i]);
+        assert_true(json_equal(before, after));
+        json_decref(before);
+        json_decref(after);
+    }
+    schedule_free(&schedule);
+    json_decref(lines);
+}
+
+/* A planned line that lacks something names it. */
+static void wrong_plan_is_named(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {{"fault", "\"krill\""},
+                                           {"whom", "7"},
+                                           {"for_ms", "-1"},
+                                           {"value", "\"x\""},
+                                           {"trigger", "{\"type\":\"never\"}"},
+                                           {"id", "\"1\""}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct injection out;
+        struct error error = {0};
+        json_t *object = injection_to_json(&injections[0]);
+        json_object_set_new(object, wrong[i][0], json_loads(wrong[i][1], JSON_DECODE_ANY, NULL));
+        assert_int_equal(injection_from_json(object, &out, &error), TN_EINVAL);
+        assert_non_null(strstr(error.text, wrong[i][0]));
+        json_decref(object);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_always_a_text),
+        cmocka_unit_test_setup_teardown(line_has_its_form, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lines_come_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(failure_is_remembered, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(cut_line_is_left_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(other_file_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(schedule_comes_back, set_up, tear_down),
+        cmocka_unit_test(wrong_plan_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,434 @@
+/* chaos/inject/nemesis.h: when faults begin and end, what is tried again, and what is written down.
+ * What it drives is replaced by what stands here: injectors, the watcher, failpoints, the history.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "chaos/cluster/remote.h"
+#include "chaos/inject/inject_failpoint.h"
+#include "chaos/inject/injectors.h"
+#include "chaos/inject/nemesis.h"
+
+/* ------------------------------------------------------------- what is replaced */
+
+static struct {
+    enum tn_status begin_status; /* What the injector answers. */
+    uint64_t set_for_ms;         /* Its tick sets that; 0: nothing. */
+    unsigned begins, ticks, ends, leaders_asked;
+    const char *lacks;  /* Of the machine. */
+    bool armed, passed; /* The failpoint. */
+    unsigned disarmed;
+    struct sight sight;
+    unsigned faults, undos, skips; /* Lines of the history. */
+    char why[200];                 /* Of the last that was skipped. */
+} world;
+
+static enum tn_status begin(struct target_cluster *cluster, struct strike *strike,
+                            struct error *error)
+{
+    (void)cluster;
+    world.begins++;
+    snprintf(strike->text, sizeof strike->text, "done");
+    if (world.begin_status == TN_OK) { return TN_OK; }
+    return error_set(error, world.begin_status, "refused");
+}
+
+static void tick(struct target_cluster *cluster, struct strike *strike)
+{
+    (void)cluster;
+    world.ticks++;
+    if (world.set_for_ms) { strike->injection.for_ms = world.set_for_ms; }
+}
+
+static void end(struct target_cluster *cluster, struct strike *strike)
+{
+    (void)cluster;
+    (void)strike;
+    world.ends++;
+}
+
+static const struct injector injector = {.begin = begin, .tick = tick, .end = end};
+
+const struct injector *injector_of(enum fault fault)
+{
+    return fault == FAULT_STALL ? NULL : &injector;
+}
+
+const struct injector *remote_injector_of(enum fault fault)
+{
+    return fault == FAULT_KILL ? &injector : NULL;
+}
+
+const struct sight *watcher_sight(const struct watcher *watcher)
+{
+    (void)watcher;
+    return &world.sight;
+}
+
+void watcher_find_leader(struct watcher *watcher)
+{
+    (void)watcher;
+    world.leaders_asked++;
+}
+
+const char *probe_lacks(const struct probe *probe, unsigned needs)
+{
+    (void)probe;
+    return needs ? world.lacks : NULL;
+}
+
+enum tn_status point_arm(struct point_watch *watch, struct target_cluster *cluster,
+                         const struct injection *injection, struct error *error)
+{
+    (void)cluster;
+    (void)injection;
+    *watch = (struct point_watch){.place = "ps:1"};
+    world.armed = world.begin_status == TN_OK;
+    return world.armed ? TN_OK : error_set(error, world.begin_status, "refused");
+}
+
+bool point_poll(struct point_watch *watch, struct target_cluster *cluster)
+{
+    (void)watch;
+    (void)cluster;
+    return world.armed && world.passed;
+}
+
+void point_disarm(struct point_watch *watch)
+{
+    (void)watch;
+    world.disarmed++;
+}
+
+void history_file_add_at(struct history_file *file, uint64_t at_us, const char *kind,
+                         json_t *object)
+{
+    (void)file;
+    (void)at_us;
+    assert_non_null(object);
+    world.faults += strcmp(kind, "fault") == 0;
+    world.undos += strcmp(kind, "undo") == 0;
+    world.skips += strcmp(kind, "skipped") == 0;
+    if (strcmp(kind, "skipped") == 0) {
+        snprintf(world.why, sizeof world.why, "%s",
+                 json_string_value(json_object_get(object, "text")));
+    }
+    json_decref(object);
+}
+
+json_t *history_text(const char *words)
+{
+    return json_string(words);
+}
+
+void history_file_add(struct history_file *file, const char *kind, json_t *object)
+{
+    history_file_add_at(file, 0, kind, object);
+}
+
+/* ------------------------------------------------------------- the scene */
+
+static struct target_cluster cluster;
+static struct injection injection;
+
+/* One fault, as the test has it in `injection`. */
+static struct nemesis *make_striker(void)
+{
+    static struct schedule schedule;
+    static struct probe probe;
+    schedule = (struct schedule){.count = 1, .list = &injection};
+    const struct nemesis_config config = {
+        .cluster = &cluster, .schedule = &schedule, .probe = &probe};
+    return nemesis_create(&config);
+}
+
+/* Training began at 1000 ms; the fault is due 500 ms later. */
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&world, 0, sizeof world);
+    cluster = (struct target_cluster){0};
+    world.sight = (struct sight){.has_run = true, .training_began_ms = 1000};
+    injection = (struct injection){
+        .id = 1, .fault = FAULT_KILL, .whom = "ps:1", .trigger = {.at_ms = 500, .count = 1}};
+    return 0;
+}
+
+/* ------------------------------------------------------------- when it is due */
+
+/* One at a time is due so long after training began, not after the round did. */
+static void time_counts_from_training(void **state)
+{
+    (void)state;
+    struct nemesis *nemesis = make_striker();
+    world.sight.training_began_ms = 0;
+    nemesis_step(nemesis, 9000);
+    assert_int_equal(world.begins, 0);
+    world.sight.training_began_ms = 1000;
+    nemesis_step(nemesis, 1499);
+    assert_int_equal(world.begins, 0);
+    nemesis_step(nemesis, 1500);
+    nemesis_step(nemesis, 1501);
+    assert_int_equal(world.begins, 1);
+    assert_int_equal(nemesis_counts(nemesis).done, 1);
+    nemesis_destroy(nemesis);
+}
+
+/* One at a step waits for it, also while no run is seen. */
+static void step_must_be_reached(void **state)
+{
+    (void)state;
+    injection.trigger = (struct trigger){.type = TRIGGER_STEP, .step = 70};
+    struct nemesis *nemesis = make_striker();
+    world.sight.step = 69;
+    nemesis_step(nemesis, 1);
+    world.sight = (struct sight){.has_run = false, .step = 70};
+    nemesis_step(nemesis, 2);
+    assert_int_equal(world.begins, 0);
+    world.sight.has_run = true;
+    nemesis_step(nemesis, 3);
+    assert_int_equal(world.begins, 1);
+    nemesis_destroy(nemesis);
+}
+
+/* One in a phase waits until it was entered for the count-th time. */
+static void phase_is_counted(void **state)
+{
+    (void)state;
+    injection.trigger = (struct trigger){.type = TRIGGER_PHASE, .phase = RUN_LOADING, .count = 2};
+    struct nemesis *nemesis = make_striker();
+    world.sight.phase_count[RUN_LOADING] = 1;
+    nemesis_step(nemesis, 1);
+    assert_int_equal(world.begins, 0);
+    world.sight.phase_count[RUN_LOADING] = 2;
+    nemesis_step(nemesis, 2);
+    assert_int_equal(world.begins, 1);
+    nemesis_destroy(nemesis);
+}
+
+/* Who is meant by a word about the ensemble is asked for first. */
+static void leader_is_looked_for(void **state)
+{
+    (void)state;
+    snprintf(injection.whom, sizeof injection.whom, "zookeeper-follower");
+    struct nemesis *nemesis = make_striker();
+    nemesis_step(nemesis, 1500);
+    assert_int_equal(world.leaders_asked, 1);
+    nemesis_destroy(nemesis);
+}
+
+/* ------------------------------------------------------------- patience */
+
+/* Who is not there is tried again every 20 ms, and given up after 20 s. */
+static void absent_target_is_waited_for(void **state)
+{
+    (void)state;
+    struct nemesis *nemesis = make_striker();
+    world.begin_status = TN_EAGAIN;
+    nemesis_step(nemesis, 2000);
+    nemesis_step(nemesis, 2019);
+    assert_int_equal(world.begins, 1);
+    nemesis_step(nemesis, 2020);
+    assert_int_equal(world.begins, 2);
+    nemesis_step(nemesis, 22000);
+    assert_int_equal(nemesis_counts(nemesis).waiting, 1);
+    nemesis_step(nemesis, 22020);
+    assert_int_equal(nemesis_counts(nemesis).skipped, 1);
+    assert_string_equal(world.why, "refused");
+    assert_int_equal(nemesis_counts(nemesis).done, 0);
+    nemesis_destroy(nemesis);
+}
+
+/* It comes back in time: the fault is done, once. */
+static void target_that_comes_back_is_struck(void **state)
+{
+    (void)state;
+    struct nemesis *nemesis = make_striker();
+    world.begin_status = TN_EAGAIN;
+    nemesis_step(nemesis, 2000);
+    world.begin_status = TN_OK;
+    nemesis_step(nemesis, 2500);
+    assert_int_equal(world.faults, 1);
+    assert_int_equal(world.skips, 0);
+    nemesis_destroy(nemesis);
+}
+
+/* Any other failure is no matter of time. */
+static void failure_is_final(void **state)
+{
+    (void)state;
+    struct nemesis *nemesis = make_striker();
+    world.begin_status = TN_ENOTSUP;
+    nemesis_step(nemesis, 2000);
+    nemesis_step(nemesis, 3000);
+    assert_int_equal(world.begins, 1);
+    assert_int_equal(world.skips, 1);
+    nemesis_destroy(nemesis);
+}
+
+/* What the machine lacks is not even tried. */
+static void lacking_machine_skips(void **state)
+{
+    (void)state;
+    injection.fault = FAULT_CUT;
+    world.lacks = "root may";
+    struct nemesis *nemesis = make_striker();
+    nemesis_step(nemesis, 2000);
+    assert_int_equal(world.begins, 0);
+    assert_string_equal(world.why, "root may");
+    nemesis_destroy(nemesis);
+}
+
+/* From afar only some can be done, and failpoints not at all. */
+static void remote_has_its_own_injectors(void **state)
+{
+    (void)state;
+    struct remote remote = {0};
+    cluster.remote = &remote;
+    injection.fault = FAULT_OUTAGE;
+    struct nemesis *nemesis = make_striker();
+    nemesis_step(nemesis, 2000);
+    assert_int_equal(world.begins, 0);
+    assert_int_equal(world.skips, 1);
+    nemesis_destroy(nemesis);
+    injection.fault = FAULT_KILL;
+    injection.trigger.type = TRIGGER_POINT;
+    nemesis = make_striker();
+    nemesis_step(nemesis, 2000);
+    assert_false(world.armed);
+    assert_int_equal(world.skips, 2);
+    nemesis_destroy(nemesis);
+}
+
+/* ------------------------------------------------------------- lasting */
+
+/* One that lasts is ticked until its time is over, then ended, once. */
+static void lasting_fault_is_ended(void **state)
+{
+    (void)state;
+    injection.fault = FAULT_FREEZE;
+    injection.for_ms = 300;
+    struct nemesis *nemesis = make_striker();
+    nemesis_step(nemesis, 1500);
+    nemesis_step(nemesis, 1799);
+    assert_int_equal(world.ticks, 1);
+    assert_int_equal(nemesis_counts(nemesis).lasting, 1);
+    assert_int_equal(nemesis_counts(nemesis).busy_until_ms, 1800);
+    nemesis_step(nemesis, 1800);
+    nemesis_step(nemesis, 1900);
+    assert_int_equal(world.ends, 1);
+    assert_int_equal(world.undos, 1);
+    assert_int_equal(nemesis_counts(nemesis).busy_until_ms, 0);
+    nemesis_destroy(nemesis);
+}
+
+/* An injector that knows more may make it shorter, or longer. */
+static void tick_may_change_the_end(void **state)
+{
+    (void)state;
+    injection.for_ms = 300;
+    struct nemesis *nemesis = make_striker();
+    nemesis_step(nemesis, 1500);
+    world.set_for_ms = 1;
+    nemesis_step(nemesis, 1600);
+    nemesis_step(nemesis, 1601);
+    assert_int_equal(world.ends, 1);
+    nemesis_destroy(nemesis);
+}
+
+/* At the end of a run what lasts is ended, and what never was due is skipped. */
+static void finish_leaves_nothing(void **state)
+{
+    (void)state;
+    injection.for_ms = 60000;
+    struct nemesis *nemesis = make_striker();
+    nemesis_step(nemesis, 1500);
+    nemesis_finish(nemesis);
+    nemesis_finish(nemesis);
+    assert_int_equal(world.ends, 1);
+    nemesis_destroy(nemesis);
+    nemesis = make_striker();
+    nemesis_finish(nemesis);
+    assert_int_equal(world.skips, 1);
+    assert_int_equal(nemesis_counts(nemesis).waiting, 0);
+    nemesis_destroy(nemesis);
+}
+
+/* ------------------------------------------------------------- failpoints */
+
+/* One without a time of its own is armed before training begins, and done when it is passed. */
+static void failpoint_is_armed_at_once(void **state)
+{
+    (void)state;
+    injection.trigger = (struct trigger){.type = TRIGGER_POINT, .count = 1};
+    world.sight = (struct sight){0};
+    struct nemesis *nemesis = make_striker();
+    nemesis_step(nemesis, 1);
+    assert_true(world.armed);
+    nemesis_step(nemesis, 2);
+    assert_int_equal(world.faults, 0);
+    world.passed = true;
+    nemesis_step(nemesis, 3);
+    nemesis_step(nemesis, 4);
+    assert_int_equal(world.faults, 1);
+    assert_int_equal(world.begins, 0);
+    nemesis_destroy(nemesis);
+}
+
+/* One that nobody passed is taken back. */
+static void failpoint_not_passed_is_disarmed(void **state)
+{
+    (void)state;
+    injection.fault = FAULT_STALL;
+    injection.trigger = (struct trigger){.type = TRIGGER_POINT, .count = 1};
+    struct nemesis *nemesis = make_striker();
+    nemesis_step(nemesis, 2000);
+    nemesis_finish(nemesis);
+    assert_int_equal(world.disarmed, 1);
+    assert_int_equal(world.skips, 1);
+    nemesis_destroy(nemesis);
+}
+
+/* What only failpoints can do has no other moment. */
+static void stall_needs_a_failpoint(void **state)
+{
+    (void)state;
+    injection.fault = FAULT_STALL;
+    struct nemesis *nemesis = make_striker();
+    nemesis_step(nemesis, 2000);
+    assert_int_equal(world.skips, 1);
+    assert_non_null(strstr(world.why, "at_point"));
+    nemesis_destroy(nemesis);
+}
+
+#define TEST(test) cmocka_unit_test_setup(test, set_up)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(time_counts_from_training),
+        TEST(step_must_be_reached),
+        TEST(phase_is_counted),
+        TEST(leader_is_looked_for),
+        TEST(absent_target_is_waited_for),
+        TEST(target_that_comes_back_is_struck),
+        TEST(failure_is_final),
+        TEST(lacking_machine_skips),
+        TEST(remote_has_its_own_injectors),
+        TEST(lasting_fault_is_ended),
+        TEST(tick_may_change_the_end),
+        TEST(finish_leaves_nothing),
+        TEST(failpoint_is_armed_at_once),
+        TEST(failpoint_not_passed_is_disarmed),
+        TEST(stall_needs_a_failpoint),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

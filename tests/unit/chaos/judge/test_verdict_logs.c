@@ -1,0 +1,111 @@
+/* The verdict on logs and on what must be refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "chaos/judge/verdict_checks.h"
+
+static void assert_last(json_t *checks, bool ok, const char *words)
+{
+    const json_t *check = json_array_get(checks, json_array_size(checks) - 1);
+    assert_int_equal(json_is_true(json_object_get(check, "ok")), ok);
+    const char *text = json_string_value(json_object_get(check, "text"));
+    if (strstr(text, words) == NULL) { fail_msg("\"%s\" is not in \"%s\"", words, text); }
+    json_decref(checks);
+}
+
+static int make_run(void **state)
+{
+    char path[128], *dir = strdup("/tmp/tanist-verdict-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/logs", dir);
+    *state = dir;
+    return mkdir(path, 0700);
+}
+
+static int remove_run(void **state)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", (const char *)*state);
+    free(*state);
+    return system(command);
+}
+
+static void put(const char *dir, const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static json_t *look(const char *dir, const char *run_log, const char *ps_log)
+{
+    char path[256];
+    json_t *checks = json_array();
+    put(dir, "run.log", run_log);
+    put(dir, "logs/ps-0.log", ps_log);
+    snprintf(path, sizeof path, "%s/run.log", dir);
+    verdict_check_crashes(checks, path, dir);
+    return checks;
+}
+
+/* A death by SIGKILL was given from outside; one by SIGABRT was not, nor is a sanitizer's word. */
+static void crashes_are_found(void **state)
+{
+    const char *dir = *state;
+    assert_last(look(dir, "[ 1 s] ps:0 (pid 7): signal 9 (Killed); starting it again\n", "fine\n"),
+                true, "each of 2 logs");
+    assert_last(look(dir, "[ 1 s] ps:0 (pid 7): signal 6 (Aborted); starting it again\n", ""),
+                false, "run.log: [ 1 s] ps:0 (pid 7): signal 6");
+    assert_last(look(dir, "", "tanist: ps/ps.c:12: f: Assertion `x' failed.\n"), false, "ps-0.log");
+    assert_last(look(dir, "", "==7==ERROR: AddressSanitizer: heap-use\n"), false, "ps-0.log");
+}
+
+/* Without logs nothing is known. */
+static void crashes_want_logs(void **state)
+{
+    (void)state;
+    json_t *checks = json_array();
+    verdict_check_crashes(checks, "/nowhere/run.log", "/nowhere");
+    assert_last(checks, false, "cannot be read");
+}
+
+static json_t *refusals(const char *history)
+{
+    json_t *checks = json_array(), *json = json_loads(history, 0, NULL);
+    assert_non_null(json);
+    verdict_check_refusals(checks, json);
+    json_decref(json);
+    return checks;
+}
+
+/* A mistake that was let through breaks the verdict, whenever it came out. */
+static void refusals_are_read(void **state)
+{
+    (void)state;
+    assert_last(refusals("[{\"kind\": \"fault\", \"fault\": \"twice\", \"text\": \"refused\"}]"),
+                true, "1 mistakes of operators were tried; each was refused");
+    assert_last(
+        refusals("[{\"kind\": \"undo\", \"fault\": \"twice\", \"text\": \"WRONG: it lives\"}]"),
+        false, "twice: it lives");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(crashes_are_found, make_run, remove_run),
+        cmocka_unit_test(crashes_want_logs),
+        cmocka_unit_test(refusals_are_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,222 @@
+/* schedule_draw(): the same plan, seed and round come to the same faults, for ever. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "chaos/history/history.h"
+#include "chaos/plan/plan.h"
+
+static const struct cluster_shape shape = {.coordinators = 2,
+                                           .ps = 2,
+                                           .workers = 3,
+                                           .servers = 3,
+                                           .steps = 1000,
+                                           .session_timeout_ms = 500};
+
+static void draw(const char *text, uint64_t seed, uint32_t round, struct schedule *out)
+{
+    struct plan plan;
+    struct error error = {0};
+    json_t *json = json_loads(text, 0, NULL);
+    assert_non_null(json);
+    enum tn_status status = plan_from_json(json, &plan, &error);
+    json_decref(json);
+    if (status != TN_OK) { fail_msg("%s", error.text); }
+    status = schedule_draw(&plan, seed, round, &shape, out, &error);
+    plan_free(&plan);
+    if (status != TN_OK) { fail_msg("%s", error.text); }
+}
+
+/* All of a schedule as text, a line each; malloc'ed. */
+static char *describe(const struct schedule *schedule)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < schedule->count; i++) {
+        json_array_append_new(list, injection_to_json(&schedule->list[i]));
+    }
+    char *text = json_dumps(list, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    json_decref(list);
+    return text;
+}
+
+#define ALL_WAYS                                                                                   \
+    "{\"seconds\": 30, \"faults\": ["                                                              \
+    "{\"fault\": \"kill\", \"whom\": [\"chief\", \"ps\"], \"every_s\": [0.5, 1], \"times\": 2},"   \
+    "{\"fault\": \"freeze\", \"whom\": \"any\", \"at_progress\": [0.1, 0.9],"                      \
+    " \"for_sessions\": [0.3, 10]},"                                                               \
+    "{\"fault\": \"loss\", \"whom\": \"zookeeper\", \"in_phase\": \"loading\", \"pass\": [1, 3],"  \
+    " \"for_s\": 2, \"value\": [1, 20]},"                                                          \
+    "{\"fault\": \"stall\", \"whom\": \"ps\", \"at_point\": \"ckpt.before_sync\", \"value\": 250," \
+    " \"after_s\": 1}]}"
+
+static const char GOLDEN[] =
+    "[{\"id\":1,\"fault\":\"kill\",\"whom\":\"ps:0\",\"trigger\":{\"type\":\"time\",\"at_ms\":890},"
+    "\"for_ms\":0,\"value\":0.0},{\"id\":2,\"fault\":\"kill\",\"whom\":\"chief\",\"trigger\":{"
+    "\"type\":\"time\",\"at_ms\":1711},\"for_ms\":0,\"value\":0.0},{\"id\":3,\"fault\":\"freeze\","
+    "\"whom\":\"coordinator:0\",\"trigger\":{\"type\":\"step\",\"step\":562},\"for_ms\":1765,"
+    "\"value\":0.0},{\"id\":4,\"fault\":\"loss\",\"whom\":\"zookeeper:3\",\"trigger\":{\"type\":"
+    "\"phase\",\"phase\":\"loading\",\"count\":2},\"for_ms\":2000,\"value\":7.605},{\"id\":5,"
+    "\"fault\":\"stall\",\"whom\":\"ps\",\"trigger\":{\"type\":\"point\",\"point\":"
+    "\"ckpt.before_sync\",\"count\":1,\"at_ms\":1000},\"for_ms\":0,\"value\":250.0}]";
+
+/* Whoever repeats a seed of years ago gets the faults of years ago. */
+static void schedule_is_golden(void **state)
+{
+    (void)state;
+    struct schedule schedule;
+    draw(ALL_WAYS, 7, 3, &schedule);
+    char *text = describe(&schedule);
+    assert_string_equal(text, GOLDEN);
+    free(text);
+    schedule_free(&schedule);
+}
+
+/* Another seed or another round is another schedule. */
+static void seeds_and_rounds_differ(void **state)
+{
+    (void)state;
+    char *texts[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        struct schedule schedule;
+        draw(ALL_WAYS, i / 2, i % 2, &schedule);
+        texts[i] = describe(&schedule);
+        schedule_free(&schedule);
+    }
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < i; j++) { assert_string_not_equal(texts[i], texts[j]); }
+    }
+    for (int i = 0; i < 4; i++) { free(texts[i]); }
+}
+
+/* What repeats does so at its pace, and ends with the plan's seconds. */
+static void pace_is_kept(void **state)
+{
+    (void)state;
+    struct schedule schedule;
+    draw("{\"seconds\": 100, \"faults\": [{\"fault\": \"kill\", \"whom\": \"ps\", \"every_s\": "
+         "[1, 2]}]}",
+         1, 1, &schedule);
+    assert_in_range(schedule.count, 49, 100);
+    for (uint32_t i = 0; i < schedule.count; i++) {
+        uint64_t before = i ? schedule.list[i - 1].trigger.at_ms : 0;
+        assert_in_range(schedule.list[i].trigger.at_ms - before, 1000, 2000);
+        assert_true(schedule.list[i].trigger.at_ms < 100000);
+        assert_int_equal(schedule.list[i].id, i + 1);
+    }
+    schedule_free(&schedule);
+}
+
+/* All that is drawn stays within its range, and everybody's turn comes. */
+static void ranges_are_kept(void **state)
+{
+    (void)state;
+    struct schedule schedule;
+    unsigned seen = 0;
+    draw("{\"faults\": [{\"fault\": \"freeze\", \"whom\": \"any\", \"at_progress\": [0.1, 0.9],"
+         "\"for_sessions\": [1, 4], \"times\": 200}]}",
+         5, 1, &schedule);
+    assert_int_equal(schedule.count, 200);
+    for (uint32_t i = 0; i < schedule.count; i++) {
+        static const char *const nodes[] = {"coordinator:0", "coordinator:1", "ps:0",    "ps:1",
+                                            "worker:0",      "worker:1",      "worker:2"};
+        assert_in_range(schedule.list[i].for_ms, 500, 2000);
+        assert_in_range(schedule.list[i].trigger.step, 100, 900);
+        for (unsigned j = 0; j < 7; j++) {
+            if (strcmp(schedule.list[i].whom, nodes[j]) == 0) { seen |= 1U << j; }
+        }
+    }
+    assert_int_equal(seen, 0x7f);
+    schedule_free(&schedule);
+}
+
+/* Each loading after the first that is struck is a later one. */
+static void phases_follow(void **state)
+{
+    (void)state;
+    struct schedule schedule;
+    draw("{\"faults\": [{\"fault\": \"kill\", \"whom\": \"chief\", \"in_phase\": \"loading\","
+         "\"pass\": [1, 3], \"times\": 20}]}",
+         5, 1, &schedule);
+    assert_int_equal(schedule.count, 20);
+    for (uint32_t i = 1; i < schedule.count; i++) {
+        assert_in_range(schedule.list[i].trigger.count - schedule.list[i - 1].trigger.count, 1, 3);
+    }
+    schedule_free(&schedule);
+}
+
+/* A plan that draws comes to so many faults, besides those that are always done. */
+static void lines_are_drawn(void **state)
+{
+    (void)state;
+    struct schedule schedule;
+    unsigned kills = 0, wipes = 0, resigns = 0;
+    draw("{\"draw\": 30, \"faults\": ["
+         "{\"fault\": \"kill\", \"whom\": \"ps\", \"every_s\": 1, \"times\": 3, \"always\": true},"
+         "{\"fault\": \"wipe\", \"at_progress\": [0, 1]},"
+         "{\"fault\": \"resign\", \"after_s\": [0, 9]}]}",
+         2, 1, &schedule);
+    for (uint32_t i = 0; i < schedule.count; i++) {
+        kills += schedule.list[i].fault == FAULT_KILL;
+        wipes += schedule.list[i].fault == FAULT_WIPE;
+        resigns += schedule.list[i].fault == FAULT_RESIGN;
+    }
+    assert_int_equal(kills, 3);
+    assert_int_equal(wipes + resigns, 30);
+    assert_true(wipes > 5 && resigns > 5);
+    schedule_free(&schedule);
+}
+
+/* A line that is added leaves the faults of the others as they were. */
+static void lines_are_independent(void **state)
+{
+    (void)state;
+    struct schedule one, two;
+    draw("{\"faults\": [{\"fault\": \"kill\", \"whom\": \"any\", \"after_s\": [0, 9]}]}", 3, 1,
+         &one);
+    draw("{\"faults\": [{\"fault\": \"kill\", \"whom\": \"any\", \"after_s\": [0, 9]},"
+         "{\"fault\": \"resign\", \"at_progress\": 0.5}]}",
+         3, 1, &two);
+    assert_true(one.count == 1 && two.count == 2);
+    assert_string_equal(one.list[0].whom, two.list[0].whom);
+    assert_int_equal(one.list[0].trigger.at_ms, two.list[0].trigger.at_ms);
+    schedule_free(&one);
+    schedule_free(&two);
+}
+
+/* A plan for a larger cluster is refused, and the line named. */
+static void absent_targets_are_refused(void **state)
+{
+    (void)state;
+    static const char *const absent[] = {"ps:2", "zookeeper:4", "worker:3"};
+    for (int i = 0; i < 3; i++) {
+        struct plan plan;
+        struct schedule schedule;
+        struct error error = {0};
+        json_t *json = json_pack("{s:[{s:s, s:s, s:i}]}", "faults", "fault", "kill", "whom",
+                                 absent[i], "after_s", 1);
+        assert_int_equal(plan_from_json(json, &plan, &error), TN_OK);
+        assert_int_equal(schedule_draw(&plan, 1, 1, &shape, &schedule, &error), TN_EINVAL);
+        assert_non_null(strstr(error.text, "faults[0].whom: "));
+        assert_non_null(strstr(error.text, absent[i]));
+        assert_null(schedule.list);
+        plan_free(&plan);
+        json_decref(json);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(schedule_is_golden),    cmocka_unit_test(seeds_and_rounds_differ),
+        cmocka_unit_test(pace_is_kept),          cmocka_unit_test(ranges_are_kept),
+        cmocka_unit_test(phases_follow),         cmocka_unit_test(lines_are_drawn),
+        cmocka_unit_test(lines_are_independent), cmocka_unit_test(absent_targets_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

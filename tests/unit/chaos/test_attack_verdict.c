@@ -1,0 +1,111 @@
+/* What is judged of a cluster from outside: both ways. */
+#include "chaos/attack.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A chief is killed, another takes office, training goes on. */
+static const char good[] =
+    "[{'kind':'planned','t_ms':0,'id':1,'fault':'kill','whom':'chief','for_ms':0},"
+    "{'kind':'chief','t_ms':1,'place':'coordinator:0','epoch':4},"
+    "{'kind':'step','t_ms':2,'step':100,'generation':2,'phase':'running'},"
+    "{'kind':'fault','t_ms':10,'id':1,'fault':'kill','whom':'chief'},"
+    "{'kind':'chief','t_ms':20,'place':'coordinator:1','epoch':5},"
+    "{'kind':'step','t_ms':30,'step':110,'generation':2,'phase':'running'},"
+    "{'kind':'step','t_ms':900,'step':500,'generation':2,'phase':'running'},"
+    "{'kind':'end','t_ms':901}]";
+
+/* The history with `from` replaced by `to`; as JSON. */
+static json_t *history_with(const char *from, const char *to)
+{
+    char text[2 * sizeof good];
+    const char *at = from != NULL ? strstr(good, from) : good;
+    assert_non_null(at);
+    int length = snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good,
+                          from != NULL ? to : "", at + (from != NULL ? strlen(from) : 0));
+    assert_in_range(length, 1, sizeof text - 1);
+    for (char *quote = text; (quote = strchr(quote, '\'')) != NULL;) { *quote = '"'; }
+    json_t *lines = json_loads(text, 0, NULL);
+    assert_non_null(lines);
+    return lines;
+}
+
+/* The one check that fails, "" for none, "?" for several. */
+static const char *broken(const char *from, const char *to)
+{
+    static char name[32];
+    json_t *lines = history_with(from, to), *verdict = attack_judge(lines, 1000);
+    size_t i;
+    const json_t *check;
+    name[0] = '\0';
+    json_array_foreach(json_object_get(verdict, "checks"), i, check)
+    {
+        if (json_is_true(json_object_get(check, "ok"))) { continue; }
+        snprintf(name, sizeof name, "%s",
+                 *name ? "?" : json_string_value(json_object_get(check, "name")));
+    }
+    assert_int_equal(json_is_true(json_object_get(verdict, "ok")), *name == '\0');
+    json_decref(verdict);
+    json_decref(lines);
+    return name;
+}
+
+/* All that can be seen is well. */
+static void test_good(void **state)
+{
+    (void)state;
+    assert_string_equal(broken(NULL, NULL), "");
+    assert_string_equal(
+        broken("500,'generation':2,'phase':'running'", "500,'generation':3,'phase':'done'"), "");
+}
+
+/* A chief of an epoch that was there before. */
+static void test_epochs(void **state)
+{
+    (void)state;
+    assert_string_equal(broken("'epoch':5", "'epoch':4"), "epochs");
+    assert_string_equal(broken("'epoch':5", "'epoch':3"), "epochs");
+}
+
+/* A generation that had gone is back. */
+static void test_generations(void **state)
+{
+    (void)state;
+    assert_string_equal(broken("500,'generation':2", "500,'generation':1"), "generations");
+}
+
+/* It stands still beyond the bound. */
+static void test_recovery(void **state)
+{
+    (void)state;
+    assert_string_equal(broken("'t_ms':900", "'t_ms':2900"), "recovery");
+}
+
+/* It does not train at the end. */
+static void test_alive(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        broken("500,'generation':2,'phase':'running'", "500,'generation':2,'phase':'paused'"),
+        "alive");
+}
+
+/* Nothing was done: nothing is shown. */
+static void test_nothing_done(void **state)
+{
+    (void)state;
+    assert_string_equal(broken("{'kind':'fault'", "{'kind':'skipped','text':'no agent'"), "faults");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good),        cmocka_unit_test(test_epochs),
+        cmocka_unit_test(test_generations), cmocka_unit_test(test_recovery),
+        cmocka_unit_test(test_alive),       cmocka_unit_test(test_nothing_done),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,408 @@
+/* A run judged by transaction logs: crafted ones, in ZooKeeper's own format, of a few servers. */
+#include "checker/judge.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cluster/manifest.h"
+#include "common/cluster/znodes.h"
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+enum { OP_CREATE = 1, OP_SET = 5, OP_CHECK = 13, OP_MULTI = 14, OP_CLOSE = -11, BYTES_MAX = 65536 };
+
+struct log_bytes {
+    size_t size;
+    uint8_t bytes[BYTES_MAX];
+};
+
+static void put(struct log_bytes *text, uint64_t value, size_t bytes)
+{
+    for (size_t i = bytes; i-- > 0;) { text->bytes[text->size++] = (uint8_t)(value >> (8 * i)); }
+}
+
+static void put_bytes(struct log_bytes *text, const void *data, size_t size)
+{
+    put(text, size, 4);
+    memcpy(text->bytes + text->size, data, size);
+    text->size += size;
+}
+
+/* ------------------------------------------------------------ a log file */
+
+struct stage {
+    char dir[64];
+    struct log_bytes log; /* Of the server that is written now. */
+};
+
+static void begin_log(struct stage *stage)
+{
+    stage->log.size = 0;
+    put(&stage->log, 0x5a4b4c47, 4);
+    put(&stage->log, 2, 4);
+    put(&stage->log, 0, 8);
+}
+
+static void begin_record(struct log_bytes *record, uint64_t zxid, int op)
+{
+    record->size = 0;
+    put(record, 77, 8); /* Session. */
+    put(record, 1, 4);
+    put(record, zxid, 8);
+    put(record, 1000 + zxid, 8);
+    put(record, (uint32_t)op, 4);
+}
+
+static void add_record(struct stage *stage, const struct log_bytes *record)
+{
+    put(&stage->log, 0, 8); /* The checksum is not looked at. */
+    put_bytes(&stage->log, record->bytes, record->size);
+    put(&stage->log, 'B', 1);
+}
+
+static void put_create(struct log_bytes *record, const char *path, const void *data, size_t size,
+                       bool ephemeral)
+{
+    put_bytes(record, path, strlen(path));
+    put_bytes(record, data, size);
+    put(record, 0, 4); /* No access list. */
+    put(record, ephemeral, 1);
+    put(record, 1, 4);
+}
+
+static void add_node(struct stage *stage, uint64_t zxid, const char *path, const char *data,
+                     bool ephemeral)
+{
+    static struct log_bytes record;
+    begin_record(&record, zxid, OP_CREATE);
+    put_create(&record, path, data, strlen(data), ephemeral);
+    add_record(stage, &record);
+}
+
+static void add_create(struct stage *stage, uint64_t zxid, const char *path, bool ephemeral)
+{
+    add_node(stage, zxid, path, "", ephemeral);
+}
+
+static void add_set(struct stage *stage, uint64_t zxid, const char *path, const char *data,
+                    bool fenced)
+{
+    static struct log_bytes record, part;
+    begin_record(&record, zxid, OP_MULTI);
+    put(&record, fenced ? 2 : 1, 4);
+    part.size = 0;
+    put_bytes(&part, "/t/chief", 8);
+    put(&part, 1, 4);
+    if (fenced) { put(&record, OP_CHECK, 4); }
+    if (fenced) { put_bytes(&record, part.bytes, part.size); }
+    part.size = 0;
+    put_bytes(&part, path, strlen(path));
+    put_bytes(&part, data, strlen(data));
+    put(&part, 2, 4);
+    put(&record, OP_SET, 4);
+    put_bytes(&record, part.bytes, part.size);
+    add_record(stage, &record);
+}
+
+static void add_close(struct stage *stage, uint64_t zxid)
+{
+    static struct log_bytes record;
+    begin_record(&record, zxid, OP_CLOSE);
+    add_record(stage, &record);
+}
+
+static void end_log(struct stage *stage, const char *life, int server)
+{
+    char path[256], name[8];
+    const char *parts[] = {life, name, "data", "version-2"};
+    (void)snprintf(name, sizeof name, "%d", server);
+    (void)snprintf(path, sizeof path, "%s", stage->dir);
+    for (size_t i = 0; i < 4; i++) {
+        (void)strcat(strcat(path, "/"), parts[i]);
+        (void)mkdir(path, 0700);
+    }
+    FILE *file = fopen(strcat(path, "/log.1"), "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(stage->log.bytes, 1, stage->log.size, file), stage->log.size);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* ---------------------------------------------------------------- orders */
+
+static void add_office(struct stage *stage, uint64_t zxid, uint64_t epoch)
+{
+    static char text[ZNODE_JSON_MAX];
+    struct office office = {.epoch = epoch, .incarnation = epoch + 100, .pid = 7};
+    (void)snprintf(office.address, sizeof office.address, "tcp://127.0.0.1:4711");
+    (void)office_encode(&office, text);
+    add_set(stage, zxid, "/t/chief", text, false);
+}
+
+static void add_order(struct stage *stage, uint64_t zxid, uint64_t epoch, enum run_phase phase,
+                      uint64_t generation, bool fenced)
+{
+    static char text[ZNODE_JSON_MAX];
+    struct run run = {.phase = phase, .epoch = epoch, .generation = generation};
+    run.evaluation.step = phase == RUN_DONE ? 300 : STEP_NONE;
+    run.evaluate_step = STEP_NONE;
+    (void)run_encode(&run, text);
+    add_set(stage, zxid, "/t/run", text, fenced);
+}
+
+/* The first transactions of a cluster, up to `zxid` 8, in the office of `epoch`. */
+static void add_beginning(struct stage *stage, uint64_t epoch)
+{
+    add_create(stage, 1, "/t", false);
+    add_create(stage, 2, "/t/members", false);
+    add_create(stage, 3, "/t/chief", false);
+    add_create(stage, 4, "/t/run", false);
+    add_create(stage, 5, "/t/members/ps-0", true);
+    add_office(stage, 6, epoch);
+    add_order(stage, 7, epoch, RUN_LOADING, 1, true);
+    add_order(stage, 8, epoch, RUN_RUNNING, 1, true);
+}
+
+static void add_checkpoint(struct stage *stage, uint64_t zxid, uint64_t epoch, uint64_t id)
+{
+    char *text = NULL, path[64];
+    size_t size;
+    struct manifest manifest = {.id = id,
+                                .generation = 1,
+                                .step = id * 100,
+                                .epoch = epoch,
+                                .parameter_count = 8,
+                                .slices = 4,
+                                .state_arrays = 1,
+                                .shard_count = 1,
+                                .optimizer = "sgd",
+                                .mode = "sync",
+                                .kernels = "plain",
+                                .shards = {{.count = 8, .bytes = 4096, .place = "here:/x"}}};
+    struct error error = {0};
+    if (manifest_encode(&manifest, &text, &size, &error) != TN_OK) { fail_msg("%s", error.text); }
+    (void)snprintf(path, sizeof path, "/t/checkpoints/%d", (int)id);
+    add_node(stage, zxid, path, text, false);
+    free(text);
+}
+
+static enum tn_status judge(const struct stage *stage, const char *former, struct judgement *out,
+                            struct error *error)
+{
+    static struct job job;
+    char last[128], before[128];
+    const char *lives[2] = {before, last};
+    job_init(&job);
+    job.train.steps = 300;
+    (void)snprintf(last, sizeof last, "%s/zookeeper", stage->dir);
+    if (former != NULL) { (void)snprintf(before, sizeof before, "%s/%s", stage->dir, former); }
+    struct judge_input input = {.job = &job, .lives = lives, .life_count = 2};
+    if (former == NULL) { input.lives = lives + 1; }
+    if (former == NULL) { input.life_count = 1; }
+    return judge_run(&input, out, error);
+}
+
+static void assert_words(const struct stage *stage, const char *former, const char *want)
+{
+    struct judgement out;
+    struct error error = {0};
+    assert_int_equal(judge(stage, former, &out, &error), TN_OK);
+    assert_string_equal(out.words, want);
+    assert_int_equal(out.kept, strcmp(want, "no rule broken") == 0);
+}
+
+static int make_stage(void **state)
+{
+    struct stage *stage = calloc(1, sizeof *stage);
+    assert_non_null(stage);
+    (void)snprintf(stage->dir, sizeof stage->dir, "/tmp/tanist-judge-XXXXXX");
+    *state = stage;
+    begin_log(stage);
+    return mkdtemp(stage->dir) == NULL;
+}
+
+static int remove_stage(void **state)
+{
+    char command[128];
+    const struct stage *stage = *state;
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", stage->dir);
+    free(*state);
+    return system(command);
+}
+
+/* ----------------------------------------------------------------- tests */
+
+/* Orders that follow each other as they must are counted, and so are the znodes that are left. */
+static void a_good_run(void **state)
+{
+    struct stage *stage = *state;
+    struct judgement out;
+    struct error error = {0};
+    add_beginning(stage, 1);
+    add_order(stage, 9, 1, RUN_DONE, 1, true);
+    add_close(stage, 10);
+    end_log(stage, "zookeeper", 1);
+    assert_int_equal(judge(stage, NULL, &out, &error), TN_OK);
+    assert_string_equal(out.words, "no rule broken");
+    assert_int_equal(out.transactions, 10);
+    assert_int_equal(out.elections, 1);
+    assert_int_equal(out.loads, 1);
+    assert_int_equal(out.znodes, 4); /* The session's own went with it. */
+    assert_int_equal(out.census.members, 0);
+    assert_int_equal(out.run.phase, RUN_DONE);
+}
+
+/* An order without its office, of a deposed chief, or out of turn breaks a rule. */
+static void bad_orders(void **state)
+{
+    struct stage *stage = *state;
+    add_beginning(stage, 1);
+    size_t size = stage->log.size;
+    add_order(stage, 9, 1, RUN_PAUSED, 1, false);
+    end_log(stage, "zookeeper", 1);
+    assert_words(stage, NULL, "I2: an order was not conditional on its office");
+    stage->log.size = size;
+    add_office(stage, 9, 2);
+    add_order(stage, 10, 1, RUN_PAUSED, 1, true);
+    end_log(stage, "zookeeper", 1);
+    assert_words(stage, NULL, "I2: an order of epoch 1 in the time of epoch 2");
+    stage->log.size = size;
+    add_order(stage, 9, 1, RUN_RUNNING, 0, true);
+    end_log(stage, "zookeeper", 1);
+    assert_words(stage, NULL, "I3: generation 0 after 1");
+}
+
+/* A job that is started again after everything died keeps the epoch of its last order, though a
+ * chief had come to office since, and died before it gave one. */
+static void who_starts_again_is_no_chief(void **state)
+{
+    struct stage *stage = *state;
+    add_beginning(stage, 1);
+    add_office(stage, 9, 2);
+    add_order(stage, 10, 1, RUN_FORMING, 1, false);
+    add_office(stage, 11, 3);
+    add_order(stage, 12, 3, RUN_LOADING, 2, true);
+    end_log(stage, "zookeeper", 1);
+    assert_words(stage, NULL, "no rule broken");
+    stage->log.size = 0;
+    begin_log(stage);
+    add_beginning(stage, 1);
+    add_office(stage, 9, 2);
+    add_order(stage, 10, 3, RUN_FORMING, 1, false);
+    end_log(stage, "zookeeper", 1);
+    assert_words(stage, NULL, "I2: an order of epoch 3 in the time of epoch 2");
+}
+
+/* What one server missed another has; what none has is missing, and said. */
+static void logs_are_merged(void **state)
+{
+    struct stage *stage = *state;
+    add_beginning(stage, 1);
+    end_log(stage, "zookeeper", 1);
+    begin_log(stage);
+    add_order(stage, 8, 1, RUN_RUNNING, 1, true);
+    add_order(stage, 9, 1, RUN_DONE, 1, true);
+    end_log(stage, "zookeeper", 3);
+    assert_words(stage, NULL, "no rule broken");
+    begin_log(stage);
+    add_order(stage, 11, 1, RUN_DONE, 1, true);
+    end_log(stage, "zookeeper", 3);
+    assert_words(stage, NULL, "2 transactions are in no server's log");
+}
+
+/* A proposal that only a server of the past logged was never committed. */
+static void abandoned_proposals_do_not_count(void **state)
+{
+    struct stage *stage = *state;
+    struct judgement out;
+    struct error error = {0};
+    add_beginning(stage, 1);
+    size_t size = stage->log.size;
+    add_order(stage, 9, 7, RUN_FAILED, 1, false);
+    end_log(stage, "zookeeper", 1);
+    stage->log.size = size;
+    add_order(stage, (uint64_t)1 << 32 | 1, 1, RUN_DONE, 1, true);
+    end_log(stage, "zookeeper", 2);
+    assert_int_equal(judge(stage, NULL, &out, &error), TN_OK);
+    assert_string_equal(out.words, "no rule broken");
+    assert_int_equal(out.transactions, 9);
+}
+
+/* Over a wiped ensemble nothing is known but what the disks say. */
+static void a_wiped_ensemble_starts_anew(void **state)
+{
+    struct stage *stage = *state;
+    add_beginning(stage, 3);
+    end_log(stage, "wiped-1", 1);
+    begin_log(stage);
+    add_beginning(stage, 1);
+    end_log(stage, "zookeeper", 1);
+    assert_words(stage, "wiped-1", "no rule broken");
+    begin_log(stage);
+    add_beginning(stage, 1);
+    add_order(stage, 9, 2, RUN_PAUSED, 1, true);
+    end_log(stage, "zookeeper", 1);
+    assert_words(stage, "wiped-1",
+                 "life 2 of the ensemble: I2: an order of epoch 2 in the time of epoch 1");
+}
+
+/* Over a wiped ensemble epochs are above those that a copied manifest names. */
+static void epochs_survive_a_wipe(void **state)
+{
+    struct stage *stage = *state;
+    add_beginning(stage, 3);
+    add_create(stage, 9, "/t/checkpoints", false);
+    add_checkpoint(stage, 10, 3, 1);
+    add_checkpoint(stage, 11, 3, 2); /* Now the first one has surely been copied. */
+    end_log(stage, "wiped-1", 1);
+    begin_log(stage);
+    add_beginning(stage, 3);
+    end_log(stage, "zookeeper", 1);
+    assert_words(stage, "wiped-1",
+                 "life 2 of the ensemble: I1: order of epoch 3 after a wipe at epoch 3");
+    begin_log(stage);
+    add_beginning(stage, 4);
+    end_log(stage, "zookeeper", 1);
+    assert_words(stage, "wiped-1", "no rule broken");
+}
+
+/* Without logs, or with something else in their place, nothing is judged. */
+static void nothing_to_judge(void **state)
+{
+    struct stage *stage = *state;
+    struct judgement out;
+    struct error error = {0};
+    assert_int_equal(judge(stage, NULL, &out, &error), TN_ENOENT);
+    stage->log.size = 0; /* Killed before it had written anything. */
+    end_log(stage, "zookeeper", 1);
+    assert_int_equal(judge(stage, NULL, &out, &error), TN_ENOENT);
+    begin_log(stage);
+    stage->log.bytes[0] = 'x';
+    end_log(stage, "zookeeper", 1);
+    assert_int_equal(judge(stage, NULL, &out, &error), TN_ECORRUPT);
+    assert_non_null(strstr(error.text, "log.1 is no transaction log"));
+}
+
+#define STAGED(test) cmocka_unit_test_setup_teardown(test, make_stage, remove_stage)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STAGED(a_good_run),
+        STAGED(bad_orders),
+        STAGED(who_starts_again_is_no_chief),
+        STAGED(logs_are_merged),
+        STAGED(abandoned_proposals_do_not_count),
+        STAGED(nothing_to_judge),
+        STAGED(a_wiped_ensemble_starts_anew),
+        STAGED(epochs_survive_a_wipe),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

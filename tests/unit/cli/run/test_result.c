@@ -1,0 +1,119 @@
+/* What a run came to, as the object that scripts read; and history as sentences. */
+#include "cli/run/result.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent/observe/event_text.h"
+
+static const struct history_entry restored = {.kind = HISTORY_RECOVERED,
+                                              .wall_ms = 1000,
+                                              .epoch = 2,
+                                              .generation = 3,
+                                              .step = 500,
+                                              .recovery = RECOVERY_PS,
+                                              .task = {ROLE_PS, 1},
+                                              .took_ms = 18,
+                                              .steps_redone = 4,
+                                              .cause = "signal 9 (Killed)"};
+
+/* Every field of the contract, with its value. */
+static void test_object(void **state)
+{
+    (void)state;
+    struct job job;
+    struct result result;
+    struct run run = {.phase = RUN_DONE,
+                      .epoch = 2,
+                      .generation = 3,
+                      .committed_checkpoint = 7,
+                      .committed_step = 600,
+                      .elections = 2,
+                      .evaluation = {600, 0.5, 0.75, 0.4, {0xabc, 0x1}}};
+    job_init(&job);
+    result_init(&result, &job);
+    result_note(&result, &restored);
+    char *text = result_json(&result, &run, "done");
+    json_t *root = json_loads(text, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(root, "status")), "done");
+    assert_string_equal(json_string_value(json_object_get(root, "mode")), "sync");
+    assert_int_equal(json_integer_value(json_object_get(root, "steps")), 600);
+    assert_int_equal(json_integer_value(json_object_get(root, "examples")), 600 * 64);
+    assert_string_equal(json_string_value(json_object_get(root, "parameters_digest")),
+                        "00000000000000010000000000000abc");
+    const json_t *recovery = json_array_get(json_object_get(root, "recoveries"), 0);
+    assert_string_equal(json_string_value(json_object_get(recovery, "kind")), "ps");
+    assert_string_equal(json_string_value(json_object_get(recovery, "task")), "ps:1");
+    assert_int_equal(json_integer_value(json_object_get(recovery, "paused_ms")), 18);
+    assert_int_equal(json_integer_value(json_object_get(recovery, "steps_redone")), 4);
+    json_decref(root);
+    free(text);
+    result_free(&result);
+}
+
+/* A recovery says who was lost, why, what was redone and how long it took. */
+static void test_sentence(void **state)
+{
+    (void)state;
+    char text[EVENT_TEXT_MAX];
+    event_text_history(&restored, text);
+    const char *parts[] = {"step 500", "ps:1", "signal 9 (Killed)", "4 steps redone", "18 ms"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        assert_non_null(strstr(text, parts[i]));
+    }
+}
+
+/* An operator's stop before training began is no failure. */
+static void test_stopped(void **state)
+{
+    (void)state;
+    struct run run = {.phase = RUN_FAILED, .reason = RUN_STOPPED_REASON};
+    struct history_entry entry = {.kind = HISTORY_FAILED, .cause = RUN_STOPPED_REASON};
+    char text[EVENT_TEXT_MAX];
+    assert_true(result_run_was_stopped(&run));
+    assert_string_equal(event_text_event(&entry), "stopped");
+    event_text_history(&entry, text);
+    assert_string_equal(text, RUN_STOPPED_REASON);
+    run.reason[0] = entry.cause[0] = 'S';
+    assert_false(result_run_was_stopped(&run));
+    assert_string_equal(event_text_event(&entry), "failed");
+}
+
+/* A checkpoint that cannot be loaded: what is taken in its place is said once. */
+static void test_fallback(void **state)
+{
+    (void)state;
+    const struct history_entry entry = {.kind = HISTORY_FALLBACK,
+                                        .checkpoint = 2,
+                                        .step = 200,
+                                        .cause = "ps:1 cannot load it; loading checkpoint 1"};
+    char text[EVENT_TEXT_MAX];
+    event_text_history(&entry, text);
+    assert_string_equal(text, "checkpoint 2: ps:1 cannot load it; loading checkpoint 1");
+}
+
+/* Watch's object names the event, the time and the task. */
+static void test_event(void **state)
+{
+    (void)state;
+    json_t *object = event_text_history_json(&restored);
+    assert_string_equal(json_string_value(json_object_get(object, "event")), "restored");
+    assert_string_equal(json_string_value(json_object_get(object, "time")),
+                        "1970-01-01T00:00:01.000Z");
+    assert_string_equal(json_string_value(json_object_get(object, "task")), "ps:1");
+    json_decref(object);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_object),  cmocka_unit_test(test_sentence),
+        cmocka_unit_test(test_stopped), cmocka_unit_test(test_fallback),
+        cmocka_unit_test(test_event),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,138 @@
+/* Buffers: size classes, counting references, reuse and the bound. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "common/base/buffer.h"
+
+static int create_pool(void **state)
+{
+    *state = buffer_pool_create(0);
+    return *state == NULL;
+}
+
+static int destroy_pool(void **state)
+{
+    buffer_pool_destroy(*state);
+    return 0;
+}
+
+/* A buffer is aligned, at least as large as asked, and writable to its last byte. */
+static void test_shape(void **state)
+{
+    static const size_t sizes[] = {0, 1, 4096, 4097, 200 << 10, (5 << 20) + 1};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct buffer *buffer = buffer_acquire(*state, sizes[i]);
+        assert_non_null(buffer);
+        assert_int_equal((uintptr_t)buffer->data % 64, 0);
+        assert_int_equal(buffer->size, sizes[i]);
+        assert_true(buffer->capacity >= sizes[i]);
+        memset(buffer->data, 0xa5, buffer->capacity);
+        buffer_release(buffer);
+    }
+}
+
+/* Every byte is there wherever in a page the buffer starts (the sanitizers watch). */
+static void test_every_start_has_room(void **state)
+{
+    enum { COUNT = 130 };
+    struct buffer *held[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        held[i] = buffer_acquire(*state, i % 2 == 0 ? 6144 : 4096);
+        memset(held[i]->data, 0xa5, held[i]->capacity);
+    }
+    for (size_t i = 0; i < COUNT; i++) { buffer_release(held[i]); }
+}
+
+/* Classes are powers of two and one and a half times these, so that at most a third is wasted. */
+static void test_size_classes(void **state)
+{
+    static const size_t pairs[][2] = {{1, 4096},    {4097, 6144},           {6144, 6144},
+                                      {6145, 8192}, {200 << 10, 256 << 10}, {190 << 10, 192 << 10}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        struct buffer *buffer = buffer_acquire(*state, pairs[i][0]);
+        assert_int_equal(buffer->capacity, pairs[i][1]);
+        buffer_release(buffer);
+    }
+}
+
+/* The newest released buffer of the class comes back first: it is still in the caches. */
+static void test_reuse_newest_first(void **state)
+{
+    struct buffer *one = buffer_acquire(*state, 5000);
+    struct buffer *two = buffer_acquire(*state, 5000);
+    size_t bytes = buffer_pool_bytes(*state);
+    buffer_release(one);
+    buffer_release(two);
+    assert_ptr_equal(buffer_acquire(*state, 6000), two);
+    assert_ptr_equal(buffer_acquire(*state, 4500), one);
+    assert_int_equal(buffer_pool_bytes(*state), bytes);
+    buffer_release(one);
+    buffer_release(two);
+}
+
+/* A buffer returns to its pool with the last reference, not before. */
+static void test_references(void **state)
+{
+    struct buffer *shared = buffer_acquire(*state, 100);
+    assert_ptr_equal(buffer_retain(shared), shared);
+    buffer_release(shared);
+    struct buffer *other = buffer_acquire(*state, 100);
+    assert_ptr_not_equal(other, shared);
+    buffer_release(shared);
+    assert_ptr_equal(buffer_acquire(*state, 100), shared);
+    buffer_release(shared);
+    buffer_release(other);
+    buffer_release(NULL);
+}
+
+/* The bound refuses, and gives the memory of free buffers of other classes to who needs it. */
+static void test_limit(void **state)
+{
+    (void)state;
+    struct buffer_pool *pool = buffer_pool_create(16384);
+    struct buffer *one = buffer_acquire(pool, 8192);
+    struct buffer *two = buffer_acquire(pool, 8192);
+    assert_non_null(one);
+    assert_non_null(two);
+    assert_null(buffer_acquire(pool, 1));
+    assert_null(buffer_acquire(pool, SIZE_MAX));
+    buffer_release(one);
+    buffer_release(two);
+    struct buffer *large = buffer_acquire(pool, 16384);
+    assert_non_null(large);
+    assert_int_equal(buffer_pool_bytes(pool), 16384);
+    buffer_release(large);
+    assert_null(buffer_acquire(pool, 16385));
+    buffer_pool_destroy(pool);
+}
+
+/* Arrays that kernels walk in step do not start at the same place of a page. */
+static void test_starts_differ_within_the_page(void **state)
+{
+    struct buffer *one = buffer_acquire(*state, 1 << 20);
+    struct buffer *two = buffer_acquire(*state, 1 << 20);
+    assert_int_not_equal((uintptr_t)one->data % 4096, (uintptr_t)two->data % 4096);
+    buffer_release(one);
+    buffer_release(two);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_shape, create_pool, destroy_pool),
+        cmocka_unit_test_setup_teardown(test_every_start_has_room, create_pool, destroy_pool),
+        cmocka_unit_test_setup_teardown(test_size_classes, create_pool, destroy_pool),
+        cmocka_unit_test_setup_teardown(test_reuse_newest_first, create_pool, destroy_pool),
+        cmocka_unit_test_setup_teardown(test_references, create_pool, destroy_pool),
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test_setup_teardown(test_starts_differ_within_the_page, create_pool,
+                                        destroy_pool),
+    };
+    buffer_pool_destroy(NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

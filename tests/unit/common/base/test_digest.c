@@ -1,0 +1,82 @@
+/* Digests: known values, pieces, text and bytes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/digest.h"
+
+/* The digest of nothing is the published value of XXH3-128, so other tools agree with ours. */
+static void digest_of_nothing_is_the_published_value(void **state)
+{
+    (void)state;
+    char text[DIGEST_TEXT_BYTES];
+    digest_format(digest_of("", 0), text);
+    assert_string_equal(text, "99aa06d3014798d86001c324468d497f");
+}
+
+/* However the input is cut, the stream gives the digest of the whole. */
+static void pieces_give_the_digest_of_the_whole(void **state)
+{
+    (void)state;
+    uint8_t data[3000];
+    for (size_t i = 0; i < sizeof data; i++) { data[i] = (uint8_t)(i * 31 + i / 256); }
+    for (size_t piece = 1; piece < sizeof data; piece = piece * 2 + 1) {
+        struct digest_stream stream;
+        digest_begin(&stream);
+        for (size_t at = 0; at < sizeof data; at += piece) {
+            size_t left = sizeof data - at;
+            digest_add(&stream, data + at, left < piece ? left : piece);
+        }
+        assert_true(digest_equal(digest_end(&stream), digest_of(data, sizeof data)));
+    }
+}
+
+/* Text and bytes go there and back. */
+static void text_and_bytes_round_trip(void **state)
+{
+    (void)state;
+    struct digest digest = {.high = 0x0123456789abcdefULL, .low = 0xfedcba9876543210ULL};
+    char text[DIGEST_TEXT_BYTES];
+    uint8_t bytes[DIGEST_BYTES];
+    struct digest parsed;
+    digest_format(digest, text);
+    assert_string_equal(text, "0123456789abcdeffedcba9876543210");
+    assert_true(digest_parse(text, &parsed));
+    assert_true(digest_equal(parsed, digest));
+    digest_encode(digest, bytes);
+    assert_int_equal(bytes[0], 0x01);
+    assert_int_equal(bytes[15], 0x10);
+    assert_true(digest_equal(digest_decode(bytes), digest));
+}
+
+/* Anything but 32 lower-case digits is no digest. */
+static void other_texts_are_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "",
+        "0123456789abcdeffedcba987654321",
+        "0123456789abcdeffedcba98765432100",
+        "0123456789ABCDEFfedcba9876543210",
+        "0123456789abcdeffedcba987654321 ",
+    };
+    struct digest parsed;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        assert_false(digest_parse(texts[i], &parsed));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(digest_of_nothing_is_the_published_value),
+        cmocka_unit_test(pieces_give_the_digest_of_the_whole),
+        cmocka_unit_test(text_and_bytes_round_trip),
+        cmocka_unit_test(other_texts_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

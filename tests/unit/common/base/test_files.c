@@ -1,0 +1,132 @@
+/* Durable small files: whole or absent, and every refusal in words. */
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/base/files.h"
+
+static char folder[] = "/tmp/tanist-files-XXXXXX";
+
+static const char *in_folder(const char *name)
+{
+    static char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) == NULL;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a/b/c", "a/b", "a", "file", "pipe", ""};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) { remove(in_folder(names[i])); }
+    return access(folder, F_OK) == 0; /* Anything left over is a failure. */
+}
+
+/* What is written is read; a second write replaces the first and leaves nothing beside it. */
+static void written_is_read(void **state)
+{
+    (void)state;
+    char *data;
+    size_t size;
+    for (int i = 0; i < 2; i++) {
+        const char *text = i == 0 ? "a longer first text" : "second";
+        assert_int_equal(files_write_atomic(in_folder("file"), text, strlen(text), NULL), TN_OK);
+        assert_int_equal(files_read(in_folder("file"), 100, &data, &size, NULL), TN_OK);
+        assert_int_equal(size, strlen(text));
+        assert_string_equal(data, text);
+        free(data);
+    }
+}
+
+/* A file over the limit is refused before memory is taken for it. */
+static void larger_than_the_limit_is_refused(void **state)
+{
+    (void)state;
+    char *data;
+    size_t size;
+    struct error error;
+    assert_int_equal(files_write_atomic(in_folder("file"), "12345", 5, NULL), TN_OK);
+    assert_int_equal(files_read(in_folder("file"), 4, &data, &size, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "5 bytes, expected at most 4"));
+    assert_null(data);
+}
+
+/* Neither a folder nor a pipe without a writer is read, and neither makes us wait. */
+static void only_regular_files_are_read(void **state)
+{
+    (void)state;
+    char *data;
+    size_t size;
+    assert_int_equal(files_read(folder, 100, &data, &size, NULL), TN_EINVAL);
+    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+    assert_int_equal(files_read(in_folder("pipe"), 100, &data, &size, NULL), TN_EINVAL);
+}
+
+/* A missing file or folder is TN_ENOENT and named. */
+static void missing_is_named(void **state)
+{
+    (void)state;
+    char *data;
+    size_t size;
+    struct error error;
+    assert_int_equal(files_read(in_folder("none"), 1, &data, &size, &error), TN_ENOENT);
+    assert_non_null(strstr(error.text, "/none: No such file"));
+    assert_int_equal(files_write_atomic(in_folder("no/file"), "", 0, &error), TN_ENOENT);
+    assert_int_equal(files_sync_folder(in_folder("no"), &error), TN_ENOENT);
+}
+
+/* Folders are made with their parents, twice without harm, and never over a file. */
+static void folders_are_made(void **state)
+{
+    (void)state;
+    struct stat info;
+    struct error error;
+    assert_int_equal(files_make_folders(in_folder("a/b//c/"), NULL), TN_OK);
+    assert_int_equal(files_make_folders(in_folder("a/b/c"), NULL), TN_OK);
+    assert_int_equal(stat(in_folder("a/b/c"), &info), 0);
+    assert_int_equal(files_write_atomic(in_folder("file"), "", 0, NULL), TN_OK);
+    assert_int_equal(files_make_folders(in_folder("file"), &error), TN_EEXIST);
+    assert_int_equal(files_make_folders("", &error), TN_ENOENT);
+}
+
+/* The system's errors become ours: full is full, whatever else is wrong is the disk. */
+static void errno_has_a_meaning(void **state)
+{
+    (void)state;
+    assert_int_equal(files_status_of(ENOSPC), TN_ENOSPC);
+    assert_int_equal(files_status_of(EDQUOT), TN_ENOSPC);
+    assert_int_equal(files_status_of(EROFS), TN_EIO);
+    assert_int_equal(files_status_of(EACCES), TN_EIO);
+    assert_true(files_is_temporary_of(".manifest.json.tmp-7-1", "manifest.json"));
+    assert_false(files_is_temporary_of("manifest.json", "manifest.json"));
+    assert_false(files_is_temporary_of(".manifest.json", "manifest.json"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(written_is_read),
+        cmocka_unit_test(larger_than_the_limit_is_refused),
+        cmocka_unit_test(only_regular_files_are_read),
+        cmocka_unit_test(missing_is_named),
+        cmocka_unit_test(folders_are_made),
+        cmocka_unit_test(errno_has_a_meaning),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,106 @@
+/* TF_CONFIG and its relatives. */
+#include "common/cluster/cluster_spec.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct cluster_spec spec;
+
+static void refused(const char *text, const char *expected)
+{
+    struct error error = {0};
+    cluster_spec_init(&spec);
+    assert_int_equal(cluster_spec_read_tf_config(&spec, text, &error), TN_EINVAL);
+    if (strstr(error.text, expected) == NULL) {
+        fail_msg("\"%s\" lacks \"%s\"", error.text, expected);
+    }
+}
+
+/* The list form: chief is our coordinator; the task's own address is where it listens. */
+static void test_list_form(void **state)
+{
+    (void)state;
+    struct error error;
+    char listen[TRANSPORT_ADDRESS_MAX];
+    cluster_spec_init(&spec);
+    assert_int_equal(cluster_spec_read_tf_config(
+                         &spec,
+                         "{\"cluster\": {\"chief\": [\"a:1\"], \"ps\": [\"b:2\", \"c:3\"],"
+                         " \"worker\": [\"d:4\"], \"evaluator\": [\"e:5\"]},"
+                         " \"task\": {\"type\": \"ps\", \"index\": 1}}",
+                         &error),
+                     TN_OK);
+    assert_int_equal(spec.count[ROLE_COORDINATOR], 1);
+    assert_int_equal(spec.count[ROLE_PS], 2);
+    assert_int_equal(spec.count[ROLE_WORKER], 1);
+    assert_int_equal(spec.task.role, ROLE_PS);
+    assert_true(cluster_spec_listen(&spec, listen));
+    assert_string_equal(listen, "tcp://c:3");
+}
+
+/* The object form names indices; a task index may be text. */
+static void test_object_form(void **state)
+{
+    (void)state;
+    struct error error;
+    cluster_spec_init(&spec);
+    assert_int_equal(
+        cluster_spec_read_tf_config(&spec,
+                                    "{\"cluster\": {\"worker\": {\"2\": \"d:4\", \"0\": \"f:6\"}},"
+                                    " \"task\": {\"type\": \"worker\", \"index\": \"2\"}}",
+                                    &error),
+        TN_OK);
+    assert_int_equal(spec.count[ROLE_WORKER], 3);
+    assert_string_equal(spec.address[cluster_spec_seat((struct task){ROLE_WORKER, 0})], "f:6");
+    assert_int_equal(spec.task.index, 2);
+}
+
+/* Mistakes are named. */
+static void test_refuses(void **state)
+{
+    (void)state;
+    refused("{", "line 1");
+    refused("[]", "give {\"cluster\"");
+    refused("{\"cluster\": {\"wroker\": []}}", "\"wroker\" is unknown");
+    refused("{\"cluster\": {\"worker\": [\"nowhere\"]}}", "give host:port");
+    refused("{\"cluster\": {\"worker\": [\"h:0\"]}}", "give host:port");
+    refused("{\"cluster\": {\"worker\": {\"x\": \"h:1\"}}}", "no task index");
+    refused("{\"cluster\": {\"worker\": 3}}", "neither a list");
+    refused("{\"task\": {\"type\": \"evaluator\", \"index\": 0}}", "evaluator");
+    refused("{\"task\": {\"type\": \"worker\", \"index\": -1}}", "task index");
+    refused("{\"task\": {}}", "task.type is missing");
+}
+
+/* Flags replace what TF_CONFIG said, and the numbers reach the job. */
+static void test_flags(void **state)
+{
+    (void)state;
+    struct error error;
+    struct job job;
+    cluster_spec_init(&spec);
+    job_init(&job);
+    assert_int_equal(cluster_spec_set_hosts(&spec, ROLE_WORKER, "a:1,b:2,c:3", &error), TN_OK);
+    assert_int_equal(cluster_spec_set_hosts(&spec, ROLE_WORKER, "a:1", &error), TN_OK);
+    assert_int_equal(cluster_spec_set_hosts(&spec, ROLE_PS, "a:1,,b:2", &error), TN_EINVAL);
+    cluster_spec_init(&spec);
+    assert_int_equal(cluster_spec_set_hosts(&spec, ROLE_PS, "a:1,b:2,c:3", &error), TN_OK);
+    assert_int_equal(cluster_spec_set_task(&spec, "ps", "2", &error), TN_OK);
+    assert_int_equal(cluster_spec_apply(&spec, &job, &error), TN_OK);
+    assert_int_equal(job.cluster.ps, 3);
+    assert_int_equal(cluster_spec_set_task(&spec, "worker", "9", &error), TN_OK);
+    assert_int_equal(cluster_spec_apply(&spec, &job, &error), TN_EINVAL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_list_form),
+        cmocka_unit_test(test_object_form),
+        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_flags),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

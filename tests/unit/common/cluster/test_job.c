@@ -1,0 +1,193 @@
+/* The job file: defaults, keys, --set, words for what is wrong, hash. */
+#include "common/cluster/job.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static enum tn_status read_text(struct job *job, const char *text, struct error *error)
+{
+    return job_read_text(job, text, strlen(text), "job.json", error);
+}
+
+/* Text is refused with a word of `expected`, and the job stays as it was. */
+static void refused(const char *text, const char *expected)
+{
+    struct job job, before;
+    struct error error = {0};
+    job_init(&job);
+    before = job;
+    assert_int_equal(read_text(&job, text, &error), TN_EINVAL);
+    if (strstr(error.text, expected) == NULL) {
+        fail_msg("\"%s\" lacks \"%s\"", error.text, expected);
+    }
+    assert_memory_equal(&job, &before, sizeof job);
+}
+
+static void set_refused(const char *assignment, const char *expected)
+{
+    struct job job;
+    struct error error = {0};
+    job_init(&job);
+    assert_int_equal(job_set(&job, assignment, &error), TN_EINVAL);
+    if (strstr(error.text, expected) == NULL) {
+        fail_msg("\"%s\" lacks \"%s\"", error.text, expected);
+    }
+}
+
+/* Keys in sections reach their fields; others keep their defaults. */
+static void test_reads_sections(void **state)
+{
+    (void)state;
+    struct job job;
+    struct error error;
+    job_init(&job);
+    assert_int_equal(read_text(&job,
+                               "{\"name\": \"n\", \"seed\": 7, \"model\": {\"hidden\": [32, 16]},"
+                               " \"train\": {\"steps\": 50, \"mode\": \"async\"},"
+                               " \"on_chief_failure\": \"restore\"}",
+                               &error),
+                     TN_OK);
+    assert_string_equal(job.name, "n");
+    assert_int_equal(job.seed, 7);
+    assert_int_equal(job.model.hidden_count, 2);
+    assert_int_equal(job.model.hidden[1], 16);
+    assert_int_equal(job.train.steps, 50);
+    assert_int_equal(job.train.mode, TRAIN_ASYNC);
+    assert_int_equal(job.on_chief_failure, CHIEF_FAILURE_RESTORE);
+    assert_int_equal(job.train.batch, 64);
+}
+
+/* Each kind of mistake is named with where it is and what would be right. */
+static void test_refuses(void **state)
+{
+    (void)state;
+    refused("{\n  \"seed\": 1,,\n}", "line 2, column 13");
+    refused("[]", "one JSON object");
+    refused("{\"train\": {\"stepz\": 5}}", "did you mean \"train.steps\"?");
+    refused("{\"steps\": 5}", "did you mean \"train.steps\"?");
+    refused("{\"zzzzzzzzzz\": 5}", "tanist help job");
+    refused("{\"train\": 5}", "section");
+    refused("{\"train\": {\"steps\": 0}}", "train.steps is 0: give a whole number from 1");
+    refused("{\"train\": {\"steps\": \"many\"}}", "train.steps is \"many\"");
+    refused("{\"train\": {\"batch\": 1.5}}", "whole number");
+    refused("{\"train\": {\"mode\": \"semi\"}}", "\"sync\" or \"async\"");
+    refused("{\"model\": {\"hidden\": 128}}", "list");
+    refused("{\"model\": {\"hidden\": [1,1,1,1,1,1,1,1,1]}}", "at most 8");
+    refused("{\"seed\": 1, \"seed\": 2}", "duplicate");
+    refused("{\"seed\": 7, \"name\": 3}", "a text");
+}
+
+/* --set takes the same keys; words need no quotes and lists no brackets. */
+static void test_set(void **state)
+{
+    (void)state;
+    struct job job;
+    struct error error;
+    const char *good[] = {"train.steps=1e3",          "train.mode=async",
+                          "model.hidden=64,32",       "train.max_staleness=none",
+                          "train.learning_rate=0.25", "name=x"};
+    job_init(&job);
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_int_equal(job_set(&job, good[i], &error), TN_OK);
+    }
+    assert_int_equal(job.train.steps, 1000);
+    assert_int_equal(job.model.hidden_count, 2);
+    assert_true(job.train.max_staleness == STALENESS_FREE);
+    assert_true(job.train.learning_rate == 0.25);
+    set_refused("train.steps", "key=value");
+    set_refused("=5", "key=value");
+    set_refused("train.step=5", "did you mean \"train.steps\"?");
+    set_refused("train.steps=", "train.steps is \"\"");
+}
+
+/* What no single key can tell is told with the number that would do. */
+static void test_check(void **state)
+{
+    (void)state;
+    struct job job;
+    struct error error;
+    job_init(&job);
+    assert_int_equal(job_check(&job, &error), TN_OK);
+    job.train.batch = 65;
+    assert_int_equal(job_check(&job, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "give 72"));
+    job_init(&job);
+    job.cluster.min_workers = 3;
+    assert_int_equal(job_check(&job, &error), TN_EINVAL);
+    job_init(&job);
+    job.model.hidden_count = 0;
+    assert_int_equal(job_check(&job, &error), TN_EINVAL);
+}
+
+/* The canonical JSON reads back to the same job. */
+static void test_round_trip(void **state)
+{
+    (void)state;
+    struct job job, again;
+    struct error error;
+    job_init(&job);
+    job.train.learning_rate = 0.1;
+    job.model.hidden_count = 0;
+    char *text = job_to_json(&job);
+    assert_non_null(text);
+    job_init(&again);
+    assert_int_equal(read_text(&again, text, &error), TN_OK);
+    char *text_again = job_to_json(&again);
+    assert_string_equal(text, text_again);
+    free(text);
+    free(text_again);
+}
+
+/* Steps may change while a cluster lives, the batch may not; the difference is named. */
+static void test_hash(void **state)
+{
+    (void)state;
+    struct job a, b;
+    char text[128];
+    job_init(&a);
+    job_init(&b);
+    b.train.steps = 5;
+    b.cluster.workers = 1;
+    assert_int_equal(job_hash(&a), job_hash(&b));
+    assert_false(job_difference(&a, &b, text, sizeof text));
+    b.train.batch = 128;
+    assert_int_not_equal(job_hash(&a), job_hash(&b));
+    assert_true(job_difference(&a, &b, text, sizeof text));
+    assert_string_equal(text, "train.batch is 64 there and 128 here");
+}
+
+/* docs/job-file.md holds the reference that the table generates. */
+static void test_documented(void **state)
+{
+    (void)state;
+    static char document[64 * 1024];
+    FILE *file = fopen("docs/job-file.md", "re");
+    assert_non_null(file);
+    size_t size = fread(document, 1, sizeof document - 1, file);
+    fclose(file);
+    document[size] = '\0';
+    char *reference = job_reference();
+    if (strstr(document, reference) == NULL) {
+        fail_msg("put `tanist help job` into docs/job-file.md");
+    }
+    free(reference);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reads_sections),
+        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_set),
+        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_documented),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,195 @@
+/* Manifests: there and back, and every kind of wrong one refused by name. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/cluster/manifest.h"
+
+static struct manifest sample(void)
+{
+    struct manifest manifest = {
+        .id = 12,
+        .generation = 2,
+        .step = 1200,
+        .epoch = 7,
+        .created_wall_ms = 1700000000123,
+        .variables_hash = 0xfedcba9876543210ULL,
+        .parameter_count = 101770,
+        .seed = UINT64_MAX,
+        .slices = 8,
+        .state_arrays = 3,
+        .shard_count = 2,
+        .optimizer = "adam",
+        .mode = "sync",
+        .kernels = "cpu/openblas-0.3.21/\"haswell\"",
+        .shards = {{0, 60000, 737280, {1, 2}, "host-a:/var/tanist/\xc3\xa9"},
+                   {60000, 41770, 520192, {UINT64_MAX, 0}, "host-b:/var/tanist"}},
+    };
+    return manifest;
+}
+
+static char *encode(const struct manifest *manifest)
+{
+    char *text;
+    size_t size;
+    assert_int_equal(manifest_encode(manifest, &text, &size, NULL), TN_OK);
+    assert_int_equal(strlen(text), size);
+    return text;
+}
+
+/* What is encoded is decoded to the same fields, and encodes to the same bytes again. */
+static void round_trip(void **state)
+{
+    (void)state;
+    struct manifest manifest = sample();
+    struct manifest decoded;
+    struct error error;
+    char *text = encode(&manifest);
+    assert_int_equal(manifest_decode(text, strlen(text), &decoded, &error), TN_OK);
+    assert_memory_equal(&decoded, &manifest, sizeof manifest);
+    char *again = encode(&decoded);
+    assert_string_equal(again, text);
+    free(again);
+    free(text);
+}
+
+/* The largest manifest there can be fits the bound on its text. */
+static void largest_fits(void **state)
+{
+    (void)state;
+    struct manifest manifest = sample();
+    manifest.parameter_count = INT64_MAX;
+    manifest.shard_count = MANIFEST_SHARDS_MAX;
+    for (uint32_t i = 0; i < MANIFEST_SHARDS_MAX; i++) {
+        struct manifest_shard *shard = &manifest.shards[i];
+        shard->first = i == 0 ? 0 : (uint64_t)INT64_MAX - 64 + i;
+        shard->count = i == 0 ? (uint64_t)INT64_MAX - 63 : 1;
+        shard->bytes = INT64_MAX;
+        memset(shard->place, '"', sizeof shard->place - 1);
+    }
+    struct manifest decoded;
+    char *text = encode(&manifest);
+    assert_true(strlen(text) <= MANIFEST_JSON_MAX);
+    assert_int_equal(manifest_decode(text, strlen(text), &decoded, NULL), TN_OK);
+    free(text);
+}
+
+/* Flipping any bit, or cutting at any place, gives TN_ECORRUPT (or a later format) and words. */
+static void any_damage_is_refused(void **state)
+{
+    (void)state;
+    struct manifest manifest = sample();
+    struct manifest decoded;
+    char *text = encode(&manifest);
+    size_t size = strlen(text);
+    for (size_t bit = 0; bit < 8 * size; bit++) {
+        struct error error = {.status = TN_OK};
+        text[bit / 8] = (char)(text[bit / 8] ^ (1 << bit % 8));
+        enum tn_status status = manifest_decode(text, size, &decoded, &error);
+        assert_true(status == TN_ECORRUPT || status == TN_EINVAL);
+        assert_int_equal(error.status, status);
+        assert_true(error.text[0] != '\0');
+        text[bit / 8] = (char)(text[bit / 8] ^ (1 << bit % 8));
+    }
+    for (size_t cut = 0; cut < size; cut++) {
+        assert_int_equal(manifest_decode(text, cut, &decoded, NULL), TN_ECORRUPT);
+    }
+    free(text);
+}
+
+/* Each impossible field is named when a manifest is made. */
+static void impossible_fields_are_named(void **state)
+{
+    (void)state;
+    struct manifest bad[9];
+    static const char *const names[9] = {"id",
+                                         "parameters",
+                                         "mode",
+                                         "state_",
+                                         "shards",
+                                         "shards[1].first",
+                                         "shards[1].count",
+                                         "shards end",
+                                         "shards[0].bytes"};
+    for (size_t i = 0; i < 9; i++) { bad[i] = sample(); }
+    bad[0].id = 0;
+    bad[1].parameter_count = 0;
+    strcpy(bad[2].mode, "maybe");
+    bad[3].state_arrays = MANIFEST_ARRAYS_MAX + 1;
+    bad[4].shard_count = 0;
+    bad[5].shards[1].first = 59999;
+    bad[6].shards[1].count = 41771;
+    bad[7].shards[1].count = 41769;
+    bad[8].shards[0].bytes = 0;
+    for (size_t i = 0; i < 9; i++) {
+        struct error error;
+        char *text;
+        size_t size;
+        assert_int_equal(manifest_encode(&bad[i], &text, &size, &error), TN_EINVAL);
+        assert_null(text);
+        assert_non_null(strstr(error.text, names[i]));
+    }
+}
+
+/* Text that is not UTF-8 cannot be put into JSON: an error, not a broken manifest. */
+static void text_must_be_utf8(void **state)
+{
+    (void)state;
+    struct manifest manifest = sample();
+    char *text;
+    size_t size;
+    memcpy(manifest.shards[0].place, "\xff\xfe", 3);
+    assert_int_equal(manifest_encode(&manifest, &text, &size, NULL), TN_EINVAL);
+}
+
+/* A later format says which program to use instead of guessing. */
+static void later_format_is_refused(void **state)
+{
+    (void)state;
+    struct manifest manifest = sample();
+    struct manifest decoded;
+    struct error error;
+    char *text = encode(&manifest);
+    char *digit = strstr(text, "\"format\":1");
+    assert_non_null(digit);
+    digit[9] = '2';
+    assert_int_equal(manifest_decode(text, strlen(text), &decoded, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "format is 2"));
+    free(text);
+}
+
+/* A duplicate or an unknown key is no manifest of ours. */
+static void other_keys_are_refused(void **state)
+{
+    (void)state;
+    struct manifest manifest = sample();
+    struct manifest decoded;
+    char *text = encode(&manifest);
+    static const char *const extra[] = {"{\"id\":12,", "{\"other\":1,"};
+    for (size_t i = 0; i < 2; i++) {
+        char longer[8192];
+        int size = snprintf(longer, sizeof longer, "%s%s", extra[i], text + 1);
+        assert_int_equal(manifest_decode(longer, (size_t)size, &decoded, NULL), TN_ECORRUPT);
+    }
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(round_trip),
+        cmocka_unit_test(largest_fits),
+        cmocka_unit_test(any_damage_is_refused),
+        cmocka_unit_test(impossible_fields_are_named),
+        cmocka_unit_test(text_must_be_utf8),
+        cmocka_unit_test(later_format_is_refused),
+        cmocka_unit_test(other_keys_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,99 @@
+/* Reports as bytes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "common/cluster/report.h"
+
+enum { PLACE_AT = 8 * (3 + 22 + 3) };
+
+static struct report sample(void)
+{
+    return (struct report){
+        .task = {.role = ROLE_PS, .index = 3},
+        .incarnation = 0x7766554433221100,
+        .sequence = 9,
+        .epoch = 4,
+        .generation = 2,
+        .step = 1204,
+        .saved_checkpoint = 7,
+        .saved_step = 1200,
+        .saved_digest = {1, UINT64_MAX},
+        .saved_bytes = 4096,
+        .missed_checkpoint = 6,
+        .late_checkpoint = 4,
+        .failed_load = 5,
+        .failed_load_generation = 1,
+        .disk_checkpoint = 6,
+        .disk_step = 1100,
+        .disk_epoch = 3,
+        .disk_generation = 2,
+        .ready = 1,
+        .evaluation = {.step = STEP_NONE,
+                       .loss = -0.25,
+                       .accuracy = 0.97,
+                       .train_loss = 1e-300,
+                       .digest = {11, 12}},
+        .place = "host:/data/ps-3",
+    };
+}
+
+static void assert_refused(const uint8_t *bytes, size_t size, const char *word)
+{
+    struct report out;
+    struct error error;
+    assert_int_equal(report_decode(bytes, size, &out, &error), TN_EPROTO);
+    assert_non_null(strstr(error.text, word));
+}
+
+/* What is encoded comes back: encoding it again gives the same bytes. */
+static void test_round_trip(void **state)
+{
+    (void)state;
+    struct report in = sample(), out;
+    uint8_t bytes[REPORT_BYTES], again[REPORT_BYTES];
+    report_encode(&in, bytes);
+    assert_int_equal(report_decode(bytes, sizeof bytes, &out, NULL), TN_OK);
+    report_encode(&out, again);
+    assert_memory_equal(bytes, again, sizeof bytes);
+    assert_true(task_equal(out.task, in.task) && out.step == 1204 && out.saved_bytes == 4096);
+    assert_true(out.evaluation.step == STEP_NONE && out.evaluation.train_loss == 1e-300);
+    assert_true(out.evaluation.digest[1] == 12 && out.disk_generation == 2 && out.ready == 1);
+    assert_string_equal(out.place, in.place);
+}
+
+/* A peer's wrong size, format, role, index or text is refused by name. */
+static void test_refused(void **state)
+{
+    (void)state;
+    struct report in = sample();
+    uint8_t good[REPORT_BYTES], bytes[REPORT_BYTES];
+    report_encode(&in, good);
+    assert_refused(good, REPORT_BYTES - 1, "511 bytes");
+    memcpy(bytes, good, sizeof bytes), bytes[0] ^= 1;
+    assert_refused(bytes, sizeof bytes, "format");
+    memcpy(bytes, good, sizeof bytes), bytes[8] = ROLE_COUNT;
+    assert_refused(bytes, sizeof bytes, "role 3");
+    memcpy(bytes, good, sizeof bytes), bytes[16] = PS_MAX;
+    assert_refused(bytes, sizeof bytes, "ps 64");
+    memcpy(bytes, good, sizeof bytes), memset(bytes + 8 * 7, 0xff, 8);
+    assert_refused(bytes, sizeof bytes, "its step");
+    memset(in.place, 'x', sizeof in.place);
+    report_encode(&in, bytes); /* Cut, so that it ends. */
+    assert_int_equal(bytes[PLACE_AT], 'x');
+    memset(bytes + PLACE_AT, 'x', sizeof in.place);
+    assert_refused(bytes, sizeof bytes, "no end");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* The variable table and the initial values. */
+#include "common/cluster/variables.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct variable_table two_layers(void)
+{
+    struct variable_table table = {0};
+    struct error error;
+    assert_int_equal(variable_table_add(&table, "hidden/weights", 2, (uint32_t[]){30, 20},
+                                        VARIABLE_GLOROT_UNIFORM, &error),
+                     TN_OK);
+    assert_int_equal(
+        variable_table_add(&table, "hidden/bias", 1, (uint32_t[]){20}, VARIABLE_ZEROS, &error),
+        TN_OK);
+    assert_int_equal(variable_table_add(&table, "output/weights", 2, (uint32_t[]){20, 500},
+                                        VARIABLE_HE_NORMAL, &error),
+                     TN_OK);
+    return table;
+}
+
+/* Variables lie one after another without gaps. */
+static void test_offsets_have_no_gaps(void **state)
+{
+    (void)state;
+    struct variable_table table = two_layers();
+    assert_int_equal(table.variables[1].offset, 600);
+    assert_int_equal(table.variables[2].offset, 620);
+    assert_int_equal(table.parameter_count, 10620);
+}
+
+/* Bad names, shapes and sizes are refused in words, and leave the table as it was. */
+static void test_bad_variables_are_refused(void **state)
+{
+    (void)state;
+    struct variable_table table = two_layers(), before = table;
+    struct error error;
+    const uint32_t one = 1, zero = 0, huge[4] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+    char longest[VARIABLE_NAME_MAX + 1];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    assert_int_equal(variable_table_add(&table, "", 1, &one, VARIABLE_ZEROS, &error), TN_EINVAL);
+    assert_int_equal(variable_table_add(&table, longest, 1, &one, VARIABLE_ZEROS, &error),
+                     TN_EINVAL);
+    assert_int_equal(variable_table_add(&table, "hidden/bias", 1, &one, VARIABLE_ZEROS, &error),
+                     TN_EINVAL);
+    assert_string_equal(error.text, "variable 'hidden/bias' is there twice: rename one");
+    assert_int_equal(variable_table_add(&table, "a", 0, &one, VARIABLE_ZEROS, &error), TN_EINVAL);
+    assert_int_equal(variable_table_add(&table, "a", 5, huge, VARIABLE_ZEROS, &error), TN_EINVAL);
+    assert_int_equal(variable_table_add(&table, "a", 1, &zero, VARIABLE_ZEROS, &error), TN_EINVAL);
+    assert_int_equal(variable_table_add(&table, "a", 4, huge, VARIABLE_ZEROS, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "make the model smaller"));
+    assert_memory_equal(&table, &before, sizeof table);
+}
+
+/* The 65th variable is refused. */
+static void test_table_is_bounded(void **state)
+{
+    (void)state;
+    struct variable_table table = {0};
+    struct error error;
+    const uint32_t one = 1;
+    for (int i = 0; i < VARIABLES_MAX; i++) {
+        char name[] = {(char)('0' + i / 10), (char)('0' + i % 10), '\0'};
+        assert_int_equal(variable_table_add(&table, name, 1, &one, VARIABLE_ZEROS, &error), TN_OK);
+    }
+    assert_int_equal(variable_table_add(&table, "more", 1, &one, VARIABLE_ZEROS, &error),
+                     TN_EINVAL);
+}
+
+/* Names, shapes and initialisers all reach the hash. */
+static void test_hash_sees_everything(void **state)
+{
+    (void)state;
+    struct variable_table table = two_layers(), changed = table;
+    uint64_t hash = variable_table_hash(&table);
+    changed.variables[0].name[0] = 'H';
+    assert_int_not_equal(variable_table_hash(&changed), hash);
+    changed = table;
+    changed.variables[2].shape[1]++;
+    assert_int_not_equal(variable_table_hash(&changed), hash);
+    changed = table;
+    changed.variables[1].init = VARIABLE_HE_NORMAL;
+    assert_int_not_equal(variable_table_hash(&changed), hash);
+    changed = two_layers();
+    assert_int_equal(variable_table_hash(&changed), hash);
+}
+
+/* Any cut of the vector gives the bits of the whole. */
+static void test_ranges_agree_with_the_whole(void **state)
+{
+    (void)state;
+    struct variable_table table = two_layers();
+    static float whole[10620], part[10620];
+    variables_init_range(&table, 3, 0, 10620, whole);
+    for (uint64_t first = 0; first < 10620; first += 97) {
+        uint64_t count = 10620 - first < 97 ? 10620 - first : 97;
+        variables_init_range(&table, 3, first, count, part + first);
+    }
+    assert_memory_equal(part, whole, sizeof whole);
+    variables_init_range(&table, 4, 0, 10620, part);
+    assert_memory_not_equal(part, whole, 600 * sizeof(float));
+}
+
+/* The values have the range, mean and deviation that their initialiser promises. */
+static void test_initial_values_are_distributed(void **state)
+{
+    (void)state;
+    struct variable_table table = two_layers();
+    static float values[10620];
+    variables_init_range(&table, 3, 0, 10620, values);
+    for (int i = 0; i < 600; i++) {
+        assert_true(values[i] >= -0.3465F && values[i] <= 0.3465F); /* sqrt(6 / 50) */
+    }
+    for (int i = 600; i < 620; i++) { assert_true(values[i] == 0.0F); }
+    double sum = 0, squares = 0;
+    for (int i = 620; i < 10620; i++) {
+        sum += (double)values[i];
+        squares += (double)values[i] * (double)values[i];
+    }
+    assert_true(sum / 1e4 < 0.01 && sum / 1e4 > -0.01);
+    assert_true(squares / 1e4 > 0.095 && squares / 1e4 < 0.105); /* 2 / 20 */
+}
+
+/* A ps that would own nothing is refused, with the remedy. */
+static void test_too_many_ps_are_refused(void **state)
+{
+    (void)state;
+    struct variable_table table = two_layers();
+    struct error error;
+    assert_int_equal(variable_table_check_ps(&table, 664, &error), TN_OK);
+    assert_int_equal(variable_table_check_ps(&table, 665, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "1 to 664 ps in blocks of 16: use fewer ps"));
+    assert_int_equal(variable_table_check_ps(&table, 0, &error), TN_EINVAL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_offsets_have_no_gaps),
+        cmocka_unit_test(test_bad_variables_are_refused),
+        cmocka_unit_test(test_table_is_bounded),
+        cmocka_unit_test(test_hash_sees_everything),
+        cmocka_unit_test(test_ranges_agree_with_the_whole),
+        cmocka_unit_test(test_initial_values_are_distributed),
+        cmocka_unit_test(test_too_many_ps_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

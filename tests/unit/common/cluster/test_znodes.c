@@ -1,0 +1,257 @@
+/* The znodes of a cluster: what is written comes back, what is damaged is named. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cluster/znodes.h"
+
+static char text[ZNODE_JSON_MAX], again[ZNODE_JSON_MAX];
+
+static struct run sample_run(void)
+{
+    return (struct run){
+        .phase = RUN_PAUSED,
+        .epoch = 4,
+        .generation = 2,
+        .load_checkpoint = 7,
+        .load_step = 700,
+        .committed_checkpoint = 8,
+        .committed_step = 800,
+        .last_checkpoint = 9,
+        .save_checkpoint = 9,
+        .save_step = 900,
+        .until = 1000,
+        .evaluate_step = STEP_NONE,
+        .held = true,
+        .recovery = {.kind = RECOVERY_PS,
+                     .task = {.role = ROLE_PS, .index = 1},
+                     .started_wall_ms = 5,
+                     .step = 850,
+                     .cause = "signal 9 (Killed)"},
+        .evaluation = {.step = 800,
+                       .loss = 0.25,
+                       .accuracy = 0.5,
+                       .train_loss = NAN,
+                       .digest = {1, UINT64_MAX}},
+        .started_wall_ms = 1,
+        .changed_wall_ms = 2,
+        .elections = 3,
+        .reason = "waiting for ps:1",
+    };
+}
+
+/* /run comes back whole: encoding it again gives the same text. */
+static void test_run(void **state)
+{
+    (void)state;
+    const struct run in = sample_run();
+    struct run out;
+    size_t size = run_encode(&in, text);
+    assert_int_equal(size, strlen(text));
+    assert_int_equal(run_decode(text, size, &out, NULL), TN_OK);
+    run_encode(&out, again);
+    assert_string_equal(text, again);
+    assert_true(out.phase == RUN_PAUSED && out.held && out.evaluate_step == STEP_NONE);
+    assert_true(out.recovery.kind == RECOVERY_PS && out.recovery.task.index == 1);
+    assert_true(isnan(out.evaluation.train_loss) && out.evaluation.digest[1] == UINT64_MAX);
+    assert_string_equal(out.reason, in.reason);
+}
+
+static void assert_run_refused(const char *json, const char *word)
+{
+    struct run out;
+    struct error error;
+    assert_int_equal(run_decode(json, strlen(json), &out, &error), TN_ECORRUPT);
+    if (strstr(error.text, word) == NULL) { fail_msg("\"%s\" lacks \"%s\"", error.text, word); }
+}
+
+/* Text with `from` replaced by `to`. */
+static const char *with(const char *from, const char *to)
+{
+    static char changed[ZNODE_JSON_MAX];
+    const char *at = strstr(text, from);
+    assert_non_null(at);
+    snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    return changed;
+}
+
+/* A field that is wrong or missing is named with its value; nothing is guessed. */
+static void test_run_refused(void **state)
+{
+    (void)state;
+    const struct run in = sample_run();
+    run_encode(&in, text);
+    assert_run_refused("", "/run: not JSON: empty");
+    assert_run_refused("{\"version\":1", "/run: not JSON");
+    assert_run_refused("[]", "version");
+    assert_run_refused(with("\"version\":1", "\"version\":2"), "version is 2");
+    assert_run_refused(with("\"version\":1", "\"other\":1"), "version is 0");
+    assert_run_refused(with("\"paused\"", "\"poised\""), "phase is \"poised\"");
+    assert_run_refused(with("\"generation\":2", "\"generation\":-2"), "generation is -2");
+    assert_run_refused(with("\"generation\":2", "\"generation\":2.5"), "generation is 2.5");
+    assert_run_refused(with("\"generation\"", "\"g\""), "generation is missing");
+    assert_run_refused(with("\"held\":true", "\"held\":1"), "held is 1");
+    assert_run_refused(with("\"ps:1\"", "\"ps:99\""), "recovery: task is \"ps:99\"");
+    assert_run_refused(with("\"cause\"", "\"because\""), "/run: recovery: cause is missing");
+    assert_run_refused(with("ffff", "fffg"), "evaluation: digest");
+    assert_run_refused(with("\"save_step\":900", "\"save_step\":null"), "save_step is null");
+}
+
+/* A text with a NUL, or longer than its array, is refused. */
+static void test_text_bounds(void **state)
+{
+    (void)state;
+    struct run in = sample_run();
+    run_encode(&in, text);
+    assert_run_refused(with("waiting for", "waiting\\u0000for"), "not JSON");
+    char longer[RUN_TEXT_MAX + 1];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[RUN_TEXT_MAX] = '\0';
+    assert_run_refused(with("waiting for", longer), "reason");
+}
+
+/* The small records come back. */
+static void test_records(void **state)
+{
+    (void)state;
+    const struct office office = {.epoch = 3,
+                                  .task = {ROLE_COORDINATOR, 1},
+                                  .incarnation = 77,
+                                  .host = "h",
+                                  .address = "tcp://h:1",
+                                  .cause = "first chief"};
+    const struct member member = {.task = {ROLE_WORKER, 5}, .incarnation = INT64_MAX, .pid = 9};
+    const struct exit_note note = {.incarnation = 4, .wall_ms = 6, .cause = "signal 9 (Killed)"};
+    const struct request request = {.kind = REQUEST_RESIGN, .by = "operator"};
+    struct office office_back;
+    struct member member_back;
+    struct exit_note note_back;
+    struct request request_back;
+    assert_int_equal(office_decode(text, office_encode(&office, text), &office_back, NULL), TN_OK);
+    assert_memory_equal(&office, &office_back, sizeof office);
+    assert_int_equal(member_decode(text, member_encode(&member, text), &member_back, NULL), TN_OK);
+    assert_memory_equal(&member, &member_back, sizeof member);
+    assert_int_equal(exit_note_decode(text, exit_note_encode(&note, text), &note_back, NULL),
+                     TN_OK);
+    assert_memory_equal(&note, &note_back, sizeof note);
+    assert_int_equal(request_decode(text, request_encode(&request, text), &request_back, NULL),
+                     TN_OK);
+    assert_memory_equal(&request, &request_back, sizeof request);
+}
+
+/* An order to kill comes back; one without an incarnation, or with another signal, is refused. */
+static void test_kill_order(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "{\"version\":1,\"signal\":\"KILL\",\"at_ms\":1,\"by\":\"\"}",
+        "{\"version\":1,\"incarnation\":\"1\",\"signal\":\"HUP\",\"at_ms\":1,\"by\":\"\"}",
+        "{\"version\":1,\"incarnation\":1,\"signal\":\"KILL\",\"at_ms\":1,\"by\":\"\"}", "[]", ""};
+    for (int i = 0; i < KILL_SIGNALS; i++) {
+        const struct kill_request in = {
+            .incarnation = UINT64_MAX, .signal = (enum kill_signal)i, .wall_ms = 6, .by = "me"};
+        struct kill_request out;
+        enum kill_signal parsed;
+        assert_int_equal(kill_request_decode(text, kill_request_encode(&in, text), &out, NULL),
+                         TN_OK);
+        assert_memory_equal(&in, &out, sizeof in);
+        assert_true(kill_signal_parse(kill_signal_name(in.signal), &parsed) && parsed == in.signal);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct kill_request out;
+        assert_int_equal(kill_request_decode(wrong[i], strlen(wrong[i]), &out, NULL), TN_ECORRUPT);
+    }
+}
+
+/* Every kind of history entry comes back. */
+static void test_history(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < HISTORY_KINDS; kind++) {
+        const struct history_entry in = {.kind = (enum history_kind)kind,
+                                         .wall_ms = 1,
+                                         .step = 2,
+                                         .task = {ROLE_PS, 2},
+                                         .recovery = RECOVERY_RESTART,
+                                         .steps_redone = 3,
+                                         .accuracy = 0.5,
+                                         .cause = "c"};
+        struct history_entry out;
+        assert_int_equal(history_decode(text, history_encode(&in, text), &out, NULL), TN_OK);
+        assert_memory_equal(&in, &out, sizeof in);
+    }
+}
+
+/* Slices keep their workers; nobody is null; no list is longer than SLICES_MAX. */
+static void test_assignment(void **state)
+{
+    (void)state;
+    struct assignment in = {.generation = 2, .slice_count = 3, .worker = {4, UINT16_MAX, 0}}, out;
+    struct error error;
+    assert_int_equal(assignment_decode(text, assignment_encode(&in, text), &out, NULL), TN_OK);
+    assert_memory_equal(&in, &out, sizeof in);
+    assert_non_null(strstr(text, "[4,null,0]"));
+    const char *wrong = with("[4,", "[128,");
+    assert_int_equal(assignment_decode(wrong, strlen(wrong), &out, &error), TN_ECORRUPT);
+    assert_non_null(strstr(error.text, "workers[0]"));
+    in.slice_count = SLICES_MAX;
+    assert_int_equal(assignment_decode(text, assignment_encode(&in, text), &out, NULL), TN_OK);
+}
+
+/* The spec carries the job as given. */
+static void test_spec(void **state)
+{
+    (void)state;
+    char job[] = "{\"name\":\"mnist\"}";
+    const struct spec in = {.key = UINT64_MAX,
+                            .job_hash = 1,
+                            .ps = 2,
+                            .workers = 3,
+                            .created_wall_ms = 4,
+                            .job_json = job};
+    struct spec out;
+    char *json = spec_encode(&in);
+    assert_int_equal(spec_decode(json, strlen(json), &out, NULL), TN_OK);
+    assert_true(out.key == in.key && out.job_hash == 1 && out.ps == 2 && out.workers == 3);
+    assert_string_equal(out.job_json, job);
+    free(out.job_json);
+    free(json);
+}
+
+/* Paths, and names that would break them. */
+static void test_paths(void **state)
+{
+    (void)state;
+    char path[256];
+    znode_path(path, "c", "");
+    assert_string_equal(path, "/tanist/c");
+    znode_member_path(path, "c", (struct task){ROLE_PS, 1});
+    assert_string_equal(path, "/tanist/c/members/ps-1");
+    znode_exit_path(path, "c", (struct task){ROLE_COORDINATOR, 0});
+    assert_string_equal(path, "/tanist/c/exits/coordinator-0");
+    znode_checkpoint_path(path, "c", 42);
+    assert_string_equal(path, "/tanist/c/checkpoints/0000000042");
+    assert_int_equal(cluster_name_check("mnist-2_b.c", NULL), TN_OK);
+    assert_int_equal(cluster_name_check("", NULL), TN_EINVAL);
+    assert_int_equal(cluster_name_check("a/b", NULL), TN_EINVAL);
+    assert_int_equal(cluster_name_check("..", NULL), TN_EINVAL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_run),         cmocka_unit_test(test_run_refused),
+        cmocka_unit_test(test_text_bounds), cmocka_unit_test(test_records),
+        cmocka_unit_test(test_kill_order),  cmocka_unit_test(test_history),
+        cmocka_unit_test(test_assignment),  cmocka_unit_test(test_spec),
+        cmocka_unit_test(test_paths),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

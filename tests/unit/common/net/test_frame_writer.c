@@ -1,0 +1,139 @@
+/* A queue of frames into a stream that takes as many bytes at a time as it likes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "common/net/frame_writer.h"
+
+struct bench {
+    struct buffer_pool *pool;
+    struct frame_writer writer;
+};
+
+static int set_up(void **state)
+{
+    static struct bench bench;
+    bench = (struct bench){.pool = buffer_pool_create(0)};
+    *state = &bench;
+    return bench.pool == NULL;
+}
+
+static int tear_down(void **state)
+{
+    struct bench *bench = *state;
+    frame_writer_destroy(&bench->writer);
+    buffer_pool_destroy(bench->pool); /* Asserts that every body was released. */
+    return 0;
+}
+
+static enum tn_status push(struct bench *bench, uint64_t sequence, uint32_t body_bytes)
+{
+    struct buffer *body = NULL;
+    if (body_bytes > 0) {
+        body = buffer_acquire(bench->pool, body_bytes);
+        memset(body->data, (int)sequence, body_bytes);
+    }
+    struct frame_header header = {
+        .type = FRAME_PUSH, .sequence = sequence, .body_bytes = body_bytes};
+    enum tn_status status = frame_writer_push(&bench->writer, &header, body);
+    if (status != TN_OK) { buffer_release(body); }
+    return status;
+}
+
+/* Take at most `limit` bytes out, as a stream would. */
+static size_t drain(struct frame_writer *writer, uint8_t *out, size_t limit)
+{
+    struct iovec pieces[FRAME_WRITER_PIECES];
+    unsigned count = frame_writer_gather(writer, pieces);
+    size_t sent = 0;
+    for (unsigned i = 0; i < count && sent < limit; i++) {
+        size_t taken = pieces[i].iov_len < limit - sent ? pieces[i].iov_len : limit - sent;
+        memcpy(out + sent, pieces[i].iov_base, taken);
+        sent += taken;
+    }
+    frame_writer_sent(writer, sent);
+    return sent;
+}
+
+/* However little the stream takes at a time, the bytes are those of the frames, in order. */
+static void test_any_pieces(void **state)
+{
+    struct bench *bench = *state;
+    static const uint32_t bodies[] = {0, 1, 80, 5000, 0, 0, 7000, 3};
+    enum { COUNT = sizeof bodies / sizeof *bodies, TOTAL = 8 * 80 + 12084 };
+    static const size_t pieces[] = {1, 79, 80, 81, 160, 4096, TOTAL};
+    for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
+        uint8_t out[TOTAL];
+        size_t total = 0;
+        for (uint64_t i = 0; i < COUNT; i++) { assert_int_equal(push(bench, i, bodies[i]), TN_OK); }
+        while (!frame_writer_empty(&bench->writer)) {
+            total += drain(&bench->writer, out + total, pieces[p]);
+        }
+        assert_int_equal(total, TOTAL);
+        const uint8_t *at = out;
+        for (uint64_t i = 0; i < COUNT; i++) {
+            struct frame_header header;
+            assert_int_equal(wire_decode_header(at, 7000, &header, NULL), TN_OK);
+            assert_int_equal(header.sequence, i);
+            at += WIRE_HEADER_BYTES;
+            for (uint32_t b = 0; b < bodies[i]; b++) { assert_int_equal(*at++, i); }
+        }
+    }
+}
+
+/* A body is released as soon as its last byte is sent, not with the whole burst. */
+static void test_bodies_are_released_early(void **state)
+{
+    struct bench *bench = *state;
+    uint8_t out[1000];
+    assert_int_equal(push(bench, 1, 100), TN_OK);
+    assert_int_equal(push(bench, 2, 100), TN_OK);
+    size_t bytes = buffer_pool_bytes(bench->pool);
+    drain(&bench->writer, out, WIRE_HEADER_BYTES + 100);
+    buffer_release(buffer_acquire(bench->pool, 100));
+    assert_int_equal(buffer_pool_bytes(bench->pool), bytes);
+    assert_int_equal(bench->writer.flight_count, 1);
+}
+
+/* Several frames go out in one piece; the queue is bounded. */
+static void test_bound(void **state)
+{
+    struct bench *bench = *state;
+    for (uint64_t i = 0; i < FRAME_WRITER_FRAMES_MAX; i++) {
+        assert_int_equal(push(bench, i, i % 3 == 0 ? 8 : 0), TN_OK);
+    }
+    assert_int_equal(push(bench, 0, 8), TN_ETIMEDOUT);
+    struct iovec pieces[FRAME_WRITER_PIECES];
+    assert_int_equal(frame_writer_gather(&bench->writer, pieces), 6);
+    assert_int_equal(push(bench, 0, 8), TN_OK);
+}
+
+/* What is in flight stays when the rest is dropped: somebody may still read it. */
+static void test_drop_keeps_the_flight(void **state)
+{
+    struct bench *bench = *state;
+    for (uint64_t i = 0; i < 10; i++) { assert_int_equal(push(bench, i, 64), TN_OK); }
+    struct iovec pieces[FRAME_WRITER_PIECES];
+    frame_writer_gather(&bench->writer, pieces);
+    frame_writer_drop_waiting(&bench->writer);
+    assert_false(frame_writer_empty(&bench->writer));
+    assert_int_equal(*(uint8_t *)pieces[7].iov_base, 3);
+    frame_writer_clear(&bench->writer);
+    assert_true(frame_writer_empty(&bench->writer));
+    assert_int_equal(frame_writer_gather(&bench->writer, pieces), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_any_pieces, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bodies_are_released_early, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bound, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_drop_keeps_the_flight, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

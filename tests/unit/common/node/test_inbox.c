@@ -1,0 +1,122 @@
+/* The inbox keeps order and copies; the session file keeps a session. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/node/inbox.h"
+#include "common/zk/session_file.h"
+
+/* What the library lends for a call is ours afterwards. */
+static void test_zk_is_copied(void **state)
+{
+    (void)state;
+    struct inbox *inbox = inbox_create();
+    char path[] = "/a", data[] = "abc", first[] = "x", second[] = "longer";
+    const char *children[] = {first, second};
+    inbox_put_zk(inbox, &(struct zk_event){.type = ZK_RESULT,
+                                           .op = 7,
+                                           .path = path,
+                                           .data = data,
+                                           .size = 3,
+                                           .children = children,
+                                           .child_count = 2});
+    memset(path, '?', 2), memset(data, '?', 3), first[0] = second[0] = '?';
+    struct inbox_item *item = inbox_take(inbox, 0);
+    assert_true(item->type == NODE_ZK && item->zk.op == 7 && item->zk.child_count == 2);
+    assert_string_equal(item->zk.path, "/a");
+    assert_memory_equal(item->zk.data, "abc", 3);
+    assert_string_equal(item->zk.children[0], "x");
+    assert_string_equal(item->zk.children[1], "longer");
+    inbox_release(item);
+    assert_null(inbox_take(inbox, 0));
+    inbox_destroy(inbox);
+}
+
+static int released;
+static void release(void *event)
+{
+    released++;
+    free(event);
+}
+
+/* First in, first out, of all kinds; what nobody took is freed. */
+static void test_order(void **state)
+{
+    (void)state;
+    struct inbox *inbox = inbox_create();
+    struct buffer_pool *pool = buffer_pool_create(0);
+    const enum node_event_type order[] = {NODE_LEAVE, NODE_ROLE, NODE_TRANSPORT};
+    for (int round = 0; round < 2; round++) {
+        inbox_put_leave(inbox);
+        inbox_put_role(inbox, malloc(1), release);
+        assert_true(
+            inbox_put_transport(inbox, &(struct transport_event){.type = TRANSPORT_FRAME,
+                                                                 .body = buffer_acquire(pool, 1)}));
+    }
+    for (int i = 0; i < 3; i++) {
+        struct inbox_item *item = inbox_take(inbox, UINT64_MAX);
+        assert_int_equal(item->type, order[i]);
+        buffer_release(item->transport.body);
+        inbox_release(item);
+    }
+    assert_int_equal(released, 1);
+    inbox_destroy(inbox);
+    assert_int_equal(released, 2);
+    buffer_pool_destroy(pool);
+}
+
+/* A peer that floods us is refused; that it closed is still told. */
+static void test_bound(void **state)
+{
+    (void)state;
+    struct inbox *inbox = inbox_create();
+    const struct transport_event frame = {.type = TRANSPORT_FRAME};
+    for (int i = 0; i < INBOX_FRAMES_MAX; i++) { assert_true(inbox_put_transport(inbox, &frame)); }
+    assert_false(inbox_put_transport(inbox, &frame));
+    assert_true(inbox_put_transport(inbox, &(struct transport_event){.type = TRANSPORT_CLOSED}));
+    inbox_release(inbox_take(inbox, 0));
+    assert_true(inbox_put_transport(inbox, &frame));
+    inbox_destroy(inbox);
+}
+
+/* A session comes back from its file, which nobody else may read. */
+static void test_session_file(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/tanist-session-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/session", folder);
+    struct zk_session in = {.id = -81985529216486896, .password = "0123\xff\n89"}, out;
+    assert_int_equal(session_file_read(path, &out, NULL), TN_ENOENT);
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(session_file_write(path, &in, NULL), TN_OK);
+        assert_int_equal(session_file_read(path, &out, NULL), TN_OK);
+        assert_memory_equal(&in, &out, sizeof in);
+    }
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    assert_int_equal(truncate(path, 20), 0);
+    assert_int_equal(session_file_read(path, &out, NULL), TN_ECORRUPT);
+    unlink(path);
+    rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_zk_is_copied),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_session_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

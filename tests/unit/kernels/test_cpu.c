@@ -1,0 +1,264 @@
+/* Every backend's kernels against the plain C reference: exact ones bit for bit. */
+#include "kernels/kernels.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/random.h"
+#include "kernels/cpu.h"
+
+enum { COUNT = 1003 }; /* No multiple of any vector. */
+
+/* All loops that this machine can run. */
+static const struct kernels *backends[4];
+static int backend_count;
+
+static int find_backends(void **state)
+{
+    (void)state;
+    backends[backend_count++] = kernels_cpu();
+    backends[backend_count++] = cpu_loops_baseline();
+    return 0;
+}
+
+static float *random_floats(uint64_t stream, size_t count)
+{
+    float *values = malloc(count * sizeof *values);
+    assert_non_null(values);
+    for (size_t i = 0; i < count; i++) { values[i] = 4.0F * random_unit_at(11, stream, i) - 2.0F; }
+    return values;
+}
+
+static void assert_close(const float *a, const float *b, size_t count, float tolerance)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!(fabsf(a[i] - b[i]) <= tolerance * (1.0F + fabsf(b[i])))) {
+            fail_msg("element %zu: %.9g is not near %.9g", i, (double)a[i], (double)b[i]);
+        }
+    }
+}
+
+static void check_multiply(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k)
+{
+    float *a = random_floats(1, m * k), *b = random_floats(2, k * n);
+    float *expected = random_floats(3, m * n), *out = random_floats(4, m * n);
+    kernels_reference()->multiply(transpose_a, transpose_b, m, n, k, a, b, expected);
+    kernels_cpu()->multiply(transpose_a, transpose_b, m, n, k, a, b, out);
+    assert_close(out, expected, m * n, 1e-4F);
+    free(a), free(b), free(expected), free(out);
+}
+
+/* Products of many shapes, plain and transposed, agree with the reference. */
+static void test_multiply_agrees(void **state)
+{
+    (void)state;
+    const size_t shapes[][3] = {{1, 1, 1},   {32, 128, 784}, {784, 128, 32}, {31, 10, 128},
+                                {7, 13, 29}, {128, 10, 1},   {1, 300, 64},   {5, 1, 0}};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        for (int transposes = 0; transposes < 4; transposes++) {
+            check_multiply((transposes & 1) != 0, (transposes & 2) != 0, shapes[s][0], shapes[s][1],
+                           shapes[s][2]);
+        }
+    }
+}
+
+/* A product has the same bits wherever its matrices start: slices may lie anywhere. */
+static void test_multiply_does_not_see_alignment(void **state)
+{
+    (void)state;
+    const size_t shapes[][3] = {{32, 128, 784}, {784, 128, 32}, {32, 10, 128}, {31, 10, 128}};
+    for (size_t s = 0; s < 4; s++) {
+        size_t m = shapes[s][0], n = shapes[s][1], k = shapes[s][2];
+        float *a = random_floats(1, m * k), *b = random_floats(2, k * n), *first = NULL;
+        for (size_t shift = 0; shift < 17; shift++) {
+            float *a_moved = malloc((m * k + shift) * sizeof *a);
+            float *b_moved = malloc((k * n + 16 - shift) * sizeof *b);
+            float *out = malloc((m * n + shift) * sizeof *out);
+            assert_true(a_moved != NULL && b_moved != NULL && out != NULL);
+            memcpy(a_moved + shift, a, m * k * sizeof *a);
+            memcpy(b_moved + 16 - shift, b, k * n * sizeof *b);
+            kernels_cpu()->multiply(false, false, m, n, k, a_moved + shift, b_moved + 16 - shift,
+                                    out + shift);
+            if (first != NULL) { assert_memory_equal(out + shift, first, m * n * sizeof *out); }
+            if (first == NULL) {
+                first = out;
+            } else {
+                free(out);
+            }
+            free(a_moved), free(b_moved);
+        }
+        free(a), free(b), free(first);
+    }
+}
+
+/* Sums, scaling and bias have the reference's bits, for every length up to 40. */
+static void test_elementwise_is_exact(void **state)
+{
+    (void)state;
+    for (int i = 0; i < backend_count; i++) {
+        for (size_t count = 0; count <= 40; count++) {
+            float *from = random_floats(1, 5 * count), *a = random_floats(2, 5 * count);
+            float *b = random_floats(2, 5 * count), sums_a[40], sums_b[40];
+            const struct kernels *both[] = {backends[i], kernels_reference()};
+            for (int k = 0; k < 2; k++) {
+                float *into = k == 0 ? a : b;
+                both[k]->add(5 * count, from, into);
+                both[k]->scale(5 * count, 0.3F, into);
+                both[k]->add_bias(5, count, from, into);
+                both[k]->relu(5 * count, into);
+                both[k]->relu_backward(5 * count, from, into);
+                both[k]->sum_rows(5, count, into, k == 0 ? sums_a : sums_b);
+            }
+            assert_memory_equal(a, b, 5 * count * sizeof *a);
+            assert_memory_equal(sums_a, sums_b, count * sizeof *sums_a);
+            free(from), free(a), free(b);
+        }
+    }
+}
+
+/* Relu's gradient passes exactly where its output is positive; NaN is not hidden. */
+static void test_relu_at_its_edges(void **state)
+{
+    (void)state;
+    for (int i = 0; i < backend_count; i++) {
+        float values[] = {-1.0F, -0.0F, 0.0F, 2.0F, NAN}, gradient[] = {1, 1, 1, 1, 1};
+        backends[i]->relu(5, values);
+        assert_true(values[0] == 0.0F && values[3] == 2.0F && isnan(values[4]));
+        backends[i]->relu_backward(5, values, gradient);
+        assert_memory_equal(gradient, ((float[]){0, 0, 0, 1, 1}), sizeof gradient);
+    }
+}
+
+/* SGD, momentum and Adam write the reference's bits to the other buffer, at odd addresses too. */
+static void test_optimizer_steps_are_exact(void **state)
+{
+    (void)state;
+    float *g = random_floats(1, COUNT), *w = random_floats(2, COUNT), *m = random_floats(3, COUNT);
+    float *v = random_floats(4, COUNT);
+    struct adam_step step = {0.01F, 0.9F, 0.1F, 0.999F, 0.001F, 1.7F, 1e-8F};
+    for (size_t i = 0; i < COUNT; i++) { v[i] *= v[i]; }
+    for (int i = 0; i < backend_count; i++) {
+        for (size_t first = 0; first < 9; first++) {
+            static float out[2][6][COUNT];
+            const struct kernels *both[] = {backends[i], kernels_reference()};
+            size_t n = COUNT - first;
+            for (int k = 0; k < 2; k++) {
+                both[k]->sgd(n, 0.1F, g + first, w + first, out[k][0]);
+                both[k]->momentum(n, 0.1F, 0.9F, g + first, w + first, m + first, out[k][1],
+                                  out[k][2]);
+                both[k]->adam(n, &step, g + first, w + first, m + first, v + first, out[k][3],
+                              out[k][4], out[k][5]);
+            }
+            assert_memory_equal(out[0], out[1], sizeof out[0]);
+        }
+    }
+    free(g), free(w), free(m), free(v);
+}
+
+/* Softmax and its loss agree with the reference in double precision, also far from zero. */
+static void test_softmax_agrees(void **state)
+{
+    (void)state;
+    for (int i = 0; i < backend_count; i++) {
+        for (size_t columns = 1; columns <= 33; columns++) {
+            float *a = random_floats(columns, 20 * columns),
+                  *b = random_floats(columns, 20 * columns);
+            uint8_t labels[20];
+            for (size_t r = 0; r < 20; r++) {
+                labels[r] = (uint8_t)(r % columns);
+                float phase_interval = r < 10 ? 1.0F : 40.0F;
+                for (size_t c = 0; c < columns; c++) {
+                    a[r * columns + c] = b[r * columns + c] *= phase_interval;
+                }
+            }
+            double loss = backends[i]->softmax_cross_entropy(20, columns, a, labels, 0.25F);
+            double expected =
+                kernels_reference()->softmax_cross_entropy(20, columns, b, labels, 0.25F);
+            assert_true(fabs(loss - expected) <= 1e-5 * (1 + expected));
+            assert_close(a, b, 20 * columns, 1e-6F);
+            free(a), free(b);
+        }
+    }
+}
+
+/* Softmax has the same bits in the loops of every processor class. */
+static void test_softmax_does_not_see_the_processor(void **state)
+{
+    (void)state;
+    float *a = random_floats(1, 1000), *b = random_floats(1, 1000);
+    uint8_t labels[100] = {0};
+    double loss = cpu_loops_baseline()->softmax_cross_entropy(100, 10, a, labels, 0.01F);
+    double other = kernels_cpu()->softmax_cross_entropy(100, 10, b, labels, 0.01F);
+    assert_memory_equal(&loss, &other, sizeof loss);
+    assert_memory_equal(a, b, 1000 * sizeof *a);
+    free(a), free(b);
+}
+
+/* A NaN or infinite logit shows in the loss: divergence is never hidden. */
+static void test_softmax_shows_divergence(void **state)
+{
+    (void)state;
+    const uint8_t label = 1;
+    for (int i = 0; i < backend_count; i++) {
+        float with_nan[] = {1, 2, NAN, 3}, with_infinity[] = {1, INFINITY, 2, 3};
+        assert_true(isnan(backends[i]->softmax_cross_entropy(1, 4, with_nan, &label, 1)));
+        assert_true(isnan(backends[i]->softmax_cross_entropy(1, 4, with_infinity, &label, 1)));
+    }
+}
+
+/* Squared error is exact, and counts of hits agree. */
+static void test_losses_are_exact(void **state)
+{
+    (void)state;
+    for (int i = 0; i < backend_count; i++) {
+        float *a = random_floats(1, 300), *b = random_floats(1, 300), *t = random_floats(2, 300);
+        uint8_t labels[100];
+        for (size_t r = 0; r < 100; r++) { labels[r] = (uint8_t)(r % 3); }
+        assert_int_equal(backends[i]->count_correct(100, 3, a, labels),
+                         kernels_reference()->count_correct(100, 3, a, labels));
+        assert_true(backends[i]->squared_error(100, 3, a, t, 0.5F) ==
+                    kernels_reference()->squared_error(100, 3, b, t, 0.5F));
+        assert_memory_equal(a, b, 300 * sizeof *a);
+        free(a), free(b), free(t);
+    }
+}
+
+/* Names are found; what is not there is said, with what is. */
+static void test_backends_are_found_by_name(void **state)
+{
+    (void)state;
+    const struct kernels *found;
+    struct error error;
+    char text[200] = "";
+    assert_int_equal(kernels_open("reference", &found, &error), TN_OK);
+    assert_int_equal(kernels_open("cpu", &found, &error), TN_OK);
+    found->fingerprint(text, sizeof text);
+    assert_non_null(strstr(text, "OpenBLAS"));
+    assert_int_equal(kernels_open("cuda", &found, &error), TN_ENOENT);
+    assert_string_equal(error.text, "kernels 'cuda': this build has no CUDA backend: use 'cpu'");
+    assert_int_equal(kernels_open("gpu", &found, &error), TN_EINVAL);
+    assert_string_equal(error.text, "unknown kernels 'gpu': one of cpu, reference, cuda");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_multiply_agrees),
+        cmocka_unit_test(test_multiply_does_not_see_alignment),
+        cmocka_unit_test(test_elementwise_is_exact),
+        cmocka_unit_test(test_relu_at_its_edges),
+        cmocka_unit_test(test_optimizer_steps_are_exact),
+        cmocka_unit_test(test_softmax_agrees),
+        cmocka_unit_test(test_softmax_does_not_see_the_processor),
+        cmocka_unit_test(test_softmax_shows_divergence),
+        cmocka_unit_test(test_losses_are_exact),
+        cmocka_unit_test(test_backends_are_found_by_name),
+    };
+    return cmocka_run_group_tests(tests, find_backends, NULL);
+}

@@ -1,0 +1,211 @@
+/* The shard: sums in the tree's order, updates into fresh buffers, loading. */
+#include "ps/shard.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/random.h"
+
+enum { V = 6, COUNT = 5000 };
+
+static struct buffer_pool *pool;
+static struct shard shard;
+
+static struct variable_table table(void)
+{
+    struct variable_table variables = {0};
+    assert_int_equal(variable_table_add(&variables, "w", 2, (const uint32_t[]){100, 100},
+                                        VARIABLE_GLOROT_UNIFORM, NULL),
+                     TN_OK);
+    return variables;
+}
+
+static void open_shard(enum optimizer_kind kind)
+{
+    struct optimizer optimizer = {.kind = kind,
+                                  .learning_rate = 0.5,
+                                  .momentum = 0.9,
+                                  .beta1 = 0.9,
+                                  .beta2 = 0.999,
+                                  .epsilon = 1e-8};
+    pool = buffer_pool_create(0);
+    struct shard_config config = {.kernels = kernels_reference(),
+                                  .optimizer = optimizer,
+                                  .pool = pool,
+                                  .first = 32,
+                                  .count = COUNT,
+                                  .slices = V};
+    assert_int_equal(shard_open(&shard, &config, NULL), TN_OK);
+    struct variable_table variables = table();
+    assert_true(shard_begin_load(&shard));
+    shard_load_initial(&shard, &variables, 7);
+    shard_adopt(&shard, 0);
+}
+
+static int close_shard(void **state)
+{
+    (void)state;
+    shard_close(&shard);
+    buffer_pool_destroy(pool); /* Asserts that no reference is left. */
+    return 0;
+}
+
+static float gradient_at(uint32_t slice, uint64_t i)
+{
+    return random_unit_at(1, slice, i) - 0.5f;
+}
+
+static float sum_at(struct slice_node node, uint64_t i)
+{
+    if (node.count == 1) { return gradient_at(node.first, i); }
+    struct slice_node left, right;
+    slices_children(node, &left, &right);
+    return sum_at(left, i) + sum_at(right, i);
+}
+
+/* Hold what a worker that owns all of `node` sends. */
+static void hold(struct slice_node node)
+{
+    struct buffer *sum = buffer_acquire(pool, COUNT * sizeof(float));
+    for (uint64_t i = 0; i < COUNT; i++) { ((float *)sum->data)[i] = sum_at(node, i); }
+    shard_hold(&shard, node.first, sum);
+}
+
+static float value(uint64_t i)
+{
+    return ((const float *)shard.current[0]->data)[i];
+}
+
+/* Apply `parts`, then compare each value with the plain definition of SGD on the root's sum. */
+static void check_sgd(const struct slice_node *parts, uint32_t count)
+{
+    open_shard(OPTIMIZER_SGD);
+    for (uint32_t i = 0; i < count; i++) { hold(parts[i]); }
+    float *before = malloc(COUNT * sizeof *before);
+    memcpy(before, shard.current[0]->data, COUNT * sizeof *before);
+    assert_true(shard_apply(&shard, parts, count));
+    for (uint64_t i = 0; i < COUNT; i++) {
+        float expected = before[i] - 0.5f * sum_at((struct slice_node){0, V}, i);
+        assert_memory_equal(&expected, &(float){value(i)}, sizeof expected);
+    }
+    assert_memory_equal(shard.previous->data, before, COUNT * sizeof *before);
+    assert_int_equal(shard.updates, 1);
+    free(before);
+}
+
+/* Six single slices give the bits of the tree. */
+static void test_single_slices(void **state)
+{
+    (void)state;
+    check_sgd((const struct slice_node[]){{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}}, 6);
+}
+
+/* So do sums made by workers, in whatever grouping. */
+static void test_groups_of_slices(void **state)
+{
+    (void)state;
+    check_sgd((const struct slice_node[]){{0, 4}, {4, 1}, {5, 1}}, 3);
+}
+
+/* So does the whole made by one. */
+static void test_one_worker(void **state)
+{
+    (void)state;
+    check_sgd((const struct slice_node[]){{0, 6}}, 1);
+}
+
+/* In async mode one slice is an update of its own. */
+static void test_a_slice_alone(void **state)
+{
+    (void)state;
+    open_shard(OPTIMIZER_SGD);
+    float before = value(4321);
+    hold((struct slice_node){3, 1});
+    assert_true(shard_apply(&shard, &(struct slice_node){3, 1}, 1));
+    float expected = before - 0.5f * gradient_at(3, 4321);
+    assert_memory_equal(&expected, &(float){value(4321)}, sizeof expected);
+    assert_null(shard.slots[3]);
+}
+
+/* Initial values are those of the same range of the flat vector; the optimizer's state is zero. */
+static void test_initial_values(void **state)
+{
+    (void)state;
+    open_shard(OPTIMIZER_ADAM);
+    struct variable_table variables = table();
+    float expected[100];
+    variables_init_range(&variables, 7, 32 + 200, 100, expected);
+    assert_memory_equal((const float *)shard.current[0]->data + 200, expected, sizeof expected);
+    assert_int_equal(shard.arrays, 3);
+    assert_true(((const float *)shard.current[2]->data)[COUNT - 1] == 0.0f);
+}
+
+/* Who keeps references on the arrays (a send, a save) keeps a whole step. */
+static void test_arrays_in_use_do_not_change(void **state)
+{
+    (void)state;
+    open_shard(OPTIMIZER_MOMENTUM);
+    struct buffer *values = buffer_retain(shard.current[0]);
+    struct buffer *velocity = buffer_retain(shard.current[1]);
+    float first = value(0);
+    for (int step = 0; step < 3; step++) {
+        hold((struct slice_node){0, V});
+        assert_true(shard_apply(&shard, &(struct slice_node){0, V}, 1));
+    }
+    assert_true(((const float *)values->data)[0] == first);
+    assert_true(((const float *)velocity->data)[0] == 0.0f);
+    assert_true(value(0) != first);
+    buffer_release(values);
+    buffer_release(velocity);
+}
+
+/* What is loaded replaces everything, with its number of updates; there is no previous step. */
+static void test_adopting_a_load(void **state)
+{
+    (void)state;
+    open_shard(OPTIMIZER_SGD);
+    hold((struct slice_node){0, V});
+    assert_true(shard_apply(&shard, &(struct slice_node){0, V}, 1));
+    assert_true(shard_begin_load(&shard));
+    memset(shard.incoming[0]->data, 0, COUNT * sizeof(float));
+    shard_adopt(&shard, 42);
+    assert_int_equal(shard.updates, 42);
+    assert_null(shard.previous);
+    assert_true(value(17) == 0.0f);
+}
+
+/* Without memory for the new arrays nothing happens, and it is told. */
+static void test_no_memory(void **state)
+{
+    (void)state;
+    open_shard(OPTIMIZER_SGD);
+    struct buffer_pool *poor = buffer_pool_create(4096);
+    shard.config.pool = poor;
+    hold((struct slice_node){0, V});
+    assert_false(shard_apply(&shard, &(struct slice_node){0, V}, 1));
+    assert_non_null(shard.slots[0]);
+    assert_int_equal(shard.updates, 0);
+    assert_false(shard_begin_load(&shard));
+    assert_null(shard.incoming[0]);
+    buffer_pool_destroy(poor);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_single_slices, close_shard),
+        cmocka_unit_test_teardown(test_groups_of_slices, close_shard),
+        cmocka_unit_test_teardown(test_one_worker, close_shard),
+        cmocka_unit_test_teardown(test_a_slice_alone, close_shard),
+        cmocka_unit_test_teardown(test_initial_values, close_shard),
+        cmocka_unit_test_teardown(test_arrays_in_use_do_not_change, close_shard),
+        cmocka_unit_test_teardown(test_adopting_a_load, close_shard),
+        cmocka_unit_test_teardown(test_no_memory, close_shard),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

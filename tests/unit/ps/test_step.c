@@ -1,0 +1,437 @@
+/* The ps core in sync mode and its orders: tables of events and the actions they must cause. Async:
+ * test_ps_step_async.c. */
+#include "ps/step.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { V = 4 };
+
+static struct ps_step s;
+static struct ps_actions out;
+
+static void handle(struct ps_event event)
+{
+    ps_step_handle(&s, &event, &out);
+}
+
+static void order(struct run run)
+{
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+}
+
+static void push(uint64_t conn, uint64_t generation, uint64_t step, uint32_t first, uint32_t count)
+{
+    handle((struct ps_event){.type = PS_EV_PUSH,
+                             .conn = {conn},
+                             .generation = generation,
+                             .step = step,
+                             .first = first,
+                             .count = count});
+}
+
+static void pull(uint64_t conn, uint64_t generation, uint64_t step)
+{
+    handle((struct ps_event){
+        .type = PS_EV_PULL, .conn = {conn}, .generation = generation, .step = step});
+}
+
+static const struct ps_action *find(enum ps_action_type type, uint32_t nth)
+{
+    for (uint32_t i = 0; i < out.count; i++) {
+        if (out.items[i].type == type && nth-- == 0) { return &out.items[i]; }
+    }
+    return NULL;
+}
+
+static uint32_t number_of(enum ps_action_type type)
+{
+    uint32_t number = 0;
+    while (find(type, number) != NULL) { number++; }
+    return number;
+}
+
+static void expect_answer(uint32_t nth, uint64_t conn, uint64_t step, bool previous)
+{
+    const struct ps_action *action = find(PS_DO_ANSWER, nth);
+    assert_non_null(action);
+    assert_int_equal(action->conn.v, conn);
+    assert_int_equal(action->step, step);
+    assert_int_equal(action->previous, previous);
+}
+
+static void expect_refusal(uint64_t conn, enum refusal why)
+{
+    const struct ps_action *action = find(PS_DO_REFUSE, 0);
+    assert_non_null(action);
+    assert_int_equal(action->conn.v, conn);
+    assert_int_equal(action->refusal, why);
+}
+
+/* A ps of V slices that has loaded generation 1 at `step`. */
+static void serve_from(uint64_t step)
+{
+    ps_step_init(&s, &(struct ps_step_config){.mode = TRAIN_SYNC, .slices = V});
+    order((struct run){.phase = RUN_LOADING,
+                       .generation = 1,
+                       .load_checkpoint = step > 0 ? 3 : 0,
+                       .load_step = step});
+    assert_int_equal(number_of(PS_DO_LOAD), 1);
+    handle((struct ps_event){.type = PS_EV_LOADED});
+    assert_int_equal(number_of(PS_DO_ADOPT), 1);
+    order((struct run){.phase = RUN_RUNNING, .generation = 1});
+}
+
+/* One worker, connection 9, contributes everything of the present step. */
+static void step_once(void)
+{
+    push(9, s.generation, s.step, 0, V);
+    assert_int_equal(number_of(PS_DO_APPLY), 1);
+    handle((struct ps_event){.type = PS_EV_APPLIED});
+}
+
+/* Initial values are a load of checkpoint 0; afterwards the generation is reported. */
+static void test_an_order_to_load_makes_a_generation(void **state)
+{
+    (void)state;
+    serve_from(12);
+    assert_int_equal(s.generation, 1);
+    assert_int_equal(s.step, 12);
+    assert_int_equal(s.loading_generation, 0);
+}
+
+/* Two workers push halves: the last one completes the step, and each gets one answer. */
+static void test_a_step_is_applied_when_all_slices_are_in(void **state)
+{
+    (void)state;
+    serve_from(0);
+    push(1, 1, 0, 0, 2);
+    assert_int_equal(number_of(PS_DO_HOLD), 1);
+    assert_int_equal(number_of(PS_DO_APPLY), 0);
+    push(2, 1, 0, 2, 1);
+    push(2, 1, 0, 3, 1);
+    assert_int_equal(number_of(PS_DO_APPLY), 1);
+    assert_int_equal(out.part_count, 3);
+    assert_int_equal(out.parts[0].count, 2);
+    assert_int_equal(number_of(PS_DO_ANSWER), 0);
+    handle((struct ps_event){.type = PS_EV_APPLIED});
+    assert_int_equal(number_of(PS_DO_ANSWER), 2);
+    expect_answer(0, 1, 1, false);
+    expect_answer(1, 2, 1, false);
+    assert_int_equal(s.step, 1);
+}
+
+/* The same push again, from a reborn worker too, is dropped; but who sent it is answered. */
+static void test_a_duplicate_counts_once_and_is_answered(void **state)
+{
+    (void)state;
+    serve_from(0);
+    push(1, 1, 0, 0, 2);
+    push(1, 1, 0, 0, 2);
+    assert_int_equal(number_of(PS_DO_DROP), 1);
+    push(2, 1, 0, 1, 1);
+    assert_int_equal(number_of(PS_DO_DROP), 1);
+    push(3, 1, 0, 2, 2);
+    handle((struct ps_event){.type = PS_EV_APPLIED});
+    assert_int_equal(number_of(PS_DO_ANSWER), 3);
+}
+
+/* After a reassignment a larger node comes in: it takes the place of those below it. */
+static void test_a_larger_node_replaces_those_below_it(void **state)
+{
+    (void)state;
+    serve_from(0);
+    push(1, 1, 0, 0, 1);
+    push(1, 1, 0, 1, 1);
+    push(2, 1, 0, 2, 1);
+    push(3, 1, 0, 0, 4);
+    assert_int_equal(number_of(PS_DO_HOLD), 1);
+    assert_int_equal(number_of(PS_DO_RELEASE), 2); /* Slots 1 and 2; HOLD itself replaces slot 0. */
+    assert_int_equal(number_of(PS_DO_APPLY), 1);
+    assert_int_equal(out.part_count, 1);
+    assert_int_equal(out.parts[0].count, 4);
+}
+
+/* A late push finds the step applied: it is answered at once, once a connection and step. */
+static void test_a_late_push_is_answered_once(void **state)
+{
+    (void)state;
+    serve_from(0);
+    step_once();
+    push(1, 1, 0, 0, 2);
+    assert_int_equal(number_of(PS_DO_DROP), 1);
+    expect_answer(0, 1, 1, false);
+    push(1, 1, 0, 2, 2);
+    assert_int_equal(number_of(PS_DO_ANSWER), 0);
+    push(9, 1, 0, 0, V); /* Was answered when the step was applied. */
+    assert_int_equal(number_of(PS_DO_ANSWER), 0);
+}
+
+/* The step before the present one is kept, for who was reborn in the middle of it. */
+static void test_late_pushes_reach_back_one_step(void **state)
+{
+    (void)state;
+    serve_from(0);
+    step_once();
+    step_once();
+    push(1, 1, 0, 0, 1);
+    expect_answer(0, 1, 1, true);
+    step_once();
+    push(2, 1, 0, 0, 1);
+    expect_refusal(2, REFUSAL_STEP_GONE);
+}
+
+/* Pulls: present, previous, gone, next and impossible steps. */
+static void test_pulls(void **state)
+{
+    (void)state;
+    serve_from(0);
+    pull(1, 1, STEP_LATEST);
+    expect_answer(0, 1, 0, false);
+    step_once();
+    step_once();
+    pull(1, 1, 2);
+    expect_answer(0, 1, 2, false);
+    pull(1, 1, 1);
+    expect_answer(0, 1, 1, true);
+    pull(1, 1, 0);
+    expect_refusal(1, REFUSAL_STEP_GONE);
+    pull(1, 1, 4);
+    expect_refusal(1, REFUSAL_NOT_RUNNING);
+    pull(1, 1, 3);
+    assert_int_equal(out.count, 0);
+    step_once();
+    assert_int_equal(number_of(PS_DO_ANSWER), 2);
+}
+
+/* Who was answered, then gathers the step before (its slices went and came back), is answered
+ * again. */
+static void test_who_pulls_again_is_answered_again(void **state)
+{
+    (void)state;
+    serve_from(0);
+    step_once();
+    push(1, 1, 0, 0, 2);
+    expect_answer(0, 1, 1, false);
+    pull(1, 1, 0);
+    expect_answer(0, 1, 0, true);
+    push(1, 1, 0, 0, 2);
+    expect_answer(0, 1, 1, false);
+}
+
+/* Who waits for the next step and then pulls anew is not sent what it no longer waits for, so that
+ * its next push is answered. */
+static void test_who_pulls_waits_no_longer(void **state)
+{
+    (void)state;
+    serve_from(0);
+    push(1, 1, 0, 0, 2);
+    pull(1, 1, STEP_LATEST);
+    expect_answer(0, 1, 0, false);
+    push(2, 1, 0, 2, V - 2);
+    handle((struct ps_event){.type = PS_EV_APPLIED});
+    assert_int_equal(number_of(PS_DO_ANSWER), 1);
+    push(1, 1, 0, 0, 4);
+    expect_answer(0, 1, 1, false);
+}
+
+/* Right after a load there is no step before. */
+static void test_a_loaded_shard_has_no_previous_step(void **state)
+{
+    (void)state;
+    serve_from(12);
+    pull(1, 1, 11);
+    expect_refusal(1, REFUSAL_STEP_GONE);
+    push(1, 1, 10, 0, 1);
+    expect_refusal(1, REFUSAL_STEP_GONE);
+}
+
+/* Other generations are refused, in words that help: stragglers and those ahead of us alike. */
+static void test_other_generations_are_refused(void **state)
+{
+    (void)state;
+    serve_from(0);
+    push(1, 2, 0, 0, 1);
+    expect_refusal(1, REFUSAL_GENERATION);
+    assert_int_equal(number_of(PS_DO_DROP), 1);
+    pull(1, 0, STEP_LATEST);
+    expect_refusal(1, REFUSAL_GENERATION);
+    push(1, 1, 1, 0, 1); /* A step ahead of all. */
+    expect_refusal(1, REFUSAL_NOT_RUNNING);
+    ps_step_init(&s, &(struct ps_step_config){.mode = TRAIN_SYNC, .slices = V});
+    pull(1, 0, STEP_LATEST);
+    expect_refusal(1, REFUSAL_NOT_RUNNING);
+}
+
+/* A closed connection is not answered any more; what it pushed counts. */
+static void test_a_closed_connection_is_forgotten_but_its_push_counts(void **state)
+{
+    (void)state;
+    serve_from(0);
+    push(1, 1, 0, 0, 2);
+    handle((struct ps_event){.type = PS_EV_CONN_CLOSED, .conn = {1}});
+    push(2, 1, 0, 2, 2);
+    assert_int_equal(number_of(PS_DO_APPLY), 1);
+    handle((struct ps_event){.type = PS_EV_APPLIED});
+    assert_int_equal(number_of(PS_DO_ANSWER), 1);
+    expect_answer(0, 2, 1, false);
+}
+
+/* A new generation: waiters hear of it, held sums are released, values are loaded anew. */
+static void test_a_new_generation_drops_everything(void **state)
+{
+    (void)state;
+    serve_from(0);
+    push(1, 1, 0, 0, 2);
+    order(
+        (struct run){.phase = RUN_LOADING, .generation = 2, .load_checkpoint = 7, .load_step = 5});
+    expect_refusal(1, REFUSAL_NOT_RUNNING);
+    assert_int_equal(number_of(PS_DO_RELEASE_ALL), 1);
+    assert_int_equal(number_of(PS_DO_FORGET), 1);
+    assert_int_equal(find(PS_DO_LOAD, 0)->checkpoint, 7);
+    assert_int_equal(s.generation, 0);
+    push(1, 1, 0, 2, 2);
+    expect_refusal(1, REFUSAL_NOT_RUNNING);
+    handle((struct ps_event){.type = PS_EV_LOADED});
+    push(1, 2, 5, 2, 2);
+    assert_int_equal(number_of(PS_DO_APPLY), 0);
+}
+
+/* An order that changes during a load: what was read is thrown away, the newer one is read. */
+static void test_a_load_overtaken_by_another_order(void **state)
+{
+    (void)state;
+    serve_from(0);
+    order((struct run){.phase = RUN_LOADING, .generation = 2, .load_checkpoint = 7});
+    order((struct run){.phase = RUN_LOADING, .generation = 3, .load_checkpoint = 6});
+    assert_int_equal(out.count, 0);
+    handle((struct ps_event){.type = PS_EV_LOADED});
+    assert_int_equal(number_of(PS_DO_DISCARD), 1);
+    assert_int_equal(find(PS_DO_LOAD, 0)->checkpoint, 6);
+    handle((struct ps_event){.type = PS_EV_LOADED});
+    assert_int_equal(s.generation, 3);
+}
+
+/* A failed load is reported, not repeated; another order is tried. */
+static void test_a_failed_load_waits_for_another_order(void **state)
+{
+    (void)state;
+    serve_from(0);
+    struct run run = {.phase = RUN_LOADING, .generation = 2, .load_checkpoint = 7};
+    order(run);
+    handle((struct ps_event){.type = PS_EV_LOAD_FAILED});
+    assert_int_equal(s.failed_load, 7);
+    assert_int_equal(s.failed_load_generation, 2);
+    order(run);
+    assert_int_equal(out.count, 0);
+    run.generation = 3;
+    run.load_checkpoint = 6;
+    order(run);
+    assert_int_equal(number_of(PS_DO_LOAD), 1);
+}
+
+/* A running generation that we have not loaded is not ours to load: its steps are gone. */
+static void test_a_reborn_ps_does_not_load_a_running_generation(void **state)
+{
+    (void)state;
+    ps_step_init(&s, &(struct ps_step_config){.mode = TRAIN_SYNC, .slices = V});
+    order((struct run){.phase = RUN_RUNNING, .generation = 4, .load_checkpoint = 2});
+    assert_int_equal(out.count, 0);
+    assert_int_equal(s.generation, 0);
+}
+
+/* A checkpoint is saved when exactly its step is applied, once. */
+static void test_a_save_happens_exactly_at_its_step(void **state)
+{
+    (void)state;
+    serve_from(0);
+    struct run run = {.phase = RUN_RUNNING, .generation = 1, .save_checkpoint = 5, .save_step = 2};
+    order(run);
+    step_once();
+    assert_int_equal(number_of(PS_DO_SAVE), 0);
+    step_once();
+    assert_int_equal(number_of(PS_DO_SAVE), 1);
+    assert_int_equal(find(PS_DO_SAVE, 0)->step, 2);
+    order(run);
+    assert_int_equal(out.count, 0);
+    handle((struct ps_event){.type = PS_EV_SAVED, .checkpoint = 5});
+    assert_int_equal(s.saved_checkpoint, 5);
+    assert_int_equal(s.saved_step, 2);
+}
+
+/* At its step already: saved at once. Beyond it: missed, and said. */
+static void test_a_save_now_and_a_missed_one(void **state)
+{
+    (void)state;
+    serve_from(0);
+    step_once();
+    order(
+        (struct run){.phase = RUN_STOPPING, .generation = 1, .save_checkpoint = 5, .save_step = 1});
+    assert_int_equal(number_of(PS_DO_SAVE), 1);
+    handle((struct ps_event){.type = PS_EV_SAVE_FAILED, .checkpoint = 5});
+    assert_int_equal(s.missed_checkpoint, 5);
+    assert_int_equal(s.late_checkpoint, 0); /* The disk failed. */
+    assert_int_equal(s.saved_checkpoint, 0);
+    order(
+        (struct run){.phase = RUN_STOPPING, .generation = 1, .save_checkpoint = 6, .save_step = 0});
+    assert_int_equal(out.count, 0);
+    assert_int_equal(s.missed_checkpoint, 6);
+    assert_int_equal(s.late_checkpoint, 6);
+}
+
+/* Orders of a generation that we do not have, or are loading, save nothing. */
+static void test_a_save_of_another_generation_is_ignored(void **state)
+{
+    (void)state;
+    serve_from(0);
+    order(
+        (struct run){.phase = RUN_RUNNING, .generation = 2, .save_checkpoint = 5, .save_step = 0});
+    assert_int_equal(out.count, 0);
+    assert_int_equal(s.missed_checkpoint, 0);
+}
+
+/* While two are being written a third is missed: memory stays bounded. */
+static void test_a_third_save_at_a_time_is_missed(void **state)
+{
+    (void)state;
+    serve_from(0);
+    for (uint64_t id = 1; id <= 3; id++) {
+        order((struct run){.phase = RUN_RUNNING, .generation = 1, .save_checkpoint = id});
+        assert_int_equal(number_of(PS_DO_SAVE), id < 3 ? 1 : 0);
+    }
+    assert_int_equal(s.missed_checkpoint, 3);
+    handle((struct ps_event){.type = PS_EV_SAVED, .checkpoint = 2});
+    handle((struct ps_event){.type = PS_EV_SAVED, .checkpoint = 1});
+    assert_int_equal(s.saved_checkpoint, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_order_to_load_makes_a_generation),
+        cmocka_unit_test(test_a_step_is_applied_when_all_slices_are_in),
+        cmocka_unit_test(test_a_duplicate_counts_once_and_is_answered),
+        cmocka_unit_test(test_a_larger_node_replaces_those_below_it),
+        cmocka_unit_test(test_a_late_push_is_answered_once),
+        cmocka_unit_test(test_late_pushes_reach_back_one_step),
+        cmocka_unit_test(test_pulls),
+        cmocka_unit_test(test_who_pulls_again_is_answered_again),
+        cmocka_unit_test(test_who_pulls_waits_no_longer),
+        cmocka_unit_test(test_a_loaded_shard_has_no_previous_step),
+        cmocka_unit_test(test_other_generations_are_refused),
+        cmocka_unit_test(test_a_closed_connection_is_forgotten_but_its_push_counts),
+        cmocka_unit_test(test_a_new_generation_drops_everything),
+        cmocka_unit_test(test_a_load_overtaken_by_another_order),
+        cmocka_unit_test(test_a_failed_load_waits_for_another_order),
+        cmocka_unit_test(test_a_reborn_ps_does_not_load_a_running_generation),
+        cmocka_unit_test(test_a_save_happens_exactly_at_its_step),
+        cmocka_unit_test(test_a_save_now_and_a_missed_one),
+        cmocka_unit_test(test_a_save_of_another_generation_is_ignored),
+        cmocka_unit_test(test_a_third_save_at_a_time_is_missed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

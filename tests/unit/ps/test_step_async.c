@@ -1,0 +1,264 @@
+/* The ps core in async mode: clocks of slices, staleness, the barrier of a checkpoint. */
+#include "ps/step.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { V = 2 };
+
+static struct ps_step s;
+static struct ps_actions out;
+
+static void handle(struct ps_event event)
+{
+    ps_step_handle(&s, &event, &out);
+}
+
+static uint32_t number_of(enum ps_action_type type)
+{
+    uint32_t number = 0;
+    for (uint32_t i = 0; i < out.count; i++) { number += out.items[i].type == type; }
+    return number;
+}
+
+/* True when the push was applied at once. */
+static bool push(uint64_t conn, uint64_t step, uint32_t slice)
+{
+    handle((struct ps_event){.type = PS_EV_PUSH,
+                             .conn = {conn},
+                             .generation = 1,
+                             .step = step,
+                             .first = slice,
+                             .count = 1});
+    return number_of(PS_DO_APPLY) == 1;
+}
+
+static void applied(void)
+{
+    handle((struct ps_event){.type = PS_EV_APPLIED});
+}
+
+static void push_applied(uint64_t conn, uint64_t step, uint32_t slice)
+{
+    assert_true(push(conn, step, slice));
+    assert_int_equal(out.part_count, 1);
+    assert_int_equal(out.parts[0].first, slice);
+    applied();
+}
+
+/* True when it was answered at once. */
+static bool pull(uint64_t conn, uint64_t step)
+{
+    handle((struct ps_event){.type = PS_EV_PULL, .conn = {conn}, .generation = 1, .step = step});
+    return number_of(PS_DO_ANSWER) == 1;
+}
+
+static void serve(uint64_t max_staleness, uint64_t load_step, const uint64_t *clocks)
+{
+    ps_step_init(&s, &(struct ps_step_config){TRAIN_ASYNC, V, max_staleness});
+    struct run run = {.phase = RUN_LOADING, .generation = 1, .load_step = load_step};
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    handle((struct ps_event){.type = PS_EV_LOADED, .clocks = clocks});
+    run.phase = RUN_RUNNING;
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+}
+
+static void order_save(uint64_t id, uint64_t step)
+{
+    struct run run = {
+        .phase = RUN_RUNNING, .generation = 1, .save_checkpoint = id, .save_step = step};
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+}
+
+/* Each slice's push is an update; the shard's step is the slowest slice's. */
+static void test_each_push_is_an_update(void **state)
+{
+    (void)state;
+    serve(STALENESS_FREE, 0, NULL);
+    push_applied(1, 0, 0);
+    assert_int_equal(number_of(PS_DO_ANSWER), 0);
+    assert_int_equal(s.step, 0);
+    push_applied(2, 0, 1);
+    assert_int_equal(s.step, 1);
+    push_applied(1, 1, 0);
+    assert_int_equal(s.clock[0], 2);
+    assert_int_equal(s.step, 1);
+}
+
+/* The same (slice, step) again, from anybody, is not applied again. */
+static void test_duplicates_are_dropped(void **state)
+{
+    (void)state;
+    serve(STALENESS_FREE, 0, NULL);
+    push_applied(1, 0, 0);
+    assert_false(push(3, 0, 0));
+    assert_int_equal(number_of(PS_DO_DROP), 1);
+    assert_int_equal(number_of(PS_DO_HOLD), 0);
+}
+
+/* With staleness 0 nobody computes step 1 before all slices did step 0. */
+static void test_no_staleness_is_lock_step(void **state)
+{
+    (void)state;
+    serve(0, 0, NULL);
+    push_applied(1, 0, 0);
+    assert_false(pull(1, 1));
+    assert_true(push(2, 0, 1));
+    applied();
+    assert_int_equal(number_of(PS_DO_ANSWER), 1);
+    assert_int_equal(out.items[0].step, 1);
+    assert_true(pull(2, 1));
+}
+
+/* A push too far ahead is parked, and applied when the others have come near. */
+static void test_a_push_too_far_ahead_waits(void **state)
+{
+    (void)state;
+    serve(1, 0, NULL);
+    push_applied(1, 0, 0);
+    push_applied(1, 1, 0);
+    assert_false(push(1, 2, 0));
+    assert_int_equal(number_of(PS_DO_HOLD), 1);
+    assert_false(pull(1, 3));
+    push_applied(2, 0, 1); /* Step 1 is reached: the parked push may go. */
+    assert_int_equal(number_of(PS_DO_APPLY), 1);
+    assert_int_equal(out.parts[0].first, 0);
+    applied();
+    assert_int_equal(s.clock[0], 3);
+    assert_int_equal(number_of(PS_DO_ANSWER), 0); /* Step 3 is still 2 ahead. */
+    push_applied(2, 1, 1);
+    assert_int_equal(number_of(PS_DO_ANSWER), 1);
+}
+
+/* A reconnected worker sends its parked push again: one slot, and the old connection is free. */
+static void test_a_parked_push_is_replaced_by_its_like(void **state)
+{
+    (void)state;
+    serve(0, 0, NULL);
+    push_applied(1, 0, 0);
+    assert_false(push(1, 1, 0));
+    assert_false(push(2, 1, 0));
+    assert_int_equal(number_of(PS_DO_HOLD), 1);
+    assert_false(push(2, 0, 0)); /* Applied already. */
+    assert_int_equal(number_of(PS_DO_DROP), 1);
+    push_applied(3, 0, 1);
+    assert_int_equal(number_of(PS_DO_APPLY), 1);
+    applied();
+    assert_int_equal(s.clock[0], 2);
+}
+
+/* A push that would leave out one before it is refused: its sender looks where the slice is. */
+static void test_nothing_is_left_out(void **state)
+{
+    (void)state;
+    serve(STALENESS_FREE, 0, NULL);
+    push_applied(1, 0, 0);
+    assert_false(push(1, 2, 0));
+    assert_int_equal(number_of(PS_DO_DROP), 1);
+    assert_int_equal(number_of(PS_DO_REFUSE), 1);
+    assert_int_equal(s.clock[0], 1);
+}
+
+/* The step where training stands is answered when all contributions before it are in. */
+static void test_the_last_step_is_whole(void **state)
+{
+    (void)state;
+    serve(STALENESS_FREE, 0, NULL);
+    struct run run = {.phase = RUN_RUNNING, .generation = 1, .until = 1};
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    push_applied(1, 0, 0);
+    assert_false(pull(1, 1));
+    assert_true(push(2, 0, 1));
+    applied();
+    assert_int_equal(number_of(PS_DO_ANSWER), 1);
+}
+
+/* A checkpoint holds exactly the contributions below its step. */
+static void test_a_checkpoint_is_a_barrier(void **state)
+{
+    (void)state;
+    serve(STALENESS_FREE, 0, NULL);
+    order_save(7, 1);
+    push_applied(1, 0, 0);
+    assert_false(push(1, 1, 0));
+    assert_false(pull(1, 2)); /* Its push waits: so does it. */
+    assert_true(push(2, 0, 1));
+    applied();
+    assert_int_equal(number_of(PS_DO_SAVE), 1);
+    assert_int_equal(out.items[0].type, PS_DO_SAVE); /* Before the parked push is applied. */
+    assert_int_equal(number_of(PS_DO_APPLY), 1);
+    assert_int_equal(s.clock[0], 1);
+    applied();
+    assert_int_equal(number_of(PS_DO_ANSWER), 1);
+}
+
+/* A slice that is past the ordered step spoils the cut: missed, at once. */
+static void test_a_late_order_is_missed(void **state)
+{
+    (void)state;
+    serve(STALENESS_FREE, 0, NULL);
+    push_applied(1, 0, 0);
+    push_applied(1, 1, 0);
+    order_save(7, 1);
+    assert_int_equal(s.missed_checkpoint, 7);
+    order_save(8, 2);
+    assert_int_equal(s.missed_checkpoint, 7);
+}
+
+/* A worker that began anew further back is not held up by what it had pushed ahead. */
+static void test_a_parked_push_holds_up_only_what_follows_it(void **state)
+{
+    (void)state;
+    serve(STALENESS_FREE, 0, NULL);
+    order_save(7, 1);
+    push_applied(1, 0, 0);
+    assert_false(push(1, 1, 0)); /* Behind the barrier. */
+    assert_false(pull(1, 2));
+    assert_true(pull(1, 1));
+}
+
+/* Clocks saved with the shard come back with it: what it holds is not applied again. */
+static void test_clocks_are_restored(void **state)
+{
+    (void)state;
+    serve(STALENESS_FREE, 5, (const uint64_t[V]){5, 7});
+    assert_int_equal(s.step, 5);
+    assert_false(push(1, 6, 1));
+    push_applied(1, 7, 1);
+    push_applied(1, 5, 0);
+}
+
+/* A closed connection leaves its parked push behind. */
+static void test_a_parked_push_outlives_its_connection(void **state)
+{
+    (void)state;
+    serve(0, 0, NULL);
+    push_applied(1, 0, 0);
+    assert_false(push(1, 1, 0));
+    handle((struct ps_event){.type = PS_EV_CONN_CLOSED, .conn = {1}});
+    push_applied(2, 0, 1);
+    assert_int_equal(number_of(PS_DO_APPLY), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_push_is_an_update),
+        cmocka_unit_test(test_duplicates_are_dropped),
+        cmocka_unit_test(test_no_staleness_is_lock_step),
+        cmocka_unit_test(test_a_push_too_far_ahead_waits),
+        cmocka_unit_test(test_a_parked_push_is_replaced_by_its_like),
+        cmocka_unit_test(test_nothing_is_left_out),
+        cmocka_unit_test(test_the_last_step_is_whole),
+        cmocka_unit_test(test_a_checkpoint_is_a_barrier),
+        cmocka_unit_test(test_a_late_order_is_missed),
+        cmocka_unit_test(test_a_parked_push_holds_up_only_what_follows_it),
+        cmocka_unit_test(test_clocks_are_restored),
+        cmocka_unit_test(test_a_parked_push_outlives_its_connection),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,470 @@
+/* Ps and workers together: the bits of training do not depend on who computes, who dies or when. */
+#include "tests/unit/roles/world.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "common/cluster/manifest.h"
+#include "common/cluster/placement.h"
+#include "kernels/optimizer.h"
+
+enum { STEPS = 12, STEPS_OF_WORLD_MAX = 200000, SEEDS = 20 };
+
+static struct world w;
+static struct run run;
+static int exit_codes[NODES];
+
+static const char *const sync_settings[] = {"data.type=synthetic",      "data.examples=300",
+                                            "data.test_examples=50",    "model.inputs=8",
+                                            "model.outputs=5",          "train.batch=30",
+                                            "train.slices=5",           "train.optimizer=adam",
+                                            "train.learning_rate=0.01", "cluster.ps=2",
+                                            "cluster.workers=2",        "checkpoint.keep=2",
+                                            "model.type=softmax",       "model.hidden=[]",
+                                            "train.mode=sync",          NULL};
+
+static const char *const async_settings[] = {"data.type=synthetic",
+                                             "data.examples=300",
+                                             "data.test_examples=50",
+                                             "model.inputs=8",
+                                             "model.outputs=5",
+                                             "train.batch=30",
+                                             "train.slices=5",
+                                             "train.optimizer=adam",
+                                             "train.learning_rate=0.01",
+                                             "cluster.ps=2",
+                                             "cluster.workers=2",
+                                             "checkpoint.keep=2",
+                                             "model.type=softmax",
+                                             "model.hidden=[]",
+                                             "train.mode=async",
+                                             "train.max_staleness=1",
+                                             NULL};
+
+/* ------------------------------------------------------------ being the chief */
+
+static void order(void)
+{
+    char text[ZNODE_JSON_MAX];
+    run.epoch = 1;
+    world_set(&w, "/tanist/test/run", text, run_encode(&run, text), 0);
+}
+
+/* Slice v belongs to worker owners[v]. */
+static void assign(const char *owners)
+{
+    char text[ZNODE_JSON_MAX];
+    struct assignment assignment = {.generation = run.generation, .slice_count = 5};
+    for (uint32_t v = 0; v < 5; v++) { assignment.worker[v] = (uint16_t)(owners[v] - '0'); }
+    world_set(&w, "/tanist/test/assignment", text, assignment_encode(&assignment, text), 0);
+}
+
+static bool all_ps_loaded(void)
+{
+    return w.nodes[0].report.generation == run.generation &&
+           w.nodes[1].report.generation == run.generation;
+}
+
+static bool ps_reached(uint64_t step)
+{
+    for (uint32_t p = 0; p < PS; p++) {
+        uint64_t generation, at;
+        if (w.nodes[p].ps == NULL) { return false; }
+        if (ps_values(w.nodes[p].ps, &generation, &at) == NULL || at < step) { return false; }
+    }
+    return true;
+}
+
+static bool all_saved(void)
+{
+    return w.nodes[0].report.saved_checkpoint == run.save_checkpoint &&
+           w.nodes[1].report.saved_checkpoint == run.save_checkpoint;
+}
+
+static bool all_left(void)
+{
+    world_reap(&w, exit_codes);
+    for (uint32_t i = 0; i < NODES; i++) {
+        if (w.nodes[i].session != 0) { return false; }
+    }
+    return true;
+}
+
+static bool half_way(void)
+{
+    return ps_reached(STEPS / 2);
+}
+
+static bool at_the_end(void)
+{
+    return ps_reached(STEPS);
+}
+
+static bool evaluated(void)
+{
+    return w.nodes[PS].report.evaluation.step == STEPS ||
+           w.nodes[PS + 1].report.evaluation.step == STEPS;
+}
+
+static void until(bool (*happened)(void))
+{
+    for (uint64_t i = 0; !happened(); i++) {
+        if (i == STEPS_OF_WORLD_MAX) { fail_msg("nothing happens any more"); }
+        world_step(&w);
+    }
+}
+
+static void pass(uint64_t steps)
+{
+    for (uint64_t i = 0; i < steps; i++) { world_step(&w); }
+}
+
+static void load(uint64_t generation, uint64_t checkpoint, uint64_t step)
+{
+    run.phase = RUN_LOADING;
+    run.generation = generation;
+    run.load_checkpoint = checkpoint;
+    run.load_step = step;
+    run.save_checkpoint = 0;
+    order();
+    until(all_ps_loaded);
+    run.phase = RUN_RUNNING;
+    run.until = STEPS;
+    order();
+}
+
+static void begin(uint64_t seed, const char *const *settings, const char *owners)
+{
+    world_open(&w, seed, settings);
+    run = (struct run){.evaluate_step = STEP_NONE};
+    assign(owners);
+    load(1, 0, 0);
+}
+
+/* All ps have written checkpoint `id`: it is committed. */
+static void commit(uint64_t id, uint64_t step)
+{
+    struct manifest manifest = {.id = id,
+                                .generation = run.generation,
+                                .step = step,
+                                .epoch = 1,
+                                .variables_hash = variable_table_hash(&w.variables),
+                                .parameter_count = w.variables.parameter_count,
+                                .seed = w.job.seed,
+                                .slices = 5,
+                                .state_arrays = 3,
+                                .shard_count = PS,
+                                .optimizer = "adam",
+                                .mode = "sync",
+                                .kernels = "reference"};
+    for (uint32_t p = 0; p < PS; p++) {
+        struct placement place = placement_range(manifest.parameter_count, PS, p);
+        manifest.shards[p] = (struct manifest_shard){.first = place.first,
+                                                     .count = place.count,
+                                                     .bytes = w.nodes[p].report.saved_bytes,
+                                                     .place = "here:dir"};
+    }
+    char *text;
+    size_t size;
+    char path[256];
+    assert_int_equal(manifest_encode(&manifest, &text, &size, NULL), TN_OK);
+    znode_checkpoint_path(path, "test", id);
+    world_set(&w, path, text, size, 0);
+    free(text);
+    run.committed_checkpoint = id;
+    run.committed_step = step;
+}
+
+/* -------------------------------------------------------------- what must be */
+
+/* Training by the plain definition, in one place. */
+static void reference(float *values)
+{
+    uint64_t count = w.variables.parameter_count;
+    struct model_config model_config = model_config_of_job(&w.job);
+    struct model *model;
+    struct compute compute;
+    assert_int_equal(model_open(&model_config, kernels_reference(), 6, &model, NULL), TN_OK);
+    struct compute_config config = {&w.job, model, w.train, w.test, w.pool};
+    assert_int_equal(compute_open(&compute, &config, NULL), TN_OK);
+    struct optimizer optimizer = optimizer_of_job(&w.job);
+    float *old[3], *new[3];
+    for (int a = 0; a < 3; a++) {
+        old[a] = calloc(count, sizeof(float));
+        new[a] = calloc(count, sizeof(float));
+    }
+    variables_init_range(&w.variables, w.job.seed, 0, count, old[0]);
+    for (uint64_t step = 0; step < STEPS; step++) {
+        const float *sum = compute_node(&compute, old[0], step, (struct slice_node){0, 5});
+        optimizer_apply(&optimizer, kernels_reference(), step, count, sum,
+                        (const float *const *)old, new);
+        for (int a = 0; a < 3; a++) { memcpy(old[a], new[a], count * sizeof(float)); }
+    }
+    memcpy(values, old[0], count * sizeof(float));
+    for (int a = 0; a < 3; a++) {
+        free(old[a]);
+        free(new[a]);
+    }
+    compute_close(&compute);
+    model_close(model);
+}
+
+static void expect_reference_bits(void)
+{
+    float expected[ROLES_FLOATS_MAX];
+    assert_in_range(w.variables.parameter_count, 1, ROLES_FLOATS_MAX);
+    reference(expected);
+    for (uint32_t p = 0; p < PS; p++) {
+        uint64_t generation, step;
+        struct placement place = placement_range(w.variables.parameter_count, PS, p);
+        const float *values = ps_values(w.nodes[p].ps, &generation, &step);
+        assert_int_equal(step, STEPS);
+        assert_memory_equal(values, expected + place.first, place.count * sizeof(float));
+    }
+}
+
+static void free_world(void)
+{
+    world_free(&w);
+}
+
+/* Two ps and two workers reach the bits of training in one place; the chief hears of it all. */
+static void test_the_bits_are_those_of_one_process(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        begin(seed, sync_settings, "00110");
+        run.evaluate_step = STEPS;
+        order();
+        until(evaluated);
+        expect_reference_bits();
+        const struct evaluation *found = &w.nodes[PS].report.evaluation;
+        assert_true(found->loss > 0 && found->accuracy >= 0 && found->train_loss > 0);
+        assert_int_equal(w.nodes[PS].report.ready, 1);
+        assert_int_equal(w.nodes[PS].report.generation, 1);
+        free_world();
+    }
+}
+
+/* A worker dies at any moment; its slices move, or wait for its return: the same bits. */
+static void test_a_worker_dies(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        begin(seed, sync_settings, "00110");
+        until(half_way);
+        pass(seed * 7 % 50);
+        world_kill(&w, PS + seed % WORKERS);
+        pass(20);
+        if (seed % 3 != 0) { assign(seed % WORKERS == 0 ? "11111" : "00000"); }
+        pass(seed % 40);
+        world_begin(&w, PS + seed % WORKERS);
+        if (seed % 3 == 1) { assign("10101"); }
+        until(at_the_end);
+        expect_reference_bits();
+        free_world();
+    }
+}
+
+/* Connections break all the time; nothing is lost and nothing counts twice. */
+static void test_connections_break(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        begin(seed, sync_settings, "01101");
+        for (int i = 0; i < 15 && !at_the_end(); i++) {
+            pass(40);
+            uint64_t id = 1 + random_below(&w.random, w.next_conn);
+            world_close_connection(&w, id);
+        }
+        until(at_the_end);
+        expect_reference_bits();
+        free_world();
+    }
+}
+
+/* A ps dies after a checkpoint: all load it as a new generation, redo the steps: the same bits. */
+static void test_a_ps_dies(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        begin(seed, sync_settings, "00110");
+        run.save_checkpoint = 1;
+        run.save_step = 4;
+        order();
+        until(all_saved);
+        commit(1, 4);
+        if (seed % 2 == 0) { order(); }
+        pass(seed * 5);
+        world_kill(&w, seed % PS);
+        run.phase = RUN_PAUSED;
+        order();
+        pass(seed * 3 % 30);
+        world_begin(&w, seed % PS);
+        load(2, 1, 4);
+        until(at_the_end);
+        expect_reference_bits();
+        assert_int_equal(w.nodes[PS].report.generation, 2);
+        free_world();
+    }
+}
+
+static bool both_failed(void)
+{
+    return w.nodes[0].report.failed_load == 1 && w.nodes[1].report.failed_load == 1;
+}
+
+/* A checkpoint that cannot be read is reported, with the generation; another order is obeyed. */
+static void test_a_checkpoint_is_damaged(void **state)
+{
+    (void)state;
+    begin(3, sync_settings, "00110");
+    run.save_checkpoint = 1;
+    run.save_step = 4;
+    order();
+    until(all_saved);
+    commit(1, 4);
+    w.nodes[0].store.broken = w.nodes[1].store.broken = true;
+    run.phase = RUN_LOADING;
+    run.generation = 2;
+    run.load_checkpoint = 1;
+    order();
+    until(both_failed);
+    assert_int_equal(w.nodes[0].report.failed_load_generation, 2);
+    assert_int_equal(w.nodes[0].report.generation, 0);
+    load(3, 0, 0);
+    until(at_the_end);
+    expect_reference_bits();
+    free_world();
+}
+
+/* At the end manifests are copied, what is old is collected, and all leave with 0. */
+static void test_the_end(void **state)
+{
+    (void)state;
+    begin(5, sync_settings, "00110");
+    until(at_the_end);
+    for (uint64_t id = 1; id <= 3; id++) {
+        run.save_checkpoint = id;
+        run.save_step = STEPS;
+        order();
+        until(all_saved);
+        commit(id, STEPS);
+    }
+    run.phase = RUN_DONE;
+    order();
+    until(all_left);
+    for (uint32_t i = 0; i < NODES; i++) { assert_int_equal(exit_codes[i], 0); }
+    for (uint32_t p = 0; p < PS; p++) {
+        const struct roles_store *store = &w.nodes[p].store;
+        assert_int_equal(store->manifests[store->manifest_count - 1].id, 3);
+        assert_int_equal(store->below, 3);
+        assert_int_equal(store->kept_count, 2);
+        assert_int_equal(store->kept[0], 3);
+        assert_int_equal(store->kept[1], 2);
+    }
+    free_world();
+}
+
+/* A run that failed is left with 1; who is asked to leave, leaves with 0. */
+static void test_failure_and_leaving(void **state)
+{
+    (void)state;
+    begin(6, sync_settings, "00110");
+    world_handle(&w.nodes[PS], (struct node_event){.type = NODE_LEAVE});
+    run.phase = RUN_FAILED;
+    order();
+    until(all_left);
+    assert_int_equal(exit_codes[PS], 0);
+    assert_int_equal(exit_codes[PS + 1], 1);
+    assert_int_equal(exit_codes[0], 1);
+    free_world();
+}
+
+/* Async: every contribution counts once on every ps, with workers dying and connections breaking;
+ * the result learns. */
+static void test_async(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        begin(seed, async_settings, "00110");
+        run.evaluate_step = STEPS;
+        order();
+        until(half_way);
+        world_close_connection(&w, 1 + random_below(&w.random, w.next_conn));
+        if (seed % 2 == 0) {
+            world_kill(&w, PS);
+            pass(20);
+            assign("11111");
+            world_begin(&w, PS);
+            pass(seed);
+            assign("00110");
+        }
+        until(at_the_end);
+        until(evaluated);
+        uint64_t generation, step;
+        ps_values(w.nodes[0].ps, &generation, &step);
+        assert_int_equal(step, STEPS);
+        free_world();
+    }
+}
+
+/* Send ps 0 a frame as worker 0 would, on a new connection; its number. */
+static uint64_t send_frame(struct frame_header header, size_t body_bytes)
+{
+    conn_id conn = world_dial(&w.nodes[PS], "node:0");
+    struct buffer *body = NULL;
+    if (body_bytes > 0) {
+        body = buffer_acquire(w.pool, body_bytes);
+        memset(body->data, 0, body_bytes);
+        body->size = body_bytes;
+    }
+    world_send(&w.nodes[PS], conn, &header, body);
+    return conn.v;
+}
+
+/* Frames that make no sense close their connection, and harm nobody. */
+static void test_frames_that_make_no_sense(void **state)
+{
+    (void)state;
+    begin(7, sync_settings, "00110");
+    size_t shard = placement_range(w.variables.parameter_count, PS, 0).count * sizeof(float);
+    const struct {
+        uint8_t type;
+        uint32_t first, count;
+        size_t bytes;
+    } bad[] = {{FRAME_PUSH, 0, 1, shard - 4}, {FRAME_PUSH, 0, 1, 0},
+               {FRAME_PUSH, 1, 2, shard},     {FRAME_PUSH, UINT32_MAX, 2, shard},
+               {FRAME_PUSH, 0, 0, shard},     {FRAME_VALUES, 0, 0, shard},
+               {FRAME_REPORT, 0, 0, 512}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct frame_header header = {
+            .type = bad[i].type, .generation = 1, .first = bad[i].first, .count = bad[i].count};
+        uint64_t conn = send_frame(header, bad[i].bytes);
+        for (int n = 0; n < 2000 && w.connections[conn].open; n++) { world_step(&w); }
+        assert_false(w.connections[conn].open);
+    }
+    until(at_the_end);
+    expect_reference_bits();
+    free_world();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_bits_are_those_of_one_process),
+        cmocka_unit_test(test_a_worker_dies),
+        cmocka_unit_test(test_connections_break),
+        cmocka_unit_test(test_a_ps_dies),
+        cmocka_unit_test(test_a_checkpoint_is_damaged),
+        cmocka_unit_test(test_the_end),
+        cmocka_unit_test(test_failure_and_leaving),
+        cmocka_unit_test(test_async),
+        cmocka_unit_test(test_frames_that_make_no_sense),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

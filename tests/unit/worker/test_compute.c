@@ -1,0 +1,190 @@
+/* Gradients of nodes, their sums, the training loss, evaluation and digest. */
+#include "worker/compute.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/digest.h"
+
+static struct job job;
+static struct model *model;
+static struct dataset *train, *test;
+static struct buffer_pool *pool;
+static struct compute compute;
+static float *values;
+
+static void set(const char *assignment)
+{
+    assert_int_equal(job_set(&job, assignment, NULL), TN_OK);
+}
+
+static int open_all(const char *type)
+{
+    job_init(&job);
+    set("data.type=synthetic");
+    set("data.examples=500");
+    set("data.test_examples=100");
+    set("model.inputs=8");
+    set("model.outputs=3");
+    set("train.batch=20");
+    set("train.slices=6");
+    strcpy(job.model.type, type);
+    job.model.hidden_count = 0;
+    struct model_config config = model_config_of_job(&job);
+    assert_int_equal(
+        model_open(&config, kernels_reference(), compute_slice_examples(&job), &model, NULL),
+        TN_OK);
+    assert_int_equal(dataset_open(&job, DATASET_TRAIN, &train, NULL), TN_OK);
+    assert_int_equal(dataset_open(&job, DATASET_TEST, &test, NULL), TN_OK);
+    pool = buffer_pool_create(0);
+    struct compute_config settings = {&job, model, train, test, pool};
+    assert_int_equal(compute_open(&compute, &settings, NULL), TN_OK);
+    values = calloc(compute.parameters, sizeof *values);
+    variables_init_range(&model->table, 3, 0, compute.parameters, values);
+    return 0;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return open_all("softmax");
+}
+
+static int setup_regression(void **state)
+{
+    (void)state;
+    return open_all("linear");
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    free(values);
+    compute_close(&compute);
+    buffer_pool_destroy(pool);
+    dataset_close(train);
+    dataset_close(test);
+    model_close(model);
+    return 0;
+}
+
+static float *copy_node(uint64_t step, struct slice_node node)
+{
+    const float *sum = compute_node(&compute, values, step, node);
+    assert_non_null(sum);
+    float *copy = malloc(compute.parameters * sizeof *copy);
+    memcpy(copy, sum, compute.parameters * sizeof *copy);
+    return copy;
+}
+
+/* The sum of a node has the bits of its children's sums, added: so any grouping gives the same. */
+static void test_a_node_is_the_sum_of_its_children(void **state)
+{
+    (void)state;
+    float *whole = copy_node(4, (struct slice_node){0, 6});
+    float *left = copy_node(4, (struct slice_node){0, 4});
+    float *right = copy_node(4, (struct slice_node){4, 2});
+    for (uint64_t i = 0; i < compute.parameters; i++) { left[i] += right[i]; }
+    assert_memory_equal(whole, left, compute.parameters * sizeof *whole);
+    free(whole);
+    free(left);
+    free(right);
+}
+
+/* A node's sum is a function of the step: again the same, at another step another. */
+static void test_steps_differ_and_repeat(void **state)
+{
+    (void)state;
+    float *once = copy_node(4, (struct slice_node){2, 1});
+    float *other = copy_node(5, (struct slice_node){2, 1});
+    float *again = copy_node(4, (struct slice_node){2, 1});
+    assert_memory_equal(once, again, compute.parameters * sizeof *once);
+    assert_memory_not_equal(once, other, compute.parameters * sizeof *once);
+    free(once);
+    free(other);
+    free(again);
+}
+
+/* Steps along the gradient bring the losses down, in training and on the test set. */
+static void test_training_by_hand_learns(void **state)
+{
+    (void)state;
+    assert_true(isnan(compute_train_loss(&compute)));
+    struct evaluation before = compute_evaluate(&compute, values, 0);
+    for (uint64_t step = 0; step < 200; step++) {
+        const float *sum = compute_node(&compute, values, step, (struct slice_node){0, 6});
+        for (uint64_t i = 0; i < compute.parameters; i++) { values[i] -= 0.1f * sum[i]; }
+    }
+    struct evaluation after = compute_evaluate(&compute, values, 200);
+    assert_int_equal(after.step, 200);
+    assert_true(after.loss < 0.8 * before.loss);
+    assert_true(after.accuracy > before.accuracy);
+    assert_true(after.train_loss < before.loss);
+    compute_reset(&compute);
+    assert_true(isnan(compute_train_loss(&compute)));
+}
+
+/* The digest is that of all parameters as bytes, low half first. */
+static void test_the_digest_covers_all_parameters(void **state)
+{
+    (void)state;
+    struct digest digest = digest_of(values, compute.parameters * sizeof *values);
+    struct evaluation evaluation = compute_evaluate(&compute, values, 7);
+    assert_true(evaluation.digest[0] == digest.low && evaluation.digest[1] == digest.high);
+    values[compute.parameters - 1] += 1.0f;
+    assert_true(compute_evaluate(&compute, values, 7).digest[0] != digest.low);
+}
+
+/* Without a test set there is a digest, and nothing else to tell. */
+static void test_no_test_set(void **state)
+{
+    (void)state;
+    compute.config.test = NULL;
+    struct evaluation evaluation = compute_evaluate(&compute, values, 7);
+    assert_true(isnan(evaluation.loss) && isnan(evaluation.accuracy));
+    assert_true(evaluation.digest[0] != 0);
+}
+
+/* Of a regression the accuracy is R squared: near 1 once it is fitted. */
+static void test_regression_has_r_squared(void **state)
+{
+    (void)state;
+    for (uint64_t step = 0; step < 2000; step++) {
+        const float *sum = compute_node(&compute, values, step, (struct slice_node){0, 6});
+        for (uint64_t i = 0; i < compute.parameters; i++) { values[i] -= 0.2f * sum[i]; }
+    }
+    double accuracy = compute_evaluate(&compute, values, 2000).accuracy;
+    assert_true(accuracy > 0.8 && accuracy <= 1.0);
+}
+
+/* A model that was opened for less than a slice is refused. */
+static void test_a_model_too_small(void **state)
+{
+    (void)state;
+    struct error error;
+    struct compute other;
+    struct compute_config settings = compute.config;
+    model->examples_max = 1;
+    assert_int_equal(compute_open(&other, &settings, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "a slice has 4"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_node_is_the_sum_of_its_children, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_steps_differ_and_repeat, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_training_by_hand_learns, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_digest_covers_all_parameters, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_test_set, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_regression_has_r_squared, setup_regression, teardown),
+        cmocka_unit_test_setup_teardown(test_a_model_too_small, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

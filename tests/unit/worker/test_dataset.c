@@ -1,0 +1,215 @@
+/* Data sets: IDX folders, good and bad, and synthetic examples. */
+#include "worker/dataset.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/tanist-test-XXXXXX";
+
+static void write_file(const char *name, const uint8_t *bytes, size_t size)
+{
+    char path[128];
+    assert_true(snprintf(path, sizeof path, "%s/%s", folder, name) > 0);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void write_images(uint8_t count)
+{
+    const uint8_t bytes[] = {0, 0, 8, 3, 0, 0, 0,  count, 0,   0, 0,
+                             1, 0, 0, 0, 2, 0, 51, 102,   255, 9, 9};
+    write_file("train-images-idx3-ubyte", bytes, 16 + 2 * (size_t)count);
+}
+
+static void write_labels(uint8_t first, uint8_t second)
+{
+    const uint8_t bytes[] = {0, 0, 8, 1, 0, 0, 0, 2, first, second};
+    write_file("train-labels-idx1-ubyte", bytes, sizeof bytes);
+}
+
+static struct job job_with_folder(void)
+{
+    struct job job;
+    job_init(&job);
+    memcpy(job.data.path, folder, sizeof folder);
+    job.model.inputs = 2;
+    job.model.outputs = 3;
+    write_images(2);
+    write_labels(2, 0);
+    return job;
+}
+
+static void expect_refusal(const struct job *job, enum tn_status status, const char *text)
+{
+    struct dataset *dataset;
+    struct error error = {0};
+    assert_int_equal(dataset_open(job, DATASET_TRAIN, &dataset, &error), status);
+    if (strstr(error.text, text) == NULL) { fail_msg("'%s' is not in '%s'", text, error.text); }
+    assert_null(dataset);
+}
+
+/* Bytes become floats in [0, 1], in the order asked for, repetitions allowed. */
+static void test_gathers_from_files(void **state)
+{
+    (void)state;
+    struct job job = job_with_folder();
+    struct dataset *dataset;
+    struct batch batch;
+    struct error error;
+    assert_int_equal(dataset_open(&job, DATASET_TRAIN, &dataset, &error), TN_OK);
+    assert_int_equal(dataset->examples, 2);
+    assert_int_equal(batch_open(dataset, 3, &batch, &error), TN_OK);
+    struct examples examples = dataset_gather(dataset, (uint32_t[]){1, 0, 1}, 3, &batch);
+    assert_int_equal(examples.count, 3);
+    assert_memory_equal(examples.inputs, ((float[]){0.4F, 1, 0, 0.2F, 0.4F, 1}), 6 * sizeof(float));
+    assert_memory_equal(examples.labels, ((uint8_t[]){0, 2, 0}), 3);
+    assert_null(examples.targets);
+    examples = dataset_gather_range(dataset, 1, 1, &batch);
+    assert_true(examples.inputs[0] == 0.4F && examples.labels[0] == 0);
+    batch_close(&batch);
+    dataset_close(dataset);
+}
+
+/* What is missing is named, with the remedy. */
+static void test_missing_files_are_named(void **state)
+{
+    (void)state;
+    struct job job = job_with_folder();
+    struct dataset *dataset;
+    struct error error;
+    assert_int_equal(dataset_open(&job, DATASET_TEST, &dataset, &error), TN_ENOENT);
+    assert_non_null(strstr(error.text, "has no file t10k-labels-idx1-ubyte or "
+                                       "t10k-labels-idx1-ubyte.gz: install Debian's "
+                                       "dataset-fashion-mnist, or set data.path"));
+    strcpy(job.data.path, "/nonexistent");
+    expect_refusal(&job, TN_ENOENT, "data.path '/nonexistent' has no file train-labels");
+}
+
+/* Files that do not fit each other or the model are refused, with the key to set. */
+static void test_misfits_are_refused(void **state)
+{
+    (void)state;
+    struct job job = job_with_folder();
+    job.model.inputs = 784;
+    expect_refusal(&job, TN_EINVAL,
+                   "model.inputs is 784, but each image of train-images has 2 "
+                   "pixels: set model.inputs to 2");
+    job.model.inputs = 2;
+    write_images(3);
+    expect_refusal(&job, TN_ECORRUPT, "train-images has 3 images, but train-labels has 2 labels");
+    write_images(2);
+    write_labels(2, 3);
+    expect_refusal(&job, TN_EINVAL, "train-labels: label 1 is 3, but model.outputs is 3");
+    write_file("train-images-idx3-ubyte", (uint8_t[]){0, 0, 8}, 3);
+    expect_refusal(&job, TN_ECORRUPT, "/train-images-idx3-ubyte: too short: 3 of 4 bytes");
+    strcpy(job.model.type, "linear");
+    expect_refusal(&job, TN_EINVAL, "model.type 'linear' needs targets");
+    strcpy(job.data.type, "csv");
+    expect_refusal(&job, TN_EINVAL, "unknown data.type 'csv': one of idx, synthetic");
+}
+
+static struct dataset *open_synthetic(const char *model_type, enum dataset_split split,
+                                      double noise)
+{
+    struct job job;
+    struct dataset *dataset;
+    struct error error;
+    job_init(&job);
+    strcpy(job.data.type, "synthetic");
+    strcpy(job.model.type, model_type);
+    job.model.inputs = 20;
+    job.model.outputs = 4;
+    job.data.noise = noise;
+    assert_int_equal(dataset_open(&job, split, &dataset, &error), TN_OK);
+    return dataset;
+}
+
+/* Synthetic examples are a pure function of the seed; test examples are others. */
+static void test_synthetic_is_a_function_of_the_seed(void **state)
+{
+    (void)state;
+    struct dataset *a = open_synthetic("mlp", DATASET_TRAIN, 0.1);
+    struct dataset *b = open_synthetic("mlp", DATASET_TRAIN, 0.1);
+    struct dataset *test = open_synthetic("mlp", DATASET_TEST, 0.1);
+    assert_int_equal(a->examples, 4096);
+    assert_int_equal(test->examples, 1024);
+    assert_memory_equal(a->input_floats, b->input_floats, 4096 * 20 * sizeof(float));
+    assert_memory_equal(a->labels, b->labels, 4096);
+    assert_memory_not_equal(a->input_floats, test->input_floats, 1024 * 20 * sizeof(float));
+    dataset_close(a), dataset_close(b), dataset_close(test);
+}
+
+/* Without noise, examples of one class are equal, in training and test: one truth. */
+static void test_synthetic_classes_have_centres(void **state)
+{
+    (void)state;
+    struct dataset *sets[] = {open_synthetic("softmax", DATASET_TRAIN, 0),
+                              open_synthetic("softmax", DATASET_TEST, 0)};
+    const float *centres[4] = {0};
+    for (int s = 0; s < 2; s++) {
+        for (uint32_t i = 0; i < sets[s]->examples; i++) {
+            const float *row = sets[s]->input_floats + i * 20;
+            const float **centre = &centres[sets[s]->labels[i]];
+            if (*centre == NULL) { *centre = row; }
+            assert_memory_equal(row, *centre, 20 * sizeof *row);
+        }
+    }
+    dataset_close(sets[0]), dataset_close(sets[1]);
+}
+
+/* Linear data carry targets, and gather them. */
+static void test_synthetic_linear_has_targets(void **state)
+{
+    (void)state;
+    struct dataset *dataset = open_synthetic("linear", DATASET_TRAIN, 0.1);
+    struct batch batch;
+    struct error error;
+    assert_int_equal(batch_open(dataset, 2, &batch, &error), TN_OK);
+    struct examples examples = dataset_gather(dataset, (uint32_t[]){7, 4095}, 2, &batch);
+    assert_null(examples.labels);
+    assert_memory_equal(examples.targets, dataset->targets + 28, 4 * sizeof(float));
+    assert_memory_equal(examples.targets + 4, dataset->targets + 4 * 4095, 4 * sizeof(float));
+    batch_close(&batch);
+    dataset_close(dataset);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) == NULL;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char path[128];
+    const char *const names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte"};
+    for (int i = 0; i < 2; i++) {
+        if (snprintf(path, sizeof path, "%s/%s", folder, names[i]) < 0) { return 1; }
+        (void)unlink(path);
+    }
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gathers_from_files),
+        cmocka_unit_test(test_missing_files_are_named),
+        cmocka_unit_test(test_misfits_are_refused),
+        cmocka_unit_test(test_synthetic_is_a_function_of_the_seed),
+        cmocka_unit_test(test_synthetic_classes_have_centres),
+        cmocka_unit_test(test_synthetic_linear_has_targets),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

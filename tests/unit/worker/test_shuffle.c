@@ -1,0 +1,141 @@
+/* Shuffling: permutations of any size, and batches that are pure functions of the step. */
+#include "worker/shuffle.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void check_permutation(uint64_t seed, uint64_t epoch, uint32_t count)
+{
+    struct shuffle shuffle;
+    uint8_t *seen = calloc(count, 1);
+    assert_non_null(seen);
+    shuffle_init(&shuffle, seed, epoch, count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t to = shuffle_at(&shuffle, i);
+        assert_true(to < count);
+        assert_int_equal(seen[to]++, 0);
+    }
+    free(seen);
+}
+
+/* Each index appears once, for every small size and some large ones. */
+static void test_every_size_is_permuted(void **state)
+{
+    (void)state;
+    for (uint32_t count = 1; count <= 300; count++) { check_permutation(1, count, count); }
+    check_permutation(2, 0, 60000);
+    check_permutation(2, UINT64_MAX, 65537);
+}
+
+/* The largest size works too. */
+static void test_largest_size(void **state)
+{
+    (void)state;
+    struct shuffle shuffle;
+    shuffle_init(&shuffle, 1, 1, UINT32_MAX);
+    assert_int_not_equal(shuffle_at(&shuffle, 0), shuffle_at(&shuffle, UINT32_MAX - 1));
+}
+
+/* Other seeds and other epochs are other orders: about one example in N stays in place. */
+static void test_epochs_and_seeds_differ(void **state)
+{
+    (void)state;
+    struct shuffle a, b, c;
+    uint32_t same_b = 0, same_c = 0, fixed = 0;
+    shuffle_init(&a, 1, 0, 60000);
+    shuffle_init(&b, 1, 1, 60000);
+    shuffle_init(&c, 2, 0, 60000);
+    for (uint32_t i = 0; i < 60000; i++) {
+        same_b += shuffle_at(&a, i) == shuffle_at(&b, i);
+        same_c += shuffle_at(&a, i) == shuffle_at(&c, i);
+        fixed += shuffle_at(&a, i) == i;
+    }
+    assert_true(same_b < 10 && same_c < 10 && fixed < 10);
+}
+
+/* Batches draw evenly from the whole: the counts of ten equal parts, in 60 batches of 1000, have
+ * the chi-square of a fair draw without replacement. */
+static void test_batches_are_mixed(void **state)
+{
+    (void)state;
+    struct shuffle shuffle;
+    double total = 0;
+    shuffle_init(&shuffle, 9, 4, 60000);
+    for (uint32_t b = 0; b < 60; b++) {
+        double counts[10] = {0};
+        for (uint32_t i = 0; i < 1000; i++) { counts[shuffle_at(&shuffle, b * 1000 + i) / 6000]++; }
+        for (int part = 0; part < 10; part++) {
+            total += (counts[part] - 100) * (counts[part] - 100) / 100;
+        }
+    }
+    assert_true(total > 400 && total < 680); /* 540 expected, deviation 32. */
+}
+
+/* Neighbours are scattered: the mean distance of successive examples is a third of N. */
+static void test_neighbours_are_scattered(void **state)
+{
+    (void)state;
+    struct shuffle shuffle;
+    double sum = 0;
+    shuffle_init(&shuffle, 3, 0, 60000);
+    for (uint32_t i = 1; i < 60000; i++) {
+        int64_t step = (int64_t)shuffle_at(&shuffle, i) - shuffle_at(&shuffle, i - 1);
+        sum += (double)(step < 0 ? -step : step);
+    }
+    assert_true(sum / 59999 > 19500 && sum / 59999 < 20500);
+}
+
+/* A batch in any parts is the batch in one, also over the end of an epoch. */
+static void test_batches_do_not_see_slices(void **state)
+{
+    (void)state;
+    uint32_t whole[64], part[64];
+    for (uint64_t step = 0; step < 40; step++) {
+        shuffle_batch(5, 100, 64, step, 0, 64, whole);
+        shuffle_batch(5, 100, 64, step, 0, 11, part);
+        shuffle_batch(5, 100, 64, step, 11, 53, part + 11);
+        assert_memory_equal(part, whole, sizeof whole);
+    }
+}
+
+/* Successive batches show each example once an epoch. */
+static void test_epochs_are_whole(void **state)
+{
+    (void)state;
+    uint32_t indices[250], seen[100] = {0};
+    for (uint64_t step = 0; step < 2; step++) {
+        shuffle_batch(5, 100, 250, step, 0, 250, indices);
+        for (int i = 0; i < 250; i++) { seen[indices[i]]++; }
+    }
+    for (int i = 0; i < 100; i++) { assert_int_equal(seen[i], 5); }
+}
+
+/* The order is part of the contract: a change would break resuming old runs. */
+static void test_order_is_fixed(void **state)
+{
+    (void)state;
+    uint32_t indices[4];
+    shuffle_batch(1, 60000, 256, 1000, 0, 4, indices);
+    const uint32_t expected[4] = {0x3650, 0x35f8, 0xd3d5, 0x99e2};
+    assert_memory_equal(indices, expected, sizeof expected);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_size_is_permuted),
+        cmocka_unit_test(test_largest_size),
+        cmocka_unit_test(test_epochs_and_seeds_differ),
+        cmocka_unit_test(test_batches_are_mixed),
+        cmocka_unit_test(test_neighbours_are_scattered),
+        cmocka_unit_test(test_batches_do_not_see_slices),
+        cmocka_unit_test(test_epochs_are_whole),
+        cmocka_unit_test(test_order_is_fixed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
