@@ -169,12 +169,8 @@ bool children_server_is_stuck(const struct children *children, struct child *chi
 static enum tn_status spawn_server(const struct children *children, struct child *child,
                                    struct error *error)
 {
-    union {
-        const char *const *given;
-        char *const *wanted;
-    } arguments = {.given = child->server->command.argv}; /* execve() changes nothing. */
     const struct process_config process = {.program = child->server->command.argv[0],
-                                           .arguments = arguments.wanted,
+                                           .arguments = child->server->command.argv,
                                            .environment = environ,
                                            .log_path = child->log_path,
                                            .network = network_path(child),
@@ -215,12 +211,8 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
         "--incarnation",  incarnation,
         "--session-file", child->session_path,
     };
-    union {
-        const char *const *given;
-        char *const *wanted;
-    } arguments = {.given = words};
     const struct process_config process = {.program = "/proc/self/exe",
-                                           .arguments = arguments.wanted,
+                                           .arguments = words,
                                            .environment = children->environment,
                                            .log_path = child->log_path,
                                            .network = network_path(child),

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +29,10 @@ struct launch {
 /* In the child: only system calls. Never returns. */
 static _Noreturn void become(struct launch *launch)
 {
+    union {
+        const char *const *given;
+        char *const *wanted;
+    } arguments = {.given = launch->config->arguments}; /* execve() does not change them. */
     sigset_t none;
     sigemptyset(&none);
     launch->what = "folder";
@@ -47,7 +52,7 @@ static _Noreturn void become(struct launch *launch)
     sigprocmask(SIG_SETMASK, &none, NULL);
     (void)signal(SIGPIPE, SIG_DFL);
     launch->what = "program";
-    execve(launch->config->program, launch->config->arguments, launch->config->environment);
+    execve(launch->config->program, arguments.wanted, launch->config->environment);
 fail:
     launch->failed = errno;
     _exit(127);
@@ -128,6 +133,19 @@ void process_reap(struct process *process, int *exit_code, int *signal_number)
     close(process->pidfd);
     process->pidfd = -1;
     process->pid = 0;
+}
+
+bool process_wait(struct process *process, int timeout_ms, int *exit_code, int *signal_number)
+{
+    assert(process->pid > 0);
+    struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+    int ready;
+    do {
+        ready = poll(&end, 1, timeout_ms);
+    } while (ready < 0 && errno == EINTR);
+    if (ready <= 0) { return false; }
+    process_reap(process, exit_code, signal_number);
+    return true;
 }
 
 static const char *exit_words(int exit_code)

@@ -8,19 +8,20 @@
 #ifndef AGENT_PROCESS_H
 #define AGENT_PROCESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 #include "common/base/error.h"
 
 struct process_config {
-    const char *program;      /* A path. */
-    char *const *arguments;   /* arguments[0] is the program's name; NULL-ended. */
-    char *const *environment; /* NULL-ended. */
-    const char *log_path;     /* stdout and stderr are appended there; NULL: /dev/null. */
-    const char *folder;       /* To run in; NULL: ours. */
-    const char *network;      /* Path of the network namespace to run in; NULL: ours. */
-    int nice;                 /* Its priority; where the system forbids it, ours. */
+    const char *program;          /* A path. */
+    const char *const *arguments; /* arguments[0] is the program's name; NULL-terminated. */
+    char *const *environment;     /* NULL-terminated. */
+    const char *log_path;         /* stdout and stderr are appended there; NULL: /dev/null. */
+    const char *folder;           /* To run in; NULL: ours. */
+    const char *network;          /* Path of the network namespace to run in; NULL: ours. */
+    int nice;                     /* Its priority; where the system forbids it, ours. */
 };
 
 struct process {
@@ -36,6 +37,10 @@ MUST_CHECK enum tn_status process_start(const struct process_config *config, str
 /* The end of a process whose pidfd is readable: its exit code, or the signal (0: none). Closes the
  * pidfd. */
 void process_reap(struct process *process, int *exit_code, int *signal_number);
+
+/* Wait up to `timeout_ms` (-1: without limit) for the process to end; true: it ended and was
+ * reaped. */
+bool process_wait(struct process *process, int timeout_ms, int *exit_code, int *signal_number);
 
 /* "signal 9 (Killed)" or "exit code 6 (input or output)". */
 void process_describe_end(int exit_code, int signal_number, char *text, size_t size);

@@ -74,13 +74,9 @@ enum tn_status cluster_run_start(struct cluster_run *run, struct error *error)
         words[count++] = run->networks;
     }
     if (run->starts > 0) { words[count++] = "--resume"; }
-    union {
-        const char *const *given;
-        char *const *wanted;
-    } arguments = {.given = words}; /* execve() changes nothing. */
     snprintf(log, sizeof log, "%s/run.log", cluster->dir);
     const struct process_config config = {.program = cluster->program,
-                                          .arguments = arguments.wanted,
+                                          .arguments = words,
                                           .environment = run->environment,
                                           .log_path = log};
     enum tn_status status = process_start(&config, &run->process, error);

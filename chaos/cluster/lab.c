@@ -110,13 +110,9 @@ static enum tn_status run_program(const char *path, const char *const *argv, con
     char log_path[FD_PATH_MAX], words[EVENT_TEXT_MAX], end[128];
     struct process process;
     int exit_code = 0, signal_number = 0;
-    union {
-        const char *const *given;
-        char *const *wanted;
-    } arguments = {.given = argv}; /* execve() changes nothing. */
     format_fd_path(output, log_path);
     const struct process_config config = {.program = path,
-                                          .arguments = arguments.wanted,
+                                          .arguments = argv,
                                           .environment = environ,
                                           .log_path = log_path,
                                           .network = network};

@@ -17,10 +17,6 @@ enum tn_status subprocess_start(const struct target_cluster *cluster, const char
                                 struct error *error)
 {
     char folder[TARGET_PATH_MAX + 16], network[48] = "";
-    union {
-        const char *const *given;
-        char *const *wanted;
-    } arguments = {.given = words};
     int namespace = cluster->lab != NULL && place != NULL ? lab_namespace(cluster->lab, place) : -1;
     if (namespace >= 0) { snprintf(network, sizeof network, "/proc/self/fd/%d", namespace); }
     *out = (struct subprocess){.ended = true};
@@ -32,7 +28,7 @@ enum tn_status subprocess_start(const struct target_cluster *cluster, const char
         return files_error(error, errno, "remove", out->log);
     }
     const struct process_config process = {.program = cluster->program,
-                                           .arguments = arguments.wanted,
+                                           .arguments = words,
                                            .environment = cluster->environment,
                                            .log_path = out->log,
                                            .network = *network ? network : NULL};

@@ -157,8 +157,8 @@ static json_t *read_verified(const char *path, struct error *error)
 static json_t *verify(const struct target_cluster *cluster, struct error *error)
 {
     char path[FOLDER_BYTES];
-    char *const arguments[] = {"tanist", "checkpoints", "verify", "--dir", (char *)cluster->run_dir,
-                               "-o",     "json",        NULL};
+    const char *const arguments[] = {"tanist",         "checkpoints", "verify", "--dir",
+                                     cluster->run_dir, "-o",          "json",   NULL};
     struct process process;
     (void)snprintf(path, sizeof path, "%s/verified.json", cluster->dir);
     (void)unlink(path);

@@ -51,7 +51,7 @@ void zk_servers_connect(const struct zk_servers *servers, char *text, size_t siz
 static enum tn_status start_attached(struct started *one, struct error *error)
 {
     struct process_config config = {.program = one->command.argv[0],
-                                    .arguments = (char *const *)one->command.argv,
+                                    .arguments = one->command.argv,
                                     .environment = environ,
                                     .log_path = one->server->log_path};
     struct process process;
