@@ -87,11 +87,11 @@ static void our_write(void)
 
 static void our_read(void)
 {
-    static struct store_notes notes;
+    static struct store_metadata metadata;
     struct error error;
     struct store_read_request request = {
         .manifest = &manifest, .count = bytes / 4, .arrays = {{&target, 0}}};
-    must(store_read_range(dir, &request, NULL, &notes, &error), &error);
+    must(store_read_range(dir, &request, NULL, &metadata, &error), &error);
 }
 
 static double rate_of(void (*work)(void))

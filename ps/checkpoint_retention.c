@@ -15,90 +15,88 @@
 
 #include "common/base/log.h"
 
-static void retry(struct checkpoint_client *disk)
+static void retry(struct checkpoint_client *client)
 {
-    disk->keep_state.op = 0;
-    disk->keep_state.retry_at_ms = disk->now_ms + CHECKPOINT_CLIENT_RETRY_MS;
+    client->retention.op = 0;
+    client->retention.retry_at_ms = client->now_ms + CHECKPOINT_RETRY_MS;
 }
 
-static void ask_store(struct checkpoint_client *disk)
+static void ask_store(struct checkpoint_client *client)
 {
-    const struct store_port *store = &disk->store;
-    uint64_t op = checkpoint_client_next_store_op(disk);
+    const struct store_port *store = &client->store;
+    uint64_t op = checkpoint_client_next_store_op(client);
     enum tn_status status;
-    if (disk->keep_state.at == CHECKPOINT_CLIENT_KEEP_PUT) {
-        status = store->put_manifest(store->ctx, op, &disk->keep_state.manifest);
+    if (client->retention.state == RETENTION_PUT) {
+        status = store->put_manifest(store->ctx, op, &client->retention.manifest);
     } else {
-        status = store->collect(store->ctx, op, disk->keep_state.ids, disk->keep_state.id_count,
-                                disk->keep_state.current);
+        status = store->collect(store->ctx, op, client->retention.ids, client->retention.id_count,
+                                client->retention.current);
     }
-    disk->keep_state.op = op;
-    if (status != TN_OK) { retry(disk); }
+    client->retention.op = op;
+    if (status != TN_OK) { retry(client); }
 }
 
-void checkpoint_client_keep_proceed(struct checkpoint_client *disk)
+void checkpoint_retention_proceed(struct checkpoint_client *client)
 {
     char path[256];
-    disk->keep_state.retry_at_ms = UINT64_MAX;
-    switch (disk->keep_state.at) {
-    case CHECKPOINT_CLIENT_KEEP_IDLE: return;
-    case CHECKPOINT_CLIENT_KEEP_READ:
-        disk->keep_state.current = disk->keep_state.wanted;
-        disk->keep_state.op = checkpoint_client_ask_manifest(disk, disk->keep_state.current);
+    client->retention.retry_at_ms = UINT64_MAX;
+    switch (client->retention.state) {
+    case RETENTION_IDLE: return;
+    case RETENTION_READ:
+        client->retention.current = client->retention.wanted;
+        client->retention.op = checkpoint_client_read_manifest(client, client->retention.current);
         return;
-    case CHECKPOINT_CLIENT_KEEP_LIST:
-        znode_path(path, disk->membership->identity.cluster, "checkpoints");
-        disk->keep_state.op = membership_next_op(disk->membership);
-        disk->ports->zk.list(disk->ports->zk.ctx, disk->keep_state.op, path, false);
+    case RETENTION_LIST:
+        znode_path(path, client->membership->identity.cluster, "checkpoints");
+        client->retention.op = membership_next_op(client->membership);
+        client->ports->zk.list(client->ports->zk.ctx, client->retention.op, path, false);
         return;
-    case CHECKPOINT_CLIENT_KEEP_PUT:
-    case CHECKPOINT_CLIENT_KEEP_COLLECT: ask_store(disk); return;
+    case RETENTION_PUT:
+    case RETENTION_COLLECT: ask_store(client); return;
     }
 }
 
-static void enter(struct checkpoint_client *disk, int at)
+static void enter(struct checkpoint_client *client, int at)
 {
-    disk->keep_state.at = at;
-    checkpoint_client_keep_proceed(disk);
+    client->retention.state = at;
+    checkpoint_retention_proceed(client);
 }
 
-void checkpoint_client_follow(struct checkpoint_client *disk, const struct run *run)
+void checkpoint_client_follow(struct checkpoint_client *client, const struct run *run)
 {
-    disk->keep_state.load_checkpoint = run->phase == RUN_LOADING ? run->load_checkpoint : 0;
-    if (run->committed_checkpoint != 0) { disk->keep_state.wanted = run->committed_checkpoint; }
-    if (disk->keep_state.at != CHECKPOINT_CLIENT_KEEP_IDLE) { return; }
-    if (disk->keep_state.wanted == disk->keep_state.done) { return; }
-    enter(disk, CHECKPOINT_CLIENT_KEEP_READ);
+    client->retention.load_checkpoint = run->phase == RUN_LOADING ? run->load_checkpoint : 0;
+    if (run->committed_checkpoint != 0) { client->retention.wanted = run->committed_checkpoint; }
+    if (client->retention.state != RETENTION_IDLE) { return; }
+    if (client->retention.wanted == client->retention.done) { return; }
+    enter(client, RETENTION_READ);
 }
 
-bool checkpoint_client_idle(const struct checkpoint_client *disk)
+bool checkpoint_client_idle(const struct checkpoint_client *client)
 {
-    return disk->saves == 0 && disk->keep_state.at == CHECKPOINT_CLIENT_KEEP_IDLE;
+    return client->saves == 0 && client->retention.state == RETENTION_IDLE;
 }
 
 /* A commit that came meanwhile is next. */
-static void go_on(struct checkpoint_client *disk)
+static void go_on(struct checkpoint_client *client)
 {
-    disk->keep_state.done = disk->keep_state.current;
-    disk->keep_state.at = CHECKPOINT_CLIENT_KEEP_IDLE;
-    disk->keep_state.op = 0;
-    if (disk->keep_state.wanted != disk->keep_state.done) {
-        enter(disk, CHECKPOINT_CLIENT_KEEP_READ);
-    }
+    client->retention.done = client->retention.current;
+    client->retention.state = RETENTION_IDLE;
+    client->retention.op = 0;
+    if (client->retention.wanted != client->retention.done) { enter(client, RETENTION_READ); }
 }
 
 /* ------------------------------------------------------------------ answers */
 
-static void manifest_read(struct checkpoint_client *disk, const struct zk_event *event)
+static void manifest_read(struct checkpoint_client *client, const struct zk_event *event)
 {
-    uint64_t id = disk->keep_state.current;
+    uint64_t id = client->retention.current;
     if (event->outcome != ZK_OK ||
-        !checkpoint_client_take_manifest(event, id, &disk->keep_state.manifest)) {
+        !checkpoint_client_decode_manifest(event, id, &client->retention.manifest)) {
         log_warn("checkpoint %llu: no copy of its manifest can be made", (unsigned long long)id);
-        go_on(disk);
+        go_on(client);
         return;
     }
-    enter(disk, CHECKPOINT_CLIENT_KEEP_PUT);
+    enter(client, RETENTION_PUT);
 }
 
 static int newest_first(const void *a, const void *b)
@@ -108,8 +106,8 @@ static int newest_first(const void *a, const void *b)
 }
 
 /* What is committed, newest first: by the znodes (of other names there, none is ours), and by the
- * manifests on the disk, which know also what a wiped ZooKeeper has forgotten. */
-static size_t read_ids(const struct checkpoint_client *disk, const struct zk_event *event,
+ * manifests on the client, which know also what a wiped ZooKeeper has forgotten. */
+static size_t read_ids(const struct checkpoint_client *client, const struct zk_event *event,
                        uint64_t *ids)
 {
     size_t count = 0, unique = 0;
@@ -118,7 +116,9 @@ static size_t read_ids(const struct checkpoint_client *disk, const struct zk_eve
         uint64_t id = strtoull(event->children[i], &end, 10);
         if (end != event->children[i] && *end == '\0' && id != 0) { ids[count++] = id; }
     }
-    for (uint32_t i = 0; i < disk->manifest_count; i++) { ids[count++] = disk->manifests[i].id; }
+    for (uint32_t i = 0; i < client->manifest_count; i++) {
+        ids[count++] = client->manifests[i].id;
+    }
     qsort(ids, count, sizeof *ids, newest_first);
     for (size_t i = 0; i < count; i++) {
         if (unique == 0 || ids[unique - 1] != ids[i]) { ids[unique++] = ids[i]; }
@@ -126,69 +126,71 @@ static size_t read_ids(const struct checkpoint_client *disk, const struct zk_eve
     return unique;
 }
 
-static void committed_listed(struct checkpoint_client *disk, const struct zk_event *event)
+static void committed_listed(struct checkpoint_client *client, const struct zk_event *event)
 {
     uint64_t ids[ZK_CHILDREN_MAX + STORE_LIST_MAX];
     if (event->outcome != ZK_OK || event->child_count > ZK_CHILDREN_MAX) {
         log_warn("cannot list the committed checkpoints: nothing is collected");
-        go_on(disk);
+        go_on(client);
         return;
     }
-    size_t count = read_ids(disk, event, ids);
-    size_t kept = count < disk->keep ? count : disk->keep;
+    size_t count = read_ids(client, event, ids);
+    size_t kept = count < client->keep ? count : client->keep;
     if (kept > STORE_KEEP_MAX - 1) { kept = STORE_KEEP_MAX - 1; }
-    memcpy(disk->keep_state.ids, ids, kept * sizeof *ids);
-    if (disk->keep_state.load_checkpoint != 0) {
-        disk->keep_state.ids[kept++] = disk->keep_state.load_checkpoint;
+    memcpy(client->retention.ids, ids, kept * sizeof *ids);
+    if (client->retention.load_checkpoint != 0) {
+        client->retention.ids[kept++] = client->retention.load_checkpoint;
     }
-    disk->keep_state.id_count = kept;
-    enter(disk, CHECKPOINT_CLIENT_KEEP_COLLECT);
+    client->retention.id_count = kept;
+    enter(client, RETENTION_COLLECT);
 }
 
-static bool is_kept(const struct checkpoint_client *disk, uint64_t id)
+static bool is_kept(const struct checkpoint_client *client, uint64_t id)
 {
-    for (size_t i = 0; i < disk->keep_state.id_count; i++) {
-        if (disk->keep_state.ids[i] == id) { return true; }
+    for (size_t i = 0; i < client->retention.id_count; i++) {
+        if (client->retention.ids[i] == id) { return true; }
     }
-    return id >= disk->keep_state.current;
+    return id >= client->retention.current;
 }
 
-static void collected(struct checkpoint_client *disk, const struct store_event *event)
+static void collected(struct checkpoint_client *client, const struct store_event *event)
 {
     if (event->status != TN_OK) { log_warn("old checkpoints cannot be removed: %s", event->text); }
     uint32_t left = 0;
-    for (uint32_t i = 0; i < disk->manifest_count; i++) {
-        if (!is_kept(disk, disk->manifests[i].id)) { continue; }
-        if (left != i) { disk->manifests[left] = disk->manifests[i]; }
+    for (uint32_t i = 0; i < client->manifest_count; i++) {
+        if (!is_kept(client, client->manifests[i].id)) { continue; }
+        if (left != i) { client->manifests[left] = client->manifests[i]; }
         left++;
     }
-    disk->manifest_count = left;
-    go_on(disk);
+    client->manifest_count = left;
+    go_on(client);
 }
 
-void checkpoint_client_keep_store_event(struct checkpoint_client *disk,
-                                        const struct store_event *event)
+void checkpoint_retention_handle_store(struct checkpoint_client *client,
+                                       const struct store_event *event)
 {
-    if (disk->keep_state.op == 0 || event->op != disk->keep_state.op) { return; }
-    if (disk->keep_state.at == CHECKPOINT_CLIENT_KEEP_COLLECT) {
-        collected(disk, event);
-    } else if (disk->keep_state.at == CHECKPOINT_CLIENT_KEEP_PUT) {
-        if (event->status == TN_OK) { checkpoint_client_know(disk, &disk->keep_state.manifest); }
+    if (client->retention.op == 0 || event->op != client->retention.op) { return; }
+    if (client->retention.state == RETENTION_COLLECT) {
+        collected(client, event);
+    } else if (client->retention.state == RETENTION_PUT) {
+        if (event->status == TN_OK) {
+            checkpoint_client_add_manifest(client, &client->retention.manifest);
+        }
         if (event->status != TN_OK) { log_warn("no copy of the manifest: %s", event->text); }
-        enter(disk, CHECKPOINT_CLIENT_KEEP_LIST);
+        enter(client, RETENTION_LIST);
     }
 }
 
-void checkpoint_client_keep_zk_event(struct checkpoint_client *disk, const struct zk_event *event)
+void checkpoint_retention_handle_zk(struct checkpoint_client *client, const struct zk_event *event)
 {
-    bool asked = disk->keep_state.at == CHECKPOINT_CLIENT_KEEP_READ ||
-                 disk->keep_state.at == CHECKPOINT_CLIENT_KEEP_LIST;
-    if (!asked || disk->keep_state.op == 0 || event->op != disk->keep_state.op) { return; }
+    bool asked =
+        client->retention.state == RETENTION_READ || client->retention.state == RETENTION_LIST;
+    if (!asked || client->retention.op == 0 || event->op != client->retention.op) { return; }
     if (event->outcome == ZK_UNKNOWN) {
-        retry(disk);
-    } else if (disk->keep_state.at == CHECKPOINT_CLIENT_KEEP_READ) {
-        manifest_read(disk, event);
-    } else if (disk->keep_state.at == CHECKPOINT_CLIENT_KEEP_LIST) {
-        committed_listed(disk, event);
+        retry(client);
+    } else if (client->retention.state == RETENTION_READ) {
+        manifest_read(client, event);
+    } else if (client->retention.state == RETENTION_LIST) {
+        committed_listed(client, event);
     }
 }

@@ -5,19 +5,20 @@
 
 #include "ps/checkpoint_client.h"
 
-uint64_t checkpoint_client_next_store_op(struct checkpoint_client *disk);
+uint64_t checkpoint_client_next_store_op(struct checkpoint_client *client);
 /* Remember that its manifest lies on the disk. */
-void checkpoint_client_know(struct checkpoint_client *disk, const struct manifest *manifest);
+void checkpoint_client_add_manifest(struct checkpoint_client *client,
+                                    const struct manifest *manifest);
 /* Take the manifest that a read of /checkpoints/ID was answered with; false, and logged: unfit. */
-bool checkpoint_client_take_manifest(const struct zk_event *event, uint64_t checkpoint,
-                                     struct manifest *out);
+bool checkpoint_client_decode_manifest(const struct zk_event *event, uint64_t checkpoint,
+                                       struct manifest *out);
 /* Ask ZooKeeper for it; the request's op. */
-uint64_t checkpoint_client_ask_manifest(struct checkpoint_client *disk, uint64_t checkpoint);
+uint64_t checkpoint_client_read_manifest(struct checkpoint_client *client, uint64_t checkpoint);
 
 /* Go on with what is to be kept, as far as possible now. */
-void checkpoint_client_keep_proceed(struct checkpoint_client *disk);
-void checkpoint_client_keep_store_event(struct checkpoint_client *disk,
-                                        const struct store_event *event);
-void checkpoint_client_keep_zk_event(struct checkpoint_client *disk, const struct zk_event *event);
+void checkpoint_retention_proceed(struct checkpoint_client *client);
+void checkpoint_retention_handle_store(struct checkpoint_client *client,
+                                       const struct store_event *event);
+void checkpoint_retention_handle_zk(struct checkpoint_client *client, const struct zk_event *event);
 
 #endif

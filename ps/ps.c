@@ -23,7 +23,7 @@ struct ps {
     struct ps_step core;
     struct ps_actions actions;
     struct shard shard;
-    struct checkpoint_client disk;
+    struct checkpoint_client checkpoints;
     uint64_t now_ms;
     /* What the carrying out of actions answers at once. */
     struct ps_event follow_ups[FOLLOW_UPS_MAX];
@@ -99,7 +99,7 @@ static void refuse(struct ps *ps, const struct ps_action *action)
              : action->refusal == REFUSAL_NOT_RUNNING ? "not loaded yet"
                                                       : "of a step that is gone",
              number(ps->core.generation), number(ps->core.step));
-    ps->say_refusals_at_ms = ps->now_ms + PS_SAY_MS;
+    ps->say_refusals_at_ms = ps->now_ms + PS_REFUSAL_LOG_MS;
     ps->refusals = 0;
 }
 
@@ -128,7 +128,7 @@ static void load(struct ps *ps, const struct ps_action *action)
     if (action->checkpoint != 0) {
         log_info("loading generation %llu from checkpoint %llu", number(action->generation),
                  number(action->checkpoint));
-        checkpoint_client_load(&ps->disk, action->checkpoint);
+        checkpoint_client_load(&ps->checkpoints, action->checkpoint);
         return;
     }
     shard_load_initial(&ps->shard, ps->config.variables, ps->config.job->seed);
@@ -149,17 +149,17 @@ static void adopt(struct ps *ps)
 
 static void save(struct ps *ps, const struct ps_action *action)
 {
-    uint8_t notes[STORE_BLOB_MAX];
-    struct checkpoint_client_save request = {action->checkpoint, action->generation, action->step,
-                                             NULL, 0};
+    uint8_t metadata[STORE_BLOB_MAX];
+    struct checkpoint_save request = {action->checkpoint, action->generation, action->step, NULL,
+                                      0};
     if (ps->config.job->train.mode == TRAIN_ASYNC) {
         request.blob_bytes =
-            slice_clocks_encode(ps->core.clock, ps->config.job->train.slices, notes);
-        request.blob = notes;
+            slice_clocks_encode(ps->core.clock, ps->config.job->train.slices, metadata);
+        request.blob = metadata;
     }
     log_debug("saving checkpoint %llu at step %llu", number(action->checkpoint),
               number(action->step));
-    if (checkpoint_client_save(&ps->disk, &request)) { return; }
+    if (checkpoint_client_save(&ps->checkpoints, &request)) { return; }
     follow_up(ps, (struct ps_event){.type = PS_EV_SAVE_FAILED, .checkpoint = action->checkpoint});
 }
 
@@ -273,11 +273,11 @@ static void transport(struct ps *ps, const struct transport_event *event)
 static void loaded(struct ps *ps)
 {
     FAILPOINT("load.before_adopt");
-    const struct store_notes *notes = &ps->disk.notes;
+    const struct store_metadata *metadata = &ps->checkpoints.metadata;
     uint32_t slices = ps->config.job->train.slices;
-    ps->incoming_updates = notes->optimizer_steps;
+    ps->incoming_updates = metadata->optimizer_steps;
     ps->has_clocks = ps->config.job->train.mode == TRAIN_ASYNC &&
-                     slice_clocks_decode(notes->blob, notes->blob_bytes, slices, ps->clocks);
+                     slice_clocks_decode(metadata->blob, metadata->blob_bytes, slices, ps->clocks);
     feed(ps, &(struct ps_event){.type = PS_EV_LOADED, .clocks = ps->has_clocks ? ps->clocks : NULL},
          NULL);
 }
@@ -285,26 +285,26 @@ static void loaded(struct ps *ps)
 static void follow_run(struct ps *ps)
 {
     const struct run *run = &ps->membership.run;
-    if (!ps->membership.has_run || !ps->disk.listed || ps->finished) { return; }
-    checkpoint_client_follow(&ps->disk, run);
+    if (!ps->membership.has_run || !ps->checkpoints.listed || ps->finished) { return; }
+    checkpoint_client_follow(&ps->checkpoints, run);
     feed(ps, &(struct ps_event){.type = PS_EV_RUN, .run = run}, NULL);
     bool over = run->phase == RUN_DONE || run->phase == RUN_FAILED;
     if (over && ps->leave_at_ms == UINT64_MAX) { ps->leave_at_ms = ps->now_ms + PS_LEAVE_MS; }
 }
 
-static void checkpoint_client_news(struct ps *ps, enum checkpoint_client_news news)
+static void handle_checkpoint_event(struct ps *ps, enum checkpoint_event news)
 {
-    struct ps_event event = {.checkpoint = ps->disk.news_checkpoint};
+    struct ps_event event = {.checkpoint = ps->checkpoints.event_checkpoint};
     switch (news) {
-    case CHECKPOINT_CLIENT_NOTHING: return;
-    case CHECKPOINT_CLIENT_LISTED: follow_run(ps); return;
-    case CHECKPOINT_CLIENT_LOADED: loaded(ps); return;
-    case CHECKPOINT_CLIENT_LOAD_FAILED:
+    case CHECKPOINT_NO_EVENT: return;
+    case CHECKPOINT_LISTED: follow_run(ps); return;
+    case CHECKPOINT_LOADED: loaded(ps); return;
+    case CHECKPOINT_LOAD_FAILED:
         shard_discard_incoming(&ps->shard);
         event.type = PS_EV_LOAD_FAILED;
         break;
-    case CHECKPOINT_CLIENT_SAVED: event.type = PS_EV_SAVED; break;
-    case CHECKPOINT_CLIENT_SAVE_FAILED: event.type = PS_EV_SAVE_FAILED; break;
+    case CHECKPOINT_SAVED: event.type = PS_EV_SAVED; break;
+    case CHECKPOINT_SAVE_FAILED: event.type = PS_EV_SAVE_FAILED; break;
     }
     feed(ps, &event, NULL);
 }
@@ -314,8 +314,8 @@ static void checkpoint_client_news(struct ps *ps, enum checkpoint_client_news ne
 static void report(struct ps *ps)
 {
     const struct ps_step *core = &ps->core;
-    const struct checkpoint_client *disk = &ps->disk;
-    if (!disk->listed) { return; }
+    const struct checkpoint_client *checkpoints = &ps->checkpoints;
+    if (!checkpoints->listed) { return; }
     struct report report = {
         .generation = core->generation,
         .step = core->step,
@@ -325,18 +325,18 @@ static void report(struct ps *ps)
         .late_checkpoint = core->late_checkpoint,
         .failed_load = core->failed_load,
         .failed_load_generation = core->failed_load_generation,
-        .disk_epoch = disk->highest_epoch,
-        .disk_generation = disk->highest_generation,
+        .disk_epoch = checkpoints->highest_epoch,
+        .disk_generation = checkpoints->highest_generation,
         .evaluation = {.step = STEP_NONE},
     };
-    if (disk->saved_checkpoint == core->saved_checkpoint) {
-        report.saved_digest[0] = disk->saved_digest.low;
-        report.saved_digest[1] = disk->saved_digest.high;
-        report.saved_bytes = disk->saved_bytes;
+    if (checkpoints->saved_checkpoint == core->saved_checkpoint) {
+        report.saved_digest[0] = checkpoints->saved_digest.low;
+        report.saved_digest[1] = checkpoints->saved_digest.high;
+        report.saved_bytes = checkpoints->saved_bytes;
     }
-    if (disk->manifest_count > 0) {
-        report.disk_checkpoint = disk->manifests[0].id;
-        report.disk_step = disk->manifests[0].step;
+    if (checkpoints->manifest_count > 0) {
+        report.disk_checkpoint = checkpoints->manifests[0].id;
+        report.disk_step = checkpoints->manifests[0].step;
     }
     memcpy(report.place, ps->place, sizeof report.place);
     membership_report(&ps->membership, &report);
@@ -345,7 +345,7 @@ static void report(struct ps *ps)
 static void leave_if_over(struct ps *ps)
 {
     if (ps->leave_at_ms == UINT64_MAX || ps->finished) { return; }
-    if (!checkpoint_client_idle(&ps->disk)) {
+    if (!checkpoint_client_idle(&ps->checkpoints)) {
         if (ps->now_ms < ps->leave_at_ms) { return; }
         log_warn("leaving with the last checkpoint's manifest not copied");
     }
@@ -358,16 +358,16 @@ static void handle(void *self, const struct node_event *event)
     ps->now_ms = event->now_ms;
     unsigned news = membership_handle(&ps->membership, event);
     if ((news & MEMBERSHIP_ENDED) != 0) { finish(ps, ps->membership.exit_code); }
-    checkpoint_client_news(ps, checkpoint_client_tick(&ps->disk, event->now_ms));
+    handle_checkpoint_event(ps, checkpoint_client_tick(&ps->checkpoints, event->now_ms));
     switch (event->type) {
-    case NODE_START: checkpoint_client_start(&ps->disk, event->now_ms); break;
+    case NODE_START: checkpoint_client_start(&ps->checkpoints, event->now_ms); break;
     case NODE_TICK: break;
     case NODE_ZK:
-        checkpoint_client_news(ps, checkpoint_client_handle_zk(&ps->disk, event->zk));
+        handle_checkpoint_event(ps, checkpoint_client_handle_zk(&ps->checkpoints, event->zk));
         break;
     case NODE_TRANSPORT: transport(ps, event->transport); break;
     case NODE_ROLE:
-        checkpoint_client_news(ps, checkpoint_client_handle_store(&ps->disk, event->role));
+        handle_checkpoint_event(ps, checkpoint_client_handle_store(&ps->checkpoints, event->role));
         break;
     case NODE_LEAVE: finish(ps, TN_EXIT_OK); break;
     }
@@ -380,8 +380,8 @@ static uint64_t deadline_ms(const void *self)
 {
     const struct ps *ps = self;
     uint64_t first = membership_deadline_ms(&ps->membership);
-    uint64_t disk = checkpoint_client_deadline_ms(&ps->disk);
-    if (disk < first) { first = disk; }
+    uint64_t checkpoints = checkpoint_client_deadline_ms(&ps->checkpoints);
+    if (checkpoints < first) { first = checkpoints; }
     return ps->leave_at_ms < first ? ps->leave_at_ms : first;
 }
 
@@ -436,7 +436,7 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
     }
     enum tn_status status = shard_open(&ps->shard, &shard, error);
     if (status != TN_OK) { return status; }
-    struct checkpoint_client_config disk = {
+    struct checkpoint_client_config checkpoints = {
         .store = ps->config.store,
         .membership = &ps->membership,
         .ports = &ps->ports,
@@ -447,7 +447,7 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
         .index = index,
         .keep = job->checkpoint.keep,
     };
-    return checkpoint_client_open(&ps->disk, &disk, error);
+    return checkpoint_client_open(&ps->checkpoints, &checkpoints, error);
 }
 
 enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct error *error)
@@ -479,7 +479,7 @@ enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct
 void ps_destroy(struct ps *ps)
 {
     if (ps == NULL) { return; }
-    checkpoint_client_close(&ps->disk);
+    checkpoint_client_close(&ps->checkpoints);
     shard_close(&ps->shard);
     free(ps);
 }

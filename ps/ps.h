@@ -20,7 +20,7 @@
 #include "kernels/kernels.h"
 #include "ps/store/store_port.h"
 
-enum { PS_LEAVE_MS = 10000, PS_SAY_MS = 3000 };
+enum { PS_LEAVE_MS = 10000, PS_REFUSAL_LOG_MS = 3000 };
 
 struct ps_config {
     struct node_identity identity;

@@ -13,7 +13,7 @@ static uint64_t get(const uint8_t *in, unsigned bytes)
 }
 
 size_t slice_clocks_encode(const uint64_t *clocks, uint32_t slices,
-                           uint8_t out[static SLICE_CLOCKS_MAX])
+                           uint8_t out[static SLICE_CLOCKS_BYTES_MAX])
 {
     put(out, SLICE_CLOCKS_VERSION, 4);
     put(out + 4, slices, 4);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* Deflate cannot pack more than this many bytes into one (zlib's technical notes). */
+/* Deflate cannot pack more than this many bytes into one (zlib's technical metadata). */
 enum { DEFLATE_RATIO_MAX = 1032 };
 
 /* Bytes taken one after another from memory, unpacked on the way if gzip'ed. */

@@ -10,7 +10,8 @@ void links_init(struct links *links, uint32_t count, const struct transport_port
     for (uint32_t i = 0; i < count; i++) { links->items[i].delay_ms = LINK_REDIAL_MS; }
 }
 
-bool links_member(struct links *links, uint32_t index, const struct member *member, uint64_t now_ms)
+bool links_set_member(struct links *links, uint32_t index, const struct member *member,
+                      uint64_t now_ms)
 {
     struct link *link = &links->items[index];
     link->known = member != NULL;
@@ -54,7 +55,7 @@ bool links_closed(struct links *links, uint32_t index, enum tn_status status, ui
     return was_open;
 }
 
-void links_proved(struct links *links, uint32_t index)
+void links_confirmed(struct links *links, uint32_t index)
 {
     links->items[index].delay_ms = LINK_REDIAL_MS;
 }

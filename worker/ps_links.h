@@ -40,8 +40,8 @@ void links_init(struct links *links, uint32_t count, const struct transport_port
 
 /* Ps `index` is registered as `member`; NULL: not any more (an open connection stays). True: an
  * open connection to a former incarnation was given up. */
-bool links_member(struct links *links, uint32_t index, const struct member *member,
-                  uint64_t now_ms);
+bool links_set_member(struct links *links, uint32_t index, const struct member *member,
+                      uint64_t now_ms);
 
 /* The ps that `conn` leads to, or -1. */
 int links_find(const struct links *links, conn_id conn);
@@ -49,7 +49,7 @@ int links_find(const struct links *links, conn_id conn);
 void links_opened(struct links *links, uint32_t index);
 bool links_closed(struct links *links, uint32_t index, enum tn_status status, uint64_t now_ms);
 /* The ps sends sense: dial it fast the next time. */
-void links_proved(struct links *links, uint32_t index);
+void links_confirmed(struct links *links, uint32_t index);
 
 /* Dial what is due. */
 void links_tick(struct links *links, uint64_t now_ms);

@@ -3,12 +3,11 @@
 #include <assert.h>
 #include <string.h>
 
-static struct training_loop_action *act(struct training_loop_actions *out,
-                                        enum training_loop_action_type type)
+static struct loop_action *act(struct loop_actions *out, enum loop_action_type type)
 {
-    assert(out->count < TRAINING_LOOP_ACTIONS_MAX);
-    struct training_loop_action *action = &out->items[out->count++];
-    *action = (struct training_loop_action){.type = type};
+    assert(out->count < LOOP_ACTIONS_MAX);
+    struct loop_action *action = &out->items[out->count++];
+    *action = (struct loop_action){.type = type};
     return action;
 }
 
@@ -31,59 +30,58 @@ static struct slice_set missing(const struct training_loop *loop)
     return set;
 }
 
-static void enter(struct training_loop *loop, enum training_loop_state state, uint64_t now_ms)
+static void enter(struct training_loop *loop, enum loop_state state, uint64_t now_ms)
 {
     loop->state = state;
     loop->round++;
     loop->progress_ms = now_ms;
     for (uint32_t i = 0; i < loop->config.ps; i++) {
-        struct training_loop_ps *ps = &loop->ps[i];
+        struct loop_ps *ps = &loop->ps[i];
         ps->held = ps->asked = false;
         ps->sent = 0;
     }
 }
 
-static void forget_gradients(struct training_loop *loop, struct training_loop_actions *out)
+static void forget_gradients(struct training_loop *loop, struct loop_actions *out)
 {
-    if (loop->node_count > 0) { act(out, TRAINING_LOOP_DO_FORGET); }
+    if (loop->node_count > 0) { act(out, LOOP_DO_FORGET); }
     loop->node_count = 0;
     memset(&loop->done, 0, sizeof loop->done);
 }
 
-static void go_idle(struct training_loop *loop, uint64_t now_ms, struct training_loop_actions *out)
+static void go_idle(struct training_loop *loop, uint64_t now_ms, struct loop_actions *out)
 {
     forget_gradients(loop, out);
-    enter(loop, TRAINING_LOOP_IDLE, now_ms);
+    enter(loop, LOOP_IDLE, now_ms);
 }
 
-static void begin_gather(struct training_loop *loop, uint64_t now_ms,
-                         struct training_loop_actions *out)
+static void begin_gather(struct training_loop *loop, uint64_t now_ms, struct loop_actions *out)
 {
     forget_gradients(loop, out);
-    enter(loop, TRAINING_LOOP_GATHER, now_ms);
+    enter(loop, LOOP_GATHER, now_ms);
     loop->gather_step = STEP_LATEST;
 }
 
 static void become_whole(struct training_loop *loop, uint64_t step, uint64_t now_ms,
-                         struct training_loop_actions *out)
+                         struct loop_actions *out)
 {
     forget_gradients(loop, out);
-    enter(loop, TRAINING_LOOP_WHOLE, now_ms);
+    enter(loop, LOOP_WHOLE, now_ms);
     loop->step = step;
-    act(out, TRAINING_LOOP_DO_FLIP)->step = step;
+    act(out, LOOP_DO_SWAP)->step = step;
 }
 
 /* ------------------------------------------------------------------ events */
 
 static void order(struct training_loop *loop, const struct run *run, uint64_t now_ms,
-                  struct training_loop_actions *out)
+                  struct loop_actions *out)
 {
     loop->phase = run->phase;
     loop->until = run->until;
     loop->evaluate_step = run->evaluate_step;
     if (run->generation == loop->generation) {
         /* Others made the last steps: what is left is to have their values. */
-        bool behind = loop->state == TRAINING_LOOP_WHOLE && loop->step < loop->until;
+        bool behind = loop->state == LOOP_WHOLE && loop->step < loop->until;
         if (run->phase == RUN_STOPPING && behind && !loop->computing && !loop->evaluating) {
             begin_gather(loop, now_ms, out);
         }
@@ -96,7 +94,7 @@ static void order(struct training_loop *loop, const struct run *run, uint64_t no
 }
 
 static void assign(struct training_loop *loop, const struct assignment *assignment, uint64_t now_ms,
-                   struct training_loop_actions *out)
+                   struct loop_actions *out)
 {
     if (assignment->slice_count != loop->config.slices) { return; }
     memset(&loop->owned, 0, sizeof loop->owned);
@@ -106,63 +104,61 @@ static void assign(struct training_loop *loop, const struct assignment *assignme
         }
     }
     if (!owns_any(loop)) {
-        if (loop->state != TRAINING_LOOP_IDLE) { go_idle(loop, now_ms, out); }
+        if (loop->state != LOOP_IDLE) { go_idle(loop, now_ms, out); }
         return;
     }
     /* The clock of a slice that comes to us now may stand below our step: begin again where the
      * slowest is, so that no contribution is left out. What was applied already is dropped there.
      */
     struct slice_set fresh = missing(loop);
-    if (loop->config.mode == TRAIN_ASYNC && loop->state == TRAINING_LOOP_WHOLE &&
-        !loop->computing && slice_set_count(&fresh) > 0) {
+    if (loop->config.mode == TRAIN_ASYNC && loop->state == LOOP_WHOLE && !loop->computing &&
+        slice_set_count(&fresh) > 0) {
         begin_gather(loop, now_ms, out);
     }
 }
 
 static void link_changed(struct training_loop *loop, uint32_t index, bool up)
 {
-    struct training_loop_ps *ps = &loop->ps[index];
+    struct loop_ps *ps = &loop->ps[index];
     ps->up = up;
     ps->asked = false;
     ps->sent = 0;
-    ps->again_at_ms = 0;
+    ps->retry_at_ms = 0;
 }
 
-static void values(struct training_loop *loop, const struct training_loop_event *event,
-                   struct training_loop_actions *out)
+static void values(struct training_loop *loop, const struct loop_event *event,
+                   struct loop_actions *out)
 {
-    struct training_loop_ps *ps = &loop->ps[event->ps];
+    struct loop_ps *ps = &loop->ps[event->ps];
     if (event->generation != loop->generation || ps->held) { return; }
-    uint64_t wanted = loop->state == TRAINING_LOOP_GATHER ? loop->gather_step : loop->step + 1;
-    if (loop->state == TRAINING_LOOP_IDLE || (wanted != STEP_LATEST && event->step != wanted)) {
-        return;
-    }
+    uint64_t wanted = loop->state == LOOP_GATHER ? loop->gather_step : loop->step + 1;
+    if (loop->state == LOOP_IDLE || (wanted != STEP_LATEST && event->step != wanted)) { return; }
     /* What was asked before we began anew says nothing of now. Only the values of the next step of
      * sync mode are the same, whoever asked. */
-    bool timeless = loop->state == TRAINING_LOOP_WHOLE && loop->config.mode == TRAIN_SYNC;
+    bool timeless = loop->state == LOOP_WHOLE && loop->config.mode == TRAIN_SYNC;
     if (event->round != loop->round && !timeless) { return; }
     ps->held = true;
     ps->held_step = event->step;
     ps->asked = false;
-    act(out, TRAINING_LOOP_DO_TAKE)->ps = event->ps;
+    act(out, LOOP_DO_TAKE)->ps = event->ps;
 }
 
-static void refused(struct training_loop *loop, const struct training_loop_event *event,
-                    struct training_loop_actions *out)
+static void refused(struct training_loop *loop, const struct loop_event *event,
+                    struct loop_actions *out)
 {
-    if (loop->state == TRAINING_LOOP_IDLE) { return; }
+    if (loop->state == LOOP_IDLE) { return; }
     if (event->refusal == REFUSAL_STEP_GONE && event->generation == loop->generation) {
         if (loop->computing) { return; }
         begin_gather(loop, event->now_ms, out);
         for (uint32_t i = 0; i < loop->config.ps; i++) {
-            loop->ps[i].again_at_ms = event->now_ms + TRAINING_LOOP_GONE_RETRY_MS;
+            loop->ps[i].retry_at_ms = event->now_ms + LOOP_GONE_RETRY_MS;
         }
         return;
     }
-    struct training_loop_ps *ps = &loop->ps[event->ps];
+    struct loop_ps *ps = &loop->ps[event->ps];
     ps->asked = false;
     ps->sent = 0;
-    ps->again_at_ms = event->now_ms + TRAINING_LOOP_REFUSED_RETRY_MS;
+    ps->retry_at_ms = event->now_ms + LOOP_REFUSED_RETRY_MS;
 }
 
 /* --------------------------------------------------------------- what next */
@@ -177,8 +173,7 @@ static bool all_held(const struct training_loop *loop)
 
 /* Every ps has answered. If all are of one step, that is it; else the least one counts, which those
  * ahead still keep: shards are at most one step apart while a slice of ours is missing. */
-static void settle_gather(struct training_loop *loop, uint64_t now_ms,
-                          struct training_loop_actions *out)
+static void settle_gather(struct training_loop *loop, uint64_t now_ms, struct loop_actions *out)
 {
     uint64_t least = loop->ps[0].held_step;
     bool equal = true;
@@ -197,12 +192,12 @@ static void settle_gather(struct training_loop *loop, uint64_t now_ms,
 }
 
 /* One action for the slices that the step lacks. Async: each slice is a contribution of its own. */
-static void compute(struct training_loop *loop, struct training_loop_actions *out)
+static void compute(struct training_loop *loop, struct loop_actions *out)
 {
     struct slice_set set = missing(loop);
     if (loop->phase != RUN_RUNNING || loop->step >= loop->until) { return; }
     if (slice_set_count(&set) == 0) { return; }
-    struct training_loop_action *action = act(out, TRAINING_LOOP_DO_COMPUTE);
+    struct loop_action *action = act(out, LOOP_DO_COMPUTE);
     action->step = loop->step;
     action->generation = loop->generation;
     action->first_node = loop->node_count;
@@ -225,32 +220,32 @@ static void compute(struct training_loop *loop, struct training_loop_actions *ou
 }
 
 /* The owner of slice 0 evaluates, at the first step it can. */
-static void evaluate(struct training_loop *loop, struct training_loop_actions *out)
+static void evaluate(struct training_loop *loop, struct loop_actions *out)
 {
     if (loop->evaluate_step == STEP_NONE || loop->step < loop->evaluate_step) { return; }
     if (loop->evaluated_step != STEP_NONE && loop->evaluated_step >= loop->evaluate_step) {
         return;
     }
     if (!slice_set_has_all(&loop->owned, (struct slice_node){0, 1})) { return; }
-    struct training_loop_action *action = act(out, TRAINING_LOOP_DO_EVALUATE);
+    struct loop_action *action = act(out, LOOP_DO_EVALUATE);
     action->step = loop->step;
     action->generation = loop->generation;
     loop->evaluating = true;
     loop->evaluated_step = loop->step;
 }
 
-static void ask(struct training_loop *loop, uint32_t index, struct training_loop_actions *out)
+static void ask(struct training_loop *loop, uint32_t index, struct loop_actions *out)
 {
-    struct training_loop_ps *ps = &loop->ps[index];
-    struct training_loop_action *action;
-    if (loop->state == TRAINING_LOOP_GATHER) {
+    struct loop_ps *ps = &loop->ps[index];
+    struct loop_action *action;
+    if (loop->state == LOOP_GATHER) {
         if (ps->asked) { return; }
         ps->asked = true;
-        action = act(out, TRAINING_LOOP_DO_PULL);
+        action = act(out, LOOP_DO_PULL);
         action->step = loop->gather_step;
     } else {
         if (ps->sent == loop->node_count || loop->computing) { return; }
-        struct training_loop_action *push = act(out, TRAINING_LOOP_DO_PUSH);
+        struct loop_action *push = act(out, LOOP_DO_PUSH);
         push->ps = index;
         push->generation = loop->generation;
         push->step = loop->step;
@@ -259,7 +254,7 @@ static void ask(struct training_loop *loop, uint32_t index, struct training_loop
         push->round = loop->round;
         ps->sent = loop->node_count;
         if (loop->config.mode == TRAIN_SYNC) { return; /* A push is a pull of the next step. */ }
-        action = act(out, TRAINING_LOOP_DO_PULL);
+        action = act(out, LOOP_DO_PULL);
         action->step = loop->step + 1;
     }
     action->ps = index;
@@ -267,23 +262,21 @@ static void ask(struct training_loop *loop, uint32_t index, struct training_loop
     action->round = loop->round;
 }
 
-static void proceed(struct training_loop *loop, uint64_t now_ms, struct training_loop_actions *out)
+static void proceed(struct training_loop *loop, uint64_t now_ms, struct loop_actions *out)
 {
     if (!active(loop) || !owns_any(loop)) { return; }
-    if (loop->state == TRAINING_LOOP_IDLE) { begin_gather(loop, now_ms, out); }
-    if (loop->state == TRAINING_LOOP_GATHER && all_held(loop)) { settle_gather(loop, now_ms, out); }
-    if (loop->state == TRAINING_LOOP_WHOLE && !loop->computing && !loop->evaluating) {
+    if (loop->state == LOOP_IDLE) { begin_gather(loop, now_ms, out); }
+    if (loop->state == LOOP_GATHER && all_held(loop)) { settle_gather(loop, now_ms, out); }
+    if (loop->state == LOOP_WHOLE && !loop->computing && !loop->evaluating) {
         if (all_held(loop)) { become_whole(loop, loop->step + 1, now_ms, out); }
         compute(loop, out);
     }
     for (uint32_t i = 0; i < loop->config.ps; i++) {
-        struct training_loop_ps *ps = &loop->ps[i];
-        if (ps->up && !ps->held && now_ms >= ps->again_at_ms) { ask(loop, i, out); }
+        struct loop_ps *ps = &loop->ps[i];
+        if (ps->up && !ps->held && now_ms >= ps->retry_at_ms) { ask(loop, i, out); }
     }
     /* After the pushes, so that the others need not wait for it. */
-    if (loop->state == TRAINING_LOOP_WHOLE && !loop->computing && !loop->evaluating) {
-        evaluate(loop, out);
-    }
+    if (loop->state == LOOP_WHOLE && !loop->computing && !loop->evaluating) { evaluate(loop, out); }
 }
 
 /* ---------------------------------------------------------------- dispatch */
@@ -297,40 +290,39 @@ void training_loop_init(struct training_loop *loop, const struct training_loop_c
     loop->evaluate_step = loop->evaluated_step = STEP_NONE;
 }
 
-void training_loop_handle(struct training_loop *loop, const struct training_loop_event *event,
-                          struct training_loop_actions *out)
+void training_loop_handle(struct training_loop *loop, const struct loop_event *event,
+                          struct loop_actions *out)
 {
     out->count = 0;
     switch (event->type) {
-    case TRAINING_LOOP_EV_RUN: order(loop, event->run, event->now_ms, out); break;
-    case TRAINING_LOOP_EV_ASSIGNMENT: assign(loop, event->assignment, event->now_ms, out); break;
-    case TRAINING_LOOP_EV_LINK_UP: link_changed(loop, event->ps, true); break;
-    case TRAINING_LOOP_EV_LINK_DOWN: link_changed(loop, event->ps, false); break;
-    case TRAINING_LOOP_EV_VALUES: values(loop, event, out); break;
-    case TRAINING_LOOP_EV_REFUSED: refused(loop, event, out); break;
-    case TRAINING_LOOP_EV_COMPUTED: loop->computing = false; break;
-    case TRAINING_LOOP_EV_EVALUATED: loop->evaluating = false; break;
-    case TRAINING_LOOP_EV_TICK: break;
+    case LOOP_EV_RUN: order(loop, event->run, event->now_ms, out); break;
+    case LOOP_EV_ASSIGNMENT: assign(loop, event->assignment, event->now_ms, out); break;
+    case LOOP_EV_LINK_UP: link_changed(loop, event->ps, true); break;
+    case LOOP_EV_LINK_DOWN: link_changed(loop, event->ps, false); break;
+    case LOOP_EV_VALUES: values(loop, event, out); break;
+    case LOOP_EV_REFUSED: refused(loop, event, out); break;
+    case LOOP_EV_COMPUTED: loop->computing = false; break;
+    case LOOP_EV_EVALUATED: loop->evaluating = false; break;
+    case LOOP_EV_TICK: break;
     }
     proceed(loop, event->now_ms, out);
 }
 
 bool training_loop_waits_for(const struct training_loop *loop, uint32_t index)
 {
-    const struct training_loop_ps *ps = &loop->ps[index];
-    if (!active(loop) || loop->state == TRAINING_LOOP_IDLE || ps->held) { return false; }
-    return loop->state == TRAINING_LOOP_GATHER || loop->node_count > 0;
+    const struct loop_ps *ps = &loop->ps[index];
+    if (!active(loop) || loop->state == LOOP_IDLE || ps->held) { return false; }
+    return loop->state == LOOP_GATHER || loop->node_count > 0;
 }
 
 uint64_t training_loop_deadline_ms(const struct training_loop *loop)
 {
     uint64_t deadline = UINT64_MAX;
     for (uint32_t i = 0; i < loop->config.ps; i++) {
-        const struct training_loop_ps *ps = &loop->ps[i];
-        bool unsent =
-            loop->state == TRAINING_LOOP_GATHER ? !ps->asked : ps->sent < loop->node_count;
+        const struct loop_ps *ps = &loop->ps[i];
+        bool unsent = loop->state == LOOP_GATHER ? !ps->asked : ps->sent < loop->node_count;
         if (!ps->up || !unsent || !training_loop_waits_for(loop, i)) { continue; }
-        if (ps->again_at_ms < deadline) { deadline = ps->again_at_ms; }
+        if (ps->retry_at_ms < deadline) { deadline = ps->retry_at_ms; }
     }
     return deadline;
 }

@@ -38,8 +38,8 @@
 #include "common/net/wire.h"
 
 enum {
-    TRAINING_LOOP_REFUSED_RETRY_MS = 20, /* A ps that loads says so at once and is asked again. */
-    TRAINING_LOOP_GONE_RETRY_MS = 10,
+    LOOP_REFUSED_RETRY_MS = 20, /* A ps that loads says so at once and is asked again. */
+    LOOP_GONE_RETRY_MS = 10,
 };
 
 struct training_loop_config {
@@ -49,20 +49,20 @@ struct training_loop_config {
     uint32_t index;  /* Which worker we are. */
 };
 
-enum training_loop_event_type {
-    TRAINING_LOOP_EV_RUN,
-    TRAINING_LOOP_EV_ASSIGNMENT,
-    TRAINING_LOOP_EV_LINK_UP,   /* A new connection to `ps`: nothing was sent on it yet. */
-    TRAINING_LOOP_EV_LINK_DOWN, /* What was sent may be lost. */
-    TRAINING_LOOP_EV_VALUES,    /* Of `generation` and `step`; the driver has checked the size. */
-    TRAINING_LOOP_EV_REFUSED,   /* For `refusal`; `generation` and `step` are the ps's own. */
-    TRAINING_LOOP_EV_COMPUTED,  /* The last TRAINING_LOOP_DO_COMPUTE is done. */
-    TRAINING_LOOP_EV_EVALUATED, /* The last TRAINING_LOOP_DO_EVALUATE is done. */
-    TRAINING_LOOP_EV_TICK,      /* training_loop_deadline_ms() has passed. */
+enum loop_event_type {
+    LOOP_EV_RUN,
+    LOOP_EV_ASSIGNMENT,
+    LOOP_EV_LINK_UP,   /* A new connection to `ps`: nothing was sent on it yet. */
+    LOOP_EV_LINK_DOWN, /* What was sent may be lost. */
+    LOOP_EV_VALUES,    /* Of `generation` and `step`; the driver has checked the size. */
+    LOOP_EV_REFUSED,   /* For `refusal`; `generation` and `step` are the ps's own. */
+    LOOP_EV_COMPUTED,  /* The last LOOP_DO_COMPUTE is done. */
+    LOOP_EV_EVALUATED, /* The last LOOP_DO_EVALUATE is done. */
+    LOOP_EV_TICK,      /* training_loop_deadline_ms() has passed. */
 };
 
-struct training_loop_event {
-    enum training_loop_event_type type;
+struct loop_event {
+    enum loop_event_type type;
     uint64_t now_ms;
     uint32_t ps;
     uint64_t generation, step;
@@ -72,54 +72,54 @@ struct training_loop_event {
     const struct assignment *assignment;
 };
 
-enum training_loop_action_type {
-    TRAINING_LOOP_DO_TAKE, /* Copy this event's body into the next values. Without it: ignore it. */
-    TRAINING_LOOP_DO_FLIP, /* The next values are whole: they become the current ones. */
-    TRAINING_LOOP_DO_FORGET,   /* Release all gradients. */
-    TRAINING_LOOP_DO_COMPUTE,  /* From the current values, of `step`: gradients of nodes[first_node
+enum loop_action_type {
+    LOOP_DO_TAKE,     /* Copy this event's body into the next values. Without it: ignore it. */
+    LOOP_DO_SWAP,     /* The next values are whole: they become the current ones. */
+    LOOP_DO_FORGET,   /* Release all gradients. */
+    LOOP_DO_COMPUTE,  /* From the current values, of `step`: gradients of nodes[first_node
                                   ...]. */
-    TRAINING_LOOP_DO_PUSH,     /* Send the gradients of nodes[first_node ...] to `ps`. */
-    TRAINING_LOOP_DO_PULL,     /* Ask `ps` for `step`. */
-    TRAINING_LOOP_DO_EVALUATE, /* The current values, of `step`. */
+    LOOP_DO_PUSH,     /* Send the gradients of nodes[first_node ...] to `ps`. */
+    LOOP_DO_PULL,     /* Ask `ps` for `step`. */
+    LOOP_DO_EVALUATE, /* The current values, of `step`. */
 };
 
-struct training_loop_action {
-    enum training_loop_action_type type;
+struct loop_action {
+    enum loop_action_type type;
     uint32_t ps;
     uint64_t generation, step;
     uint64_t round; /* PUSH, PULL: to be sent, and to come back with the answer. */
     uint32_t first_node, node_count;
 };
 
-enum { TRAINING_LOOP_ACTIONS_MAX = 2 * PS_MAX + 8 };
+enum { LOOP_ACTIONS_MAX = 2 * PS_MAX + 8 };
 
 /* To be carried out in this order; only COMPUTE and EVALUATE are awaited, by their events. */
-struct training_loop_actions {
+struct loop_actions {
     uint32_t count;
-    struct training_loop_action items[TRAINING_LOOP_ACTIONS_MAX];
+    struct loop_action items[LOOP_ACTIONS_MAX];
 };
 
-enum training_loop_state { TRAINING_LOOP_IDLE, TRAINING_LOOP_GATHER, TRAINING_LOOP_WHOLE };
+enum loop_state { LOOP_IDLE, LOOP_GATHER, LOOP_WHOLE };
 
-struct training_loop_ps {
+struct loop_ps {
     bool up;
     bool held; /* The next values have its shard ... */
     uint64_t held_step;
     bool asked;    /* GATHER: a pull is under way on this connection. */
     uint32_t sent; /* WHOLE: nodes sent on this connection. */
-    uint64_t again_at_ms;
+    uint64_t retry_at_ms;
 };
 
 struct training_loop {
     /* For reports, log lines and the driver. */
-    enum training_loop_state state;
+    enum loop_state state;
     uint64_t generation;                 /* That it works in; 0: none yet. */
     uint64_t round;                      /* Counts beginnings; answers to older ones are ignored. */
     uint64_t step;                       /* Of the current values; kept while gathering. */
     uint64_t progress_ms;                /* When state or step changed last. */
     struct slice_node nodes[SLICES_MAX]; /* Gradients made for `step`, in the order of making. */
     uint32_t node_count;
-    struct training_loop_ps ps[PS_MAX];
+    struct loop_ps ps[PS_MAX];
     /* Private. */
     struct training_loop_config config;
     enum run_phase phase;
@@ -132,8 +132,8 @@ struct training_loop {
 
 void training_loop_init(struct training_loop *loop, const struct training_loop_config *config);
 /* `actions` is overwritten. */
-void training_loop_handle(struct training_loop *loop, const struct training_loop_event *event,
-                          struct training_loop_actions *actions);
+void training_loop_handle(struct training_loop *loop, const struct loop_event *event,
+                          struct loop_actions *actions);
 uint64_t training_loop_deadline_ms(const struct training_loop *loop); /* UINT64_MAX: none. */
 
 /* Is it bound to have the values of ps `index` next? For "waiting for ps:1". */

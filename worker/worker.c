@@ -23,14 +23,14 @@ struct worker {
     struct mirror assignment;
     struct links links;
     struct training_loop core;
-    struct training_loop_actions actions;
+    struct loop_actions actions;
     struct compute compute;
     struct placement places[PS_MAX];
     struct buffer *current, *next; /* All parameters; see worker/training_loop.h. */
     struct buffer **gradients;     /* [SLICES_MAX][ps]: of core.nodes; NULL: not made. */
     struct evaluation evaluation;  /* The newest of this generation. */
     uint64_t now_ms;
-    struct training_loop_event follow_ups[FOLLOW_UPS_MAX];
+    struct loop_event follow_ups[FOLLOW_UPS_MAX];
     uint32_t follow_up_count;
     bool followed; /* Roster and assignment are being read. */
     uint64_t said_at_ms;
@@ -57,10 +57,10 @@ static uint32_t ps_count(const struct worker *worker)
 
 /* ----------------------------------------------------------------- actions */
 
-static void follow_up(struct worker *worker, enum training_loop_event_type type)
+static void follow_up(struct worker *worker, enum loop_event_type type)
 {
     assert(worker->follow_up_count < FOLLOW_UPS_MAX);
-    struct training_loop_event event = {.type = type, .now_ms = worker->now_ms};
+    struct loop_event event = {.type = type, .now_ms = worker->now_ms};
     worker->follow_ups[worker->follow_up_count++] = event;
 }
 
@@ -104,7 +104,7 @@ static bool compute_one(struct worker *worker, uint64_t step, uint32_t node)
     return true;
 }
 
-static void compute(struct worker *worker, const struct training_loop_action *action)
+static void compute(struct worker *worker, const struct loop_action *action)
 {
     uint32_t end = action->first_node + action->node_count;
     for (uint32_t node = action->first_node; node < end; node++) {
@@ -114,10 +114,10 @@ static void compute(struct worker *worker, const struct training_loop_action *ac
         finish(worker, TN_EXIT_ERROR);
         return;
     }
-    follow_up(worker, TRAINING_LOOP_EV_COMPUTED);
+    follow_up(worker, LOOP_EV_COMPUTED);
 }
 
-static void push(struct worker *worker, const struct training_loop_action *action)
+static void push(struct worker *worker, const struct loop_action *action)
 {
     uint32_t end = action->first_node + action->node_count;
     FAILPOINT("worker.before_push");
@@ -134,7 +134,7 @@ static void push(struct worker *worker, const struct training_loop_action *actio
     }
 }
 
-static void pull(struct worker *worker, const struct training_loop_action *action)
+static void pull(struct worker *worker, const struct loop_action *action)
 {
     struct frame_header header = {
         .sequence = action->round,
@@ -158,32 +158,32 @@ static void flip(struct worker *worker)
     worker->next = former;
 }
 
-static void evaluate(struct worker *worker, const struct training_loop_action *action)
+static void evaluate(struct worker *worker, const struct loop_action *action)
 {
     worker->evaluation = compute_evaluate(&worker->compute, worker->current->data, action->step);
     log_info("step %llu: test loss %.4f, accuracy %.4f, training loss %.4f", number(action->step),
              worker->evaluation.loss, worker->evaluation.accuracy, worker->evaluation.train_loss);
     FAILPOINT("worker.evaluated");
-    follow_up(worker, TRAINING_LOOP_EV_EVALUATED);
+    follow_up(worker, LOOP_EV_EVALUATED);
 }
 
-static void carry_out(struct worker *worker, const struct training_loop_action *action,
+static void carry_out(struct worker *worker, const struct loop_action *action,
                       const struct buffer *body)
 {
     switch (action->type) {
-    case TRAINING_LOOP_DO_TAKE: take(worker, action->ps, body); break;
-    case TRAINING_LOOP_DO_FLIP: flip(worker); break;
-    case TRAINING_LOOP_DO_FORGET: forget_gradients(worker); break;
-    case TRAINING_LOOP_DO_COMPUTE: compute(worker, action); break;
-    case TRAINING_LOOP_DO_PUSH: push(worker, action); break;
-    case TRAINING_LOOP_DO_PULL: pull(worker, action); break;
-    case TRAINING_LOOP_DO_EVALUATE: evaluate(worker, action); break;
+    case LOOP_DO_TAKE: take(worker, action->ps, body); break;
+    case LOOP_DO_SWAP: flip(worker); break;
+    case LOOP_DO_FORGET: forget_gradients(worker); break;
+    case LOOP_DO_COMPUTE: compute(worker, action); break;
+    case LOOP_DO_PUSH: push(worker, action); break;
+    case LOOP_DO_PULL: pull(worker, action); break;
+    case LOOP_DO_EVALUATE: evaluate(worker, action); break;
     }
 }
 
 /* Show the core an event, carry out what it says, then show it what that answered. `body` is only
  * read. */
-static void feed(struct worker *worker, struct training_loop_event event, const struct buffer *body)
+static void feed(struct worker *worker, struct loop_event event, const struct buffer *body)
 {
     event.now_ms = worker->now_ms;
     for (;;) {
@@ -205,7 +205,7 @@ static void feed(struct worker *worker, struct training_loop_event event, const 
 static void frame(struct worker *worker, uint32_t ps, const struct transport_event *event)
 {
     const struct frame_header *header = &event->header;
-    struct training_loop_event next = {
+    struct loop_event next = {
         .ps = ps,
         .generation = header->generation,
         .step = header->step,
@@ -220,8 +220,8 @@ static void frame(struct worker *worker, uint32_t ps, const struct transport_eve
         worker->ports.transport.close(worker->ports.transport.ctx, event->conn);
         return;
     }
-    links_proved(&worker->links, ps);
-    next.type = header->type == FRAME_VALUES ? TRAINING_LOOP_EV_VALUES : TRAINING_LOOP_EV_REFUSED;
+    links_confirmed(&worker->links, ps);
+    next.type = header->type == FRAME_VALUES ? LOOP_EV_VALUES : LOOP_EV_REFUSED;
     if (header->type == FRAME_REFUSED) { next.refusal = (enum refusal)header->first; }
     feed(worker, next, event->body);
 }
@@ -234,17 +234,14 @@ static void transport(struct worker *worker, const struct transport_event *event
         switch (event->type) {
         case TRANSPORT_OPENED:
             links_opened(&worker->links, index);
-            feed(worker,
-                 (struct training_loop_event){.type = TRAINING_LOOP_EV_LINK_UP, .ps = index}, NULL);
+            feed(worker, (struct loop_event){.type = LOOP_EV_LINK_UP, .ps = index}, NULL);
             break;
         case TRANSPORT_FRAME: frame(worker, index, event); break;
         case TRANSPORT_CLOSED:
             if (!links_closed(&worker->links, index, event->status, worker->now_ms)) { break; }
             log_info("lost ps:%u at %s: %s", index, worker->links.items[index].address,
                      tanist_strerror(event->status));
-            feed(worker,
-                 (struct training_loop_event){.type = TRAINING_LOOP_EV_LINK_DOWN, .ps = index},
-                 NULL);
+            feed(worker, (struct loop_event){.type = LOOP_EV_LINK_DOWN, .ps = index}, NULL);
             break;
         }
     }
@@ -271,9 +268,9 @@ static void seat_changed(struct worker *worker, uint32_t ps)
 {
     const struct roster_seat *seat = &worker->roster.seats[ps];
     const struct member *member = seat->present ? &seat->member : NULL;
-    if (!links_member(&worker->links, ps, member, worker->now_ms)) { return; }
+    if (!links_set_member(&worker->links, ps, member, worker->now_ms)) { return; }
     log_info("ps:%u was reborn at %s", ps, seat->member.address);
-    feed(worker, (struct training_loop_event){.type = TRAINING_LOOP_EV_LINK_DOWN, .ps = ps}, NULL);
+    feed(worker, (struct loop_event){.type = LOOP_EV_LINK_DOWN, .ps = ps}, NULL);
 }
 
 static void assigned(struct worker *worker, const struct zk_event *event)
@@ -290,10 +287,7 @@ static void assigned(struct worker *worker, const struct zk_event *event)
                  worker->config.job->train.slices);
         return;
     }
-    feed(worker,
-         (struct training_loop_event){.type = TRAINING_LOOP_EV_ASSIGNMENT,
-                                      .assignment = &assignment},
-         NULL);
+    feed(worker, (struct loop_event){.type = LOOP_EV_ASSIGNMENT, .assignment = &assignment}, NULL);
 }
 
 static void zookeeper(struct worker *worker, const struct zk_event *event)
@@ -318,7 +312,7 @@ static void follow_run(struct worker *worker)
         worker->evaluation = (struct evaluation){.step = STEP_NONE};
         compute_reset(&worker->compute);
     }
-    feed(worker, (struct training_loop_event){.type = TRAINING_LOOP_EV_RUN, .run = run}, NULL);
+    feed(worker, (struct loop_event){.type = LOOP_EV_RUN, .run = run}, NULL);
     if (run->phase == RUN_DONE) { finish(worker, TN_EXIT_OK); }
     if (run->phase == RUN_FAILED) { finish(worker, TN_EXIT_ERROR); }
 }
@@ -339,7 +333,7 @@ static uint64_t say_at_ms(const struct worker *worker)
     if (waited_for(worker) < 0) { return UINT64_MAX; }
     uint64_t since = worker->core.progress_ms;
     if (worker->said_at_ms > since) { since = worker->said_at_ms; }
-    return since + WORKER_SAY_MS;
+    return since + WORKER_WAIT_LOG_MS;
 }
 
 static void say_waiting(struct worker *worker)
@@ -353,8 +347,7 @@ static void say_waiting(struct worker *worker)
     log_info("waiting for ps:%u (%s, %s) for %llu s: values of step %llu, generation %llu", ps,
              link->address[0] != '\0' ? link->address : "no address yet", how,
              number((worker->now_ms - worker->core.progress_ms) / 1000),
-             number(worker->core.state == TRAINING_LOOP_WHOLE ? worker->core.step + 1
-                                                              : worker->core.step),
+             number(worker->core.state == LOOP_WHOLE ? worker->core.step + 1 : worker->core.step),
              number(worker->core.generation));
     worker->said_at_ms = worker->now_ms;
 }
@@ -381,7 +374,7 @@ static void tick(struct worker *worker)
         mirror_tick(&worker->assignment, zk, next_op, worker->now_ms);
     }
     if (worker->now_ms >= training_loop_deadline_ms(&worker->core)) {
-        feed(worker, (struct training_loop_event){.type = TRAINING_LOOP_EV_TICK}, NULL);
+        feed(worker, (struct loop_event){.type = LOOP_EV_TICK}, NULL);
     }
     links_tick(&worker->links, worker->now_ms);
     say_waiting(worker);

@@ -16,7 +16,7 @@
 #include "worker/dataset.h"
 #include "worker/models/model.h"
 
-enum { WORKER_SAY_MS = 3000 };
+enum { WORKER_WAIT_LOG_MS = 3000 };
 
 struct worker_config {
     struct node_identity identity;

@@ -54,17 +54,17 @@ static void on_store(void *ctx, const struct store_event *event)
 {
     struct ps_parts *parts = ctx;
     size_t text = event->text != NULL ? strlen(event->text) + 1 : 0;
-    size_t notes = event->notes != NULL ? sizeof *event->notes : 0;
+    size_t metadata = event->metadata != NULL ? sizeof *event->metadata : 0;
     size_t manifests = event->manifests != NULL ? event->count * sizeof *event->manifests : 0;
     const size_t head = (sizeof(struct posted) + 15) & ~(size_t)15;
-    struct posted *posted = malloc(head + text + notes + manifests + 3 * 16);
+    struct posted *posted = malloc(head + text + metadata + manifests + 3 * 16);
     if (posted == NULL) {
         log_error("out of memory: an answer of the store is lost; leaving, to be started again");
         _Exit(TN_EXIT_ERROR);
     }
     char *at = (char *)posted + head;
     posted->event = *event;
-    posted->event.notes = notes ? put(&at, event->notes, notes) : NULL;
+    posted->event.metadata = metadata ? put(&at, event->metadata, metadata) : NULL;
     posted->event.manifests = manifests ? put(&at, event->manifests, manifests) : NULL;
     posted->event.text = text ? put(&at, event->text, text) : "";
     runtime_post(parts->runtime, posted, free);

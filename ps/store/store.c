@@ -368,16 +368,16 @@ static enum tn_status read_chunks(const struct reader *reader, struct error *err
     return TN_OK;
 }
 
-/* `notes` NULL: not wanted. */
-static enum tn_status read_notes(const struct reader *reader, struct store_notes *notes,
-                                 struct error *error)
+/* `metadata` may be NULL. */
+static enum tn_status read_metadata(const struct reader *reader, struct store_metadata *metadata,
+                                    struct error *error)
 {
     const uint8_t *data;
     size_t size;
     const struct store_header *header = &reader->header;
-    if (notes == NULL) { return TN_OK; }
-    if (header->optimizer_steps > notes->optimizer_steps) {
-        notes->optimizer_steps = header->optimizer_steps;
+    if (metadata == NULL) { return TN_OK; }
+    if (header->optimizer_steps > metadata->optimizer_steps) {
+        metadata->optimizer_steps = header->optimizer_steps;
     }
     bool whole = reader->first == header->first && reader->count == header->count;
     if (!whole || header->blob_bytes == 0) { return TN_OK; }
@@ -386,13 +386,13 @@ static enum tn_status read_notes(const struct reader *reader, struct store_notes
     if (size != header->blob_bytes || size > STORE_BLOB_MAX) {
         return error_set(error, TN_ECORRUPT, "%s: its blob has %zu bytes", reader->path, size);
     }
-    memcpy(notes->blob, data, size);
-    notes->blob_bytes = size;
+    memcpy(metadata->blob, data, size);
+    metadata->blob_bytes = size;
     return TN_OK;
 }
 
-static enum tn_status read_shard(const char *dir, struct reader *reader, struct store_notes *notes,
-                                 struct error *error)
+static enum tn_status read_shard(const char *dir, struct reader *reader,
+                                 struct store_metadata *metadata, struct error *error)
 {
     const struct manifest *manifest = reader->manifest;
     if (!store_path_of_shard(reader->path, dir, manifest->id, reader->shard,
@@ -404,7 +404,7 @@ static enum tn_status read_shard(const char *dir, struct reader *reader, struct 
         status = table_open(&reader->table, reader->path, error);
         if (status == TN_OK) { status = read_header(reader, error); }
         if (status == TN_OK) { status = read_chunks(reader, error); }
-        if (status == TN_OK) { status = read_notes(reader, notes, error); }
+        if (status == TN_OK) { status = read_metadata(reader, metadata, error); }
         table_close(&reader->table);
     }
     if (status != TN_OK) {
@@ -414,12 +414,12 @@ static enum tn_status read_shard(const char *dir, struct reader *reader, struct 
 }
 
 enum tn_status store_read_range(const char *dir, const struct store_read_request *request,
-                                const atomic_bool *cancelled, struct store_notes *notes,
+                                const atomic_bool *cancelled, struct store_metadata *metadata,
                                 struct error *error)
 {
     const struct manifest *manifest = request->manifest;
-    notes->optimizer_steps = 0;
-    notes->blob_bytes = 0;
+    metadata->optimizer_steps = 0;
+    metadata->blob_bytes = 0;
     if (request->first > manifest->parameter_count ||
         request->count > manifest->parameter_count - request->first) {
         return error_set(error, TN_EINVAL,
@@ -439,7 +439,7 @@ enum tn_status store_read_range(const char *dir, const struct store_read_request
                                 .count = request->count,
                                 .cancelled = cancelled,
                                 .shard = i};
-        enum tn_status status = read_shard(dir, &reader, notes, error);
+        enum tn_status status = read_shard(dir, &reader, metadata, error);
         if (status != TN_OK) { return status; }
     }
     return TN_OK;

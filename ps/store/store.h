@@ -49,8 +49,8 @@ MUST_CHECK enum tn_status store_write(const char *dir, const struct store_write_
  */
 MUST_CHECK enum tn_status store_read_range(const char *dir,
                                            const struct store_read_request *request,
-                                           const atomic_bool *cancelled, struct store_notes *notes,
-                                           struct error *error);
+                                           const atomic_bool *cancelled,
+                                           struct store_metadata *metadata, struct error *error);
 
 /* Check shard `shard`, or STORE_ALL_SHARDS, as store_read_range does. Same errors. */
 MUST_CHECK enum tn_status store_verify(const char *dir, const struct manifest *manifest,

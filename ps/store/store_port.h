@@ -68,7 +68,7 @@ struct store_read_request {
 };
 
 /* What comes with the arrays of a read. */
-struct store_notes {
+struct store_metadata {
     uint64_t optimizer_steps; /* The largest of the shards that were read. */
     size_t blob_bytes;        /* 0 unless the range is exactly one shard of the checkpoint. */
     uint8_t blob[STORE_BLOB_MAX];
@@ -100,9 +100,9 @@ struct store_event {
     const char *text;     /* Failed: the error in words. LIST: warnings, one a line. Else "". */
     struct digest digest; /* WRITE: of the shard's file, ... */
     uint64_t bytes;       /* ... and its size: both go into the manifest. */
-    const struct store_notes *notes;  /* READ that succeeded. */
-    const struct manifest *manifests; /* LIST: committed checkpoints, newest first. */
-    size_t count;                     /* LIST: manifests. COLLECT: checkpoints removed. */
+    const struct store_metadata *metadata; /* READ that succeeded. */
+    const struct manifest *manifests;      /* LIST: committed checkpoints, newest first. */
+    size_t count;                          /* LIST: manifests. COLLECT: checkpoints removed. */
 };
 
 typedef void (*store_sink)(void *ctx, const struct store_event *event);

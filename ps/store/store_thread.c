@@ -43,7 +43,7 @@ struct store_thread {
 
     /* The thread's own: results are kept here while they are delivered. */
     struct error error;
-    struct store_notes notes;
+    struct store_metadata metadata;
     struct manifest listed[STORE_LIST_MAX];
     char warnings[STORE_TEXT_MAX];
 };
@@ -99,8 +99,8 @@ static enum tn_status carry_out(struct store_thread *thread, const struct job *j
         return store_write(dir, &job->write, &thread->cancelled, &event->digest, &event->bytes,
                            error);
     case STORE_READ:
-        event->notes = &thread->notes;
-        return store_read_range(dir, &job->read, &thread->cancelled, &thread->notes, error);
+        event->metadata = &thread->metadata;
+        return store_read_range(dir, &job->read, &thread->cancelled, &thread->metadata, error);
     case STORE_VERIFY:
         return store_verify(dir, &job->manifest, job->shard, &thread->cancelled, error);
     case STORE_LIST:
@@ -125,7 +125,7 @@ static void answer(struct store_thread *thread, const struct job *job, struct st
     }
     event->text = event->status == TN_OK ? thread->warnings : thread->error.text;
     if (event->status != TN_OK) {
-        event->notes = NULL;
+        event->metadata = NULL;
         event->manifests = NULL;
         event->count = 0;
     }

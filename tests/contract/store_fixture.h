@@ -195,14 +195,14 @@ static inline struct manifest write_checkpoint(uint64_t id, uint64_t parameters,
 
 /* Status of reading a range; TN_OK only with the right bits, else the test fails. */
 static inline enum tn_status read_range(const struct manifest *manifest, uint64_t first,
-                                        uint64_t count, struct store_notes *notes,
+                                        uint64_t count, struct store_metadata *metadata,
                                         struct error *error)
 {
     struct arrays arrays;
     struct store_read_request request = {.manifest = manifest, .first = first, .count = count};
     arrays_make(&arrays, count);
     memcpy(request.arrays, arrays.array, sizeof request.arrays);
-    enum tn_status status = store_read_range(dir, &request, NULL, notes, error);
+    enum tn_status status = store_read_range(dir, &request, NULL, metadata, error);
     bool right = arrays_are_right(&arrays, first, count);
     arrays_free(&arrays);
     if (status == TN_OK) { assert_true(right); }

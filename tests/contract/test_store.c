@@ -5,19 +5,19 @@
 /* Large enough for several chunks in each shard. */
 enum { PARAMETERS = 1700000, SMALL = 5000 };
 
-/* Whole shards come back bit for bit, with their notes. */
+/* Whole shards come back bit for bit, with their metadata. */
 static void shards_round_trip(void **state)
 {
     (void)state;
     struct manifest manifest = write_checkpoint(1, PARAMETERS, 3);
     struct error error;
     for (uint32_t i = 0; i < 3; i++) {
-        struct store_notes notes;
+        struct store_metadata metadata;
         const struct manifest_shard *part = &manifest.shards[i];
-        assert_int_equal(read_range(&manifest, part->first, part->count, &notes, &error), TN_OK);
-        assert_int_equal(notes.optimizer_steps, 1000 + i);
-        assert_int_equal(notes.blob_bytes, BLOB_BYTES);
-        assert_int_equal(notes.blob[BLOB_BYTES - 1], 'a' + i);
+        assert_int_equal(read_range(&manifest, part->first, part->count, &metadata, &error), TN_OK);
+        assert_int_equal(metadata.optimizer_steps, 1000 + i);
+        assert_int_equal(metadata.blob_bytes, BLOB_BYTES);
+        assert_int_equal(metadata.blob[BLOB_BYTES - 1], 'a' + i);
     }
     assert_int_equal(store_verify(dir, &manifest, STORE_ALL_SHARDS, NULL, &error), TN_OK);
 }
@@ -27,11 +27,11 @@ static void restore_onto(uint32_t from, uint32_t to)
     struct manifest manifest = write_checkpoint(7, PARAMETERS, from);
     struct manifest wanted = manifest_make(7, PARAMETERS, to);
     for (uint32_t i = 0; i < to; i++) {
-        struct store_notes notes;
+        struct store_metadata metadata;
         const struct manifest_shard *part = &wanted.shards[i];
-        assert_int_equal(read_range(&manifest, part->first, part->count, &notes, NULL), TN_OK);
-        assert_true(notes.optimizer_steps >= 1000 && notes.optimizer_steps < 1000 + from);
-        assert_int_equal(notes.blob_bytes, 0);
+        assert_int_equal(read_range(&manifest, part->first, part->count, &metadata, NULL), TN_OK);
+        assert_true(metadata.optimizer_steps >= 1000 && metadata.optimizer_steps < 1000 + from);
+        assert_int_equal(metadata.blob_bytes, 0);
     }
 }
 
@@ -53,25 +53,25 @@ static void two_shards_onto_five(void **state)
 static void ranges_at_the_edges(void **state)
 {
     (void)state;
-    struct store_notes notes;
+    struct store_metadata metadata;
     struct manifest manifest = write_checkpoint(1, PARAMETERS, 2);
     const uint64_t cut = manifest.shards[1].first;
     const uint64_t starts[] = {0,       STORE_CHUNK_FLOATS - 1,       STORE_CHUNK_FLOATS,
                                cut - 1, cut + STORE_CHUNK_FLOATS - 1, PARAMETERS - 2};
     for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
         for (uint64_t count = 0; count <= 2; count++) {
-            assert_int_equal(read_range(&manifest, starts[i], count, &notes, NULL), TN_OK);
+            assert_int_equal(read_range(&manifest, starts[i], count, &metadata, NULL), TN_OK);
         }
     }
-    assert_int_equal(read_range(&manifest, PARAMETERS - 1, 2, &notes, NULL), TN_EINVAL);
-    assert_int_equal(read_range(&manifest, UINT64_MAX, 2, &notes, NULL), TN_EINVAL);
+    assert_int_equal(read_range(&manifest, PARAMETERS - 1, 2, &metadata, NULL), TN_EINVAL);
+    assert_int_equal(read_range(&manifest, UINT64_MAX, 2, &metadata, NULL), TN_EINVAL);
 }
 
 /* More ps than parameters: an empty shard is written, verified and restored like any other. */
 static void empty_shard(void **state)
 {
     (void)state;
-    struct store_notes notes;
+    struct store_metadata metadata;
     struct manifest manifest = manifest_make(1, 1, 2);
     manifest.shards[0].count = 1;
     manifest.shards[1].first = 1;
@@ -79,12 +79,12 @@ static void empty_shard(void **state)
     assert_int_equal(write_shard(&manifest, 0, NULL), TN_OK);
     assert_int_equal(write_shard(&manifest, 1, NULL), TN_OK);
     assert_int_equal(store_verify(dir, &manifest, STORE_ALL_SHARDS, NULL, NULL), TN_OK);
-    assert_int_equal(read_range(&manifest, 0, 1, &notes, NULL), TN_OK);
-    assert_int_equal(read_range(&manifest, 1, 0, &notes, NULL), TN_OK);
+    assert_int_equal(read_range(&manifest, 0, 1, &metadata, NULL), TN_OK);
+    assert_int_equal(read_range(&manifest, 1, 0, &metadata, NULL), TN_OK);
 }
 
-/* Whatever its size, number of arrays and notes, a shard fits the file that is reserved for it. All
- * arrays are the same memory here. */
+/* Whatever its size, number of arrays and metadata, a shard fits the file that is reserved for it.
+ * All arrays are the same memory here. */
 static void any_size_fits(void **state)
 {
     (void)state;
@@ -165,7 +165,7 @@ static void damaged_committed_part_is_mended(void **state)
 static void any_flipped_bit_is_found(void **state)
 {
     (void)state;
-    struct store_notes notes;
+    struct store_metadata metadata;
     struct manifest manifest = write_checkpoint(1, SMALL, 1);
     const char *path = shard_path(&manifest, 0);
     uint64_t bits = manifest.shards[0].bytes * 8;
@@ -174,10 +174,10 @@ static void any_flipped_bit_is_found(void **state)
         random = random * 6364136223846793005ULL + 1442695040888963407ULL;
         uint64_t bit = i < 500 ? (random >> 11) % bits : (i - 500) * 4096 * 8 + random % 4096;
         flip_bit(path, bit);
-        assert_int_equal(read_range(&manifest, 0, SMALL, &notes, NULL), TN_ECORRUPT);
+        assert_int_equal(read_range(&manifest, 0, SMALL, &metadata, NULL), TN_ECORRUPT);
         flip_bit(path, bit);
     }
-    assert_int_equal(read_range(&manifest, 0, SMALL, &notes, NULL), TN_OK);
+    assert_int_equal(read_range(&manifest, 0, SMALL, &metadata, NULL), TN_OK);
 }
 
 /* A file cut anywhere, emptied, or lengthened is found by its size; nobody maps it. */
@@ -185,14 +185,14 @@ static void any_other_size_is_found(void **state)
 {
     (void)state;
     struct error error;
-    struct store_notes notes;
+    struct store_metadata metadata;
     struct manifest manifest = write_checkpoint(1, SMALL, 1);
     const char *path = shard_path(&manifest, 0);
     assert_int_equal(truncate(path, (off_t)manifest.shards[0].bytes + 1), 0);
-    assert_int_equal(read_range(&manifest, 0, SMALL, &notes, &error), TN_ECORRUPT);
+    assert_int_equal(read_range(&manifest, 0, SMALL, &metadata, &error), TN_ECORRUPT);
     for (uint64_t size = manifest.shards[0].bytes; size > 0; size = size * 3 / 4) {
         assert_int_equal(truncate(path, (off_t)size - 1), 0);
-        assert_int_equal(read_range(&manifest, 0, SMALL, &notes, &error), TN_ECORRUPT);
+        assert_int_equal(read_range(&manifest, 0, SMALL, &metadata, &error), TN_ECORRUPT);
     }
     assert_non_null(strstr(error.text, "has 0 bytes, the manifest says"));
 }
@@ -202,13 +202,13 @@ static void missing_shard_is_named(void **state)
 {
     (void)state;
     struct error error;
-    struct store_notes notes;
+    struct store_metadata metadata;
     struct manifest manifest = write_checkpoint(1, SMALL, 2);
     assert_int_equal(unlink(shard_path(&manifest, 1)), 0);
-    assert_int_equal(read_range(&manifest, 0, SMALL, &notes, &error), TN_ENOENT);
+    assert_int_equal(read_range(&manifest, 0, SMALL, &metadata, &error), TN_ENOENT);
     assert_non_null(strstr(error.text, "checkpoint 1: shard 1: "));
     assert_non_null(strstr(error.text, "written at here:"));
-    assert_int_equal(read_range(&manifest, 0, 10, &notes, &error), TN_OK);
+    assert_int_equal(read_range(&manifest, 0, 10, &metadata, &error), TN_OK);
     assert_int_equal(store_verify(dir, &manifest, 0, NULL, &error), TN_OK);
     assert_int_equal(store_verify(dir, &manifest, 1, NULL, &error), TN_ENOENT);
 }
@@ -217,16 +217,16 @@ static void missing_shard_is_named(void **state)
 static void swapped_shards_are_found(void **state)
 {
     (void)state;
-    struct store_notes notes;
+    struct store_metadata metadata;
     struct manifest one = write_checkpoint(1, SMALL, 2);
     struct manifest two = write_checkpoint(2, SMALL, 2);
     char kept[PATH_MAX];
     snprintf(kept, sizeof kept, "%s/kept", dir);
     assert_int_equal(rename(shard_path(&one, 0), kept), 0);
     assert_int_equal(rename(shard_path(&two, 0), shard_path(&one, 0)), 0);
-    assert_int_equal(read_range(&one, 0, SMALL, &notes, NULL), TN_ECORRUPT);
+    assert_int_equal(read_range(&one, 0, SMALL, &metadata, NULL), TN_ECORRUPT);
     assert_int_equal(rename(kept, shard_path(&two, 1)), 0);
-    assert_int_equal(read_range(&two, SMALL - 1, 1, &notes, NULL), TN_ECORRUPT);
+    assert_int_equal(read_range(&two, SMALL - 1, 1, &metadata, NULL), TN_ECORRUPT);
 }
 
 /* Even a manifest that believes a foreign file is contradicted by the shard's own header. */

@@ -190,11 +190,11 @@ static void read_only_device(void **state)
     (void)state;
     if (!mount_small()) { skip(); }
     struct error error;
-    struct store_notes notes;
+    struct store_metadata metadata;
     struct manifest manifest = write_checkpoint(1, SMALL, 1);
     assert_int_equal(store_put_manifest(dir, &manifest, NULL), TN_OK);
     assert_int_equal(mount("tanist-test", dir, "tmpfs", MS_REMOUNT | MS_RDONLY, "size=1m"), 0);
-    assert_int_equal(read_range(&manifest, 0, SMALL, &notes, NULL), TN_OK);
+    assert_int_equal(read_range(&manifest, 0, SMALL, &metadata, NULL), TN_OK);
     struct manifest next = manifest_make(2, SMALL, 1);
     assert_int_equal(write_shard(&next, 0, &error), TN_EIO);
     assert_non_null(strstr(error.text, "Read-only file system"));

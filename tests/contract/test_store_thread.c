@@ -16,7 +16,7 @@ static struct {
     size_t count;
     struct store_event events[EVENTS_MAX];
     struct manifest first_listed;
-    struct store_notes notes;
+    struct store_metadata metadata;
 } inbox;
 
 static struct store_thread *thread;
@@ -27,7 +27,7 @@ static void sink(void *ctx, const struct store_event *event)
     (void)ctx;
     if (inbox.gated) { sem_wait(&inbox.gate); }
     if (event->manifests != NULL && event->count > 0) { inbox.first_listed = event->manifests[0]; }
-    if (event->notes != NULL) { inbox.notes = *event->notes; }
+    if (event->metadata != NULL) { inbox.metadata = *event->metadata; }
     inbox.events[inbox.count++] = *event;
     sem_post(&inbox.came);
 }
@@ -94,7 +94,7 @@ static void all_requests_are_answered(void **state)
     assert_memory_equal(&inbox.first_listed, &manifest, sizeof manifest);
     assert_int_equal(port.read(port.ctx, 14, &read), TN_OK);
     assert_int_equal(wait_answer()->status, TN_OK);
-    assert_int_equal(inbox.notes.optimizer_steps, 1000);
+    assert_int_equal(inbox.metadata.optimizer_steps, 1000);
     for (uint32_t a = 0; a < ARRAYS; a++) {
         assert_int_equal(((uint32_t *)read.arrays[a].buffer->data)[7], expected_bits(a, 7));
         buffer_release(read.arrays[a].buffer);

@@ -127,11 +127,11 @@ static enum tn_status do_write(struct disk_model *disk, const struct disk_reques
 }
 
 static enum tn_status do_read(struct disk_model *disk, const struct disk_request *request,
-                              struct store_notes *notes)
+                              struct store_metadata *metadata)
 {
     const struct manifest *manifest = request->manifest;
     uint64_t first = request->read.first, end = first + request->read.count;
-    *notes = (struct store_notes){0};
+    *metadata = (struct store_metadata){0};
     for (uint32_t i = 0; i < manifest->shard_count; i++) {
         const struct manifest_shard *part = &manifest->shards[i];
         uint64_t from = part->first > first ? part->first : first;
@@ -146,12 +146,12 @@ static enum tn_status do_read(struct disk_model *disk, const struct disk_request
             memcpy(out + (from - first), shard->data + a * shard->count + (from - part->first),
                    (size_t)(to - from) * sizeof *out);
         }
-        if (shard->optimizer_steps > notes->optimizer_steps) {
-            notes->optimizer_steps = shard->optimizer_steps;
+        if (shard->optimizer_steps > metadata->optimizer_steps) {
+            metadata->optimizer_steps = shard->optimizer_steps;
         }
         if (from == first && to == end && part->first == first && part->count == end - first) {
-            notes->blob_bytes = shard->blob_bytes;
-            memcpy(notes->blob, shard->blob, shard->blob_bytes);
+            metadata->blob_bytes = shard->blob_bytes;
+            memcpy(metadata->blob, shard->blob, shard->blob_bytes);
         }
     }
     return TN_OK;
@@ -234,13 +234,13 @@ static enum tn_status do_verify(struct disk_model *disk, const struct disk_reque
 }
 
 void disk_execute(struct disk_model *disk, const struct disk_request *request,
-                  struct store_event *event, struct store_notes *notes)
+                  struct store_event *event, struct store_metadata *metadata)
 {
     switch (request->kind) {
     case STORE_WRITE: event->status = do_write(disk, request, event); break;
     case STORE_READ:
-        event->status = do_read(disk, request, notes);
-        event->notes = event->status == TN_OK ? notes : NULL;
+        event->status = do_read(disk, request, metadata);
+        event->metadata = event->status == TN_OK ? metadata : NULL;
         break;
     case STORE_VERIFY: event->status = do_verify(disk, request); break;
     case STORE_LIST:

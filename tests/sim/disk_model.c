@@ -34,9 +34,9 @@ static void on_done(struct world *world, void *target, uint64_t a, uint64_t b, v
     }
     struct disk_model *disk = user->disk;
     struct disk_request *request = user->queue;
-    struct store_notes notes;
+    struct store_metadata metadata;
     struct store_event event = {.op = request->op, .request = request->kind, .text = ""};
-    disk_execute(disk, request, &event, &notes);
+    disk_execute(disk, request, &event, &metadata);
     user->queue = request->next;
     user->waiting--;
     user->busy = false;

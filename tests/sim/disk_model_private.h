@@ -53,9 +53,9 @@ struct disk_user {
     size_t waiting;
 };
 
-/* disk_contents.c: carry out a request at once. `notes` is filled by a read that succeeds. */
+/* disk_contents.c: carry out a request at once. `metadata` is filled by a read that succeeds. */
 void disk_execute(struct disk_model *disk, const struct disk_request *request,
-                  struct store_event *event, struct store_notes *notes);
+                  struct store_event *event, struct store_metadata *metadata);
 void disk_forget_all(struct disk_model *disk);
 
 #endif

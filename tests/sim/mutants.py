@@ -49,7 +49,7 @@ MUTANTS = [
     ("a shard is saved at whatever step the ps has reached", "ps/step.c",
      "    if (missed || s->saves == room) {", "    if (s->saves == room) {"),
     ("a restore forgets how many updates Adam has made", "ps/ps.c",
-     "    ps->incoming_updates = notes->optimizer_steps;", "    ps->incoming_updates = 0;"),
+     "    ps->incoming_updates = metadata->optimizer_steps;", "    ps->incoming_updates = 0;"),
     ("a ps answers before it has applied", "ps/step_sync.c",
      "        hold(s, node, out);\n        apply_if_complete(s, out);",
      "        hold(s, node, out);\n        ps_answer(s, out, event->conn, event->round, s->step + 1, false);\n"

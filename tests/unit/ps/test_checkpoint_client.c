@@ -19,7 +19,7 @@ static struct node_ports ports;
 static struct membership membership;
 static struct buffer_pool *pool;
 static struct shard shard;
-static struct checkpoint_client disk;
+static struct checkpoint_client client;
 
 /* The store: what was asked last, and whether it takes requests. */
 static struct {
@@ -98,15 +98,15 @@ static struct manifest manifest_of(uint64_t id)
 /* An open disk whose first listing has found `manifest`, or nothing if it is NULL. */
 static void listed(const struct manifest *manifest)
 {
-    checkpoint_client_start(&disk, 10);
+    checkpoint_client_start(&client, 10);
     assert_int_equal(store.last, STORE_LIST);
     struct store_event event = {.op = store.op,
                                 .request = STORE_LIST,
                                 .text = "",
                                 .manifests = manifest,
                                 .count = manifest != NULL};
-    assert_int_equal(checkpoint_client_handle_store(&disk, &event), CHECKPOINT_CLIENT_LISTED);
-    assert_true(disk.listed);
+    assert_int_equal(checkpoint_client_handle_store(&client, &event), CHECKPOINT_LISTED);
+    assert_true(client.listed);
 }
 
 static int setup(void **state)
@@ -134,56 +134,56 @@ static int setup(void **state)
         .parameters = COUNT,
         .shards = 1,
         .keep = 2};
-    assert_int_equal(checkpoint_client_open(&disk, &config, NULL), TN_OK);
+    assert_int_equal(checkpoint_client_open(&client, &config, NULL), TN_OK);
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    checkpoint_client_close(&disk);
+    checkpoint_client_close(&client);
     shard_close(&shard);
     buffer_pool_destroy(pool);
     return 0;
 }
 
-static enum checkpoint_client_news answer_store(enum tn_status status)
+static enum checkpoint_event answer_store(enum tn_status status)
 {
-    static const struct store_notes notes = {.optimizer_steps = 40};
+    static const struct store_metadata metadata = {.optimizer_steps = 40};
     struct store_event event = {.op = store.op,
                                 .request = store.last,
                                 .status = status,
                                 .text = status == TN_OK ? "" : "the disk says no",
-                                .notes = &notes,
+                                .metadata = &metadata,
                                 .bytes = 400};
-    return checkpoint_client_handle_store(&disk, &event);
+    return checkpoint_client_handle_store(&client, &event);
 }
 
 /* ZooKeeper's answer to the last read or list. */
-static enum checkpoint_client_news answer_zk(struct zk_event event)
+static enum checkpoint_event answer_zk(struct zk_event event)
 {
     assert_true(fake.request_count > 0);
     event.type = ZK_RESULT;
     event.op = fake.requests[fake.request_count - 1].op;
-    return checkpoint_client_handle_zk(&disk, &event);
+    return checkpoint_client_handle_zk(&client, &event);
 }
 
-static enum checkpoint_client_news answer_manifest(uint64_t id)
+static enum checkpoint_event answer_manifest(uint64_t id)
 {
     struct manifest manifest = manifest_of(id);
     char *text;
     size_t size;
     assert_int_equal(manifest_encode(&manifest, &text, &size, NULL), TN_OK);
-    enum checkpoint_client_news news = answer_zk((struct zk_event){.data = text, .size = size});
+    enum checkpoint_event news = answer_zk((struct zk_event){.data = text, .size = size});
     free(text);
     return news;
 }
 
 /* Let the time pass that it wants. */
-static enum checkpoint_client_news tick(void)
+static enum checkpoint_event tick(void)
 {
-    assert_true(checkpoint_client_deadline_ms(&disk) != UINT64_MAX);
-    return checkpoint_client_tick(&disk, checkpoint_client_deadline_ms(&disk));
+    assert_true(checkpoint_client_deadline_ms(&client) != UINT64_MAX);
+    return checkpoint_client_tick(&client, checkpoint_client_deadline_ms(&client));
 }
 
 /* What the first listing finds is known, with the highest epoch and generation. */
@@ -192,9 +192,9 @@ static void test_the_first_listing(void **state)
     (void)state;
     struct manifest manifest = manifest_of(9);
     listed(&manifest);
-    assert_int_equal(disk.manifests[0].id, 9);
-    assert_int_equal(disk.highest_epoch, 5);
-    assert_int_equal(disk.highest_generation, 3);
+    assert_int_equal(client.manifests[0].id, 9);
+    assert_int_equal(client.highest_epoch, 5);
+    assert_int_equal(client.highest_generation, 3);
 }
 
 /* A load takes the manifest from the disk: ZooKeeper is not asked. */
@@ -203,12 +203,12 @@ static void test_a_load_from_the_disk_alone(void **state)
     (void)state;
     struct manifest manifest = manifest_of(9);
     listed(&manifest);
-    checkpoint_client_load(&disk, 9);
-    assert_int_equal(tick(), CHECKPOINT_CLIENT_NOTHING);
+    checkpoint_client_load(&client, 9);
+    assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
     assert_int_equal(store.last, STORE_READ);
     assert_int_equal(fake.request_count, 0);
-    assert_int_equal(answer_store(TN_OK), CHECKPOINT_CLIENT_LOADED);
-    assert_int_equal(disk.notes.optimizer_steps, 40);
+    assert_int_equal(answer_store(TN_OK), CHECKPOINT_LOADED);
+    assert_int_equal(client.metadata.optimizer_steps, 40);
 }
 
 /* Else from ZooKeeper, as often as that takes; a busy store is asked again. */
@@ -216,21 +216,20 @@ static void test_a_load_with_obstacles(void **state)
 {
     (void)state;
     listed(NULL);
-    checkpoint_client_load(&disk, 9);
-    assert_int_equal(tick(), CHECKPOINT_CLIENT_NOTHING);
+    checkpoint_client_load(&client, 9);
+    assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
     assert_string_equal(fake.requests[0].writes[0].path, "/tanist/test/checkpoints/0000000009");
-    assert_int_equal(answer_zk((struct zk_event){.outcome = ZK_UNKNOWN}),
-                     CHECKPOINT_CLIENT_NOTHING);
-    assert_int_equal(tick(), CHECKPOINT_CLIENT_NOTHING);
+    assert_int_equal(answer_zk((struct zk_event){.outcome = ZK_UNKNOWN}), CHECKPOINT_NO_EVENT);
+    assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
     assert_int_equal(fake.request_count, 2);
     store.busy = true;
-    assert_int_equal(answer_manifest(9), CHECKPOINT_CLIENT_NOTHING);
+    assert_int_equal(answer_manifest(9), CHECKPOINT_NO_EVENT);
     assert_int_equal(store.last, STORE_LIST);
     store.busy = false;
-    assert_int_equal(tick(), CHECKPOINT_CLIENT_NOTHING);
+    assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
     assert_int_equal(store.last, STORE_READ);
-    assert_int_equal(answer_store(TN_ECORRUPT), CHECKPOINT_CLIENT_LOAD_FAILED);
-    assert_true(checkpoint_client_deadline_ms(&disk) == UINT64_MAX);
+    assert_int_equal(answer_store(TN_ECORRUPT), CHECKPOINT_LOAD_FAILED);
+    assert_true(checkpoint_client_deadline_ms(&client) == UINT64_MAX);
 }
 
 /* No manifest, one of another checkpoint, damaged or of another model: the load has failed. */
@@ -238,21 +237,19 @@ static void test_loads_that_cannot_be(void **state)
 {
     (void)state;
     listed(NULL);
-    checkpoint_client_load(&disk, 9);
-    assert_int_equal(tick(), CHECKPOINT_CLIENT_NOTHING);
-    assert_int_equal(answer_zk((struct zk_event){.outcome = ZK_REFUSED}),
-                     CHECKPOINT_CLIENT_LOAD_FAILED);
-    checkpoint_client_load(&disk, 9);
-    assert_int_equal(tick(), CHECKPOINT_CLIENT_NOTHING);
-    assert_int_equal(answer_manifest(8), CHECKPOINT_CLIENT_LOAD_FAILED);
-    checkpoint_client_load(&disk, 9);
-    assert_int_equal(tick(), CHECKPOINT_CLIENT_NOTHING);
-    assert_int_equal(answer_zk((struct zk_event){.data = "{}", .size = 2}),
-                     CHECKPOINT_CLIENT_LOAD_FAILED);
-    disk.variables_hash = 78;
-    checkpoint_client_load(&disk, 9);
-    assert_int_equal(tick(), CHECKPOINT_CLIENT_NOTHING);
-    assert_int_equal(answer_manifest(9), CHECKPOINT_CLIENT_LOAD_FAILED);
+    checkpoint_client_load(&client, 9);
+    assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
+    assert_int_equal(answer_zk((struct zk_event){.outcome = ZK_REFUSED}), CHECKPOINT_LOAD_FAILED);
+    checkpoint_client_load(&client, 9);
+    assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
+    assert_int_equal(answer_manifest(8), CHECKPOINT_LOAD_FAILED);
+    checkpoint_client_load(&client, 9);
+    assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
+    assert_int_equal(answer_zk((struct zk_event){.data = "{}", .size = 2}), CHECKPOINT_LOAD_FAILED);
+    client.variables_hash = 78;
+    checkpoint_client_load(&client, 9);
+    assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
+    assert_int_equal(answer_manifest(9), CHECKPOINT_LOAD_FAILED);
     assert_int_equal(store.last, STORE_LIST);
 }
 
@@ -262,20 +259,20 @@ static void test_saves(void **state)
     (void)state;
     listed(NULL);
     shard_adopt(&shard, 0);
-    assert_true(checkpoint_client_save(
-        &disk, &(struct checkpoint_client_save){.checkpoint = 4, .step = 7}));
-    assert_false(checkpoint_client_idle(&disk));
-    assert_int_equal(answer_store(TN_OK), CHECKPOINT_CLIENT_SAVED);
-    assert_int_equal(disk.news_checkpoint, 4);
-    assert_int_equal(disk.saved_bytes, 400);
-    assert_true(checkpoint_client_save(
-        &disk, &(struct checkpoint_client_save){.checkpoint = 5, .step = 8}));
-    assert_int_equal(answer_store(TN_ENOSPC), CHECKPOINT_CLIENT_SAVE_FAILED);
-    assert_int_equal(disk.saved_checkpoint, 4);
+    assert_true(
+        checkpoint_client_save(&client, &(struct checkpoint_save){.checkpoint = 4, .step = 7}));
+    assert_false(checkpoint_client_idle(&client));
+    assert_int_equal(answer_store(TN_OK), CHECKPOINT_SAVED);
+    assert_int_equal(client.event_checkpoint, 4);
+    assert_int_equal(client.saved_bytes, 400);
+    assert_true(
+        checkpoint_client_save(&client, &(struct checkpoint_save){.checkpoint = 5, .step = 8}));
+    assert_int_equal(answer_store(TN_ENOSPC), CHECKPOINT_SAVE_FAILED);
+    assert_int_equal(client.saved_checkpoint, 4);
     store.busy = true;
-    assert_false(checkpoint_client_save(
-        &disk, &(struct checkpoint_client_save){.checkpoint = 6, .step = 9}));
-    assert_true(checkpoint_client_idle(&disk));
+    assert_false(
+        checkpoint_client_save(&client, &(struct checkpoint_save){.checkpoint = 6, .step = 9}));
+    assert_true(checkpoint_client_idle(&client));
 }
 
 /* A commit: manifest copied, committed ones listed, all but the newest two collected. */
@@ -283,15 +280,15 @@ static void test_a_commit_is_kept(void **state)
 {
     (void)state;
     listed(NULL);
-    checkpoint_client_follow(&disk, &(struct run){.phase = RUN_RUNNING, .committed_checkpoint = 9});
-    assert_false(checkpoint_client_idle(&disk));
-    assert_int_equal(answer_zk((struct zk_event){.outcome = ZK_UNKNOWN}),
-                     CHECKPOINT_CLIENT_NOTHING);
+    checkpoint_client_follow(&client,
+                             &(struct run){.phase = RUN_RUNNING, .committed_checkpoint = 9});
+    assert_false(checkpoint_client_idle(&client));
+    assert_int_equal(answer_zk((struct zk_event){.outcome = ZK_UNKNOWN}), CHECKPOINT_NO_EVENT);
     tick();
     answer_manifest(9);
     assert_int_equal(store.last, STORE_PUT_MANIFEST);
     answer_store(TN_OK);
-    assert_int_equal(disk.manifests[0].id, 9);
+    assert_int_equal(client.manifests[0].id, 9);
     const char *const children[] = {"0000000003", "0000000009", "lost+found", "0000000007"};
     store.busy = true;
     answer_zk((struct zk_event){.children = children, .child_count = 4});
@@ -303,7 +300,7 @@ static void test_a_commit_is_kept(void **state)
     assert_int_equal(store.kept[1], 7);
     assert_int_equal(store.below, 9);
     answer_store(TN_OK);
-    assert_true(checkpoint_client_idle(&disk));
+    assert_true(checkpoint_client_idle(&client));
 }
 
 /* What a wiped ZooKeeper has forgotten, and the disk has not, is still one of those to keep. */
@@ -312,7 +309,8 @@ static void test_what_only_the_disk_knows_is_kept(void **state)
     (void)state;
     struct manifest manifest = manifest_of(8);
     listed(&manifest);
-    checkpoint_client_follow(&disk, &(struct run){.phase = RUN_RUNNING, .committed_checkpoint = 9});
+    checkpoint_client_follow(&client,
+                             &(struct run){.phase = RUN_RUNNING, .committed_checkpoint = 9});
     answer_manifest(9);
     answer_store(TN_OK);
     const char *const children[] = {"0000000009"};
@@ -328,9 +326,10 @@ static void test_commits_in_a_row(void **state)
 {
     (void)state;
     listed(NULL);
-    checkpoint_client_follow(&disk, &(struct run){.phase = RUN_RUNNING, .committed_checkpoint = 9});
+    checkpoint_client_follow(&client,
+                             &(struct run){.phase = RUN_RUNNING, .committed_checkpoint = 9});
     checkpoint_client_follow(
-        &disk,
+        &client,
         &(struct run){.phase = RUN_LOADING, .committed_checkpoint = 10, .load_checkpoint = 2});
     answer_manifest(9);
     answer_store(TN_EIO); /* No copy: said, and gone on. */
@@ -339,9 +338,9 @@ static void test_commits_in_a_row(void **state)
     assert_int_equal(store.kept_count, 2);
     assert_int_equal(store.kept[1], 2);
     answer_store(TN_OK);
-    assert_false(checkpoint_client_idle(&disk));
+    assert_false(checkpoint_client_idle(&client));
     answer_zk((struct zk_event){.outcome = ZK_REFUSED});
-    assert_true(checkpoint_client_idle(&disk));
+    assert_true(checkpoint_client_idle(&client));
 }
 
 int main(void)

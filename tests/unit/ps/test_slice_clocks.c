@@ -12,7 +12,7 @@ static void test_round_trip(void **state)
 {
     (void)state;
     uint64_t clocks[3] = {1, UINT64_MAX, 0x0102030405060708}, back[3];
-    uint8_t bytes[SLICE_CLOCKS_MAX];
+    uint8_t bytes[SLICE_CLOCKS_BYTES_MAX];
     size_t size = slice_clocks_encode(clocks, 3, bytes);
     assert_int_equal(size, 32);
     assert_true(slice_clocks_decode(bytes, size, 3, back));
@@ -24,7 +24,7 @@ static void test_what_does_not_fit(void **state)
 {
     (void)state;
     uint64_t clocks[SLICES_MAX] = {0};
-    uint8_t bytes[SLICE_CLOCKS_MAX];
+    uint8_t bytes[SLICE_CLOCKS_BYTES_MAX];
     size_t size = slice_clocks_encode(clocks, 4, bytes);
     assert_false(slice_clocks_decode(bytes, size, 3, clocks));
     assert_false(slice_clocks_decode(bytes, size - 1, 4, clocks));

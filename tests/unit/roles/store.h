@@ -21,7 +21,7 @@ struct roles_shard {
 /* One answer, to be delivered later by the world. */
 struct roles_store_answer {
     struct store_event event;
-    struct store_notes notes;
+    struct store_metadata metadata;
     size_t manifest_count;
     struct manifest *manifests; /* Owned; freed by the world. */
 };
@@ -84,9 +84,9 @@ static inline enum tn_status roles_read(void *ctx, uint64_t op,
         for (uint32_t a = 0; a < shard->arrays; a++) {
             memcpy(request->arrays[a].buffer->data, shard->values[a], shard->count * sizeof(float));
         }
-        answer->notes.optimizer_steps = shard->updates;
-        answer->notes.blob_bytes = shard->blob_bytes;
-        memcpy(answer->notes.blob, shard->blob, shard->blob_bytes);
+        answer->metadata.optimizer_steps = shard->updates;
+        answer->metadata.blob_bytes = shard->blob_bytes;
+        memcpy(answer->metadata.blob, shard->blob, shard->blob_bytes);
         answer->event.status = TN_OK;
     }
     store->answer(store->world, store->node, answer);

@@ -375,7 +375,7 @@ static inline void world_deliver(struct world *w, struct packet *packet)
         world_handle(node, (struct node_event){.type = NODE_TRANSPORT, .transport = &event});
     } else if (node->session != 0 && node->ps != NULL) {
         struct roles_store_answer *answer = packet->store;
-        answer->event.notes = &answer->notes;
+        answer->event.metadata = &answer->metadata;
         answer->event.manifests = answer->manifests;
         answer->event.count = answer->manifest_count;
         world_handle(node, (struct node_event){.type = NODE_ROLE, .role = &answer->event});

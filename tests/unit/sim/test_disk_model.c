@@ -14,7 +14,7 @@ enum { EVENTS_MAX = 64, COUNT = 8, SECOND_US = 1000000 };
 
 struct answer {
     struct store_event event;
-    struct store_notes notes;
+    struct store_metadata metadata;
     uint64_t ids[STORE_LIST_MAX];
 };
 
@@ -38,7 +38,7 @@ static void on_event(void *ctx, const struct store_event *event)
     assert_true(user->count < EVENTS_MAX);
     struct answer *answer = &user->answers[user->count++];
     answer->event = *event;
-    if (event->notes != NULL) { answer->notes = *event->notes; }
+    if (event->metadata != NULL) { answer->metadata = *event->metadata; }
     for (size_t i = 0; i < event->count && event->request == STORE_LIST; i++) {
         answer->ids[i] = event->manifests[i].id;
     }
@@ -139,7 +139,7 @@ static struct buffer *read_range(struct fixture *f, int user, const struct manif
     return buffer;
 }
 
-/* What was written is read by anybody: a shard with its notes, any other range without. */
+/* What was written is read by anybody: a shard with its metadata, any other range without. */
 static void a_checkpoint_is_read_back(void **state)
 {
     (void)state;
@@ -150,16 +150,16 @@ static void a_checkpoint_is_read_back(void **state)
     const struct answer *answer = last(&f, 1);
     assert_int_equal(answer->event.status, TN_OK);
     assert_true(((float *)buffer->data)[3] == 111);
-    assert_int_equal(answer->notes.optimizer_steps, 11);
-    assert_int_equal(answer->notes.blob_bytes, 2);
-    assert_string_equal((const char *)answer->notes.blob, "n");
+    assert_int_equal(answer->metadata.optimizer_steps, 11);
+    assert_int_equal(answer->metadata.blob_bytes, 2);
+    assert_string_equal((const char *)answer->metadata.blob, "n");
     buffer_release(buffer);
     buffer = read_range(&f, 1, &manifest, COUNT - 2, 4);
     answer = last(&f, 1);
     assert_int_equal(answer->event.status, TN_OK);
     for (int i = 0; i < 4; i++) { assert_true(((float *)buffer->data)[i] == (float)(106 + i)); }
-    assert_int_equal(answer->notes.optimizer_steps, 11);
-    assert_int_equal(answer->notes.blob_bytes, 0);
+    assert_int_equal(answer->metadata.optimizer_steps, 11);
+    assert_int_equal(answer->metadata.blob_bytes, 0);
     buffer_release(buffer);
     end(&f);
 }

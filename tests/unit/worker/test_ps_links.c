@@ -27,7 +27,7 @@ static void close_connection(void *ctx, conn_id conn)
 static bool member(uint64_t incarnation, uint64_t now_ms)
 {
     struct member of = {.incarnation = incarnation, .address = "tcp://127.0.0.1:4000"};
-    return links_member(&links, 0, &of, now_ms);
+    return links_set_member(&links, 0, &of, now_ms);
 }
 
 /* Ps 0 is known as incarnation 7 and connected. */
@@ -71,7 +71,7 @@ static void test_back_off(void **state)
         assert_int_equal(dialled, 2 + i);
         assert_false(links_closed(&links, 0, TN_ECONNECT, now_ms));
     }
-    links_proved(&links, 0);
+    links_confirmed(&links, 0);
     links_tick(&links, now_ms + 1000);
     links_opened(&links, 0);
     assert_true(links_closed(&links, 0, TN_ECLOSED, now_ms));
@@ -95,7 +95,7 @@ static void test_a_reborn_ps(void **state)
 static void test_a_ps_that_went(void **state)
 {
     (void)state;
-    assert_false(links_member(&links, 0, NULL, 200));
+    assert_false(links_set_member(&links, 0, NULL, 200));
     assert_int_equal(closed, 0);
     assert_true(links_closed(&links, 0, TN_ECLOSED, 300));
     links_tick(&links, 10000);

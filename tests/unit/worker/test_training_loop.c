@@ -11,10 +11,10 @@
 enum { V = 4, PS = 2, ME = 1 };
 
 static struct training_loop loop;
-static struct training_loop_actions out;
+static struct loop_actions out;
 static uint64_t now_ms;
 
-static void handle(struct training_loop_event event)
+static void handle(struct loop_event event)
 {
     event.now_ms = now_ms;
     training_loop_handle(&loop, &event, &out);
@@ -24,7 +24,7 @@ static void order(enum run_phase phase, uint64_t generation, uint64_t until, uin
 {
     struct run run = {
         .phase = phase, .generation = generation, .until = until, .evaluate_step = evaluate_step};
-    handle((struct training_loop_event){.type = TRAINING_LOOP_EV_RUN, .run = &run});
+    handle((struct loop_event){.type = LOOP_EV_RUN, .run = &run});
 }
 
 /* Slice v belongs to worker owners[v]. */
@@ -32,37 +32,35 @@ static void assign(const char owners[static V])
 {
     struct assignment assignment = {.generation = 1, .slice_count = V};
     for (uint32_t v = 0; v < V; v++) { assignment.worker[v] = (uint16_t)(owners[v] - '0'); }
-    handle((struct training_loop_event){.type = TRAINING_LOOP_EV_ASSIGNMENT,
-                                        .assignment = &assignment});
+    handle((struct loop_event){.type = LOOP_EV_ASSIGNMENT, .assignment = &assignment});
 }
 
 static void link(uint32_t ps, bool up)
 {
-    handle((struct training_loop_event){
-        .type = up ? TRAINING_LOOP_EV_LINK_UP : TRAINING_LOOP_EV_LINK_DOWN, .ps = ps});
+    handle((struct loop_event){.type = up ? LOOP_EV_LINK_UP : LOOP_EV_LINK_DOWN, .ps = ps});
 }
 
 static void values(uint32_t ps, uint64_t generation, uint64_t step)
 {
-    handle((struct training_loop_event){.type = TRAINING_LOOP_EV_VALUES,
-                                        .ps = ps,
-                                        .generation = generation,
-                                        .step = step,
-                                        .round = loop.round});
+    handle((struct loop_event){.type = LOOP_EV_VALUES,
+                               .ps = ps,
+                               .generation = generation,
+                               .step = step,
+                               .round = loop.round});
 }
 
 static void refused(uint32_t ps, uint64_t generation, enum refusal why)
 {
-    handle((struct training_loop_event){
-        .type = TRAINING_LOOP_EV_REFUSED, .ps = ps, .generation = generation, .refusal = why});
+    handle((struct loop_event){
+        .type = LOOP_EV_REFUSED, .ps = ps, .generation = generation, .refusal = why});
 }
 
 static void computed(void)
 {
-    handle((struct training_loop_event){.type = TRAINING_LOOP_EV_COMPUTED});
+    handle((struct loop_event){.type = LOOP_EV_COMPUTED});
 }
 
-static const struct training_loop_action *find(enum training_loop_action_type type, uint32_t nth)
+static const struct loop_action *find(enum loop_action_type type, uint32_t nth)
 {
     for (uint32_t i = 0; i < out.count; i++) {
         if (out.items[i].type == type && nth-- == 0) { return &out.items[i]; }
@@ -70,7 +68,7 @@ static const struct training_loop_action *find(enum training_loop_action_type ty
     return NULL;
 }
 
-static uint32_t number_of(enum training_loop_action_type type)
+static uint32_t number_of(enum loop_action_type type)
 {
     uint32_t number = 0;
     while (find(type, number) != NULL) { number++; }
@@ -102,25 +100,25 @@ static void test_a_step(void **state)
 {
     (void)state;
     begin(TRAIN_SYNC, "1100", 10);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_PULL), 2);
-    assert_true(find(TRAINING_LOOP_DO_PULL, 0)->step == STEP_LATEST);
+    assert_int_equal(number_of(LOOP_DO_PULL), 2);
+    assert_true(find(LOOP_DO_PULL, 0)->step == STEP_LATEST);
     values(0, 1, 5);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_TAKE), 1);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_FLIP), 0);
+    assert_int_equal(number_of(LOOP_DO_TAKE), 1);
+    assert_int_equal(number_of(LOOP_DO_SWAP), 0);
     values(1, 1, 5);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_FLIP), 1);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_COMPUTE), 1);
+    assert_int_equal(number_of(LOOP_DO_SWAP), 1);
+    assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
     assert_int_equal(loop.nodes[0].first, 0);
     assert_int_equal(loop.nodes[0].count, 2);
     computed();
-    assert_int_equal(number_of(TRAINING_LOOP_DO_PUSH), 2);
-    assert_int_equal(find(TRAINING_LOOP_DO_PUSH, 1)->step, 5);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_PULL), 0);
+    assert_int_equal(number_of(LOOP_DO_PUSH), 2);
+    assert_int_equal(find(LOOP_DO_PUSH, 1)->step, 5);
+    assert_int_equal(number_of(LOOP_DO_PULL), 0);
     values(1, 1, 6);
     values(0, 1, 6);
     assert_int_equal(loop.step, 6);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_FORGET), 1);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_COMPUTE), 1);
+    assert_int_equal(number_of(LOOP_DO_FORGET), 1);
+    assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
 }
 
 /* Ps a step apart: the least step counts, and the one ahead is asked for it. */
@@ -130,13 +128,13 @@ static void test_the_least_step_counts(void **state)
     begin(TRAIN_SYNC, "1111", 10);
     values(0, 1, 6);
     values(1, 1, 5);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_PULL), 1);
-    assert_int_equal(find(TRAINING_LOOP_DO_PULL, 0)->ps, 0);
-    assert_int_equal(find(TRAINING_LOOP_DO_PULL, 0)->step, 5);
+    assert_int_equal(number_of(LOOP_DO_PULL), 1);
+    assert_int_equal(find(LOOP_DO_PULL, 0)->ps, 0);
+    assert_int_equal(find(LOOP_DO_PULL, 0)->step, 5);
     values(0, 1, 6); /* Not what was asked for. */
-    assert_int_equal(number_of(TRAINING_LOOP_DO_TAKE), 0);
+    assert_int_equal(number_of(LOOP_DO_TAKE), 0);
     values(0, 1, 5);
-    assert_int_equal(loop.state, TRAINING_LOOP_WHOLE);
+    assert_int_equal(loop.state, LOOP_WHOLE);
     assert_int_equal(loop.step, 5);
 }
 
@@ -145,13 +143,13 @@ static void test_gradients_are_sent_again_on_a_new_connection(void **state)
 {
     (void)state;
     begin_at(TRAIN_SYNC, "1101", 5);
-    assert_int_equal(find(TRAINING_LOOP_DO_PUSH, 0)->node_count, 2);
+    assert_int_equal(find(LOOP_DO_PUSH, 0)->node_count, 2);
     link(1, false);
     assert_int_equal(out.count, 0);
     link(1, true);
     assert_int_equal(out.count, 1);
-    assert_int_equal(find(TRAINING_LOOP_DO_PUSH, 0)->ps, 1);
-    assert_int_equal(find(TRAINING_LOOP_DO_PUSH, 0)->node_count, 2);
+    assert_int_equal(find(LOOP_DO_PUSH, 0)->ps, 1);
+    assert_int_equal(find(LOOP_DO_PUSH, 0)->node_count, 2);
     values(0, 1, 6);
     link(0, false);
     link(0, true); /* It has answered this step. */
@@ -165,16 +163,16 @@ static void test_slices_that_come_in_the_middle_of_a_step(void **state)
     begin_at(TRAIN_SYNC, "1122", 5);
     values(0, 1, 6); /* Had them all; the other ps lacks slice 3. */
     assign("1121");
-    const struct training_loop_action *compute = find(TRAINING_LOOP_DO_COMPUTE, 0);
+    const struct loop_action *compute = find(LOOP_DO_COMPUTE, 0);
     assert_non_null(compute);
     assert_int_equal(compute->step, 5);
     assert_int_equal(compute->first_node, 1);
     assert_int_equal(compute->node_count, 1);
     assert_int_equal(loop.nodes[1].first, 3);
     computed();
-    assert_int_equal(number_of(TRAINING_LOOP_DO_PUSH), 1);
-    assert_int_equal(find(TRAINING_LOOP_DO_PUSH, 0)->ps, 1);
-    assert_int_equal(find(TRAINING_LOOP_DO_PUSH, 0)->first_node, 1);
+    assert_int_equal(number_of(LOOP_DO_PUSH), 1);
+    assert_int_equal(find(LOOP_DO_PUSH, 0)->ps, 1);
+    assert_int_equal(find(LOOP_DO_PUSH, 0)->first_node, 1);
 }
 
 /* Slices that go to others need no undoing; with none left the worker rests. */
@@ -186,12 +184,12 @@ static void test_slices_that_go(void **state)
     assert_int_equal(out.count, 0);
     values(0, 1, 6);
     values(1, 1, 6);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_COMPUTE), 1);
-    assert_int_equal(find(TRAINING_LOOP_DO_COMPUTE, 0)->node_count, 1);
+    assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
+    assert_int_equal(find(LOOP_DO_COMPUTE, 0)->node_count, 1);
     computed();
     assign("0000");
-    assert_int_equal(loop.state, TRAINING_LOOP_IDLE);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_FORGET), 1);
+    assert_int_equal(loop.state, LOOP_IDLE);
+    assert_int_equal(number_of(LOOP_DO_FORGET), 1);
 }
 
 /* Nothing is computed at `until`; a higher one lets it go on. */
@@ -201,10 +199,10 @@ static void test_nothing_is_computed_beyond_until(void **state)
     begin(TRAIN_SYNC, "1111", 5);
     values(0, 1, 5);
     values(1, 1, 5);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_FLIP), 1);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_COMPUTE), 0);
+    assert_int_equal(number_of(LOOP_DO_SWAP), 1);
+    assert_int_equal(number_of(LOOP_DO_COMPUTE), 0);
     order(RUN_RUNNING, 1, 6, STEP_NONE);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_COMPUTE), 1);
+    assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
 }
 
 /* Paused workers stand still with what they have; then they go on where they were. */
@@ -215,10 +213,10 @@ static void test_a_pause(void **state)
     order(RUN_PAUSED, 1, 15, STEP_NONE);
     values(0, 1, 6);
     values(1, 1, 6);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_COMPUTE), 0);
+    assert_int_equal(number_of(LOOP_DO_COMPUTE), 0);
     order(RUN_RUNNING, 1, 15, STEP_NONE);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_FLIP), 1);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_COMPUTE), 1);
+    assert_int_equal(number_of(LOOP_DO_SWAP), 1);
+    assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
 }
 
 /* A new generation in the middle of a step: everything is gathered anew, once it runs. */
@@ -227,16 +225,16 @@ static void test_a_new_generation(void **state)
     (void)state;
     begin_at(TRAIN_SYNC, "1111", 5);
     order(RUN_LOADING, 2, 15, STEP_NONE);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_FORGET), 1);
-    assert_int_equal(loop.state, TRAINING_LOOP_IDLE);
+    assert_int_equal(number_of(LOOP_DO_FORGET), 1);
+    assert_int_equal(loop.state, LOOP_IDLE);
     assert_int_equal(loop.generation, 2);
     values(0, 1, 6); /* A straggler. */
     assert_int_equal(out.count, 0);
     order(RUN_RUNNING, 2, 15, STEP_NONE);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_PULL), 2);
-    assert_int_equal(find(TRAINING_LOOP_DO_PULL, 0)->generation, 2);
+    assert_int_equal(number_of(LOOP_DO_PULL), 2);
+    assert_int_equal(find(LOOP_DO_PULL, 0)->generation, 2);
     values(0, 1, 6);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_TAKE), 0);
+    assert_int_equal(number_of(LOOP_DO_TAKE), 0);
 }
 
 /* A ps that is not ready is asked again a little later; only that one. */
@@ -248,11 +246,11 @@ static void test_a_refusal_is_retried(void **state)
     now_ms = 100;
     refused(1, 0, REFUSAL_NOT_RUNNING);
     assert_int_equal(out.count, 0);
-    assert_int_equal(training_loop_deadline_ms(&loop), 100 + TRAINING_LOOP_REFUSED_RETRY_MS);
+    assert_int_equal(training_loop_deadline_ms(&loop), 100 + LOOP_REFUSED_RETRY_MS);
     now_ms = training_loop_deadline_ms(&loop);
-    handle((struct training_loop_event){.type = TRAINING_LOOP_EV_TICK});
-    assert_int_equal(number_of(TRAINING_LOOP_DO_PULL), 1);
-    assert_int_equal(find(TRAINING_LOOP_DO_PULL, 0)->ps, 1);
+    handle((struct loop_event){.type = LOOP_EV_TICK});
+    assert_int_equal(number_of(LOOP_DO_PULL), 1);
+    assert_int_equal(find(LOOP_DO_PULL, 0)->ps, 1);
 }
 
 /* A worker that was frozen finds its step long gone: it gathers the present one. */
@@ -261,15 +259,15 @@ static void test_a_step_that_is_gone(void **state)
     (void)state;
     begin_at(TRAIN_SYNC, "1111", 5);
     refused(0, 1, REFUSAL_STEP_GONE);
-    assert_int_equal(loop.state, TRAINING_LOOP_GATHER);
+    assert_int_equal(loop.state, LOOP_GATHER);
     now_ms = training_loop_deadline_ms(&loop);
-    assert_int_equal(now_ms, TRAINING_LOOP_GONE_RETRY_MS);
-    handle((struct training_loop_event){.type = TRAINING_LOOP_EV_TICK});
-    assert_int_equal(number_of(TRAINING_LOOP_DO_PULL), 2);
+    assert_int_equal(now_ms, LOOP_GONE_RETRY_MS);
+    handle((struct loop_event){.type = LOOP_EV_TICK});
+    assert_int_equal(number_of(LOOP_DO_PULL), 2);
     values(0, 1, 9);
     values(1, 1, 9);
     assert_int_equal(loop.step, 9);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_COMPUTE), 1);
+    assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
 }
 
 /* The owner of slice 0 evaluates at the first step from the ordered one on, once. */
@@ -278,19 +276,18 @@ static void test_the_owner_of_slice_0_evaluates(void **state)
     (void)state;
     begin_at(TRAIN_SYNC, "1222", 5);
     order(RUN_RUNNING, 1, 15, 6);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_EVALUATE), 0);
+    assert_int_equal(number_of(LOOP_DO_EVALUATE), 0);
     values(0, 1, 6);
     values(1, 1, 6);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_EVALUATE), 0); /* Gradients first. */
+    assert_int_equal(number_of(LOOP_DO_EVALUATE), 0); /* Gradients first. */
     computed();
-    assert_int_equal(number_of(TRAINING_LOOP_DO_EVALUATE), 1);
-    assert_int_equal(out.items[out.count - 1].type,
-                     TRAINING_LOOP_DO_EVALUATE); /* After the pushes. */
-    assert_int_equal(find(TRAINING_LOOP_DO_EVALUATE, 0)->step, 6);
-    handle((struct training_loop_event){.type = TRAINING_LOOP_EV_EVALUATED});
+    assert_int_equal(number_of(LOOP_DO_EVALUATE), 1);
+    assert_int_equal(out.items[out.count - 1].type, LOOP_DO_EVALUATE); /* After the pushes. */
+    assert_int_equal(find(LOOP_DO_EVALUATE, 0)->step, 6);
+    handle((struct loop_event){.type = LOOP_EV_EVALUATED});
     assert_int_equal(out.count, 0);
     order(RUN_STOPPING, 1, 6, 7);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_EVALUATE), 0);
+    assert_int_equal(number_of(LOOP_DO_EVALUATE), 0);
 }
 
 /* Who does not own slice 0 does not evaluate; who gets it, does, also when all is done. */
@@ -301,9 +298,9 @@ static void test_evaluation_follows_slice_0(void **state)
     values(0, 1, 5);
     values(1, 1, 5);
     order(RUN_STOPPING, 1, 5, 5);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_EVALUATE), 0);
+    assert_int_equal(number_of(LOOP_DO_EVALUATE), 0);
     assign("1111");
-    assert_int_equal(number_of(TRAINING_LOOP_DO_EVALUATE), 1);
+    assert_int_equal(number_of(LOOP_DO_EVALUATE), 1);
 }
 
 /* Async: each slice is pushed by itself, followed by a pull of the next step. */
@@ -314,14 +311,14 @@ static void test_an_async_step(void **state)
     values(0, 1, 7);
     values(1, 1, 5);
     assert_int_equal(loop.step, 5);
-    assert_int_equal(find(TRAINING_LOOP_DO_COMPUTE, 0)->node_count, 2);
+    assert_int_equal(find(LOOP_DO_COMPUTE, 0)->node_count, 2);
     computed();
-    assert_int_equal(number_of(TRAINING_LOOP_DO_PUSH), 2);
-    assert_int_equal(find(TRAINING_LOOP_DO_PUSH, 0)->node_count, 2);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_PULL), 2);
-    assert_int_equal(find(TRAINING_LOOP_DO_PULL, 0)->step, 6);
+    assert_int_equal(number_of(LOOP_DO_PUSH), 2);
+    assert_int_equal(find(LOOP_DO_PUSH, 0)->node_count, 2);
+    assert_int_equal(number_of(LOOP_DO_PULL), 2);
+    assert_int_equal(find(LOOP_DO_PULL, 0)->step, 6);
     values(0, 1, 6);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_COMPUTE), 0);
+    assert_int_equal(number_of(LOOP_DO_COMPUTE), 0);
     values(1, 1, 6);
     assert_int_equal(loop.step, 6);
 }
@@ -334,11 +331,11 @@ static void test_async_slices_that_come_at_the_end(void **state)
     values(0, 1, 5);
     values(1, 1, 5);
     assign("1110");
-    assert_int_equal(number_of(TRAINING_LOOP_DO_PULL), 2);
+    assert_int_equal(number_of(LOOP_DO_PULL), 2);
     values(0, 1, 3);
     values(1, 1, 4);
     assert_int_equal(loop.step, 3);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_COMPUTE), 1);
+    assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
 }
 
 /* An answer to what was asked before it began anew is not taken for one to its pull. */
@@ -348,11 +345,11 @@ static void test_an_answer_to_an_older_question_is_ignored(void **state)
     begin_at(TRAIN_ASYNC, "1100", 5);
     uint64_t old_round = loop.round;
     assign("1110");
-    handle((struct training_loop_event){
-        .type = TRAINING_LOOP_EV_VALUES, .ps = 0, .generation = 1, .step = 6, .round = old_round});
-    assert_int_equal(number_of(TRAINING_LOOP_DO_TAKE), 0);
+    handle((struct loop_event){
+        .type = LOOP_EV_VALUES, .ps = 0, .generation = 1, .step = 6, .round = old_round});
+    assert_int_equal(number_of(LOOP_DO_TAKE), 0);
     values(0, 1, 4);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_TAKE), 1);
+    assert_int_equal(number_of(LOOP_DO_TAKE), 1);
 }
 
 /* Others made the last steps: when the run is stopping it fetches their values, for evaluation. */
@@ -361,7 +358,7 @@ static void test_who_is_behind_at_the_end_catches_up(void **state)
     (void)state;
     begin_at(TRAIN_SYNC, "1111", 5);
     order(RUN_STOPPING, 1, 15, STEP_NONE);
-    assert_int_equal(number_of(TRAINING_LOOP_DO_PULL), 2);
+    assert_int_equal(number_of(LOOP_DO_PULL), 2);
     values(0, 1, 15);
     values(1, 1, 15);
     assert_int_equal(loop.step, 15);
