@@ -142,10 +142,7 @@ const char *plan_builtin_name(uint32_t index)
 
 const char *plan_builtin_text(const char *name)
 {
-    for (const struct plan_builtin *plan = plans_builtin; plan->name != NULL; plan++) {
-        if (strcmp(plan->name, name) == 0) { return (const char *)plan->text; }
-    }
-    return NULL;
+    return embedded_text(plans_builtin, name);
 }
 
 static enum tn_status refuse_name(const char *name, struct error *error)

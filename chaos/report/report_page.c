@@ -307,7 +307,7 @@ static void head(struct markup *out, const json_t *report)
     markup_wrap(out, "", json_member_text(campaign_of(report), "plan", "?"), "");
     markup_format(out, " %s</title>\n<style>",
                   json_member_integer(campaign_of(report), "failed", 0) ? "failed" : "passed");
-    for (size_t i = 0; report_style(i) != NULL; i++) { markup_add(out, report_style(i)); }
+    markup_add(out, embedded_text(report_assets, "style"));
     markup_add(out, "</style></head>\n<body>");
     symbols(out);
 }
@@ -330,6 +330,6 @@ void report_page(struct markup *out, const json_t *report, const struct markup *
     facts(out, report);
     markup_add(out, "<footer>Written by tanist; the same as data is in report.json.</footer></main>"
                     "<script>");
-    markup_add(out, report_script());
+    markup_add(out, embedded_text(report_assets, "script"));
     markup_add(out, "</script></body></html>\n");
 }

@@ -11,6 +11,7 @@
 
 #include "chaos/history/timeline.h"
 #include "chaos/report/markup.h"
+#include "common/base/embedded.h"
 
 /* ------------------------------------------------------------- facts (docs/chaos-report.md) */
 
@@ -79,8 +80,7 @@ const struct report_family *report_family_of(const char *fault);
 /* All of them, NULL after the last. */
 const struct report_family *report_family_at(size_t index);
 
-/* <style>, <script>: their contents. Static. */
-const char *report_style(size_t part); /* NULL after the last part. */
-const char *report_script(void);
+/* "style" and "script": the contents of <style> and <script>. */
+extern const struct embedded_file report_assets[];
 
 #endif
