@@ -209,7 +209,7 @@ static enum tn_status judge(struct attack *attack, struct attack_outcome *outcom
     json_decref(lines);
     if (verdict == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     outcome->kept = json_is_true(json_object_get(verdict, "ok"));
-    verdict_list_broken(verdict, outcome->broken, sizeof outcome->broken);
+    verdict_list_failed(verdict, outcome->broken, sizeof outcome->broken);
     history_file_add(attack->history, "verdict", verdict);
     return TN_OK;
 }

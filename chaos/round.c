@@ -222,14 +222,14 @@ static json_t *give_verdict(const struct round *round)
     const struct verdict_input input = {
         .cluster = cluster,
         .history = lines,
-        .calm = round->config->calm,
+        .baseline = round->config->calm,
         .result = round->result,
         .exit_code = round->exit_code,
         .mark = round->run.mark,
         .recover_within_ms = (uint64_t)(round->config->campaign->plan->recover_within_s * 1000),
         .former_zookeepers = former,
         .former_count = cluster->wipes};
-    json_t *verdict = verdict_give(&input);
+    json_t *verdict = verdict_make(&input);
     json_decref(lines);
     return verdict;
 }
@@ -245,7 +245,7 @@ static enum tn_status judge(struct round *round, struct round_outcome *outcome, 
         return error_set(error, TN_EIO, "the history of the round cannot be judged");
     }
     outcome->kept = json_is_true(json_object_get(verdict, "ok"));
-    verdict_list_broken(verdict, outcome->broken, sizeof outcome->broken);
+    verdict_list_failed(verdict, outcome->broken, sizeof outcome->broken);
     history_file_add(round->history, "verdict", verdict);
     return TN_OK;
 }

@@ -1,7 +1,6 @@
 #include "chaos/judge/verdict.h"
 
-#include <errno.h>
-#include <poll.h>
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,103 +14,105 @@
 #include "common/base/files.h"
 
 enum {
-    FOLDER_BYTES = TARGET_PATH_MAX + 64,
+    PATH_BYTES = TARGET_PATH_MAX + 64,
     VERIFY_MS = 60000,
-    VERIFIED_MAX = 4 << 20,
-    LEAVE_MS = 3000, /* Until those who are leaving must have left. */
-    LIVES_MAX = VERDICT_FORMER_MAX + 1,
+    VERIFIED_BYTES_MAX = 4 << 20,
+    EXIT_GRACE_MS = 3000, /* For processes that still exit when the run has ended. */
+    ENSEMBLES_MAX = VERDICT_FORMER_MAX + 1,
 };
 
 /* ----------------------------------------------------------------- orders */
 
-/* What the judge tells, for whoever looks into a round that failed: DIR/orders.txt, and the znodes
- * at the end in DIR/znodes.txt. Where they cannot be written the verdict is the same. */
-struct papers {
+/* What the checker saw, for the diagnosis of a failed round: the orders in DIR/orders.txt, the
+ * last znodes in DIR/znodes.txt. A file that cannot be written does not change the verdict. */
+struct artifacts {
     FILE *orders, *znodes;
 };
 
-static FILE *open_paper(const char *dir, const char *name)
+static FILE *open_artifact(const char *dir, const char *name)
 {
-    char path[FOLDER_BYTES];
+    char path[PATH_BYTES];
     (void)snprintf(path, sizeof path, "%s/%s", dir, name);
     return fopen(path, "we");
 }
 
-static void on_tell(void *ctx, uint64_t wall_ms, const char *text)
+static void on_order(void *ctx, uint64_t wall_ms, const char *text)
 {
-    const struct papers *papers = ctx;
+    const struct artifacts *artifacts = ctx;
     char time[TIME_TEXT_MAX];
     event_text_time(wall_ms, time);
-    if (papers->orders != NULL) { (void)fprintf(papers->orders, "%s %s\n", time, text); }
+    if (artifacts->orders != NULL) { (void)fprintf(artifacts->orders, "%s %s\n", time, text); }
 }
 
-static void on_show(void *ctx, const char *path, uint64_t owner, const void *data, size_t size)
+static void on_znode(void *ctx, const char *path, uint64_t owner, const void *data, size_t size)
 {
-    FILE *file = ((const struct papers *)ctx)->znodes;
+    FILE *file = ((const struct artifacts *)ctx)->znodes;
     if (file == NULL) { return; }
     (void)fprintf(file, "%s%s ", path, owner != 0 ? " (ephemeral)" : "");
     if (size > 0) { (void)fwrite(data, 1, size, file); }
     (void)fputc('\n', file);
 }
 
-static void close_papers(struct papers *papers)
+static void close_artifacts(struct artifacts *artifacts)
 {
-    if (papers->orders != NULL) { (void)fclose(papers->orders); }
-    if (papers->znodes != NULL) { (void)fclose(papers->znodes); }
+    if (artifacts->orders != NULL) { (void)fclose(artifacts->orders); }
+    if (artifacts->znodes != NULL) { (void)fclose(artifacts->znodes); }
 }
 
-/* False, with an error: there is nothing to judge. */
-static bool judge_round(const struct verdict_input *input, struct judgement *out,
-                        struct error *error)
+/* Run the checker over the transactions of all ensembles of the round. */
+static enum tn_status judge_ensembles(const struct verdict_input *input, struct judgement *out,
+                                      struct error *error)
 {
-    char last[FOLDER_BYTES];
-    const char *lives[LIVES_MAX];
-    struct papers papers = {.orders = open_paper(input->cluster->dir, "orders.txt"),
-                            .znodes = open_paper(input->cluster->dir, "znodes.txt")};
+    char last[PATH_BYTES];
+    const char *folders[ENSEMBLES_MAX];
+    struct artifacts artifacts = {.orders = open_artifact(input->cluster->dir, "orders.txt"),
+                                  .znodes = open_artifact(input->cluster->dir, "znodes.txt")};
     struct judge_input judged = {.job = input->cluster->job,
-                                 .lives = lives,
-                                 .tell = on_tell,
-                                 .show = on_show,
-                                 .ctx = &papers};
+                                 .lives = folders,
+                                 .tell = on_order,
+                                 .show = on_znode,
+                                 .ctx = &artifacts};
+    assert(input->former_count <= VERDICT_FORMER_MAX);
     for (uint32_t i = 0; i < input->former_count; i++) {
-        lives[judged.life_count++] = input->former_zookeepers[i];
+        folders[judged.life_count++] = input->former_zookeepers[i];
     }
     (void)snprintf(last, sizeof last, "%s/zookeeper", input->cluster->run_dir);
-    lives[judged.life_count++] = last;
+    folders[judged.life_count++] = last;
     enum tn_status status = judge_run(&judged, out, error);
-    close_papers(&papers);
-    return status == TN_OK;
+    close_artifacts(&artifacts);
+    return status;
 }
 
-static void check_logs(json_t *checks, const struct verdict_input *input)
+static void check_transactions(json_t *checks, const struct verdict_input *input)
 {
     struct judgement judgement;
     struct error error = {0};
     if (input->former_count > VERDICT_FORMER_MAX) {
-        verdict_add(checks, "orders", false, "the ensemble was wiped %u times: %d can be judged",
+        verdict_add(checks, "orders", false, "the ensemble was wiped %u times; the limit is %d",
                     input->former_count, VERDICT_FORMER_MAX);
         return;
     }
-    if (!judge_round(input, &judgement, &error)) {
+    if (judge_ensembles(input, &judgement, &error) != TN_OK) {
         verdict_add_error(checks, "orders", &error);
         verdict_add_error(checks, "znodes", &error);
         return;
     }
     verdict_check_orders(checks, &judgement, input->former_count + 1);
-    verdict_check_znodes(checks, &judgement, input->cluster->job, input->calm);
+    verdict_check_znodes(checks, &judgement, input->cluster->job, input->baseline);
 }
 
 enum tn_status verdict_count_znodes(const char *run_dir, uint64_t *count, struct error *error)
 {
-    char folder[FOLDER_BYTES], path[FOLDER_BYTES];
-    const char *const lives[] = {folder};
+    char folder[PATH_BYTES], path[PATH_BYTES];
+    const char *const folders[] = {folder};
     struct judgement judgement;
     struct job *job = malloc(sizeof *job);
-    if (job == NULL) { return error_set(error, TN_ENOMEM, "no memory to count znodes"); }
+    assert(run_dir != NULL);
+    if (job == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     job_init(job);
     (void)snprintf(folder, sizeof folder, "%s/zookeeper", run_dir);
     (void)snprintf(path, sizeof path, "%s/job.json", run_dir);
-    const struct judge_input input = {.job = job, .lives = lives, .life_count = 1};
+    const struct judge_input input = {.job = job, .lives = folders, .life_count = 1};
     enum tn_status status = job_read_file(job, path, error);
     if (status == TN_OK) { status = judge_run(&input, &judgement, error); }
     if (status == TN_OK) { *count = judgement.znodes; }
@@ -121,60 +122,51 @@ enum tn_status verdict_count_znodes(const char *run_dir, uint64_t *count, struct
 
 /* ------------------------------------------------------------ checkpoints */
 
-/* Wait for the end of a program; one that takes too long is killed. */
-static bool wait_for(struct process *process, struct error *error)
-{
-    struct pollfd ended = {.fd = process->pidfd, .events = POLLIN};
-    int exit_code, signal_number, ready;
-    do {
-        ready = poll(&ended, 1, VERIFY_MS);
-    } while (ready < 0 && errno == EINTR);
-    if (ready <= 0) { (void)kill(process->pid, SIGKILL); }
-    while (ready <= 0 && poll(&ended, 1, -1) < 0) { continue; }
-    process_reap(process, &exit_code, &signal_number);
-    if (ready > 0) { return true; }
-    (void)error_set(error, TN_ETIMEDOUT, "checkpoints verify did not end within %d s",
-                    VERIFY_MS / 1000);
-    return false;
-}
-
-/* What the program printed: warnings may stand before the JSON. NULL: no JSON. */
+/* The JSON in the program's output, which may begin with warnings. NULL: there is none. */
 static json_t *read_verified(const char *path, struct error *error)
 {
     char *text = NULL;
     size_t size;
-    if (files_read(path, VERIFIED_MAX, &text, &size, error) != TN_OK) { return NULL; }
+    if (files_read(path, VERIFIED_BYTES_MAX, &text, &size, error) != TN_OK) { return NULL; }
     const char *start = strchr(text, '{');
-    json_error_t reason;
-    json_t *json = start != NULL ? json_loads(start, JSON_DISABLE_EOF_CHECK, &reason) : NULL;
+    json_t *json = start != NULL ? json_loads(start, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
     if (json == NULL) {
-        (void)error_set(error, TN_ECORRUPT, "checkpoints verify printed: %.400s", text);
+        (void)error_set(error, TN_ECORRUPT, "checkpoints verify printed no JSON: %.400s", text);
     }
     free(text);
     return json;
 }
 
-static json_t *verify(const struct target_cluster *cluster, struct error *error)
+/* The output of `tanist checkpoints verify`, a new reference. NULL: an error. */
+static json_t *verify_checkpoints(const struct target_cluster *cluster, struct error *error)
 {
-    char path[FOLDER_BYTES];
+    char path[PATH_BYTES];
     const char *const arguments[] = {"tanist",         "checkpoints", "verify", "--dir",
                                      cluster->run_dir, "-o",          "json",   NULL};
     struct process process;
+    int exit_code, signal_number;
     (void)snprintf(path, sizeof path, "%s/verified.json", cluster->dir);
     (void)unlink(path);
-    /* Our own environment: it has no part in the run. */
+    /* It is not part of the run: it has the harness's environment, without the mark. */
     const struct process_config config = {.program = cluster->program,
                                           .arguments = arguments,
                                           .environment = environ,
                                           .log_path = path};
     if (process_start(&config, &process, error) != TN_OK) { return NULL; }
-    return wait_for(&process, error) ? read_verified(path, error) : NULL;
+    if (process_wait(&process, VERIFY_MS, &exit_code, &signal_number)) {
+        return read_verified(path, error);
+    }
+    (void)kill(process.pid, SIGKILL);
+    process_reap(&process, &exit_code, &signal_number);
+    (void)error_set(error, TN_ETIMEDOUT, "checkpoints verify did not end within %d s",
+                    VERIFY_MS / 1000);
+    return NULL;
 }
 
 static void check_checkpoints(json_t *checks, const struct verdict_input *input)
 {
     struct error error = {0};
-    json_t *verified = verify(input->cluster, &error);
+    json_t *verified = verify_checkpoints(input->cluster, &error);
     if (verified == NULL) {
         verdict_add_error(checks, "checkpoints", &error);
     } else {
@@ -185,18 +177,17 @@ static void check_checkpoints(json_t *checks, const struct verdict_input *input)
 
 /* ---------------------------------------------------------------- verdict */
 
-json_t *verdict_give(const struct verdict_input *input)
+json_t *verdict_make(const struct verdict_input *input)
 {
     const struct target_cluster *cluster = input->cluster;
     json_t *checks = json_array();
-    char log[FOLDER_BYTES];
-    bool ok = true;
-    size_t i;
-    const json_t *check;
+    char log[PATH_BYTES];
+    assert(cluster != NULL);
+    assert(input->history != NULL);
     if (checks == NULL) { return NULL; }
     verdict_check_ended(checks, input->exit_code, input->result);
-    verdict_check_result(checks, cluster->job->train.mode, input->calm, input->result);
-    check_logs(checks, input);
+    verdict_check_result(checks, cluster->job->train.mode, input->baseline, input->result);
+    check_transactions(checks, input);
     check_checkpoints(checks, input);
     verdict_check_refusals(checks, input->history);
     (void)snprintf(log, sizeof log, "%s/run.log", cluster->dir);
@@ -204,7 +195,6 @@ json_t *verdict_give(const struct verdict_input *input)
     verdict_check_recovery(checks, input->history, input->recover_within_ms);
     verdict_check_resources(checks, input->history);
     verdict_check_disk(checks, cluster->run_dir, cluster->job->checkpoint.keep);
-    verdict_check_nothing_left(checks, input->mark, cluster->dir, cluster->run_dir, LEAVE_MS);
-    json_array_foreach(checks, i, check) ok = ok && json_is_true(json_object_get(check, "ok"));
-    return json_pack("{s:b, s:o}", "ok", (int)ok, "checks", checks);
+    verdict_check_nothing_left(checks, input->mark, cluster->dir, cluster->run_dir, EXIT_GRACE_MS);
+    return verdict_of_checks(checks);
 }

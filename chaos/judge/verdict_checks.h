@@ -1,9 +1,9 @@
 /*
- * chaos/judge/verdict_checks.h: the checks of chaos/judge/verdict.h, one by one. Each appends
- * {"name", "ok", "text"} to `checks`, with what it compared; what is missing is a check that
- * failed.
+ * chaos/judge/verdict_checks.h: the checks of chaos/judge/verdict.h, one function each. A check
+ * appends {"name", "ok", "text"} to `checks`; the text states what was compared. Missing evidence
+ * fails the check.
  *
- * Threads: any, but where it says otherwise.
+ * Threads: any. Blocking: none, unless stated.
  */
 #ifndef CHAOS_JUDGE_VERDICT_CHECKS_H
 #define CHAOS_JUDGE_VERDICT_CHECKS_H
@@ -14,59 +14,70 @@
 #include "common/cluster/job.h"
 #include "common/cluster/znodes.h"
 
+/* ---------------------------------------------- chaos/judge/verdict_checks.c */
+
 void verdict_add(json_t *checks, const char *name, bool ok, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* The same, with what `error` says. */
+/* A failed check whose text is that of `error`. */
 void verdict_add_error(json_t *checks, const char *name, const struct error *error);
 
-/* ----------------------------------------- chaos/judge/verdict_results.c: pure */
+/* {"ok", "checks"}, where "ok" means that every check passed. Takes the reference of `checks`.
+ * NULL: out of memory. */
+json_t *verdict_of_checks(json_t *checks);
 
-/* The checks of a verdict that failed, in words: "epochs: ...; recovery: ..."; "": none. */
-void verdict_list_broken(const json_t *verdict, char *text, size_t size);
+/* The failed checks of a verdict, "digest: ...; orders: ..."; "" if all passed. Truncated to
+ * `size`. */
+void verdict_list_failed(const json_t *verdict, char *text, size_t size);
 
-/* "ended": the run's exit code, and the status in its result. */
+/* ---------------------------------------------- chaos/judge/verdict_results.c: pure */
+
+/* "ended": the exit code is 0 and the result has the status "done". */
 void verdict_check_ended(json_t *checks, int exit_code, const json_t *result);
-/* "digest" of a sync run: the same as the calm one's; "accuracy" of an async one: within 0.01. */
-void verdict_check_result(json_t *checks, enum train_mode mode, const json_t *calm,
+/* "digest" of a sync run: equal to that of the baseline run. "accuracy" of an async run: within
+ * 0.01 of it. */
+void verdict_check_result(json_t *checks, enum train_mode mode, const json_t *baseline,
                           const json_t *result);
-void verdict_check_orders(json_t *checks, const struct judgement *judgement, uint32_t lives);
-/* "checkpoints": `verified` is what `tanist checkpoints verify -o json` printed, `history` tells
- * how many may be damaged. */
+/* "orders": no rule of the protocol is broken. `ensembles`: how many the transactions are of. */
+void verdict_check_orders(json_t *checks, const struct judgement *judgement, uint32_t ensembles);
+/* "checkpoints": `verified` is the output of `tanist checkpoints verify -o json`; no more
+ * checkpoints are damaged than faults in `history` damaged. */
 void verdict_check_checkpoints(json_t *checks, const json_t *verified, const json_t *history);
-/* "znodes": what can grow is within its own bound, the others are those of the calm run. */
+/* "znodes": each kind that can grow is within its bound, the others are those of the baseline
+ * run. */
 void verdict_check_znodes(json_t *checks, const struct judgement *judgement, const struct job *job,
-                          const json_t *calm);
+                          const json_t *baseline);
 
-/* ----------------------------------------- chaos/judge/verdict_history.c: pure */
+/* ---------------------------------------------- chaos/judge/verdict_history.c: pure */
 
 /*
- * "recovery": while no fault is under way, training never stands still for longer than the bound;
- * and each fault that lasts was undone. A fault, and the run's own absence, begin the count anew.
+ * "recovery": while no fault is active, training never stands still for longer than the bound, and
+ * every lasting fault was undone. A fault, and an absence of the run's first process, restart the
+ * measurement.
  */
 void verdict_check_recovery(json_t *checks, const json_t *history, uint64_t within_ms);
 
-/* "refusals": whatever must be refused (a second holder of a task, another job) was. */
+/* "refusals": every mistake that must be refused (a second process for a task, another job) was. */
 void verdict_check_refusals(json_t *checks, const json_t *history);
 
-/* ----------------------------------------- chaos/judge/verdict_usage.c: pure */
+/* ---------------------------------------------- chaos/judge/verdict_usage.c: pure */
 
-/* "memory", "descriptors", "threads": each place at the end of the round against itself in its
- * first life, once training had begun. */
+/* "memory", "descriptors", "threads": each task's last process compared with its first one that
+ * was sampled during training. */
 void verdict_check_resources(json_t *checks, const json_t *history);
 
-/* ------------------ chaos/judge/verdict_folder.c: reads folders and /proc */
+/* ---------------------------------------------- chaos/judge/verdict_folder.c: reads files */
 
-/* "disk": no more checkpoints than are to be kept, nothing half written that should be gone. */
+/* "disk": no more checkpoints than `keep` allows, and no abandoned partial files. */
 void verdict_check_disk(json_t *checks, const char *run_dir, uint32_t keep);
 /* "nothing-left": no process with the mark, no socket in the run's folder, no mount below `dir`.
- * Looks again for up to `patience_ms`. */
+ * Retries for up to `patience_ms`. */
 void verdict_check_nothing_left(json_t *checks, const char *mark, const char *dir,
                                 const char *run_dir, uint64_t patience_ms);
 
-/* ----------------------------------------- chaos/judge/verdict_logs.c: reads logs */
+/* ---------------------------------------------- chaos/judge/verdict_logs.c: reads files */
 
-/* "crashes": no process of the run ended by a signal that nobody sent, failed an assertion, or has
- * something to say of a sanitizer. A restart would heal it, and nobody would know. */
+/* "crashes": no process ended by a signal that the harness does not send, failed an assertion or
+ * was reported by a sanitizer. Restarts would hide all of these. */
 void verdict_check_crashes(json_t *checks, const char *run_log, const char *run_dir);
 
 #endif

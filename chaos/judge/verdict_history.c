@@ -1,4 +1,4 @@
-/* What a round's history says of recoveries, and of what had to be refused. */
+/* Recoveries and refusals in a round's history. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,58 +6,27 @@
 #include <string.h>
 
 #include "chaos/history/json_member.h"
+#include "chaos/history/timeline.h"
 #include "chaos/judge/verdict_checks.h"
 #include "chaos/plan/fault.h"
-
-static double time_of(const json_t *line)
-{
-    return json_number_value(json_object_get(line, "t_ms"));
-}
-
-/* The lines in the order of their times: some are written later than what they tell of. */
-struct ordered {
-    const json_t *line;
-    size_t number;
-};
-
-static int by_time(const void *a, const void *b)
-{
-    const struct ordered *left = a, *right = b;
-    double l = time_of(left->line), r = time_of(right->line);
-    if (l < r || l > r) { return l < r ? -1 : 1; }
-    return left->number < right->number ? -1 : left->number > right->number;
-}
-
-/* Free it. `*count` of them; NULL: there is none. */
-static struct ordered *order_lines(const json_t *history, size_t *count)
-{
-    *count = json_array_size(history);
-    struct ordered *list = *count > 0 ? calloc(*count, sizeof *list) : NULL;
-    if (list == NULL) { *count = 0; }
-    for (size_t i = 0; i < *count; i++) {
-        list[i] = (struct ordered){.line = json_array_get(history, i), .number = i};
-    }
-    if (list != NULL) { qsort(list, *count, sizeof *list, by_time); }
-    return list;
-}
 
 /* --------------------------------------------------------------- recovery */
 
 /*
- *   BUSY (a fault is under way, or the run's first process is gone) --the last is over--> QUIET
- *   QUIET --a step is made--> the count begins anew       --a fault--> BUSY
+ *   ACTIVE (a fault lasts, or the run's first process has ended) --the last one is over--> QUIET
+ *   QUIET --a step--> QUIET, and the measurement restarts       --a fault--> ACTIVE
  *
  * In QUIET training may stand still for no longer than the bound, whatever came before.
  */
 struct standstill {
-    bool lasting[INJECTIONS_MAX + 1]; /* By id: done and not undone yet, */
-    bool planned[INJECTIONS_MAX + 1]; /* and whether it lasts. */
-    uint32_t busy;
-    bool armed; /* There was a fault: before the first one nothing is judged. */
+    bool lasting[INJECTIONS_MAX + 1]; /* By id: injected and not yet undone. */
+    bool lasts[INJECTIONS_MAX + 1];   /* By id: planned to last until it is undone. */
+    uint32_t active;                  /* 0: QUIET. */
+    bool armed; /* A fault was injected: nothing is judged before the first. */
     double since_ms, now_ms;
     double longest_ms, longest_at_ms;
-    char after[128], longest_after[128]; /* Which fault was the last one, then. */
-    uint64_t faults, steps_seen, undone_late;
+    char after[128], longest_after[128]; /* The last fault before it. */
+    uint64_t faults, steps_seen, never_undone;
     bool has_step;
     double generation, step;
     bool ended; /* The run ended well. */
@@ -65,7 +34,8 @@ struct standstill {
 
 static void measure(struct standstill *s)
 {
-    if (!s->armed || s->busy > 0) { return; }
+    assert(s->longest_ms >= 0);
+    if (!s->armed || s->active > 0) { return; }
     double still_ms = s->now_ms - s->since_ms;
     if (still_ms <= s->longest_ms) { return; }
     s->longest_ms = still_ms;
@@ -76,19 +46,19 @@ static void measure(struct standstill *s)
 static void begin(struct standstill *s)
 {
     measure(s);
-    s->busy++;
+    s->active++;
     s->armed = true;
 }
 
 static void finish(struct standstill *s)
 {
-    if (s->busy > 0) { s->busy--; }
+    if (s->active > 0) { s->active--; }
     s->since_ms = s->now_ms;
 }
 
 static size_t id_of(const json_t *line)
 {
-    json_int_t id = json_integer_value(json_object_get(line, "id"));
+    json_int_t id = json_member_integer(line, "id", 0);
     return id > 0 && id <= INJECTIONS_MAX ? (size_t)id : 0;
 }
 
@@ -96,11 +66,11 @@ static void on_fault(struct standstill *s, const json_t *line)
 {
     size_t id = id_of(line);
     s->faults++;
-    if (s->lasting[id]) { return; /* Done once more while it lasts, as a crash loop does. */ }
+    if (s->lasting[id]) { return; /* Injected again while it lasts, as in a crash loop. */ }
     begin(s);
     (void)snprintf(s->after, sizeof s->after, "%.60s (%.60s)", json_member_text(line, "fault", ""),
                    json_member_text(line, "whom", ""));
-    s->lasting[id] = s->planned[id];
+    s->lasting[id] = s->lasts[id];
     if (!s->lasting[id]) { finish(s); }
 }
 
@@ -119,11 +89,11 @@ static void on_run(struct standstill *s, const json_t *line)
     if (strcmp(state, "again") == 0) { finish(s); }
 }
 
-/* A step more in the same generation; or the run has come to its end. */
+/* Progress is a further step in the same generation, or the end of the run. */
 static void on_step(struct standstill *s, const json_t *line)
 {
-    double generation = json_number_value(json_object_get(line, "generation"));
-    double step = json_number_value(json_object_get(line, "step"));
+    double generation = json_member_number(line, "generation", 0);
+    double step = json_member_number(line, "step", 0);
     const char *phase = json_member_text(line, "phase", "");
     bool ending = strcmp(phase, "stopping") == 0 || strcmp(phase, "done") == 0;
     bool same = s->has_step && generation <= s->generation && generation >= s->generation;
@@ -141,14 +111,14 @@ static void on_step(struct standstill *s, const json_t *line)
 static void on_end(struct standstill *s)
 {
     measure(s);
-    for (size_t id = 1; id <= INJECTIONS_MAX; id++) { s->undone_late += s->lasting[id]; }
+    for (size_t id = 1; id <= INJECTIONS_MAX; id++) { s->never_undone += s->lasting[id]; }
 }
 
 static void on_line(struct standstill *s, const json_t *line)
 {
-    s->now_ms = time_of(line);
+    s->now_ms = json_member_number(line, "t_ms", 0);
     if (line_is(line, "planned")) {
-        s->planned[id_of(line)] = json_number_value(json_object_get(line, "for_ms")) > 0;
+        s->lasts[id_of(line)] = json_member_number(line, "for_ms", 0) > 0;
     } else if (line_is(line, "fault")) {
         on_fault(s, line);
     } else if (line_is(line, "undo")) {
@@ -160,21 +130,22 @@ static void on_line(struct standstill *s, const json_t *line)
     }
 }
 
-static void tell_recovery(json_t *checks, const struct standstill *s, uint64_t within_ms)
+static void add_recovery(json_t *checks, const struct standstill *s, uint64_t within_ms)
 {
     double bound_s = (double)within_ms / 1e3;
     if (s->steps_seen == 0) {
-        verdict_add(checks, "recovery", false, "no step was ever seen");
+        verdict_add(checks, "recovery", false, "no step was observed");
     } else if (within_ms == 0) {
-        verdict_add(checks, "recovery", false, "the plan names no bound");
-    } else if (s->undone_late > 0) {
+        verdict_add(checks, "recovery", false, "the plan has no recover_within_s");
+    } else if (s->never_undone > 0) {
         verdict_add(checks, "recovery", false, "%" PRIu64 " faults were never undone",
-                    s->undone_late);
+                    s->never_undone);
     } else if (s->faults == 0) {
-        verdict_add(checks, "recovery", true, "no fault was done: nothing to recover from");
+        verdict_add(checks, "recovery", true,
+                    "no fault was injected, so there was nothing to recover from");
     } else {
         verdict_add(checks, "recovery", s->longest_ms <= (double)within_ms,
-                    "%" PRIu64 " faults; training stood still for %.1f s at most, at %.1f s "
+                    "%" PRIu64 " faults; training stood still for %.1f s at most, from %.1f s on, "
                     "after %s; the bound is %.1f s",
                     s->faults, s->longest_ms / 1e3, s->longest_at_ms / 1e3,
                     s->longest_after[0] != '\0' ? s->longest_after : s->after, bound_s);
@@ -183,47 +154,57 @@ static void tell_recovery(json_t *checks, const struct standstill *s, uint64_t w
 
 void verdict_check_recovery(json_t *checks, const json_t *history, uint64_t within_ms)
 {
-    size_t count;
-    struct ordered *lines = order_lines(history, &count);
+    struct timeline timeline;
     struct standstill *s = calloc(1, sizeof *s);
-    if (s == NULL) {
-        verdict_add(checks, "recovery", false, "no memory to look");
-        free(lines);
+    assert(history != NULL);
+    if (s == NULL || !timeline_read(history, &timeline)) {
+        verdict_add(checks, "recovery", false, "out of memory");
+        free(s);
         return;
     }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < timeline.line_count; i++) {
         /* The schedule is known before the round begins. */
-        if (line_is(lines[i].line, "planned")) { on_line(s, lines[i].line); }
+        if (line_is(timeline.lines[i].line, "planned")) { on_line(s, timeline.lines[i].line); }
     }
-    for (size_t i = 0; i < count; i++) { on_line(s, lines[i].line); }
+    for (size_t i = 0; i < timeline.line_count; i++) { on_line(s, timeline.lines[i].line); }
     on_end(s);
-    tell_recovery(checks, s, within_ms);
+    add_recovery(checks, s, within_ms);
     free(s);
-    free(lines);
+    timeline_free(&timeline);
 }
 
 /* --------------------------------------------------------------- refusals */
 
-/* Who tries what must not succeed says so in its line of the history, and how it went. */
-static const char wrong[] = "WRONG:";
+/* An injector whose operator mistake was not refused starts its text with this. */
+static const char not_refused[] = "WRONG:";
+
+static bool is_mistake(const json_t *line)
+{
+    static const char *const mistakes[] = {"twice", "two-clusters", "mixed-jobs"};
+    const char *fault = json_member_text(line, "fault", "");
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        if (strcmp(fault, mistakes[i]) == 0) { return line_is(line, "fault"); }
+    }
+    return false;
+}
 
 void verdict_check_refusals(json_t *checks, const json_t *history)
 {
+    const size_t prefix = sizeof not_refused - 1;
     size_t i;
     json_t *line;
     unsigned tried = 0;
+    assert(history != NULL);
     json_array_foreach(history, i, line)
     {
         const char *text = json_member_text(line, "text", "");
-        const char *fault = json_member_text(line, "fault", "");
-        if (strncmp(text, wrong, sizeof wrong - 1) == 0) {
-            verdict_add(checks, "refusals", false, "%s:%s", fault, text + sizeof wrong - 1);
+        if (strncmp(text, not_refused, prefix) == 0) {
+            verdict_add(checks, "refusals", false, "%s:%s", json_member_text(line, "fault", ""),
+                        text + prefix);
             return;
         }
-        bool trial = strcmp(fault, "twice") == 0 || strcmp(fault, "two-clusters") == 0 ||
-                     strcmp(fault, "mixed-jobs") == 0;
-        tried += trial && line_is(line, "fault");
+        tried += is_mistake(line);
     }
-    verdict_add(checks, "refusals", true, "%u mistakes of operators were tried%s", tried,
-                tried ? "; each was refused" : "");
+    verdict_add(checks, "refusals", true, "%u operator mistakes were tried%s", tried,
+                tried > 0 ? "; each was refused" : "");
 }

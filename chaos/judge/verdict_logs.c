@@ -1,4 +1,5 @@
-/* What the processes of a round said before they ended: a bug that a restart heals is a bug. */
+/* The log lines of a round: a bug is a bug even if a restart recovers from it. */
+#include <assert.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,13 +9,13 @@
 
 enum { PATH_BYTES = 4096, FOUND_MAX = 240 };
 
-/* Words of nobody but a program with a bug. */
-static const char *const bug_words[] = {"Assertion `",     "AddressSanitizer",  "LeakSanitizer",
+/* Only a program with a bug prints these. */
+static const char *const bug_marks[] = {"Assertion `",     "AddressSanitizer",  "LeakSanitizer",
                                         "ThreadSanitizer", ": runtime error: ", "stack smashing",
                                         "double free",     "free(): invalid",   "malloc(): "};
 
-/* Deaths that are given from outside; what else a process dies of it has done itself. */
-static bool is_own_death(const char *line)
+/* The harness sends SIGKILL and SIGTERM; a process that ends by any other signal crashed. */
+static bool is_crash(const char *line)
 {
     const char *at = strstr(line, ": signal ");
     if (at == NULL || strstr(line, "(pid ") == NULL) { return false; }
@@ -29,9 +30,9 @@ struct search {
 
 static void search_line(struct search *search, const char *name, const char *line)
 {
-    bool bad = is_own_death(line);
-    for (size_t i = 0; !bad && i < sizeof bug_words / sizeof *bug_words; i++) {
-        bad = strstr(line, bug_words[i]) != NULL;
+    bool bad = is_crash(line);
+    for (size_t i = 0; !bad && i < sizeof bug_marks / sizeof *bug_marks; i++) {
+        bad = strstr(line, bug_marks[i]) != NULL;
     }
     if (!bad) { return; }
     if (search->found++ == 0) {
@@ -56,12 +57,14 @@ static void search_file(struct search *search, const char *path, const char *nam
 
 void verdict_check_crashes(json_t *checks, const char *run_log, const char *run_dir)
 {
+    assert(run_log != NULL);
+    assert(run_dir != NULL);
     char folder[PATH_BYTES], path[2 * PATH_BYTES];
     struct search search = {0};
     (void)snprintf(folder, sizeof folder, "%s/logs", run_dir);
     search_file(&search, run_log, "run.log");
     DIR *dir = opendir(folder);
-    for (struct dirent *entry; dir != NULL && (entry = readdir(dir));) {
+    for (struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
         if (entry->d_name[0] == '.') { continue; }
         (void)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         search_file(&search, path, entry->d_name);
@@ -70,10 +73,10 @@ void verdict_check_crashes(json_t *checks, const char *run_log, const char *run_
     if (search.files < 2) {
         verdict_add(checks, "crashes", false, "the logs of the run cannot be read");
     } else if (search.found > 0) {
-        verdict_add(checks, "crashes", false, "%u lines of bugs in the logs; %s", search.found,
-                    search.first);
+        verdict_add(checks, "crashes", false, "%u log lines report a bug; the first is in %s",
+                    search.found, search.first);
     } else {
-        verdict_add(checks, "crashes", true, "nobody died by its own doing, says each of %u logs",
+        verdict_add(checks, "crashes", true, "no process crashed, according to %u logs",
                     search.files);
     }
 }

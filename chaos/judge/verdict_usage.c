@@ -1,5 +1,5 @@
-/* What processes used at the end of a round, against the first life of theirs that has trained. */
-#include <inttypes.h>
+/* The resources of each task's last process compared with those of its first that trained. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,10 @@ enum {
     FIRST_SAMPLES = 5,
     LAST_SAMPLES = 3,
     USAGES = 3,
-    LONG_MS = 3000, /* Who was up for that long must have been sampled. */
+    LONG_MS = 3000, /* A process that was up for that long must have been sampled. */
 };
 
-/* What may be more at the end than in the first life: a chief has more peers than one who waits. */
+/* `times` and `more` bound the growth: a chief, for example, has more peers than a candidate. */
 static const struct usage {
     const char *check, *field, *unit;
     double divide, times, more;
@@ -28,9 +28,9 @@ static const struct usage {
 
 struct place_use {
     char name[NAME_MAX_BYTES];
-    json_int_t pid;       /* Of the life that is looked at, */
-    uint32_t samples;     /* and how often it was; 0: never any. */
-    json_int_t first_pid; /* Of the first life that was there while the others trained. */
+    json_int_t pid;       /* Of the current process, */
+    uint32_t samples;     /* and how many samples of it there are. */
+    json_int_t first_pid; /* Of the first process that was sampled during training. */
     uint32_t first_count, last_count;
     double first[USAGES][FIRST_SAMPLES], last[USAGES][LAST_SAMPLES];
     double up_since_ms, longest_up_ms;
@@ -44,8 +44,10 @@ struct uses {
     double now_ms;
 };
 
+/* The place's entry, which is added if it is new; NULL: no name, or too many places. */
 static struct place_use *use_of(struct uses *uses, const char *name)
 {
+    assert(uses->count <= PLACES_LIMIT);
     for (uint32_t i = 0; i < uses->count && name != NULL; i++) {
         if (strcmp(uses->places[i].name, name) == 0) { return &uses->places[i]; }
     }
@@ -55,7 +57,7 @@ static struct place_use *use_of(struct uses *uses, const char *name)
     return use;
 }
 
-/* All that should be there; some may never come. */
+/* Every place is expected until its process is up. */
 static void on_begin(struct uses *uses, const json_t *line)
 {
     size_t i;
@@ -83,9 +85,10 @@ static void on_place(struct uses *uses, const json_t *line)
     if (strcmp(state, "down") == 0) { use->up = false; }
 }
 
-/* One that has just started has nothing yet, and before training all have less. */
+/* A process that has just started, and every process before training, uses less than later. */
 static void add_first(struct place_use *use, const struct uses *uses, const double *values)
 {
+    assert(use->first_count <= FIRST_SAMPLES);
     bool settled = uses->training && use->samples > 1;
     if (!settled || use->first_count == FIRST_SAMPLES) { return; }
     if (use->first_count > 0 && use->first_pid != use->pid) { return; }
@@ -96,6 +99,7 @@ static void add_first(struct place_use *use, const struct uses *uses, const doub
 
 static void add_last(struct place_use *use, const double *values)
 {
+    assert(use->last_count <= LAST_SAMPLES);
     bool full = use->last_count == LAST_SAMPLES;
     for (uint32_t u = 0; u < USAGES; u++) {
         double *last = use->last[u];
@@ -108,7 +112,7 @@ static void add_last(struct place_use *use, const double *values)
 static void on_sample(struct uses *uses, const json_t *line)
 {
     struct place_use *use = use_of(uses, json_member_text(line, "place", ""));
-    json_int_t pid = json_integer_value(json_object_get(line, "pid"));
+    json_int_t pid = json_member_integer(line, "pid", 0);
     double values[USAGES];
     if (use == NULL) { return; }
     for (uint32_t u = 0; u < USAGES; u++) {
@@ -127,7 +131,7 @@ static void on_sample(struct uses *uses, const json_t *line)
 
 static void on_line(struct uses *uses, const json_t *line)
 {
-    uses->now_ms = json_number_value(json_object_get(line, "t_ms"));
+    uses->now_ms = json_member_number(line, "t_ms", 0);
     if (line_is(line, "begin")) { on_begin(uses, line); }
     if (line_is(line, "place")) { on_place(uses, line); }
     if (line_is(line, "resources")) { on_sample(uses, line); }
@@ -145,13 +149,14 @@ static int by_value(const void *a, const void *b)
 static double median(const double *values, uint32_t count)
 {
     double sorted[FIRST_SAMPLES];
+    assert(count > 0);
+    assert(count <= FIRST_SAMPLES);
     memcpy(sorted, values, count * sizeof *values);
     qsort(sorted, count, sizeof *sorted, by_value);
     return sorted[count / 2];
 }
 
-/* A JVM takes what its heap allows before it collects; a server that leads has threads for each of
- * its followers. */
+/* A JVM fills its heap before it collects; a ZooKeeper leader has threads for each follower. */
 static double most_allowed(const struct place_use *use, uint32_t u, double first)
 {
     double most = first * usages[u].times + usages[u].more;
@@ -162,21 +167,22 @@ static double most_allowed(const struct place_use *use, uint32_t u, double first
 
 static void check_usage(json_t *checks, const struct uses *uses, uint32_t u)
 {
+    assert(u < USAGES);
     const struct usage *usage = &usages[u];
     const struct place_use *worst = NULL;
     double worst_first = 0, worst_last = 0;
     uint32_t seen = 0;
     for (uint32_t i = 0; i < uses->count; i++) {
         const struct place_use *use = &uses->places[i];
-        if (use->first_count == 0) { continue; /* It never lived for two samples. */ }
+        if (use->first_count == 0) { continue; /* It was never sampled twice. */ }
         double first = median(use->first[u], use->first_count);
         double last = median(use->last[u], use->last_count);
         double most = most_allowed(use, u, first);
         seen++;
         if (last > most) {
             verdict_add(checks, usage->check, false,
-                        "%s had %.0f%s in its first life and %.0f%s in its last, at most %.0f%s "
-                        "are right",
+                        "%s used %.0f%s in its first process and %.0f%s in its last; at most "
+                        "%.0f%s are allowed",
                         use->name, first, usage->unit, last, usage->unit, most, usage->unit);
             return;
         }
@@ -186,14 +192,15 @@ static void check_usage(json_t *checks, const struct uses *uses, uint32_t u)
         worst_last = last;
     }
     if (worst == NULL) {
-        verdict_add(checks, usage->check, false, "no process was sampled while it trained");
+        verdict_add(checks, usage->check, false, "no process was sampled during training");
         return;
     }
-    verdict_add(checks, usage->check, true, "%u places; the most grew %s: from %.0f to %.0f%s",
-                seen, worst->name, worst_first, worst_last, usage->unit);
+    verdict_add(checks, usage->check, true,
+                "%u tasks and servers; %s grew most, from %.0f to %.0f%s", seen, worst->name,
+                worst_first, worst_last, usage->unit);
 }
 
-/* Who was never there, or up for long and never sampled; NULL: nobody. */
+/* A place that was never up, or that was up for long and never sampled; NULL: none. */
 static const struct place_use *find_unseen(struct uses *uses)
 {
     for (uint32_t i = 0; i < uses->count; i++) {
@@ -210,14 +217,15 @@ void verdict_check_resources(json_t *checks, const json_t *history)
     struct uses *uses = calloc(1, sizeof *uses);
     size_t i;
     const json_t *line;
+    assert(history != NULL);
     if (uses != NULL) { json_array_foreach(history, i, line) on_line(uses, line); }
     const struct place_use *unseen = uses != NULL ? find_unseen(uses) : NULL;
     for (uint32_t u = 0; u < USAGES; u++) {
         if (uses == NULL) {
-            verdict_add(checks, usages[u].check, false, "no memory to look");
+            verdict_add(checks, usages[u].check, false, "out of memory");
         } else if (unseen != NULL) {
             verdict_add(checks, usages[u].check, false, "%s was %s", unseen->name,
-                        unseen->expected ? "never seen" : "up for long and never sampled");
+                        unseen->expected ? "never up" : "up for long and never sampled");
         } else {
             check_usage(checks, uses, u);
         }

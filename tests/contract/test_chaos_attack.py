@@ -67,7 +67,7 @@ class Attack(Cli):
         self.begin()
         result = self.attack(1, "--seconds", "1")
         self.assertIn("--allow-chaos", json.dumps(self.history()))
-        self.assertIn("none was done", result["broken"])
+        self.assertIn("no fault was injected", result["broken"])
 
 
 if __name__ == "__main__":

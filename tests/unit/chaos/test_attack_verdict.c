@@ -1,4 +1,4 @@
-/* What is judged of a cluster from outside: both ways. */
+/* The checks of `tanist chaos attack`, on good and on bad histories. */
 #include "chaos/attack.h"
 
 #include <setjmp.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-/* A chief is killed, another takes office, training goes on. */
+/* A chief is killed, another one is elected, training goes on. */
 static const char good[] =
     "[{'kind':'planned','t_ms':0,'id':1,'fault':'kill','whom':'chief','for_ms':0},"
     "{'kind':'chief','t_ms':1,'place':'coordinator:0','epoch':4},"
@@ -33,8 +33,8 @@ static json_t *history_with(const char *from, const char *to)
     return lines;
 }
 
-/* The one check that fails, "" for none, "?" for several. */
-static const char *broken(const char *from, const char *to)
+/* The name of the only check that fails; "": none fails, "?": several do. */
+static const char *failed_check(const char *from, const char *to)
 {
     static char name[32];
     json_t *lines = history_with(from, to), *verdict = attack_judge(lines, 1000);
@@ -53,59 +53,64 @@ static const char *broken(const char *from, const char *to)
     return name;
 }
 
-/* All that can be seen is well. */
-static void test_good(void **state)
+/* A history without errors passes. */
+static void good_history_passes(void **state)
 {
     (void)state;
-    assert_string_equal(broken(NULL, NULL), "");
+    assert_string_equal(failed_check(NULL, NULL), "");
     assert_string_equal(
-        broken("500,'generation':2,'phase':'running'", "500,'generation':3,'phase':'done'"), "");
+        failed_check("500,'generation':2,'phase':'running'", "500,'generation':3,'phase':'done'"),
+        "");
 }
 
-/* A chief of an epoch that was there before. */
-static void test_epochs(void **state)
+/* An epoch is not higher than all before. */
+static void repeated_epoch_fails(void **state)
 {
     (void)state;
-    assert_string_equal(broken("'epoch':5", "'epoch':4"), "epochs");
-    assert_string_equal(broken("'epoch':5", "'epoch':3"), "epochs");
+    assert_string_equal(failed_check("'epoch':5", "'epoch':4"), "epochs");
+    assert_string_equal(failed_check("'epoch':5", "'epoch':3"), "epochs");
 }
 
-/* A generation that had gone is back. */
-static void test_generations(void **state)
+/* A generation decreases. */
+static void decreasing_generation_fails(void **state)
 {
     (void)state;
-    assert_string_equal(broken("500,'generation':2", "500,'generation':1"), "generations");
+    assert_string_equal(failed_check("500,'generation':2", "500,'generation':1"), "generations");
 }
 
-/* It stands still beyond the bound. */
-static void test_recovery(void **state)
+/* Training stands still for longer than the bound. */
+static void late_recovery_fails(void **state)
 {
     (void)state;
-    assert_string_equal(broken("'t_ms':900", "'t_ms':2900"), "recovery");
+    assert_string_equal(failed_check("'t_ms':900", "'t_ms':2900"), "recovery");
 }
 
-/* It does not train at the end. */
-static void test_alive(void **state)
+/* The cluster is paused at the end. */
+static void paused_end_fails(void **state)
 {
     (void)state;
     assert_string_equal(
-        broken("500,'generation':2,'phase':'running'", "500,'generation':2,'phase':'paused'"),
+        failed_check("500,'generation':2,'phase':'running'", "500,'generation':2,'phase':'paused'"),
         "alive");
 }
 
-/* Nothing was done: nothing is shown. */
-static void test_nothing_done(void **state)
+/* No fault was injected. */
+static void history_without_faults_fails(void **state)
 {
     (void)state;
-    assert_string_equal(broken("{'kind':'fault'", "{'kind':'skipped','text':'no agent'"), "faults");
+    assert_string_equal(failed_check("{'kind':'fault'", "{'kind':'skipped','text':'no agent'"),
+                        "faults");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),        cmocka_unit_test(test_epochs),
-        cmocka_unit_test(test_generations), cmocka_unit_test(test_recovery),
-        cmocka_unit_test(test_alive),       cmocka_unit_test(test_nothing_done),
+        cmocka_unit_test(good_history_passes),
+        cmocka_unit_test(repeated_epoch_fails),
+        cmocka_unit_test(decreasing_generation_fails),
+        cmocka_unit_test(late_recovery_fails),
+        cmocka_unit_test(paused_end_fails),
+        cmocka_unit_test(history_without_faults_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

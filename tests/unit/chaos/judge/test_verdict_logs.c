@@ -1,4 +1,4 @@
-/* The verdict on logs and on what must be refused. */
+/* The checks of logs and of operator mistakes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,12 +12,12 @@
 
 #include "chaos/judge/verdict_checks.h"
 
-static void assert_last(json_t *checks, bool ok, const char *words)
+static void assert_last(json_t *checks, bool ok, const char *part)
 {
     const json_t *check = json_array_get(checks, json_array_size(checks) - 1);
     assert_int_equal(json_is_true(json_object_get(check, "ok")), ok);
     const char *text = json_string_value(json_object_get(check, "text"));
-    if (strstr(text, words) == NULL) { fail_msg("\"%s\" is not in \"%s\"", words, text); }
+    if (strstr(text, part) == NULL) { fail_msg("\"%s\" is not in \"%s\"", part, text); }
     json_decref(checks);
 }
 
@@ -59,19 +59,19 @@ static json_t *look(const char *dir, const char *run_log, const char *ps_log)
     return checks;
 }
 
-/* A death by SIGKILL was given from outside; one by SIGABRT was not, nor is a sanitizer's word. */
+/* SIGKILL comes from the harness; SIGABRT and a sanitizer's report are bugs. */
 static void crashes_are_found(void **state)
 {
     const char *dir = *state;
     assert_last(look(dir, "[ 1 s] ps:0 (pid 7): signal 9 (Killed); starting it again\n", "fine\n"),
-                true, "each of 2 logs");
+                true, "2 logs");
     assert_last(look(dir, "[ 1 s] ps:0 (pid 7): signal 6 (Aborted); starting it again\n", ""),
                 false, "run.log: [ 1 s] ps:0 (pid 7): signal 6");
     assert_last(look(dir, "", "tanist: ps/ps.c:12: f: Assertion `x' failed.\n"), false, "ps-0.log");
     assert_last(look(dir, "", "==7==ERROR: AddressSanitizer: heap-use\n"), false, "ps-0.log");
 }
 
-/* Without logs nothing is known. */
+/* The check fails if there are no logs. */
 static void crashes_want_logs(void **state)
 {
     (void)state;
@@ -89,15 +89,15 @@ static json_t *refusals(const char *history)
     return checks;
 }
 
-/* A mistake that was let through breaks the verdict, whenever it came out. */
+/* A mistake that was not refused fails the check, also when it shows later. */
 static void refusals_are_read(void **state)
 {
     (void)state;
     assert_last(refusals("[{\"kind\": \"fault\", \"fault\": \"twice\", \"text\": \"refused\"}]"),
-                true, "1 mistakes of operators were tried; each was refused");
+                true, "1 operator mistakes");
     assert_last(
-        refusals("[{\"kind\": \"undo\", \"fault\": \"twice\", \"text\": \"WRONG: it lives\"}]"),
-        false, "twice: it lives");
+        refusals("[{\"kind\": \"undo\", \"fault\": \"twice\", \"text\": \"WRONG: it runs\"}]"),
+        false, "twice: it runs");
 }
 
 int main(void)
