@@ -244,7 +244,7 @@ enum tn_status attack_run(const struct attack_config *config, struct attack_outc
     target_cluster_init(&attack->cluster, config->job);
     keep_nodes(&attack->cluster);
     attack->cluster.remote = config->remote;
-    for (int i = 0; i < PROBE_NEEDS; i++) {
+    for (int i = 0; i < NEED_COUNT; i++) {
         snprintf(attack->probe.why_not[i], PROBE_WORDS_MAX,
                  "it needs power on the hosts: ZooKeeper is not enough");
     }

@@ -97,7 +97,7 @@ static uint64_t limit_ms(const struct round_config *config)
 static bool wants(const struct schedule *schedule, enum need need)
 {
     for (uint32_t i = 0; i < schedule->count; i++) {
-        if (fault_info(schedule->list[i].fault)->needs & need) { return true; }
+        if (fault_descriptor(schedule->list[i].fault)->needs & need) { return true; }
     }
     return false;
 }

@@ -37,8 +37,4 @@ MUST_CHECK enum tn_status remote_signal(struct remote *remote, const struct memb
 MUST_CHECK enum tn_status remote_request(struct remote *remote, enum request_kind kind,
                                          struct error *error);
 
-/* Which injector does a fault to a remote cluster: kill, terminate, freeze, crash-loop, resign,
- * pause. NULL: none can. */
-const struct injector *remote_injector_of(enum fault fault);
-
 #endif

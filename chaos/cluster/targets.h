@@ -108,24 +108,4 @@ struct injector {
     void (*end)(struct target_cluster *cluster, struct strike *strike);
 };
 
-/* chaos/inject/inject_process.c */
-extern const struct injector injector_kill, injector_terminate, injector_freeze, injector_zombie,
-    injector_crash_loop;
-/* chaos/inject/inject_zookeeper.c */
-extern const struct injector injector_outage, injector_wipe;
-/* chaos/inject/inject_network.c; injector_cut does all of CUT*. */
-extern const struct injector injector_cut, injector_halves, injector_black_hole,
-    injector_reset_storm, injector_loss, injector_bandwidth;
-/* chaos/inject/inject_hostile.c */
-extern const struct injector injector_poke, injector_delay, injector_duplicate;
-/* chaos/inject/inject_disk_full.c; inject_disk.c: DISK_ERROR, SYNC_FAILS, SYNC_SLOW;
- * inject_damage.c: FLIP_BITS, TRUNCATE, SWAP_SHARDS, STALE_SHARD. */
-extern const struct injector injector_disk_full, injector_disk_fault, injector_damage;
-extern const struct injector
-    injector_limit; /* chaos/inject/inject_limits.c: MEMORY, DESCRIPTORS. */
-extern const struct injector injector_clock;    /* chaos/inject/inject_clock.c */
-extern const struct injector injector_operator; /* chaos/inject/inject_operator.c: TWICE, ... */
-extern const struct injector injector_request;  /* chaos/inject/inject_request.c: RESIGN, PAUSE. */
-/* What happens at failpoints has no injector: chaos/inject/inject_failpoint.h. */
-
 #endif

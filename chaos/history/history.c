@@ -182,7 +182,7 @@ static json_t *trigger_to_json(const struct trigger *trigger)
 json_t *injection_to_json(const struct injection *injection)
 {
     return json_pack("{s:I, s:s, s:s, s:o, s:I, s:f}", "id", (json_int_t)injection->id, "fault",
-                     fault_info(injection->fault)->name, "whom", injection->whom, "trigger",
+                     fault_descriptor(injection->fault)->name, "whom", injection->whom, "trigger",
                      trigger_to_json(&injection->trigger), "for_ms", (json_int_t)injection->for_ms,
                      "value", injection->value);
 }

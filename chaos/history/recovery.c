@@ -1,5 +1,6 @@
 #include "chaos/history/recovery.h"
 #include "chaos/history/json_member.h"
+#include "chaos/plan/fault.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,9 +27,8 @@ static bool is_any(const char *word, const char *const *list)
 /* Faults that need not name a task to cost it its office or its session. */
 static bool strikes_all(const struct timeline_fault *timeline_fault)
 {
-    static const char *const faults[] = {"outage", "wipe",        "halves", "resign",
-                                         "pause",  "swap-shards", NULL};
-    return is_any(timeline_fault->fault, faults) ||
+    const struct fault_descriptor *fault = fault_find(timeline_fault->fault);
+    return (fault != NULL && (fault->effects & EFFECT_ANY_TASK) != 0) ||
            strncmp(timeline_fault->whom, "zookeeper", 9) == 0 ||
            strcmp(timeline_fault->whom, "everything") == 0 ||
            strcmp(timeline_fault->whom, "agent") == 0;

@@ -127,4 +127,4 @@ static void end_disk(struct target_cluster *cluster, struct strike *strike)
     strike->state = NULL;
 }
 
-const struct injector injector_disk_fault = {.begin = begin_disk, .end = end_disk};
+const struct injector injector_disk = {.begin = begin_disk, .end = end_disk};

@@ -44,33 +44,12 @@ static uint64_t who_is_meant(const struct target_cluster *cluster,
     return who;
 }
 
-static enum point_action action_of(enum fault fault)
-{
-    switch (fault) {
-    case FAULT_KILL: return POINT_KILL;
-    case FAULT_FREEZE: return POINT_FREEZE;
-    case FAULT_STALL: return POINT_STALL;
-    case FAULT_FAIL: return POINT_FAIL;
-    default: return POINT_NONE;
-    }
-}
-
 static enum tn_status check(const struct injection *injection, const struct failpoint_info *info,
                             struct error *error)
 {
-    const char *name = injection->trigger.point, *fault = fault_info(injection->fault)->name;
-    enum point_action action = action_of(injection->fault);
-    if (info == NULL) {
-        return error_set(error, TN_EINVAL, "no failpoint is called \"%s\": see tanist chaos list",
-                         name);
-    }
-    if (action == POINT_NONE) {
-        return error_set(error, TN_EINVAL,
-                         "%s cannot wait for a failpoint: kill, freeze, stall and fail can", fault);
-    }
-    if (action == POINT_FAIL && !info->can_fail) {
-        return error_set(error, TN_EINVAL, "nothing can fail at %s: kill, freeze or stall there",
-                         name);
+    char why[200];
+    if (!fault_fits_failpoint(injection->fault, info, why, sizeof why)) {
+        return error_set(error, TN_EINVAL, "\"%s\": %s", injection->trigger.point, why);
     }
     if (!failpoints_built()) {
         return error_set(error, TN_ENOTSUP,
@@ -99,7 +78,7 @@ enum tn_status point_arm(struct point_watch *watch, struct target_cluster *clust
                          info->name, info->who);
     }
     watch->point = fault_control_order(
-        cluster->control, info->name, action_of(injection->fault), who,
+        cluster->control, info->name, fault_descriptor(injection->fault)->at_failpoint, who,
         trigger->count > 0 ? trigger->count : 1,
         injection->fault == FAULT_STALL && injection->value > 0 ? (uint32_t)injection->value : 0);
     if (watch->point == NULL) {

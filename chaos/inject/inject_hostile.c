@@ -130,8 +130,7 @@ static void end_proxies(struct target_cluster *cluster, struct strike *strike)
     network_targets_tell(cluster, strike, words);
 }
 
-const struct injector injector_delay = {.begin = begin_proxies, .end = end_proxies};
-const struct injector injector_duplicate = {.begin = begin_proxies, .end = end_proxies};
+const struct injector injector_proxy = {.begin = begin_proxies, .end = end_proxies};
 
 /* ------------------------------------------------------------- poke */
 
@@ -204,4 +203,5 @@ static void end_poke(struct target_cluster *cluster, struct strike *strike)
     strike->state = NULL;
 }
 
-const struct injector injector_poke = {.begin = begin_poke, .tick = tick_poke, .end = end_poke};
+const struct injector injector_hostile_client = {
+    .begin = begin_poke, .tick = tick_poke, .end = end_poke};

@@ -41,7 +41,7 @@ static enum tn_status give(const struct target_cluster *cluster, const struct st
                            struct error *error)
 {
     char name[64];
-    snprintf(name, sizeof name, "%s-%u-%s", fault_info(strike->injection.fault)->name,
+    snprintf(name, sizeof name, "%s-%u-%s", fault_descriptor(strike->injection.fault)->name,
              strike->injection.id, attempt->what);
     for (char *at = name; *at; at++) {
         if (*at == ' ' || *at == '/') { *at = '-'; }

@@ -111,8 +111,8 @@ static enum tn_status begin_terminate(struct target_cluster *cluster, struct str
     return status;
 }
 
-static const struct injector injector_kill_far = {.begin = begin_kill};
-static const struct injector injector_terminate_far = {.begin = begin_terminate};
+const struct injector injector_remote_kill = {.begin = begin_kill};
+const struct injector injector_remote_terminate = {.begin = begin_terminate};
 
 /* ------------------------------------------------------------- freeze */
 
@@ -136,7 +136,7 @@ static void end_freeze(struct target_cluster *cluster, struct strike *strike)
     forget(strike);
 }
 
-static const struct injector injector_freeze_far = {.begin = begin_freeze, .end = end_freeze};
+const struct injector injector_remote_freeze = {.begin = begin_freeze, .end = end_freeze};
 
 /* ------------------------------------------------------------- crash loop */
 
@@ -172,7 +172,7 @@ static void end_crash_loop(struct target_cluster *cluster, struct strike *strike
     forget(strike);
 }
 
-static const struct injector injector_crash_loop_far = {
+const struct injector injector_remote_crash_loop = {
     .begin = begin_crash_loop, .tick = tick_crash_loop, .end = end_crash_loop};
 
 /* ------------------------------------------------------------- wishes */
@@ -204,18 +204,5 @@ static void end_pause(struct target_cluster *cluster, struct strike *strike)
              status == TN_OK ? "" : "; `tanist resume` lets them go on");
 }
 
-static const struct injector injector_resign_far = {.begin = begin_resign};
-static const struct injector injector_pause_far = {.begin = begin_pause, .end = end_pause};
-
-const struct injector *remote_injector_of(enum fault fault)
-{
-    switch (fault) {
-    case FAULT_KILL: return &injector_kill_far;
-    case FAULT_TERMINATE: return &injector_terminate_far;
-    case FAULT_FREEZE: return &injector_freeze_far;
-    case FAULT_CRASH_LOOP: return &injector_crash_loop_far;
-    case FAULT_RESIGN: return &injector_resign_far;
-    case FAULT_PAUSE: return &injector_pause_far;
-    default: return NULL;
-    }
-}
+const struct injector injector_remote_resign = {.begin = begin_resign};
+const struct injector injector_remote_pause = {.begin = begin_pause, .end = end_pause};

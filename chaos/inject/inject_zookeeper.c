@@ -1,4 +1,4 @@
-/* chaos/inject/inject_zookeeper.c: outages of an ensemble, and one that loses its data. */
+/* chaos/inject/inject_zookeeper.c: an ensemble that loses its data. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,27 +12,6 @@
 #include "common/base/files.h"
 
 enum { DIE_MS = 2000 }; /* A process that is killed is gone by then, unless its disk hangs. */
-
-/* ------------------------------------------------------------- outage */
-
-/* Servers that stand still serve nobody, and their agent sees no death: it lasts as long as wanted.
- */
-static enum tn_status begin_outage(struct target_cluster *cluster, struct strike *strike,
-                                   struct error *error)
-{
-    enum tn_status status = injector_freeze.begin(cluster, strike, error);
-    if (status == TN_OK && strike->injection.for_ms == 0) { strike->injection.for_ms = 1; }
-    return status;
-}
-
-static void end_outage(struct target_cluster *cluster, struct strike *strike)
-{
-    injector_freeze.end(cluster, strike);
-}
-
-const struct injector injector_outage = {.begin = begin_outage, .end = end_outage};
-
-/* ------------------------------------------------------------- wipe */
 
 static enum tn_status move_data(const struct target_cluster *cluster, uint32_t server,
                                 struct error *error)

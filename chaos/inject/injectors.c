@@ -1,47 +1,40 @@
+/* chaos/inject/injectors.c: binds each fault of FAULT_LIST to its injectors, by name. */
 #include "chaos/inject/injectors.h"
 
-/* clang-format off */
-static const struct injector *const injectors[FAULT_COUNT] = {
-    [FAULT_KILL] = &injector_kill,
-    [FAULT_TERMINATE] = &injector_terminate,
-    [FAULT_FREEZE] = &injector_freeze,
-    [FAULT_ZOMBIE] = &injector_zombie,
-    [FAULT_CRASH_LOOP] = &injector_crash_loop,
-    [FAULT_OUTAGE] = &injector_outage,
-    [FAULT_WIPE] = &injector_wipe,
-    [FAULT_CUT_ZOOKEEPER] = &injector_cut,
-    [FAULT_CUT_PEERS] = &injector_cut,
-    [FAULT_CUT_IN] = &injector_cut,
-    [FAULT_CUT_OUT] = &injector_cut,
-    [FAULT_CUT] = &injector_cut,
-    [FAULT_HALVES] = &injector_halves,
-    [FAULT_BLACK_HOLE] = &injector_black_hole,
-    [FAULT_RESET_STORM] = &injector_reset_storm,
-    [FAULT_POKE] = &injector_poke,
-    [FAULT_LOSS] = &injector_loss,
-    [FAULT_BANDWIDTH] = &injector_bandwidth,
-    [FAULT_DELAY] = &injector_delay,
-    [FAULT_DUPLICATE] = &injector_duplicate,
-    [FAULT_DISK_FULL] = &injector_disk_full,
-    [FAULT_DISK_ERROR] = &injector_disk_fault,
-    [FAULT_SYNC_FAILS] = &injector_disk_fault,
-    [FAULT_SYNC_SLOW] = &injector_disk_fault,
-    [FAULT_FLIP_BITS] = &injector_damage,
-    [FAULT_TRUNCATE] = &injector_damage,
-    [FAULT_SWAP_SHARDS] = &injector_damage,
-    [FAULT_STALE_SHARD] = &injector_damage,
-    [FAULT_MEMORY] = &injector_limit,
-    [FAULT_DESCRIPTORS] = &injector_limit,
-    [FAULT_CLOCK_JUMP] = &injector_clock,
-    [FAULT_TWICE] = &injector_operator,
-    [FAULT_TWO_CLUSTERS] = &injector_operator,
-    [FAULT_MIXED_JOBS] = &injector_operator,
-    [FAULT_RESIGN] = &injector_request,
-    [FAULT_PAUSE] = &injector_request,
-};
-/* clang-format on */
+#include <assert.h>
 
-const struct injector *injector_of(enum fault fault)
+static const struct {
+    const struct injector *local, *remote;
+} injectors[FAULT_COUNT] = {
+#define INJECTOR_ROW(constant, local, remote, ...)                                                 \
+    [FAULT_##constant] = {&injector_##local, &injector_##remote},
+    FAULT_LIST(INJECTOR_ROW)
+#undef INJECTOR_ROW
+};
+
+const struct injector *injector_of(enum fault fault, bool remote)
 {
-    return injectors[fault];
+    assert(fault < FAULT_COUNT);
+    return remote ? injectors[fault].remote : injectors[fault].local;
 }
+
+/* ------------------------------------------------------------- injectors that refuse */
+
+static enum tn_status refuse_time(struct target_cluster *cluster, struct strike *strike,
+                                  struct error *error)
+{
+    (void)cluster;
+    (void)strike;
+    return error_set(error, TN_ENOTSUP, "it is injected at failpoints only: give it \"at_point\"");
+}
+
+static enum tn_status refuse_remote(struct target_cluster *cluster, struct strike *strike,
+                                    struct error *error)
+{
+    (void)cluster;
+    (void)strike;
+    return error_set(error, TN_ENOTSUP, "it needs access to the hosts: ZooKeeper is not enough");
+}
+
+const struct injector injector_failpoint = {.begin = refuse_time};
+const struct injector injector_out_of_reach = {.begin = refuse_remote};

@@ -4,7 +4,14 @@
 
 #include "chaos/cluster/targets.h"
 
-/* NULL: it is done at a failpoint only (STALL, FAIL). */
-const struct injector *injector_of(enum fault fault);
+/* injector_kill, injector_remote_kill, ...: those that FAULT_LIST names. */
+#define INJECTOR_DECLARE(constant, local, remote, ...)                                             \
+    extern const struct injector injector_##local, injector_##remote;
+FAULT_LIST(INJECTOR_DECLARE)
+#undef INJECTOR_DECLARE
+
+/* `remote`: on a cluster of which only ZooKeeper can be reached (chaos/cluster/remote.h). Never
+ * NULL: some refuse. */
+const struct injector *injector_of(enum fault fault, bool remote);
 
 #endif

@@ -58,14 +58,14 @@ struct nemesis *nemesis_create(const struct nemesis_config *config)
 
 static const struct injector *injector_for(const struct nemesis *nemesis, enum fault fault)
 {
-    return nemesis->config.cluster->remote != NULL ? remote_injector_of(fault) : injector_of(fault);
+    return injector_of(fault, nemesis->config.cluster->remote != NULL);
 }
 
 static void say(const struct nemesis *nemesis, enum fault fault, const char *how, const char *words)
 {
     char text[800];
     if (nemesis->config.say == NULL) { return; }
-    snprintf(text, sizeof text, "%s%s: %s", fault_info(fault)->name, how, words);
+    snprintf(text, sizeof text, "%s%s: %s", fault_descriptor(fault)->name, how, words);
     nemesis->config.say(nemesis->config.ctx, text);
 }
 
@@ -86,7 +86,7 @@ static void note_done(struct nemesis *nemesis, const struct doing *doing, uint64
         strike->injection.trigger.type == TRIGGER_POINT ? strike->injection.trigger.point : NULL;
     json_t *line = json_pack(
         "{s:i, s:s, s:s, s:o, s:I, s:s, s:s?, s:o}", "id", (int)strike->injection.id, "fault",
-        fault_info(strike->injection.fault)->name, "whom", strike->injection.whom, "targets",
+        fault_descriptor(strike->injection.fault)->name, "whom", strike->injection.whom, "targets",
         targets_json(strike), "step", (json_int_t)sight->step, "phase",
         sight->has_run ? run_phase_name(sight->phase) : "before", "point", point, "text",
         history_text(strike->text));
@@ -99,8 +99,8 @@ static void skip(struct nemesis *nemesis, struct doing *doing, const char *why)
     const struct injection *injection = &doing->strike.injection;
     history_file_add(nemesis->config.history, "skipped",
                      json_pack("{s:i, s:s, s:s, s:o}", "id", (int)injection->id, "fault",
-                               fault_info(injection->fault)->name, "whom", injection->whom, "text",
-                               history_text(why)));
+                               fault_descriptor(injection->fault)->name, "whom", injection->whom,
+                               "text", history_text(why)));
     doing->stage = STAGE_OVER;
     doing->skipped = true;
     say(nemesis, injection->fault, " was not done", why);
@@ -123,7 +123,7 @@ static void end(struct nemesis *nemesis, struct doing *doing)
     }
     history_file_add(nemesis->config.history, "undo",
                      json_pack("{s:i, s:s, s:o, s:o}", "id", (int)strike->injection.id, "fault",
-                               fault_info(strike->injection.fault)->name, "targets",
+                               fault_descriptor(strike->injection.fault)->name, "targets",
                                targets_json(strike), "text", history_text(strike->text)));
     say(nemesis, strike->injection.fault, " is over", strike->text);
 }
@@ -173,14 +173,6 @@ static void begin(struct nemesis *nemesis, struct doing *doing, uint64_t now_ms)
     const struct injector *injector = injector_for(nemesis, strike->injection.fault);
     if (strncmp(strike->injection.whom, "zookeeper-", 10) == 0) {
         watcher_find_leader(nemesis->config.watcher);
-    }
-    if (injector == NULL && nemesis->config.cluster->remote != NULL) {
-        skip(nemesis, doing, "it needs power on the hosts: ZooKeeper is not enough");
-        return;
-    }
-    if (injector == NULL) {
-        skip(nemesis, doing, "it is done at failpoints only: give it \"at_point\"");
-        return;
     }
     uint64_t before_us = clock_monotonic_ns() / 1000;
     enum tn_status status = injector->begin(nemesis->config.cluster, strike, &error);
@@ -236,7 +228,7 @@ static void step_one(struct nemesis *nemesis, struct doing *doing, uint64_t now_
             return;
         }
         if (doing->since_ms == 0) { doing->since_ms = now_ms; }
-        lacks = probe_lacks(nemesis->config.probe, fault_info(injection->fault)->needs);
+        lacks = probe_lacks(nemesis->config.probe, fault_descriptor(injection->fault)->needs);
         if (injection->trigger.type == TRIGGER_POINT && nemesis->config.cluster->remote != NULL) {
             lacks = "failpoints are out of reach from here";
         }

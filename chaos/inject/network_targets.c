@@ -9,7 +9,7 @@ enum tn_status network_targets_find(struct target_cluster *cluster, struct strik
                                     struct error *error)
 {
     uint32_t kept = 0;
-    const char *fault = fault_info(strike->injection.fault)->name;
+    const char *fault = fault_descriptor(strike->injection.fault)->name;
     if (cluster->lab == NULL) {
         return error_set(error, TN_ENOTSUP, "%s needs network namespaces, which there are none of",
                          fault);

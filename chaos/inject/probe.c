@@ -96,22 +96,16 @@ static bool try_failpoints(char words[static PROBE_WORDS_MAX])
     return false;
 }
 
-static const struct {
-    const char *name;
-    bool (*try)(char words[static PROBE_WORDS_MAX]);
-} needs[] = {{"network", try_network},
-             {"bandwidth", try_bandwidth},
-             {"shim", try_shim},
-             {"tmpfs", try_tmpfs},
-             {"failpoints", try_failpoints}};
-_Static_assert(sizeof needs / sizeof *needs == PROBE_NEEDS, "each need is tried");
+/* In the order of `enum need`. */
+static bool (*const tries[NEED_COUNT])(char words[static PROBE_WORDS_MAX]) = {
+    try_network, try_bandwidth, try_shim, try_tmpfs, try_failpoints};
 
 /* The child: "" through the pipe is success. */
 static _Noreturn void try_in_child(int pipe_end, unsigned need)
 {
     char words[PROBE_WORDS_MAX] = "";
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    bool good = needs[need].try(words);
+    bool good = tries[need](words);
     if (!good && write(pipe_end, words, strlen(words)) < 0) { _exit(2); }
     _exit(good ? 0 : 1);
 }
@@ -136,7 +130,7 @@ static bool try_need(unsigned need, char words[static PROBE_WORDS_MAX])
 void probe_machine(struct probe *probe)
 {
     memset(probe, 0, sizeof *probe);
-    for (unsigned i = 0; i < PROBE_NEEDS; i++) {
+    for (unsigned i = 0; i < NEED_COUNT; i++) {
         if (!try_need(i, probe->why_not[i])) { continue; }
         probe->has |= 1U << i;
         probe->why_not[i][0] = '\0';
@@ -145,7 +139,7 @@ void probe_machine(struct probe *probe)
 
 const char *probe_lacks(const struct probe *probe, unsigned wanted)
 {
-    for (unsigned i = 0; i < PROBE_NEEDS; i++) {
+    for (unsigned i = 0; i < NEED_COUNT; i++) {
         if (wanted & ~probe->has & (1U << i)) { return probe->why_not[i]; }
     }
     return NULL;
@@ -154,8 +148,8 @@ const char *probe_lacks(const struct probe *probe, unsigned wanted)
 json_t *probe_json(const struct probe *probe)
 {
     json_t *object = json_object();
-    for (unsigned i = 0; i < PROBE_NEEDS; i++) {
-        json_object_set_new(object, needs[i].name,
+    for (unsigned i = 0; i < NEED_COUNT; i++) {
+        json_object_set_new(object, fault_need_name(i),
                             probe->has & (1U << i) ? json_true() : json_string(probe->why_not[i]));
     }
     return object;

@@ -11,12 +11,12 @@
 
 #include "chaos/plan/fault.h"
 
-enum { PROBE_NEEDS = 5, PROBE_WORDS_MAX = 160 };
+enum { PROBE_WORDS_MAX = 160 };
 
 struct probe {
     unsigned has; /* A set of `enum need`. */
     /* For each need that is missing, in the order of the enum: what failed. */
-    char why_not[PROBE_NEEDS][PROBE_WORDS_MAX];
+    char why_not[NEED_COUNT][PROBE_WORDS_MAX];
 };
 
 void probe_machine(struct probe *probe);

@@ -180,12 +180,9 @@ static const char not_refused[] = "WRONG:";
 
 static bool is_mistake(const json_t *line)
 {
-    static const char *const mistakes[] = {"twice", "two-clusters", "mixed-jobs"};
-    const char *fault = json_member_text(line, "fault", "");
-    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
-        if (strcmp(fault, mistakes[i]) == 0) { return line_is(line, "fault"); }
-    }
-    return false;
+    const struct fault_descriptor *fault = fault_find(json_member_text(line, "fault", ""));
+    return line_is(line, "fault") && fault != NULL &&
+           (fault->effects & EFFECT_MUST_BE_REFUSED) != 0;
 }
 
 void verdict_check_refusals(json_t *checks, const json_t *history)

@@ -7,6 +7,7 @@
 
 #include "chaos/history/json_member.h"
 #include "chaos/judge/verdict_checks.h"
+#include "chaos/plan/fault.h"
 
 /* The accuracy of an async run depends on the order in which workers finish. */
 static const double ACCURACY_TOLERANCE = 0.01;
@@ -83,13 +84,10 @@ void verdict_check_orders(json_t *checks, const struct judgement *judgement, uin
 
 /* ------------------------------------------------------------ checkpoints */
 
-static bool is_damaging(const char *fault)
+static bool is_damaging(const char *name)
 {
-    static const char *const names[] = {"flip-bits", "truncate", "swap-shards", "stale-shard"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(fault, names[i]) == 0) { return true; }
-    }
-    return false;
+    const struct fault_descriptor *fault = fault_find(name);
+    return fault != NULL && (fault->effects & EFFECT_DAMAGES_CHECKPOINT) != 0;
 }
 
 /* How many faults of this round changed bytes of a checkpoint. */

@@ -1,16 +1,21 @@
 #include "chaos/plan/fault.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct fault_info faults[FAULT_COUNT] = {
-#define FAULT_ROW(constant, name, needs, whom, about) {name, needs, whom, about},
+#include "common/faults/failpoint.h"
+
+static const struct fault_descriptor faults[FAULT_COUNT] = {
+#define FAULT_ROW(constant, local, remote, ...) [FAULT_##constant] = {__VA_ARGS__},
     FAULT_LIST(FAULT_ROW)
 #undef FAULT_ROW
 };
 
-const struct fault_info *fault_info(enum fault fault)
+const struct fault_descriptor *fault_descriptor(enum fault fault)
 {
+    assert(fault < FAULT_COUNT);
     return &faults[fault];
 }
 
@@ -19,6 +24,67 @@ bool fault_parse(const char *name, enum fault *out)
     for (int i = 0; i < FAULT_COUNT; i++) {
         if (strcmp(faults[i].name, name) != 0) { continue; }
         *out = (enum fault)i;
+        return true;
+    }
+    return false;
+}
+
+const struct fault_descriptor *fault_find(const char *name)
+{
+    enum fault fault;
+    return fault_parse(name, &fault) ? &faults[fault] : NULL;
+}
+
+const char *fault_need_name(unsigned index)
+{
+    static const char *const names[NEED_COUNT] = {"network", "bandwidth", "shim", "tmpfs",
+                                                  "failpoints"};
+    assert(index < NEED_COUNT);
+    return names[index];
+}
+
+const char *fault_duration_name(enum fault_duration duration)
+{
+    static const char *const names[DURATION_COUNT] = {
+        [DURATION_NONE] = "no",
+        [DURATION_OPTIONAL] = "maybe",
+        [DURATION_REQUIRED] = "yes",
+    };
+    assert(duration < DURATION_COUNT);
+    return names[duration];
+}
+
+const char *fault_target_name(enum fault fault, unsigned index)
+{
+    static const struct {
+        unsigned kind;
+        const char *name;
+    } kinds[] = {
+        {TARGET_NODE, "node"},
+        {TARGET_AGENT, "agent"},
+        {TARGET_ZOOKEEPER, "zookeeper"},
+        {TARGET_EVERYTHING | TARGET_CLUSTER, "cluster"},
+    };
+    unsigned targets = fault_descriptor(fault)->targets;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if ((targets & kinds[i].kind) != 0 && index-- == 0) { return kinds[i].name; }
+    }
+    return NULL;
+}
+
+bool fault_fits_failpoint(enum fault fault, const struct failpoint_info *failpoint, char *why,
+                          size_t size)
+{
+    const struct fault_descriptor *descriptor = fault_descriptor(fault);
+    if (failpoint == NULL) {
+        snprintf(why, size, "no failpoint has this name: `tanist chaos list` names all");
+    } else if (descriptor->at_failpoint == POINT_NONE) {
+        snprintf(why, size,
+                 "%s cannot be injected at a failpoint: kill, freeze, stall and fail can",
+                 descriptor->name);
+    } else if (descriptor->at_failpoint == POINT_FAIL && !failpoint->can_fail) {
+        snprintf(why, size, "nothing can fail at %s: kill, freeze or stall there", failpoint->name);
+    } else {
         return true;
     }
     return false;

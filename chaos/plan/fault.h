@@ -1,87 +1,108 @@
 /*
- * chaos/plan/fault.h: the faults that can be injected, what each needs of the machine, and one
+ * chaos/plan/fault.h: the faults that can be injected (chaos/plan/fault_list.h lists them), and one
  * fault of a schedule. Pure.
- *
- * Names are those of plans, histories and reports. docs/chaos.md explains each to its users.
  */
 #ifndef CHAOS_PLAN_FAULT_H
 #define CHAOS_PLAN_FAULT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "chaos/plan/fault_list.h"
 #include "common/base/error.h"
 #include "common/cluster/run.h"
+#include "common/faults/fault_control.h"
 
-/* What a fault needs of the machine; chaos/inject/probe.h finds out what there is. */
+/* What a fault needs of the machine; chaos/inject/probe.h finds out what the machine has. */
 enum need {
-    NEED_NOTHING = 0,
     NEED_NETWORK = 1,    /* Network namespaces, veth, nft: chaos/cluster/lab.h. */
-    NEED_BANDWIDTH = 2,  /* tc tbf. */
+    NEED_BANDWIDTH = 2,  /* tc with tbf. */
     NEED_SHIM = 4,       /* LD_PRELOAD of tanist-faults.so. */
     NEED_TMPFS = 8,      /* A mount of a small tmpfs. */
     NEED_FAILPOINTS = 16 /* A build with TANIST_FAILPOINTS. */
 };
+enum { NEED_COUNT = 5 };
 
-/* (constant, name, needs, whom it may strike, what it does). Whom: n a node, a the agent, z a
- * ZooKeeper server, c the cluster as a whole. `value` and `for` are explained in docs/chaos.md. */
-#define FAULT_LIST(X)                                                                              \
-    X(KILL, "kill", NEED_NOTHING, "nazc", "SIGKILL")                                               \
-    X(TERMINATE, "terminate", NEED_NOTHING, "naz", "SIGTERM")                                      \
-    X(FREEZE, "freeze", NEED_NOTHING, "naz", "SIGSTOP, then SIGCONT")                              \
-    X(ZOMBIE, "zombie", NEED_NOTHING, "n", "SIGSTOP, its agent as well; it wakes first")           \
-    X(CRASH_LOOP, "crash-loop", NEED_NOTHING, "n", "SIGKILL of each new incarnation for a while")  \
-    X(OUTAGE, "outage", NEED_NOTHING, "z", "ZooKeeper servers stand still for a while")            \
-    X(WIPE, "wipe", NEED_NOTHING, "c", "all ZooKeeper servers are killed and their data removed")  \
-    X(CUT_ZOOKEEPER, "cut-zookeeper", NEED_NETWORK, "n", "no packets to or from ZooKeeper")        \
-    X(CUT_PEERS, "cut-peers", NEED_NETWORK, "n", "no packets to or from other nodes")              \
-    X(CUT_IN, "cut-in", NEED_NETWORK, "nz", "nothing arrives, what it sends does")                 \
-    X(CUT_OUT, "cut-out", NEED_NETWORK, "nz", "nothing it sends arrives")                          \
-    X(CUT, "cut", NEED_NETWORK, "nz", "no packets in or out")                                      \
-    X(HALVES, "halves", NEED_NETWORK, "c", "two halves of nodes and servers cannot reach another") \
-    X(BLACK_HOLE, "black-hole", NEED_NETWORK, "nz", "packets of established connections vanish")   \
-    X(RESET_STORM, "reset-storm", NEED_NETWORK, "nz", "connections are reset again and again")     \
-    X(POKE, "poke", NEED_NOTHING, "nz", "garbage, FIN and RST at its listening port")              \
-    X(LOSS, "loss", NEED_NETWORK, "nz", "a share of packets is lost: value, in percent")           \
-    X(BANDWIDTH, "bandwidth", NEED_BANDWIDTH, "nz", "a slow link: value, in Mbit/s")               \
-    X(DELAY, "delay", NEED_NETWORK, "n", "what it receives is late: value, in ms, at most")        \
-    X(DUPLICATE, "duplicate", NEED_NETWORK, "n", "frames it receives come twice")                  \
-    X(DISK_FULL, "disk-full", NEED_TMPFS, "n", "the device of its checkpoints is full")            \
-    X(DISK_ERROR, "disk-error", NEED_SHIM, "nz", "writes fail with EIO")                           \
-    X(SYNC_FAILS, "sync-fails", NEED_SHIM, "nz", "fsync fails with EIO")                           \
-    X(SYNC_SLOW, "sync-slow", NEED_SHIM, "nz", "each fsync takes value ms longer")                 \
-    X(FLIP_BITS, "flip-bits", NEED_NOTHING, "n", "bits of its newest shard change; then SIGKILL")  \
-    X(TRUNCATE, "truncate", NEED_NOTHING, "n", "its newest shard loses its end; then SIGKILL")     \
-    X(SWAP_SHARDS, "swap-shards", NEED_NOTHING, "c", "two ps find each other's shards; SIGKILL")   \
-    X(STALE_SHARD, "stale-shard", NEED_NOTHING, "n",                                               \
-      "its newest shard holds an older one's bytes")                                               \
-    X(MEMORY, "memory", NEED_NOTHING, "n", "it may map value MiB more, then no more")              \
-    X(DESCRIPTORS, "descriptors", NEED_NOTHING, "n", "it may open value more files, then no more") \
-    X(CLOCK_JUMP, "clock-jump", NEED_SHIM, "nz", "its wall clock is value ms off")                 \
-    X(TWICE, "twice", NEED_NOTHING, "n", "the same task is started a second time, by hand")        \
-    X(TWO_CLUSTERS, "two-clusters", NEED_NOTHING, "c",                                             \
-      "a second cluster of the same name is tried")                                                \
-    X(MIXED_JOBS, "mixed-jobs", NEED_NOTHING, "n", "a node with another job file joins")           \
-    X(RESIGN, "resign", NEED_NOTHING, "c", "the chief is asked to resign")                         \
-    X(PAUSE, "pause", NEED_NOTHING, "c", "the workers are held, then let go on")                   \
-    X(STALL, "stall", NEED_FAILPOINTS, "n", "it sleeps value ms at a failpoint")                   \
-    X(FAIL, "fail", NEED_FAILPOINTS, "n", "the operation at a failpoint fails")
+/* The kinds of targets that a fault can have; chaos/plan/target_selector.h names targets. */
+enum target_kind {
+    TARGET_NODE = 1,
+    TARGET_AGENT = 2,
+    TARGET_ZOOKEEPER = 4,
+    TARGET_EVERYTHING = 8, /* All processes of the run at once. */
+    TARGET_CLUSTER = 16    /* No process in particular. */
+};
+
+/* Whether a fault lasts: whether a plan gives it "for_s". */
+enum fault_duration {
+    DURATION_NONE,     /* It is over at once. */
+    DURATION_OPTIONAL, /* It is over at once, or after "for_s". */
+    DURATION_REQUIRED, /* It is undone after "for_s". */
+    DURATION_COUNT
+};
+
+/* What the judge and the reports must know of a fault. */
+enum fault_effect {
+    EFFECT_ANY_TASK = 1,           /* It can cost any task its session or its leadership. */
+    EFFECT_DAMAGES_CHECKPOINT = 2, /* One checkpoint is no longer whole. */
+    EFFECT_MUST_BE_REFUSED = 4     /* An operator's mistake, which the cluster must refuse. */
+};
+
+/* Faults of a family look alike in reports. */
+enum fault_family {
+    FAMILY_PROCESS,
+    FAMILY_FREEZE,
+    FAMILY_ZOOKEEPER,
+    FAMILY_NETWORK,
+    FAMILY_DISK,
+    FAMILY_LIMITS,
+    FAMILY_OPERATOR,
+    FAMILY_FAILPOINT,
+    FAMILY_COUNT
+};
+
+/* What "value" of a plan counts. */
+struct fault_value {
+    const char *unit; /* "ms"; NULL: the fault has no value. */
+    double least, most;
+    bool has_default; /* The value may be left out. */
+};
+
+/* All that is known of a fault but how to inject it: a row of FAULT_LIST. */
+struct fault_descriptor {
+    const char *name;  /* In plans, histories and reports. */
+    const char *about; /* One line for users. */
+    enum fault_family family;
+    unsigned targets, needs, effects; /* Sets of `enum target_kind`, `need`, `fault_effect`. */
+    enum fault_duration duration;
+    enum point_action at_failpoint; /* POINT_NONE: it cannot be injected at a failpoint. */
+    struct fault_value value;
+};
 
 enum fault {
-#define FAULT_ENUM(constant, name, needs, whom, about) FAULT_##constant,
+#define FAULT_ENUM(constant, ...) FAULT_##constant,
     FAULT_LIST(FAULT_ENUM)
 #undef FAULT_ENUM
         FAULT_COUNT
 };
 
-struct fault_info {
-    const char *name;
-    unsigned needs; /* A set of `enum need`. */
-    const char *whom, *about;
-};
-const struct fault_info *fault_info(enum fault fault);
-/* False: there is no such fault. */
+const struct fault_descriptor *fault_descriptor(enum fault fault);
+/* NULL: no fault has that name. */
+const struct fault_descriptor *fault_find(const char *name);
+/* False: no fault has that name. */
 bool fault_parse(const char *name, enum fault *out);
+
+/* "network", "shim"; index < NEED_COUNT. */
+const char *fault_need_name(unsigned index);
+/* "no", "maybe", "yes". */
+const char *fault_duration_name(enum fault_duration duration);
+/* The index-th kind of targets of a fault, "node"; NULL after the last. */
+const char *fault_target_name(enum fault fault, unsigned index);
+
+/* Whether `fault` can be injected at that failpoint, which may be NULL. If not, `why` says so. */
+struct failpoint_info;
+bool fault_fits_failpoint(enum fault fault, const struct failpoint_info *failpoint, char *why,
+                          size_t size);
 
 enum { WHOM_MAX = 32, POINT_NAME_MAX = 48, INJECTIONS_MAX = 4096 };
 

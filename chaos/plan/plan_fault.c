@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "chaos/plan/measure.h"
 #include "chaos/plan/plan_keys.h"
 #include "chaos/plan/target_selector.h"
 #include "common/base/nearest.h"
@@ -69,7 +68,7 @@ static enum tn_status read_fault(const struct line *line)
 {
     const char *names[FAULT_COUNT];
     size_t index = 0;
-    for (int i = 0; i < FAULT_COUNT; i++) { names[i] = fault_info((enum fault)i)->name; }
+    for (int i = 0; i < FAULT_COUNT; i++) { names[i] = fault_descriptor((enum fault)i)->name; }
     enum tn_status status = read_word(line, "fault", names, FAULT_COUNT, &index);
     if (status == TN_OK) { line->out->fault = (enum fault)index; }
     return status;
@@ -87,15 +86,10 @@ static enum tn_status read_phase(const struct line *line)
     return TN_OK;
 }
 
-static bool strikes_at_points(enum fault fault)
-{
-    return fault == FAULT_KILL || fault == FAULT_FREEZE || fault == FAULT_STALL ||
-           fault == FAULT_FAIL;
-}
-
 static enum tn_status read_point(const struct line *line)
 {
     const char *names[POINTS_MAX];
+    char why[200];
     size_t index = 0;
     unsigned count;
     const struct failpoint_info *points = failpoint_list(&count);
@@ -103,15 +97,8 @@ static enum tn_status read_point(const struct line *line)
     for (unsigned i = 0; i < count; i++) { names[i] = points[i].name; }
     enum tn_status status = read_word(line, "at_point", names, count, &index);
     if (status != TN_OK) { return status; }
-    if (!strikes_at_points(line->out->fault)) {
-        return plan_refuse(line->where, "at_point", NULL, line->error,
-                           "%s cannot be done there, but kill, freeze, stall and fail can",
-                           fault_info(line->out->fault)->name);
-    }
-    if (line->out->fault == FAULT_FAIL && !points[index].can_fail) {
-        return plan_refuse(line->where, "at_point", NULL, line->error,
-                           "nothing can fail at %s: kill, freeze or stall there",
-                           points[index].name);
+    if (!fault_fits_failpoint(line->out->fault, &points[index], why, sizeof why)) {
+        return plan_refuse(line->where, "at_point", NULL, line->error, "%s", why);
     }
     line->out->trigger.type = TRIGGER_POINT;
     snprintf(line->out->trigger.point, POINT_NAME_MAX, "%s", points[index].name);
@@ -153,13 +140,13 @@ static enum tn_status read_whom(const struct line *line)
     const struct failpoint_info *point = failpoint_of(line->out);
     enum tn_status status = TN_OK;
     if (whom == NULL && point != NULL) { whom = usual = json_string(point->who); }
-    if (whom == NULL && strcmp(fault_info(line->out->fault)->whom, "c") == 0) {
+    if (whom == NULL && fault_descriptor(line->out->fault)->targets == TARGET_CLUSTER) {
         whom = usual = json_string("cluster");
     }
     if (whom == NULL || (json_is_array(whom) && json_array_size(whom) == 0)) {
         return plan_refuse(line->where, "whom", whom, line->error,
                            "say whom %s strikes, like \"ps\" or [\"chief\", \"worker\"]",
-                           fault_info(line->out->fault)->name);
+                           fault_descriptor(line->out->fault)->name);
     }
     if (!json_is_array(whom)) { status = add_whom(line, whom); }
     for (size_t i = 0; status == TN_OK && i < json_array_size(whom); i++) {
@@ -206,28 +193,29 @@ static enum tn_status check_drawn(const struct line *line, bool drawn)
 /* Those that are done inside a process need to know where. */
 static enum tn_status check_point(const struct line *line)
 {
-    bool inside = line->out->fault == FAULT_STALL || line->out->fault == FAULT_FAIL;
-    if (!inside || line->out->trigger.type == TRIGGER_POINT) { return TN_OK; }
+    const struct fault_descriptor *fault = fault_descriptor(line->out->fault);
+    if ((fault->needs & NEED_FAILPOINTS) == 0 || line->out->trigger.type == TRIGGER_POINT) {
+        return TN_OK;
+    }
     return plan_refuse(line->where, "at_point", NULL, line->error,
-                       "%s needs it: name a failpoint, like \"node.before_register\"",
-                       fault_info(line->out->fault)->name);
+                       "%s needs it: name a failpoint, like \"node.before_register\"", fault->name);
 }
 
 static enum tn_status check_length(const struct line *line)
 {
-    const char *name = fault_info(line->out->fault)->name;
-    enum lasting lasts = fault_measure(line->out->fault)->lasts;
+    const char *name = fault_descriptor(line->out->fault)->name;
+    enum fault_duration duration = fault_descriptor(line->out->fault)->duration;
     line->out->for_sessions = has(line, "for_sessions");
     bool given = line->out->for_sessions || has(line, "for_s");
     if (line->out->for_sessions && has(line, "for_s")) {
         return plan_refuse(line->where, "for_sessions", NULL, line->error,
                            "there is for_s as well: give one of them");
     }
-    if (given && lasts == LASTS_NOT) {
+    if (given && duration == DURATION_NONE) {
         return plan_refuse(line->where, line->out->for_sessions ? "for_sessions" : "for_s", NULL,
                            line->error, "%s does not last: leave it out", name);
     }
-    if (!given && lasts == LASTS) {
+    if (!given && duration == DURATION_REQUIRED) {
         return plan_refuse(line->where, "for_s", NULL, line->error,
                            "say how long %s lasts, by for_s or for_sessions", name);
     }
@@ -236,19 +224,19 @@ static enum tn_status check_length(const struct line *line)
 
 static enum tn_status check_value(const struct line *line)
 {
-    const char *name = fault_info(line->out->fault)->name;
-    const struct measure *measure = fault_measure(line->out->fault);
+    const char *name = fault_descriptor(line->out->fault)->name;
+    const struct fault_value *wanted = &fault_descriptor(line->out->fault)->value;
     const json_t *value = json_object_get(line->object, "value");
-    if (measure->unit == NULL && value != NULL) {
+    if (wanted->unit == NULL && value != NULL) {
         return plan_refuse(line->where, "value", value, line->error, "%s has none: leave it out",
                            name);
     }
-    if (measure->unit == NULL || (value == NULL && measure->usual)) { return TN_OK; }
-    if (value == NULL || line->out->value[0] < measure->least ||
-        line->out->value[1] > measure->most) {
+    if (wanted->unit == NULL || (value == NULL && wanted->has_default)) { return TN_OK; }
+    if (value == NULL || line->out->value[0] < wanted->least ||
+        line->out->value[1] > wanted->most) {
         return plan_refuse(line->where, "value", value, line->error,
-                           "give %s for %s, from %.15g to %.15g, or a range of them", measure->unit,
-                           name, measure->least, measure->most);
+                           "give %s for %s, from %.15g to %.15g, or a range of them", wanted->unit,
+                           name, wanted->least, wanted->most);
     }
     return TN_OK;
 }

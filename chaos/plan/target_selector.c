@@ -6,24 +6,24 @@
 #include "common/base/nearest.h"
 #include "common/cluster/task.h"
 
-/* Each word, and the letter of FAULT_LIST that allows it. */
-static const struct word {
+/* Each selector that is not the name of one target, and what it selects. */
+static const struct {
     const char *name;
-    char letter;
+    enum target_kind kind;
 } words[] = {
-    {"chief", 'n'},
-    {"coordinator", 'n'},
-    {"ps", 'n'},
-    {"worker", 'n'},
-    {"any", 'n'},
-    {"agent", 'a'},
-    {"zookeeper", 'z'},
-    {"zookeeper-leader", 'z'},
-    {"zookeeper-follower", 'z'},
-    {"zookeeper-majority", 'z'},
-    {"zookeeper-all", 'z'},
-    {"everything", 'c'},
-    {"cluster", 'c'},
+    {"chief", TARGET_NODE},
+    {"coordinator", TARGET_NODE},
+    {"ps", TARGET_NODE},
+    {"worker", TARGET_NODE},
+    {"any", TARGET_NODE},
+    {"agent", TARGET_AGENT},
+    {"zookeeper", TARGET_ZOOKEEPER},
+    {"zookeeper-leader", TARGET_ZOOKEEPER},
+    {"zookeeper-follower", TARGET_ZOOKEEPER},
+    {"zookeeper-majority", TARGET_ZOOKEEPER},
+    {"zookeeper-all", TARGET_ZOOKEEPER},
+    {"everything", TARGET_EVERYTHING},
+    {"cluster", TARGET_CLUSTER},
 };
 enum { WORDS = sizeof words / sizeof *words, SERVERS_MAX = 99 };
 
@@ -42,22 +42,22 @@ static uint32_t server_of(const char *whom)
     return number <= SERVERS_MAX ? number : 0;
 }
 
-/* The letter that allows `whom`; 0: it means nobody. */
-static char letter_of(const char *whom)
+/* The kind of targets that `whom` selects; 0: it is not a valid selector. */
+static unsigned kind_of(const char *whom)
 {
     struct task task;
     for (int i = 0; i < WORDS; i++) {
-        if (strcmp(whom, words[i].name) == 0) { return words[i].letter; }
+        if (strcmp(whom, words[i].name) == 0) { return words[i].kind; }
     }
-    if (server_of(whom) > 0) { return 'z'; }
-    return strchr(whom, ':') != NULL && task_parse(whom, &task) ? 'n' : 0;
+    if (server_of(whom) > 0) { return TARGET_ZOOKEEPER; }
+    return strchr(whom, ':') != NULL && task_parse(whom, &task) ? TARGET_NODE : 0;
 }
 
 bool whom_passes(const char *whom, const char *who)
 {
     enum role passing, struck;
     struct task task;
-    if (letter_of(whom) != 'n') { return false; }
+    if (kind_of(whom) != TARGET_NODE) { return false; }
     if (strcmp(who, "any") == 0 || strcmp(whom, "any") == 0) { return true; }
     if (!role_parse(who, &passing)) { passing = ROLE_COORDINATOR; /* "chief" */ }
     if (strchr(whom, ':') != NULL) {
@@ -68,22 +68,12 @@ bool whom_passes(const char *whom, const char *who)
     return struck == passing;
 }
 
-static bool allows(enum fault fault, const char *whom, char letter)
-{
-    const char *allowed = fault_info(fault)->whom;
-    bool of_all = strcmp(whom, "everything") == 0, of_cluster = strcmp(whom, "cluster") == 0;
-    bool strikes_nodes = strchr(allowed, 'n') != NULL;
-    if (!letter || strchr(allowed, letter) == NULL) { return false; }
-    /* What strikes processes can strike them all; what strikes the cluster has no single target. */
-    return !(of_all && !strikes_nodes) && !(of_cluster && strikes_nodes);
-}
-
-static void list_allowed(enum fault fault, char *text, size_t size)
+static void list_allowed(unsigned allowed, char *text, size_t size)
 {
     size_t used = 0;
     *text = '\0';
     for (int i = 0; i < WORDS; i++) {
-        if (!allows(fault, words[i].name, words[i].letter) || used >= size) { continue; }
+        if ((allowed & words[i].kind) == 0 || used >= size) { continue; }
         int added = snprintf(text + used, size - used, "%s%s", used ? ", " : "", words[i].name);
         used += added > 0 ? (size_t)added : 0;
     }
@@ -91,21 +81,22 @@ static void list_allowed(enum fault fault, char *text, size_t size)
 
 bool whom_is_wrong(const char *whom, enum fault fault, char *text, size_t size)
 {
-    char letter = letter_of(whom), list[240];
+    const struct fault_descriptor *descriptor = fault_descriptor(fault);
+    unsigned kind = kind_of(whom);
     const char *names[WORDS];
+    char list[240];
     for (int i = 0; i < WORDS; i++) { names[i] = words[i].name; }
-    if (allows(fault, whom, letter)) { return false; }
-    const char *near = letter ? NULL : nearest_word(whom, names, WORDS);
-    list_allowed(fault, list, sizeof list);
+    if ((descriptor->targets & kind) != 0) { return false; }
+    const char *near = kind != 0 ? NULL : nearest_word(whom, names, WORDS);
+    list_allowed(descriptor->targets, list, sizeof list);
     if (near != NULL) {
         snprintf(text, size, "\"%.40s\": did you mean \"%s\"?", whom, near);
-    } else if (letter) {
+    } else if (kind != 0) {
         snprintf(text, size, "\"%.40s\": %s cannot strike it: give one of %s", whom,
-                 fault_info(fault)->name, list);
+                 descriptor->name, list);
     } else {
         snprintf(text, size, "\"%.40s\" means nobody: give one of %s, or a name like %s", whom,
-                 list,
-                 strchr(fault_info(fault)->whom, 'n') != NULL ? "\"ps:1\"" : "\"zookeeper:1\"");
+                 list, (descriptor->targets & TARGET_NODE) != 0 ? "\"ps:1\"" : "\"zookeeper:1\"");
     }
     return true;
 }
@@ -165,7 +156,7 @@ enum tn_status whom_draw(const char *whom, const struct cluster_shape *shape, st
 {
     struct task task = {0};
     enum role role;
-    if (letter_of(whom) == 'z') { return draw_server(whom, shape, random, out, error); }
+    if (kind_of(whom) == TARGET_ZOOKEEPER) { return draw_server(whom, shape, random, out, error); }
     if (strcmp(whom, "any") == 0) {
         if (shape->coordinators + shape->ps + shape->workers == 0) {
             return nobody(whom, 0, "nodes", error);

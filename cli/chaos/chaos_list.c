@@ -5,22 +5,12 @@
 #include <string.h>
 
 #include "chaos/inject/probe.h"
-#include "chaos/plan/measure.h"
 #include "chaos/plan/plan.h"
 #include "cli/chaos/chaos.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "common/faults/failpoint.h"
 #include "tanist/status.h"
-
-static const char *const lasting_words[] = {
-    [LASTS_NOT] = "no", [LASTS_MAYBE] = "maybe", [LASTS] = "yes"};
-
-static const struct {
-    char letter;
-    const char *word;
-} targets[] = {{'n', "node"}, {'a', "agent"}, {'z', "zookeeper"}, {'c', "cluster"}};
-enum { TARGETS = sizeof targets / sizeof *targets };
 
 /* ----------------------------------------------------------------- as JSON */
 
@@ -41,20 +31,17 @@ static json_t *faults_json(const struct probe *probe)
 {
     json_t *list = json_array();
     for (int i = 0; i < FAULT_COUNT; i++) {
-        const struct fault_info *info = fault_info((enum fault)i);
-        const struct measure *measure = fault_measure((enum fault)i);
+        const struct fault_descriptor *info = fault_descriptor((enum fault)i);
+        const struct fault_value *value = &info->value;
         const char *lacks = probe_lacks(probe, info->needs);
         json_t *strikes = json_array();
-        for (int j = 0; j < TARGETS; j++) {
-            if (strchr(info->whom, targets[j].letter) != NULL) {
-                json_array_append_new(strikes, json_string(targets[j].word));
-            }
+        const char *target;
+        for (unsigned j = 0; (target = fault_target_name((enum fault)i, j)) != NULL; j++) {
+            json_array_append_new(strikes, json_string(target));
         }
         json_t *fault = json_pack("{s:s, s:s, s:o, s:s}", "name", info->name, "about", info->about,
-                                  "strikes", strikes, "lasts", lasting_words[measure->lasts]);
-        if (measure->unit != NULL) {
-            json_object_set_new(fault, "value", json_string(measure->unit));
-        }
+                                  "strikes", strikes, "lasts", fault_duration_name(info->duration));
+        if (value->unit != NULL) { json_object_set_new(fault, "value", json_string(value->unit)); }
         json_object_set_new(fault, "here", json_boolean(lacks == NULL));
         if (lacks != NULL) { json_object_set_new(fault, "why_not", json_string(lacks)); }
         json_array_append_new(list, fault);
@@ -102,15 +89,12 @@ static void print_plans(void)
 }
 
 /* "node, cluster" */
-static const char *strikes_text(const struct fault_info *info, char text[static 48])
+static const char *strikes_text(enum fault fault, char text[static 48])
 {
+    const char *target;
     size_t used = 0;
-    *text = '\0';
-    for (int i = 0; i < TARGETS && used < 40; i++) {
-        if (strchr(info->whom, targets[i].letter) != NULL) {
-            used +=
-                (size_t)snprintf(text + used, 48 - used, "%s%s", used ? ", " : "", targets[i].word);
-        }
+    for (unsigned i = 0; used < 40 && (target = fault_target_name(fault, i)) != NULL; i++) {
+        used += (size_t)snprintf(text + used, 48 - used, "%s%s", used ? ", " : "", target);
     }
     return text;
 }
@@ -121,13 +105,13 @@ static void print_faults(const struct probe *probe)
     printf("\n%-14s %-31s %-6s %-8s %-5s %s\n", "FAULT", "STRIKES", "LASTS", "VALUE", "HERE",
            "WHAT IT DOES");
     for (int i = 0; i < FAULT_COUNT; i++) {
-        const struct fault_info *info = fault_info((enum fault)i);
-        const struct measure *measure = fault_measure((enum fault)i);
+        const struct fault_descriptor *info = fault_descriptor((enum fault)i);
+        const struct fault_value *value = &info->value;
         const char *lacks = probe_lacks(probe, info->needs);
-        printf("%-14s %-31s %-6s %-8s %-5s %s%s%s\n", info->name, strikes_text(info, strikes),
-               lasting_words[measure->lasts], measure->unit != NULL ? measure->unit : "-",
-               lacks != NULL ? "no" : "yes", info->about, lacks != NULL ? "; not here: " : "",
-               lacks != NULL ? lacks : "");
+        printf("%-14s %-31s %-6s %-8s %-5s %s%s%s\n", info->name,
+               strikes_text((enum fault)i, strikes), fault_duration_name(info->duration),
+               value->unit != NULL ? value->unit : "-", lacks != NULL ? "no" : "yes", info->about,
+               lacks != NULL ? "; not here: " : "", lacks != NULL ? lacks : "");
     }
 }
 

@@ -26,6 +26,7 @@
 #include "agent/ensemble/networks.h"
 #include "chaos/cluster/lab.h"
 #include "chaos/cluster/targets.h"
+#include "chaos/inject/injectors.h"
 #include "chaos/inject/probe.h"
 #include "common/base/clock.h"
 #include "common/net/wire.h"

@@ -35,7 +35,7 @@ static uint64_t travel_ms(int from, int to)
 static void delay_is_of_what_arrives(void **state)
 {
     (void)state;
-    begin(&injector_delay, FAULT_DELAY, "ps:0", 100);
+    begin(&injector_proxy, FAULT_DELAY, "ps:0", 100);
     struct pair in = pair_through("worker:0", "ps:0"), out = pair_through("ps:0", "worker:0");
     uint64_t arriving_ms = 0, leaving_ms = 0;
     for (int i = 0; i < 5; i++) {
@@ -44,7 +44,7 @@ static void delay_is_of_what_arrives(void **state)
     }
     assert_in_range(arriving_ms, 100, 5000); /* 10 times 0 to 100 ms: 500 in the mean. */
     assert_true(leaving_ms < arriving_ms / 2);
-    finish(&injector_delay);
+    finish(&injector_proxy);
     close_pair(in);
     close_pair(out);
 }
@@ -55,12 +55,12 @@ static void delay_resets_connections_twice(void **state)
 {
     (void)state;
     struct pair before = pair_of("worker:0", "ps:0");
-    begin(&injector_delay, FAULT_DELAY, "ps:0", 0);
+    begin(&injector_proxy, FAULT_DELAY, "ps:0", 0);
     assert_int_equal(send(before.from, "x", 1, MSG_NOSIGNAL), 1);
     assert_true(is_reset(before.from));
     struct pair meanwhile = pair_through("worker:0", "ps:0");
     assert_true(passes(meanwhile.from, meanwhile.to));
-    finish(&injector_delay);
+    finish(&injector_proxy);
     char byte;
     assert_true(ready(meanwhile.from, POLLIN) && recv(meanwhile.from, &byte, 1, 0) <= 0);
     assert_true(can_reach("worker:0", "ps:0"));
@@ -73,7 +73,7 @@ static void proxy_tells_ends(void **state)
 {
     (void)state;
     char byte;
-    begin(&injector_delay, FAULT_DELAY, "ps:0", 20);
+    begin(&injector_proxy, FAULT_DELAY, "ps:0", 20);
     struct pair pair = pair_through("worker:0", "ps:0");
     assert_int_equal(send(pair.from, "x", 1, MSG_NOSIGNAL), 1);
     shutdown(pair.from, SHUT_WR);
@@ -88,7 +88,7 @@ static void proxy_tells_ends(void **state)
         assert_true(ready(fd, POLLIN) && recv(fd, &byte, 1, 0) <= 0);
         close(fd);
     }
-    finish(&injector_delay);
+    finish(&injector_proxy);
 }
 
 enum { FRAMES = 200, BODY = 100, FRAME = WIRE_HEADER_BYTES + BODY };
@@ -130,7 +130,7 @@ static void frames_come_twice(void **state)
     (void)state;
     uint32_t in[FRAMES] = {0}, out[FRAMES] = {0}, twice = 0;
     uint8_t frame[FRAME];
-    begin(&injector_duplicate, FAULT_DUPLICATE, "ps:0", 0);
+    begin(&injector_proxy, FAULT_DUPLICATE, "ps:0", 0);
     struct pair pair = pair_through("worker:0", "ps:0");
     for (uint32_t i = 0; i < FRAMES; i++) {
         make_frame(i, frame);
@@ -146,7 +146,7 @@ static void frames_come_twice(void **state)
     }
     assert_int_equal(in[0], 1);
     assert_in_range(twice, FRAMES / 10, FRAMES / 2);
-    finish(&injector_duplicate);
+    finish(&injector_proxy);
     close_pair(pair);
 }
 
@@ -157,7 +157,7 @@ static void other_bytes_pass_once(void **state)
     char bytes[1000], got[2000];
     size_t have = 0;
     memset(bytes, 'z', sizeof bytes);
-    begin(&injector_duplicate, FAULT_DUPLICATE, "ps:0", 0);
+    begin(&injector_proxy, FAULT_DUPLICATE, "ps:0", 0);
     struct pair pair = pair_through("worker:0", "ps:0");
     assert_int_equal(send(pair.from, bytes, sizeof bytes, MSG_NOSIGNAL), (int)sizeof bytes);
     wait_ms = SILENCE_MS;
@@ -169,7 +169,7 @@ static void other_bytes_pass_once(void **state)
     wait_ms = PATIENCE_MS;
     assert_int_equal(have, sizeof bytes);
     assert_memory_equal(got, bytes, sizeof bytes);
-    finish(&injector_duplicate);
+    finish(&injector_proxy);
     close_pair(pair);
 }
 
@@ -178,17 +178,17 @@ static void listeners_are_poked(void **state)
 {
     (void)state;
     int listener = listen_in("ps:0"), accepted = 0;
-    begin(&injector_poke, FAULT_POKE, "ps:0", 0);
+    begin(&injector_hostile_client, FAULT_HOSTILE_CLIENT, "ps:0", 0);
     assert_non_null(strstr(strike.text, ":4711"));
     for (int fd; (fd = accept(listener, NULL, NULL)) >= 0; accepted++) { close(fd); }
     assert_int_equal(accepted, 6);
     (void)poll(NULL, 0, 210);
-    injector_poke.tick(cluster, &strike);
+    injector_hostile_client.tick(cluster, &strike);
     assert_true(ready(listener, POLLIN));
-    finish(&injector_poke);
+    finish(&injector_hostile_client);
     assert_string_equal(strike.text, "12 hostile connections were made");
     close(listener);
-    assert_int_equal(injector_poke.begin(cluster, &strike, &error), TN_EAGAIN);
+    assert_int_equal(injector_hostile_client.begin(cluster, &strike, &error), TN_EAGAIN);
 }
 
 /* Without a lab only the loopback is poked. */
@@ -199,11 +199,11 @@ static void only_our_own_addresses_are_poked(void **state)
     assert_non_null(bare);
     memcpy(bare, cluster, sizeof *bare);
     bare->lab = NULL;
-    strike = (struct strike){.injection = {.id = 7, .fault = FAULT_POKE, .whom = "ps:0"}};
+    strike = (struct strike){.injection = {.id = 7, .fault = FAULT_HOSTILE_CLIENT, .whom = "ps:0"}};
     struct place *place = target_cluster_place(bare, "ps:0");
     snprintf(place->address, sizeof place->address, "tcp://%s:%d", lab_address(lab, "ps:0"), PORT);
     int listener = listen_in("ps:0");
-    assert_int_equal(injector_poke.begin(bare, &strike, &error), TN_EAGAIN);
+    assert_int_equal(injector_hostile_client.begin(bare, &strike, &error), TN_EAGAIN);
     assert_int_equal(accept(listener, NULL, NULL), -1);
     close(listener);
     free(bare);

@@ -197,7 +197,7 @@ static void strike(enum fault fault, const char *whom, uint64_t for_ms, double v
     struct strike s = {
         .injection = {.id = (uint32_t)fault, .fault = fault, .for_ms = for_ms, .value = value}};
     struct error error = {.text = ""};
-    const struct injector *injector = injector_of(fault);
+    const struct injector *injector = injector_of(fault, false);
     snprintf(s.injection.whom, sizeof s.injection.whom, "%s", whom);
     uint64_t begin_ms = clock_monotonic_ms();
     enum tn_status status;
