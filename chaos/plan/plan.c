@@ -7,27 +7,31 @@
 
 #include "chaos/plan/plan_builtin.h"
 #include "chaos/plan/plan_fault.h"
-#include "chaos/plan/plan_keys.h"
 #include "common/base/files.h"
+#include "common/base/json_codec.h"
 #include "common/base/nearest.h"
 #include "common/cluster/job.h"
 
 enum { PLAN_FILE_MAX = 1 << 20, BUILTIN_MAX = 64, LIST_BYTES = 400 };
 
-#define AT(member) offsetof(struct plan, member)
-static const struct plan_key keys[] = {
-    {"name", PLAN_TEXT, AT(name), .size = PLAN_NAME_MAX, .wanted = "a name"},
-    {"about", PLAN_TEXT, AT(about), .size = PLAN_TEXT_MAX, .wanted = "what it is for"},
-    {"set", PLAN_OTHER, .wanted = "keys of the job"},
-    {"seconds", PLAN_REAL, AT(seconds), .most = 86400, .wanted = "seconds"},
-    {"recover_within_s", PLAN_REAL, AT(recover_within_s), .least = 0.1, .most = 3600,
+#define AT(member) JSON_MEMBER(struct plan, member)
+static const struct json_field fields[] = {
+    {"name", FIELD_TEXT, AT(name), .wanted = "a name"},
+    {"about", FIELD_TEXT, AT(about), .wanted = "what it is for"},
+    {"set", FIELD_OTHER, .wanted = "keys of the job"},
+    {"seconds", FIELD_REAL, AT(seconds), .most = 86400, .wanted = "seconds"},
+    {"recover_within_s", FIELD_REAL, AT(recover_within_s), .least = 0.1, .most = 3600,
      .wanted = "seconds"},
-    {"draw", PLAN_COUNT, AT(draw), .least = 1, .most = INJECTIONS_MAX,
+    {"draw", FIELD_UINT, AT(draw), .least = 1, .most = INJECTIONS_MAX,
      .wanted = "how many faults a round"},
-    {"faults", PLAN_OTHER, .wanted = "a list"},
+    {"faults", FIELD_OTHER, .wanted = "a list"},
 };
 #undef AT
-enum { KEYS = sizeof keys / sizeof *keys };
+static const struct json_table table = {
+    JSON_FIELDS(fields),
+    .rules = JSON_UNKNOWN_REFUSED,
+    .status = TN_EINVAL,
+};
 
 static const double RECOVER_WITHIN_S = 30;
 
@@ -53,7 +57,7 @@ static enum tn_status read_sets(const json_t *json, struct plan *out, struct err
     struct job job;
     job_init(&job);
     if (set != NULL && !json_is_object(set)) {
-        return plan_refuse("", "set", set, error,
+        return json_refuse("", "set", set, error,
                            "give keys of the job, {\"zookeeper.session_timeout_ms\": 1000}");
     }
     json_object_foreach(set, key, value)
@@ -61,14 +65,14 @@ static enum tn_status read_sets(const json_t *json, struct plan *out, struct err
         struct error wrong = {0};
         char *assignment = out->sets[out->set_count];
         if (out->set_count == PLAN_SETS_MAX) {
-            return plan_refuse("", "set", NULL, error, "it has more than %d keys", PLAN_SETS_MAX);
+            return json_refuse("", "set", NULL, error, "it has more than %d keys", PLAN_SETS_MAX);
         }
         if (!format_set(key, value, assignment, sizeof out->sets[0])) {
-            return plan_refuse("set", "", value, error, "%.80s: give a number, a word or a flag",
+            return json_refuse("set", "", value, error, "%.80s: give a number, a word or a flag",
                                key);
         }
         if (job_set(&job, assignment, &wrong) != TN_OK) {
-            return plan_refuse("set", "", NULL, error, "%s", wrong.text);
+            return json_refuse("set", "", NULL, error, "%s", wrong.text);
         }
         out->set_count++;
     }
@@ -81,18 +85,18 @@ static enum tn_status read_faults(const json_t *json, struct plan *out, struct e
     size_t index;
     size_t count = json_array_size(faults);
     if (count == 0 || count > PLAN_FAULTS_MAX) {
-        return plan_refuse("", "faults", NULL, error, "give a list of 1 to %d objects",
+        return json_refuse("", "faults", NULL, error, "give a list of 1 to %d objects",
                            PLAN_FAULTS_MAX);
     }
     json_array_foreach(faults, index, object)
     {
-        char where[WHERE_MAX];
+        char where[JSON_WHERE_MAX];
         struct plan_fault *fault = &out->faults[out->fault_count++];
         snprintf(where, sizeof where, "faults[%zu]", index);
         enum tn_status status = plan_fault_read(object, where, out->draw > 0, fault, error);
         if (status != TN_OK) { return status; }
         if (!out->draw && fault->times[1] == 0 && out->seconds <= 0) {
-            return plan_refuse(where, "every_s", NULL, error,
+            return json_refuse(where, "every_s", NULL, error,
                                "it has no end: give times, or the plan's seconds");
         }
     }
@@ -102,7 +106,7 @@ static enum tn_status read_faults(const json_t *json, struct plan *out, struct e
 enum tn_status plan_from_json(json_t *json, struct plan *out, struct error *error)
 {
     *out = (struct plan){.name = "plan", .recover_within_s = RECOVER_WITHIN_S};
-    enum tn_status status = plan_keys_read(keys, KEYS, json, "", out, error);
+    enum tn_status status = json_codec_read(&table, json, "", out, error);
     if (status == TN_OK) { status = read_sets(json, out, error); }
     if (status == TN_OK) { status = read_faults(json, out, error); }
     if (status == TN_OK) { out->json = json_incref(json); }

@@ -4,32 +4,38 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "chaos/plan/plan_keys.h"
 #include "chaos/plan/target_selector.h"
+#include "common/base/json_codec.h"
 #include "common/base/nearest.h"
 #include "common/faults/failpoint.h"
 
 enum { DAY_S = 86400, POINTS_MAX = 128 };
 
-#define AT(member) offsetof(struct plan_fault, member)
-static const struct plan_key keys[] = {
-    {"fault", PLAN_OTHER, .wanted = "the name of a fault"},
-    {"whom", PLAN_OTHER, .wanted = "whom it strikes"},
-    {"after_s", PLAN_RANGE, AT(after_s), .most = DAY_S, .wanted = "seconds"},
-    {"every_s", PLAN_RANGE, AT(every_s), .least = 0.01, .most = DAY_S, .wanted = "seconds"},
-    {"at_progress", PLAN_RANGE, AT(progress), .most = 1, .wanted = "a share of the job's steps"},
-    {"in_phase", PLAN_OTHER, .wanted = "a phase"},
-    {"at_point", PLAN_OTHER, .wanted = "a failpoint"},
-    {"pass", PLAN_COUNTS, AT(count), .least = 1, .most = 1000000, .wanted = "which pass"},
-    {"always", PLAN_FLAG, AT(always), .wanted = "whether"},
-    {"times", PLAN_COUNTS, AT(times), .least = 1, .most = INJECTIONS_MAX, .wanted = "how often"},
-    {"for_s", PLAN_RANGE, AT(for_s), .least = 0.001, .most = DAY_S, .wanted = "seconds"},
-    {"for_sessions", PLAN_RANGE, AT(for_s), .least = 0.001, .most = 1000,
+#define AT(member) JSON_MEMBER(struct plan_fault, member)
+static const struct json_field fields[] = {
+    {"fault", FIELD_OTHER, .wanted = "the name of a fault"},
+    {"whom", FIELD_OTHER, .wanted = "whom it strikes"},
+    {"after_s", FIELD_REAL_RANGE, AT(after_s), .most = DAY_S, .wanted = "seconds"},
+    {"every_s", FIELD_REAL_RANGE, AT(every_s), .least = 0.01, .most = DAY_S, .wanted = "seconds"},
+    {"at_progress", FIELD_REAL_RANGE, AT(progress), .most = 1,
+     .wanted = "a share of the job's steps"},
+    {"in_phase", FIELD_OTHER, .wanted = "a phase"},
+    {"at_point", FIELD_OTHER, .wanted = "a failpoint"},
+    {"pass", FIELD_UINT_RANGE, AT(count), .least = 1, .most = 1000000, .wanted = "which pass"},
+    {"always", FIELD_BOOL, AT(always)},
+    {"times", FIELD_UINT_RANGE, AT(times), .least = 1, .most = INJECTIONS_MAX,
+     .wanted = "how often"},
+    {"for_s", FIELD_REAL_RANGE, AT(for_s), .least = 0.001, .most = DAY_S, .wanted = "seconds"},
+    {"for_sessions", FIELD_REAL_RANGE, AT(for_s), .least = 0.001, .most = 1000,
      .wanted = "session timeouts"},
-    {"value", PLAN_RANGE, AT(value), .least = -1e12, .most = 1e12, .wanted = "how much"},
+    {"value", FIELD_REAL_RANGE, AT(value), .least = -1e12, .most = 1e12, .wanted = "how much"},
 };
 #undef AT
-enum { KEYS = sizeof keys / sizeof *keys };
+static const struct json_table table = {
+    JSON_FIELDS(fields),
+    .rules = JSON_UNKNOWN_REFUSED,
+    .status = TN_EINVAL,
+};
 
 /* What is being read. */
 struct line {
@@ -52,15 +58,15 @@ static enum tn_status read_word(const struct line *line, const char *key, const 
 {
     const json_t *value = json_object_get(line->object, key);
     const char *word = json_string_value(value);
-    if (word == NULL) { return plan_refuse(line->where, key, value, line->error, "give a text"); }
+    if (word == NULL) { return json_refuse(line->where, key, value, line->error, "give a text"); }
     for (*index = 0; *index < count; ++*index) {
         if (strcmp(names[*index], word) == 0) { return TN_OK; }
     }
     const char *near = nearest_word(word, names, count);
     if (near != NULL) {
-        return plan_refuse(line->where, key, value, line->error, "did you mean \"%s\"?", near);
+        return json_refuse(line->where, key, value, line->error, "did you mean \"%s\"?", near);
     }
-    return plan_refuse(line->where, key, value, line->error,
+    return json_refuse(line->where, key, value, line->error,
                        "there is none of that name: `tanist chaos list` names all");
 }
 
@@ -98,7 +104,7 @@ static enum tn_status read_point(const struct line *line)
     enum tn_status status = read_word(line, "at_point", names, count, &index);
     if (status != TN_OK) { return status; }
     if (!fault_fits_failpoint(line->out->fault, &points[index], why, sizeof why)) {
-        return plan_refuse(line->where, "at_point", NULL, line->error, "%s", why);
+        return json_refuse(line->where, "at_point", NULL, line->error, "%s", why);
     }
     line->out->trigger.type = TRIGGER_POINT;
     snprintf(line->out->trigger.point, POINT_NAME_MAX, "%s", points[index].name);
@@ -119,15 +125,15 @@ static enum tn_status add_whom(const struct line *line, const json_t *value)
     struct plan_fault *out = line->out;
     const char *whom = json_string_value(value);
     if (whom == NULL || strlen(whom) >= WHOM_MAX || out->whom_count == PLAN_WHOM_MAX) {
-        return plan_refuse(line->where, "whom", value, line->error,
+        return json_refuse(line->where, "whom", value, line->error,
                            "give a name like \"ps\", or a list of at most %d", PLAN_WHOM_MAX);
     }
     if (whom_is_wrong(whom, out->fault, words, sizeof words)) {
-        return plan_refuse(line->where, "whom", NULL, line->error, "%s", words);
+        return json_refuse(line->where, "whom", NULL, line->error, "%s", words);
     }
     const struct failpoint_info *point = failpoint_of(out);
     if (point != NULL && !whom_passes(whom, point->who)) {
-        return plan_refuse(line->where, "whom", value, line->error,
+        return json_refuse(line->where, "whom", value, line->error,
                            "it never passes %s: give \"%s\"", point->name, point->who);
     }
     snprintf(out->whom[out->whom_count++], WHOM_MAX, "%s", whom);
@@ -144,7 +150,7 @@ static enum tn_status read_whom(const struct line *line)
         whom = usual = json_string("cluster");
     }
     if (whom == NULL || (json_is_array(whom) && json_array_size(whom) == 0)) {
-        return plan_refuse(line->where, "whom", whom, line->error,
+        return json_refuse(line->where, "whom", whom, line->error,
                            "say whom %s strikes, like \"ps\" or [\"chief\", \"worker\"]",
                            fault_descriptor(line->out->fault)->name);
     }
@@ -164,12 +170,12 @@ static enum tn_status read_when(const struct line *line)
     bool timed = has(line, "after_s") || has(line, "every_s"), point = has(line, "at_point");
     int ways = has(line, "at_progress") + has(line, "in_phase") + (point || timed);
     if (ways != 1) {
-        return plan_refuse(where, "", NULL, line->error,
+        return json_refuse(where, "", NULL, line->error,
                            "%s: give one of after_s and every_s, at_progress, in_phase, at_point",
                            ways == 0 ? "it does not say when" : "it says when in several ways");
     }
     if (has(line, "pass") && !point && !has(line, "in_phase")) {
-        return plan_refuse(where, "pass", NULL, line->error,
+        return json_refuse(where, "pass", NULL, line->error,
                            "it counts passes of in_phase or at_point: give one of them");
     }
     if (has(line, "at_progress")) { line->out->trigger.type = TRIGGER_STEP; }
@@ -182,11 +188,11 @@ static enum tn_status check_drawn(const struct line *line, bool drawn)
 {
     const char *often = has(line, "times") ? "times" : has(line, "every_s") ? "every_s" : NULL;
     if (!drawn && line->out->always) {
-        return plan_refuse(line->where, "always", NULL, line->error,
+        return json_refuse(line->where, "always", NULL, line->error,
                            "the plan draws no lines, so all are done: leave it out");
     }
     if (!drawn || line->out->always || often == NULL) { return TN_OK; }
-    return plan_refuse(line->where, often, NULL, line->error,
+    return json_refuse(line->where, often, NULL, line->error,
                        "the plan draws single faults: leave it out, or say \"always\": true");
 }
 
@@ -197,7 +203,7 @@ static enum tn_status check_point(const struct line *line)
     if ((fault->needs & NEED_FAILPOINTS) == 0 || line->out->trigger.type == TRIGGER_POINT) {
         return TN_OK;
     }
-    return plan_refuse(line->where, "at_point", NULL, line->error,
+    return json_refuse(line->where, "at_point", NULL, line->error,
                        "%s needs it: name a failpoint, like \"node.before_register\"", fault->name);
 }
 
@@ -208,15 +214,15 @@ static enum tn_status check_length(const struct line *line)
     line->out->for_sessions = has(line, "for_sessions");
     bool given = line->out->for_sessions || has(line, "for_s");
     if (line->out->for_sessions && has(line, "for_s")) {
-        return plan_refuse(line->where, "for_sessions", NULL, line->error,
+        return json_refuse(line->where, "for_sessions", NULL, line->error,
                            "there is for_s as well: give one of them");
     }
     if (given && duration == DURATION_NONE) {
-        return plan_refuse(line->where, line->out->for_sessions ? "for_sessions" : "for_s", NULL,
+        return json_refuse(line->where, line->out->for_sessions ? "for_sessions" : "for_s", NULL,
                            line->error, "%s does not last: leave it out", name);
     }
     if (!given && duration == DURATION_REQUIRED) {
-        return plan_refuse(line->where, "for_s", NULL, line->error,
+        return json_refuse(line->where, "for_s", NULL, line->error,
                            "say how long %s lasts, by for_s or for_sessions", name);
     }
     return TN_OK;
@@ -228,13 +234,13 @@ static enum tn_status check_value(const struct line *line)
     const struct fault_value *wanted = &fault_descriptor(line->out->fault)->value;
     const json_t *value = json_object_get(line->object, "value");
     if (wanted->unit == NULL && value != NULL) {
-        return plan_refuse(line->where, "value", value, line->error, "%s has none: leave it out",
+        return json_refuse(line->where, "value", value, line->error, "%s has none: leave it out",
                            name);
     }
     if (wanted->unit == NULL || (value == NULL && wanted->has_default)) { return TN_OK; }
     if (value == NULL || line->out->value[0] < wanted->least ||
         line->out->value[1] > wanted->most) {
-        return plan_refuse(line->where, "value", value, line->error,
+        return json_refuse(line->where, "value", value, line->error,
                            "give %s for %s, from %.15g to %.15g, or a range of them", wanted->unit,
                            name, wanted->least, wanted->most);
     }
@@ -246,7 +252,7 @@ enum tn_status plan_fault_read(json_t *object, const char *where, bool drawn,
 {
     struct line line = {object, where, out, error};
     *out = (struct plan_fault){.trigger = {.type = TRIGGER_TIME}, .count = {1, 1}};
-    enum tn_status status = plan_keys_read(keys, KEYS, object, where, out, error);
+    enum tn_status status = json_codec_read(&table, object, where, out, error);
     if (status == TN_OK) { status = read_fault(&line); }
     if (status == TN_OK) { status = read_when(&line); }
     if (status == TN_OK) { status = check_drawn(&line, drawn); }

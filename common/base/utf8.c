@@ -1,0 +1,54 @@
+#include "common/base/utf8.h"
+
+#include <assert.h>
+#include <stdint.h>
+
+/* Rows of table 3-7 of the Unicode standard: the first byte decides the length and the bounds of
+ * the second; all later bytes are 80 to BF. */
+static const struct {
+    uint8_t first_low, first_high, second_low, second_high;
+    size_t bytes;
+} forms[] = {
+    {0x01, 0x7f, 0x00, 0x00, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+    {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+    {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+};
+
+static bool is_within(char byte, uint8_t low, uint8_t high)
+{
+    return (uint8_t)byte >= low && (uint8_t)byte <= high;
+}
+
+size_t utf8_character_bytes(const char *text)
+{
+    assert(text != NULL);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        size_t bytes = forms[i].bytes;
+        if (!is_within(text[0], forms[i].first_low, forms[i].first_high)) { continue; }
+        if (bytes > 1 && !is_within(text[1], forms[i].second_low, forms[i].second_high)) {
+            return 0;
+        }
+        for (size_t j = 2; j < bytes; j++) {
+            if (!is_within(text[j], 0x80, 0xbf)) { return 0; }
+        }
+        return bytes;
+    }
+    return 0;
+}
+
+bool utf8_is_valid(const char *text)
+{
+    assert(text != NULL);
+    for (size_t bytes; (bytes = utf8_character_bytes(text)) > 0;) { text += bytes; }
+    return *text == '\0';
+}
+
+void utf8_clean(char *text)
+{
+    assert(text != NULL);
+    while (*text != '\0') {
+        size_t bytes = utf8_character_bytes(text);
+        if (bytes == 0) { *text = '?'; }
+        text += bytes > 0 ? bytes : 1;
+    }
+}
