@@ -126,9 +126,9 @@ static enum tn_status begin(struct attack *attack, struct error *error)
 
 /* ------------------------------------------------------------- the attack */
 
-static bool is_over(const struct sight *sight)
+static bool is_over(const struct cluster_view *view)
 {
-    return sight->has_run && (sight->phase == RUN_DONE || sight->phase == RUN_FAILED);
+    return view->has_run && (view->phase == RUN_DONE || view->phase == RUN_FAILED);
 }
 
 /* When something was done last: the bound counts from there. */
@@ -144,26 +144,26 @@ static void note_strikes(struct attack *attack, uint64_t now_ms)
 /* All is done, and the cluster trains again; or it should long have. */
 static bool is_settled(const struct attack *attack, uint64_t now_ms)
 {
-    const struct sight *sight = watcher_sight(attack->watcher);
+    const struct cluster_view *view = watcher_view(attack->watcher);
     const uint64_t bound_ms = (uint64_t)(attack->config->plan->recover_within_s * 1000) + SLACK_MS;
     if (attack->counts.waiting > 0 || attack->counts.lasting > 0) { return false; }
     if (now_ms > attack->struck_ms + bound_ms) { return true; }
-    return sight->has_run && sight->phase == RUN_RUNNING &&
-           sight->advanced_ms > attack->struck_ms + CALM_MS;
+    return view->has_run && view->phase == RUN_RUNNING &&
+           view->advanced_ms > attack->struck_ms + CALM_MS;
 }
 
 static enum tn_status wait_running(struct attack *attack, struct error *error)
 {
-    const struct sight *sight = watcher_sight(attack->watcher);
+    const struct cluster_view *view = watcher_view(attack->watcher);
     const uint64_t until_ms = clock_monotonic_ms() + FIRST_MS;
-    while (!sight->has_run || sight->phase != RUN_RUNNING) {
+    while (!view->has_run || view->phase != RUN_RUNNING) {
         watcher_poll(attack->watcher, POLL_MS);
         if (*attack->config->stop) { return error_set(error, TN_EAGAIN, "stopped"); }
-        if (!is_over(sight) && clock_monotonic_ms() < until_ms) { continue; }
+        if (!is_over(view) && clock_monotonic_ms() < until_ms) { continue; }
         return error_set(error, TN_EUNHEALTHY,
                          "%s does not run (%s): only a cluster that trains can be attacked",
                          attack->config->remote->cluster,
-                         sight->has_run ? run_phase_name(sight->phase) : "nothing is seen of it");
+                         view->has_run ? run_phase_name(view->phase) : "nothing is seen of it");
     }
     return TN_OK;
 }
@@ -171,10 +171,10 @@ static enum tn_status wait_running(struct attack *attack, struct error *error)
 static void strike(struct attack *attack, struct attack_outcome *outcome)
 {
     const struct attack_config *config = attack->config;
-    const struct sight *sight = watcher_sight(attack->watcher);
+    const struct cluster_view *view = watcher_view(attack->watcher);
     const uint64_t began_ms = attack->struck_ms = clock_monotonic_ms();
     bool finished = false;
-    while (!is_over(sight) && !outcome->stopped) {
+    while (!is_over(view) && !outcome->stopped) {
         watcher_poll(attack->watcher, POLL_MS);
         const uint64_t now_ms = clock_monotonic_ms();
         const bool late = config->seconds > 0 && now_ms - began_ms > config->seconds * 1000ULL;

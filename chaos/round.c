@@ -253,7 +253,7 @@ static enum tn_status judge(struct round *round, struct round_outcome *outcome, 
 /* What rounds are compared with. */
 static enum tn_status measure_calm(struct round *round, json_t **out, struct error *error)
 {
-    const struct sight *sight = watcher_sight(round->watcher);
+    const struct cluster_view *view = watcher_view(round->watcher);
     json_t *result = round->result;
     const char *status = json_string_value(json_object_get(result, "status"));
     if (round->exit_code != 0 || status == NULL || strcmp(status, "done") != 0) {
@@ -263,8 +263,8 @@ static enum tn_status measure_calm(struct round *round, json_t **out, struct err
             round->exit_code, round->cluster.dir);
     }
     double steps = json_number_value(json_object_get(result, "steps"));
-    double seconds = (double)(sight->training_ended_ms - sight->training_began_ms) / 1000.0;
-    bool seen = sight->training_ended_ms > sight->training_began_ms;
+    double seconds = (double)(view->training_ended_ms - view->training_began_ms) / 1000.0;
+    bool seen = view->training_ended_ms > view->training_began_ms;
     uint64_t znodes = 0;
     enum tn_status counted = verdict_count_znodes(round->cluster.run_dir, &znodes, error);
     if (counted != TN_OK) { return error_context(error, "the calm run"); }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chaos/cluster/resources.h"
+#include "chaos/cluster/proc.h"
 #include "common/base/clock.h"
 
 enum { ARGUMENTS = 12, KILL_AGAIN_MS = 20 };
@@ -100,11 +100,11 @@ bool cluster_run_ended(struct cluster_run *run, int *exit_code)
 
 void cluster_run_kill(struct cluster_run *run, uint32_t limit_ms)
 {
-    pid_t pids[MARKED_MAX];
+    pid_t pids[PROC_MARKED_MAX];
     uint64_t until_ms = clock_monotonic_ms() + limit_ms;
     for (;;) {
-        size_t count = resources_marked(run->mark, pids, MARKED_MAX);
-        for (size_t i = 0; i < count && i < MARKED_MAX; i++) { (void)kill(pids[i], SIGKILL); }
+        size_t count = proc_find_marked(run->mark, pids, PROC_MARKED_MAX);
+        for (size_t i = 0; i < count && i < PROC_MARKED_MAX; i++) { (void)kill(pids[i], SIGKILL); }
         if (count == 0 || clock_monotonic_ms() >= until_ms) { return; }
         (void)poll(NULL, 0, KILL_AGAIN_MS);
     }

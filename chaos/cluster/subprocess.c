@@ -37,7 +37,7 @@ enum tn_status subprocess_start(const struct target_cluster *cluster, const char
     return status;
 }
 
-bool subprocess_look(struct subprocess *subprocess)
+bool subprocess_has_ended(struct subprocess *subprocess)
 {
     if (subprocess->ended) { return true; }
     struct pollfd end = {.fd = subprocess->process.pidfd, .events = POLLIN};
@@ -48,7 +48,7 @@ bool subprocess_look(struct subprocess *subprocess)
 
 void subprocess_stop(struct subprocess *subprocess)
 {
-    if (subprocess_look(subprocess)) { return; }
+    if (subprocess_has_ended(subprocess)) { return; }
     (void)kill(subprocess->process.pid, SIGKILL);
     process_reap(&subprocess->process, &subprocess->exit_code, &subprocess->signal);
     subprocess->ended = true;

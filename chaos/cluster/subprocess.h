@@ -30,7 +30,7 @@ MUST_CHECK enum tn_status subprocess_start(const struct target_cluster *cluster,
                                            struct subprocess *out, struct error *error);
 
 /* Whether it has ended, or was never started. */
-bool subprocess_look(struct subprocess *subprocess);
+bool subprocess_has_ended(struct subprocess *subprocess);
 
 /* Kill it if it lives still. */
 void subprocess_stop(struct subprocess *subprocess);

@@ -1,11 +1,11 @@
 #include "chaos/cluster/targets.h"
 
 #include <assert.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "chaos/cluster/proc.h"
 
 /* A JVM's command line has all of its class path before the words that tell its server. */
 enum { COMMAND_LINE_MAX = 64 * 1024, CHILDREN_TEXT_MAX = 8192 };
@@ -46,26 +46,6 @@ struct place *target_cluster_place(struct target_cluster *cluster, const char *n
 }
 
 /* ------------------------------------------------------------- processes */
-
-static ssize_t read_small(const char *path, char *text, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) { return -1; }
-    ssize_t got = read(fd, text, size - 1);
-    close(fd);
-    text[got > 0 ? got : 0] = '\0';
-    return got;
-}
-
-char target_cluster_process_state(pid_t pid)
-{
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    if (pid <= 0 || read_small(path, text, sizeof text) <= 0) { return 0; }
-    const char *state = strrchr(text, ')'); /* Names may hold anything. */
-    if (state == NULL || state[1] != ' ' || state[2] == 'Z' || state[2] == 'X') { return 0; }
-    return state[2];
-}
 
 static bool is_number(const char *text)
 {
@@ -113,10 +93,8 @@ bool target_cluster_name_process(const char *words, size_t size, char name[stati
 /* Which place a process is. NULL: none, or it has ended. */
 static struct place *place_of(struct target_cluster *cluster, pid_t pid)
 {
-    char words[COMMAND_LINE_MAX];
-    char path[64], name[PLACE_NAME_MAX];
-    snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)pid);
-    ssize_t size = read_small(path, words, sizeof words);
+    char words[COMMAND_LINE_MAX], name[PLACE_NAME_MAX];
+    ssize_t size = proc_read(pid, "cmdline", words, sizeof words);
     if (size <= 0 || !target_cluster_name_process(words, (size_t)size, name)) { return NULL; }
     return target_cluster_place(cluster, name);
 }
@@ -135,11 +113,11 @@ static void look_at_child(struct target_cluster *cluster, pid_t pid, pid_t found
 
 void target_cluster_look(struct target_cluster *cluster)
 {
-    char path[64], text[CHILDREN_TEXT_MAX];
+    char path[48], text[CHILDREN_TEXT_MAX];
     pid_t found[PLACES_MAX] = {0}, agent = cluster->places[0].pid;
     found[0] = agent;
-    snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", (long)agent, (long)agent);
-    if (agent > 0 && read_small(path, text, sizeof text) > 0) {
+    snprintf(path, sizeof path, "task/%ld/children", (long)agent);
+    if (agent > 0 && proc_read(agent, path, text, sizeof text) > 0) {
         char *rest = NULL;
         for (char *word = strtok_r(text, " ", &rest); word != NULL;
              word = strtok_r(NULL, " ", &rest)) {
@@ -147,7 +125,7 @@ void target_cluster_look(struct target_cluster *cluster)
         }
     }
     for (uint32_t i = 0; i < cluster->count; i++) {
-        cluster->places[i].pid = target_cluster_process_state(found[i]) ? found[i] : 0;
+        cluster->places[i].pid = proc_state(found[i]) ? found[i] : 0;
     }
 }
 

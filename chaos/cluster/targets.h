@@ -70,10 +70,6 @@ bool target_cluster_name_process(const char *words, size_t size, char name[stati
  * what has ended. The agent's own pid is the caller's to set. */
 void target_cluster_look(struct target_cluster *cluster);
 
-/* The letter of /proc/PID/stat ('R', 'S', 'T' ...); 0: it has ended, though its parent may not have
- * noticed. */
-char target_cluster_process_state(pid_t pid);
-
 enum { TARGETS_MAX = PLACES_MAX };
 
 /* A fault that is being done. */

@@ -11,8 +11,8 @@
 #include "agent/observe/observer.h"
 #include "agent/observe/run_note.h"
 #include "agent/observe/step_poller.h"
+#include "chaos/cluster/proc.h"
 #include "chaos/cluster/remote.h"
-#include "chaos/cluster/resources.h"
 #include "common/base/clock.h"
 #include "common/cluster/bootstrap.h"
 #include "common/zk/zk_inbox.h"
@@ -43,7 +43,7 @@ struct watcher {
     uint64_t epoch, chief_incarnation;
     pid_t pids[PLACES_MAX]; /* As told. */
     bool stands[PLACES_MAX];
-    struct sight sight;
+    struct cluster_view view;
 };
 
 struct watcher *watcher_create(struct target_cluster *cluster, struct history_file *history)
@@ -68,7 +68,7 @@ static void disconnect(struct watcher *watcher)
     step_poller_close(watcher->steps);
     watcher->steps = NULL;
     watcher->cluster_made_ms = 0;
-    watcher->sight.has_run = false;
+    watcher->view.has_run = false;
     watcher->cluster->chief[0] = '\0';
 }
 
@@ -81,9 +81,9 @@ void watcher_destroy(struct watcher *watcher)
     free(watcher);
 }
 
-const struct sight *watcher_sight(const struct watcher *watcher)
+const struct cluster_view *watcher_view(const struct watcher *watcher)
 {
-    return &watcher->sight;
+    return &watcher->view;
 }
 
 /* ------------------------------------------------------------- processes */
@@ -101,7 +101,7 @@ static void look(struct watcher *watcher)
     target_cluster_look(cluster);
     for (uint32_t i = 0; i < cluster->count; i++) {
         struct place *place = &cluster->places[i];
-        bool stands = place->pid > 0 && target_cluster_process_state(place->pid) == 'T';
+        bool stands = place->pid > 0 && proc_state(place->pid) == 'T';
         if (place->pid != watcher->pids[i]) {
             if (watcher->pids[i]) { tell_place(watcher, place->name, "down", watcher->pids[i]); }
             if (place->pid) { tell_place(watcher, place->name, "up", place->pid); }
@@ -122,9 +122,9 @@ static void sample_resources(struct watcher *watcher)
 {
     const struct target_cluster *cluster = watcher->cluster;
     for (uint32_t i = 0; i < cluster->count; i++) {
-        struct resources sample;
+        struct proc_usage sample;
         const struct place *place = &cluster->places[i];
-        if (place->pid <= 0 || !resources_sample(place->pid, &sample)) { continue; }
+        if (place->pid <= 0 || !proc_usage(place->pid, &sample)) { continue; }
         history_file_add(watcher->history, "resources",
                          json_pack("{s:s, s:I, s:I, s:I, s:I}", "place", place->name, "pid",
                                    (json_int_t)place->pid, "rss_kib", (json_int_t)sample.rss_kib,
@@ -200,28 +200,27 @@ static void on_member(struct watcher *watcher)
 
 static void tell_step(struct watcher *watcher)
 {
-    const struct sight *sight = &watcher->sight;
+    const struct cluster_view *view = &watcher->view;
     history_file_add(watcher->history, "step",
-                     json_pack("{s:I, s:I, s:s}", "step", (json_int_t)sight->step, "generation",
-                               (json_int_t)sight->generation, "phase",
-                               run_phase_name(sight->phase)));
+                     json_pack("{s:I, s:I, s:s}", "step", (json_int_t)view->step, "generation",
+                               (json_int_t)view->generation, "phase", run_phase_name(view->phase)));
 }
 
 static void on_run(struct watcher *watcher)
 {
     const struct run *run = &watcher->observer->run;
-    struct sight *sight = &watcher->sight;
-    bool same = sight->has_run && sight->phase == run->phase;
-    sight->has_run = true;
-    if (same && sight->generation == run->generation) { return; }
-    sight->phase = run->phase;
-    sight->generation = run->generation;
-    sight->phase_count[run->phase]++;
-    if (run->phase == RUN_RUNNING && sight->training_began_ms == 0) {
-        sight->training_began_ms = clock_monotonic_ms();
+    struct cluster_view *view = &watcher->view;
+    bool same = view->has_run && view->phase == run->phase;
+    view->has_run = true;
+    if (same && view->generation == run->generation) { return; }
+    view->phase = run->phase;
+    view->generation = run->generation;
+    view->phase_count[run->phase]++;
+    if (run->phase == RUN_RUNNING && view->training_began_ms == 0) {
+        view->training_began_ms = clock_monotonic_ms();
     }
     bool over = run->phase == RUN_STOPPING || run->phase == RUN_DONE;
-    if (over && sight->training_ended_ms == 0) { sight->training_ended_ms = clock_monotonic_ms(); }
+    if (over && view->training_ended_ms == 0) { view->training_ended_ms = clock_monotonic_ms(); }
     tell_step(watcher);
 }
 
@@ -341,19 +340,19 @@ static void find_remote(struct watcher *watcher)
 static void sample_steps(struct watcher *watcher, uint64_t now_ms)
 {
     const struct observer *observer = watcher->observer;
-    struct sight *sight = &watcher->sight;
+    struct cluster_view *view = &watcher->view;
     uint64_t least = UINT64_MAX, generation = 0, step = 0;
     for (uint32_t i = 0; i < observer->seat_count; i++) {
         const struct observed_seat *seat = &observer->seats[i];
         if (seat->task.role != ROLE_PS || !seat->present) { continue; }
         bool known = step_poller_get(watcher->steps, seat->task.index, &generation, &step);
-        if (known && generation == sight->generation && step < least) { least = step; }
+        if (known && generation == view->generation && step < least) { least = step; }
         step_poller_ask(watcher->steps, seat->task.index, seat->member.address,
                         seat->member.incarnation);
     }
     if (least == UINT64_MAX) { return; }
-    if (least != sight->step) { sight->advanced_ms = now_ms; }
-    sight->step = least;
+    if (least != view->step) { view->advanced_ms = now_ms; }
+    view->step = least;
     if (now_ms < watcher->told_at_ms) { return; }
     watcher->told_at_ms = now_ms + STEP_TOLD_MS;
     tell_step(watcher);
@@ -397,6 +396,6 @@ void watcher_poll(struct watcher *watcher, uint32_t timeout_ms)
     if (due(&watcher->note_at_ms, now_ms, NOTE_MS)) { (remote ? find_remote : find_run)(watcher); }
     if (watcher->zk == NULL) { return; }
     observer_tick(watcher->observer, &watcher->port, now_ms);
-    bool steps = watcher->steps != NULL && watcher->sight.has_run;
+    bool steps = watcher->steps != NULL && watcher->view.has_run;
     if (steps && due(&watcher->step_at_ms, now_ms, STEP_MS)) { sample_steps(watcher, now_ms); }
 }

@@ -14,7 +14,7 @@
 
 struct watcher;
 
-struct sight {
+struct cluster_view {
     bool has_run;
     enum run_phase phase;
     uint64_t phase_count[RUN_PHASES]; /* How often each phase was entered, as far as it was seen. */
@@ -31,7 +31,7 @@ void watcher_destroy(struct watcher *watcher); /* NULL is allowed. */
 /* Take in what happens for up to `timeout_ms`; `now_ms` is the time after. */
 void watcher_poll(struct watcher *watcher, uint32_t timeout_ms);
 
-const struct sight *watcher_sight(const struct watcher *watcher);
+const struct cluster_view *watcher_view(const struct watcher *watcher);
 
 /* Ask the ensemble who leads it: sets cluster->zookeeper_leader. Blocks for up to 100 ms a server,
  * on one that does not answer. */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "chaos/cluster/proc.h"
 #include "chaos/cluster/targets.h"
 #include "common/base/files.h"
 #include "common/cluster/manifest.h"
@@ -246,8 +247,7 @@ static void stop_targets(struct target_cluster *cluster, const struct strike *st
     signal_targets(cluster, strike, SIGSTOP);
     for (uint32_t i = 0; i < strike->target_count; i++) {
         for (int try = 0; try < STOP_TRIES; try++) {
-            char state = target_cluster_process_state(
-                target_cluster_place(cluster, strike->targets[i])->pid);
+            char state = proc_state(target_cluster_place(cluster, strike->targets[i])->pid);
             if (state == 0 || state == 'T') { break; }
             (void)usleep(1000);
         }

@@ -207,7 +207,7 @@ static void drop(struct mistake *mistake)
 {
     for (int i = 0; i < ATTEMPTS; i++) {
         struct attempt *attempt = &mistake->attempts[i];
-        if (!attempt->given || subprocess_look(&attempt->subprocess)) { continue; }
+        if (!attempt->given || subprocess_has_ended(&attempt->subprocess)) { continue; }
         subprocess_stop(&attempt->subprocess);
         attempt->dropped = true;
     }
@@ -217,9 +217,9 @@ static bool all_ended(struct mistake *mistake)
 {
     bool ended = true;
     for (int i = 0; i < ATTEMPTS; i++) {
-        ended =
-            (!mistake->attempts[i].given || subprocess_look(&mistake->attempts[i].subprocess)) &&
-            ended;
+        ended = (!mistake->attempts[i].given ||
+                 subprocess_has_ended(&mistake->attempts[i].subprocess)) &&
+                ended;
     }
     return ended;
 }

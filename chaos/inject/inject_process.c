@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chaos/cluster/proc.h"
 #include "chaos/cluster/targets.h"
 
 enum { TEXT_END = 120, ZOMBIE_WALKS_MS = 100 };
@@ -94,7 +95,7 @@ static void end_freeze(struct target_cluster *cluster, struct strike *strike)
     uint32_t woken = 0;
     (void)cluster;
     for (uint32_t i = 0; i < frozen->count; i++) {
-        bool stands = target_cluster_process_state(frozen->pids[i]) == 'T';
+        bool stands = proc_state(frozen->pids[i]) == 'T';
         if (stands && kill(frozen->pids[i], SIGCONT) == 0) { woken++; }
     }
     snprintf(strike->text, sizeof strike->text, "SIGCONT: %u of %u were there still, and woke",

@@ -73,7 +73,7 @@ static void resume(struct target_cluster *cluster, struct strike *strike, struct
 {
     struct error error;
     uint64_t now_ms = clock_monotonic_ms();
-    if (!subprocess_look(&wish->subprocess) || now_ms < wish->next_ms) { return; }
+    if (!subprocess_has_ended(&wish->subprocess) || now_ms < wish->next_ms) { return; }
     if (wish->stage == RESUMING && wish->subprocess.exit_code == 0 &&
         wish->subprocess.signal == 0) {
         finish(strike, wish, "went on");
@@ -100,7 +100,9 @@ static void tick_request(struct target_cluster *cluster, struct strike *strike)
 {
     struct wish *wish = strike->state;
     bool over = clock_monotonic_ms() >= wish->began_ms + wish->for_ms;
-    if (wish->stage == ASKING && subprocess_look(&wish->subprocess)) { answered(strike, wish); }
+    if (wish->stage == ASKING && subprocess_has_ended(&wish->subprocess)) {
+        answered(strike, wish);
+    }
     if (wish->stage == RESUMING || (wish->stage == HOLDING && over)) {
         resume(cluster, strike, wish);
     }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "chaos/cluster/proc.h"
 #include "chaos/cluster/targets.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
@@ -39,10 +40,8 @@ static bool kill_servers(struct target_cluster *cluster)
     for (uint32_t i = 0; i < cluster->count; i++) {
         const struct place *place = &cluster->places[i];
         if (!place->server) { continue; }
-        while (target_cluster_process_state(place->pid) && clock_monotonic_ms() < until_ms) {
-            (void)usleep(500);
-        }
-        dead = dead && !target_cluster_process_state(place->pid);
+        while (proc_state(place->pid) && clock_monotonic_ms() < until_ms) { (void)usleep(500); }
+        dead = dead && !proc_state(place->pid);
     }
     return dead;
 }

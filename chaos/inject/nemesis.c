@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chaos/cluster/proc.h"
 #include "chaos/cluster/remote.h"
 #include "chaos/inject/inject_failpoint.h"
 #include "chaos/inject/injectors.h"
@@ -81,14 +82,14 @@ static json_t *targets_json(const struct strike *strike)
 static void note_done(struct nemesis *nemesis, const struct doing *doing, uint64_t at_us)
 {
     const struct strike *strike = &doing->strike;
-    const struct sight *sight = watcher_sight(nemesis->config.watcher);
+    const struct cluster_view *view = watcher_view(nemesis->config.watcher);
     const char *point =
         strike->injection.trigger.type == TRIGGER_POINT ? strike->injection.trigger.point : NULL;
     json_t *line = json_pack(
         "{s:i, s:s, s:s, s:o, s:I, s:s, s:s?, s:o}", "id", (int)strike->injection.id, "fault",
         fault_descriptor(strike->injection.fault)->name, "whom", strike->injection.whom, "targets",
-        targets_json(strike), "step", (json_int_t)sight->step, "phase",
-        sight->has_run ? run_phase_name(sight->phase) : "before", "point", point, "text",
+        targets_json(strike), "step", (json_int_t)view->step, "phase",
+        view->has_run ? run_phase_name(view->phase) : "before", "point", point, "text",
         history_text(strike->text));
     history_file_add_at(nemesis->config.history, at_us, "fault", line);
     say(nemesis, strike->injection.fault, "", strike->text);
@@ -114,7 +115,7 @@ static void end(struct nemesis *nemesis, struct doing *doing)
     const struct injector *injector = injector_for(nemesis, strike->injection.fault);
     doing->stage = STAGE_OVER;
     if (strike->injection.trigger.type == TRIGGER_POINT) {
-        bool woken = doing->stopped > 0 && target_cluster_process_state(doing->stopped) == 'T' &&
+        bool woken = doing->stopped > 0 && proc_state(doing->stopped) == 'T' &&
                      kill(doing->stopped, SIGCONT) == 0;
         snprintf(strike->text, sizeof strike->text, "SIGCONT: %s",
                  woken ? "it was there still, and woke" : "it was gone");
@@ -140,13 +141,13 @@ static void last(struct doing *doing, uint64_t now_ms)
 
 static bool is_due(const struct nemesis *nemesis, const struct trigger *trigger, uint64_t now_ms)
 {
-    const struct sight *sight = watcher_sight(nemesis->config.watcher);
+    const struct cluster_view *view = watcher_view(nemesis->config.watcher);
     switch (trigger->type) {
-    case TRIGGER_STEP: return sight->has_run && sight->step >= trigger->step;
-    case TRIGGER_PHASE: return sight->phase_count[trigger->phase] >= trigger->count;
+    case TRIGGER_STEP: return view->has_run && view->step >= trigger->step;
+    case TRIGGER_PHASE: return view->phase_count[trigger->phase] >= trigger->count;
     case TRIGGER_TIME:
     case TRIGGER_POINT:
-        return sight->training_began_ms != 0 && now_ms >= sight->training_began_ms + trigger->at_ms;
+        return view->training_began_ms != 0 && now_ms >= view->training_began_ms + trigger->at_ms;
     }
     return false;
 }

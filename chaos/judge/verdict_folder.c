@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chaos/cluster/resources.h"
+#include "chaos/cluster/proc.h"
 #include "chaos/judge/verdict_checks.h"
 #include "common/base/clock.h"
 
@@ -144,9 +144,9 @@ static bool find_process(const char *mark, char *text, size_t size)
 {
     pid_t pid = 0;
     char command[COMMAND_MAX];
-    size_t count = resources_marked(mark, &pid, 1);
+    size_t count = proc_find_marked(mark, &pid, 1);
     if (count == 0) { return false; }
-    resources_command(pid, command, sizeof command);
+    proc_command(pid, command, sizeof command);
     (void)snprintf(text, size, "%zu processes, for example pid %d: %s", count, (int)pid, command);
     return true;
 }

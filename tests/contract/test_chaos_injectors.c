@@ -57,7 +57,7 @@ static void look(void)
 {
     struct run_note note;
     (void)poll(NULL, 0, TICK_MS);
-    cluster.places[0].pid = subprocess_look(&run) ? 0 : run.process.pid;
+    cluster.places[0].pid = subprocess_has_ended(&run) ? 0 : run.process.pid;
     target_cluster_look(&cluster);
     if (run_note_read(cluster.run_dir, &note, NULL) == TN_OK) {
         snprintf(cluster.connect, sizeof cluster.connect, "%s", note.connect);
@@ -180,8 +180,8 @@ static int start(void **state)
 static int finish(void **state)
 {
     (void)state;
-    if (!subprocess_look(&run)) { kill(run.process.pid, SIGTERM); }
-    for (int i = 0; i < 500 && !subprocess_look(&run); i++) { (void)poll(NULL, 0, TICK_MS); }
+    if (!subprocess_has_ended(&run)) { kill(run.process.pid, SIGTERM); }
+    for (int i = 0; i < 500 && !subprocess_has_ended(&run); i++) { (void)poll(NULL, 0, TICK_MS); }
     subprocess_stop(&run);
     disk_full_cleanup(&cluster, false);
     fault_control_close(cluster.control);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "chaos/cluster/proc.h"
 #include "chaos/cluster/targets.h"
 
 /* Two of each role, and three servers. */
@@ -109,9 +110,9 @@ static void long_words_are_cut(void **state)
 static void state_is_that_of_a_process(void **state)
 {
     (void)state;
-    assert_int_equal(target_cluster_process_state(getpid()), 'R');
-    assert_int_equal(target_cluster_process_state(0), 0);
-    assert_int_equal(target_cluster_process_state(-1), 0);
+    assert_int_equal(proc_state(getpid()), 'R');
+    assert_int_equal(proc_state(0), 0);
+    assert_int_equal(proc_state(-1), 0);
 }
 
 /* ------------------------------------------------------------- places */

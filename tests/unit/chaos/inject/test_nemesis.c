@@ -27,7 +27,7 @@ static struct {
     const char *lacks;  /* Of the machine. */
     bool armed, passed; /* The failpoint. */
     unsigned disarmed;
-    struct sight sight;
+    struct cluster_view view;
     unsigned faults, undos, skips; /* Lines of the history. */
     char why[200];                 /* Of the last that was skipped. */
 } world;
@@ -65,10 +65,10 @@ const struct injector *injector_of(enum fault fault, bool remote)
     return &injector;
 }
 
-const struct sight *watcher_sight(const struct watcher *watcher)
+const struct cluster_view *watcher_view(const struct watcher *watcher)
 {
     (void)watcher;
-    return &world.sight;
+    return &world.view;
 }
 
 void watcher_find_leader(struct watcher *watcher)
@@ -154,7 +154,7 @@ static int set_up(void **state)
     (void)state;
     memset(&world, 0, sizeof world);
     cluster = (struct target_cluster){0};
-    world.sight = (struct sight){.has_run = true, .training_began_ms = 1000};
+    world.view = (struct cluster_view){.has_run = true, .training_began_ms = 1000};
     injection = (struct injection){
         .id = 1, .fault = FAULT_KILL, .whom = "ps:1", .trigger = {.at_ms = 500, .count = 1}};
     return 0;
@@ -167,10 +167,10 @@ static void time_counts_from_training(void **state)
 {
     (void)state;
     struct nemesis *nemesis = make_striker();
-    world.sight.training_began_ms = 0;
+    world.view.training_began_ms = 0;
     nemesis_step(nemesis, 9000);
     assert_int_equal(world.begins, 0);
-    world.sight.training_began_ms = 1000;
+    world.view.training_began_ms = 1000;
     nemesis_step(nemesis, 1499);
     assert_int_equal(world.begins, 0);
     nemesis_step(nemesis, 1500);
@@ -186,12 +186,12 @@ static void step_must_be_reached(void **state)
     (void)state;
     injection.trigger = (struct trigger){.type = TRIGGER_STEP, .step = 70};
     struct nemesis *nemesis = make_striker();
-    world.sight.step = 69;
+    world.view.step = 69;
     nemesis_step(nemesis, 1);
-    world.sight = (struct sight){.has_run = false, .step = 70};
+    world.view = (struct cluster_view){.has_run = false, .step = 70};
     nemesis_step(nemesis, 2);
     assert_int_equal(world.begins, 0);
-    world.sight.has_run = true;
+    world.view.has_run = true;
     nemesis_step(nemesis, 3);
     assert_int_equal(world.begins, 1);
     nemesis_destroy(nemesis);
@@ -203,10 +203,10 @@ static void phase_is_counted(void **state)
     (void)state;
     injection.trigger = (struct trigger){.type = TRIGGER_PHASE, .phase = RUN_LOADING, .count = 2};
     struct nemesis *nemesis = make_striker();
-    world.sight.phase_count[RUN_LOADING] = 1;
+    world.view.phase_count[RUN_LOADING] = 1;
     nemesis_step(nemesis, 1);
     assert_int_equal(world.begins, 0);
-    world.sight.phase_count[RUN_LOADING] = 2;
+    world.view.phase_count[RUN_LOADING] = 2;
     nemesis_step(nemesis, 2);
     assert_int_equal(world.begins, 1);
     nemesis_destroy(nemesis);
@@ -365,7 +365,7 @@ static void failpoint_is_armed_at_once(void **state)
 {
     (void)state;
     injection.trigger = (struct trigger){.type = TRIGGER_POINT, .count = 1};
-    world.sight = (struct sight){0};
+    world.view = (struct cluster_view){0};
     struct nemesis *nemesis = make_striker();
     nemesis_step(nemesis, 1);
     assert_true(world.armed);

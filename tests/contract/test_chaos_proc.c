@@ -1,5 +1,5 @@
 /* What /proc says of a process, and who carries a mark. */
-#include "chaos/cluster/resources.h"
+#include "chaos/cluster/proc.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -19,10 +19,10 @@
 static void sample_counts_descriptors(void **state)
 {
     (void)state;
-    struct resources before, after;
-    assert_true(resources_sample(getpid(), &before));
+    struct proc_usage before, after;
+    assert_true(proc_usage(getpid(), &before));
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    assert_true(resources_sample(getpid(), &after));
+    assert_true(proc_usage(getpid(), &after));
     assert_true(close(fd) == 0);
     assert_true(before.rss_kib > 100 && before.threads >= 1);
     assert_int_equal(after.descriptors, before.descriptors + 1);
@@ -35,25 +35,25 @@ static void marked_finds_a_child(void **state)
     char *arguments[] = {"sleep", "60", NULL};
     char *environment[] = {"OTHER=1", "TANIST_TEST_MARK=4711", NULL};
     char words[32];
-    struct resources sample;
+    struct proc_usage sample;
     pid_t child = fork();
     if (child == 0) {
         (void)execve("/bin/sleep", arguments, environment);
         _exit(127);
     }
     pid_t found[2] = {0};
-    for (int i = 0; i < 500 && resources_marked("TANIST_TEST_MARK=4711", found, 2) == 0; i++) {
+    for (int i = 0; i < 500 && proc_find_marked("TANIST_TEST_MARK=4711", found, 2) == 0; i++) {
         (void)usleep(10000);
     }
     assert_int_equal(found[0], child);
-    resources_command(child, words, sizeof words);
+    proc_command(child, words, sizeof words);
     assert_string_equal(words, "sleep 60");
-    assert_int_equal(resources_marked("TANIST_TEST_MARK=471", NULL, 0), 0);
+    assert_int_equal(proc_find_marked("TANIST_TEST_MARK=471", NULL, 0), 0);
     assert_int_equal(kill(child, SIGKILL), 0);
     siginfo_t info;
     assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
-    assert_int_equal(resources_marked("TANIST_TEST_MARK=4711", found, 2), 0);
-    assert_false(resources_sample(child, &sample));
+    assert_int_equal(proc_find_marked("TANIST_TEST_MARK=4711", found, 2), 0);
+    assert_false(proc_usage(child, &sample));
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
