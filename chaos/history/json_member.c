@@ -27,6 +27,11 @@ json_int_t json_member_integer(const json_t *object, const char *key, json_int_t
     return sane ? number : otherwise;
 }
 
+bool json_member_true(const json_t *object, const char *key)
+{
+    return json_is_true(json_object_get(object, key));
+}
+
 bool line_is(const json_t *line, const char *kind)
 {
     return strcmp(json_member_text(line, "kind", ""), kind) == 0;

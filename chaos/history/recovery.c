@@ -8,6 +8,11 @@
 
 enum { GROUP_MAX = 96 };
 
+const struct recovery_phase recovery_phases[RECOVERY_PHASES + 1] = {
+    {"detect", "detect_ms"}, {"elect", "elect_ms"}, {"restore", "restore_ms"},
+    {"resume", "resume_ms"}, {"total", "total_ms"},
+};
+
 /* One recovery while it is put together; times are those of the history, -1: not. */
 struct course {
     const struct timeline_fault *timeline_fault; /* NULL: nobody's. */
@@ -257,15 +262,15 @@ static json_t *count_or_null(json_int_t count)
 /* The phases follow each other: none begins before the one before it ended. */
 static void set_phases(json_t *object, const struct timeline *all, const struct course *course)
 {
-    double ends[4] = {course->sign_ms, course->office ? course->office_ms : -1,
-                      course->paused ? course->running_ms : -1,
-                      course->paused || course->stalled ? course->advanced_ms : -1};
-    static const char *const names[] = {"detect_ms", "elect_ms", "restore_ms", "resume_ms"};
+    double ends[RECOVERY_PHASES] = {course->sign_ms, course->office ? course->office_ms : -1,
+                                    course->paused ? course->running_ms : -1,
+                                    course->paused || course->stalled ? course->advanced_ms : -1};
     double from_ms = course->at_ms;
-    for (size_t i = 0; i < 4; i++) {
-        bool known = ends[i] >= 0 && !(course->open && i == 3);
+    for (size_t i = 0; i < RECOVERY_PHASES; i++) {
+        bool known = ends[i] >= 0 && !(course->open && i == RECOVERY_PHASES - 1);
         double to_ms = known && ends[i] > from_ms ? ends[i] : from_ms;
-        json_object_set_new(object, names[i], ms_or_null(known ? to_ms - from_ms : -1));
+        json_object_set_new(object, recovery_phases[i].key,
+                            ms_or_null(known ? to_ms - from_ms : -1));
         from_ms = to_ms;
     }
     bool elected = course->office && course->office_ms >= 0;

@@ -19,7 +19,13 @@
 
 #include "chaos/history/timeline.h"
 
-enum { STALL_MS = 500 };
+enum { STALL_MS = 500, RECOVERY_PHASES = 4 };
+
+/* The phases in their order, and then the whole of them, "total". */
+extern const struct recovery_phase {
+    const char *name; /* "detect" */
+    const char *key;  /* "detect_ms": of the object of a recovery. */
+} recovery_phases[RECOVERY_PHASES + 1];
 
 /*
  * All of a round, ordered by time; a new reference, NULL: out of memory. Of each:

@@ -61,13 +61,10 @@ static json_t *spread_by(const json_t *recoveries, const char *key, const char *
 
 json_t *recovery_percentiles(const json_t *recoveries)
 {
-    static const char *const phases[] = {"detect", "elect", "restore", "resume", "total"};
-    static const char *const keys[] = {"detect_ms", "elect_ms", "restore_ms", "resume_ms",
-                                       "total_ms"};
     json_t *all = json_object();
-    for (size_t i = 0; all != NULL && i < sizeof keys / sizeof *keys; i++) {
-        json_t *spread = spread_of(recoveries, keys[i], NULL, NULL);
-        if (spread != NULL) { json_object_set_new(all, phases[i], spread); }
+    for (size_t i = 0; all != NULL && i <= RECOVERY_PHASES; i++) {
+        json_t *spread = spread_of(recoveries, recovery_phases[i].key, NULL, NULL);
+        if (spread != NULL) { json_object_set_new(all, recovery_phases[i].name, spread); }
     }
     return json_pack("{s:o, s:o, s:o, s:o}", "phases", all, "by_fault",
                      spread_by(recoveries, "total_ms", "fault"), "by_group",

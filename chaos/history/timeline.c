@@ -16,6 +16,12 @@ bool timeline_fault_hits(const struct timeline_fault *timeline_fault, const char
     return false;
 }
 
+const char *timeline_fault_moment(const struct timeline_fault *fault)
+{
+    if (*fault->point != '\0') { return fault->point; }
+    return *fault->phase != '\0' ? fault->phase : "unknown";
+}
+
 /* ------------------------------------------------------------- order */
 
 /* Days from 1970-01-01 to a day of the Gregorian calendar; months count from March. */

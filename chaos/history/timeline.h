@@ -102,6 +102,8 @@ bool timeline_read(const json_t *history, struct timeline *out);
 void timeline_free(struct timeline *timeline);
 
 /* Whether the fault was done to that place. */
-bool timeline_fault_hits(const struct timeline_fault *timeline_fault, const char *place);
+bool timeline_fault_hits(const struct timeline_fault *fault, const char *place);
+/* When in the life of the run the fault was done: its failpoint, or else the phase. */
+const char *timeline_fault_moment(const struct timeline_fault *fault);
 
 #endif

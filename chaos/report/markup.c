@@ -1,6 +1,6 @@
 #include "chaos/report/markup.h"
 
-#include <inttypes.h>
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,20 +30,28 @@ static void add_bytes(struct markup *markup, const char *bytes, size_t count)
     markup->at[markup->used] = '\0';
 }
 
-void markup_add(struct markup *markup, const char *words)
+void markup_add(struct markup *markup, const char *html)
 {
-    add_bytes(markup, words, strlen(words));
+    add_bytes(markup, html, strlen(html));
+}
+
+/* The caller frees the text. NULL: out of memory, which `markup` remembers. */
+static char *format_text(struct markup *markup, const char *format, va_list arguments)
+{
+    char *text;
+    if (vasprintf(&text, format, arguments) >= 0) { return text; }
+    markup->failed = true;
+    return NULL;
 }
 
 void markup_format(struct markup *markup, const char *format, ...)
 {
-    char text[1024];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(text, sizeof text, format, arguments);
+    char *html = format_text(markup, format, arguments);
     va_end(arguments);
-    if (length < 0 || (size_t)length >= sizeof text) { markup->failed = true; }
-    if (!markup->failed) { add_bytes(markup, text, (size_t)length); }
+    if (html != NULL) { markup_add(markup, html); }
+    free(html);
 }
 
 static const char *escape_of(unsigned char byte)
@@ -60,23 +68,23 @@ static const char *escape_of(unsigned char byte)
     }
 }
 
-void markup_text(struct markup *markup, const char *words)
+void markup_text(struct markup *markup, const char *text)
 {
-    const char *from = words;
-    for (; words != NULL && *words != '\0'; words++) {
-        const char *escape = escape_of((unsigned char)*words);
+    const char *from = text;
+    for (; text != NULL && *text != '\0'; text++) {
+        const char *escape = escape_of((unsigned char)*text);
         if (escape == NULL) { continue; }
-        add_bytes(markup, from, (size_t)(words - from));
+        add_bytes(markup, from, (size_t)(text - from));
         markup_add(markup, escape);
-        from = words + 1;
+        from = text + 1;
     }
-    if (words != NULL) { add_bytes(markup, from, (size_t)(words - from)); }
+    if (text != NULL) { add_bytes(markup, from, (size_t)(text - from)); }
 }
 
-void markup_wrap(struct markup *markup, const char *before, const char *words, const char *after)
+void markup_wrap(struct markup *markup, const char *before, const char *text, const char *after)
 {
     markup_add(markup, before);
-    markup_text(markup, words);
+    markup_text(markup, text);
     markup_add(markup, after);
 }
 
@@ -86,43 +94,40 @@ void markup_join(struct markup *markup, const struct markup *other)
     if (other->at != NULL) { add_bytes(markup, other->at, other->used); }
 }
 
-void markup_duration(struct markup *markup, double ms)
+void markup_rect(struct markup *markup, const char *class, double x, double y, double width,
+                 double height, double radius)
 {
-    if (ms < 0) {
-        markup_add(markup, "–");
-    } else if (ms < 999.5) {
-        markup_format(markup, "%.0f ms", ms);
-    } else if (ms < 9995) {
-        markup_format(markup, "%.2f s", ms / 1000);
-    } else if (ms < 59950) {
-        markup_format(markup, "%.1f s", ms / 1000);
-    } else if (ms > 1e12) {
-        markup_add(markup, "∞");
-    } else if (ms < 3600e3) {
-        markup_format(markup, "%d min %02d s", (int)(ms / 60000), (int)(ms / 1000) % 60);
-    } else {
-        markup_format(markup, "%d h %02d min", (int)(ms / 3600e3), (int)(ms / 60000) % 60);
-    }
+    assert(width >= 0 && height >= 0);
+    markup_format(markup,
+                  "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
+                  "rx=\"%.0f\"/>",
+                  class, x, y, width, height, radius);
 }
 
-void markup_count(struct markup *markup, int64_t count)
+static void add_escaped(struct markup *markup, const char *format, va_list arguments)
 {
-    char digits[NUMBER_TEXT_MAX], out[NUMBER_TEXT_MAX * 2];
-    size_t used = 0;
-    int length = snprintf(digits, sizeof digits, "%" PRId64, count);
-    for (int i = 0; i < length; i++) {
-        bool first = i == 0 || digits[i - 1] == '-';
-        if (!first && (length - i) % 3 == 0) { out[used++] = ','; }
-        out[used++] = digits[i];
-    }
-    add_bytes(markup, out, used);
+    char *text = format_text(markup, format, arguments);
+    markup_text(markup, text);
+    free(text);
 }
 
-void markup_percent(struct markup *markup, double ratio)
+void markup_label(struct markup *markup, const char *class, double x, double y, const char *format,
+                  ...)
 {
-    if (ratio < 0) {
-        markup_add(markup, "–");
-    } else {
-        markup_format(markup, "%.*f %%", ratio > 0.9999 ? 1 : 2, ratio * 100);
-    }
+    va_list arguments;
+    va_start(arguments, format);
+    markup_format(markup, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", class, x, y);
+    add_escaped(markup, format, arguments);
+    markup_add(markup, "</text>");
+    va_end(arguments);
+}
+
+void markup_title(struct markup *markup, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    markup_add(markup, "<title>");
+    add_escaped(markup, format, arguments);
+    markup_add(markup, "</title>");
+    va_end(arguments);
 }

@@ -1,6 +1,6 @@
 /*
- * chaos/report/markup.h: HTML and SVG put together in memory. Words from outside go through
- * markup_text(), which escapes them for text and for attributes in double quotes.
+ * chaos/report/markup.h: HTML and SVG composed in memory. Text from outside is escaped, so that it
+ * can stand between tags and in attributes in double quotes.
  *
  * Running out of memory is remembered in `failed`; what follows is dropped. Threads: the owner's.
  */
@@ -9,7 +9,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 struct markup {
     char *at; /* Owned; zero-terminated once anything was added, else NULL. */
@@ -19,24 +18,24 @@ struct markup {
 
 void markup_free(struct markup *markup);
 
-/* As it is: only for words of ours. */
-void markup_add(struct markup *markup, const char *words);
-/* printf: only for words of ours and numbers; numbers are written with a point. */
+/* Add `html` as it is: never text from outside. */
+void markup_add(struct markup *markup, const char *html);
+/* The same as printf(): never with text from outside. */
 void markup_format(struct markup *markup, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Escaped; what XML does not allow becomes U+FFFD. NULL is nothing. */
-void markup_text(struct markup *markup, const char *words);
-/* `before`, escaped words, `after`. */
-void markup_wrap(struct markup *markup, const char *before, const char *words, const char *after);
+/* Add `text` escaped; what XML does not allow becomes U+FFFD. NULL adds nothing. */
+void markup_text(struct markup *markup, const char *text);
+/* `before` as it is, `text` escaped, `after` as it is. */
+void markup_wrap(struct markup *markup, const char *before, const char *text, const char *after);
 void markup_join(struct markup *markup, const struct markup *other);
 
-enum { NUMBER_TEXT_MAX = 32 };
-
-/* "7 ms", "0.81 s", "12.4 s", "3 min 05 s"; below zero: a dash. */
-void markup_duration(struct markup *markup, double ms);
-/* "12,043" */
-void markup_count(struct markup *markup, int64_t count);
-/* A ratio in percent with two digits after the point: "98.31 %"; below zero: a dash. */
-void markup_percent(struct markup *markup, double ratio);
+/* SVG: a rectangle, a text at a place, and what a browser shows under the pointer: the first child
+ * of what it is about. Formatted texts are escaped. */
+void markup_rect(struct markup *markup, const char *class, double x, double y, double width,
+                 double height, double radius);
+void markup_label(struct markup *markup, const char *class, double x, double y, const char *format,
+                  ...) __attribute__((format(printf, 5, 6)));
+void markup_title(struct markup *markup, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

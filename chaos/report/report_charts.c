@@ -1,95 +1,82 @@
 /* chaos/report/report_charts.c: how long recoveries took, as pictures. */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "chaos/history/json_member.h"
 #include "chaos/history/recovery.h"
+#include "chaos/report/number.h"
 #include "chaos/report/report_private.h"
-
-static const char *const phase_names[] = {"detect", "elect", "restore", "resume"};
-static const char *const phase_keys[] = {"detect_ms", "elect_ms", "restore_ms", "resume_ms"};
-enum { PHASES = 4, BINS = 36, SHOWN = 16 /* Groups: those seen most often. */ };
+#include "common/base/minmax.h"
 
 /* ------------------------------------------------------------- phases */
 
-static void segment(struct markup *out, const char *phase, double x, double width, double ms)
-{
-    markup_format(out, "<g><title>%s ", phase);
-    markup_duration(out, ms);
-    markup_format(out,
-                  "</title><rect class=\"p-%s\" x=\"%.1f\" y=\"1\" width=\"%.1f\" height=\"12\"/>"
-                  "</g>",
-                  phase, x, width < 0.8 ? 0.8 : width);
-}
-
-void report_phase_bar(struct markup *out, const json_t *recovery, double scale_ms, double width)
+void report_phase_bar(struct markup *out, const double phases_ms[static RECOVERY_PHASES],
+                      double scale_ms, double width)
 {
     double x = 0;
+    assert(width > 0);
     markup_format(out, "<svg class=\"bar\" viewBox=\"0 0 %.0f 14\" width=\"%.0f\" height=\"14\">",
                   width, width);
-    for (size_t i = 0; i < PHASES; i++) {
-        double ms = json_member_number(recovery, phase_keys[i], 0);
-        double part = scale_ms > 0 ? ms / scale_ms * width : 0;
-        if (ms <= 0) { continue; }
-        if (part > width - x) { part = width - x; }
-        segment(out, phase_names[i], x, part, ms);
+    for (size_t i = 0; i < RECOVERY_PHASES; i++) {
+        const char *name = recovery_phases[i].name;
+        if (phases_ms[i] <= 0) { continue; }
+        double part = scale_ms > 0 ? double_min(phases_ms[i] / scale_ms * width, width - x) : 0;
+        char class[16];
+        (void)snprintf(class, sizeof class, "p-%s", name);
+        markup_add(out, "<g>");
+        markup_title(out, "%s %s", name, number_duration(phases_ms[i]).at);
+        markup_rect(out, class, x, 1, double_max(part, 0.8), 12, 0);
+        markup_add(out, "</g>");
         x += part;
     }
     markup_add(out, "</svg>");
 }
 
-/* The means of the phases of a group add up to the mean of the whole. */
-static json_t *means_of(const json_t *recoveries, const char *group)
-{
-    double sums[PHASES] = {0};
-    size_t count = 0;
-    for (size_t i = 0; i < json_array_size(recoveries); i++) {
-        const json_t *recovery = json_array_get(recoveries, i);
-        if (strcmp(json_member_text(recovery, "group", ""), group) != 0) { continue; }
-        if (!json_is_true(json_object_get(recovery, "recovered"))) { continue; }
-        count++;
-        for (size_t p = 0; p < PHASES; p++) {
-            sums[p] += json_member_number(recovery, phase_keys[p], 0);
-        }
-    }
-    json_t *means = json_object();
-    for (size_t p = 0; means != NULL && p < PHASES && count > 0; p++) {
-        json_object_set_new(means, phase_keys[p], json_real(sums[p] / (double)count));
-    }
-    return means;
-}
-
-static double whole_of(const json_t *means)
-{
-    double whole = 0;
-    for (size_t p = 0; p < PHASES; p++) { whole += json_member_number(means, phase_keys[p], 0); }
-    return whole;
-}
-
+/* Recoveries that can be compared. The means of the phases add up to the mean of the whole. */
 struct group {
     const char *name;
     const json_t *spread;
-    json_t *means;
-    double whole_ms;
+    double mean_ms[RECOVERY_PHASES], whole_ms;
 };
 
-static int compare_groups(const void *a, const void *b)
+static struct group group_of(const json_t *recoveries, const char *name, const json_t *spread)
+{
+    struct group group = {.name = name, .spread = spread};
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(recoveries); i++) {
+        const json_t *recovery = json_array_get(recoveries, i);
+        if (strcmp(json_member_text(recovery, "group", ""), name) != 0) { continue; }
+        if (!json_member_true(recovery, "recovered")) { continue; }
+        count++;
+        for (size_t p = 0; p < RECOVERY_PHASES; p++) {
+            group.mean_ms[p] += json_member_number(recovery, recovery_phases[p].key, 0);
+        }
+    }
+    for (size_t p = 0; p < RECOVERY_PHASES && count > 0; p++) {
+        group.mean_ms[p] /= (double)count;
+        group.whole_ms += group.mean_ms[p];
+    }
+    return group;
+}
+
+static int slowest_first(const void *a, const void *b)
 {
     const struct group *x = a, *y = b;
     return (x->whole_ms < y->whole_ms) - (x->whole_ms > y->whole_ms);
 }
 
-static int compare_counts(const void *a, const void *b)
+static int most_frequent_first(const void *a, const void *b)
 {
     const struct group *x = a, *y = b;
     json_int_t s = json_member_integer(x->spread, "count", 0),
                t = json_member_integer(y->spread, "count", 0);
-    return s != t ? (s < t) - (s > t) : compare_groups(a, b);
+    return s != t ? (s < t) - (s > t) : slowest_first(a, b);
 }
 
-/* The slowest first. NULL: out of memory. */
-static struct group *groups_of(const json_t *report, size_t *count)
+/* The most frequent groups, the slowest of them first. NULL: out of memory. */
+static struct group *groups_of(const json_t *report, size_t most, size_t *count)
 {
     const json_t *recoveries = json_object_get(report, "recoveries");
     const json_t *spreads = json_object_get(json_object_get(report, "percentiles"), "by_group");
@@ -97,46 +84,34 @@ static struct group *groups_of(const json_t *report, size_t *count)
     const char *name;
     json_t *spread;
     *count = 0;
-    json_object_foreach((json_t *)spreads, name, spread)
-    {
-        json_t *means = groups != NULL ? means_of(recoveries, name) : NULL;
-        if (groups != NULL) {
-            groups[(*count)++] = (struct group){name, spread, means, whole_of(means)};
-        }
-    }
-    if (groups != NULL) { qsort(groups, *count, sizeof *groups, compare_counts); }
-    if (groups != NULL) {
-        qsort(groups, *count < SHOWN ? *count : SHOWN, sizeof *groups, compare_groups);
-    }
+    if (groups == NULL) { return NULL; }
+    json_object_foreach((json_t *)spreads, name, spread) groups[(*count)++] =
+        group_of(recoveries, name, spread);
+    qsort(groups, *count, sizeof *groups, most_frequent_first);
+    qsort(groups, size_min(*count, most), sizeof *groups, slowest_first);
     return groups;
-}
-
-static void group_row(struct markup *out, const struct group *group, double scale_ms)
-{
-    enum { WIDTH = 150 };
-    markup_wrap(out, "<tr><td><b>", group->name, "</b><td class=\"n\">");
-    markup_count(out, json_member_integer(group->spread, "count", 0));
-    markup_add(out, "<td>");
-    report_phase_bar(out, group->means, scale_ms, WIDTH);
-    markup_add(out, "<td class=\"n\">");
-    markup_duration(out, json_member_number(group->spread, "p50", -1));
-    markup_add(out, "<td class=\"n\">");
-    markup_duration(out, json_member_number(group->spread, "p99", -1));
 }
 
 void report_phase_chart(struct markup *out, const json_t *report)
 {
+    enum { SHOWN = 16, WIDTH = 150 };
     size_t count;
-    struct group *groups = groups_of(report, &count);
+    struct group *groups = groups_of(report, SHOWN, &count);
     if (groups == NULL) {
         out->failed = true;
         return;
     }
     markup_add(out, "<table class=\"phases\"><thead><tr><th>fault<th class=\"n\">times"
                     "<th>mean phases<th class=\"n\">p50<th class=\"n\">p99<tbody>");
-    for (size_t i = 0; i < count; i++) {
-        if (i < SHOWN) { group_row(out, &groups[i], groups[0].whole_ms); }
-        json_decref(groups[i].means);
+    for (size_t i = 0; i < count && i < SHOWN; i++) {
+        const json_t *spread = groups[i].spread;
+        markup_wrap(out, "<tr><td><b>", groups[i].name, "</b>");
+        markup_format(out, "<td class=\"n\">%s<td>",
+                      number_count(json_member_integer(spread, "count", 0)).at);
+        report_phase_bar(out, groups[i].mean_ms, groups[0].whole_ms, WIDTH);
+        markup_format(out, "<td class=\"n\">%s<td class=\"n\">%s",
+                      number_duration(json_member_number(spread, "p50", -1)).at,
+                      number_duration(json_member_number(spread, "p99", -1)).at);
     }
     markup_add(out, "</table>");
     if (count > SHOWN) {
@@ -148,18 +123,18 @@ void report_phase_chart(struct markup *out, const json_t *report)
 
 /* ------------------------------------------------------------- histograms */
 
-enum { PLOT_LEFT = 8, PLOT_RIGHT = 352, PLOT_TOP = 34, PLOT_BOTTOM = 136 };
+enum { PLOT_LEFT = 8, PLOT_RIGHT = 352, PLOT_TOP = 34, PLOT_BOTTOM = 136, BINS = 36 };
 
 struct scale {
-    double least_ms, most_ms; /* Decades apart: logarithmic. */
-    bool logarithmic;
+    double least_ms, most_ms;
+    bool logarithmic; /* Values are decades apart. */
 };
 
-static struct scale scale_for(const double *values, size_t count)
+static struct scale scale_of(const double *values, size_t count)
 {
+    assert(count > 0);
     struct scale scale = {.least_ms = 0, .most_ms = values[count - 1] * 1.02};
-    double middle = values[count / 2];
-    scale.logarithmic = values[0] >= 1 && scale.most_ms > 12 * middle;
+    scale.logarithmic = values[0] >= 1 && scale.most_ms > 12 * values[count / 2];
     if (scale.logarithmic) { scale.least_ms = values[0] / 1.1; }
     if (scale.most_ms <= scale.least_ms) { scale.most_ms = scale.least_ms + 1; }
     return scale;
@@ -171,74 +146,56 @@ static double share_of(const struct scale *scale, double ms)
     return log(ms / scale->least_ms) / log(scale->most_ms / scale->least_ms);
 }
 
-static double plot_x(const struct scale *scale, double ms)
-{
-    return PLOT_LEFT + share_of(scale, ms) * (PLOT_RIGHT - PLOT_LEFT);
-}
-
 static void draw_bins(struct markup *out, const struct scale *scale, const double *values,
                       size_t count)
 {
     size_t bins[BINS] = {0}, most = 1;
     double width = (double)(PLOT_RIGHT - PLOT_LEFT) / BINS;
     for (size_t i = 0; i < count; i++) {
-        double share = share_of(scale, values[i]);
-        size_t bin = share <= 0 ? 0 : (size_t)(share * BINS);
-        if (bin >= BINS) { bin = BINS - 1; }
+        double share = double_max(share_of(scale, values[i]), 0);
+        size_t bin = size_min((size_t)(share * BINS), BINS - 1);
         bins[bin]++;
-        if (bins[bin] > most) { most = bins[bin]; }
+        most = size_max(most, bins[bin]);
     }
     for (size_t i = 0; i < BINS; i++) {
         double height = (double)bins[i] / (double)most * (PLOT_BOTTOM - PLOT_TOP - 6);
         if (bins[i] == 0) { continue; }
-        if (height < 2) { height = 2; }
-        markup_format(out,
-                      "<g><title>%zu</title><rect class=\"bin\" x=\"%.1f\" y=\"%.1f\" "
-                      "width=\"%.1f\" height=\"%.1f\" rx=\"1\"/></g>",
-                      bins[i], PLOT_LEFT + (double)i * width + 0.6, PLOT_BOTTOM - height,
-                      width - 1.2, height);
+        height = double_max(height, 2);
+        markup_add(out, "<g>");
+        markup_title(out, "%zu", bins[i]);
+        markup_rect(out, "bin", PLOT_LEFT + (double)i * width + 0.6, PLOT_BOTTOM - height,
+                    width - 1.2, height, 1);
+        markup_add(out, "</g>");
     }
 }
 
 static void draw_mark(struct markup *out, const struct scale *scale, const char *name, double ms,
                       double y)
 {
-    double x = plot_x(scale, ms);
+    double x = PLOT_LEFT + share_of(scale, ms) * (PLOT_RIGHT - PLOT_LEFT);
     bool left = x > (PLOT_LEFT + PLOT_RIGHT) * 0.62;
-    markup_format(out,
-                  "<path class=\"mark\" d=\"M%.1f %.1fV%d\"/><text class=\"mark\" x=\"%.1f\" "
-                  "y=\"%.1f\" text-anchor=\"%s\">%s ",
-                  x, y - 8, PLOT_BOTTOM, left ? x - 4 : x + 4, y, left ? "end" : "start", name);
-    markup_duration(out, ms);
-    markup_add(out, "</text>");
-}
-
-static void draw_ends(struct markup *out, const struct scale *scale)
-{
-    markup_format(out, "<path class=\"base\" d=\"M%d %dH%d\"/>", PLOT_LEFT, PLOT_BOTTOM,
-                  PLOT_RIGHT);
-    markup_format(out, "<text class=\"end\" x=\"%d\" y=\"%d\">", PLOT_LEFT, PLOT_BOTTOM + 14);
-    markup_duration(out, scale->least_ms);
-    markup_format(out, "</text><text class=\"end last\" x=\"%d\" y=\"%d\">", PLOT_RIGHT,
-                  PLOT_BOTTOM + 14);
-    markup_duration(out, scale->most_ms);
-    markup_add(out, "</text>");
+    markup_format(out, "<path class=\"mark\" d=\"M%.1f %.1fV%d\"/>", x, y - 8, PLOT_BOTTOM);
+    markup_label(out, left ? "mark before" : "mark", left ? x - 4 : x + 4, y, "%s %s", name,
+                 number_duration(ms).at);
 }
 
 void report_histogram(struct markup *out, const char *title, double *values, size_t count)
 {
     json_t *spread = recovery_spread(values, count);
     if (spread == NULL) { return; }
-    struct scale scale = scale_for(values, count);
-    markup_wrap(out, "<figure class=\"plot\"><figcaption><b>", title, "</b> <span>");
-    markup_count(out, (int64_t)count);
-    markup_format(out, " times%s</span></figcaption>",
+    struct scale scale = scale_of(values, count);
+    markup_wrap(out, "<figure class=\"plot\"><figcaption><b>", title, "</b>");
+    markup_format(out, " <span>%s times%s</span></figcaption>", number_count((int64_t)count).at,
                   scale.logarithmic ? ", logarithmic axis" : "");
     markup_add(out, "<svg viewBox=\"0 0 360 154\" role=\"img\" aria-label=\"histogram\">");
     draw_bins(out, &scale, values, count);
     draw_mark(out, &scale, "p50", json_member_number(spread, "p50", 0), 14);
     if (count >= 10) { draw_mark(out, &scale, "p99", json_member_number(spread, "p99", 0), 28); }
-    draw_ends(out, &scale);
+    markup_format(out, "<path class=\"base\" d=\"M%d %dH%d\"/>", PLOT_LEFT, PLOT_BOTTOM,
+                  PLOT_RIGHT);
+    markup_label(out, "end", PLOT_LEFT, PLOT_BOTTOM + 14, "%s", number_duration(scale.least_ms).at);
+    markup_label(out, "end before", PLOT_RIGHT, PLOT_BOTTOM + 14, "%s",
+                 number_duration(scale.most_ms).at);
     markup_add(out, "</svg></figure>");
     json_decref(spread);
 }

@@ -6,12 +6,6 @@
 #include "chaos/history/recovery.h"
 #include "chaos/report/report_private.h"
 
-const char *report_moment(const struct timeline_fault *timeline_fault)
-{
-    if (*timeline_fault->point) { return timeline_fault->point; }
-    return *timeline_fault->phase ? timeline_fault->phase : "unknown";
-}
-
 /* ------------------------------------------------------------- a round */
 
 static json_t *copy_or_null(const json_t *value)
@@ -105,10 +99,10 @@ static void count_faults(json_t *campaign, const struct timeline *timeline)
     json_t *moments = json_object_get(campaign, "faults_by_moment");
     json_t *both = json_object_get(campaign, "faults_at");
     for (size_t i = 0; i < timeline->fault_count; i++) {
-        const struct timeline_fault *timeline_fault = &timeline->faults[i];
-        raise_number(kinds, timeline_fault->fault, 1);
-        raise_number(moments, report_moment(timeline_fault), 1);
-        raise_number(object_at(both, timeline_fault->fault), report_moment(timeline_fault), 1);
+        const struct timeline_fault *fault = &timeline->faults[i];
+        raise_number(kinds, fault->fault, 1);
+        raise_number(moments, timeline_fault_moment(fault), 1);
+        raise_number(object_at(both, fault->fault), timeline_fault_moment(fault), 1);
     }
 }
 

@@ -27,3 +27,9 @@ const struct report_family *report_family_at(size_t index)
 {
     return index < FAMILY_COUNT ? &families[index] : NULL;
 }
+
+void report_family_icon(struct markup *out, const struct report_family *family)
+{
+    markup_format(out, "<svg class=\"sign\" viewBox=\"0 0 12 12\"><use href=\"#s-%s\"/></svg>",
+                  family->name);
+}

@@ -1,8 +1,10 @@
-/* chaos/report/report_page.c: the page: verdict on top, then everything that supports it. */
+/* chaos/report/report_page.c: the page: the verdict on top, then everything that supports it. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "chaos/history/json_member.h"
+#include "chaos/report/number.h"
 #include "chaos/report/report_private.h"
 
 static const json_t *campaign_of(const json_t *report)
@@ -12,151 +14,151 @@ static const json_t *campaign_of(const json_t *report)
 
 /* ------------------------------------------------------------- verdict */
 
-static void tile(struct markup *out, const char *name)
+static void add_tile(struct markup *out, const char *name, const char *value)
 {
-    markup_wrap(out, "</dd></div><div><dt>", name, "</dt><dd>");
+    markup_wrap(out, "<div><dt>", name, "</dt>");
+    markup_format(out, "<dd>%s</dd></div>", value);
 }
 
-/* Failovers after a chief's death; where there are none, those that were seen most often. */
-static const json_t *failover_of(const json_t *percentiles, const char **group)
+static void add_pair_tile(struct markup *out, const char *name, const char *value,
+                          const char *joint, const char *other)
 {
-    const json_t *all = json_object_get(percentiles, "failover");
-    const json_t *best = json_object_get(all, *group);
-    const char *name;
-    json_t *spread;
-    if (best != NULL) { return best; }
-    json_object_foreach((json_t *)all, name, spread)
+    markup_wrap(out, "<div><dt>", name, "</dt>");
+    markup_format(out, "<dd>%s<small> %s %s</small></dd></div>", value, joint, other);
+}
+
+static void add_percentiles_tile(struct markup *out, const char *name, const json_t *spread)
+{
+    add_pair_tile(out, name, number_duration(json_member_number(spread, "p50", -1)).at, "/",
+                  number_duration(json_member_number(spread, "p99", -1)).at);
+}
+
+/* Failovers after a kill of the chief; if there are none, those of the most frequent group. */
+static void add_failover_tile(struct markup *out, const json_t *percentiles)
+{
+    json_t *failovers = json_object_get(percentiles, "failover"), *spread;
+    const char *group = "kill chief", *name;
+    const json_t *best = json_object_get(failovers, group);
+    char title[128];
+    bool killed = best != NULL;
+    json_object_foreach(failovers, name, spread)
     {
-        if (json_member_integer(spread, "count", 0) <= json_member_integer(best, "count", 0)) {
+        if (killed ||
+            json_member_integer(spread, "count", 0) <= json_member_integer(best, "count", 0)) {
             continue;
         }
         best = spread;
-        *group = name;
+        group = name;
     }
-    return best;
+    (void)snprintf(title, sizeof title, "%s to new chief, p50 / p99", group);
+    add_percentiles_tile(out, title, best);
 }
 
-static void tiles(struct markup *out, const json_t *report)
+static void add_tiles(struct markup *out, const json_t *report)
 {
     const json_t *campaign = campaign_of(report);
     const json_t *percentiles = json_object_get(report, "percentiles");
-    const char *group = "kill chief";
-    const json_t *failover = failover_of(percentiles, &group);
-    const json_t *total = json_object_get(json_object_get(percentiles, "phases"), "total");
-    double goodput = json_member_number(campaign, "goodput", -1);
-    markup_add(out, "<dl class=\"tiles\"><div><dt>rounds passed</dt><dd>");
-    markup_count(out, json_member_integer(campaign, "passed", 0));
-    markup_add(out, "<small> of ");
-    markup_count(out, json_member_integer(campaign, "rounds", 0));
-    markup_add(out, "</small>");
-    tile(out, "faults injected");
-    markup_count(out, json_member_integer(campaign, "faults", 0));
-    tile(out, "recovery, p50 / p99");
-    markup_duration(out, json_member_number(total, "p50", -1));
-    markup_add(out, "<small> / ");
-    markup_duration(out, json_member_number(total, "p99", -1));
-    markup_add(out, "</small>");
-    markup_wrap(out, "</dd></div><div><dt>", group, " to new chief, p50 / p99</dt><dd>");
-    markup_duration(out, json_member_number(failover, "p50", -1));
-    markup_add(out, "<small> / ");
-    markup_duration(out, json_member_number(failover, "p99", -1));
-    markup_add(out, "</small>");
-    tile(out, "goodput, of the calm run’s");
-    markup_percent(out, goodput);
-    tile(out, "of the time workers could work");
-    markup_percent(out, json_member_number(campaign, "availability", -1));
-    markup_add(out, "</dd></div></dl>");
+    markup_add(out, "<dl class=\"tiles\">");
+    add_pair_tile(out, "rounds passed", number_count(json_member_integer(campaign, "passed", 0)).at,
+                  "of", number_count(json_member_integer(campaign, "rounds", 0)).at);
+    add_tile(out, "faults injected", number_count(json_member_integer(campaign, "faults", 0)).at);
+    add_percentiles_tile(out, "recovery, p50 / p99",
+                         json_object_get(json_object_get(percentiles, "phases"), "total"));
+    add_failover_tile(out, percentiles);
+    add_tile(out, "goodput, of the calm run’s",
+             number_percent(json_member_number(campaign, "goodput", -1)).at);
+    add_tile(out, "of the time workers could work",
+             number_percent(json_member_number(campaign, "availability", -1)).at);
+    markup_add(out, "</dl>");
 }
 
-static void sentence(struct markup *out, const json_t *campaign)
+static void add_lead(struct markup *out, const json_t *campaign)
 {
     const json_t *digest = json_object_get(campaign, "digest");
+    json_int_t rounds = json_member_integer(campaign, "rounds", 0);
     json_int_t sync = json_member_integer(digest, "sync_rounds", 0);
     json_int_t equal = json_member_integer(digest, "equal", 0);
     const char *calm = json_member_text(digest, "calm", NULL);
-    markup_add(out, "<p class=\"lead\">");
-    markup_count(out, json_member_integer(campaign, "faults", 0));
-    markup_add(out, " faults in ");
-    markup_count(out, json_member_integer(campaign, "rounds", 0));
-    markup_format(out, " round%s. ", json_member_integer(campaign, "rounds", 0) == 1 ? "" : "s");
+    markup_format(out, "<p class=\"lead\">%s faults in %s round%s. ",
+                  number_count(json_member_integer(campaign, "faults", 0)).at,
+                  number_count(rounds).at, rounds == 1 ? "" : "s");
     if (sync > 0 && calm != NULL && equal == sync) {
-        markup_wrap(out,
-                    "Every synchronous run ended with the calm run’s parameters, bit for bit: "
-                    "<code>",
-                    calm, "</code>");
+        markup_add(out, "Every synchronous run ended with the calm run’s parameters, bit for bit");
     } else if (sync > 0) {
-        markup_count(out, equal);
-        markup_add(out, " of ");
-        markup_count(out, sync);
-        markup_add(out, " synchronous runs ended with the calm run’s parameters");
-        if (calm != NULL) { markup_wrap(out, ": <code>", calm, "</code>"); }
+        markup_format(out, "%s of %s synchronous runs ended with the calm run’s parameters",
+                      number_count(equal).at, number_count(sync).at);
     }
+    if (sync > 0 && calm != NULL) { markup_wrap(out, ": <code>", calm, "</code>"); }
     markup_add(out, "</p>");
 }
 
-/* A square for each round, where there are many. */
-static void strip(struct markup *out, const json_t *report)
+/* A square for each round, if there are many. */
+static void add_strip(struct markup *out, const json_t *rounds)
 {
     enum { MANY = 8 };
-    const json_t *rounds = json_object_get(report, "rounds");
     if (json_array_size(rounds) < MANY) { return; }
     markup_add(out, "<div class=\"strip\">");
     for (size_t i = 0; i < json_array_size(rounds); i++) {
         const json_t *round = json_array_get(rounds, i);
-        bool ok = json_is_true(json_object_get(round, "ok"));
-        long long number = (long long)json_member_integer(round, "round", 0);
-        markup_format(out, "<a class=\"%s\" href=\"#round-%lld\" title=\"round %lld: %s\">%s</a>",
+        bool ok = json_member_true(round, "ok");
+        json_int_t number = json_member_integer(round, "round", 0);
+        markup_format(out,
+                      "<a class=\"%s\" href=\"#round-%" JSON_INTEGER_FORMAT
+                      "\" title=\"round %" JSON_INTEGER_FORMAT ": %s\">%s</a>",
                       ok ? "held" : "broke", number, number, ok ? "passed" : "failed",
                       ok ? "" : "✕");
     }
     markup_add(out, "</div>");
 }
 
-static void failed_links(struct markup *out, const json_t *report)
+static void add_failed_links(struct markup *out, const json_t *rounds)
 {
-    const json_t *rounds = json_object_get(report, "rounds");
-    if (json_member_integer(campaign_of(report), "failed", 0) == 0) { return; }
     markup_add(out, "<p class=\"links\">Failed:");
     for (size_t i = 0; i < json_array_size(rounds); i++) {
         const json_t *round = json_array_get(rounds, i);
-        if (json_is_true(json_object_get(round, "ok"))) { continue; }
-        long long number = (long long)json_member_integer(round, "round", 0);
-        markup_format(out, " <a href=\"#round-%lld\">round %lld</a>", number, number);
+        json_int_t number = json_member_integer(round, "round", 0);
+        if (json_member_true(round, "ok")) { continue; }
+        markup_format(
+            out, " <a href=\"#round-%" JSON_INTEGER_FORMAT "\">round %" JSON_INTEGER_FORMAT "</a>",
+            number, number);
     }
     markup_add(out, "</p>");
 }
 
-static void hero(struct markup *out, const json_t *report)
+static void add_verdict(struct markup *out, const json_t *report)
 {
-    const json_t *campaign = campaign_of(report);
+    const json_t *campaign = campaign_of(report), *rounds = json_object_get(report, "rounds");
     json_int_t failed = json_member_integer(campaign, "failed", 0);
-    markup_format(out, "<header class=\"hero %s\"><div class=\"verdict\">",
-                  failed ? "bad" : "good");
     markup_format(out,
-                  "<svg viewBox=\"0 0 48 48\" aria-hidden=\"true\"><circle cx=\"24\" cy=\"24\" "
-                  "r=\"22\"/><path d=\"%s\"/></svg><div>",
+                  "<header class=\"hero %s\"><div class=\"verdict\"><svg viewBox=\"0 0 48 48\" "
+                  "aria-hidden=\"true\"><circle cx=\"24\" cy=\"24\" r=\"22\"/><path d=\"%s\"/>"
+                  "</svg><div>",
+                  failed ? "bad" : "good",
                   failed ? "M16 16l16 16M32 16L16 32" : "M14 25l7 7 13-15");
     markup_wrap(out, "<p class=\"over\">tanist chaos · ", json_member_text(campaign, "plan", "?"),
                 "");
-    markup_format(out, " · seed %lld</p>", (long long)json_member_integer(campaign, "seed", 0));
+    markup_format(out, " · seed %" JSON_INTEGER_FORMAT "</p>",
+                  json_member_integer(campaign, "seed", 0));
     if (failed) {
-        markup_format(out, "<h1>Failed: %lld of %lld rounds</h1>", (long long)failed,
-                      (long long)json_member_integer(campaign, "rounds", 0));
+        markup_format(
+            out, "<h1>Failed: %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " rounds</h1>",
+            failed, json_member_integer(campaign, "rounds", 0));
     } else {
         markup_add(out, "<h1>Passed</h1>");
     }
-    sentence(out, campaign);
-    failed_links(out, report);
+    add_lead(out, campaign);
+    if (failed) { add_failed_links(out, rounds); }
     markup_add(out, "</div></div>");
-    strip(out, report);
-    tiles(out, report);
+    add_strip(out, rounds);
+    add_tiles(out, report);
     markup_add(out, "</header>");
 }
 
-/* ------------------------------------------------------------- sections */
+/* ------------------------------------------------------------- recoveries */
 
-static void histogram_of(struct markup *out, const json_t *report, const char *title,
-                         const char *group, const char *or_group, const char *key)
+/* A histogram of `key` over the recoveries of both groups; NULL: over all. */
+static void add_histogram(struct markup *out, const json_t *report, const char *title,
+                          const char *group, const char *other_group, const char *key)
 {
     const json_t *recoveries = json_object_get(report, "recoveries");
     size_t size = json_array_size(recoveries), count = 0;
@@ -165,22 +167,22 @@ static void histogram_of(struct markup *out, const json_t *report, const char *t
         const json_t *recovery = json_array_get(recoveries, i);
         double value = json_member_number(recovery, key, -1);
         const char *name = json_member_text(recovery, "group", "");
-        bool wanted = group == NULL || strcmp(name, group) == 0 || strcmp(name, or_group) == 0;
+        bool wanted = group == NULL || strcmp(name, group) == 0 || strcmp(name, other_group) == 0;
         if (wanted && value >= 0) { values[count++] = value; }
     }
-    if (values != NULL && count > 0) { report_histogram(out, title, values, count); }
+    if (count > 0) { report_histogram(out, title, values, count); }
     free(values);
 }
 
-static void healing(struct markup *out, const json_t *report)
+static void add_recoveries(struct markup *out, const json_t *report)
 {
     if (json_array_size(json_object_get(report, "recoveries")) == 0) { return; }
     markup_add(out, "<section><h2>How fast it heals</h2><div class=\"plots\">");
-    histogram_of(out, report, "Chief killed to new chief", "kill chief", "kill chief",
-                 "failover_ms");
-    histogram_of(out, report, "Chief frozen to new chief", "freeze chief", "zombie chief",
-                 "failover_ms");
-    histogram_of(out, report, "Any fault to training again", NULL, NULL, "total_ms");
+    add_histogram(out, report, "Chief killed to new chief", "kill chief", "kill chief",
+                  "failover_ms");
+    add_histogram(out, report, "Chief frozen to new chief", "freeze chief", "zombie chief",
+                  "failover_ms");
+    add_histogram(out, report, "Any fault to training again", NULL, NULL, "total_ms");
     markup_add(out, "</div><div class=\"split\"><div class=\"card\">");
     report_phase_chart(out, report);
     markup_add(out, "</div><div class=\"card\">");
@@ -191,26 +193,38 @@ static void healing(struct markup *out, const json_t *report)
     markup_add(out, "</div></details></section>");
 }
 
-static void legend(struct markup *out)
+/* ------------------------------------------------------------- facts */
+
+static void add_legend(struct markup *out)
 {
+    static const char *const keys[][3] = {
+        {"up", "", "up"},
+        {"frozen", "", "frozen"},
+        {"down", "", "down"},
+        {"term", "7", "chief, by epoch"},
+        {"paused", "", "paused"},
+        {"loading", "", "loading"},
+        {"forming", "", "starting"},
+        {"rate", "", "steps/s"},
+        {"redone", "", "done again"},
+        {"calm", "", "calm run"},
+    };
     const struct report_family *family;
-    markup_add(out, "<p class=\"legend\"><span><i class=\"k up\"></i>up</span><span><i class=\"k "
-                    "frozen\"></i>frozen</span><span><i class=\"k down\"></i>down</span><span><i "
-                    "class=\"k reign\">7</i>chief, by epoch</span><span><i class=\"k paused\"></i>"
-                    "paused</span><span><i class=\"k loading\"></i>loading</span><span><i "
-                    "class=\"k forming\"></i>starting</span><span><i "
-                    "class=\"k rate\"></i>steps/s</span><span><i class=\"k redone\"></i>done again"
-                    "</span><span><i class=\"k calm\"></i>calm run</span></p><p class=\"legend\">");
+    markup_add(out, "<p class=\"legend\">");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        markup_format(out, "<span><i class=\"k %s\">%s</i>%s</span>", keys[i][0], keys[i][1],
+                      keys[i][2]);
+    }
+    markup_add(out, "</p><p class=\"legend\">");
     for (size_t i = 0; (family = report_family_at(i)); i++) {
-        markup_format(out,
-                      "<span class=\"f-%s\"><svg class=\"sign\" viewBox=\"0 0 12 12\"><use "
-                      "href=\"#s-%s\"/></svg>%s</span>",
-                      family->name, family->name, family->words);
+        markup_format(out, "<span class=\"f-%s\">", family->name);
+        report_family_icon(out, family);
+        markup_wrap(out, "", family->words, "</span>");
     }
     markup_add(out, "</p>");
 }
 
-static void fact(struct markup *out, const char *name, const json_t *value)
+static void add_fact(struct markup *out, const char *name, const json_t *value)
 {
     if (value == NULL || json_is_null(value)) { return; }
     markup_wrap(out, "<tr><th>", name, "<td>");
@@ -224,18 +238,7 @@ static void fact(struct markup *out, const char *name, const json_t *value)
     free(text);
 }
 
-/* Facts of an object, one a row, its numbers and words; what is deeper is left to report.json. */
-static void facts_of(struct markup *out, const json_t *object)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)object, key, value)
-    {
-        if (!json_is_object(value) && !json_is_array(value)) { fact(out, key, value); }
-    }
-}
-
-static void command_of(struct markup *out, const json_t *campaign)
+static void add_command(struct markup *out, const json_t *campaign)
 {
     const char *command = json_member_text(campaign, "command", NULL);
     markup_add(out, "<h2>Do it again</h2><pre id=\"command\">");
@@ -243,43 +246,50 @@ static void command_of(struct markup *out, const json_t *campaign)
         markup_text(out, command);
     } else {
         markup_wrap(out, "tanist chaos run --plan ", json_member_text(campaign, "plan", "?"), "");
-        markup_format(out, " --seed %lld --rounds %lld",
-                      (long long)json_member_integer(campaign, "seed", 0),
-                      (long long)json_member_integer(campaign, "rounds", 0));
+        markup_format(out, " --seed %" JSON_INTEGER_FORMAT " --rounds %" JSON_INTEGER_FORMAT,
+                      json_member_integer(campaign, "seed", 0),
+                      json_member_integer(campaign, "rounds", 0));
     }
     markup_add(out, "</pre>");
 }
 
-static void facts(struct markup *out, const json_t *report)
+static void add_facts(struct markup *out, const json_t *report)
 {
-    const json_t *campaign = campaign_of(report);
     static const char *const keys[] = {"plan", "about", "seed", "program", "started"};
     static const char *const calm_keys[] = {"mode",     "steps",  "seconds", "steps_per_s",
                                             "accuracy", "digest", "znodes"};
+    const json_t *campaign = campaign_of(report);
+    const char *key;
+    json_t *value;
     markup_add(out, "<section>");
-    command_of(out, campaign);
+    add_command(out, campaign);
     markup_add(out, "<div class=\"facts\"><div class=\"card\"><h3>Campaign</h3><table>");
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        fact(out, keys[i], json_object_get(campaign, keys[i]));
+        add_fact(out, keys[i], json_object_get(campaign, keys[i]));
     }
-    markup_add(out, "<tr><th>lasted<td>");
-    markup_duration(out, json_member_number(campaign, "seconds", 0) * 1000);
-    markup_add(out, ", of which training ");
-    markup_duration(out, json_member_number(campaign, "train_seconds", 0) * 1000);
-    markup_add(out, "<tr><th>faults skipped<td>");
-    markup_count(out, json_member_integer(campaign, "skipped", 0));
-    markup_add(out, "</table></div><div class=\"card\"><h3>Calm run</h3><table>");
+    markup_format(out,
+                  "<tr><th>lasted<td>%s, of which training %s<tr><th>faults skipped<td>%s"
+                  "</table></div>",
+                  number_duration(json_member_number(campaign, "seconds", 0) * 1000).at,
+                  number_duration(json_member_number(campaign, "train_seconds", 0) * 1000).at,
+                  number_count(json_member_integer(campaign, "skipped", 0)).at);
+    markup_add(out, "<div class=\"card\"><h3>Calm run</h3><table>");
     for (size_t i = 0; i < sizeof calm_keys / sizeof *calm_keys; i++) {
-        fact(out, calm_keys[i], json_object_get(json_object_get(campaign, "calm"), calm_keys[i]));
+        value = json_object_get(json_object_get(campaign, "calm"), calm_keys[i]);
+        add_fact(out, calm_keys[i], value);
     }
     markup_add(out, "</table></div><div class=\"card\"><h3>What the machine can do</h3><table>");
-    facts_of(out, json_object_get(campaign, "machine"));
+    json_object_foreach(json_object_get(campaign, "machine"), key, value)
+    {
+        if (!json_is_object(value) && !json_is_array(value)) { add_fact(out, key, value); }
+    }
     markup_add(out, "</table></div></div></section>");
 }
 
 /* ------------------------------------------------------------- page */
 
-static void symbols(struct markup *out)
+/* What the pictures refer to: an icon and a hatching of each family. */
+static void add_symbols(struct markup *out)
 {
     const struct report_family *family;
     markup_add(out, "<svg class=\"defs\" aria-hidden=\"true\"><defs>");
@@ -299,35 +309,37 @@ static void symbols(struct markup *out)
                     "class=\"frost\" d=\"M0 0V5\"/></pattern></defs></svg>");
 }
 
-static void head(struct markup *out, const json_t *report)
+static void add_head(struct markup *out, const json_t *campaign)
 {
     markup_add(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
                     "name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta "
                     "name=\"color-scheme\" content=\"light dark\"><title>tanist chaos: ");
-    markup_wrap(out, "", json_member_text(campaign_of(report), "plan", "?"), "");
-    markup_format(out, " %s</title>\n<style>",
-                  json_member_integer(campaign_of(report), "failed", 0) ? "failed" : "passed");
+    markup_text(out, json_member_text(campaign, "plan", "?"));
+    markup_add(out, json_member_integer(campaign, "failed", 0) ? " failed" : " passed");
+    markup_add(out, "</title>\n<style>");
     markup_add(out, embedded_text(report_assets, "style"));
-    markup_add(out, "</style></head>\n<body>");
-    symbols(out);
+    markup_add(out, "</style></head>\n");
 }
 
 void report_page(struct markup *out, const json_t *report, const struct markup *rounds)
 {
-    head(out, report);
+    assert(json_is_object(report));
+    add_head(out, campaign_of(report));
+    markup_add(out, "<body>");
+    add_symbols(out);
     markup_add(out, "<main>");
-    hero(out, report);
+    add_verdict(out, report);
     markup_add(out, "<section><h2>What was checked</h2><div class=\"card wide\">");
     report_checks_table(out, report);
     markup_add(out, "</div></section>");
-    healing(out, report);
+    add_recoveries(out, report);
     markup_add(out, "<section><h2>What was done to it, and when</h2><div class=\"card wide\">");
     report_faults_table(out, report);
     markup_add(out, "</div></section><section><h2>Rounds</h2>");
-    legend(out);
+    add_legend(out);
     markup_join(out, rounds);
     markup_add(out, "</section>");
-    facts(out, report);
+    add_facts(out, report);
     markup_add(out, "<footer>Written by tanist; the same as data is in report.json.</footer></main>"
                     "<script>");
     markup_add(out, embedded_text(report_assets, "script"));

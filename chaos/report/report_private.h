@@ -9,7 +9,9 @@
 
 #include <jansson.h>
 
+#include "chaos/history/recovery.h"
 #include "chaos/history/timeline.h"
+#include "chaos/report/chart_frame.h"
 #include "chaos/report/markup.h"
 #include "common/base/embedded.h"
 
@@ -29,9 +31,6 @@ void report_add(json_t *report, const struct timeline *timeline, json_t *round, 
 /* Everything that needs all rounds: sums, checks, percentiles. */
 void report_finish(json_t *report);
 
-/* Where in the run's life a fault struck: its failpoint, or the phase. */
-const char *report_moment(const struct timeline_fault *timeline_fault);
-
 /* ------------------------------------------------------------- HTML */
 
 /* The whole page; `rounds` are those of report_round(). */
@@ -42,23 +41,18 @@ void report_round(struct markup *out, const struct timeline *timeline, const jso
 /* Its picture: lanes, faults, recoveries, steps per second. */
 void report_timeline(struct markup *out, const struct timeline *timeline);
 
-/* From `left` to `right` on x, and the chart's top and height. */
-struct report_frame {
-    double left, right, top, height;
-    double from_ms, to_ms;
-};
-double report_x(const struct report_frame *frame, double at_ms);
 /* Steps per second as an area, steps that are done again in another colour, calm's rate, and
  * checkpoints. */
-void report_rate_chart(struct markup *out, const struct report_frame *frame,
+void report_rate_chart(struct markup *out, const struct chart_frame *frame,
                        const struct timeline *timeline);
 /* A line so small that it fits into a row. */
 void report_sparkline(struct markup *out, const struct timeline *timeline);
 
 /* Failovers or recoveries as a histogram with p50 and p99. */
 void report_histogram(struct markup *out, const char *title, double *values, size_t count);
-/* A recovery's phases as a bar of `width` pixels of which `scale_ms` are the whole. */
-void report_phase_bar(struct markup *out, const json_t *recovery, double scale_ms, double width);
+/* The phases of a recovery as a bar; `scale_ms` is all of its `width` pixels. */
+void report_phase_bar(struct markup *out, const double phases_ms[static RECOVERY_PHASES],
+                      double scale_ms, double width);
 /* Mean phases of recoveries that can be compared. */
 void report_phase_chart(struct markup *out, const json_t *report);
 
@@ -77,6 +71,7 @@ struct report_family {
     const char *symbol; /* The inside of an SVG symbol, 12 by 12. */
 };
 const struct report_family *report_family_of(const char *fault);
+void report_family_icon(struct markup *out, const struct report_family *family);
 /* All of them, NULL after the last. */
 const struct report_family *report_family_at(size_t index);
 

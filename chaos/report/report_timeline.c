@@ -1,15 +1,23 @@
-/* chaos/report/report_timeline.c: a round as a picture: lanes, faults, recoveries. */
+/* chaos/report/report_timeline.c: a round as a picture: a lane for each place, the faults above the
+ * lanes, the rate of steps below. */
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "chaos/report/chart_frame.h"
+#include "chaos/report/number.h"
 #include "chaos/report/report_private.h"
+#include "common/base/minmax.h"
 
 enum {
     WIDTH = 1120,
     LEFT = 112,
     RIGHT = 1108,
-    RAIL_ROWS = 5,
-    RAIL_ROW = 16,
+    TOP = 8,
+    BADGE_ROWS = 5,
+    BADGE_ROW = 16,
+    BADGE_RADIUS = 7,
     LANE = 20,
     BAR = 8,
     BAND = 14,
@@ -19,112 +27,115 @@ enum {
     AXIS = 24
 };
 
-enum label { LABEL_NONE, LABEL_LEFT, LABEL_RIGHT };
+/* Where the name of a fault stands, as seen from its badge. */
+enum side { SIDE_NONE, SIDE_LEFT, SIDE_RIGHT };
+
+struct badge {
+    size_t row;
+    enum side side;
+};
 
 struct picture {
     const struct timeline *all;
-    struct report_frame lanes, chart;
-    size_t rows;           /* Of the rail, in use. */
-    double *lane_tops;     /* Owned. */
-    uint8_t *fault_rows;   /* Owned: row of each fault's sign. */
-    uint8_t *fault_labels; /* Owned: `enum label` of each. */
+    struct chart_frame lanes, chart;
+    double *lane_tops;    /* Owned. */
+    struct badge *badges; /* Owned; one a fault. */
 };
 
-double report_x(const struct report_frame *frame, double at_ms)
+/* ------------------------------------------------------------- layout */
+
+static double label_width(const struct timeline_fault *fault)
 {
-    double whole = frame->to_ms - frame->from_ms;
-    if (at_ms < frame->from_ms) { at_ms = frame->from_ms; }
-    if (at_ms > frame->to_ms) { at_ms = frame->to_ms; }
-    if (whole <= 0) { return frame->left; }
-    return frame->left + (at_ms - frame->from_ms) / whole * (frame->right - frame->left);
+    return 20 + 6.4 * (double)strlen(fault->fault) + 5.7 * (double)strlen(fault->whom);
 }
 
-/* ------------------------------------------------------------- places of things */
-
-static double label_width(const struct timeline_fault *timeline_fault)
-{
-    return 20 + 6.4 * (double)strlen(timeline_fault->fault) +
-           5.7 * (double)strlen(timeline_fault->whom);
-}
-
-/* The first row that is free from there on; RAIL_ROWS: none. */
-static size_t free_row(const double rights[RAIL_ROWS], double from)
+/* The first row that is free from there on; BADGE_ROWS: none. */
+static size_t free_row(const double rights[BADGE_ROWS], double from)
 {
     size_t row = 0;
-    while (row < RAIL_ROWS && rights[row] > from) { row++; }
+    while (row < BADGE_ROWS && rights[row] > from) { row++; }
     return row;
 }
 
-/* Signs take turns on the rows of the rail; with their words where there is room for them, to the
- * left at the right end. */
-static void place_fault(struct picture *picture, size_t index, double rights[RAIL_ROWS])
+/* Badges share the rows above the lanes; each has a label if a row has space for it, to the left of
+ * the badge at the right end. */
+static struct badge place_badge(const struct picture *picture, size_t index,
+                                double rights[BADGE_ROWS])
 {
-    enum { SIGN_HALF = 7, MANY = 36 };
-    const struct timeline_fault *timeline_fault = &picture->all->faults[index];
-    double x = report_x(&picture->lanes, timeline_fault->at_ms),
-           width = label_width(timeline_fault);
-    bool left = x + width - SIGN_HALF > RIGHT + 8;
-    double from = left ? x + SIGN_HALF - width : x - SIGN_HALF;
-    enum label label = left ? LABEL_LEFT : LABEL_RIGHT;
-    size_t row = picture->all->fault_count > MANY ? RAIL_ROWS : free_row(rights, from);
-    if (row == RAIL_ROWS) {
-        label = LABEL_NONE;
-        row = free_row(rights, x - SIGN_HALF);
+    enum { MANY = 36, MARGIN = 8 };
+    const struct timeline_fault *fault = &picture->all->faults[index];
+    double x = chart_frame_x(&picture->lanes, fault->at_ms), width = label_width(fault);
+    bool left = x + width - BADGE_RADIUS > RIGHT + MARGIN;
+    double from = left ? x + BADGE_RADIUS - width : x - BADGE_RADIUS;
+    struct badge badge = {.row = free_row(rights, from), .side = left ? SIDE_LEFT : SIDE_RIGHT};
+    if (badge.row == BADGE_ROWS || picture->all->fault_count > MANY) {
+        badge.side = SIDE_NONE;
+        badge.row = free_row(rights, x - BADGE_RADIUS);
     }
-    if (row == RAIL_ROWS) { row = index % RAIL_ROWS; }
-    rights[row] = label == LABEL_RIGHT ? x - SIGN_HALF + width : x + SIGN_HALF;
-    picture->fault_rows[index] = (uint8_t)row;
-    picture->fault_labels[index] = (uint8_t)label;
-    if (row + 1 > picture->rows) { picture->rows = row + 1; }
+    if (badge.row == BADGE_ROWS) { badge.row = index % BADGE_ROWS; }
+    rights[badge.row] = x + (badge.side == SIDE_RIGHT ? width - BADGE_RADIUS : BADGE_RADIUS);
+    return badge;
 }
 
-static bool same_group(const char *a, const char *b)
+/* Returns the bottom of the last row. */
+static double place_badges(struct picture *picture)
+{
+    double rights[BADGE_ROWS] = {0};
+    size_t rows = 0;
+    for (size_t i = 0; i < picture->all->fault_count; i++) {
+        picture->badges[i] = place_badge(picture, i, rights);
+        rows = size_max(rows, picture->badges[i].row + 1);
+    }
+    return TOP + (double)rows * BADGE_ROW;
+}
+
+/* "ps:0" and "ps:1" are. */
+static bool is_same_group(const char *a, const char *b)
 {
     size_t length = strcspn(a, ":");
     return length == strcspn(b, ":") && strncmp(a, b, length) == 0;
 }
 
+/* Returns the bottom of the last lane. */
 static double place_lanes(struct picture *picture, double top)
 {
     const struct timeline *all = picture->all;
     for (size_t i = 0; i < all->lane_count; i++) {
-        if (i > 0 && !same_group(all->lanes[i - 1], all->lanes[i])) { top += GROUP_GAP; }
+        if (i > 0 && !is_same_group(all->lanes[i - 1], all->lanes[i])) { top += GROUP_GAP; }
         picture->lane_tops[i] = top;
         top += LANE;
     }
     return top;
 }
 
-static bool layout(struct picture *picture)
+static bool lay_out(struct picture *picture)
 {
+    enum { BADGE_GAP = 6 };
     const struct timeline *all = picture->all;
-    double rights[RAIL_ROWS] = {0};
     picture->lane_tops = calloc(all->lane_count + 1, sizeof *picture->lane_tops);
-    picture->fault_rows = calloc(all->fault_count + 1, sizeof *picture->fault_rows);
-    picture->fault_labels = calloc(all->fault_count + 1, sizeof *picture->fault_labels);
-    if (picture->lane_tops == NULL || picture->fault_rows == NULL ||
-        picture->fault_labels == NULL) {
-        return false;
-    }
-    picture->lanes = (struct report_frame){
-        .left = LEFT, .right = RIGHT, .from_ms = 0, .to_ms = all->end_ms > 0 ? all->end_ms : 1};
-    for (size_t i = 0; i < all->fault_count; i++) { place_fault(picture, i, rights); }
-    double top = 8 + (double)picture->rows * RAIL_ROW + 6;
-    double bottom = place_lanes(picture, top);
-    picture->lanes.top = top;
-    picture->lanes.height = bottom - top;
+    picture->badges = calloc(all->fault_count + 1, sizeof *picture->badges);
+    if (picture->lane_tops == NULL || picture->badges == NULL) { return false; }
+    picture->lanes = (struct chart_frame){
+        .left = LEFT, .right = RIGHT, .end_ms = all->end_ms > 0 ? all->end_ms : 1};
+    picture->lanes.top = place_badges(picture) + BADGE_GAP;
+    picture->lanes.bottom = place_lanes(picture, picture->lanes.top);
     picture->chart = picture->lanes;
-    picture->chart.top = bottom + CHART_GAP;
-    picture->chart.height = CHART;
+    picture->chart.top = picture->lanes.bottom + CHART_GAP;
+    picture->chart.bottom = picture->chart.top + CHART;
     return true;
 }
 
-static double lane_of(const struct picture *picture, const char *place)
+static double lane_middle(const struct picture *picture, size_t lane)
+{
+    assert(lane < picture->all->lane_count);
+    return picture->lane_tops[lane] + LANE / 2.0;
+}
+
+/* -1: it has no lane. */
+static double middle_of(const struct picture *picture, const char *place)
 {
     for (size_t i = 0; i < picture->all->lane_count; i++) {
-        if (strcmp(picture->all->lanes[i], place) == 0) {
-            return picture->lane_tops[i] + LANE / 2.0;
-        }
+        if (strcmp(picture->all->lanes[i], place) == 0) { return lane_middle(picture, i); }
     }
     return -1;
 }
@@ -133,222 +144,203 @@ static double lane_of(const struct picture *picture, const char *place)
 
 static double tick_ms(double whole_ms)
 {
+    enum { TICKS_MAX = 13 };
     static const double steps[] = {10,    20,    50,    100,   200,    500,    1000,   2000,   5000,
                                    10000, 20000, 30000, 60000, 120000, 300000, 600000, 1800000};
-    size_t count = sizeof steps / sizeof *steps;
-    for (size_t i = 0; i < count; i++) {
-        if (whole_ms / steps[i] <= 13) { return steps[i]; }
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        if (whole_ms / steps[i] <= TICKS_MAX) { return steps[i]; }
     }
     return whole_ms / 10;
 }
 
 static void draw_axis(struct markup *out, const struct picture *picture)
 {
-    const struct report_frame *frame = &picture->lanes;
-    double bottom = picture->chart.top + picture->chart.height;
-    double step_ms = tick_ms(frame->to_ms);
-    for (int i = 0; i * step_ms <= frame->to_ms; i++) {
-        double at_ms = i * step_ms;
-        double x = report_x(frame, at_ms);
-        markup_format(out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", x, frame->top, bottom);
-        markup_format(out, "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\">", x, bottom + 20);
+    double bottom = picture->chart.bottom, end_ms = picture->lanes.end_ms;
+    double step_ms = tick_ms(end_ms);
+    for (int i = 0; i * step_ms <= end_ms; i++) {
+        double at_ms = i * step_ms, x = chart_frame_x(&picture->lanes, at_ms);
+        markup_format(out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", x, picture->lanes.top,
+                      bottom);
         if (at_ms >= 120000 && step_ms >= 60000) {
-            markup_format(out, "%.0f min</text>", at_ms / 60000);
+            markup_label(out, "tick", x, bottom + 20, "%.0f min", at_ms / 60000);
         } else {
-            markup_format(out, "%.*f s</text>", step_ms < 1000 ? 2 : 0, at_ms / 1000);
+            markup_label(out, "tick", x, bottom + 20, "%.*f s", step_ms < 1000 ? 2 : 0,
+                         at_ms / 1000);
         }
     }
 }
 
-/* ------------------------------------------------------------- lanes */
-
-static void draw_labels(struct markup *out, const struct picture *picture)
+/* Training stands still. */
+static void draw_phase(struct markup *out, const struct picture *picture,
+                       const struct phase_interval *interval)
 {
-    for (size_t i = 0; i < picture->all->lane_count; i++) {
-        double y = picture->lane_tops[i] + LANE / 2.0;
-        markup_format(out, "<text class=\"lane\" x=\"%d\" y=\"%.1f\">", LEFT - 10, y + 4);
-        markup_wrap(out, "", picture->all->lanes[i], "</text>");
-    }
+    double from = chart_frame_x(&picture->lanes, interval->from_ms);
+    double to = chart_frame_x(&picture->lanes, interval->to_ms), top = picture->lanes.top - 3;
+    const char *name = run_phase_name(interval->phase);
+    char class[32];
+    if (interval->phase == RUN_RUNNING || interval->phase >= RUN_STOPPING) { return; }
+    (void)snprintf(class, sizeof class, "still %s", name);
+    markup_add(out, "<g>");
+    markup_title(out, "%s for %s", name, number_duration(interval->to_ms - interval->from_ms).at);
+    markup_rect(out, class, from, top, double_max(to - from, 1), picture->chart.bottom - top, 0);
+    markup_add(out, "</g>");
 }
 
-static void draw_place_interval(struct markup *out, const struct picture *picture,
-                                const struct place_interval *place_interval)
+/* ------------------------------------------------------------- lanes */
+
+static void draw_bar(struct markup *out, const char *class, double from, double to, double middle,
+                     double height)
 {
-    static const char *const classes[] = {"down", "up", "frozen"};
-    static const char *const words[] = {"down", "up", "frozen"};
-    const struct report_frame *frame = &picture->lanes;
-    double y = picture->lane_tops[place_interval->lane] + LANE / 2.0;
-    double from = report_x(frame, place_interval->from_ms),
-           to = report_x(frame, place_interval->to_ms);
-    if (to - from < 1.2) { to = from + 1.2; }
-    markup_wrap(out, "<g><title>", picture->all->lanes[place_interval->lane], "");
-    markup_format(out, " %s", words[place_interval->state]);
-    if (place_interval->state != PLACE_DOWN && place_interval->pid > 0) {
-        markup_format(out, " (pid %lld)", (long long)place_interval->pid);
-    }
-    markup_add(out, ", ");
-    markup_duration(out, place_interval->to_ms - place_interval->from_ms);
-    if (place_interval->state == PLACE_DOWN) {
-        markup_format(out, "</title><path class=\"down\" d=\"M%.1f %.1fH%.1f\"/></g>", from, y, to);
+    markup_rect(out, class, from, middle - height / 2, to - from, height, 2);
+}
+
+static void draw_place(struct markup *out, const struct picture *picture,
+                       const struct place_interval *interval)
+{
+    static const char *const states[] = {
+        [PLACE_DOWN] = "down", [PLACE_UP] = "up", [PLACE_FROZEN] = "frozen"};
+    const char *place = picture->all->lanes[interval->lane], *state = states[interval->state];
+    double y = lane_middle(picture, interval->lane);
+    double from = chart_frame_x(&picture->lanes, interval->from_ms);
+    double to = double_max(chart_frame_x(&picture->lanes, interval->to_ms), from + 1.2);
+    struct number_text lasted = number_duration(interval->to_ms - interval->from_ms);
+    markup_add(out, "<g>");
+    if (interval->state != PLACE_DOWN && interval->pid > 0) {
+        markup_title(out, "%s %s (pid %" JSON_INTEGER_FORMAT "), %s", place, state, interval->pid,
+                     lasted.at);
     } else {
-        markup_format(out,
-                      "</title><rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
-                      "height=\"%d\" rx=\"2\"/></g>",
-                      classes[place_interval->state], from, y - BAR / 2.0, to - from, BAR);
+        markup_title(out, "%s %s, %s", place, state, lasted.at);
     }
+    if (interval->state == PLACE_DOWN) {
+        markup_format(out, "<path class=\"down\" d=\"M%.1f %.1fH%.1f\"/>", from, y, to);
+    } else {
+        draw_bar(out, state, from, to, y, BAR);
+    }
+    markup_add(out, "</g>");
 }
 
 static void draw_term(struct markup *out, const struct picture *picture, const struct term *term)
 {
-    double y = lane_of(picture, term->place);
-    double from = report_x(&picture->lanes, term->from_ms);
-    double to = report_x(&picture->lanes, term->to_ms);
+    double y = middle_of(picture, term->place);
+    double from = chart_frame_x(&picture->lanes, term->from_ms);
+    double to = double_max(chart_frame_x(&picture->lanes, term->to_ms), from + 2);
     if (y < 0) { return; }
-    if (to - from < 2) { to = from + 2; }
-    markup_wrap(out, "<g><title>", term->place, "");
-    markup_format(out, " is chief, epoch %lld, for ", (long long)term->epoch);
-    markup_duration(out, term->to_ms - term->from_ms);
-    markup_format(out,
-                  "</title><rect class=\"reign\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
-                  "height=\"%d\" rx=\"3\"/>",
-                  from, y - BAND / 2.0, to - from, BAND);
+    markup_add(out, "<g>");
+    markup_title(out, "%s is chief, epoch %" JSON_INTEGER_FORMAT ", for %s", term->place,
+                 term->epoch, number_duration(term->to_ms - term->from_ms).at);
+    draw_bar(out, "term", from, to, y, BAND);
     if (to - from > 12 + 6 * (term->epoch > 9) + 6 * (term->epoch > 99)) {
-        markup_format(out, "<text class=\"epoch\" x=\"%.1f\" y=\"%.1f\">%lld</text>",
-                      (from + to) / 2, y + 3.6, (long long)term->epoch);
+        markup_label(out, "epoch", (from + to) / 2, y + 3.6, "%" JSON_INTEGER_FORMAT, term->epoch);
     }
     markup_add(out, "</g>");
 }
 
-/* ------------------------------------------------------------- faults and recoveries */
-
-static void draw_stretch(struct markup *out, const struct picture *picture,
-                         const struct phase_interval *phase_interval)
+/* There is no chief: from the end of a term to the beginning of the next. */
+static void draw_handover(struct markup *out, const struct picture *picture,
+                          const struct term *former, const struct term *next)
 {
-    const struct report_frame *frame = &picture->lanes;
-    double bottom = picture->chart.top + picture->chart.height;
-    double from = report_x(frame, phase_interval->from_ms),
-           to = report_x(frame, phase_interval->to_ms);
-    if (phase_interval->phase == RUN_RUNNING || phase_interval->phase >= RUN_STOPPING) { return; }
-    markup_format(out, "<g><title>%s for ", run_phase_name(phase_interval->phase));
-    markup_duration(out, phase_interval->to_ms - phase_interval->from_ms);
-    markup_format(out,
-                  "</title><rect class=\"still %s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
-                  "height=\"%.1f\"/></g>",
-                  run_phase_name(phase_interval->phase), from, frame->top - 3,
-                  to - from < 1 ? 1 : to - from, bottom - frame->top + 3);
+    double from_y = middle_of(picture, former->place), to_y = middle_of(picture, next->place);
+    if (from_y < 0 || to_y < 0) { return; }
+    markup_add(out, "<g>");
+    markup_title(out, "no chief for %s", number_duration(next->from_ms - former->to_ms).at);
+    markup_format(out, "<path class=\"handover\" d=\"M%.1f %.1fL%.1f %.1f\"/></g>",
+                  chart_frame_x(&picture->lanes, former->to_ms), from_y,
+                  chart_frame_x(&picture->lanes, next->from_ms), to_y);
 }
 
+/* ------------------------------------------------------------- faults */
+
 static void draw_target(struct markup *out, const struct picture *picture,
-                        const struct timeline_fault *timeline_fault, const char *place)
+                        const struct timeline_fault *fault, double y)
 {
-    double y = lane_of(picture, place);
-    double from = report_x(&picture->lanes, timeline_fault->at_ms);
-    double to = report_x(&picture->lanes, timeline_fault->until_ms);
-    if (y < 0) { return; }
-    if (to - from >= 2) {
-        markup_format(
-            out,
-            "<rect class=\"under\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
-            "rx=\"2\"/><rect class=\"span\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>"
-            "<rect class=\"edge\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
-            "rx=\"2\"/>",
-            from, y - BAND / 2.0, to - from, BAND, from, y - BAND / 2.0, to - from, BAND, from,
-            y - BAND / 2.0, to - from, BAND);
+    static const char *const layers[] = {"under", "span", "edge"};
+    double from = chart_frame_x(&picture->lanes, fault->at_ms);
+    double to = chart_frame_x(&picture->lanes, fault->until_ms);
+    for (size_t i = 0; i < sizeof layers / sizeof *layers && to - from >= 2; i++) {
+        draw_bar(out, layers[i], from, to, y, BAND);
     }
     markup_format(out, "<circle class=\"hit\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.6\"/>", from, y);
 }
 
-static void title_of_fault(struct markup *out, const struct timeline_fault *timeline_fault)
+/* A line down to the lowest target, and what happened to each. */
+static void draw_targets(struct markup *out, const struct picture *picture,
+                         const struct timeline_fault *fault, double top)
 {
-    markup_format(out, "<title>#%lld at %.2f s: ", (long long)timeline_fault->id,
-                  timeline_fault->at_ms / 1000);
-    markup_wrap(out, "", *timeline_fault->text ? timeline_fault->text : timeline_fault->fault, "");
-    if (timeline_fault->until_ms > timeline_fault->at_ms) {
-        markup_add(out, ", for ");
-        markup_duration(out, timeline_fault->until_ms - timeline_fault->at_ms);
+    double x = chart_frame_x(&picture->lanes, fault->at_ms), lowest = picture->lanes.top;
+    size_t count = json_array_size(fault->targets);
+    for (size_t i = 0; i < count; i++) {
+        const char *place = json_string_value(json_array_get(fault->targets, i));
+        if (place != NULL) { lowest = double_max(lowest, middle_of(picture, place)); }
     }
-    if (*report_moment(timeline_fault)) {
-        markup_wrap(out, "; moment: ", report_moment(timeline_fault), "");
+    markup_format(out, "<path class=\"stem\" d=\"M%.1f %.1fV%.1f\"/>", x, top, lowest);
+    for (size_t i = 0; i < count; i++) {
+        const char *place = json_string_value(json_array_get(fault->targets, i));
+        double y = place != NULL ? middle_of(picture, place) : -1;
+        if (y >= 0) { draw_target(out, picture, fault, y); }
     }
-    if (timeline_fault->step >= 0) {
-        markup_format(out, "; step %lld", (long long)timeline_fault->step);
-    }
-    markup_add(out, "</title>");
 }
 
-static void draw_words(struct markup *out, const struct timeline_fault *timeline_fault,
-                       enum label label, double x, double y)
+static void draw_fault_title(struct markup *out, const struct timeline_fault *fault)
 {
-    enum { AWAY = 10 };
-    if (label == LABEL_NONE) { return; }
-    markup_format(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">",
-                  label == LABEL_LEFT ? "before" : "after",
-                  x + (label == LABEL_LEFT ? -AWAY : AWAY), y);
-    markup_wrap(out, "", timeline_fault->fault, " <tspan>");
-    markup_wrap(out, "", timeline_fault->whom, "</tspan></text>");
+    const char *moment = timeline_fault_moment(fault);
+    markup_format(out, "<title>#%" JSON_INTEGER_FORMAT " at %.2f s: ", fault->id,
+                  fault->at_ms / 1000);
+    markup_text(out, *fault->text != '\0' ? fault->text : fault->fault);
+    if (fault->until_ms > fault->at_ms) {
+        markup_format(out, ", for %s", number_duration(fault->until_ms - fault->at_ms).at);
+    }
+    markup_wrap(out, "; moment: ", moment, "");
+    if (fault->step >= 0) { markup_format(out, "; step %" JSON_INTEGER_FORMAT, fault->step); }
+    markup_add(out, "</title>");
 }
 
 static void draw_fault(struct markup *out, const struct picture *picture, size_t index)
 {
-    const struct timeline_fault *timeline_fault = &picture->all->faults[index];
-    const struct report_family *family = report_family_of(timeline_fault->fault);
-    double x = report_x(&picture->lanes, timeline_fault->at_ms), lowest = picture->lanes.top;
-    double y = 8 + picture->fault_rows[index] * RAIL_ROW + RAIL_ROW / 2.0;
-    size_t count = json_array_size(timeline_fault->targets);
-    markup_format(out, "<g class=\"fault f-%s\">", family->name);
-    title_of_fault(out, timeline_fault);
-    for (size_t i = 0; i < count; i++) {
-        const char *place = json_string_value(json_array_get(timeline_fault->targets, i));
-        double lane = place != NULL ? lane_of(picture, place) : -1;
-        if (lane > lowest) { lowest = lane; }
-    }
-    markup_format(out, "<path class=\"stem\" d=\"M%.1f %.1fV%.1f\"/>", x, y + 6, lowest);
-    for (size_t i = 0; i < count; i++) {
-        const char *place = json_string_value(json_array_get(timeline_fault->targets, i));
-        if (place != NULL) { draw_target(out, picture, timeline_fault, place); }
-    }
+    enum { LABEL_AWAY = 10 };
+    const struct timeline_fault *fault = &picture->all->faults[index];
+    const struct badge *badge = &picture->badges[index];
+    const char *family = report_family_of(fault->fault)->name;
+    double x = chart_frame_x(&picture->lanes, fault->at_ms);
+    double y = TOP + ((double)badge->row + 0.5) * BADGE_ROW;
+    markup_format(out, "<g class=\"fault f-%s\">", family);
+    draw_fault_title(out, fault);
+    draw_targets(out, picture, fault, y + 6);
     markup_format(out,
-                  "<circle class=\"seat\" cx=\"%.1f\" cy=\"%.1f\" r=\"7\"/>"
+                  "<circle class=\"badge\" cx=\"%.1f\" cy=\"%.1f\" r=\"%d\"/>"
                   "<use href=\"#s-%s\" x=\"%.1f\" y=\"%.1f\" width=\"8\" height=\"8\"/>",
-                  x, y, family->name, x - 4, y - 4);
-    draw_words(out, timeline_fault, (enum label)picture->fault_labels[index], x, y + 3.5);
+                  x, y, BADGE_RADIUS, family, x - 4, y - 4);
+    if (badge->side != SIDE_NONE) {
+        bool left = badge->side == SIDE_LEFT;
+        markup_format(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", left ? "before" : "after",
+                      left ? x - LABEL_AWAY : x + LABEL_AWAY, y + 3.5);
+        markup_wrap(out, "", fault->fault, " <tspan>");
+        markup_wrap(out, "", fault->whom, "</tspan></text>");
+    }
     markup_add(out, "</g>");
 }
 
-/* Nobody in office: from a chief's fall to the next one. */
-static void draw_vacancies(struct markup *out, const struct picture *picture)
-{
-    const struct timeline *all = picture->all;
-    for (size_t i = 1; i < all->term_count; i++) {
-        const struct term *former = &all->terms[i - 1], *next = &all->terms[i];
-        double y = lane_of(picture, former->place), to_y = lane_of(picture, next->place);
-        double x = report_x(&picture->lanes, former->to_ms);
-        double to = report_x(&picture->lanes, next->from_ms);
-        if (y < 0 || to_y < 0) { continue; }
-        markup_add(out, "<g><title>nobody in office for ");
-        markup_duration(out, next->from_ms - former->to_ms);
-        markup_format(out, "</title><path class=\"handover\" d=\"M%.1f %.1fL%.1f %.1f\"/></g>", x,
-                      y, to, to_y);
-    }
-}
+/* ------------------------------------------------------------- picture */
 
 static void draw(struct markup *out, const struct picture *picture)
 {
     const struct timeline *all = picture->all;
-    double height = picture->chart.top + picture->chart.height + AXIS + 4;
     markup_format(out,
                   "<svg class=\"timeline\" viewBox=\"0 0 %d %.0f\" role=\"img\" "
                   "aria-label=\"timeline\">",
-                  WIDTH, height);
+                  WIDTH, picture->chart.bottom + AXIS + 4);
     draw_axis(out, picture);
     for (size_t i = 0; i < all->phase_interval_count; i++) {
-        draw_stretch(out, picture, &all->phase_intervals[i]);
+        draw_phase(out, picture, &all->phase_intervals[i]);
     }
-    draw_labels(out, picture);
+    for (size_t i = 0; i < all->lane_count; i++) {
+        markup_label(out, "lane", LEFT - 10, lane_middle(picture, i) + 4, "%s", all->lanes[i]);
+    }
     for (size_t i = 0; i < all->place_interval_count; i++) {
-        draw_place_interval(out, picture, &all->place_intervals[i]);
+        draw_place(out, picture, &all->place_intervals[i]);
     }
-    draw_vacancies(out, picture);
+    for (size_t i = 1; i < all->term_count; i++) {
+        draw_handover(out, picture, &all->terms[i - 1], &all->terms[i]);
+    }
     for (size_t i = 0; i < all->term_count; i++) { draw_term(out, picture, &all->terms[i]); }
     report_rate_chart(out, &picture->chart, all);
     for (size_t i = 0; i < all->fault_count; i++) { draw_fault(out, picture, i); }
@@ -358,12 +350,11 @@ static void draw(struct markup *out, const struct picture *picture)
 void report_timeline(struct markup *out, const struct timeline *timeline)
 {
     struct picture picture = {.all = timeline};
-    if (layout(&picture)) {
+    if (lay_out(&picture)) {
         draw(out, &picture);
     } else {
         out->failed = true;
     }
     free(picture.lane_tops);
-    free(picture.fault_rows);
-    free(picture.fault_labels);
+    free(picture.badges);
 }

@@ -131,34 +131,6 @@ static void test_it_is_one_file(void **state)
     assert_null(strstr(fixture->html, "<link"));
 }
 
-/* What XML does not allow is replaced, and quotes cannot end an attribute. */
-static void test_escapes(void **state)
-{
-    (void)state;
-    struct markup markup = {0};
-    markup_text(&markup, "a\x01\"<>&'\n");
-    assert_string_equal(markup.at, "a\xef\xbf\xbd&quot;&lt;&gt;&amp;&#39;\n");
-    markup_free(&markup);
-}
-
-/* Numbers for people. */
-static void test_numbers(void **state)
-{
-    (void)state;
-    struct markup markup = {0};
-    markup_duration(&markup, 7.4);
-    markup_add(&markup, "|");
-    markup_duration(&markup, 1234);
-    markup_add(&markup, "|");
-    markup_duration(&markup, 185000);
-    markup_add(&markup, "|");
-    markup_count(&markup, 1234567);
-    markup_add(&markup, "|");
-    markup_count(&markup, -999);
-    assert_string_equal(markup.at, "7 ms|1.23 s|3 min 05 s|1,234,567|-999");
-    markup_free(&markup);
-}
-
 /* No history at all is an error, not an empty report. */
 static void test_no_history(void **state)
 {
@@ -176,8 +148,6 @@ int main(void)
         cmocka_unit_test(test_failovers),
         cmocka_unit_test(test_nothing_is_markup),
         cmocka_unit_test(test_it_is_one_file),
-        cmocka_unit_test(test_escapes),
-        cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_no_history),
     };
     return cmocka_run_group_tests(tests, write_golden, remove_golden);
