@@ -13,6 +13,8 @@ static const struct {
     [OPTIMIZER_ADAM] = {"adam", 3, {"values", "m", "v"}},
 };
 
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
 struct optimizer optimizer_of_job(const struct job *job)
 {
     return (struct optimizer){
@@ -27,18 +29,35 @@ struct optimizer optimizer_of_job(const struct job *job)
     };
 }
 
+struct optimizer optimizer_per_slice(struct optimizer optimizer, uint32_t slices)
+{
+    assert(slices >= 1);
+    optimizer.decay_steps *= slices;
+    if (optimizer.kind == OPTIMIZER_SGD) { return optimizer; }
+    optimizer.learning_rate /= slices;
+    optimizer.final_learning_rate /= slices;
+    optimizer.momentum = 1 - (1 - optimizer.momentum) / slices;
+    optimizer.beta1 = 1 - (1 - optimizer.beta1) / slices;
+    optimizer.beta2 = 1 - (1 - optimizer.beta2) / slices;
+    optimizer.epsilon /= slices;
+    return optimizer;
+}
+
 const char *optimizer_name(enum optimizer_kind kind)
 {
+    assert((size_t)kind < KINDS);
     return kinds[kind].name;
 }
 
 uint32_t optimizer_arrays(enum optimizer_kind kind)
 {
+    assert((size_t)kind < KINDS);
     return kinds[kind].arrays;
 }
 
 const char *optimizer_array_name(enum optimizer_kind kind, uint32_t array)
 {
+    assert((size_t)kind < KINDS);
     assert(array < kinds[kind].arrays);
     return kinds[kind].array_names[array];
 }
@@ -52,7 +71,7 @@ double optimizer_rate(const struct optimizer *optimizer, uint64_t step)
            (optimizer->final_learning_rate - optimizer->learning_rate) * done;
 }
 
-/* By squaring: libm's pow may differ between machines in its last bit. */
+/* By squaring, because the last bit of libm's pow() may differ between machines. */
 static double power(double base, uint64_t exponent)
 {
     double result = 1;
@@ -66,6 +85,7 @@ static double power(double base, uint64_t exponent)
 
 static struct adam_step adam_at(const struct optimizer *optimizer, uint64_t step)
 {
+    assert(optimizer->kind == OPTIMIZER_ADAM);
     double correction1 = 1 - power(optimizer->beta1, step + 1);
     double correction2 = 1 - power(optimizer->beta2, step + 1);
     return (struct adam_step){
@@ -84,6 +104,7 @@ void optimizer_apply(const struct optimizer *optimizer, const struct kernels *ke
                      const float *const in[static OPTIMIZER_ARRAYS_MAX],
                      float *const out[static OPTIMIZER_ARRAYS_MAX])
 {
+    for (uint32_t a = 0; a < optimizer_arrays(optimizer->kind); a++) { assert(in[a] != out[a]); }
     float rate = (float)optimizer_rate(optimizer, step);
     switch (optimizer->kind) {
     case OPTIMIZER_SGD: kernels->sgd(count, rate, gradient, in[0], out[0]); break;

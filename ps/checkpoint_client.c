@@ -1,10 +1,12 @@
 #include "ps/checkpoint_client.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/minmax.h"
 #include "common/faults/failpoint.h"
 #include "kernels/optimizer.h"
 #include "ps/checkpoint_retention.h"
@@ -13,6 +15,11 @@ enum tn_status checkpoint_client_open(struct checkpoint_client *client,
                                       const struct checkpoint_client_config *config,
                                       struct error *error)
 {
+    assert(config->membership != NULL);
+    assert(config->ports != NULL);
+    assert(config->shard != NULL);
+    assert(config->index < config->shards);
+    assert(config->keep >= 1);
     *client = (struct checkpoint_client){
         .store = config->store,
         .membership = config->membership,
@@ -46,10 +53,10 @@ uint64_t checkpoint_client_next_store_op(struct checkpoint_client *client)
 void checkpoint_client_add_manifest(struct checkpoint_client *client,
                                     const struct manifest *manifest)
 {
-    if (manifest->epoch > client->highest_epoch) { client->highest_epoch = manifest->epoch; }
-    if (manifest->generation > client->highest_generation) {
-        client->highest_generation = manifest->generation;
-    }
+    assert(manifest->id != 0);
+    assert(client->manifest_count <= STORE_LIST_MAX);
+    client->highest_epoch = u64_max(client->highest_epoch, manifest->epoch);
+    client->highest_generation = u64_max(client->highest_generation, manifest->generation);
     uint32_t at = 0;
     while (at < client->manifest_count && client->manifests[at].id > manifest->id) { at++; }
     if (at == STORE_LIST_MAX) { return; }
@@ -64,27 +71,30 @@ void checkpoint_client_add_manifest(struct checkpoint_client *client,
 
 void checkpoint_client_start(struct checkpoint_client *client, uint64_t now_ms)
 {
+    assert(!client->listed);
+    assert(client->list_op == 0);
     client->now_ms = now_ms;
     client->list_op = checkpoint_client_next_store_op(client);
-    /* The queue is empty at the start: a refusal is a store that stops. */
+    /* The queue is empty at the start, so only a store that is stopping refuses. */
     if (client->store.list(client->store.ctx, client->list_op) != TN_OK) {
-        log_error("the checkpoint store takes no requests");
+        log_error("the checkpoint store accepts no requests");
     }
 }
 
 static enum checkpoint_event listed(struct checkpoint_client *client,
                                     const struct store_event *event)
 {
+    assert(event->request == STORE_LIST);
+    assert(event->text != NULL);
     if (event->status != TN_OK && event->status != TN_ENOENT) {
-        log_error("cannot list checkpoints: %s", event->text);
+        log_error("checkpoints cannot be listed: %s", event->text);
     } else if (event->text[0] != '\0' && event->status == TN_OK) {
-        log_warn("checkpoints: %s", event->text);
+        log_warn("checkpoints skipped in the listing: %s", event->text);
     }
     for (size_t i = 0; event->status == TN_OK && i < event->count; i++) {
         checkpoint_client_add_manifest(client, &event->manifests[i]);
     }
     client->list_op = 0;
-    if (client->listed) { return CHECKPOINT_NO_EVENT; }
     client->listed = true;
     return CHECKPOINT_LISTED;
 }
@@ -93,6 +103,7 @@ static enum checkpoint_event listed(struct checkpoint_client *client,
 
 uint64_t checkpoint_client_read_manifest(struct checkpoint_client *client, uint64_t checkpoint)
 {
+    assert(checkpoint != 0);
     char path[256];
     znode_checkpoint_path(path, client->membership->identity.cluster, checkpoint);
     uint64_t op = membership_next_op(client->membership);
@@ -103,22 +114,25 @@ uint64_t checkpoint_client_read_manifest(struct checkpoint_client *client, uint6
 bool checkpoint_client_decode_manifest(const struct zk_event *event, uint64_t checkpoint,
                                        struct manifest *out)
 {
+    assert(event->outcome == ZK_OK);
     struct error error;
     if (event->data == NULL) {
-        log_error("checkpoint %llu: its manifest is empty", (unsigned long long)checkpoint);
+        log_error("checkpoint %" PRIu64 ": its manifest in ZooKeeper is empty", checkpoint);
         return false;
     }
     if (manifest_decode(event->data, event->size, out, &error) != TN_OK) {
-        log_error("checkpoint %llu: %s", (unsigned long long)checkpoint, error.text);
+        log_error("checkpoint %" PRIu64 ": its manifest in ZooKeeper is invalid: %s", checkpoint,
+                  error.text);
         return false;
     }
     if (out->id == checkpoint) { return true; }
-    log_error("checkpoint %llu: the manifest there is of checkpoint %llu",
-              (unsigned long long)checkpoint, (unsigned long long)out->id);
+    log_error("checkpoint %" PRIu64 ": ZooKeeper has the manifest of checkpoint %" PRIu64
+              " in its place",
+              checkpoint, out->id);
     return false;
 }
 
-/* Would its arrays be ours? */
+/* Whether the arrays of this checkpoint have the layout of the shard's. */
 static bool fits(const struct checkpoint_client *client, const struct manifest *manifest)
 {
     const char *optimizer = optimizer_name(client->shard->config.optimizer.kind);
@@ -131,23 +145,26 @@ static bool fits(const struct checkpoint_client *client, const struct manifest *
         why = "it holds the state of another optimizer";
     }
     if (why == NULL) { return true; }
-    log_error("checkpoint %llu cannot be loaded: %s (%llu parameters, %s)",
-              (unsigned long long)manifest->id, why, (unsigned long long)manifest->parameter_count,
-              manifest->optimizer);
+    log_error("checkpoint %" PRIu64 " cannot be loaded: %s (%" PRIu64 " parameters, %s)",
+              manifest->id, why, manifest->parameter_count, manifest->optimizer);
     return false;
 }
 
 static enum checkpoint_event load_failed(struct checkpoint_client *client)
 {
+    assert(client->load.checkpoint != 0);
     client->load.checkpoint = 0;
     client->load.manifest_op = client->load.read_op = 0;
     client->load.retry_at_ms = UINT64_MAX;
     return CHECKPOINT_LOAD_FAILED;
 }
 
-/* Whatever the load lacks is asked for. */
+/* Send the next request of the load: for the manifest, or for the arrays. */
 static enum checkpoint_event load_proceed(struct checkpoint_client *client)
 {
+    assert(client->load.checkpoint != 0);
+    assert(client->load.manifest_op == 0);
+    assert(client->load.read_op == 0);
     client->load.retry_at_ms = UINT64_MAX;
     if (!client->load.found) {
         client->load.manifest_op = checkpoint_client_read_manifest(client, client->load.checkpoint);
@@ -160,6 +177,7 @@ static enum checkpoint_event load_proceed(struct checkpoint_client *client)
         .count = client->shard->config.count,
     };
     for (uint32_t a = 0; a < client->shard->arrays; a++) {
+        assert(client->shard->incoming[a] != NULL);
         request.arrays[a].buffer = client->shard->incoming[a];
     }
     client->load.read_op = checkpoint_client_next_store_op(client);
@@ -171,10 +189,12 @@ static enum checkpoint_event load_proceed(struct checkpoint_client *client)
     return CHECKPOINT_NO_EVENT;
 }
 
-/* Begun by the next tick, which is due at once: so its answer is always an event. */
+/* The load itself begins with the next tick, which is due at once, so that its result is always
+ * the answer to an event and never comes from within this call. */
 void checkpoint_client_load(struct checkpoint_client *client, uint64_t checkpoint)
 {
-    assert(checkpoint != 0 && client->load.checkpoint == 0);
+    assert(checkpoint != 0);
+    assert(client->load.checkpoint == 0);
     client->load.checkpoint = checkpoint;
     client->load.found = false;
     for (uint32_t i = 0; i < client->manifest_count; i++) {
@@ -188,14 +208,16 @@ void checkpoint_client_load(struct checkpoint_client *client, uint64_t checkpoin
 static enum checkpoint_event manifest_answered(struct checkpoint_client *client,
                                                const struct zk_event *event)
 {
+    assert(!client->load.found);
     client->load.manifest_op = 0;
     if (event->outcome == ZK_UNKNOWN) {
         client->load.retry_at_ms = client->now_ms + CHECKPOINT_RETRY_MS;
         return CHECKPOINT_NO_EVENT;
     }
     if (event->outcome == ZK_REFUSED) {
-        log_error("checkpoint %llu has no manifest in ZooKeeper, nor on this disk",
-                  (unsigned long long)client->load.checkpoint);
+        log_error("checkpoint %" PRIu64
+                  " cannot be loaded: neither ZooKeeper nor this disk has its manifest",
+                  client->load.checkpoint);
         return load_failed(client);
     }
     client->load.found =
@@ -206,11 +228,13 @@ static enum checkpoint_event manifest_answered(struct checkpoint_client *client,
 static enum checkpoint_event read_answered(struct checkpoint_client *client,
                                            const struct store_event *event)
 {
+    assert(event->request == STORE_READ);
     if (event->status != TN_OK) {
-        log_error("checkpoint %llu cannot be loaded: %s",
-                  (unsigned long long)client->load.checkpoint, event->text);
+        log_error("checkpoint %" PRIu64 " cannot be loaded: %s", client->load.checkpoint,
+                  event->text);
         return load_failed(client);
     }
+    assert(event->metadata != NULL);
     client->load.checkpoint = client->load.read_op = 0;
     client->metadata = *event->metadata;
     return CHECKPOINT_LOADED;
@@ -220,6 +244,9 @@ static enum checkpoint_event read_answered(struct checkpoint_client *client,
 
 bool checkpoint_client_save(struct checkpoint_client *client, const struct checkpoint_save *save)
 {
+    assert(save->checkpoint != 0);
+    assert(save->blob_bytes <= STORE_BLOB_MAX);
+    assert(client->saves <= CHECKPOINT_SAVES_MAX);
     const struct shard *shard = client->shard;
     struct store_write_request request = {
         .id = save->checkpoint,
@@ -235,12 +262,14 @@ bool checkpoint_client_save(struct checkpoint_client *client, const struct check
         .blob = save->blob,
         .blob_bytes = save->blob_bytes,
     };
-    for (uint32_t a = 0; a < shard->arrays; a++) { request.arrays[a].buffer = shard->current[a]; }
+    for (uint32_t a = 0; a < shard->arrays; a++) {
+        assert(shard->current[a] != NULL);
+        request.arrays[a].buffer = shard->current[a];
+    }
     uint64_t op = checkpoint_client_next_store_op(client);
     if (client->saves == CHECKPOINT_SAVES_MAX ||
         client->store.write(client->store.ctx, op, &request) != TN_OK) {
-        log_warn("checkpoint %llu is not saved: the store is busy",
-                 (unsigned long long)save->checkpoint);
+        log_warn("checkpoint %" PRIu64 " is not saved: the store is busy", save->checkpoint);
         return false;
     }
     client->saving[client->saves].op = op;
@@ -251,12 +280,13 @@ bool checkpoint_client_save(struct checkpoint_client *client, const struct check
 static enum checkpoint_event write_answered(struct checkpoint_client *client, uint32_t slot,
                                             const struct store_event *event)
 {
+    assert(event->request == STORE_WRITE);
+    assert(slot < client->saves);
     uint64_t checkpoint = client->saving[slot].checkpoint;
     client->saving[slot] = client->saving[--client->saves];
     client->event_checkpoint = checkpoint;
     if (event->status != TN_OK) {
-        log_error("checkpoint %llu cannot be saved: %s", (unsigned long long)checkpoint,
-                  event->text);
+        log_error("checkpoint %" PRIu64 " cannot be saved: %s", checkpoint, event->text);
         return CHECKPOINT_SAVE_FAILED;
     }
     FAILPOINT("ckpt.before_report");
@@ -268,15 +298,26 @@ static enum checkpoint_event write_answered(struct checkpoint_client *client, ui
     return CHECKPOINT_SAVED;
 }
 
+/* --------------------------------------------------------------- retention */
+
+void checkpoint_client_follow(struct checkpoint_client *client, const struct run *run)
+{
+    checkpoint_retention_follow(client, run);
+}
+
+bool checkpoint_client_idle(const struct checkpoint_client *client)
+{
+    return client->saves == 0 && client->retention.state == RETENTION_IDLE;
+}
+
 /* ---------------------------------------------------------------- dispatch */
 
 enum checkpoint_event checkpoint_client_handle_store(struct checkpoint_client *client,
                                                      const struct store_event *event)
 {
-    if (client->list_op != 0 && event->op == client->list_op) { return listed(client, event); }
-    if (client->load.read_op != 0 && event->op == client->load.read_op) {
-        return read_answered(client, event);
-    }
+    assert(event->op != 0 && event->op <= client->next_op);
+    if (event->op == client->list_op) { return listed(client, event); }
+    if (event->op == client->load.read_op) { return read_answered(client, event); }
     for (uint32_t i = 0; i < client->saves; i++) {
         if (client->saving[i].op == event->op) { return write_answered(client, i, event); }
     }
@@ -297,6 +338,7 @@ enum checkpoint_event checkpoint_client_handle_zk(struct checkpoint_client *clie
 
 enum checkpoint_event checkpoint_client_tick(struct checkpoint_client *client, uint64_t now_ms)
 {
+    assert(now_ms >= client->now_ms);
     client->now_ms = now_ms;
     if (now_ms >= client->retention.retry_at_ms) { checkpoint_retention_proceed(client); }
     if (now_ms >= client->load.retry_at_ms) { return load_proceed(client); }
@@ -305,6 +347,5 @@ enum checkpoint_event checkpoint_client_tick(struct checkpoint_client *client, u
 
 uint64_t checkpoint_client_deadline_ms(const struct checkpoint_client *client)
 {
-    uint64_t load = client->load.retry_at_ms, keep = client->retention.retry_at_ms;
-    return load < keep ? load : keep;
+    return u64_min(client->load.retry_at_ms, client->retention.retry_at_ms);
 }

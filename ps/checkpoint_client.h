@@ -1,10 +1,11 @@
 /*
- * ps/checkpoint_client.h: what a ps asks of its store: the list of what lies on the client, loads,
- * saves, copies of manifests, and collection. A part of the ps driver: requests go out by the
- * ports, answers come in as events, and it says what they mean. Rules: docs/protocol.md P6 to P8.
+ * ps/checkpoint_client.h: the requests of a ps to its checkpoint store: the list of checkpoints on
+ * the disk, loads, saves, copies of manifests, and the removal of old checkpoints. Part of the ps
+ * driver: requests leave through the ports, answers arrive as events, and the functions that handle
+ * them return what happened. Rules: docs/protocol.md P6 to P8.
  *
- * A checkpoint's manifest is taken from the disk if a copy is there, else from ZooKeeper: disks
- * alone are enough.
+ * The manifest of a checkpoint is read from the disk if the disk has a copy, else from ZooKeeper:
+ * the disks alone are enough for a restore.
  *
  * Threads: the owner's. Nothing blocks.
  */
@@ -21,11 +22,11 @@
 
 enum { CHECKPOINT_SAVES_MAX = 2, CHECKPOINT_RETRY_MS = 50 };
 
-/* What an event meant. */
+/* What happened, as the functions that handle events report it. */
 enum checkpoint_event {
     CHECKPOINT_NO_EVENT,
-    CHECKPOINT_LISTED, /* The first listing is there: reports may begin. */
-    CHECKPOINT_LOADED, /* The incoming arrays are whole. */
+    CHECKPOINT_LISTED, /* The first listing is complete: reports may begin. */
+    CHECKPOINT_LOADED, /* The shard's incoming arrays are complete. */
     CHECKPOINT_LOAD_FAILED,
     CHECKPOINT_SAVED,       /* `event_checkpoint` */
     CHECKPOINT_SAVE_FAILED, /* `event_checkpoint` */
@@ -41,12 +42,11 @@ struct checkpoint_client {
     /* Read by the driver. */
     bool listed;
     uint32_t manifest_count;
-    struct manifest
-        *manifests; /* Known to be on the client, newest first; STORE_LIST_MAX of them. */
-    uint64_t highest_epoch, highest_generation; /* That any of them names. */
-    uint32_t saves;                             /* Under way. */
-    uint64_t event_checkpoint;
-    uint64_t saved_checkpoint; /* The newest saved, ... */
+    struct manifest *manifests; /* Copies on the disk, newest first; STORE_LIST_MAX at most. */
+    uint64_t highest_epoch, highest_generation; /* Of all manifests seen. */
+    uint32_t saves;                             /* In progress. */
+    uint64_t event_checkpoint;                  /* Of the last SAVED or SAVE_FAILED. */
+    uint64_t saved_checkpoint;                  /* The newest one saved, with its file's ... */
     struct digest saved_digest;
     uint64_t saved_bytes;
     struct store_metadata metadata; /* Of the last load. */
@@ -59,18 +59,18 @@ struct checkpoint_client {
     uint32_t shards, index, keep;
     uint64_t now_ms, next_op, list_op;
     struct {
-        uint64_t checkpoint; /* 0: none. */
+        uint64_t checkpoint; /* 0: no load is in progress. */
         uint64_t manifest_op, read_op, retry_at_ms;
-        bool found; /* `manifest` is it. */
+        bool found; /* `manifest` is the manifest of `checkpoint`. */
         struct manifest manifest;
     } load;
     struct {
         uint64_t op, checkpoint;
     } saving[CHECKPOINT_SAVES_MAX];
-    /* Following what is committed: its manifest is copied, then others are collected. */
+    /* After each commit: see checkpoint_retention.c. */
     struct {
         uint64_t wanted, current, done; /* Ids of committed checkpoints. */
-        uint64_t load_checkpoint;       /* Not to be collected: it is wanted for a load. */
+        uint64_t load_checkpoint;       /* Ordered to be loaded, so not to be removed; 0: none. */
         enum {
             RETENTION_IDLE,
             RETENTION_READ,
@@ -80,19 +80,19 @@ struct checkpoint_client {
         } state;
         uint64_t op, retry_at_ms;
         struct manifest manifest;
-        uint64_t ids[STORE_KEEP_MAX];
+        uint64_t ids[STORE_KEEP_MAX]; /* To be kept. */
         size_t id_count;
     } retention;
 };
 
 struct checkpoint_client_config {
     struct store_port store;
-    struct membership *membership;
+    struct membership *membership; /* All pointers outlive the client. */
     const struct node_ports *ports;
     struct shard *shard;
     uint64_t variables_hash, parameters;
-    uint32_t shards, index; /* Number of ps; which one we are. */
-    uint32_t keep;          /* Committed checkpoints to keep. */
+    uint32_t shards, index; /* Number of ps, and the index of this one. */
+    uint32_t keep;          /* Committed checkpoints to keep, at least 1. */
 };
 
 /* TN_ENOMEM. */
@@ -101,27 +101,28 @@ MUST_CHECK enum tn_status checkpoint_client_open(struct checkpoint_client *clien
                                                  struct error *error);
 void checkpoint_client_close(struct checkpoint_client *client);
 
-/* Ask for the first listing. */
+/* Request the first listing. Once, before everything else. */
 void checkpoint_client_start(struct checkpoint_client *client, uint64_t now_ms);
 
 /* Fill the shard's incoming arrays from `checkpoint` (not 0). CHECKPOINT_LOADED or
- * CHECKPOINT_LOAD_FAILED follows. */
+ * CHECKPOINT_LOAD_FAILED follows; one load at a time. */
 void checkpoint_client_load(struct checkpoint_client *client, uint64_t checkpoint);
 
-/* Write the shard's current arrays. False: not possible, and logged; else CHECKPOINT_SAVED
- * or CHECKPOINT_SAVE_FAILED follows. */
+/* Write the shard's current arrays. False: the store is busy, which is logged. Else
+ * CHECKPOINT_SAVED or CHECKPOINT_SAVE_FAILED follows. */
 bool checkpoint_client_save(struct checkpoint_client *client, const struct checkpoint_save *save);
 
-/* `run` is news: what is committed is kept, what is older than `keep` of these goes. */
+/* `run` changed: copy the manifest of the committed checkpoint, then remove checkpoints older than
+ * the newest `keep`. */
 void checkpoint_client_follow(struct checkpoint_client *client, const struct run *run);
-/* Nothing is being saved, and what is committed is kept. */
+/* No save is in progress and the work after the last commit is done. */
 bool checkpoint_client_idle(const struct checkpoint_client *client);
 
 enum checkpoint_event checkpoint_client_handle_store(struct checkpoint_client *client,
                                                      const struct store_event *event);
 enum checkpoint_event checkpoint_client_handle_zk(struct checkpoint_client *client,
                                                   const struct zk_event *event);
-/* When checkpoint_client_deadline_ms() has passed. */
+/* Retries what is due; harmless at any time. */
 enum checkpoint_event checkpoint_client_tick(struct checkpoint_client *client, uint64_t now_ms);
 uint64_t checkpoint_client_deadline_ms(const struct checkpoint_client *client);
 

@@ -1,28 +1,38 @@
 /*
- * After each commit: the manifest of the committed checkpoint is copied beside the shards, then
- * what is older than the newest `keep` committed ones is collected.
+ * After each commit the manifest of the committed checkpoint is copied beside the shards. Then
+ * checkpoints older than the newest `keep` committed ones are removed.
  *
- *   IDLE --a newer commit--> READ (manifest from ZooKeeper) -> PUT -> LIST (what is committed) ->
- *   COLLECT -> IDLE
+ *   IDLE     --a newer commit-->                READ
+ *   READ     --manifest read from ZooKeeper-->  PUT      (copy it to the disk)
+ *   PUT      --copied, or failed-->             LIST     (which checkpoints are committed?)
+ *   LIST     --listed-->                        COLLECT
+ *   COLLECT  --collected, or failed-->          IDLE, or READ if there was another commit
+ *   READ, LIST --failed-->                      IDLE, or READ if there was another commit
  *
- * An unknown outcome, or a busy store, repeats the step a little later; anything else that goes
- * wrong is logged and skips to the end: the next commit does it all again.
+ * An unknown outcome or a busy store repeats the request CHECKPOINT_RETRY_MS later. Failures are
+ * logged; the next commit does everything again.
  */
 #include "ps/checkpoint_retention.h"
 
+#include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/minmax.h"
 
-static void retry(struct checkpoint_client *client)
+static void retry_later(struct checkpoint_client *client)
 {
+    assert(client->retention.state != RETENTION_IDLE);
     client->retention.op = 0;
     client->retention.retry_at_ms = client->now_ms + CHECKPOINT_RETRY_MS;
 }
 
-static void ask_store(struct checkpoint_client *client)
+static void send_to_store(struct checkpoint_client *client)
 {
+    assert(client->retention.current != 0);
+    assert(client->retention.id_count <= STORE_KEEP_MAX);
     const struct store_port *store = &client->store;
     uint64_t op = checkpoint_client_next_store_op(client);
     enum tn_status status;
@@ -33,7 +43,7 @@ static void ask_store(struct checkpoint_client *client)
                                 client->retention.current);
     }
     client->retention.op = op;
-    if (status != TN_OK) { retry(client); }
+    if (status != TN_OK) { retry_later(client); }
 }
 
 void checkpoint_retention_proceed(struct checkpoint_client *client)
@@ -52,17 +62,18 @@ void checkpoint_retention_proceed(struct checkpoint_client *client)
         client->ports->zk.list(client->ports->zk.ctx, client->retention.op, path, false);
         return;
     case RETENTION_PUT:
-    case RETENTION_COLLECT: ask_store(client); return;
+    case RETENTION_COLLECT: send_to_store(client); return;
     }
 }
 
-static void enter(struct checkpoint_client *client, int at)
+static void enter(struct checkpoint_client *client, int state)
 {
-    client->retention.state = at;
+    assert(state != RETENTION_IDLE);
+    client->retention.state = state;
     checkpoint_retention_proceed(client);
 }
 
-void checkpoint_client_follow(struct checkpoint_client *client, const struct run *run)
+void checkpoint_retention_follow(struct checkpoint_client *client, const struct run *run)
 {
     client->retention.load_checkpoint = run->phase == RUN_LOADING ? run->load_checkpoint : 0;
     if (run->committed_checkpoint != 0) { client->retention.wanted = run->committed_checkpoint; }
@@ -71,14 +82,11 @@ void checkpoint_client_follow(struct checkpoint_client *client, const struct run
     enter(client, RETENTION_READ);
 }
 
-bool checkpoint_client_idle(const struct checkpoint_client *client)
+/* The work after this commit is done. A commit made in the meantime is next. */
+static void finish(struct checkpoint_client *client)
 {
-    return client->saves == 0 && client->retention.state == RETENTION_IDLE;
-}
-
-/* A commit that came meanwhile is next. */
-static void go_on(struct checkpoint_client *client)
-{
+    assert(client->retention.state != RETENTION_IDLE);
+    assert(client->retention.current != 0);
     client->retention.done = client->retention.current;
     client->retention.state = RETENTION_IDLE;
     client->retention.op = 0;
@@ -89,11 +97,14 @@ static void go_on(struct checkpoint_client *client)
 
 static void manifest_read(struct checkpoint_client *client, const struct zk_event *event)
 {
+    assert(client->retention.state == RETENTION_READ);
     uint64_t id = client->retention.current;
     if (event->outcome != ZK_OK ||
         !checkpoint_client_decode_manifest(event, id, &client->retention.manifest)) {
-        log_warn("checkpoint %llu: no copy of its manifest can be made", (unsigned long long)id);
-        go_on(client);
+        log_warn("checkpoint %" PRIu64
+                 ": its manifest is not copied to the disk: it cannot be read from ZooKeeper",
+                 id);
+        finish(client);
         return;
     }
     enter(client, RETENTION_PUT);
@@ -105,11 +116,14 @@ static int newest_first(const void *a, const void *b)
     return (*left < *right) - (*left > *right);
 }
 
-/* What is committed, newest first: by the znodes (of other names there, none is ours), and by the
- * manifests on the client, which know also what a wiped ZooKeeper has forgotten. */
-static size_t read_ids(const struct checkpoint_client *client, const struct zk_event *event,
-                       uint64_t *ids)
+/* The ids of the committed checkpoints, newest first and each once: those with a znode, and those
+ * with a manifest on the disk, which includes checkpoints that a wiped ZooKeeper has lost. Znodes
+ * with other names are ignored. */
+static size_t committed_ids(const struct checkpoint_client *client, const struct zk_event *event,
+                            uint64_t ids[static ZK_CHILDREN_MAX + STORE_LIST_MAX])
 {
+    assert(event->child_count <= ZK_CHILDREN_MAX);
+    assert(client->manifest_count <= STORE_LIST_MAX);
     size_t count = 0, unique = 0;
     for (size_t i = 0; i < event->child_count; i++) {
         char *end = NULL;
@@ -128,15 +142,15 @@ static size_t read_ids(const struct checkpoint_client *client, const struct zk_e
 
 static void committed_listed(struct checkpoint_client *client, const struct zk_event *event)
 {
+    assert(client->retention.state == RETENTION_LIST);
     uint64_t ids[ZK_CHILDREN_MAX + STORE_LIST_MAX];
     if (event->outcome != ZK_OK || event->child_count > ZK_CHILDREN_MAX) {
-        log_warn("cannot list the committed checkpoints: nothing is collected");
-        go_on(client);
+        log_warn("old checkpoints are not removed: the committed ones cannot be listed");
+        finish(client);
         return;
     }
-    size_t count = read_ids(client, event, ids);
-    size_t kept = count < client->keep ? count : client->keep;
-    if (kept > STORE_KEEP_MAX - 1) { kept = STORE_KEEP_MAX - 1; }
+    size_t kept = size_min(committed_ids(client, event, ids), client->keep);
+    kept = size_min(kept, STORE_KEEP_MAX - 1);
     memcpy(client->retention.ids, ids, kept * sizeof *ids);
     if (client->retention.load_checkpoint != 0) {
         client->retention.ids[kept++] = client->retention.load_checkpoint;
@@ -155,6 +169,7 @@ static bool is_kept(const struct checkpoint_client *client, uint64_t id)
 
 static void collected(struct checkpoint_client *client, const struct store_event *event)
 {
+    assert(event->request == STORE_COLLECT);
     if (event->status != TN_OK) { log_warn("old checkpoints cannot be removed: %s", event->text); }
     uint32_t left = 0;
     for (uint32_t i = 0; i < client->manifest_count; i++) {
@@ -163,7 +178,19 @@ static void collected(struct checkpoint_client *client, const struct store_event
         left++;
     }
     client->manifest_count = left;
-    go_on(client);
+    finish(client);
+}
+
+static void manifest_copied(struct checkpoint_client *client, const struct store_event *event)
+{
+    assert(event->request == STORE_PUT_MANIFEST);
+    if (event->status == TN_OK) {
+        checkpoint_client_add_manifest(client, &client->retention.manifest);
+    } else {
+        log_warn("checkpoint %" PRIu64 ": its manifest is not copied to the disk: %s",
+                 client->retention.current, event->text);
+    }
+    enter(client, RETENTION_LIST);
 }
 
 void checkpoint_retention_handle_store(struct checkpoint_client *client,
@@ -173,24 +200,21 @@ void checkpoint_retention_handle_store(struct checkpoint_client *client,
     if (client->retention.state == RETENTION_COLLECT) {
         collected(client, event);
     } else if (client->retention.state == RETENTION_PUT) {
-        if (event->status == TN_OK) {
-            checkpoint_client_add_manifest(client, &client->retention.manifest);
-        }
-        if (event->status != TN_OK) { log_warn("no copy of the manifest: %s", event->text); }
-        enter(client, RETENTION_LIST);
+        manifest_copied(client, event);
     }
 }
 
 void checkpoint_retention_handle_zk(struct checkpoint_client *client, const struct zk_event *event)
 {
+    /* Numbers of store requests and of ZooKeeper requests overlap; the state tells them apart. */
     bool asked =
         client->retention.state == RETENTION_READ || client->retention.state == RETENTION_LIST;
     if (!asked || client->retention.op == 0 || event->op != client->retention.op) { return; }
     if (event->outcome == ZK_UNKNOWN) {
-        retry(client);
+        retry_later(client);
     } else if (client->retention.state == RETENTION_READ) {
         manifest_read(client, event);
-    } else if (client->retention.state == RETENTION_LIST) {
+    } else {
         committed_listed(client, event);
     }
 }

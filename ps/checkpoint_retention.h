@@ -1,24 +1,35 @@
-/* ps/checkpoint_retention.h: between disk.c (list, load, save) and disk_keep.c (copies of
- * manifests, collection); nobody else's. */
+/*
+ * ps/checkpoint_retention.h: what checkpoint_client.c (listing, loads, saves) and
+ * checkpoint_retention.c (copies of manifests, removal of old checkpoints) offer each other.
+ * Private to these two files.
+ */
 #ifndef PS_CHECKPOINT_RETENTION_H
 #define PS_CHECKPOINT_RETENTION_H
 
 #include "ps/checkpoint_client.h"
 
-uint64_t checkpoint_client_next_store_op(struct checkpoint_client *client);
-/* Remember that its manifest lies on the disk. */
-void checkpoint_client_add_manifest(struct checkpoint_client *client,
-                                    const struct manifest *manifest);
-/* Take the manifest that a read of /checkpoints/ID was answered with; false, and logged: unfit. */
-bool checkpoint_client_decode_manifest(const struct zk_event *event, uint64_t checkpoint,
-                                       struct manifest *out);
-/* Ask ZooKeeper for it; the request's op. */
-uint64_t checkpoint_client_read_manifest(struct checkpoint_client *client, uint64_t checkpoint);
+/* ------------------------------------------------- in checkpoint_retention.c */
 
-/* Go on with what is to be kept, as far as possible now. */
+/* `run` changed: begin the work after a commit unless it is in progress. */
+void checkpoint_retention_follow(struct checkpoint_client *client, const struct run *run);
+/* Send the request of the present state. */
 void checkpoint_retention_proceed(struct checkpoint_client *client);
+/* Answers to other requests are ignored. */
 void checkpoint_retention_handle_store(struct checkpoint_client *client,
                                        const struct store_event *event);
 void checkpoint_retention_handle_zk(struct checkpoint_client *client, const struct zk_event *event);
+
+/* ---------------------------------------------------- in checkpoint_client.c */
+
+/* A new request number for the store. */
+uint64_t checkpoint_client_next_store_op(struct checkpoint_client *client);
+/* The disk has a copy of `manifest`: add it to the list. */
+void checkpoint_client_add_manifest(struct checkpoint_client *client,
+                                    const struct manifest *manifest);
+/* Read /checkpoints/ID; returns the request's op. */
+uint64_t checkpoint_client_read_manifest(struct checkpoint_client *client, uint64_t checkpoint);
+/* Decode the answer. False, and logged: it is not a valid manifest of `checkpoint`. */
+bool checkpoint_client_decode_manifest(const struct zk_event *event, uint64_t checkpoint,
+                                       struct manifest *out);
 
 #endif

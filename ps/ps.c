@@ -1,11 +1,13 @@
 #include "ps/ps.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/minmax.h"
 #include "common/cluster/placement.h"
 #include "common/faults/failpoint.h"
 #include "common/node/membership.h"
@@ -25,16 +27,16 @@ struct ps {
     struct shard shard;
     struct checkpoint_client checkpoints;
     uint64_t now_ms;
-    /* What the carrying out of actions answers at once. */
+    /* Results of actions that complete at once; the core handles them next. */
     struct ps_event follow_ups[FOLLOW_UPS_MAX];
     uint32_t follow_up_count;
     uint64_t clocks[SLICES_MAX];
     bool has_clocks;
-    uint64_t incoming_updates; /* Of the arrays that wait to be adopted. */
+    uint64_t incoming_updates; /* Updates in the arrays that wait to be adopted. */
     uint64_t load_began_ms;
-    uint64_t leave_at_ms; /* The run is over: gone by then. UINT64_MAX: it is not. */
-    uint64_t refusals, say_refusals_at_ms;
-    bool questioned; /* The frame at hand only wants to know our step. */
+    uint64_t leave_at_ms; /* Latest time to leave after the run's end. UINT64_MAX: no end yet. */
+    uint64_t refusals, log_refusals_at_ms;
+    bool is_probe; /* The frame being handled only asks for this ps's step. */
     bool finished;
     int exit_code;
     char place[64];
@@ -42,14 +44,10 @@ struct ps {
 
 static void finish(struct ps *ps, int exit_code)
 {
+    assert(exit_code >= 0);
     if (ps->finished) { return; }
     ps->finished = true;
     ps->exit_code = exit_code;
-}
-
-static unsigned long long number(uint64_t value)
-{
-    return value;
 }
 
 /* ----------------------------------------------------------------- actions */
@@ -62,8 +60,8 @@ static void follow_up(struct ps *ps, struct ps_event event)
 
 static void send(struct ps *ps, conn_id conn, struct frame_header header, struct buffer *body)
 {
-    uint64_t office = ps->membership.office.epoch, run = ps->membership.run.epoch;
-    header.epoch = office > run ? office : run;
+    assert(conn.v != 0);
+    header.epoch = u64_max(ps->membership.office.epoch, ps->membership.run.epoch);
     ps->ports.transport.send(ps->ports.transport.ctx, conn, &header, body);
 }
 
@@ -71,6 +69,7 @@ static void answer(struct ps *ps, const struct ps_action *action)
 {
     struct buffer *values = action->previous ? ps->shard.previous : ps->shard.current[0];
     assert(values != NULL);
+    assert(action->generation == ps->core.generation);
     struct frame_header header = {
         .type = FRAME_VALUES,
         .generation = action->generation,
@@ -80,7 +79,19 @@ static void answer(struct ps *ps, const struct ps_action *action)
     send(ps, action->conn, header, buffer_retain(values));
 }
 
-/* Stragglers after a restore are many and harmless: one line every few seconds tells of them. */
+static const char *refusal_text(enum refusal refusal)
+{
+    static const char *const texts[] = {
+        [REFUSAL_GENERATION] = "of another generation",
+        [REFUSAL_NOT_RUNNING] = "not loaded yet",
+        [REFUSAL_STEP_GONE] = "of a step that is no longer kept",
+    };
+    assert(refusal >= REFUSAL_GENERATION && refusal <= REFUSAL_STEP_GONE);
+    return texts[refusal];
+}
+
+/* Late requests after a restore are many and harmless, so they are counted in one line every
+ * PS_REFUSAL_LOG_MS. */
 static void refuse(struct ps *ps, const struct ps_action *action)
 {
     struct frame_header header = {
@@ -90,16 +101,13 @@ static void refuse(struct ps *ps, const struct ps_action *action)
         .first = (uint32_t)action->refusal,
     };
     send(ps, action->conn, header, NULL);
-    if (ps->questioned) { return; }
+    if (ps->is_probe) { return; }
     ps->refusals++;
-    if (ps->now_ms < ps->say_refusals_at_ms) { return; }
-    log_info("refused %llu pushes or pulls: %s; generation %llu is at step %llu here",
-             number(ps->refusals),
-             action->refusal == REFUSAL_GENERATION    ? "of another generation"
-             : action->refusal == REFUSAL_NOT_RUNNING ? "not loaded yet"
-                                                      : "of a step that is gone",
-             number(ps->core.generation), number(ps->core.step));
-    ps->say_refusals_at_ms = ps->now_ms + PS_REFUSAL_LOG_MS;
+    if (ps->now_ms < ps->log_refusals_at_ms) { return; }
+    log_info("refused %" PRIu64 " pushes or pulls: %s; this ps is at step=%" PRIu64
+             " of generation=%" PRIu64,
+             ps->refusals, refusal_text(action->refusal), ps->core.step, ps->core.generation);
+    ps->log_refusals_at_ms = ps->now_ms + PS_REFUSAL_LOG_MS;
     ps->refusals = 0;
 }
 
@@ -111,8 +119,8 @@ static void apply(struct ps *ps)
         follow_up(ps, (struct ps_event){.type = PS_EV_APPLIED});
         return;
     }
-    log_error("no memory for the next step's %llu parameters: leaving",
-              number(ps->shard.config.count));
+    log_error("out of memory for the %" PRIu64 " parameters of the next step: exiting",
+              ps->shard.config.count);
     finish(ps, TN_EXIT_ERROR);
 }
 
@@ -121,13 +129,13 @@ static void load(struct ps *ps, const struct ps_action *action)
     ps->load_began_ms = ps->now_ms;
     ps->has_clocks = false;
     if (!shard_begin_load(&ps->shard)) {
-        log_error("no memory for %llu parameters: leaving", number(ps->shard.config.count));
+        log_error("out of memory for %" PRIu64 " parameters: exiting", ps->shard.config.count);
         finish(ps, TN_EXIT_ERROR);
         return;
     }
     if (action->checkpoint != 0) {
-        log_info("loading generation %llu from checkpoint %llu", number(action->generation),
-                 number(action->checkpoint));
+        log_info("loading generation %" PRIu64 " from checkpoint %" PRIu64, action->generation,
+                 action->checkpoint);
         checkpoint_client_load(&ps->checkpoints, action->checkpoint);
         return;
     }
@@ -138,32 +146,37 @@ static void load(struct ps *ps, const struct ps_action *action)
 
 static void adopt(struct ps *ps)
 {
+    assert(ps->now_ms >= ps->load_began_ms);
     shard_adopt(&ps->shard, ps->incoming_updates);
     char source[48] = "initial values";
     if (ps->core.loading_checkpoint != 0) {
-        snprintf(source, sizeof source, "checkpoint %llu", number(ps->core.loading_checkpoint));
+        snprintf(source, sizeof source, "checkpoint %" PRIu64, ps->core.loading_checkpoint);
     }
-    log_info("loaded generation %llu from %s, step %llu, in %llu ms", number(ps->core.generation),
-             source, number(ps->core.step), number(ps->now_ms - ps->load_began_ms));
+    log_info("loaded generation %" PRIu64 " from %s step=%" PRIu64 " took_ms=%" PRIu64,
+             ps->core.generation, source, ps->core.step, ps->now_ms - ps->load_began_ms);
 }
 
 static void save(struct ps *ps, const struct ps_action *action)
 {
-    uint8_t metadata[STORE_BLOB_MAX];
-    struct checkpoint_save request = {action->checkpoint, action->generation, action->step, NULL,
-                                      0};
+    static_assert((int)SLICE_CLOCKS_BYTES_MAX <= (int)STORE_BLOB_MAX,
+                  "the clocks fit the store's blob");
+    uint8_t clocks[STORE_BLOB_MAX];
+    struct checkpoint_save request = {
+        .checkpoint = action->checkpoint,
+        .generation = action->generation,
+        .step = action->step,
+    };
     if (ps->config.job->train.mode == TRAIN_ASYNC) {
         request.blob_bytes =
-            slice_clocks_encode(ps->core.clock, ps->config.job->train.slices, metadata);
-        request.blob = metadata;
+            slice_clocks_encode(ps->core.clock, ps->config.job->train.slices, clocks);
+        request.blob = clocks;
     }
-    log_debug("saving checkpoint %llu at step %llu", number(action->checkpoint),
-              number(action->step));
+    log_debug("saving checkpoint %" PRIu64 " step=%" PRIu64, action->checkpoint, action->step);
     if (checkpoint_client_save(&ps->checkpoints, &request)) { return; }
     follow_up(ps, (struct ps_event){.type = PS_EV_SAVE_FAILED, .checkpoint = action->checkpoint});
 }
 
-/* `*body` is this event's; NULL afterwards if it was taken. */
+/* `*body` is the event's; NULL afterwards if the shard holds it. */
 static void carry_out(struct ps *ps, const struct ps_action *action, struct buffer **body)
 {
     switch (action->type) {
@@ -173,7 +186,7 @@ static void carry_out(struct ps *ps, const struct ps_action *action, struct buff
         *body = NULL;
         if (!ps->core.applying) { FAILPOINT("ps.mid_step"); }
         break;
-    case PS_DO_DROP: break; /* Released by the caller. */
+    case PS_DO_DROP: break; /* The caller releases it. */
     case PS_DO_RELEASE: shard_release(&ps->shard, action->first); break;
     case PS_DO_RELEASE_ALL: shard_release_all(&ps->shard); break;
     case PS_DO_APPLY: apply(ps); break;
@@ -187,7 +200,7 @@ static void carry_out(struct ps *ps, const struct ps_action *action, struct buff
     }
 }
 
-/* Show the core an event, carry out what it says, then show it what that answered. */
+/* Pass an event to the core and carry out its actions; likewise for their results. */
 static void feed(struct ps *ps, const struct ps_event *event, struct buffer *body)
 {
     struct ps_event next = *event;
@@ -208,17 +221,19 @@ static void feed(struct ps *ps, const struct ps_event *event, struct buffer *bod
 
 /* ------------------------------------------------------------------ frames */
 
-/* Why the frame is no push that we can use, or NULL. */
+/* Why the frame is not a valid push to this shard, or NULL. */
 static const char *push_fault(const struct ps *ps, const struct transport_event *event)
 {
     const struct frame_header *header = &event->header;
     uint32_t slices = ps->config.job->train.slices;
     size_t bytes = event->body != NULL ? event->body->size : 0;
-    if (!slices_is_node(slices, header->first, header->count)) { return "its slices are no node"; }
-    if (ps->config.job->train.mode == TRAIN_ASYNC && header->count != 1) {
-        return "in async mode a push is one slice";
+    if (!slices_is_node(slices, header->first, header->count)) {
+        return "its slices are not a node of the tree";
     }
-    if (bytes != ps->shard.config.count * sizeof(float)) { return "its size is not our shard's"; }
+    if (ps->config.job->train.mode == TRAIN_ASYNC && header->count != 1) {
+        return "an async push must be of one slice";
+    }
+    if (bytes != ps->shard.config.count * sizeof(float)) { return "its size is not the shard's"; }
     return NULL;
 }
 
@@ -226,7 +241,7 @@ static void frame(struct ps *ps, const struct transport_event *event)
 {
     const struct frame_header *header = &event->header;
     const char *fault = NULL;
-    struct ps_event push = {
+    struct ps_event request = {
         .type = PS_EV_PUSH,
         .conn = event->conn,
         .generation = header->generation,
@@ -238,21 +253,20 @@ static void frame(struct ps *ps, const struct transport_event *event)
     if (header->type == FRAME_PUSH) {
         fault = push_fault(ps, event);
     } else if (header->type == FRAME_PULL) {
-        push.type = PS_EV_PULL;
+        request.type = PS_EV_PULL;
     } else {
-        fault = "such frames are not for a ps";
+        fault = "a ps does not accept this type";
     }
     if (fault == NULL) {
-        /* Nobody works in the last generation: who pulls it asks for a refusal, with our step. */
-        ps->questioned = header->generation == UINT64_MAX;
-        feed(ps, &push, event->body);
-        ps->questioned = false;
+        /* No worker is of this generation: the sender wants the refusal, which has our step. */
+        ps->is_probe = header->generation == UINT64_MAX;
+        feed(ps, &request, event->body);
+        ps->is_probe = false;
         return;
     }
-    log_warn("closing the connection of incarnation %016llx: frame of type %u, slices %u+%u, %u "
-             "bytes: %s",
-             number(header->sender), header->type, header->first, header->count, header->body_bytes,
-             fault);
+    log_warn("closing the connection of incarnation %016" PRIx64 ": invalid frame: %s; type=%u "
+             "first=%" PRIu32 " count=%" PRIu32 " bytes=%" PRIu32,
+             header->sender, fault, header->type, header->first, header->count, header->body_bytes);
     ps->ports.transport.close(ps->ports.transport.ctx, event->conn);
     buffer_release(event->body);
 }
@@ -260,7 +274,7 @@ static void frame(struct ps *ps, const struct transport_event *event)
 static void transport(struct ps *ps, const struct transport_event *event)
 {
     if (event->type == TRANSPORT_FRAME && event->header.type == FRAME_REPORT_ACK) {
-        buffer_release(event->body); /* The membership's, who has seen it. */
+        buffer_release(event->body); /* The membership has handled it. */
     } else if (event->type == TRANSPORT_FRAME) {
         frame(ps, event);
     } else if (event->type == TRANSPORT_CLOSED) {
@@ -268,10 +282,11 @@ static void transport(struct ps *ps, const struct transport_event *event)
     }
 }
 
-/* -------------------------------------------------------------------- disk */
+/* ------------------------------------------------------------- checkpoints */
 
 static void loaded(struct ps *ps)
 {
+    assert(ps->core.loading_generation != 0);
     FAILPOINT("load.before_adopt");
     const struct store_metadata *metadata = &ps->checkpoints.metadata;
     uint32_t slices = ps->config.job->train.slices;
@@ -292,10 +307,10 @@ static void follow_run(struct ps *ps)
     if (over && ps->leave_at_ms == UINT64_MAX) { ps->leave_at_ms = ps->now_ms + PS_LEAVE_MS; }
 }
 
-static void handle_checkpoint_event(struct ps *ps, enum checkpoint_event news)
+static void handle_checkpoint_event(struct ps *ps, enum checkpoint_event type)
 {
     struct ps_event event = {.checkpoint = ps->checkpoints.event_checkpoint};
-    switch (news) {
+    switch (type) {
     case CHECKPOINT_NO_EVENT: return;
     case CHECKPOINT_LISTED: follow_run(ps); return;
     case CHECKPOINT_LOADED: loaded(ps); return;
@@ -347,7 +362,7 @@ static void leave_if_over(struct ps *ps)
     if (ps->leave_at_ms == UINT64_MAX || ps->finished) { return; }
     if (!checkpoint_client_idle(&ps->checkpoints)) {
         if (ps->now_ms < ps->leave_at_ms) { return; }
-        log_warn("leaving with the last checkpoint's manifest not copied");
+        log_warn("leaving before the manifest of the last checkpoint was copied");
     }
     finish(ps, ps->membership.run.phase == RUN_FAILED ? TN_EXIT_ERROR : TN_EXIT_OK);
 }
@@ -355,9 +370,11 @@ static void leave_if_over(struct ps *ps)
 static void handle(void *self, const struct node_event *event)
 {
     struct ps *ps = self;
+    assert(!ps->finished);
+    assert(event->now_ms >= ps->now_ms);
     ps->now_ms = event->now_ms;
-    unsigned news = membership_handle(&ps->membership, event);
-    if ((news & MEMBERSHIP_ENDED) != 0) { finish(ps, ps->membership.exit_code); }
+    unsigned changes = membership_handle(&ps->membership, event);
+    if ((changes & MEMBERSHIP_ENDED) != 0) { finish(ps, ps->membership.exit_code); }
     handle_checkpoint_event(ps, checkpoint_client_tick(&ps->checkpoints, event->now_ms));
     switch (event->type) {
     case NODE_START: checkpoint_client_start(&ps->checkpoints, event->now_ms); break;
@@ -371,7 +388,7 @@ static void handle(void *self, const struct node_event *event)
         break;
     case NODE_LEAVE: finish(ps, TN_EXIT_OK); break;
     }
-    if ((news & MEMBERSHIP_RUN) != 0) { follow_run(ps); }
+    if ((changes & MEMBERSHIP_RUN) != 0) { follow_run(ps); }
     if (!ps->finished) { report(ps); }
     leave_if_over(ps);
 }
@@ -379,10 +396,9 @@ static void handle(void *self, const struct node_event *event)
 static uint64_t deadline_ms(const void *self)
 {
     const struct ps *ps = self;
-    uint64_t first = membership_deadline_ms(&ps->membership);
-    uint64_t checkpoints = checkpoint_client_deadline_ms(&ps->checkpoints);
-    if (checkpoints < first) { first = checkpoints; }
-    return ps->leave_at_ms < first ? ps->leave_at_ms : first;
+    uint64_t deadline = u64_min(membership_deadline_ms(&ps->membership),
+                                checkpoint_client_deadline_ms(&ps->checkpoints));
+    return u64_min(deadline, ps->leave_at_ms);
 }
 
 static bool is_finished(const void *self, int *exit_code)
@@ -399,24 +415,6 @@ struct node ps_node(struct ps *ps)
 
 /* ---------------------------------------------------------- create, destroy */
 
-/*
- * In async mode each of the V slices' gradients, a V-th of the step's, is an update. So that V of
- * them do what one sync update does, what reaches back over updates (momentum, Adam's means)
- * reaches V times as many, and the rate is a V-th where it multiplies a mean over them.
- */
-static struct optimizer async_optimizer(struct optimizer optimizer, uint32_t slices)
-{
-    optimizer.decay_steps *= slices;
-    if (optimizer.kind == OPTIMIZER_SGD) { return optimizer; }
-    optimizer.learning_rate /= slices;
-    optimizer.final_learning_rate /= slices;
-    optimizer.momentum = 1 - (1 - optimizer.momentum) / slices;
-    optimizer.beta1 = 1 - (1 - optimizer.beta1) / slices;
-    optimizer.beta2 = 1 - (1 - optimizer.beta2) / slices;
-    optimizer.epsilon /= slices;
-    return optimizer;
-}
-
 static enum tn_status open_parts(struct ps *ps, struct error *error)
 {
     const struct job *job = ps->config.job;
@@ -432,7 +430,7 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
         .slices = job->train.slices,
     };
     if (job->train.mode == TRAIN_ASYNC) {
-        shard.optimizer = async_optimizer(shard.optimizer, job->train.slices);
+        shard.optimizer = optimizer_per_slice(shard.optimizer, job->train.slices);
     }
     enum tn_status status = shard_open(&ps->shard, &shard, error);
     if (status != TN_OK) { return status; }
@@ -459,14 +457,17 @@ enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct
     enum tn_status status = variable_table_check_ps(config->variables, job->cluster.ps, error);
     if (status != TN_OK) { return status; }
     struct ps *ps = calloc(1, sizeof *ps);
-    if (ps == NULL) { return error_set(error, TN_ENOMEM, "no memory for a ps"); }
+    if (ps == NULL) { return error_set(error, TN_ENOMEM, "out of memory for a ps"); }
     ps->config = *config;
     ps->ports = *config->ports;
     ps->leave_at_ms = UINT64_MAX;
     snprintf(ps->place, sizeof ps->place, "%s", config->place);
     membership_init(&ps->membership, &config->identity, &ps->ports);
-    ps_step_init(&ps->core, &(struct ps_step_config){job->train.mode, job->train.slices,
-                                                     job->train.max_staleness});
+    ps_step_init(&ps->core, &(struct ps_step_config){
+                                .mode = job->train.mode,
+                                .slices = job->train.slices,
+                                .max_staleness = job->train.max_staleness,
+                            });
     status = open_parts(ps, error);
     if (status == TN_OK) {
         *out = ps;
