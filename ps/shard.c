@@ -1,13 +1,16 @@
 #include "ps/shard.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
+
 enum {
-    SCRATCH_BYTES = 256 * 1024, /* Sums of a block should stay in the second-level cache. */
-    BLOCK_LEAST = 256,          /* Floats; all are multiples of 16. */
-    BLOCK_MOST = 4096,
+    SCRATCH_BYTES = 256 * 1024, /* The sums of one block should fit the second-level cache. */
+    BLOCK_MIN = 256,            /* Floats; a block is a multiple of 16. */
+    BLOCK_MAX = 4096,
     LINE_BYTES = 64,
 };
 
@@ -19,15 +22,18 @@ static size_t array_bytes(const struct shard *shard)
 enum tn_status shard_open(struct shard *shard, const struct shard_config *config,
                           struct error *error)
 {
+    assert(config->kernels != NULL);
+    assert(config->pool != NULL);
+    assert(config->count >= 1);
     assert(config->slices >= 1 && config->slices <= SLICES_MAX);
     *shard = (struct shard){.config = *config, .arrays = optimizer_arrays(config->optimizer.kind)};
     size_t block = SCRATCH_BYTES / sizeof(float) / config->slices / 16 * 16;
-    if (block < BLOCK_LEAST) { block = BLOCK_LEAST; }
-    if (block > BLOCK_MOST) { block = BLOCK_MOST; }
+    block = size_min(size_max(block, BLOCK_MIN), BLOCK_MAX);
     shard->block = (uint32_t)block;
     shard->scratch = aligned_alloc(LINE_BYTES, block * config->slices * sizeof(float));
     if (shard->scratch != NULL) { return TN_OK; }
-    return error_set(error, TN_ENOMEM, "no memory for the sums of %u slices", config->slices);
+    return error_set(error, TN_ENOMEM, "out of memory for the sums of %" PRIu32 " slices",
+                     config->slices);
 }
 
 static void release_arrays(struct buffer *arrays[static OPTIMIZER_ARRAYS_MAX])
@@ -50,6 +56,7 @@ void shard_close(struct shard *shard)
 void shard_hold(struct shard *shard, uint32_t first, struct buffer *sum)
 {
     assert(first < shard->config.slices);
+    assert(sum == NULL || sum->capacity >= array_bytes(shard));
     buffer_release(shard->slots[first]);
     shard->slots[first] = sum;
 }
@@ -80,24 +87,25 @@ static bool acquire_arrays(const struct shard *shard, struct buffer *out[OPTIMIZ
     return true;
 }
 
-/* The smallest node of the tree that all parts lie in: the root, or in async mode one slice. */
+/* The node that consists of all parts: the root, or in async mode one slice. */
 static struct slice_node whole_of(const struct slice_node *parts, uint32_t part_count)
 {
+    assert(part_count >= 1);
     struct slice_node node = parts[0];
     for (uint32_t i = 1; i < part_count; i++) {
-        uint32_t end = node.first + node.count;
-        uint32_t part_end = parts[i].first + parts[i].count;
-        if (parts[i].first < node.first) { node.first = parts[i].first; }
-        node.count = (part_end > end ? part_end : end) - node.first;
+        uint32_t end = u32_max(node.first + node.count, parts[i].first + parts[i].count);
+        node.first = u32_min(node.first, parts[i].first);
+        node.count = end - node.first;
     }
     return node;
 }
 
-/* Add `count` floats from `offset` of the held sums in the order of `sums`; the pushed buffers are
- * only read: a peer in the same process may own them, too. */
+/* Add up `count` floats at `offset` of the held sums in the order of `sums`. The pushed buffers are
+ * only read, because a peer in the same process may have references on them, too. */
 static const float *sum_block(const struct shard *shard, const struct slice_sum *sums,
                               uint32_t sum_count, uint32_t root, uint64_t offset, uint32_t count)
 {
+    assert(count >= 1 && count <= shard->block);
     const struct kernels *kernels = shard->config.kernels;
     bool begun[SLICES_MAX] = {false};
     for (uint32_t i = 0; i < sum_count; i++) {
@@ -130,15 +138,16 @@ static void update_block(const struct shard *shard, const float *gradient, uint6
 
 bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count)
 {
-    assert(part_count >= 1 && shard->current[0] != NULL);
+    assert(part_count >= 1 && part_count <= shard->config.slices);
+    assert(shard->current[0] != NULL);
+    for (uint32_t i = 0; i < part_count; i++) { assert(shard->slots[parts[i].first] != NULL); }
     struct buffer *fresh[OPTIMIZER_ARRAYS_MAX];
     if (!acquire_arrays(shard, fresh)) { return false; }
     struct slice_node whole = whole_of(parts, part_count);
     struct slice_sum sums[SLICES_MAX];
     uint32_t sum_count = slices_plan(shard->config.slices, whole, parts, part_count, sums);
     for (uint64_t offset = 0; offset < shard->config.count; offset += shard->block) {
-        uint64_t left = shard->config.count - offset;
-        uint32_t count = left < shard->block ? (uint32_t)left : shard->block;
+        uint32_t count = (uint32_t)u64_min(shard->config.count - offset, shard->block);
         update_block(shard, sum_block(shard, sums, sum_count, whole.first, offset, count), offset,
                      count, fresh);
     }
@@ -163,6 +172,7 @@ bool shard_begin_load(struct shard *shard)
 void shard_load_initial(struct shard *shard, const struct variable_table *variables, uint64_t seed)
 {
     assert(shard->incoming[0] != NULL);
+    assert(shard->config.first + shard->config.count <= variables->parameter_count);
     variables_init_range(variables, seed, shard->config.first, shard->config.count,
                          shard->incoming[0]->data);
     for (uint32_t a = 1; a < shard->arrays; a++) {

@@ -2,12 +2,12 @@
  * ps/shard.h: the part of the parameters that one ps owns: values and optimizer state, the pushed
  * sums that wait to be applied, and the update.
  *
- * Arrays live in buffers of the node's pool. An update reads the current ones and writes fresh
- * ones, so values that are being sent and arrays that are being saved never change: whoever keeps a
- * reference on them has a whole step. The values of the step before are kept, too.
+ * The arrays are in buffers of the node's pool. An update reads the current arrays and writes fresh
+ * ones, so values that are being sent and arrays that are being saved never change: a reference on
+ * them is a reference on one complete step. The values of the previous step are kept, too.
  *
- * Bits: whatever nodes of the slices' tree were pushed, they are added in the tree's order, block
- * by block.
+ * Bits: whichever nodes of the slice tree were pushed, their sums are added in the order of the
+ * tree, block by block, so the result does not depend on the grouping.
  *
  * Threads: the owner's. Nothing blocks.
  */
@@ -33,41 +33,42 @@ struct shard_config {
 
 struct shard {
     struct shard_config config;
-    uint32_t arrays;  /* Values and optimizer state. */
-    uint64_t updates; /* Applied since the beginning of training: Adam's t. */
-    /* References of the shard; NULL while there are none. Array 0 is the values. */
+    uint32_t arrays;  /* Number of arrays: the values and the optimizer state. */
+    uint64_t updates; /* Applied since the beginning of training (Adam's t). */
+    /* One reference each, or NULL. Array 0 is the values. */
     struct buffer *current[OPTIMIZER_ARRAYS_MAX];
     struct buffer *previous; /* Values before the last update. */
     struct buffer *incoming[OPTIMIZER_ARRAYS_MAX];
     struct buffer *slots[SLICES_MAX]; /* Pushed sums, by first slice. */
     float *scratch;                   /* Block sums, by first slice. */
-    uint32_t block;                   /* Floats. */
+    uint32_t block;                   /* Floats in a block. */
 };
 
-/* A shard without arrays. TN_ENOMEM: `shard` needs no closing. */
+/* Open a shard without arrays. TN_ENOMEM: `shard` needs no closing. */
 MUST_CHECK enum tn_status shard_open(struct shard *shard, const struct shard_config *config,
                                      struct error *error);
-/* Releases all references. A shard of zeros is allowed. */
+/* Releases all references. A zeroed shard is allowed. */
 void shard_close(struct shard *shard);
 
-/* Take over one reference of `sum`: config.count floats, the sum of a node of the tree that starts
- * at slice `first`. What is in the slot is released. */
+/* Put `sum` into slot `first` and release what the slot held: config.count floats, the sum of a
+ * node of the tree that starts at slice `first`. Takes one reference. */
 void shard_hold(struct shard *shard, uint32_t first, struct buffer *sum);
 void shard_release(struct shard *shard, uint32_t first);
 void shard_release_all(struct shard *shard);
 
-/* One update by the sum of `parts`: disjoint nodes that together are a node of the tree, held in
- * their slots, which are released. False: no memory; nothing has changed. */
+/* Apply one update by the sum of `parts`: disjoint nodes that together are one node of the tree, in
+ * their slots, which are released. False: out of memory; nothing has changed. */
 bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count);
 
-/* Get fresh `incoming` arrays, contents undefined. False: no memory; there are none. */
+/* Acquire `incoming` arrays with undefined contents. False: out of memory; there are none. */
 bool shard_begin_load(struct shard *shard);
-/* Fill them with the initial values, and zeros. */
+/* Fill the incoming arrays: initial values, and zeros as the state. */
 void shard_load_initial(struct shard *shard, const struct variable_table *variables, uint64_t seed);
-/* They become the current ones, after `updates` updates; there is no previous step. */
+/* The incoming arrays become the current ones, of `updates` updates. The shard then has no previous
+ * values. */
 void shard_adopt(struct shard *shard, uint64_t updates);
 void shard_discard_incoming(struct shard *shard);
-/* Release current and previous arrays. */
+/* Release the current arrays and the previous values. */
 void shard_forget(struct shard *shard);
 
 #endif

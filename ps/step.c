@@ -4,14 +4,15 @@
 #include <string.h>
 
 /*
- * Orders, and what they make of the shard:
+ * The functions that change the state:
  *
- *   order(): a LOADING order of another generation   -> begin_load()   SERVING, NOTHING -> LOADING
- *   loaded(): still wanted                           -> serving        LOADING -> SERVING
- *             another generation is wanted by now    -> begin_load()   LOADING -> LOADING
- *   load_failed()                                    -> nothing        LOADING -> NOTHING
+ *   order()        an order to load another generation   SERVING, NOTHING -> LOADING
+ *   loaded()       it is still wanted                    LOADING -> SERVING
+ *                  another generation is wanted by now   LOADING -> LOADING
+ *   load_failed()  it is still wanted                    LOADING -> NOTHING
+ *                  another generation is wanted by now   LOADING -> LOADING
  *
- * SERVING is generation != 0, LOADING is loading_generation != 0; never both.
+ * SERVING means generation != 0, LOADING means loading_generation != 0; never both.
  */
 
 struct ps_action *ps_act(struct ps_actions *out, enum ps_action_type type)
@@ -24,6 +25,7 @@ struct ps_action *ps_act(struct ps_actions *out, enum ps_action_type type)
 
 void ps_refuse(struct ps_actions *out, conn_id conn, enum refusal why)
 {
+    assert(conn.v != 0);
     struct ps_action *action = ps_act(out, PS_DO_REFUSE);
     action->conn = conn;
     action->refusal = why;
@@ -32,6 +34,9 @@ void ps_refuse(struct ps_actions *out, conn_id conn, enum refusal why)
 void ps_answer(const struct ps_step *s, struct ps_actions *out, conn_id conn, uint64_t round,
                uint64_t step, bool previous)
 {
+    assert(conn.v != 0);
+    assert(s->generation != 0);
+    assert(!previous || (s->config.mode == TRAIN_SYNC && s->has_previous));
     struct ps_action *action = ps_act(out, PS_DO_ANSWER);
     action->conn = conn;
     action->generation = s->generation;
@@ -42,6 +47,7 @@ void ps_answer(const struct ps_step *s, struct ps_actions *out, conn_id conn, ui
 
 struct ps_peer *ps_peer_of(struct ps_step *s, conn_id conn)
 {
+    assert(conn.v != 0);
     for (uint32_t i = 0; i < s->peer_count; i++) {
         if (s->peers[i].conn.v == conn.v) { return &s->peers[i]; }
     }
@@ -53,6 +59,7 @@ struct ps_peer *ps_peer_of(struct ps_step *s, conn_id conn)
 
 static void conn_closed(struct ps_step *s, conn_id conn)
 {
+    assert(s->peer_count <= TRANSPORT_CONNECTIONS_MAX);
     for (uint32_t i = 0; i < s->peer_count; i++) {
         if (s->peers[i].conn.v != conn.v) { continue; }
         s->peers[i] = s->peers[--s->peer_count];
@@ -69,8 +76,8 @@ bool ps_save_pending(const struct ps_step *s)
            s->generation == s->ordered_generation;
 }
 
-/* Async: a slice that has gone past the step before the order came spoils the cut. */
-static bool passed(const struct ps_step *s)
+/* Whether the shard contains contributions at or above the ordered step already. */
+static bool is_past_save_step(const struct ps_step *s)
 {
     if (s->config.mode == TRAIN_SYNC) { return s->step > s->save_step; }
     for (uint32_t v = 0; v < s->config.slices; v++) {
@@ -79,15 +86,16 @@ static bool passed(const struct ps_step *s)
     return false;
 }
 
-/* A shard is saved exactly at its step or not at all; "missed" makes the chief order again. */
+/* A shard is saved exactly at the ordered step or not at all. If it is missed, the chief orders
+ * another checkpoint. */
 void ps_save_if_due(struct ps_step *s, struct ps_actions *out)
 {
     if (!ps_save_pending(s) || s->applying) { return; }
-    bool missed = passed(s);
+    bool missed = is_past_save_step(s);
     if (s->step < s->save_step && !missed) { return; }
+    assert(s->saves <= PS_SAVES_MAX);
     s->save_handled = s->save_checkpoint;
-    const uint32_t room = sizeof s->saving / sizeof s->saving[0];
-    if (missed || s->saves == room) {
+    if (missed || s->saves == PS_SAVES_MAX) {
         s->missed_checkpoint = s->save_checkpoint;
         if (missed) { s->late_checkpoint = s->save_checkpoint; }
         return;
@@ -102,6 +110,8 @@ void ps_save_if_due(struct ps_step *s, struct ps_actions *out)
 
 static void save_ended(struct ps_step *s, uint64_t checkpoint, bool saved)
 {
+    assert(checkpoint != 0);
+    assert(checkpoint <= s->save_handled);
     for (uint32_t i = 0; i < s->saves; i++) {
         if (s->saving[i].checkpoint != checkpoint) { continue; }
         if (saved && checkpoint > s->saved_checkpoint) {
@@ -116,7 +126,7 @@ static void save_ended(struct ps_step *s, uint64_t checkpoint, bool saved)
 
 /* ----------------------------------------------------------------- loading */
 
-/* What failed once is not tried again for the same generation: the chief decides. */
+/* A load that failed is not repeated for the same generation and checkpoint: the chief decides. */
 static bool load_wanted(const struct ps_step *s)
 {
     if (s->phase != RUN_LOADING || s->ordered_generation == 0) { return false; }
@@ -125,9 +135,10 @@ static bool load_wanted(const struct ps_step *s)
             s->ordered_checkpoint != s->failed_load);
 }
 
-/* The old generation is history from here on: whoever waits is told so. */
+/* End the old generation: refuse the requests that wait, and release values and gradients. */
 static void leave_generation(struct ps_step *s, struct ps_actions *out)
 {
+    assert(s->loading_generation == 0);
     for (uint32_t i = 0; i < s->peer_count; i++) {
         if (s->peers[i].wanted != 0) { ps_refuse(out, s->peers[i].conn, REFUSAL_NOT_RUNNING); }
         s->peers[i].wanted = s->peers[i].answered = 0;
@@ -142,6 +153,8 @@ static void leave_generation(struct ps_step *s, struct ps_actions *out)
 
 static void begin_load(struct ps_step *s, struct ps_actions *out)
 {
+    assert(s->ordered_generation != 0);
+    assert(s->ordered_generation != s->generation);
     leave_generation(s, out);
     s->loading_generation = s->ordered_generation;
     s->loading_checkpoint = s->ordered_checkpoint;
@@ -152,9 +165,11 @@ static void begin_load(struct ps_step *s, struct ps_actions *out)
     action->step = s->loading_step;
 }
 
-/* The order may have changed while the disk was read: then the newer one is obeyed. */
-static bool load_outdated(struct ps_step *s, struct ps_actions *out)
+/* The load ended. True: another generation was ordered in the meantime, and is loaded now unless it
+ * failed before. */
+static bool load_is_outdated(struct ps_step *s, struct ps_actions *out)
 {
+    assert(s->loading_generation != 0);
     bool outdated = s->phase == RUN_LOADING && s->ordered_generation != s->loading_generation;
     s->loading_generation = 0;
     if (outdated && load_wanted(s)) { begin_load(s, out); }
@@ -164,10 +179,11 @@ static bool load_outdated(struct ps_step *s, struct ps_actions *out)
 static void loaded(struct ps_step *s, const uint64_t *clocks, struct ps_actions *out)
 {
     if (s->loading_generation == 0) { return; }
+    assert(s->generation == 0);
     uint64_t generation = s->loading_generation;
     if (s->phase == RUN_LOADING && s->ordered_generation != generation) {
         ps_act(out, PS_DO_DISCARD);
-        (void)load_outdated(s, out);
+        (void)load_is_outdated(s, out);
         return;
     }
     ps_act(out, PS_DO_ADOPT);
@@ -180,9 +196,10 @@ static void loaded(struct ps_step *s, const uint64_t *clocks, struct ps_actions 
 static void load_failed(struct ps_step *s, struct ps_actions *out)
 {
     if (s->loading_generation == 0) { return; }
+    assert(s->generation == 0);
     uint64_t generation = s->loading_generation;
     uint64_t checkpoint = s->loading_checkpoint;
-    if (load_outdated(s, out)) { return; }
+    if (load_is_outdated(s, out)) { return; }
     s->failed_load = checkpoint;
     s->failed_load_generation = generation;
 }
@@ -191,6 +208,7 @@ static void load_failed(struct ps_step *s, struct ps_actions *out)
 
 static void order(struct ps_step *s, const struct run *run, struct ps_actions *out)
 {
+    assert(run != NULL);
     s->phase = run->phase;
     s->ordered_generation = run->generation;
     s->ordered_checkpoint = run->load_checkpoint;
@@ -201,7 +219,7 @@ static void order(struct ps_step *s, const struct run *run, struct ps_actions *o
     if (load_wanted(s) && s->loading_generation == 0) { begin_load(s, out); }
 }
 
-/* Pushes and pulls of another generation are never silently lost: the sender hears ours. */
+/* A push or pull of another generation is refused, so that the sender learns of ours. */
 static bool refused(const struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
     if (s->generation == event->generation && s->generation != 0) { return false; }
@@ -235,6 +253,7 @@ static void pull(struct ps_step *s, const struct ps_event *event, struct ps_acti
 static void applied(struct ps_step *s, struct ps_actions *out)
 {
     if (!s->applying) { return; }
+    assert(s->generation != 0);
     s->applying = false;
     s->has_previous = true;
     if (s->config.mode == TRAIN_SYNC) {
@@ -253,6 +272,7 @@ void ps_step_init(struct ps_step *s, const struct ps_step_config *config)
 
 void ps_step_handle(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
+    assert(s->generation == 0 || s->loading_generation == 0);
     out->count = out->part_count = 0;
     switch (event->type) {
     case PS_EV_RUN: order(s, event->run, out); break;

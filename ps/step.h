@@ -1,25 +1,27 @@
 /*
- * ps/step.h: what a parameter server does with orders, pushes and pulls, as a pure state machine:
- * events in, actions out. It reads no clock, allocates nothing and never sees a tensor: it says
+ * ps/step.h: how a parameter server handles orders, pushes and pulls, as a pure state machine:
+ * events in, actions out. It reads no clock, allocates nothing and never sees a tensor: it decides
  * which buffers are kept, summed, sent and saved, and ps/ps.c moves them. Rules: docs/protocol.md,
  * section P.
  *
- *   NOTHING  --order to load-->  LOADING  --loaded-->  SERVING  --order of a new generation-->
- * LOADING LOADING  --failed-->  NOTHING (reported; waits for another order)
+ *   NOTHING  --order to load-->              LOADING
+ *   LOADING  --loaded-->                     SERVING
+ *   LOADING  --failed-->                     NOTHING  (reported; waits for another order)
+ *   SERVING  --order of a new generation-->  LOADING
  *
- * Sync: the pushes of step s are held until they cover all slices, then applied as one update; who
- * pushed is answered with the values of s + 1, once a connection and step. Nodes of the tree are
- * nested or disjoint, so a push is either known already (dropped: same bits), or new, or takes the
- * place of held nodes below it.
+ * Sync: the pushes of step s are held until they cover all slices, then applied as one update. Each
+ * connection that pushed is answered with the values of s + 1, once per step. Nodes of the tree are
+ * nested or disjoint, so a push is either covered already (dropped: it has the same bits), or new,
+ * or replaces held nodes below it.
  *
- * Async: a push is one slice's gradient and an update of its own. Each slice has a clock, the step
- * it contributes to next: a push below it is a duplicate and dropped, one above it would leave
- * something out and is refused. The shard's step is the smallest clock. A push is parked, at most
- * one a slice, while it is more than `max_staleness` steps ahead, or at or beyond the step of an
- * ordered checkpoint that some slice has not reached: so a checkpoint holds the same contributions
- * on every ps. Pushes are not answered; a pull of step w is, when nothing of its connection is
- * parked and w is at most `max_staleness` ahead; of the step where training stands, when it is
- * whole.
+ * Async: a push is the gradient of one slice and an update of its own. Each slice has a clock, the
+ * step of its next contribution: a push below the clock is a duplicate and dropped, one above it
+ * would skip a contribution and is refused. The step of the shard is the smallest clock. A push is
+ * parked, at most one per slice, while it is more than `max_staleness` steps ahead, or while it is
+ * at or above the step of an ordered checkpoint that some slice has not reached: this way a
+ * checkpoint contains the same contributions on every ps. Pushes are not answered. A pull of step w
+ * is answered when no push of its connection below w is parked and w is at most `max_staleness`
+ * ahead; if w is `until` or more, only when all contributions below `until` are applied.
  *
  * Threads: the owner's. Nothing fails: capacities are those of the transport and of the slices.
  */
@@ -42,14 +44,14 @@ struct ps_step_config {
 };
 
 enum ps_event_type {
-    PS_EV_RUN,  /* `run` is what /run says now. */
+    PS_EV_RUN,  /* `run` is the present content of /run. */
     PS_EV_PUSH, /* The driver has checked that it is a node (async: one slice) and its size. */
     PS_EV_PULL, /* `step` may be STEP_LATEST. */
-    PS_EV_CONN_CLOSED, /* Nothing can be sent there any more. */
+    PS_EV_CONN_CLOSED, /* Frames cannot be sent to `conn` any more. */
     PS_EV_APPLIED,     /* The update of the last PS_DO_APPLY is in the arrays. */
-    PS_EV_LOADED,      /* The last PS_DO_LOAD is done; its arrays wait for PS_DO_ADOPT. */
+    PS_EV_LOADED,      /* The last PS_DO_LOAD succeeded; its arrays wait for PS_DO_ADOPT. */
     PS_EV_LOAD_FAILED,
-    PS_EV_SAVED, /* Checkpoint `checkpoint` is durable here. */
+    PS_EV_SAVED, /* This ps's shard of `checkpoint` is durable. */
     PS_EV_SAVE_FAILED,
 };
 
@@ -58,25 +60,25 @@ struct ps_event {
     conn_id conn;
     uint64_t generation;
     uint64_t step;       /* PUSH, PULL. */
-    uint64_t round;      /* PUSH, PULL: the sender's, to be given back with the answer. */
+    uint64_t round;      /* PUSH, PULL: the sender's; returned with the answer. */
     uint64_t checkpoint; /* SAVED, SAVE_FAILED. */
     uint32_t first, count;
     const struct run *run;
-    const uint64_t *clocks; /* LOADED, async: `slices` clocks kept with the shard, or NULL. */
+    const uint64_t *clocks; /* LOADED, async: the `slices` clocks stored with the shard, or NULL. */
 };
 
 enum ps_action_type {
-    PS_DO_HOLD,        /* Keep this event's body in slot `first`, instead of what is there. */
-    PS_DO_DROP,        /* Release this event's body. */
+    PS_DO_HOLD,        /* Keep the event's body in slot `first`, in place of its content. */
+    PS_DO_DROP,        /* Release the event's body. */
     PS_DO_RELEASE,     /* Release slot `first`. */
     PS_DO_RELEASE_ALL, /* Release every slot. */
-    PS_DO_APPLY,       /* Make the next values of the sum of `parts`; release their slots. */
-    PS_DO_ANSWER,      /* Send values to `conn`, labelled `step`: current or `previous`. */
-    PS_DO_REFUSE,      /* Send a refusal to `conn`, with our generation and step. */
-    PS_DO_LOAD,        /* Get `checkpoint` (0: initial values); one load at a time. */
-    PS_DO_ADOPT,       /* What was loaded is now the shard; there is no previous step. */
-    PS_DO_DISCARD,     /* What was loaded is not wanted any more. */
-    PS_DO_FORGET,      /* The shard's values are of no use any more: release them. */
+    PS_DO_APPLY,       /* Update the values by the sum of `parts`; release their slots. */
+    PS_DO_ANSWER,      /* Send values to `conn` as those of `step`: the current or `previous`. */
+    PS_DO_REFUSE,      /* Send a refusal to `conn`, with this ps's generation and step. */
+    PS_DO_LOAD,        /* Load `checkpoint` (0: initial values); one load at a time. */
+    PS_DO_ADOPT,       /* The loaded arrays become the shard, which then has no previous step. */
+    PS_DO_DISCARD,     /* The loaded arrays are not wanted any more: release them. */
+    PS_DO_FORGET,      /* The shard's arrays are not wanted any more: release them. */
     PS_DO_SAVE,        /* Write the current arrays as `checkpoint` of `step`. */
 };
 
@@ -92,10 +94,10 @@ struct ps_action {
     bool previous;
 };
 
-enum { PS_ACTIONS_MAX = SLICES_MAX + TRANSPORT_CONNECTIONS_MAX + 16 };
+enum { PS_ACTIONS_MAX = SLICES_MAX + TRANSPORT_CONNECTIONS_MAX + 16, PS_SAVES_MAX = 2 };
 
-/* To be carried out in this order; none can fail, none is awaited but APPLY, LOAD and SAVE, by
- * their events. At most one of these is an APPLY: its parts are below. */
+/* To be carried out in this order. None can fail at once; APPLY, LOAD and SAVE are answered by
+ * events. At most one action is an APPLY, whose parts are in `parts`. */
 struct ps_actions {
     uint32_t count;
     struct ps_action items[PS_ACTIONS_MAX];
@@ -103,39 +105,40 @@ struct ps_actions {
     struct slice_node parts[SLICES_MAX];
 };
 
-/* A connection that has pushed or pulled. */
+/* A connection that pushed or pulled. */
 struct ps_peer {
     conn_id conn;
-    uint64_t wanted;   /* Step it waits for; 0: none. */
-    uint64_t round;    /* Of what it sent last. */
-    uint64_t answered; /* Last step its pushes were answered with; 0: none. */
+    uint64_t wanted;   /* The step it waits for; 0: none. */
+    uint64_t round;    /* Of its last push or pull. */
+    uint64_t answered; /* The last step its pushes were answered with; 0: none. */
 };
 
 struct ps_step {
     /* For reports and frames. */
-    uint64_t generation; /* Loaded and whole; 0: none. */
-    uint64_t step;       /* Updates applied (async: by the slowest slice). */
+    uint64_t generation; /* The one being served; 0: none. */
+    uint64_t step;       /* Updates applied (async: of the slowest slice). */
     uint64_t saved_checkpoint, saved_step;
-    uint64_t missed_checkpoint, late_checkpoint; /* Missed, and for which reason. */
+    uint64_t missed_checkpoint; /* The newest that was not saved. */
+    uint64_t late_checkpoint;   /* The newest whose order arrived after its step. */
     uint64_t failed_load, failed_load_generation;
-    uint64_t loading_generation; /* 0: nothing is being loaded. */
+    uint64_t loading_generation; /* 0: no load is in progress. */
     uint64_t loading_checkpoint, loading_step;
-    /* Async: to be kept with a saved shard. */
+    /* Async: to be stored with a saved shard. */
     uint64_t clock[SLICES_MAX];
     /* Private. */
     struct ps_step_config config;
     enum run_phase phase; /* Of the last order. */
     uint64_t ordered_generation, ordered_checkpoint, ordered_step;
     uint64_t save_checkpoint, save_step;
-    uint64_t until;        /* Async: a step that is answered only when it is whole. */
-    uint64_t save_handled; /* Highest order begun or missed. */
-    uint32_t saves;        /* In the store's hands ... */
+    uint64_t until;        /* Of the last order. */
+    uint64_t save_handled; /* Newest checkpoint whose save was begun or missed. */
+    uint32_t saves;        /* In progress: ... */
     struct {
         uint64_t checkpoint, step;
-    } saving[2]; /* ... these. */
+    } saving[PS_SAVES_MAX]; /* ... these. */
     bool applying, has_previous;
-    struct slice_set covered;        /* Sync: slices in the slots. */
-    uint32_t held_count[SLICES_MAX]; /* Count of the node in slot i; 0: empty. */
+    struct slice_set covered;        /* Sync: the slices whose gradients are held. */
+    uint32_t held_count[SLICES_MAX]; /* Slices of the node in slot i; 0: empty. */
     uint64_t parked_step[SLICES_MAX];
     conn_id parked_conn[SLICES_MAX];
     uint32_t applying_slice;

@@ -1,15 +1,17 @@
-/* Async mode: each push of a slice is an update of its own. */
+/* Async mode: each push is of one slice and an update of its own. */
 #include "ps/step_private.h"
 
 #include <assert.h>
 #include <string.h>
+
+#include "common/base/minmax.h"
 
 static bool too_far_ahead(const struct ps_step *s, uint64_t step)
 {
     return step > s->step && step - s->step > s->config.max_staleness;
 }
 
-/* An ordered checkpoint is a barrier: what belongs behind it waits until it is taken. */
+/* An ordered checkpoint is a barrier: contributions at or above its step wait until it is saved. */
 static bool behind_barrier(const struct ps_step *s, uint64_t step)
 {
     return ps_save_pending(s) && step >= s->save_step && s->step <= s->save_step;
@@ -22,16 +24,18 @@ static bool blocked(const struct ps_step *s, uint64_t step)
 
 static void set_step(struct ps_step *s)
 {
-    uint64_t least = s->clock[0];
-    for (uint32_t v = 1; v < s->config.slices; v++) {
-        if (s->clock[v] < least) { least = s->clock[v]; }
-    }
-    s->step = least;
+    uint64_t lowest = s->clock[0];
+    for (uint32_t v = 1; v < s->config.slices; v++) { lowest = u64_min(lowest, s->clock[v]); }
+    assert(lowest >= s->step);
+    s->step = lowest;
 }
 
 static void begin_apply(struct ps_step *s, uint32_t slice, uint64_t step, struct ps_actions *out)
 {
     assert(!s->applying);
+    assert(slice < s->config.slices);
+    assert(step == s->clock[slice]);
+    assert(out->part_count == 0);
     s->applying = true;
     s->applying_slice = slice;
     s->applying_step = step;
@@ -43,6 +47,7 @@ static void begin_apply(struct ps_step *s, uint32_t slice, uint64_t step, struct
 static void park(struct ps_step *s, const struct ps_event *event)
 {
     uint32_t slice = event->first;
+    assert(event->step == s->clock[slice]);
     s->held_count[slice] = 1;
     s->parked_step[slice] = event->step;
     s->parked_conn[slice] = event->conn;
@@ -51,16 +56,17 @@ static void park(struct ps_step *s, const struct ps_event *event)
 void ps_async_push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
     uint32_t slice = event->first;
-    assert(event->count == 1 && slice < s->config.slices);
-    bool outdone = s->held_count[slice] != 0 && event->step < s->parked_step[slice];
+    assert(event->count == 1);
+    assert(slice < s->config.slices);
+    bool outdated = s->held_count[slice] != 0 && event->step < s->parked_step[slice];
     bool being_applied =
         s->applying && s->applying_slice == slice && event->step <= s->applying_step;
-    if (event->step < s->clock[slice] || outdone || being_applied) {
+    if (event->step < s->clock[slice] || outdated || being_applied) {
         ps_act(out, PS_DO_DROP);
         return;
     }
     if (event->step > s->clock[slice]) {
-        /* Something of this slice before it is missing here: its owner looks where we are. */
+        /* An earlier contribution of this slice is missing: its owner must gather anew. */
         ps_act(out, PS_DO_DROP);
         ps_refuse(out, event->conn, REFUSAL_STEP_GONE);
         return;
@@ -87,7 +93,7 @@ void ps_async_pull(struct ps_step *s, const struct ps_event *event, struct ps_ac
         ps_refuse(out, event->conn, REFUSAL_NOT_RUNNING);
         return;
     }
-    /* Step 0 is what everybody starts with: there is nothing to wait for. */
+    /* All workers start with step 0, so it is answered at once. */
     peer->wanted = event->step;
     peer->round = event->round;
     if (event->step == 0) { ps_answer(s, out, event->conn, event->round, 0, false); }
@@ -96,14 +102,15 @@ void ps_async_pull(struct ps_step *s, const struct ps_event *event, struct ps_ac
 void ps_async_applied(struct ps_step *s, struct ps_actions *out)
 {
     (void)out;
+    assert(s->applying_slice < s->config.slices);
     if (s->clock[s->applying_slice] <= s->applying_step) {
         s->clock[s->applying_slice] = s->applying_step + 1;
     }
     set_step(s);
 }
 
-/* Does a push that comes before the values of `wanted` still wait? Later ones of the same worker,
- * from before it began anew, do not count. */
+/* Whether a push of this connection below step `wanted` is parked. Later ones do not count: the
+ * worker sent them before it gathered anew. */
 static bool has_parked(const struct ps_step *s, conn_id conn, uint64_t wanted)
 {
     for (uint32_t v = 0; v < s->config.slices; v++) {
@@ -118,7 +125,7 @@ static void answer_pulls(struct ps_step *s, struct ps_actions *out)
     for (uint32_t i = 0; i < s->peer_count; i++) {
         struct ps_peer *peer = &s->peers[i];
         if (peer->wanted == 0 || too_far_ahead(s, peer->wanted)) { continue; }
-        /* Where training ends, or stands for an evaluation, all contributions are in. */
+        /* At the end of training, and before an evaluation, all contributions must be applied. */
         if (peer->wanted >= s->until && s->step < s->until) { continue; }
         if (has_parked(s, peer->conn, peer->wanted)) { continue; }
         ps_answer(s, out, peer->conn, peer->round, peer->wanted, false);
@@ -127,7 +134,8 @@ static void answer_pulls(struct ps_step *s, struct ps_actions *out)
     }
 }
 
-/* The parked push that is least far ahead, of the lowest slice; SLICES_MAX: none may go on. */
+/* The slice of the parked push to apply next: of the lowest step, then of the lowest number.
+ * SLICES_MAX: none can be applied now. */
 static uint32_t next_unblocked(const struct ps_step *s)
 {
     uint32_t best = SLICES_MAX;
@@ -140,6 +148,7 @@ static uint32_t next_unblocked(const struct ps_step *s)
 
 void ps_async_advance(struct ps_step *s, struct ps_actions *out)
 {
+    assert(s->generation != 0);
     if (s->applying) { return; }
     ps_save_if_due(s, out);
     answer_pulls(s, out);
@@ -152,13 +161,14 @@ void ps_async_advance(struct ps_step *s, struct ps_actions *out)
 
 void ps_async_loaded(struct ps_step *s, const uint64_t *clocks)
 {
+    assert(!s->applying);
     for (uint32_t v = 0; v < s->config.slices; v++) {
         s->clock[v] = clocks != NULL && clocks[v] > s->step ? clocks[v] : s->step;
     }
     set_step(s);
 }
 
-/* What it pushed stays: it is as good as ever. */
+/* Its parked pushes stay, because they are still valid. */
 void ps_async_conn_closed(struct ps_step *s, conn_id conn)
 {
     for (uint32_t v = 0; v < s->config.slices; v++) {

@@ -1,25 +1,27 @@
-/* ps/step_private.h: between the files of the ps core; nobody else's. step.c: orders, loads, saves.
- * step_sync.c, step_async.c: pushes and pulls of each mode. */
+/*
+ * ps/step_private.h: what the files of the ps core share; private to them. step.c handles orders,
+ * loads and saves; step_sync.c and step_async.c handle the pushes and pulls of each mode.
+ */
 #ifndef PS_STEP_PRIVATE_H
 #define PS_STEP_PRIVATE_H
 
 #include "ps/step.h"
 
-/* One more action, all zero but for its type. */
+/* Append an action, zeroed except for its type. */
 struct ps_action *ps_act(struct ps_actions *out, enum ps_action_type type);
 void ps_refuse(struct ps_actions *out, conn_id conn, enum refusal why);
 void ps_answer(const struct ps_step *s, struct ps_actions *out, conn_id conn, uint64_t round,
                uint64_t step, bool previous);
 
-/* The peer of `conn`, new if need be; NULL when there is room for no more. */
+/* The peer of `conn`, added if it is new. NULL: the table is full. */
 struct ps_peer *ps_peer_of(struct ps_step *s, conn_id conn);
 
-/* Is there an order to save that has not been begun yet? */
+/* Whether a save is ordered and neither begun nor missed yet. */
 bool ps_save_pending(const struct ps_step *s);
-/* Begin or miss the ordered save, if its step has come. */
+/* Begin the ordered save, or report it missed, if its step is reached. */
 void ps_save_if_due(struct ps_step *s, struct ps_actions *out);
 
-/* The generation is ours and nothing is being loaded: that is checked before these. */
+/* The caller has checked that the event is of the generation being served. */
 void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
 void ps_sync_pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
 void ps_sync_applied(struct ps_step *s, struct ps_actions *out);
@@ -27,9 +29,9 @@ void ps_sync_applied(struct ps_step *s, struct ps_actions *out);
 void ps_async_push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
 void ps_async_pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
 void ps_async_applied(struct ps_step *s, struct ps_actions *out);
-/* Whatever may go on now: save, unpark one push, answer pulls. */
+/* Do what became possible: save, answer pulls, apply one parked push. */
 void ps_async_advance(struct ps_step *s, struct ps_actions *out);
-/* The shard was loaded at `step`. */
+/* The shard was loaded at `step`. `clocks` may be NULL: all slices are at this step. */
 void ps_async_loaded(struct ps_step *s, const uint64_t *clocks);
 void ps_async_conn_closed(struct ps_step *s, conn_id conn);
 

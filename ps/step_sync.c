@@ -1,4 +1,4 @@
-/* Sync mode: all slices of a step make one update. */
+/* Sync mode: all slices of a step are one update. */
 #include "ps/step_private.h"
 
 #include <assert.h>
@@ -7,6 +7,7 @@
 static void await(struct ps_step *s, const struct ps_event *event, uint64_t step,
                   struct ps_actions *out)
 {
+    assert(step == s->step + 1);
     struct ps_peer *peer = ps_peer_of(s, event->conn);
     if (peer == NULL) {
         ps_refuse(out, event->conn, REFUSAL_NOT_RUNNING);
@@ -16,9 +17,10 @@ static void await(struct ps_step *s, const struct ps_event *event, uint64_t step
     peer->wanted = step;
 }
 
-/* A push for a step that is applied already: the values it waits for exist, or are gone. */
+/* A push of a step that is applied already: its values are answered, or not kept any more. */
 static void answer_late(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
+    assert(event->step < s->step);
     uint64_t step = event->step + 1;
     bool previous = step + 1 == s->step && s->has_previous;
     if (step != s->step && !previous) {
@@ -31,11 +33,13 @@ static void answer_late(struct ps_step *s, const struct ps_event *event, struct 
     ps_answer(s, out, event->conn, event->round, step, previous);
 }
 
-/* Held nodes below the new one are part of its sum already. */
+/* The sum of the new node includes the held nodes below it. */
 static void replace_nested(struct ps_step *s, struct slice_node node, struct ps_actions *out)
 {
+    assert(node.first + node.count <= s->config.slices);
     for (uint32_t i = node.first; i < node.first + node.count; i++) {
         if (s->held_count[i] == 0) { continue; }
+        assert(i + s->held_count[i] <= node.first + node.count);
         s->held_count[i] = 0;
         if (i != node.first) { ps_act(out, PS_DO_RELEASE)->first = i; }
     }
@@ -54,6 +58,8 @@ static void hold(struct ps_step *s, struct slice_node node, struct ps_actions *o
 static void apply_if_complete(struct ps_step *s, struct ps_actions *out)
 {
     if (slice_set_count(&s->covered) < s->config.slices) { return; }
+    assert(!s->applying);
+    assert(out->part_count == 0);
     for (uint32_t i = 0; i < s->config.slices; i++) {
         if (s->held_count[i] == 0) { continue; }
         out->parts[out->part_count++] = (struct slice_node){i, s->held_count[i]};
@@ -65,12 +71,14 @@ static void apply_if_complete(struct ps_step *s, struct ps_actions *out)
 
 void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
+    assert(event->count >= 1);
+    assert(event->first + event->count <= s->config.slices);
     struct slice_node node = {event->first, event->count};
     if (event->step < s->step) {
         ps_act(out, PS_DO_DROP);
         answer_late(s, event, out);
     } else if (event->step > s->step) {
-        /* Nobody can have the values of a step of this generation that we have not reached. */
+        /* No worker can have the values of a step that this generation has not reached. */
         ps_act(out, PS_DO_DROP);
         ps_refuse(out, event->conn, REFUSAL_NOT_RUNNING);
     } else {
@@ -87,8 +95,8 @@ void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_act
 void ps_sync_pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
     uint64_t step = event->step == STEP_LATEST ? s->step : event->step;
-    /* Who pulls begins anew: what it was answered with before it may not have kept, and what it
-     * waited for before it would not keep. */
+    /* A worker that pulls begins anew: it may have dropped earlier answers, and it ignores the
+     * answer that it waited for. */
     struct ps_peer *peer = ps_peer_of(s, event->conn);
     if (peer != NULL) { peer->answered = peer->wanted = 0; }
     if (step == s->step) {
@@ -104,6 +112,7 @@ void ps_sync_pull(struct ps_step *s, const struct ps_event *event, struct ps_act
 
 void ps_sync_applied(struct ps_step *s, struct ps_actions *out)
 {
+    assert(!s->applying);
     s->step++;
     memset(&s->covered, 0, sizeof s->covered);
     for (uint32_t i = 0; i < s->peer_count; i++) {
