@@ -1,5 +1,6 @@
 #include "chaos/cluster/cluster_run.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,8 +11,9 @@
 
 #include "chaos/cluster/proc.h"
 #include "common/base/clock.h"
+#include "common/base/minmax.h"
 
-enum { ARGUMENTS = 12, KILL_AGAIN_MS = 20 };
+enum { ARGUMENTS = 12, KILL_RETRY_MS = 20, KILL_MS = 5000 };
 
 static bool is_replaced(const struct cluster_run *run, const char *entry)
 {
@@ -42,6 +44,8 @@ enum tn_status cluster_run_init(struct cluster_run *run, struct target_cluster *
                                 const char *networks, const char *shim, const char *faults,
                                 struct error *error)
 {
+    assert(cluster != NULL);
+    assert(faults != NULL);
     *run = (struct cluster_run){.cluster = cluster, .networks = networks};
     snprintf(run->mark, sizeof run->mark, MARK_VARIABLE "=%016" PRIx64 "%016" PRIx64,
              clock_new_incarnation(), clock_new_incarnation());
@@ -56,7 +60,7 @@ void cluster_run_free(struct cluster_run *run)
 {
     int exit_code;
     if (run->process.pid > 0) {
-        cluster_run_kill(run, 5000);
+        cluster_run_kill(run, KILL_MS);
         (void)cluster_run_ended(run, &exit_code);
     }
     free(run->environment);
@@ -67,16 +71,18 @@ enum tn_status cluster_run_start(struct cluster_run *run, struct error *error)
 {
     struct target_cluster *cluster = run->cluster;
     char log[2 * TARGET_PATH_MAX];
-    const char *words[ARGUMENTS] = {"tanist", "run", cluster->job_file, "--dir", cluster->run_dir};
+    const char *arguments[ARGUMENTS] = {"tanist", "run", cluster->job_file, "--dir",
+                                        cluster->run_dir};
     size_t count = 5;
+    assert(run->process.pid == 0);
     if (run->networks != NULL) {
-        words[count++] = "--networks";
-        words[count++] = run->networks;
+        arguments[count++] = "--networks";
+        arguments[count++] = run->networks;
     }
-    if (run->starts > 0) { words[count++] = "--resume"; }
+    if (run->starts > 0) { arguments[count++] = "--resume"; }
     snprintf(log, sizeof log, "%s/run.log", cluster->dir);
     const struct process_config config = {.program = cluster->program,
-                                          .arguments = words,
+                                          .arguments = arguments,
                                           .environment = run->environment,
                                           .log_path = log};
     enum tn_status status = process_start(&config, &run->process, error);
@@ -89,10 +95,9 @@ enum tn_status cluster_run_start(struct cluster_run *run, struct error *error)
 
 bool cluster_run_ended(struct cluster_run *run, int *exit_code)
 {
-    struct pollfd polled = {.fd = run->process.pidfd, .events = POLLIN};
     int code = 0, signal_number = 0;
-    if (run->process.pid <= 0 || poll(&polled, 1, 0) <= 0) { return false; }
-    process_reap(&run->process, &code, &signal_number);
+    if (run->process.pid <= 0) { return false; }
+    if (!process_wait(&run->process, 0, &code, &signal_number)) { return false; }
     *exit_code = signal_number ? 128 + signal_number : code;
     run->cluster->places[0].pid = 0;
     return true;
@@ -104,9 +109,10 @@ void cluster_run_kill(struct cluster_run *run, uint32_t limit_ms)
     uint64_t until_ms = clock_monotonic_ms() + limit_ms;
     for (;;) {
         size_t count = proc_find_marked(run->mark, pids, PROC_MARKED_MAX);
-        for (size_t i = 0; i < count && i < PROC_MARKED_MAX; i++) { (void)kill(pids[i], SIGKILL); }
+        const size_t found = size_min(count, PROC_MARKED_MAX);
+        for (size_t i = 0; i < found; i++) { (void)kill(pids[i], SIGKILL); }
         if (count == 0 || clock_monotonic_ms() >= until_ms) { return; }
-        (void)poll(NULL, 0, KILL_AGAIN_MS);
+        (void)poll(NULL, 0, KILL_RETRY_MS);
     }
 }
 

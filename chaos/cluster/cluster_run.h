@@ -1,9 +1,10 @@
 /*
- * chaos/cluster/cluster_run.h: the run under attack as a process: `tanist run JOB --dir DIR`, with
- * the environment that lets the harness find its processes and reach into them. It dies with the
- * harness.
+ * chaos/cluster/cluster_run.h: the run under attack as a process: `tanist run JOB --dir DIR`, in an
+ * environment by which the harness finds the run's processes and controls their failpoints. It ends
+ * with the harness.
  *
- * Threads: the main thread. Blocking: the start, for about 1 ms.
+ * Threads: the main thread. Blocking: cluster_run_start() for about 1 ms, cluster_run_kill() as
+ * stated.
  */
 #ifndef CHAOS_CLUSTER_CLUSTER_RUN_H
 #define CHAOS_CLUSTER_CLUSTER_RUN_H
@@ -20,7 +21,7 @@ enum { CLUSTER_RUN_VARIABLES = 4, CLUSTER_RUN_TEXT_MAX = 1200, MARK_MAX = 64 };
 
 struct cluster_run {
     struct target_cluster *cluster;
-    const char *networks; /* File for --networks; NULL: none. */
+    const char *networks; /* Path for --networks; NULL: none. */
     struct process process;
     char mark[MARK_MAX]; /* NAME=VALUE */
     char variables[CLUSTER_RUN_VARIABLES][CLUSTER_RUN_TEXT_MAX];
@@ -28,25 +29,24 @@ struct cluster_run {
     uint32_t starts;
 };
 
-/* Nothing runs yet. `shim`: path of tanist-faults.so to preload, NULL: none; `faults`: path of the
- * fault control. Borrows the rest. TN_ENOMEM. */
+/* Prepare the environment; no process is started. `shim`: path of tanist-faults.so to preload,
+ * NULL: none; `faults`: path of the fault control. Borrows `cluster` and `networks`. TN_ENOMEM. */
 MUST_CHECK enum tn_status cluster_run_init(struct cluster_run *run, struct target_cluster *cluster,
                                            const char *networks, const char *shim,
                                            const char *faults, struct error *error);
-void cluster_run_free(struct cluster_run *run); /* Kills what runs still. */
+void cluster_run_free(struct cluster_run *run); /* Kills the run if it has not ended. */
 
-/* Start it, from the second time on with --resume. Its words are appended to DIR/run.log. TN_EIO.
- */
+/* Start the run; with --resume if it was started before. Its output is appended to DIR/run.log.
+ * TN_EIO. */
 MUST_CHECK enum tn_status cluster_run_start(struct cluster_run *run, struct error *error);
 
-/* True: it has ended, with this exit status (128 + signal where it was killed). Once. */
+/* True, once: the run has ended with this exit status (128 + signal if a signal ended it). */
 bool cluster_run_ended(struct cluster_run *run, int *exit_code);
 
-/* SIGKILL to every process that carries the mark, until none is left or `limit_ms` have passed.
- * Blocks. */
+/* Send SIGKILL to every process with the mark until none is left, for at most `limit_ms`. */
 void cluster_run_kill(struct cluster_run *run, uint32_t limit_ms);
 
-/* What it printed as its result; a new reference, NULL: none. */
+/* RUN_DIR/result.json, a new reference; NULL: the run wrote none. */
 json_t *cluster_run_result(const struct cluster_run *run);
 
 #endif

@@ -17,26 +17,27 @@
 #include "agent/process.h"
 #include "common/base/files.h"
 
-enum { BATCH_MAX = 16 * 1024, EVENT_TEXT_MAX = 400, FD_PATH_MAX = 64 };
+enum { BATCH_MAX = 16 * 1024, OUTPUT_LINE_MAX = 400, FD_PATH_MAX = 64 };
 
-/* The bridge's, and the first of the places'. */
 #define SUBNET "10.77.0."
 enum { HUB_HOST = 1, FIRST_HOST = 2 };
 
 struct lab_place {
     char name[TASK_NAME_MAX];
     char address[NETWORK_ADDRESS_MAX];
-    int namespace; /* Its only holder, but for the processes in it. */
+    int namespace; /* Keeps the namespace alive, besides the processes in it. */
 };
 
 struct lab {
-    int hub; /* Its namespace. */
+    int hub; /* The namespace of the hub. */
     unsigned count;
     struct lab_place *places; /* Owned. */
 };
 
 static const struct lab_place *find_place(const struct lab *lab, const char *name)
 {
+    assert(lab != NULL);
+    assert(name != NULL);
     for (unsigned i = 0; i < lab->count; i++) {
         if (strcmp(lab->places[i].name, name) == 0) { return &lab->places[i]; }
     }
@@ -64,13 +65,13 @@ int lab_namespace(const struct lab *lab, const char *place)
 
 /* ------------------------------------------------------------- commands */
 
-/* Also for other processes, as long as we live. */
+/* Valid for other processes too, until this one ends. */
 static void format_fd_path(int fd, char path[static FD_PATH_MAX])
 {
     snprintf(path, FD_PATH_MAX, "/proc/%ld/fd/%d", (long)getpid(), fd);
 }
 
-/* A file of memory that holds `text`; -1: errno says why. */
+/* A memory file that holds `text`; -1: see errno. */
 static int open_memory(const char *name, const char *text)
 {
     int fd = memfd_create(name, MFD_CLOEXEC);
@@ -80,8 +81,7 @@ static int open_memory(const char *name, const char *text)
     return -1;
 }
 
-/* Where a program is: on PATH, or where administrators' programs are, which users' PATHs leave out.
- */
+/* The path of a program: on PATH, or in the administrators' folders, which a user's PATH omits. */
 static bool find_program(const char *name, char path[static PATH_MAX])
 {
     static const char *const more = "/usr/sbin:/sbin:/usr/bin:/bin";
@@ -96,18 +96,17 @@ static bool find_program(const char *name, char path[static PATH_MAX])
     return false;
 }
 
-/* What a command said before it failed, on one line. */
-static void read_words(int fd, char words[static EVENT_TEXT_MAX])
+static void read_first_line(int fd, char line[static OUTPUT_LINE_MAX])
 {
-    ssize_t size = pread(fd, words, EVENT_TEXT_MAX - 1, 0);
-    words[size > 0 ? size : 0] = '\0';
-    words[strcspn(words, "\n")] = '\0';
+    ssize_t size = pread(fd, line, OUTPUT_LINE_MAX - 1, 0);
+    line[size > 0 ? size : 0] = '\0';
+    line[strcspn(line, "\n")] = '\0';
 }
 
 static enum tn_status run_program(const char *path, const char *const *argv, const char *network,
                                   int output, struct error *error)
 {
-    char log_path[FD_PATH_MAX], words[EVENT_TEXT_MAX], end[128];
+    char log_path[FD_PATH_MAX], line[OUTPUT_LINE_MAX], end[128];
     struct process process;
     int exit_code = 0, signal_number = 0;
     format_fd_path(output, log_path);
@@ -120,17 +119,17 @@ static enum tn_status run_program(const char *path, const char *const *argv, con
     if (status != TN_OK) { return error_set(error, TN_ENOTSUP, "cannot start %s", path); }
     process_reap(&process, &exit_code, &signal_number);
     if (exit_code == 0 && signal_number == 0) { return TN_OK; }
-    read_words(output, words);
+    read_first_line(output, line);
     process_describe_end(exit_code, signal_number, end, sizeof end);
-    return error_set(error, TN_ENOTSUP, "%s: %s", argv[0], *words ? words : end);
+    return error_set(error, TN_ENOTSUP, "%s: %s", argv[0], line[0] != '\0' ? line : end);
 }
 
-/* In the namespace `fd`, -1: ours. */
+/* Run a command in the namespace `fd`; -1: in the current one. */
 static enum tn_status run_command(int fd, const char *const *argv, struct error *error)
 {
     char path[PATH_MAX], network[FD_PATH_MAX];
     if (!find_program(argv[0], path)) {
-        return error_set(error, TN_ENOTSUP, "there is no program %s on PATH", argv[0]);
+        return error_set(error, TN_ENOTSUP, "%s is not on PATH", argv[0]);
     }
     int output = open_memory("output", "");
     if (output < 0) { return error_set(error, TN_EIO, "memfd_create: %s", strerror(errno)); }
@@ -154,7 +153,7 @@ static enum tn_status run_script(int fd, const char *program, const char *option
     return status;
 }
 
-static enum tn_status no_place(const char *place, struct error *error)
+static enum tn_status unknown_place(const char *place, struct error *error)
 {
     return error_set(error, TN_ENOTSUP, "%s has no network of its own", place);
 }
@@ -162,7 +161,7 @@ static enum tn_status no_place(const char *place, struct error *error)
 enum tn_status lab_nft(struct lab *lab, const char *place, const char *script, struct error *error)
 {
     int fd = lab_namespace(lab, place);
-    return fd < 0 ? no_place(place, error) : run_script(fd, "nft", "-f", script, error);
+    return fd < 0 ? unknown_place(place, error) : run_script(fd, "nft", "-f", script, error);
 }
 
 enum tn_status lab_command(struct lab *lab, const char *place, const char *const *argv,
@@ -170,13 +169,13 @@ enum tn_status lab_command(struct lab *lab, const char *place, const char *const
 {
     if (place == NULL) { return run_command(lab->hub, argv, error); }
     int fd = lab_namespace(lab, place);
-    return fd < 0 ? no_place(place, error) : run_command(fd, argv, error);
+    return fd < 0 ? unknown_place(place, error) : run_command(fd, argv, error);
 }
 
 enum tn_status lab_enter(const struct lab *lab, const char *place, struct error *error)
 {
     int fd = lab_namespace(lab, place);
-    if (fd < 0) { return no_place(place, error); }
+    if (fd < 0) { return unknown_place(place, error); }
     if (setns(fd, CLONE_NEWNET) == 0) { return TN_OK; }
     return error_set(error, TN_ENOTSUP, "cannot enter the network of %s: %s", place,
                      strerror(errno));
@@ -185,7 +184,7 @@ enum tn_status lab_enter(const struct lab *lab, const char *place, struct error 
 void lab_leave(const struct lab *lab)
 {
     int left = setns(lab->hub, CLONE_NEWNET);
-    assert(left == 0); /* We came from there, and we hold it. */
+    assert(left == 0); /* The process came from there and holds it open. */
     (void)left;
 }
 
@@ -199,10 +198,10 @@ static int open_own_namespace(void)
 static enum tn_status no_namespace(struct error *error)
 {
     return error_set(error, TN_ENOTSUP, "cannot make a network namespace: %s%s", strerror(errno),
-                     errno == EPERM ? " (root may)" : "");
+                     errno == EPERM ? " (run as root)" : "");
 }
 
-/* A namespace that only a descriptor holds; we are in it. */
+/* A new namespace, which only the descriptor keeps alive; this thread is in it. */
 static enum tn_status make_namespace(int *out, struct error *error)
 {
     if (unshare(CLONE_NEWNET) != 0) { return no_namespace(error); }
@@ -221,7 +220,7 @@ static enum tn_status make_namespaces(struct lab *lab, struct error *error)
     return status;
 }
 
-/* What is written to `ip -batch`. */
+/* Input of `ip -batch`. */
 struct batch {
     size_t length;
     char text[BATCH_MAX];
@@ -232,6 +231,7 @@ static __attribute__((format(printf, 2, 3))) void add_line(struct batch *batch, 
 {
     va_list arguments;
     va_start(arguments, format);
+    assert(batch->length < sizeof batch->text);
     size_t room = sizeof batch->text - batch->length;
     int length = vsnprintf(batch->text + batch->length, room, format, arguments);
     va_end(arguments);
@@ -306,9 +306,11 @@ static enum tn_status write_networks(const struct lab *lab, const char *path, st
 enum tn_status lab_open(const char *const *names, unsigned count, const char *networks_path,
                         struct lab **out, struct error *error)
 {
+    assert(names != NULL);
     *out = NULL;
     if (count > NETWORKS_MAX) {
-        return error_set(error, TN_EINVAL, "a lab of %u places: at most %d", count, NETWORKS_MAX);
+        return error_set(error, TN_EINVAL, "%u network namespaces are too many: at most %d", count,
+                         NETWORKS_MAX);
     }
     struct lab *lab = calloc(1, sizeof *lab);
     struct lab_place *places = calloc(count, sizeof *places);

@@ -1,5 +1,6 @@
 #include "chaos/cluster/remote.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,8 @@ enum { CONNECT_MS = 5000, ANSWER_MS = 4000 };
 void remote_init(struct remote *remote, const char *connect, const char *cluster,
                  const char *credentials)
 {
+    assert(connect != NULL);
+    assert(cluster != NULL);
     *remote = (struct remote){.sync = NULL};
     snprintf(remote->connect, sizeof remote->connect, "%s", connect);
     snprintf(remote->cluster, sizeof remote->cluster, "%s", cluster);
@@ -24,7 +27,7 @@ void remote_close(struct remote *remote)
     remote->sync = NULL;
 }
 
-static enum tn_status be_open(struct remote *remote, struct error *error)
+static enum tn_status connect_if_needed(struct remote *remote, struct error *error)
 {
     const char *credentials = *remote->credentials ? remote->credentials : NULL;
     if (remote->sync != NULL) { return TN_OK; }
@@ -32,7 +35,7 @@ static enum tn_status be_open(struct remote *remote, struct error *error)
 }
 
 /* A session that is lost is not used again. */
-static enum tn_status after(struct remote *remote, enum tn_status status)
+static enum tn_status close_if_lost(struct remote *remote, enum tn_status status)
 {
     if (status == TN_EEXPIRED || status == TN_ETIMEDOUT || status == TN_ECONNECT) {
         remote_close(remote);
@@ -43,9 +46,10 @@ static enum tn_status after(struct remote *remote, enum tn_status status)
 enum tn_status remote_find(struct remote *remote, const char *task, struct member *out,
                            struct error *error)
 {
-    enum tn_status status = be_open(remote, error);
+    assert(task != NULL);
+    enum tn_status status = connect_if_needed(remote, error);
     if (status == TN_OK) { status = order_find(remote->sync, remote->cluster, task, out, error); }
-    return after(remote, status);
+    return close_if_lost(remote, status);
 }
 
 static bool signal_of(int number, enum kill_signal *out)
@@ -66,22 +70,21 @@ enum tn_status remote_signal(struct remote *remote, const struct member *member,
                              struct error *error)
 {
     enum kill_signal signal;
+    assert(member != NULL);
     if (!signal_of(number, &signal)) {
         return error_set(error, TN_EINVAL,
-                         "signal %d cannot be ordered: give KILL, TERM, STOP or "
-                         "CONT",
-                         number);
+                         "signal %d cannot be sent: give KILL, TERM, STOP or CONT", number);
     }
-    enum tn_status status = be_open(remote, error);
+    enum tn_status status = connect_if_needed(remote, error);
     if (status == TN_OK) {
         status = order_kill(remote->sync, remote->cluster, member, signal, ANSWER_MS, error);
     }
-    return after(remote, status);
+    return close_if_lost(remote, status);
 }
 
 enum tn_status remote_request(struct remote *remote, enum request_kind kind, struct error *error)
 {
-    enum tn_status status = be_open(remote, error);
+    enum tn_status status = connect_if_needed(remote, error);
     if (status == TN_OK) { status = order_request(remote->sync, remote->cluster, kind, error); }
-    return after(remote, status);
+    return close_if_lost(remote, status);
 }

@@ -1,9 +1,9 @@
 /*
- * chaos/cluster/remote.h: attacks on a cluster of which we know nothing but its ZooKeeper: signals
- * by way of the agents that were started with --allow-chaos (rule S8), and wishes to the chief.
+ * chaos/cluster/remote.h: a cluster that the harness reaches only through its ZooKeeper: signals to
+ * nodes by way of agents that were started with --allow-chaos (rule S8), and requests to the chief.
  *
- * Threads: one at a time. Blocking: remote_signal() until the agent has taken the order, some 20
- * ms, at most 4 s; each call up to 5 s while ZooKeeper is away.
+ * Threads: one at a time. Blocking: remote_signal() until the agent has taken the order, about 20
+ * ms, at most 4 s; each call for up to 5 s while ZooKeeper cannot be reached.
  */
 #ifndef CHAOS_CLUSTER_REMOTE_H
 #define CHAOS_CLUSTER_REMOTE_H
@@ -15,25 +15,25 @@ struct zk_sync;
 
 struct remote {
     char connect[1024], cluster[CLUSTER_NAME_MAX], credentials[256];
-    struct zk_sync *sync; /* NULL: to be opened by the next call. */
+    struct zk_sync *sync; /* NULL: the next call connects. */
 };
 
-/* Copies all three; `credentials` may be NULL. Nothing is opened yet. */
+/* Copies all three; `credentials` may be NULL. Does not connect yet. */
 void remote_init(struct remote *remote, const char *connect, const char *cluster,
                  const char *credentials);
 void remote_close(struct remote *remote);
 
-/* Who holds a task now: "ps:1", or "chief". TN_EAGAIN: nobody. */
+/* The member that runs a task now ("ps:1" or "chief"). TN_EAGAIN: none does. */
 MUST_CHECK enum tn_status remote_find(struct remote *remote, const char *task, struct member *out,
                                       struct error *error);
 
-/* Send SIGKILL, SIGTERM, SIGSTOP or SIGCONT to that incarnation, or to nobody. TN_EINVAL: another
- * signal; TN_EUNHEALTHY: no agent that allows chaos runs it. */
+/* Send SIGKILL, SIGTERM, SIGSTOP or SIGCONT to that incarnation, never to its successor. TN_EINVAL:
+ * another signal; TN_EUNHEALTHY: no agent with --allow-chaos runs it. */
 MUST_CHECK enum tn_status remote_signal(struct remote *remote, const struct member *member,
                                         int number, struct error *error);
 
-/* A wish to the chief: REQUEST_RESIGN, REQUEST_PAUSE, REQUEST_RESUME, ... Its effect is not waited
- * for. */
+/* Send a request to the chief: REQUEST_RESIGN, REQUEST_PAUSE, REQUEST_RESUME, ... Does not wait for
+ * its effect. */
 MUST_CHECK enum tn_status remote_request(struct remote *remote, enum request_kind kind,
                                          struct error *error);
 

@@ -1,7 +1,7 @@
 #include "chaos/cluster/subprocess.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,14 +10,16 @@
 #include "chaos/cluster/lab.h"
 #include "common/base/files.h"
 
-enum { LAST_WORDS_MAX = 300 };
+enum { LAST_LINE_MAX = 300 };
 
 enum tn_status subprocess_start(const struct target_cluster *cluster, const char *place,
-                                const char *name, const char *const *words, struct subprocess *out,
-                                struct error *error)
+                                const char *name, const char *const *arguments,
+                                struct subprocess *out, struct error *error)
 {
     char folder[TARGET_PATH_MAX + 16], network[48] = "";
     int namespace = cluster->lab != NULL && place != NULL ? lab_namespace(cluster->lab, place) : -1;
+    assert(name != NULL);
+    assert(arguments[0] != NULL);
     if (namespace >= 0) { snprintf(network, sizeof network, "/proc/self/fd/%d", namespace); }
     *out = (struct subprocess){.ended = true};
     snprintf(folder, sizeof folder, "%s/scratch", cluster->dir);
@@ -28,7 +30,7 @@ enum tn_status subprocess_start(const struct target_cluster *cluster, const char
         return files_error(error, errno, "remove", out->log);
     }
     const struct process_config process = {.program = cluster->program,
-                                           .arguments = words,
+                                           .arguments = arguments,
                                            .environment = cluster->environment,
                                            .log_path = out->log,
                                            .network = *network ? network : NULL};
@@ -39,11 +41,11 @@ enum tn_status subprocess_start(const struct target_cluster *cluster, const char
 
 bool subprocess_has_ended(struct subprocess *subprocess)
 {
-    if (subprocess->ended) { return true; }
-    struct pollfd end = {.fd = subprocess->process.pidfd, .events = POLLIN};
-    if (poll(&end, 1, 0) <= 0) { return false; }
-    process_reap(&subprocess->process, &subprocess->exit_code, &subprocess->signal);
-    return subprocess->ended = true;
+    if (!subprocess->ended) {
+        subprocess->ended =
+            process_wait(&subprocess->process, 0, &subprocess->exit_code, &subprocess->signal);
+    }
+    return subprocess->ended;
 }
 
 void subprocess_stop(struct subprocess *subprocess)
@@ -54,25 +56,26 @@ void subprocess_stop(struct subprocess *subprocess)
     subprocess->ended = true;
 }
 
-static void last_words(const char *path, char words[static LAST_WORDS_MAX])
+static void read_last_line(const char *path, char line[static LAST_LINE_MAX])
 {
-    words[0] = '\0';
+    line[0] = '\0';
     FILE *file = fopen(path, "re");
     if (file == NULL) { return; }
-    if (fseek(file, 1 - (long)LAST_WORDS_MAX, SEEK_END) != 0) { rewind(file); }
-    size_t size = fread(words, 1, LAST_WORDS_MAX - 1, file);
+    if (fseek(file, 1 - (long)LAST_LINE_MAX, SEEK_END) != 0) { rewind(file); }
+    size_t size = fread(line, 1, LAST_LINE_MAX - 1, file);
     fclose(file);
-    while (size > 0 && words[size - 1] == '\n') { size--; }
-    words[size] = '\0';
-    const char *line = strrchr(words, '\n');
-    if (line != NULL) { memmove(words, line + 1, strlen(line + 1) + 1); }
+    while (size > 0 && line[size - 1] == '\n') { size--; }
+    line[size] = '\0';
+    const char *last = strrchr(line, '\n');
+    if (last != NULL) { memmove(line, last + 1, strlen(last + 1) + 1); }
 }
 
 void subprocess_describe(const struct subprocess *subprocess, char *text, size_t size)
 {
-    char end[80], words[LAST_WORDS_MAX];
+    char end[80], line[LAST_LINE_MAX];
+    assert(size > 0);
     process_describe_end(subprocess->exit_code, subprocess->signal, end, sizeof end);
-    last_words(subprocess->log, words);
-    snprintf(text, size, "%s%s%s", subprocess->ended ? end : "still running", *words ? ": " : "",
-             words);
+    read_last_line(subprocess->log, line);
+    snprintf(text, size, "%s%s%s", subprocess->ended ? end : "still running",
+             line[0] != '\0' ? ": " : "", line);
 }

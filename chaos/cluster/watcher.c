@@ -1,5 +1,6 @@
 #include "chaos/cluster/watcher.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <poll.h>
 #include <stdio.h>
@@ -19,15 +20,15 @@
 #include "common/zk/zk_sync.h"
 
 enum {
-    LOOK_MS = 20,       /* Processes. */
-    STEP_MS = 50,       /* Asking the ps; told ... */
-    STEP_TOLD_MS = 100, /* ... about that often. */
-    RESOURCES_MS = 250, /* What processes hold. */
-    NOTE_MS = 100,      /* Looking for run.json. */
+    PROCESSES_MS = 20,    /* Between two reads of the processes' states, */
+    STEP_MS = 50,         /* two polls of the ps, */
+    STEP_RECORD_MS = 100, /* two recorded steps, */
+    RESOURCES_MS = 250,   /* two samples of the processes' resources, */
+    NOTE_MS = 100,        /* and two attempts to read run.json. */
     SPEC_MS = 2000,
     DEADLINE_MS = 5000,
     PROBE_MS = 100,
-    CLOCK_TRUST_MS = 2000, /* A clock that is further off was put wrong. */
+    CLOCK_TRUST_MS = 2000, /* A clock that differs by more was changed by a fault. */
 };
 
 struct watcher {
@@ -38,16 +39,18 @@ struct watcher {
     struct zk *zk;
     struct zk_port port;
     struct step_poller *steps;
-    uint64_t cluster_made_ms, agent_pid; /* Of the run that is watched; 0: none. */
-    uint64_t look_at_ms, step_at_ms, told_at_ms, resources_at_ms, note_at_ms;
+    uint64_t agent_pid; /* Of the run that is watched; 0: none. */
+    uint64_t processes_at_ms, step_at_ms, record_at_ms, resources_at_ms, note_at_ms; /* Due. */
     uint64_t epoch, chief_incarnation;
-    pid_t pids[PLACES_MAX]; /* As told. */
-    bool stands[PLACES_MAX];
+    pid_t pids[PLACES_MAX]; /* As recorded. */
+    bool frozen[PLACES_MAX];
     struct cluster_view view;
 };
 
 struct watcher *watcher_create(struct target_cluster *cluster, struct history_file *history)
 {
+    assert(cluster != NULL);
+    assert(history != NULL);
     struct watcher *watcher = calloc(1, sizeof *watcher);
     if (watcher == NULL) { return NULL; }
     watcher->cluster = cluster;
@@ -59,7 +62,7 @@ struct watcher *watcher_create(struct target_cluster *cluster, struct history_fi
     return NULL;
 }
 
-/* The run has died, or another one has begun: what was known of it counts no more. */
+/* The run has ended or another one has started: forget what was known of it. */
 static void disconnect(struct watcher *watcher)
 {
     if (watcher->zk != NULL) { zk_abandon(watcher->zk); }
@@ -67,7 +70,6 @@ static void disconnect(struct watcher *watcher)
     while (zk_inbox_take(watcher->inbox) != NULL) { continue; }
     step_poller_close(watcher->steps);
     watcher->steps = NULL;
-    watcher->cluster_made_ms = 0;
     watcher->view.has_run = false;
     watcher->cluster->chief[0] = '\0';
 }
@@ -88,31 +90,37 @@ const struct cluster_view *watcher_view(const struct watcher *watcher)
 
 /* ------------------------------------------------------------- processes */
 
-static void tell_place(struct watcher *watcher, const char *place, const char *state, pid_t pid)
+static void record_place(struct watcher *watcher, const char *place, const char *state, pid_t pid)
 {
     history_file_add(
         watcher->history, "place",
         json_pack("{s:s, s:s, s:I}", "place", place, "state", state, "pid", (json_int_t)pid));
 }
 
-static void look(struct watcher *watcher)
+static void update_place(struct watcher *watcher, uint32_t index)
+{
+    struct place *place = &watcher->cluster->places[index];
+    pid_t *pid = &watcher->pids[index];
+    bool *frozen = &watcher->frozen[index];
+    assert(index < watcher->cluster->count);
+    place->frozen = place->pid > 0 && proc_state(place->pid) == 'T';
+    if (place->pid != *pid) {
+        if (*pid != 0) { record_place(watcher, place->name, "down", *pid); }
+        if (place->pid != 0) { record_place(watcher, place->name, "up", place->pid); }
+        *frozen = false;
+    }
+    if (place->frozen != *frozen && place->pid > 0) {
+        record_place(watcher, place->name, place->frozen ? "frozen" : "thawed", place->pid);
+    }
+    *pid = place->pid;
+    *frozen = place->frozen;
+}
+
+static void update_places(struct watcher *watcher)
 {
     struct target_cluster *cluster = watcher->cluster;
     target_cluster_look(cluster);
-    for (uint32_t i = 0; i < cluster->count; i++) {
-        struct place *place = &cluster->places[i];
-        bool stands = place->pid > 0 && proc_state(place->pid) == 'T';
-        if (place->pid != watcher->pids[i]) {
-            if (watcher->pids[i]) { tell_place(watcher, place->name, "down", watcher->pids[i]); }
-            if (place->pid) { tell_place(watcher, place->name, "up", place->pid); }
-            watcher->stands[i] = false;
-        }
-        if (stands != watcher->stands[i] && place->pid > 0) {
-            tell_place(watcher, place->name, stands ? "frozen" : "thawed", place->pid);
-        }
-        watcher->pids[i] = place->pid;
-        watcher->stands[i] = place->frozen = stands;
-    }
+    for (uint32_t i = 0; i < cluster->count; i++) { update_place(watcher, i); }
     const struct place *chief =
         *cluster->chief ? target_cluster_place(cluster, cluster->chief) : NULL;
     if (chief != NULL && chief->pid == 0) { cluster->chief[0] = '\0'; }
@@ -143,14 +151,14 @@ static json_t *event_json(const struct watcher *watcher, const char *event, cons
                      (json_int_t)(observer->has_run ? observer->run.generation : 0), "task", task);
 }
 
-static void tell_event(struct watcher *watcher, json_t *event, const char *words)
+static void record_event(struct watcher *watcher, json_t *event, const char *text)
 {
     history_file_add(watcher->history, "event",
-                     json_pack("{s:o, s:o}", "event", event, "text", history_text(words)));
+                     json_pack("{s:o, s:o}", "event", event, "text", history_text(text)));
 }
 
-/* When a chief came to office, by its own clock, which is ours; by what we saw, if that cannot be.
- */
+/* When the chief was elected, by its own clock, which is this machine's clock; the present time if
+ * its clock cannot be trusted. */
 static uint64_t office_us(const struct watcher *watcher, const struct office *office)
 {
     uint64_t now_us = clock_monotonic_ns() / 1000, wall_ms = clock_wall_ms();
@@ -176,11 +184,12 @@ static void on_office(struct watcher *watcher)
                                   history_text(office->cause)));
 }
 
-/* Coordinators come and go without the chief's word: it is one of them. */
+/* The chief records in its history which nodes it lost, but not coordinators: they are recorded
+ * here. */
 static void on_member(struct watcher *watcher)
 {
     const struct observed_seat *seat = &watcher->observer->seats[watcher->observer->seat];
-    char task[TASK_NAME_MAX], words[EVENT_TEXT_MAX];
+    char task[TASK_NAME_MAX], text[EVENT_TEXT_MAX];
     task_format(seat->task, ':', task, sizeof task);
     struct place *place = target_cluster_place(watcher->cluster, task);
     bool chief = seat->member.incarnation == watcher->chief_incarnation;
@@ -190,15 +199,15 @@ static void on_member(struct watcher *watcher)
     if (chief && !seat->present) { watcher->cluster->chief[0] = '\0'; }
     if (place != NULL && watcher->cluster->remote != NULL) {
         place->pid = seat->present ? (pid_t)seat->member.pid : 0;
-        tell_place(watcher, task, seat->present ? "up" : "down", (pid_t)seat->member.pid);
+        record_place(watcher, task, seat->present ? "up" : "down", (pid_t)seat->member.pid);
     }
     if (seat->task.role != ROLE_COORDINATOR) { return; }
-    event_text_member(&seat->member, seat->present, chief, words);
+    event_text_member(&seat->member, seat->present, chief, text);
     const char *event = seat->present ? "task-up" : chief ? "chief-lost" : "task-lost";
-    tell_event(watcher, event_json(watcher, event, task), words);
+    record_event(watcher, event_json(watcher, event, task), text);
 }
 
-static void tell_step(struct watcher *watcher)
+static void record_step(struct watcher *watcher)
 {
     const struct cluster_view *view = &watcher->view;
     history_file_add(watcher->history, "step",
@@ -221,17 +230,17 @@ static void on_run(struct watcher *watcher)
     }
     bool over = run->phase == RUN_STOPPING || run->phase == RUN_DONE;
     if (over && view->training_ended_ms == 0) { view->training_ended_ms = clock_monotonic_ms(); }
-    tell_step(watcher);
+    record_step(watcher);
 }
 
 static void on_entry(struct watcher *watcher)
 {
-    char words[EVENT_TEXT_MAX];
+    char text[EVENT_TEXT_MAX];
     const struct history_entry *entry = &watcher->observer->entry;
-    /* A cluster that was there before us has a past. */
+    /* Entries from before the attack are not part of its history. */
     if (watcher->cluster->remote != NULL && watcher->observer->entry_old) { return; }
-    event_text_history(entry, words);
-    tell_event(watcher, event_text_history_json(entry), words);
+    event_text_history(entry, text);
+    record_event(watcher, event_text_history_json(entry), text);
 }
 
 static enum tn_status open_zk(struct watcher *watcher, struct error *error)
@@ -269,7 +278,7 @@ static void handle_zk(struct watcher *watcher)
     }
 }
 
-/* ------------------------------------------------------------- finding it */
+/* ------------------------------------------------------------- connecting */
 
 static void note_addresses(struct watcher *watcher, const struct run_note *note)
 {
@@ -302,9 +311,9 @@ static enum tn_status connect_to(struct watcher *watcher, const struct run_note 
     return TN_OK;
 }
 
-/* run.json is written anew by every start of the run; its cluster is there once it says when it was
- * made. */
-static void find_run(struct watcher *watcher)
+/* Every start of the run writes run.json again; the cluster exists once it holds the time of its
+ * creation. */
+static void connect_to_run(struct watcher *watcher)
 {
     struct run_note note;
     struct error error;
@@ -320,12 +329,11 @@ static void find_run(struct watcher *watcher)
         disconnect(watcher);
         return;
     }
-    watcher->cluster_made_ms = note.cluster_made_ms;
     watcher->agent_pid = agent_pid;
 }
 
-/* One that is not ours has no folder here. */
-static void find_remote(struct watcher *watcher)
+/* A remote cluster has no run.json on this machine. */
+static void connect_to_remote(struct watcher *watcher)
 {
     struct run_note note = {0};
     struct error error;
@@ -353,9 +361,9 @@ static void sample_steps(struct watcher *watcher, uint64_t now_ms)
     if (least == UINT64_MAX) { return; }
     if (least != view->step) { view->advanced_ms = now_ms; }
     view->step = least;
-    if (now_ms < watcher->told_at_ms) { return; }
-    watcher->told_at_ms = now_ms + STEP_TOLD_MS;
-    tell_step(watcher);
+    if (now_ms < watcher->record_at_ms) { return; }
+    watcher->record_at_ms = now_ms + STEP_RECORD_MS;
+    record_step(watcher);
 }
 
 void watcher_find_leader(struct watcher *watcher)
@@ -389,11 +397,13 @@ void watcher_poll(struct watcher *watcher, uint32_t timeout_ms)
     handle_zk(watcher);
     uint64_t now_ms = clock_monotonic_ms();
     const bool remote = watcher->cluster->remote != NULL;
-    if (!remote && due(&watcher->look_at_ms, now_ms, LOOK_MS)) { look(watcher); }
+    if (!remote && due(&watcher->processes_at_ms, now_ms, PROCESSES_MS)) { update_places(watcher); }
     if (!remote && due(&watcher->resources_at_ms, now_ms, RESOURCES_MS)) {
         sample_resources(watcher);
     }
-    if (due(&watcher->note_at_ms, now_ms, NOTE_MS)) { (remote ? find_remote : find_run)(watcher); }
+    if (due(&watcher->note_at_ms, now_ms, NOTE_MS)) {
+        (remote ? connect_to_remote : connect_to_run)(watcher);
+    }
     if (watcher->zk == NULL) { return; }
     observer_tick(watcher->observer, &watcher->port, now_ms);
     bool steps = watcher->steps != NULL && watcher->view.has_run;

@@ -1,10 +1,10 @@
 /*
- * chaos/cluster/watcher.h: a round's cluster as the harness sees it from outside: its processes
- * (/proc), its orders and history (ZooKeeper), how far its ps are (asked of them). All that changes
- * goes into the round's history, and what injectors need into the cluster.
+ * chaos/cluster/watcher.h: observes the target cluster from outside: its processes in /proc, its
+ * orders and history in ZooKeeper, and the steps of its ps, which it polls. Changes are recorded in
+ * the round's history; what injectors need (pids, addresses, the chief) is set in the cluster.
  *
  * Threads: the main thread. Blocking: watcher_poll() for the time it is given, and once for up to
- * 2 s when a run has (re)started and its cluster is read.
+ * 2 s after the run has started, to read the cluster's znodes.
  */
 #ifndef CHAOS_CLUSTER_WATCHER_H
 #define CHAOS_CLUSTER_WATCHER_H
@@ -15,26 +15,26 @@
 struct watcher;
 
 struct cluster_view {
-    bool has_run;
+    bool has_run; /* /run was read. */
     enum run_phase phase;
-    uint64_t phase_count[RUN_PHASES]; /* How often each phase was entered, as far as it was seen. */
-    uint64_t generation, step;        /* The ps that is least far. */
+    uint64_t phase_count[RUN_PHASES]; /* How often each phase was seen to begin. */
+    uint64_t generation, step;        /* Of the ps with the lowest step. */
     uint64_t training_began_ms;       /* Monotonic; 0: not yet. */
-    uint64_t training_ended_ms;       /* The last step was made. */
-    uint64_t advanced_ms;             /* When the step last grew. */
+    uint64_t training_ended_ms;       /* When the last step was reached. */
+    uint64_t advanced_ms;             /* When the step last changed. */
 };
 
 /* Borrows both. NULL: out of memory. */
 struct watcher *watcher_create(struct target_cluster *cluster, struct history_file *history);
 void watcher_destroy(struct watcher *watcher); /* NULL is allowed. */
 
-/* Take in what happens for up to `timeout_ms`; `now_ms` is the time after. */
+/* Wait up to `timeout_ms` for ZooKeeper events, then handle them and do what is due. */
 void watcher_poll(struct watcher *watcher, uint32_t timeout_ms);
 
 const struct cluster_view *watcher_view(const struct watcher *watcher);
 
-/* Ask the ensemble who leads it: sets cluster->zookeeper_leader. Blocks for up to 100 ms a server,
- * on one that does not answer. */
+/* Ask each ZooKeeper server whether it leads, and set cluster->zookeeper_leader. Blocks for up to
+ * 100 ms on each server that does not answer. */
 void watcher_find_leader(struct watcher *watcher);
 
 #endif
