@@ -1,12 +1,15 @@
 # What `cmake --install` puts in place. The public API is include/tanist and nothing else.
+# Documents keep their layout below the documentation folder, so that links between them and the paths that
+# --help names (docs/chaos.md) lead to a file there.
 include(GNUInstallDirs)
 install(TARGETS tanist RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS tanist_faults LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tanist)
 install(DIRECTORY include/tanist DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-foreach(folder examples deploy)
-  if(EXISTS ${CMAKE_SOURCE_DIR}/${folder})
-    install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/tanist)
-  endif()
-endforeach()
-install(DIRECTORY chaos/plan/builtin DESTINATION ${CMAKE_INSTALL_DATADIR}/tanist/chaos)
+install(FILES README.md LICENSE CHANGELOG.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs examples deploy DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY chaos/plan/builtin/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tanist/plans)
+install(DIRECTORY deploy/systemd/ DESTINATION lib/systemd/system FILES_MATCHING PATTERN "*.service")
+
+# The program finds what it loads at run time relative to itself, so an installed tree can be moved.
+file(RELATIVE_PATH TANIST_LIBRARY_PATH ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/tanist)
+target_compile_definitions(tanist_chaos PRIVATE TANIST_LIBRARY_PATH="${TANIST_LIBRARY_PATH}")
