@@ -117,15 +117,6 @@ static enum tn_status make_dir(struct campaign *campaign, struct error *error)
     return TN_OK;
 }
 
-static void find_shim(struct campaign *campaign)
-{
-    const char *program = campaign->config.program;
-    const char *slash = strrchr(program, '/');
-    snprintf(campaign->shim, sizeof campaign->shim, "%.*s/tanist-faults.so",
-             slash != NULL ? (int)(slash - program) : 1, slash != NULL ? program : ".");
-    if (!(campaign->probe.has & NEED_SHIM)) { campaign->shim[0] = '\0'; }
-}
-
 /* Mounts of ours are nobody else's, and go with this process. */
 static void leave_mounts(void)
 {
@@ -210,7 +201,7 @@ enum tn_status campaign_open(const struct campaign_config *config, struct campai
      */
     (void)setpriority(PRIO_PROCESS, 0, HASTE);
     probe_machine(&campaign->probe);
-    find_shim(campaign);
+    (void)probe_find_shim(campaign->shim, sizeof campaign->shim);
     enum tn_status status = make_dir(campaign, error);
     if (status == TN_OK) { status = read_job(campaign, error); }
     if (status == TN_OK) { leave_mounts(); }

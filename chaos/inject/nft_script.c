@@ -6,7 +6,8 @@
 
 #include "common/base/log.h"
 
-static void append(struct nft_script *script, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static void append(struct nft_script *script,
+                                                         const char *format, va_list arguments)
 {
     size_t room = sizeof script->text - script->length;
     int length = vsnprintf(script->text + script->length, room, format, arguments);

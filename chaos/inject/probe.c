@@ -1,5 +1,6 @@
 #include "chaos/inject/probe.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
@@ -74,18 +75,31 @@ static bool try_tmpfs(char words[static PROBE_WORDS_MAX])
     return false;
 }
 
+bool probe_find_shim(char *path, size_t size)
+{
+    /* Beside the program in a build folder; in its library folder once installed. */
+    static const char *const places[] = {"tanist-faults.so",
+                                         TANIST_LIBRARY_PATH "/tanist-faults.so"};
+    char program[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[length > 0 ? length : 0] = '\0';
+    const char *slash = strrchr(program, '/');
+    assert(size > 0);
+    for (size_t i = 0; slash != NULL && i < sizeof places / sizeof *places; i++) {
+        int used = snprintf(path, size, "%.*s/%s", (int)(slash - program), program, places[i]);
+        if (used > 0 && (size_t)used < size && access(path, R_OK) == 0) { return true; }
+    }
+    path[0] = '\0';
+    return false;
+}
+
 static bool try_shim(char words[static PROBE_WORDS_MAX])
 {
-    static const char name[] = "tanist-faults.so";
     char path[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - sizeof name - 1);
-    path[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(path, '/');
-    if (slash != NULL) {
-        memcpy(slash + 1, name, sizeof name);
-        if (access(path, R_OK) == 0) { return true; }
-    }
-    snprintf(words, PROBE_WORDS_MAX, "%s is not beside the program", name);
+    if (probe_find_shim(path, sizeof path)) { return true; }
+    snprintf(words, PROBE_WORDS_MAX,
+             "tanist-faults.so is neither beside the program nor in %s of its folder",
+             TANIST_LIBRARY_PATH);
     return false;
 }
 

@@ -23,6 +23,9 @@ void probe_machine(struct probe *probe);
 /* Words for the first need of `needs` that is missing; NULL: all are there. Borrowed from `probe`.
  */
 const char *probe_lacks(const struct probe *probe, unsigned needs);
+/* Path of tanist-faults.so: beside the program, or in the library folder of an installed one.
+ * False: it is in neither; `path` is empty. */
+bool probe_find_shim(char *path, size_t size);
 /* {"network": true, "shim": "tanist-faults.so is not beside the program", ...} */
 json_t *probe_json(const struct probe *probe);
 
