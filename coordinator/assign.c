@@ -2,25 +2,30 @@
 
 #include <assert.h>
 
-static void nobody(struct assignment *out, uint32_t slices)
+static void clear(struct assignment *out, uint32_t slices)
 {
+    assert(slices <= SLICES_MAX);
     out->slice_count = slices;
     for (uint32_t v = 0; v < SLICES_MAX; v++) { out->worker[v] = UINT16_MAX; }
 }
 
-static void in_order(struct assignment *out, const bool *ready, uint32_t count)
+/* Contiguous parts, one for each of the `count` workers that are ready. */
+static void distribute(struct assignment *out, const bool *ready, uint32_t count)
 {
-    uint32_t v = 0, place = 0;
+    assert(count > 0);
+    uint32_t v = 0, part = 0;
     for (uint16_t w = 0; w < WORKERS_MAX; w++) {
         if (!ready[w]) { continue; }
-        place++;
-        for (; v < out->slice_count * place / count; v++) { out->worker[v] = w; }
+        part++;
+        for (; v < out->slice_count * part / count; v++) { out->worker[v] = w; }
     }
+    assert(part == count && v == out->slice_count);
 }
 
-/* Takes from those who went what they owned. */
-static void hand_on(struct assignment *out, const bool *ready, uint32_t *owns)
+/* The slices of workers that are not ready go to the ready ones that own the fewest. */
+static void reassign(struct assignment *out, const bool *ready, uint32_t *owns)
 {
+    assert(out->slice_count <= SLICES_MAX);
     for (uint32_t v = 0; v < out->slice_count; v++) {
         if (out->worker[v] != UINT16_MAX && ready[out->worker[v]]) { continue; }
         uint16_t least = UINT16_MAX;
@@ -40,7 +45,7 @@ void assign_slices(const struct assignment *before, uint32_t slices,
     uint32_t owns[WORKERS_MAX] = {0}, count = 0;
     bool fresh = before->slice_count != slices;
     *out = *before;
-    if (fresh) { nobody(out, slices); }
+    if (fresh) { clear(out, slices); }
     for (uint32_t v = 0; v < slices; v++) {
         assert(out->worker[v] == UINT16_MAX || out->worker[v] < WORKERS_MAX);
         if (out->worker[v] != UINT16_MAX) { owns[out->worker[v]]++; }
@@ -50,17 +55,19 @@ void assign_slices(const struct assignment *before, uint32_t slices,
         fresh = fresh || (ready[w] && owns[w] == 0);
     }
     if (count == 0) { return; }
-    /* With more workers than slices somebody always owns nothing: then that is no news. */
+    /* With more workers than slices some worker never owns any: that is not a reason to move them.
+     */
     if (fresh && count > slices && before->slice_count == slices) { fresh = false; }
     if (fresh) {
-        in_order(out, ready, count);
+        distribute(out, ready, count);
     } else {
-        hand_on(out, ready, owns);
+        reassign(out, ready, owns);
     }
 }
 
 bool assign_equal(const struct assignment *a, const struct assignment *b)
 {
+    assert(a->slice_count <= SLICES_MAX && b->slice_count <= SLICES_MAX);
     if (a->generation != b->generation || a->slice_count != b->slice_count) { return false; }
     for (uint32_t v = 0; v < a->slice_count; v++) {
         if (a->worker[v] != b->worker[v]) { return false; }

@@ -1,5 +1,6 @@
-/* coordinator/assign.h: which worker owns which slices of each step's batch. Pure. Slices are moved
- * as seldom as possible: results do not depend on their owners, only time does. */
+/* coordinator/assign.h: which worker owns which slices of each step's batch. Pure. Slices move as
+ * seldom as possible: the results of training do not depend on their owners, only its speed does.
+ */
 #ifndef COORDINATOR_ASSIGN_H
 #define COORDINATOR_ASSIGN_H
 
@@ -9,13 +10,14 @@
 #include "common/cluster/znodes.h"
 
 /*
- * Give the `slices` slices to the workers that are `ready`. If none is: everything stays as it was
- * before. If one came that owns nothing: contiguous parts in the order of the workers, equal but
- * for one slice. If some only went: what they owned goes to those that own least.
+ * Assign `slices` slices to the workers that are `ready`. If none is, nothing changes. If a worker
+ * has joined that owns none, all workers get contiguous parts in the order of their indices, equal
+ * but for one slice. If workers have only left, their slices go to those that own the fewest.
  */
 void assign_slices(const struct assignment *before, uint32_t slices,
                    const bool ready[static WORKERS_MAX], struct assignment *out);
 
+/* Whether both have the same generation and the same owner of each slice. */
 bool assign_equal(const struct assignment *a, const struct assignment *b);
 
 #endif

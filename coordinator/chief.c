@@ -1,4 +1,4 @@
-/* The chief's events and its one write at a time; what it wants is in chief_plan.c. */
+/* The chief's events and its one write at a time; chief_plan.c decides what to write. */
 #include "coordinator/chief.h"
 
 #include <assert.h>
@@ -13,6 +13,7 @@
 static void queue_entry(struct chief *c, enum history_kind kind, struct task task, uint64_t pid,
                         uint64_t took_ms, const char *cause)
 {
+    assert(c->queue_count <= CHIEF_QUEUE_MAX);
     if (c->queue_count == CHIEF_QUEUE_MAX) { return; }
     struct history_entry *entry = &c->queue[c->queue_count++];
     *entry = (struct history_entry){
@@ -28,7 +29,7 @@ static void queue_entry(struct chief *c, enum history_kind kind, struct task tas
     text_set(entry->cause, sizeof entry->cause, cause);
 }
 
-static void forget_queued(struct chief *c, uint32_t count)
+static void drop_queued(struct chief *c, uint32_t count)
 {
     assert(count <= c->queue_count);
     c->queue_count -= count;
@@ -39,6 +40,7 @@ static void forget_queued(struct chief *c, uint32_t count)
 
 static void add_checkpoint(struct chief *c, struct chief_checkpoint checkpoint)
 {
+    assert(c->checkpoint_count <= CHIEF_CHECKPOINTS_MAX);
     uint32_t at = c->checkpoint_count;
     while (at > 0 && c->checkpoints[at - 1].id > checkpoint.id) { at--; }
     if (at > 0 && c->checkpoints[at - 1].id == checkpoint.id) { return; }
@@ -53,9 +55,10 @@ static void add_checkpoint(struct chief *c, struct chief_checkpoint checkpoint)
     c->checkpoints[at] = checkpoint;
 }
 
-/* Only after a newer one is committed; never what a load under way starts from. */
+/* Call it only after a commit. The checkpoint that a load in progress reads is spared. */
 static void collect_checkpoints(struct chief *c, struct chief_actions *out)
 {
+    assert(c->config.checkpoint_keep > 0);
     while (c->checkpoint_count > c->config.checkpoint_keep &&
            out->delete_count < CHIEF_DELETE_MAX) {
         uint64_t oldest = c->checkpoints[0].id;
@@ -68,8 +71,9 @@ static void collect_checkpoints(struct chief *c, struct chief_actions *out)
 
 /* ------------------------------------------------------------------ events */
 
-static void greet_members(struct chief *c)
+static void record_members(struct chief *c)
 {
+    assert(c->elected);
     for (uint32_t i = 0; i < c->config.ps; i++) {
         c->ps[i].lost = false;
         if (c->inherited || !c->ps[i].present) { continue; }
@@ -81,17 +85,20 @@ static void greet_members(struct chief *c)
     }
 }
 
-static void on_office(struct chief *c, const struct chief_event *event)
+static void on_elected(struct chief *c, const struct chief_event *event)
 {
-    if (c->in_office) { return; }
-    c->in_office = true;
-    c->epoch = event->office.epoch;
+    if (c->elected) { return; }
+    assert(!c->writing && c->raising == 0);
+    assert(!event->elected.has_run || event->elected.run != NULL);
+    assert(!event->elected.has_assignment || event->elected.assignment != NULL);
+    c->elected = true;
+    c->epoch = event->elected.epoch;
     c->run = (struct run){.phase = RUN_FORMING, .evaluate_step = STEP_NONE};
     c->run.evaluation.step = STEP_NONE;
-    if (event->office.has_run) { c->run = *event->office.run; }
-    if (event->office.has_assignment) { c->assignment = *event->office.assignment; }
-    for (uint32_t i = 0; i < event->office.checkpoint_count; i++) {
-        add_checkpoint(c, event->office.checkpoints[i]);
+    if (event->elected.has_run) { c->run = *event->elected.run; }
+    if (event->elected.has_assignment) { c->assignment = *event->elected.assignment; }
+    for (uint32_t i = 0; i < event->elected.checkpoint_count; i++) {
+        add_checkpoint(c, event->elected.checkpoints[i]);
     }
     if (c->run.committed_checkpoint == 0 && c->run.generation == 0 && c->checkpoint_count > 0) {
         const struct chief_checkpoint *newest = &c->checkpoints[c->checkpoint_count - 1];
@@ -101,9 +108,9 @@ static void on_office(struct chief *c, const struct chief_event *event)
     c->inherited = c->run.epoch != 0 && c->run.phase != RUN_FORMING;
     c->rate_at_ms = c->ordered_at_ms = c->now_ms;
     c->rate_step = STEP_NONE;
-    queue_entry(c, HISTORY_ELECTED, c->config.self, c->config.pid, event->office.took_ms,
-                event->office.cause);
-    greet_members(c);
+    queue_entry(c, HISTORY_ELECTED, c->config.self, c->config.pid, event->elected.took_ms,
+                event->elected.cause);
+    record_members(c);
 }
 
 static struct chief_peer *peer_of(struct chief *c, struct task task)
@@ -121,15 +128,16 @@ static void on_member(struct chief *c, const struct chief_event *event)
     if (peer == NULL) { return; }
     bool same =
         peer->present && event->member.present && peer->incarnation == event->member.incarnation;
-    bool went = peer->present && !same;
-    bool news = c->in_office && (peer->known || !c->inherited); /* Else it was there before us. */
+    bool lost = peer->present && !same;
+    /* A member of an inherited run that is read for the first time joined before our term. */
+    bool joined = c->elected && (peer->known || !c->inherited);
     peer->known = true;
     if (same) { return; }
-    if (went) {
+    if (lost) {
         const char *cause = event->member.cause;
         text_set(peer->cause, sizeof peer->cause, cause != NULL ? cause : "session lost");
         peer->lost = true;
-        if (c->in_office) {
+        if (c->elected) {
             queue_entry(c, HISTORY_TASK_LOST, event->member.task, peer->pid, 0, peer->cause);
         }
     }
@@ -142,13 +150,14 @@ static void on_member(struct chief *c, const struct chief_event *event)
         peer->report = peer->early;
         peer->reported = true;
     }
-    if (news) { queue_entry(c, HISTORY_TASK_UP, event->member.task, peer->pid, 0, NULL); }
+    if (joined) { queue_entry(c, HISTORY_TASK_UP, event->member.task, peer->pid, 0, NULL); }
 }
 
-/* From the first thing on that a ps says in our office: how far training was when we came is not
- * known, and taken for steps made since it would put checkpoints out of reach. */
+/* The measurement starts with the first report that a ps sends in our term. Steps made before it
+ * must not count: the rate would be far too high, and the next checkpoint out of reach. */
 static void measure_rate(struct chief *c, const struct report *report)
 {
+    assert(c->rate_at_ms <= c->now_ms);
     if (report->task.role != ROLE_PS || report->generation != c->run.generation) { return; }
     uint64_t step = chief_max_step(c, &c->run), passed_ms = c->now_ms - c->rate_at_ms;
     bool known = c->rate_step != STEP_NONE;
@@ -160,6 +169,7 @@ static void measure_rate(struct chief *c, const struct report *report)
 
 static void on_report(struct chief *c, const struct report *report)
 {
+    assert(report != NULL);
     struct chief_peer *peer = peer_of(c, report->task);
     if (peer == NULL) { return; }
     if (!peer->present || report->incarnation != peer->incarnation) {
@@ -174,6 +184,7 @@ static void on_report(struct chief *c, const struct report *report)
 
 static void on_request(struct chief *c, const struct chief_event *event)
 {
+    assert(event->request.kind < REQUEST_KINDS);
     if (c->request.waits) { return; }
     c->request =
         (struct chief_request){.waits = true, .id = event->request.id, .kind = event->request.kind};
@@ -182,15 +193,19 @@ static void on_request(struct chief *c, const struct chief_event *event)
 
 /* ------------------------------------------------------------------ writes */
 
-/* The write under way is in ZooKeeper now. */
+/* The write in flight is in ZooKeeper now. */
 static void write_done(struct chief *c, struct chief_actions *out)
 {
     const struct chief_write *w = &c->write;
+    assert(c->writing);
+    assert(c->raising == 0);
+    assert(!w->answers || c->request.waits);
+    assert(w->queued <= w->history_count);
     c->writing = false;
     c->opened = c->counted = true;
     c->written_at_ms = c->now_ms;
     c->run = w->run;
-    forget_queued(c, w->queued);
+    drop_queued(c, w->queued);
     if (w->assigns) { c->assignment = w->assignment; }
     if (w->commits) {
         add_checkpoint(c, (struct chief_checkpoint){.id = w->manifest.id,
@@ -206,19 +221,22 @@ static void write_done(struct chief *c, struct chief_actions *out)
 
 static void try_again(struct chief *c)
 {
+    assert(c->writing);
     c->retrying = true;
     c->retry_at_ms = c->now_ms + CHIEF_RETRY_MS;
 }
 
 static void exit_with(struct chief_actions *out, int exit_code)
 {
+    assert(!out->exits);
     out->exits = true;
     out->exit_code = exit_code;
 }
 
-/* Somebody else changed /run, an operator's program: what it says now is where we go on from. */
+/* Another program, started by an operator, changed /run: decisions continue from its contents. */
 static void adopt(struct chief *c, const struct run *run)
 {
+    assert(c->writing);
     c->writing = false;
     c->run = *run;
     c->opened = false;
@@ -226,6 +244,8 @@ static void adopt(struct chief *c, const struct run *run)
 
 static void not_done(struct chief *c, const struct chief_event *event, struct chief_actions *out)
 {
+    assert(c->writing);
+    assert(event->written.outcome != CHIEF_WRITE_OK);
     const struct run *seen = event->written.run;
     if (seen != NULL && seen->epoch > c->epoch) {
         exit_with(out, TN_EXIT_DEPOSED);
@@ -235,7 +255,7 @@ static void not_done(struct chief *c, const struct chief_event *event, struct ch
     } else if (seen != NULL && (seen->epoch != c->run.epoch || seen->revision != c->run.revision)) {
         adopt(c, seen);
     } else if (event->written.outcome == CHIEF_WRITE_CHECKPOINT_EXISTS) {
-        c->writing = false; /* An id that was used: the next one. */
+        c->writing = false; /* The id is in use: order again, with the next id. */
         c->run.save_checkpoint = 0;
     } else {
         if (event->written.outcome == CHIEF_WRITE_REQUEST_GONE) {
@@ -248,6 +268,7 @@ static void not_done(struct chief *c, const struct chief_event *event, struct ch
 static void on_written(struct chief *c, const struct chief_event *event, struct chief_actions *out)
 {
     if (event->written.op != c->op || (!c->writing && c->raising == 0)) { return; }
+    assert(!c->writing || c->raising == 0);
     if (event->written.outcome == CHIEF_WRITE_DEPOSED) {
         exit_with(out, TN_EXIT_DEPOSED);
     } else if (c->raising != 0) {
@@ -266,18 +287,23 @@ static void on_written(struct chief *c, const struct chief_event *event, struct 
 
 static void emit_write(struct chief *c, struct chief_actions *out)
 {
+    assert(out->write == NULL);
+    assert(c->raising == 0);
+    assert(c->write.run.epoch == c->epoch);
     c->writing = true;
     c->retrying = false;
     c->write.op = ++c->op;
     out->write = &c->write;
 }
 
-/* C11: the highest epoch that disks name, unless it is ours by right. */
+/* C11: the highest epoch on any disk. 0 if that is ours and we committed the newest checkpoint, for
+ * then the disks have it from us. */
 static uint64_t epoch_on_disks(const struct chief *c)
 {
+    assert(c->elected);
     uint64_t highest = 0;
     for (uint32_t i = 0; i < c->config.ps; i++) {
-        if (c->ps[i].reported) { highest = most(highest, c->ps[i].report.disk_epoch); }
+        if (c->ps[i].reported) { highest = u64_max(highest, c->ps[i].report.disk_epoch); }
     }
     bool ours =
         c->checkpoint_count > 0 && c->checkpoints[c->checkpoint_count - 1].epoch == c->epoch;
@@ -287,6 +313,9 @@ static uint64_t epoch_on_disks(const struct chief *c)
 static void begin_write(struct chief *c, const struct plan *plan, struct chief_actions *out)
 {
     struct run *run = &c->write.run;
+    assert(plan->urgency != PLAN_NOTHING);
+    assert(!c->writing);
+    assert(c->write.history_count <= CHIEF_HISTORY_MAX);
     if (run->save_checkpoint != 0 && run->save_checkpoint != c->run.save_checkpoint) {
         c->ordered_at_ms = c->now_ms;
     }
@@ -301,6 +330,7 @@ static void begin_write(struct chief *c, const struct plan *plan, struct chief_a
 
 static void pursue(struct chief *c, struct chief_actions *out)
 {
+    assert(c->elected);
     c->wake_at_ms = UINT64_MAX;
     if (c->raising != 0 || (c->writing && !c->retrying)) { return; }
     if (c->now_ms < c->retry_at_ms) {
@@ -329,15 +359,17 @@ static void pursue(struct chief *c, struct chief_actions *out)
     }
 }
 
-/* After the end others leave first, so that they hear of it from us; but not for ever. */
+/* After the end the chief leaves last, so that the others learn of it; but it does not wait for
+ * them without limit. */
 static void finish(struct chief *c, struct chief_actions *out)
 {
+    assert(c->run.phase == RUN_DONE || c->run.phase == RUN_FAILED);
     if (c->ended_at_ms == 0) { c->ended_at_ms = c->now_ms; }
     bool alone = c->opened;
     for (uint32_t i = 0; i < c->config.ps; i++) { alone = alone && !c->ps[i].present; }
     for (uint32_t i = 0; i < c->config.workers; i++) { alone = alone && !c->workers[i].present; }
-    c->wake_at_ms = least(c->wake_at_ms, c->ended_at_ms + CHIEF_GOODBYE_MS);
-    if (!alone && c->now_ms < c->ended_at_ms + CHIEF_GOODBYE_MS) { return; }
+    c->wake_at_ms = u64_min(c->wake_at_ms, c->ended_at_ms + CHIEF_LINGER_MS);
+    if (!alone && c->now_ms < c->ended_at_ms + CHIEF_LINGER_MS) { return; }
     exit_with(out, c->run.phase == RUN_DONE ? TN_EXIT_OK : TN_EXIT_ERROR);
 }
 
@@ -347,8 +379,10 @@ void chief_init(struct chief *c, const struct chief_config *config)
 {
     assert(config->ps > 0 && config->ps <= PS_MAX);
     assert(config->workers > 0 && config->workers <= WORKERS_MAX);
-    assert(config->min_workers <= config->workers && config->checkpoint_keep > 0);
-    assert(config->slices > 0 && config->slices <= SLICES_MAX && config->steps > 0);
+    assert(config->min_workers <= config->workers);
+    assert(config->checkpoint_keep > 0);
+    assert(config->slices > 0 && config->slices <= SLICES_MAX);
+    assert(config->steps > 0);
     memset(c, 0, sizeof *c);
     c->config = *config;
     c->wake_at_ms = UINT64_MAX;
@@ -357,18 +391,20 @@ void chief_init(struct chief *c, const struct chief_config *config)
 void chief_step(struct chief *c, const struct chief_event *event, struct chief_actions *out)
 {
     assert(event->now_ms >= c->now_ms);
+    assert(c->elected || (!c->writing && c->raising == 0));
+    assert(!c->writing || c->raising == 0);
     c->now_ms = event->now_ms;
     c->wall_ms = event->wall_ms;
     *out = (struct chief_actions){0};
     switch (event->type) {
     case CHIEF_EV_TICK: break;
-    case CHIEF_EV_OFFICE: on_office(c, event); break;
+    case CHIEF_EV_ELECTED: on_elected(c, event); break;
     case CHIEF_EV_MEMBER: on_member(c, event); break;
     case CHIEF_EV_REPORT: on_report(c, event->report); break;
     case CHIEF_EV_REQUEST: on_request(c, event); break;
     case CHIEF_EV_WRITTEN: on_written(c, event, out); break;
     }
-    if (!c->in_office || out->exits || out->resign) { return; }
+    if (!c->elected || out->exits || out->resign) { return; }
     pursue(c, out);
     bool ended = c->run.phase == RUN_DONE || c->run.phase == RUN_FAILED;
     if (ended && !c->writing) { finish(c, out); }
@@ -376,5 +412,6 @@ void chief_step(struct chief *c, const struct chief_event *event, struct chief_a
 
 uint64_t chief_deadline_ms(const struct chief *c)
 {
+    assert(c->elected || c->wake_at_ms == UINT64_MAX);
     return c->wake_at_ms;
 }

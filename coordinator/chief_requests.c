@@ -1,4 +1,4 @@
-/* What operators want, and who works on what: C10. */
+/* Requests of operators, and the assignment of slices to workers: C10. */
 #include <assert.h>
 
 #include "coordinator/assign.h"
@@ -6,10 +6,12 @@
 
 /* ------------------------------------------------------------------ requests */
 
-/* The end is decided: far enough that nobody has passed it when he hears. */
+/* The last step is set far enough ahead that no node has passed it when it learns of it. */
 static void end_soon(struct plan *p)
 {
     struct run *run = p->run;
+    assert(run->phase != RUN_DONE);
+    assert(run->phase != RUN_FAILED);
     run->held = false;
     if (run->phase == RUN_FORMING) {
         plan_fail(p, RUN_STOPPED_REASON);
@@ -17,12 +19,13 @@ static void end_soon(struct plan *p)
     }
     if (run->ending && run->phase == RUN_STOPPING) { return; }
     run->ending = true;
-    run->until = least(run->until, chief_max_step(p->c, run) + chief_lead(p->c));
+    run->until = u64_min(run->until, chief_max_step(p->c, run) + chief_lead(p->c));
     if (run->evaluate_step != STEP_NONE) { plan_next_evaluation(p); }
 }
 
 static void hold(struct plan *p)
 {
+    assert(p->c->request.waits);
     if (p->run->phase == RUN_STOPPING) { return; }
     p->run->held = true;
     if (p->run->phase == RUN_RUNNING) {
@@ -30,11 +33,12 @@ static void hold(struct plan *p)
     }
 }
 
-/* Orders a checkpoint as if time had come for one. */
+/* Orders a checkpoint as if one were due. */
 static void save_soon(struct plan *p)
 {
     struct run *run = p->run;
     uint64_t step = chief_max_step(p->c, run) + chief_lead(p->c);
+    assert(p->c->request.waits);
     if (run->phase != RUN_RUNNING || (run->ending && step >= run->until)) { return; }
     if (run->save_checkpoint != 0 && run->save_step <= step) { return; }
     run->save_checkpoint = ++run->last_checkpoint;
@@ -51,7 +55,7 @@ void plan_requests(struct plan *p)
     if (p->run->phase == RUN_DONE || p->run->phase == RUN_FAILED) { return; }
     switch (request->kind) {
     case REQUEST_STOP: end_soon(p); break;
-    case REQUEST_RESIGN: break; /* Once this write is done. */
+    case REQUEST_RESIGN: break; /* The chief resigns once this write is done. */
     case REQUEST_PAUSE: hold(p); break;
     case REQUEST_RESUME: p->run->held = false; break;
     case REQUEST_CHECKPOINT: save_soon(p); break;
@@ -61,11 +65,12 @@ void plan_requests(struct plan *p)
 
 /* --------------------------------------------------------------- assignment */
 
-/* Who has slices keeps them until he is known to be gone: a new chief moves nobody. */
+/* A worker keeps its slices until it is known to be lost, so a new chief moves none. */
 void plan_assignment(struct plan *p)
 {
     const struct chief *c = p->c;
     bool ready[WORKERS_MAX] = {0};
+    assert(c->assignment.slice_count <= SLICES_MAX);
     if (p->run->phase == RUN_FORMING || p->run->phase >= RUN_DONE) { return; }
     for (uint32_t i = 0; i < c->config.workers; i++) {
         ready[i] = chief_worker_ready(&c->workers[i]);

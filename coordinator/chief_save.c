@@ -7,11 +7,13 @@
 
 uint64_t chief_lead(const struct chief *c)
 {
+    assert(c->elected);
     return CHIEF_AHEAD_STEPS + c->rate * CHIEF_AHEAD_MS / 1000 + c->boost;
 }
 
 static uint64_t multiple_after(uint64_t step, uint64_t every)
 {
+    assert(every > 0);
     return (step / every + 1) * every;
 }
 
@@ -24,8 +26,9 @@ bool chief_gates(const struct chief *c)
 
 uint64_t plan_boundary(const struct chief *c, uint64_t step)
 {
-    uint64_t last = most(c->config.steps, step);
-    return chief_gates(c) ? least(multiple_after(step, c->config.evaluate_every), last) : last;
+    assert(c->config.steps > 0);
+    uint64_t last = u64_max(c->config.steps, step);
+    return chief_gates(c) ? u64_min(multiple_after(step, c->config.evaluate_every), last) : last;
 }
 
 void plan_next_evaluation(struct plan *p)
@@ -33,15 +36,17 @@ void plan_next_evaluation(struct plan *p)
     struct run *run = p->run;
     bool known = run->evaluation.step != STEP_NONE;
     uint64_t every = p->c->config.evaluate_every, next = STEP_NONE;
-    uint64_t passed = most(run->load_step, known ? run->evaluation.step : 0);
-    passed = most(passed, chief_max_step(p->c, run) + p->c->rate * CHIEF_HEARD_MS / 1000);
+    uint64_t passed = u64_max(run->load_step, known ? run->evaluation.step : 0);
+    passed = u64_max(passed, chief_max_step(p->c, run) + p->c->rate * CHIEF_DELIVERY_MS / 1000);
     if (every > 0) { next = multiple_after(passed, every); }
     bool last_known = known && run->evaluation.step >= run->until;
-    run->evaluate_step = last_known ? STEP_NONE : least(next, run->until);
+    run->evaluate_step = last_known ? STEP_NONE : u64_min(next, run->until);
 }
 
+/* The result that answers the order, or NULL. */
 static const struct evaluation *reported_evaluation(const struct plan *p)
 {
+    assert(p->run->evaluate_step != STEP_NONE);
     for (uint32_t i = 0; i < p->c->config.workers; i++) {
         const struct chief_peer *peer = &p->c->workers[i];
         const struct evaluation *found = &peer->report.evaluation;
@@ -80,6 +85,8 @@ void plan_evaluation(struct plan *p)
 
 static void order(struct plan *p, uint64_t step, enum urgency urgency)
 {
+    assert(step != STEP_NONE);
+    assert(p->run->phase == RUN_RUNNING || p->run->phase == RUN_STOPPING);
     p->run->save_checkpoint = ++p->run->last_checkpoint;
     p->run->save_step = step;
     plan_need(p, urgency);
@@ -88,6 +95,7 @@ static void order(struct plan *p, uint64_t step, enum urgency urgency)
 static void fill_manifest(const struct plan *p, struct manifest *manifest)
 {
     const struct chief *c = p->c;
+    assert(p->run->save_checkpoint != 0);
     *manifest = c->config.manifest;
     manifest->id = p->run->save_checkpoint;
     manifest->generation = p->run->generation;
@@ -111,6 +119,7 @@ static void fill_manifest(const struct plan *p, struct manifest *manifest)
 static void commit(struct plan *p)
 {
     struct run *run = p->run;
+    assert(run->save_checkpoint != 0);
     p->w->commits = true;
     fill_manifest(p, &p->w->manifest);
     run->committed_checkpoint = run->save_checkpoint;
@@ -122,21 +131,24 @@ static void commit(struct plan *p)
     plan_need(p, run->committed_step == run->until ? PLAN_HARD : PLAN_SOFT);
 }
 
-/* At the end nobody can be too late: it is the disk. */
-static void blame(struct plan *p, uint32_t index)
+/* An order for the last step cannot come too late, so the disk has failed. */
+static void report_failed_save(struct plan *p, uint32_t index)
 {
-    char words[RUN_TEXT_MAX];
-    struct text text = text_begin(words, sizeof words);
-    text_add(&text, "the last checkpoint, which ");
+    char reason[RUN_TEXT_MAX];
+    struct text text = text_begin(reason, sizeof reason);
+    assert(p->run->phase == RUN_STOPPING);
+    text_add(&text, "the last checkpoint: ");
     task_append(&text, (struct task){.role = ROLE_PS, .index = index});
-    text_add(&text, " cannot save (its log says why); trying again");
-    plan_reason(p, words);
+    text_add(&text, " cannot save it (see its log); trying again");
+    plan_reason(p, reason);
 }
 
-/* Whether every ps has saved what is ordered, or one has missed it. */
-static void look_after_order(struct plan *p)
+/* Commits the ordered checkpoint once every ps has saved it; drops the order once a ps missed it.
+ */
+static void check_order(struct plan *p)
 {
     const uint64_t id = p->run->save_checkpoint;
+    assert(id != 0);
     bool saved = true;
     for (uint32_t i = 0; i < p->c->config.ps; i++) {
         const struct report *report = &p->c->ps[i].report;
@@ -146,7 +158,7 @@ static void look_after_order(struct plan *p)
         if (!holds || report->missed_checkpoint < id) { continue; }
         p->missed = true;
         p->late = p->late || report->late_checkpoint >= id;
-        if (p->run->phase == RUN_STOPPING) { blame(p, i); }
+        if (p->run->phase == RUN_STOPPING) { report_failed_save(p, i); }
     }
     if (saved) {
         commit(p);
@@ -159,6 +171,7 @@ static void look_after_order(struct plan *p)
 static bool order_by_time(const struct plan *p, uint64_t reached)
 {
     uint64_t every_ms = p->c->config.checkpoint_every_ms;
+    assert(p->c->ordered_at_ms <= p->c->now_ms);
     return every_ms != 0 && p->c->now_ms >= p->c->ordered_at_ms + every_ms &&
            reached > p->run->committed_step;
 }
@@ -167,16 +180,19 @@ static bool order_by_time(const struct plan *p, uint64_t reached)
 static uint64_t wanted_step(const struct plan *p)
 {
     const struct run *run = p->run;
+    assert(run->phase == RUN_RUNNING || run->phase == RUN_STOPPING);
     uint64_t reached = chief_max_step(p->c, run), ahead = reached + chief_lead(p->c);
     uint64_t every = p->c->config.checkpoint_every_steps, wanted = STEP_NONE;
     bool final_needed = run->ending && run->committed_step != run->until;
     if (run->phase == RUN_STOPPING) { return final_needed ? run->until : STEP_NONE; }
     if (every > 0) {
-        wanted = multiple_after(most(most(run->committed_step, run->load_step), ahead - 1), every);
+        uint64_t done = u64_max(run->committed_step, run->load_step);
+        wanted = multiple_after(u64_max(done, ahead - 1), every);
     }
-    if (order_by_time(p, reached)) { wanted = least(wanted, ahead); }
+    if (order_by_time(p, reached)) { wanted = u64_min(wanted, ahead); }
     if (!run->ending || (wanted != STEP_NONE && wanted < run->until)) { return wanted; }
-    /* Nothing comes before the last step, or only by time: then not before it is near. */
+    /* No checkpoint is due before the last step. One ordered by time may still become due, so the
+     * last one is then ordered only when it is near. */
     bool near = ahead >= run->until || every > 0 || p->c->config.checkpoint_every_ms == 0;
     return final_needed && near ? run->until : STEP_NONE;
 }
@@ -184,12 +200,11 @@ static uint64_t wanted_step(const struct plan *p)
 void plan_checkpoints(struct plan *p)
 {
     struct run *run = p->run;
-    bool active = run->phase == RUN_RUNNING || run->phase == RUN_STOPPING;
-    if (active && run->save_checkpoint != 0) { look_after_order(p); }
-    if (!active) { return; }
+    if (run->phase != RUN_RUNNING && run->phase != RUN_STOPPING) { return; }
+    if (run->save_checkpoint != 0) { check_order(p); }
     uint64_t wanted = wanted_step(p);
-    /* An order stands until it is done, unless it is out of reach: behind the end, or far ahead of
-     * one that time wants. */
+    /* An order stands until it is answered, unless it is out of reach: beyond the end, or far ahead
+     * of a checkpoint that is due by time. */
     uint64_t far = chief_max_step(p->c, run) + 2 * chief_lead(p->c);
     bool replaces = run->save_checkpoint != 0 && wanted < run->save_step &&
                     (run->save_step > run->until ||

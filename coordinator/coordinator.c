@@ -7,11 +7,16 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/minmax.h"
 #include "coordinator/coordinator_private.h"
 #include "tanist/status.h"
 
+/* ZooKeeper ends the names of sequential znodes with this many digits. */
+enum { SEQUENCE_DIGITS = 10 };
+
 void coordinator_finish(struct coordinator *c, int exit_code)
 {
+    assert(exit_code >= 0);
     if (c->finished) { return; }
     c->finished = true;
     c->exit_code = exit_code;
@@ -20,6 +25,7 @@ void coordinator_finish(struct coordinator *c, int exit_code)
 uint64_t coordinator_read(struct coordinator *c, const char *rest, bool watch)
 {
     char path[256];
+    assert(rest != NULL);
     uint64_t op = membership_next_op(&c->membership);
     znode_path(path, c->identity.cluster, rest);
     c->ports->zk.read(c->ports->zk.ctx, op, path, watch);
@@ -31,16 +37,19 @@ uint64_t coordinator_read(struct coordinator *c, const char *rest, bool watch)
 void coordinator_decide(struct coordinator *c, struct chief_event event)
 {
     struct chief_actions actions;
+    assert(!c->finished);
     event.now_ms = c->now_ms;
     event.wall_ms = c->wall_ms;
     chief_step(&c->chief, &event, &actions);
     if (actions.exits) {
-        if (actions.exit_code == TN_EXIT_DEPOSED) { log_warn("a later chief rules: leaving"); }
+        if (actions.exit_code == TN_EXIT_DEPOSED) {
+            log_warn("deposed: another coordinator is the chief; exiting");
+        }
         coordinator_finish(c, actions.exit_code);
         return;
     }
     if (actions.resign) {
-        office_resign(c);
+        leadership_resign(c);
         return;
     }
     if (actions.delete_count > 0) { write_deletes(c, actions.deletes, actions.delete_count); }
@@ -48,15 +57,16 @@ void coordinator_decide(struct coordinator *c, struct chief_event event)
     if (actions.write != NULL) { write_start(c, actions.write); }
 }
 
-/* ------------------------------------------------------------------- seats */
+/* ------------------------------------------------------------------- tasks */
 
-static void tell_seat(struct coordinator *c, uint32_t index, const char *cause)
+static void report_task(struct coordinator *c, uint32_t index, const char *cause)
 {
+    assert(index < c->roster.count);
     const struct roster_seat *seat = &c->roster.seats[index];
-    struct seat_told *told = &c->told[index];
-    told->known = true;
-    told->present = seat->present;
-    told->incarnation = seat->present ? seat->member.incarnation : 0;
+    struct reported_task *reported = &c->reported[index];
+    reported->known = true;
+    reported->present = seat->present;
+    reported->incarnation = seat->present ? seat->member.incarnation : 0;
     coordinator_decide(c, (struct chief_event){.type = CHIEF_EV_MEMBER,
                                                .member = {.task = seat->task,
                                                           .present = seat->present,
@@ -65,61 +75,65 @@ static void tell_seat(struct coordinator *c, uint32_t index, const char *cause)
                                                           .cause = cause}});
 }
 
-/* Tells the chief what changed; of an end, after its agent's note was read. */
-static void look_at_seat(struct coordinator *c, uint32_t index)
+/* Reports a change to the chief; the end of a process only after its exit note was read. */
+static void check_task(struct coordinator *c, uint32_t index)
 {
+    assert(index < c->roster.count);
     const struct roster_seat *seat = &c->roster.seats[index];
-    struct seat_told *told = &c->told[index];
+    struct reported_task *reported = &c->reported[index];
     bool settled = seat->present || seat->mirror.state == MIRROR_WATCHING;
-    if (!settled || told->note_op != 0) { return; }
-    bool same = told->known && told->present == seat->present &&
-                (!seat->present || told->incarnation == seat->member.incarnation);
+    if (!settled || reported->note_op != 0) { return; }
+    bool same = reported->known && reported->present == seat->present &&
+                (!seat->present || reported->incarnation == seat->member.incarnation);
     if (same) { return; }
-    if (!told->present) {
-        tell_seat(c, index, NULL);
+    if (!reported->present) {
+        report_task(c, index, NULL);
         return;
     }
     char path[256];
     znode_exit_path(path, c->identity.cluster, seat->task);
-    told->note_op = membership_next_op(&c->membership);
-    c->ports->zk.read(c->ports->zk.ctx, told->note_op, path, false);
+    reported->note_op = membership_next_op(&c->membership);
+    c->ports->zk.read(c->ports->zk.ctx, reported->note_op, path, false);
 }
 
 static void note_answered(struct coordinator *c, uint32_t index, const struct zk_event *event)
 {
     struct exit_note note;
-    struct seat_told *told = &c->told[index];
-    told->note_op = 0;
+    struct reported_task *reported = &c->reported[index];
+    assert(reported->note_op != 0 && reported->note_op == event->op);
+    reported->note_op = 0;
     bool read = event->outcome == ZK_OK &&
                 exit_note_decode(event->data, event->size, &note, NULL) == TN_OK &&
-                note.incarnation == told->incarnation;
-    tell_seat(c, index, read ? note.cause : NULL);
+                note.incarnation == reported->incarnation;
+    report_task(c, index, read ? note.cause : NULL);
 }
 
-static void seats_handle(struct coordinator *c, const struct zk_event *event)
+static void tasks_handle(struct coordinator *c, const struct zk_event *event)
 {
     const struct zk_port *zk = &c->ports->zk;
     if (!c->roster_started) { return; }
+    assert(c->roster.count <= TASKS_MAX);
     (void)roster_handle(&c->roster, event, zk, &c->membership.next_op, c->now_ms);
     for (uint32_t i = 0; i < c->roster.count && !c->finished; i++) {
-        if (event->type == ZK_RESULT && c->told[i].note_op != 0 &&
-            c->told[i].note_op == event->op) {
+        uint64_t note_op = c->reported[i].note_op;
+        if (event->type == ZK_RESULT && note_op != 0 && note_op == event->op) {
             note_answered(c, i, event);
         }
-        look_at_seat(c, i);
+        check_task(c, i);
     }
 }
 
 /* ---------------------------------------------------------------- requests */
 
-static const char *by_number(const struct zk_event *event)
+/* The child whose name ends in the lowest sequence number; NULL: none. */
+static const char *oldest_request(const struct zk_event *event)
 {
     const char *first = NULL;
     for (size_t i = 0; i < event->child_count; i++) {
         const char *name = event->children[i];
-        if (strlen(name) < 10 || strlen(name) + 64 > ZK_PATH_MAX) { continue; }
-        bool before =
-            first == NULL || strcmp(name + strlen(name) - 10, first + strlen(first) - 10) < 0;
+        if (strlen(name) < SEQUENCE_DIGITS || strlen(name) + 64 > ZK_PATH_MAX) { continue; }
+        bool before = first == NULL || strcmp(name + strlen(name) - SEQUENCE_DIGITS,
+                                              first + strlen(first) - SEQUENCE_DIGITS) < 0;
         if (before) { first = name; }
     }
     return first;
@@ -128,10 +142,11 @@ static const char *by_number(const struct zk_event *event)
 static void read_request(struct coordinator *c, const char *name)
 {
     char rest[ZK_PATH_MAX + 16];
+    assert(strlen(name) >= SEQUENCE_DIGITS);
     if (c->request_op != 0) { return; }
     snprintf(c->request_name, sizeof c->request_name, "%s", name);
     snprintf(rest, sizeof rest, "requests/%s", name);
-    c->request_id = strtoull(name + strlen(name) - 10, NULL, 10);
+    c->request_id = strtoull(name + strlen(name) - SEQUENCE_DIGITS, NULL, 10);
     c->request_op = coordinator_read(c, rest, false);
 }
 
@@ -144,6 +159,7 @@ void coordinator_request_done(struct coordinator *c)
 static void drop_request(struct coordinator *c)
 {
     char path[256], rest[ZK_PATH_MAX + 16];
+    assert(c->request_name[0] != '\0');
     snprintf(rest, sizeof rest, "requests/%s", c->request_name);
     znode_path(path, c->identity.cluster, rest);
     const struct zk_write write = {.kind = ZK_DELETE, .path = path, .version = ZK_ANY_VERSION};
@@ -151,22 +167,23 @@ static void drop_request(struct coordinator *c)
     c->request_name[0] = '\0';
 }
 
-/* Read just before it is granted: one that is in an old listing only is gone. */
+/* A request is read just before it is granted: the listing may be older than its deletion. */
 static void request_answered(struct coordinator *c, const struct zk_event *event)
 {
     struct request request;
     struct error error;
+    assert(c->request_op == event->op);
     c->request_op = 0;
     if (event->outcome != ZK_OK) {
         coordinator_request_done(c);
         return;
     }
     if (request_decode(event->data, event->size, &request, &error) != TN_OK) {
-        log_warn("%s; dropped", error.text);
+        log_warn("request deleted: %s", error.text);
         drop_request(c);
         return;
     }
-    log_info("%s asks to %s", request.by, request_kind_name(request.kind));
+    log_info("request to %s from %s", request_kind_name(request.kind), request.by);
     coordinator_decide(
         c, (struct chief_event){
                .type = CHIEF_EV_REQUEST,
@@ -175,15 +192,15 @@ static void request_answered(struct coordinator *c, const struct zk_event *event
 
 static void requests_handle(struct coordinator *c, const struct zk_event *event)
 {
-    if (c->stage != OFFICE_HELD) { return; }
+    if (c->stage != LEADERSHIP_ACTIVE) { return; }
     if (event->type == ZK_RESULT && c->request_op != 0 && event->op == c->request_op) {
         request_answered(c, event);
         return;
     }
-    enum mirror_news news =
+    enum mirror_news change =
         mirror_handle(&c->requests, event, &c->ports->zk, &c->membership.next_op, c->now_ms);
-    if (news != MIRROR_PRESENT || c->request_name[0] != '\0') { return; }
-    const char *oldest = by_number(event);
+    if (change != MIRROR_PRESENT || c->request_name[0] != '\0') { return; }
+    const char *oldest = oldest_request(event);
     if (oldest != NULL) { read_request(c, oldest); }
 }
 
@@ -194,17 +211,17 @@ static void report_handle(struct coordinator *c, const struct transport_event *e
     struct report report;
     struct error error = {0};
     if (event->type != TRANSPORT_FRAME || event->header.type != FRAME_REPORT) { return; }
-    /* Others may hear that we are chief before we do; and while the office is being read, the chief
-     * keeps what it hears. */
-    if (c->election.phase != ELECTION_OFFICE && c->election.phase != ELECTION_TAKING) { return; }
+    /* Other nodes may learn that we are the chief before we do. Until it is elected, the chief only
+     * keeps the reports. */
+    if (c->election.phase != ELECTION_CHIEF && c->election.phase != ELECTION_CLAIMING) { return; }
     size_t size = event->body != NULL ? event->body->size : 0;
     const void *bytes = event->body != NULL ? event->body->data : NULL;
     if (report_decode(bytes, size, &report, &error) != TN_OK) {
-        log_warn("%s; ignored", error.text);
+        log_warn("report ignored: %s", error.text);
         return;
     }
     if (report.incarnation != event->header.sender) {
-        log_warn("a report under a false name; ignored");
+        log_warn("report ignored: its incarnation is not that of its sender");
         return;
     }
     coordinator_decide(c, (struct chief_event){.type = CHIEF_EV_REPORT, .report = &report});
@@ -217,49 +234,51 @@ static void report_handle(struct coordinator *c, const struct transport_event *e
 
 /* ----------------------------------------------------------------- reactor */
 
-static void news_handle(struct coordinator *c, unsigned news)
+static void membership_changed(struct coordinator *c, unsigned changes)
 {
     const struct membership *m = &c->membership;
-    if (news & MEMBERSHIP_ENDED) {
+    assert(!c->finished);
+    if (changes & MEMBERSHIP_ENDED) {
         coordinator_finish(c, m->exit_code);
         return;
     }
     bool ours = m->office.incarnation == c->identity.incarnation;
-    if ((news & MEMBERSHIP_CHIEF) && c->stage != OFFICE_NONE && !ours &&
+    if ((changes & MEMBERSHIP_CHIEF) && c->stage != LEADERSHIP_NONE && !ours &&
         m->office.epoch >= c->election.epoch) {
-        log_warn("a later chief rules: leaving");
+        log_warn("deposed: another coordinator is the chief; exiting");
         coordinator_finish(c, TN_EXIT_DEPOSED);
     }
     bool over = m->has_run && (m->run.phase == RUN_DONE || m->run.phase == RUN_FAILED);
-    if (over && c->stage == OFFICE_NONE && c->election.phase != ELECTION_TAKING) {
+    if (over && c->stage == LEADERSHIP_NONE && c->election.phase != ELECTION_CLAIMING) {
         coordinator_finish(c, m->run.phase == RUN_DONE ? TN_EXIT_OK : TN_EXIT_ERROR);
     }
 }
 
 static void start(struct coordinator *c)
 {
+    assert(!c->roster_started);
     c->roster_started = true;
     roster_start(&c->roster, c->identity.cluster, c->config.chief.ps, c->config.chief.workers,
                  &c->ports->zk, &c->membership.next_op, c->now_ms);
-    office_stand(c);
+    leadership_start_election(c);
 }
 
 static void zk_handle(struct coordinator *c, const struct zk_event *event)
 {
-    if (!c->finished) { office_handle(c, event); }
+    if (!c->finished) { leadership_handle(c, event); }
     if (!c->finished) { write_handle(c, event); }
     if (!c->finished) { requests_handle(c, event); }
-    if (!c->finished) { seats_handle(c, event); }
+    if (!c->finished) { tasks_handle(c, event); }
 }
 
 static void tick(struct coordinator *c)
 {
     const struct zk_port *zk = &c->ports->zk;
     if (c->roster_started) { roster_tick(&c->roster, zk, &c->membership.next_op, c->now_ms); }
-    if (c->stage == OFFICE_HELD) {
+    if (c->stage == LEADERSHIP_ACTIVE) {
         mirror_tick(&c->requests, zk, &c->membership.next_op, c->now_ms);
     }
-    office_tick(c);
+    leadership_tick(c);
     if (!c->finished) { write_tick(c); }
     if (!c->finished && c->now_ms >= chief_deadline_ms(&c->chief)) {
         coordinator_decide(c, (struct chief_event){.type = CHIEF_EV_TICK});
@@ -271,12 +290,13 @@ static void handle(void *self, const struct node_event *event)
     struct coordinator *c = self;
     const struct transport_event *transport =
         event->type == NODE_TRANSPORT ? event->transport : NULL;
+    assert(event->now_ms >= c->now_ms);
     c->now_ms = event->now_ms;
     c->wall_ms = event->wall_ms;
     if (!c->finished) {
-        unsigned news = membership_handle(&c->membership, event);
-        news_handle(c, news);
-        if (!c->finished && (news & MEMBERSHIP_REGISTERED)) { start(c); }
+        unsigned changes = membership_handle(&c->membership, event);
+        membership_changed(c, changes);
+        if (!c->finished && (changes & MEMBERSHIP_REGISTERED)) { start(c); }
         if (!c->finished && event->type == NODE_ZK) { zk_handle(c, event->zk); }
         if (!c->finished && transport != NULL) { report_handle(c, transport); }
         if (!c->finished && event->type == NODE_LEAVE) { coordinator_finish(c, TN_EXIT_OK); }
@@ -287,23 +307,19 @@ static void handle(void *self, const struct node_event *event)
     }
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static uint64_t deadline_ms(const void *self)
 {
     const struct coordinator *c = self;
-    uint64_t first = earlier(membership_deadline_ms(&c->membership), office_deadline_ms(c));
-    if (c->roster_started) { first = earlier(first, roster_deadline_ms(&c->roster)); }
-    if (c->stage == OFFICE_HELD) { first = earlier(first, mirror_deadline_ms(&c->requests)); }
-    return earlier(first, chief_deadline_ms(&c->chief));
+    uint64_t first = u64_min(membership_deadline_ms(&c->membership), leadership_deadline_ms(c));
+    if (c->roster_started) { first = u64_min(first, roster_deadline_ms(&c->roster)); }
+    if (c->stage == LEADERSHIP_ACTIVE) { first = u64_min(first, mirror_deadline_ms(&c->requests)); }
+    return u64_min(first, chief_deadline_ms(&c->chief));
 }
 
 static bool finished(const void *self, int *exit_code)
 {
     const struct coordinator *c = self;
+    assert(exit_code != NULL);
     if (c->finished) { *exit_code = c->exit_code; }
     return c->finished;
 }
@@ -316,6 +332,7 @@ void coordinator_config_init(struct coordinator_config *config, const struct job
 {
     static const char *const optimizers[] = {
         [OPTIMIZER_SGD] = "sgd", [OPTIMIZER_MOMENTUM] = "momentum", [OPTIMIZER_ADAM] = "adam"};
+    assert(job->train.optimizer < sizeof optimizers / sizeof optimizers[0]);
     memset(config, 0, sizeof *config);
     config->chief = (struct chief_config){
         .ps = job->cluster.ps,
@@ -347,6 +364,8 @@ struct coordinator *coordinator_create(const struct coordinator_config *config,
                                        const struct node_identity *identity,
                                        const struct node_ports *ports)
 {
+    assert(identity->task.role == ROLE_COORDINATOR);
+    assert(ports != NULL);
     struct coordinator *c = calloc(1, sizeof *c);
     if (c == NULL) { return NULL; }
     c->config = *config;
@@ -370,15 +389,4 @@ struct node coordinator_node(struct coordinator *coordinator)
 void coordinator_destroy(struct coordinator *coordinator)
 {
     free(coordinator);
-}
-
-bool coordinator_in_office(const struct coordinator *coordinator, uint64_t *epoch)
-{
-    *epoch = coordinator->election.epoch;
-    return coordinator->stage != OFFICE_NONE && !coordinator->finished;
-}
-
-const struct chief *coordinator_chief(const struct coordinator *coordinator)
-{
-    return &coordinator->chief;
 }

@@ -1,4 +1,5 @@
-/* coordinator/coordinator_private.h: what the files of the driver share; nobody else includes it.
+/* coordinator/coordinator_private.h: shared by the coordinator_*.c files; no other file includes
+ * it.
  */
 #ifndef COORDINATOR_COORDINATOR_PRIVATE_H
 #define COORDINATOR_COORDINATOR_PRIVATE_H
@@ -8,41 +9,40 @@
 #include "coordinator/coordinator.h"
 #include "coordinator/election.h"
 
-enum { OFFICE_READS_MAX = 2 + CHIEF_CHECKPOINTS_MAX, OFFICE_RETRY_MS = 50, TRIM_EVERY = 64 };
+enum { LEADERSHIP_RETRY_MS = 50, TRIM_EVERY = 64 };
 
-/* A seat of the roster, as the chief was told of it. */
-struct seat_told {
+/* A task of the roster, as last reported to the chief. */
+struct reported_task {
     bool known, present;
     uint64_t incarnation;
     uint64_t note_op; /* Its exit note is being read; 0: no. */
 };
 
-/* Becoming chief: the office is ours, the state is being read. */
-enum office_stage {
-    OFFICE_NONE,
-    OFFICE_READING_TREE,        /* /run, /assignment, the list of checkpoints. */
-    OFFICE_READING_CHECKPOINTS, /* Their manifests. */
-    OFFICE_HELD,                /* The chief decides. */
-    OFFICE_LEAVING,             /* Resigning: a note, then our znode in the election. */
+enum leadership_stage {
+    LEADERSHIP_NONE,     /* Not the chief. */
+    LEADERSHIP_READING,  /* Elected; reading /run, /assignment and the checkpoints. */
+    LEADERSHIP_ACTIVE,   /* The chief decides. */
+    LEADERSHIP_RESIGNING /* Writing the exit note; then the process ends. */
 };
 
-struct office_reading {
+/* What the new chief reads. */
+struct leadership_reading {
     uint64_t run_op, assignment_op, list_op; /* 0: answered. */
     bool has_run, has_assignment;
     struct run run;
     struct assignment assignment;
     uint32_t expected, answered; /* Manifests. */
-    uint64_t first_op;           /* Of their reads, consecutive. */
+    uint64_t first_op;           /* Of their reads, which are consecutive. */
     uint32_t found;
     struct chief_checkpoint checkpoints[CHIEF_CHECKPOINTS_MAX];
 };
 
-/* The chief's transaction on its way, or the reading that tells what became of it. */
+/* The chief's transaction in flight, or the read that tells whether it was applied. */
 struct writing {
     uint64_t zk_op; /* 0: none. */
     uint64_t chief_op;
-    bool raises; /* /chief, not /run. */
-    bool reads;  /* `zk_op` is the reading. */
+    bool raises; /* It writes /chief, not /run. */
+    bool reads;  /* `zk_op` is the read. */
     enum chief_outcome outcome;
     const struct chief_write *write;
     int32_t request_at, manifest_at; /* Their places in the transaction; -1: not in it. */
@@ -58,31 +58,31 @@ struct coordinator {
     struct membership membership;
     bool roster_started;
     struct roster roster;
-    struct seat_told told[TASKS_MAX];
+    struct reported_task reported[TASKS_MAX];
     struct chief chief;
 
-    /* Standing for election. */
+    /* Election. */
     struct election election;
-    uint64_t election_zk_op, election_op; /* Under way: ours with ZooKeeper, and the core's. */
+    uint64_t election_zk_op, election_op; /* Of the request in flight: ZooKeeper's, the core's. */
     enum election_action_type election_asked;
-    char watched[ZK_PATH_MAX]; /* Our predecessor's path. */
-    uint64_t cause_op;         /* The former chief's exit note is being read. */
-    char cause[RUN_TEXT_MAX];  /* Why he is gone, if known. */
-    struct office office;      /* As we wrote it. */
+    char watched[ZK_PATH_MAX]; /* The predecessor's path. */
+    uint64_t cause_op;         /* The former chief's exit note is being read; 0: no. */
+    char cause[RUN_TEXT_MAX];  /* Why the former chief ended; "": unknown. */
+    struct office record;      /* /chief, as we wrote it. */
 
-    /* In office. */
-    enum office_stage stage;
+    /* Leadership. */
+    enum leadership_stage stage;
     int32_t fence; /* Version of /chief. */
     bool run_exists;
     int32_t run_version;
     uint64_t took_ms;
-    struct office_reading reading;
-    uint64_t retry_at_ms; /* Of reading the office, or what became of a write. */
+    struct leadership_reading reading;
+    uint64_t retry_at_ms; /* Of the reads of a new chief, or of the read after a write. */
     struct writing writing;
     struct mirror requests;
     uint64_t request_op;
     uint64_t request_id;
-    char request_name[ZK_PATH_MAX]; /* The one being read or granted. */
+    char request_name[ZK_PATH_MAX]; /* The request being read or granted; "": none. */
     uint64_t trim_op;
     uint32_t entries_until_trim;
     uint64_t leave_op;
@@ -95,17 +95,17 @@ struct coordinator {
 /* coordinator.c */
 void coordinator_finish(struct coordinator *c, int exit_code);
 uint64_t coordinator_read(struct coordinator *c, const char *rest, bool watch);
-/* Show the chief an event (time is filled in) and do what it wants. */
+/* Pass an event to the chief (the time is filled in) and carry out its actions. */
 void coordinator_decide(struct coordinator *c, struct chief_event event);
-/* The request that was read last was granted or is gone. */
+/* The request that was read last was granted, or does not exist any more. */
 void coordinator_request_done(struct coordinator *c);
 
-/* coordinator_office.c: election, taking office, leaving it. */
-void office_stand(struct coordinator *c);
-void office_handle(struct coordinator *c, const struct zk_event *event);
-void office_tick(struct coordinator *c);
-uint64_t office_deadline_ms(const struct coordinator *c);
-void office_resign(struct coordinator *c);
+/* coordinator_leadership.c: election, reading the state as a new chief, resigning. */
+void leadership_start_election(struct coordinator *c);
+void leadership_handle(struct coordinator *c, const struct zk_event *event);
+void leadership_tick(struct coordinator *c);
+uint64_t leadership_deadline_ms(const struct coordinator *c);
+void leadership_resign(struct coordinator *c);
 
 /* coordinator_write.c: the chief's transactions. */
 void write_start(struct coordinator *c, const struct chief_write *write);

@@ -1,6 +1,7 @@
-/* The chief's transactions: each begins with a check of /chief (C1). When one did not surely
- * happen, what it was about is read again and the chief is told. */
+/* The chief's transactions: each begins with a check of /chief (C1). After one that was not
+ * certainly applied, the znode that it wrote is read again, and the chief gets the result. */
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "common/faults/failpoint.h"
 #include "coordinator/coordinator_private.h"
 
-/* A transaction being put together. */
+/* A transaction being built. */
 struct transaction {
     char paths[ZK_WRITES_MAX][ZK_PATH_MAX];
     struct zk_write writes[ZK_WRITES_MAX];
@@ -29,12 +30,14 @@ static struct zk_write *add(struct coordinator *c, struct transaction *t, enum z
 
 static void begin(struct coordinator *c, struct transaction *t)
 {
+    assert(c->stage >= LEADERSHIP_ACTIVE);
     t->count = 0;
     add(c, t, ZK_CHECK, "chief")->version = c->fence;
 }
 
 static uint64_t send(struct coordinator *c, const struct transaction *t)
 {
+    assert(t->count > 0 && t->count <= ZK_WRITES_MAX);
     uint64_t op = membership_next_op(&c->membership);
     c->ports->zk.write(c->ports->zk.ctx, op, t->writes, t->count);
     return op;
@@ -53,6 +56,7 @@ static void add_run(struct coordinator *c, struct transaction *t, const struct r
 static void add_history(struct coordinator *c, struct transaction *t,
                         const struct chief_write *write)
 {
+    assert(write->history_count <= CHIEF_HISTORY_MAX);
     for (uint32_t i = 0; i < write->history_count; i++) {
         struct zk_write *entry = add(c, t, ZK_CREATE, "history/n-");
         entry->flags = ZK_SEQUENTIAL;
@@ -61,15 +65,17 @@ static void add_history(struct coordinator *c, struct transaction *t,
     }
 }
 
-/* NULL: the manifest cannot be; what the reports said is wrong. */
+/* The manifest as text, owned by the caller until the transaction is sent. NULL: it cannot be
+ * encoded; a report was wrong. */
 static char *add_manifest(struct coordinator *c, struct transaction *t,
                           const struct manifest *manifest)
 {
     struct error error;
     char *text = NULL;
     size_t size = 0;
+    assert(manifest->id != 0);
     if (manifest_encode(manifest, &text, &size, &error) != TN_OK) {
-        log_error("checkpoint %llu: %s", (unsigned long long)manifest->id, error.text);
+        log_error("checkpoint %" PRIu64 ": %s", manifest->id, error.text);
         return NULL;
     }
     char path[256];
@@ -86,6 +92,8 @@ void write_start(struct coordinator *c, const struct chief_write *write)
 {
     struct transaction t;
     char *manifest = NULL, rest[ZK_PATH_MAX + 16];
+    assert(c->stage >= LEADERSHIP_ACTIVE);
+    assert(write->run.epoch == c->election.epoch);
     c->writing = (struct writing){
         .chief_op = write->op, .write = write, .request_at = -1, .manifest_at = -1};
     begin(c, &t);
@@ -98,7 +106,7 @@ void write_start(struct coordinator *c, const struct chief_write *write)
     if (write->commits) {
         manifest = add_manifest(c, &t, &write->manifest);
         if (manifest == NULL) {
-            /* Said to be of an id in use: it is given up and ordered again. */
+            /* Answered as if the id were in use: the chief orders the checkpoint again. */
             coordinator_decide(
                 c, (struct chief_event){
                        .type = CHIEF_EV_WRITTEN,
@@ -123,20 +131,22 @@ void write_raise(struct coordinator *c, uint64_t op, uint64_t epoch)
 {
     struct transaction t = {.count = 0};
     char text[ZNODE_JSON_MAX];
-    log_warn("a disk names epoch %llu: ours is raised to %llu", (unsigned long long)epoch - 1,
-             (unsigned long long)epoch);
+    assert(epoch > c->election.epoch);
+    log_warn("epoch raised to %" PRIu64 ": a disk holds a checkpoint of epoch %" PRIu64, epoch,
+             epoch - 1);
     c->writing = (struct writing){.chief_op = op, .raises = true};
-    c->office.epoch = epoch;
+    c->record.epoch = epoch;
     struct zk_write *write = add(c, &t, ZK_SET, "chief");
     write->version = c->fence;
     write->data = text;
-    write->size = office_encode(&c->office, text);
+    write->size = office_encode(&c->record, text);
     c->writing.zk_op = send(c, &t);
 }
 
-/* Not awaited: what stays is deleted under the next chief. */
+/* The answers are not awaited: the next chief deletes what remains. */
 void write_deletes(struct coordinator *c, const uint64_t *ids, uint32_t count)
 {
+    assert(count <= CHIEF_DELETE_MAX);
     for (uint32_t i = 0; i < count; i++) {
         struct transaction t;
         begin(c, &t);
@@ -151,47 +161,55 @@ void write_deletes(struct coordinator *c, const uint64_t *ids, uint32_t count)
 
 static void log_recovered(const struct history_entry *entry, const char *task)
 {
-    log_info("recovered from the loss of %s (%s): %s step %llu, %llu steps redone, paused %llu ms",
-             task, entry->cause, entry->checkpoint != 0 ? "restored" : "going on at",
-             (unsigned long long)(entry->step), (unsigned long long)entry->steps_redone,
-             (unsigned long long)entry->took_ms);
+    assert(entry->kind == HISTORY_RECOVERED);
+    log_info("recovered from the loss of %s (%s): %s step %" PRIu64 ", %" PRIu64
+             " steps redone, paused %" PRIu64 " ms",
+             task, entry->cause, entry->checkpoint != 0 ? "restored" : "resumed at", entry->step,
+             entry->steps_redone, entry->took_ms);
 }
 
 static void log_entry(const struct history_entry *entry)
 {
     char task[TASK_NAME_MAX];
     task_format(entry->task, ':', task, sizeof task);
-    unsigned long long step = entry->step, checkpoint = entry->checkpoint;
     switch (entry->kind) {
-    case HISTORY_ELECTED: break; /* Said when it happened. */
-    case HISTORY_TASK_UP:
-        log_info("%s is up, process %llu", task, (unsigned long long)entry->pid);
-        break;
+    case HISTORY_ELECTED: break; /* Logged by became_chief(). */
+    case HISTORY_TASK_UP: log_info("%s (pid %" PRIu64 ") is up", task, entry->pid); break;
     case HISTORY_TASK_LOST:
-        log_warn("%s is lost at step %llu: %s", task, step, entry->cause);
+        log_warn("%s is lost at step %" PRIu64 ": %s", task, entry->step, entry->cause);
         break;
-    case HISTORY_PAUSED: log_warn("paused at step %llu: %s: %s", step, task, entry->cause); break;
+    case HISTORY_PAUSED:
+        log_warn("paused at step %" PRIu64 ": %s: %s", entry->step, task, entry->cause);
+        break;
     case HISTORY_RECOVERED: log_recovered(entry, task); break;
-    case HISTORY_RUNNING: log_info("training begins at step %llu", step); break;
-    case HISTORY_CHECKPOINT: log_info("checkpoint %llu at step %llu", checkpoint, step); break;
+    case HISTORY_RUNNING: log_info("training begins at step %" PRIu64, entry->step); break;
+    case HISTORY_CHECKPOINT:
+        log_info("checkpoint %" PRIu64 " committed at step %" PRIu64, entry->checkpoint,
+                 entry->step);
+        break;
     case HISTORY_FALLBACK:
-        log_warn("checkpoint %llu cannot be used: %s", checkpoint, entry->cause);
+        log_warn("checkpoint %" PRIu64 " cannot be used: %s", entry->checkpoint, entry->cause);
         break;
     case HISTORY_EVALUATED:
-        log_info("step %llu: loss %.4f, accuracy %.4f", step, entry->loss, entry->accuracy);
+        log_info("evaluated at step %" PRIu64 ": loss %.4f, accuracy %.4f", entry->step,
+                 entry->loss, entry->accuracy);
         break;
     case HISTORY_DONE:
-        log_info("done at step %llu: loss %.4f, accuracy %.4f", step, entry->loss, entry->accuracy);
+        log_info("done at step %" PRIu64 ": loss %.4f, accuracy %.4f", entry->step, entry->loss,
+                 entry->accuracy);
         break;
     case HISTORY_FAILED: log_error("failed: %s", entry->cause); break;
     case HISTORY_KINDS: assert(false);
     }
 }
 
-/* Keeps the history bounded: now and then the oldest entries beyond HISTORY_MAX go. */
+/* Keeps the history bounded: every TRIM_EVERY entries the oldest ones beyond HISTORY_MAX are
+ * deleted.
+ */
 static void count_entries(struct coordinator *c, uint32_t count)
 {
     char path[256];
+    assert(c->entries_until_trim <= TRIM_EVERY);
     if (c->entries_until_trim > count) {
         c->entries_until_trim -= count;
         return;
@@ -209,6 +227,7 @@ static int by_name(const void *a, const void *b)
 
 static void trim_history(struct coordinator *c, const struct zk_event *list)
 {
+    assert(c->trim_op == list->op);
     c->trim_op = 0;
     if (list->outcome != ZK_OK || list->child_count <= HISTORY_MAX) { return; }
     const char **names = malloc(list->child_count * sizeof *names);
@@ -231,18 +250,22 @@ static void trim_history(struct coordinator *c, const struct zk_event *list)
 
 /* ----------------------------------------------------------------- answers */
 
-/* What is written counts from now on, and only we know it. */
+/* The write is applied, and no other process knows it yet. */
 static void pass_written(const struct coordinator *c, const struct chief_write *write)
 {
+    assert(write != NULL);
     if (write->commits) { FAILPOINT("ckpt.after_commit"); }
     if (write->run.phase == c->chief.run.phase) { return; }
     if (write->run.phase == RUN_PAUSED) { FAILPOINT("chief.paused"); }
     if (write->run.phase == RUN_LOADING) { FAILPOINT("chief.loading"); }
 }
 
-static void tell(struct coordinator *c, const struct run *run)
+/* Passes the outcome to the chief. `run`: /run as it was read afterwards, or NULL. */
+static void finish_write(struct coordinator *c, const struct run *run)
 {
     const struct writing writing = c->writing;
+    assert(writing.zk_op != 0);
+    assert(writing.raises || writing.write != NULL);
     uint64_t revision = writing.raises ? 0 : writing.write->run.revision;
     bool done =
         !writing.raises &&
@@ -265,8 +288,10 @@ static void tell(struct coordinator *c, const struct run *run)
                .written = {.op = writing.chief_op, .outcome = writing.outcome, .run = run}});
 }
 
-static void look(struct coordinator *c)
+/* Reads the znode that the write was for. */
+static void read_back(struct coordinator *c)
 {
+    assert(c->writing.zk_op != 0);
     c->writing.reads = true;
     c->retry_at_ms = UINT64_MAX;
     c->writing.zk_op = coordinator_read(c, c->writing.raises ? "chief" : "run", false);
@@ -275,18 +300,19 @@ static void look(struct coordinator *c)
 static enum chief_outcome outcome_of(const struct coordinator *c, const struct zk_event *event)
 {
     const struct writing *writing = &c->writing;
+    assert(event->op == writing->zk_op && !writing->reads);
     if (event->outcome == ZK_OK) { return CHIEF_WRITE_OK; }
     if (event->outcome == ZK_UNKNOWN) { return CHIEF_WRITE_UNKNOWN; }
     int32_t part = event->failed_write;
     bool fence =
         part == 0 && (event->reason == ZK_REASON_BAD_VERSION || event->reason == ZK_REASON_NO_NODE);
-    if (writing->raises) { return CHIEF_WRITE_CONFLICT; /* It may be ours: /chief tells. */ }
+    if (writing->raises) { return CHIEF_WRITE_CONFLICT; /* It may be ours: read /chief. */ }
     if (fence) { return CHIEF_WRITE_DEPOSED; }
     if (part == 1) { return CHIEF_WRITE_CONFLICT; }
     if (part >= 0 && part == writing->request_at) { return CHIEF_WRITE_REQUEST_GONE; }
     if (part >= 0 && part == writing->manifest_at) { return CHIEF_WRITE_CHECKPOINT_EXISTS; }
-    log_warn("the chief's write was refused: part %d of %s, reason %d", part,
-             event->path != NULL ? event->path : "it", (int)event->reason);
+    log_warn("write refused: operation %d (%s), reason %d", part,
+             event->path != NULL ? event->path : "no path", (int)event->reason);
     return CHIEF_WRITE_UNKNOWN;
 }
 
@@ -297,45 +323,47 @@ static void write_answered(struct coordinator *c, const struct zk_event *event)
     case CHIEF_WRITE_OK:
         if (c->writing.raises) {
             c->fence = event->stat.version;
-            c->election.epoch = c->office.epoch;
+            c->election.epoch = c->record.epoch;
         } else {
             c->run_version = c->run_exists ? event->stat.version : 0;
             c->run_exists = true;
         }
-        tell(c, NULL);
+        finish_write(c, NULL);
         break;
-    case CHIEF_WRITE_DEPOSED: tell(c, NULL); break;
-    default: look(c);
+    case CHIEF_WRITE_DEPOSED: finish_write(c, NULL); break;
+    default: read_back(c);
     }
 }
 
-/* /chief as it is after a try to raise the epoch: ours in either version, or another's. */
-static void chief_looked(struct coordinator *c, const struct zk_event *event)
+/* /chief after an attempt to raise the epoch: ours with the old or the new epoch, or another's. */
+static void chief_read_back(struct coordinator *c, const struct zk_event *event)
 {
-    struct office office = {0};
+    struct office record = {0};
+    assert(c->writing.raises);
     bool ours = event->outcome == ZK_OK &&
-                office_decode(event->data, event->size, &office, NULL) == TN_OK &&
-                office.incarnation == c->identity.incarnation;
-    bool raised = ours && office.epoch == c->office.epoch;
+                office_decode(event->data, event->size, &record, NULL) == TN_OK &&
+                record.incarnation == c->identity.incarnation;
+    bool raised = ours && record.epoch == c->record.epoch;
     c->fence = event->stat.version;
-    if (raised) { c->election.epoch = office.epoch; }
+    if (raised) { c->election.epoch = record.epoch; }
     c->writing.outcome = raised ? CHIEF_WRITE_OK : ours ? CHIEF_WRITE_UNKNOWN : CHIEF_WRITE_DEPOSED;
-    tell(c, NULL);
+    finish_write(c, NULL);
 }
 
-static void run_looked(struct coordinator *c, const struct zk_event *event)
+static void run_read_back(struct coordinator *c, const struct zk_event *event)
 {
     struct run run;
     struct error error;
+    assert(!c->writing.raises);
     c->run_exists = event->outcome == ZK_OK;
     c->run_version = event->stat.version;
     if (!c->run_exists) {
-        tell(c, NULL);
+        finish_write(c, NULL);
     } else if (run_decode(event->data, event->size, &run, &error) == TN_OK) {
-        tell(c, &run);
+        finish_write(c, &run);
     } else {
-        log_error("%s; it is written again", error.text);
-        tell(c, NULL);
+        log_error("unreadable /run is overwritten: %s", error.text);
+        finish_write(c, NULL);
     }
 }
 
@@ -347,16 +375,16 @@ void write_handle(struct coordinator *c, const struct zk_event *event)
     if (!c->writing.reads) {
         write_answered(c, event);
     } else if (event->outcome == ZK_UNKNOWN) {
-        c->retry_at_ms = c->now_ms + OFFICE_RETRY_MS;
+        c->retry_at_ms = c->now_ms + LEADERSHIP_RETRY_MS;
     } else if (c->writing.raises) {
-        chief_looked(c, event);
+        chief_read_back(c, event);
     } else {
-        run_looked(c, event);
+        run_read_back(c, event);
     }
 }
 
 void write_tick(struct coordinator *c)
 {
     bool looks = c->writing.zk_op != 0 && c->writing.reads;
-    if (looks && c->now_ms >= c->retry_at_ms) { look(c); }
+    if (looks && c->now_ms >= c->retry_at_ms) { read_back(c); }
 }

@@ -1,16 +1,16 @@
 /*
- *   OUT        -> JOINING     started
- *   JOINING    -> LISTING     created, or nobody knows
- *   LISTING    -> JOINING     none of ours stands
- *   LISTING    -> WATCHING    somebody stands before us
- *   LISTING    -> READING     nobody does
+ *   IDLE       -> JOINING     started
+ *   JOINING    -> LISTING     created, or unknown
+ *   LISTING    -> JOINING     no znode of ours is listed
+ *   LISTING    -> WATCHING    another candidate precedes us
+ *   LISTING    -> READING     none does
  *   WATCHING   -> FOLLOWING   the watch is set
- *   WATCHING   -> LISTING     he is gone, or nobody knows
+ *   WATCHING   -> LISTING     the predecessor is gone, or unknown
  *   FOLLOWING  -> LISTING     something changed
- *   READING    -> TAKING      /chief is another's
- *   READING    -> OFFICE      /chief is ours: the answer to TAKE_OFFICE was lost
- *   TAKING     -> OFFICE      done
- *   TAKING     -> LISTING     refused or unknown: look again, from the line on
+ *   READING    -> CLAIMING    /chief names another process
+ *   READING    -> CHIEF       /chief names us: the answer to DO_CLAIM was lost
+ *   CLAIMING   -> CHIEF       done
+ *   CLAIMING   -> LISTING     refused or unknown: start over from the list
  */
 #include "coordinator/election.h"
 
@@ -20,20 +20,24 @@
 
 enum { SEQUENCE_DIGITS = 10 };
 
+static const struct election_action nothing = {.type = ELECTION_DO_NOTHING};
+
 static struct election_action ask(struct election *e, enum election_phase phase,
                                   enum election_action_type type)
 {
+    assert(e->phase != ELECTION_CHIEF);
+    assert(type != ELECTION_DO_NOTHING);
     e->phase = phase;
     e->doubt = false;
     e->retry_at_ms = UINT64_MAX;
     return (struct election_action){.type = type, .op = ++e->op};
 }
 
-static const struct election_action nothing = {.type = ELECTION_DO_NOTHING};
-
-/* The request under way is given up; the same again after a while. */
+/* The request in flight is abandoned; election_deadline_ms() is when to ask again. */
 static struct election_action retry(struct election *e, enum election_phase phase)
 {
+    assert(e->phase != ELECTION_CHIEF);
+    assert(phase == ELECTION_JOINING || phase == ELECTION_LISTING);
     e->phase = phase;
     e->op++;
     e->retry_at_ms = e->now_ms + ELECTION_RETRY_MS;
@@ -50,6 +54,7 @@ static struct election_action list(struct election *e)
 /* The number ZooKeeper appended; false if the name has none. */
 static bool sequence_of(const char *name, uint64_t *out)
 {
+    assert(name != NULL);
     size_t length = 0;
     while (name[length] != '\0' && length < ELECTION_NAME_MAX) { length++; }
     if (length <= SEQUENCE_DIGITS || length == ELECTION_NAME_MAX) { return false; }
@@ -63,15 +68,17 @@ static bool sequence_of(const char *name, uint64_t *out)
 
 static bool is_ours(const struct election *e, const char *name)
 {
+    assert(e->guid[0] != '\0');
     for (size_t i = 0; e->guid[i] != '\0'; i++) {
         if (name[i] != e->guid[i]) { return false; }
     }
     return true;
 }
 
-/* Our lowest znode into `ours`; the highest below it into `before`. "": there is none. */
+/* Our lowest znode into `ours`, the highest below it into `before`; "" where there is none. */
 static void find_place(struct election *e, const struct election_event *event)
 {
+    assert(event->names != NULL || event->count == 0);
     uint64_t mine = UINT64_MAX, highest = 0, sequence;
     e->ours[0] = e->before[0] = '\0';
     for (size_t i = 0; i < event->count; i++) {
@@ -91,15 +98,17 @@ static void find_place(struct election *e, const struct election_event *event)
 
 /* ------------------------------------------------------------------ events */
 
-static struct election_action joined(struct election *e, const struct election_event *event)
+static struct election_action on_joined(struct election *e, const struct election_event *event)
 {
+    assert(e->phase == ELECTION_JOINING);
     if (event->outcome == ELECTION_REFUSED) { return retry(e, ELECTION_JOINING); }
     if (event->outcome == ELECTION_UNKNOWN) { return retry(e, ELECTION_LISTING); /* E1 */ }
     return list(e);
 }
 
-static struct election_action listed(struct election *e, const struct election_event *event)
+static struct election_action on_listed(struct election *e, const struct election_event *event)
 {
+    assert(e->phase == ELECTION_LISTING);
     if (event->outcome != ELECTION_OK) { return retry(e, ELECTION_LISTING); }
     if (e->doubt) { return list(e); }
     find_place(e, event);
@@ -111,38 +120,43 @@ static struct election_action listed(struct election *e, const struct election_e
     return action;
 }
 
-/* The time without a chief begins when the one before us is seen gone. */
+/* The time without a chief is measured from here. */
 static struct election_action predecessor_changed(struct election *e)
 {
+    assert(e->waited && e->before[0] != '\0');
     e->since_ms = e->now_ms;
     return list(e);
 }
 
-static struct election_action watched(struct election *e, const struct election_event *event)
+static struct election_action on_watched(struct election *e, const struct election_event *event)
 {
+    assert(e->phase == ELECTION_WATCHING);
     if (event->outcome == ELECTION_UNKNOWN) { return retry(e, ELECTION_LISTING); }
     if (event->outcome == ELECTION_REFUSED || e->doubt) { return predecessor_changed(e); }
     e->phase = ELECTION_FOLLOWING;
     return nothing;
 }
 
-/* A listing under way may be older than the change; what comes later is looked at anyway. */
-static struct election_action changed(struct election *e)
+/* A listing in flight may be older than the change. In the other phases the next request shows it.
+ */
+static struct election_action on_changed(struct election *e)
 {
     if (e->phase == ELECTION_LISTING || e->phase == ELECTION_WATCHING) { e->doubt = true; }
     return e->phase == ELECTION_FOLLOWING ? predecessor_changed(e) : nothing;
 }
 
-static struct election_action chief_read(struct election *e, const struct election_event *event)
+static struct election_action on_chief_read(struct election *e, const struct election_event *event)
 {
+    assert(e->phase == ELECTION_READING);
+    assert(e->ours[0] != '\0' && e->before[0] == '\0');
     if (event->outcome != ELECTION_OK) { return retry(e, ELECTION_LISTING); }
     e->version = event->version;
     e->epoch = event->epoch;
     if (event->epoch != 0 && event->incarnation == e->incarnation) {
-        e->phase = ELECTION_OFFICE;
+        e->phase = ELECTION_CHIEF;
         return nothing;
     }
-    struct election_action action = ask(e, ELECTION_TAKING, ELECTION_DO_TAKE_OFFICE); /* E3 */
+    struct election_action action = ask(e, ELECTION_CLAIMING, ELECTION_DO_CLAIM); /* E3 */
     e->epoch++;
     action.name = e->ours;
     action.epoch = e->epoch;
@@ -151,31 +165,33 @@ static struct election_action chief_read(struct election *e, const struct electi
     return action;
 }
 
-static struct election_action taken(struct election *e, const struct election_event *event)
+static struct election_action on_claimed(struct election *e, const struct election_event *event)
 {
+    assert(e->phase == ELECTION_CLAIMING);
     if (event->outcome == ELECTION_UNKNOWN) { return retry(e, ELECTION_LISTING); }
     if (event->outcome == ELECTION_REFUSED) { return list(e); }
     e->version = event->version;
-    e->phase = ELECTION_OFFICE;
+    e->phase = ELECTION_CHIEF;
     return nothing;
 }
 
-static struct election_action tick(struct election *e)
+static struct election_action on_tick(struct election *e)
 {
     if (e->now_ms < e->retry_at_ms) { return nothing; }
+    assert(e->phase == ELECTION_JOINING || e->phase == ELECTION_LISTING);
     return e->phase == ELECTION_JOINING ? ask(e, ELECTION_JOINING, ELECTION_DO_JOIN) : list(e);
 }
 
-static struct election_action start(struct election *e)
+static struct election_action on_start(struct election *e)
 {
-    if (e->phase != ELECTION_OUT) { return nothing; }
+    if (e->phase != ELECTION_IDLE) { return nothing; }
     e->since_ms = e->now_ms;
     return ask(e, ELECTION_JOINING, ELECTION_DO_JOIN);
 }
 
 void election_init(struct election *e, uint64_t incarnation)
 {
-    *e = (struct election){.phase = ELECTION_OUT, .incarnation = incarnation};
+    *e = (struct election){.phase = ELECTION_IDLE, .incarnation = incarnation};
     e->retry_at_ms = UINT64_MAX;
     for (int i = 0; i < 16; i++) {
         e->guid[i] = "0123456789abcdef"[incarnation >> (60 - 4 * i) & 15];
@@ -187,35 +203,31 @@ struct election_action election_step(struct election *e, const struct election_e
 {
     static const enum election_phase answered_in[] = {
         [ELECTION_EV_JOINED] = ELECTION_JOINING,   [ELECTION_EV_LISTED] = ELECTION_LISTING,
-        [ELECTION_EV_WATCHED] = ELECTION_WATCHING, [ELECTION_EV_CHIEF] = ELECTION_READING,
-        [ELECTION_EV_TAKEN] = ELECTION_TAKING,
+        [ELECTION_EV_WATCHED] = ELECTION_WATCHING, [ELECTION_EV_CHIEF_READ] = ELECTION_READING,
+        [ELECTION_EV_CLAIMED] = ELECTION_CLAIMING,
     };
     assert(event->now_ms >= e->now_ms);
+    assert(e->phase <= ELECTION_CHIEF);
+    assert(e->phase == ELECTION_IDLE || e->since_ms <= e->now_ms);
     e->now_ms = event->now_ms;
     bool answer = event->type >= ELECTION_EV_JOINED && event->type != ELECTION_EV_CHANGED;
     if (answer && (event->op != e->op || e->phase != answered_in[event->type])) { return nothing; }
     switch (event->type) {
-    case ELECTION_EV_START: return start(e);
-    case ELECTION_EV_TICK: return tick(e);
-    case ELECTION_EV_JOINED: return joined(e, event);
-    case ELECTION_EV_LISTED: return listed(e, event);
-    case ELECTION_EV_WATCHED: return watched(e, event);
-    case ELECTION_EV_CHANGED: return changed(e);
-    case ELECTION_EV_CHIEF: return chief_read(e, event);
-    case ELECTION_EV_TAKEN: return taken(e, event);
+    case ELECTION_EV_START: return on_start(e);
+    case ELECTION_EV_TICK: return on_tick(e);
+    case ELECTION_EV_JOINED: return on_joined(e, event);
+    case ELECTION_EV_LISTED: return on_listed(e, event);
+    case ELECTION_EV_WATCHED: return on_watched(e, event);
+    case ELECTION_EV_CHANGED: return on_changed(e);
+    case ELECTION_EV_CHIEF_READ: return on_chief_read(e, event);
+    case ELECTION_EV_CLAIMED: return on_claimed(e, event);
     }
     return nothing;
 }
 
 uint64_t election_deadline_ms(const struct election *e)
 {
+    assert(e->retry_at_ms == UINT64_MAX || e->phase == ELECTION_JOINING ||
+           e->phase == ELECTION_LISTING);
     return e->retry_at_ms;
-}
-
-const char *election_phase_name(enum election_phase phase)
-{
-    static const char *const names[ELECTION_PHASES] = {
-        "out", "joining", "listing", "watching", "following", "reading", "taking", "office"};
-    assert(phase < ELECTION_PHASES);
-    return names[phase];
 }

@@ -1,14 +1,17 @@
 /*
- * coordinator/election.h: how a candidate comes into office: ZooKeeper's recipe for election
- * without a herd, as a pure state machine: events in, actions out.
+ * coordinator/election.h: how a candidate becomes chief: ZooKeeper's leader election recipe without
+ * a herd effect, as a pure state machine: events in, actions out. Rules (docs/protocol.md):
  *
- *  E1  A candidate stands by an ephemeral sequential znode whose name begins with its own GUID.
- *      When the answer to its creation is lost, it is found in the listing by that GUID; two of
- *      ours do no harm: the lower one counts.
- *  E2  It watches only the candidate just before it. When that one goes, it lists again.
- *  E3  The first in line takes office by one transaction: our znode still exists, /chief is still
- *      of the version we read and now says epoch + 1. When the answer is lost, /chief tells.
- *  E4  On any doubt it looks again; when its znode is gone it stands anew. It never resets anybody.
+ *  E1  A candidate joins by creating an ephemeral sequential znode whose name begins with its own
+ *      GUID. When the answer to the creation is lost, the candidate finds its znode in the listing
+ *      by that GUID. If it has two, the lower one counts and the other does no harm.
+ *  E2  It watches only its predecessor, the candidate just before it. When the predecessor's znode
+ *      goes, the candidate lists again.
+ *  E3  The first candidate becomes chief by one transaction: its znode still exists, and /chief
+ *      still has the version that was read and now says epoch + 1. When the answer is lost, the
+ *      candidate reads /chief again.
+ *  E4  On any doubt the candidate lists again; when its own znode is gone, it joins again. It never
+ *      changes another candidate's znode.
  *
  * Threads: the owner's. A step cannot fail.
  */
@@ -22,36 +25,35 @@
 enum {
     ELECTION_NAME_MAX = 64,  /* Of a znode under /election, with its sequence number. */
     ELECTION_RETRY_MS = 50,  /* After a request without an answer. */
-    ELECTION_GUID_BYTES = 18 /* Sixteen digits, '-' and the end. */
+    ELECTION_GUID_BYTES = 18 /* Sixteen digits, '-' and the terminating NUL. */
 };
 
 enum election_phase {
-    ELECTION_OUT,       /* Not begun. */
-    ELECTION_JOINING,   /* Creating our znode. */
-    ELECTION_LISTING,   /* Reading who stands. */
-    ELECTION_WATCHING,  /* Setting the watch on our predecessor. */
-    ELECTION_FOLLOWING, /* Behind him. */
-    ELECTION_READING,   /* First in line; reading /chief. */
-    ELECTION_TAKING,    /* The transaction is under way. */
-    ELECTION_OFFICE,    /* Chief. There is no way back: losing it ends the process. */
-    ELECTION_PHASES
+    ELECTION_IDLE,      /* Not started. */
+    ELECTION_JOINING,   /* Creating the candidate's znode. */
+    ELECTION_LISTING,   /* Reading the list of candidates. */
+    ELECTION_WATCHING,  /* Setting the watch on the predecessor. */
+    ELECTION_FOLLOWING, /* The watch is set; waiting for a change. */
+    ELECTION_READING,   /* First candidate; reading /chief. */
+    ELECTION_CLAIMING,  /* The transaction of E3 is in flight. */
+    ELECTION_CHIEF,     /* Chief. Final: losing the leadership ends the process. */
 };
 
 enum election_outcome {
     ELECTION_OK,
-    ELECTION_REFUSED, /* Surely not applied. */
-    ELECTION_UNKNOWN, /* Nobody knows. */
+    ELECTION_REFUSED, /* Certainly not applied. */
+    ELECTION_UNKNOWN, /* Applied or not: the answer was lost. */
 };
 
 enum election_event_type {
     ELECTION_EV_START,
-    ELECTION_EV_TICK,    /* election_deadline_ms() has passed. */
-    ELECTION_EV_JOINED,  /* Answer to DO_JOIN. */
-    ELECTION_EV_LISTED,  /* Answer to DO_LIST: `names`, if OK. */
-    ELECTION_EV_WATCHED, /* Answer to DO_WATCH; REFUSED: he is gone already. */
-    ELECTION_EV_CHANGED, /* The predecessor's watch fired, or ZooKeeper was away meanwhile. */
-    ELECTION_EV_CHIEF,   /* Answer to DO_READ_CHIEF. */
-    ELECTION_EV_TAKEN,   /* Answer to DO_TAKE_OFFICE. */
+    ELECTION_EV_TICK,       /* election_deadline_ms() has passed. */
+    ELECTION_EV_JOINED,     /* Answer to DO_JOIN. */
+    ELECTION_EV_LISTED,     /* Answer to DO_LIST: `names`, if OK. */
+    ELECTION_EV_WATCHED,    /* Answer to DO_WATCH; REFUSED: the predecessor is gone already. */
+    ELECTION_EV_CHANGED,    /* The predecessor's watch fired, or ZooKeeper was disconnected. */
+    ELECTION_EV_CHIEF_READ, /* Answer to DO_READ_CHIEF. */
+    ELECTION_EV_CLAIMED,    /* Answer to DO_CLAIM. */
 };
 
 struct election_event {
@@ -61,55 +63,53 @@ struct election_event {
     enum election_outcome outcome;
     const char *const *names; /* LISTED: borrowed for the call. */
     size_t count;
-    uint64_t epoch;       /* CHIEF: 0 if nobody has held the office. */
-    uint64_t incarnation; /* CHIEF: its holder's. */
-    int32_t version;      /* CHIEF: of the znode. TAKEN, OK: its new one. */
+    uint64_t epoch;       /* CHIEF_READ: 0 if there has been no chief yet. */
+    uint64_t incarnation; /* CHIEF_READ: of the chief it names. */
+    int32_t version;      /* CHIEF_READ: of the znode. CLAIMED, OK: its new one. */
 };
 
 enum election_action_type {
     ELECTION_DO_NOTHING,
-    ELECTION_DO_JOIN,        /* Create /election/GUIDnnnn, ephemeral and sequential. */
-    ELECTION_DO_LIST,        /* List /election. */
-    ELECTION_DO_WATCH,       /* Watch /election/`name`. */
-    ELECTION_DO_READ_CHIEF,  /* Read /chief. */
-    ELECTION_DO_TAKE_OFFICE, /* Check /election/`name`, set /chief of `version` to `epoch`. */
+    ELECTION_DO_JOIN,       /* Create /election/GUIDnnnn, ephemeral and sequential. */
+    ELECTION_DO_LIST,       /* List /election. */
+    ELECTION_DO_WATCH,      /* Watch /election/`name`. */
+    ELECTION_DO_READ_CHIEF, /* Read /chief. */
+    ELECTION_DO_CLAIM,      /* Check /election/`name`, set /chief of `version` to `epoch`. */
 };
 
-/* What one step asks for: one thing at most. Valid until the next step. */
+/* What one step asks for: at most one request. Valid until the next step. */
 struct election_action {
     enum election_action_type type;
     uint64_t op;
     const char *name;
     uint64_t epoch;
     int32_t version;
-    uint64_t took_ms; /* TAKE_OFFICE: since the predecessor was seen gone. */
+    uint64_t took_ms; /* CLAIM: since the predecessor was seen gone. */
 };
 
 struct election {
     /* Read by the driver: */
     enum election_phase phase;
-    uint64_t epoch;               /* In OFFICE: ours. */
-    int32_t version;              /* In OFFICE: of /chief, the fence. */
+    uint64_t epoch;               /* In phase CHIEF: ours. */
+    int32_t version;              /* In phase CHIEF: of /chief, the fence. */
     bool waited;                  /* There was a predecessor. */
-    uint64_t since_ms;            /* When he was seen gone; when we began, if there was none. */
+    uint64_t since_ms;            /* When it was seen gone; without one, when we started. */
     char ours[ELECTION_NAME_MAX]; /* Our znode; "": none known. */
     char guid[ELECTION_GUID_BYTES];
-    char before[ELECTION_NAME_MAX]; /* Our predecessor. */
+    char before[ELECTION_NAME_MAX]; /* Our predecessor's znode. */
     /* Private: */
     uint64_t incarnation;
     uint64_t now_ms;
-    uint64_t op; /* Of the request under way; other answers are stale. */
+    uint64_t op; /* Of the request in flight; other answers are stale. */
     uint64_t retry_at_ms;
-    bool doubt; /* A change came in the middle of listing or watching: list once more. */
+    bool doubt; /* A change arrived while listing or watching: list once more. */
 };
 
 void election_init(struct election *e, uint64_t incarnation);
 
-/* Apply one event. Events that are stale or out of place are ignored. */
+/* Apply one event. Stale and misplaced events are ignored. */
 struct election_action election_step(struct election *e, const struct election_event *event);
 
 uint64_t election_deadline_ms(const struct election *e); /* UINT64_MAX: none. */
-
-const char *election_phase_name(enum election_phase phase); /* Static storage. */
 
 #endif

@@ -1,5 +1,5 @@
-/* Coordinators on a real ZooKeeper and real connections, with nodes that only pretend to train: a
- * cluster is made, forms, runs, loses its chief and ends. */
+/* Coordinators on a real ZooKeeper and real connections, with ps and workers that only simulate
+ * training: a cluster is created, forms, runs, loses its chief and ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,9 +25,9 @@ enum { SESSION_MS = 4000, STEPS = 300, STEP_MS = 5, NODES_MAX = 5 };
 static struct test_ensemble servers;
 static struct zk_sync *sync_client;
 
-/* ---------------------------------------------------- a node that pretends */
+/* --------------------------------------------------------------- fake nodes */
 
-struct pretender {
+struct fake_node {
     struct membership membership;
     struct report report;
     uint64_t step_at_ms;
@@ -35,7 +35,7 @@ struct pretender {
     int exit_code;
 };
 
-static void pretend_ps(struct pretender *p, const struct run *run, uint64_t now_ms)
+static void fake_ps(struct fake_node *p, const struct run *run, uint64_t now_ms)
 {
     struct report *report = &p->report;
     if (run->phase == RUN_LOADING && report->generation != run->generation) {
@@ -59,60 +59,60 @@ static void pretend_ps(struct pretender *p, const struct run *run, uint64_t now_
     report->saved_bytes = 64;
 }
 
-static void pretend_worker(struct pretender *p, const struct run *run)
+static void fake_worker(struct fake_node *p, const struct run *run)
 {
     p->report.ready = 1;
     p->report.generation = run->generation;
     if (run->phase == RUN_STOPPING) { p->report.evaluation.step = run->until; }
 }
 
-static void pretender_handle(void *self, const struct node_event *event)
+static void fake_node_handle(void *self, const struct node_event *event)
 {
-    struct pretender *p = self;
-    unsigned news = membership_handle(&p->membership, event);
+    struct fake_node *p = self;
+    unsigned changes = membership_handle(&p->membership, event);
     const struct run *run = &p->membership.run;
     if (event->type == NODE_TRANSPORT && event->transport->type == TRANSPORT_FRAME) {
         buffer_release(event->transport->body);
     }
-    p->finished = p->finished || (news & MEMBERSHIP_ENDED) || event->type == NODE_LEAVE ||
+    p->finished = p->finished || (changes & MEMBERSHIP_ENDED) || event->type == NODE_LEAVE ||
                   (p->membership.has_run && run->phase == RUN_DONE);
     p->exit_code = p->membership.exit_code;
     if (p->finished || !p->membership.has_run) { return; }
     if (p->membership.identity.task.role == ROLE_PS) {
-        pretend_ps(p, run, event->now_ms);
+        fake_ps(p, run, event->now_ms);
     } else {
-        pretend_worker(p, run);
+        fake_worker(p, run);
     }
     membership_report(&p->membership, &p->report);
 }
 
-static uint64_t pretender_deadline(const void *self)
+static uint64_t fake_node_deadline(const void *self)
 {
-    const struct pretender *p = self;
+    const struct fake_node *p = self;
     uint64_t deadline = membership_deadline_ms(&p->membership);
     return p->step_at_ms < deadline && p->membership.run.phase == RUN_RUNNING ? p->step_at_ms
                                                                               : deadline;
 }
 
-static bool pretender_finished(const void *self, int *exit_code)
+static bool fake_node_finished(const void *self, int *exit_code)
 {
-    const struct pretender *p = self;
+    const struct fake_node *p = self;
     *exit_code = p->exit_code;
     return p->finished;
 }
 
 /* ------------------------------------------------------------------- nodes */
 
-struct seat {
+struct task_thread {
     struct task task;
     uint64_t key;
-    pthread_t thread;
+    pthread_t id;
     int exit_code;
 };
 
-static struct node_identity identity_of(const struct seat *seat, struct runtime *runtime)
+static struct node_identity identity_of(const struct task_thread *thread, struct runtime *runtime)
 {
-    struct node_identity identity = {.task = seat->task,
+    struct node_identity identity = {.task = thread->task,
                                      .incarnation = clock_new_incarnation(),
                                      .pid = 1,
                                      .cluster = "c",
@@ -122,10 +122,10 @@ static struct node_identity identity_of(const struct seat *seat, struct runtime 
     return identity;
 }
 
-static int run_coordinator(const struct seat *seat, struct runtime *runtime,
+static int run_coordinator(const struct task_thread *thread, struct runtime *runtime,
                            const struct node_identity *identity)
 {
-    const struct coordinator_config config = {.chief = {.self = seat->task,
+    const struct coordinator_config config = {.chief = {.self = thread->task,
                                                         .ps = 2,
                                                         .workers = 1,
                                                         .min_workers = 1,
@@ -146,39 +146,39 @@ static int run_coordinator(const struct seat *seat, struct runtime *runtime,
     return exit_code;
 }
 
-static int run_pretender(struct runtime *runtime, const struct node_identity *identity)
+static int run_fake_node(struct runtime *runtime, const struct node_identity *identity)
 {
-    struct pretender p = {.report = {.evaluation = {.step = STEP_NONE}, .place = "here:/"}};
+    struct fake_node p = {.report = {.evaluation = {.step = STEP_NONE}, .place = "here:/"}};
     membership_init(&p.membership, identity, runtime_ports(runtime));
     const struct node node = {.self = &p,
-                              .handle = pretender_handle,
-                              .deadline_ms = pretender_deadline,
-                              .finished = pretender_finished};
+                              .handle = fake_node_handle,
+                              .deadline_ms = fake_node_deadline,
+                              .finished = fake_node_finished};
     return runtime_run(runtime, &node);
 }
 
-static void *run_seat(void *ctx)
+static void *run_task(void *ctx)
 {
-    struct seat *seat = ctx;
+    struct task_thread *thread = ctx;
     struct runtime *runtime;
     struct error error = {0};
-    /* The transport's sender is the incarnation: the same in both. */
+    /* The transport sends the incarnation in each frame; it must be the node's. */
     struct runtime_config config = {.zk_connect = servers.ensemble.connect,
                                     .session_timeout_ms = SESSION_MS,
                                     .listen = "tcp://127.0.0.1:0",
-                                    .cluster_key = seat->key,
+                                    .cluster_key = thread->key,
                                     .incarnation = clock_new_incarnation(),
                                     .body_max = 4096};
     if (runtime_open(&config, &runtime, &error) != TN_OK) {
         fprintf(stderr, "%s\n", error.text);
-        seat->exit_code = -1;
+        thread->exit_code = -1;
         return NULL;
     }
-    struct node_identity identity = identity_of(seat, runtime);
+    struct node_identity identity = identity_of(thread, runtime);
     identity.incarnation = config.incarnation;
-    seat->exit_code = seat->task.role == ROLE_COORDINATOR
-                          ? run_coordinator(seat, runtime, &identity)
-                          : run_pretender(runtime, &identity);
+    thread->exit_code = thread->task.role == ROLE_COORDINATOR
+                            ? run_coordinator(thread, runtime, &identity)
+                            : run_fake_node(runtime, &identity);
     runtime_close(runtime);
     return NULL;
 }
@@ -221,14 +221,14 @@ static uint32_t count_history(enum history_kind kind)
     return count;
 }
 
-static void ask(enum request_kind kind)
+static void request(enum request_kind kind)
 {
     char text[ZNODE_JSON_MAX];
-    const struct request request = {.kind = kind, .by = "the test"};
+    const struct request asked = {.kind = kind, .by = "the test"};
     const struct zk_write write = {.kind = ZK_CREATE,
                                    .path = "/tanist/c/requests/r-",
                                    .data = text,
-                                   .size = request_encode(&request, text),
+                                   .size = request_encode(&asked, text),
                                    .flags = ZK_SEQUENTIAL};
     assert_int_equal(zk_sync_write(sync_client, &write, 1, NULL), TN_OK);
 }
@@ -242,8 +242,8 @@ static struct spec make_cluster(void)
     return found;
 }
 
-/* Made once; the same again keeps the key; another job of the name is refused. */
-static void test_bootstrap(void **state)
+/* Creating the same cluster again keeps its key; another job with its name is refused. */
+static void cluster_is_created_once(void **state)
 {
     (void)state;
     struct error error;
@@ -251,34 +251,35 @@ static void test_bootstrap(void **state)
     assert_true(found.key == again.key);
     other.job_hash = 6;
     assert_int_equal(bootstrap_create(sync_client, "c", &other, 4, &again, &error), TN_EEXIST);
-    assert_null(again.job_json); /* Whoever failed may free it all the same. */
+    assert_null(again.job_json); /* The caller may free it after a failure, too. */
     assert_non_null(strstr(error.text, "cluster c exists with another job"));
     assert_int_equal(bootstrap_read_spec(sync_client, "d", &again, &error), TN_ENOENT);
     assert_int_equal(read_run().phase, RUN_FORMING);
 }
 
-/* The chief resigns in the middle; the next one goes on; all end with the run. */
-static void test_run_with_failover(void **state)
+/* The chief resigns while the run is running; the next one continues; all nodes end with the run.
+ */
+static void run_survives_the_resignation_of_its_chief(void **state)
 {
     (void)state;
-    struct seat seats[NODES_MAX] = {{.task = {ROLE_COORDINATOR, 0}},
-                                    {.task = {ROLE_COORDINATOR, 1}},
-                                    {.task = {ROLE_PS, 0}},
-                                    {.task = {ROLE_PS, 1}},
-                                    {.task = {ROLE_WORKER, 0}}};
+    struct task_thread threads[NODES_MAX] = {{.task = {ROLE_COORDINATOR, 0}},
+                                             {.task = {ROLE_COORDINATOR, 1}},
+                                             {.task = {ROLE_PS, 0}},
+                                             {.task = {ROLE_PS, 1}},
+                                             {.task = {ROLE_WORKER, 0}}};
     uint64_t key = make_cluster().key;
     for (int i = 0; i < NODES_MAX; i++) {
-        seats[i].key = key;
-        assert_int_equal(pthread_create(&seats[i].thread, NULL, run_seat, &seats[i]), 0);
+        threads[i].key = key;
+        assert_int_equal(pthread_create(&threads[i].id, NULL, run_task, &threads[i]), 0);
     }
     wait_for_phase(RUN_RUNNING);
-    ask(REQUEST_RESIGN);
+    request(REQUEST_RESIGN);
     wait_for_phase(RUN_DONE);
     int resigned = 0;
     for (int i = 0; i < NODES_MAX; i++) {
-        pthread_join(seats[i].thread, NULL);
-        if (i < 2 && seats[i].exit_code == TN_EXIT_RESIGNED) { resigned++; }
-        if (i >= 2) { assert_int_equal(seats[i].exit_code, 0); }
+        pthread_join(threads[i].id, NULL);
+        if (i < 2 && threads[i].exit_code == TN_EXIT_RESIGNED) { resigned++; }
+        if (i >= 2) { assert_int_equal(threads[i].exit_code, 0); }
     }
     assert_int_equal(resigned, 1);
     struct run run = read_run();
@@ -290,8 +291,8 @@ static void test_run_with_failover(void **state)
     assert_true(count_history(HISTORY_CHECKPOINT) >= 2);
 }
 
-/* What was done begins again from its last checkpoint when somebody wants more. */
-static void test_reform(void **state)
+/* A run that is done forms again, from its last checkpoint. */
+static void finished_run_can_form_again(void **state)
 {
     (void)state;
     assert_int_equal(bootstrap_reform(sync_client, "c", NULL), TN_OK);
@@ -319,9 +320,9 @@ static int stop(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bootstrap),
-        cmocka_unit_test(test_run_with_failover),
-        cmocka_unit_test(test_reform),
+        cmocka_unit_test(cluster_is_created_once),
+        cmocka_unit_test(run_survives_the_resignation_of_its_chief),
+        cmocka_unit_test(finished_run_can_form_again),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -1,4 +1,4 @@
-/* Slices and their owners. */
+/* The assignment of slices to workers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 static struct assignment now;
 
-/* One step: `ready` as a string of '1' and '0'; owners as one digit a slice, '-' nobody. */
+/* One assignment: `ready` as a string of '1' and '0'; owners as one digit a slice, '-' for none. */
 static void expect(uint32_t slices, const char *ready, const char *owners)
 {
     bool flags[WORKERS_MAX] = {0};
@@ -27,8 +27,9 @@ static void expect(uint32_t slices, const char *ready, const char *owners)
     now = out;
 }
 
-/* Nobody, then contiguous parts; who goes hands on, who comes back gets his part again. */
-static void test_life(void **state)
+/* Contiguous parts; a lost worker loses its slices to the others, and gets a part when it returns.
+ */
+static void slices_follow_the_ready_workers(void **state)
 {
     (void)state;
     now = (struct assignment){0};
@@ -42,8 +43,8 @@ static void test_life(void **state)
     expect(8, "111", "00111222");
 }
 
-/* More workers than slices: some own nothing, and nothing moves for that. */
-static void test_more_workers(void **state)
+/* With more workers than slices some own none, and no slice moves for that. */
+static void more_workers_than_slices_move_none(void **state)
 {
     (void)state;
     now = (struct assignment){0};
@@ -55,8 +56,8 @@ static void test_more_workers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_life),
-        cmocka_unit_test(test_more_workers),
+        cmocka_unit_test(slices_follow_the_ready_workers),
+        cmocka_unit_test(more_workers_than_slices_move_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

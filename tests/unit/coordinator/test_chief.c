@@ -1,4 +1,4 @@
-/* The chief as conversations: from forming to done, and what interrupts it. */
+/* The decisions of the chief: from forming to done, and what interrupts a run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,13 +15,13 @@ static int setup(void **state)
     return 0;
 }
 
-/* A first run: who is missing is named; then load, run, save and evaluate the last step, done. */
-static void test_first_run(void **state)
+/* The missing tasks are named; then load, run, save and evaluate the last step, done. */
+static void first_run_goes_from_forming_to_done(void **state)
 {
     (void)state;
     begin();
-    office(1, NULL, NULL, NULL, 0);
-    assert_string_equal(said(), "forming +elected");
+    elected(1, NULL, NULL, NULL, 0);
+    assert_string_equal(asked(), "forming +elected");
     assert_string_equal(actions.write->run.reason,
                         "waiting for ps:0, ps:1, workers (0 of 1 ready)");
     assert_true(actions.write->run.epoch == 1 && actions.write->run.elections == 1);
@@ -32,46 +32,46 @@ static void test_first_run(void **state)
     member(ROLE_WORKER, 0, 20, NULL);
     worker_ready(0);
     settle();
-    assert_string_equal(said(), "forming +task-up +task-up +task-up");
+    assert_string_equal(asked(), "forming +task-up +task-up +task-up");
     assert_string_equal(actions.write->run.reason, "waiting for ps:1 (no report yet)");
     written();
     report(ROLE_PS, 1);
-    assert_string_equal(said(), "loading g1 from 0@0 until 100 eval 100");
+    assert_string_equal(asked(), "loading g1 from 0@0 until 100 eval 100");
     assert_true(actions.write->assigns && actions.write->assignment.worker[3] == 0);
     written();
     ps_at(0, 1, 0);
-    assert_string_equal(said(), "");
+    assert_string_equal(asked(), "");
     ps_at(1, 1, 0);
-    assert_string_equal(said(), "running g1 from 0@0 until 100 save 1@100 eval 100 +running");
+    assert_string_equal(asked(), "running g1 from 0@0 until 100 save 1@100 eval 100 +running");
     written();
     ps_at(0, 1, 100);
     ps_at(1, 1, 100);
-    assert_string_equal(said(), "stopping g1 from 0@0 until 100 save 1@100 eval 100");
+    assert_string_equal(asked(), "stopping g1 from 0@0 until 100 save 1@100 eval 100");
     written();
     evaluated(1, 100, 0.5);
-    assert_string_equal(said(), "stopping g1 from 0@0 until 100 save 1@100 +evaluated");
+    assert_string_equal(asked(), "stopping g1 from 0@0 until 100 save 1@100 +evaluated");
     ps_saved(0, 1, 100);
     ps_saved(1, 1, 100);
     written();
-    assert_string_equal(said(), "done g1 from 0@0 until 100 commit 1@100 +checkpoint +done");
+    assert_string_equal(asked(), "done g1 from 0@0 until 100 commit 1@100 +checkpoint +done");
     assert_true(actions.write->manifest.shard_count == 2 && actions.write->manifest.epoch == 1);
     written();
-    assert_string_equal(said(), "");
-    pass(CHIEF_GOODBYE_MS - 1);
+    assert_string_equal(asked(), "");
+    pass(CHIEF_LINGER_MS - 1);
     assert_false(actions.exits);
     pass(1);
-    assert_string_equal(said(), "exit 0");
+    assert_string_equal(asked(), "exit 0");
 }
 
-/* A ps dies and comes back with its memory: nothing is redone. */
-static void test_ps_reattached(void **state)
+/* A ps is lost and reports again with its values: no step is redone. */
+static void ps_that_kept_its_values_redoes_no_step(void **state)
 {
     (void)state;
     begin_running();
     ps_at(0, 1, 40);
     ps_at(1, 1, 41);
     member(ROLE_PS, 1, 0, "signal 9 (Killed)");
-    assert_string_equal(said(),
+    assert_string_equal(asked(),
                         "paused g1 from 0@0 until 100 save 1@100 eval 100 +task-lost +paused");
     assert_true(actions.write->run.recovery.kind == RECOVERY_PS &&
                 actions.write->run.recovery.step == 41);
@@ -80,7 +80,7 @@ static void test_ps_reattached(void **state)
     member(ROLE_PS, 1, 12, NULL);
     now_ms += 18;
     ps_at(1, 1, 41);
-    assert_string_equal(said(),
+    assert_string_equal(asked(),
                         "running g1 from 0@0 until 100 save 1@100 eval 100 +task-up +recovered");
     const struct history_entry *entry = &actions.write->history[1];
     assert_true(entry->recovery == RECOVERY_PS && entry->task.index == 1);
@@ -89,34 +89,35 @@ static void test_ps_reattached(void **state)
     assert_int_equal(actions.write->run.recovery.kind, RECOVERY_NONE);
 }
 
-/* A ps dies and comes back empty: all load the committed checkpoint; the steps are redone. */
-static void test_ps_restored(void **state)
+/* A ps restarts empty: every ps loads the committed checkpoint, and the steps since are redone. */
+static void ps_that_lost_its_values_makes_all_load(void **state)
 {
     (void)state;
     config.checkpoint_every_steps = 20;
     begin_running();
     ps_saved(0, 1, 20);
     ps_saved(1, 1, 20);
-    assert_string_equal(said(), "running g1 from 0@0 until 100 save 2@40 eval 100 commit 1@20 "
-                                "+checkpoint");
+    assert_string_equal(asked(), "running g1 from 0@0 until 100 save 2@40 eval 100 commit 1@20 "
+                                 "+checkpoint");
     written();
     ps_at(0, 1, 33);
     member(ROLE_PS, 0, 15, "signal 11 (Segmentation fault)");
     written();
-    assert_string_equal(said(), "");
+    assert_string_equal(asked(), "");
     report(ROLE_PS, 0);
-    assert_string_equal(said(), "loading g2 from 1@20 until 100 eval 100");
+    assert_string_equal(asked(), "loading g2 from 1@20 until 100 eval 100");
     assert_true(actions.write->assigns && actions.write->assignment.generation == 2);
     written();
     ps_at(0, 2, 20);
     ps_at(1, 2, 20);
-    assert_string_equal(said(), "running g2 from 1@20 until 100 save 3@40 eval 100 +recovered");
+    assert_string_equal(asked(), "running g2 from 1@20 until 100 save 3@40 eval 100 +recovered");
     assert_int_equal(actions.write->history[0].steps_redone, 13);
     assert_int_equal(actions.write->history[0].checkpoint, 1);
 }
 
-/* A damaged checkpoint falls back to the one before, in another generation; then to the start. */
-static void test_fallback(void **state)
+/* A generation that cannot load falls back to the previous checkpoint, then to the initial values.
+ */
+static void damaged_checkpoint_falls_back_to_the_previous(void **state)
 {
     (void)state;
     const struct chief_checkpoint list[] = {{.id = 5, .step = 50, .epoch = 1},
@@ -134,7 +135,7 @@ static void test_fallback(void **state)
                             .evaluate_step = 100,
                             .evaluation = {.step = STEP_NONE}};
     begin();
-    office(2, &run, NULL, list, 2);
+    elected(2, &run, NULL, list, 2);
     written();
     member(ROLE_PS, 0, 10, NULL);
     member(ROLE_PS, 1, 11, NULL);
@@ -142,7 +143,7 @@ static void test_fallback(void **state)
     reports[0][1].failed_load = 5;
     reports[0][1].failed_load_generation = 4;
     report(ROLE_PS, 1);
-    assert_string_equal(said(), "loading g5 from 3@30 until 100 eval 100 +fallback");
+    assert_string_equal(asked(), "loading g5 from 3@30 until 100 eval 100 +fallback");
     assert_string_equal(actions.write->history[0].cause,
                         "ps:1 cannot load it; loading checkpoint 3");
     assert_int_equal(actions.write->run.committed_checkpoint, 3);
@@ -150,19 +151,19 @@ static void test_fallback(void **state)
     reports[0][0].failed_load = 3;
     reports[0][0].failed_load_generation = 5;
     report(ROLE_PS, 0);
-    assert_string_equal(said(), "loading g6 from 0@0 until 100 eval 100 +fallback");
+    assert_string_equal(asked(), "loading g6 from 0@0 until 100 eval 100 +fallback");
     written();
     reports[0][0].failed_load = 0;
     reports[0][0].failed_load_generation = 6;
     report(ROLE_PS, 0);
-    assert_string_equal(said(), "failed g6 from 0@0 until 100 eval 100 +failed");
+    assert_string_equal(asked(), "failed g6 from 0@0 until 100 eval 100 +failed");
     written();
-    pass(CHIEF_GOODBYE_MS);
-    assert_string_equal(said(), "exit 1");
+    pass(CHIEF_LINGER_MS);
+    assert_string_equal(asked(), "exit 1");
 }
 
-/* A disk that fails for long is no reason to order further ahead, or checkpoints would end. */
-static void test_a_disk_that_fails_is_not_late(void **state)
+/* A disk that fails repeatedly does not increase the lead: checkpoints would move out of reach. */
+static void failing_disk_does_not_move_orders_ahead(void **state)
 {
     (void)state;
     config.checkpoint_every_steps = 10;
@@ -179,8 +180,8 @@ static void test_a_disk_that_fails_is_not_late(void **state)
     assert_int_equal(chief.boost, 0);
 }
 
-/* A checkpoint that one ps heard of too late is given up and ordered again, further ahead. */
-static void test_missed(void **state)
+/* A checkpoint that a ps learned of too late is dropped and ordered again, further ahead. */
+static void missed_checkpoint_is_ordered_again_further_ahead(void **state)
 {
     (void)state;
     config.checkpoint_every_steps = 20;
@@ -189,15 +190,15 @@ static void test_missed(void **state)
     ps_at(0, 1, 21);
     reports[0][0].missed_checkpoint = reports[0][0].late_checkpoint = 1;
     report(ROLE_PS, 0);
-    assert_string_equal(said(), "running g1 from 0@0 until 100 save 2@40 eval 100");
+    assert_string_equal(asked(), "running g1 from 0@0 until 100 save 2@40 eval 100");
     ps_saved(1, 1, 20);
     written();
-    assert_string_equal(said(), "");
+    assert_string_equal(asked(), "");
     assert_true(chief.boost > 0);
 }
 
-/* A disk that cannot take the last checkpoint holds up the end, and /run says whose it is. */
-static void test_last_one_missed(void **state)
+/* A disk that cannot save the last checkpoint delays the end, and /run names its ps. */
+static void last_checkpoint_is_retried_and_its_ps_named(void **state)
 {
     (void)state;
     begin_running();
@@ -219,8 +220,8 @@ static void test_last_one_missed(void **state)
     assert_string_equal(chief.run.reason, "");
 }
 
-/* Old checkpoints go once a newer one is committed; `keep` of them stay. */
-static void test_collects(void **state)
+/* `keep` checkpoints stay; older ones are deleted once a newer one is committed. */
+static void old_checkpoints_are_deleted_after_a_commit(void **state)
 {
     (void)state;
     config.checkpoint_every_steps = 20;
@@ -237,21 +238,22 @@ static void test_collects(void **state)
     assert_int_equal(actions.deletes[0], 1);
 }
 
-/* By time: ordered a little ahead of the fastest ps, and not without progress. */
-static void test_by_time(void **state)
+/* A checkpoint by time is ordered a little ahead of the fastest ps, and only after a new step. */
+static void checkpoint_by_time_needs_progress(void **state)
 {
     (void)state;
     config.checkpoint_every_ms = 60000;
     begin_running();
     assert_int_equal(chief.run.save_checkpoint, 0);
     pass(60000);
-    assert_string_equal(said(), "");
+    assert_string_equal(asked(), "");
     ps_at(0, 1, 30);
-    assert_string_equal(said(), "running g1 from 0@0 until 100 save 1@32 eval 100");
+    assert_string_equal(asked(), "running g1 from 0@0 until 100 save 1@32 eval 100");
 }
 
-/* With a target nobody passes an evaluation before it is known; reached, the run ends there. */
-static void test_target(void **state)
+/* With a target no node passes an evaluation before its result; the run ends where it is reached.
+ */
+static void target_gates_each_evaluation(void **state)
 {
     (void)state;
     config.target_accuracy = 0.8;
@@ -261,20 +263,20 @@ static void test_target(void **state)
     ps_at(0, 1, 30);
     ps_at(1, 1, 30);
     evaluated(1, 30, 0.7);
-    assert_string_equal(said(), "running g1 from 0@0 gate 60 eval 60 +evaluated");
+    assert_string_equal(asked(), "running g1 from 0@0 gate 60 eval 60 +evaluated");
     written();
     ps_at(0, 1, 60);
     ps_at(1, 1, 60);
     evaluated(1, 60, 0.8);
-    assert_string_equal(said(), "stopping g1 from 0@0 until 60 save 1@60 +evaluated");
+    assert_string_equal(asked(), "stopping g1 from 0@0 until 60 save 1@60 +evaluated");
     written();
     ps_saved(0, 1, 60);
     ps_saved(1, 1, 60);
-    assert_string_equal(said(), "done g1 from 0@0 until 60 commit 1@60 +checkpoint +done");
+    assert_string_equal(asked(), "done g1 from 0@0 until 60 commit 1@60 +checkpoint +done");
 }
 
-/* Evaluations every some steps; a result that came late does not ask for steps long gone. */
-static void test_evaluations(void **state)
+/* After a late result the next evaluation is ordered for a step that is still ahead. */
+static void evaluation_is_not_ordered_for_a_past_step(void **state)
 {
     (void)state;
     config.evaluate_every = 10;
@@ -282,49 +284,49 @@ static void test_evaluations(void **state)
     assert_int_equal(chief.run.evaluate_step, 10);
     ps_at(0, 1, 34);
     evaluated(1, 10, 0.1);
-    assert_string_equal(said(), "running g1 from 0@0 until 100 save 1@100 eval 40 +evaluated");
+    assert_string_equal(asked(), "running g1 from 0@0 until 100 save 1@100 eval 40 +evaluated");
     written();
     evaluated(1, 39, 0.1);
     settle();
-    assert_string_equal(said(), "");
+    assert_string_equal(asked(), "");
 }
 
-/* An operator's pause, and its end. */
-static void test_pause(void **state)
+/* An operator's pause also holds after a load; resuming records the recovery. */
+static void operator_pauses_and_resumes(void **state)
 {
     (void)state;
     begin_running();
     request(8, REQUEST_PAUSE);
-    assert_string_equal(said(),
+    assert_string_equal(asked(),
                         "paused g1 from 0@0 until 100 save 1@100 eval 100 -request 8 +paused");
-    assert_string_equal(actions.write->run.reason, "an operator wants the pause");
+    assert_string_equal(actions.write->run.reason, "paused by an operator");
     written();
     member(ROLE_PS, 0, 30, "signal 9 (Killed)");
     report(ROLE_PS, 0);
-    assert_string_equal(said(), "loading g2 from 0@0 until 100 eval 100 +task-lost +task-up");
+    assert_string_equal(asked(), "loading g2 from 0@0 until 100 eval 100 +task-lost +task-up");
     written();
     ps_at(0, 2, 0);
     ps_at(1, 2, 0);
     settle();
-    assert_string_equal(said(), "loading g2 from 0@0 until 100 eval 100");
+    assert_string_equal(asked(), "loading g2 from 0@0 until 100 eval 100");
     written();
     request(9, REQUEST_RESUME);
-    assert_string_equal(said(), "running g2 from 0@0 until 100 save 2@100 eval 100 -request 9 "
-                                "+recovered");
+    assert_string_equal(asked(), "running g2 from 0@0 until 100 save 2@100 eval 100 -request 9 "
+                                 "+recovered");
     assert_int_equal(actions.write->history[0].recovery, RECOVERY_OPERATOR);
 }
 
-/* An operator's stop ends a little ahead; who had passed that moves it. */
-static void test_stop(void **state)
+/* A stop sets an end a little ahead; a ps that had passed it moves the end. */
+static void operator_stop_ends_a_little_ahead(void **state)
 {
     (void)state;
     begin_running();
     ps_at(0, 1, 40);
     request(8, REQUEST_STOP);
-    assert_string_equal(said(), "running g1 from 0@0 until 47 save 2@47 eval 47 -request 8");
+    assert_string_equal(asked(), "running g1 from 0@0 until 47 save 2@47 eval 47 -request 8");
     written();
     ps_at(0, 1, 50);
-    assert_string_equal(said(), "running g1 from 0@0 until 64 save 2@47 eval 64");
+    assert_string_equal(asked(), "running g1 from 0@0 until 64 save 2@47 eval 64");
     reports[0][0].missed_checkpoint = 2;
     report(ROLE_PS, 0);
     written();
@@ -332,33 +334,33 @@ static void test_stop(void **state)
     written();
     ps_at(0, 1, 64);
     ps_at(1, 1, 64);
-    assert_string_equal(said(), "stopping g1 from 0@0 until 64 save 3@64 eval 64");
+    assert_string_equal(asked(), "stopping g1 from 0@0 until 64 save 3@64 eval 64");
 }
 
-/* Stopped before anything began. */
-static void test_stop_forming(void **state)
+/* A stop while forming fails the run. */
+static void stop_before_training_fails_the_run(void **state)
 {
     (void)state;
     begin();
-    office(1, NULL, NULL, NULL, 0);
+    elected(1, NULL, NULL, NULL, 0);
     written();
     request(8, REQUEST_STOP);
-    assert_string_equal(said(), "failed -request 8 +failed");
+    assert_string_equal(asked(), "failed -request 8 +failed");
 }
 
-/* Resigning: the request is deleted first, so that the successor does not resign as well. */
-static void test_resign(void **state)
+/* The request is deleted first, so that the successor does not resign as well. */
+static void chief_resigns_after_the_request_is_deleted(void **state)
 {
     (void)state;
     begin_running();
     request(8, REQUEST_RESIGN);
-    assert_string_equal(said(), "running g1 from 0@0 until 100 save 1@100 eval 100 -request 8");
+    assert_string_equal(asked(), "running g1 from 0@0 until 100 save 1@100 eval 100 -request 8");
     written();
-    assert_string_equal(said(), "resign");
+    assert_string_equal(asked(), "resign");
 }
 
-/* A worker's slices go to the others at once, and back. */
-static void test_worker_lost(void **state)
+/* The slices of a lost worker are assigned to the others at once. */
+static void slices_of_a_lost_worker_move_at_once(void **state)
 {
     (void)state;
     begin_running();
@@ -377,22 +379,22 @@ static void test_worker_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_first_run),
-        TEST(test_ps_reattached),
-        TEST(test_ps_restored),
-        TEST(test_fallback),
-        TEST(test_missed),
-        TEST(test_a_disk_that_fails_is_not_late),
-        TEST(test_last_one_missed),
-        TEST(test_collects),
-        TEST(test_by_time),
-        TEST(test_target),
-        TEST(test_evaluations),
-        TEST(test_pause),
-        TEST(test_stop),
-        TEST(test_stop_forming),
-        TEST(test_resign),
-        TEST(test_worker_lost),
+        TEST(first_run_goes_from_forming_to_done),
+        TEST(ps_that_kept_its_values_redoes_no_step),
+        TEST(ps_that_lost_its_values_makes_all_load),
+        TEST(damaged_checkpoint_falls_back_to_the_previous),
+        TEST(missed_checkpoint_is_ordered_again_further_ahead),
+        TEST(failing_disk_does_not_move_orders_ahead),
+        TEST(last_checkpoint_is_retried_and_its_ps_named),
+        TEST(old_checkpoints_are_deleted_after_a_commit),
+        TEST(checkpoint_by_time_needs_progress),
+        TEST(target_gates_each_evaluation),
+        TEST(evaluation_is_not_ordered_for_a_past_step),
+        TEST(operator_pauses_and_resumes),
+        TEST(operator_stop_ends_a_little_ahead),
+        TEST(stop_before_training_fails_the_run),
+        TEST(chief_resigns_after_the_request_is_deleted),
+        TEST(slices_of_a_lost_worker_move_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The election as conversations: what happens, and what the candidate asks for then. */
+/* The election: events, and the requests that the candidate makes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,12 +16,12 @@ static struct election e;
 static struct election_action asked;
 static uint64_t now;
 
-static void show(struct election_event event)
+static void feed(struct election_event event)
 {
     event.now_ms = now;
     if (event.op == 0) { event.op = asked.op; }
     struct election_action action = election_step(&e, &event);
-    /* What was asked before stays under way when nothing new is asked. */
+    /* A request stays in flight when no new one is made. */
     uint64_t op = asked.op;
     asked = action;
     if (action.type == ELECTION_DO_NOTHING) { asked.op = op; }
@@ -29,18 +29,20 @@ static void show(struct election_event event)
 
 static void answer(enum election_event_type type, enum election_outcome outcome)
 {
-    show((struct election_event){.type = type, .outcome = outcome});
+    feed((struct election_event){.type = type, .outcome = outcome});
 }
 
 static void listed(const char *const *names, size_t count)
 {
-    show((struct election_event){.type = ELECTION_EV_LISTED, .names = names, .count = count});
+    feed((struct election_event){.type = ELECTION_EV_LISTED, .names = names, .count = count});
 }
 
 static void chief(uint64_t epoch, uint64_t incarnation, int32_t version)
 {
-    show((struct election_event){
-        .type = ELECTION_EV_CHIEF, .epoch = epoch, .incarnation = incarnation, .version = version});
+    feed((struct election_event){.type = ELECTION_EV_CHIEF_READ,
+                                 .epoch = epoch,
+                                 .incarnation = incarnation,
+                                 .version = version});
 }
 
 static int setup(void **state)
@@ -59,8 +61,8 @@ static const char *const alone[] = {US "0000000007"};
 static const char *const second[] = {OTHER "0000000009", US "0000000007", OTHER "0000000003",
                                      OTHER "0000000001"};
 
-/* Alone in line: /chief is read and taken, one epoch further, at the version that was read. */
-static void test_first(void **state)
+/* The only candidate reads /chief, and claims the next epoch at the version that it read. */
+static void first_candidate_becomes_chief(void **state)
 {
     (void)state;
     answer(ELECTION_EV_JOINED, ELECTION_OK);
@@ -69,11 +71,11 @@ static void test_first(void **state)
     assert_int_equal(asked.type, ELECTION_DO_READ_CHIEF);
     now += 5;
     chief(4, 7, 12);
-    assert_int_equal(asked.type, ELECTION_DO_TAKE_OFFICE);
+    assert_int_equal(asked.type, ELECTION_DO_CLAIM);
     assert_string_equal(asked.name, US "0000000007");
     assert_true(asked.epoch == 5 && asked.version == 12 && asked.took_ms == 5);
-    show((struct election_event){.type = ELECTION_EV_TAKEN, .version = 13});
-    assert_true(e.phase == ELECTION_OFFICE && e.epoch == 5 && e.version == 13);
+    feed((struct election_event){.type = ELECTION_EV_CLAIMED, .version = 13});
+    assert_true(e.phase == ELECTION_CHIEF && e.epoch == 5 && e.version == 13);
 }
 
 static void follow(void)
@@ -86,8 +88,8 @@ static void follow(void)
     assert_int_equal(e.phase, ELECTION_FOLLOWING);
 }
 
-/* Only the one just before us is watched; when he goes we look again and step up. */
-static void test_follows(void **state)
+/* Only the candidate just before ours is watched; when it goes, the candidate lists again. */
+static void candidate_follows_its_predecessor(void **state)
 {
     (void)state;
     follow();
@@ -100,8 +102,8 @@ static void test_follows(void **state)
     assert_int_equal(asked.took_ms, 3);
 }
 
-/* He may go between the listing and the watch. */
-static void test_gone_before_watched(void **state)
+/* The predecessor may leave between the listing and the watch. */
+static void predecessor_may_leave_before_the_watch(void **state)
 {
     (void)state;
     answer(ELECTION_EV_JOINED, ELECTION_OK);
@@ -110,8 +112,8 @@ static void test_gone_before_watched(void **state)
     assert_int_equal(asked.type, ELECTION_DO_LIST);
 }
 
-/* The answer to our creation is lost: we are found in the listing, or stand anew. */
-static void test_join_unknown(void **state)
+/* Without an answer to the creation, the candidate lists, and joins again if it is not listed. */
+static void lost_join_is_found_in_the_listing(void **state)
 {
     (void)state;
     answer(ELECTION_EV_JOINED, ELECTION_UNKNOWN);
@@ -125,8 +127,8 @@ static void test_join_unknown(void **state)
     assert_int_equal(asked.type, ELECTION_DO_JOIN);
 }
 
-/* Two of ours stand: the lower one counts, and the higher is nobody's predecessor of ours. */
-static void test_two_of_ours(void **state)
+/* A candidate with two znodes uses the lower one, and does not wait for the other. */
+static void lower_of_two_own_znodes_counts(void **state)
 {
     (void)state;
     const char *const names[] = {US "0000000008", US "0000000002"};
@@ -136,52 +138,51 @@ static void test_two_of_ours(void **state)
     assert_string_equal(e.ours, US "0000000002");
 }
 
-/* The answer to taking office is lost: /chief tells whether it is ours. */
-static void test_taken_unknown(void **state)
+/* Without an answer to the claim, /chief shows whether it was applied. */
+static void lost_claim_is_read_from_chief(void **state)
 {
     (void)state;
     answer(ELECTION_EV_JOINED, ELECTION_OK);
     listed(alone, 1);
     chief(4, 7, 12);
-    answer(ELECTION_EV_TAKEN, ELECTION_UNKNOWN);
+    answer(ELECTION_EV_CLAIMED, ELECTION_UNKNOWN);
     now += ELECTION_RETRY_MS;
     answer(ELECTION_EV_TICK, ELECTION_OK);
     listed(alone, 1);
     assert_int_equal(asked.type, ELECTION_DO_READ_CHIEF);
     chief(5, 42, 13);
-    assert_true(e.phase == ELECTION_OFFICE && e.epoch == 5 && e.version == 13);
+    assert_true(e.phase == ELECTION_CHIEF && e.epoch == 5 && e.version == 13);
 }
 
-/* Somebody else took it, or our znode is gone: look again from the line on, never reset. */
-static void test_taken_refused(void **state)
+/* The claim is refused because of another chief or a lost znode: list again, and join if needed. */
+static void refused_claim_lists_again(void **state)
 {
     (void)state;
     answer(ELECTION_EV_JOINED, ELECTION_OK);
     listed(alone, 1);
     chief(4, 7, 12);
-    answer(ELECTION_EV_TAKEN, ELECTION_REFUSED);
+    answer(ELECTION_EV_CLAIMED, ELECTION_REFUSED);
     assert_int_equal(asked.type, ELECTION_DO_LIST);
     listed(NULL, 0);
     assert_int_equal(asked.type, ELECTION_DO_JOIN);
 }
 
-/* A change in the middle of a listing makes that listing old. */
-static void test_change_while_listing(void **state)
+/* A listing that was in flight at a change may be older than it. */
+static void change_while_listing_lists_again(void **state)
 {
     (void)state;
     answer(ELECTION_EV_JOINED, ELECTION_OK);
     uint64_t op = asked.op;
     answer(ELECTION_EV_CHANGED, ELECTION_OK);
-    show((struct election_event){.type = ELECTION_EV_LISTED, .op = op, .names = alone, .count = 1});
+    feed((struct election_event){.type = ELECTION_EV_LISTED, .op = op, .names = alone, .count = 1});
     assert_int_equal(asked.type, ELECTION_DO_LIST);
 }
 
-/* Answers of requests that were given up, names without a number, and a second start are nothing.
- */
-static void test_ignored(void **state)
+/* Answers to abandoned requests, names without a number, and a second start are ignored. */
+static void stale_answers_and_bad_names_are_ignored(void **state)
 {
     (void)state;
-    show((struct election_event){.type = ELECTION_EV_JOINED, .op = 99});
+    feed((struct election_event){.type = ELECTION_EV_JOINED, .op = 99});
     assert_int_equal(asked.type, ELECTION_DO_NOTHING);
     answer(ELECTION_EV_START, ELECTION_OK);
     assert_int_equal(asked.type, ELECTION_DO_NOTHING);
@@ -196,9 +197,15 @@ static void test_ignored(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_first),         TEST(test_follows),     TEST(test_gone_before_watched),
-        TEST(test_join_unknown),  TEST(test_two_of_ours), TEST(test_taken_unknown),
-        TEST(test_taken_refused), TEST(test_ignored),     TEST(test_change_while_listing),
+        TEST(first_candidate_becomes_chief),
+        TEST(candidate_follows_its_predecessor),
+        TEST(predecessor_may_leave_before_the_watch),
+        TEST(lost_join_is_found_in_the_listing),
+        TEST(lower_of_two_own_znodes_counts),
+        TEST(lost_claim_is_read_from_chief),
+        TEST(refused_claim_lists_again),
+        TEST(stale_answers_and_bad_names_are_ignored),
+        TEST(change_while_listing_lists_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

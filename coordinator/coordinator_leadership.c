@@ -1,10 +1,13 @@
-/* The way into office and out of it: the election's requests to ZooKeeper, then the state that the
- * former chief left. */
+/* Becoming chief and resigning: the election's requests to ZooKeeper, then the reads of the state
+ * that the former chief left. */
+#include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/minmax.h"
 #include "common/faults/failpoint.h"
 #include "coordinator/coordinator_private.h"
 #include "tanist/status.h"
@@ -13,15 +16,17 @@ static void carry_out(struct coordinator *c, struct election_action action);
 
 /* ---------------------------------------------------------------- election */
 
-static void election_show(struct coordinator *c, struct election_event event)
+static void election_feed(struct coordinator *c, struct election_event event)
 {
+    assert(!c->finished);
     event.now_ms = c->now_ms;
     carry_out(c, election_step(&c->election, &event));
 }
 
-static void join(struct coordinator *c, uint64_t zk_op)
+static void join_election(struct coordinator *c, uint64_t zk_op)
 {
     char path[256], rest[64], name[TASK_NAME_MAX];
+    assert(c->election.phase == ELECTION_JOINING);
     snprintf(rest, sizeof rest, "election/%s", c->election.guid);
     znode_path(path, c->identity.cluster, rest);
     task_format(c->identity.task, ':', name, sizeof name);
@@ -33,11 +38,13 @@ static void join(struct coordinator *c, uint64_t zk_op)
     c->ports->zk.write(c->ports->zk.ctx, zk_op, &write, 1);
 }
 
-static void describe_office(struct coordinator *c, uint64_t epoch, uint64_t took_ms)
+/* Fills in what /chief is to say. */
+static void make_record(struct coordinator *c, uint64_t epoch, uint64_t took_ms)
 {
-    struct office *office = &c->office;
+    struct office *record = &c->record;
     const struct office *former = &c->membership.office;
-    *office = (struct office){
+    assert(c->stage == LEADERSHIP_NONE);
+    *record = (struct office){
         .epoch = epoch,
         .task = c->identity.task,
         .incarnation = c->identity.incarnation,
@@ -45,39 +52,41 @@ static void describe_office(struct coordinator *c, uint64_t epoch, uint64_t took
         .since_wall_ms = c->wall_ms,
         .took_ms = took_ms,
     };
-    memcpy(office->host, c->identity.host, sizeof office->host);
-    memcpy(office->address, c->identity.address, sizeof office->address);
+    memcpy(record->host, c->identity.host, sizeof record->host);
+    memcpy(record->address, c->identity.address, sizeof record->address);
     if (!c->membership.has_office) {
-        snprintf(office->cause, sizeof office->cause, "first chief");
+        snprintf(record->cause, sizeof record->cause, "first chief");
         return;
     }
     char name[TASK_NAME_MAX];
     task_format(former->task, ':', name, sizeof name);
-    snprintf(office->cause, sizeof office->cause, "%s: %.100s", name,
+    snprintf(record->cause, sizeof record->cause, "%s: %.100s", name,
              c->cause[0] != '\0' ? c->cause : "session lost");
 }
 
-static void take_office(struct coordinator *c, const struct election_action *action, uint64_t zk_op)
+static void claim(struct coordinator *c, const struct election_action *action, uint64_t zk_op)
 {
     char ours[256], chief[256], rest[ELECTION_NAME_MAX + 16], text[ZNODE_JSON_MAX];
+    assert(action->type == ELECTION_DO_CLAIM);
+    assert(action->name != NULL);
     snprintf(rest, sizeof rest, "election/%s", action->name);
     znode_path(ours, c->identity.cluster, rest);
     znode_path(chief, c->identity.cluster, "chief");
-    describe_office(c, action->epoch, action->took_ms);
+    make_record(c, action->epoch, action->took_ms);
     const struct zk_write writes[] = {
         {.kind = ZK_CHECK, .path = ours, .version = ZK_ANY_VERSION},
         {.kind = ZK_SET,
          .path = chief,
          .version = action->version,
          .data = text,
-         .size = office_encode(&c->office, text)},
+         .size = office_encode(&c->record, text)},
     };
     FAILPOINT("office.before_multi");
     c->ports->zk.write(c->ports->zk.ctx, zk_op, writes, 2);
 }
 
-/* Why the former chief is gone: his agent's note. Asked for beside the election, never waited for.
- */
+/* Asks for the exit note of the former chief, which says why it ended. The election does not wait
+ * for the answer. */
 static void ask_cause(struct coordinator *c)
 {
     char path[256];
@@ -91,6 +100,7 @@ static void ask_cause(struct coordinator *c)
 static void cause_answered(struct coordinator *c, const struct zk_event *event)
 {
     struct exit_note note;
+    assert(c->cause_op == event->op);
     c->cause_op = 0;
     if (event->outcome != ZK_OK) { return; }
     if (exit_note_decode(event->data, event->size, &note, NULL) != TN_OK) { return; }
@@ -103,13 +113,14 @@ static void carry_out(struct coordinator *c, struct election_action action)
     char path[256], rest[ELECTION_NAME_MAX + 16];
     const struct zk_port *zk = &c->ports->zk;
     if (action.type == ELECTION_DO_NOTHING) { return; }
+    assert(c->roster_started);
     uint64_t zk_op = membership_next_op(&c->membership);
     c->election_zk_op = zk_op;
     c->election_op = action.op;
     c->election_asked = action.type;
     switch (action.type) {
     case ELECTION_DO_NOTHING: break;
-    case ELECTION_DO_JOIN: join(c, zk_op); break;
+    case ELECTION_DO_JOIN: join_election(c, zk_op); break;
     case ELECTION_DO_LIST:
         znode_path(path, c->identity.cluster, "election");
         zk->list(zk->ctx, zk_op, path, false);
@@ -125,38 +136,42 @@ static void carry_out(struct coordinator *c, struct election_action action)
         ask_cause(c);
         zk->read(zk->ctx, zk_op, path, false);
         break;
-    case ELECTION_DO_TAKE_OFFICE: take_office(c, &action, zk_op); break;
+    case ELECTION_DO_CLAIM: claim(c, &action, zk_op); break;
     }
 }
 
-/* What /chief says, for the core. */
-static void read_office(struct coordinator *c, const struct zk_event *event,
+/* Adds the contents of /chief to `answer`. */
+static void read_record(struct coordinator *c, const struct zk_event *event,
                         struct election_event *answer)
 {
-    struct office office = {0};
+    struct office record = {0};
     struct error error;
+    assert(answer->type == ELECTION_EV_CHIEF_READ);
     answer->version = event->stat.version;
     if (event->outcome != ZK_OK || event->size == 0) { return; }
-    if (office_decode(event->data, event->size, &office, &error) != TN_OK) {
-        /* Nobody can say what the epoch was: disks will (C11). */
-        log_error("%s; it is taken for empty", error.text);
+    if (office_decode(event->data, event->size, &record, &error) != TN_OK) {
+        /* The epoch is lost here; those on the disks are known to the ps (C11). */
+        log_error("unreadable /chief treated as empty: %s", error.text);
         return;
     }
-    answer->epoch = office.epoch;
-    answer->incarnation = office.incarnation;
-    c->membership.office = office;
+    answer->epoch = record.epoch;
+    answer->incarnation = record.incarnation;
+    c->membership.office = record;
     c->membership.has_office = true;
 }
 
 static void election_answered(struct coordinator *c, const struct zk_event *event)
 {
-    static const enum election_event_type types[] = {
-        [ELECTION_DO_JOIN] = ELECTION_EV_JOINED,       [ELECTION_DO_LIST] = ELECTION_EV_LISTED,
-        [ELECTION_DO_WATCH] = ELECTION_EV_WATCHED,     [ELECTION_DO_READ_CHIEF] = ELECTION_EV_CHIEF,
-        [ELECTION_DO_TAKE_OFFICE] = ELECTION_EV_TAKEN,
+    static const enum election_event_type answers[] = {
+        [ELECTION_DO_JOIN] = ELECTION_EV_JOINED,
+        [ELECTION_DO_LIST] = ELECTION_EV_LISTED,
+        [ELECTION_DO_WATCH] = ELECTION_EV_WATCHED,
+        [ELECTION_DO_READ_CHIEF] = ELECTION_EV_CHIEF_READ,
+        [ELECTION_DO_CLAIM] = ELECTION_EV_CLAIMED,
     };
+    assert(c->election_asked != ELECTION_DO_NOTHING);
     struct election_event answer = {
-        .type = types[c->election_asked],
+        .type = answers[c->election_asked],
         .op = c->election_op,
         .outcome = event->outcome == ZK_OK        ? ELECTION_OK
                    : event->outcome == ZK_REFUSED ? ELECTION_REFUSED
@@ -169,18 +184,19 @@ static void election_answered(struct coordinator *c, const struct zk_event *even
     if (event->outcome == ZK_OK && c->election_asked == ELECTION_DO_JOIN) {
         FAILPOINT("election.standing");
     }
-    if (c->election_asked == ELECTION_DO_READ_CHIEF) { read_office(c, event, &answer); }
-    election_show(c, answer);
+    if (c->election_asked == ELECTION_DO_READ_CHIEF) { read_record(c, event, &answer); }
+    election_feed(c, answer);
 }
 
-/* ------------------------------------------------------------------ office */
+/* ------------------------------------------------------------- becoming chief */
 
 static void read_tree(struct coordinator *c)
 {
-    struct office_reading *r = &c->reading;
+    struct leadership_reading *r = &c->reading;
     char path[256];
+    assert(c->election.phase == ELECTION_CHIEF);
     memset(r, 0, sizeof *r);
-    c->stage = OFFICE_READING_TREE;
+    c->stage = LEADERSHIP_READING;
     c->retry_at_ms = UINT64_MAX;
     r->run_op = coordinator_read(c, "run", false);
     r->assignment_op = coordinator_read(c, "assignment", false);
@@ -189,37 +205,39 @@ static void read_tree(struct coordinator *c)
     c->ports->zk.list(c->ports->zk.ctx, r->list_op, path, false);
 }
 
-static void office_taken(struct coordinator *c)
+static void became_chief(struct coordinator *c)
 {
+    assert(c->election.phase == ELECTION_CHIEF && c->stage == LEADERSHIP_NONE);
     FAILPOINT("office.after_multi");
     c->fence = c->election.version;
     c->took_ms = c->now_ms - c->election.since_ms;
-    log_info("in office, epoch %llu, %llu ms after %s (%s)", (unsigned long long)c->election.epoch,
-             (unsigned long long)c->took_ms,
-             c->election.waited ? "the one before was seen gone" : "standing", c->office.cause);
+    log_info("became chief epoch=%" PRIu64 ", %" PRIu64 " ms after %s (%s)", c->election.epoch,
+             c->took_ms, c->election.waited ? "the predecessor was lost" : "joining the election",
+             c->record.cause);
     read_tree(c);
 }
 
-static void hold_office(struct coordinator *c)
+static void start_leading(struct coordinator *c)
 {
-    struct office_reading *r = &c->reading;
+    struct leadership_reading *r = &c->reading;
     char path[256];
+    assert(c->stage == LEADERSHIP_READING);
     FAILPOINT("office.before_run");
-    c->stage = OFFICE_HELD;
+    c->stage = LEADERSHIP_ACTIVE;
     c->run_exists = r->has_run;
     znode_path(path, c->identity.cluster, "requests");
     mirror_start(&c->requests, MIRROR_CHILDREN, path, &c->ports->zk, &c->membership.next_op,
                  c->now_ms);
-    coordinator_decide(c, (struct chief_event){.type = CHIEF_EV_OFFICE,
-                                               .office = {.epoch = c->election.epoch,
-                                                          .took_ms = c->took_ms,
-                                                          .cause = c->office.cause,
-                                                          .has_run = r->has_run,
-                                                          .run = &r->run,
-                                                          .has_assignment = r->has_assignment,
-                                                          .assignment = &r->assignment,
-                                                          .checkpoints = r->checkpoints,
-                                                          .checkpoint_count = r->found}});
+    coordinator_decide(c, (struct chief_event){.type = CHIEF_EV_ELECTED,
+                                               .elected = {.epoch = c->election.epoch,
+                                                           .took_ms = c->took_ms,
+                                                           .cause = c->record.cause,
+                                                           .has_run = r->has_run,
+                                                           .run = &r->run,
+                                                           .has_assignment = r->has_assignment,
+                                                           .assignment = &r->assignment,
+                                                           .checkpoints = r->checkpoints,
+                                                           .checkpoint_count = r->found}});
 }
 
 static int newest_first(const void *a, const void *b)
@@ -228,11 +246,11 @@ static int newest_first(const void *a, const void *b)
     return left < right ? 1 : left > right ? -1 : 0;
 }
 
-/* All at once: the answers come in order. */
+/* All reads are sent at once; the answers arrive in order. */
 static void read_checkpoints(struct coordinator *c, const struct zk_event *list)
 {
-    static const size_t most = CHIEF_CHECKPOINTS_MAX;
-    struct office_reading *r = &c->reading;
+    struct leadership_reading *r = &c->reading;
+    assert(r->expected == 0);
     uint64_t ids[ZK_CHILDREN_MAX];
     size_t count = 0;
     for (size_t i = 0; i < list->child_count && i < ZK_CHILDREN_MAX; i++) {
@@ -240,7 +258,7 @@ static void read_checkpoints(struct coordinator *c, const struct zk_event *list)
         count += ids[count] != 0;
     }
     qsort(ids, count, sizeof ids[0], newest_first);
-    r->expected = (uint32_t)(count < most ? count : most);
+    r->expected = (uint32_t)size_min(count, CHIEF_CHECKPOINTS_MAX);
     for (uint32_t i = 0; i < r->expected; i++) {
         char path[256];
         uint64_t op = membership_next_op(&c->membership);
@@ -252,43 +270,46 @@ static void read_checkpoints(struct coordinator *c, const struct zk_event *list)
 
 static void checkpoint_answered(struct coordinator *c, const struct zk_event *event)
 {
-    struct office_reading *r = &c->reading;
+    struct leadership_reading *r = &c->reading;
     struct manifest manifest;
     struct error error;
+    assert(r->answered < r->expected && r->found < CHIEF_CHECKPOINTS_MAX);
     r->answered++;
     if (event->outcome == ZK_OK) {
         if (manifest_decode(event->data, event->size, &manifest, &error) == TN_OK) {
             r->checkpoints[r->found++] = (struct chief_checkpoint){
                 manifest.id, manifest.step, manifest.generation, manifest.epoch};
         } else {
-            log_warn("%s: %s; it is no checkpoint", event->path, error.text);
+            log_warn("checkpoint ignored: %s: %s", event->path, error.text);
         }
     }
 }
 
-/* A record that cannot be read is as good as absent: the chief writes a new one. */
+/* An unreadable /run is treated as absent: the chief writes a new one. */
 static void run_answered(struct coordinator *c, const struct zk_event *event)
 {
-    struct office_reading *r = &c->reading;
+    struct leadership_reading *r = &c->reading;
     struct error error;
+    assert(r->run_op == event->op);
     r->run_op = 0;
     c->run_version = event->stat.version;
     c->run_exists = event->outcome == ZK_OK;
     if (!c->run_exists) { return; }
     r->has_run = run_decode(event->data, event->size, &r->run, &error) == TN_OK;
-    if (!r->has_run) { log_error("%s; it is taken for absent", error.text); }
+    if (!r->has_run) { log_error("unreadable /run treated as absent: %s", error.text); }
 }
 
 static void reading_answered(struct coordinator *c, const struct zk_event *event)
 {
-    struct office_reading *r = &c->reading;
+    struct leadership_reading *r = &c->reading;
+    assert(c->stage == LEADERSHIP_READING);
     bool manifest =
         r->expected > 0 && event->op >= r->first_op && event->op < r->first_op + r->expected;
     bool ours = manifest || event->op == r->run_op || event->op == r->assignment_op ||
                 event->op == r->list_op;
     if (!ours) { return; }
     if (event->outcome == ZK_UNKNOWN) {
-        c->retry_at_ms = c->now_ms + OFFICE_RETRY_MS;
+        c->retry_at_ms = c->now_ms + LEADERSHIP_RETRY_MS;
         return;
     }
     if (manifest) {
@@ -305,15 +326,16 @@ static void reading_answered(struct coordinator *c, const struct zk_event *event
             assignment_decode(event->data, event->size, &r->assignment, NULL) == TN_OK;
     }
     bool read = r->run_op == 0 && r->assignment_op == 0 && r->list_op == 0;
-    if (read && r->answered == r->expected && c->retry_at_ms == UINT64_MAX) { hold_office(c); }
+    if (read && r->answered == r->expected && c->retry_at_ms == UINT64_MAX) { start_leading(c); }
 }
 
-/* ----------------------------------------------------------------- leaving */
+/* ---------------------------------------------------------------- resigning */
 
-/* Our own note, so that the successor knows why; then out of the line, then out of the process. */
+/* Our own exit note tells the successor why we ended. */
 static void write_note(struct coordinator *c, enum zk_write_kind kind)
 {
     char path[256], text[ZNODE_JSON_MAX];
+    assert(c->stage == LEADERSHIP_RESIGNING);
     const struct exit_note note = {
         .incarnation = c->identity.incarnation, .wall_ms = c->wall_ms, .cause = "resigned"};
     znode_exit_path(path, c->identity.cluster, c->identity.task);
@@ -326,57 +348,59 @@ static void write_note(struct coordinator *c, enum zk_write_kind kind)
     c->ports->zk.write(c->ports->zk.ctx, c->leave_op, &write, 1);
 }
 
-void office_resign(struct coordinator *c)
+void leadership_resign(struct coordinator *c)
 {
-    c->stage = OFFICE_LEAVING;
+    assert(c->stage == LEADERSHIP_ACTIVE);
+    c->stage = LEADERSHIP_RESIGNING;
     write_note(c, ZK_CREATE);
 }
 
-static void leaving_answered(struct coordinator *c, const struct zk_event *event)
+static void note_written(struct coordinator *c, const struct zk_event *event)
 {
+    assert(event->op == c->leave_op);
     if (event->reason == ZK_REASON_NODE_EXISTS) {
         write_note(c, ZK_SET);
         return;
     }
     log_info("resigned");
-    coordinator_finish(c, TN_EXIT_RESIGNED); /* The session ends, our znodes go. */
+    coordinator_finish(c, TN_EXIT_RESIGNED); /* Our session ends, and our znodes with it. */
 }
 
 /* ----------------------------------------------------------------- reactor */
 
-void office_stand(struct coordinator *c)
+void leadership_start_election(struct coordinator *c)
 {
-    election_show(c, (struct election_event){.type = ELECTION_EV_START});
+    election_feed(c, (struct election_event){.type = ELECTION_EV_START});
 }
 
-void office_handle(struct coordinator *c, const struct zk_event *event)
+void leadership_handle(struct coordinator *c, const struct zk_event *event)
 {
     bool result = event->type == ZK_RESULT;
+    assert(!c->finished);
     if (result && c->cause_op != 0 && event->op == c->cause_op) { cause_answered(c, event); }
     if (result && c->election_zk_op != 0 && event->op == c->election_zk_op) {
         election_answered(c, event);
     }
     bool watch = event->type == ZK_CHANGED && strcmp(event->path, c->watched) == 0;
     if ((watch || event->type == ZK_CONNECTED) && c->roster_started) {
-        election_show(c, (struct election_event){.type = ELECTION_EV_CHANGED});
+        election_feed(c, (struct election_event){.type = ELECTION_EV_CHANGED});
     }
-    if (c->election.phase == ELECTION_OFFICE && c->stage == OFFICE_NONE) { office_taken(c); }
-    if (result && c->stage == OFFICE_READING_TREE) { reading_answered(c, event); }
-    if (result && c->stage == OFFICE_LEAVING && event->op == c->leave_op) {
-        leaving_answered(c, event);
+    if (c->election.phase == ELECTION_CHIEF && c->stage == LEADERSHIP_NONE) { became_chief(c); }
+    if (result && c->stage == LEADERSHIP_READING) { reading_answered(c, event); }
+    if (result && c->stage == LEADERSHIP_RESIGNING && event->op == c->leave_op) {
+        note_written(c, event);
     }
 }
 
-void office_tick(struct coordinator *c)
+void leadership_tick(struct coordinator *c)
 {
     if (c->roster_started && c->now_ms >= election_deadline_ms(&c->election)) {
-        election_show(c, (struct election_event){.type = ELECTION_EV_TICK});
+        election_feed(c, (struct election_event){.type = ELECTION_EV_TICK});
     }
-    if (c->stage == OFFICE_READING_TREE && c->now_ms >= c->retry_at_ms) { read_tree(c); }
+    if (c->stage == LEADERSHIP_READING && c->now_ms >= c->retry_at_ms) { read_tree(c); }
 }
 
-uint64_t office_deadline_ms(const struct coordinator *c)
+uint64_t leadership_deadline_ms(const struct coordinator *c)
 {
-    uint64_t first = c->retry_at_ms, election = election_deadline_ms(&c->election);
-    return election < first ? election : first;
+    return u64_min(c->retry_at_ms, election_deadline_ms(&c->election));
 }

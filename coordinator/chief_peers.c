@@ -1,0 +1,118 @@
+/* What the members and their reports say: which ps hold the generation, how far they are, and which
+ * tasks are missing. */
+#include <assert.h>
+
+#include "common/base/text.h"
+#include "coordinator/chief_private.h"
+
+bool chief_worker_ready(const struct chief_peer *peer)
+{
+    assert(peer->known || !peer->present);
+    return peer->present && peer->reported && peer->report.ready != 0;
+}
+
+bool chief_ps_reported(const struct chief *c, uint32_t index)
+{
+    assert(index < c->config.ps);
+    return c->ps[index].present && c->ps[index].reported;
+}
+
+bool chief_ps_holds(const struct chief *c, const struct run *run, uint32_t index)
+{
+    assert(index < c->config.ps);
+    return chief_ps_reported(c, index) && c->ps[index].report.generation == run->generation &&
+           run->generation != 0;
+}
+
+bool chief_all_ps_reported(const struct chief *c)
+{
+    assert(c->config.ps > 0);
+    for (uint32_t i = 0; i < c->config.ps; i++) {
+        if (!chief_ps_reported(c, i)) { return false; }
+    }
+    return true;
+}
+
+bool chief_all_ps_hold(const struct chief *c, const struct run *run)
+{
+    assert(c->config.ps > 0);
+    for (uint32_t i = 0; i < c->config.ps; i++) {
+        if (!chief_ps_holds(c, run, i)) { return false; }
+    }
+    return true;
+}
+
+bool chief_all_ps_at(const struct chief *c, const struct run *run, uint64_t step)
+{
+    assert(c->config.ps > 0);
+    for (uint32_t i = 0; i < c->config.ps; i++) {
+        if (!chief_ps_holds(c, run, i) || c->ps[i].report.step != step) { return false; }
+    }
+    return true;
+}
+
+bool chief_all_ps_empty(const struct chief *c)
+{
+    assert(c->config.ps > 0);
+    for (uint32_t i = 0; i < c->config.ps; i++) {
+        if (c->ps[i].report.generation != 0) { return false; }
+    }
+    return true;
+}
+
+uint64_t chief_max_step(const struct chief *c, const struct run *run)
+{
+    assert(c->config.ps <= PS_MAX);
+    uint64_t step = run->load_step;
+    for (uint32_t i = 0; i < c->config.ps; i++) {
+        /* A lost ps counts, too: the steps that it reached are those that may be lost. */
+        const struct report *report = &c->ps[i].report;
+        if (report->generation == run->generation) { step = u64_max(step, report->step); }
+    }
+    return step;
+}
+
+static uint32_t workers_ready(const struct chief *c)
+{
+    assert(c->config.workers <= WORKERS_MAX);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        count += chief_worker_ready(&c->workers[i]);
+    }
+    return count;
+}
+
+static void name_ps(struct text *text, const struct chief_peer *peer, uint32_t index)
+{
+    assert(!peer->present || !peer->reported);
+    task_append(text, (struct task){.role = ROLE_PS, .index = index});
+    if (peer->present) { text_add(text, " (no report yet)"); }
+    if (!peer->present && peer->cause[0] != '\0') {
+        text_add(text, " (");
+        text_add(text, peer->cause);
+        text_add(text, ")");
+    }
+}
+
+bool chief_name_missing(const struct chief *c, char reason[static RUN_TEXT_MAX])
+{
+    assert(c->elected);
+    struct text text = text_begin(reason, RUN_TEXT_MAX);
+    text_add(&text, "waiting for ");
+    uint32_t named = 0;
+    for (uint32_t i = 0; i < c->config.ps; i++) {
+        if (chief_ps_reported(c, i)) { continue; }
+        if (named++ > 0) { text_add(&text, ", "); }
+        name_ps(&text, &c->ps[i], i);
+    }
+    uint32_t ready = workers_ready(c), wanted = c->config.min_workers;
+    if (c->run.phase == RUN_FORMING && ready < wanted) {
+        if (named++ > 0) { text_add(&text, ", "); }
+        text_add(&text, "workers (");
+        text_add_number(&text, ready);
+        text_add(&text, " of ");
+        text_add_number(&text, wanted);
+        text_add(&text, " ready)");
+    }
+    return named > 0;
+}
