@@ -16,8 +16,7 @@
 enum { DIGEST_BYTES = 16, DIGEST_TEXT_BYTES = 33 };
 
 struct digest {
-    uint64_t high;
-    uint64_t low;
+    uint64_t low, high;
 };
 
 struct digest digest_of(const void *data, size_t size);

@@ -59,8 +59,9 @@ static const char *verb(const struct json_table *table)
 enum tn_status json_codec_refuse(const struct json_table *table, const char *where, const char *key,
                                  const json_t *value, const char *wanted, struct error *error)
 {
-    json_refuse(where, key, value, error, "%s%s %s", value == NULL ? "missing; " : "", verb(table),
-                wanted);
+    char missing[FIELD_NAME_MAX];
+    snprintf(missing, sizeof missing, "%s is missing", key);
+    json_refuse(where, value != NULL ? key : missing, value, error, "%s %s", verb(table), wanted);
     return with_status(table, error);
 }
 

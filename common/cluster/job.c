@@ -1,16 +1,15 @@
 #include "common/cluster/job.h"
 
-#include <ctype.h>
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-#include "common/base/nearest.h"
 #include "common/cluster/job_keys.h"
 
-enum { KEYS_MAX = 64, KEY_NAME_MAX = 96 };
+enum { KEY_NAME_MAX = 96 };
 
 void job_init(struct job *job)
 {
@@ -43,58 +42,6 @@ void job_init(struct job *job)
 
 /* ------------------------------------------------------------- reading */
 
-/* "train" is a section: some key begins with "train.". */
-static bool is_section(const char *name)
-{
-    size_t length = strlen(name);
-    for (size_t i = 0; i < job_key_count; i++) {
-        if (strncmp(job_keys[i].name, name, length) == 0 && job_keys[i].name[length] == '.') {
-            return true;
-        }
-    }
-    return false;
-}
-
-static enum tn_status refuse_key(const char *name, struct error *error)
-{
-    const char *names[KEYS_MAX];
-    size_t count = job_key_count < KEYS_MAX ? job_key_count : KEYS_MAX;
-    for (size_t i = 0; i < count; i++) { names[i] = job_keys[i].name; }
-    const char *near = nearest_word(name, names, count);
-    if (near != NULL) {
-        return error_set(error, TN_EINVAL, "unknown key \"%s\": did you mean \"%s\"?", name, near);
-    }
-    return error_set(error, TN_EINVAL, "unknown key \"%s\": `tanist help job` lists all keys",
-                     name);
-}
-
-/* Keys of one object; `section` is "" or "train". */
-static enum tn_status read_object(struct job *job, const json_t *object, const char *section,
-                                  struct error *error)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)object, name, value)
-    {
-        char full[KEY_NAME_MAX];
-        snprintf(full, sizeof full, "%s%s%s", section, *section ? "." : "", name);
-        const struct job_key *key = job_key_find(full);
-        enum tn_status status;
-        if (key != NULL) {
-            status = job_key_assign(key, value, job, error);
-        } else if (*section || !is_section(full)) {
-            status = refuse_key(full, error);
-        } else if (!json_is_object(value)) {
-            status =
-                error_set(error, TN_EINVAL, "\"%s\" is a section: give an object { ... }", full);
-        } else {
-            status = read_object(job, value, full, error);
-        }
-        if (status != TN_OK) { return status; }
-    }
-    return TN_OK;
-}
-
 enum tn_status job_read_text(struct job *job, const char *text, size_t size, const char *source,
                              struct error *error)
 {
@@ -105,13 +52,12 @@ enum tn_status job_read_text(struct job *job, const char *text, size_t size, con
                          where.line, where.column, where.text);
     }
     struct job read = *job;
-    enum tn_status status = TN_OK;
-    if (!json_is_object(root)) {
-        status = error_set(error, TN_EINVAL, "%s: a job file is one JSON object { ... }", source);
-    } else if ((status = read_object(&read, root, "", error)) != TN_OK) {
+    enum tn_status status = json_codec_read(&job_keys, root, "", &read, error);
+    if (status == TN_OK) {
+        *job = read;
+    } else {
         (void)error_context(error, "%s", source);
     }
-    if (status == TN_OK) { *job = read; }
     json_decref(root);
     return status;
 }
@@ -145,13 +91,13 @@ enum tn_status job_read_file(struct job *job, const char *path, struct error *er
     return status;
 }
 
-/* A value of --set as JSON: words need no quotes, lists no brackets. */
-static json_t *value_from_flag(const struct job_key *key, const char *text)
+/* A value of --set as JSON: texts need no quotes, lists no brackets. */
+static json_t *value_from_flag(const struct json_field *key, const char *text)
 {
     char list[256];
-    bool word = key->type == KEY_TEXT || key->type == KEY_WORD || key->type == KEY_CHOICE;
-    if (word) { return json_string(text); }
-    if (key->type == KEY_COUNTS && *text != '[') {
+    bool is_text = key->type == FIELD_TEXT || key->type == FIELD_CHOICE || key->type == FIELD_ENUM;
+    if (is_text) { return json_string(text); }
+    if (key->type == FIELD_LIST && *text != '[') {
         int length = snprintf(list, sizeof list, "[%s]", text);
         if (length > 0 && (size_t)length < sizeof list) { text = list; }
     }
@@ -172,13 +118,15 @@ enum tn_status job_set(struct job *job, const char *assignment, struct error *er
     }
     memcpy(name, assignment, length);
     name[length] = '\0';
-    const struct job_key *key = job_key_find(name);
-    if (key == NULL) { return refuse_key(name, error); }
+    const struct json_field *key = json_codec_find(&job_keys, name);
+    if (key == NULL) { return json_codec_refuse_key(&job_keys, "", name, error); }
     json_t *value = value_from_flag(key, equals + 1);
     if (value == NULL) {
         return error_set(error, TN_EINVAL, "%s: the value is not valid UTF-8", name);
     }
-    enum tn_status status = job_key_assign(key, value, job, error);
+    struct job changed = *job;
+    enum tn_status status = json_codec_read_field(&job_keys, key, value, "", &changed, error);
+    if (status == TN_OK) { *job = changed; }
     json_decref(value);
     return status;
 }
@@ -241,52 +189,31 @@ enum tn_status job_check(const struct job *job, struct error *error)
 
 /* ------------------------------------------------------------- writing */
 
-/* The object that `key` lives in, made when absent, and its name there. */
-static json_t *section_of(json_t *root, const struct job_key *key, const char **leaf)
-{
-    char section[KEY_NAME_MAX];
-    const char *dot = strchr(key->name, '.');
-    *leaf = dot != NULL ? dot + 1 : key->name;
-    if (dot == NULL) { return root; }
-    snprintf(section, sizeof section, "%.*s", (int)(dot - key->name), key->name);
-    json_t *object = json_object_get(root, section);
-    if (object != NULL) { return object; }
-    return json_object_set_new(root, section, json_object()) == 0 ? json_object_get(root, section)
-                                                                  : NULL;
-}
-
-static char *to_json(const struct job *job, bool fixed_only, size_t flags)
+static char *to_json(const struct job *job, unsigned tags, size_t flags)
 {
     json_t *root = json_object();
-    bool good = root != NULL;
-    for (size_t i = 0; good && i < job_key_count; i++) {
-        const struct job_key *key = &job_keys[i];
-        const char *leaf = NULL;
-        if (fixed_only && !key->fixed) { continue; }
-        json_t *object = section_of(root, key, &leaf);
-        good = object != NULL && json_object_set_new(object, leaf, job_key_value(key, job)) == 0;
-    }
-    char *text = good ? json_dumps(root, flags) : NULL;
+    bool built = root != NULL && json_codec_build(&job_keys, job, tags, root);
+    char *text = built ? json_dumps(root, flags) : NULL;
     json_decref(root);
     return text;
 }
 
 char *job_to_json(const struct job *job)
 {
-    return to_json(job, false, JSON_INDENT(2));
+    return to_json(job, 0, JSON_INDENT(2));
 }
 
 uint64_t job_hash(const struct job *job)
 {
-    char *text = to_json(job, true, JSON_COMPACT);
+    char *text = to_json(job, JOB_KEY_FIXED, JSON_COMPACT);
     uint64_t hash = text != NULL ? XXH3_64bits(text, strlen(text)) : 0;
     free(text);
     return hash;
 }
 
-static void key_text(const struct job_key *key, const struct job *job, char text[static 96])
+static void key_text(const struct json_field *key, const struct job *job, char text[static 96])
 {
-    json_t *value = job_key_value(key, job);
+    json_t *value = json_codec_build_field(key, job);
     size_t size = value != NULL ? json_dumpb(value, text, 95, JSON_ENCODE_ANY | JSON_COMPACT) : 0;
     text[size < 95 ? size : 95] = '\0';
     json_decref(value);
@@ -294,13 +221,14 @@ static void key_text(const struct job_key *key, const struct job *job, char text
 
 bool job_difference(const struct job *a, const struct job *b, char *text, size_t size)
 {
-    for (size_t i = 0; i < job_key_count; i++) {
+    for (size_t i = 0; i < job_keys.count; i++) {
+        const struct json_field *key = &job_keys.fields[i];
         char there[96], here[96];
-        if (!job_keys[i].fixed) { continue; }
-        key_text(&job_keys[i], a, there);
-        key_text(&job_keys[i], b, here);
+        if ((key->tags & JOB_KEY_FIXED) == 0) { continue; }
+        key_text(key, a, there);
+        key_text(key, b, here);
         if (strcmp(there, here) == 0) { continue; }
-        snprintf(text, size, "%s is %s there and %s here", job_keys[i].name, there, here);
+        snprintf(text, size, "%s is %s there and %s here", key->name, there, here);
         return true;
     }
     return false;
@@ -308,27 +236,30 @@ bool job_difference(const struct job *a, const struct job *b, char *text, size_t
 
 /* ------------------------------------------------------------- the reference */
 
-static void print_allowed(FILE *out, const struct job_key *key)
+static void print_uint(FILE *out, const struct json_field *key)
+{
+    if (key->most >= 1e15) {
+        fprintf(out, "%.0f or more", key->least);
+    } else {
+        fprintf(out, "%.0f to %.0f", key->least, key->most);
+    }
+    if (key->none != NULL) { fprintf(out, ", or `%s`", key->none); }
+}
+
+static void print_allowed(FILE *out, const struct json_field *key)
 {
     switch (key->type) {
-    case KEY_TEXT: fprintf(out, "text"); break;
-    case KEY_WORD:
-    case KEY_CHOICE:
-        for (int i = 0; key->choices[i] != NULL; i++) {
-            fprintf(out, "%s`%s`", i == 0 ? "" : ", ", key->choices[i]);
+    case FIELD_TEXT: fprintf(out, "text"); break;
+    case FIELD_CHOICE:
+    case FIELD_ENUM:
+        for (int i = 0; key->names[i] != NULL; i++) {
+            fprintf(out, "%s`%s`", i == 0 ? "" : ", ", key->names[i]);
         }
         break;
-    case KEY_COUNTS: fprintf(out, "list of at most %d whole numbers", JOB_HIDDEN_MAX); break;
-    case KEY_REAL: fprintf(out, "%g to %g", key->least, key->most); break;
-    case KEY_OR_NONE: fprintf(out, "%.0f or more, or `none`", key->least); break;
-    case KEY_COUNT:
-    case KEY_LONG:
-        if (key->most >= 1e15) {
-            fprintf(out, "%.0f or more", key->least);
-        } else {
-            fprintf(out, "%.0f to %.0f", key->least, key->most);
-        }
-        break;
+    case FIELD_LIST: fprintf(out, "list of at most %d whole numbers", JOB_HIDDEN_MAX); break;
+    case FIELD_REAL: fprintf(out, "%g to %g", key->least, key->most); break;
+    case FIELD_UINT: print_uint(out, key); break;
+    default: assert(false && "a job key of another type");
     }
 }
 
@@ -341,12 +272,13 @@ char *job_reference(void)
     if (out == NULL) { return NULL; }
     job_init(&defaults);
     fprintf(out, "| key | allowed | default | meaning |\n|---|---|---|---|\n");
-    for (size_t i = 0; i < job_key_count; i++) {
+    for (size_t i = 0; i < job_keys.count; i++) {
+        const struct json_field *key = &job_keys.fields[i];
         char value[96];
-        key_text(&job_keys[i], &defaults, value);
-        fprintf(out, "| `%s`%s | ", job_keys[i].name, job_keys[i].fixed ? " *" : "");
-        print_allowed(out, &job_keys[i]);
-        fprintf(out, " | `%s` | %s |\n", value, job_keys[i].help);
+        key_text(key, &defaults, value);
+        fprintf(out, "| `%s`%s | ", key->name, (key->tags & JOB_KEY_FIXED) != 0 ? " *" : "");
+        print_allowed(out, key);
+        fprintf(out, " | `%s` | %s |\n", value, key->help);
     }
     if (fclose(out) == 0) { return text; }
     free(text);

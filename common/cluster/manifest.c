@@ -3,42 +3,110 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
+#include "common/base/json_codec.h"
+#include "common/base/utf8.h"
 
-/*
- * Each field once: its name in JSON and its member. Numbers are JSON integers up to INT64_MAX, what
- * JSON readers agree on; a seed and a hash use all 64 bits, so they are texts.
- */
-#define NUMBERS(X)                                                                                 \
-    X("id", id)                                                                                    \
-    X("generation", generation)                                                                    \
-    X("step", step)                                                                                \
-    X("epoch", epoch)                                                                              \
-    X("created_ms", created_wall_ms)                                                               \
-    X("parameters", parameter_count)
-#define SMALL_NUMBERS(X)                                                                           \
-    X("slices", slices)                                                                            \
-    X("state_arrays", state_arrays)
-#define TEXTS(X)                                                                                   \
-    X("mode", mode)                                                                                \
-    X("optimizer", optimizer)                                                                      \
-    X("kernels", kernels)
-#define SHARD_NUMBERS(X)                                                                           \
-    X("first", first)                                                                              \
-    X("count", count)                                                                              \
-    X("bytes", bytes)
+/* A seed uses all 64 bits: it is a text, in decimal as people give it. */
+static json_t *build_seed(const void *member)
+{
+    uint64_t seed;
+    memcpy(&seed, member, sizeof seed);
+    return json_sprintf("%" PRIu64, seed);
+}
 
-/* Keys of the object: those above, "format", "variables", "seed", "shards", "check". */
-enum { MANIFEST_KEYS = 6 + 2 + 3 + 5, SHARD_KEYS = 3 + 2, HASH_TEXT_BYTES = 17 };
+static bool read_seed(const json_t *value, void *member)
+{
+    const char *text = json_string_value(value);
+    uint64_t seed = 0;
+    if (text == NULL || *text == '\0') { return false; }
+    for (; *text != '\0'; text++) {
+        uint64_t digit = (uint64_t)(*text - '0');
+        if (*text < '0' || *text > '9' || seed > (UINT64_MAX - digit) / 10) { return false; }
+        seed = seed * 10 + digit;
+    }
+    memcpy(member, &seed, sizeof seed);
+    return true;
+}
+
+static const struct json_converter decimal_text = {
+    .build = build_seed,
+    .read = read_seed,
+    .wanted = "a number of 64 bits as a text",
+};
+
+#define AT(member) JSON_MEMBER(struct manifest_shard, member)
+static const struct json_field shard_fields[] = {
+    {"first", FIELD_UINT, AT(first)}, {"count", FIELD_UINT, AT(count)},
+    {"bytes", FIELD_UINT, AT(bytes)}, {"digest", FIELD_HEX, AT(digest)},
+    {"place", FIELD_TEXT, AT(place)},
+};
+#undef AT
+static const struct json_table shard_table = {
+    JSON_FIELDS(shard_fields),
+    .rules = JSON_ALL_REQUIRED | JSON_UNKNOWN_REFUSED,
+    .status = TN_ECORRUPT,
+};
+static const struct json_field shard_element = {
+    .type = FIELD_OBJECT,
+    .size = sizeof(struct manifest_shard),
+    .table = &shard_table,
+};
+
+#define AT(member) JSON_MEMBER(struct manifest, member)
+static const struct json_field manifest_fields[] = {
+    {.name = "format", .type = FIELD_OTHER},
+    {"id", FIELD_UINT, AT(id)},
+    {"generation", FIELD_UINT, AT(generation)},
+    {"step", FIELD_UINT, AT(step)},
+    {"epoch", FIELD_UINT, AT(epoch)},
+    {"created_ms", FIELD_UINT, AT(created_wall_ms)},
+    {"parameters", FIELD_UINT, AT(parameter_count)},
+    {"slices", FIELD_UINT, AT(slices)},
+    {"state_arrays", FIELD_UINT, AT(state_arrays)},
+    {"mode", FIELD_TEXT, AT(mode)},
+    {"optimizer", FIELD_TEXT, AT(optimizer)},
+    {"kernels", FIELD_TEXT, AT(kernels)},
+    {"variables", FIELD_HEX, AT(variables_hash)},
+    {"seed", FIELD_CUSTOM, AT(seed), .converter = &decimal_text},
+    {"shards", FIELD_LIST, AT(shards), .element = &shard_element, .least = 1,
+     .length_offset = offsetof(struct manifest, shard_count)},
+    {.name = "check", .type = FIELD_OTHER},
+};
+#undef AT
+static const struct json_table manifest_table = {
+    JSON_FIELDS(manifest_fields),
+    .rules = JSON_ALL_REQUIRED | JSON_UNKNOWN_REFUSED,
+    .status = TN_ECORRUPT,
+};
 
 /* ------------------------------------------------------------------- check */
 
-static bool text_is_terminated(const char *text, size_t size)
+/* What JSON cannot carry: numbers above 2^63-1, texts that do not end or are not UTF-8. */
+static enum tn_status check_fields(const struct json_table *table, const void *record,
+                                   const char *where, struct error *error)
 {
-    return memchr(text, '\0', size) != NULL;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct json_field *field = &table->fields[i];
+        const char *at = (const char *)record + field->offset;
+        uint64_t number = 0;
+        if (field->type == FIELD_UINT && field->size == sizeof number) {
+            memcpy(&number, at, sizeof number);
+        }
+        if (number > INT64_MAX) {
+            return error_set(error, TN_EINVAL, "%s%s is %" PRIu64 ", expected at most 2^63-1",
+                             where, field->name, number);
+        }
+        if (field->type != FIELD_TEXT) { continue; }
+        if (memchr(at, '\0', field->size) == NULL || !utf8_is_valid(at)) {
+            return error_set(error, TN_EINVAL, "%s%s is not a terminated text in UTF-8", where,
+                             field->name);
+        }
+    }
+    return TN_OK;
 }
 
 static enum tn_status check_shards(const struct manifest *manifest, struct error *error)
@@ -46,9 +114,10 @@ static enum tn_status check_shards(const struct manifest *manifest, struct error
     uint64_t next = 0;
     for (uint32_t i = 0; i < manifest->shard_count; i++) {
         const struct manifest_shard *shard = &manifest->shards[i];
-        if (!text_is_terminated(shard->place, sizeof shard->place)) {
-            return error_set(error, TN_EINVAL, "shards[%" PRIu32 "].place is not terminated", i);
-        }
+        char where[JSON_WHERE_MAX];
+        snprintf(where, sizeof where, "shards[%" PRIu32 "].", i);
+        enum tn_status status = check_fields(&shard_table, shard, where, error);
+        if (status != TN_OK) { return status; }
         if (shard->first != next) {
             return error_set(error, TN_EINVAL,
                              "shards[%" PRIu32 "].first is %" PRIu64 ", expected %" PRIu64
@@ -61,10 +130,9 @@ static enum tn_status check_shards(const struct manifest *manifest, struct error
                              " parameters are left",
                              i, shard->count, manifest->parameter_count - next);
         }
-        if (shard->bytes == 0 || shard->bytes > INT64_MAX) {
-            return error_set(error, TN_EINVAL,
-                             "shards[%" PRIu32 "].bytes is %" PRIu64 ", expected 1 to 2^63-1", i,
-                             shard->bytes);
+        if (shard->bytes == 0) {
+            return error_set(error, TN_EINVAL, "shards[%" PRIu32 "].bytes is 0, expected 1 or more",
+                             i);
         }
         next += shard->count;
     }
@@ -78,17 +146,9 @@ static enum tn_status check_shards(const struct manifest *manifest, struct error
 
 enum tn_status manifest_check(const struct manifest *manifest, struct error *error)
 {
-#define X(name, member)                                                                            \
-    if (manifest->member > INT64_MAX)                                                              \
-        return error_set(error, TN_EINVAL, "%s is %" PRIu64 ", expected at most 2^63-1", name,     \
-                         manifest->member);
-    NUMBERS(X)
-#undef X
-#define X(name, member)                                                                            \
-    if (!text_is_terminated(manifest->member, sizeof manifest->member))                            \
-        return error_set(error, TN_EINVAL, "%s is not terminated", name);
-    TEXTS(X)
-#undef X
+    assert(manifest != NULL);
+    enum tn_status status = check_fields(&manifest_table, manifest, "", error);
+    if (status != TN_OK) { return status; }
     if (manifest->id == 0) { return error_set(error, TN_EINVAL, "id is 0, expected 1 or more"); }
     if (manifest->parameter_count == 0) {
         return error_set(error, TN_EINVAL, "parameters is 0, expected 1 or more");
@@ -110,73 +170,16 @@ enum tn_status manifest_check(const struct manifest *manifest, struct error *err
 
 /* ------------------------------------------------------------------ encode */
 
-/* jansson's setters take the new value, also when they fail, and refuse NULL: so a value that could
- * not be made ends as `false` here. */
-static bool put_number(json_t *object, const char *key, uint64_t value)
-{
-    return json_object_set_new(object, key, json_integer((json_int_t)value)) == 0;
-}
-
-static bool put_text(json_t *object, const char *key, const char *text)
-{
-    return json_object_set_new(object, key, json_string(text)) == 0;
-}
-
-static bool put_digest(json_t *object, const char *key, struct digest digest)
-{
-    char text[DIGEST_TEXT_BYTES];
-    digest_format(digest, text);
-    return put_text(object, key, text);
-}
-
-/* 64 bits as text: a seed in decimal as people gave it, a hash as 16 hexadecimal digits. */
-static bool put_wide(json_t *object, const char *key, bool hexadecimal, uint64_t value)
-{
-    return json_object_set_new(object, key,
-                               hexadecimal ? json_sprintf("%016" PRIx64, value)
-                                           : json_sprintf("%" PRIu64, value)) == 0;
-}
-
-static json_t *build_shard(const struct manifest_shard *shard)
-{
-    json_t *object = json_object();
-    bool ok = object != NULL;
-#define X(name, member) ok = ok && put_number(object, name, shard->member);
-    SHARD_NUMBERS(X)
-#undef X
-    ok = ok && put_digest(object, "digest", shard->digest);
-    ok = ok && put_text(object, "place", shard->place);
-    if (ok) { return object; }
-    json_decref(object);
-    return NULL;
-}
-
-/* All of it but the closing digest. NULL: out of memory, or a text is not UTF-8. */
+/* Every member but "check", the closing digest. NULL: out of memory. */
 static json_t *build(const struct manifest *manifest)
 {
-    json_t *object = json_object();
-    json_t *shards = json_array();
-    bool ok = object != NULL && shards != NULL && put_number(object, "format", MANIFEST_FORMAT);
-#define X(name, member) ok = ok && put_number(object, name, manifest->member);
-    NUMBERS(X)
-    SMALL_NUMBERS(X)
-#undef X
-#define X(name, member) ok = ok && put_text(object, name, manifest->member);
-    TEXTS(X)
-#undef X
-    ok = ok && put_wide(object, "variables", true, manifest->variables_hash);
-    ok = ok && put_wide(object, "seed", false, manifest->seed);
-    for (uint32_t i = 0; ok && i < manifest->shard_count; i++) {
-        ok = json_array_append_new(shards, build_shard(&manifest->shards[i])) == 0;
-    }
-    ok = ok && json_object_set(object, "shards", shards) == 0;
-    json_decref(shards);
-    if (ok) { return object; }
+    json_t *object = json_pack("{s:i}", "format", MANIFEST_FORMAT);
+    if (object != NULL && json_codec_build(&manifest_table, manifest, 0, object)) { return object; }
     json_decref(object);
     return NULL;
 }
 
-/* The closing digest: over the compact text of everything else. */
+/* The closing digest: over the compact text of everything else. False: out of memory. */
 static bool digest_object(const json_t *object, struct digest *out)
 {
     char *text = json_dumps(object, JSON_COMPACT);
@@ -184,6 +187,15 @@ static bool digest_object(const json_t *object, struct digest *out)
     *out = digest_of(text, strlen(text));
     free(text);
     return true;
+}
+
+static bool add_digest(json_t *object)
+{
+    struct digest digest;
+    char text[DIGEST_TEXT_BYTES];
+    if (!digest_object(object, &digest)) { return false; }
+    digest_format(digest, text);
+    return json_object_set_new(object, "check", json_string(text)) == 0;
 }
 
 enum tn_status manifest_encode(const struct manifest *manifest, char **text, size_t *size,
@@ -194,14 +206,9 @@ enum tn_status manifest_encode(const struct manifest *manifest, char **text, siz
     enum tn_status status = manifest_check(manifest, error);
     if (status != TN_OK) { return status; }
     json_t *object = build(manifest);
-    struct digest check;
-    if (object != NULL && digest_object(object, &check) && put_digest(object, "check", check)) {
-        *text = json_dumps(object, JSON_COMPACT);
-    }
+    if (object != NULL && add_digest(object)) { *text = json_dumps(object, JSON_COMPACT); }
     json_decref(object);
-    if (*text == NULL) {
-        return error_set(error, TN_EINVAL, "a text of the manifest is not UTF-8, or no memory");
-    }
+    if (*text == NULL) { return error_set(error, TN_ENOMEM, "no memory for the manifest"); }
     *size = strlen(*text);
     assert(*size <= MANIFEST_JSON_MAX);
     return TN_OK;
@@ -209,144 +216,21 @@ enum tn_status manifest_encode(const struct manifest *manifest, char **text, siz
 
 /* ------------------------------------------------------------------ decode */
 
-static enum tn_status get_number(const json_t *object, const char *where, const char *key,
-                                 uint64_t limit, uint64_t *out, struct error *error)
-{
-    const json_t *value = json_object_get(object, key);
-    if (!json_is_integer(value)) {
-        return error_set(error, TN_ECORRUPT, "%s%s is not an integer", where, key);
-    }
-    json_int_t number = json_integer_value(value);
-    if (number < 0 || (uint64_t)number > limit) {
-        return error_set(error, TN_ECORRUPT,
-                         "%s%s is %" JSON_INTEGER_FORMAT ", expected 0 to %" PRIu64, where, key,
-                         number, limit);
-    }
-    *out = (uint64_t)number;
-    return TN_OK;
-}
-
-static enum tn_status get_text(const json_t *object, const char *where, const char *key, char *out,
-                               size_t size, struct error *error)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    if (text == NULL) { return error_set(error, TN_ECORRUPT, "%s%s is not a text", where, key); }
-    size_t length = strlen(text);
-    if (length >= size) {
-        return error_set(error, TN_ECORRUPT, "%s%s is longer than %zu bytes", where, key, size - 1);
-    }
-    memcpy(out, text, length + 1);
-    return TN_OK;
-}
-
-static enum tn_status get_digest(const json_t *object, const char *where, const char *key,
-                                 struct digest *out, struct error *error)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    if (text == NULL || !digest_parse(text, out)) {
-        return error_set(error, TN_ECORRUPT, "%s%s is not 32 hexadecimal digits", where, key);
-    }
-    return TN_OK;
-}
-
-/* The inverse of put_wide; other spellings of the same number are refused by the closing digest. */
-static enum tn_status get_wide(const json_t *object, const char *key, unsigned base, uint64_t *out,
-                               struct error *error)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    uint64_t value = 0;
-    size_t digits = 0;
-    for (; text != NULL && text[digits] != '\0'; digits++) {
-        const char *found = strchr("0123456789abcdef", text[digits]);
-        uint64_t digit = found == NULL ? base : (uint64_t)(found - "0123456789abcdef");
-        if (digit >= base || value > (UINT64_MAX - digit) / base) {
-            return error_set(error, TN_ECORRUPT, "%s is not a number of 64 bits", key);
-        }
-        value = value * base + digit;
-    }
-    if (digits == 0) { return error_set(error, TN_ECORRUPT, "%s is not a number in a text", key); }
-    *out = value;
-    return TN_OK;
-}
-
-static enum tn_status decode_shard(const json_t *object, size_t index, struct manifest_shard *out,
-                                   struct error *error)
-{
-    char where[32] = "shards[";
-    size_t used = strlen(where);
-    where[used++] = (char)('0' + index / 10);
-    where[used++] = (char)('0' + index % 10);
-    memcpy(where + used, "].", 3);
-    if (!json_is_object(object) || json_object_size(object) != SHARD_KEYS) {
-        return error_set(error, TN_ECORRUPT, "%s is not an object of %d keys", where, SHARD_KEYS);
-    }
-    enum tn_status status = TN_OK;
-#define X(name, member)                                                                            \
-    if (status == TN_OK) status = get_number(object, where, name, INT64_MAX, &out->member, error);
-    SHARD_NUMBERS(X)
-#undef X
-    if (status == TN_OK) { status = get_digest(object, where, "digest", &out->digest, error); }
-    if (status == TN_OK) {
-        status = get_text(object, where, "place", out->place, sizeof out->place, error);
-    }
-    return status;
-}
-
-static enum tn_status decode_shards(const json_t *object, struct manifest *out, struct error *error)
-{
-    const json_t *shards = json_object_get(object, "shards");
-    size_t count = json_array_size(shards); /* 0 when it is no array. */
-    if (count == 0 || count > MANIFEST_SHARDS_MAX) {
-        return error_set(error, TN_ECORRUPT, "shards is not a list of 1 to %d",
-                         MANIFEST_SHARDS_MAX);
-    }
-    out->shard_count = (uint32_t)count;
-    for (size_t i = 0; i < count; i++) {
-        enum tn_status status = decode_shard(json_array_get(shards, i), i, &out->shards[i], error);
-        if (status != TN_OK) { return status; }
-    }
-    return TN_OK;
-}
-
-static enum tn_status decode_fields(const json_t *object, struct manifest *out, struct error *error)
-{
-    enum tn_status status = TN_OK;
-    uint64_t number = 0;
-#define X(name, member)                                                                            \
-    if (status == TN_OK) status = get_number(object, "", name, INT64_MAX, &out->member, error);
-    NUMBERS(X)
-#undef X
-#define X(name, member)                                                                            \
-    if (status == TN_OK) status = get_number(object, "", name, UINT32_MAX, &number, error);        \
-    if (status == TN_OK) out->member = (uint32_t)number;
-    SMALL_NUMBERS(X)
-#undef X
-#define X(name, member)                                                                            \
-    if (status == TN_OK)                                                                           \
-        status = get_text(object, "", name, out->member, sizeof out->member, error);
-    TEXTS(X)
-#undef X
-    if (status == TN_OK) {
-        status = get_wide(object, "variables", 16, &out->variables_hash, error);
-    }
-    if (status == TN_OK) { status = get_wide(object, "seed", 10, &out->seed, error); }
-    return status == TN_OK ? decode_shards(object, out, error) : status;
-}
-
 /* The digest at the end is over the canonical text of the fields as we understood them: whatever
  * the damage, a manifest that passes says exactly what was written. */
 static enum tn_status check_digest(const json_t *object, const struct manifest *manifest,
                                    struct error *error)
 {
-    struct digest said;
-    struct digest found;
-    enum tn_status status = get_digest(object, "", "check", &said, error);
-    if (status != TN_OK) { return status; }
+    const char *recorded = json_string_value(json_object_get(object, "check"));
+    struct digest expected, found;
+    if (recorded == NULL || !digest_parse(recorded, &expected)) {
+        return error_set(error, TN_ECORRUPT, "check is not 32 hexadecimal digits");
+    }
     json_t *canonical = build(manifest);
     bool ok = canonical != NULL && digest_object(canonical, &found);
     json_decref(canonical);
     if (!ok) { return error_set(error, TN_ENOMEM, "no memory to check the manifest"); }
-    if (!digest_equal(said, found)) {
+    if (!digest_equal(expected, found)) {
         return error_set(error, TN_ECORRUPT, "its digest does not match: a field was changed");
     }
     return TN_OK;
@@ -354,20 +238,18 @@ static enum tn_status check_digest(const json_t *object, const struct manifest *
 
 static enum tn_status decode_object(const json_t *object, struct manifest *out, struct error *error)
 {
-    uint64_t format = 0;
-    enum tn_status status = get_number(object, "", "format", INT64_MAX, &format, error);
-    if (status != TN_OK) { return status; }
-    if (format > MANIFEST_FORMAT) {
+    const json_t *format = json_object_get(object, "format");
+    json_int_t number = json_integer_value(format);
+    if (number > MANIFEST_FORMAT) {
         return error_set(error, TN_EINVAL,
-                         "format is %" PRIu64 ", this program knows up to %d: "
+                         "format is %" JSON_INTEGER_FORMAT ", this program knows up to %d: "
                          "use the version of Tanist that wrote it",
-                         format, MANIFEST_FORMAT);
+                         number, MANIFEST_FORMAT);
     }
-    if (format == 0 || json_object_size(object) != MANIFEST_KEYS) {
-        return error_set(error, TN_ECORRUPT, "%zu keys, expected %d", json_object_size(object),
-                         MANIFEST_KEYS);
+    if (number != MANIFEST_FORMAT) {
+        return error_set(error, TN_ECORRUPT, "format is missing or not a number from 1");
     }
-    status = decode_fields(object, out, error);
+    enum tn_status status = json_codec_read(&manifest_table, object, "", out, error);
     if (status == TN_OK) { status = check_digest(object, out, error); }
     if (status == TN_OK && manifest_check(out, error) != TN_OK) {
         if (error != NULL) { error->status = TN_ECORRUPT; }

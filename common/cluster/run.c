@@ -2,24 +2,26 @@
 
 #include <assert.h>
 
+const char *const run_phase_names[RUN_PHASES + 1] = {
+    [RUN_FORMING] = "forming", [RUN_LOADING] = "loading",   [RUN_RUNNING] = "running",
+    [RUN_PAUSED] = "paused",   [RUN_STOPPING] = "stopping", [RUN_DONE] = "done",
+    [RUN_FAILED] = "failed",
+};
+
+const char *const recovery_kind_names[RECOVERY_OPERATOR + 2] = {
+    [RECOVERY_NONE] = "none",         [RECOVERY_PS] = "ps",
+    [RECOVERY_CHIEF] = "chief",       [RECOVERY_RESTART] = "restart",
+    [RECOVERY_OPERATOR] = "operator",
+};
+
 const char *run_phase_name(enum run_phase phase)
 {
-    static const char *const names[RUN_PHASES] = {
-        [RUN_FORMING] = "forming", [RUN_LOADING] = "loading",   [RUN_RUNNING] = "running",
-        [RUN_PAUSED] = "paused",   [RUN_STOPPING] = "stopping", [RUN_DONE] = "done",
-        [RUN_FAILED] = "failed",
-    };
     assert(phase < RUN_PHASES);
-    return names[phase];
+    return run_phase_names[phase];
 }
 
 const char *recovery_kind_name(enum recovery_kind kind)
 {
-    static const char *const names[] = {
-        [RECOVERY_NONE] = "none",         [RECOVERY_PS] = "ps",
-        [RECOVERY_CHIEF] = "chief",       [RECOVERY_RESTART] = "restart",
-        [RECOVERY_OPERATOR] = "operator",
-    };
     assert(kind <= RECOVERY_OPERATOR);
-    return names[kind];
+    return recovery_kind_names[kind];
 }

@@ -82,5 +82,8 @@ struct run {
 
 const char *run_phase_name(enum run_phase phase); /* "forming", ... Static storage. */
 const char *recovery_kind_name(enum recovery_kind kind);
+/* All names, NULL-ended. */
+extern const char *const run_phase_names[];
+extern const char *const recovery_kind_names[];
 
 #endif

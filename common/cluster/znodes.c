@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/cluster/fields.h"
+#include "common/base/json_codec.h"
 
 /* ------------------------------------------------------------------- paths */
 
@@ -69,247 +69,236 @@ void znode_checkpoint_path(char path[static 256], const char *cluster, uint64_t 
     znode_path(path, cluster, rest);
 }
 
-/* ------------------------------------------------------------------- words */
+/* ------------------------------------------------------------------- names */
+
+static const char *const history_kind_names[HISTORY_KINDS + 1] = {
+    [HISTORY_ELECTED] = "elected",       [HISTORY_TASK_UP] = "task-up",
+    [HISTORY_TASK_LOST] = "task-lost",   [HISTORY_PAUSED] = "paused",
+    [HISTORY_RECOVERED] = "recovered",   [HISTORY_RUNNING] = "running",
+    [HISTORY_CHECKPOINT] = "checkpoint", [HISTORY_FALLBACK] = "fallback",
+    [HISTORY_EVALUATED] = "evaluated",   [HISTORY_DONE] = "done",
+    [HISTORY_FAILED] = "failed",
+};
+
+static const char *const request_kind_names[REQUEST_KINDS + 1] = {
+    [REQUEST_STOP] = "stop",     [REQUEST_RESIGN] = "resign",         [REQUEST_PAUSE] = "pause",
+    [REQUEST_RESUME] = "resume", [REQUEST_CHECKPOINT] = "checkpoint",
+};
+
+static const char *const kill_signal_names[KILL_SIGNALS + 1] = {
+    [KILL_SIGKILL] = "KILL",
+    [KILL_SIGTERM] = "TERM",
+    [KILL_SIGSTOP] = "STOP",
+    [KILL_SIGCONT] = "CONT",
+};
 
 const char *history_kind_name(enum history_kind kind)
 {
-    static const char *const names[HISTORY_KINDS] = {
-        [HISTORY_ELECTED] = "elected",       [HISTORY_TASK_UP] = "task-up",
-        [HISTORY_TASK_LOST] = "task-lost",   [HISTORY_PAUSED] = "paused",
-        [HISTORY_RECOVERED] = "recovered",   [HISTORY_RUNNING] = "running",
-        [HISTORY_CHECKPOINT] = "checkpoint", [HISTORY_FALLBACK] = "fallback",
-        [HISTORY_EVALUATED] = "evaluated",   [HISTORY_DONE] = "done",
-        [HISTORY_FAILED] = "failed",
-    };
     assert(kind < HISTORY_KINDS);
-    return names[kind];
+    return history_kind_names[kind];
 }
 
 const char *request_kind_name(enum request_kind kind)
 {
-    static const char *const names[REQUEST_KINDS] = {
-        [REQUEST_STOP] = "stop",     [REQUEST_RESIGN] = "resign",         [REQUEST_PAUSE] = "pause",
-        [REQUEST_RESUME] = "resume", [REQUEST_CHECKPOINT] = "checkpoint",
-    };
     assert(kind < REQUEST_KINDS);
-    return names[kind];
+    return request_kind_names[kind];
 }
 
 const char *kill_signal_name(enum kill_signal signal)
 {
-    static const char *const names[KILL_SIGNALS] = {
-        [KILL_SIGKILL] = "KILL",
-        [KILL_SIGTERM] = "TERM",
-        [KILL_SIGSTOP] = "STOP",
-        [KILL_SIGCONT] = "CONT",
-    };
     assert(signal < KILL_SIGNALS);
-    return names[signal];
+    return kill_signal_names[signal];
 }
 
 bool kill_signal_parse(const char *name, enum kill_signal *out)
 {
+    assert(name != NULL);
     for (int i = 0; i < KILL_SIGNALS; i++) {
-        if (strcmp(name, kill_signal_name((enum kill_signal)i)) != 0) { continue; }
+        if (strcmp(name, kill_signal_names[i]) != 0) { continue; }
         *out = (enum kill_signal)i;
         return true;
     }
     return false;
 }
 
-static const char *phase_word(int value)
-{
-    return run_phase_name((enum run_phase)value);
-}
-
-static const char *recovery_word(int value)
-{
-    return recovery_kind_name((enum recovery_kind)value);
-}
-
-static const char *history_word(int value)
-{
-    return history_kind_name((enum history_kind)value);
-}
-
-static const char *request_word(int value)
-{
-    return request_kind_name((enum request_kind)value);
-}
-
-static const char *kill_word(int value)
-{
-    return kill_signal_name((enum kill_signal)value);
-}
-
 /* ------------------------------------------------------------------ tables */
 
-#define AT(member) .offset = offsetof(struct RECORD, member)
-#define NUMBER(key, member)                                                                        \
-    {                                                                                              \
-        .name = key, .type = FIELD_NUMBER, AT(member)                                              \
+static json_t *build_task(const void *member)
+{
+    char name[TASK_NAME_MAX];
+    struct task task;
+    memcpy(&task, member, sizeof task);
+    task_format(task, ':', name, sizeof name);
+    return json_string(name);
+}
+
+static bool read_task(const json_t *value, void *member)
+{
+    return json_is_string(value) && task_parse(json_string_value(value), member);
+}
+
+static const struct json_converter task_name = {build_task, read_task, "a task like \"ps:1\""};
+
+/* The table of `struct RECORD` out of RECORD_fields. */
+#define TABLE(record)                                                                              \
+    static const struct json_table record##_table = {                                              \
+        JSON_FIELDS(record##_fields),                                                              \
+        .rules = JSON_ALL_REQUIRED,                                                                \
+        .status = TN_ECORRUPT,                                                                     \
     }
-#define STEP(key, member)                                                                          \
-    {                                                                                              \
-        .name = key, .type = FIELD_STEP, AT(member)                                                \
-    }
-#define WIDE(key, member)                                                                          \
-    {                                                                                              \
-        .name = key, .type = FIELD_WIDE, AT(member)                                                \
-    }
-#define REAL(key, member)                                                                          \
-    {                                                                                              \
-        .name = key, .type = FIELD_REAL, AT(member)                                                \
-    }
-#define FLAG(key, member)                                                                          \
-    {                                                                                              \
-        .name = key, .type = FIELD_FLAG, AT(member)                                                \
-    }
-#define TASK(key, member)                                                                          \
-    {                                                                                              \
-        .name = key, .type = FIELD_TASK, AT(member)                                                \
-    }
-#define SMALL(key, member)                                                                         \
-    {                                                                                              \
-        .name = key, .type = FIELD_SMALL, AT(member)                                               \
-    }
-#define DIGEST(key, member)                                                                        \
-    {                                                                                              \
-        .name = key, .type = FIELD_DIGEST, AT(member)                                              \
-    }
-#define WORD(key, member, names, count)                                                            \
-    {                                                                                              \
-        .name = key, .type = FIELD_ENUM, AT(member), .size = count, .word = names                  \
-    }
-#define TEXT(key, member)                                                                          \
-    {                                                                                              \
-        .name = key, .type = FIELD_TEXT, AT(member), .size = sizeof((struct RECORD *)0)->member    \
-    }
-#define OBJECT(key, member, table)                                                                 \
-    {                                                                                              \
-        .name = key, .type = FIELD_OBJECT, AT(member), .members = table                            \
-    }
+#define AT(member) JSON_MEMBER(struct RECORD, member)
 
 #define RECORD recovery
-static const struct field recovery_fields[] = {
-    WORD("kind", kind, recovery_word, RECOVERY_OPERATOR + 1),
-    TASK("task", task),
-    NUMBER("started_ms", started_wall_ms),
-    NUMBER("step", step),
-    TEXT("cause", cause),
-    FIELD_END,
+static const struct json_field recovery_fields[] = {
+    {"kind", FIELD_ENUM, AT(kind), .names = recovery_kind_names},
+    {"task", FIELD_CUSTOM, AT(task), .converter = &task_name},
+    {"started_ms", FIELD_UINT, AT(started_wall_ms)},
+    {"step", FIELD_UINT, AT(step)},
+    {"cause", FIELD_TEXT, AT(cause)},
 };
+TABLE(recovery);
 #undef RECORD
+
 #define RECORD evaluation
-static const struct field evaluation_fields[] = {
-    STEP("step", step),         REAL("loss", loss),
-    REAL("accuracy", accuracy), REAL("train_loss", train_loss),
-    DIGEST("digest", digest),   FIELD_END,
+static const struct json_field evaluation_fields[] = {
+    {"step", FIELD_UINT, AT(step), .none = "null"},
+    {"loss", FIELD_REAL, AT(loss), .none = "null"},
+    {"accuracy", FIELD_REAL, AT(accuracy), .none = "null"},
+    {"train_loss", FIELD_REAL, AT(train_loss), .none = "null"},
+    {"digest", FIELD_HEX, AT(digest)},
 };
+TABLE(evaluation);
 #undef RECORD
+
 #define RECORD run
-static const struct field run_fields[] = {
-    WORD("phase", phase, phase_word, RUN_PHASES),
-    NUMBER("epoch", epoch),
-    NUMBER("revision", revision),
-    NUMBER("generation", generation),
-    NUMBER("load_checkpoint", load_checkpoint),
-    NUMBER("load_step", load_step),
-    NUMBER("committed_checkpoint", committed_checkpoint),
-    NUMBER("committed_step", committed_step),
-    NUMBER("last_checkpoint", last_checkpoint),
-    NUMBER("save_checkpoint", save_checkpoint),
-    NUMBER("save_step", save_step),
-    NUMBER("until", until),
-    FLAG("ending", ending),
-    STEP("evaluate_step", evaluate_step),
-    FLAG("held", held),
-    OBJECT("recovery", recovery, recovery_fields),
-    OBJECT("evaluation", evaluation, evaluation_fields),
-    NUMBER("started_ms", started_wall_ms),
-    NUMBER("changed_ms", changed_wall_ms),
-    NUMBER("elections", elections),
-    TEXT("reason", reason),
-    FIELD_END,
+static const struct json_field run_fields[] = {
+    {"phase", FIELD_ENUM, AT(phase), .names = run_phase_names},
+    {"epoch", FIELD_UINT, AT(epoch)},
+    {"revision", FIELD_UINT, AT(revision)},
+    {"generation", FIELD_UINT, AT(generation)},
+    {"load_checkpoint", FIELD_UINT, AT(load_checkpoint)},
+    {"load_step", FIELD_UINT, AT(load_step)},
+    {"committed_checkpoint", FIELD_UINT, AT(committed_checkpoint)},
+    {"committed_step", FIELD_UINT, AT(committed_step)},
+    {"last_checkpoint", FIELD_UINT, AT(last_checkpoint)},
+    {"save_checkpoint", FIELD_UINT, AT(save_checkpoint)},
+    {"save_step", FIELD_UINT, AT(save_step)},
+    {"until", FIELD_UINT, AT(until)},
+    {"ending", FIELD_BOOL, AT(ending)},
+    {"evaluate_step", FIELD_UINT, AT(evaluate_step), .none = "null"},
+    {"held", FIELD_BOOL, AT(held)},
+    {"recovery", FIELD_OBJECT, AT(recovery), .table = &recovery_table},
+    {"evaluation", FIELD_OBJECT, AT(evaluation), .table = &evaluation_table},
+    {"started_ms", FIELD_UINT, AT(started_wall_ms)},
+    {"changed_ms", FIELD_UINT, AT(changed_wall_ms)},
+    {"elections", FIELD_UINT, AT(elections)},
+    {"reason", FIELD_TEXT, AT(reason)},
 };
+TABLE(run);
 #undef RECORD
+
 #define RECORD office
-static const struct field office_fields[] = {
-    NUMBER("epoch", epoch),
-    TASK("task", task),
-    WIDE("incarnation", incarnation),
-    NUMBER("pid", pid),
-    NUMBER("since_ms", since_wall_ms),
-    NUMBER("took_ms", took_ms),
-    TEXT("host", host),
-    TEXT("address", address),
-    TEXT("cause", cause),
-    FIELD_END,
+static const struct json_field office_fields[] = {
+    {"epoch", FIELD_UINT, AT(epoch)},
+    {"task", FIELD_CUSTOM, AT(task), .converter = &task_name},
+    {"incarnation", FIELD_HEX, AT(incarnation)},
+    {"pid", FIELD_UINT, AT(pid)},
+    {"since_ms", FIELD_UINT, AT(since_wall_ms)},
+    {"took_ms", FIELD_UINT, AT(took_ms)},
+    {"host", FIELD_TEXT, AT(host)},
+    {"address", FIELD_TEXT, AT(address)},
+    {"cause", FIELD_TEXT, AT(cause)},
 };
+TABLE(office);
 #undef RECORD
+
 #define RECORD member
-static const struct field member_fields[] = {
-    TASK("task", task), WIDE("incarnation", incarnation),
-    NUMBER("pid", pid), NUMBER("since_ms", since_wall_ms),
-    TEXT("host", host), TEXT("address", address),
-    FIELD_END,
+static const struct json_field member_fields[] = {
+    {"task", FIELD_CUSTOM, AT(task), .converter = &task_name},
+    {"incarnation", FIELD_HEX, AT(incarnation)},
+    {"pid", FIELD_UINT, AT(pid)},
+    {"since_ms", FIELD_UINT, AT(since_wall_ms)},
+    {"host", FIELD_TEXT, AT(host)},
+    {"address", FIELD_TEXT, AT(address)},
 };
+TABLE(member);
 #undef RECORD
+
 #define RECORD exit_note
-static const struct field exit_note_fields[] = {
-    WIDE("incarnation", incarnation),
-    NUMBER("at_ms", wall_ms),
-    TEXT("cause", cause),
-    FIELD_END,
+static const struct json_field exit_note_fields[] = {
+    {"incarnation", FIELD_HEX, AT(incarnation)},
+    {"at_ms", FIELD_UINT, AT(wall_ms)},
+    {"cause", FIELD_TEXT, AT(cause)},
 };
+TABLE(exit_note);
 #undef RECORD
+
 #define RECORD history_entry
-static const struct field history_entry_fields[] = {
-    WORD("kind", kind, history_word, HISTORY_KINDS),
-    NUMBER("at_ms", wall_ms),
-    NUMBER("epoch", epoch),
-    NUMBER("generation", generation),
-    NUMBER("step", step),
-    NUMBER("checkpoint", checkpoint),
-    WORD("recovery", recovery, recovery_word, RECOVERY_OPERATOR + 1),
-    TASK("task", task),
-    NUMBER("pid", pid),
-    NUMBER("took_ms", took_ms),
-    NUMBER("steps_redone", steps_redone),
-    REAL("loss", loss),
-    REAL("accuracy", accuracy),
-    TEXT("cause", cause),
-    FIELD_END,
+static const struct json_field history_entry_fields[] = {
+    {"kind", FIELD_ENUM, AT(kind), .names = history_kind_names},
+    {"at_ms", FIELD_UINT, AT(wall_ms)},
+    {"epoch", FIELD_UINT, AT(epoch)},
+    {"generation", FIELD_UINT, AT(generation)},
+    {"step", FIELD_UINT, AT(step)},
+    {"checkpoint", FIELD_UINT, AT(checkpoint)},
+    {"recovery", FIELD_ENUM, AT(recovery), .names = recovery_kind_names},
+    {"task", FIELD_CUSTOM, AT(task), .converter = &task_name},
+    {"pid", FIELD_UINT, AT(pid)},
+    {"took_ms", FIELD_UINT, AT(took_ms)},
+    {"steps_redone", FIELD_UINT, AT(steps_redone)},
+    {"loss", FIELD_REAL, AT(loss), .none = "null"},
+    {"accuracy", FIELD_REAL, AT(accuracy), .none = "null"},
+    {"cause", FIELD_TEXT, AT(cause)},
 };
+TABLE(history_entry);
 #undef RECORD
+
 #define RECORD request
-static const struct field request_fields[] = {
-    WORD("kind", kind, request_word, REQUEST_KINDS),
-    NUMBER("at_ms", wall_ms),
-    TEXT("by", by),
-    FIELD_END,
+static const struct json_field request_fields[] = {
+    {"kind", FIELD_ENUM, AT(kind), .names = request_kind_names},
+    {"at_ms", FIELD_UINT, AT(wall_ms)},
+    {"by", FIELD_TEXT, AT(by)},
 };
+TABLE(request);
 #undef RECORD
+
 #define RECORD kill_request
-static const struct field kill_request_fields[] = {
-    WIDE("incarnation", incarnation),
-    WORD("signal", signal, kill_word, KILL_SIGNALS),
-    NUMBER("at_ms", wall_ms),
-    TEXT("by", by),
-    FIELD_END,
+static const struct json_field kill_request_fields[] = {
+    {"incarnation", FIELD_HEX, AT(incarnation)},
+    {"signal", FIELD_ENUM, AT(signal), .names = kill_signal_names},
+    {"at_ms", FIELD_UINT, AT(wall_ms)},
+    {"by", FIELD_TEXT, AT(by)},
 };
+TABLE(kill_request);
 #undef RECORD
+
 #define RECORD spec
-static const struct field spec_fields[] = {
-    WIDE("key", key),
-    WIDE("job_hash", job_hash),
-    WIDE("variables_hash", variables_hash),
-    SMALL("coordinators", coordinators),
-    SMALL("ps", ps),
-    SMALL("workers", workers),
-    NUMBER("created_ms", created_wall_ms),
-    FIELD_END,
+static const struct json_field spec_fields[] = {
+    {"key", FIELD_HEX, AT(key)},
+    {"job_hash", FIELD_HEX, AT(job_hash)},
+    {"variables_hash", FIELD_HEX, AT(variables_hash)},
+    {"coordinators", FIELD_UINT, AT(coordinators)},
+    {"ps", FIELD_UINT, AT(ps)},
+    {"workers", FIELD_UINT, AT(workers)},
+    {"created_ms", FIELD_UINT, AT(created_wall_ms)},
 };
+TABLE(spec);
+#undef RECORD
+
+/* The worker that owns a slice. */
+static const struct json_field slice_owner = {
+    .type = FIELD_UINT,
+    .size = sizeof(uint16_t),
+    .most = WORKERS_MAX - 1,
+    .none = "null",
+};
+#define RECORD assignment
+static const struct json_field assignment_fields[] = {
+    {"generation", FIELD_UINT, AT(generation)},
+    {"workers", FIELD_LIST, AT(worker), .element = &slice_owner,
+     .length_offset = offsetof(struct assignment, slice_count)},
+};
+TABLE(assignment);
 #undef RECORD
 
 /* ------------------------------------------------------ encode and decode */
@@ -318,16 +307,18 @@ enum { TREE_VERSION = 1 };
 
 static bool put_version(json_t *object)
 {
-    return object != NULL &&
-           json_object_set_new(object, "version", json_integer(TREE_VERSION)) == 0;
+    return json_object_set_new(object, "version", json_integer(TREE_VERSION)) == 0;
 }
 
-/* Takes `object`. Bounded by the tables, so that running out of memory is the only failure: then
- * nothing sensible can be said to ZooKeeper any more. */
-static size_t finish(json_t *object, char text[static ZNODE_JSON_MAX])
+/* The tables bound the text, so that the only failure is to run out of memory, after which the
+ * process cannot go on. */
+static size_t encode(const struct json_table *table, const void *record,
+                     char text[static ZNODE_JSON_MAX])
 {
-    bool versioned = put_version(object);
-    assert(versioned);
+    json_t *object = json_object();
+    bool built =
+        object != NULL && json_codec_build(table, record, 0, object) && put_version(object);
+    assert(built);
     size_t length = json_dumpb(object, text, ZNODE_JSON_MAX - 1, JSON_COMPACT);
     assert(length > 0 && length < ZNODE_JSON_MAX);
     text[length] = '\0';
@@ -352,26 +343,27 @@ static json_t *open_object(const void *data, size_t size, struct error *error)
     return NULL;
 }
 
-static enum tn_status decode(const struct field *table, const char *what, const void *data,
+static enum tn_status decode(const struct json_table *table, const char *what, const void *data,
                              size_t size, void *out, struct error *error)
 {
     json_t *object = open_object(data, size, error);
-    enum tn_status status = object != NULL ? fields_read(table, object, out, error) : TN_ECORRUPT;
+    enum tn_status status =
+        object != NULL ? json_codec_read(table, object, "", out, error) : TN_ECORRUPT;
     if (status != TN_OK) { error_context(error, "%s", what); }
     json_decref(object);
     return status;
 }
 
-#define CODEC(function, record, words)                                                             \
+#define CODEC(function, record, what)                                                              \
     size_t function##_encode(const struct record *from, char text[static ZNODE_JSON_MAX])          \
     {                                                                                              \
-        return finish(fields_build(record##_fields, from), text);                                  \
+        return encode(&record##_table, from, text);                                                \
     }                                                                                              \
     enum tn_status function##_decode(const void *data, size_t size, struct record *out,            \
                                      struct error *error)                                          \
     {                                                                                              \
         *out = (struct record){0};                                                                 \
-        return decode(record##_fields, words, data, size, out, error);                             \
+        return decode(&record##_table, what, data, size, out, error);                              \
     }
 
 CODEC(office, office, "/chief")
@@ -380,66 +372,14 @@ CODEC(exit_note, exit_note, "an exit note")
 CODEC(run, run, "/run")
 CODEC(history, history_entry, "a history entry")
 CODEC(request, request, "a request")
-CODEC(kill_request, kill_request, "an order to kill")
-
-/* Slices as a list: the worker's index, or null. */
-size_t assignment_encode(const struct assignment *assignment, char text[static ZNODE_JSON_MAX])
-{
-    assert(assignment->slice_count <= SLICES_MAX);
-    json_t *object = json_object(), *workers = json_array();
-    for (uint32_t i = 0; i < assignment->slice_count; i++) {
-        uint16_t worker = assignment->worker[i];
-        json_array_append_new(workers, worker == UINT16_MAX ? json_null() : json_integer(worker));
-    }
-    assert(assignment->generation <= INT64_MAX);
-    json_object_set_new(object, "generation", json_integer((json_int_t)assignment->generation));
-    int put = json_object_set_new(object, "workers", workers);
-    assert(put == 0);
-    return finish(object, text);
-}
-
-static enum tn_status read_workers(const json_t *workers, struct assignment *out,
-                                   struct error *error)
-{
-    if (!json_is_array(workers) || json_array_size(workers) > SLICES_MAX) {
-        return error_set(error, TN_ECORRUPT, "workers is not a list of at most %d", SLICES_MAX);
-    }
-    out->slice_count = (uint32_t)json_array_size(workers);
-    for (uint32_t i = 0; i < out->slice_count; i++) {
-        const json_t *worker = json_array_get(workers, i);
-        json_int_t index = json_is_null(worker) ? UINT16_MAX : json_integer_value(worker);
-        bool known =
-            json_is_null(worker) || (json_is_integer(worker) && index >= 0 && index < WORKERS_MAX);
-        if (!known) {
-            return error_set(error, TN_ECORRUPT, "workers[%" PRIu32 "] is no worker", i);
-        }
-        out->worker[i] = (uint16_t)index;
-    }
-    return TN_OK;
-}
-
-enum tn_status assignment_decode(const void *data, size_t size, struct assignment *out,
-                                 struct error *error)
-{
-    static const struct field fields[] = {
-        {.name = "generation",
-         .type = FIELD_NUMBER,
-         .offset = offsetof(struct assignment, generation)},
-        FIELD_END,
-    };
-    *out = (struct assignment){0};
-    json_t *object = open_object(data, size, error);
-    enum tn_status status = object != NULL ? fields_read(fields, object, out, error) : TN_ECORRUPT;
-    if (status == TN_OK) { status = read_workers(json_object_get(object, "workers"), out, error); }
-    if (status != TN_OK) { error_context(error, "/assignment"); }
-    json_decref(object);
-    return status;
-}
+CODEC(kill_request, kill_request, "a kill request")
+CODEC(assignment, assignment, "/assignment")
 
 char *spec_encode(const struct spec *spec)
 {
-    json_t *object = fields_build(spec_fields, spec);
-    bool whole = put_version(object);
+    json_t *object = json_object();
+    bool whole =
+        object != NULL && json_codec_build(&spec_table, spec, 0, object) && put_version(object);
     /* The job is JSON itself: kept as an object where it can be, for people who look. */
     if (whole && spec->job_json != NULL) {
         json_t *job = json_loads(spec->job_json, 0, NULL);
@@ -456,7 +396,7 @@ enum tn_status spec_decode(const void *data, size_t size, struct spec *out, stru
     *out = (struct spec){0};
     json_t *object = open_object(data, size, error);
     enum tn_status status =
-        object != NULL ? fields_read(spec_fields, object, out, error) : TN_ECORRUPT;
+        object != NULL ? json_codec_read(&spec_table, object, "", out, error) : TN_ECORRUPT;
     if (status != TN_OK) { error_context(error, "/spec"); }
     const json_t *job = json_object_get(object, "job");
     if (status == TN_OK && job != NULL) {

@@ -67,7 +67,7 @@ static void test_refuses(void **state)
 {
     (void)state;
     refused("{\n  \"seed\": 1,,\n}", "line 2, column 13");
-    refused("[]", "one JSON object");
+    refused("[]", "give an object");
     refused("{\"train\": {\"stepz\": 5}}", "did you mean \"train.steps\"?");
     refused("{\"steps\": 5}", "did you mean \"train.steps\"?");
     refused("{\"zzzzzzzzzz\": 5}", "tanist help job");

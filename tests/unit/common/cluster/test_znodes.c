@@ -98,9 +98,9 @@ static void test_run_refused(void **state)
     assert_run_refused(with("\"generation\":2", "\"generation\":2.5"), "generation is 2.5");
     assert_run_refused(with("\"generation\"", "\"g\""), "generation is missing");
     assert_run_refused(with("\"held\":true", "\"held\":1"), "held is 1");
-    assert_run_refused(with("\"ps:1\"", "\"ps:99\""), "recovery: task is \"ps:99\"");
-    assert_run_refused(with("\"cause\"", "\"because\""), "/run: recovery: cause is missing");
-    assert_run_refused(with("ffff", "fffg"), "evaluation: digest");
+    assert_run_refused(with("\"ps:1\"", "\"ps:99\""), "recovery.task is \"ps:99\"");
+    assert_run_refused(with("\"cause\"", "\"because\""), "/run: recovery.cause is missing");
+    assert_run_refused(with("ffff", "fffg"), "evaluation.digest");
     assert_run_refused(with("\"save_step\":900", "\"save_step\":null"), "save_step is null");
 }
 
