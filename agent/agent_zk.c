@@ -67,7 +67,7 @@ static void reopen_zk(struct agent *agent)
     node_reaper_abandon(&agent->reaper, agent->session_reaper);
     zk_close(agent->zk);
     agent->zk = NULL;
-    while (zk_inbox_take(agent->inbox) != NULL) { continue; }
+    while (zk_inbox_take(agent->inbox) != NULL) {}
     if (agent_open_zk(agent, &agent->error) != TN_OK) {
         agent_give_up(agent, agent->error.status);
         return;

@@ -74,7 +74,7 @@ static enum tn_status watch_child(struct launch *launch, pid_t pid, struct proce
         return error_set(error, TN_EIO, "cannot start %s: %s", config->program, strerror(errno));
     }
     if (launch->failed != 0) {
-        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) { continue; }
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
         return error_set(error, TN_EIO, "cannot start %s: %s: %s", config->program, launch->what,
                          strerror(launch->failed));
     }
@@ -84,7 +84,7 @@ static enum tn_status watch_child(struct launch *launch, pid_t pid, struct proce
     enum tn_status status =
         error_set(error, TN_EIO, "cannot watch %s: %s", config->program, strerror(errno));
     kill(pid, SIGKILL);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) { continue; }
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
     return status;
 }
 

@@ -67,7 +67,7 @@ static void disconnect(struct watcher *watcher)
 {
     if (watcher->zk != NULL) { zk_abandon(watcher->zk); }
     watcher->zk = NULL;
-    while (zk_inbox_take(watcher->inbox) != NULL) { continue; }
+    while (zk_inbox_take(watcher->inbox) != NULL) {}
     step_poller_close(watcher->steps);
     watcher->steps = NULL;
     watcher->view.has_run = false;
@@ -271,7 +271,7 @@ static void handle_zk(struct watcher *watcher)
         struct error error;
         zk_close(watcher->zk);
         watcher->zk = NULL;
-        while (zk_inbox_take(watcher->inbox) != NULL) { continue; }
+        while (zk_inbox_take(watcher->inbox) != NULL) {}
         if (open_zk(watcher, &error) == TN_OK) {
             observer_restart(observer, &watcher->port, clock_monotonic_ms());
         }

@@ -82,7 +82,7 @@ static bool copy_tree(const char *from, const char *to)
         execlp("cp", "cp", "-a", from, to, (char *)NULL);
         _exit(127);
     }
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) { continue; }
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
     return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 

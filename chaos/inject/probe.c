@@ -135,7 +135,7 @@ static bool try_need(unsigned need, char words[static PROBE_WORDS_MAX])
     if (pid > 0) {
         ssize_t size = read(ends[0], words, PROBE_WORDS_MAX - 1);
         if (size > 0) { words[size] = '\0'; }
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR) { continue; }
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
     }
     close(ends[0]);
     return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;

@@ -299,7 +299,7 @@ enum tn_status proxy_start(const struct proxy_config *config, const struct lab *
 void proxy_stop(struct proxy *proxy, struct proxy_counts *counts)
 {
     kill(proxy->pid, SIGKILL);
-    while (waitpid(proxy->pid, NULL, 0) < 0 && errno == EINTR) { continue; }
+    while (waitpid(proxy->pid, NULL, 0) < 0 && errno == EINTR) {}
     proxy->pid = 0;
     if (counts != NULL) {
         counts->connections += proxy->counts->connections;

@@ -31,7 +31,7 @@ static enum tn_status reopen(struct live_cluster *live, struct error *error)
 {
     zk_close(live->zk);
     live->zk = NULL;
-    while (zk_inbox_take(live->inbox) != NULL) { continue; }
+    while (zk_inbox_take(live->inbox) != NULL) {}
     enum tn_status status = open_zk(live, error);
     if (status == TN_OK) { observer_restart(live->observer, &live->port, clock_monotonic_ms()); }
     return status;
@@ -50,7 +50,7 @@ static enum tn_status begin(struct live_cluster *live, struct error *error)
     spec.job_json = NULL;
     live->spec = spec;
     live->job = job;
-    while (zk_inbox_take(live->inbox) != NULL) { continue; }
+    while (zk_inbox_take(live->inbox) != NULL) {}
     status = open_zk(live, error);
     if (status == TN_OK) {
         observer_start(live->observer, live->target.cluster, spec.coordinators, spec.ps,

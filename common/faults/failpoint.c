@@ -75,16 +75,14 @@ void failpoint_init(const char *task_name)
 static bool counts_down(struct fault_point *point)
 {
     uint32_t left = point->countdown;
-    while (left > 0 && !atomic_compare_exchange_weak(&point->countdown, &left, left - 1)) {
-        continue;
-    }
+    while (left > 0 && !atomic_compare_exchange_weak(&point->countdown, &left, left - 1)) {}
     return left == 1;
 }
 
 static void stall(uint32_t stall_ms)
 {
     struct timespec left = {stall_ms / 1000, (long)(stall_ms % 1000) * 1000000};
-    while (nanosleep(&left, &left) != 0 && errno == EINTR) { continue; }
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {}
 }
 
 /* Counted before it is done: who is killed tells nobody. */

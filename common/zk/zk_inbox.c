@@ -38,7 +38,7 @@ struct zk_inbox *zk_inbox_create(void)
 void zk_inbox_destroy(struct zk_inbox *inbox)
 {
     if (inbox == NULL) { return; }
-    while (zk_inbox_take(inbox) != NULL) { continue; }
+    while (zk_inbox_take(inbox) != NULL) {}
     pthread_mutex_destroy(&inbox->lock);
     close(inbox->fd);
     free(inbox);

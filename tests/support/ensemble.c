@@ -48,7 +48,7 @@ void test_ensemble_kill_server(struct test_ensemble *test, size_t index)
 {
     if (test->pids[index] == 0) { return; }
     kill(test->pids[index], SIGKILL);
-    while (waitpid(test->pids[index], NULL, 0) < 0 && errno == EINTR) { continue; }
+    while (waitpid(test->pids[index], NULL, 0) < 0 && errno == EINTR) {}
     test->pids[index] = 0;
 }
 
