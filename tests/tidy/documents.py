@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks that the documents are of this tree: what they name is there.
+"""Checks that the documents match this tree.
 
   tests/tidy/documents.py
 
-Links lead to a file; files and constants in `backticks` exist; rules that the code cites (C11, P7) are in
-docs/protocol.md. Each finding is `file:line: what; remedy`. Exit status: 0 clean, 1 findings.
+Links lead to a file; files and constants in `backticks` exist; rules that the code cites (C11, P7) are
+defined in docs/protocol.md. Each finding is `file:line: what; remedy`. Exit status: 0 clean, 1 findings.
 """
 
 import re
@@ -12,13 +12,13 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("agent", "bench", "cli", "common", "coordinator", "deploy", "docs", "examples", "include",
+FOLDERS = ("agent", "bench", "chaos", "checker", "cli", "common", "coordinator", "deploy", "docs", "examples", "include",
          "kernels", "ps", "scripts", "tests", "worker")
-CITING = ("agent", "common", "coordinator", "ps", "worker")
+CITING = ("agent", "checker", "common", "coordinator", "ps", "worker")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
-NAMED_FILE = re.compile(r"`((?:" + "|".join(ROOMS) + r")/[\w./-]+\.[a-z]+)`")
+NAMED_FILE = re.compile(r"`((?:" + "|".join(FOLDERS) + r")/[\w./-]+\.[a-z]+)`")
 CONSTANT = re.compile(r"`([A-Z]{2,}(?:_[A-Z]+)+)`")
-SYSTEM = ("RLIMIT_",)  # Names of the system, which a document may give without the code doing so.
+SYSTEM = ("RLIMIT_",)  # The kernel's names; a document may use them although the code does not.
 RULE = re.compile(r"(?<![\w.])([ACEPRSTWZ]\d{1,2})(?!\w)")
 DEFINED = re.compile(r"\*\*([ACEPRSTWZ]\d{1,2})\*\*")
 
@@ -30,23 +30,23 @@ def documents():
             yield path
 
 
-def sources(rooms):
-    for room in rooms:
+def sources(folders):
+    for folder in folders:
         for ending in ("*.h", "*.c"):
-            yield from sorted((ROOT / room).glob(f"**/{ending}"))
+            yield from sorted((ROOT / folder).glob(f"**/{ending}"))
 
 
-def check_document(path, words):
+def check_document(path, constants):
     for number, line in enumerate(path.read_text().splitlines(), 1):
         for target in LINK.findall(line):
             if "://" not in target and not (path.parent / target).exists():
-                yield number, f"the link to {target} leads nowhere; mend it"
+                yield number, f"the link to {target} leads nowhere; correct it"
         for name in NAMED_FILE.findall(line):
             if not (ROOT / name).exists() and "name" not in Path(name).stem:  # A pattern.
-                yield number, f"there is no {name}; name the file that there is"
+                yield number, f"{name} does not exist; name an existing file"
         for name in CONSTANT.findall(line):
-            if name not in words and not name.startswith(SYSTEM):
-                yield number, f"nothing is called {name}; name what there is"
+            if name not in constants and not name.startswith(SYSTEM):
+                yield number, f"no constant is called {name}; name an existing one"
 
 
 def check_citations(path, rules):
@@ -54,17 +54,17 @@ def check_citations(path, rules):
         comment = re.search(r"(/\*.*|^ \*.*)", line)
         for rule in RULE.findall(comment.group(1)) if comment else ():
             if rule not in rules:
-                yield number, f"rule {rule} is not in docs/protocol.md; write it there, or cite another"
+                yield number, f"rule {rule} is not in docs/protocol.md; define it there, or cite another"
 
 
 def main():
-    words = set()
-    for path in sources(ROOMS):
-        words.update(re.findall(r"\b[A-Z]{2,}(?:_[A-Z0-9]+)+\b", path.read_text()))
+    constants = set()
+    for path in sources(FOLDERS):
+        constants.update(re.findall(r"\b[A-Z]{2,}(?:_[A-Z0-9]+)+\b", path.read_text()))
     for path in [*ROOT.glob("**/*.pml"), *ROOT.glob("scripts/*.sh"), *ROOT.glob("*.sh")]:
-        words.update(re.findall(r"\b[A-Z]{2,}(?:_[A-Z]+)+\b", path.read_text()))
+        constants.update(re.findall(r"\b[A-Z]{2,}(?:_[A-Z]+)+\b", path.read_text()))
     rules = set(DEFINED.findall((ROOT / "docs/protocol.md").read_text()))
-    findings = [(path, *found) for path in documents() for found in check_document(path, words)]
+    findings = [(path, *found) for path in documents() for found in check_document(path, constants)]
     findings += [(path, *found) for path in sources(CITING) for found in check_citations(path, rules)]
     for path, number, what in findings:
         print(f"{path.relative_to(ROOT)}:{number}: {what}")

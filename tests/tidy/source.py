@@ -1,17 +1,17 @@
-"""What the checks of tidy.py know about a C file: its lines, its code without words, its functions."""
+"""A C file as the checks see it: its lines, its code without comments and strings, its functions."""
 
 import re
 from pathlib import Path
 
-ROOMS = ("common", "kernels", "coordinator", "ps", "worker", "agent", "checker", "chaos",
-         "cli", "include", "examples", "bench", "tests")
+FOLDERS = ("common", "kernels", "coordinator", "ps", "worker", "agent", "checker", "chaos",
+           "cli", "include", "examples", "bench", "tests")
 SUFFIXES = (".c", ".h", ".cu", ".cuh")
 
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 
 
 def blank(match):
-    """The same number of lines, without the words; a string keeps its quotes."""
+    """The same number of lines, without the text; a string keeps its quotes."""
     text = match.group(0)
     if text[0] in "\"'":
         return text[0] + text[0]
@@ -30,7 +30,7 @@ class Source:
         self.code = TOKEN.sub(blank, self.text).split("\n")
 
     @property
-    def room(self):
+    def top(self):
         return self.path.split("/", 1)[0]
 
     @property
@@ -51,8 +51,8 @@ class Source:
             if line.rstrip() == "{":
                 first = self.signature(number)
             elif line.startswith("}") and first is not None:
-                words = " ".join(self.code[first - 1:number])
-                name = re.search(r"(\w+)\s*\(", words)
+                body = " ".join(self.code[first - 1:number])
+                name = re.search(r"(\w+)\s*\(", body)
                 yield first, number - first + 1, name.group(1) if name else "?"
                 first = None
 
@@ -68,11 +68,11 @@ class Source:
 
 
 def load(root):
-    """Every C file of the tree, in order; build folders are not part of it."""
+    """Every C file of the tree, in order, without build folders."""
     root = Path(root)
     found = []
-    for room in ROOMS:
-        for path in sorted((root / room).rglob("*")):
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
             if path.suffix in SUFFIXES and path.is_file():
                 found.append(Source(root, path))
     return found

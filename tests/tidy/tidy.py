@@ -1,24 +1,37 @@
 #!/usr/bin/env python3
-"""Checks the rules of the house: sizes, arrows, ports, purity, format, lint.
+"""Checks the rules of CONTRIBUTING.md that a program can check. One check a run:
 
-  tests/tidy/tidy.py CHECK [--root DIR] [--build DIR]
+  lengths     lines of a file, lines of a function, columns
+  includes    which folder may include which
+  ports       each library has one adapter
+  calls       calls that are for one file only (clocks, random numbers), unfinished work, header guards
+  purity      a pure core calls nothing outside itself
+  failpoints  the list, the code and the documents agree
+  layout      unit tests mirror the modules; the path on a file's first line is its own
+  dialect     one way to write a thing in C (dialect.py)
+  english     plain technical English (english.txt)
+  commits     messages of the commits since commits.BASE
+  format      clang-format
+  lint        clang-tidy
 
-CHECK: lengths, includes, ports, words, purity, failpoints, format, lint. Each finding is `file:line: what; remedy`.
-Exit status: 0 clean, 1 findings, 77 the tool for this check is not installed.
+Each finding is `file:line: what; remedy`. --count prints the number of findings by folder; --root may be
+any other checkout. Exit status: 0 clean, 1 findings, 77 skipped: the tool for this check is missing.
 """
 
 import argparse
-import hashlib
-import json
 import re
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-from source import ROOMS, load  # noqa: E402
+import commits  # noqa: E402
+import dialect  # noqa: E402
+import english  # noqa: E402
+import layout  # noqa: E402
+import lint  # noqa: E402
+from source import FOLDERS, load  # noqa: E402
 
 FILE_LINES = 500
 FUNCTION_LINES = 70
@@ -114,29 +127,29 @@ def check_includes(args):
         if not named <= set(folders[:folders.index(folder)]):
             yield "tests/tidy/tidy.py", 1, f"ARROWS: {folder} names a folder below it; break the cycle"
     for source in load(args.root):
-        if source.room in PRODUCT and source.folder not in ARROWS:
+        if source.top in PRODUCT and source.folder not in ARROWS:
             yield source.path, 1, f"{source.folder}/ is not in ARROWS; add a row with what it may include"
         for number, name, is_local in source.includes():
-            room, folder = name.split("/", 1)[0], name.rsplit("/", 1)[0]
+            top, folder = name.split("/", 1)[0], name.rsplit("/", 1)[0]
             if is_local and "/" not in name and not (
                     Path(args.root) / Path(source.path).parent / name).exists():
                 continue
-            if is_local and "/" not in name and source.room in PRODUCT:
+            if is_local and "/" not in name and source.top in PRODUCT:
                 yield source.path, number, (
                     f'"{name}" is not written from the root; '
                     f'write "{Path(source.path).parent}/{name}"')
-            elif (is_local and source.room in PRODUCT and room in ROOMS and room != "include"
+            elif (is_local and source.top in PRODUCT and top in FOLDERS and top != "include"
                   and folder not in {source.folder} | ARROWS.get(source.folder, set())):
                 yield source.path, number, (
                     f'{source.folder}/ must not include {folder}/; move what both need to common/')
             elif is_local and re.search(r"\.c$", name):
-                yield source.path, number, f'"{name}" is no header; link it instead'
+                yield source.path, number, f'"{name}" is not a header; link it instead'
 
 
 def check_ports(args):
     users = {port: [] for port in PORTS}
     for source in load(args.root):
-        if source.room not in PRODUCT:
+        if source.top not in PRODUCT:
             continue
         for number, name, _ in source.includes():
             for port in PORTS:
@@ -146,7 +159,7 @@ def check_ports(args):
                 users[port].append((source.path, number, name))
                 if not re.fullmatch(files, source.path):
                     yield source.path, number, (
-                        f"includes {name}, which only {files} may know; go through that adapter")
+                        f"includes {name}, which only {files} may include; call that adapter")
     for (_, files, limit), found in users.items():
         paths = sorted({path for path, _, _ in found if re.fullmatch(files, path)})
         if limit is not None and len(paths) > limit:
@@ -154,10 +167,10 @@ def check_ports(args):
                 yield path, number, f"{name} is included by {len(paths)} files; keep one adapter"
 
 
-def check_words(args):
+def check_calls(args):
     for source in load(args.root):
         rules = []
-        if source.room in PRODUCT:
+        if source.top in PRODUCT:
             rules = [(pattern, why) for pattern, owner, why in OUTSIDE
                      if not re.fullmatch(owner, source.path)]
         elif source.path.startswith("tests/unit/"):
@@ -170,7 +183,7 @@ def check_words(args):
         for number, line in enumerate(source.lines, 1):
             if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line):
                 yield source.path, number, "unfinished; finish it or write an issue"
-        if source.path.endswith(".h") and source.room in PRODUCT:
+        if source.path.endswith(".h") and source.top in PRODUCT:
             yield from check_guard(source)
 
 
@@ -187,7 +200,7 @@ def check_guard(source):
 
 
 def symbols(objects, option):
-    """{symbol: object} of the undefined or defined symbols of `objects`."""
+    """(object, symbol) of the undefined or defined symbols of `objects`."""
     found = []
     for name in objects:
         output = subprocess.run(["nm", option, str(name)], check=True, capture_output=True, text=True)
@@ -203,7 +216,7 @@ def check_purity(args):
         if not path or path.startswith("#"):
             continue
         if not (Path(args.root) / path).exists():
-            yield "tests/tidy/cores.txt", listed.index(path) + 1, f"{path} is not there; fix the list"
+            yield "tests/tidy/cores.txt", listed.index(path) + 1, f"{path} does not exist; fix the list"
             continue
         built = list(Path(args.build).glob(f"CMakeFiles/*.dir/{path}.o"))
         if not built:
@@ -228,8 +241,8 @@ def built_with_failpoints(build):
 
 
 def check_failpoints(args):
-    """Each name of the list is in the code, as what it says, and in the documents; and nowhere in
-    the objects of a build without them."""
+    """Each name of the list is in the code, with the kind that the list gives, and in the documents;
+    and in no object of a build without failpoints."""
     root, header = Path(args.root), "common/faults/failpoint.h"
     rows = {}
     for number, line in enumerate((root / header).read_text().splitlines(), 1):
@@ -241,7 +254,7 @@ def check_failpoints(args):
     cores = (root / "tests/tidy/cores.txt").read_text().splitlines()
     used = set()
     for source in load(args.root):
-        if source.room not in PRODUCT or source.path == header:
+        if source.top not in PRODUCT or source.path == header:
             continue
         for number, line in enumerate(source.lines, 1):
             for kind, name in re.findall(r'\bFAILPOINT(_STATUS)?\("([^"]*)"', line):
@@ -249,19 +262,19 @@ def check_failpoints(args):
                 if name not in rows:
                     yield source.path, number, f"{name} is not in FAILPOINT_LIST; add it"
                 elif rows[name][1] != bool(kind):
-                    yield source.path, number, f"whether {name} can fail is not as in {header}"
+                    yield source.path, number, f"FAILPOINT{kind}({name}) is of the other kind in {header}"
                 if source.path in cores:
                     yield source.path, number, "a failpoint in a pure core; put it into its driver"
         built = [] if built_with_failpoints(args.build) or source.path.startswith("common/faults/failpoint") \
-            or source.room in ("chaos", "cli") else \
+            or source.top in ("chaos", "cli") else \
             Path(args.build).glob(f"CMakeFiles/*.dir/{source.path}.o")
         for data in (path.read_bytes() for path in built):
             for name in rows:
                 if name.encode() + b"\0" in data:
-                    yield source.path, 1, f"{name} is in its object, in a build without failpoints"
+                    yield source.path, 1, f"{name} is in the object file of a build without failpoints"
     for name, (number, _) in rows.items():
         if name not in used:
-            yield header, number, f"nobody passes {name}; put it into the code, or off the list"
+            yield header, number, f"no code passes {name}; add it to the code, or remove it from the list"
         if f"`{name}`" not in documented:
             yield header, number, f"{name} is not in docs/chaos.md; explain it there"
 
@@ -286,65 +299,26 @@ def check_format(args):
             yield match.group(1), int(match.group(2)), f"not formatted; clang-format-16 -i {match.group(1)}"
 
 
-def digest_of(entry, args, known):
-    """All that clang-tidy's verdict on one file depends on, as one word."""
-    words = hashlib.sha256(known.encode())
-    words.update(entry.get("command", "").encode())
-    todo, seen = [Path(entry["file"])], set()
-    while todo:
-        path = todo.pop()
-        if path in seen or not path.is_file():
-            continue
-        seen.add(path)
-        text = path.read_bytes()
-        words.update(text)
-        for name in re.findall(rb'#\s*include\s*"([^"]+)"', text):
-            for base in (Path(args.root), Path(args.root) / "include"):
-                todo.append(base / name.decode())
-    return words.hexdigest()
-
-
 def check_lint(args):
-    clang_tidy = tool("clang-tidy")
-    root = Path(args.root).resolve()
-    entries = json.loads((Path(args.build) / "compile_commands.json").read_text())
-    product = tuple(f"{root}/{room}/" for room in PRODUCT)
-    entries = [entry for entry in entries
-               if entry["file"].startswith(product) and entry["file"].endswith(".c")]
-    version = subprocess.run([clang_tidy, "--version"], capture_output=True, text=True, check=True)
-    known = version.stdout + (root / ".clang-tidy").read_text()
-    cache = Path(args.build) / "tidy-cache"
-    cache.mkdir(exist_ok=True)
+    yield from lint.check(args, tool("clang-tidy"), PRODUCT)
 
-    def lint(entry):
-        mark = cache / digest_of(entry, args, known)
-        if mark.exists():
-            return ""
-        output = subprocess.run(
-            [clang_tidy, "--quiet", "-p", args.build, "--extra-arg=-Wno-unknown-warning-option",
-             entry["file"]], capture_output=True, text=True, check=False)
-        if output.returncode == 0 and "warning:" not in output.stdout:
-            mark.touch()
-            return ""
-        return output.stdout + ("" if "warning:" in output.stdout or "error:" in output.stdout
-                                else output.stderr)
 
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        reports = list(pool.map(lint, entries))
-    findings = set()
-    for report in reports:
-        for line in report.splitlines():
-            match = re.match(r"(/[^:]+):(\d+):\d+: (?:warning|error): (.*)", line)
-            if match:
-                findings.add((str(Path(match.group(1)).resolve()).replace(f"{root}/", ""),
-                              int(match.group(2)), match.group(3)))
-    if not findings and any(reports):
-        yield "clang-tidy", 1, "\n".join(filter(None, reports))
-    yield from sorted(findings)
+def check_commits(args):
+    reason = commits.reason_to_skip(args.root, args.base or commits.BASE)
+    if reason is not None:
+        print(f"tidy commits: skipped: {reason}")
+        sys.exit(SKIPPED)
+    yield from commits.check(args)
 
+
+check_dialect = dialect.check
+check_english = english.check
+check_layout = layout.check
+COUNTS = {"dialect": dialect.count, "english": english.count}
 
 CHECKS = {name[6:]: function for name, function in list(globals().items())
           if name.startswith("check_") and name != "check_guard"}
+CHECKS["words"] = check_calls  # Its former name.
 
 
 def main():
@@ -353,7 +327,14 @@ def main():
     parser.add_argument("check", choices=sorted(CHECKS))
     parser.add_argument("--root", default=Path(__file__).resolve().parents[2])
     parser.add_argument("--build", default="build")
+    parser.add_argument("--base", help="commits: the last commit that is not checked")
+    parser.add_argument("--count", action="store_true", help="dialect, english: print how many, and where")
     args = parser.parse_args()
+    if args.count:
+        if args.check not in COUNTS:
+            parser.error(f"--count works with {' and '.join(sorted(COUNTS))}")
+        print(f"{COUNTS[args.check](args):6} findings")
+        return 0
     count = 0
     for path, number, what in CHECKS[args.check](args):
         print(f"{path}:{number}: {what}")
