@@ -1,4 +1,4 @@
-/* ps/store/store.c: see store.h. The order of this file: what both need; writing; reading. */
+/* ps/store/store.c: writing a shard, then reading one. */
 #include "ps/store/store.h"
 
 #include <assert.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/files.h"
+#include "common/base/minmax.h"
 #include "common/faults/failpoint.h"
 #include "ps/store/store_folder.h"
 #include "ps/store/store_layout.h"
@@ -29,14 +30,10 @@ static enum tn_status cancelled_error(struct error *error)
     return error_set(error, TN_ECLOSED, "the store is stopping");
 }
 
-static enum tn_status path_error(const char *dir, struct error *error)
-{
-    return error_set(error, TN_EINVAL, "%s: too long a path: give a shorter checkpoint folder",
-                     dir);
-}
-
 static uint8_t *array_bytes(const struct store_array *array)
 {
+    assert(array->buffer != NULL);
+    assert(array->offset_bytes % sizeof(float) == 0);
     return (uint8_t *)array->buffer->data + array->offset_bytes;
 }
 
@@ -50,13 +47,13 @@ static enum tn_status read_piece(int fd, const char *path, uint8_t *piece, uint6
     } while (result < 0 && errno == EINTR);
     if (result < 0) { return files_error(error, errno, "read", path); }
     if (result == 0) {
-        return error_set(error, TN_ECORRUPT, "%s is cut at byte %" PRIu64, path, at);
+        return error_set(error, TN_ECORRUPT, "%s is truncated at byte %" PRIu64, path, at);
     }
     *got = (size_t)result;
     return TN_OK;
 }
 
-/* Digest of the first `size` bytes of a file: the one truth about a shard. */
+/* The digest of the first `size` bytes of a file. */
 static enum tn_status digest_file(int fd, const char *path, uint64_t size,
                                   const atomic_bool *cancelled, struct digest *out,
                                   struct error *error)
@@ -64,7 +61,7 @@ static enum tn_status digest_file(int fd, const char *path, uint64_t size,
     struct digest_stream stream;
     enum tn_status status = TN_OK;
     uint8_t *piece = malloc(PIECE_BYTES);
-    if (piece == NULL) { return error_set(error, TN_ENOMEM, "no memory to read %s", path); }
+    if (piece == NULL) { return error_set(error, TN_ENOMEM, "out of memory to read %s", path); }
     digest_begin(&stream);
     for (uint64_t at = 0; at < size && status == TN_OK;) {
         size_t got = 0;
@@ -85,8 +82,8 @@ struct writer {
     const atomic_bool *cancelled;
     struct store_header header;
     uint64_t file_bytes;
-    char path[PATH_MAX];    /* Where the shard will be, ... */
-    char partial[PATH_MAX]; /* ... and where it is being written. */
+    char path[PATH_MAX];    /* Of the finished shard. */
+    char partial[PATH_MAX]; /* Of the file being written. */
     struct table table;
 };
 
@@ -110,9 +107,11 @@ static struct store_header header_of(const struct store_write_request *request)
 
 static enum tn_status write_array(struct writer *writer, uint32_t array, struct error *error)
 {
+    assert(array < writer->request->state_arrays);
     const uint8_t *floats = array_bytes(&writer->request->arrays[array]);
     uint64_t count = writer->header.count;
     uint64_t chunks = store_chunks(count, STORE_CHUNK_FLOATS);
+    assert(chunks <= UINT32_MAX); /* See store_key_of_chunk(). */
     for (uint64_t chunk = 0; chunk < chunks; chunk++) {
         if (is_cancelled(writer->cancelled)) { return cancelled_error(error); }
         size_t bytes = (size_t)store_chunk_length(count, STORE_CHUNK_FLOATS, chunk) * 4;
@@ -144,8 +143,8 @@ static enum tn_status write_records(struct writer *writer, struct error *error)
     return status == TN_OK ? table_commit(&writer->table, error) : status;
 }
 
-/* The digest is taken from the file, not from what we meant to write, while the kernel is writing
- * its pages out. */
+/* The digest is computed from the file rather than from memory, while the kernel writes the pages
+ * to the disk. */
 static enum tn_status write_file(struct writer *writer, struct digest *digest, struct error *error)
 {
     struct table *table = &writer->table;
@@ -166,31 +165,32 @@ static enum tn_status write_file(struct writer *writer, struct digest *digest, s
     return status;
 }
 
-/* Whether `manifest`, which lies in the folder of this id, commits what `request` asks for. */
+/* Check that the manifest in the folder of this id is of the checkpoint that `request` is part of.
+ */
 static enum tn_status check_committed(const struct store_write_request *request,
                                       const struct manifest *manifest, struct error *error)
 {
+    assert(manifest->id == request->id);
     struct store_header header = header_of(request);
     if (request->shard < manifest->shard_count &&
         store_header_match(&header, manifest, request->shard, NULL) == TN_OK) {
         return TN_OK;
     }
     return error_set(error, TN_EEXIST,
-                     "committed already with step %" PRIu64 " of generation %" PRIu64 " in %" PRIu32
+                     "already committed with step %" PRIu64 " of generation %" PRIu64 " in %" PRIu32
                      " shards: use a new id",
                      manifest->step, manifest->generation, manifest->shard_count);
 }
 
-/* Sets `*done` when the shard is there and is what its committed manifest says: a report that got
- * lost, or a node reborn, makes the same order come twice. */
-static enum tn_status look_for_committed(const char *dir, const struct writer *writer, bool *done,
-                                         struct digest *digest, uint64_t *bytes,
-                                         struct error *error)
+/* Sets `*done` if the shard exists already and matches its committed manifest: after a lost report
+ * or a restart of the node the same save is ordered again. */
+static enum tn_status find_committed(const char *dir, const struct writer *writer, bool *done,
+                                     struct digest *digest, uint64_t *bytes, struct error *error)
 {
     const struct store_write_request *request = writer->request;
     *done = false;
     struct manifest *manifest = malloc(sizeof *manifest);
-    if (manifest == NULL) { return error_set(error, TN_ENOMEM, "no memory for a manifest"); }
+    if (manifest == NULL) { return error_set(error, TN_ENOMEM, "out of memory for a manifest"); }
     enum tn_status status = store_get_manifest(dir, request->id, manifest, error);
     bool absent = status == TN_ENOENT;
     if (status == TN_OK) { status = check_committed(request, manifest, error); }
@@ -215,13 +215,15 @@ static enum tn_status prepare(const char *dir, struct writer *writer, struct err
     writer->file_bytes = store_file_bytes(&writer->header, (size_t)page_bytes);
     if (!store_path_of_shard_folder(folder, dir, request->id, request->shard, request->shards) ||
         !store_path_of_shard(writer->path, dir, request->id, request->shard, request->shards)) {
-        return path_error(dir, error);
+        return store_path_too_long(dir, error);
     }
-    /* A name of its own: a frozen writer that wakes up must not rename what another is writing. */
+    /* The name is unique: a frozen writer that wakes up must not rename the file of another one. */
     int length =
         snprintf(writer->partial, sizeof writer->partial, "%s/" STORE_PARTIAL_PREFIX "%ld-%u",
                  folder, (long)getpid(), atomic_fetch_add(&counter, 1));
-    if (length < 0 || (size_t)length >= sizeof writer->partial) { return path_error(dir, error); }
+    if (length < 0 || (size_t)length >= sizeof writer->partial) {
+        return store_path_too_long(dir, error);
+    }
     enum tn_status status =
         store_make_folder(dir, request->id, request->shard, request->shards, error);
     if (status == TN_OK) { store_remove_partials(folder); }
@@ -244,7 +246,7 @@ enum tn_status store_write(const char *dir, const struct store_write_request *re
     struct writer writer = {.request = request, .cancelled = cancelled};
     bool done = false;
     enum tn_status status = prepare(dir, &writer, error);
-    if (status == TN_OK) { status = look_for_committed(dir, &writer, &done, digest, bytes, error); }
+    if (status == TN_OK) { status = find_committed(dir, &writer, &done, digest, bytes, error); }
     if (status == TN_OK && !done) {
         *bytes = writer.file_bytes;
         status = write_file(&writer, digest, error);
@@ -260,11 +262,11 @@ enum tn_status store_write(const char *dir, const struct store_write_request *re
 
 /* ----------------------------------------------------------------- reading */
 
-/* One shard being read. `arrays` NULL: only verified. */
+/* One shard being read. `arrays` NULL: it is only verified. */
 struct reader {
     const struct manifest *manifest;
     const struct store_array *arrays;
-    uint64_t first, count; /* The range wanted of the flat vector. */
+    uint64_t first, count; /* The range of the flat vector to read. */
     const atomic_bool *cancelled;
     uint32_t shard;
     struct store_header header;
@@ -272,21 +274,21 @@ struct reader {
     char path[PATH_MAX];
 };
 
-/* The file's size and digest, before LMDB touches it: it crashes on damaged pages, and beyond the
- * end of a shortened file there is a SIGBUS. */
+/* Check the size and digest of the file before LMDB opens it: LMDB crashes on damaged pages, and
+ * reading beyond the end of a truncated file raises SIGBUS. */
 static enum tn_status check_file(const struct reader *reader, struct error *error)
 {
     const struct manifest_shard *part = &reader->manifest->shards[reader->shard];
     int fd = open(reader->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT) {
-        return error_set(error, TN_ENOENT, "%s is not there; it was written at %s", reader->path,
+        return error_set(error, TN_ENOENT, "%s does not exist; it was written at %s", reader->path,
                          part->place);
     }
     if (fd < 0) { return files_error(error, errno, "open", reader->path); }
     struct stat info;
     struct digest digest = {0, 0};
     enum tn_status status = TN_OK;
-    if (fstat(fd, &info) != 0) { status = files_error(error, errno, "look at", reader->path); }
+    if (fstat(fd, &info) != 0) { status = files_error(error, errno, "stat", reader->path); }
     if (status == TN_OK && (!S_ISREG(info.st_mode) || (uint64_t)info.st_size != part->bytes)) {
         status = error_set(error, TN_ECORRUPT, "%s has %jd bytes, the manifest says %" PRIu64,
                            reader->path, (intmax_t)info.st_size, part->bytes);
@@ -298,7 +300,7 @@ static enum tn_status check_file(const struct reader *reader, struct error *erro
     if (status == TN_OK && !digest_equal(digest, part->digest)) {
         status = error_set(error, TN_ECORRUPT,
                            "%s is damaged, or of another checkpoint: its "
-                           "digest is not the manifest's",
+                           "digest differs from the manifest",
                            reader->path);
     }
     close(fd);
@@ -319,7 +321,7 @@ static enum tn_status read_header(struct reader *reader, struct error *error)
     return status;
 }
 
-/* Check a chunk, and copy the part of it that is wanted. */
+/* Check a chunk and copy the part of it that lies in the range. */
 static enum tn_status read_chunk(const struct reader *reader, uint32_t array, uint64_t chunk,
                                  struct error *error)
 {
@@ -338,20 +340,20 @@ static enum tn_status read_chunk(const struct reader *reader, uint32_t array, ui
     if (reader->arrays == NULL) { return TN_OK; }
     uint64_t from = header->first + chunk * header->chunk_floats;
     uint64_t to = from + bytes / 4;
-    uint64_t low = from > reader->first ? from : reader->first;
-    uint64_t high = to < reader->first + reader->count ? to : reader->first + reader->count;
+    uint64_t low = u64_max(from, reader->first);
+    uint64_t high = u64_min(to, reader->first + reader->count);
+    assert(low < high);
     memcpy(array_bytes(&reader->arrays[array]) + (low - reader->first) * 4,
            data + DIGEST_BYTES + (low - from) * 4, (size_t)(high - low) * 4);
     return TN_OK;
 }
 
-/* All chunks that overlap the range; of all arrays. */
+/* Read all chunks of all arrays that overlap the range. */
 static enum tn_status read_chunks(const struct reader *reader, struct error *error)
 {
     const struct store_header *header = &reader->header;
-    uint64_t low = header->first > reader->first ? header->first : reader->first;
-    uint64_t high = header->first + header->count;
-    if (high > reader->first + reader->count) { high = reader->first + reader->count; }
+    uint64_t low = u64_max(header->first, reader->first);
+    uint64_t high = u64_min(header->first + header->count, reader->first + reader->count);
     if (low >= high) { return TN_OK; }
     uint64_t begin = (low - header->first) / header->chunk_floats;
     uint64_t end = store_chunks(high - header->first, header->chunk_floats);
@@ -376,9 +378,7 @@ static enum tn_status read_metadata(const struct reader *reader, struct store_me
     size_t size;
     const struct store_header *header = &reader->header;
     if (metadata == NULL) { return TN_OK; }
-    if (header->optimizer_steps > metadata->optimizer_steps) {
-        metadata->optimizer_steps = header->optimizer_steps;
-    }
+    metadata->optimizer_steps = u64_max(metadata->optimizer_steps, header->optimizer_steps);
     bool whole = reader->first == header->first && reader->count == header->count;
     if (!whole || header->blob_bytes == 0) { return TN_OK; }
     enum tn_status status = table_get(&reader->table, STORE_KEY_BLOB, &data, &size, error);
@@ -395,9 +395,10 @@ static enum tn_status read_shard(const char *dir, struct reader *reader,
                                  struct store_metadata *metadata, struct error *error)
 {
     const struct manifest *manifest = reader->manifest;
+    assert(reader->shard < manifest->shard_count);
     if (!store_path_of_shard(reader->path, dir, manifest->id, reader->shard,
                              manifest->shard_count)) {
-        return path_error(dir, error);
+        return store_path_too_long(dir, error);
     }
     enum tn_status status = check_file(reader, error);
     if (status == TN_OK) {
@@ -423,8 +424,8 @@ enum tn_status store_read_range(const char *dir, const struct store_read_request
     if (request->first > manifest->parameter_count ||
         request->count > manifest->parameter_count - request->first) {
         return error_set(error, TN_EINVAL,
-                         "checkpoint %" PRIu64 " has %" PRIu64 " parameters, wanted are %" PRIu64
-                         " from %" PRIu64,
+                         "checkpoint %" PRIu64 " has %" PRIu64 " parameters: %" PRIu64
+                         " from %" PRIu64 " cannot be read",
                          manifest->id, manifest->parameter_count, request->count, request->first);
     }
     for (uint32_t i = 0; i < manifest->shard_count; i++) {

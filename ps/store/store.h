@@ -1,14 +1,14 @@
 /*
- * ps/store/store.h: shards of checkpoints in LMDB: written whole, verified before they are used.
- * The one file that knows LMDB is store_table.c; the folders around shards are in store_folder.h,
- * the format on disk is in store_layout.h.
+ * ps/store/store.h: shards of checkpoints in LMDB files, written completely or not at all, and
+ * verified before they are used. Only store_table.c uses LMDB; store_folder.h handles the folders
+ * around shards, and store_layout.h is the format on disk.
  *
- * Threads: no state but the disk's; one thread at a time per folder of a process (LMDB must not
+ * Threads: no state except on the disk; one thread at a time per folder of a process (LMDB must not
  * open a file twice in a process). Blocking: on the disk; see store_thread.h.
  *
- * DIR is made by the agent, never here: a disk that was not mounted must not look like an empty
- * store. Memory mapped from a disk that fails in mid-read ends the process with SIGBUS; a restart
- * is the recovery. Not for network file systems.
+ * The agent makes DIR; the store never does, because a disk that is not mounted must not look like
+ * an empty store. If the disk fails while a mapped file is being read, SIGBUS ends the process; a
+ * restart is the recovery. Not for network file systems.
  */
 #ifndef PS_STORE_STORE_H
 #define PS_STORE_STORE_H
@@ -19,40 +19,41 @@
 
 /*
  * Write shard `request->shard` of checkpoint `request->id`; `request->arrays` are read during the
- * call. A fresh file beside the final one, synced, renamed, folders synced: once it returns TN_OK
- * the shard survives loss of power. Writing the same shard again gives the same bytes; one that
- * belongs to a committed checkpoint (its manifest is here) is verified and left alone. `*digest`
- * and `*bytes` are of the whole file, for the manifest. When `*cancelled` (may be NULL) becomes
- * true the call ends soon. After a failure no trace of the attempt remains, an older shard does.
+ * call. The shard is written to a new file beside the final one, which is synced and renamed, and
+ * its folders are synced: after TN_OK the shard survives a loss of power. Writing the same shard
+ * again gives the same bytes; a shard of a committed checkpoint (its manifest is in the folder) is
+ * verified and left unchanged. `*digest` and `*bytes` are of the whole file, for the manifest. When
+ * `*cancelled` (may be NULL) becomes true, the call ends soon. A failed call leaves no files of its
+ * own; an older shard remains.
  *
- *   TN_ENOSPC   the device is full; found out before anything is written
- *   TN_ENOENT   DIR is not there
- *   TN_EEXIST   `id` is committed here with another step, generation or cut
- *   TN_ECORRUPT the manifest that lies in the folder of `id` is damaged
- *   TN_EIO      the disk failed or refuses to be written
- *   TN_ECLOSED  cancelled
- *   TN_EINVAL   DIR is too long a path
+ *   TN_ENOSPC    the device is full; detected before anything is written
+ *   TN_ENOENT    DIR does not exist
+ *   TN_EEXIST    `id` is committed here with another step, generation or division into shards
+ *   TN_ECORRUPT  the manifest in the folder of `id` is damaged
+ *   TN_EIO       the disk failed, or it cannot be written
+ *   TN_ECLOSED   cancelled
+ *   TN_EINVAL    the path of DIR is too long
  */
 MUST_CHECK enum tn_status store_write(const char *dir, const struct store_write_request *request,
                                       const atomic_bool *cancelled, struct digest *digest,
                                       uint64_t *bytes, struct error *error);
 
 /*
- * Fill `request->arrays` with the range of the flat parameter vector, from whatever number of
- * shards. The size and digest of each shard's file are checked against the manifest before LMDB
- * sees it, then its header and each chunk used. After a failure the arrays are undefined.
+ * Fill `request->arrays` with the range of the flat parameter vector, from any number of shards.
+ * The size and digest of each shard's file are checked against the manifest before LMDB opens it,
+ * then its header and each chunk used. After a failure the contents of the arrays are undefined.
  *
- *   TN_ECORRUPT a shard is not what the manifest says: the error names file, and chunk if known
- *   TN_ENOENT   a shard is not under DIR: the error names it and its place
- *   TN_EINVAL   the range is not inside the checkpoint; a later format; too long a path
- *   TN_EIO, TN_ENOMEM, TN_ECLOSED
+ *   TN_ECORRUPT  a shard differs from the manifest: the error names the file, and the chunk if
+ * known TN_ENOENT    a shard is not under DIR: the error names it and its place TN_EINVAL    the
+ * range is not inside the checkpoint; a later format; the path is too long TN_EIO, TN_ENOMEM,
+ * TN_ECLOSED
  */
 MUST_CHECK enum tn_status store_read_range(const char *dir,
                                            const struct store_read_request *request,
                                            const atomic_bool *cancelled,
                                            struct store_metadata *metadata, struct error *error);
 
-/* Check shard `shard`, or STORE_ALL_SHARDS, as store_read_range does. Same errors. */
+/* Check shard `shard`, or STORE_ALL_SHARDS, as store_read_range() does. The errors are the same. */
 MUST_CHECK enum tn_status store_verify(const char *dir, const struct manifest *manifest,
                                        uint32_t shard, const atomic_bool *cancelled,
                                        struct error *error);

@@ -1,5 +1,6 @@
 #include "ps/store/store_folder.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +15,10 @@
 #include "common/faults/failpoint.h"
 #include "ps/store/store_layout.h"
 
-static enum tn_status path_too_long(const char *dir, struct error *error)
+static enum tn_status missing_folder(const char *dir, struct error *error)
 {
-    return error_set(error, TN_EINVAL, "%s: too long a path: give a shorter checkpoint folder",
-                     dir);
+    return error_set(error, TN_ENOENT,
+                     "the checkpoint folder %s does not exist: is its disk mounted?", dir);
 }
 
 static enum tn_status open_folder(const char *dir, DIR **out, struct error *error)
@@ -25,13 +26,12 @@ static enum tn_status open_folder(const char *dir, DIR **out, struct error *erro
     *out = opendir(dir);
     if (*out != NULL) { return TN_OK; }
     if (errno != ENOENT) { return files_error(error, errno, "open the checkpoint folder", dir); }
-    return error_set(error, TN_ENOENT,
-                     "the checkpoint folder %s is not there: is its disk mounted?", dir);
+    return missing_folder(dir, error);
 }
 
 /* ----------------------------------------------------------------- listing */
 
-/* The highest id of a checkpoint's folder below `below`; 0: none. */
+/* `*id` is the highest id below `below` of a checkpoint with a folder; 0: none. */
 static enum tn_status newest_below(const char *dir, uint64_t below, uint64_t *id,
                                    struct error *error)
 {
@@ -50,20 +50,22 @@ static enum tn_status newest_below(const char *dir, uint64_t below, uint64_t *id
 static void add_warning(char *warnings, size_t size, const char *text)
 {
     size_t used = strlen(warnings);
+    assert(used < size);
     size_t left = size - used;
     int length = snprintf(warnings + used, left, "%s%s", used == 0 ? "" : "\n", text);
-    if (length < 0 || (size_t)length >= left) { warnings[used] = '\0'; /* Whole lines only. */ }
+    if (length < 0 || (size_t)length >= left) { warnings[used] = '\0'; /* Only complete lines. */ }
 }
 
 enum tn_status store_get_manifest(const char *dir, uint64_t id, struct manifest *out,
                                   struct error *error)
 {
+    assert(id != 0);
     char path[PATH_MAX];
     char *text;
     size_t size;
-    if (!store_path_of_manifest(path, dir, id)) { return path_too_long(dir, error); }
+    if (!store_path_of_manifest(path, dir, id)) { return store_path_too_long(dir, error); }
     enum tn_status status = files_read(path, MANIFEST_JSON_MAX, &text, &size, error);
-    if (status == TN_EINVAL) { /* Too large, or no file: nothing that we wrote. */
+    if (status == TN_EINVAL) { /* Too large, or not a regular file. */
         return error_set(error, TN_ECORRUPT, "%s is not a manifest", path);
     }
     if (status != TN_OK) { return status; }
@@ -84,6 +86,7 @@ enum tn_status store_list(const char *dir, struct manifest *manifests, size_t ma
                           char *warnings, size_t warnings_size, struct error *error)
 {
     uint64_t id = UINT64_MAX;
+    assert(max >= 1);
     *count = 0;
     if (warnings_size > 0) { warnings[0] = '\0'; }
     while (*count < max) {
@@ -95,7 +98,7 @@ enum tn_status store_list(const char *dir, struct manifest *manifests, size_t ma
         if (status == TN_OK) {
             ++*count;
         } else if (status == TN_ENOMEM) {
-            return error_set(error, status, "no memory to list %s", dir);
+            return error_set(error, status, "out of memory to list %s", dir);
         } else if (status != TN_ENOENT && warnings_size > 0) {
             add_warning(warnings, warnings_size, why.text);
         }
@@ -109,19 +112,19 @@ static enum tn_status make_one(const char *path, const char *dir, struct error *
 {
     if (mkdir(path, 0755) == 0 || errno == EEXIST) { return TN_OK; }
     if (errno != ENOENT) { return files_error(error, errno, "make the folder", path); }
-    return error_set(error, TN_ENOENT,
-                     "the checkpoint folder %s is not there: is its disk mounted?", dir);
+    return missing_folder(dir, error);
 }
 
 enum tn_status store_make_folder(const char *dir, uint64_t id, uint32_t shard, uint32_t shards,
                                  struct error *error)
 {
+    assert(shards == 0 || shard < shards);
     char path[PATH_MAX];
-    if (!store_path_of_checkpoint(path, dir, id)) { return path_too_long(dir, error); }
+    if (!store_path_of_checkpoint(path, dir, id)) { return store_path_too_long(dir, error); }
     enum tn_status status = make_one(path, dir, error);
     if (status != TN_OK || shards == 0) { return status; }
     if (!store_path_of_shard_folder(path, dir, id, shard, shards)) {
-        return path_too_long(dir, error);
+        return store_path_too_long(dir, error);
     }
     return make_one(path, dir, error);
 }
@@ -129,16 +132,15 @@ enum tn_status store_make_folder(const char *dir, uint64_t id, uint32_t shard, u
 enum tn_status store_sync_folders(const char *dir, uint64_t id, uint32_t shard, uint32_t shards,
                                   struct error *error)
 {
+    assert(shard < shards);
     char path[PATH_MAX];
-    if (shards != 0) {
-        if (!store_path_of_shard_folder(path, dir, id, shard, shards)) {
-            return path_too_long(dir, error);
-        }
-        enum tn_status status = files_sync_folder(path, error);
-        if (status != TN_OK) { return status; }
+    if (!store_path_of_shard_folder(path, dir, id, shard, shards)) {
+        return store_path_too_long(dir, error);
     }
-    if (!store_path_of_checkpoint(path, dir, id)) { return path_too_long(dir, error); }
     enum tn_status status = files_sync_folder(path, error);
+    if (status != TN_OK) { return status; }
+    if (!store_path_of_checkpoint(path, dir, id)) { return store_path_too_long(dir, error); }
+    status = files_sync_folder(path, error);
     return status == TN_OK ? files_sync_folder(dir, error) : status;
 }
 
@@ -148,10 +150,12 @@ enum tn_status store_put_manifest(const char *dir, const struct manifest *manife
     char path[PATH_MAX];
     char *text;
     size_t size;
-    if (!store_path_of_manifest(path, dir, manifest->id)) { return path_too_long(dir, error); }
+    if (!store_path_of_manifest(path, dir, manifest->id)) {
+        return store_path_too_long(dir, error);
+    }
     enum tn_status status = manifest_encode(manifest, &text, &size, error);
     if (status != TN_OK) { return status; }
-    /* Its shards may all lie elsewhere: then the manifest alone is here. */
+    /* The folder does not exist if all shards are in other folders. */
     status = store_make_folder(dir, manifest->id, 0, 0, error);
     if (status == TN_OK) { status = files_write_atomic(path, text, size, error); }
     if (status == TN_OK) { status = files_sync_folder(dir, error); }
@@ -161,8 +165,8 @@ enum tn_status store_put_manifest(const char *dir, const struct manifest *manife
 
 /* ---------------------------------------------------------------- removing */
 
-/* Removal is by names relative to open folders, so that nothing outside them can be meant. Another
- * process may remove the same things at the same time: what is gone is gone. */
+/* Removal uses names relative to open folders, so that nothing outside of them can be removed.
+ * Another process may remove the same files at the same time, so a missing file is not an error. */
 static int open_inside(int parent, const char *name)
 {
     return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -185,16 +189,17 @@ static bool is_manifest_file(const char *name)
            files_is_temporary_of(name, STORE_MANIFEST_NAME);
 }
 
-/* Unlink the files of an open folder whose name is `ours`. Takes `fd`. */
-static void unlink_files(int fd, bool (*ours)(const char *name))
+/* Unlink the files of an open folder whose name `is_ours`. Closes `fd`. */
+static void unlink_files(int fd, bool (*is_ours)(const char *name))
 {
+    assert(fd >= 0);
     DIR *folder = fdopendir(fd);
     if (folder == NULL) {
         close(fd);
         return;
     }
     for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
-        if (ours(entry->d_name)) { (void)unlinkat(dirfd(folder), entry->d_name, 0); }
+        if (is_ours(entry->d_name)) { (void)unlinkat(dirfd(folder), entry->d_name, 0); }
     }
     closedir(folder);
 }
@@ -222,15 +227,15 @@ static void remove_shards(int checkpoint)
     closedir(folder);
 }
 
-/* Whether it is gone afterwards in `*gone`. Fails only where a manifest might stay behind, since
- * then a checkpoint would be left whose shards are gone. */
+/* `*gone` tells whether the folder is gone afterwards. An error is returned only if the manifest
+ * may remain, and then the shards remain, too. */
 static enum tn_status remove_checkpoint(const char *dir, const char *name, bool *gone,
                                         struct error *error)
 {
     char path[PATH_MAX];
     *gone = false;
     int length = snprintf(path, sizeof path, "%s/%s", dir, name);
-    if (length < 0 || length >= PATH_MAX) { return path_too_long(dir, error); }
+    if (length < 0 || length >= PATH_MAX) { return store_path_too_long(dir, error); }
     int checkpoint = open_inside(AT_FDCWD, path);
     if (checkpoint < 0 && errno == ENOENT) { return TN_OK; }
     if (checkpoint < 0) { return files_error(error, errno, "open", path); }
@@ -261,6 +266,7 @@ enum tn_status store_collect(const char *dir, const uint64_t *keep, size_t keep_
                              uint64_t below_id, size_t *removed, struct error *error)
 {
     DIR *folder;
+    assert(keep != NULL || keep_count == 0);
     *removed = 0;
     enum tn_status status = open_folder(dir, &folder, error);
     if (status != TN_OK) { return status; }
@@ -280,11 +286,11 @@ enum tn_status store_discard(const char *dir, uint64_t id, struct error *error)
 {
     char path[PATH_MAX];
     bool gone;
-    if (!store_path_of_manifest(path, dir, id)) { return path_too_long(dir, error); }
+    if (!store_path_of_manifest(path, dir, id)) { return store_path_too_long(dir, error); }
     if (access(path, F_OK) == 0) {
         return error_set(error, TN_EEXIST, "checkpoint %" PRIu64 " is committed: %s", id, path);
     }
-    if (!store_path_of_checkpoint(path, dir, id)) { return path_too_long(dir, error); }
+    if (!store_path_of_checkpoint(path, dir, id)) { return store_path_too_long(dir, error); }
     enum tn_status status = remove_checkpoint(dir, strrchr(path, '/') + 1, &gone, error);
     return status == TN_OK ? files_sync_folder(dir, error) : status;
 }

@@ -1,10 +1,13 @@
 #include "ps/store/store_layout.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* "TANISTSH" read as a little-endian word. */
+#include "common/base/minmax.h"
+
+/* "TANISTSH" as a little-endian word. */
 #define STORE_MAGIC 0x48535453494e4154ULL
 
 enum { SPARE_PAGES = 16, NODES_PER_PAGE = 8 };
@@ -24,7 +27,7 @@ void store_header_encode(const struct store_header *header, uint8_t out[static S
     }
 }
 
-static bool header_is_possible(const struct store_header *header)
+static bool header_is_in_range(const struct store_header *header)
 {
     return header->state_arrays >= 1 && header->state_arrays <= MANIFEST_ARRAYS_MAX &&
            header->chunk_floats >= 1 && header->chunk_floats <= STORE_CHUNK_FLOATS;
@@ -43,11 +46,11 @@ enum tn_status store_header_decode(const void *data, size_t size, struct store_h
         words[i / 8] |= (uint64_t)bytes[i] << (8 * (i % 8));
     }
     if (words[0] != STORE_MAGIC) {
-        return error_set(error, TN_ECORRUPT, "it is not a shard of Tanist's");
+        return error_set(error, TN_ECORRUPT, "it is not a shard written by Tanist");
     }
     if (words[1] != STORE_FORMAT) {
         return error_set(error, TN_EINVAL,
-                         "its format is %" PRIu64 ", this program knows %d: use the version of "
+                         "its format is %" PRIu64 ", this program reads %d: use the version of "
                          "Tanist that wrote it",
                          words[1], STORE_FORMAT);
     }
@@ -65,8 +68,8 @@ enum tn_status store_header_decode(const void *data, size_t size, struct store_h
         .state_arrays = (uint32_t)words[12],
         .chunk_floats = (uint32_t)words[13],
     };
-    if (!header_is_possible(out)) {
-        return error_set(error, TN_ECORRUPT, "its header has impossible sizes");
+    if (!header_is_in_range(out)) {
+        return error_set(error, TN_ECORRUPT, "its header has sizes out of range");
     }
     return TN_OK;
 }
@@ -75,6 +78,7 @@ enum tn_status store_header_match(const struct store_header *header,
                                   const struct manifest *manifest, uint32_t shard,
                                   struct error *error)
 {
+    assert(shard < manifest->shard_count && shard < MANIFEST_SHARDS_MAX);
     const struct manifest_shard *part = &manifest->shards[shard];
     const struct {
         const char *name;
@@ -108,13 +112,14 @@ uint64_t store_key_of_chunk(uint32_t array, uint64_t chunk)
 
 uint64_t store_chunks(uint64_t count, uint32_t chunk_floats)
 {
+    assert(chunk_floats >= 1);
     return count / chunk_floats + (count % chunk_floats != 0);
 }
 
 uint32_t store_chunk_length(uint64_t count, uint32_t chunk_floats, uint64_t chunk)
 {
-    uint64_t left = count - chunk * chunk_floats;
-    return left < chunk_floats ? (uint32_t)left : chunk_floats;
+    assert(chunk * chunk_floats <= count);
+    return (uint32_t)u64_min(count - chunk * chunk_floats, chunk_floats);
 }
 
 static uint64_t pages_of_value(uint64_t bytes, size_t page_bytes)
@@ -122,11 +127,12 @@ static uint64_t pages_of_value(uint64_t bytes, size_t page_bytes)
     return (bytes + STORE_PAGE_HEADER_BYTES + page_bytes - 1) / page_bytes;
 }
 
-/* Each large value has pages of its own, a small one at most a page. A node of the tree takes 26
- * bytes and pages are filled in order, so a page holds 150; what transactions copy of the tree is
- * a few pages each. NODES_PER_PAGE covers both, at 4 KiB for 8 MiB. */
+/* A large value has pages of its own, a small one takes at most one page. A node of the tree takes
+ * 26 bytes and pages are filled in order, so a page holds 150 nodes; transactions copy a few pages
+ * of the tree each. NODES_PER_PAGE covers both, at 4 KiB for each 8 MiB. */
 uint64_t store_file_bytes(const struct store_header *header, size_t page_bytes)
 {
+    assert(page_bytes >= 1);
     uint64_t chunks = store_chunks(header->count, header->chunk_floats);
     uint64_t chunk_bytes = (uint64_t)header->chunk_floats * 4 + DIGEST_BYTES;
     uint64_t last =
@@ -140,7 +146,7 @@ uint64_t store_file_bytes(const struct store_header *header, size_t page_bytes)
 
 /* ------------------------------------------------------------------- names */
 
-/* `length` is what snprintf returned. */
+/* `length` is the result of snprintf(). */
 static bool path_fits(int length)
 {
     return length > 0 && length < PATH_MAX;
@@ -171,12 +177,18 @@ bool store_path_of_shard(char path[static PATH_MAX], const char *dir, uint64_t i
                               dir, id, shard, shards));
 }
 
+enum tn_status store_path_too_long(const char *dir, struct error *error)
+{
+    return error_set(error, TN_EINVAL, "%s: the path is too long: use a shorter checkpoint folder",
+                     dir);
+}
+
 uint64_t store_id_of_name(const char *name)
 {
     uint64_t id = 0;
     size_t digits = strspn(name, "0123456789");
     if (digits < 10 || digits > 19 || name[digits] != '\0') { return 0; }
-    if (digits > 10 && name[0] == '0') { return 0; /* We never write it so. */ }
+    if (digits > 10 && name[0] == '0') { return 0; /* Not a name that the store writes. */ }
     for (size_t i = 0; i < digits; i++) { id = id * 10 + (uint64_t)(name[i] - '0'); }
     return id;
 }

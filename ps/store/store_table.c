@@ -15,20 +15,21 @@
 
 enum {
     KEY_BYTES = 8,
-    APPENDS_PER_TRANSACTION = 64, /* LMDB bounds what one transaction may touch. */
+    APPENDS_PER_TRANSACTION = 64, /* LMDB limits the pages that one transaction may change. */
 };
 
-/* Big-endian, so that LMDB's order of bytes is that of numbers. */
+/* Big-endian, so that LMDB's order of keys is the order of the numbers. */
 static MDB_val key_of(uint64_t number, uint8_t bytes[static KEY_BYTES])
 {
     for (unsigned i = 0; i < KEY_BYTES; i++) { bytes[i] = (uint8_t)(number >> (56 - 8 * i)); }
     return (MDB_val){.mv_size = KEY_BYTES, .mv_data = bytes};
 }
 
-/* LMDB gives errno values above zero and its own below. */
+/* LMDB returns errno values above zero and its own codes below. */
 static enum tn_status table_error(struct error *error, int code, const char *what,
                                   const struct table *table)
 {
+    assert(code != MDB_SUCCESS);
     if (code > 0) { return files_error(error, code, what, table->path); }
     bool damage = code == MDB_CORRUPTED || code == MDB_PAGE_NOTFOUND || code == MDB_INVALID ||
                   code == MDB_VERSION_MISMATCH || code == MDB_NOTFOUND;
@@ -41,11 +42,13 @@ static enum tn_status open_environment(struct table *table, const char *path, ui
 {
     memset(table, 0, sizeof *table);
     size_t length = strlen(path);
-    if (length >= sizeof table->path) { return error_set(error, TN_EINVAL, "%s: too long", path); }
+    if (length >= sizeof table->path) {
+        return error_set(error, TN_EINVAL, "%s: the path is too long", path);
+    }
     memcpy(table->path, path, length + 1);
     int code = mdb_env_create(&table->env);
     if (code == MDB_SUCCESS && bytes != 0) { code = mdb_env_set_mapsize(table->env, bytes); }
-    /* No lock file: a file has one writer, then readers only. */
+    /* No lock file: a file has one writer, and afterwards only readers. */
     if (code == MDB_SUCCESS) {
         code = mdb_env_open(table->env, path, flags | MDB_NOSUBDIR | MDB_NOLOCK, 0644);
     }
@@ -54,6 +57,7 @@ static enum tn_status open_environment(struct table *table, const char *path, ui
 
 int table_descriptor(const struct table *table)
 {
+    assert(table->env != NULL);
     mdb_filehandle_t fd;
     int code = mdb_env_get_fd(table->env, &fd);
     assert(code == MDB_SUCCESS);
@@ -77,12 +81,13 @@ static enum tn_status reserve_space(const struct table *table, uint64_t bytes, s
     }
     return error_set(error, TN_ENOSPC,
                      "the device is full: %s needs %" PRIu64 " bytes, %" PRIu64
-                     " are left: free some, or keep fewer checkpoints",
+                     " are left: free space, or lower checkpoint.keep",
                      table->path, bytes, left);
 }
 
 static enum tn_status begin_transaction(struct table *table, unsigned flags, struct error *error)
 {
+    assert(table->txn == NULL);
     int code = mdb_txn_begin(table->env, NULL, flags, &table->txn);
     if (code == MDB_SUCCESS) { code = mdb_dbi_open(table->txn, NULL, 0, &table->handle); }
     table->appended = 0;
@@ -91,13 +96,14 @@ static enum tn_status begin_transaction(struct table *table, unsigned flags, str
 
 static enum tn_status commit_transaction(struct table *table, struct error *error)
 {
-    int code = mdb_txn_commit(table->txn); /* Frees it, whatever it returns. */
+    assert(table->txn != NULL);
+    int code = mdb_txn_commit(table->txn); /* Frees it even if it fails. */
     table->txn = NULL;
     return code == MDB_SUCCESS ? TN_OK : table_error(error, code, "write", table);
 }
 
-/* Written through a map with nothing synced in between: the fastest LMDB has, and safe only because
- * nobody takes the file for a shard before it is synced and renamed. */
+/* MDB_WRITEMAP with MDB_NOSYNC is LMDB's fastest mode. It is safe here because the file is not used
+ * as a shard before it is synced and renamed. */
 enum tn_status table_create(struct table *table, const char *path, uint64_t bytes,
                             struct error *error)
 {
@@ -127,7 +133,7 @@ enum tn_status table_append(struct table *table, uint64_t key, size_t size, uint
 enum tn_status table_commit(struct table *table, struct error *error)
 {
     enum tn_status status = commit_transaction(table, error);
-    if (status == TN_OK) { /* A hint only; the sync counts. */
+    if (status == TN_OK) { /* Only a hint: table_sync() makes it durable. */
         (void)sync_file_range(table_descriptor(table), 0, 0, SYNC_FILE_RANGE_WRITE);
     }
     return status;
@@ -135,9 +141,10 @@ enum tn_status table_commit(struct table *table, struct error *error)
 
 enum tn_status table_sync(struct table *table, struct error *error)
 {
+    assert(table->txn == NULL);
     int code = mdb_env_sync(table->env, 1);
     if (code != MDB_SUCCESS) { return table_error(error, code, "sync", table); }
-    /* Also the file's size and blocks, which LMDB never syncs. */
+    /* LMDB does not sync the size and the blocks of the file. */
     if (fsync(table_descriptor(table)) != 0) {
         return files_error(error, errno, "sync", table->path);
     }
@@ -153,6 +160,7 @@ enum tn_status table_open(struct table *table, const char *path, struct error *e
 enum tn_status table_get(const struct table *table, uint64_t key, const uint8_t **data,
                          size_t *size, struct error *error)
 {
+    assert(table->txn != NULL);
     uint8_t bytes[KEY_BYTES];
     MDB_val name = key_of(key, bytes);
     MDB_val value;

@@ -13,7 +13,7 @@
 #include "ps/store/store.h"
 #include "ps/store/store_folder.h"
 
-/* One request with all it needs, copied. */
+/* A copy of one request. */
 struct job {
     uint64_t op;
     enum store_request request;
@@ -23,7 +23,7 @@ struct job {
     uint8_t blob[STORE_BLOB_MAX];
     uint64_t keep[STORE_KEEP_MAX];
     size_t keep_count;
-    uint64_t id; /* DISCARD; COLLECT: below which. */
+    uint64_t id; /* DISCARD: the checkpoint. COLLECT: `below_id`. */
     uint32_t shard;
 };
 
@@ -36,19 +36,19 @@ struct store_thread {
     char dir[PATH_MAX];
     atomic_bool cancelled;
 
-    /* Under the mutex: a ring. The job at `head` may be the one being carried out. */
+    /* Under the mutex: a ring. The job at `head` may be in progress. */
     bool stopping;
     size_t head, count;
     struct job jobs[STORE_QUEUE_MAX];
 
-    /* The thread's own: results are kept here while they are delivered. */
+    /* Used by the thread only: results while they are delivered. */
     struct error error;
     struct store_metadata metadata;
     struct manifest listed[STORE_LIST_MAX];
     char warnings[STORE_TEXT_MAX];
 };
 
-/* ------------------------------------------------------------- its thread */
+/* -------------------------------------------------------------- the thread */
 
 static uint32_t arrays_of(const struct job *job, const struct store_array **arrays)
 {
@@ -88,7 +88,7 @@ static enum tn_status collect(const char *dir, const struct job *job, struct sto
     return store_collect(dir, job->keep, job->keep_count, job->id, &event->count, error);
 }
 
-/* Do what `job` asks and fill the event. */
+/* Carry out `job` and fill the event. */
 static enum tn_status carry_out(struct store_thread *thread, const struct job *job,
                                 struct store_event *event)
 {
@@ -131,8 +131,8 @@ static void answer(struct store_thread *thread, const struct job *job, struct st
     }
 }
 
-/* The place in the queue is free again before the answer is delivered, so that whoever gets it can
- * ask for the next thing at once. */
+/* The job leaves the queue before its answer is delivered, so that the receiver of the answer can
+ * submit the next request at once. */
 static void *serve(void *argument)
 {
     struct store_thread *thread = argument;
@@ -142,6 +142,7 @@ static void *serve(void *argument)
             pthread_cond_wait(&thread->wake, &thread->mutex);
         }
         if (thread->count == 0) { break; }
+        assert(thread->head < STORE_QUEUE_MAX && thread->count <= STORE_QUEUE_MAX);
         struct job *job = &thread->jobs[thread->head];
         pthread_mutex_unlock(&thread->mutex);
 
@@ -163,7 +164,7 @@ static void *serve(void *argument)
 
 /* -------------------------------------------------------------- the port */
 
-/* A free place with the mutex held, or NULL without it. */
+/* A free job, and the mutex is held; or NULL, and it is not. */
 static struct job *reserve(struct store_thread *thread, uint64_t op, enum store_request request)
 {
     pthread_mutex_lock(&thread->mutex);
@@ -179,6 +180,7 @@ static struct job *reserve(struct store_thread *thread, uint64_t op, enum store_
 
 static enum tn_status submit(struct store_thread *thread, const struct job *job)
 {
+    assert(thread->count < STORE_QUEUE_MAX);
     retain_arrays(job);
     thread->count++;
     pthread_cond_signal(&thread->wake);
@@ -188,7 +190,8 @@ static enum tn_status submit(struct store_thread *thread, const struct job *job)
 
 static enum tn_status port_write(void *ctx, uint64_t op, const struct store_write_request *request)
 {
-    assert(request->blob_bytes <= STORE_BLOB_MAX && request->state_arrays <= STORE_ARRAYS_MAX);
+    assert(request->blob_bytes <= STORE_BLOB_MAX);
+    assert(request->state_arrays <= STORE_ARRAYS_MAX);
     struct job *job = reserve(ctx, op, STORE_WRITE);
     if (job == NULL) { return TN_EREFUSED; }
     job->write = *request;
@@ -211,6 +214,7 @@ static enum tn_status port_read(void *ctx, uint64_t op, const struct store_read_
 static enum tn_status port_verify(void *ctx, uint64_t op, const struct manifest *manifest,
                                   uint32_t shard)
 {
+    assert(shard == STORE_ALL_SHARDS || shard < manifest->shard_count);
     struct job *job = reserve(ctx, op, STORE_VERIFY);
     if (job == NULL) { return TN_EREFUSED; }
     job->manifest = *manifest;
@@ -226,6 +230,7 @@ static enum tn_status port_list(void *ctx, uint64_t op)
 
 static enum tn_status port_put_manifest(void *ctx, uint64_t op, const struct manifest *manifest)
 {
+    assert(manifest->id != 0);
     struct job *job = reserve(ctx, op, STORE_PUT_MANIFEST);
     if (job == NULL) { return TN_EREFUSED; }
     job->manifest = *manifest;
@@ -236,6 +241,7 @@ static enum tn_status port_collect(void *ctx, uint64_t op, const uint64_t *keep,
                                    uint64_t below_id)
 {
     assert(count <= STORE_KEEP_MAX);
+    assert(keep != NULL || count == 0);
     struct job *job = reserve(ctx, op, STORE_COLLECT);
     if (job == NULL) { return TN_EREFUSED; }
     if (count > 0) { memcpy(job->keep, keep, count * sizeof *keep); }
@@ -246,6 +252,7 @@ static enum tn_status port_collect(void *ctx, uint64_t op, const uint64_t *keep,
 
 static enum tn_status port_discard(void *ctx, uint64_t op, uint64_t id)
 {
+    assert(id != 0);
     struct job *job = reserve(ctx, op, STORE_DISCARD);
     if (job == NULL) { return TN_EREFUSED; }
     job->id = id;
@@ -268,7 +275,7 @@ struct store_port store_thread_port(struct store_thread *thread)
 
 /* --------------------------------------------------------- start and stop */
 
-/* Signals are for the node's main thread. */
+/* Signals are handled by the node's main thread. */
 static int create_without_signals(struct store_thread *thread)
 {
     sigset_t all;
@@ -290,16 +297,18 @@ static void free_thread(struct store_thread *thread)
 enum tn_status store_thread_start(const char *dir, store_sink sink, void *sink_ctx,
                                   struct store_thread **out, struct error *error)
 {
+    assert(sink != NULL);
     *out = NULL;
     size_t length = strlen(dir);
     if (length == 0 || length >= PATH_MAX) {
         return error_set(error, TN_EINVAL,
-                         "the checkpoint folder's path has %zu bytes, expected "
-                         "1 to %d",
+                         "the path of the checkpoint folder has %zu bytes, expected 1 to %d",
                          length, PATH_MAX - 1);
     }
     struct store_thread *thread = calloc(1, sizeof *thread);
-    if (thread == NULL) { return error_set(error, TN_ENOMEM, "no memory for the store"); }
+    if (thread == NULL) {
+        return error_set(error, TN_ENOMEM, "out of memory for the checkpoint store");
+    }
     memcpy(thread->dir, dir, length + 1);
     thread->sink = sink;
     thread->sink_ctx = sink_ctx;
@@ -318,6 +327,7 @@ void store_thread_stop(struct store_thread *thread, bool finish)
 {
     if (thread == NULL) { return; }
     pthread_mutex_lock(&thread->mutex);
+    assert(!thread->stopping);
     thread->stopping = true;
     if (!finish) { atomic_store(&thread->cancelled, true); }
     pthread_cond_signal(&thread->wake);

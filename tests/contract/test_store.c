@@ -144,7 +144,7 @@ static void committed_part_is_left_alone(void **state)
     assert_true(digest_equal(again.shards[0].digest, manifest.shards[0].digest));
     again.step++;
     assert_int_equal(write_shard(&again, 0, &error), TN_EEXIST);
-    assert_non_null(strstr(error.text, "committed already with step 40"));
+    assert_non_null(strstr(error.text, "already committed with step 40"));
     assert_int_equal(store_verify(dir, &manifest, STORE_ALL_SHARDS, NULL, NULL), TN_OK);
 }
 

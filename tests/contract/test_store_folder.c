@@ -177,7 +177,7 @@ static void missing_folder_is_an_error(void **state)
     manifest.shards[0].bytes = 1;
     assert_int_equal(rmdir(dir), 0);
     assert_int_equal(write_shard(&manifest, 0, &error), TN_ENOENT);
-    assert_non_null(strstr(error.text, "is not there: is its disk mounted?"));
+    assert_non_null(strstr(error.text, "does not exist: is its disk mounted?"));
     manifest.shards[0].bytes = 1;
     assert_int_equal(store_put_manifest(dir, &manifest, &error), TN_ENOENT);
     assert_int_equal(store_list(dir, listed, 1, &count, text, sizeof text, &error), TN_ENOENT);
