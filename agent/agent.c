@@ -16,13 +16,13 @@
 
 enum { SAY_MS = 3000 };
 
-void agent_tell(struct agent *agent, enum agent_news_type type, const char *text)
+void agent_tell(struct agent *agent, enum agent_event_type type, const char *text)
 {
-    const struct agent_news news = {.type = type,
-                                    .now_ms = agent->now_ms,
-                                    .text = text,
-                                    .observer = agent->observing ? agent->observer : NULL};
-    agent->config->tell(agent->config->ctx, &news);
+    const struct agent_event news = {.type = type,
+                                     .now_ms = agent->now_ms,
+                                     .text = text,
+                                     .observer = agent->observing ? agent->observer : NULL};
+    agent->config->notify(agent->config->ctx, &news);
 }
 
 /* The first reason counts; everything is stopped. */
@@ -103,7 +103,7 @@ void agent_obey(struct agent *agent, struct task task, const struct kill_request
         if (!meant) { continue; }
         snprintf(text, sizeof text, "SIG%s to %s (pid %ld), ordered by %s",
                  kill_signal_name(order->signal), child->name, (long)child->process.pid, order->by);
-        agent_tell(agent, AGENT_ORDER, text);
+        agent_tell(agent, AGENT_SIGNAL_SENT, text);
         send_signal(agent, i, numbers[order->signal]);
     }
 }

@@ -19,20 +19,20 @@
 #include "common/base/error.h"
 #include "common/cluster/job.h"
 
-enum agent_news_type {
+enum agent_event_type {
     AGENT_WAITING,   /* `text` says for what, whom, since when. Every 3 s of a wait. */
     AGENT_CONNECTED, /* ZooKeeper answers. */
     AGENT_DISCONNECTED,
-    AGENT_SETTLED,    /* The observer has told all that was there. */
-    AGENT_RUN,        /* observer->run is new. */
-    AGENT_HISTORY,    /* observer->entry is the next one. */
-    AGENT_CHILD_DIED, /* `text`: "ps:1 (pid 123): signal 9 (Killed); starting it again". */
-    AGENT_ORDER,      /* `text`: "SIGKILL to ps:1 (pid 123), ordered by pid 7 on alpha". */
-    AGENT_TICK,       /* About twice a second. */
+    AGENT_SETTLED,     /* The observer has told all that was there. */
+    AGENT_RUN,         /* observer->run is new. */
+    AGENT_HISTORY,     /* observer->entry is the next one. */
+    AGENT_CHILD_DIED,  /* `text`: "ps:1 (pid 123): signal 9 (Killed); starting it again". */
+    AGENT_SIGNAL_SENT, /* `text`: "SIGKILL to ps:1 (pid 123), ordered by pid 7 on alpha". */
+    AGENT_TICK,        /* About twice a second. */
 };
 
-struct agent_news {
-    enum agent_news_type type;
+struct agent_event {
+    enum agent_event_type type;
     uint64_t now_ms;
     const char *text;
     const struct observer *observer; /* Borrowed. NULL before the nodes start. */
@@ -60,7 +60,7 @@ struct agent_config {
      * seconds at most. TN_ECONNECT, TN_ETIMEDOUT, TN_EEXPIRED: it is called again; other failures
      * end all. */
     enum tn_status (*restore)(void *ctx, struct error *error);
-    void (*tell)(void *ctx, const struct agent_news *news);
+    void (*notify)(void *ctx, const struct agent_event *news);
     void *ctx;
 };
 

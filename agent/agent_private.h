@@ -47,7 +47,7 @@ void agent_feed(struct agent *agent, enum supervisor_event_type type, uint32_t c
                 int signal_number);
 
 /* To the owner. `text` may be NULL. */
-void agent_tell(struct agent *agent, enum agent_news_type type, const char *text);
+void agent_tell(struct agent *agent, enum agent_event_type type, const char *text);
 
 /* The first reason counts; everything is stopped. `agent->error` says why. */
 void agent_give_up(struct agent *agent, enum tn_status status);

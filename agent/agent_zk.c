@@ -101,7 +101,7 @@ void agent_restore(struct agent *agent)
 
 static void member_changed(struct agent *agent)
 {
-    const struct observed_seat *seat = &agent->observer->seats[agent->observer->seat];
+    const struct observed_task *seat = &agent->observer->tasks[agent->observer->changed];
     for (uint32_t i = 0; i < agent->children.count; i++) {
         const struct child *child = &agent->children.list[i];
         if (child->server != NULL || !task_equal(child->task, seat->task)) { continue; }

@@ -36,7 +36,7 @@ static void send_all(const struct dead_node *dead_node, const struct observer *o
     send(zk, next_op, ZK_SET, path, text);
     const char *candidate = candidates_of_session(candidates, session);
     if (candidate != NULL) { send(zk, next_op, ZK_DELETE, candidate, NULL); }
-    const struct observed_seat *seat = observer_seat(observer, dead_node->task);
+    const struct observed_task *seat = observer_task(observer, dead_node->task);
     if (seat == NULL || !seat->present || session == 0 || seat->session != session) { return; }
     znode_member_path(path, dead_node->cluster, dead_node->task);
     send(zk, next_op, ZK_DELETE, path, NULL);

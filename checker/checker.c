@@ -20,12 +20,12 @@ static void fail(const struct checker *checker, const char *format, ...)
 static void say(const struct checker *checker, const char *format, ...)
 {
     char text[CHECKER_TEXT_MAX];
-    if (checker->config.view.say == NULL) { return; }
+    if (checker->config.view.log == NULL) { return; }
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    checker->config.view.say(checker->config.view.ctx, text);
+    checker->config.view.log(checker->config.view.ctx, text);
 }
 
 static void fail(const struct checker *checker, const char *format, ...)
@@ -66,14 +66,14 @@ static void on_office(struct checker *checker, const struct zk_change *change)
         fail(checker, "I1: /chief cannot be read: %s", error.text);
         return;
     }
-    if (checker->has_office && office.epoch <= checker->office.epoch) {
+    if (checker->has_chief && office.epoch <= checker->chief.epoch) {
         fail(checker, "I1: epoch %" PRIu64 " taken after %" PRIu64, office.epoch,
-             checker->office.epoch);
+             checker->chief.epoch);
     }
-    bool raised = checker->has_office && office.incarnation == checker->office.incarnation;
+    bool raised = checker->has_chief && office.incarnation == checker->chief.incarnation;
     if (!raised) { checker->elections++; }
-    checker->office = office;
-    checker->has_office = true;
+    checker->chief = office;
+    checker->has_chief = true;
     say(checker, "chief: coordinator:%u epoch %" PRIu64 "%s", office.task.index, office.epoch,
         raised ? " (raised)" : "");
 }
@@ -180,9 +180,9 @@ static void on_order(struct checker *checker, const struct zk_change *change)
     /* Who starts the job, or starts it again while nobody lives, is no chief: the epoch is that of
      * the last order. */
     bool begun = run.phase == RUN_FORMING && (!checker->has_run || run.epoch == was->epoch);
-    if (!begun && run.epoch != checker->office.epoch) {
+    if (!begun && run.epoch != checker->chief.epoch) {
         fail(checker, "I2: an order of epoch %" PRIu64 " in the time of epoch %" PRIu64, run.epoch,
-             checker->office.epoch);
+             checker->chief.epoch);
     }
     if (run.phase == RUN_LOADING && run.epoch <= checker->epoch_floor) {
         fail(checker, "I1: order of epoch %" PRIu64 " after a wipe at epoch %" PRIu64, run.epoch,
@@ -336,8 +336,8 @@ void checker_on_wipe(struct checker *checker)
     if (checker->run.generation > checker->generation_before_wipe) {
         checker->generation_before_wipe = checker->run.generation;
     }
-    checker->has_office = checker->has_run = false;
+    checker->has_chief = checker->has_run = false;
     checker->highest_id = checker->highest_epoch = checker->older_epoch = 0;
-    checker->office = (struct office){0};
+    checker->chief = (struct office){0};
     checker->run = (struct run){0};
 }

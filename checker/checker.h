@@ -43,7 +43,7 @@ enum shard_state {
  */
 struct checker_view {
     void *ctx;
-    void (*say)(void *ctx, const char *text);  /* The story, a line each; NULL: nobody listens. */
+    void (*log)(void *ctx, const char *text);  /* The story, a line each; NULL: nobody listens. */
     void (*fail)(void *ctx, const char *text); /* A rule is broken: "I3: generation 4 after 5". */
     /* A shard of a committed checkpoint on the disks; its values in `*values` (NULL is allowed)
      * where they can be read. NULL: the disks cannot be seen (I4, I5, I9 are not checked). */
@@ -68,8 +68,8 @@ struct checker_config {
 
 struct checker {
     struct checker_config config;
-    struct office office;
-    bool has_office;
+    struct office chief;
+    bool has_chief;
     struct run run;
     bool has_run;
     uint64_t epoch_floor; /* Epochs of orders after a wipe are above it. */

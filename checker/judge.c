@@ -14,7 +14,7 @@ struct judge {
     struct judgement *out;
     struct checker checker;
     struct zk_tree tree;
-    uint32_t life;
+    uint32_t index;
     uint64_t wall_ms; /* Of the transaction that is looked at. */
 };
 
@@ -24,23 +24,25 @@ static bool ends_with(const char *path, const char *end)
     return length >= tail && strcmp(path + length - tail, end) == 0;
 }
 
-static void say(void *ctx, const char *text)
+static void on_log(void *ctx, const char *text)
 {
     const struct judge *judge = ctx;
-    if (judge->input->tell != NULL) { judge->input->tell(judge->input->ctx, judge->wall_ms, text); }
+    if (judge->input->on_event != NULL) {
+        judge->input->on_event(judge->input->ctx, judge->wall_ms, text);
+    }
 }
 
 static void fail(void *ctx, const char *text)
 {
     struct judge *judge = ctx;
-    say(judge, text);
-    if (!judge->out->kept) { return; /* The first one stays. */ }
-    judge->out->kept = false;
-    if (judge->input->life_count > 1) {
-        (void)snprintf(judge->out->words, sizeof judge->out->words, "life %u of the ensemble: %s",
-                       judge->life + 1, text);
+    on_log(judge, text);
+    if (!judge->out->passed) { return; /* The first one stays. */ }
+    judge->out->passed = false;
+    if (judge->input->ensemble_count > 1) {
+        (void)snprintf(judge->out->text, sizeof judge->out->text, "ensemble %u: %s",
+                       judge->index + 1, text);
     } else {
-        (void)snprintf(judge->out->words, sizeof judge->out->words, "%s", text);
+        (void)snprintf(judge->out->text, sizeof judge->out->text, "%s", text);
     }
 }
 
@@ -108,11 +110,11 @@ static void take_census(const struct zk_tree *tree, struct judge_census *out)
     }
 }
 
-static enum tn_status judge_life(struct judge *judge, struct error *error)
+static enum tn_status judge_ensemble(struct judge *judge, struct error *error)
 {
     struct ensemble_log log;
-    const char *folder = judge->input->lives[judge->life];
-    bool last = judge->life + 1 == judge->input->life_count;
+    const char *folder = judge->input->ensembles[judge->index];
+    bool last = judge->index + 1 == judge->input->ensemble_count;
     enum tn_status status = ensemble_log_read(folder, &log, error);
     if (status != TN_OK) { return status; }
     if (last && log.count == 0) {
@@ -149,13 +151,13 @@ static int by_path(const void *a, const void *b)
 static void show_znodes(struct judge *judge)
 {
     struct zk_tree *tree = &judge->tree;
-    if (judge->input->show == NULL || tree->count == 0) { return; }
+    if (judge->input->on_znode == NULL || tree->count == 0) { return; }
     qsort(tree->nodes, tree->count, sizeof *tree->nodes, by_path);
     for (size_t i = 0; i < tree->count; i++) {
         const struct zk_node *node = &tree->nodes[i];
-        judge->input->show(judge->input->ctx, node->path, node->stat.ephemeral_owner,
-                           node->blob != NULL ? node->blob->data : NULL,
-                           node->blob != NULL ? node->blob->size : 0);
+        judge->input->on_znode(judge->input->ctx, node->path, node->stat.ephemeral_owner,
+                               node->blob != NULL ? node->blob->data : NULL,
+                               node->blob != NULL ? node->blob->size : 0);
     }
 }
 
@@ -164,20 +166,20 @@ enum tn_status judge_run(const struct judge_input *input, struct judgement *out,
 {
     struct judge *judge = calloc(1, sizeof *judge);
     enum tn_status status = TN_OK;
-    assert(input->life_count > 0);
-    *out = (struct judgement){.kept = true, .words = "no rule broken"};
+    assert(input->ensemble_count > 0);
+    *out = (struct judgement){.passed = true, .text = "no rule broken"};
     if (judge == NULL) { return error_set(error, TN_ENOMEM, "no memory to judge a run"); }
     judge->input = input;
     judge->out = out;
     checker_init(&judge->checker,
-                 &(struct checker_config){.view = {.ctx = judge, .say = say, .fail = fail},
+                 &(struct checker_config){.view = {.ctx = judge, .log = on_log, .fail = fail},
                                           .job = input->job});
-    for (; judge->life < input->life_count && status == TN_OK; judge->life++) {
-        if (judge->life > 0) {
+    for (; judge->index < input->ensemble_count && status == TN_OK; judge->index++) {
+        if (judge->index > 0) {
             checker_on_wipe(&judge->checker);
-            say(judge, "the ensemble was wiped");
+            on_log(judge, "the ensemble was wiped");
         }
-        status = judge_life(judge, error);
+        status = judge_ensemble(judge, error);
     }
     const struct checker *checker = &judge->checker;
     out->elections = checker->elections;

@@ -12,18 +12,18 @@
 #include "common/cluster/job.h"
 #include "common/cluster/run.h"
 
-enum { JUDGE_WORDS_MAX = 320 };
+enum { JUDGE_TEXT_MAX = 320 };
 
 struct judge_input {
     const struct job *job;
     /* Where the servers' data are: each has N/data/version-2 for N = 1 and up. More than one when
      * the ensemble was wiped: oldest first; the last is the one that the run ended with. */
-    const char *const *lives;
-    uint32_t life_count;
+    const char *const *ensembles;
+    uint32_t ensemble_count;
     /* Told of each line of the story, with the wall clock of its transaction; NULL: of none. */
-    void (*tell)(void *ctx, uint64_t wall_ms, const char *text);
+    void (*on_event)(void *ctx, uint64_t wall_ms, const char *text);
     /* Told of each znode that the last life ended with; `owner`: of an ephemeral one; NULL. */
-    void (*show)(void *ctx, const char *path, uint64_t owner, const void *data, size_t size);
+    void (*on_znode)(void *ctx, const char *path, uint64_t owner, const void *data, size_t size);
     void *ctx;
 };
 
@@ -34,8 +34,8 @@ struct judge_census {
 };
 
 struct judgement {
-    bool kept;                   /* No rule is broken, no transaction is missing. */
-    char words[JUDGE_WORDS_MAX]; /* "no rule broken", or the first that is. */
+    bool passed;               /* No rule is broken, no transaction is missing. */
+    char text[JUDGE_TEXT_MAX]; /* "no rule broken", or the first that is. */
     uint64_t transactions, elections, loads, restores, commits;
     uint64_t missing;           /* Transactions that happened and are in no log. */
     uint64_t znodes;            /* At the end of the last life, without the root. */

@@ -93,7 +93,7 @@ MUST_CHECK enum tn_status ensemble_probe(const char *address, uint32_t timeout_m
 MUST_CHECK enum tn_status ensemble_parse_srvr(const char *answer, struct ensemble_health *out);
 
 /* The same for people: a mode's name, "no quorum", or "down". Static storage. */
-const char *ensemble_probe_word(const char *address, uint32_t timeout_ms);
+const char *ensemble_probe_text(const char *address, uint32_t timeout_ms);
 
 /* "standalone", "leader", "follower", "observer". */
 const char *ensemble_mode_name(enum ensemble_mode mode);

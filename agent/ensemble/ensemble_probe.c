@@ -138,7 +138,7 @@ enum tn_status ensemble_probe(const char *address, uint32_t timeout_ms, struct e
     return status == TN_OK ? ensemble_parse_srvr(answer, out) : status;
 }
 
-const char *ensemble_probe_word(const char *address, uint32_t timeout_ms)
+const char *ensemble_probe_text(const char *address, uint32_t timeout_ms)
 {
     struct ensemble_health health;
     enum tn_status status = ensemble_probe(address, timeout_ms, &health);

@@ -163,7 +163,7 @@ void zoo_server_forget_pid(const struct zoo_server_files *server)
     (void)unlink(server->pid_path);
 }
 
-void zoo_server_last_words(const struct zoo_server_files *server, char *text, size_t size)
+void zoo_server_last_error(const struct zoo_server_files *server, char *text, size_t size)
 {
     char tail[LOG_TAIL_MAX + 1];
     text[0] = '\0';

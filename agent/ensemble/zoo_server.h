@@ -47,6 +47,6 @@ MUST_CHECK enum tn_status zoo_server_note_pid(const struct zoo_server_files *ser
 void zoo_server_forget_pid(const struct zoo_server_files *server);
 
 /* The last line of its log that tells of an error, for people; "" if there is none. */
-void zoo_server_last_words(const struct zoo_server_files *server, char *text, size_t size);
+void zoo_server_last_error(const struct zoo_server_files *server, char *text, size_t size);
 
 #endif

@@ -11,9 +11,9 @@ enum { SEQUENCE_DIGITS = 10, ENTRY_RETRY_MS = 100 };
 
 static void add_seats(struct observer *observer, enum role role, uint32_t count)
 {
-    for (uint32_t i = 0; i < count && observer->seat_count < TASKS_MAX; i++) {
-        observer->seats[observer->seat_count++] =
-            (struct observed_seat){.task = {.role = role, .index = i}};
+    for (uint32_t i = 0; i < count && observer->task_count < TASKS_MAX; i++) {
+        observer->tasks[observer->task_count++] =
+            (struct observed_task){.task = {.role = role, .index = i}};
     }
 }
 
@@ -26,9 +26,9 @@ static void start_mirrors(struct observer *observer, const struct zk_port *zk, u
     mirror_start(&observer->chief_mirror, MIRROR_DATA, path, zk, &observer->next_op, now_ms);
     znode_path(path, observer->cluster, "history");
     mirror_start(&observer->history_mirror, MIRROR_CHILDREN, path, zk, &observer->next_op, now_ms);
-    for (uint32_t i = 0; i < observer->seat_count; i++) {
-        znode_member_path(path, observer->cluster, observer->seats[i].task);
-        mirror_start(&observer->seats[i].mirror, MIRROR_DATA, path, zk, &observer->next_op, now_ms);
+    for (uint32_t i = 0; i < observer->task_count; i++) {
+        znode_member_path(path, observer->cluster, observer->tasks[i].task);
+        mirror_start(&observer->tasks[i].mirror, MIRROR_DATA, path, zk, &observer->next_op, now_ms);
     }
     observer->entry_op = 0;
     observer->waiting_count = 0;
@@ -81,15 +81,15 @@ static unsigned read_office(struct observer *observer, const struct zk_event *ev
         log_warn("/chief: %s", error.text);
         return 0;
     }
-    bool changed = !observer->has_office || observer->office.epoch != office.epoch;
-    observer->office = office;
-    observer->has_office = true;
-    return changed ? OBSERVER_OFFICE : 0;
+    bool changed = !observer->has_chief || observer->chief.epoch != office.epoch;
+    observer->chief = office;
+    observer->has_chief = true;
+    return changed ? OBSERVER_CHIEF : 0;
 }
 
 static unsigned read_seat(struct observer *observer, uint32_t index, const struct zk_event *event)
 {
-    struct observed_seat *seat = &observer->seats[index];
+    struct observed_task *seat = &observer->tasks[index];
     struct error error;
     struct member member;
     if (member_decode(event->data, event->size, &member, &error) != TN_OK) {
@@ -100,14 +100,14 @@ static unsigned read_seat(struct observer *observer, uint32_t index, const struc
     seat->member = member;
     seat->session = event->stat.ephemeral_owner;
     seat->present = seat->known = true;
-    if (changed) { observer->seat = index; }
+    if (changed) { observer->changed = index; }
     return changed ? OBSERVER_MEMBER : 0;
 }
 
 static unsigned handle_seat(struct observer *observer, uint32_t index, const struct zk_event *event,
                             const struct zk_port *zk, uint64_t now_ms)
 {
-    struct observed_seat *seat = &observer->seats[index];
+    struct observed_task *seat = &observer->tasks[index];
     bool was_present = seat->present;
     switch (mirror_handle(&seat->mirror, event, zk, &observer->next_op, now_ms)) {
     case MIRROR_NOTHING: return 0;
@@ -116,7 +116,7 @@ static unsigned handle_seat(struct observer *observer, uint32_t index, const str
     }
     seat->answered = true;
     seat->present = false;
-    if (was_present) { observer->seat = index; }
+    if (was_present) { observer->changed = index; }
     return was_present ? OBSERVER_MEMBER : 0;
 }
 
@@ -238,8 +238,8 @@ static unsigned handle_history(struct observer *observer, const struct zk_event 
 
 static bool all_answered(const struct observer *observer)
 {
-    for (uint32_t i = 0; i < observer->seat_count; i++) {
-        if (!observer->seats[i].answered) { return false; }
+    for (uint32_t i = 0; i < observer->task_count; i++) {
+        if (!observer->tasks[i].answered) { return false; }
     }
     return observer->run_answered && observer->chief_answered && observer->history_listed &&
            (observer->told >= observer->old_until || observer->waiting_count == 0);
@@ -260,7 +260,7 @@ unsigned observer_handle(struct observer *observer, const struct zk_event *event
     case MIRROR_ABSENT: observer->chief_answered = true; break;
     case MIRROR_NOTHING: break;
     }
-    for (uint32_t i = 0; i < observer->seat_count; i++) {
+    for (uint32_t i = 0; i < observer->task_count; i++) {
         news |= handle_seat(observer, i, event, zk, now_ms);
     }
     news |= handle_history(observer, event, zk, now_ms);
@@ -281,8 +281,8 @@ void observer_tick(struct observer *observer, const struct zk_port *zk, uint64_t
     mirror_tick(&observer->run_mirror, zk, &observer->next_op, now_ms);
     mirror_tick(&observer->chief_mirror, zk, &observer->next_op, now_ms);
     mirror_tick(&observer->history_mirror, zk, &observer->next_op, now_ms);
-    for (uint32_t i = 0; i < observer->seat_count; i++) {
-        mirror_tick(&observer->seats[i].mirror, zk, &observer->next_op, now_ms);
+    for (uint32_t i = 0; i < observer->task_count; i++) {
+        mirror_tick(&observer->tasks[i].mirror, zk, &observer->next_op, now_ms);
     }
     if (now_ms < observer->retry_at_ms) { return; }
     observer->retry_at_ms = UINT64_MAX;
@@ -297,9 +297,9 @@ uint64_t observer_deadline_ms(const struct observer *observer)
     for (size_t i = 0; i < sizeof mirrors / sizeof *mirrors; i++) {
         if (mirror_deadline_ms(mirrors[i]) < first) { first = mirror_deadline_ms(mirrors[i]); }
     }
-    for (uint32_t i = 0; i < observer->seat_count; i++) {
-        if (mirror_deadline_ms(&observer->seats[i].mirror) < first) {
-            first = mirror_deadline_ms(&observer->seats[i].mirror);
+    for (uint32_t i = 0; i < observer->task_count; i++) {
+        if (mirror_deadline_ms(&observer->tasks[i].mirror) < first) {
+            first = mirror_deadline_ms(&observer->tasks[i].mirror);
         }
     }
     return first;
@@ -310,19 +310,19 @@ bool observer_is_idle(const struct observer *observer)
     return observer->waiting_count == 0 && observer->history_mirror.state == MIRROR_WATCHING;
 }
 
-const struct observed_seat *observer_seat(const struct observer *observer, struct task task)
+const struct observed_task *observer_task(const struct observer *observer, struct task task)
 {
-    for (uint32_t i = 0; i < observer->seat_count; i++) {
-        if (task_equal(observer->seats[i].task, task)) { return &observer->seats[i]; }
+    for (uint32_t i = 0; i < observer->task_count; i++) {
+        if (task_equal(observer->tasks[i].task, task)) { return &observer->tasks[i]; }
     }
     return NULL;
 }
 
-const struct observed_seat *observer_chief(const struct observer *observer)
+const struct observed_task *observer_chief(const struct observer *observer)
 {
-    const struct observed_seat *seat = NULL;
-    if (observer->has_office) { seat = observer_seat(observer, observer->office.task); }
+    const struct observed_task *seat = NULL;
+    if (observer->has_chief) { seat = observer_task(observer, observer->chief.task); }
     bool there =
-        seat != NULL && seat->present && seat->member.incarnation == observer->office.incarnation;
+        seat != NULL && seat->present && seat->member.incarnation == observer->chief.incarnation;
     return there ? seat : NULL;
 }

@@ -11,15 +11,15 @@
 #include "common/cluster/znodes.h"
 #include "common/zk/mirror.h"
 
-enum observer_news {
+enum observer_change {
     OBSERVER_RUN = 1,      /* `run` is new. */
-    OBSERVER_OFFICE = 2,   /* `office` is new. */
+    OBSERVER_CHIEF = 2,    /* `office` is new. */
     OBSERVER_MEMBER = 4,   /* `seats[seat]` came, went or was reborn. */
     OBSERVER_HISTORY = 8,  /* `entry` is the next one. */
     OBSERVER_SETTLED = 16, /* All that was there at the start has been told. Once. */
 };
 
-struct observed_seat {
+struct observed_task {
     struct task task;
     bool present, known;  /* known: it was seen at least once. */
     struct member member; /* Last seen. */
@@ -29,12 +29,12 @@ struct observed_seat {
 };
 
 struct observer {
-    bool has_run, has_office;
+    bool has_run, has_chief;
     struct run run;
-    struct office office;
-    uint32_t seat; /* With OBSERVER_MEMBER. */
-    uint32_t seat_count;
-    struct observed_seat seats[TASKS_MAX];
+    struct office chief;
+    uint32_t changed; /* With OBSERVER_MEMBER. */
+    uint32_t task_count;
+    struct observed_task tasks[TASKS_MAX];
     struct history_entry entry; /* With OBSERVER_HISTORY. */
     bool entry_old;
     bool settled;
@@ -63,7 +63,7 @@ void observer_start(struct observer *observer, const char *cluster, uint32_t coo
 /* Begin again over a new session: everything is read anew, nothing is told twice. */
 void observer_restart(struct observer *observer, const struct zk_port *zk, uint64_t now_ms);
 
-/* Show it every ZooKeeper event. Returns a set of `enum observer_news`. */
+/* Show it every ZooKeeper event. Returns a set of `enum observer_change`. */
 unsigned observer_handle(struct observer *observer, const struct zk_event *event,
                          const struct zk_port *zk, uint64_t now_ms);
 
@@ -77,9 +77,9 @@ uint64_t observer_deadline_ms(const struct observer *observer);
 bool observer_is_idle(const struct observer *observer);
 
 /* The seat of who is in office and there; NULL: nobody. */
-const struct observed_seat *observer_chief(const struct observer *observer);
+const struct observed_task *observer_chief(const struct observer *observer);
 
 /* The seat of a task, or NULL. */
-const struct observed_seat *observer_seat(const struct observer *observer, struct task task);
+const struct observed_task *observer_task(const struct observer *observer, struct task task);
 
 #endif

@@ -110,8 +110,8 @@ void step_poller_ask(struct step_poller *steps, uint32_t index, const char *addr
 
 void step_poller_ask_all(struct step_poller *steps, const struct observer *observer)
 {
-    for (uint32_t i = 0; i < observer->seat_count; i++) {
-        const struct observed_seat *seat = &observer->seats[i];
+    for (uint32_t i = 0; i < observer->task_count; i++) {
+        const struct observed_task *seat = &observer->tasks[i];
         if (seat->task.role == ROLE_PS && seat->present) {
             step_poller_ask(steps, seat->task.index, seat->member.address,
                             seat->member.incarnation);
@@ -123,8 +123,8 @@ bool step_poller_reached(struct step_poller *steps, const struct observer *obser
 {
     uint64_t least = UINT64_MAX, generation = 0, one = 0;
     if (!observer->has_run) { return false; }
-    for (uint32_t i = 0; i < observer->seat_count; i++) {
-        const struct task task = observer->seats[i].task;
+    for (uint32_t i = 0; i < observer->task_count; i++) {
+        const struct task task = observer->tasks[i].task;
         if (task.role != ROLE_PS) { continue; }
         bool known = step_poller_get(steps, task.index, &generation, &one);
         if (!known || generation != observer->run.generation) { return false; }

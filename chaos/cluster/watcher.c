@@ -147,7 +147,7 @@ static json_t *event_json(const struct watcher *watcher, const char *event, cons
 {
     const struct observer *observer = watcher->observer;
     return json_pack("{s:s, s:I, s:I, s:s?}", "event", event, "epoch",
-                     (json_int_t)(observer->has_office ? observer->office.epoch : 0), "generation",
+                     (json_int_t)(observer->has_chief ? observer->chief.epoch : 0), "generation",
                      (json_int_t)(observer->has_run ? observer->run.generation : 0), "task", task);
 }
 
@@ -169,7 +169,7 @@ static uint64_t office_us(const struct watcher *watcher, const struct office *of
 
 static void on_office(struct watcher *watcher)
 {
-    const struct office *office = &watcher->observer->office;
+    const struct office *office = &watcher->observer->chief;
     struct target_cluster *cluster = watcher->cluster;
     char name[TASK_NAME_MAX];
     task_format(office->task, ':', name, sizeof name);
@@ -188,7 +188,7 @@ static void on_office(struct watcher *watcher)
  * here. */
 static void on_member(struct watcher *watcher)
 {
-    const struct observed_seat *seat = &watcher->observer->seats[watcher->observer->seat];
+    const struct observed_task *seat = &watcher->observer->tasks[watcher->observer->changed];
     char task[TASK_NAME_MAX], text[EVENT_TEXT_MAX];
     task_format(seat->task, ':', task, sizeof task);
     struct place *place = target_cluster_place(watcher->cluster, task);
@@ -263,7 +263,7 @@ static void handle_zk(struct watcher *watcher)
     while (watcher->zk != NULL && (event = zk_inbox_take(watcher->inbox))) {
         bool expired = event->type == ZK_EXPIRED;
         unsigned news = observer_handle(observer, event, &watcher->port, clock_monotonic_ms());
-        if (news & OBSERVER_OFFICE) { on_office(watcher); }
+        if (news & OBSERVER_CHIEF) { on_office(watcher); }
         if (news & OBSERVER_MEMBER) { on_member(watcher); }
         if (news & OBSERVER_RUN) { on_run(watcher); }
         if (news & OBSERVER_HISTORY) { on_entry(watcher); }
@@ -350,8 +350,8 @@ static void sample_steps(struct watcher *watcher, uint64_t now_ms)
     const struct observer *observer = watcher->observer;
     struct cluster_view *view = &watcher->view;
     uint64_t least = UINT64_MAX, generation = 0, step = 0;
-    for (uint32_t i = 0; i < observer->seat_count; i++) {
-        const struct observed_seat *seat = &observer->seats[i];
+    for (uint32_t i = 0; i < observer->task_count; i++) {
+        const struct observed_task *seat = &observer->tasks[i];
         if (seat->task.role != ROLE_PS || !seat->present) { continue; }
         bool known = step_poller_get(watcher->steps, seat->task.index, &generation, &step);
         if (known && generation == view->generation && step < least) { least = step; }

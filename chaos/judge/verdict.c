@@ -68,16 +68,16 @@ static enum tn_status judge_ensembles(const struct verdict_input *input, struct 
     struct artifacts artifacts = {.orders = open_artifact(input->cluster->dir, "orders.txt"),
                                   .znodes = open_artifact(input->cluster->dir, "znodes.txt")};
     struct judge_input judged = {.job = input->cluster->job,
-                                 .lives = folders,
-                                 .tell = on_order,
-                                 .show = on_znode,
+                                 .ensembles = folders,
+                                 .on_event = on_order,
+                                 .on_znode = on_znode,
                                  .ctx = &artifacts};
     assert(input->former_count <= VERDICT_FORMER_MAX);
     for (uint32_t i = 0; i < input->former_count; i++) {
-        folders[judged.life_count++] = input->former_zookeepers[i];
+        folders[judged.ensemble_count++] = input->former_zookeepers[i];
     }
     (void)snprintf(last, sizeof last, "%s/zookeeper", input->cluster->run_dir);
-    folders[judged.life_count++] = last;
+    folders[judged.ensemble_count++] = last;
     enum tn_status status = judge_run(&judged, out, error);
     close_artifacts(&artifacts);
     return status;
@@ -112,7 +112,7 @@ enum tn_status verdict_count_znodes(const char *run_dir, uint64_t *count, struct
     job_init(job);
     (void)snprintf(folder, sizeof folder, "%s/zookeeper", run_dir);
     (void)snprintf(path, sizeof path, "%s/job.json", run_dir);
-    const struct judge_input input = {.job = job, .lives = folders, .life_count = 1};
+    const struct judge_input input = {.job = job, .ensembles = folders, .ensemble_count = 1};
     enum tn_status status = job_read_file(job, path, error);
     if (status == TN_OK) { status = judge_run(&input, &judgement, error); }
     if (status == TN_OK) { *count = judgement.znodes; }

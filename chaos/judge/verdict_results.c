@@ -75,11 +75,11 @@ void verdict_check_orders(json_t *checks, const struct judgement *judgement, uin
     if (ensembles > 1) {
         (void)snprintf(wiped, sizeof wiped, " of %" PRIu32 " successive ensembles", ensembles);
     }
-    verdict_add(checks, "orders", judgement->kept,
+    verdict_add(checks, "orders", judgement->passed,
                 "%" PRIu64 " transactions of %" PRIu32 " servers%s: %" PRIu64 " elections, %" PRIu64
                 " loads (%" PRIu64 " restores), %" PRIu64 " checkpoints committed: %s",
                 judgement->transactions, judgement->servers, wiped, judgement->elections,
-                judgement->loads, judgement->restores, judgement->commits, judgement->words);
+                judgement->loads, judgement->restores, judgement->commits, judgement->text);
 }
 
 /* ------------------------------------------------------------ checkpoints */

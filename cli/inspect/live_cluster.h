@@ -44,7 +44,7 @@ MUST_CHECK enum tn_status live_cluster_open(struct live_cluster *live,
                                             struct error *error);
 void live_cluster_close(struct live_cluster *live);
 
-/* What came of one event: sets of `enum live_cluster_news` and `enum observer_news`. */
+/* What came of one event: sets of `enum live_cluster_news` and `enum observer_change`. */
 struct live_cluster_heard {
     unsigned live, observer;
     bool settled_before; /* The observer had told all that was there at the start. */

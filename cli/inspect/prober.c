@@ -28,7 +28,7 @@ static void ask(struct prober *prober, size_t index)
     char address[ZOO_ADDRESS_MAX];
     memcpy(address, prober->servers[index].address, sizeof address);
     pthread_mutex_unlock(&prober->lock);
-    const char *word = ensemble_probe_word(address, PROBE_MS);
+    const char *word = ensemble_probe_text(address, PROBE_MS);
     pthread_mutex_lock(&prober->lock);
     snprintf(prober->servers[index].word, PROBER_WORD_MAX, "%s", word);
 }

@@ -216,7 +216,7 @@ static json_t *seat_json(const struct view *view, const struct seat *seat)
 
 static const char *server_mode(const struct target_server *server)
 {
-    return ensemble_probe_word(server->address, PROBE_MS);
+    return ensemble_probe_text(server->address, PROBE_MS);
 }
 
 static json_t *servers_json(const struct view *view)

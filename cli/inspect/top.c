@@ -63,10 +63,10 @@ static void add_event(struct top *top, uint64_t wall_ms, bool checkpoint, const 
 static void add_member(struct top *top)
 {
     const struct observer *observer = top->live.observer;
-    const struct observed_seat *seat = &observer->seats[observer->seat];
+    const struct observed_task *seat = &observer->tasks[observer->changed];
     char words[EVENT_TEXT_MAX];
     if (seat->task.role != ROLE_COORDINATOR) { return; }
-    bool chief = observer->has_office && observer->office.incarnation == seat->member.incarnation;
+    bool chief = observer->has_chief && observer->chief.incarnation == seat->member.incarnation;
     event_text_member(&seat->member, seat->present, chief, words);
     add_event(top, clock_wall_ms(), false, words);
 }
@@ -235,8 +235,8 @@ static enum tn_status turn(struct top *top, struct error *error)
 static uint32_t ps_present(const struct observer *observer)
 {
     uint32_t present = 0;
-    for (uint32_t i = 0; i < observer->seat_count; i++) {
-        present += observer->seats[i].task.role == ROLE_PS && observer->seats[i].present;
+    for (uint32_t i = 0; i < observer->task_count; i++) {
+        present += observer->tasks[i].task.role == ROLE_PS && observer->tasks[i].present;
     }
     return present;
 }

@@ -82,7 +82,7 @@ static void label(struct canvas *canvas, const char *name)
 static void draw_title(struct canvas *canvas, const struct top_view *view)
 {
     const struct observer *observer = view->observer;
-    uint64_t epoch = observer->has_office ? observer->office.epoch : observer->run.epoch;
+    uint64_t epoch = observer->has_chief ? observer->chief.epoch : observer->run.epoch;
     char away[32];
     canvas_put(canvas, INK_BOLD, "%s", view->cluster);
     canvas_put(canvas, INK_PLAIN, "  ");
@@ -193,7 +193,7 @@ static void since(uint64_t now_ms, uint64_t from_ms, char *text, size_t size)
 
 static void draw_chief(struct canvas *canvas, const struct top_view *view)
 {
-    const struct office *office = &view->observer->office;
+    const struct office *office = &view->observer->chief;
     char task[TASK_NAME_MAX], term[32];
     label(canvas, "chief");
     if (observer_chief(view->observer) == NULL) {
@@ -251,7 +251,7 @@ static void draw_ps_step(struct canvas *canvas, const struct top_view *view, uin
 }
 
 static void draw_seat(struct canvas *canvas, const struct top_view *view,
-                      const struct observed_seat *seat, uint64_t most)
+                      const struct observed_task *seat, uint64_t most)
 {
     char task[TASK_NAME_MAX], age[32];
     const bool chief = seat == observer_chief(view->observer);
@@ -296,15 +296,15 @@ static void draw_tasks(struct canvas *canvas, const struct top_view *view, uint3
     static const uint32_t at[] = {0, AT_STATE, AT_PID, AT_HOST, AT_AGE, AT_STEP, AT_BEHIND};
     const struct observer *observer = view->observer;
     const uint64_t most = furthest(view);
-    uint32_t shown = observer->seat_count <= lines ? observer->seat_count : lines - 1, missing = 0;
+    uint32_t shown = observer->task_count <= lines ? observer->task_count : lines - 1, missing = 0;
     heading(canvas, words, at);
-    for (uint32_t i = 0; i < shown; i++) { draw_seat(canvas, view, &observer->seats[i], most); }
-    for (uint32_t i = shown; i < observer->seat_count; i++) {
-        missing += !observer->seats[i].present;
+    for (uint32_t i = 0; i < shown; i++) { draw_seat(canvas, view, &observer->tasks[i], most); }
+    for (uint32_t i = shown; i < observer->task_count; i++) {
+        missing += !observer->tasks[i].present;
     }
-    if (shown == observer->seat_count) { return; }
+    if (shown == observer->task_count) { return; }
     canvas_put(canvas, missing > 0 ? INK_BAD : INK_DIM, "%u more, %u of them missing",
-               observer->seat_count - shown, missing);
+               observer->task_count - shown, missing);
     end(canvas);
 }
 
@@ -356,7 +356,7 @@ static uint32_t take(uint32_t *from, uint32_t least, uint32_t wanted)
 /* What gives way when rows are few: old events, then tasks, then all events. */
 static struct room share_rows(const struct top_view *view, uint32_t head, uint32_t rows)
 {
-    struct room room = {.tasks = view->observer->seat_count, .events = view->event_count};
+    struct room room = {.tasks = view->observer->task_count, .events = view->event_count};
     uint32_t fixed = head + 2 + 2 + view->server_count + (view->event_count > 0 ? 2 : 0);
     uint32_t total = fixed + room.tasks + room.events;
     if (rows == 0 || total <= rows) { return room; }

@@ -50,7 +50,7 @@ static json_t *event_json(const struct watch *watch, const char *event, const ch
     char time[TIME_TEXT_MAX];
     const struct observer *observer = watch->live.observer;
     event_text_time(clock_wall_ms(), time);
-    uint64_t epoch = observer->has_office ? observer->office.epoch : 0;
+    uint64_t epoch = observer->has_chief ? observer->chief.epoch : 0;
     uint64_t generation = observer->has_run ? observer->run.generation : 0;
     return json_pack("{s:s, s:s, s:I, s:I, s:s?, s:s?}", "time", time, "event", event, "epoch",
                      (json_int_t)epoch, "generation", (json_int_t)generation, "task", task, "cause",
@@ -62,27 +62,27 @@ static void print_state(struct watch *watch)
     const struct observer *observer = watch->live.observer;
     char task[TASK_NAME_MAX] = "none", words[EVENT_TEXT_MAX];
     uint32_t present = 0;
-    for (uint32_t i = 0; i < observer->seat_count; i++) { present += observer->seats[i].present; }
-    if (observer->has_office) { task_format(observer->office.task, ':', task, sizeof task); }
+    for (uint32_t i = 0; i < observer->task_count; i++) { present += observer->tasks[i].present; }
+    if (observer->has_chief) { task_format(observer->chief.task, ':', task, sizeof task); }
     const char *phase = observer->has_run ? run_phase_name(observer->run.phase) : "forming";
-    json_t *object = event_json(watch, "state", observer->has_office ? task : NULL, NULL);
+    json_t *object = event_json(watch, "state", observer->has_chief ? task : NULL, NULL);
     json_object_set_new(object, "phase", json_string(phase));
     json_object_set_new(object, "tasks", json_integer(present));
     snprintf(words, sizeof words,
              "%s is %s: chief %s, epoch %" PRIu64 ", generation %" PRIu64 ", %u of %u tasks there",
              watch->live.target.cluster, phase, task,
-             observer->has_office ? observer->office.epoch : 0,
-             observer->has_run ? observer->run.generation : 0, present, observer->seat_count);
+             observer->has_chief ? observer->chief.epoch : 0,
+             observer->has_run ? observer->run.generation : 0, present, observer->task_count);
     print_object(watch, object, words);
     watch->phase = observer->has_run ? observer->run.phase : RUN_FORMING;
-    watch->elected_epoch = observer->has_office ? observer->office.epoch : 0;
-    watch->chief = observer->has_office ? observer->office.incarnation : 0;
+    watch->elected_epoch = observer->has_chief ? observer->chief.epoch : 0;
+    watch->chief = observer->has_chief ? observer->chief.incarnation : 0;
 }
 
 /* From /chief itself, which is there before the history tells. */
 static void print_elected(struct watch *watch)
 {
-    const struct office *office = &watch->live.observer->office;
+    const struct office *office = &watch->live.observer->chief;
     struct history_entry entry = {.kind = HISTORY_ELECTED,
                                   .wall_ms = office->since_wall_ms,
                                   .epoch = office->epoch,
@@ -115,7 +115,7 @@ static void print_entry(struct watch *watch)
 static void print_member(struct watch *watch)
 {
     const struct observer *observer = watch->live.observer;
-    const struct observed_seat *seat = &observer->seats[observer->seat];
+    const struct observed_task *seat = &observer->tasks[observer->changed];
     char task[TASK_NAME_MAX], words[EVENT_TEXT_MAX];
     if (seat->task.role != ROLE_COORDINATOR) { return; }
     uint64_t incarnation = seat->member.incarnation;
@@ -162,7 +162,7 @@ static void tell(struct watch *watch, const struct live_cluster_heard *heard)
     }
     if (heard->observer & OBSERVER_SETTLED) { print_state(watch); }
     if (heard->settled_before && (heard->observer & OBSERVER_MEMBER)) { print_member(watch); }
-    if (heard->settled_before && (heard->observer & OBSERVER_OFFICE)) { print_elected(watch); }
+    if (heard->settled_before && (heard->observer & OBSERVER_CHIEF)) { print_elected(watch); }
     if (heard->observer & OBSERVER_HISTORY) { print_entry(watch); }
     if (heard->settled_before && (heard->observer & OBSERVER_RUN)) { print_phase(watch); }
     if (heard->live & LIVE_CLUSTER_ENDED) { watch->over = true; }

@@ -107,7 +107,7 @@ static void say_end(const struct started *one, int how)
     } else { /* Java's own codes, not those of our programs. */
         snprintf(end, sizeof end, "exit code %d", WEXITSTATUS(how));
     }
-    zoo_server_last_words(one->server, words, sizeof words);
+    zoo_server_last_error(one->server, words, sizeof words);
     fprintf(stderr, "tanist: %s ended: %s%s%s; its log is %s\n",
             zk_server_name(one->server, name, sizeof name), end, words[0] != '\0' ? ": " : "",
             words, one->server->log_path);

@@ -205,14 +205,14 @@ static enum tn_status restore(void *ctx, struct error *error)
 
 /* ------------------------------------------------------------- running */
 
-static void tell(void *ctx, const struct agent_news *news)
+static void notify(void *ctx, const struct agent_event *event)
 {
     struct local_run *run = ctx;
-    if (news->type == AGENT_HISTORY) { result_note(&run->result, &news->observer->entry); }
-    if (news->type == AGENT_RUN) {
-        run->result.seconds = (double)(news->now_ms - run->started_ms) / 1000.0;
+    if (event->type == AGENT_HISTORY) { result_note(&run->result, &event->observer->entry); }
+    if (event->type == AGENT_RUN) {
+        run->result.seconds = (double)(event->now_ms - run->started_ms) / 1000.0;
     }
-    progress_tell(&run->progress, news);
+    progress_tell(&run->progress, event);
 }
 
 static enum tn_status prepare_ensemble(struct local_run *run, struct error *error)
@@ -270,7 +270,7 @@ enum tn_status local_run_work(struct local_run *run, struct error *error)
                                         .connect_timeout_ms = run->connect_timeout_ms,
                                         .prepare = prepare,
                                         .restore = restore,
-                                        .tell = tell,
+                                        .notify = notify,
                                         .ctx = run};
     progress_say(&run->progress, clock_monotonic_ms(),
                  "%s: %s mode, %u coordinators, %u ps, %u workers; ZooKeeper %s; files in %s",

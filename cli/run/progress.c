@@ -28,104 +28,104 @@ void progress_say(const struct progress *progress, uint64_t now_ms, const char *
     fprintf(stderr, "[%6.1f s] %s\n", (double)(now_ms - progress->started_ms) / 1000.0, text);
 }
 
-static void say_running(struct progress *progress, const struct agent_news *news)
+static void say_running(struct progress *progress, const struct agent_event *event)
 {
-    const struct run *run = &news->observer->run;
+    const struct run *run = &event->observer->run;
     char evaluated[96] = "";
     uint64_t step = 0;
-    if (progress->steps == NULL || !step_poller_reached(progress->steps, news->observer, &step)) {
+    if (progress->steps == NULL || !step_poller_reached(progress->steps, event->observer, &step)) {
         return;
     }
     if (run->evaluation.step != STEP_NONE) {
         snprintf(evaluated, sizeof evaluated, "; at step %" PRIu64 " loss %.4f, accuracy %.4f",
                  run->evaluation.step, run->evaluation.loss, run->evaluation.accuracy);
     }
-    double seconds = (double)(news->now_ms - progress->rate_at_ms) / 1000.0;
+    double seconds = (double)(event->now_ms - progress->rate_at_ms) / 1000.0;
     if (progress->rate_at_ms != 0 && step >= progress->rate_step && seconds > 0) {
-        progress_say(progress, news->now_ms, "step %" PRIu64 " of %" PRIu64 ", %.0f steps/s%s",
+        progress_say(progress, event->now_ms, "step %" PRIu64 " of %" PRIu64 ", %.0f steps/s%s",
                      step, progress->job->train.steps,
                      (double)(step - progress->rate_step) / seconds, evaluated);
     }
     progress->rate_step = step;
-    progress->rate_at_ms = news->now_ms;
+    progress->rate_at_ms = event->now_ms;
 }
 
 static void missing_tasks(const struct observer *observer, char *text, size_t size)
 {
     size_t length = 0;
     text[0] = '\0';
-    for (uint32_t i = 0; i < observer->seat_count && length + TASK_NAME_MAX < size; i++) {
+    for (uint32_t i = 0; i < observer->task_count && length + TASK_NAME_MAX < size; i++) {
         char name[TASK_NAME_MAX];
-        if (observer->seats[i].present) { continue; }
-        task_format(observer->seats[i].task, ':', name, sizeof name);
+        if (observer->tasks[i].present) { continue; }
+        task_format(observer->tasks[i].task, ':', name, sizeof name);
         length += (size_t)snprintf(text + length, size - length, "%s%s", length ? ", " : "", name);
     }
 }
 
-static void say_waiting(struct progress *progress, const struct agent_news *news)
+static void say_waiting(struct progress *progress, const struct agent_event *event)
 {
-    const struct observer *observer = news->observer;
-    uint64_t waited_ms = news->now_ms - progress->waiting_since_ms;
+    const struct observer *observer = event->observer;
+    uint64_t waited_ms = event->now_ms - progress->waiting_since_ms;
     char since[32], missing[256];
     if (waited_ms < WAIT_MS) { return; }
     event_text_duration(waited_ms, since, sizeof since);
     missing_tasks(observer, missing, sizeof missing);
-    if (!observer->has_office) {
-        progress_say(progress, news->now_ms, "waiting for a chief since %s%s%s", since,
+    if (!observer->has_chief) {
+        progress_say(progress, event->now_ms, "waiting for a chief since %s%s%s", since,
                      *missing ? "; not there: " : "", missing);
         return;
     }
     const char *reason = observer->has_run ? observer->run.reason : "";
-    progress_say(progress, news->now_ms, "%s since %s%s%s%s%s",
+    progress_say(progress, event->now_ms, "%s since %s%s%s%s%s",
                  observer->has_run ? run_phase_name(observer->run.phase) : "forming", since,
                  *reason ? ": " : "", reason, *missing ? "; not there: " : "", missing);
 }
 
-static void tick(struct progress *progress, const struct agent_news *news)
+static void tick(struct progress *progress, const struct agent_event *event)
 {
-    if (news->observer == NULL) { return; }
-    if (progress->steps != NULL) { step_poller_ask_all(progress->steps, news->observer); }
-    if (news->now_ms < progress->line_at_ms) { return; }
-    progress->line_at_ms = news->now_ms + LINE_MS;
-    if (news->observer->has_run && news->observer->run.phase == RUN_RUNNING) {
-        say_running(progress, news);
+    if (event->observer == NULL) { return; }
+    if (progress->steps != NULL) { step_poller_ask_all(progress->steps, event->observer); }
+    if (event->now_ms < progress->line_at_ms) { return; }
+    progress->line_at_ms = event->now_ms + LINE_MS;
+    if (event->observer->has_run && event->observer->run.phase == RUN_RUNNING) {
+        say_running(progress, event);
     } else {
-        say_waiting(progress, news);
+        say_waiting(progress, event);
     }
 }
 
-static void note_phase(struct progress *progress, const struct agent_news *news)
+static void note_phase(struct progress *progress, const struct agent_event *event)
 {
-    enum run_phase phase = news->observer->run.phase;
+    enum run_phase phase = event->observer->run.phase;
     if (progress->have_phase && phase == progress->phase) { return; }
     progress->have_phase = true;
     progress->phase = phase;
-    progress->waiting_since_ms = news->now_ms;
+    progress->waiting_since_ms = event->now_ms;
     progress->rate_at_ms = 0;
 }
 
-void progress_tell(struct progress *progress, const struct agent_news *news)
+void progress_tell(struct progress *progress, const struct agent_event *event)
 {
     char text[EVENT_TEXT_MAX];
-    switch (news->type) {
+    switch (event->type) {
     case AGENT_WAITING:
-    case AGENT_ORDER:
-    case AGENT_CHILD_DIED: progress_say(progress, news->now_ms, "%s", news->text); break;
+    case AGENT_SIGNAL_SENT:
+    case AGENT_CHILD_DIED: progress_say(progress, event->now_ms, "%s", event->text); break;
     case AGENT_DISCONNECTED:
-        progress_say(progress, news->now_ms,
+        progress_say(progress, event->now_ms,
                      "ZooKeeper is away: training goes on, decisions wait for it");
         break;
     case AGENT_HISTORY:
-        if (news->observer->entry_old) { break; }
+        if (event->observer->entry_old) { break; }
         /* After the end they all leave. */
-        if (progress->phase == RUN_DONE && news->observer->entry.kind == HISTORY_TASK_LOST) {
+        if (progress->phase == RUN_DONE && event->observer->entry.kind == HISTORY_TASK_LOST) {
             break;
         }
-        event_text_history(&news->observer->entry, text);
-        progress_say(progress, news->now_ms, "%s", text);
+        event_text_history(&event->observer->entry, text);
+        progress_say(progress, event->now_ms, "%s", text);
         break;
-    case AGENT_RUN: note_phase(progress, news); break;
-    case AGENT_TICK: tick(progress, news); break;
+    case AGENT_RUN: note_phase(progress, event); break;
+    case AGENT_TICK: tick(progress, event); break;
     case AGENT_CONNECTED:
     case AGENT_SETTLED: break;
     }

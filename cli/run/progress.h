@@ -22,7 +22,7 @@ struct progress {
 };
 
 void progress_init(struct progress *progress, const struct job *job, uint64_t now_ms);
-void progress_tell(struct progress *progress, const struct agent_news *news);
+void progress_tell(struct progress *progress, const struct agent_event *event);
 
 /* Print one line with the time since the start. */
 void progress_say(const struct progress *progress, uint64_t now_ms, const char *format, ...)

@@ -12,7 +12,7 @@
 
 #include "checker/judge.h"
 
-enum { PATH_BYTES = 1024, LIVES_MAX = 64 };
+enum { PATH_BYTES = 1024, ENSEMBLES_MAX = 64 };
 
 static int usage(void)
 {
@@ -20,7 +20,7 @@ static int usage(void)
     return TN_EXIT_ARGUMENTS;
 }
 
-static void tell(void *ctx, uint64_t wall_ms, const char *text)
+static void print_event(void *ctx, uint64_t wall_ms, const char *text)
 {
     (void)ctx;
     printf("[%.3f] %s\n", (double)wall_ms / 1e3, text);
@@ -38,8 +38,8 @@ static int judge(const struct judge_input *input)
            " loads (%" PRIu64 " restores), %" PRIu64 " checkpoints, run %s: %s\n",
            judgement.transactions, judgement.servers, judgement.elections, judgement.loads,
            judgement.restores, judgement.commits,
-           judgement.has_run ? run_phase_name(judgement.run.phase) : "absent", judgement.words);
-    return judgement.kept ? 0 : 1;
+           judgement.has_run ? run_phase_name(judgement.run.phase) : "absent", judgement.text);
+    return judgement.passed ? 0 : 1;
 }
 
 int main(int argc, char **argv)
@@ -47,15 +47,15 @@ int main(int argc, char **argv)
     static struct job job;
     struct error error;
     char path[PATH_BYTES];
-    const char *lives[LIVES_MAX];
-    struct judge_input input = {.job = &job, .lives = lives};
+    const char *ensembles[ENSEMBLES_MAX];
+    struct judge_input input = {.job = &job, .ensembles = ensembles};
     if (argc < 2 || argv[1][0] == '-') { return usage(); }
     for (int i = 2; i < argc; i++) {
         if (strcmp(argv[i], "--trace") == 0) {
-            input.tell = tell;
+            input.on_event = print_event;
         } else if (strcmp(argv[i], "--former") == 0 && i + 1 < argc &&
-                   input.life_count < LIVES_MAX - 1) {
-            lives[input.life_count++] = argv[++i];
+                   input.ensemble_count < ENSEMBLES_MAX - 1) {
+            ensembles[input.ensemble_count++] = argv[++i];
         } else {
             return usage();
         }
@@ -67,6 +67,6 @@ int main(int argc, char **argv)
         return TN_EXIT_INVALID_INPUT;
     }
     (void)snprintf(path, sizeof path, "%s/zookeeper", argv[1]);
-    lives[input.life_count++] = path;
+    ensembles[input.ensemble_count++] = path;
     return judge(&input);
 }

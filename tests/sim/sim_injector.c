@@ -159,10 +159,9 @@ static enum coverage_moment moment(const struct sim_cluster *cluster)
 {
     const struct checker *checker = &cluster->checker;
     const struct run *run = &checker->run;
-    if (!checker->has_office) { return MOMENT_BEFORE; }
-    const struct process *chief = cluster->now[checker->office.task.index];
-    if (chief == NULL || !chief->alive ||
-        chief->config.incarnation != checker->office.incarnation) {
+    if (!checker->has_chief) { return MOMENT_BEFORE; }
+    const struct process *chief = cluster->now[checker->chief.task.index];
+    if (chief == NULL || !chief->alive || chief->config.incarnation != checker->chief.incarnation) {
         return MOMENT_NO_CHIEF;
     }
     switch (run->phase) {

@@ -1,7 +1,7 @@
 /* tests/sim/sim_view.c: what the checker sees of the simulated world. */
 #include "tests/sim/cluster.h"
 
-static void on_say(void *ctx, const char *text)
+static void on_log(void *ctx, const char *text)
 {
     struct sim_cluster *cluster = ctx;
     world_say(&cluster->world, "%s", text);
@@ -45,7 +45,7 @@ static struct digest undisturbed_digest(void *ctx, uint64_t step)
 struct checker_view sim_view(struct sim_cluster *cluster)
 {
     return (struct checker_view){.ctx = cluster,
-                                 .say = on_say,
+                                 .log = on_log,
                                  .fail = on_fail,
                                  .shard = shard_on_disk,
                                  .highest_epoch = highest_epoch,

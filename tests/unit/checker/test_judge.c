@@ -198,24 +198,24 @@ static enum tn_status judge(const struct stage *stage, const char *former, struc
 {
     static struct job job;
     char last[128], before[128];
-    const char *lives[2] = {before, last};
+    const char *folders[2] = {before, last};
     job_init(&job);
     job.train.steps = 300;
     (void)snprintf(last, sizeof last, "%s/zookeeper", stage->dir);
     if (former != NULL) { (void)snprintf(before, sizeof before, "%s/%s", stage->dir, former); }
-    struct judge_input input = {.job = &job, .lives = lives, .life_count = 2};
-    if (former == NULL) { input.lives = lives + 1; }
-    if (former == NULL) { input.life_count = 1; }
+    struct judge_input input = {.job = &job, .ensembles = folders, .ensemble_count = 2};
+    if (former == NULL) { input.ensembles = folders + 1; }
+    if (former == NULL) { input.ensemble_count = 1; }
     return judge_run(&input, out, error);
 }
 
-static void assert_words(const struct stage *stage, const char *former, const char *want)
+static void assert_verdict(const struct stage *stage, const char *former, const char *want)
 {
     struct judgement out;
     struct error error = {0};
     assert_int_equal(judge(stage, former, &out, &error), TN_OK);
-    assert_string_equal(out.words, want);
-    assert_int_equal(out.kept, strcmp(want, "no rule broken") == 0);
+    assert_string_equal(out.text, want);
+    assert_int_equal(out.passed, strcmp(want, "no rule broken") == 0);
 }
 
 static int make_stage(void **state)
@@ -250,7 +250,7 @@ static void a_good_run(void **state)
     add_close(stage, 10);
     end_log(stage, "zookeeper", 1);
     assert_int_equal(judge(stage, NULL, &out, &error), TN_OK);
-    assert_string_equal(out.words, "no rule broken");
+    assert_string_equal(out.text, "no rule broken");
     assert_int_equal(out.transactions, 10);
     assert_int_equal(out.elections, 1);
     assert_int_equal(out.loads, 1);
@@ -267,16 +267,16 @@ static void bad_orders(void **state)
     size_t size = stage->log.size;
     add_order(stage, 9, 1, RUN_PAUSED, 1, false);
     end_log(stage, "zookeeper", 1);
-    assert_words(stage, NULL, "I2: an order was not conditional on its office");
+    assert_verdict(stage, NULL, "I2: an order was not conditional on its office");
     stage->log.size = size;
     add_office(stage, 9, 2);
     add_order(stage, 10, 1, RUN_PAUSED, 1, true);
     end_log(stage, "zookeeper", 1);
-    assert_words(stage, NULL, "I2: an order of epoch 1 in the time of epoch 2");
+    assert_verdict(stage, NULL, "I2: an order of epoch 1 in the time of epoch 2");
     stage->log.size = size;
     add_order(stage, 9, 1, RUN_RUNNING, 0, true);
     end_log(stage, "zookeeper", 1);
-    assert_words(stage, NULL, "I3: generation 0 after 1");
+    assert_verdict(stage, NULL, "I3: generation 0 after 1");
 }
 
 /* A job that is started again after everything died keeps the epoch of its last order, though a
@@ -290,14 +290,14 @@ static void who_starts_again_is_no_chief(void **state)
     add_office(stage, 11, 3);
     add_order(stage, 12, 3, RUN_LOADING, 2, true);
     end_log(stage, "zookeeper", 1);
-    assert_words(stage, NULL, "no rule broken");
+    assert_verdict(stage, NULL, "no rule broken");
     stage->log.size = 0;
     begin_log(stage);
     add_beginning(stage, 1);
     add_office(stage, 9, 2);
     add_order(stage, 10, 3, RUN_FORMING, 1, false);
     end_log(stage, "zookeeper", 1);
-    assert_words(stage, NULL, "I2: an order of epoch 3 in the time of epoch 2");
+    assert_verdict(stage, NULL, "I2: an order of epoch 3 in the time of epoch 2");
 }
 
 /* What one server missed another has; what none has is missing, and said. */
@@ -310,11 +310,11 @@ static void logs_are_merged(void **state)
     add_order(stage, 8, 1, RUN_RUNNING, 1, true);
     add_order(stage, 9, 1, RUN_DONE, 1, true);
     end_log(stage, "zookeeper", 3);
-    assert_words(stage, NULL, "no rule broken");
+    assert_verdict(stage, NULL, "no rule broken");
     begin_log(stage);
     add_order(stage, 11, 1, RUN_DONE, 1, true);
     end_log(stage, "zookeeper", 3);
-    assert_words(stage, NULL, "2 transactions are in no server's log");
+    assert_verdict(stage, NULL, "2 transactions are in no server's log");
 }
 
 /* A proposal that only a server of the past logged was never committed. */
@@ -331,7 +331,7 @@ static void abandoned_proposals_do_not_count(void **state)
     add_order(stage, (uint64_t)1 << 32 | 1, 1, RUN_DONE, 1, true);
     end_log(stage, "zookeeper", 2);
     assert_int_equal(judge(stage, NULL, &out, &error), TN_OK);
-    assert_string_equal(out.words, "no rule broken");
+    assert_string_equal(out.text, "no rule broken");
     assert_int_equal(out.transactions, 9);
 }
 
@@ -344,13 +344,12 @@ static void a_wiped_ensemble_starts_anew(void **state)
     begin_log(stage);
     add_beginning(stage, 1);
     end_log(stage, "zookeeper", 1);
-    assert_words(stage, "wiped-1", "no rule broken");
+    assert_verdict(stage, "wiped-1", "no rule broken");
     begin_log(stage);
     add_beginning(stage, 1);
     add_order(stage, 9, 2, RUN_PAUSED, 1, true);
     end_log(stage, "zookeeper", 1);
-    assert_words(stage, "wiped-1",
-                 "life 2 of the ensemble: I2: an order of epoch 2 in the time of epoch 1");
+    assert_verdict(stage, "wiped-1", "ensemble 2: I2: an order of epoch 2 in the time of epoch 1");
 }
 
 /* Over a wiped ensemble epochs are above those that a copied manifest names. */
@@ -365,12 +364,11 @@ static void epochs_survive_a_wipe(void **state)
     begin_log(stage);
     add_beginning(stage, 3);
     end_log(stage, "zookeeper", 1);
-    assert_words(stage, "wiped-1",
-                 "life 2 of the ensemble: I1: order of epoch 3 after a wipe at epoch 3");
+    assert_verdict(stage, "wiped-1", "ensemble 2: I1: order of epoch 3 after a wipe at epoch 3");
     begin_log(stage);
     add_beginning(stage, 4);
     end_log(stage, "zookeeper", 1);
-    assert_words(stage, "wiped-1", "no rule broken");
+    assert_verdict(stage, "wiped-1", "no rule broken");
 }
 
 /* Without logs, or with something else in their place, nothing is judged. */

@@ -67,8 +67,8 @@ static void test_settles(void **state)
     (void)state;
     settle();
     assert_false(observer.has_run);
-    assert_false(observer.has_office);
-    assert_false(observer.seats[0].present);
+    assert_false(observer.has_chief);
+    assert_false(observer.tasks[0].present);
 }
 
 /* A task comes, is reborn between two looks, and goes. */
@@ -80,14 +80,14 @@ static void test_members(void **state)
     settle();
     assert_int_equal(tell(changed), 0);
     assert_int_equal(tell(answer(read, json_member_text(0, 5))), OBSERVER_MEMBER);
-    assert_true(observer.seats[0].present);
+    assert_true(observer.tasks[0].present);
     assert_int_equal(tell(changed), 0);
     assert_int_equal(tell(answer(read, json_member_text(0, 5))), 0);
     assert_int_equal(tell(changed), 0);
     assert_int_equal(tell(answer(read, json_member_text(0, 6))), OBSERVER_MEMBER);
     assert_int_equal(tell(changed), 0);
     assert_int_equal(tell(answer(read, NULL)), OBSERVER_MEMBER);
-    assert_false(observer.seats[0].present);
+    assert_false(observer.tasks[0].present);
 }
 
 /* Entries are told in the order of their numbers, those of the start as old, none twice. */
@@ -189,7 +189,7 @@ static void test_reap(void **state)
     node_reaper_begin(&reaper, &dead_node, &observer, &candidates, &port, &next_op, NULL);
     assert_int_equal(asked.count, 2); /* The exit note; the znode is another's. */
     assert_string_equal(asked.words[1], "set /tanist/c/exits/ps-0");
-    observer.seats[0].session = 42;
+    observer.tasks[0].session = 42;
     node_reaper_begin(&reaper, &dead_node, &observer, &candidates, &port, &next_op, NULL);
     assert_string_equal(asked.words[4], "delete /tanist/c/members/ps-0");
     assert_int_equal(reaper.list[1].last_op, next_op);

@@ -104,14 +104,14 @@ static void accuracy_is_compared(void **state)
 static void orders_quotes_the_checker(void **state)
 {
     (void)state;
-    struct judgement judgement = {.kept = true, .words = "no rule broken", .transactions = 50};
+    struct judgement judgement = {.passed = true, .text = "no rule broken", .transactions = 50};
     json_t *checks = json_array();
     judgement.servers = 3;
     verdict_check_orders(checks, &judgement, 2);
     assert_check(checks, "orders", "+no rule broken");
-    judgement.kept = false;
+    judgement.passed = false;
     checks = json_array();
-    (void)snprintf(judgement.words, sizeof judgement.words, "I3: generation 4 after 5");
+    (void)snprintf(judgement.text, sizeof judgement.text, "I3: generation 4 after 5");
     verdict_check_orders(checks, &judgement, 1);
     assert_check(checks, "orders", "-I3: generation 4 after 5");
 }

@@ -23,7 +23,7 @@ struct scene {
 
 static void add_seat(struct scene *scene, enum role role, uint32_t index, uint64_t pid)
 {
-    struct observed_seat *seat = &scene->observer.seats[scene->observer.seat_count++];
+    struct observed_task *seat = &scene->observer.tasks[scene->observer.task_count++];
     seat->task = seat->member.task = (struct task){role, index};
     seat->present = pid != 0;
     seat->member.pid = seat->member.incarnation = pid;
@@ -33,8 +33,8 @@ static void add_seat(struct scene *scene, enum role role, uint32_t index, uint64
 
 static void take_office(struct scene *scene)
 {
-    struct office *office = &scene->observer.office;
-    scene->observer.has_office = true;
+    struct office *office = &scene->observer.chief;
+    scene->observer.has_chief = true;
     *office = (struct office){.epoch = 3,
                               .task = {ROLE_COORDINATOR, 1},
                               .incarnation = 11,
@@ -158,7 +158,7 @@ static void test_away(void **state)
 static void test_no_chief(void **state)
 {
     struct scene *scene = *state;
-    scene->observer.seats[1].present = false;
+    scene->observer.tasks[1].present = false;
     assert_non_null(strstr(draw(scene, (struct top_style){0}), "chief       none at present\n"));
 }
 
@@ -174,7 +174,7 @@ static void test_old_generation(void **state)
 static void test_control_characters(void **state)
 {
     struct scene *scene = *state;
-    snprintf(scene->observer.seats[0].member.host, HOST_NAME_MAX_BYTES, "a\x1b[2Jb");
+    snprintf(scene->observer.tasks[0].member.host, HOST_NAME_MAX_BYTES, "a\x1b[2Jb");
     assert_non_null(strstr(draw(scene, (struct top_style){0}), "a?[2Jb"));
 }
 
