@@ -36,7 +36,9 @@ void markup_add(struct markup *markup, const char *html)
 }
 
 /* The caller frees the text. NULL: out of memory, which `markup` remembers. */
-static char *format_text(struct markup *markup, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static char *format_text(struct markup *markup,
+                                                               const char *format,
+                                                               va_list arguments)
 {
     char *text;
     if (vasprintf(&text, format, arguments) >= 0) { return text; }
@@ -104,7 +106,8 @@ void markup_rect(struct markup *markup, const char *class, double x, double y, d
                   class, x, y, width, height, radius);
 }
 
-static void add_escaped(struct markup *markup, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static void add_escaped(struct markup *markup,
+                                                              const char *format, va_list arguments)
 {
     char *text = format_text(markup, format, arguments);
     markup_text(markup, text);
