@@ -10,6 +10,7 @@
 #     --asan                  under ASan and UBSan  --tsan         under TSan
 #     --chaos [N]             tanist chaos: N times the selection of attacks (docs/chaos.md)
 #     --fuzz [SECONDS]        each decoder under libFuzzer
+#     --msan                  unit tests under MemorySanitizer (clang), where no library prevents it
 #     --model                 the protocol's model, exhaustively, and with errors planted (spin)
 #     --mutants               protocol bugs planted one at a time, each to be found by the simulator
 #
@@ -35,7 +36,7 @@ finish() { # the one line that everybody reads, whatever happened before
   if [ "$failed" -gt 0 ]; then exit 1; else exit 0; fi
 }
 
-usage() { sed -n '2,17s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,18s/^# \{0,1\}//p' "$0"; }
 
 number_or() { # number_or WORD DEFAULT: WORD if it is a number
   if [[ ${1:-} =~ ^[0-9]+$ ]]; then echo "$1"; else echo "$2"; fi
@@ -43,7 +44,7 @@ number_or() { # number_or WORD DEFAULT: WORD if it is a number
 
 while [ $# -gt 0 ]; do
   case $1 in
-    --unit | --contract | --tidy | --asan | --tsan | --model | --mutants) parts+=("${1#--}") ;;
+    --unit | --contract | --tidy | --asan | --tsan | --msan | --model | --mutants) parts+=("${1#--}") ;;
     --chaos) parts+=(chaos); chaos_rounds=$(number_or "${2:-}" $chaos_rounds) ;;
     --sim) parts+=(sim); sim_seeds=$(number_or "${2:-}" "") ;;
     --fuzz) parts+=(fuzz); fuzz_seconds=$(number_or "${2:-}" $fuzz_seconds) ;;
@@ -151,7 +152,7 @@ attack_selection() { # attack_selection TIMES
 
 sets=(runtime build test)
 if has tidy; then sets+=(lint); fi
-if has fuzz; then sets+=(fuzz); fi
+if has fuzz || has msan; then sets+=(fuzz); fi
 if has model; then sets+=(model); fi
 if ! scripts/install-dependencies.sh "${sets[@]}"; then failed=1; finish; fi
 
@@ -182,6 +183,10 @@ if has tsan && build_or_fail build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DTANIST_SANITIZE=thread; then
   run_ctest build-tsan "$sanitized_parts"
   if [ $all = 1 ]; then attack_sanitized chaos-tsan build-tsan; fi
+fi
+if has msan && build_or_fail build-msan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=clang \
+    -DTANIST_SANITIZE=memory; then
+  run_ctest build-msan unit
 fi
 
 if has fuzz && build_or_fail build-fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=clang \
