@@ -1,9 +1,10 @@
 /*
- * chaos/attack.h: faults for a cluster that runs already, on hosts where we have no power: only
- * what goes by way of its ZooKeeper (chaos/cluster/remote.h). Its job goes on; nothing is compared
- * with a calm run. DIR/round-0001/history.jsonl and the reports are those of a campaign.
+ * chaos/attack.h: faults for a cluster that is already running, on hosts that the harness cannot
+ * reach except through ZooKeeper (chaos/cluster/remote.h). The cluster's job continues afterwards,
+ * so there is no baseline run to compare it with. DIR/round-0001/history.jsonl and the reports have
+ * the format of a campaign.
  *
- * Threads: the main thread. Blocking: until the cluster is over the last fault.
+ * Threads: the main thread. Blocking: until the cluster has recovered from the last fault.
  */
 #ifndef CHAOS_ATTACK_H
 #define CHAOS_ATTACK_H
@@ -11,39 +12,33 @@
 #include <jansson.h>
 
 #include "chaos/cluster/remote.h"
+#include "chaos/outcome.h"
 #include "chaos/plan/plan.h"
 #include "common/cluster/job.h"
 
 struct attack_config {
     struct remote *remote; /* Borrowed. */
-    const struct job *job; /* As the cluster was made for. */
+    const struct job *job; /* Of the cluster. */
     const struct plan *plan;
     uint64_t seed;
-    uint32_t seconds; /* No fault begins later; 0: until all are done. */
-    const char *dir;  /* Is made; TN_EEXIST if it holds a history. */
-    uint64_t step;    /* It has reached already: shares of progress are shares of the rest. */
-    void (*say)(void *ctx, const char *text);
+    uint32_t seconds; /* Inject no fault later than this; 0: inject all. */
+    const char *dir;  /* Is created; TN_EEXIST if it holds a history. */
+    uint64_t step;    /* That training has reached: the plan's progress is that of the rest. */
+    void (*log)(void *ctx, const char *text);
     void *ctx;
-    const volatile int *stop; /* Becomes not 0 when the user wants the end. */
+    const volatile int *stop; /* Not 0: the user wants to stop. */
 };
 
-struct attack_outcome {
-    bool kept, stopped;
-    uint32_t done, skipped;
-    double seconds;
-    char broken[400]; /* The checks that failed, in words. */
-};
-
-/* TN_OK also when a check failed. TN_EUNHEALTHY: the cluster does not run; others: the harness
- * could not do it. */
-MUST_CHECK enum tn_status attack_run(const struct attack_config *config,
-                                     struct attack_outcome *outcome, struct error *error);
+/* TN_OK also when a check failed. TN_EUNHEALTHY: the cluster does not train; others: the harness
+ * failed. */
+MUST_CHECK enum tn_status attack_run(const struct attack_config *config, struct outcome *outcome,
+                                     struct error *error);
 
 /*
- * What can be judged from outside, out of a history: {"ok", "checks"}, as chaos/judge/verdict.h,
- * with the checks: faults (some were done), recovery (as there), epochs (each chief's is higher
- * than all before), generations (none comes back), alive (at the end it trains, or is done). NULL:
- * out of memory. Pure.
+ * The verdict on a history, without the checks that need logs or disks: {"ok", "checks"}, with the
+ * checks faults (some were injected), recovery (as in chaos/judge/verdict.h), epochs (each chief's
+ * is higher than all before), generations (they never decrease), alive (at the end the cluster
+ * trains, or is done). A new reference. NULL: out of memory. Pure.
  */
 json_t *attack_judge(const json_t *history, uint64_t within_ms);
 

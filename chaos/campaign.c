@@ -1,6 +1,6 @@
 #include "chaos/campaign.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
@@ -20,11 +20,11 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 
-enum { HASTE = -10 };
+enum { HARNESS_NICE = -10 };
 enum { DIR_MAX = 700, FOLDER_MAX = 900, PATH_LONG_MAX = 1000 };
 
-/* The job of who gives none: small, on data of our own, and long enough to be attacked. */
-static const char own_job[] =
+/* The job if the user gives none: small, on synthetic data, and long enough for faults. */
+static const char default_job[] =
     "{\"name\": \"chaos\", \"seed\": 1,"
     " \"model\": {\"type\": \"mlp\", \"inputs\": 128, \"hidden\": [256], \"outputs\": 10},"
     " \"data\": {\"type\": \"synthetic\", \"examples\": 8192, \"test_examples\": 1024,"
@@ -39,22 +39,22 @@ struct campaign {
     char dir[DIR_MAX], job_file[FOLDER_MAX], networks[FOLDER_MAX], shim[PATH_LONG_MAX];
     struct job job;
     struct probe probe;
-    struct lab *lab; /* NULL: none. */
-    json_t *calm;    /* Owned. */
+    struct lab *lab;  /* NULL: none. */
+    json_t *baseline; /* Owned. */
     uint32_t rounds;
     uint32_t *numbers; /* Of the rounds done. Owned. */
 };
 
-static void say(const struct campaign *campaign, int level, const char *format, ...)
+static void log_line(const struct campaign *campaign, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-static void say(const struct campaign *campaign, int level, const char *format, ...)
+static void log_line(const struct campaign *campaign, int level, const char *format, ...)
 {
     char text[1024];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    campaign->config.say(campaign->config.ctx, level, text);
+    campaign->config.log(campaign->config.ctx, level, text);
 }
 
 /* ------------------------------------------------------------- the job */
@@ -78,15 +78,15 @@ static enum tn_status read_job(struct campaign *campaign, struct error *error)
 {
     const char *file = campaign->config.job_file;
     job_init(&campaign->job);
-    enum tn_status status =
-        file != NULL ? job_read_file(&campaign->job, file, error)
-                     : job_read_text(&campaign->job, own_job, strlen(own_job), "the job", error);
+    enum tn_status status = file != NULL ? job_read_file(&campaign->job, file, error)
+                                         : job_read_text(&campaign->job, default_job,
+                                                         strlen(default_job), "the job", error);
     if (status == TN_OK) { status = set_all(campaign, error); }
     if (status != TN_OK) { return status; }
     const struct job *job = &campaign->job;
     uint32_t nodes = job->cluster.coordinators + job->cluster.ps + job->cluster.workers;
     if (nodes + job->zookeeper.servers > FAULT_CONTROL_SLOTS) {
-        return error_set(error, TN_EINVAL, "the job has %u tasks: a campaign attacks at most %u",
+        return error_set(error, TN_EINVAL, "the job has %u tasks: a campaign can attack at most %u",
                          nodes, FAULT_CONTROL_SLOTS - job->zookeeper.servers);
     }
     char *text = job_to_json(job);
@@ -97,7 +97,7 @@ static enum tn_status read_job(struct campaign *campaign, struct error *error)
     return status;
 }
 
-/* ------------------------------------------------------------- the place */
+/* ------------------------------------------------------------- the machine */
 
 static enum tn_status make_dir(struct campaign *campaign, struct error *error)
 {
@@ -117,8 +117,8 @@ static enum tn_status make_dir(struct campaign *campaign, struct error *error)
     return TN_OK;
 }
 
-/* Mounts of ours are nobody else's, and go with this process. */
-static void leave_mounts(void)
+/* Mounts of this process are then invisible to others and end with it. */
+static void separate_mounts(void)
 {
     if (unshare(CLONE_NEWNS) == 0) { (void)mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL); }
 }
@@ -135,22 +135,24 @@ static enum tn_status make_lab(struct campaign *campaign, struct error *error)
     return lab_open(names, count, campaign->networks, &campaign->lab, error);
 }
 
-static void say_machine(const struct campaign *campaign)
+static void log_machine(const struct campaign *campaign)
 {
     static const struct {
         enum need need;
         const char *faults;
-    } needs[] = {{NEED_NETWORK, "networks"},
-                 {NEED_BANDWIDTH, "slow links"},
-                 {NEED_SHIM, "failing disks and wrong clocks"},
-                 {NEED_TMPFS, "full disks"},
-                 {NEED_FAILPOINTS, "failpoints"}};
+    } needs[] = {
+        {NEED_NETWORK, "network faults"},
+        {NEED_BANDWIDTH, "slow links"},
+        {NEED_SHIM, "failing disks and wrong clocks"},
+        {NEED_TMPFS, "full disks"},
+        {NEED_FAILPOINTS, "failpoints"},
+    };
     if (campaign->lab != NULL) {
-        say(campaign, 1, "each task and ZooKeeper server has a network namespace of its own");
+        log_line(campaign, 1, "each task and each ZooKeeper server has its own network namespace");
     }
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
         const char *lacks = probe_lacks(&campaign->probe, needs[i].need);
-        if (lacks != NULL) { say(campaign, 0, "not tested here: %s: %s", needs[i].faults, lacks); }
+        if (lacks != NULL) { log_line(campaign, 0, "not tested: %s: %s", needs[i].faults, lacks); }
     }
 }
 
@@ -168,24 +170,25 @@ static struct round_config round_of(const struct campaign *campaign,
                                  .lab = campaign->lab,
                                  .probe = &campaign->probe,
                                  .schedule = schedule,
-                                 .calm = campaign->calm};
+                                 .baseline = campaign->baseline};
 }
 
-static enum tn_status run_calm(struct campaign *campaign, struct error *error)
+static enum tn_status run_baseline(struct campaign *campaign, struct error *error)
 {
     char dir[FOLDER_MAX];
-    struct round_outcome outcome;
-    const struct schedule nothing = {0};
+    struct outcome outcome;
+    const struct schedule no_faults = {0};
     snprintf(dir, sizeof dir, "%s/calm", campaign->dir);
-    const struct round_config config = round_of(campaign, &nothing, dir);
-    say(campaign, 1, "the calm run, to compare with");
-    enum tn_status status = round_run(&config, &outcome, &campaign->calm, error);
+    const struct round_config config = round_of(campaign, &no_faults, dir);
+    log_line(campaign, 1, "the baseline run, without faults");
+    enum tn_status status = round_run(&config, &outcome, &campaign->baseline, error);
     if (status != TN_OK) { return status; }
-    say(campaign, 0, "calm: %" JSON_INTEGER_FORMAT " steps in %.1f s, %.0f steps/s, digest %s",
-        json_integer_value(json_object_get(campaign->calm, "steps")),
-        json_number_value(json_object_get(campaign->calm, "seconds")),
-        json_number_value(json_object_get(campaign->calm, "steps_per_s")),
-        json_string_value(json_object_get(campaign->calm, "digest")));
+    log_line(campaign, 0,
+             "baseline run: %" JSON_INTEGER_FORMAT " steps in %.1f s, %.0f steps/s, digest %s",
+             json_integer_value(json_object_get(campaign->baseline, "steps")),
+             json_number_value(json_object_get(campaign->baseline, "seconds")),
+             json_number_value(json_object_get(campaign->baseline, "steps_per_s")),
+             json_string_value(json_object_get(campaign->baseline, "digest")));
     if (!campaign->config.keep) { folder_keep_history(dir); }
     return TN_OK;
 }
@@ -193,22 +196,24 @@ static enum tn_status run_calm(struct campaign *campaign, struct error *error)
 enum tn_status campaign_open(const struct campaign_config *config, struct campaign **out,
                              struct error *error)
 {
+    assert(config->plan != NULL);
+    assert(config->log != NULL);
     struct campaign *campaign = calloc(1, sizeof *campaign);
     *out = campaign;
     if (campaign == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     campaign->config = *config;
-    /* Who takes the time must not wait for those whom he times. Runs begin at their own priority.
-     */
-    (void)setpriority(PRIO_PROCESS, 0, HASTE);
+    /* The harness measures times, so it must not wait for the processes that it measures. Runs
+     * start with the normal priority. */
+    (void)setpriority(PRIO_PROCESS, 0, HARNESS_NICE);
     probe_machine(&campaign->probe);
     (void)probe_find_shim(campaign->shim, sizeof campaign->shim);
     enum tn_status status = make_dir(campaign, error);
     if (status == TN_OK) { status = read_job(campaign, error); }
-    if (status == TN_OK) { leave_mounts(); }
+    if (status == TN_OK) { separate_mounts(); }
     if (status == TN_OK) { status = make_lab(campaign, error); }
     if (status == TN_OK) {
-        say_machine(campaign);
-        status = run_calm(campaign, error);
+        log_machine(campaign);
+        status = run_baseline(campaign, error);
     }
     if (status == TN_OK) { return TN_OK; }
     campaign_close(campaign);
@@ -220,7 +225,7 @@ void campaign_close(struct campaign *campaign)
 {
     if (campaign == NULL) { return; }
     lab_close(campaign->lab);
-    json_decref(campaign->calm);
+    json_decref(campaign->baseline);
     free(campaign->numbers);
     free(campaign);
 }
@@ -232,7 +237,7 @@ enum tn_status campaign_draw(const struct campaign *campaign, uint32_t round, st
     return schedule_draw(campaign->config.plan, campaign->config.seed, round, &shape, out, error);
 }
 
-/* The command that does the same again, for people. */
+/* The commands that repeat and shrink a failed round. */
 static void write_repeat(const struct campaign *campaign, const char *folder)
 {
     char path[PATH_LONG_MAX], text[2 * PATH_LONG_MAX];
@@ -243,29 +248,33 @@ static void write_repeat(const struct campaign *campaign, const char *folder)
                           "tanist chaos shrink %s/history.jsonl\n",
                           folder, folder);
     if (files_write_atomic(path, text, (size_t)length, &error) != TN_OK) {
-        say(campaign, 0, "%s", error.text);
+        log_line(campaign, 0, "%s", error.text);
     }
 }
 
-static void say_outcome(const struct campaign *campaign, uint32_t round,
-                        const struct round_outcome *outcome)
+static void log_outcome(const struct campaign *campaign, uint32_t round, const char *folder,
+                        const struct outcome *outcome)
 {
     char skipped[48] = "";
-    if (outcome->skipped) { snprintf(skipped, sizeof skipped, ", %u not done", outcome->skipped); }
-    if (outcome->kept) {
-        say(campaign, 0, "round %u: ok in %.1f s, %u faults%s%s", round, outcome->seconds,
-            outcome->done, skipped, outcome->done ? "" : ": nothing was tested");
+    if (outcome->skipped > 0) {
+        snprintf(skipped, sizeof skipped, ", %u skipped", outcome->skipped);
+    }
+    if (outcome->passed) {
+        log_line(campaign, 0, "round %u: passed in %.1f s, %u faults%s%s", round, outcome->seconds,
+                 outcome->injected, skipped,
+                 outcome->injected > 0 ? "" : "; no fault was injected, so nothing was tested");
     } else {
-        say(campaign, 0, "round %u: FAILED after %u faults%s: %s (kept: %s)", round, outcome->done,
-            skipped, outcome->broken, outcome->folder);
+        log_line(campaign, 0, "round %u: FAILED after %u faults%s: %s (kept in %s)", round,
+                 outcome->injected, skipped, outcome->failed_checks, folder);
     }
 }
 
 enum tn_status campaign_round(struct campaign *campaign, uint32_t round,
-                              const struct schedule *schedule, struct round_outcome *outcome,
+                              const struct schedule *schedule, struct outcome *outcome,
                               struct error *error)
 {
     char dir[FOLDER_MAX];
+    assert(campaign->baseline != NULL);
     uint32_t *numbers =
         reallocarray(campaign->numbers, campaign->rounds + 1, sizeof *campaign->numbers);
     if (numbers == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
@@ -273,12 +282,12 @@ enum tn_status campaign_round(struct campaign *campaign, uint32_t round,
     snprintf(dir, sizeof dir, "%s/round-%04u", campaign->dir, round);
     struct round_config config = round_of(campaign, schedule, dir);
     config.number = round;
-    say(campaign, 1, "round %u: %u faults planned", round, schedule->count);
+    log_line(campaign, 1, "round %u: %u faults planned", round, schedule->count);
     enum tn_status status = round_run(&config, outcome, NULL, error);
     if (status != TN_OK) { return status; }
     campaign->numbers[campaign->rounds++] = round;
-    say_outcome(campaign, round, outcome);
-    if (!outcome->kept) {
+    log_outcome(campaign, round, dir, outcome);
+    if (!outcome->passed) {
         write_repeat(campaign, dir);
     } else if (!campaign->config.keep) {
         folder_keep_history(dir);

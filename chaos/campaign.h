@@ -1,70 +1,64 @@
 /*
- * chaos/campaign.h: rounds of attacks on one job, each on a cluster of its own, compared with a
- * calm run of the same job.
+ * chaos/campaign.h: a baseline run of a job and rounds, each of which runs the job under faults on
+ * a cluster of its own and is compared with the baseline run.
  *
- *   DIR/job.json            the job, with what the plan and the user set
- *   DIR/networks.json       where there is a lab
- *   DIR/calm/               a round without faults: history.jsonl
+ *   DIR/job.json            the job, with the settings of the plan and of the user
+ *   DIR/networks.json       the network namespaces, if there are any
+ *   DIR/calm/               the baseline run: history.jsonl
  *   DIR/round-0001/         history.jsonl; of a round that failed also run/ (logs, checkpoints,
- *                           ZooKeeper), run.log, scratch/, what the judge saw (orders.txt,
- *                           znodes.txt) and REPEAT, the command that repeats it
+ *                           ZooKeeper), run.log, scratch/, what the checker saw (orders.txt,
+ *                           znodes.txt) and REPEAT, the commands that repeat and shrink it
  *   DIR/report.html, report.json
  *
  * Threads: the main thread, which must be the only one at campaign_open(): it may change the
- * process's network and mount namespace, for good.
+ * process's network and mount namespaces, permanently.
  */
 #ifndef CHAOS_CAMPAIGN_H
 #define CHAOS_CAMPAIGN_H
 
 #include "chaos/inject/probe.h"
+#include "chaos/outcome.h"
 #include "chaos/plan/plan.h"
 #include "common/cluster/job.h"
 
 struct campaign_config {
     const char *program;     /* Path of tanist. */
-    const char *dir;         /* Is made; TN_EEXIST if it holds a campaign. */
-    const char *job_file;    /* NULL: a small job of our own. */
+    const char *dir;         /* Is created; TN_EEXIST if it holds a campaign. */
+    const char *job_file;    /* NULL: a small built-in job. */
     const char *const *sets; /* KEY=VALUE, after the plan's. */
     size_t set_count;
     const struct plan *plan;
-    const char *command; /* That the user gave, for the report. */
+    const char *command; /* The user's, for the report. */
     uint64_t seed;
-    bool lab;  /* Use network namespaces where the machine allows it. */
-    bool keep; /* Also the folders of rounds that passed. */
+    bool lab;  /* Use network namespaces if the machine allows it. */
+    bool keep; /* Keep the folders of rounds that passed too. */
     /* A line for people; `level` 0: a round's outcome, 1: what happens in it. */
-    void (*say)(void *ctx, int level, const char *text);
+    void (*log)(void *ctx, int level, const char *text);
     void *ctx;
-    const volatile int *stop; /* Becomes not 0 when the user wants the end. */
+    const volatile int *stop; /* Not 0: the user wants to stop. */
 };
 
 struct campaign;
 
-/* Probe the machine, make the folder and the lab, do the calm run. TN_EUNHEALTHY: the calm run
- * failed; TN_EINVAL: the job or a setting; TN_EIO, TN_ENOSPC. */
+/* Probe the machine, create the folder and the network namespaces, do the baseline run.
+ * TN_EUNHEALTHY: the baseline run failed; TN_EINVAL: the job or a setting is invalid; TN_EIO,
+ * TN_ENOSPC. */
 MUST_CHECK enum tn_status campaign_open(const struct campaign_config *config, struct campaign **out,
                                         struct error *error);
 /* NULL is allowed. */
 void campaign_close(struct campaign *campaign);
 
-/* The faults that the plan wants in this round. */
+/* Draw the schedule of a round. */
 MUST_CHECK enum tn_status campaign_draw(const struct campaign *campaign, uint32_t round,
                                         struct schedule *out, struct error *error);
 
-struct round_outcome {
-    bool kept;              /* The promise. */
-    uint32_t done, skipped; /* Faults. */
-    double seconds;
-    char broken[400]; /* The checks that failed, in words. */
-    char folder[1024];
-};
-
-/* One attack. TN_OK also when the promise was broken; TN_EAGAIN: the user wants the end; others:
- * the harness itself could not do it. */
+/* Run one round. TN_OK also when it failed; TN_EAGAIN: the user wants to stop; others: the harness
+ * failed. */
 MUST_CHECK enum tn_status campaign_round(struct campaign *campaign, uint32_t round,
-                                         const struct schedule *schedule,
-                                         struct round_outcome *outcome, struct error *error);
+                                         const struct schedule *schedule, struct outcome *outcome,
+                                         struct error *error);
 
-/* Write the reports of all rounds so far. */
+/* Write the reports on all rounds so far. */
 MUST_CHECK enum tn_status campaign_report(const struct campaign *campaign, struct error *error);
 
 #endif

@@ -1,80 +1,50 @@
 #include "chaos/round.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/observe/event_text.h"
 #include "chaos/cluster/cluster_run.h"
-#include "chaos/cluster/watcher.h"
+#include "chaos/harness.h"
+#include "chaos/history/json_member.h"
 #include "chaos/inject/inject_disk.h"
-#include "chaos/inject/nemesis.h"
 #include "chaos/judge/verdict.h"
-#include "chaos/judge/verdict_checks.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
 
 enum {
     POLL_MS = 5,
-    CALM_MS = 3600000,     /* For the calm run, of which nothing is known. */
-    END_LEAST_MS = 120000, /* Another has at least that long, ... */
-    CALM_TIMES = 6,        /* ... and that many times as long as the calm one, */
-    FAULT_MS = 4000,       /* and that much for each fault, and as long as it lasts. */
+    BASELINE_LIMIT_MS = 3600000, /* Nothing is known about the duration of the baseline run. */
+    ROUND_LIMIT_MS = 120000,     /* A round may take this long, plus */
+    BASELINE_TIMES = 6,          /* this many times the duration of the baseline run, plus */
+    FAULT_LIMIT_MS = 4000,       /* for each fault, this and the fault's own duration. */
     KILL_MS = 5000,
 };
 
 struct round {
     const struct round_config *config;
-    struct target_cluster cluster;
+    struct harness harness;
     struct cluster_run run;
-    struct history_file *history;
-    struct watcher *watcher;
-    struct nemesis *nemesis;
-    uint64_t started_ms, limit_ms;
+    uint64_t limit_ms;
     int exit_code;
     json_t *result; /* Owned; NULL: none. */
-    bool stopped;   /* The user wants the end. */
-    bool late;      /* It did not end in time. */
+    bool stopped;   /* The user wants to stop. */
+    bool late;      /* It did not end within `limit_ms`. */
 };
 
-/* ------------------------------------------------------------- the story */
-
-static void say(void *ctx, const char *text)
+static void log_line(void *ctx, const char *text)
 {
-    struct round *round = ctx;
-    const struct campaign_config *campaign = round->config->campaign;
-    char line[900];
-    double seconds = (double)(clock_monotonic_ms() - round->started_ms) / 1000.0;
-    snprintf(line, sizeof line, "%7.2f s  %s", seconds, text);
-    campaign->say(campaign->ctx, 1, line);
-}
-
-static void tell_begin(struct round *round)
-{
-    const struct round_config *config = round->config;
-    char started[TIME_TEXT_MAX];
-    char *job = job_to_json(config->job);
-    event_text_time(clock_wall_ms(), started);
-    history_file_add(
-        round->history, "begin",
-        json_pack("{s:i, s:s?, s:i, s:I, s:O, s:o, s:s, s:s, s:O?, s:o, s:o}", "version", 1,
-                  "command", config->campaign->command, "round", (int)config->number, "seed",
-                  (json_int_t)config->campaign->seed, "plan", config->campaign->plan->json, "job",
-                  job != NULL ? json_loads(job, 0, NULL) : NULL, "program", TANIST_VERSION,
-                  "started", started, "calm", config->calm, "machine", probe_json(config->probe),
-                  "places", target_cluster_places_json(&round->cluster)));
-    free(job);
-    for (uint32_t i = 0; i < config->schedule->count; i++) {
-        history_file_add(round->history, "planned", injection_to_json(&config->schedule->list[i]));
-    }
+    const struct campaign_config *campaign = ((const struct round *)ctx)->config->campaign;
+    campaign->log(campaign->ctx, 1, text);
 }
 
 /* ------------------------------------------------------------- beginning */
 
-static enum tn_status make_control(struct round *round, const char *path, struct error *error)
+static enum tn_status create_control(struct target_cluster *cluster, const char *path,
+                                     struct error *error)
 {
-    struct target_cluster *cluster = &round->cluster;
     const char *names[FAULT_CONTROL_SLOTS];
     uint32_t count = 0;
     for (uint32_t i = 1; i < cluster->count && count < FAULT_CONTROL_SLOTS; i++) {
@@ -85,16 +55,16 @@ static enum tn_status make_control(struct round *round, const char *path, struct
 
 static uint64_t limit_ms(const struct round_config *config)
 {
-    if (config->calm == NULL) { return CALM_MS; }
-    double calm_s = json_number_value(json_object_get(config->calm, "seconds"));
-    uint64_t limit = END_LEAST_MS + (uint64_t)(calm_s * 1000) * CALM_TIMES;
+    if (config->baseline == NULL) { return BASELINE_LIMIT_MS; }
+    const double baseline_s = json_member_number(config->baseline, "seconds", 0);
+    uint64_t limit = ROUND_LIMIT_MS + (uint64_t)(baseline_s * 1000) * BASELINE_TIMES;
     for (uint32_t i = 0; i < config->schedule->count; i++) {
-        limit += FAULT_MS + config->schedule->list[i].for_ms;
+        limit += FAULT_LIMIT_MS + config->schedule->list[i].for_ms;
     }
     return limit;
 }
 
-static bool wants(const struct schedule *schedule, enum need need)
+static bool needs(const struct schedule *schedule, enum need need)
 {
     for (uint32_t i = 0; i < schedule->count; i++) {
         if (fault_descriptor(schedule->list[i].fault)->needs & need) { return true; }
@@ -102,225 +72,193 @@ static bool wants(const struct schedule *schedule, enum need need)
     return false;
 }
 
-static enum tn_status prepare(struct round *round, struct error *error)
+static void set_cluster(struct round *round)
 {
     const struct round_config *config = round->config;
-    struct target_cluster *cluster = &round->cluster;
-    char scratch[TARGET_PATH_MAX + 16], faults[TARGET_PATH_MAX + 16], history[TARGET_PATH_MAX + 16];
-    target_cluster_init(cluster, config->job);
+    struct target_cluster *cluster = &round->harness.cluster;
     cluster->program = config->campaign->program;
     cluster->lab = config->lab;
     cluster->random.state = config->campaign->seed * 1000003 + config->number;
     snprintf(cluster->dir, sizeof cluster->dir, "%.1000s", config->dir);
     snprintf(cluster->run_dir, sizeof cluster->run_dir, "%.1000s/run", config->dir);
     snprintf(cluster->job_file, sizeof cluster->job_file, "%.1000s", config->job_file);
-    snprintf(scratch, sizeof scratch, "%.1000s/scratch", config->dir);
-    snprintf(faults, sizeof faults, "%.1000s/faults.ctl", config->dir);
-    snprintf(history, sizeof history, "%.1000s/history.jsonl", config->dir);
+}
+
+static void init_harness(struct round *round)
+{
+    const struct round_config *config = round->config;
+    const struct harness_config harness = {.job = config->job,
+                                           .plan = config->campaign->plan,
+                                           .schedule = config->schedule,
+                                           .probe = config->probe,
+                                           .seed = config->campaign->seed,
+                                           .round = config->number,
+                                           .command = config->campaign->command,
+                                           .baseline = config->baseline,
+                                           .log = log_line,
+                                           .ctx = round};
+    harness_init(&round->harness, &harness);
+    set_cluster(round);
+}
+
+static enum tn_status prepare(struct round *round, struct error *error)
+{
+    const struct round_config *config = round->config;
+    struct target_cluster *cluster = &round->harness.cluster;
+    char scratch[TARGET_PATH_MAX + 16], faults[TARGET_PATH_MAX + 16];
+    snprintf(scratch, sizeof scratch, "%s/scratch", cluster->dir);
+    snprintf(faults, sizeof faults, "%s/faults.ctl", cluster->dir);
     enum tn_status status = files_make_folders(scratch, error);
-    if (status == TN_OK) { status = make_control(round, faults, error); }
-    if (status == TN_OK) {
-        status = history_file_create(history, clock_monotonic_ns() / 1000, &round->history, error);
-    }
-    /* Where it cannot be had its injector says so. */
-    if (status == TN_OK && wants(config->schedule, NEED_TMPFS)) {
+    if (status == TN_OK) { status = create_control(cluster, faults, error); }
+    if (status == TN_OK) { status = harness_create_history(&round->harness, cluster->dir, error); }
+    /* If it fails, the injector of "disk-full" reports it. */
+    if (status == TN_OK && needs(config->schedule, NEED_TMPFS)) {
         (void)(disk_full_prepare(cluster, NULL) == TN_OK);
     }
-    const char *shim = wants(config->schedule, NEED_SHIM) ? config->shim : NULL;
+    const char *shim = needs(config->schedule, NEED_SHIM) ? config->shim : NULL;
     if (status == TN_OK) {
         status = cluster_run_init(&round->run, cluster, config->networks, shim, faults, error);
     }
     return status;
 }
 
-static enum tn_status begin(struct round *round, struct error *error)
-{
-    tell_begin(round);
-    round->watcher = watcher_create(&round->cluster, round->history);
-    const struct nemesis_config nemesis = {.cluster = &round->cluster,
-                                           .watcher = round->watcher,
-                                           .history = round->history,
-                                           .schedule = round->config->schedule,
-                                           .probe = round->config->probe,
-                                           .say = say,
-                                           .ctx = round};
-    round->nemesis = round->watcher != NULL ? nemesis_create(&nemesis) : NULL;
-    if (round->nemesis == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    return cluster_run_start(&round->run, error);
-}
+/* ------------------------------------------------------------- the run */
 
-/* ------------------------------------------------------------- the attack */
-
-static void tell_run(struct round *round, const char *state, int exit_code)
-{
-    history_file_add(round->history, "run",
-                     json_pack("{s:s, s:i}", "state", state, "exit", exit_code));
-}
-
-/* The run's first process has ended: by our doing it is started again, else the round is over. */
+/* The run's first process has ended. If a fault ended it, it is started again; else the round is
+ * over. */
 static enum tn_status on_end(struct round *round, int exit_code, bool *over, struct error *error)
 {
-    bool finished = exit_code == 0;
+    struct harness *harness = &round->harness;
     round->exit_code = exit_code;
-    tell_run(round, "ended", exit_code);
-    *over = finished || !round->cluster.agent_struck;
+    harness_record_run(harness, "ended", exit_code);
+    *over = exit_code == 0 || !harness->cluster.agent_struck;
     if (*over) { return TN_OK; }
-    watcher_poll(round->watcher, 0);
-    say(round, "the run is started again");
-    tell_run(round, "again", 0);
+    watcher_poll(harness->watcher, 0);
+    harness_log(harness, "the run is started again");
+    harness_record_run(harness, "again", 0);
     return cluster_run_start(&round->run, error);
 }
 
-static enum tn_status attack(struct round *round, struct error *error)
+/* Inject the faults of the schedule until the run has ended. */
+static enum tn_status inject_faults(struct round *round, struct error *error)
 {
+    struct harness *harness = &round->harness;
     enum tn_status status = TN_OK;
     bool over = false;
     int exit_code = 0;
-    tell_run(round, "started", 0);
+    harness_record_run(harness, "started", 0);
     while (!over && status == TN_OK) {
-        watcher_poll(round->watcher, POLL_MS);
+        watcher_poll(harness->watcher, POLL_MS);
         uint64_t now_ms = clock_monotonic_ms();
         if (cluster_run_ended(&round->run, &exit_code)) {
             status = on_end(round, exit_code, &over, error);
             continue;
         }
         round->stopped = *round->config->campaign->stop != 0;
-        round->late = now_ms - round->started_ms > round->limit_ms;
+        round->late = now_ms - harness->started_ms > round->limit_ms;
         if (round->stopped || round->late) { break; }
-        nemesis_step(round->nemesis, now_ms);
+        nemesis_step(harness->nemesis, now_ms);
     }
-    nemesis_finish(round->nemesis);
-    watcher_poll(round->watcher, 0);
+    nemesis_finish(harness->nemesis);
+    watcher_poll(harness->watcher, 0);
     return status;
 }
 
 /* ------------------------------------------------------------- the end */
 
-static void tell_end(struct round *round)
+static json_t *judge(void *ctx, const json_t *history)
 {
-    double seconds = (double)(clock_monotonic_ms() - round->started_ms) / 1000.0;
-    if (round->late) { round->exit_code = -1; }
-    round->result = round->late ? NULL : cluster_run_result(&round->run);
-    history_file_add(round->history, "end",
-                     json_pack("{s:i, s:O?, s:f}", "exit", round->exit_code, "result",
-                               round->result, "seconds", seconds));
-}
-
-static json_t *give_verdict(const struct round *round)
-{
-    const struct target_cluster *cluster = &round->cluster;
-    char paths[VERDICT_FORMER_MAX][TARGET_PATH_MAX + 32], history[TARGET_PATH_MAX + 32];
+    const struct round *round = ctx;
+    const struct target_cluster *cluster = &round->harness.cluster;
+    char paths[VERDICT_FORMER_MAX][TARGET_PATH_MAX + 32];
     const char *former[VERDICT_FORMER_MAX];
-    json_t *lines = NULL;
-    struct error error;
     for (uint32_t i = 0; i < cluster->wipes && i < VERDICT_FORMER_MAX; i++) {
         snprintf(paths[i], sizeof paths[i], "%s/scratch/wiped-%u", cluster->dir, i + 1);
         former[i] = paths[i];
     }
-    snprintf(history, sizeof history, "%s/history.jsonl", cluster->dir);
-    if (history_read(history, &lines, &error) != TN_OK) { return NULL; }
     const struct verdict_input input = {
         .cluster = cluster,
-        .history = lines,
-        .baseline = round->config->calm,
+        .history = history,
+        .baseline = round->config->baseline,
         .result = round->result,
         .exit_code = round->exit_code,
         .mark = round->run.mark,
         .recover_within_ms = (uint64_t)(round->config->campaign->plan->recover_within_s * 1000),
         .former_zookeepers = former,
         .former_count = cluster->wipes};
-    json_t *verdict = verdict_make(&input);
-    json_decref(lines);
-    return verdict;
+    return verdict_make(&input);
 }
 
-static enum tn_status judge(struct round *round, struct round_outcome *outcome, struct error *error)
+/* What later rounds are compared with: the result, and steps_per_s, digest and znodes. */
+static enum tn_status measure_baseline(struct round *round, json_t **out, struct error *error)
 {
-    const struct nemesis_counts counts = nemesis_counts(round->nemesis);
-    outcome->done = counts.done;
-    outcome->skipped = counts.skipped;
-    outcome->seconds = (double)(clock_monotonic_ms() - round->started_ms) / 1000.0;
-    json_t *verdict = give_verdict(round);
-    if (verdict == NULL) {
-        return error_set(error, TN_EIO, "the history of the round cannot be judged");
+    const struct target_cluster *cluster = &round->harness.cluster;
+    const struct cluster_view *view = watcher_view(round->harness.watcher);
+    if (round->exit_code != 0 ||
+        strcmp(json_member_text(round->result, "status", ""), "done") != 0) {
+        return error_set(error, TN_EUNHEALTHY,
+                         "the baseline run, without any fault, ended with exit code %d: see "
+                         "%s/run.log",
+                         round->exit_code, cluster->dir);
     }
-    outcome->kept = json_is_true(json_object_get(verdict, "ok"));
-    verdict_list_failed(verdict, outcome->broken, sizeof outcome->broken);
-    history_file_add(round->history, "verdict", verdict);
-    return TN_OK;
-}
-
-/* What rounds are compared with. */
-static enum tn_status measure_calm(struct round *round, json_t **out, struct error *error)
-{
-    const struct cluster_view *view = watcher_view(round->watcher);
-    json_t *result = round->result;
-    const char *status = json_string_value(json_object_get(result, "status"));
-    if (round->exit_code != 0 || status == NULL || strcmp(status, "done") != 0) {
-        return error_set(
-            error, TN_EUNHEALTHY,
-            "the calm run, in which nothing is attacked, ended with %d: see %s/run.log",
-            round->exit_code, round->cluster.dir);
-    }
-    double steps = json_number_value(json_object_get(result, "steps"));
-    double seconds = (double)(view->training_ended_ms - view->training_began_ms) / 1000.0;
-    bool seen = view->training_ended_ms > view->training_began_ms;
+    const bool seen = view->training_ended_ms > view->training_began_ms;
+    const double steps = json_member_number(round->result, "steps", 0);
+    const double seconds = (double)(view->training_ended_ms - view->training_began_ms) / 1000.0;
     uint64_t znodes = 0;
-    enum tn_status counted = verdict_count_znodes(round->cluster.run_dir, &znodes, error);
-    if (counted != TN_OK) { return error_context(error, "the calm run"); }
-    *out = json_copy(result);
+    enum tn_status status = verdict_count_znodes(cluster->run_dir, &znodes, error);
+    if (status != TN_OK) { return error_context(error, "the baseline run"); }
+    *out = json_copy(round->result);
     json_object_set_new(*out, "steps_per_s", json_real(seen ? steps / seconds : 0.0));
-    json_object_set(*out, "digest", json_object_get(result, "parameters_digest"));
+    json_object_set(*out, "digest", json_object_get(round->result, "parameters_digest"));
     json_object_set_new(*out, "znodes", json_integer((json_int_t)znodes));
     return *out != NULL ? TN_OK : error_set(error, TN_ENOMEM, "out of memory");
 }
 
-static enum tn_status conclude(struct round *round, struct round_outcome *outcome,
-                               json_t **calm_out, struct error *error)
+static enum tn_status conclude(struct round *round, struct outcome *outcome, json_t **baseline_out,
+                               struct error *error)
 {
-    tell_end(round);
-    if (round->late) { say(round, "it has not ended in time: all of it is killed"); }
-    /* Of a run that ended by itself nothing is left: the verdict looks. */
-    if (round->late) { cluster_run_kill(&round->run, KILL_MS); }
-    disk_full_cleanup(&round->cluster, true);
-    if (calm_out != NULL) { return measure_calm(round, calm_out, error); }
-    return judge(round, outcome, error);
+    struct harness *harness = &round->harness;
+    if (round->late) { round->exit_code = -1; }
+    round->result = round->late ? NULL : cluster_run_result(&round->run);
+    harness_record_end(harness, round->exit_code, round->result);
+    if (round->late) {
+        harness_log(harness, "the run did not end in time: its processes are killed");
+        cluster_run_kill(&round->run, KILL_MS);
+    }
+    disk_full_cleanup(&harness->cluster, true);
+    if (baseline_out != NULL) { return measure_baseline(round, baseline_out, error); }
+    return harness_judge(harness, judge, round, outcome, error);
 }
 
-static void release(struct round *round)
+static enum tn_status release(struct round *round, enum tn_status status, struct error *error)
 {
-    nemesis_destroy(round->nemesis);
-    watcher_destroy(round->watcher);
+    status = harness_close(&round->harness, status, error);
     cluster_run_free(&round->run);
-    disk_full_cleanup(&round->cluster, false);
-    fault_control_close(round->cluster.control);
+    disk_full_cleanup(&round->harness.cluster, false);
+    fault_control_close(round->harness.cluster.control);
     json_decref(round->result);
+    free(round);
+    return status;
 }
 
-enum tn_status round_run(const struct round_config *config, struct round_outcome *outcome,
-                         json_t **calm_out, struct error *error)
+enum tn_status round_run(const struct round_config *config, struct outcome *outcome,
+                         json_t **baseline_out, struct error *error)
 {
+    assert(config->schedule != NULL);
+    assert((config->baseline == NULL) == (baseline_out != NULL));
     struct round *round = calloc(1, sizeof *round);
     if (round == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    *outcome = (struct round_outcome){0};
-    snprintf(outcome->folder, sizeof outcome->folder, "%s", config->dir);
+    *outcome = (struct outcome){0};
     round->config = config;
-    round->started_ms = clock_monotonic_ms();
     round->limit_ms = limit_ms(config);
+    init_harness(round);
     enum tn_status status = prepare(round, error);
-    if (status == TN_OK) { status = begin(round, error); }
-    if (status == TN_OK) { status = attack(round, error); }
+    if (status == TN_OK) { status = harness_begin(&round->harness, error); }
+    if (status == TN_OK) { status = cluster_run_start(&round->run, error); }
+    if (status == TN_OK) { status = inject_faults(round, error); }
     if (status == TN_OK && round->stopped) {
         status = error_set(error, TN_EAGAIN, "stopped by the user");
     }
-    if (status == TN_OK) { status = conclude(round, outcome, calm_out, error); }
-    release(round);
-    struct error close_error;
-    if (round->history != NULL && history_file_close(round->history, &close_error) != TN_OK &&
-        status == TN_OK) {
-        *error = close_error;
-        status = close_error.status;
-    }
-    free(round);
-    return status;
+    if (status == TN_OK) { status = conclude(round, outcome, baseline_out, error); }
+    return release(round, status, error);
 }

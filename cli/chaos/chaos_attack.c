@@ -40,8 +40,7 @@ static uint64_t step_of(struct zk_sync *sync, const char *cluster)
 }
 
 static enum tn_status attack(struct attack_options *given, struct target *target, const char *dir,
-                             const struct plan *plan, struct attack_outcome *outcome,
-                             struct error *error)
+                             const struct plan *plan, struct outcome *outcome, struct error *error)
 {
     struct zk_sync *sync = NULL;
     struct spec spec = {0};
@@ -57,7 +56,7 @@ static enum tn_status attack(struct attack_options *given, struct target *target
                                          .seconds = (uint32_t)given->seconds.value,
                                          .dir = dir,
                                          .step = step_of(sync, target->cluster),
-                                         .say = say,
+                                         .log = say,
                                          .ctx = given,
                                          .stop = stop_on_signals()};
     zk_sync_close(sync);
@@ -68,34 +67,34 @@ static enum tn_status attack(struct attack_options *given, struct target *target
     return status;
 }
 
-static int conclude(const struct attack_options *given, const struct attack_outcome *outcome,
+static int conclude(const struct attack_options *given, const struct outcome *outcome,
                     const char *dir)
 {
     char report[ATTACK_PATH_MAX + 16];
     bool good = true;
     snprintf(report, sizeof report, "%s/report.html", dir);
     if (strcmp(given->output, "json") == 0) {
-        json_t *object = json_pack("{s:i, s:b, s:i, s:i, s:f, s:o, s:s}", "version", 1, "kept",
-                                   (int)outcome->kept, "faults", (int)outcome->done, "skipped",
-                                   (int)outcome->skipped, "seconds", outcome->seconds, "broken",
-                                   history_text(outcome->broken), "report", report);
+        json_t *object = json_pack(
+            "{s:i, s:b, s:i, s:i, s:f, s:o, s:s}", "version", 1, "kept", (int)outcome->passed,
+            "faults", (int)outcome->injected, "skipped", (int)outcome->skipped, "seconds",
+            outcome->seconds, "broken", history_text(outcome->failed_checks), "report", report);
         good = object != NULL && json_dumpf(object, stdout, JSON_INDENT(2)) == 0 &&
                putchar('\n') != EOF;
         json_decref(object);
     } else {
         good = printf("the promise was %s%s; %u faults, %u not done; report: %s\n",
-                      outcome->kept ? "kept" : "broken: ", outcome->broken, outcome->done,
-                      outcome->skipped, report) > 0;
+                      outcome->passed ? "kept" : "broken: ", outcome->failed_checks,
+                      outcome->injected, outcome->skipped, report) > 0;
     }
     if (!good) { return TN_EXIT_IO; }
     if (outcome->stopped) { return STOPPED_EXIT; }
-    return outcome->kept ? TN_EXIT_OK : TN_EXIT_ERROR;
+    return outcome->passed ? TN_EXIT_OK : TN_EXIT_ERROR;
 }
 
 static int work(struct attack_options *given, const struct target_options *where)
 {
     struct target *target = calloc(1, sizeof *target);
-    struct attack_outcome outcome = {0};
+    struct outcome outcome = {0};
     struct plan plan;
     struct error error = {0};
     char dir[ATTACK_PATH_MAX];

@@ -83,7 +83,7 @@ enum tn_status chaos_session_open(struct chaos_session *session, struct error *e
                                            .lab = o->network == NULL ||
                                                   strcmp(o->network, "loopback") != 0,
                                            .keep = o->keep,
-                                           .say = say,
+                                           .log = say,
                                            .ctx = session,
                                            .stop = session->stop};
     return campaign_open(&config, &session->campaign, error);
@@ -98,13 +98,13 @@ void chaos_session_close(struct chaos_session *session)
 enum tn_status chaos_session_round(struct chaos_session *session, uint32_t round,
                                    const struct schedule *schedule, bool *kept, struct error *error)
 {
-    struct round_outcome outcome;
+    struct outcome outcome;
     enum tn_status status = campaign_round(session->campaign, round, schedule, &outcome, error);
     if (status != TN_OK) { return status; }
-    *kept = outcome.kept;
+    *kept = outcome.passed;
     session->totals.rounds++;
-    session->totals.broken += !outcome.kept;
-    session->totals.faults += outcome.done;
+    session->totals.broken += !outcome.passed;
+    session->totals.faults += outcome.injected;
     session->totals.skipped += outcome.skipped;
     return TN_OK;
 }

@@ -60,7 +60,7 @@ class Attack(Cli):
                          ["faults", "recovery", "epochs", "generations", "alive"])
         self.assertTrue((self.folder / "report/report.html").stat().st_size > 1000)
         self.wait_step(self.wait_step()["step"] + 1)
-        self.refused(3, ["there already"], "chaos", "attack", "--dir", "run", "--report", "report")
+        self.refused(3, ["exists already"], "chaos", "attack", "--dir", "run", "--report", "report")
 
     def test_not_allowed(self):
         """Nobody obeys: that is no success."""
