@@ -47,7 +47,7 @@ static json_t *begin_line(const struct harness *harness)
     const struct harness_config *config = &harness->config;
     char started[TIME_TEXT_MAX];
     char *job = job_to_json(config->job);
-    event_text_time(clock_wall_ms(), started);
+    clock_format(clock_wall_ms(), started);
     json_t *line = json_pack(
         "{s:i, s:s*, s:i, s:I, s:O, s:o, s:s, s:s, s:O?, s:o, s:o, s:s*}", "version",
         HISTORY_VERSION, "command", config->command, "round", (int)config->round, "seed",

@@ -4,15 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-void event_text_time(uint64_t wall_ms, char text[static TIME_TEXT_MAX])
-{
-    time_t seconds = (time_t)(wall_ms / 1000);
-    struct tm utc;
-    size_t length = strftime(text, TIME_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &utc));
-    snprintf(text + length, TIME_TEXT_MAX - length, ".%03uZ", (unsigned)(wall_ms % 1000));
-}
 
 void event_text_duration(uint64_t ms, char *text, size_t size)
 {
@@ -181,7 +172,7 @@ json_t *event_text_history_json(const struct history_entry *entry)
 {
     char time[TIME_TEXT_MAX], task[TASK_NAME_MAX];
     bool about = is_about_a_task(entry);
-    event_text_time(entry->wall_ms, time);
+    clock_format(entry->wall_ms, time);
     task_format(entry->task, ':', task, sizeof task);
     json_t *object =
         json_pack("{s:s, s:s, s:I, s:I, s:s?, s:s?, s:I}", "time", time, "event",

@@ -7,12 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/base/clock.h"
 #include "common/cluster/znodes.h"
 
-enum { EVENT_TEXT_MAX = 768, TIME_TEXT_MAX = 32 };
-
-/* "2026-11-20T21:36:49.123Z" */
-void event_text_time(uint64_t wall_ms, char text[static TIME_TEXT_MAX]);
+enum { EVENT_TEXT_MAX = 768 };
 
 /* "14 s", "3 min 5 s", "2 h 10 min" */
 void event_text_duration(uint64_t ms, char *text, size_t size);

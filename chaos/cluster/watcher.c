@@ -15,6 +15,7 @@
 #include "chaos/cluster/proc.h"
 #include "chaos/cluster/remote.h"
 #include "common/base/clock.h"
+#include "common/base/json_codec.h"
 #include "common/cluster/bootstrap.h"
 #include "common/zk/zk_inbox.h"
 #include "common/zk/zk_sync.h"
@@ -154,7 +155,7 @@ static json_t *event_json(const struct watcher *watcher, const char *event, cons
 static void record_event(struct watcher *watcher, json_t *event, const char *text)
 {
     history_file_add(watcher->history, "event",
-                     json_pack("{s:o, s:o}", "event", event, "text", history_text(text)));
+                     json_pack("{s:o, s:o}", "event", event, "text", json_text(text)));
 }
 
 /* When the chief was elected, by its own clock, which is this machine's clock; the present time if
@@ -181,7 +182,7 @@ static void on_office(struct watcher *watcher)
                         json_pack("{s:s, s:I, s:I, s:I, s:o}", "place", name, "pid",
                                   (json_int_t)office->pid, "epoch", (json_int_t)office->epoch,
                                   "took_ms", (json_int_t)office->took_ms, "cause",
-                                  history_text(office->cause)));
+                                  json_text(office->cause)));
 }
 
 /* The chief records in its history which nodes it lost, but not coordinators: they are recorded

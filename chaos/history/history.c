@@ -10,7 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 
-enum { REAL_DIGITS = 15, PATH_BYTES = 1024, WORDS_BYTES = 1024 };
+enum { REAL_DIGITS = 15, PATH_BYTES = 1024 };
 
 struct history_file {
     FILE *stream;
@@ -69,19 +69,6 @@ void history_file_add_at(struct history_file *file, uint64_t at_us, const char *
     }
     json_decref(line);
     json_decref(object);
-}
-
-json_t *history_text(const char *words)
-{
-    char plain[WORDS_BYTES];
-    size_t used = 0;
-    json_t *text = json_string(words);
-    if (text != NULL) { return text; }
-    for (; words[used] && used + 1 < sizeof plain; used++) {
-        plain[used] = (unsigned char)words[used] < 0x80 ? words[used] : '?';
-    }
-    plain[used] = '\0';
-    return json_string(plain);
 }
 
 enum tn_status history_file_close(struct history_file *file, struct error *error)

@@ -44,9 +44,6 @@ void history_file_add(struct history_file *file, const char *kind, json_t *objec
 /* The same, at a moment that has passed: `at_us` of CLOCK_MONOTONIC. */
 void history_file_add_at(struct history_file *file, uint64_t at_us, const char *kind,
                          json_t *object);
-/* Words from outside for a line: what is no UTF-8, as where a text was cut in the midst of a
- * character, becomes '?'; at most some 1000 bytes then. A new reference, NULL: out of memory. */
-json_t *history_text(const char *words);
 /* NULL is allowed. TN_EIO, TN_ENOSPC, TN_ENOMEM: a line could not be written. */
 MUST_CHECK enum tn_status history_file_close(struct history_file *file, struct error *error);
 

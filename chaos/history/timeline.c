@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "chaos/history/json_member.h"
 
@@ -24,26 +25,18 @@ const char *timeline_fault_moment(const struct timeline_fault *fault)
 
 /* ------------------------------------------------------------- order */
 
-/* Days from 1970-01-01 to a day of the Gregorian calendar; months count from March. */
-static int64_t days_of(int64_t year, int64_t month, int64_t day)
-{
-    year -= month <= 2;
-    int64_t era = (year >= 0 ? year : year - 399) / 400, of_era = year - era * 400;
-    int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
 /* "2026-11-20T21:36:49.123Z" in ms; -1: it is not. */
 static double wall_ms_of(const char *text)
 {
-    int year, month, day, hour, minute;
+    struct tm utc = {0};
     double second;
-    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%6lfZ", &year, &month, &day, &hour, &minute, &second) !=
-        6) {
+    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%6lfZ", &utc.tm_year, &utc.tm_mon, &utc.tm_mday,
+               &utc.tm_hour, &utc.tm_min, &second) != 6) {
         return -1;
     }
-    double days = (double)days_of(year, month, day);
-    return ((days * 24 + hour) * 60 + minute) * 60000 + second * 1000;
+    utc.tm_year -= 1900;
+    utc.tm_mon -= 1;
+    return (double)timegm(&utc) * 1000 + second * 1000;
 }
 
 /* The clock of who says when may have been set wrong by us: then it is believed only about. */

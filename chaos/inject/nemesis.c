@@ -11,6 +11,7 @@
 #include "chaos/inject/inject_failpoint.h"
 #include "chaos/inject/injectors.h"
 #include "common/base/clock.h"
+#include "common/base/json_codec.h"
 
 /* Who is not there now is waited for that long; an old fault is no fault of its moment. */
 enum { PATIENCE_MS = 20000, AGAIN_MS = 20 };
@@ -90,7 +91,7 @@ static void note_done(struct nemesis *nemesis, const struct doing *doing, uint64
         fault_descriptor(strike->injection.fault)->name, "whom", strike->injection.whom, "targets",
         targets_json(strike), "step", (json_int_t)view->step, "phase",
         view->has_run ? run_phase_name(view->phase) : "before", "point", point, "text",
-        history_text(strike->text));
+        json_text(strike->text));
     history_file_add_at(nemesis->config.history, at_us, "fault", line);
     say(nemesis, strike->injection.fault, "", strike->text);
 }
@@ -101,7 +102,7 @@ static void skip(struct nemesis *nemesis, struct doing *doing, const char *why)
     history_file_add(nemesis->config.history, "skipped",
                      json_pack("{s:i, s:s, s:s, s:o}", "id", (int)injection->id, "fault",
                                fault_descriptor(injection->fault)->name, "whom", injection->whom,
-                               "text", history_text(why)));
+                               "text", json_text(why)));
     doing->stage = STAGE_OVER;
     doing->skipped = true;
     say(nemesis, injection->fault, " was not done", why);
@@ -125,7 +126,7 @@ static void end(struct nemesis *nemesis, struct doing *doing)
     history_file_add(nemesis->config.history, "undo",
                      json_pack("{s:i, s:s, s:o, s:o}", "id", (int)strike->injection.id, "fault",
                                fault_descriptor(strike->injection.fault)->name, "targets",
-                               targets_json(strike), "text", history_text(strike->text)));
+                               targets_json(strike), "text", json_text(strike->text)));
     say(nemesis, strike->injection.fault, " is over", strike->text);
 }
 

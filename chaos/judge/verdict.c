@@ -40,7 +40,7 @@ static void on_order(void *ctx, uint64_t wall_ms, const char *text)
 {
     const struct artifacts *artifacts = ctx;
     char time[TIME_TEXT_MAX];
-    event_text_time(wall_ms, time);
+    clock_format(wall_ms, time);
     if (artifacts->orders != NULL) { (void)fprintf(artifacts->orders, "%s %s\n", time, text); }
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "chaos/history/json_member.h"
+#include "common/base/json_codec.h"
 
 enum { TEXT_MAX = 640 };
 
@@ -17,11 +18,8 @@ void verdict_add(json_t *checks, const char *name, bool ok, const char *format, 
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    /* A text that was cut inside a character is invalid UTF-8; the check must not be lost. */
-    json_t *check = json_pack("{s:s, s:b, s:s}", "name", name, "ok", (int)ok, "text", text);
-    if (check == NULL) {
-        check = json_pack("{s:s, s:b, s:s}", "name", name, "ok", (int)ok, "text", "invalid UTF-8");
-    }
+    json_t *check =
+        json_pack("{s:s, s:b, s:o}", "name", name, "ok", (int)ok, "text", json_text(text));
     (void)json_array_append_new(checks, check);
 }
 

@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/stop_signal.h"
 #include "cli/target.h"
+#include "common/base/json_codec.h"
 
 enum { ATTACK_OPTIONS = TARGET_OPTIONS + 6, ATTACK_PATH_MAX = 1024 };
 
@@ -74,10 +75,10 @@ static int conclude(const struct attack_options *given, const struct outcome *ou
     bool good = true;
     snprintf(report, sizeof report, "%s/report.html", dir);
     if (strcmp(given->output, "json") == 0) {
-        json_t *object = json_pack(
-            "{s:i, s:b, s:i, s:i, s:f, s:o, s:s}", "version", 1, "kept", (int)outcome->passed,
-            "faults", (int)outcome->injected, "skipped", (int)outcome->skipped, "seconds",
-            outcome->seconds, "broken", history_text(outcome->failed_checks), "report", report);
+        json_t *object = json_pack("{s:i, s:b, s:i, s:i, s:f, s:o, s:s}", "version", 1, "kept",
+                                   (int)outcome->passed, "faults", (int)outcome->injected,
+                                   "skipped", (int)outcome->skipped, "seconds", outcome->seconds,
+                                   "broken", json_text(outcome->failed_checks), "report", report);
         good = object != NULL && json_dumpf(object, stdout, JSON_INDENT(2)) == 0 &&
                putchar('\n') != EOF;
         json_decref(object);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/utf8.h"
+
 enum { PIECE_MAX = 2048 };
 
 static const char *const escapes[INK_COUNT] = {
@@ -28,22 +30,15 @@ static void append(struct canvas *canvas, const char *bytes, size_t size)
     canvas->text[canvas->length] = '\0';
 }
 
-static size_t character_size(const char *at)
-{
-    size_t size = 1;
-    while (((unsigned char)at[size] & 0xc0) == 0x80) { size++; }
-    return size;
-}
-
 static void append_text(struct canvas *canvas, const char *text)
 {
     for (const char *at = text; *at;) {
-        size_t size = character_size(at);
-        bool control = (unsigned char)*at < ' ' || *at == '\x7f';
+        size_t size = utf8_character_bytes(at);
+        bool control = size == 0 || (unsigned char)*at < ' ' || *at == '\x7f';
         if (canvas->columns != 0 && canvas->column >= canvas->columns) { return; }
         append(canvas, control ? "?" : at, control ? 1 : size);
         canvas->column++;
-        at += size;
+        at += size > 0 ? size : 1;
     }
 }
 

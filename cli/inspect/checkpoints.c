@@ -8,6 +8,7 @@
 #include "agent/observe/event_text.h"
 #include "cli/commands.h"
 #include "cli/target.h"
+#include "common/base/json_codec.h"
 #include "ps/store/store.h"
 #include "ps/store/store_folder.h"
 
@@ -90,7 +91,7 @@ static json_t *manifest_json(const struct manifest *manifest)
     for (uint32_t i = 0; i < manifest->shard_count; i++) {
         json_array_append_new(places, json_string(manifest->shards[i].place));
     }
-    event_text_time(manifest->created_wall_ms, time);
+    clock_format(manifest->created_wall_ms, time);
     return json_pack("{s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:o}", "id", (json_int_t)manifest->id,
                      "step", (json_int_t)manifest->step, "generation",
                      (json_int_t)manifest->generation, "epoch", (json_int_t)manifest->epoch,
@@ -110,15 +111,13 @@ static int print_listing(const struct listing *listing, char **verdicts, bool js
         const struct manifest *manifest = &listing->manifests[i];
         char time[TIME_TEXT_MAX];
         const char *wrong = verdicts != NULL ? verdicts[i] : NULL;
-        event_text_time(manifest->created_wall_ms, time);
+        clock_format(manifest->created_wall_ms, time);
         if (json) {
             json_t *object = manifest_json(manifest);
             if (wrong != NULL) {
                 json_object_set_new(object, "intact", json_boolean(*wrong == '\0'));
             }
-            if (wrong != NULL && *wrong) {
-                json_object_set_new(object, "error", json_string(wrong));
-            }
+            if (wrong != NULL && *wrong) { json_object_set_new(object, "error", json_text(wrong)); }
             json_array_append_new(list, object);
             continue;
         }

@@ -13,7 +13,7 @@ static json_t *election_json(const struct history_entry *entry)
 {
     char task[TASK_NAME_MAX], time[TIME_TEXT_MAX];
     task_format(entry->task, ':', task, sizeof task);
-    event_text_time(entry->wall_ms, time);
+    clock_format(entry->wall_ms, time);
     return json_pack("{s:I, s:s, s:I, s:s, s:s, s:I}", "epoch", (json_int_t)entry->epoch, "task",
                      task, "pid", (json_int_t)entry->pid, "cause", entry->cause, "elected_at", time,
                      "took_ms", (json_int_t)entry->took_ms);
@@ -23,7 +23,7 @@ static void print_row(const struct history_entry *entry)
 {
     char task[TASK_NAME_MAX], time[TIME_TEXT_MAX];
     task_format(entry->task, ':', task, sizeof task);
-    event_text_time(entry->wall_ms, time);
+    clock_format(entry->wall_ms, time);
     printf("%6" PRIu64 "  %-16s %8" PRIu64 "  %-24s %6" PRIu64 " ms  %s\n", entry->epoch, task,
            entry->pid, time, entry->took_ms, entry->cause);
 }

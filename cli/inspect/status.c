@@ -191,7 +191,7 @@ static json_t *chief_json(const struct view *view)
     char task[TASK_NAME_MAX], since[TIME_TEXT_MAX];
     if (!view->has_office || !chief_lives(view)) { return json_null(); }
     task_format(view->office.task, ':', task, sizeof task);
-    event_text_time(view->office.since_wall_ms, since);
+    clock_format(view->office.since_wall_ms, since);
     return json_pack("{s:s, s:I, s:s, s:s, s:s}", "task", task, "pid", (json_int_t)view->office.pid,
                      "host", view->office.host, "address", view->office.address, "since", since);
 }

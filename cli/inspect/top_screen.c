@@ -336,7 +336,7 @@ static void draw_events(struct canvas *canvas, const struct top_view *view, uint
     heading(canvas, words, at);
     for (uint32_t i = view->event_count - lines; i < view->event_count; i++) {
         char time[TIME_TEXT_MAX];
-        event_text_time(view->events[i].wall_ms, time);
+        clock_format(view->events[i].wall_ms, time);
         canvas_put(canvas, INK_DIM, "%.*s", CLOCK_SIZE, time + CLOCK_AT);
         canvas_put(canvas, INK_PLAIN, "  %s", view->events[i].words);
         end(canvas);

@@ -29,7 +29,7 @@ static void print_object(struct watch *watch, json_t *object, const char *words)
 {
     char time[TIME_TEXT_MAX];
     const char *at = json_string_value(json_object_get(object, "time"));
-    event_text_time(clock_wall_ms(), time);
+    clock_format(clock_wall_ms(), time);
     bool good = true;
     if (watch->json) {
         good = object != NULL &&
@@ -49,7 +49,7 @@ static json_t *event_json(const struct watch *watch, const char *event, const ch
 {
     char time[TIME_TEXT_MAX];
     const struct observer *observer = watch->live.observer;
-    event_text_time(clock_wall_ms(), time);
+    clock_format(clock_wall_ms(), time);
     uint64_t epoch = observer->has_chief ? observer->chief.epoch : 0;
     uint64_t generation = observer->has_run ? observer->run.generation : 0;
     return json_pack("{s:s, s:s, s:I, s:I, s:s?, s:s?}", "time", time, "event", event, "epoch",
@@ -139,7 +139,7 @@ static void print_phase(struct watch *watch)
         return;
     }
     json_t *object = event_json(watch, run_phase_name(run->phase), NULL, NULL);
-    event_text_time(run->changed_wall_ms, time);
+    clock_format(run->changed_wall_ms, time);
     json_object_set_new(object, "time", json_string(time));
     snprintf(words, sizeof words, "%s", run_phase_name(run->phase));
     print_object(watch, object, words);

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -28,6 +29,16 @@ uint64_t clock_wall_ms(void)
 {
     struct timespec now = read_clock(CLOCK_REALTIME);
     return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+
+void clock_format(uint64_t wall_ms, char text[static TIME_TEXT_MAX])
+{
+    time_t seconds = (time_t)(wall_ms / 1000);
+    struct tm utc;
+    struct tm *valid = gmtime_r(&seconds, &utc);
+    assert(valid != NULL); /* 2^64 ms are fewer years than an int counts. */
+    size_t length = strftime(text, TIME_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(text + length, TIME_TEXT_MAX - length, ".%03uZ", (unsigned)(wall_ms % 1000));
 }
 
 uint64_t clock_new_incarnation(void)

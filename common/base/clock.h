@@ -1,5 +1,7 @@
-/* common/base/clock.h: the only place that reads clocks. Cores never include it: their time is in
- * the event. */
+/*
+ * common/base/clock.h: the only module that reads clocks. Cores never include it: the time is in
+ * their events. Threads: any. Blocking: never.
+ */
 #ifndef COMMON_BASE_CLOCK_H
 #define COMMON_BASE_CLOCK_H
 
@@ -7,8 +9,13 @@
 
 uint64_t clock_monotonic_ms(void);
 uint64_t clock_monotonic_ns(void);
-uint64_t clock_wall_ms(
-    void); /* Since 1970 UTC; may jump. For people and records, never for decisions. */
+
+/* Since 1970 UTC; may jump. For people and records, never for decisions. */
+uint64_t clock_wall_ms(void);
+
+enum { TIME_TEXT_MAX = 32 };
+/* "2026-11-20T21:36:49.123Z" */
+void clock_format(uint64_t wall_ms, char text[static TIME_TEXT_MAX]);
 
 /* A new incarnation or GUID: 63 random bits from the kernel, never 0. */
 uint64_t clock_new_incarnation(void);

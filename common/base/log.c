@@ -6,13 +6,16 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/json_codec.h"
+#include "common/base/minmax.h"
+#include "common/base/utf8.h"
 
 /* A line of at most PIPE_BUF bytes goes into a pipe whole, also with other processes writing. */
 enum { LINE_MAX_BYTES = 4096, MESSAGE_MAX_BYTES = 2048, TASK_MAX_BYTES = 64 };
+enum { ESCAPE_BYTES = 6 }; /* "\\u0001" */
 
 struct line {
     char text[LINE_MAX_BYTES];
@@ -49,24 +52,6 @@ __attribute__((format(printf, 2, 3))) static void append(struct line *line, cons
     if (length > 0) { line->size += (size_t)length < room ? (size_t)length : room - 1; }
 }
 
-static void append_json_string(struct line *line, const char *text)
-{
-    append(line, "\"");
-    /* Room for one escape, the quote and the brace: a message that is cut leaves valid JSON. */
-    const size_t limit = sizeof line->text - 16;
-    for (const char *at = text; *at != '\0' && line->size < limit; at++) {
-        unsigned char byte = (unsigned char)*at;
-        if (byte == '"' || byte == '\\') {
-            append(line, "\\%c", byte);
-        } else if (byte < 0x20 || byte == 0x7f) {
-            append(line, "\\u%04x", byte);
-        } else {
-            append(line, "%c", byte);
-        }
-    }
-    append(line, "\"");
-}
-
 /* One event is one line, whatever a peer or a file name put into the words. */
 static void append_plain(struct line *line, const char *text)
 {
@@ -76,21 +61,12 @@ static void append_plain(struct line *line, const char *text)
     }
 }
 
-static void append_time(struct line *line)
-{
-    uint64_t wall_ms = clock_wall_ms();
-    time_t seconds = (time_t)(wall_ms / 1000);
-    struct tm utc;
-    gmtime_r(&seconds, &utc);
-    append(line, "%04d-%02d-%02dT%02d:%02d:%02d.%03uZ", utc.tm_year + 1900, utc.tm_mon + 1,
-           utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, (unsigned)(wall_ms % 1000));
-}
-
 static void format_text(struct line *line, enum log_level level, const char *message)
 {
     static const char *const names[] = {"DEBUG", "INFO ", "WARN ", "ERROR"};
-    append_time(line);
-    append(line, " %s", names[level]);
+    char time[TIME_TEXT_MAX];
+    clock_format(clock_wall_ms(), time);
+    append(line, "%s %s", time, names[level]);
     if (our_task[0] != '\0') { append(line, " %s", our_task); }
     uint64_t epoch = atomic_load_explicit(&our_epoch, memory_order_relaxed);
     uint64_t generation = atomic_load_explicit(&our_generation, memory_order_relaxed);
@@ -100,18 +76,28 @@ static void format_text(struct line *line, enum log_level level, const char *mes
     append_plain(line, message);
 }
 
-static void format_json(struct line *line, enum log_level level, const char *message)
+/* False: out of memory. A message whose escapes do not fit is cut. */
+static bool format_json(struct line *line, enum log_level level, char *message)
 {
     static const char *const names[] = {"debug", "info", "warn", "error"};
-    append(line, "{\"time\":\"");
-    append_time(line);
-    append(line, "\",\"level\":\"%s\",\"task\":", names[level]);
-    append_json_string(line, our_task);
-    append(line, ",\"epoch\":%" PRIu64 ",\"generation\":%" PRIu64 ",\"message\":",
-           atomic_load_explicit(&our_epoch, memory_order_relaxed),
-           atomic_load_explicit(&our_generation, memory_order_relaxed));
-    append_json_string(line, message);
-    append(line, "}");
+    const size_t limit = sizeof line->text - 1;
+    char time[TIME_TEXT_MAX];
+    clock_format(clock_wall_ms(), time);
+    json_t *object =
+        json_pack("{s:s, s:s, s:o, s:I, s:I, s:o}", "time", time, "level", names[level], "task",
+                  json_text(our_task), "epoch",
+                  (json_int_t)atomic_load_explicit(&our_epoch, memory_order_relaxed), "generation",
+                  (json_int_t)atomic_load_explicit(&our_generation, memory_order_relaxed),
+                  "message", json_text(message));
+    line->size = json_dumpb(object, line->text, limit, JSON_COMPACT);
+    for (size_t length = strlen(message); line->size > limit && length > 0;) {
+        length -= size_min(length, (line->size - limit) / ESCAPE_BYTES + 1);
+        message[length] = '\0';
+        (void)json_object_set_new(object, "message", json_text(message));
+        line->size = json_dumpb(object, line->text, limit, JSON_COMPACT);
+    }
+    json_decref(object);
+    return line->size > 0 && line->size <= limit;
 }
 
 static void write_all(const char *text, size_t size)
@@ -136,9 +122,9 @@ void log_write(enum log_level level, const char *format, ...)
     if (length < 0) { return; }
 
     struct line line = {.size = 0};
-    if (output == LOG_JSON) {
-        format_json(&line, level, message);
-    } else {
+    utf8_clean(message);
+    if (output != LOG_JSON || !format_json(&line, level, message)) {
+        line.size = 0;
         format_text(&line, level, message);
     }
     line.text[line.size++] = '\n';

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "common/base/utf8.h"
 #include "common/cluster/job_keys.h"
 
 enum { KEY_NAME_MAX = 96 };
@@ -120,10 +121,11 @@ enum tn_status job_set(struct job *job, const char *assignment, struct error *er
     name[length] = '\0';
     const struct json_field *key = json_codec_find(&job_keys, name);
     if (key == NULL) { return json_codec_refuse_key(&job_keys, "", name, error); }
-    json_t *value = value_from_flag(key, equals + 1);
-    if (value == NULL) {
+    if (!utf8_is_valid(equals + 1)) {
         return error_set(error, TN_EINVAL, "%s: the value is not valid UTF-8", name);
     }
+    json_t *value = value_from_flag(key, equals + 1);
+    if (value == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     struct job changed = *job;
     enum tn_status status = json_codec_read_field(&job_keys, key, value, "", &changed, error);
     if (status == TN_OK) { *job = changed; }

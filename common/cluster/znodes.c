@@ -383,7 +383,7 @@ char *spec_encode(const struct spec *spec)
     /* The job is JSON itself: kept as an object where it can be, for people who look. */
     if (whole && spec->job_json != NULL) {
         json_t *job = json_loads(spec->job_json, 0, NULL);
-        if (job == NULL) { job = json_string(spec->job_json); }
+        if (job == NULL) { job = json_text(spec->job_json); }
         whole = json_object_set_new(object, "job", job) == 0;
     }
     char *text = whole ? json_dumps(object, JSON_COMPACT) : NULL;

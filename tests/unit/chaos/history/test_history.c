@@ -43,25 +43,6 @@ static void write_text(const char *path, const char *text)
     fclose(file);
 }
 
-/* Words are kept as they are; those of another coding, and half a character, are no bad line. */
-static void words_are_always_a_text(void **state)
-{
-    (void)state;
-    static const char *const words[][2] = {{"\xe2\x80\x98"
-                                            "a"
-                                            "\xe2\x80\x99",
-                                            "\xe2\x80\x98"
-                                            "a"
-                                            "\xe2\x80\x99"},
-                                           {"cut \xe2\x80", "cut ??"},
-                                           {"", ""}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        json_t *text = history_text(words[i][0]);
-        assert_string_equal(json_string_value(text), words[i][1]);
-        json_decref(text);
-    }
-}
-
 /* A line is compact JSON with the time to a microsecond and the kind in front. */
 static void line_has_its_form(void **state)
 {
@@ -199,7 +180,6 @@ static void wrong_plan_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_always_a_text),
         cmocka_unit_test_setup_teardown(line_has_its_form, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lines_come_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(failure_is_remembered, set_up, tear_down),

@@ -122,11 +122,6 @@ void history_file_add_at(struct history_file *file, uint64_t at_us, const char *
     json_decref(object);
 }
 
-json_t *history_text(const char *words)
-{
-    return json_string(words);
-}
-
 void history_file_add(struct history_file *file, const char *kind, json_t *object)
 {
     history_file_add_at(file, 0, kind, object);
