@@ -6,61 +6,38 @@
 #include "chaos/history/json_member.h"
 #include "chaos/judge/verdict_checks.h"
 
-/* The values of a number that must not decrease. */
-struct course {
-    json_int_t highest;   /* -1: no value. */
-    json_int_t decreased; /* The last value that was too small; -1: none. */
-    unsigned count;
+/* A number of the history that must not decrease. */
+static const struct course {
+    const char *check, *kind, *member;
+    bool strictly; /* It must not stay the same either. */
+} courses[] = {
+    {.check = "epochs", .kind = "chief", .member = "epoch", .strictly = true},
+    {.check = "generations", .kind = "step", .member = "generation", .strictly = false},
 };
 
-/* Of member `name` in the lines of a kind; `strictly`: an equal value counts as a decrease too. */
-static struct course follow(const json_t *history, const char *kind, const char *name,
-                            bool strictly)
+static void check_course(json_t *checks, const json_t *history, const struct course *course)
 {
-    struct course course = {.highest = -1, .decreased = -1};
+    json_int_t highest = -1, now = 0;
+    unsigned count = 0;
     size_t i;
     const json_t *line;
-    assert(kind != NULL);
-    assert(name != NULL);
+    bool ok = true;
     json_array_foreach(history, i, line)
     {
-        if (!line_is(line, kind)) { continue; }
-        json_int_t now = json_member_integer(line, name, 0);
-        if (now < course.highest || (strictly && now == course.highest)) { course.decreased = now; }
-        if (now > course.highest) { course.highest = now; }
-        course.count++;
+        if (!ok || !line_is(line, course->kind)) { continue; }
+        now = json_member_integer(line, course->member, 0);
+        ok = course->strictly ? now > highest : now >= highest;
+        if (ok) { highest = now; }
+        count++;
     }
-    return course;
-}
-
-static void check_epochs(json_t *checks, const json_t *history)
-{
-    const struct course course = follow(history, "chief", "epoch", true);
-    if (course.decreased >= 0) {
-        verdict_add(checks, "epochs", false,
-                    "a chief of epoch %" JSON_INTEGER_FORMAT
-                    " after one of epoch %" JSON_INTEGER_FORMAT,
-                    course.decreased, course.highest);
+    if (ok) {
+        verdict_add(checks, course->check, count > 0,
+                    "%u observed, none decreases; the last is %" JSON_INTEGER_FORMAT, count,
+                    highest);
     } else {
-        verdict_add(checks, "epochs", course.count > 0,
-                    "%u chiefs, each with a higher epoch than the one before; the last is "
-                    "%" JSON_INTEGER_FORMAT,
-                    course.count, course.highest);
-    }
-}
-
-static void check_generations(json_t *checks, const json_t *history)
-{
-    const struct course course = follow(history, "step", "generation", false);
-    if (course.decreased >= 0) {
-        verdict_add(checks, "generations", false,
-                    "generation %" JSON_INTEGER_FORMAT " after %" JSON_INTEGER_FORMAT,
-                    course.decreased, course.highest);
-    } else {
-        verdict_add(checks, "generations", course.count > 0,
-                    "%u samples, in which the generation never decreases; the last is "
-                    "%" JSON_INTEGER_FORMAT,
-                    course.count, course.highest);
+        verdict_add(checks, course->check, false,
+                    "%s %" JSON_INTEGER_FORMAT " after %s %" JSON_INTEGER_FORMAT, course->member,
+                    now, course->member, highest);
     }
 }
 
@@ -104,8 +81,9 @@ json_t *attack_judge(const json_t *history, uint64_t within_ms)
     if (checks == NULL) { return NULL; }
     check_faults(checks, history);
     verdict_check_recovery(checks, history, within_ms);
-    check_epochs(checks, history);
-    check_generations(checks, history);
+    for (size_t i = 0; i < sizeof courses / sizeof *courses; i++) {
+        check_course(checks, history, &courses[i]);
+    }
     check_alive(checks, history);
     return verdict_of_checks(checks);
 }

@@ -168,7 +168,7 @@ static uint64_t office_us(const struct watcher *watcher, const struct office *of
     return known ? now_us - (wall_ms - office->since_wall_ms) * 1000 : now_us;
 }
 
-static void on_office(struct watcher *watcher)
+static void on_chief(struct watcher *watcher)
 {
     const struct office *office = &watcher->observer->chief;
     struct target_cluster *cluster = watcher->cluster;
@@ -189,22 +189,22 @@ static void on_office(struct watcher *watcher)
  * here. */
 static void on_member(struct watcher *watcher)
 {
-    const struct observed_task *seat = &watcher->observer->tasks[watcher->observer->changed];
+    const struct observed_task *observed = &watcher->observer->tasks[watcher->observer->changed];
     char task[TASK_NAME_MAX], text[EVENT_TEXT_MAX];
-    task_format(seat->task, ':', task, sizeof task);
+    task_format(observed->task, ':', task, sizeof task);
     struct place *place = target_cluster_place(watcher->cluster, task);
-    bool chief = seat->member.incarnation == watcher->chief_incarnation;
-    if (place != NULL && seat->present) {
-        snprintf(place->address, sizeof place->address, "%.127s", seat->member.address);
+    bool chief = observed->member.incarnation == watcher->chief_incarnation;
+    if (place != NULL && observed->present) {
+        snprintf(place->address, sizeof place->address, "%.127s", observed->member.address);
     }
-    if (chief && !seat->present) { watcher->cluster->chief[0] = '\0'; }
+    if (chief && !observed->present) { watcher->cluster->chief[0] = '\0'; }
     if (place != NULL && watcher->cluster->remote != NULL) {
-        place->pid = seat->present ? (pid_t)seat->member.pid : 0;
-        record_place(watcher, task, seat->present ? "up" : "down", (pid_t)seat->member.pid);
+        place->pid = observed->present ? (pid_t)observed->member.pid : 0;
+        record_place(watcher, task, observed->present ? "up" : "down", (pid_t)observed->member.pid);
     }
-    if (seat->task.role != ROLE_COORDINATOR) { return; }
-    event_text_member(&seat->member, seat->present, chief, text);
-    const char *event = seat->present ? "task-up" : chief ? "chief-lost" : "task-lost";
+    if (observed->task.role != ROLE_COORDINATOR) { return; }
+    event_text_member(&observed->member, observed->present, chief, text);
+    const char *event = observed->present ? "task-up" : chief ? "chief-lost" : "task-lost";
     record_event(watcher, event_json(watcher, event, task), text);
 }
 
@@ -263,11 +263,11 @@ static void handle_zk(struct watcher *watcher)
     struct observer *observer = watcher->observer;
     while (watcher->zk != NULL && (event = zk_inbox_take(watcher->inbox))) {
         bool expired = event->type == ZK_EXPIRED;
-        unsigned news = observer_handle(observer, event, &watcher->port, clock_monotonic_ms());
-        if (news & OBSERVER_CHIEF) { on_office(watcher); }
-        if (news & OBSERVER_MEMBER) { on_member(watcher); }
-        if (news & OBSERVER_RUN) { on_run(watcher); }
-        if (news & OBSERVER_HISTORY) { on_entry(watcher); }
+        unsigned changes = observer_handle(observer, event, &watcher->port, clock_monotonic_ms());
+        if (changes & OBSERVER_CHIEF) { on_chief(watcher); }
+        if (changes & OBSERVER_MEMBER) { on_member(watcher); }
+        if (changes & OBSERVER_RUN) { on_run(watcher); }
+        if (changes & OBSERVER_HISTORY) { on_entry(watcher); }
         if (!expired) { continue; }
         struct error error;
         zk_close(watcher->zk);
@@ -352,12 +352,12 @@ static void sample_steps(struct watcher *watcher, uint64_t now_ms)
     struct cluster_view *view = &watcher->view;
     uint64_t least = UINT64_MAX, generation = 0, step = 0;
     for (uint32_t i = 0; i < observer->task_count; i++) {
-        const struct observed_task *seat = &observer->tasks[i];
-        if (seat->task.role != ROLE_PS || !seat->present) { continue; }
-        bool known = step_poller_get(watcher->steps, seat->task.index, &generation, &step);
+        const struct observed_task *observed = &observer->tasks[i];
+        if (observed->task.role != ROLE_PS || !observed->present) { continue; }
+        bool known = step_poller_get(watcher->steps, observed->task.index, &generation, &step);
         if (known && generation == view->generation && step < least) { least = step; }
-        step_poller_ask(watcher->steps, seat->task.index, seat->member.address,
-                        seat->member.incarnation);
+        step_poller_ask(watcher->steps, observed->task.index, observed->member.address,
+                        observed->member.incarnation);
     }
     if (least == UINT64_MAX) { return; }
     if (least != view->step) { view->advanced_ms = now_ms; }

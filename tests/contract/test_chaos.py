@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`tanist chaos` as its users have it: campaigns on real clusters, good and bad, repeated, stopped, watched."""
+"""`tanist chaos` on real clusters: campaigns that pass, fail, are repeated, are stopped and are observed."""
 
 import json
 import os
@@ -17,8 +17,8 @@ PROGRAM = os.environ.get("TANIST_PROGRAM", str(ROOT / "build/tanist"))
 LIMIT_S = 150
 
 
-def tanist(*words, **more):
-    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=LIMIT_S, check=False,
+def tanist(*arguments, **more):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=LIMIT_S, check=False,
                           **more)
 
 
@@ -30,8 +30,8 @@ def kinds(lines, kind):
     return [line for line in lines if line["kind"] == kind]
 
 
-def carrying(mark):
-    """Processes with a chaos mark in their environment."""
+def processes_with(mark):
+    """The processes that have `mark` in their environment."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
@@ -61,7 +61,7 @@ class Campaign(unittest.TestCase):
         return tanist("chaos", "run", "--plan", plan, "--job", str(ROOT / "examples/quick.json"), "--dir",
                       str(self.folder / "c"), "-o", "json", *more)
 
-    def test_a_round_that_keeps_the_promise(self):
+    def test_round_passes(self):
         done = self.run_plan(self.plan(), "--rounds", "1")
         self.assertEqual(done.returncode, 0, done.stderr)
         summary = json.loads(done.stdout)
@@ -79,9 +79,9 @@ class Campaign(unittest.TestCase):
             self.assertNotIn(outside, report)
         self.assertEqual(json.loads((self.folder / "c/report.json").read_text())["version"], 1)
 
-    def test_a_broken_promise_is_kept_repeated_and_shrunk(self):
+    def test_failed_round_is_kept_and_replayed(self):
         plan = self.plan(recover_within_s=0.1, faults=[
-            {"fault": "kill", "whom": "agent", "at_progress": [0.4, 0.5]}])  # Nobody is that fast.
+            {"fault": "kill", "whom": "agent", "at_progress": [0.4, 0.5]}])  # No restart is that fast.
         done = self.run_plan(plan)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("recovery", done.stderr)
@@ -94,7 +94,7 @@ class Campaign(unittest.TestCase):
         self.assertEqual(kinds(repeated, "planned")[0]["trigger"],
                          kinds(lines_of(kept / "history.jsonl"), "planned")[0]["trigger"])
 
-    def test_a_full_disk_is_one_of_the_rounds_own(self):
+    def test_full_disk_is_a_device_of_the_round(self):
         can = json.loads(tanist("chaos", "list", "-o", "json").stdout)["machine"]["tmpfs"]
         if can is not True:
             self.skipTest(can)
@@ -102,12 +102,12 @@ class Campaign(unittest.TestCase):
             {"fault": "disk-full", "whom": "ps", "at_progress": [0.2, 0.3], "for_s": 0.5}]), "--keep")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(done.stdout)["faults"], 1, done.stderr)
-        # It is gone, and what was on it is where people look for it.
+        # The device was unmounted, and its checkpoints were copied to the folder below it.
         left = self.folder / "c/round-0001/run/checkpoints"
         self.assertTrue(list(left.glob("*/manifest.json")))
         self.assertEqual(left.stat().st_dev, left.parent.stat().st_dev)
 
-    def test_mistakes_are_named(self):
+    def test_invalid_plan_is_refused(self):
         bad = self.plan("bad", faults=[{"fault": "kill", "whom": "pss", "at_progress": [0.1, 0.2]}])
         done = self.run_plan(bad)
         self.assertEqual(done.returncode, 3)
@@ -116,7 +116,7 @@ class Campaign(unittest.TestCase):
         self.assertEqual(self.run_plan(self.plan(), "--set", "train.stepz=1").returncode, 3)
         self.assertFalse((self.folder / "c/calm").exists())
 
-    def test_watched_from_outside_and_stopped(self):
+    def test_status_sees_the_run_and_a_signal_stops_it(self):
         run = subprocess.Popen([PROGRAM, "chaos", "run", "--plan", self.plan(), "--job",
                                 str(ROOT / "examples/quick.json"), "--dir", str(self.folder / "c"), "--set",
                                 "train.steps=100000000"], stdout=subprocess.DEVNULL,
@@ -128,15 +128,15 @@ class Campaign(unittest.TestCase):
             answer = tanist("status", "--dir", str(calm), "-o", "json")
             status = json.loads(answer.stdout) if answer.returncode == 0 else None
             time.sleep(0.2)
-        self.assertIsNotNone(status, "tanist status --dir never answered from outside")
+        self.assertIsNotNone(status, "tanist status --dir never answered")
         run.send_signal(signal.SIGINT)
-        _, words = run.communicate(timeout=60)
-        self.assertEqual(run.returncode, 130, words)
-        needle = f"TMPDIR={self.folder}".encode()
+        _, errors = run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 130, errors)
+        mark = f"TMPDIR={self.folder}".encode()
         end = time.monotonic() + 5
-        while carrying(needle) and time.monotonic() < end:
+        while processes_with(mark) and time.monotonic() < end:
             time.sleep(0.1)
-        self.assertEqual(carrying(needle), [])
+        self.assertEqual(processes_with(mark), [])
 
 
 if __name__ == "__main__":

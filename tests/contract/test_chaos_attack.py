@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`tanist chaos attack`: a cluster that runs already is attacked by way of its agents, and judged.
+"""`tanist chaos attack` on a running cluster, through its agents. Every wait is bounded.
 
-A real run; every wait is bounded. TANIST_PROGRAM: the program.
+TANIST_PROGRAM: the program.
 """
 
 import json
@@ -10,7 +10,7 @@ import unittest
 from test_cli import LONG, Cli
 
 PLAN = {
-    "name": "all-ways", "about": "Each fault that needs no power on the hosts, once.",
+    "name": "all-ways", "about": "Each fault that needs no access to the hosts, once.",
     "recover_within_s": 30,
     "faults": [
         {"fault": "kill", "whom": "ps", "after_s": 0.2},
@@ -26,17 +26,17 @@ PLAN = {
 
 
 class Attack(Cli):
-    def begin(self, *words):
-        """A run that is killed at the end of the test."""
-        run = self.start(*LONG, *words)
+    def begin(self, *arguments):
+        """Start a run; it is killed at the end of the test."""
+        run = self.start(*LONG, *arguments)
         self.addCleanup(run.kill)
         self.wait_step()
 
-    def attack(self, code, *words):
+    def attack(self, code, *arguments):
         plan = self.folder / "plan.json"
         plan.write_text(json.dumps(PLAN))
         result = self.tanist("chaos", "attack", "--plan", str(plan), "--dir", "run", "--report",
-                             "report", "-o", "json", *words, timeout=90)
+                             "report", "-o", "json", *arguments, timeout=90)
         self.assertEqual(result.returncode, code, result.stderr)
         return json.loads(result.stdout)
 
@@ -44,8 +44,8 @@ class Attack(Cli):
         text = (self.folder / "report/round-0001/history.jsonl").read_text()
         return [json.loads(line) for line in text.splitlines()]
 
-    def test_all_ways(self):
-        """Every way works and is written down; what is out of reach is skipped; the job goes on."""
+    def test_every_fault_is_injected_or_skipped(self):
+        """Each fault is recorded; one that needs the hosts is skipped; the job continues."""
         self.begin("--allow-chaos")
         result = self.attack(0)
         self.assertTrue(result["kept"], result)
@@ -62,8 +62,8 @@ class Attack(Cli):
         self.wait_step(self.wait_step()["step"] + 1)
         self.refused(3, ["exists already"], "chaos", "attack", "--dir", "run", "--report", "report")
 
-    def test_not_allowed(self):
-        """Nobody obeys: that is no success."""
+    def test_attack_fails_without_allow_chaos(self):
+        """If no agent obeys, no fault is injected, and the attack fails."""
         self.begin()
         result = self.attack(1, "--seconds", "1")
         self.assertIn("--allow-chaos", json.dumps(self.history()))

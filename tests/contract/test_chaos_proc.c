@@ -1,4 +1,4 @@
-/* What /proc says of a process, and who carries a mark. */
+/* chaos/cluster/proc.h against the real /proc. */
 #include "chaos/cluster/proc.h"
 
 #include <fcntl.h>
@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-/* The test's own process has memory, threads and as many descriptors as it opens. */
-static void sample_counts_descriptors(void **state)
+/* Opening a file adds one descriptor to the usage of this process. */
+static void usage_counts_descriptors(void **state)
 {
     (void)state;
     struct proc_usage before, after;
@@ -28,13 +28,13 @@ static void sample_counts_descriptors(void **state)
     assert_int_equal(after.descriptors, before.descriptors + 1);
 }
 
-/* A process is found by its mark while it lives; dead and unreaped it is none any more. */
-static void marked_finds_a_child(void **state)
+/* A process is found by its mark while it runs, but not as a zombie. */
+static void find_marked_finds_a_running_child(void **state)
 {
     (void)state;
     char *arguments[] = {"sleep", "60", NULL};
     char *environment[] = {"OTHER=1", "TANIST_TEST_MARK=4711", NULL};
-    char words[32];
+    char command[32];
     struct proc_usage sample;
     pid_t child = fork();
     if (child == 0) {
@@ -46,8 +46,8 @@ static void marked_finds_a_child(void **state)
         (void)usleep(10000);
     }
     assert_int_equal(found[0], child);
-    proc_command(child, words, sizeof words);
-    assert_string_equal(words, "sleep 60");
+    proc_command(child, command, sizeof command);
+    assert_string_equal(command, "sleep 60");
     assert_int_equal(proc_find_marked("TANIST_TEST_MARK=471", NULL, 0), 0);
     assert_int_equal(kill(child, SIGKILL), 0);
     siginfo_t info;
@@ -59,7 +59,7 @@ static void marked_finds_a_child(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sample_counts_descriptors),
-                                       cmocka_unit_test(marked_finds_a_child)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(usage_counts_descriptors),
+                                       cmocka_unit_test(find_marked_finds_a_running_child)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

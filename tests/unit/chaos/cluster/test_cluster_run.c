@@ -1,5 +1,5 @@
-/* chaos/cluster/cluster_run.h: the environment of a run: ours, with what the harness sets in its
- * place. */
+/* chaos/cluster/cluster_run.h: the environment of a run is the harness's, with some variables set.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,11 +21,11 @@ static int set_up(void **state)
     (void)setenv("TMPDIR", "/ours", 1);
     (void)setenv("TMPDIRECTORY", "/another", 1);
     (void)setenv("LD_PRELOAD", "", 1);
-    (void)setenv(MARK_VARIABLE, "of a harness around us", 1);
+    (void)setenv(MARK_VARIABLE, "of-an-outer-harness", 1);
     return 0;
 }
 
-/* How many entries begin so. */
+/* The number of entries with this prefix. */
 static unsigned count(const struct cluster_run *run, const char *start)
 {
     unsigned found = 0;
@@ -35,7 +35,7 @@ static unsigned count(const struct cluster_run *run, const char *start)
     return found;
 }
 
-/* A variable that the harness sets is there once, with its value, not with ours. */
+/* A variable that the harness sets occurs once, with the new value. */
 static void variables_are_replaced(void **state)
 {
     (void)state;
@@ -52,8 +52,8 @@ static void variables_are_replaced(void **state)
     cluster_run_free(&run);
 }
 
-/* One whose name only begins alike is another's, and stays. */
-static void others_stay(void **state)
+/* Other variables are kept, also one whose name begins with that of a set one. */
+static void other_variables_are_kept(void **state)
 {
     (void)state;
     struct cluster_run run;
@@ -63,8 +63,8 @@ static void others_stay(void **state)
     cluster_run_free(&run);
 }
 
-/* Without a shim what the user preloads is left as it is, and nothing empty is added. */
-static void without_a_shim_nothing_is_preloaded(void **state)
+/* Without a shim LD_PRELOAD is not set, and no empty entry is added. */
+static void no_shim_sets_no_preload(void **state)
 {
     (void)state;
     struct cluster_run run;
@@ -76,7 +76,7 @@ static void without_a_shim_nothing_is_preloaded(void **state)
     cluster_run_free(&run);
 }
 
-/* No two runs carry the same mark: one is never killed for the other. */
+/* No two runs have the same mark, so killing one spares the other. */
 static void marks_differ(void **state)
 {
     (void)state;
@@ -89,10 +89,8 @@ static void marks_differ(void **state)
     cluster_run_free(&b);
 }
 
-/* ------------------------------------------------------------- a run that is not there */
-
-/* What never started has not ended, and has no result. */
-static void nothing_runs_yet(void **state)
+/* A run that was not started has not ended and has no result. */
+static void run_that_was_not_started_has_no_result(void **state)
 {
     (void)state;
     struct cluster_run run;
@@ -109,10 +107,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_VARIABLES(variables_are_replaced),
-        WITH_VARIABLES(others_stay),
-        WITH_VARIABLES(without_a_shim_nothing_is_preloaded),
+        WITH_VARIABLES(other_variables_are_kept),
+        WITH_VARIABLES(no_shim_sets_no_preload),
         WITH_VARIABLES(marks_differ),
-        WITH_VARIABLES(nothing_runs_yet),
+        WITH_VARIABLES(run_that_was_not_started_has_no_result),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

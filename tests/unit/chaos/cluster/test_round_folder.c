@@ -1,5 +1,4 @@
-/* chaos/cluster/round_folder.h: of a round that passed its history stays, and nothing outside is
- * touched. */
+/* chaos/cluster/round_folder.h: only the history is kept, and nothing outside is removed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -40,7 +39,7 @@ static void make_folder(const struct scene *scene, const char *name)
     assert_int_equal(mkdir(path_in(scene, name), 0700), 0);
 }
 
-static bool is_there(const struct scene *scene, const char *name)
+static bool exists(const struct scene *scene, const char *name)
 {
     struct stat info;
     return lstat(path_in(scene, name), &info) == 0;
@@ -73,8 +72,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Files and folders go, however deep; the history stays, one of that name further down does not. */
-static void only_the_history_stays(void **state)
+/* All files and folders are removed except the history; one of that name below is removed. */
+static void history_is_kept(void **state)
 {
     struct scene *scene = *state;
     make_file(scene, "round/run.log");
@@ -83,38 +82,38 @@ static void only_the_history_stays(void **state)
     make_file(scene, "round/run/logs/ps-0.log");
     make_file(scene, "round/run/history.jsonl");
     folder_keep_history(scene->round);
-    assert_false(is_there(scene, "round/run"));
-    assert_false(is_there(scene, "round/run.log"));
-    assert_true(is_there(scene, "round/history.jsonl"));
+    assert_false(exists(scene, "round/run"));
+    assert_false(exists(scene, "round/run.log"));
+    assert_true(exists(scene, "round/history.jsonl"));
 }
 
-/* A link goes; what it leads to stays. */
+/* A link is removed, but not its target. */
 static void links_are_not_followed(void **state)
 {
     struct scene *scene = *state;
     assert_int_equal(symlink("../outside", path_in(scene, "round/folder")), 0);
     assert_int_equal(symlink("../outside/precious", path_in(scene, "round/file")), 0);
     folder_keep_history(scene->round);
-    assert_false(is_there(scene, "round/folder"));
-    assert_false(is_there(scene, "round/file"));
-    assert_true(is_there(scene, "outside/precious"));
+    assert_false(exists(scene, "round/folder"));
+    assert_false(exists(scene, "round/file"));
+    assert_true(exists(scene, "outside/precious"));
 }
 
-/* Neither is one that is given as the folder itself. */
-static void folder_that_is_a_link_is_left_alone(void **state)
+/* A link that is given as the folder is not followed either. */
+static void folder_that_is_a_link_is_ignored(void **state)
 {
     struct scene *scene = *state;
     assert_int_equal(symlink("outside", path_in(scene, "link")), 0);
     folder_keep_history(path_in(scene, "link"));
-    assert_true(is_there(scene, "outside/precious"));
+    assert_true(exists(scene, "outside/precious"));
 }
 
-/* A folder that is not there is no error. */
-static void missing_folder_is_fine(void **state)
+/* A missing folder is not an error. */
+static void missing_folder_is_ignored(void **state)
 {
     struct scene *scene = *state;
     folder_keep_history(path_in(scene, "nowhere"));
-    assert_true(is_there(scene, "outside/precious"));
+    assert_true(exists(scene, "outside/precious"));
 }
 
 #define WITH_FOLDERS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -122,10 +121,10 @@ static void missing_folder_is_fine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_FOLDERS(only_the_history_stays),
+        WITH_FOLDERS(history_is_kept),
         WITH_FOLDERS(links_are_not_followed),
-        WITH_FOLDERS(folder_that_is_a_link_is_left_alone),
-        WITH_FOLDERS(missing_folder_is_fine),
+        WITH_FOLDERS(folder_that_is_a_link_is_ignored),
+        WITH_FOLDERS(missing_folder_is_ignored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
