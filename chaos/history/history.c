@@ -206,12 +206,7 @@ static bool take_type(const json_t *object, enum trigger_type *out)
 static bool take_phase(const json_t *object, enum run_phase *out)
 {
     const char *phase = json_string_value(json_object_get(object, "phase"));
-    for (int i = 0; phase != NULL && i < RUN_PHASES; i++) {
-        if (strcmp(phase, run_phase_name((enum run_phase)i)) != 0) { continue; }
-        *out = (enum run_phase)i;
-        return true;
-    }
-    return false;
+    return phase != NULL && run_phase_parse(phase, out);
 }
 
 /* The name of what is wrong; NULL: nothing. */

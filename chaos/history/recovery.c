@@ -1,10 +1,11 @@
 #include "chaos/history/recovery.h"
-#include "chaos/history/json_member.h"
-#include "chaos/plan/fault.h"
 
+#include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "chaos/history/json_member.h"
+#include "common/base/minmax.h"
 
 enum { GROUP_MAX = 96 };
 
@@ -13,13 +14,38 @@ const struct recovery_phase recovery_phases[RECOVERY_PHASES + 1] = {
     {"resume", "resume_ms"}, {"total", "total_ms"},
 };
 
-/* One recovery while it is put together; times are those of the history, -1: not. */
-struct course {
-    const struct timeline_fault *timeline_fault; /* NULL: nobody's. */
-    double at_ms, sign_ms, still_ms, seen_gone_ms, office_ms, running_ms, advanced_ms;
-    bool office, paused, stalled, open;
-    json_int_t paused_ms, steps_redone, epochs[2];
+/* A fault and what it caused. Times are those of the timeline; -1: it did not happen. */
+struct incident {
+    const struct timeline_fault *fault; /* NULL: no known fault. */
+    double at_ms;
+    bool elected, paused, stalled;
+    bool open; /* The history ends before the recovery does. */
+    double loss_seen_ms, elected_ms;
+    double paused_ms, restored_ms;
+    double resumed_ms;
+    json_int_t told_paused_ms, steps_redone; /* By the chief's event; -1: not known. */
+    json_int_t epochs[2];
 };
+
+static struct incident new_incident(const struct timeline *all, const struct timeline_fault *fault,
+                                    double at_ms)
+{
+    struct incident incident = {.fault = fault,
+                                .at_ms = at_ms,
+                                .loss_seen_ms = -1,
+                                .elected_ms = -1,
+                                .paused_ms = -1,
+                                .restored_ms = -1,
+                                .resumed_ms = -1,
+                                .told_paused_ms = -1,
+                                .steps_redone = -1};
+    for (size_t i = 0; i < all->term_count && all->terms[i].from_ms <= at_ms; i++) {
+        incident.epochs[0] = incident.epochs[1] = all->terms[i].epoch;
+    }
+    return incident;
+}
+
+/* ------------------------------------------------------------- causes */
 
 static bool is_any(const char *word, const char *const *list)
 {
@@ -29,74 +55,123 @@ static bool is_any(const char *word, const char *const *list)
     return false;
 }
 
-/* Faults that need not name a task to cost it its office or its session. */
-static bool strikes_all(const struct timeline_fault *timeline_fault)
+/* Faults that can cost any node its leadership or its session, whatever their targets are. */
+static bool affects_all(const struct timeline_fault *fault)
 {
-    const struct fault_descriptor *fault = fault_find(timeline_fault->fault);
-    return (fault != NULL && (fault->effects & EFFECT_ANY_TASK) != 0) ||
-           strncmp(timeline_fault->whom, "zookeeper", 9) == 0 ||
-           strcmp(timeline_fault->whom, "everything") == 0 ||
-           strcmp(timeline_fault->whom, "agent") == 0;
+    static const char *const faults[] = {"outage", "wipe",        "halves", "resign",
+                                         "pause",  "swap-shards", NULL};
+    return is_any(fault->fault, faults) || strncmp(fault->whom, "zookeeper", 9) == 0 ||
+           strcmp(fault->whom, "everything") == 0 || strcmp(fault->whom, "agent") == 0;
 }
 
-/* ------------------------------------------------------------- whose fault */
-
-/* The last fault before `at_ms` that struck `place` since it was in office, or that could have
- * struck anybody; what struck it by name a moment ago goes before that. Only what happened to
- * nobody in particular may be any fault's. What was over long ago explains nothing. */
-static const struct timeline_fault *whose(const struct timeline *all, const char *place,
-                                          double since_ms, double at_ms)
+/*
+ * The fault that caused what happened to `place` at `at_ms`; NULL: none that is known.
+ *
+ * It is the last fault that hit `place` since `since_ms`, or else the last that affects all. If
+ * both exist and the first was over for a while when the second began to matter, it is the second.
+ * Any fault may have caused what happened to no place in particular (`place` is NULL). A fault that
+ * was over long ago causes nothing.
+ */
+static const struct timeline_fault *cause_of(const struct timeline *all, const char *place,
+                                             double since_ms, double at_ms)
 {
-    enum { MOMENT_MS = 3000, NAMED_MS = 15000, WIDE_MS = 6000, ANY_MS = 10000, SLACK_MS = 1000 };
-    const struct timeline_fault *named = NULL, *wide = NULL, *any = NULL;
+    enum { RECENT_MS = 3000, HIT_MS = 15000, WIDE_MS = 6000, ANY_MS = 10000, SLACK_MS = 1000 };
+    const struct timeline_fault *hit = NULL, *wide = NULL, *any = NULL;
     for (size_t i = 0; i < all->fault_count; i++) {
-        const struct timeline_fault *timeline_fault = &all->faults[i];
-        double ago_ms = at_ms - timeline_fault->until_ms;
-        if (timeline_fault->at_ms > at_ms) { continue; }
-        if (ago_ms <= ANY_MS) { any = timeline_fault; }
-        if (ago_ms <= WIDE_MS && strikes_all(timeline_fault)) { wide = timeline_fault; }
-        bool in_time = ago_ms <= NAMED_MS && timeline_fault->at_ms >= since_ms - SLACK_MS;
-        if (place != NULL && in_time && timeline_fault_hits(timeline_fault, place)) {
-            named = timeline_fault;
-        }
+        const struct timeline_fault *fault = &all->faults[i];
+        double ago_ms = at_ms - fault->until_ms;
+        if (fault->at_ms > at_ms) { continue; }
+        if (ago_ms <= ANY_MS) { any = fault; }
+        if (ago_ms <= WIDE_MS && affects_all(fault)) { wide = fault; }
+        bool in_time = ago_ms <= HIT_MS && fault->at_ms >= since_ms - SLACK_MS;
+        if (place != NULL && in_time && timeline_fault_hits(fault, place)) { hit = fault; }
     }
-    if (named != NULL && wide != NULL && named->until_ms < at_ms - MOMENT_MS &&
-        wide->at_ms > named->at_ms) {
-        return wide;
-    }
-    if (named != NULL || wide != NULL) { return named != NULL ? named : wide; }
-    return place != NULL ? NULL : any;
+    bool stale = hit != NULL && wide != NULL && hit->until_ms < at_ms - RECENT_MS &&
+                 wide->at_ms > hit->at_ms;
+    if (hit != NULL && !stale) { return hit; }
+    return wide != NULL || place != NULL ? wide : any;
 }
 
-/* ------------------------------------------------------------- its course */
+/* ------------------------------------------------------------- symptoms */
 
-static bool is_sign(const struct timeline_event *sign, const struct timeline_fault *timeline_fault)
+static bool is_symptom(const struct timeline_event *event, const struct timeline_fault *fault)
 {
     static const char *const losses[] = {"task-lost", "chief-lost", NULL};
     static const char *const general[] = {"paused", "loading",  "forming", "zookeeper-lost",
                                           "failed", "fallback", NULL};
-    if (is_any(sign->event, losses)) {
-        return timeline_fault == NULL || strikes_all(timeline_fault) ||
-               timeline_fault_hits(timeline_fault, sign->task);
+    if (is_any(event->event, losses)) {
+        return fault == NULL || affects_all(fault) || timeline_fault_hits(fault, event->task);
     }
-    return is_any(sign->event, general);
+    return is_any(event->event, general);
 }
 
-/* The first word of it before `until_ms`; -1: there was none. */
-static double first_sign(const struct timeline *all, const struct course *course, double until_ms)
+/* The first symptom until `until_ms`; -1: there was none. */
+static double first_symptom_ms(const struct timeline *all, const struct incident *incident,
+                               double until_ms)
 {
-    for (size_t i = 0; i < all->event_count; i++) {
-        const struct timeline_event *sign = &all->events[i];
-        if (sign->at_ms < course->at_ms) { continue; }
-        if (sign->at_ms > until_ms) { break; }
-        if (is_sign(sign, course->timeline_fault)) { return sign->at_ms; }
+    for (size_t i = 0; i < all->event_count && all->events[i].at_ms <= until_ms; i++) {
+        const struct timeline_event *event = &all->events[i];
+        if (event->at_ms >= incident->at_ms && is_symptom(event, incident->fault)) {
+            return event->at_ms;
+        }
     }
     return -1;
 }
 
-/* The first sample from `from_ms` on that shows progress beyond `step`; -1 `step`: beyond the
- * sample before. */
-static double first_advance(const struct timeline *all, double from_ms, json_int_t step)
+/* When the cluster knew of the fault. A new term and a pause are symptoms too; a mere stall need
+ * not have any. */
+static double detected_ms(const struct timeline *all, const struct incident *incident)
+{
+    const double others[] = {incident->elected_ms, incident->restored_ms, incident->paused_ms,
+                             incident->elected ? incident->loss_seen_ms : -1};
+    bool stall = incident->stalled && !incident->elected;
+    double until_ms = stall ? incident->resumed_ms : all->end_ms;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (others[i] >= incident->at_ms) { until_ms = double_min(until_ms, others[i]); }
+    }
+    double first_ms = first_symptom_ms(all, incident, until_ms);
+    return first_ms < 0 && !stall ? until_ms : first_ms;
+}
+
+/* ------------------------------------------------------------- a new chief */
+
+static void set_new_chief(const struct timeline *all, struct incident *incident, size_t term)
+{
+    assert(term > 0 && term < all->term_count);
+    incident->elected = true;
+    incident->elected_ms = all->terms[term].from_ms;
+    incident->loss_seen_ms = incident->elected_ms - all->terms[term].took_ms;
+    incident->epochs[0] = all->terms[term - 1].epoch;
+    incident->epochs[1] = all->terms[term].epoch;
+}
+
+/* The first term that began because of the fault. */
+static void find_new_chief(const struct timeline *all, struct incident *incident)
+{
+    for (size_t i = 1; i < all->term_count; i++) {
+        const struct term *former = &all->terms[i - 1], *term = &all->terms[i];
+        if (term->from_ms < incident->at_ms) { continue; }
+        if (cause_of(all, former->place, former->from_ms, term->from_ms) != incident->fault) {
+            continue;
+        }
+        set_new_chief(all, incident, i);
+        return;
+    }
+    if (all->term_count == 0) { return; }
+    /* A chief that was hit while training went on, and has no successor. */
+    const struct term *last = &all->terms[all->term_count - 1];
+    bool lost = incident->at_ms >= last->from_ms && last->to_ms >= incident->at_ms &&
+                last->to_ms < all->train_to_ms;
+    if (lost && cause_of(all, last->place, last->from_ms, last->to_ms) == incident->fault) {
+        incident->elected = incident->open = true;
+    }
+}
+
+/* ------------------------------------------------------------- a pause */
+
+/* The first sample from `from_ms` on of a step beyond `step`; -1 `step`: beyond the sample before
+ * it. */
+static double first_advance_ms(const struct timeline *all, double from_ms, json_int_t step)
 {
     for (size_t i = 0; i < all->sample_count; i++) {
         const struct sample *sample = &all->samples[i];
@@ -105,101 +180,55 @@ static double first_advance(const struct timeline *all, double from_ms, json_int
         if (step < 0 && i > 0 && sample->step > all->samples[i - 1].step) { return sample->at_ms; }
     }
     /* The last steps may be done between two samples. */
-    return from_ms < all->trained_ms ? all->trained_ms : from_ms;
+    return double_max(from_ms, all->train_to_ms);
 }
 
-static void note_pause(const struct timeline *all, struct course *course, const struct pause *pause)
+static void set_pause(const struct timeline *all, struct incident *incident,
+                      const struct pause *pause)
 {
-    course->paused = true;
-    course->open = course->open || !pause->ended;
-    course->still_ms = pause->from_ms;
-    course->running_ms = pause->to_ms;
-    course->paused_ms = pause->paused_ms;
-    course->steps_redone = pause->steps_redone;
-    course->advanced_ms = first_advance(all, pause->to_ms, pause->step);
+    incident->paused = true;
+    incident->open = incident->open || !pause->ended;
+    incident->paused_ms = pause->from_ms;
+    incident->restored_ms = pause->to_ms;
+    incident->told_paused_ms = pause->paused_ms;
+    incident->steps_redone = pause->steps_redone;
+    incident->resumed_ms = first_advance_ms(all, pause->to_ms, pause->step);
 }
 
-static void note_office(const struct timeline *all, struct course *course, size_t term)
-{
-    course->office = true;
-    course->office_ms = all->terms[term].from_ms;
-    course->seen_gone_ms = course->office_ms - all->terms[term].took_ms;
-    course->epochs[0] = all->terms[term - 1].epoch;
-    course->epochs[1] = all->terms[term].epoch;
-}
-
-static struct course course_of(const struct timeline *all,
-                               const struct timeline_fault *timeline_fault, double at_ms)
-{
-    struct course course = {.timeline_fault = timeline_fault,
-                            .at_ms = at_ms,
-                            .sign_ms = -1,
-                            .still_ms = -1,
-                            .office_ms = -1,
-                            .running_ms = -1,
-                            .advanced_ms = -1,
-                            .paused_ms = -1,
-                            .steps_redone = -1};
-    for (size_t i = 0; i < all->term_count && all->terms[i].from_ms <= at_ms; i++) {
-        course.epochs[0] = course.epochs[1] = all->terms[i].epoch;
-    }
-    return course;
-}
-
-/* The office changed hands because of it: one such at most, the first. */
-static void follow_office(const struct timeline *all, struct course *course)
-{
-    for (size_t i = 1; i < all->term_count; i++) {
-        const struct term *former = &all->terms[i - 1];
-        double at_ms = all->terms[i].from_ms;
-        if (at_ms < course->at_ms) { continue; }
-        if (whose(all, former->place, former->from_ms, at_ms) != course->timeline_fault) {
-            continue;
-        }
-        note_office(all, course, i);
-        return;
-    }
-    /* A chief that was struck and has no successor, though the end is not yet. */
-    const struct term *last = all->term_count ? &all->terms[all->term_count - 1] : NULL;
-    if (course->timeline_fault == NULL || last == NULL || course->at_ms < last->from_ms) { return; }
-    bool fell = last->to_ms < all->trained_ms && last->to_ms >= course->at_ms;
-    if (fell && whose(all, last->place, last->from_ms, last->to_ms) == course->timeline_fault) {
-        course->office = course->open = true;
-    }
-}
-
-static bool was_lost(const struct timeline *all, const struct timeline_fault *timeline_fault,
-                     double until_ms)
+/* Whether the chief noticed the loss of one of the targets. */
+static bool lost_a_target(const struct timeline *all, const struct timeline_fault *fault,
+                          double until_ms)
 {
     for (size_t i = 0; i < all->event_count; i++) {
-        const struct timeline_event *sign = &all->events[i];
-        if (sign->at_ms < timeline_fault->at_ms || sign->at_ms > until_ms) { continue; }
-        if (strcmp(sign->event, "task-lost") == 0 &&
-            timeline_fault_hits(timeline_fault, sign->task)) {
+        const struct timeline_event *event = &all->events[i];
+        if (event->at_ms < fault->at_ms || event->at_ms > until_ms) { continue; }
+        if (strcmp(event->event, "task-lost") == 0 && timeline_fault_hits(fault, event->task)) {
             return true;
         }
     }
     return false;
 }
 
-/* Workers were held because of it; or were held already, and it had to be got over too. */
-static void follow_pause(const struct timeline *all, struct course *course)
+/* The first pause that the fault caused, or that it struck and made longer. */
+static void find_pause(const struct timeline *all, struct incident *incident)
 {
+    const struct timeline_fault *fault = incident->fault;
+    assert(fault != NULL);
     for (size_t i = 0; i < all->pause_count; i++) {
         const struct pause *pause = &all->pauses[i];
-        bool within = course->timeline_fault->at_ms >= pause->from_ms &&
-                      course->timeline_fault->at_ms < pause->to_ms;
-        if (pause->to_ms < course->at_ms) { continue; }
-        if (within ? !course->office && !was_lost(all, course->timeline_fault, pause->to_ms)
-                   : whose(all, pause->task, 0, pause->from_ms) != course->timeline_fault) {
-            continue;
+        bool within = fault->at_ms >= pause->from_ms && fault->at_ms < pause->to_ms;
+        if (pause->to_ms < incident->at_ms) { continue; }
+        if (within ? incident->elected || lost_a_target(all, fault, pause->to_ms)
+                   : cause_of(all, pause->task, 0, pause->from_ms) == fault) {
+            set_pause(all, incident, pause);
+            return;
         }
-        note_pause(all, course, pause);
-        return;
     }
 }
 
-static bool is_within_pause(const struct timeline *all, double from_ms, double to_ms)
+/* ------------------------------------------------------------- a stall */
+
+static bool overlaps_pause(const struct timeline *all, double from_ms, double to_ms)
 {
     for (size_t i = 0; i < all->pause_count; i++) {
         if (all->pauses[i].from_ms < to_ms && all->pauses[i].to_ms > from_ms) { return true; }
@@ -207,40 +236,35 @@ static bool is_within_pause(const struct timeline *all, double from_ms, double t
     return false;
 }
 
-/* Whether training that stood still from then on did so because of this fault: the last one done
- * by then, and not long over. */
-static bool is_last_before(const struct timeline *all, const struct timeline_fault *timeline_fault,
-                           double at_ms)
+/* Whether training that stood still from `from_ms` on did so because of this fault: it was the last
+ * one then, and not long over. */
+static bool causes_stall(const struct timeline *all, const struct timeline_fault *fault,
+                         double from_ms)
 {
     enum { NEAR_MS = 1000, SAMPLE_MS = 200 };
-    if (at_ms < timeline_fault->at_ms - SAMPLE_MS) { return false; }
-    if (at_ms > timeline_fault->at_ms + NEAR_MS && at_ms > timeline_fault->until_ms) {
-        return false;
-    }
+    if (from_ms < fault->at_ms - SAMPLE_MS) { return false; }
+    if (from_ms > fault->at_ms + NEAR_MS && from_ms > fault->until_ms) { return false; }
     for (size_t i = 0; i < all->fault_count; i++) {
-        const struct timeline_fault *other = &all->faults[i];
-        if (other != timeline_fault && other->at_ms > timeline_fault->at_ms &&
-            other->at_ms <= at_ms) {
-            return false;
-        }
+        double other_ms = all->faults[i].at_ms;
+        if (other_ms > fault->at_ms && other_ms <= from_ms) { return false; }
     }
     return true;
 }
 
-/* No step was done for STALL_MS, though nobody had held the workers. */
-static void follow_stall(const struct timeline *all, struct course *course)
+/* No step was done for STALL_MS, although the workers were not stopped. */
+static void find_stall(const struct timeline *all, struct incident *incident)
 {
-    double last_ms = -1;
-    if (course->paused || course->at_ms < all->train_ms) { return; }
+    double last_ms = -1; /* When the step last advanced. */
+    if (incident->paused || incident->at_ms < all->train_from_ms) { return; }
     for (size_t i = 1; i < all->sample_count; i++) {
         const struct sample *before = &all->samples[i - 1], *now = &all->samples[i];
         if (now->step <= before->step || now->generation != before->generation) { continue; }
-        bool long_ago = last_ms >= 0 && now->at_ms - last_ms >= STALL_MS;
-        if (long_ago && now->at_ms > course->at_ms && now->at_ms <= all->trained_ms &&
-            is_last_before(all, course->timeline_fault, last_ms) &&
-            !is_within_pause(all, last_ms, now->at_ms)) {
-            course->stalled = true;
-            course->advanced_ms = now->at_ms;
+        bool stood_still = last_ms >= 0 && now->at_ms - last_ms >= STALL_MS;
+        if (stood_still && now->at_ms > incident->at_ms && now->at_ms <= all->train_to_ms &&
+            causes_stall(all, incident->fault, last_ms) &&
+            !overlaps_pause(all, last_ms, now->at_ms)) {
+            incident->stalled = true;
+            incident->resumed_ms = now->at_ms;
             return;
         }
         last_ms = now->at_ms;
@@ -259,113 +283,105 @@ static json_t *count_or_null(json_int_t count)
     return count >= 0 ? json_integer(count) : json_null();
 }
 
-/* The phases follow each other: none begins before the one before it ended. */
-static void set_phases(json_t *object, const struct timeline *all, const struct course *course)
+static void set_ms(json_t *object, const char *key, double ms)
 {
-    double ends[RECOVERY_PHASES] = {course->sign_ms, course->office ? course->office_ms : -1,
-                                    course->paused ? course->running_ms : -1,
-                                    course->paused || course->stalled ? course->advanced_ms : -1};
-    double from_ms = course->at_ms;
+    json_object_set_new(object, key, ms_or_null(ms));
+}
+
+/* The phases follow each other: none begins before the one before it ended. */
+static void set_phases(json_t *object, const struct timeline *all, const struct incident *incident)
+{
+    double ends[RECOVERY_PHASES] = {detected_ms(all, incident), incident->elected_ms,
+                                    incident->restored_ms,
+                                    incident->open ? -1 : incident->resumed_ms};
+    double from_ms = incident->at_ms;
     for (size_t i = 0; i < RECOVERY_PHASES; i++) {
-        bool known = ends[i] >= 0 && !(course->open && i == RECOVERY_PHASES - 1);
-        double to_ms = known && ends[i] > from_ms ? ends[i] : from_ms;
-        json_object_set_new(object, recovery_phases[i].key,
-                            ms_or_null(known ? to_ms - from_ms : -1));
+        double to_ms = double_max(ends[i], from_ms);
+        set_ms(object, recovery_phases[i].key, ends[i] >= 0 ? to_ms - from_ms : -1);
         from_ms = to_ms;
     }
-    bool elected = course->office && course->office_ms >= 0;
-    json_object_set_new(object, "total_ms",
-                        ms_or_null(course->open ? -1 : from_ms - course->at_ms));
-    json_object_set_new(object, "until_ms", ms_or_null(course->open ? all->end_ms : from_ms));
-    json_object_set_new(object, "failover_ms",
-                        ms_or_null(elected ? course->office_ms - course->at_ms : -1));
+    bool elected = incident->elected_ms >= 0;
+    set_ms(object, "total_ms", incident->open ? -1 : from_ms - incident->at_ms);
+    set_ms(object, "until_ms", incident->open ? all->end_ms : from_ms);
+    set_ms(object, "failover_ms", elected ? incident->elected_ms - incident->at_ms : -1);
 }
 
-/* Recoveries that can be compared: of the same fault, done to one of the same kind. */
-static void name_group(const struct course *course, char *text, size_t size)
+/* Recoveries that can be compared: from the same fault, injected into targets of the same kind. */
+static void name_group(const struct incident *incident, char *text, size_t size)
 {
-    const struct timeline_fault *timeline_fault = course->timeline_fault;
-    const char *whom = timeline_fault != NULL ? timeline_fault->whom : "";
-    const char *first = timeline_fault != NULL
-                            ? json_string_value(json_array_get(timeline_fault->targets, 0))
-                            : NULL;
-    bool one = timeline_fault != NULL && json_array_size(timeline_fault->targets) == 1;
-    if (course->office && one && first != NULL && strncmp(first, "coordinator:", 12) == 0) {
-        whom = "chief";
+    const struct timeline_fault *fault = incident->fault;
+    if (fault == NULL) {
+        (void)snprintf(text, size, "unprovoked");
+        return;
     }
-    snprintf(text, size, "%s%s%.*s", timeline_fault != NULL ? timeline_fault->fault : "unprovoked",
-             *whom ? " " : "", (int)strcspn(whom, ":"), whom);
+    const char *target = json_string_value(json_array_get(fault->targets, 0));
+    bool chief = incident->elected && json_array_size(fault->targets) == 1 && target != NULL &&
+                 strncmp(target, "coordinator:", 12) == 0;
+    const char *whom = chief ? "chief" : fault->whom;
+    (void)snprintf(text, size, "%s%s%.*s", fault->fault, *whom ? " " : "", (int)strcspn(whom, ":"),
+                   whom);
 }
 
-static json_t *course_json(const struct timeline *all, const struct course *course)
+static json_t *incident_json(const struct timeline *all, const struct incident *incident)
 {
-    const struct timeline_fault *timeline_fault = course->timeline_fault;
+    static const struct timeline_fault unprovoked = {
+        .fault = "unprovoked", .whom = "", .point = ""};
+    const struct timeline_fault *fault = incident->fault != NULL ? incident->fault : &unprovoked;
     char group[GROUP_MAX];
-    name_group(course, group, sizeof group);
-    json_t *targets = timeline_fault != NULL && timeline_fault->targets != NULL
-                          ? json_deep_copy(timeline_fault->targets)
-                          : json_array();
+    name_group(incident, group, sizeof group);
+    json_t *targets = fault->targets != NULL ? json_deep_copy(fault->targets) : json_array();
     json_t *object = json_pack(
         "{s:o, s:s, s:s, s:s, s:o, s:s, s:o, s:b, s:o, s:o, s:[I, I]}", "id",
-        timeline_fault != NULL ? json_integer(timeline_fault->id) : json_null(), "fault",
-        timeline_fault != NULL ? timeline_fault->fault : "unprovoked", "group", group, "whom",
-        timeline_fault != NULL ? timeline_fault->whom : "", "targets", targets, "point",
-        timeline_fault != NULL ? timeline_fault->point : "", "at_ms", ms_or_null(course->at_ms),
-        "recovered", !course->open, "paused_ms", count_or_null(course->paused_ms), "steps_redone",
-        count_or_null(course->steps_redone), "epochs", course->epochs[0], course->epochs[1]);
-    if (object != NULL) { set_phases(object, all, course); }
+        incident->fault != NULL ? json_integer(fault->id) : json_null(), "fault", fault->fault,
+        "group", group, "whom", fault->whom, "targets", targets, "point", fault->point, "at_ms",
+        ms_or_null(incident->at_ms), "recovered", !incident->open, "paused_ms",
+        count_or_null(incident->told_paused_ms), "steps_redone",
+        count_or_null(incident->steps_redone), "epochs", incident->epochs[0], incident->epochs[1]);
+    if (object != NULL) { set_phases(object, all, incident); }
     return object;
 }
 
-/* That the office changed hands or that workers were held is a sign too. A mere stall need not
- * have any. */
-static int add_course(json_t *list, const struct timeline *all, struct course *course)
+static int add_incident(json_t *list, const struct timeline *all, const struct incident *incident)
 {
-    const double others[] = {course->office_ms, course->running_ms, course->still_ms,
-                             course->office ? course->seen_gone_ms : -1};
-    bool stall = course->stalled && !course->office;
-    double until_ms = stall ? course->advanced_ms : all->end_ms;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (others[i] >= course->at_ms && others[i] < until_ms) { until_ms = others[i]; }
-    }
-    course->sign_ms = first_sign(all, course, until_ms);
-    if (course->sign_ms < 0 && !stall) { course->sign_ms = until_ms; }
-    return json_array_append_new(list, course_json(all, course));
+    return json_array_append_new(list, incident_json(all, incident));
 }
 
-/* What happened to the cluster though nobody had done anything to it. */
-static int add_nobodys(json_t *list, const struct timeline *all)
+/* Pauses and new terms that no known fault caused. */
+static int add_unprovoked(json_t *list, const struct timeline *all)
 {
     int failed = 0;
     for (size_t i = 0; i < all->pause_count; i++) {
         const struct pause *pause = &all->pauses[i];
-        if (whose(all, pause->task, 0, pause->from_ms) != NULL) { continue; }
-        struct course course = course_of(all, NULL, pause->from_ms);
-        note_pause(all, &course, pause);
-        failed |= add_course(list, all, &course);
+        if (cause_of(all, pause->task, 0, pause->from_ms) != NULL) { continue; }
+        struct incident incident = new_incident(all, NULL, pause->from_ms);
+        set_pause(all, &incident, pause);
+        failed |= add_incident(list, all, &incident);
     }
     for (size_t i = 1; i < all->term_count; i++) {
         const struct term *former = &all->terms[i - 1];
-        if (whose(all, former->place, former->from_ms, all->terms[i].from_ms) != NULL) { continue; }
-        struct course course = course_of(all, NULL, former->to_ms);
-        note_office(all, &course, i);
-        failed |= add_course(list, all, &course);
+        if (cause_of(all, former->place, former->from_ms, all->terms[i].from_ms) != NULL) {
+            continue;
+        }
+        struct incident incident = new_incident(all, NULL, former->to_ms);
+        set_new_chief(all, &incident, i);
+        failed |= add_incident(list, all, &incident);
     }
     return failed;
 }
 
 json_t *recovery_list(const struct timeline *timeline)
 {
+    assert(timeline != NULL);
     json_t *list = json_array();
-    int failed = list != NULL ? add_nobodys(list, timeline) : 0;
-    for (size_t i = 0; i < timeline->fault_count && list != NULL && failed == 0; i++) {
-        const struct timeline_fault *timeline_fault = &timeline->faults[i];
-        struct course course = course_of(timeline, timeline_fault, timeline_fault->at_ms);
-        follow_office(timeline, &course);
-        follow_pause(timeline, &course);
-        if (!course.office) { follow_stall(timeline, &course); }
-        if (course.office || course.paused || course.stalled) {
-            failed = add_course(list, timeline, &course);
+    int failed = list != NULL ? add_unprovoked(list, timeline) : -1;
+    for (size_t i = 0; i < timeline->fault_count && failed == 0; i++) {
+        const struct timeline_fault *fault = &timeline->faults[i];
+        struct incident incident = new_incident(timeline, fault, fault->at_ms);
+        find_new_chief(timeline, &incident);
+        find_pause(timeline, &incident);
+        if (!incident.elected) { find_stall(timeline, &incident); }
+        if (incident.elected || incident.paused || incident.stalled) {
+            failed = add_incident(list, timeline, &incident);
         }
     }
     if (failed == 0) { return list; }
@@ -380,31 +396,37 @@ static json_t *ratio_or_null(double value, double whole)
     return whole > 0 ? json_real(value / whole) : json_null();
 }
 
+/* Steps from the first to the last; those that were done again count once. */
+static json_int_t steps_done(const struct timeline *all)
+{
+    json_int_t first = -1, last = -1;
+    for (size_t i = 0; i < all->sample_count; i++) {
+        json_int_t step = all->samples[i].step;
+        if (first < 0) { first = step; }
+        if (step > last) { last = step; }
+    }
+    for (size_t i = 0; i < all->event_count; i++) {
+        const struct timeline_event *event = &all->events[i];
+        bool begins = strcmp(event->event, "running") == 0 && event->step >= 0;
+        if (begins && event->step < first) { first = event->step; }
+        if (strcmp(event->event, "done") == 0 && event->step > last) { last = event->step; }
+    }
+    return first >= 0 && last >= first ? last - first : 0;
+}
+
 json_t *recovery_goodput(const struct timeline *timeline)
 {
-    double window_ms = timeline->trained_ms - timeline->train_ms, still_ms = 0;
-    json_int_t first = -1, last = -1;
-    for (size_t i = 0; i < timeline->sample_count; i++) {
-        const struct sample *sample = &timeline->samples[i];
-        if (first < 0) { first = sample->step; }
-        if (sample->step > last) { last = sample->step; }
-    }
-    for (size_t i = 0; i < timeline->event_count; i++) {
-        const struct timeline_event *sign = &timeline->events[i];
-        if (strcmp(sign->event, "running") == 0 && sign->step >= 0 && sign->step < first) {
-            first = sign->step;
-        }
-        if (strcmp(sign->event, "done") == 0 && sign->step > last) { last = sign->step; }
-    }
+    assert(timeline->train_from_ms <= timeline->train_to_ms);
+    double window_ms = timeline->train_to_ms - timeline->train_from_ms, paused_ms = 0;
     for (size_t i = 0; i < timeline->pause_count; i++) {
-        still_ms += timeline->pauses[i].to_ms - timeline->pauses[i].from_ms;
+        paused_ms += timeline->pauses[i].to_ms - timeline->pauses[i].from_ms;
     }
-    const json_t *calm = json_object_get(timeline->begin, "calm");
-    double calm_rate = json_member_number(calm, "steps_per_s", 0);
-    if (first < 0 || last < first) { first = last = 0; }
-    double rate = window_ms > 0 ? (double)(last - first) * 1000 / window_ms : 0;
-    return json_pack("{s:I, s:f, s:f, s:f, s:o, s:o}", "steps", last - first, "seconds",
-                     window_ms / 1000, "steps_per_s", rate, "calm_steps_per_s", calm_rate,
-                     "goodput", ratio_or_null(rate, calm_rate), "availability",
-                     ratio_or_null(window_ms - still_ms, window_ms));
+    const json_t *baseline = json_object_get(timeline->begin, "calm");
+    double baseline_rate = json_member_number(baseline, "steps_per_s", 0);
+    json_int_t steps = steps_done(timeline);
+    double rate = window_ms > 0 ? (double)steps * 1000 / window_ms : 0;
+    return json_pack("{s:I, s:f, s:f, s:f, s:o, s:o}", "steps", steps, "seconds", window_ms / 1000,
+                     "steps_per_s", rate, "calm_steps_per_s", baseline_rate, "goodput",
+                     ratio_or_null(rate, baseline_rate), "availability",
+                     ratio_or_null(window_ms - paused_ms, window_ms));
 }

@@ -1,14 +1,15 @@
 /*
- * chaos/history/recovery.h: how long it took the cluster to get over each fault, out of a round's
- * history; percentiles over many. Pure but for memory.
+ * chaos/history/recovery.h: how long the cluster took to recover from each fault, measured on the
+ * timeline of a round; percentiles over many. Pure but for memory.
  *
- * A fault counts if it cost the chief its office, stopped the workers, or made training stand still
- * for STALL_MS. Its recovery is a chain of phases that follow each other:
+ * A fault has a recovery if it cost the chief its leadership, stopped the workers, or made training
+ * stand still for STALL_MS. A recovery is a chain of phases, each of which begins where the one
+ * before it ended:
  *
- *   detect   the fault ... the first sign of it in the cluster (a task lost, a pause, a new chief)
- *   elect    ... a new chief in office; null if no chief was struck
- *   restore  ... workers are let go on; null if they never were held
- *   resume   ... the first sample of a step beyond; null if training never stood still
+ *   detect   from the fault to the first symptom: a task is lost, a pause begins, a chief is new
+ *   elect    to the begin of the new chief's term; null if the chief was not hit
+ *   restore  until workers may train again; null if they were never stopped
+ *   resume   to the first sample of a higher step; null if training never stood still
  *
  * Threads: any; nothing is shared.
  */
@@ -24,39 +25,43 @@ enum { STALL_MS = 500, RECOVERY_PHASES = 4 };
 /* The phases in their order, and then the whole of them, "total". */
 extern const struct recovery_phase {
     const char *name; /* "detect" */
-    const char *key;  /* "detect_ms": of the object of a recovery. */
+    const char *key;  /* "detect_ms": in the object of a recovery. */
 } recovery_phases[RECOVERY_PHASES + 1];
 
 /*
- * All of a round, ordered by time; a new reference, NULL: out of memory. Of each:
+ * All recoveries of a round. First come those without a known cause; the others are in the order
+ * of their faults. A new reference; NULL: out of memory. Each is an object:
  *
- *   id, fault, whom, targets, point, at_ms, group ("kill chief", "kill ps": what can be compared)
- * (null id, fault "unprovoked": nobody's fault that we know) detect_ms, elect_ms, restore_ms,
- * resume_ms, total_ms (null: does not apply, or not over) failover_ms (fault ... new chief; null:
- * no chief was struck) recovered (false: the history ends before), paused_ms, steps_redone (null:
- * not told) epochs [before, after]
+ *   id, fault, whom, targets, point   of the fault; null id and "unprovoked": none is known
+ *   group                             what can be compared: "kill chief", "kill ps"
+ *   at_ms, until_ms                   the fault; the end of the recovery, or of the history
+ *   detect_ms, elect_ms, restore_ms, resume_ms, total_ms
+ *                                     null: does not apply, or is not over
+ *   failover_ms                       from the fault to the new chief; null: the chief was not hit
+ *   recovered                         false: the history ends before the recovery does
+ *   paused_ms, steps_redone           by the chief's event; null: not known
+ *   epochs                            [before, after]
  */
 json_t *recovery_list(const struct timeline *timeline);
 
 /*
- * Of recoveries, of one round or of many, in ms:
+ * Of recoveries of one round or of many, in ms:
  *
  *   phases    {"detect", "elect", "restore", "resume", "total": spread}
  *   by_fault  {FAULT: spread of total_ms}, by_group {GROUP: the same}
  *   failover  {GROUP: spread of failover_ms}
  *
- * A spread is {count, p50, p90, p99, max}; what has no value at all has none. A new reference;
+ * A spread is {count, p50, p90, p99, max}; without a value there is no spread. A new reference;
  * NULL: out of memory.
  */
 json_t *recovery_percentiles(const json_t *recoveries);
 
-/* Values by nearest rank; {count, p50, p90, p99, max}. `values` is sorted. NULL: none, or out of
- * memory. */
+/* Sorts `values`. The spread by nearest rank; NULL: no values, or out of memory. */
 json_t *recovery_spread(double *values, size_t count);
 
 /* {"steps", "seconds", "steps_per_s", "calm_steps_per_s", "goodput", "availability"} of the time
- * from the first step to the last; null what cannot be known. Availability: the share of it in
- * which workers were let work. */
+ * from the first step to the last; null: not known. Goodput is relative to the baseline run.
+ * Availability is the share of the time in which workers were allowed to train. */
 json_t *recovery_goodput(const struct timeline *timeline);
 
 #endif

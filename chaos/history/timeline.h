@@ -1,10 +1,10 @@
 /*
- * chaos/history/timeline.h: a history as what was the case from when to when: who was up, who
- * reigned, which phase, which fault; what recoveries are measured from and timelines are drawn
- * from. Pure but for memory.
+ * chaos/history/timeline.h: a history as intervals and moments: which place was up, which
+ * coordinator was chief, which phase the run was in, and when each fault was done. Recoveries are
+ * measured on a timeline, and pictures are drawn from it. Pure but for memory.
  *
- * All times are in ms since the round began, of the harness's clock. Lines may stand a little out
- * of order in a history: here everything is ordered. Strings are borrowed from the history.
+ * All times are in ms since the round began, by the harness's clock. The lines of a history may be
+ * out of order; everything here is ordered by time. Strings are borrowed from the history.
  * Threads: any; nothing is shared.
  */
 #ifndef CHAOS_HISTORY_TIMELINE_H
@@ -15,23 +15,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "chaos/history/line_order.h"
 #include "common/cluster/run.h"
 
 enum place_state { PLACE_DOWN, PLACE_UP, PLACE_FROZEN };
 
-/* A place was in `state` for that long; PLACE_DOWN before its first. */
+/* How long a place was in a state. Before its first line it is down. */
 struct place_interval {
-    uint32_t lane;
+    size_t lane;
     enum place_state state;
     double from_ms, to_ms;
-    json_int_t pid;
+    json_int_t pid; /* 0: not known. */
 };
 
+/* How long a coordinator was chief: until it was lost, or until the next term. */
 struct term {
     const char *place;
     json_int_t epoch;
-    double from_ms, to_ms; /* Until it was lost, or until its successor's. */
-    double took_ms;        /* From its predecessor seen gone to its taking office; 0: not told. */
+    double from_ms, to_ms;
+    double took_ms; /* From the loss of the former chief, as the new one saw it; 0: not known. */
 };
 
 struct phase_interval {
@@ -39,14 +41,14 @@ struct phase_interval {
     double from_ms, to_ms;
 };
 
-/* Workers stood still, from running to running. */
+/* Workers stood still: from the end of running to the next running. */
 struct pause {
     double from_ms, to_ms;
-    bool ended;       /* False: until the end of the history. */
-    const char *task; /* Whose loss caused it, as the chief says; NULL: nobody's. */
-    const char *kind; /* Of the recovery, "ps"; NULL: not told. */
-    json_int_t paused_ms, steps_redone; /* As the chief says; -1: not told. */
-    json_int_t step;                    /* From which it went on; -1: not known. */
+    bool ended;       /* False: it lasts until the end of the history. */
+    const char *task; /* Whose loss caused it, by the chief's event; NULL: none. */
+    const char *kind; /* Of the recovery, "ps"; NULL: not known. */
+    json_int_t paused_ms, steps_redone; /* By the chief's event; -1: not known. */
+    json_int_t step;                    /* From which training went on; -1: not known. */
 };
 
 struct sample {
@@ -54,35 +56,28 @@ struct sample {
     json_int_t step, generation;
 };
 
-/* A fault that was done. */
+/* A fault that was injected. */
 struct timeline_fault {
     json_int_t id, step;
-    const char *fault, *whom, *phase, *point, *text; /* "" where the history has none. */
-    double at_ms, until_ms; /* When it was undone; the same: nothing to undo. */
-    const json_t *targets;  /* NULL: none. */
+    const char *fault, *whom, *phase, *point, *text; /* "": not known. */
+    double at_ms, until_ms; /* Until it was undone; equal: there was nothing to undo. */
+    const json_t *targets;  /* Names of places; NULL: none. */
 };
 
-/* Something the cluster, or who watches it, said. */
+/* An event of the cluster. */
 struct timeline_event {
     double at_ms;
-    const char *event, *task; /* `task` "" if it is about none. */
-    json_int_t step;
-};
-
-/* A line, and when what it tells of happened: events say it themselves, and may be heard late. */
-struct dated {
-    const json_t *line;
-    double at_ms;
-    size_t index; /* In the history. */
+    const char *event, *task; /* `task` is "" if the event is about none. */
+    json_int_t step;          /* -1: not known. */
 };
 
 struct timeline {
-    const json_t *begin, *end, *verdict; /* Lines; NULL: there is none. */
-    double end_ms;                       /* Of the last line. */
+    const json_t *begin, *end, *verdict; /* Lines; NULL: the history has none. */
+    double end_ms;                       /* Of the "end" line, else of the last line. */
     size_t lane_count;
-    const char **lanes; /* Names of places, as "begin" lists them. */
+    const char **lanes; /* Names of places, in the order of the "begin" line. */
     size_t place_interval_count, term_count, phase_interval_count, pause_count;
-    struct place_interval *place_intervals; /* Ordered by lane, then time. */
+    struct place_interval *place_intervals; /* Ordered by lane, then by time. */
     struct term *terms;
     struct phase_interval *phase_intervals;
     struct pause *pauses;
@@ -90,14 +85,14 @@ struct timeline {
     struct sample *samples;
     struct timeline_fault *faults;
     struct timeline_event *events;
-    double *checkpoints;         /* When one was committed. */
-    double train_ms, trained_ms; /* First "running"; when stopping began, or the end. */
-    struct dated *lines;         /* All lines, ordered. */
+    double *checkpoints;               /* When each was committed. */
+    double train_from_ms, train_to_ms; /* First "running"; the beginning of stopping, or the end. */
+    struct dated_line *lines;          /* All lines. */
     size_t line_count;
 };
 
-/* False: out of memory, and `out` is empty. A line that is malformed counts as nothing.
- * `history` is borrowed as long as `out` is used; free with timeline_free(). */
+/* A malformed line is ignored. The history is borrowed as long as `out` is used; free with
+ * timeline_free(). False: out of memory, and `out` is empty. */
 bool timeline_read(const json_t *history, struct timeline *out);
 void timeline_free(struct timeline *timeline);
 

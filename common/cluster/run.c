@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "common/base/text.h"
+
 const char *const run_phase_names[RUN_PHASES + 1] = {
     [RUN_FORMING] = "forming", [RUN_LOADING] = "loading",   [RUN_RUNNING] = "running",
     [RUN_PAUSED] = "paused",   [RUN_STOPPING] = "stopping", [RUN_DONE] = "done",
@@ -18,6 +20,17 @@ const char *run_phase_name(enum run_phase phase)
 {
     assert(phase < RUN_PHASES);
     return run_phase_names[phase];
+}
+
+bool run_phase_parse(const char *name, enum run_phase *out)
+{
+    assert(name != NULL);
+    for (enum run_phase phase = 0; phase < RUN_PHASES; phase++) {
+        if (!text_equal(run_phase_name(phase), name)) { continue; }
+        *out = phase;
+        return true;
+    }
+    return false;
 }
 
 const char *recovery_kind_name(enum recovery_kind kind)

@@ -81,6 +81,8 @@ struct run {
 };
 
 const char *run_phase_name(enum run_phase phase); /* "forming", ... Static storage. */
+/* False: no phase has that name. */
+bool run_phase_parse(const char *name, enum run_phase *out);
 const char *recovery_kind_name(enum recovery_kind kind);
 /* All names, NULL-ended. */
 extern const char *const run_phase_names[];
