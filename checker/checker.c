@@ -59,22 +59,22 @@ static bool ends_with(const char *path, const char *end)
 
 static void on_office(struct checker *checker, const struct zk_change *change)
 {
-    struct office office;
+    struct chief_record record;
     struct error error;
     if (change->blob == NULL || change->blob->size == 0) { return; }
-    if (office_decode(change->blob->data, change->blob->size, &office, &error) != TN_OK) {
+    if (chief_record_decode(change->blob->data, change->blob->size, &record, &error) != TN_OK) {
         fail(checker, "I1: /chief cannot be read: %s", error.text);
         return;
     }
-    if (checker->has_chief && office.epoch <= checker->chief.epoch) {
-        fail(checker, "I1: epoch %" PRIu64 " taken after %" PRIu64, office.epoch,
+    if (checker->has_chief && record.epoch <= checker->chief.epoch) {
+        fail(checker, "I1: epoch %" PRIu64 " taken after %" PRIu64, record.epoch,
              checker->chief.epoch);
     }
-    bool raised = checker->has_chief && office.incarnation == checker->chief.incarnation;
+    bool raised = checker->has_chief && record.incarnation == checker->chief.incarnation;
     if (!raised) { checker->elections++; }
-    checker->chief = office;
+    checker->chief = record;
     checker->has_chief = true;
-    say(checker, "chief: coordinator:%u epoch %" PRIu64 "%s", office.task.index, office.epoch,
+    say(checker, "chief: coordinator:%u epoch %" PRIu64 "%s", record.task.index, record.epoch,
         raised ? " (raised)" : "");
 }
 
@@ -338,6 +338,6 @@ void checker_on_wipe(struct checker *checker)
     }
     checker->has_chief = checker->has_run = false;
     checker->highest_id = checker->highest_epoch = checker->older_epoch = 0;
-    checker->chief = (struct office){0};
+    checker->chief = (struct chief_record){0};
     checker->run = (struct run){0};
 }

@@ -68,7 +68,7 @@ struct checker_config {
 
 struct checker {
     struct checker_config config;
-    struct office chief;
+    struct chief_record chief;
     bool has_chief;
     struct run run;
     bool has_run;

@@ -242,9 +242,9 @@ static void membership_changed(struct coordinator *c, unsigned changes)
         coordinator_finish(c, m->exit_code);
         return;
     }
-    bool ours = m->office.incarnation == c->identity.incarnation;
+    bool ours = m->chief.incarnation == c->identity.incarnation;
     if ((changes & MEMBERSHIP_CHIEF) && c->stage != LEADERSHIP_NONE && !ours &&
-        m->office.epoch >= c->election.epoch) {
+        m->chief.epoch >= c->election.epoch) {
         log_warn("deposed: another coordinator is the chief; exiting");
         coordinator_finish(c, TN_EXIT_DEPOSED);
     }

@@ -41,10 +41,10 @@ static void join_election(struct coordinator *c, uint64_t zk_op)
 /* Fills in what /chief is to say. */
 static void make_record(struct coordinator *c, uint64_t epoch, uint64_t took_ms)
 {
-    struct office *record = &c->record;
-    const struct office *former = &c->membership.office;
+    struct chief_record *record = &c->record;
+    const struct chief_record *former = &c->membership.chief;
     assert(c->stage == LEADERSHIP_NONE);
-    *record = (struct office){
+    *record = (struct chief_record){
         .epoch = epoch,
         .task = c->identity.task,
         .incarnation = c->identity.incarnation,
@@ -54,7 +54,7 @@ static void make_record(struct coordinator *c, uint64_t epoch, uint64_t took_ms)
     };
     memcpy(record->host, c->identity.host, sizeof record->host);
     memcpy(record->address, c->identity.address, sizeof record->address);
-    if (!c->membership.has_office) {
+    if (!c->membership.has_chief) {
         snprintf(record->cause, sizeof record->cause, "first chief");
         return;
     }
@@ -79,7 +79,7 @@ static void claim(struct coordinator *c, const struct election_action *action, u
          .path = chief,
          .version = action->version,
          .data = text,
-         .size = office_encode(&c->record, text)},
+         .size = chief_record_encode(&c->record, text)},
     };
     FAILPOINT("office.before_multi");
     c->ports->zk.write(c->ports->zk.ctx, zk_op, writes, 2);
@@ -91,8 +91,8 @@ static void ask_cause(struct coordinator *c)
 {
     char path[256];
     c->cause[0] = '\0';
-    if (!c->membership.has_office) { return; }
-    znode_exit_path(path, c->identity.cluster, c->membership.office.task);
+    if (!c->membership.has_chief) { return; }
+    znode_exit_path(path, c->identity.cluster, c->membership.chief.task);
     c->cause_op = membership_next_op(&c->membership);
     c->ports->zk.read(c->ports->zk.ctx, c->cause_op, path, false);
 }
@@ -104,7 +104,7 @@ static void cause_answered(struct coordinator *c, const struct zk_event *event)
     c->cause_op = 0;
     if (event->outcome != ZK_OK) { return; }
     if (exit_note_decode(event->data, event->size, &note, NULL) != TN_OK) { return; }
-    if (note.incarnation != c->membership.office.incarnation) { return; }
+    if (note.incarnation != c->membership.chief.incarnation) { return; }
     snprintf(c->cause, sizeof c->cause, "%s", note.cause);
 }
 
@@ -144,20 +144,20 @@ static void carry_out(struct coordinator *c, struct election_action action)
 static void read_record(struct coordinator *c, const struct zk_event *event,
                         struct election_event *answer)
 {
-    struct office record = {0};
+    struct chief_record record = {0};
     struct error error;
     assert(answer->type == ELECTION_EV_CHIEF_READ);
     answer->version = event->stat.version;
     if (event->outcome != ZK_OK || event->size == 0) { return; }
-    if (office_decode(event->data, event->size, &record, &error) != TN_OK) {
+    if (chief_record_decode(event->data, event->size, &record, &error) != TN_OK) {
         /* The epoch is lost here; those on the disks are known to the ps (C11). */
         log_error("unreadable /chief treated as empty: %s", error.text);
         return;
     }
     answer->epoch = record.epoch;
     answer->incarnation = record.incarnation;
-    c->membership.office = record;
-    c->membership.has_office = true;
+    c->membership.chief = record;
+    c->membership.has_chief = true;
 }
 
 static void election_answered(struct coordinator *c, const struct zk_event *event)

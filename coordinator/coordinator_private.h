@@ -65,10 +65,10 @@ struct coordinator {
     struct election election;
     uint64_t election_zk_op, election_op; /* Of the request in flight: ZooKeeper's, the core's. */
     enum election_action_type election_asked;
-    char watched[ZK_PATH_MAX]; /* The predecessor's path. */
-    uint64_t cause_op;         /* The former chief's exit note is being read; 0: no. */
-    char cause[RUN_TEXT_MAX];  /* Why the former chief ended; "": unknown. */
-    struct office record;      /* /chief, as we wrote it. */
+    char watched[ZK_PATH_MAX];  /* The predecessor's path. */
+    uint64_t cause_op;          /* The former chief's exit note is being read; 0: no. */
+    char cause[RUN_TEXT_MAX];   /* Why the former chief ended; "": unknown. */
+    struct chief_record record; /* /chief, as we wrote it. */
 
     /* Leadership. */
     enum leadership_stage stage;

@@ -139,7 +139,7 @@ void write_raise(struct coordinator *c, uint64_t op, uint64_t epoch)
     struct zk_write *write = add(c, &t, ZK_SET, "chief");
     write->version = c->fence;
     write->data = text;
-    write->size = office_encode(&c->record, text);
+    write->size = chief_record_encode(&c->record, text);
     c->writing.zk_op = send(c, &t);
 }
 
@@ -338,10 +338,10 @@ static void write_answered(struct coordinator *c, const struct zk_event *event)
 /* /chief after an attempt to raise the epoch: ours with the old or the new epoch, or another's. */
 static void chief_read_back(struct coordinator *c, const struct zk_event *event)
 {
-    struct office record = {0};
+    struct chief_record record = {0};
     assert(c->writing.raises);
     bool ours = event->outcome == ZK_OK &&
-                office_decode(event->data, event->size, &record, NULL) == TN_OK &&
+                chief_record_decode(event->data, event->size, &record, NULL) == TN_OK &&
                 record.incarnation == c->identity.incarnation;
     bool raised = ours && record.epoch == c->record.epoch;
     c->fence = event->stat.version;

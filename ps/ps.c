@@ -61,7 +61,7 @@ static void follow_up(struct ps *ps, struct ps_event event)
 static void send(struct ps *ps, conn_id conn, struct frame_header header, struct buffer *body)
 {
     assert(conn.v != 0);
-    header.epoch = u64_max(ps->membership.office.epoch, ps->membership.run.epoch);
+    header.epoch = u64_max(ps->membership.chief.epoch, ps->membership.run.epoch);
     ps->ports.transport.send(ps->ports.transport.ctx, conn, &header, body);
 }
 

@@ -67,8 +67,8 @@ static void follow_up(struct worker *worker, enum loop_event_type type)
 static void send(struct worker *worker, uint32_t ps, struct frame_header header,
                  struct buffer *body)
 {
-    uint64_t office = worker->membership.office.epoch, run = worker->membership.run.epoch;
-    header.epoch = office > run ? office : run;
+    uint64_t chief = worker->membership.chief.epoch, run = worker->membership.run.epoch;
+    header.epoch = chief > run ? chief : run;
     conn_id conn = worker->links.items[ps].conn;
     worker->ports.transport.send(worker->ports.transport.ctx, conn, &header, body);
 }

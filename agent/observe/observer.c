@@ -74,15 +74,15 @@ static unsigned read_run(struct observer *observer, const struct zk_event *event
 static unsigned read_office(struct observer *observer, const struct zk_event *event)
 {
     struct error error;
-    struct office office;
+    struct chief_record record;
     observer->chief_answered = true;
     if (event->size == 0) { return 0; /* Nobody has held the office yet. */ }
-    if (office_decode(event->data, event->size, &office, &error) != TN_OK) {
+    if (chief_record_decode(event->data, event->size, &record, &error) != TN_OK) {
         log_warn("/chief: %s", error.text);
         return 0;
     }
-    bool changed = !observer->has_chief || observer->chief.epoch != office.epoch;
-    observer->chief = office;
+    bool changed = !observer->has_chief || observer->chief.epoch != record.epoch;
+    observer->chief = record;
     observer->has_chief = true;
     return changed ? OBSERVER_CHIEF : 0;
 }

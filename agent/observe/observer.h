@@ -31,7 +31,7 @@ struct observed_task {
 struct observer {
     bool has_run, has_chief;
     struct run run;
-    struct office chief;
+    struct chief_record chief;
     uint32_t changed; /* With OBSERVER_MEMBER. */
     uint32_t task_count;
     struct observed_task tasks[TASKS_MAX];

@@ -48,7 +48,9 @@ enum tn_status remote_find(struct remote *remote, const char *task, struct membe
 {
     assert(task != NULL);
     enum tn_status status = connect_if_needed(remote, error);
-    if (status == TN_OK) { status = order_find(remote->sync, remote->cluster, task, out, error); }
+    if (status == TN_OK) {
+        status = request_find_member(remote->sync, remote->cluster, task, out, error);
+    }
     return close_if_lost(remote, status);
 }
 
@@ -77,7 +79,7 @@ enum tn_status remote_signal(struct remote *remote, const struct member *member,
     }
     enum tn_status status = connect_if_needed(remote, error);
     if (status == TN_OK) {
-        status = order_kill(remote->sync, remote->cluster, member, signal, ANSWER_MS, error);
+        status = request_kill(remote->sync, remote->cluster, member, signal, ANSWER_MS, error);
     }
     return close_if_lost(remote, status);
 }
@@ -85,6 +87,6 @@ enum tn_status remote_signal(struct remote *remote, const struct member *member,
 enum tn_status remote_request(struct remote *remote, enum request_kind kind, struct error *error)
 {
     enum tn_status status = connect_if_needed(remote, error);
-    if (status == TN_OK) { status = order_request(remote->sync, remote->cluster, kind, error); }
+    if (status == TN_OK) { status = request_send(remote->sync, remote->cluster, kind, error); }
     return close_if_lost(remote, status);
 }

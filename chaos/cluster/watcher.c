@@ -160,29 +160,29 @@ static void record_event(struct watcher *watcher, json_t *event, const char *tex
 
 /* When the chief was elected, by its own clock, which is this machine's clock; the present time if
  * its clock cannot be trusted. */
-static uint64_t office_us(const struct watcher *watcher, const struct office *office)
+static uint64_t office_us(const struct watcher *watcher, const struct chief_record *record)
 {
     uint64_t now_us = clock_monotonic_ns() / 1000, wall_ms = clock_wall_ms();
-    bool known = watcher->cluster->remote == NULL && office->since_wall_ms <= wall_ms &&
-                 wall_ms - office->since_wall_ms < CLOCK_TRUST_MS;
-    return known ? now_us - (wall_ms - office->since_wall_ms) * 1000 : now_us;
+    bool known = watcher->cluster->remote == NULL && record->since_wall_ms <= wall_ms &&
+                 wall_ms - record->since_wall_ms < CLOCK_TRUST_MS;
+    return known ? now_us - (wall_ms - record->since_wall_ms) * 1000 : now_us;
 }
 
 static void on_chief(struct watcher *watcher)
 {
-    const struct office *office = &watcher->observer->chief;
+    const struct chief_record *record = &watcher->observer->chief;
     struct target_cluster *cluster = watcher->cluster;
     char name[TASK_NAME_MAX];
-    task_format(office->task, ':', name, sizeof name);
-    if (office->epoch <= watcher->epoch) { return; }
-    watcher->epoch = office->epoch;
-    watcher->chief_incarnation = office->incarnation;
+    task_format(record->task, ':', name, sizeof name);
+    if (record->epoch <= watcher->epoch) { return; }
+    watcher->epoch = record->epoch;
+    watcher->chief_incarnation = record->incarnation;
     snprintf(cluster->chief, sizeof cluster->chief, "%.*s", PLACE_NAME_MAX - 1, name);
-    history_file_add_at(watcher->history, office_us(watcher, office), "chief",
+    history_file_add_at(watcher->history, office_us(watcher, record), "chief",
                         json_pack("{s:s, s:I, s:I, s:I, s:o}", "place", name, "pid",
-                                  (json_int_t)office->pid, "epoch", (json_int_t)office->epoch,
-                                  "took_ms", (json_int_t)office->took_ms, "cause",
-                                  json_text(office->cause)));
+                                  (json_int_t)record->pid, "epoch", (json_int_t)record->epoch,
+                                  "took_ms", (json_int_t)record->took_ms, "cause",
+                                  json_text(record->cause)));
 }
 
 /* The chief records in its history which nodes it lost, but not coordinators: they are recorded

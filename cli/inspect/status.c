@@ -26,9 +26,9 @@ struct view {
     struct target target;
     struct spec spec;
     struct job job;
-    bool has_run, has_office;
+    bool has_run, has_chief;
     struct run run;
-    struct office office;
+    struct chief_record chief;
     uint32_t count;
     struct seat seats[TASKS_MAX];
     bool has_step;
@@ -60,8 +60,8 @@ static enum tn_status read_office(struct zk_sync *sync, struct view *view, struc
     if (status == TN_ENOENT) { return TN_OK; }
     if (status != TN_OK) { return status; }
     if (data.size > 0) {
-        status = office_decode(data.data, data.size, &view->office, error);
-        view->has_office = status == TN_OK;
+        status = chief_record_decode(data.data, data.size, &view->chief, error);
+        view->has_chief = status == TN_OK;
     }
     free(data.data);
     return status;
@@ -167,8 +167,8 @@ static enum tn_status look(struct view *view, struct error *error)
 
 static bool is_chief(const struct view *view, const struct seat *seat)
 {
-    return view->has_office && seat->present && task_equal(view->office.task, seat->task) &&
-           view->office.incarnation == seat->member.incarnation;
+    return view->has_chief && seat->present && task_equal(view->chief.task, seat->task) &&
+           view->chief.incarnation == seat->member.incarnation;
 }
 
 static const char *state_of(const struct view *view, const struct seat *seat)
@@ -189,11 +189,11 @@ static bool chief_lives(const struct view *view)
 static json_t *chief_json(const struct view *view)
 {
     char task[TASK_NAME_MAX], since[TIME_TEXT_MAX];
-    if (!view->has_office || !chief_lives(view)) { return json_null(); }
-    task_format(view->office.task, ':', task, sizeof task);
-    clock_format(view->office.since_wall_ms, since);
-    return json_pack("{s:s, s:I, s:s, s:s, s:s}", "task", task, "pid", (json_int_t)view->office.pid,
-                     "host", view->office.host, "address", view->office.address, "since", since);
+    if (!view->has_chief || !chief_lives(view)) { return json_null(); }
+    task_format(view->chief.task, ':', task, sizeof task);
+    clock_format(view->chief.since_wall_ms, since);
+    return json_pack("{s:s, s:I, s:s, s:s, s:s}", "task", task, "pid", (json_int_t)view->chief.pid,
+                     "host", view->chief.host, "address", view->chief.address, "since", since);
 }
 
 static json_t *seat_json(const struct view *view, const struct seat *seat)
@@ -244,7 +244,7 @@ static int print_json(const struct view *view)
                   view->has_run ? run_phase_name(run->phase) : "forming", "mode",
                   view->job.train.mode == TRAIN_SYNC ? "sync" : "async", "generation",
                   (json_int_t)run->generation, "epoch",
-                  (json_int_t)(view->has_office ? view->office.epoch : run->epoch), "step",
+                  (json_int_t)(view->has_chief ? view->chief.epoch : run->epoch), "step",
                   (json_int_t)view->step, "chief", chief_json(view), "tasks", tasks, "checkpoint",
                   "id", (json_int_t)run->committed_checkpoint, "step",
                   (json_int_t)run->committed_step, "zookeeper", "servers", servers_json(view));
@@ -257,14 +257,14 @@ static int print_json(const struct view *view)
 static void print_chief(const struct view *view)
 {
     char task[TASK_NAME_MAX], since[32];
-    if (!view->has_office || !chief_lives(view)) {
+    if (!view->has_chief || !chief_lives(view)) {
         printf("chief: none at present\n");
         return;
     }
-    uint64_t now_ms = clock_wall_ms(), from_ms = view->office.since_wall_ms;
-    task_format(view->office.task, ':', task, sizeof task);
+    uint64_t now_ms = clock_wall_ms(), from_ms = view->chief.since_wall_ms;
+    task_format(view->chief.task, ':', task, sizeof task);
     event_text_duration(now_ms > from_ms ? now_ms - from_ms : 0, since, sizeof since);
-    printf("chief: %s (pid %" PRIu64 ") for %s\n", task, view->office.pid, since);
+    printf("chief: %s (pid %" PRIu64 ") for %s\n", task, view->chief.pid, since);
 }
 
 static int print_table(const struct view *view)
@@ -274,7 +274,7 @@ static int print_table(const struct view *view)
            "\n",
            view->target.cluster, view->has_run ? run_phase_name(run->phase) : "forming",
            view->job.train.mode == TRAIN_SYNC ? "sync" : "async", view->step, view->job.train.steps,
-           run->generation, view->has_office ? view->office.epoch : 0);
+           run->generation, view->has_chief ? view->chief.epoch : 0);
     if (*run->reason) { printf("because: %s\n", run->reason); }
     print_chief(view);
     printf("checkpoint: %" PRIu64 " of step %" PRIu64 "\n\n", run->committed_checkpoint,

@@ -193,17 +193,17 @@ static void since(uint64_t now_ms, uint64_t from_ms, char *text, size_t size)
 
 static void draw_chief(struct canvas *canvas, const struct top_view *view)
 {
-    const struct office *office = &view->observer->chief;
+    const struct chief_record *record = &view->observer->chief;
     char task[TASK_NAME_MAX], term[32];
     label(canvas, "chief");
     if (observer_chief(view->observer) == NULL) {
         canvas_put(canvas, INK_BAD, "none at present");
     } else {
-        task_format(office->task, ':', task, sizeof task);
-        since(view->wall_ms, office->since_wall_ms, term, sizeof term);
+        task_format(record->task, ':', task, sizeof task);
+        since(view->wall_ms, record->since_wall_ms, term, sizeof term);
         canvas_put(canvas, INK_BOLD, "%s", task);
         canvas_put(canvas, INK_PLAIN, " since %s, elected in %" PRIu64 " ms%s%s", term,
-                   office->took_ms, *office->cause ? ": " : "", office->cause);
+                   record->took_ms, *record->cause ? ": " : "", record->cause);
     }
     end(canvas);
 }

@@ -82,21 +82,21 @@ static void print_state(struct watch *watch)
 /* From /chief itself, which is there before the history tells. */
 static void print_elected(struct watch *watch)
 {
-    const struct office *office = &watch->live.observer->chief;
+    const struct chief_record *record = &watch->live.observer->chief;
     struct history_entry entry = {.kind = HISTORY_ELECTED,
-                                  .wall_ms = office->since_wall_ms,
-                                  .epoch = office->epoch,
+                                  .wall_ms = record->since_wall_ms,
+                                  .epoch = record->epoch,
                                   .generation = watch->live.observer->run.generation,
                                   .step = watch->live.observer->run.committed_step,
-                                  .task = office->task,
-                                  .pid = office->pid,
-                                  .took_ms = office->took_ms};
+                                  .task = record->task,
+                                  .pid = record->pid,
+                                  .took_ms = record->took_ms};
     char words[EVENT_TEXT_MAX];
-    memcpy(entry.cause, office->cause, sizeof entry.cause);
-    if (office->epoch <= watch->elected_epoch) { return; }
-    watch->elected_epoch = office->epoch;
+    memcpy(entry.cause, record->cause, sizeof entry.cause);
+    if (record->epoch <= watch->elected_epoch) { return; }
+    watch->elected_epoch = record->epoch;
     watch->former_chief = watch->chief;
-    watch->chief = office->incarnation;
+    watch->chief = record->incarnation;
     event_text_history(&entry, words);
     print_object(watch, event_text_history_json(&entry), words);
 }

@@ -18,9 +18,9 @@ static enum tn_status kill_task(struct target *target, const char *task, enum ki
     enum tn_status status = target_open(target, &sync, &spec, NULL, error);
     if (status != TN_OK) { return status; }
     free(spec.job_json);
-    status = order_find(sync, target->cluster, task, member, error);
+    status = request_find_member(sync, target->cluster, task, member, error);
     if (status == TN_OK) {
-        status = order_kill(sync, target->cluster, member, signal, ANSWER_MS, error);
+        status = request_kill(sync, target->cluster, member, signal, ANSWER_MS, error);
     }
     zk_sync_close(sync);
     if (status == TN_EAGAIN) { status = error->status = TN_EUNHEALTHY; /* Nobody to signal. */ }

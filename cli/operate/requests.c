@@ -59,7 +59,7 @@ static enum tn_status look(struct zk_sync *sync, const char *cluster, struct sta
 {
     char path[256];
     struct zk_sync_data data;
-    struct office office = {0};
+    struct chief_record record = {0};
     znode_path(path, cluster, "run");
     enum tn_status status = zk_sync_read(sync, path, &data, error);
     if (status != TN_OK) { return status; }
@@ -68,9 +68,9 @@ static enum tn_status look(struct zk_sync *sync, const char *cluster, struct sta
     znode_path(path, cluster, "chief");
     if (status == TN_OK) { status = zk_sync_read(sync, path, &data, error); }
     if (status != TN_OK) { return status; }
-    if (data.size > 0) { status = office_decode(data.data, data.size, &office, error); }
+    if (data.size > 0) { status = chief_record_decode(data.data, data.size, &record, error); }
     free(data.data);
-    out->epoch = office.epoch;
+    out->epoch = record.epoch;
     return status;
 }
 
@@ -120,7 +120,7 @@ static enum tn_status grant(const struct wish *wish, struct target *target, uint
                            run_phase_name(before.run.phase), wish->name);
     }
     if (status == TN_OK && !already) {
-        status = order_request(sync, target->cluster, wish->kind, error);
+        status = request_send(sync, target->cluster, wish->kind, error);
     }
     if (status == TN_OK && !already) {
         status = wait_effect(wish, sync, target->cluster, patience_ms, &before, error);

@@ -18,8 +18,8 @@ static void say_who(char text[static HOST_NAME_MAX_BYTES])
     snprintf(text, HOST_NAME_MAX_BYTES, "pid %ld on %.40s", (long)getpid(), host);
 }
 
-enum tn_status order_request(struct zk_sync *sync, const char *cluster, enum request_kind kind,
-                             struct error *error)
+enum tn_status request_send(struct zk_sync *sync, const char *cluster, enum request_kind kind,
+                            struct error *error)
 {
     char path[256], text[ZNODE_JSON_MAX];
     struct request request = {.kind = kind, .wall_ms = clock_wall_ms()};
@@ -35,8 +35,8 @@ enum tn_status order_request(struct zk_sync *sync, const char *cluster, enum req
 
 /* ------------------------------------------------------------------- kill */
 
-static enum tn_status read_chief(struct zk_sync *sync, const char *cluster, struct office *out,
-                                 struct error *error)
+static enum tn_status read_chief(struct zk_sync *sync, const char *cluster,
+                                 struct chief_record *out, struct error *error)
 {
     char path[256];
     struct zk_sync_data data;
@@ -46,24 +46,24 @@ static enum tn_status read_chief(struct zk_sync *sync, const char *cluster, stru
     if (data.size == 0) {
         status = error_set(error, TN_EAGAIN, "%s has no chief yet", cluster);
     } else {
-        status = office_decode(data.data, data.size, out, error);
+        status = chief_record_decode(data.data, data.size, out, error);
     }
     free(data.data);
     return status;
 }
 
-enum tn_status order_find(struct zk_sync *sync, const char *cluster, const char *task,
-                          struct member *out, struct error *error)
+enum tn_status request_find_member(struct zk_sync *sync, const char *cluster, const char *task,
+                                   struct member *out, struct error *error)
 {
     char path[256];
     struct zk_sync_data data;
-    struct office office = {0};
+    struct chief_record record = {0};
     const bool chief = strcmp(task, "chief") == 0;
     struct task wanted;
     if (chief) {
-        enum tn_status status = read_chief(sync, cluster, &office, error);
+        enum tn_status status = read_chief(sync, cluster, &record, error);
         if (status != TN_OK) { return status; }
-        wanted = office.task;
+        wanted = record.task;
     } else if (!task_parse(task, &wanted)) {
         return error_set(error, TN_EINVAL, "\"%s\" is no task: give ps:1, worker:0, or chief",
                          task);
@@ -76,7 +76,7 @@ enum tn_status order_find(struct zk_sync *sync, const char *cluster, const char 
     if (status != TN_OK) { return status; }
     status = member_decode(data.data, data.size, out, error);
     free(data.data);
-    if (status == TN_OK && chief && out->incarnation != office.incarnation) {
+    if (status == TN_OK && chief && out->incarnation != record.incarnation) {
         status = error_set(error, TN_EAGAIN, "%s has no chief now", cluster);
     }
     return status;
@@ -113,8 +113,8 @@ static enum tn_status put_in_turn(struct zk_sync *sync, const char *path,
     return status;
 }
 
-enum tn_status order_kill(struct zk_sync *sync, const char *cluster, const struct member *member,
-                          enum kill_signal signal, uint32_t wait_ms, struct error *error)
+enum tn_status request_kill(struct zk_sync *sync, const char *cluster, const struct member *member,
+                            enum kill_signal signal, uint32_t wait_ms, struct error *error)
 {
     char path[256], task[TASK_NAME_MAX];
     struct kill_request order = {

@@ -11,12 +11,13 @@
 #include "common/zk/zk_sync.h"
 
 /* Write a wish; the chief grants it when it sees it. */
-MUST_CHECK enum tn_status order_request(struct zk_sync *sync, const char *cluster,
-                                        enum request_kind kind, struct error *error);
+MUST_CHECK enum tn_status request_send(struct zk_sync *sync, const char *cluster,
+                                       enum request_kind kind, struct error *error);
 
 /* Who holds a task now: "ps:1", or "chief". TN_EINVAL: that is no task; TN_EAGAIN: nobody does. */
-MUST_CHECK enum tn_status order_find(struct zk_sync *sync, const char *cluster, const char *task,
-                                     struct member *out, struct error *error);
+MUST_CHECK enum tn_status request_find_member(struct zk_sync *sync, const char *cluster,
+                                              const char *task, struct member *out,
+                                              struct error *error);
 
 /*
  * Have `member` sent a signal by its agent, and wait until the agent has taken the order. A member
@@ -25,8 +26,8 @@ MUST_CHECK enum tn_status order_find(struct zk_sync *sync, const char *cluster, 
  *   TN_EUNHEALTHY  nobody has taken it within `wait_ms`, and it was taken back: no agent that
  *                  allows it runs the task
  */
-MUST_CHECK enum tn_status order_kill(struct zk_sync *sync, const char *cluster,
-                                     const struct member *member, enum kill_signal signal,
-                                     uint32_t wait_ms, struct error *error);
+MUST_CHECK enum tn_status request_kill(struct zk_sync *sync, const char *cluster,
+                                       const struct member *member, enum kill_signal signal,
+                                       uint32_t wait_ms, struct error *error);
 
 #endif

@@ -197,8 +197,8 @@ static const struct json_field run_fields[] = {
 TABLE(run);
 #undef RECORD
 
-#define RECORD office
-static const struct json_field office_fields[] = {
+#define RECORD chief_record
+static const struct json_field chief_record_fields[] = {
     {"epoch", FIELD_UINT, AT(epoch)},
     {"task", FIELD_CUSTOM, AT(task), .converter = &task_name},
     {"incarnation", FIELD_HEX, AT(incarnation)},
@@ -209,7 +209,7 @@ static const struct json_field office_fields[] = {
     {"address", FIELD_TEXT, AT(address)},
     {"cause", FIELD_TEXT, AT(cause)},
 };
-TABLE(office);
+TABLE(chief_record);
 #undef RECORD
 
 #define RECORD member
@@ -366,7 +366,7 @@ static enum tn_status decode(const struct json_table *table, const char *what, c
         return decode(&record##_table, what, data, size, out, error);                              \
     }
 
-CODEC(office, office, "/chief")
+CODEC(chief_record, chief_record, "/chief")
 CODEC(member, member, "a member")
 CODEC(exit_note, exit_note, "an exit note")
 CODEC(run, run, "/run")

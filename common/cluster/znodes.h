@@ -57,7 +57,7 @@ struct spec {
     char *job_json; /* The job file as given, for people. Owned; free(). May be NULL. */
 };
 
-struct office {
+struct chief_record {
     uint64_t epoch;
     struct task task;
     uint64_t incarnation;
@@ -148,7 +148,7 @@ bool kill_signal_parse(const char *name, enum kill_signal *out);
  * fits ZNODE_JSON_MAX. Decoders read `size` bytes: TN_ECORRUPT with the field named. They leave
  * `*out` undefined on failure.
  */
-size_t office_encode(const struct office *office, char text[static ZNODE_JSON_MAX]);
+size_t chief_record_encode(const struct chief_record *record, char text[static ZNODE_JSON_MAX]);
 size_t member_encode(const struct member *member, char text[static ZNODE_JSON_MAX]);
 size_t exit_note_encode(const struct exit_note *note, char text[static ZNODE_JSON_MAX]);
 size_t run_encode(const struct run *run, char text[static ZNODE_JSON_MAX]);
@@ -158,8 +158,8 @@ size_t request_encode(const struct request *request, char text[static ZNODE_JSON
 size_t kill_request_encode(const struct kill_request *order, char text[static ZNODE_JSON_MAX]);
 char *spec_encode(const struct spec *spec); /* malloc'ed; NULL: out of memory. */
 
-MUST_CHECK enum tn_status office_decode(const void *data, size_t size, struct office *out,
-                                        struct error *error);
+MUST_CHECK enum tn_status chief_record_decode(const void *data, size_t size,
+                                              struct chief_record *out, struct error *error);
 MUST_CHECK enum tn_status member_decode(const void *data, size_t size, struct member *out,
                                         struct error *error);
 MUST_CHECK enum tn_status exit_note_decode(const void *data, size_t size, struct exit_note *out,

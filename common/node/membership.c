@@ -54,7 +54,7 @@ static void register_self(struct membership *m)
     char text[ZNODE_JSON_MAX];
     const struct zk_write create = {
         .kind = ZK_CREATE,
-        .path = m->self.path,
+        .path = m->self_mirror.path,
         .size = member_encode(&member, text),
         .data = text,
         .flags = ZK_EPHEMERAL,
@@ -70,14 +70,14 @@ static void register_answered(struct membership *m, const struct zk_event *event
 {
     m->register_op = 0;
     if (event->outcome == ZK_REFUSED && event->reason != ZK_REASON_NODE_EXISTS) {
-        say_why(m, "%s to be created: %s", m->self.path,
+        say_why(m, "%s to be created: %s", m->self_mirror.path,
                 event->reason == ZK_REASON_NO_NODE   ? "the cluster is not set up yet"
                 : event->reason == ZK_REASON_NO_AUTH ? "ZooKeeper denies it"
                                                      : "ZooKeeper refused");
         m->register_retry_ms = m->now_ms + REGISTER_RETRY_MS;
         return;
     }
-    mirror_refresh(&m->self, &m->ports->zk, &m->next_op);
+    mirror_refresh(&m->self_mirror, &m->ports->zk, &m->next_op);
 }
 
 static void say_taken(struct membership *m, const struct zk_event *event)
@@ -132,7 +132,7 @@ static unsigned self_absent(struct membership *m)
     forget_taken(m);
     if (m->registered) {
         /* Whoever removed it told the cluster that we are dead: so be it. */
-        say_why(m, "our registration %s was removed", m->self.path);
+        say_why(m, "our registration %s was removed", m->self_mirror.path);
         return end(m, TN_EXIT_SESSION_EXPIRED);
     }
     if (m->register_op == 0) { register_self(m); }
@@ -147,14 +147,14 @@ static void look_again_if_taken(struct membership *m)
     uint64_t patience = (uint64_t)m->identity.session_timeout_ms + REGISTER_GRACE_MS;
     if (m->now_ms < m->taken_since_ms + patience) { return; }
     m->taken_asked = true;
-    mirror_refresh(&m->self, &m->ports->zk, &m->next_op);
+    mirror_refresh(&m->self_mirror, &m->ports->zk, &m->next_op);
 }
 
 /* -------------------------------------------------------- /chief and /run */
 
 static void update_context(const struct membership *m)
 {
-    uint64_t epoch = m->office.epoch > m->run.epoch ? m->office.epoch : m->run.epoch;
+    uint64_t epoch = m->chief.epoch > m->run.epoch ? m->chief.epoch : m->run.epoch;
     log_set_context(epoch, m->run.generation);
 }
 
@@ -169,23 +169,23 @@ static void hang_up(struct membership *m)
 
 static unsigned chief_read(struct membership *m, const struct zk_event *event)
 {
-    struct office office;
+    struct chief_record record;
     struct error error;
     if (event->size == 0) { return 0; /* Nobody has held the office yet. */ }
-    if (office_decode(event->data, event->size, &office, &error) != TN_OK) {
+    if (chief_record_decode(event->data, event->size, &record, &error) != TN_OK) {
         log_warn("%s; ignored", error.text);
         return 0;
     }
-    bool other = !m->has_office || office.incarnation != m->office.incarnation;
-    if (!other && office.epoch == m->office.epoch) { return 0; }
-    m->office = office;
-    m->has_office = true;
+    bool other = !m->has_chief || record.incarnation != m->chief.incarnation;
+    if (!other && record.epoch == m->chief.epoch) { return 0; }
+    m->chief = record;
+    m->has_chief = true;
     update_context(m);
     if (other) {
         char name[TASK_NAME_MAX];
-        task_format(office.task, ':', name, sizeof name);
-        log_info("chief is %s at %s, epoch %llu (%s)", name, office.address,
-                 (unsigned long long)office.epoch, office.cause);
+        task_format(record.task, ':', name, sizeof name);
+        log_info("chief is %s at %s, epoch %llu (%s)", name, record.address,
+                 (unsigned long long)record.epoch, record.cause);
         hang_up(m);
         m->acknowledged = 0;
         m->redial_at_ms = m->now_ms;
@@ -219,12 +219,12 @@ static unsigned mirrors_handle(struct membership *m, const struct zk_event *even
 {
     const struct zk_port *zk = &m->ports->zk;
     unsigned news = 0;
-    switch (mirror_handle(&m->self, event, zk, &m->next_op, m->now_ms)) {
+    switch (mirror_handle(&m->self_mirror, event, zk, &m->next_op, m->now_ms)) {
     case MIRROR_NOTHING: break;
     case MIRROR_PRESENT: news |= self_read(m, event); break;
     case MIRROR_ABSENT: news |= self_absent(m); break;
     }
-    if (mirror_handle(&m->chief, event, zk, &m->next_op, m->now_ms) == MIRROR_PRESENT) {
+    if (mirror_handle(&m->chief_mirror, event, zk, &m->next_op, m->now_ms) == MIRROR_PRESENT) {
         news |= chief_read(m, event);
     }
     if (mirror_handle(&m->run_mirror, event, zk, &m->next_op, m->now_ms) == MIRROR_PRESENT) {
@@ -238,9 +238,9 @@ static void mirrors_start(struct membership *m)
     const struct zk_port *zk = &m->ports->zk;
     char path[256];
     znode_member_path(path, m->identity.cluster, m->identity.task);
-    mirror_start(&m->self, MIRROR_DATA, path, zk, &m->next_op, m->now_ms);
+    mirror_start(&m->self_mirror, MIRROR_DATA, path, zk, &m->next_op, m->now_ms);
     znode_path(path, m->identity.cluster, "chief");
-    mirror_start(&m->chief, MIRROR_DATA, path, zk, &m->next_op, m->now_ms);
+    mirror_start(&m->chief_mirror, MIRROR_DATA, path, zk, &m->next_op, m->now_ms);
 }
 
 static unsigned zk_handle(struct membership *m, const struct zk_event *event)
@@ -284,8 +284,8 @@ static void transport_handle(struct membership *m, const struct transport_event 
         if (event->header.sequence > m->report.sequence) { break; /* Nobody's: not ours. */ }
         if (event->header.sequence > m->acknowledged) { m->acknowledged = event->header.sequence; }
         m->redial_delay_ms = CHIEF_REDIAL_MS;
-        if (event->header.epoch > m->office.epoch) {
-            mirror_refresh(&m->chief, &m->ports->zk, &m->next_op);
+        if (event->header.epoch > m->chief.epoch) {
+            mirror_refresh(&m->chief_mirror, &m->ports->zk, &m->next_op);
         }
         break;
     case TRANSPORT_CLOSED:
@@ -301,8 +301,8 @@ static void transport_handle(struct membership *m, const struct transport_event 
 /* A node reports once it has something to say, and the chief not to itself. */
 static bool wants_link(const struct membership *m)
 {
-    return m->report.sequence != 0 && m->has_office &&
-           m->office.incarnation != m->identity.incarnation;
+    return m->report.sequence != 0 && m->has_chief &&
+           m->chief.incarnation != m->identity.incarnation;
 }
 
 static uint64_t report_due_ms(const struct membership *m)
@@ -336,7 +336,7 @@ static void send_report(struct membership *m)
 static void pump_link(struct membership *m)
 {
     if (wants_link(m) && m->link.v == 0 && m->now_ms >= m->redial_at_ms) {
-        m->link = m->ports->transport.dial(m->ports->transport.ctx, m->office.address);
+        m->link = m->ports->transport.dial(m->ports->transport.ctx, m->chief.address);
     }
     if (m->now_ms >= report_due_ms(m)) { send_report(m); }
 }
@@ -358,7 +358,7 @@ void membership_report(struct membership *m, const struct report *report)
     next.task = m->identity.task;
     next.incarnation = m->identity.incarnation;
     next.sequence = m->report.sequence;
-    next.epoch = m->office.epoch > m->run.epoch ? m->office.epoch : m->run.epoch;
+    next.epoch = m->chief.epoch > m->run.epoch ? m->chief.epoch : m->run.epoch;
     bool same = m->report.sequence != 0 && same_but_step(&m->report, &next);
     if (same && m->report.step == next.step) { return; }
     bool last = m->has_run && next.step >= m->run.until && m->report.step < m->run.until;
@@ -375,7 +375,7 @@ static const char *waits_for(const struct membership *m)
 {
     if (m->session == 0 || !m->zk_connected) { return "a connection to ZooKeeper"; }
     if (!m->registered) { return m->why[0] != '\0' ? m->why : "our registration"; }
-    if (!m->has_office) { return "a chief to be elected"; }
+    if (!m->has_chief) { return "a chief to be elected"; }
     if (!m->has_run) { return "the chief to write /run"; }
     switch (m->run.phase) {
     case RUN_FORMING:
@@ -406,8 +406,8 @@ static void say_waiting(struct membership *m)
 static void pump(struct membership *m)
 {
     const struct zk_port *zk = &m->ports->zk;
-    mirror_tick(&m->self, zk, &m->next_op, m->now_ms);
-    mirror_tick(&m->chief, zk, &m->next_op, m->now_ms);
+    mirror_tick(&m->self_mirror, zk, &m->next_op, m->now_ms);
+    mirror_tick(&m->chief_mirror, zk, &m->next_op, m->now_ms);
     mirror_tick(&m->run_mirror, zk, &m->next_op, m->now_ms);
     if (m->session != 0 && m->register_op == 0 && m->register_retry_ms != 0 &&
         m->now_ms >= m->register_retry_ms && !m->registered) {
@@ -441,8 +441,8 @@ uint64_t membership_deadline_ms(const struct membership *m)
 {
     if (m->exit_code != 0) { return UINT64_MAX; }
     uint64_t first = m->say_at_ms;
-    first = earlier(first, mirror_deadline_ms(&m->self));
-    first = earlier(first, mirror_deadline_ms(&m->chief));
+    first = earlier(first, mirror_deadline_ms(&m->self_mirror));
+    first = earlier(first, mirror_deadline_ms(&m->chief_mirror));
     first = earlier(first, mirror_deadline_ms(&m->run_mirror));
     first = earlier(first, report_due_ms(m));
     if (wants_link(m) && m->link.v == 0) { first = earlier(first, m->redial_at_ms); }

@@ -44,8 +44,8 @@ struct membership {
     uint64_t session; /* 0 before the first ZK_CONNECTED. */
     bool registered;
     bool zk_connected;
-    bool has_office, has_run;
-    struct office office;
+    bool has_chief, has_run;
+    struct chief_record chief;
     struct run run;      /* Last readable /run. */
     int32_t run_version; /* Znode version of it. */
     int exit_code;
@@ -53,7 +53,7 @@ struct membership {
     /* Private: see membership.c. */
     const struct node_ports *ports;
     uint64_t next_op;
-    struct mirror self, chief, run_mirror;
+    struct mirror self_mirror, chief_mirror, run_mirror;
     uint64_t register_op;
     uint64_t taken_since_ms; /* Somebody else's registration is in our place; 0: no. */
     bool taken_asked;        /* Our patience is over: a last look is under way. */

@@ -29,7 +29,7 @@ static char first[ZNODE_JSON_MAX], second[ZNODE_JSON_MAX];
         assert(again == length && memcmp(first, second, length) == 0);                             \
     }
 
-TRY(office, office)
+TRY(chief_record, chief_record)
 TRY(member, member)
 TRY(exit_note, exit_note)
 TRY(run, run)
@@ -51,7 +51,7 @@ static void try_spec(const uint8_t *bytes, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    try_office(bytes, size);
+    try_chief_record(bytes, size);
     try_member(bytes, size);
     try_exit_note(bytes, size);
     try_run(bytes, size);

@@ -140,9 +140,9 @@ static void end_log(struct stage *stage, const char *life, int server)
 static void add_office(struct stage *stage, uint64_t zxid, uint64_t epoch)
 {
     static char text[ZNODE_JSON_MAX];
-    struct office office = {.epoch = epoch, .incarnation = epoch + 100, .pid = 7};
-    (void)snprintf(office.address, sizeof office.address, "tcp://127.0.0.1:4711");
-    (void)office_encode(&office, text);
+    struct chief_record record = {.epoch = epoch, .incarnation = epoch + 100, .pid = 7};
+    (void)snprintf(record.address, sizeof record.address, "tcp://127.0.0.1:4711");
+    (void)chief_record_encode(&record, text);
     add_set(stage, zxid, "/t/chief", text, false);
 }
 

@@ -449,10 +449,10 @@ static inline void world_open(struct world *w, uint64_t seed, const char *const 
         node->store = (struct roles_store){.answer = world_store_answer, .world = w, .node = i};
     }
     w->nodes[CHIEF].session = UINT64_MAX;
-    struct office office = {.epoch = 1, .incarnation = UINT64_MAX, .host = "here"};
-    snprintf(office.address, sizeof office.address, "node:%d", CHIEF);
+    struct chief_record record = {.epoch = 1, .incarnation = UINT64_MAX, .host = "here"};
+    snprintf(record.address, sizeof record.address, "node:%d", CHIEF);
     char text[ZNODE_JSON_MAX];
-    world_set(w, "/tanist/test/chief", text, office_encode(&office, text), 0);
+    world_set(w, "/tanist/test/chief", text, chief_record_encode(&record, text), 0);
     for (uint32_t i = 0; i < NODES; i++) { world_begin(w, i); }
 }
 

@@ -33,14 +33,14 @@ static void add_seat(struct scene *scene, enum role role, uint32_t index, uint64
 
 static void take_office(struct scene *scene)
 {
-    struct office *office = &scene->observer.chief;
+    struct chief_record *record = &scene->observer.chief;
     scene->observer.has_chief = true;
-    *office = (struct office){.epoch = 3,
-                              .task = {ROLE_COORDINATOR, 1},
-                              .incarnation = 11,
-                              .since_wall_ms = NOW_MS - 14000,
-                              .took_ms = 12};
-    snprintf(office->cause, sizeof office->cause, "coordinator:0: signal 9 (Killed)");
+    *record = (struct chief_record){.epoch = 3,
+                                    .task = {ROLE_COORDINATOR, 1},
+                                    .incarnation = 11,
+                                    .since_wall_ms = NOW_MS - 14000,
+                                    .took_ms = 12};
+    snprintf(record->cause, sizeof record->cause, "coordinator:0: signal 9 (Killed)");
 }
 
 static int set_up(void **state)

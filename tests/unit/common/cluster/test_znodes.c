@@ -121,21 +121,22 @@ static void test_text_bounds(void **state)
 static void test_records(void **state)
 {
     (void)state;
-    const struct office office = {.epoch = 3,
-                                  .task = {ROLE_COORDINATOR, 1},
-                                  .incarnation = 77,
-                                  .host = "h",
-                                  .address = "tcp://h:1",
-                                  .cause = "first chief"};
+    const struct chief_record record = {.epoch = 3,
+                                        .task = {ROLE_COORDINATOR, 1},
+                                        .incarnation = 77,
+                                        .host = "h",
+                                        .address = "tcp://h:1",
+                                        .cause = "first chief"};
     const struct member member = {.task = {ROLE_WORKER, 5}, .incarnation = INT64_MAX, .pid = 9};
     const struct exit_note note = {.incarnation = 4, .wall_ms = 6, .cause = "signal 9 (Killed)"};
     const struct request request = {.kind = REQUEST_RESIGN, .by = "operator"};
-    struct office office_back;
+    struct chief_record record_back;
     struct member member_back;
     struct exit_note note_back;
     struct request request_back;
-    assert_int_equal(office_decode(text, office_encode(&office, text), &office_back, NULL), TN_OK);
-    assert_memory_equal(&office, &office_back, sizeof office);
+    assert_int_equal(
+        chief_record_decode(text, chief_record_encode(&record, text), &record_back, NULL), TN_OK);
+    assert_memory_equal(&record, &record_back, sizeof record);
     assert_int_equal(member_decode(text, member_encode(&member, text), &member_back, NULL), TN_OK);
     assert_memory_equal(&member, &member_back, sizeof member);
     assert_int_equal(exit_note_decode(text, exit_note_encode(&note, text), &note_back, NULL),

@@ -102,11 +102,11 @@ static void registered(void)
 
 static const char *office_text(uint64_t epoch, uint64_t incarnation)
 {
-    struct office office = {.epoch = epoch,
-                            .task = {ROLE_COORDINATOR, 0},
-                            .incarnation = incarnation,
-                            .address = "tcp://chief:2"};
-    office_encode(&office, text);
+    struct chief_record record = {.epoch = epoch,
+                                  .task = {ROLE_COORDINATOR, 0},
+                                  .incarnation = incarnation,
+                                  .address = "tcp://chief:2"};
+    chief_record_encode(&record, text);
     return text;
 }
 
