@@ -18,7 +18,7 @@
 
 struct attack_config {
     struct remote *remote; /* Borrowed. */
-    const struct job *job; /* Of the cluster. */
+    const struct job *job; /* The cluster's. */
     const struct plan *plan;
     uint64_t seed;
     uint32_t seconds; /* Inject no fault later than this; 0: inject all. */

@@ -42,7 +42,7 @@ struct campaign {
     struct lab *lab;  /* NULL: none. */
     json_t *baseline; /* Owned. */
     uint32_t rounds;
-    uint32_t *numbers; /* Of the rounds done. Owned. */
+    uint32_t *numbers; /* The rounds that were run. Owned. */
 };
 
 static void log_line(const struct campaign *campaign, int level, const char *format, ...)

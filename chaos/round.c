@@ -189,7 +189,7 @@ static json_t *judge(void *ctx, const json_t *history)
     return verdict_make(&input);
 }
 
-/* What later rounds are compared with: the result, and steps_per_s, digest and znodes. */
+/* Later rounds are compared with `*out`: the result, and steps_per_s, digest and znodes. */
 static enum tn_status measure_baseline(struct round *round, json_t **out, struct error *error)
 {
     const struct target_cluster *cluster = &round->harness.cluster;

@@ -99,7 +99,8 @@ static bool find_program(const char *name, char path[static PATH_MAX])
 static void read_first_line(int fd, char line[static OUTPUT_LINE_MAX])
 {
     ssize_t size = pread(fd, line, OUTPUT_LINE_MAX - 1, 0);
-    line[size > 0 ? size : 0] = '\0';
+    if (size < 0) { size = 0; }
+    line[size] = '\0';
     line[strcspn(line, "\n")] = '\0';
 }
 

@@ -40,7 +40,7 @@ struct watcher {
     struct zk *zk;
     struct zk_port port;
     struct step_poller *steps;
-    uint64_t agent_pid; /* Of the run that is watched; 0: none. */
+    uint64_t agent_pid; /* The observed run's; 0: none. */
     uint64_t processes_at_ms, step_at_ms, record_at_ms, resources_at_ms, note_at_ms; /* Due. */
     uint64_t epoch, chief_incarnation;
     pid_t pids[PLACES_MAX]; /* As recorded. */
@@ -63,7 +63,7 @@ struct watcher *watcher_create(struct target_cluster *cluster, struct history_fi
     return NULL;
 }
 
-/* The run has ended or another one has started: forget what was known of it. */
+/* The run has ended or another one has started: forget its state. */
 static void disconnect(struct watcher *watcher)
 {
     if (watcher->zk != NULL) { zk_abandon(watcher->zk); }

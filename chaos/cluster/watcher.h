@@ -18,7 +18,7 @@ struct cluster_view {
     bool has_run; /* /run was read. */
     enum run_phase phase;
     uint64_t phase_count[RUN_PHASES]; /* How often each phase was seen to begin. */
-    uint64_t generation, step;        /* Of the ps with the lowest step. */
+    uint64_t generation, step;        /* The lowest step of any ps. */
     uint64_t training_began_ms;       /* Monotonic; 0: not yet. */
     uint64_t training_ended_ms;       /* When the last step was reached. */
     uint64_t advanced_ms;             /* When the step last changed. */
@@ -28,7 +28,7 @@ struct cluster_view {
 struct watcher *watcher_create(struct target_cluster *cluster, struct history_file *history);
 void watcher_destroy(struct watcher *watcher); /* NULL is allowed. */
 
-/* Wait up to `timeout_ms` for ZooKeeper events, then handle them and do what is due. */
+/* Wait up to `timeout_ms` for ZooKeeper events, then handle them and do the periodic work. */
 void watcher_poll(struct watcher *watcher, uint32_t timeout_ms);
 
 const struct cluster_view *watcher_view(const struct watcher *watcher);

@@ -23,8 +23,8 @@ enum {
 
 /* ----------------------------------------------------------------- orders */
 
-/* What the checker saw, for the diagnosis of a failed round: the orders in DIR/orders.txt, the
- * last znodes in DIR/znodes.txt. A file that cannot be written does not change the verdict. */
+/* Files that help to diagnose a failed round: the orders that the checker saw, DIR/orders.txt, and
+ * the last znodes, DIR/znodes.txt. A file that cannot be written does not change the verdict. */
 struct artifacts {
     FILE *orders, *znodes;
 };

@@ -19,8 +19,8 @@ struct verdict_input {
     const json_t *history;      /* All lines so far, as history_read() returns them. */
     const json_t *baseline;     /* Result of the baseline run: "parameters_digest" or "digest",
                                  * "accuracy", "znodes" (their number at its end). */
-    const json_t *result;       /* Of the attacked run; NULL: it wrote none. */
-    int exit_code;              /* Of the run. */
+    const json_t *result;       /* The attacked run's; NULL: it wrote none. */
+    int exit_code;              /* The attacked run's. */
     const char *mark;           /* NAME=VALUE in the environment of every process of the run. */
     uint64_t recover_within_ms; /* The bound on each recovery. */
     /* Data folders of former ensembles, which "wipe" moved aside, oldest first; the last one is

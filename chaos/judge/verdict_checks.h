@@ -1,7 +1,7 @@
 /*
  * chaos/judge/verdict_checks.h: the checks of chaos/judge/verdict.h, one function each. A check
- * appends {"name", "ok", "text"} to `checks`; the text states what was compared. Missing evidence
- * fails the check.
+ * appends {"name", "ok", "text"} to `checks`; the text states the values that were compared.
+ * Missing evidence fails the check.
  *
  * Threads: any. Blocking: none, unless stated.
  */

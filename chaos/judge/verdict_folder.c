@@ -1,4 +1,4 @@
-/* What a round leaves on the disk, in the process table and among the mounts. */
+/* Files, processes and mounts that a round leaves behind. */
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>

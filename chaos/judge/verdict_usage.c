@@ -28,9 +28,9 @@ static const struct usage {
 
 struct place_use {
     char name[NAME_MAX_BYTES];
-    json_int_t pid;       /* Of the current process, */
-    uint32_t samples;     /* and how many samples of it there are. */
-    json_int_t first_pid; /* Of the first process that was sampled during training. */
+    json_int_t pid;       /* The current process, */
+    uint32_t samples;     /* and the number of its samples. */
+    json_int_t first_pid; /* The first process that was sampled during training. */
     uint32_t first_count, last_count;
     double first[USAGES][FIRST_SAMPLES], last[USAGES][LAST_SAMPLES];
     double up_since_ms, longest_up_ms;

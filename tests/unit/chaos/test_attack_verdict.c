@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-/* A chief is killed, another one is elected, training goes on. */
+/* A chief is killed, another one is elected, training continues. */
 static const char good[] =
     "[{'kind':'planned','t_ms':0,'id':1,'fault':'kill','whom':'chief','for_ms':0},"
     "{'kind':'chief','t_ms':1,'place':'coordinator:0','epoch':4},"

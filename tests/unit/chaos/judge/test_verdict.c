@@ -28,7 +28,7 @@ static json_t *parse(const char *text)
     return json;
 }
 
-/* A check passed ('+') or failed ('-'), and its text names what follows the sign. Takes `checks`.
+/* A check passed ('+') or failed ('-'), and its text contains the rest of `want`. Takes `checks`.
  */
 static void assert_check(json_t *checks, const char *name, const char *want)
 {
