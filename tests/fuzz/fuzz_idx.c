@@ -1,5 +1,4 @@
-/* Fuzz target: any bytes are an IDX array or an error in words; memory stays bounded by the input.
- */
+/* Fuzz target: any bytes are an IDX array or give an error; memory is bounded by the input. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,9 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         size_t product = 1, sum = 0;
         for (uint32_t i = 0; i < idx.rank; i++) { product *= idx.dimensions[i]; }
         assert(product == idx.size);
-        for (size_t i = 0; i < idx.size; i++) {
-            sum += idx.data[i]; /* Every byte is ours to read. */
-        }
+        for (size_t i = 0; i < idx.size; i++) { sum += idx.data[i]; } /* All can be read. */
         assert(sum <= 255 * idx.size);
     } else {
         assert(idx.data == NULL);

@@ -1,11 +1,12 @@
-/* Fuzz target: any text is a manifest that encodes to itself, or an error in words; any struct is
- * one that decodes to itself, or an error in words. */
+/* Fuzz target: any text and any struct is a manifest that survives encoding and decoding, or gives
+ * an error. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
 #include "common/cluster/manifest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
@@ -13,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 static struct manifest first;
 static struct manifest second;
 
-/* What is encoded is decoded, and encodes to the same text again: nothing was lost. */
+/* `text` decodes, and encodes to the same text again. */
 static void check_round_trip(const struct manifest *manifest, const char *text, size_t length)
 {
     struct error error = {.text = ""};
@@ -42,8 +43,8 @@ static void try_text(const uint8_t *bytes, size_t size)
     free(text);
 }
 
-/* Texts end at their first zero in what is encoded; so must ours, to compare. */
-static void tidy_text(char *text, size_t size)
+/* Encoded texts end at the first zero: the bytes after it are cleared, for the comparison. */
+static void clear_after_end(char *text, size_t size)
 {
     size_t length = strnlen(text, size - 1);
     memset(text + length, 0, size - length);
@@ -56,16 +57,16 @@ static void try_struct(const uint8_t *bytes, size_t size)
     char *text;
     size_t length;
     memset(&first, 0, sizeof first);
-    memcpy(&first, bytes, size < sizeof first ? size : sizeof first);
+    memcpy(&first, bytes, size_min(size, sizeof first));
     first.shard_count %= 4;
     memset(first.shards + first.shard_count, 0,
            (MANIFEST_SHARDS_MAX - first.shard_count) * sizeof first.shards[0]);
-    tidy_text(first.optimizer, sizeof first.optimizer);
-    tidy_text(first.kernels, sizeof first.kernels);
+    clear_after_end(first.optimizer, sizeof first.optimizer);
+    clear_after_end(first.kernels, sizeof first.kernels);
     memcpy(first.mode, "async\0\0", sizeof first.mode);
     first.parameter_count = 0;
     for (uint32_t i = 0; i < first.shard_count; i++) {
-        tidy_text(first.shards[i].place, sizeof first.shards[i].place);
+        clear_after_end(first.shards[i].place, sizeof first.shards[i].place);
         first.shards[i].first = first.parameter_count;
         first.shards[i].count >>= 4;
         first.parameter_count += first.shards[i].count;

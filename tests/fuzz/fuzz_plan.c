@@ -1,5 +1,5 @@
-/* Fuzz target: any text is a plan or an error in words; a plan comes to a schedule whose faults are
- * within bounds, or to an error in words. */
+/* Fuzz target: any text is a plan or gives an error; a plan gives a schedule whose faults are
+ * within bounds, or an error. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>

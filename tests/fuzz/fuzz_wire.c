@@ -1,15 +1,16 @@
 /*
- * Headers and streams of frames, fed with anything.
+ * Fuzz target: frame headers and streams of frames.
  *
- * A header that decodes encodes to the same bytes: it has one form. A stream cut into pieces at
- * any places gives the same frames as in one piece, and leaves no buffer behind. To get past the
- * checksum, the first byte of the input says whether headers are sealed before they are decoded.
+ * A header that decodes encodes to the same bytes. A stream that arrives in pieces gives the same
+ * frames as in one piece, and every buffer is released. The first byte of the input selects whether
+ * a header with a valid checksum is made from the input, since random ones are all refused.
  */
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
 #include "common/net/frame_reader.h"
 #include "common/net/wire.h"
 
@@ -17,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { BODY_MAX = 4096 };
 
-/* The input as a header that is right but for what the fuzzer chose: its fields. */
+/* A valid header with fields from the input. */
 static void seal(const uint8_t *data, uint8_t out[WIRE_HEADER_BYTES])
 {
     struct frame_header header = {.type = data[0], .flags = data[1]};
@@ -39,7 +40,7 @@ static void check_header(const uint8_t *bytes)
     assert(memcmp(bytes, again, sizeof again) == 0);
 }
 
-/* Give the reader `size` bytes in pieces of at most `piece`; a digest of what came out. */
+/* Gives the reader `size` bytes in pieces of at most `piece`. Returns a digest of the frames. */
 static uint64_t read_stream(struct buffer_pool *pool, const uint8_t *data, size_t size,
                             size_t piece)
 {
@@ -51,8 +52,7 @@ static uint64_t read_stream(struct buffer_pool *pool, const uint8_t *data, size_
         unsigned count = frame_reader_space(&reader, places);
         size_t came = 0;
         for (unsigned i = 0; i < count; i++) {
-            size_t room = places[i].iov_len < piece - came ? places[i].iov_len : piece - came;
-            size_t taken = room < size - came ? room : size - came;
+            size_t taken = size_min(places[i].iov_len, size_min(piece, size) - came);
             memcpy(places[i].iov_base, data + came, taken);
             came += taken;
         }
@@ -84,12 +84,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (pool == NULL || size < WIRE_HEADER_BYTES + 2) { return 0; }
     uint8_t stream[WIRE_HEADER_BYTES + 8192];
     size_t piece = 1 + (size_t)data[1];
-    size_t length = size - 2 < sizeof stream ? size - 2 : sizeof stream;
+    size_t length = size_min(size - 2, sizeof stream);
     memcpy(stream, data + 2, length);
     if (data[0] % 2 == 0) { seal(data + 2, stream); }
     check_header(stream);
     uint64_t whole = read_stream(pool, stream, length, sizeof stream);
     assert(read_stream(pool, stream, length, piece) == whole);
-    (void)whole;
     return 0;
 }

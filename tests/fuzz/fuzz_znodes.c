@@ -1,5 +1,4 @@
-/* Fuzz target: any text is a znode of the cluster that encodes to what decodes to the same text, or
- * an error in words. */
+/* Fuzz target: any text is a znode that survives encoding and decoding, or gives an error. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static char first[ZNODE_JSON_MAX], second[ZNODE_JSON_MAX];
 
-/* What can be read is written the same way from then on. */
+/* A decoded record encodes to a text that decodes, and encodes to the same text again. */
 #define TRY(kind, record)                                                                          \
     static void try_##kind(const uint8_t *bytes, size_t size)                                      \
     {                                                                                              \

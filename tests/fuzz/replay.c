@@ -1,8 +1,10 @@
 /*
- * Stands in for libFuzzer's main() in builds without it: feeds every file of the folders named on
- * the command line to the target, and then 20,000 inputs of a fixed seed. Absent folders are fine.
+ * The main() of a fuzz target in builds without libFuzzer: feeds every file of the folders named on
+ * the command line to the target, and then 20,000 inputs of a fixed seed. A folder without files is
+ * an error: a corpus that was moved must not pass unnoticed.
  */
 #include <dirent.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,7 +16,7 @@ enum { INPUT_MAX = 1 << 16, RANDOM_INPUTS = 20000, RANDOM_MAX = 512 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A copy of exactly `size` bytes, so that reading one too many is seen by ASan. */
+/* Feeds a copy of exactly `size` bytes, so that ASan finds a read of one too many. */
 static void feed(const uint8_t *data, size_t size)
 {
     uint8_t *copy = malloc(size > 0 ? size : 1);
@@ -24,29 +26,41 @@ static void feed(const uint8_t *data, size_t size)
     free(copy);
 }
 
-static void feed_file(const char *folder, const char *name)
+static bool feed_file(const char *folder, const char *name)
 {
     static uint8_t data[INPUT_MAX];
     char path[4096];
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) { return; }
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) { return false; }
     FILE *file = fopen(path, "rb");
-    if (file == NULL) { return; }
+    if (file == NULL) { return false; }
     feed(data, fread(data, 1, sizeof data, file));
     fclose(file);
+    return true;
+}
+
+/* The number of files that were fed; 0 also when the folder cannot be read. */
+static unsigned feed_folder(const char *path)
+{
+    unsigned files = 0;
+    DIR *folder = opendir(path);
+    if (folder == NULL) { return 0; }
+    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        if (entry->d_name[0] != '.' && feed_file(path, entry->d_name)) { files++; }
+    }
+    closedir(folder);
+    return files;
 }
 
 int main(int argc, char **argv)
 {
     unsigned files = 0;
     for (int i = 1; i < argc; i++) {
-        DIR *folder = opendir(argv[i]);
-        if (folder == NULL) { continue; }
-        for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
-            if (entry->d_name[0] == '.') { continue; }
-            feed_file(argv[i], entry->d_name);
-            files++;
+        unsigned fed = feed_folder(argv[i]);
+        if (fed == 0) {
+            fprintf(stderr, "no corpus in %s\n", argv[i]);
+            return 1;
         }
-        closedir(folder);
+        files += fed;
     }
     struct random random = {.state = 1};
     uint8_t data[RANDOM_MAX];

@@ -172,9 +172,9 @@ static void test_softmax_agrees(void **state)
             uint8_t labels[20];
             for (size_t r = 0; r < 20; r++) {
                 labels[r] = (uint8_t)(r % columns);
-                float phase_interval = r < 10 ? 1.0F : 40.0F;
+                float scale = r < 10 ? 1.0F : 40.0F;
                 for (size_t c = 0; c < columns; c++) {
-                    a[r * columns + c] = b[r * columns + c] *= phase_interval;
+                    a[r * columns + c] = b[r * columns + c] *= scale;
                 }
             }
             double loss = backends[i]->softmax_cross_entropy(20, columns, a, labels, 0.25F);

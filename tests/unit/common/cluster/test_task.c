@@ -53,14 +53,20 @@ static void test_refused(void **state)
     assert_true(task.role == ROLE_PS && task.index == 5);
 }
 
-/* Every phase and kind of recovery has a name of its own. */
+/* Every phase and every kind of recovery has the name that /run and the histories hold. */
 static void test_names(void **state)
 {
     (void)state;
-    assert_string_equal(run_phase_name(RUN_FORMING), "forming");
-    assert_string_equal(run_phase_name(RUN_FAILED), "failed");
-    assert_string_equal(recovery_kind_name(RECOVERY_NONE), "none");
-    assert_string_equal(recovery_kind_name(RECOVERY_OPERATOR), "operator");
+    static const char *const phases[RUN_PHASES] = {"forming",  "loading", "running", "paused",
+                                                   "stopping", "done",    "failed"};
+    static const char *const kinds[] = {"none", "ps", "chief", "restart", "operator"};
+    for (int i = 0; i < RUN_PHASES; i++) {
+        assert_string_equal(run_phase_name((enum run_phase)i), phases[i]);
+    }
+    assert_int_equal(sizeof kinds / sizeof kinds[0], RECOVERY_OPERATOR + 1);
+    for (int i = 0; i <= RECOVERY_OPERATOR; i++) {
+        assert_string_equal(recovery_kind_name((enum recovery_kind)i), kinds[i]);
+    }
 }
 
 /* A text that does not fit is cut and still ends. */
