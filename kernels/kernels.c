@@ -1,9 +1,17 @@
 #include "kernels/kernels.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/blas.h"
 #include "kernels/cpu.h"
+
+float *kernels_allocate(size_t count)
+{
+    enum { LINE_FLOATS = 16, LINE_BYTES = LINE_FLOATS * sizeof(float) };
+    size_t lines = count / LINE_FLOATS + 1; /* Never zero bytes. */
+    return aligned_alloc(LINE_BYTES, lines * LINE_BYTES);
+}
 
 const struct kernels *kernels_cpu(void)
 {

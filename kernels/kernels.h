@@ -84,6 +84,9 @@ struct kernels {
                  float *m_out, float *v_out);
 };
 
+/* `count` floats on a 64-byte boundary, contents undefined; free() them. NULL: out of memory. */
+float *kernels_allocate(size_t count);
+
 /* The built-in backends. Static storage. kernels_cpu() has the loops for this processor; its
  * `multiply` and `fingerprint` load OpenBLAS at their first use if kernels_open() has not, and the
  * program ends if it is not installed. */

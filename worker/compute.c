@@ -1,19 +1,20 @@
 #include "worker/compute.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/digest.h"
+#include "common/base/minmax.h"
 #include "worker/shuffle.h"
 
 uint32_t compute_slice_examples(const struct job *job)
 {
     uint32_t most = 1;
     for (uint32_t v = 0; v < job->train.slices; v++) {
-        uint32_t count = slices_positions(job->train.slices, job->train.batch, v).count;
-        if (count > most) { most = count; }
+        most = u32_max(most, slices_positions(job->train.slices, job->train.batch, v).count);
     }
     return most;
 }
@@ -40,15 +41,21 @@ static double spread_of_targets(const struct dataset *test)
 enum tn_status compute_open(struct compute *compute, const struct compute_config *config,
                             struct error *error)
 {
+    assert(config->job->train.slices <= SLICES_MAX);
+    assert(config->train != NULL && config->train->examples >= 1);
+    assert(config->pool != NULL);
     *compute = (struct compute){.config = *config};
     compute->parameters = config->model->table.parameter_count;
     compute->slice_examples = compute_slice_examples(config->job);
     if (config->model->examples_max < compute->slice_examples) {
-        return error_set(error, TN_EINVAL, "the model was opened for %u examples, a slice has %u",
+        return error_set(error, TN_EINVAL,
+                         "the model was opened for %" PRIu32 " examples, but a slice has %" PRIu32,
                          config->model->examples_max, compute->slice_examples);
     }
     compute->indices = calloc(compute->slice_examples, sizeof *compute->indices);
-    if (compute->indices == NULL) { return error_set(error, TN_ENOMEM, "no memory for a batch"); }
+    if (compute->indices == NULL) {
+        return error_set(error, TN_ENOMEM, "out of memory for a batch");
+    }
     enum tn_status status =
         batch_open(config->train, compute->slice_examples, &compute->batch, error);
     if (status != TN_OK) {
@@ -79,7 +86,7 @@ static float *level(struct compute *compute, uint32_t depth)
     return *buffer != NULL ? (*buffer)->data : NULL;
 }
 
-/* The ring's entry of `step`. */
+/* Add to the entry of `step` in the ring. */
 static void add_loss(struct compute *compute, uint64_t step, double loss_sum, uint32_t examples)
 {
     if (compute->recent_count == 0 || compute->recent_step != step) {
@@ -96,6 +103,7 @@ static void slice_gradient(struct compute *compute, const float *values, uint64_
                            uint32_t slice, float *out)
 {
     const struct job *job = compute->config.job;
+    assert(slice < job->train.slices);
     struct slice_range range = slices_positions(job->train.slices, job->train.batch, slice);
     shuffle_batch(job->seed, compute->config.train->examples, job->train.batch, step, range.first,
                   range.count, compute->indices);
@@ -107,10 +115,11 @@ static void slice_gradient(struct compute *compute, const float *values, uint64_
     add_loss(compute, step, loss_sum, range.count);
 }
 
-/* Left subtree into this level, right one into the next, then one addition. */
+/* Sum the left subtree into this level and the right one into the next, then add them. */
 static bool sum_node(struct compute *compute, const float *values, uint64_t step,
                      struct slice_node node, uint32_t depth)
 {
+    assert(node.count >= 1);
     float *sum = level(compute, depth);
     if (sum == NULL) { return false; }
     if (node.count == 1) {
@@ -128,6 +137,7 @@ static bool sum_node(struct compute *compute, const float *values, uint64_t step
 const float *compute_node(struct compute *compute, const float *values, uint64_t step,
                           struct slice_node node)
 {
+    assert(slices_is_node(compute->config.job->train.slices, node.first, node.count));
     return sum_node(compute, values, step, node, 0) ? level(compute, 0) : NULL;
 }
 
@@ -153,19 +163,20 @@ void compute_reset(struct compute *compute)
 static struct evaluation_sum evaluate_all(const struct compute *compute, const float *values)
 {
     const struct dataset *test = compute->config.test;
+    assert(test != NULL);
     struct evaluation_sum sum = {0};
     for (uint32_t first = 0; first < test->examples; first += compute->slice_examples) {
-        uint32_t left = test->examples - first;
-        uint32_t count = left < compute->slice_examples ? left : compute->slice_examples;
+        uint32_t count = u32_min(test->examples - first, compute->slice_examples);
         struct examples examples = dataset_gather_range(test, first, count, &compute->batch);
         model_evaluate(compute->config.model, values, &examples, &sum);
     }
     return sum;
 }
 
-/* Of a regression the loss is a mean over outputs; R squared is 1 - residuals / spread. */
+/* For a regression: R squared, 1 - residuals / spread. Its loss is a mean over the outputs. */
 static double accuracy_of(const struct compute *compute, const struct evaluation_sum *sum)
 {
+    assert(sum->count >= 1);
     const struct model *model = compute->config.model;
     if (model->type->is_classifier) { return (double)sum->correct / (double)sum->count; }
     if (compute->target_spread <= 0) { return (double)NAN; }

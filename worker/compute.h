@@ -1,9 +1,9 @@
 /*
- * worker/compute.h: the arithmetic of a worker: gradients of slices summed over the tree, the loss
- * of the last steps, evaluation, and the digest of all parameters.
+ * worker/compute.h: the arithmetic of a worker: gradients of slices summed over the tree, the mean
+ * loss of recent steps, evaluation, and the digest of all parameters.
  *
- * A node's sum is a pure function of (seed, step, node, values): whoever computes it gets the same
- * bits. Partial sums live in buffers of the pool, one a level of the tree.
+ * The sum of a node is a pure function of (seed, step, node, values): every worker computes the
+ * same bits. Partial sums are in buffers of the pool, one for each level of the tree.
  *
  * Threads: the owner's. Nothing blocks.
  */
@@ -22,11 +22,11 @@
 #include "worker/models/model.h"
 
 enum {
-    COMPUTE_LEVELS_MAX = 10,   /* Of the tree over SLICES_MAX slices, and one. */
-    COMPUTE_RECENT_STEPS = 50, /* That the training loss is averaged over. */
+    COMPUTE_LEVELS_MAX = 10,   /* One more than the levels of the tree over SLICES_MAX slices. */
+    COMPUTE_RECENT_STEPS = 50, /* The training loss is their mean. */
 };
 
-/* All outlive the compute; pool's memory is used. `test` may be NULL: nothing is evaluated. */
+/* All pointers outlive the compute. `test` may be NULL: evaluations then have a digest only. */
 struct compute_config {
     const struct job *job;
     const struct model *model; /* Its examples_max is at least compute_slice_examples(job). */
@@ -42,7 +42,7 @@ struct compute {
     uint32_t *indices;
     struct buffer *levels[COMPUTE_LEVELS_MAX]; /* Partial sums; NULL until needed. */
     double target_spread; /* Regression: squared deviations of the test targets from their mean. */
-    /* Ring of the last steps' own losses. */
+    /* Ring: the losses of this worker's slices in recent steps. */
     struct {
         double loss_sum;
         uint64_t examples;
@@ -51,25 +51,27 @@ struct compute {
     uint32_t recent_count;
 };
 
-/* The most examples of a slice: what a model must be opened for. */
+/* The largest number of examples in a slice, for model_open(). */
 uint32_t compute_slice_examples(const struct job *job);
 
-/* TN_EINVAL: the model is too small for the slices. TN_ENOMEM. Nothing is owned then. */
+/* TN_EINVAL: the model was opened for smaller slices. TN_ENOMEM. After a failure nothing is owned.
+ */
 MUST_CHECK enum tn_status compute_open(struct compute *compute, const struct compute_config *config,
                                        struct error *error);
-void compute_close(struct compute *compute); /* One of zeros is allowed. */
+void compute_close(struct compute *compute); /* A zeroed one is allowed. */
 
-/* The sum of the gradients of the slices of `node` at `step`: `parameters` floats, 1/batch applied,
- * valid until the next call. NULL: no memory. The losses count for compute_train_loss(). */
+/* The sum of the gradients of the slices of `node` at `step`: `parameters` floats, multiplied by
+ * 1/batch, valid until the next call. NULL: out of memory. Adds to compute_train_loss(). */
 const float *compute_node(struct compute *compute, const float *values, uint64_t step,
                           struct slice_node node);
 
-/* Mean loss of the examples of the last steps; NAN: none yet. Forgotten by compute_reset(). */
+/* The mean loss of the examples of recent steps; NAN: there are none. compute_reset() removes them.
+ */
 double compute_train_loss(const struct compute *compute);
 void compute_reset(struct compute *compute);
 
-/* Loss and accuracy on the test set (without one NAN), train loss, and the digest of `values`,
- * which are of `step`. Some ten milliseconds. */
+/* Loss and accuracy on the test set (NAN without one), the training loss, and the digest of
+ * `values`, which are those of `step`. Takes some ten milliseconds. */
 struct evaluation compute_evaluate(const struct compute *compute, const float *values,
                                    uint64_t step);
 

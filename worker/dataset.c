@@ -11,7 +11,7 @@
 static const char remedy[] = "install Debian's dataset-fashion-mnist, or set data.path to the "
                              "folder of the IDX files";
 
-/* Read data.path/name.gz or, unpacked, data.path/name. */
+/* Read data.path/name.gz or, if it does not exist, data.path/name. */
 static enum tn_status read_part(const struct job *job, const char *name, struct idx *out,
                                 struct error *error)
 {
@@ -20,7 +20,7 @@ static enum tn_status read_part(const struct job *job, const char *name, struct 
     enum tn_status status = TN_ENOENT;
     for (int i = 0; i < 2 && status == TN_ENOENT; i++) {
         if (snprintf(path, sizeof path, "%s/%s%s", job->data.path, name, endings[i]) < 0) {
-            return error_set(error, TN_EINTERNAL, "data.path cannot be printed");
+            return error_set(error, TN_EINTERNAL, "data.path cannot be formatted");
         }
         status = idx_read(path, out, error);
     }
@@ -35,6 +35,7 @@ static enum tn_status check_shapes(const char *name, const struct idx *images,
                                    const struct idx *labels, const struct dataset *dataset,
                                    struct error *error)
 {
+    assert(images->data != NULL && labels->data != NULL);
     if (images->rank < 2) {
         return error_set(error, TN_ECORRUPT, "%s-images: rank is 1: images have at least 2", name);
     }
@@ -45,7 +46,7 @@ static enum tn_status check_shapes(const char *name, const struct idx *images,
     if (images->dimensions[0] != labels->dimensions[0]) {
         return error_set(
             error, TN_ECORRUPT,
-            "%s-images has %u images, but %s-labels has %u labels: get the pair of one "
+            "%s-images has %u images, but %s-labels has %u labels: use the files of one "
             "data set",
             name, images->dimensions[0], name, labels->dimensions[0]);
     }
@@ -62,6 +63,7 @@ static enum tn_status check_shapes(const char *name, const struct idx *images,
 static enum tn_status check_labels(const char *name, const struct idx *labels,
                                    const struct dataset *dataset, struct error *error)
 {
+    assert(labels->data != NULL);
     for (size_t i = 0; i < labels->size; i++) {
         if (labels->data[i] >= dataset->outputs) {
             return error_set(error, TN_EINVAL,
@@ -95,7 +97,7 @@ static enum tn_status open_idx(const struct job *job, enum dataset_split split,
     if (status == TN_OK) { status = check_labels(name, &labels, dataset, error); }
     if (status == TN_OK) {
         dataset->examples = images.dimensions[0];
-        dataset->input_bytes = images.data; /* Taken over. */
+        dataset->input_bytes = images.data; /* The data set owns the arrays now. */
         dataset->labels = labels.data;
         images.data = labels.data = NULL;
     }
@@ -139,22 +141,20 @@ void dataset_close(struct dataset *dataset)
     free(dataset);
 }
 
-static float *allocate_floats(size_t rows, size_t columns)
-{
-    return aligned_alloc(64, (rows * columns / 16 + 1) * 64);
-}
-
 enum tn_status batch_open(const struct dataset *dataset, uint32_t capacity, struct batch *out,
                           struct error *error)
 {
     assert(capacity >= 1);
+    assert(dataset->labels != NULL || dataset->targets != NULL);
     *out = (struct batch){.capacity = capacity};
-    out->inputs = allocate_floats(capacity, dataset->inputs);
+    out->inputs = kernels_allocate((size_t)capacity * dataset->inputs);
     if (dataset->labels != NULL) { out->labels = malloc(capacity); }
-    if (dataset->targets != NULL) { out->targets = allocate_floats(capacity, dataset->outputs); }
+    if (dataset->targets != NULL) {
+        out->targets = kernels_allocate((size_t)capacity * dataset->outputs);
+    }
     if (out->inputs != NULL && (out->labels != NULL || out->targets != NULL)) { return TN_OK; }
     batch_close(out);
-    return error_set(error, TN_ENOMEM, "no memory for batches of %u examples of %u inputs",
+    return error_set(error, TN_ENOMEM, "out of memory for batches of %u examples of %u inputs",
                      capacity, dataset->inputs);
 }
 
@@ -166,8 +166,8 @@ void batch_close(struct batch *batch)
     *batch = (struct batch){0};
 }
 
-/* The division is exact in its own way: value * (1.0F / 255) would differ in the last bit from what
- * others call value / 255, and both vectorise. */
+/* A division, because value * (1.0F / 255) differs from value / 255 in the last bit. Both
+ * vectorise. */
 static void bytes_to_floats(size_t count, const uint8_t *restrict bytes, float *restrict floats)
 {
     for (size_t i = 0; i < count; i++) { floats[i] = (float)bytes[i] / 255.0F; }
@@ -176,6 +176,7 @@ static void bytes_to_floats(size_t count, const uint8_t *restrict bytes, float *
 static void copy_example(const struct dataset *dataset, size_t from, const struct batch *batch,
                          size_t to)
 {
+    assert(to < batch->capacity);
     size_t inputs = dataset->inputs, outputs = dataset->outputs;
     float *row = batch->inputs + to * inputs;
     if (dataset->input_bytes != NULL) {

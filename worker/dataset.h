@@ -1,10 +1,10 @@
 /*
  * worker/dataset.h: the examples of a job, in memory, and batches gathered from them.
  *
- * Two types (data.type): "idx" reads the four files of the MNIST family from the folder data.path,
- * gzip'ed or not, pixels scaled to [0, 1]; "synthetic" makes examples as a pure function of the
- * seed (synthetic.h). Examples keep the form they came in (bytes stay bytes, a quarter of the
- * memory) and become floats when they are gathered.
+ * There are two types (data.type): "idx" reads the four files of the MNIST family from the folder
+ * data.path, compressed with gzip or not, with pixels scaled to [0, 1]; "synthetic" computes
+ * examples from the seed (synthetic.h). Pixels stay bytes in memory, which takes a quarter of the
+ * space, and become floats when they are gathered.
  *
  * Threads: an open data set is read-only; any number of threads may gather from it.
  */
@@ -22,8 +22,8 @@ enum dataset_split { DATASET_TRAIN, DATASET_TEST };
 
 struct dataset {
     uint32_t examples;
-    uint32_t inputs, outputs; /* Those of the model. */
-    /* One of each pair; the other is NULL. Owned. */
+    uint32_t inputs, outputs; /* Of the model. */
+    /* One array of each pair is owned; the other is NULL. */
     uint8_t *input_bytes; /* Pixels: value / 255. */
     float *input_floats;
     uint8_t *labels; /* Each below `outputs`. */
@@ -33,16 +33,16 @@ struct dataset {
 /*
  * Load one split for the job's model. Blocks on the disk, 0.2 s for Fashion-MNIST.
  *
- *   TN_ENOENT   a file or the folder is missing; the text names it and the remedy
- *   TN_ECORRUPT a file is damaged, or labels and images differ in number
- *   TN_EINVAL   the data do not fit the model (model.inputs, model.outputs), or data.type is
- * unknown TN_EIO, TN_ENOMEM
+ *   TN_ENOENT    a file or the folder does not exist; the error names it and the remedy
+ *   TN_ECORRUPT  a file is damaged, or the numbers of labels and images differ
+ *   TN_EINVAL    the data do not fit model.inputs or model.outputs, or data.type is unknown
+ *   TN_EIO, TN_ENOMEM
  */
 MUST_CHECK enum tn_status dataset_open(const struct job *job, enum dataset_split split,
                                        struct dataset **out, struct error *error);
 void dataset_close(struct dataset *dataset); /* NULL is allowed. */
 
-/* Memory for gathered batches, long-lived; fields are NULL where the data set has no such thing. */
+/* Memory for gathered batches. `labels` or `targets` is NULL if the data set has none. */
 struct batch {
     uint32_t capacity;
     float *inputs; /* 64-byte aligned. */
@@ -50,17 +50,17 @@ struct batch {
     float *targets;
 };
 
-/* Room for `capacity` (at least 1) examples. TN_ENOMEM. */
+/* Allocate a batch of `capacity` (at least 1) examples. TN_ENOMEM. */
 MUST_CHECK enum tn_status batch_open(const struct dataset *dataset, uint32_t capacity,
                                      struct batch *out, struct error *error);
-void batch_close(struct batch *batch); /* A batch of zeros is allowed. */
+void batch_close(struct batch *batch); /* A zeroed batch is allowed. */
 
-/* The examples indices[0..count), each below dataset->examples, copied into `batch`. The result
- * borrows from it, until the next gathering. */
+/* Copy the examples indices[0..count), each below dataset->examples, into `batch`. The result
+ * points into the batch and is valid until its next use. */
 struct examples dataset_gather(const struct dataset *dataset, const uint32_t *indices,
                                uint32_t count, const struct batch *batch);
 
-/* The examples [first, first+count): for evaluation. */
+/* The same for the examples [first, first+count). */
 struct examples dataset_gather_range(const struct dataset *dataset, uint32_t first, uint32_t count,
                                      const struct batch *batch);
 

@@ -11,15 +11,17 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* Deflate cannot pack more than this many bytes into one (zlib's technical metadata). */
+#include "common/base/minmax.h"
+
+/* Deflate cannot compress more than this many bytes into one (zlib's technical notes). */
 enum { DEFLATE_RATIO_MAX = 1032 };
 
-/* Bytes taken one after another from memory, unpacked on the way if gzip'ed. */
+/* Reads bytes from memory in order, decompressing them if necessary. */
 struct source {
     const uint8_t *at;
     size_t rest;
-    bool packed, ended;
-    z_stream stream; /* If packed. */
+    bool compressed, ended;
+    z_stream stream; /* If compressed. */
 };
 
 static enum tn_status source_open(struct source *source, const uint8_t *bytes, size_t size,
@@ -29,40 +31,42 @@ static enum tn_status source_open(struct source *source, const uint8_t *bytes, s
     source->at = bytes;
     source->rest = size;
     if (size > IDX_BYTES_MAX) {
-        return error_set(error, TN_ECORRUPT, "%zu bytes: more than %" PRIu64 " are not read", size,
+        return error_set(error, TN_ECORRUPT,
+                         "%zu bytes: files of more than %" PRIu64 " are not read", size,
                          IDX_BYTES_MAX);
     }
-    source->packed = size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
-    if (!source->packed) { return TN_OK; }
-    source->stream.next_in = (Bytef *)(uintptr_t)bytes; /* zlib reads it only. */
+    source->compressed = size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
+    if (!source->compressed) { return TN_OK; }
+    source->stream.next_in = (Bytef *)(uintptr_t)bytes; /* zlib only reads it. */
     source->stream.avail_in = (uInt)size;
     enum { GZIP_ONLY = 16 };
     if (inflateInit2(&source->stream, MAX_WBITS + GZIP_ONLY) != Z_OK) {
-        return error_set(error, TN_ENOMEM, "out of memory for unpacking");
+        return error_set(error, TN_ENOMEM, "out of memory for decompression");
     }
     return TN_OK;
 }
 
 static void source_close(struct source *source)
 {
-    if (source->packed) { (void)inflateEnd(&source->stream); }
+    if (source->compressed) { (void)inflateEnd(&source->stream); }
 }
 
 static size_t take_plain(struct source *source, uint8_t *out, size_t size)
 {
-    size_t taken = size < source->rest ? size : source->rest;
+    size_t taken = size_min(size, source->rest);
     if (taken > 0) { memcpy(out, source->at, taken); }
     source->at += taken;
     source->rest -= taken;
     return taken;
 }
 
-/* Up to `size` bytes into `out`; fewer only at the end of the source. `*taken` is also set on
+/* Read up to `size` bytes into `out`; fewer only at the end of the source. `*taken` is set even on
  * failure. */
 static enum tn_status source_take(struct source *source, uint8_t *out, size_t size, size_t *taken,
                                   struct error *error)
 {
-    if (!source->packed) {
+    assert(size <= IDX_BYTES_MAX);
+    if (!source->compressed) {
         *taken = take_plain(source, out, size);
         return TN_OK;
     }
@@ -76,8 +80,8 @@ static enum tn_status source_take(struct source *source, uint8_t *out, size_t si
     }
     *taken = size - stream->avail_out;
     if (code == Z_OK || code == Z_STREAM_END || code == Z_BUF_ERROR) { return TN_OK; }
-    return error_set(error, TN_ECORRUPT, "gzip data are damaged: %s",
-                     stream->msg != NULL ? stream->msg : "they end early");
+    return error_set(error, TN_ECORRUPT, "the gzip data are damaged: %s",
+                     stream->msg != NULL ? stream->msg : "they are truncated");
 }
 
 static enum tn_status take_all(struct source *source, uint8_t *out, size_t size, const char *what,
@@ -89,17 +93,17 @@ static enum tn_status take_all(struct source *source, uint8_t *out, size_t size,
     return error_set(error, TN_ECORRUPT, "too short: %zu of %zu bytes of %s", taken, size, what);
 }
 
-/* Nothing may follow, and a gzip file's checksum, at its end, must have been right. */
+/* The source must end here, and the checksum at the end of a gzip file must be right. */
 static enum tn_status expect_end(struct source *source, struct error *error)
 {
     uint8_t more;
     size_t taken;
     enum tn_status status = source_take(source, &more, 1, &taken, error);
     if (status != TN_OK) { return status; }
-    if (taken > 0 || (source->packed && source->stream.avail_in > 0)) {
+    if (taken > 0 || (source->compressed && source->stream.avail_in > 0)) {
         return error_set(error, TN_ECORRUPT, "too long: bytes follow the last element");
     }
-    if (source->packed && !source->ended) {
+    if (source->compressed && !source->ended) {
         return error_set(error, TN_ECORRUPT, "too short: the gzip checksum is missing");
     }
     return TN_OK;
@@ -111,7 +115,7 @@ static enum tn_status take_header(struct source *source, struct idx *out, struct
     enum tn_status status = take_all(source, magic, sizeof magic, "the header", error);
     if (status != TN_OK) { return status; }
     if (magic[0] != 0 || magic[1] != 0) {
-        return error_set(error, TN_ECORRUPT, "no IDX file: it begins with %02x %02x, not 00 00",
+        return error_set(error, TN_ECORRUPT, "not an IDX file: it begins with %02x %02x, not 00 00",
                          magic[0], magic[1]);
     }
     if (magic[2] != 8) {
@@ -135,21 +139,22 @@ static enum tn_status take_header(struct source *source, struct idx *out, struct
     return status;
 }
 
-/* The number of elements, which `size` bytes of file must be able to hold: a small file cannot make
- * us allocate much. */
+/* Compute the number of elements. A file of `file_size` bytes must be able to contain them, so that
+ * a small file cannot cause a large allocation. */
 static enum tn_status count_elements(const struct source *source, size_t file_size, struct idx *out,
                                      struct error *error)
 {
-    uint64_t room = source->packed ? (uint64_t)file_size * DEFLATE_RATIO_MAX : file_size;
-    if (room > IDX_BYTES_MAX) { room = IDX_BYTES_MAX; }
+    assert(out->rank >= 1 && out->rank <= IDX_RANK_MAX);
+    uint64_t limit = source->compressed ? (uint64_t)file_size * DEFLATE_RATIO_MAX : file_size;
+    limit = u64_min(limit, IDX_BYTES_MAX);
     uint64_t product = 1;
     for (uint32_t i = 0; i < out->rank; i++) {
         product *= out->dimensions[i]; /* Below 2^31 * 2^32. */
-        if (product <= room) { continue; }
+        if (product <= limit) { continue; }
         return error_set(error, TN_ECORRUPT,
                          "the dimensions up to number %u (%u) need over %" PRIu64
                          " bytes, which a file of %zu bytes cannot hold",
-                         i, out->dimensions[i], room, file_size);
+                         i, out->dimensions[i], limit, file_size);
     }
     out->size = (size_t)product;
     return TN_OK;
@@ -191,7 +196,9 @@ static enum tn_status read_all(int file, uint8_t *bytes, size_t size, struct err
         ssize_t got = read(file, bytes + done, size - done);
         if (got < 0 && errno == EINTR) { continue; }
         if (got < 0) { return error_set(error, TN_EIO, "cannot read: %s", strerror(errno)); }
-        if (got == 0) { return error_set(error, TN_EIO, "became shorter while it was read"); }
+        if (got == 0) {
+            return error_set(error, TN_EIO, "the file became shorter while it was read");
+        }
         done += (size_t)got;
     }
     return TN_OK;
@@ -201,14 +208,14 @@ static enum tn_status read_file(int file, struct idx *out, struct error *error)
 {
     struct stat about;
     if (fstat(file, &about) != 0) { return error_set(error, TN_EIO, "%s", strerror(errno)); }
-    if (!S_ISREG(about.st_mode)) { return error_set(error, TN_EINVAL, "is no regular file"); }
+    if (!S_ISREG(about.st_mode)) { return error_set(error, TN_EINVAL, "not a regular file"); }
     if ((uint64_t)about.st_size > IDX_BYTES_MAX) {
         return error_set(error, TN_ECORRUPT,
-                         "%" PRIu64 " bytes: more than %" PRIu64 " are not read",
+                         "%" PRIu64 " bytes: files of more than %" PRIu64 " are not read",
                          (uint64_t)about.st_size, IDX_BYTES_MAX);
     }
     size_t size = (size_t)about.st_size;
-    uint8_t *bytes = malloc(size + 1); /* Never zero bytes. */
+    uint8_t *bytes = malloc(size + 1); /* Not NULL for an empty file. */
     if (bytes == NULL) { return error_set(error, TN_ENOMEM, "out of memory for %zu bytes", size); }
     enum tn_status status = read_all(file, bytes, size, error);
     if (status == TN_OK) { status = idx_parse(bytes, size, out, error); }
@@ -229,7 +236,7 @@ enum tn_status idx_read(const char *path, struct idx *out, struct error *error)
         idx_free(out);
         status = error_set(error, TN_EIO, "cannot read: %s", strerror(errno));
     }
-    /* The caller may pass no error, which has no text to put the path before. */
+    /* error_context() needs an error; the caller may pass NULL. */
     if (status != TN_OK && error != NULL) { status = error_context(error, "%s", path); }
     return status;
 }

@@ -1,12 +1,13 @@
 /*
- * worker/idx.h: arrays of bytes in the IDX format of the MNIST family, plain or gzip'ed.
+ * worker/idx.h: arrays of bytes in the IDX format of the MNIST family, plain or compressed with
+ * gzip.
  *
  * Format: two zero bytes, the element type (8: unsigned byte; the only one read here), the rank,
  * then `rank` big-endian 32-bit dimensions, then the elements, row-major. Described at
  * https://yann.lecun.com/exdb/mnist/.
  *
- * Files are outside data: every field is checked before it is used, memory is bounded by what the
- * file can really hold, and bytes missing or left over are errors.
+ * Files are not trusted: every field is checked before it is used, memory is bounded by what the
+ * file can contain, and missing or extra bytes are errors.
  *
  * Threads: any. idx_read() blocks on the disk.
  */
@@ -19,7 +20,7 @@
 #include "common/base/error.h"
 
 enum { IDX_RANK_MAX = 4 };
-#define IDX_BYTES_MAX (UINT64_C(1) << 31) /* Elements of one file, and bytes of the file. */
+#define IDX_BYTES_MAX (UINT64_C(1) << 31) /* The most elements of a file, and bytes. */
 
 struct idx {
     uint32_t rank;                     /* 1 to IDX_RANK_MAX. */
@@ -31,14 +32,14 @@ struct idx {
 /*
  * Read the array in bytes[0..size). On failure nothing is owned.
  *
- *   TN_ECORRUPT  what the text says: magic, type, rank, a dimension, too short, too long, checksum
- *   TN_ENOMEM    no memory for the elements
+ *   TN_ECORRUPT  magic, type, rank, a dimension, too short, too long, or checksum: the error tells
+ *   TN_ENOMEM    out of memory for the elements
  */
 MUST_CHECK enum tn_status idx_parse(const uint8_t *bytes, size_t size, struct idx *out,
                                     struct error *error);
 
-/* The same from the file `path`; errors begin with the path. TN_ENOENT: there is no such file;
- * TN_EIO: it cannot be read. */
+/* The same from the file `path`; errors begin with the path. TN_ENOENT: it does not exist;
+ * TN_EINVAL: it is not a regular file; TN_EIO: it cannot be read. */
 MUST_CHECK enum tn_status idx_read(const char *path, struct idx *out, struct error *error);
 
 void idx_free(struct idx *idx);

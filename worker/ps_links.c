@@ -3,9 +3,11 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
+
 void links_init(struct links *links, uint32_t count, const struct transport_port *port)
 {
-    assert(count <= PS_MAX);
+    assert(count >= 1 && count <= PS_MAX);
     *links = (struct links){.port = *port, .count = count};
     for (uint32_t i = 0; i < count; i++) { links->items[i].delay_ms = LINK_REDIAL_MS; }
 }
@@ -13,11 +15,12 @@ void links_init(struct links *links, uint32_t count, const struct transport_port
 bool links_set_member(struct links *links, uint32_t index, const struct member *member,
                       uint64_t now_ms)
 {
+    assert(index < links->count);
     struct link *link = &links->items[index];
     link->known = member != NULL;
     if (member == NULL || member->incarnation == link->incarnation) { return false; }
     bool was_open = link->open;
-    conn_id former = link->conn;
+    conn_id old_conn = link->conn;
     *link = (struct link){
         .known = true,
         .incarnation = member->incarnation,
@@ -25,7 +28,7 @@ bool links_set_member(struct links *links, uint32_t index, const struct member *
         .delay_ms = LINK_REDIAL_MS,
     };
     memcpy(link->address, member->address, sizeof link->address);
-    if (former.v != 0) { links->port.close(links->port.ctx, former); }
+    if (old_conn.v != 0) { links->port.close(links->port.ctx, old_conn); }
     return was_open;
 }
 
@@ -39,24 +42,27 @@ int links_find(const struct links *links, conn_id conn)
 
 void links_opened(struct links *links, uint32_t index)
 {
+    assert(index < links->count);
+    assert(links->items[index].conn.v != 0);
     links->items[index].open = true;
 }
 
 bool links_closed(struct links *links, uint32_t index, enum tn_status status, uint64_t now_ms)
 {
+    assert(index < links->count);
     struct link *link = &links->items[index];
     bool was_open = link->open;
     link->open = false;
     link->conn = (conn_id){0};
     link->last_status = status;
     link->redial_at_ms = now_ms + link->delay_ms;
-    link->delay_ms *= 2;
-    if (link->delay_ms > LINK_REDIAL_MAX_MS) { link->delay_ms = LINK_REDIAL_MAX_MS; }
+    link->delay_ms = u32_min(2 * link->delay_ms, LINK_REDIAL_MAX_MS);
     return was_open;
 }
 
 void links_confirmed(struct links *links, uint32_t index)
 {
+    assert(index < links->count);
     links->items[index].delay_ms = LINK_REDIAL_MS;
 }
 
@@ -75,7 +81,7 @@ uint64_t links_deadline_ms(const struct links *links)
     for (uint32_t i = 0; i < links->count; i++) {
         const struct link *link = &links->items[i];
         if (!link->known || link->conn.v != 0) { continue; }
-        if (link->redial_at_ms < first) { first = link->redial_at_ms; }
+        first = u64_min(first, link->redial_at_ms);
     }
     return first;
 }

@@ -1,6 +1,6 @@
 /*
- * worker/ps_links.h: one connection to each ps, dialled again whenever it closes, with back-off,
- * and whenever the ps is reborn under a new incarnation. A part of the worker's driver.
+ * worker/ps_links.h: one connection to each ps, dialled again with back-off when it closes, and at
+ * once when the ps restarts as a new incarnation. Part of the worker's driver.
  *
  * Threads: the owner's. Nothing blocks.
  */
@@ -15,12 +15,12 @@
 #include "common/net/transport.h"
 
 enum {
-    LINK_REDIAL_MS = 5, /* First; doubles up to LINK_REDIAL_MAX_MS, until something was received. */
+    LINK_REDIAL_MS = 5, /* First delay; doubles up to LINK_REDIAL_MAX_MS until a frame arrives. */
     LINK_REDIAL_MAX_MS = 200,
 };
 
 struct link {
-    bool known; /* The ps is registered: `incarnation` and `address` are where to dial. */
+    bool known; /* The ps is registered, with `incarnation` and `address`. */
     uint64_t incarnation;
     char address[TRANSPORT_ADDRESS_MAX];
     conn_id conn; /* 0: none. */
@@ -38,20 +38,21 @@ struct links {
 
 void links_init(struct links *links, uint32_t count, const struct transport_port *port);
 
-/* Ps `index` is registered as `member`; NULL: not any more (an open connection stays). True: an
- * open connection to a former incarnation was given up. */
+/* Ps `index` is registered as `member`; NULL: no longer (an open connection stays). True: an open
+ * connection to an earlier incarnation was closed. */
 bool links_set_member(struct links *links, uint32_t index, const struct member *member,
                       uint64_t now_ms);
 
-/* The ps that `conn` leads to, or -1. */
+/* The index of the ps that `conn` leads to, or -1. */
 int links_find(const struct links *links, conn_id conn);
-/* A connection of ours opened, or closed: true if it had been open. */
+/* The connection of ps `index` opened. */
 void links_opened(struct links *links, uint32_t index);
+/* The connection closed. True: it had been open. */
 bool links_closed(struct links *links, uint32_t index, enum tn_status status, uint64_t now_ms);
-/* The ps sends sense: dial it fast the next time. */
+/* The ps sent a valid frame: the next redial is after LINK_REDIAL_MS again. */
 void links_confirmed(struct links *links, uint32_t index);
 
-/* Dial what is due. */
+/* Dial the links that are due. */
 void links_tick(struct links *links, uint64_t now_ms);
 uint64_t links_deadline_ms(const struct links *links);
 

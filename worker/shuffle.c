@@ -4,7 +4,7 @@
 
 #include "common/base/random.h"
 
-/* Random streams of the permutations: one an epoch, from here on. */
+/* The random stream of the first epoch; each epoch has the next one. */
 #define STREAM_SHUFFLE UINT64_C(0x73687566666c6500)
 
 void shuffle_init(struct shuffle *shuffle, uint64_t seed, uint64_t epoch, uint32_t count)
@@ -27,10 +27,11 @@ static uint32_t mix(uint64_t key, uint32_t half)
     return (uint32_t)(x >> 32);
 }
 
-/* Halves may differ by one bit, so they are not swapped: even rounds change the high one, odd
- * rounds the low one. Each round is its own inverse, hence the whole is a permutation. */
+/* The halves may differ by one bit, so they are not swapped: even rounds change the high half, odd
+ * rounds the low half. Each round is its own inverse, so the result is a permutation. */
 static uint32_t encipher(const struct shuffle *shuffle, uint32_t value)
 {
+    assert(shuffle->high_bits - shuffle->low_bits <= 1);
     uint32_t low_mask = (UINT32_C(1) << shuffle->low_bits) - 1;
     uint32_t high_mask = (UINT32_C(1) << shuffle->high_bits) - 1;
     uint32_t low = value & low_mask, high = value >> shuffle->low_bits;

@@ -1,15 +1,15 @@
 /*
- * worker/shuffle.h: which example stands at which position of which batch, as a pure function of
- * (seed, step, position). There is no cursor that a crash could lose, and no order in memory.
+ * worker/shuffle.h: the example at each position of each batch, as a pure function of (seed, step,
+ * position). There is no cursor that a crash could lose, and no order in memory.
  *
  * Global position n = step * batch + position; epoch = n / examples; the example is
- * permutation(seed, epoch)(n % examples). So each epoch shows each example exactly once.
+ * permutation(seed, epoch)(n % examples). So each epoch contains each example exactly once.
  *
- * The permutation is a Feistel network over the least number of bits that covers [0, examples),
- * with cycle walking: what falls outside is enciphered again until it falls inside. Black, Rogaway:
- * "Ciphers with Arbitrary Finite Domains", CT-RSA 2002. Not for secrets here, only for mixing.
+ * The permutation is a Feistel network over the smallest number of bits that covers [0, examples),
+ * with cycle walking: a value outside of the range is enciphered again until it is inside. Black,
+ * Rogaway: "Ciphers with Arbitrary Finite Domains", CT-RSA 2002. Used for mixing, not for secrets.
  *
- * Pure, threads: any.
+ * Pure. Threads: any.
  */
 #ifndef WORKER_SHUFFLE_H
 #define WORKER_SHUFFLE_H
@@ -28,11 +28,12 @@ struct shuffle {
 /* The permutation of `epoch`; count >= 1. */
 void shuffle_init(struct shuffle *shuffle, uint64_t seed, uint64_t epoch, uint32_t count);
 
-/* Where `position` (below count) goes. Two enciphers on average at most. */
+/* The image of `position` (below count). Enciphers at most twice on average. */
 uint32_t shuffle_at(const struct shuffle *shuffle, uint32_t position);
 
-/* The examples at positions [first, first+count) of step `step`, of batches of `batch`, into
- * indices[0..count). A batch may reach over the end of an epoch, and be larger than one. */
+/* Write the examples at positions [first, first+count) of step `step`, with batches of `batch`, to
+ * indices[0..count). A batch may extend over the end of an epoch, and may be larger than an epoch.
+ */
 void shuffle_batch(uint64_t seed, uint32_t examples, uint32_t batch, uint64_t step, uint32_t first,
                    uint32_t count, uint32_t *indices);
 

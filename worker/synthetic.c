@@ -1,11 +1,13 @@
 #include "worker/synthetic.h"
 
+#include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/random.h"
 
-/* Random streams. Test examples come from streams one above those of training. */
+/* Random streams. Test examples use the next stream of each except STREAM_TRUTH. */
 #define STREAM_TRUTH  UINT64_C(0x74727574680000)
 #define STREAM_INPUTS UINT64_C(0x696e7075740000)
 #define STREAM_LABELS UINT64_C(0x6c6162656c0000)
@@ -16,11 +18,6 @@
 static float uniform_at(uint64_t seed, uint64_t stream, uint64_t index)
 {
     return 2.0F * random_unit_at(seed, stream, index) - 1.0F;
-}
-
-static float *allocate_floats(uint64_t count)
-{
-    return aligned_alloc(64, (size_t)(count / 16 + 1) * 64);
 }
 
 static void fill_classes(uint64_t seed, uint64_t split, float noise, struct dataset *dataset)
@@ -46,7 +43,7 @@ static void fill_linear(uint64_t seed, uint64_t split, float noise, struct datas
             row[c] = uniform_at(seed, STREAM_INPUTS + split, i * width + c);
         }
         for (uint64_t o = 0; o < outputs; o++) {
-            /* Row `width` of the true weights is the bias. */
+            /* The bias is row `width` of the true weights. */
             float sum = uniform_at(seed, STREAM_TRUTH, width * outputs + o);
             for (uint64_t c = 0; c < width; c++) {
                 sum += row[c] * uniform_at(seed, STREAM_TRUTH, c * outputs + o);
@@ -60,6 +57,7 @@ static void fill_linear(uint64_t seed, uint64_t split, float noise, struct datas
 enum tn_status synthetic_fill(const struct job *job, enum dataset_split split,
                               struct dataset *dataset, struct error *error)
 {
+    assert(dataset->inputs >= 1 && dataset->outputs >= 1);
     bool train = split == DATASET_TRAIN, linear = strcmp(job->model.type, "linear") == 0;
     uint32_t examples = train ? job->data.examples : job->data.test_examples;
     const char *field = train ? "data.examples" : "data.test_examples";
@@ -67,20 +65,22 @@ enum tn_status synthetic_fill(const struct job *job, enum dataset_split split,
     if (examples == 0) { return error_set(error, TN_EINVAL, "%s is 0: give at least 1", field); }
     if (examples > FLOATS_MAX / floats_each) {
         return error_set(error, TN_EINVAL,
-                         "%s is %u, with %u inputs each over 2 GB of memory: give fewer", field,
-                         examples, job->model.inputs);
+                         "%s is %" PRIu32 ": with %" PRIu32
+                         " inputs each they need over 2 GB of memory: give fewer",
+                         field, examples, job->model.inputs);
     }
 
     dataset->examples = examples;
-    dataset->input_floats = allocate_floats((uint64_t)examples * dataset->inputs);
+    dataset->input_floats = kernels_allocate((size_t)examples * dataset->inputs);
     if (linear) {
-        dataset->targets = allocate_floats((uint64_t)examples * dataset->outputs);
+        dataset->targets = kernels_allocate((size_t)examples * dataset->outputs);
     } else {
         dataset->labels = malloc(examples);
     }
     if (dataset->input_floats == NULL ||
         (linear ? dataset->targets == NULL : dataset->labels == NULL)) {
-        return error_set(error, TN_ENOMEM, "synthetic data: no memory for %u examples", examples);
+        return error_set(error, TN_ENOMEM, "synthetic data: out of memory for %" PRIu32 " examples",
+                         examples);
     }
     (linear ? fill_linear : fill_classes)(job->seed, !train, (float)job->data.noise, dataset);
     return TN_OK;

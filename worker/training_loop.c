@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
+
 static struct loop_action *act(struct loop_actions *out, enum loop_action_type type)
 {
     assert(out->count < LOOP_ACTIONS_MAX);
@@ -16,13 +18,13 @@ static bool owns_any(const struct training_loop *loop)
     return slice_set_count(&loop->owned) > 0;
 }
 
-/* Are we to have values at all? */
-static bool active(const struct training_loop *loop)
+/* Whether the orders require values. */
+static bool is_active(const struct training_loop *loop)
 {
     return loop->generation != 0 && (loop->phase == RUN_RUNNING || loop->phase == RUN_STOPPING);
 }
 
-/* Owned slices that `step` still lacks. */
+/* Owned slices whose gradients of `step` are not computed yet. */
 static struct slice_set missing(const struct training_loop *loop)
 {
     struct slice_set set = loop->owned;
@@ -32,6 +34,7 @@ static struct slice_set missing(const struct training_loop *loop)
 
 static void enter(struct training_loop *loop, enum loop_state state, uint64_t now_ms)
 {
+    assert(!loop->computing || state == LOOP_IDLE);
     loop->state = state;
     loop->round++;
     loop->progress_ms = now_ms;
@@ -80,7 +83,7 @@ static void order(struct training_loop *loop, const struct run *run, uint64_t no
     loop->until = run->until;
     loop->evaluate_step = run->evaluate_step;
     if (run->generation == loop->generation) {
-        /* Others made the last steps: what is left is to have their values. */
+        /* Other workers computed the last steps: only their values are needed. */
         bool behind = loop->state == LOOP_WHOLE && loop->step < loop->until;
         if (run->phase == RUN_STOPPING && behind && !loop->computing && !loop->evaluating) {
             begin_gather(loop, now_ms, out);
@@ -107,9 +110,9 @@ static void assign(struct training_loop *loop, const struct assignment *assignme
         if (loop->state != LOOP_IDLE) { go_idle(loop, now_ms, out); }
         return;
     }
-    /* The clock of a slice that comes to us now may stand below our step: begin again where the
-     * slowest is, so that no contribution is left out. What was applied already is dropped there.
-     */
+    /* The clock of a slice assigned to us may be below our step: begin again at the slowest slice,
+     * so that no contribution is left out. The ps drop contributions that they have applied
+     * already. */
     struct slice_set fresh = missing(loop);
     if (loop->config.mode == TRAIN_ASYNC && loop->state == LOOP_WHOLE && !loop->computing &&
         slice_set_count(&fresh) > 0) {
@@ -119,6 +122,7 @@ static void assign(struct training_loop *loop, const struct assignment *assignme
 
 static void link_changed(struct training_loop *loop, uint32_t index, bool up)
 {
+    assert(index < loop->config.ps);
     struct loop_ps *ps = &loop->ps[index];
     ps->up = up;
     ps->asked = false;
@@ -129,14 +133,15 @@ static void link_changed(struct training_loop *loop, uint32_t index, bool up)
 static void values(struct training_loop *loop, const struct loop_event *event,
                    struct loop_actions *out)
 {
+    assert(event->ps < loop->config.ps);
     struct loop_ps *ps = &loop->ps[event->ps];
     if (event->generation != loop->generation || ps->held) { return; }
     uint64_t wanted = loop->state == LOOP_GATHER ? loop->gather_step : loop->step + 1;
     if (loop->state == LOOP_IDLE || (wanted != STEP_LATEST && event->step != wanted)) { return; }
-    /* What was asked before we began anew says nothing of now. Only the values of the next step of
-     * sync mode are the same, whoever asked. */
-    bool timeless = loop->state == LOOP_WHOLE && loop->config.mode == TRAIN_SYNC;
-    if (event->round != loop->round && !timeless) { return; }
+    /* The answer to a request of an older round says nothing about the present one. Only in sync
+     * mode the values of the next step are the same, whichever request they answer. */
+    bool any_round = loop->state == LOOP_WHOLE && loop->config.mode == TRAIN_SYNC;
+    if (event->round != loop->round && !any_round) { return; }
     ps->held = true;
     ps->held_step = event->step;
     ps->asked = false;
@@ -146,6 +151,7 @@ static void values(struct training_loop *loop, const struct loop_event *event,
 static void refused(struct training_loop *loop, const struct loop_event *event,
                     struct loop_actions *out)
 {
+    assert(event->ps < loop->config.ps);
     if (loop->state == LOOP_IDLE) { return; }
     if (event->refusal == REFUSAL_STEP_GONE && event->generation == loop->generation) {
         if (loop->computing) { return; }
@@ -161,7 +167,7 @@ static void refused(struct training_loop *loop, const struct loop_event *event,
     ps->retry_at_ms = event->now_ms + LOOP_REFUSED_RETRY_MS;
 }
 
-/* --------------------------------------------------------------- what next */
+/* ---------------------------------------------------------------- progress */
 
 static bool all_held(const struct training_loop *loop)
 {
@@ -171,29 +177,33 @@ static bool all_held(const struct training_loop *loop)
     return true;
 }
 
-/* Every ps has answered. If all are of one step, that is it; else the least one counts, which those
- * ahead still keep: shards are at most one step apart while a slice of ours is missing. */
+/* Every ps has answered. If the steps of the answers differ, the lowest step counts. The ps that
+ * are ahead still keep it: shards are at most one step apart while our slices are missing. */
 static void settle_gather(struct training_loop *loop, uint64_t now_ms, struct loop_actions *out)
 {
-    uint64_t least = loop->ps[0].held_step;
+    assert(loop->state == LOOP_GATHER);
+    assert(all_held(loop));
+    uint64_t lowest = loop->ps[0].held_step;
     bool equal = true;
     for (uint32_t i = 1; i < loop->config.ps; i++) {
-        if (loop->ps[i].held_step != least) { equal = false; }
-        if (loop->ps[i].held_step < least) { least = loop->ps[i].held_step; }
+        if (loop->ps[i].held_step != lowest) { equal = false; }
+        lowest = u64_min(lowest, loop->ps[i].held_step);
     }
     if (equal || loop->config.mode == TRAIN_ASYNC) {
-        become_whole(loop, least, now_ms, out);
+        become_whole(loop, lowest, now_ms, out);
         return;
     }
-    loop->gather_step = least;
+    loop->gather_step = lowest;
     for (uint32_t i = 0; i < loop->config.ps; i++) {
-        if (loop->ps[i].held_step != least) { loop->ps[i].held = false; }
+        if (loop->ps[i].held_step != lowest) { loop->ps[i].held = false; }
     }
 }
 
-/* One action for the slices that the step lacks. Async: each slice is a contribution of its own. */
-static void compute(struct training_loop *loop, struct loop_actions *out)
+/* Compute the missing slices by one action. Async: each slice is a contribution of its own. */
+static void compute_missing(struct training_loop *loop, struct loop_actions *out)
 {
+    assert(loop->state == LOOP_WHOLE);
+    assert(!loop->computing);
     struct slice_set set = missing(loop);
     if (loop->phase != RUN_RUNNING || loop->step >= loop->until) { return; }
     if (slice_set_count(&set) == 0) { return; }
@@ -211,17 +221,19 @@ static void compute(struct training_loop *loop, struct loop_actions *out)
             struct slice_node node = {v, 1};
             if (slice_set_has_all(&set, node)) { loop->nodes[loop->node_count++] = node; }
         }
-        /* Answers to what was pushed before do not cover these. */
+        /* Answers to earlier pushes do not include these contributions. */
         for (uint32_t i = 0; i < loop->config.ps; i++) { loop->ps[i].held = false; }
     }
+    assert(loop->node_count <= loop->config.slices);
     action->node_count = loop->node_count - action->first_node;
     for (uint32_t i = 0; i < SLICES_WORDS; i++) { loop->done.words[i] |= set.words[i]; }
     loop->computing = true;
 }
 
-/* The owner of slice 0 evaluates, at the first step it can. */
+/* The owner of slice 0 evaluates at the first step at or after the ordered one. */
 static void evaluate(struct training_loop *loop, struct loop_actions *out)
 {
+    assert(loop->state == LOOP_WHOLE);
     if (loop->evaluate_step == STEP_NONE || loop->step < loop->evaluate_step) { return; }
     if (loop->evaluated_step != STEP_NONE && loop->evaluated_step >= loop->evaluate_step) {
         return;
@@ -234,8 +246,11 @@ static void evaluate(struct training_loop *loop, struct loop_actions *out)
     loop->evaluated_step = loop->step;
 }
 
-static void ask(struct training_loop *loop, uint32_t index, struct loop_actions *out)
+/* Send ps `index` what it lacks: a pull, or the gradients that were not sent on its connection. */
+static void exchange(struct training_loop *loop, uint32_t index, struct loop_actions *out)
 {
+    assert(loop->state != LOOP_IDLE);
+    assert(loop->ps[index].sent <= loop->node_count);
     struct loop_ps *ps = &loop->ps[index];
     struct loop_action *action;
     if (loop->state == LOOP_GATHER) {
@@ -253,7 +268,9 @@ static void ask(struct training_loop *loop, uint32_t index, struct loop_actions 
         push->node_count = loop->node_count - ps->sent;
         push->round = loop->round;
         ps->sent = loop->node_count;
-        if (loop->config.mode == TRAIN_SYNC) { return; /* A push is a pull of the next step. */ }
+        if (loop->config.mode == TRAIN_SYNC) {
+            return; /* A push is also a pull of the next step. */
+        }
         action = act(out, LOOP_DO_PULL);
         action->step = loop->step + 1;
     }
@@ -264,18 +281,18 @@ static void ask(struct training_loop *loop, uint32_t index, struct loop_actions 
 
 static void proceed(struct training_loop *loop, uint64_t now_ms, struct loop_actions *out)
 {
-    if (!active(loop) || !owns_any(loop)) { return; }
+    if (!is_active(loop) || !owns_any(loop)) { return; }
     if (loop->state == LOOP_IDLE) { begin_gather(loop, now_ms, out); }
     if (loop->state == LOOP_GATHER && all_held(loop)) { settle_gather(loop, now_ms, out); }
     if (loop->state == LOOP_WHOLE && !loop->computing && !loop->evaluating) {
         if (all_held(loop)) { become_whole(loop, loop->step + 1, now_ms, out); }
-        compute(loop, out);
+        compute_missing(loop, out);
     }
     for (uint32_t i = 0; i < loop->config.ps; i++) {
         struct loop_ps *ps = &loop->ps[i];
-        if (ps->up && !ps->held && now_ms >= ps->retry_at_ms) { ask(loop, i, out); }
+        if (ps->up && !ps->held && now_ms >= ps->retry_at_ms) { exchange(loop, i, out); }
     }
-    /* After the pushes, so that the others need not wait for it. */
+    /* After the pushes, so that other workers need not wait for the evaluation. */
     if (loop->state == LOOP_WHOLE && !loop->computing && !loop->evaluating) { evaluate(loop, out); }
 }
 
@@ -293,6 +310,7 @@ void training_loop_init(struct training_loop *loop, const struct training_loop_c
 void training_loop_handle(struct training_loop *loop, const struct loop_event *event,
                           struct loop_actions *out)
 {
+    assert(loop->node_count <= loop->config.slices);
     out->count = 0;
     switch (event->type) {
     case LOOP_EV_RUN: order(loop, event->run, event->now_ms, out); break;
@@ -310,8 +328,9 @@ void training_loop_handle(struct training_loop *loop, const struct loop_event *e
 
 bool training_loop_waits_for(const struct training_loop *loop, uint32_t index)
 {
+    assert(index < loop->config.ps);
     const struct loop_ps *ps = &loop->ps[index];
-    if (!active(loop) || loop->state == LOOP_IDLE || ps->held) { return false; }
+    if (!is_active(loop) || loop->state == LOOP_IDLE || ps->held) { return false; }
     return loop->state == LOOP_GATHER || loop->node_count > 0;
 }
 
@@ -322,7 +341,7 @@ uint64_t training_loop_deadline_ms(const struct training_loop *loop)
         const struct loop_ps *ps = &loop->ps[i];
         bool unsent = loop->state == LOOP_GATHER ? !ps->asked : ps->sent < loop->node_count;
         if (!ps->up || !unsent || !training_loop_waits_for(loop, i)) { continue; }
-        if (ps->retry_at_ms < deadline) { deadline = ps->retry_at_ms; }
+        deadline = u64_min(deadline, ps->retry_at_ms);
     }
     return deadline;
 }

@@ -3,24 +3,26 @@
  * reads no clock, allocates nothing and never sees a tensor; worker/worker.c moves them. Rules:
  * docs/protocol.md, section W.
  *
- * There are two arrays of values: the current one, whole and of one step, and the next one, which
- * fills with the shards as they come. So slices that become ours in the middle of a step are
- * computed from values that nobody overwrites.
+ * There are two arrays of values: the current array, complete and of one step, and the next array,
+ * which fills with shards as they arrive. The current array never changes during a step, so slices
+ * that are assigned to this worker in the middle of a step are computed from the same values.
  *
- *   IDLE     no orders, no slices, or an order to stand still before anything was gathered
- *   GATHER   pulling the newest values of every ps. Sync: where they differ, the least step counts
- *            and the ps ahead are asked for that one (they keep it). Async: any will do.
- *   WHOLE    the current values are of `step`. Below `until` the slices we own are computed and
- *            pushed; the answers are the values of step + 1: then the arrays are flipped.
+ *   IDLE     no orders, no slices, or paused before anything was gathered
+ *   GATHER   pulling the newest values of every ps. Sync: if their steps differ, the lowest step
+ *            counts, and the ps that are ahead are asked for it (they keep it). Async: any steps
+ * do. WHOLE    the current values are of `step`. While it is below `until`, the owned slices are
+ *            computed and pushed; the answers are the values of step + 1: then the arrays are
+ *            swapped.
  *
- *   IDLE -> GATHER    running or stopping, and slices are ours
- *   GATHER -> WHOLE   every ps has given values
- *   WHOLE -> WHOLE    every ps has given values of step + 1
- *   WHOLE -> GATHER   a ps says that our step is long gone; async: slices came when we were done
- *   any -> IDLE       another generation, or no slices any more
+ *   IDLE -> GATHER    the run is running or stopping, and this worker owns slices
+ *   GATHER -> WHOLE   every ps has sent values
+ *   WHOLE -> WHOLE    every ps has sent values of step + 1
+ *   WHOLE -> GATHER   a ps no longer keeps our step; the run is stopping and this worker is behind;
+ *                     async: slices were assigned to this worker
+ *   any -> IDLE       another generation, or no slices are left
  *
- * Whatever a ps still needs is asked for again when its connection is new, or some time after it
- * refused. Duplicates are harmless there.
+ * A request is sent again when its connection is new, or some time after the ps refused it. The ps
+ * ignores duplicates.
  *
  * Threads: the owner's. Nothing fails.
  */
@@ -38,7 +40,7 @@
 #include "common/net/wire.h"
 
 enum {
-    LOOP_REFUSED_RETRY_MS = 20, /* A ps that loads says so at once and is asked again. */
+    LOOP_REFUSED_RETRY_MS = 20, /* A ps that is loading refuses at once and is asked again. */
     LOOP_GONE_RETRY_MS = 10,
 };
 
@@ -46,16 +48,16 @@ struct training_loop_config {
     enum train_mode mode;
     uint32_t slices; /* V */
     uint32_t ps;     /* 1 to PS_MAX. */
-    uint32_t index;  /* Which worker we are. */
+    uint32_t index;  /* Of this worker. */
 };
 
 enum loop_event_type {
     LOOP_EV_RUN,
     LOOP_EV_ASSIGNMENT,
-    LOOP_EV_LINK_UP,   /* A new connection to `ps`: nothing was sent on it yet. */
-    LOOP_EV_LINK_DOWN, /* What was sent may be lost. */
+    LOOP_EV_LINK_UP,   /* A new connection to `ps`, on which nothing was sent yet. */
+    LOOP_EV_LINK_DOWN, /* Frames sent on it may be lost. */
     LOOP_EV_VALUES,    /* Of `generation` and `step`; the driver has checked the size. */
-    LOOP_EV_REFUSED,   /* For `refusal`; `generation` and `step` are the ps's own. */
+    LOOP_EV_REFUSED,   /* For the reason `refusal`; `generation` and `step` are the ps's own. */
     LOOP_EV_COMPUTED,  /* The last LOOP_DO_COMPUTE is done. */
     LOOP_EV_EVALUATED, /* The last LOOP_DO_EVALUATE is done. */
     LOOP_EV_TICK,      /* training_loop_deadline_ms() has passed. */
@@ -66,34 +68,33 @@ struct loop_event {
     uint64_t now_ms;
     uint32_t ps;
     uint64_t generation, step;
-    uint64_t round; /* VALUES: of the question. */
+    uint64_t round; /* VALUES: of the request that they answer. */
     enum refusal refusal;
     const struct run *run;
     const struct assignment *assignment;
 };
 
 enum loop_action_type {
-    LOOP_DO_TAKE,     /* Copy this event's body into the next values. Without it: ignore it. */
-    LOOP_DO_SWAP,     /* The next values are whole: they become the current ones. */
+    LOOP_DO_TAKE,     /* Copy the event's body into the next values. Without this: ignore it. */
+    LOOP_DO_SWAP,     /* The next values are complete: they become the current ones. */
     LOOP_DO_FORGET,   /* Release all gradients. */
-    LOOP_DO_COMPUTE,  /* From the current values, of `step`: gradients of nodes[first_node
-                                  ...]. */
+    LOOP_DO_COMPUTE,  /* Compute the gradients of nodes[first_node ...] from the current values. */
     LOOP_DO_PUSH,     /* Send the gradients of nodes[first_node ...] to `ps`. */
-    LOOP_DO_PULL,     /* Ask `ps` for `step`. */
-    LOOP_DO_EVALUATE, /* The current values, of `step`. */
+    LOOP_DO_PULL,     /* Ask `ps` for the values of `step`. */
+    LOOP_DO_EVALUATE, /* Evaluate the current values, of `step`. */
 };
 
 struct loop_action {
     enum loop_action_type type;
     uint32_t ps;
     uint64_t generation, step;
-    uint64_t round; /* PUSH, PULL: to be sent, and to come back with the answer. */
+    uint64_t round; /* PUSH, PULL: to be sent, and returned with the answer. */
     uint32_t first_node, node_count;
 };
 
 enum { LOOP_ACTIONS_MAX = 2 * PS_MAX + 8 };
 
-/* To be carried out in this order; only COMPUTE and EVALUATE are awaited, by their events. */
+/* To be carried out in this order. COMPUTE and EVALUATE are answered by events. */
 struct loop_actions {
     uint32_t count;
     struct loop_action items[LOOP_ACTIONS_MAX];
@@ -103,31 +104,31 @@ enum loop_state { LOOP_IDLE, LOOP_GATHER, LOOP_WHOLE };
 
 struct loop_ps {
     bool up;
-    bool held; /* The next values have its shard ... */
-    uint64_t held_step;
-    bool asked;    /* GATHER: a pull is under way on this connection. */
-    uint32_t sent; /* WHOLE: nodes sent on this connection. */
+    bool held;          /* The next values contain its shard, ... */
+    uint64_t held_step; /* ... of this step. */
+    bool asked;         /* GATHER: a pull is in progress on this connection. */
+    uint32_t sent;      /* WHOLE: nodes sent on this connection. */
     uint64_t retry_at_ms;
 };
 
 struct training_loop {
     /* For reports, log lines and the driver. */
     enum loop_state state;
-    uint64_t generation;                 /* That it works in; 0: none yet. */
-    uint64_t round;                      /* Counts beginnings; answers to older ones are ignored. */
-    uint64_t step;                       /* Of the current values; kept while gathering. */
-    uint64_t progress_ms;                /* When state or step changed last. */
-    struct slice_node nodes[SLICES_MAX]; /* Gradients made for `step`, in the order of making. */
+    uint64_t generation;  /* In which it works; 0: none yet. */
+    uint64_t round;       /* Counts changes of state and step; older answers are ignored. */
+    uint64_t step;        /* Of the current values; kept while gathering. */
+    uint64_t progress_ms; /* Time of the last change of state or step. */
+    struct slice_node nodes[SLICES_MAX]; /* With gradients of `step`, in order of computation. */
     uint32_t node_count;
     struct loop_ps ps[PS_MAX];
     /* Private. */
     struct training_loop_config config;
     enum run_phase phase;
     uint64_t until, evaluate_step;
-    uint64_t gather_step; /* STEP_LATEST or the least. */
+    uint64_t gather_step; /* STEP_LATEST, or the lowest step of the ps. */
     struct slice_set owned, done;
     bool computing, evaluating;
-    uint64_t evaluated_step; /* In this generation; STEP_NONE: never. */
+    uint64_t evaluated_step; /* The last one of this generation; STEP_NONE: none. */
 };
 
 void training_loop_init(struct training_loop *loop, const struct training_loop_config *config);
@@ -136,7 +137,7 @@ void training_loop_handle(struct training_loop *loop, const struct loop_event *e
                           struct loop_actions *actions);
 uint64_t training_loop_deadline_ms(const struct training_loop *loop); /* UINT64_MAX: none. */
 
-/* Is it bound to have the values of ps `index` next? For "waiting for ps:1". */
+/* Whether the loop waits for values of ps `index`; for log lines. */
 bool training_loop_waits_for(const struct training_loop *loop, uint32_t index);
 
 #endif

@@ -1,5 +1,7 @@
-/* worker/models/linear.c: linear regression, outputs = inputs weights + bias, mean squared error.
+/* worker/models/linear.c: linear regression: outputs = inputs weights + bias, mean squared error.
  */
+#include <assert.h>
+
 #include "worker/models/models.h"
 
 static enum tn_status describe(const struct model_config *config, struct variable_table *table,
@@ -24,10 +26,13 @@ static size_t scratch_floats(const struct model_config *config, uint32_t example
     return (size_t)config->outputs * examples_max;
 }
 
-/* The outputs in scratch become the gradient of the loss by them. Returns the sum of the losses. */
+/* Replaces the outputs in scratch by the gradient of the loss with respect to them. Returns the sum
+ * of the losses. */
 static double forward(const struct model *model, const float *values,
                       const struct examples *examples, float scale)
 {
+    assert(examples->targets != NULL);
+    assert(examples->count <= model->examples_max);
     const struct kernels *kernels = model->kernels;
     size_t rows = examples->count, outputs = model->config.outputs;
     kernels->multiply(false, false, rows, outputs, model->config.inputs, examples->inputs, values,

@@ -1,12 +1,14 @@
 /*
  * worker/models/mlp.c: fully connected layers with relu between them, softmax and cross entropy at
- * the end. With no hidden layer it is softmax regression, which shares this code.
+ * the end. Without a hidden layer it is softmax regression, which uses the same code.
  *
- * Layer l maps widths[l] to widths[l + 1] by weights[widths[l]][widths[l + 1]] and a bias; its two
- * variables are number 2 l and 2 l + 1 of the table.
+ * Layer l maps widths[l] to widths[l + 1] by weights[widths[l]][widths[l + 1]] and a bias; its
+ * variables have the numbers 2 l and 2 l + 1 in the table.
  */
+#include <assert.h>
 #include <stdio.h>
 
+#include "common/base/minmax.h"
 #include "worker/models/models.h"
 
 enum { LAYERS_MAX = MODEL_HIDDEN_MAX + 1 };
@@ -18,6 +20,7 @@ struct layers {
 
 static struct layers layers_of(const struct model_config *config)
 {
+    assert(config->hidden_count <= MODEL_HIDDEN_MAX);
     struct layers layers = {.count = config->hidden_count + 1};
     layers.widths[0] = config->inputs;
     for (uint32_t i = 0; i < config->hidden_count; i++) {
@@ -46,14 +49,12 @@ static enum tn_status describe(const struct model_config *config, struct variabl
     return status;
 }
 
-/* Scratch: the output of each layer, and the gradient of the widest hidden layer's output twice,
- * one being read while the other is written. */
+/* Scratch memory has the output of each layer and two gradients of the output of the widest hidden
+ * layer: one is read while the other is written. */
 static size_t widest_hidden(const struct layers *layers)
 {
     uint32_t widest = 0;
-    for (uint32_t l = 1; l < layers->count; l++) {
-        if (layers->widths[l] > widest) { widest = layers->widths[l]; }
-    }
+    for (uint32_t l = 1; l < layers->count; l++) { widest = u32_max(widest, layers->widths[l]); }
     return widest;
 }
 
@@ -67,6 +68,7 @@ static size_t scratch_floats(const struct model_config *config, uint32_t example
 
 static float *output_of(const struct model *model, const struct layers *layers, uint32_t layer)
 {
+    assert(layer <= layers->count);
     float *at = model->scratch;
     for (uint32_t l = 0; l < layer; l++) {
         at += (size_t)layers->widths[l + 1] * model->examples_max;
@@ -74,11 +76,13 @@ static float *output_of(const struct model *model, const struct layers *layers, 
     return at;
 }
 
-/* Fill the output of every layer; returns the logits. */
+/* Compute the output of every layer. Returns the logits. */
 static float *forward(const struct model *model, const struct layers *layers, const float *values,
                       const struct examples *examples)
 {
     const struct kernels *kernels = model->kernels;
+    assert(examples->labels != NULL);
+    assert(examples->count <= model->examples_max);
     const float *in = examples->inputs;
     float *out = NULL;
     for (uint32_t l = 0; l < layers->count; l++) {
@@ -94,7 +98,7 @@ static float *forward(const struct model *model, const struct layers *layers, co
     return out;
 }
 
-/* `upper` is the gradient of the last layer's output; go down from there. */
+/* Propagate `upper`, the gradient of the last layer's output, down through the layers. */
 static void backward(const struct model *model, const struct layers *layers, const float *values,
                      const struct examples *examples, const float *upper, float *gradient_out)
 {
@@ -113,10 +117,10 @@ static void backward(const struct model *model, const struct layers *layers, con
         kernels->multiply(false, true, rows, inputs, outputs, upper, values + weights->offset,
                           lower);
         kernels->relu_backward(rows * inputs, in, lower);
-        float *done = lower;
-        upper = done;
+        float *written = lower;
+        upper = written;
         lower = spare;
-        spare = done;
+        spare = written;
     }
 }
 

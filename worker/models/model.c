@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
+
 #include "worker/models/models.h"
 
 static const struct model_type *const types[] = {&model_mlp, &model_softmax, &model_linear, NULL};
@@ -74,19 +76,14 @@ enum tn_status model_describe(const struct model_config *config, struct variable
     return status;
 }
 
-static float *allocate_scratch(size_t floats)
-{
-    size_t lines = floats / 16 + 1; /* Whole cache lines, and never zero bytes. */
-    return aligned_alloc(64, lines * 64);
-}
-
 enum tn_status model_open(const struct model_config *config, const struct kernels *kernels,
                           uint32_t examples_max, struct model **out, struct error *error)
 {
-    assert(examples_max > 0);
+    assert(examples_max >= 1);
+    assert(kernels != NULL);
     *out = NULL;
     struct model *model = calloc(1, sizeof *model);
-    if (model == NULL) { return error_set(error, TN_ENOMEM, "model: out of memory"); }
+    if (model == NULL) { return error_set(error, TN_ENOMEM, "out of memory for a model"); }
     model->config = *config;
     model->kernels = kernels;
     model->examples_max = examples_max;
@@ -95,12 +92,12 @@ enum tn_status model_open(const struct model_config *config, const struct kernel
     if (status != TN_OK) { goto fail; }
 
     size_t floats = model->type->scratch_floats(config, examples_max);
-    model->scratch = allocate_scratch(floats);
+    model->scratch = kernels_allocate(floats);
     if (model->scratch == NULL) {
         status = error_set(error, TN_ENOMEM,
-                           "model: no %zu MB for slices of %u examples: lower train.batch or raise "
-                           "train.slices",
-                           floats / 250000, examples_max);
+                           "out of memory for a model: slices of %u examples need %zu MB: lower "
+                           "train.batch or raise train.slices",
+                           examples_max, floats / 250000);
         goto fail;
     }
     *out = model;
@@ -132,10 +129,10 @@ void model_gradient(const struct model *model, const float *values, const struct
 void model_evaluate(const struct model *model, const float *values, const struct examples *examples,
                     struct evaluation_sum *add_to)
 {
+    assert(values != NULL);
     for (uint32_t first = 0; first < examples->count;) {
         struct examples part = *examples;
-        uint32_t rest = examples->count - first;
-        part.count = rest < model->examples_max ? rest : model->examples_max;
+        part.count = u32_min(examples->count - first, model->examples_max);
         part.inputs += (size_t)first * model->config.inputs;
         if (part.labels != NULL) { part.labels += first; }
         if (part.targets != NULL) { part.targets += (size_t)first * model->config.outputs; }

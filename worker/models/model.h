@@ -1,11 +1,11 @@
 /*
- * worker/models/model.h: a model as the worker sees it: which variables it has, the gradient of a
- * slice, and evaluation. Models live in worker/models/, one file each; a new one implements `struct
- * model_type` and joins the list in model.c.
+ * worker/models/model.h: a model as the worker uses it: its variables, the gradient of a slice, and
+ * evaluation. Each model is one file in worker/models/; a new one implements `struct model_type`
+ * and is added to the table in model.c.
  *
- * A slice's gradient is the sum over its examples of d loss / d values, times `scale`. With scale =
- * 1 / (global batch), summing slices over the tree of common/cluster/slices.h gives the mean
- * gradient. Equal inputs give equal bits on nodes of equal kernel fingerprint.
+ * The gradient of a slice is the sum over its examples of d loss / d values, times `scale`. With
+ * scale = 1 / (global batch), summing slices over the tree of common/cluster/slices.h gives the
+ * mean gradient. Equal inputs give equal bits on nodes with equal kernel fingerprints.
  *
  * Threads: a model belongs to one thread at a time. Nothing blocks; only model_open() allocates.
  */
@@ -41,7 +41,7 @@ struct examples {
     uint32_t count;
 };
 
-/* Sums over examples; start from zeros. */
+/* Sums over examples; zeroed at the start. */
 struct evaluation_sum {
     double loss_sum;
     uint64_t correct; /* Classifiers only. */
@@ -50,7 +50,7 @@ struct evaluation_sum {
 
 struct model;
 
-/* What a file in worker/models/ provides. Everything is called by model.c with a checked config. */
+/* A type of model. Only model.c calls these functions, with a config that was checked. */
 struct model_type {
     const char *name;
     bool is_classifier;
@@ -66,7 +66,7 @@ struct model_type {
                      const struct examples *examples, struct evaluation_sum *add_to);
 };
 
-/* Readable by model types; others use the functions below. */
+/* Model types read the fields; other code uses the functions below. */
 struct model {
     const struct model_type *type;
     const struct kernels *kernels;
@@ -80,19 +80,19 @@ struct model {
 MUST_CHECK enum tn_status model_find(const char *name, const struct model_type **out,
                                      struct error *error);
 
-/* What a job asks for. */
+/* The configuration of the job's model. */
 struct model_config model_config_of_job(const struct job *job);
 
-/* Check `config` and fill `table`; what a ps needs, too. TN_EINVAL names the field, its value and
- * the remedy. */
+/* Check `config` and fill `table`. A ps needs only this. TN_EINVAL: the error names the field, its
+ * value and the remedy. */
 MUST_CHECK enum tn_status model_describe(const struct model_config *config,
                                          struct variable_table *table, struct error *error);
 
 /*
- * Make a model for slices of up to `examples_max` examples (at least 1). `kernels` is kept.
+ * Open a model for slices of up to `examples_max` examples (at least 1). `kernels` must outlive it.
  *
  *   TN_EINVAL  as model_describe()
- *   TN_ENOMEM  no room for the scratch memory; the text says how much
+ *   TN_ENOMEM  out of scratch memory; the error tells how much is needed
  */
 MUST_CHECK enum tn_status model_open(const struct model_config *config,
                                      const struct kernels *kernels, uint32_t examples_max,
@@ -100,14 +100,14 @@ MUST_CHECK enum tn_status model_open(const struct model_config *config,
 void model_close(struct model *model); /* NULL is allowed. */
 
 /*
- * Gradient of one slice, of 0 to examples_max examples. `values` and `gradient_out` hold
- * parameter_count floats in the order of the table. `*loss_sum` is set to the sum of the examples'
- * losses, not scaled. Labels must be below config.outputs.
+ * Compute the gradient of one slice of 0 to examples_max examples. `values` and `gradient_out` have
+ * parameter_count floats in the order of the table. `*loss_sum` is set to the sum of the losses of
+ * the examples, not scaled. Labels must be below config.outputs.
  */
 void model_gradient(const struct model *model, const float *values, const struct examples *examples,
                     float scale, float *gradient_out, double *loss_sum);
 
-/* Add the losses and hits of any number of examples to `*add_to`, examples_max at a time. */
+/* Add the losses and the correct answers of any number of examples to `*add_to`. */
 void model_evaluate(const struct model *model, const float *values, const struct examples *examples,
                     struct evaluation_sum *add_to);
 

@@ -1,4 +1,4 @@
-/* worker/models/models.h: the model types there are. Only worker/models/model.c includes it. */
+/* worker/models/models.h: the model types, for model.c and the files that define them. */
 #ifndef WORKER_MODELS_MODELS_H
 #define WORKER_MODELS_MODELS_H
 

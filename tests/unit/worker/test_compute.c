@@ -172,7 +172,7 @@ static void test_a_model_too_small(void **state)
     struct compute_config settings = compute.config;
     model->examples_max = 1;
     assert_int_equal(compute_open(&other, &settings, &error), TN_EINVAL);
-    assert_non_null(strstr(error.text, "a slice has 4"));
+    assert_non_null(strstr(error.text, "but a slice has 4"));
 }
 
 int main(void)

@@ -106,7 +106,7 @@ static void test_header_fields_are_checked(void **state)
         uint8_t value;
         const char *text;
     } damages[] = {
-        {0, 'P', "no IDX file: it begins with 50 00, not 00 00"},
+        {0, 'P', "not an IDX file: it begins with 50 00, not 00 00"},
         {2, 0x0d, "element type is 0x0d: only 0x08"},
         {3, 0, "rank is 0: only 1 to 4"},
         {3, 5, "rank is 5"},
