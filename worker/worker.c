@@ -1,15 +1,18 @@
 #include "worker/worker.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/minmax.h"
 #include "common/cluster/placement.h"
 #include "common/cluster/roster.h"
 #include "common/faults/failpoint.h"
 #include "common/node/membership.h"
 #include "worker/compute.h"
+#include "worker/gradients.h"
 #include "worker/ps_links.h"
 #include "worker/training_loop.h"
 
@@ -27,27 +30,23 @@ struct worker {
     struct compute compute;
     struct placement places[PS_MAX];
     struct buffer *current, *next; /* All parameters; see worker/training_loop.h. */
-    struct buffer **gradients;     /* [SLICES_MAX][ps]: of core.nodes; NULL: not made. */
+    struct gradients gradients;    /* Of core.nodes. */
     struct evaluation evaluation;  /* The newest of this generation. */
     uint64_t now_ms;
     struct loop_event follow_ups[FOLLOW_UPS_MAX];
     uint32_t follow_up_count;
-    bool followed; /* Roster and assignment are being read. */
-    uint64_t said_at_ms;
+    bool is_following; /* The roster and the assignment are being watched. */
+    uint64_t wait_logged_at_ms;
     bool finished;
     int exit_code;
 };
 
 static void finish(struct worker *worker, int exit_code)
 {
+    assert(exit_code >= 0);
     if (worker->finished) { return; }
     worker->finished = true;
     worker->exit_code = exit_code;
-}
-
-static unsigned long long number(uint64_t value)
-{
-    return value;
 }
 
 static uint32_t ps_count(const struct worker *worker)
@@ -67,50 +66,22 @@ static void follow_up(struct worker *worker, enum loop_event_type type)
 static void send(struct worker *worker, uint32_t ps, struct frame_header header,
                  struct buffer *body)
 {
-    uint64_t chief = worker->membership.chief.epoch, run = worker->membership.run.epoch;
-    header.epoch = chief > run ? chief : run;
     conn_id conn = worker->links.items[ps].conn;
+    assert(conn.v != 0);
+    header.epoch = u64_max(worker->membership.chief.epoch, worker->membership.run.epoch);
     worker->ports.transport.send(worker->ports.transport.ctx, conn, &header, body);
-}
-
-static struct buffer **gradient(struct worker *worker, uint32_t node, uint32_t ps)
-{
-    return &worker->gradients[(size_t)node * ps_count(worker) + ps];
-}
-
-static void forget_gradients(struct worker *worker)
-{
-    for (size_t i = 0; i < (size_t)SLICES_MAX * ps_count(worker); i++) {
-        buffer_release(worker->gradients[i]);
-        worker->gradients[i] = NULL;
-    }
-}
-
-/* The sum of one node, cut into a buffer for each ps, which stays unchanged while it is sent. */
-static bool compute_one(struct worker *worker, uint64_t step, uint32_t node)
-{
-    const float *sum =
-        compute_node(&worker->compute, worker->current->data, step, worker->core.nodes[node]);
-    if (sum == NULL) { return false; }
-    for (uint32_t p = 0; p < ps_count(worker); p++) {
-        size_t bytes = worker->places[p].count * sizeof(float);
-        struct buffer *part = buffer_acquire(worker->ports.buffers, bytes);
-        if (part == NULL) { return false; }
-        part->size = bytes;
-        memcpy(part->data, sum + worker->places[p].first, bytes);
-        buffer_release(*gradient(worker, node, p));
-        *gradient(worker, node, p) = part;
-    }
-    return true;
 }
 
 static void compute(struct worker *worker, const struct loop_action *action)
 {
     uint32_t end = action->first_node + action->node_count;
+    assert(end <= worker->core.node_count);
     for (uint32_t node = action->first_node; node < end; node++) {
-        if (compute_one(worker, action->step, node)) { continue; }
-        log_error("no memory for the gradients of %llu parameters: leaving",
-                  number(worker->compute.parameters));
+        const float *sum = compute_node(&worker->compute, worker->current->data, action->step,
+                                        worker->core.nodes[node]);
+        if (sum != NULL && gradients_put(&worker->gradients, node, sum)) { continue; }
+        log_error("out of memory for the gradients of %" PRIu64 " parameters: exiting",
+                  worker->compute.parameters);
         finish(worker, TN_EXIT_ERROR);
         return;
     }
@@ -120,6 +91,7 @@ static void compute(struct worker *worker, const struct loop_action *action)
 static void push(struct worker *worker, const struct loop_action *action)
 {
     uint32_t end = action->first_node + action->node_count;
+    assert(end <= worker->core.node_count);
     FAILPOINT("worker.before_push");
     for (uint32_t node = action->first_node; node < end; node++) {
         struct frame_header header = {
@@ -130,7 +102,8 @@ static void push(struct worker *worker, const struct loop_action *action)
             .first = worker->core.nodes[node].first,
             .count = worker->core.nodes[node].count,
         };
-        send(worker, action->ps, header, buffer_retain(*gradient(worker, node, action->ps)));
+        struct buffer *part = gradients_get(&worker->gradients, node, action->ps);
+        send(worker, action->ps, header, buffer_retain(part));
     }
 }
 
@@ -148,21 +121,23 @@ static void pull(struct worker *worker, const struct loop_action *action)
 static void take(struct worker *worker, uint32_t ps, const struct buffer *body)
 {
     if (body == NULL) { return; }
+    assert(body->size == worker->places[ps].count * sizeof(float));
     memcpy((float *)worker->next->data + worker->places[ps].first, body->data, body->size);
 }
 
-static void flip(struct worker *worker)
+static void swap_values(struct worker *worker)
 {
-    struct buffer *former = worker->current;
+    struct buffer *old = worker->current;
     worker->current = worker->next;
-    worker->next = former;
+    worker->next = old;
 }
 
 static void evaluate(struct worker *worker, const struct loop_action *action)
 {
     worker->evaluation = compute_evaluate(&worker->compute, worker->current->data, action->step);
-    log_info("step %llu: test loss %.4f, accuracy %.4f, training loss %.4f", number(action->step),
-             worker->evaluation.loss, worker->evaluation.accuracy, worker->evaluation.train_loss);
+    log_info("evaluated step %" PRIu64 ": test_loss=%.4f accuracy=%.4f training_loss=%.4f",
+             action->step, worker->evaluation.loss, worker->evaluation.accuracy,
+             worker->evaluation.train_loss);
     FAILPOINT("worker.evaluated");
     follow_up(worker, LOOP_EV_EVALUATED);
 }
@@ -172,8 +147,8 @@ static void carry_out(struct worker *worker, const struct loop_action *action,
 {
     switch (action->type) {
     case LOOP_DO_TAKE: take(worker, action->ps, body); break;
-    case LOOP_DO_SWAP: flip(worker); break;
-    case LOOP_DO_FORGET: forget_gradients(worker); break;
+    case LOOP_DO_SWAP: swap_values(worker); break;
+    case LOOP_DO_FORGET: gradients_clear(&worker->gradients); break;
     case LOOP_DO_COMPUTE: compute(worker, action); break;
     case LOOP_DO_PUSH: push(worker, action); break;
     case LOOP_DO_PULL: pull(worker, action); break;
@@ -181,7 +156,7 @@ static void carry_out(struct worker *worker, const struct loop_action *action,
     }
 }
 
-/* Show the core an event, carry out what it says, then show it what that answered. `body` is only
+/* Pass an event to the core and carry out its actions; likewise for their results. `body` is only
  * read. */
 static void feed(struct worker *worker, struct loop_event event, const struct buffer *body)
 {
@@ -215,8 +190,9 @@ static void frame(struct worker *worker, uint32_t ps, const struct transport_eve
     size_t expected = header->type == FRAME_VALUES ? worker->places[ps].count * sizeof(float) : 0;
     bool known = header->type == FRAME_VALUES || header->type == FRAME_REFUSED;
     if (!known || bytes != expected) {
-        log_warn("closing the connection to ps:%u: frame of type %u with %llu bytes, expected %llu",
-                 ps, header->type, number(bytes), number(expected));
+        log_warn("closing the connection to ps:%" PRIu32
+                 ": invalid frame: type=%u bytes=%zu expected_bytes=%zu",
+                 ps, header->type, bytes, expected);
         worker->ports.transport.close(worker->ports.transport.ctx, event->conn);
         return;
     }
@@ -239,8 +215,8 @@ static void transport(struct worker *worker, const struct transport_event *event
         case TRANSPORT_FRAME: frame(worker, index, event); break;
         case TRANSPORT_CLOSED:
             if (!links_closed(&worker->links, index, event->status, worker->now_ms)) { break; }
-            log_info("lost ps:%u at %s: %s", index, worker->links.items[index].address,
-                     tanist_strerror(event->status));
+            log_info("lost the connection to ps:%" PRIu32 " at %s: %s", index,
+                     worker->links.items[index].address, tanist_strerror(event->status));
             feed(worker, (struct loop_event){.type = LOOP_EV_LINK_DOWN, .ps = index}, NULL);
             break;
         }
@@ -250,13 +226,14 @@ static void transport(struct worker *worker, const struct transport_event *event
 
 /* --------------------------------------------------------------- ZooKeeper */
 
+/* Start watching the roster and the assignment, once there is a session. */
 static void follow(struct worker *worker)
 {
     const struct zk_port *zk = &worker->ports.zk;
     const char *cluster = worker->membership.identity.cluster;
     char path[256];
-    if (worker->followed || worker->membership.session == 0) { return; }
-    worker->followed = true;
+    if (worker->is_following || worker->membership.session == 0) { return; }
+    worker->is_following = true;
     roster_start(&worker->roster, cluster, ps_count(worker), 0, zk, &worker->membership.next_op,
                  worker->now_ms);
     znode_path(path, cluster, "assignment");
@@ -264,12 +241,12 @@ static void follow(struct worker *worker)
                  worker->now_ms);
 }
 
-static void seat_changed(struct worker *worker, uint32_t ps)
+static void ps_changed(struct worker *worker, uint32_t ps)
 {
     const struct roster_seat *seat = &worker->roster.seats[ps];
     const struct member *member = seat->present ? &seat->member : NULL;
     if (!links_set_member(&worker->links, ps, member, worker->now_ms)) { return; }
-    log_info("ps:%u was reborn at %s", ps, seat->member.address);
+    log_info("ps:%" PRIu32 " restarted at %s", ps, seat->member.address);
     feed(worker, (struct loop_event){.type = LOOP_EV_LINK_DOWN, .ps = ps}, NULL);
 }
 
@@ -279,12 +256,12 @@ static void assigned(struct worker *worker, const struct zk_event *event)
     struct error error;
     if (event->size == 0) { return; }
     if (assignment_decode(event->data, event->size, &assignment, &error) != TN_OK) {
-        log_warn("%s; ignored", error.text);
+        log_warn("/assignment is ignored: %s", error.text);
         return;
     }
     if (assignment.slice_count != worker->config.job->train.slices) {
-        log_warn("/assignment is over %u slices, the job has %u; ignored", assignment.slice_count,
-                 worker->config.job->train.slices);
+        log_warn("/assignment is ignored: it has %" PRIu32 " slices, the job has %" PRIu32,
+                 assignment.slice_count, worker->config.job->train.slices);
         return;
     }
     feed(worker, (struct loop_event){.type = LOOP_EV_ASSIGNMENT, .assignment = &assignment}, NULL);
@@ -294,12 +271,12 @@ static void zookeeper(struct worker *worker, const struct zk_event *event)
 {
     const struct zk_port *zk = &worker->ports.zk;
     uint64_t *next_op = &worker->membership.next_op;
-    if (!worker->followed) {
+    if (!worker->is_following) {
         follow(worker);
         return;
     }
     int seat = roster_handle(&worker->roster, event, zk, next_op, worker->now_ms);
-    if (seat >= 0) { seat_changed(worker, (uint32_t)seat); }
+    if (seat >= 0) { ps_changed(worker, (uint32_t)seat); }
     if (mirror_handle(&worker->assignment, event, zk, next_op, worker->now_ms) == MIRROR_PRESENT) {
         assigned(worker, event);
     }
@@ -319,8 +296,8 @@ static void follow_run(struct worker *worker)
 
 /* ----------------------------------------------------------------- waiting */
 
-/* The first ps whose values are overdue, or -1. */
-static int waited_for(const struct worker *worker)
+/* The first ps whose values the loop waits for, or -1. */
+static int awaited_ps(const struct worker *worker)
 {
     for (uint32_t p = 0; p < ps_count(worker); p++) {
         if (training_loop_waits_for(&worker->core, p)) { return (int)p; }
@@ -328,28 +305,28 @@ static int waited_for(const struct worker *worker)
     return -1;
 }
 
-static uint64_t say_at_ms(const struct worker *worker)
+/* When a line about the present wait is due. */
+static uint64_t wait_log_due_ms(const struct worker *worker)
 {
-    if (waited_for(worker) < 0) { return UINT64_MAX; }
-    uint64_t since = worker->core.progress_ms;
-    if (worker->said_at_ms > since) { since = worker->said_at_ms; }
-    return since + WORKER_WAIT_LOG_MS;
+    if (awaited_ps(worker) < 0) { return UINT64_MAX; }
+    return u64_max(worker->core.progress_ms, worker->wait_logged_at_ms) + WORKER_WAIT_LOG_MS;
 }
 
-static void say_waiting(struct worker *worker)
+static void log_wait(struct worker *worker)
 {
-    if (worker->now_ms < say_at_ms(worker)) { return; }
-    uint32_t ps = (uint32_t)waited_for(worker);
+    if (worker->now_ms < wait_log_due_ms(worker)) { return; }
+    uint32_t ps = (uint32_t)awaited_ps(worker);
+    assert(worker->now_ms >= worker->core.progress_ms);
     const struct link *link = &worker->links.items[ps];
     const char *how = link->open     ? "connected"
                       : !link->known ? "not registered"
                                      : tanist_strerror(link->last_status);
-    log_info("waiting for ps:%u (%s, %s) for %llu s: values of step %llu, generation %llu", ps,
-             link->address[0] != '\0' ? link->address : "no address yet", how,
-             number((worker->now_ms - worker->core.progress_ms) / 1000),
-             number(worker->core.state == LOOP_WHOLE ? worker->core.step + 1 : worker->core.step),
-             number(worker->core.generation));
-    worker->said_at_ms = worker->now_ms;
+    uint64_t step = worker->core.step + (worker->core.state == LOOP_WHOLE ? 1 : 0);
+    log_info("waiting for ps:%" PRIu32 " (%s, %s) for %" PRIu64 " s: values of step=%" PRIu64
+             " generation=%" PRIu64,
+             ps, link->address[0] != '\0' ? link->address : "no address yet", how,
+             (worker->now_ms - worker->core.progress_ms) / 1000, step, worker->core.generation);
+    worker->wait_logged_at_ms = worker->now_ms;
 }
 
 /* ----------------------------------------------------------------- reactor */
@@ -367,7 +344,7 @@ static void report(struct worker *worker)
 
 static void tick(struct worker *worker)
 {
-    if (worker->followed) {
+    if (worker->is_following) {
         const struct zk_port *zk = &worker->ports.zk;
         uint64_t *next_op = &worker->membership.next_op;
         roster_tick(&worker->roster, zk, next_op, worker->now_ms);
@@ -377,16 +354,18 @@ static void tick(struct worker *worker)
         feed(worker, (struct loop_event){.type = LOOP_EV_TICK}, NULL);
     }
     links_tick(&worker->links, worker->now_ms);
-    say_waiting(worker);
+    log_wait(worker);
 }
 
 static void handle(void *self, const struct node_event *event)
 {
     struct worker *worker = self;
+    assert(!worker->finished);
+    assert(event->now_ms >= worker->now_ms);
     worker->now_ms = event->now_ms;
-    unsigned news = membership_handle(&worker->membership, event);
-    if ((news & MEMBERSHIP_ENDED) != 0) { finish(worker, worker->membership.exit_code); }
-    if ((news & MEMBERSHIP_RUN) != 0) { follow_run(worker); }
+    unsigned changes = membership_handle(&worker->membership, event);
+    if ((changes & MEMBERSHIP_ENDED) != 0) { finish(worker, worker->membership.exit_code); }
+    if ((changes & MEMBERSHIP_RUN) != 0) { follow_run(worker); }
     switch (event->type) {
     case NODE_START:
     case NODE_TICK:
@@ -400,21 +379,16 @@ static void handle(void *self, const struct node_event *event)
     report(worker);
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static uint64_t deadline_ms(const void *self)
 {
     const struct worker *worker = self;
     uint64_t first = membership_deadline_ms(&worker->membership);
-    first = earlier(first, training_loop_deadline_ms(&worker->core));
-    first = earlier(first, links_deadline_ms(&worker->links));
-    first = earlier(first, say_at_ms(worker));
-    if (!worker->followed) { return first; }
-    first = earlier(first, roster_deadline_ms(&worker->roster));
-    return earlier(first, mirror_deadline_ms(&worker->assignment));
+    first = u64_min(first, training_loop_deadline_ms(&worker->core));
+    first = u64_min(first, links_deadline_ms(&worker->links));
+    first = u64_min(first, wait_log_due_ms(worker));
+    if (!worker->is_following) { return first; }
+    first = u64_min(first, roster_deadline_ms(&worker->roster));
+    return u64_min(first, mirror_deadline_ms(&worker->assignment));
 }
 
 static bool is_finished(const void *self, int *exit_code)
@@ -434,19 +408,23 @@ struct node worker_node(struct worker *worker)
 static enum tn_status open_parts(struct worker *worker, struct error *error)
 {
     const struct worker_config *config = &worker->config;
-    struct compute_config compute = {config->job, config->model, config->train, config->test,
-                                     worker->ports.buffers};
+    struct compute_config compute = {
+        .job = config->job,
+        .model = config->model,
+        .train = config->train,
+        .test = config->test,
+        .pool = worker->ports.buffers,
+    };
     enum tn_status status = compute_open(&worker->compute, &compute, error);
     if (status != TN_OK) { return status; }
     size_t bytes = worker->compute.parameters * sizeof(float);
     worker->current = buffer_acquire(worker->ports.buffers, bytes);
     worker->next = buffer_acquire(worker->ports.buffers, bytes);
-    worker->gradients = calloc((size_t)SLICES_MAX * ps_count(worker), sizeof *worker->gradients);
-    if (worker->current != NULL && worker->next != NULL && worker->gradients != NULL) {
-        return TN_OK;
-    }
-    return error_set(error, TN_ENOMEM, "no memory for %llu parameters",
-                     number(worker->compute.parameters));
+    bool has_gradients =
+        gradients_open(&worker->gradients, worker->ports.buffers, worker->places, ps_count(worker));
+    if (worker->current != NULL && worker->next != NULL && has_gradients) { return TN_OK; }
+    return error_set(error, TN_ENOMEM, "out of memory for %" PRIu64 " parameters",
+                     worker->compute.parameters);
 }
 
 enum tn_status worker_create(const struct worker_config *config, struct worker **out,
@@ -457,7 +435,7 @@ enum tn_status worker_create(const struct worker_config *config, struct worker *
     assert(config->identity.task.role == ROLE_WORKER);
     assert(job->cluster.ps >= 1 && job->cluster.ps <= PS_MAX);
     struct worker *worker = calloc(1, sizeof *worker);
-    if (worker == NULL) { return error_set(error, TN_ENOMEM, "no memory for a worker"); }
+    if (worker == NULL) { return error_set(error, TN_ENOMEM, "out of memory for a worker"); }
     worker->config = *config;
     worker->ports = *config->ports;
     worker->evaluation.step = STEP_NONE;
@@ -468,8 +446,11 @@ enum tn_status worker_create(const struct worker_config *config, struct worker *
     membership_init(&worker->membership, &config->identity, &worker->ports);
     links_init(&worker->links, job->cluster.ps, &worker->ports.transport);
     training_loop_init(&worker->core, &(struct training_loop_config){
-                                          job->train.mode, job->train.slices, job->cluster.ps,
-                                          config->identity.task.index});
+                                          .mode = job->train.mode,
+                                          .slices = job->train.slices,
+                                          .ps = job->cluster.ps,
+                                          .index = config->identity.task.index,
+                                      });
     enum tn_status status = open_parts(worker, error);
     if (status == TN_OK) {
         *out = worker;
@@ -482,8 +463,7 @@ enum tn_status worker_create(const struct worker_config *config, struct worker *
 void worker_destroy(struct worker *worker)
 {
     if (worker == NULL) { return; }
-    if (worker->gradients != NULL) { forget_gradients(worker); }
-    free(worker->gradients);
+    gradients_close(&worker->gradients);
     buffer_release(worker->current);
     buffer_release(worker->next);
     compute_close(&worker->compute);

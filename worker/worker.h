@@ -1,11 +1,11 @@
 /*
  * worker/worker.h: a worker as a node: it registers, follows /run, /assignment and the ps, computes
- * gradients of its slices and exchanges them for values. A reactor: no thread, no clock; see
- * common/node/node.h. Arithmetic runs inline. Decisions are worker/training_loop.h's, arithmetic is
- * worker/compute.h's, connections are worker/ps_links.h's.
+ * the gradients of its slices and exchanges them for values. A reactor: no thread, no clock; see
+ * common/node/node.h. Arithmetic runs inline. worker/training_loop.h decides, worker/compute.h
+ * computes, and worker/ps_links.h keeps the connections.
  *
- * It leaves with 0 when /run is done or it is asked to, 1 when the run failed or memory ran out,
- * else with membership's code.
+ * It exits with 0 when the run is done or it is asked to leave, with 1 when the run failed or
+ * memory ran out, else with membership's code.
  */
 #ifndef WORKER_WORKER_H
 #define WORKER_WORKER_H
@@ -16,7 +16,7 @@
 #include "worker/dataset.h"
 #include "worker/models/model.h"
 
-enum { WORKER_WAIT_LOG_MS = 3000 };
+enum { WORKER_WAIT_LOG_MS = 3000 }; /* A wait is logged at most this often. */
 
 struct worker_config {
     struct node_identity identity;
@@ -24,15 +24,15 @@ struct worker_config {
     const struct job *job;
     const struct model *model; /* Opened for at least compute_slice_examples(job) examples. */
     const struct dataset *train;
-    const struct dataset *test; /* NULL: evaluations have a digest only. */
+    const struct dataset *test; /* May be NULL: evaluations then have a digest only. */
 };
 
 struct worker;
 
-/* TN_ENOMEM; TN_EINVAL when the model is too small. On failure `*out` is NULL. */
+/* TN_ENOMEM; TN_EINVAL: the model was opened for smaller slices. On failure `*out` is NULL. */
 MUST_CHECK enum tn_status worker_create(const struct worker_config *config, struct worker **out,
                                         struct error *error);
-/* Releases every buffer but those that the transport still holds. NULL is allowed. */
+/* Releases every buffer except those that the transport still holds. NULL is allowed. */
 void worker_destroy(struct worker *worker);
 
 /* Valid until worker_destroy(). */
