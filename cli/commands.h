@@ -1,16 +1,15 @@
 /*
- * cli/commands.h: one entry per subcommand of `tanist`; each lives in cli/<name>.c.
+ * cli/commands.h: the commands of `tanist`.
  *
- * A command gets the arguments after its own name in argv[1..], argv[0] being the name, and returns
- * the program's exit code (tanist/status.h). Data goes to stdout, words to stderr.
+ * A command gets its own name in argv[0] and its arguments in argv[1..], and returns the exit code
+ * of the program (tanist/status.h). It prints data on stdout and messages on stderr.
  */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
 #include "common/base/error.h"
 
-/* Find the subcommand and run it; `tanist`, `tanist help [COMMAND]`, `--help`, `--version`, "did
- * you mean". */
+/* Find the command that argv[1] names and run it. */
 int cli_main(int argc, char **argv);
 
 int command_coordinator(int argc, char **argv);
@@ -31,7 +30,7 @@ int command_pause(int argc, char **argv);
 int command_resume(int argc, char **argv);
 int command_kill(int argc, char **argv);
 
-/* Say "tanist: ERROR" on stderr and return the exit code that belongs to its status. */
+/* Print "tanist: ERROR" on stderr and return the exit code of its status. */
 int command_failed(const struct error *error);
 
 #endif

@@ -1,4 +1,4 @@
-/* cli/main.c: the program's entry. */
+/* cli/main.c: the entry point of the program. */
 #include "cli/commands.h"
 
 int main(int argc, char **argv)

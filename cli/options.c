@@ -1,50 +1,23 @@
 #include "cli/options.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
 #include "common/base/nearest.h"
 #include "tanist/status.h"
 
-enum { NAMES_MAX = 64 };
+enum { NAME_MAX_BYTES = 64, HELP_AT = 28, CHOICES_TEXT_MAX = 128 };
 
-/* Where the parser stands. */
 struct cursor {
     int argc, at;
     char **argv;
 };
 
-__attribute__((format(printf, 2, 3))) static bool wrong(const struct options *options,
-                                                        const char *format, ...)
-{
-    va_list arguments;
-    fprintf(stderr, "tanist %s: ", options->command);
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, " (`tanist %s --help` shows all options)\n", options->command);
-    return false;
-}
-
-static void print_help(const struct options *options)
-{
-    printf("Usage: tanist %s %s\n\nExamples:\n%s\n%s\n", options->command, options->synopsis,
-           options->examples, options->about);
-    printf("\nOptions:\n");
-    for (size_t i = 0; i < options->count; i++) {
-        const struct option *option = &options->list[i];
-        char left[64], letter[8] = "    ";
-        if (option->help == NULL) { continue; }
-        if (option->letter) { snprintf(letter, sizeof letter, "-%c, ", option->letter); }
-        snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name,
-                 option->argument != NULL ? " " : "",
-                 option->argument != NULL ? option->argument : "");
-        printf("  %-28s %s\n", left, option->help);
-    }
-    printf("  %-28s %s\n", "-h, --help", "Show this.");
-}
+/* ------------------------------------------------------------- the list */
 
 static const struct option *find_long(const struct options *options, const char *name,
                                       size_t length)
@@ -66,16 +39,139 @@ static const struct option *find_letter(const struct options *options, char lett
     return NULL;
 }
 
-static bool unknown(const struct options *options, const char *word, size_t length)
+static void add(struct options *options, struct option option)
 {
-    const char *names[NAMES_MAX];
-    char name[64];
-    size_t count = 0;
-    for (size_t i = 0; i < options->count && count < NAMES_MAX - 1; i++) {
-        names[count++] = options->list[i].name;
+    assert(options->count < OPTIONS_MAX);
+    assert(strlen(option.name) < NAME_MAX_BYTES);
+    assert(find_long(options, option.name, strlen(option.name)) == NULL);
+    assert(option.letter == 0 || find_letter(options, option.letter) == NULL);
+    options->list[options->count++] = option;
+}
+
+void options_flag(struct options *options, char letter, const char *name, bool *value,
+                  const char *help)
+{
+    assert(value != NULL);
+    add(options, (struct option){.name = name,
+                                 .letter = letter,
+                                 .type = OPTION_FLAG,
+                                 .value.flag = value,
+                                 .help = help});
+}
+
+void options_text(struct options *options, const char *name, const char **value,
+                  const char *argument, const char *help)
+{
+    assert(value != NULL);
+    add(options, (struct option){.name = name,
+                                 .type = OPTION_TEXT,
+                                 .value.text = value,
+                                 .argument = argument,
+                                 .help = help});
+}
+
+void options_texts(struct options *options, const char *name, struct option_texts *value,
+                   const char *argument, const char *help)
+{
+    assert(value != NULL);
+    add(options, (struct option){.name = name,
+                                 .type = OPTION_TEXTS,
+                                 .value.texts = value,
+                                 .argument = argument,
+                                 .help = help});
+}
+
+void options_number(struct options *options, const char *name, struct option_number *value,
+                    const char *argument, const char *help)
+{
+    assert(value != NULL);
+    add(options, (struct option){.name = name,
+                                 .type = OPTION_NUMBER,
+                                 .value.number = value,
+                                 .argument = argument,
+                                 .help = help});
+}
+
+void options_choice(struct options *options, char letter, const char *name, const char **value,
+                    const char *const *choices, const char *help)
+{
+    assert(value != NULL);
+    assert(choices != NULL && choices[0] != NULL);
+    add(options, (struct option){.name = name,
+                                 .letter = letter,
+                                 .type = OPTION_CHOICE,
+                                 .value.text = value,
+                                 .choices = choices,
+                                 .help = help});
+}
+
+/* ------------------------------------------------------------- --help */
+
+/* "table|json" or "table, json". */
+static const char *choices_text(const struct option *option, const char *separator,
+                                char text[static CHOICES_TEXT_MAX])
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (int i = 0; option->choices[i] != NULL && length < CHOICES_TEXT_MAX; i++) {
+        length += (size_t)snprintf(text + length, CHOICES_TEXT_MAX - length, "%s%s",
+                                   i > 0 ? separator : "", option->choices[i]);
     }
+    return text;
+}
+
+/* What stands for the value: "DIR", "table|json", or "" for a flag. */
+static const char *value_text(const struct option *option, char text[static CHOICES_TEXT_MAX])
+{
+    if (option->type == OPTION_FLAG) { return ""; }
+    return option->type == OPTION_CHOICE ? choices_text(option, "|", text) : option->argument;
+}
+
+static void print_option(const struct option *option)
+{
+    char left[CHOICES_TEXT_MAX + NAME_MAX_BYTES], choices[CHOICES_TEXT_MAX], letter[8] = "    ";
+    const char *value = value_text(option, choices);
+    if (option->letter != 0) { snprintf(letter, sizeof letter, "-%c, ", option->letter); }
+    snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name, *value ? " " : "", value);
+    if (strlen(left) > HELP_AT) {
+        printf("  %s\n  %*s %s\n", left, HELP_AT, "", option->help);
+    } else {
+        printf("  %-*s %s\n", HELP_AT, left, option->help);
+    }
+}
+
+static void print_help(const struct options *options)
+{
+    printf("Usage: tanist %s %s\n\nExamples:\n%s\n%s\n\nOptions:\n", options->command,
+           options->synopsis, options->examples, options->about);
+    for (size_t i = 0; i < options->count; i++) {
+        if (options->list[i].help != NULL) { print_option(&options->list[i]); }
+    }
+    printf("  %-*s %s\n", HELP_AT, "-h, --help", "Show this help.");
+}
+
+/* ------------------------------------------------------------- parsing */
+
+__attribute__((format(printf, 2, 3))) static bool wrong(const struct options *options,
+                                                        const char *format, ...)
+{
+    va_list arguments;
+    fprintf(stderr, "tanist %s: ", options->command);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, " (see `tanist %s --help`)\n", options->command);
+    return false;
+}
+
+static bool unknown(const struct options *options, const char *given, size_t length)
+{
+    const char *names[OPTIONS_MAX + 1];
+    char name[NAME_MAX_BYTES];
+    size_t count = 0;
+    for (; count < options->count; count++) { names[count] = options->list[count].name; }
     names[count++] = "help";
-    snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), word);
+    snprintf(name, sizeof name, "%.*s", (int)size_min(length, sizeof name - 1), given);
     const char *near = nearest_word(name, names, count);
     if (near != NULL) {
         return wrong(options, "unknown option --%s: did you mean --%s?", name, near);
@@ -86,30 +182,36 @@ static bool unknown(const struct options *options, const char *word, size_t leng
 static bool take_choice(const struct options *options, const struct option *option,
                         const char *text)
 {
+    char choices[CHOICES_TEXT_MAX];
     for (int i = 0; option->choices[i] != NULL; i++) {
         if (strcmp(option->choices[i], text) == 0) {
-            *(const char **)option->value = text;
+            *option->value.text = text;
             return true;
         }
     }
-    char list[128] = "";
-    size_t length = 0;
-    for (int i = 0; option->choices[i] != NULL && length < sizeof list; i++) {
-        length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "",
-                                   option->choices[i]);
-    }
-    return wrong(options, "--%s is \"%s\": give one of %s", option->name, text, list);
+    return wrong(options, "--%s is \"%s\": give one of %s", option->name, text,
+                 choices_text(option, ", ", choices));
+}
+
+static bool take_number(const struct options *options, const struct option *option,
+                        const char *text)
+{
+    struct option_number *number = option->value.number;
+    char *end = NULL;
+    number->value = strtoull(text, &end, 10);
+    number->given = true;
+    if (*text >= '0' && *text <= '9' && !*end && number->value <= INT64_MAX) { return true; }
+    return wrong(options, "--%s is \"%s\": give a whole number", option->name, text);
 }
 
 static bool take_value(const struct options *options, const struct option *option, const char *text)
 {
-    struct option_texts *texts = option->value;
-    struct option_number *number = option->value;
-    char *end = NULL;
+    struct option_texts *texts = option->value.texts;
     switch (option->type) {
-    case OPTION_FLAG: *(bool *)option->value = true; return true;
-    case OPTION_TEXT: *(const char **)option->value = text; return true;
+    case OPTION_FLAG: *option->value.flag = true; return true;
+    case OPTION_TEXT: *option->value.text = text; return true;
     case OPTION_CHOICE: return take_choice(options, option, text);
+    case OPTION_NUMBER: return take_number(options, option, text);
     case OPTION_TEXTS:
         if (texts->count == OPTION_TEXTS_MAX) {
             return wrong(options, "--%s is given more than %d times", option->name,
@@ -117,78 +219,81 @@ static bool take_value(const struct options *options, const struct option *optio
         }
         texts->items[texts->count++] = text;
         return true;
-    case OPTION_COUNT:
-        number->value = strtoull(text, &end, 10);
-        number->given = true;
-        if (*text < '0' || *text > '9' || *end || number->value > INT64_MAX) {
-            return wrong(options, "--%s is \"%s\": give a whole number", option->name, text);
-        }
-        return true;
     }
     return false;
 }
 
-/* The option at the cursor, with its value behind '=' or in the next word. */
+/* The option at the cursor; its value follows a '=' or is the next argument. */
 static bool take_option(const struct options *options, struct cursor *cursor)
 {
-    const char *word = cursor->argv[cursor->at], *text = NULL;
+    const char *given = cursor->argv[cursor->at], *text = NULL;
+    char choices[CHOICES_TEXT_MAX];
     const struct option *option;
-    if (word[1] == '-') {
-        size_t length = strcspn(word + 2, "=");
-        option = find_long(options, word + 2, length);
-        if (option == NULL) { return unknown(options, word + 2, length); }
-        if (word[2 + length] == '=') { text = word + 3 + length; }
+    if (given[1] == '-') {
+        size_t length = strcspn(given + 2, "=");
+        option = find_long(options, given + 2, length);
+        if (option == NULL) { return unknown(options, given + 2, length); }
+        if (given[2 + length] == '=') { text = given + 3 + length; }
     } else {
-        option = find_letter(options, word[1]);
-        if (option == NULL) { return wrong(options, "unknown option %s", word); }
-        if (word[2]) { text = word + 2 + (word[2] == '='); }
+        option = find_letter(options, given[1]);
+        if (option == NULL) { return wrong(options, "unknown option %s", given); }
+        if (given[2]) { text = given + 2 + (given[2] == '='); }
     }
     if (option->type == OPTION_FLAG && text != NULL) {
         return wrong(options, "--%s takes no value", option->name);
     }
     if (option->type != OPTION_FLAG && text == NULL) {
         if (cursor->at + 1 >= cursor->argc) {
-            return wrong(options, "--%s needs a value: %s", option->name, option->argument);
+            return wrong(options, "--%s needs a value: %s", option->name,
+                         value_text(option, choices));
         }
         text = cursor->argv[++cursor->at];
     }
     return take_value(options, option, text);
 }
 
-static bool take_argument(struct options *options, const char *word)
+static bool take_argument(struct options *options, const char *argument)
 {
     if (options->argument_count >= options->arguments_most ||
         options->argument_count >= ARGUMENTS_MAX) {
-        return wrong(options, "\"%s\" is one argument too many: usage is %s", word,
-                     options->synopsis);
+        return wrong(options, "unexpected argument \"%s\"; usage: tanist %s %s", argument,
+                     options->command, options->synopsis);
     }
-    options->arguments[options->argument_count++] = word;
+    options->arguments[options->argument_count++] = argument;
     return true;
+}
+
+static bool is_help(const char *argument)
+{
+    return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }
 
 bool options_parse(struct options *options, int argc, char **argv, int *exit_code)
 {
     struct cursor cursor = {.argc = argc, .at = 1, .argv = argv};
-    bool literal = false, good = true;
+    bool options_ended = false, good = true;
+    assert(options->command != NULL);
+    assert(options->arguments_least <= options->arguments_most);
     options->argument_count = 0;
     *exit_code = TN_EXIT_ARGUMENTS;
     for (; good && cursor.at < argc; cursor.at++) {
-        const char *word = argv[cursor.at];
-        if (!literal && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
+        const char *given = argv[cursor.at];
+        if (!options_ended && is_help(given)) {
             print_help(options);
             *exit_code = TN_EXIT_OK;
             return false;
         }
-        if (!literal && strcmp(word, "--") == 0) {
-            literal = true;
-        } else if (!literal && word[0] == '-' && word[1]) {
+        if (!options_ended && strcmp(given, "--") == 0) {
+            options_ended = true;
+        } else if (!options_ended && given[0] == '-' && given[1]) {
             good = take_option(options, &cursor);
         } else {
-            good = take_argument(options, word);
+            good = take_argument(options, given);
         }
     }
     if (good && options->argument_count < options->arguments_least) {
-        good = wrong(options, "an argument is missing: usage is %s", options->synopsis);
+        good = wrong(options, "an argument is missing; usage: tanist %s %s", options->command,
+                     options->synopsis);
     }
     return good;
 }

@@ -1,9 +1,13 @@
 /*
- * cli/options.h: the one parser of command lines. A command describes its options in a table; the
- * parser fills their values, prints --help from the same table, and names what is wrong with a
- * remedy.
+ * cli/options.h: the one parser of command lines. A command lists its options, each with the
+ * variable that receives its value; the parser fills these variables, prints --help from the same
+ * list, and reports what is wrong and what to do about it.
  *
- * Long options take "--name value" or "--name=value", short ones "-o value". "--" ends options.
+ *     struct options options = {.command = "kill", .synopsis = ..., .arguments_most = 1};
+ *     options_text(&options, "dir", &dir, "DIR", "Folder of the run.");
+ *     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
+ *
+ * Long options take "--name value" or "--name=value", short ones "-o value". "--" ends the options.
  * Threads: any; nothing is kept.
  */
 #ifndef CLI_OPTIONS_H
@@ -13,16 +17,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { OPTION_TEXTS_MAX = 64, ARGUMENTS_MAX = 16 };
+enum { OPTIONS_MAX = 32, OPTION_TEXTS_MAX = 64, ARGUMENTS_MAX = 16 };
 
 enum option_type {
-    OPTION_FLAG,   /* bool: true when given. */
-    OPTION_TEXT,   /* const char *: borrowed from argv. */
-    OPTION_TEXTS,  /* struct option_texts: may be given again. */
-    OPTION_COUNT,  /* struct option_number */
-    OPTION_CHOICE, /* const char *: one of `choices`. */
+    OPTION_FLAG,
+    OPTION_TEXT,
+    OPTION_TEXTS,
+    OPTION_NUMBER,
+    OPTION_CHOICE,
 };
 
+/* Values of an option that may be given more than once. */
 struct option_texts {
     const char *items[OPTION_TEXTS_MAX];
     size_t count;
@@ -37,27 +42,51 @@ struct option {
     const char *name; /* Without the dashes. */
     char letter;      /* Short form, or 0. */
     enum option_type type;
-    void *value;          /* Where it goes; as the type says. Keeps its default when not given. */
-    const char *argument; /* What --help calls the value: "DIR". NULL for a flag. */
-    const char *const *choices; /* NULL-ended. */
-    const char *help;           /* NULL: between our own programs, not shown. */
+    union {
+        bool *flag;
+        const char **text; /* Also of a choice. */
+        struct option_texts *texts;
+        struct option_number *number;
+    } value;
+    const char *argument;       /* What --help calls the value: "DIR". */
+    const char *const *choices; /* Ends with NULL. */
+    const char *help;
 };
 
 struct options {
-    const char *command;  /* "run" */
-    const char *synopsis; /* "JOB.json [OPTION]..." */
-    const char *about;    /* What it does; may have several lines. */
-    const char *examples; /* Lines that work as they stand. */
-    const struct option *list;
+    const char *command;                    /* "run" */
+    const char *synopsis;                   /* "JOB.json [OPTION]..." */
+    const char *about;                      /* What the command does, in one or more lines. */
+    const char *examples;                   /* Lines that work as they are. */
+    size_t arguments_least, arguments_most; /* Arguments that are not options. */
+    /* Filled by the functions below: */
+    struct option list[OPTIONS_MAX];
     size_t count;
-    size_t arguments_least, arguments_most; /* Words that are no options. */
-    const char *arguments[ARGUMENTS_MAX];   /* Out. */
-    size_t argument_count;                  /* Out. */
+    /* Filled by options_parse(), borrowed from argv: */
+    const char *arguments[ARGUMENTS_MAX];
+    size_t argument_count;
 };
 
 /*
- * Parse argv[1..]. True: go on. False: the command is over with `*exit_code`: 0 when --help was
- * printed, TN_EXIT_ARGUMENTS when something is wrong (said on stderr).
+ * Add an option. Its variable keeps its value, the default, when the option is not given; texts are
+ * borrowed from argv. `letter` is the short form, or 0. An option whose `help` is NULL is internal
+ * and not shown by --help.
+ */
+void options_flag(struct options *options, char letter, const char *name, bool *value,
+                  const char *help);
+void options_text(struct options *options, const char *name, const char **value,
+                  const char *argument, const char *help);
+void options_texts(struct options *options, const char *name, struct option_texts *value,
+                   const char *argument, const char *help);
+void options_number(struct options *options, const char *name, struct option_number *value,
+                    const char *argument, const char *help);
+/* One of `choices`, which ends with NULL. */
+void options_choice(struct options *options, char letter, const char *name, const char **value,
+                    const char *const *choices, const char *help);
+
+/*
+ * Parse argv[1..]. Returns true when the command is to go on. False ends it with `*exit_code`:
+ * TN_EXIT_OK after --help, TN_EXIT_ARGUMENTS after an error, which is reported on stderr.
  */
 bool options_parse(struct options *options, int argc, char **argv, int *exit_code);
 

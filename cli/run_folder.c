@@ -1,5 +1,6 @@
 #include "cli/run_folder.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,7 +25,8 @@ void run_folder_path(const struct run_folder *folder, const char *name,
 
 /* ------------------------------------------------------------- the folder */
 
-/* The whole file; of this open file, so that asking about it disturbs nobody. */
+/* Of the whole file. The lock belongs to the open file, not to the process, so that looking whether
+ * it is locked does not release it. */
 static struct flock whole_lock(void)
 {
     return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -72,7 +74,7 @@ static enum tn_status lock_folder(struct run_folder *folder, struct error *error
                      folder->dir, strtol(text, NULL, 10));
 }
 
-static enum tn_status make_folder(struct run_folder *folder, const char *dir, struct error *error)
+static enum tn_status create_folder(struct run_folder *folder, const char *dir, struct error *error)
 {
     enum tn_status status = files_make_folders(dir, error);
     if (status != TN_OK) { return error_context(error, "--dir"); }
@@ -82,7 +84,8 @@ static enum tn_status make_folder(struct run_folder *folder, const char *dir, st
     if (length < RUN_PATH_MAX - 256) { memcpy(folder->dir, absolute, length + 1); }
     free(absolute);
     if (length >= RUN_PATH_MAX - 256) {
-        return error_set(error, TN_EINVAL, "--dir: the path is too long");
+        return error_set(error, TN_EINVAL, "--dir: the path is too long: give at most %d bytes",
+                         RUN_PATH_MAX - 257);
     }
     return lock_folder(folder, error);
 }
@@ -96,32 +99,33 @@ static enum tn_status move_aside(struct run_folder *folder, struct error *error)
     strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&seconds, &utc));
     snprintf(old, sizeof old, "%s.%s", folder->dir, stamp);
     if (rename(folder->dir, old) != 0) { return files_error(error, errno, "rename", folder->dir); }
-    fprintf(stderr, "%s held a finished run: moved to %s (--resume would have gone on from it)\n",
+    fprintf(stderr,
+            "%s contained a finished run: moved it to %s (--resume would have continued it)\n",
             folder->dir, old);
     close(folder->lock);
     folder->lock = -1;
     char dir[RUN_PATH_MAX];
     memcpy(dir, folder->dir, sizeof dir);
-    return make_folder(folder, dir, error);
+    return create_folder(folder, dir, error);
 }
 
 static enum tn_status compare_job(const struct run_folder *folder, const struct job *job,
                                   const char *path, struct error *error)
 {
-    struct job there;
+    struct job existing;
     char difference[256];
-    job_init(&there);
-    enum tn_status status = job_read_file(&there, path, error);
+    job_init(&existing);
+    enum tn_status status = job_read_file(&existing, path, error);
     if (status != TN_OK) { return status; }
-    if (strcmp(there.name, job->name) != 0) {
+    if (strcmp(existing.name, job->name) != 0) {
         return error_set(error, TN_EINVAL,
-                         "%s holds a run of the job \"%s\", not of \"%s\": give another --dir",
-                         folder->dir, there.name, job->name);
+                         "%s contains a run of the job \"%s\", not of \"%s\": give another --dir",
+                         folder->dir, existing.name, job->name);
     }
-    if (!job_difference(&there, job, difference, sizeof difference)) { return TN_OK; }
+    if (!job_difference(&existing, job, difference, sizeof difference)) { return TN_OK; }
     return error_set(error, TN_EINVAL,
-                     "%s holds an unfinished run of another job: %s; give another --dir, or that "
-                     "value",
+                     "%s contains an unfinished run of another job: %s; give another --dir, or the "
+                     "same value",
                      folder->dir, difference);
 }
 
@@ -137,33 +141,29 @@ static enum tn_status write_job(const struct run_folder *folder, const struct jo
     return status;
 }
 
-static enum tn_status take_over(struct run_folder *folder, const struct job *job, bool resume,
-                                struct error *error)
+static enum tn_status check_contents(struct run_folder *folder, const struct job *job, bool resume,
+                                     struct error *error)
 {
     char path[RUN_PATH_MAX], result[RUN_PATH_MAX];
     run_folder_path(folder, "job.json", path);
     run_folder_path(folder, "result.json", result);
-    folder->finished = access(result, F_OK) == 0;
-    if (folder->finished && !resume) {
-        folder->finished = false;
-        return move_aside(folder, error);
-    }
+    const bool finished = access(result, F_OK) == 0;
+    if (finished && !resume) { return move_aside(folder, error); }
     if (access(path, F_OK) != 0) { return TN_OK; }
     enum tn_status status = compare_job(folder, job, path, error);
-    if (status != TN_OK) { return status; }
-    folder->resumes = true;
-    if (folder->finished && unlink(result) != 0) {
+    if (status == TN_OK && finished && unlink(result) != 0) {
         return files_error(error, errno, "remove", result);
     }
-    return TN_OK;
+    return status;
 }
 
 enum tn_status run_folder_open(struct run_folder *folder, const char *dir, const struct job *job,
                                bool resume, struct error *error)
 {
+    assert(*job->name != '\0');
     *folder = (struct run_folder){.lock = -1};
-    enum tn_status status = make_folder(folder, dir, error);
-    if (status == TN_OK) { status = take_over(folder, job, resume, error); }
+    enum tn_status status = create_folder(folder, dir, error);
+    if (status == TN_OK) { status = check_contents(folder, job, resume, error); }
     if (status == TN_OK) { status = write_job(folder, job, error); }
     if (status != TN_OK) { run_folder_close(folder); }
     return status;
@@ -179,6 +179,7 @@ enum tn_status run_folder_finish(const struct run_folder *folder, const char *js
                                  struct error *error)
 {
     char path[RUN_PATH_MAX];
+    assert(folder->lock >= 0);
     run_folder_path(folder, "result.json", path);
     return files_write_atomic(path, json, strlen(json), error);
 }

@@ -3,11 +3,11 @@
 #include <signal.h>
 #include <stddef.h>
 
-static volatile int wanted; /* Set by signals. */
+static volatile int arrived; /* The number of the signal. */
 
 static void on_signal(int number)
 {
-    wanted = number;
+    arrived = number;
 }
 
 const volatile int *stop_on_signals(void)
@@ -16,5 +16,5 @@ const volatile int *stop_on_signals(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    return &wanted;
+    return &arrived;
 }

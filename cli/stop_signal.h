@@ -1,11 +1,10 @@
-/* cli/stop_signal.h: SIGINT and SIGTERM as a wish to stop, for commands that end in their own time.
- */
+/* cli/stop_signal.h: SIGINT and SIGTERM as a request to stop, for commands that end in order. */
 #ifndef CLI_STOP_SIGNAL_H
 #define CLI_STOP_SIGNAL_H
 
-enum { STOPPED_EXIT = 130 }; /* The exit code of a command that was stopped so. */
+enum { STOPPED_EXIT = 130 }; /* The exit code of a command that was stopped. */
 
-/* From here on both signals are caught. What it returns becomes not 0 when one has come. */
+/* Catch both signals from now on. The returned variable becomes not 0 when one arrives. */
 const volatile int *stop_on_signals(void);
 
 #endif

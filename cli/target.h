@@ -1,6 +1,8 @@
 /*
- * cli/target.h: which cluster a command means: --zk or --zk-config with --cluster, or --dir of a
- * local run, whose run.json says both.
+ * cli/target.h: the cluster that a command is about: --zk or --zk-config with --cluster, or --dir
+ * of a local run, whose run.json names both.
+ *
+ * Threads: the main thread. Blocking: on the disk, and target_open() on ZooKeeper.
  */
 #ifndef CLI_TARGET_H
 #define CLI_TARGET_H
@@ -8,33 +10,27 @@
 #include "agent/ensemble/ensemble.h"
 #include "agent/observe/run_note.h"
 #include "cli/options.h"
+#include "cli/zk_options.h"
 #include "common/base/error.h"
 #include "common/cluster/job.h"
 #include "common/cluster/znodes.h"
 #include "common/zk/zk_sync.h"
 
-enum { CONNECT_MAX = 1024, CREDENTIALS_MAX = 256, TARGET_OPTIONS = 6 };
+/* The usual synopsis of a command with these options. */
+#define TARGET_SYNOPSIS "--dir DIR | --zk CONNECT [--cluster NAME] [OPTION]..."
 
-/* What the options say; all NULL at first. */
 struct target_options {
-    const char *zk, *zk_config, *cluster, *dir, *credentials;
+    struct zk_options zk;
+    const char *cluster, *dir; /* NULL: not given. */
     struct option_number wait; /* Seconds. */
 };
 
-/* Fill TARGET_OPTIONS rows of a command's table. */
-void target_options(struct target_options *options, struct option *rows);
-
-/* --zk, --zk-config or the environment (TANIST_ZK) as a connect string; "" when none is given. */
-MUST_CHECK enum tn_status target_connect(const char *zk, const char *zk_config,
-                                         char connect[static CONNECT_MAX], struct error *error);
-
-/* Digest credentials from the file `path`, or the environment; "" when there are none. */
-MUST_CHECK enum tn_status target_credentials(const char *path, char text[static CREDENTIALS_MAX],
-                                             struct error *error);
+/* Add the options to a command. */
+void target_options_add(struct options *options, struct target_options *target);
 
 struct target_server {
     char address[ZOO_ADDRESS_MAX];
-    uint64_t pid; /* 0: not known. */
+    uint64_t pid; /* 0: unknown. */
 };
 
 struct target {
@@ -45,27 +41,28 @@ struct target {
     struct target_server servers[ZOO_SERVERS_MAX];
 };
 
-/* TN_EINVAL: not said, or contradictory; TN_ENOENT: DIR holds no run; TN_EUNHEALTHY: DIR's run is
- * not running, so its ensemble is not there to be asked. */
+/* TN_EINVAL: no cluster is given, or the options contradict each other; TN_ENOENT: DIR holds no
+ * run; TN_EUNHEALTHY: the run in DIR is not active, and neither is its ZooKeeper. */
 MUST_CHECK enum tn_status target_find(const struct target_options *options, struct target *out,
                                       struct error *error);
 
-/* Move this thread, and those it starts, into the network namespace of the run's agent, where that
- * is another (`tanist run --networks`). TN_ECONNECT: we may not; TN_OK also when the agent is gone.
- */
+/* Move this thread, and the threads that it starts, into the network namespace of the run's agent,
+ * if that is another one (`tanist run --networks`). TN_ECONNECT: this user may not enter it. TN_OK
+ * also when the agent no longer runs. */
 MUST_CHECK enum tn_status target_enter_network(const struct run_note *note, struct error *error);
 
-/* Point a target of a local run (its `dir`) at what run.json says: where its ZooKeeper is now. */
+/* Update the target of a local run, whose `dir` is set, from its run.json. */
 void target_use_note(struct target *target, const struct run_note *note);
 
-/* Connect within `timeout_ms`, saying on stderr after 3 s what is waited for. As zk_sync_open(). */
-MUST_CHECK enum tn_status target_connect_sync(const char *connect, const char *credentials,
-                                              uint32_t timeout_ms, struct zk_sync **out,
-                                              struct error *error);
-
-/* Connect, and read what the cluster was made for. Without --cluster, the only one there is taken.
- * TN_EUNHEALTHY: there is no such cluster (the error lists those there are); TN_ECONNECT. `job` may
- * be NULL. `spec->job_json` is to be freed. */
+/*
+ * Connect, and read the spec of the cluster. Without --cluster, the only cluster in ZooKeeper is
+ * chosen. `spec->job_json` is NULL afterwards; `job` may be NULL. On success `*sync` is the
+ * caller's to close.
+ *
+ *   TN_EINVAL      there are several clusters and none was named; the error lists them
+ *   TN_EUNHEALTHY  there is no such cluster; the error lists those that exist
+ *   TN_ECONNECT    ZooKeeper does not answer
+ */
 MUST_CHECK enum tn_status target_open(struct target *target, struct zk_sync **sync,
                                       struct spec *spec, struct job *job, struct error *error);
 

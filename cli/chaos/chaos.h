@@ -1,4 +1,4 @@
-/* cli/chaos/chaos.h: the verbs of `tanist chaos`, each as in cli/commands.h. */
+/* cli/chaos/chaos.h: the subcommands of `tanist chaos`, each as in cli/subcommands.h. */
 #ifndef CLI_CHAOS_CHAOS_H
 #define CLI_CHAOS_CHAOS_H
 

@@ -1,5 +1,6 @@
-/* cli/chaos/chaos_list.c: `tanist chaos list [PLAN]`: what there is to attack with, and what of it
- * can be done here. */
+/* cli/chaos/chaos_list.c: `tanist chaos list [PLAN]`: the plans, faults and failpoints, and which
+ * faults this machine supports. */
+#include <assert.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,9 +9,12 @@
 #include "chaos/plan/plan.h"
 #include "cli/chaos/chaos.h"
 #include "cli/commands.h"
-#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/table.h"
 #include "common/faults/failpoint.h"
 #include "tanist/status.h"
+
+enum { TARGETS_TEXT_MAX = 48 };
 
 /* ----------------------------------------------------------------- as JSON */
 
@@ -32,16 +36,14 @@ static json_t *faults_json(const struct probe *probe)
     json_t *list = json_array();
     for (int i = 0; i < FAULT_COUNT; i++) {
         const struct fault_descriptor *info = fault_descriptor((enum fault)i);
-        const struct fault_value *value = &info->value;
-        const char *lacks = probe_lacks(probe, info->needs);
-        json_t *strikes = json_array();
-        const char *target;
+        const char *lacks = probe_lacks(probe, info->needs), *unit = info->value.unit, *target;
+        json_t *targets = json_array();
         for (unsigned j = 0; (target = fault_target_name((enum fault)i, j)) != NULL; j++) {
-            json_array_append_new(strikes, json_string(target));
+            json_array_append_new(targets, json_string(target));
         }
         json_t *fault = json_pack("{s:s, s:s, s:o, s:s}", "name", info->name, "about", info->about,
-                                  "strikes", strikes, "lasts", fault_duration_name(info->duration));
-        if (value->unit != NULL) { json_object_set_new(fault, "value", json_string(value->unit)); }
+                                  "strikes", targets, "lasts", fault_duration_name(info->duration));
+        if (unit != NULL) { json_object_set_new(fault, "value", json_string(unit)); }
         json_object_set_new(fault, "here", json_boolean(lacks == NULL));
         if (lacks != NULL) { json_object_set_new(fault, "why_not", json_string(lacks)); }
         json_array_append_new(list, fault);
@@ -64,112 +66,133 @@ static json_t *failpoints_json(void)
 
 static int print_json(const struct probe *probe)
 {
-    json_t *root = json_pack("{s:i, s:o, s:o, s:o, s:o}", "version", 1, "plans", plans_json(),
-                             "faults", faults_json(probe), "failpoints", failpoints_json(),
-                             "machine", probe_json(probe));
-    (void)json_dumpf(root, stdout, JSON_INDENT(2));
-    puts("");
-    json_decref(root);
-    return TN_EXIT_OK;
+    return output_json(json_pack("{s:i, s:o, s:o, s:o, s:o}", "version", 1, "plans", plans_json(),
+                                 "faults", faults_json(probe), "failpoints", failpoints_json(),
+                                 "machine", probe_json(probe)),
+                       JSON_INDENT(2));
 }
 
 /* ----------------------------------------------------------------- as tables */
 
-static void print_plans(void)
+static bool print_plans(void)
 {
+    static const struct table_column columns[] = {{"PLAN", TABLE_LEFT}, {"MEANING", TABLE_LEFT}};
     json_t *list = plans_json(), *plan;
     size_t index;
-    printf("%-15s %s\n", "PLAN", "WHAT IT DOES");
+    struct table table;
+    table_init(&table, columns, sizeof columns / sizeof *columns);
     json_array_foreach(list, index, plan)
     {
-        printf("%-15s %s\n", json_string_value(json_object_get(plan, "name")),
-               json_string_value(json_object_get(plan, "about")));
+        table_cell(&table, "%s", json_string_value(json_object_get(plan, "name")));
+        table_cell(&table, "%s", json_string_value(json_object_get(plan, "about")));
     }
     json_decref(list);
+    return table_print(&table, stdout);
 }
 
 /* "node, cluster" */
-static const char *strikes_text(enum fault fault, char text[static 48])
+static const char *targets_text(enum fault fault, char text[static TARGETS_TEXT_MAX])
 {
     const char *target;
     size_t used = 0;
-    for (unsigned i = 0; used < 40 && (target = fault_target_name(fault, i)) != NULL; i++) {
-        used += (size_t)snprintf(text + used, 48 - used, "%s%s", used ? ", " : "", target);
+    text[0] = '\0';
+    for (unsigned i = 0; (target = fault_target_name(fault, i)) != NULL; i++) {
+        assert(used < TARGETS_TEXT_MAX);
+        used += (size_t)snprintf(text + used, TARGETS_TEXT_MAX - used, "%s%s", i > 0 ? ", " : "",
+                                 target);
     }
     return text;
 }
 
-static void print_faults(const struct probe *probe)
+static bool print_faults(const struct probe *probe)
 {
-    char strikes[48];
-    printf("\n%-14s %-31s %-6s %-8s %-5s %s\n", "FAULT", "STRIKES", "LASTS", "VALUE", "HERE",
-           "WHAT IT DOES");
+    static const struct table_column columns[] = {
+        {"FAULT", TABLE_LEFT}, {"TARGETS", TABLE_LEFT},   {"LASTS", TABLE_LEFT},
+        {"VALUE", TABLE_LEFT}, {"SUPPORTED", TABLE_LEFT}, {"MEANING", TABLE_LEFT},
+    };
+    struct table table;
+    char text[TARGETS_TEXT_MAX];
+    table_init(&table, columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < FAULT_COUNT; i++) {
         const struct fault_descriptor *info = fault_descriptor((enum fault)i);
-        const struct fault_value *value = &info->value;
         const char *lacks = probe_lacks(probe, info->needs);
-        printf("%-14s %-31s %-6s %-8s %-5s %s%s%s\n", info->name,
-               strikes_text((enum fault)i, strikes), fault_duration_name(info->duration),
-               value->unit != NULL ? value->unit : "-", lacks != NULL ? "no" : "yes", info->about,
-               lacks != NULL ? "; not here: " : "", lacks != NULL ? lacks : "");
+        table_cell(&table, "%s", info->name);
+        table_cell(&table, "%s", targets_text((enum fault)i, text));
+        table_cell(&table, "%s", fault_duration_name(info->duration));
+        table_cell(&table, "%s", info->value.unit != NULL ? info->value.unit : "-");
+        table_cell(&table, "%s", lacks == NULL ? "yes" : "no");
+        table_cell(&table, "%s%s%s", info->about, lacks != NULL ? "; unsupported: " : "",
+                   lacks != NULL ? lacks : "");
     }
+    return table_print(&table, stdout);
 }
 
-static void print_failpoints(void)
+static bool print_failpoints(void)
 {
+    static const struct table_column columns[] = {
+        {"FAILPOINT", TABLE_LEFT},
+        {"PROCESS", TABLE_LEFT},
+        {"CAN FAIL", TABLE_LEFT},
+        {"WHEN", TABLE_LEFT},
+    };
     unsigned count;
     const struct failpoint_info *points = failpoint_list(&count);
-    printf("\n%-24s %-12s %-5s %s\n", "FAILPOINT", "WHO PASSES", "FAILS", "WHEN");
+    struct table table;
+    table_init(&table, columns, sizeof columns / sizeof *columns);
     for (unsigned i = 0; i < count; i++) {
-        printf("%-24s %-12s %-5s %s\n", points[i].name, points[i].who,
-               points[i].can_fail ? "yes" : "no", points[i].when);
+        table_cell(&table, "%s", points[i].name);
+        table_cell(&table, "%s", points[i].who);
+        table_cell(&table, "%s", points[i].can_fail ? "yes" : "no");
+        table_cell(&table, "%s", points[i].when);
     }
+    return table_print(&table, stdout);
 }
 
-/* ----------------------------------------------------------------- the verb */
+static int print_tables(const struct probe *probe)
+{
+    bool written = print_plans();
+    putchar('\n');
+    written = print_faults(probe) && written;
+    putchar('\n');
+    return print_failpoints() && written ? TN_EXIT_OK : TN_EXIT_IO;
+}
 
-/* As it was written when it is built in; one of a file shows that it is valid. */
+/* ----------------------------------------------------------------- the command */
+
+/* A built-in plan is printed as it is written in the source; a file shows that it is valid. */
 static int print_plan(const char *name)
 {
     struct plan plan;
     struct error error = {0};
+    int exit_code = TN_EXIT_OK;
     if (plan_read(name, &plan, &error) != TN_OK) { return command_failed(&error); }
     if (plan_builtin_text(name) != NULL) {
         fputs(plan_builtin_text(name), stdout);
     } else {
-        (void)json_dumpf(plan.json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-        puts("");
+        exit_code = output_json(json_incref(plan.json), JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     }
     plan_free(&plan);
-    return TN_EXIT_OK;
+    return exit_code;
 }
 
 int chaos_list(int argc, char **argv)
 {
-    static const char *const outputs[] = {"table", "json", NULL};
-    const char *output = "table";
-    const struct option rows[] = {{"output", 'o', OPTION_CHOICE, &output, "table|json", outputs,
-                                   "Form of the list; default table. A PLAN is always JSON."}};
+    const char *output = NULL;
+    int exit_code = 0;
     struct options options = {
         .command = "chaos list",
         .synopsis = "[PLAN] [OPTION]...",
-        .about = "List the built-in plans, the faults and whether this machine can do them, and "
-                 "the failpoints.\nWith PLAN, the name of one or a file: check it and print it, to "
-                 "start your own from it.",
+        .about = "List the built-in plans, the faults and whether this machine supports them, and "
+                 "the failpoints.\nWith PLAN, a name or a file: check that plan and print it as "
+                 "JSON, to start your own from it.",
         .examples = "  tanist chaos list\n"
                     "  tanist chaos list kill-chief > mine.json\n"
                     "  tanist chaos list -o json\n",
-        .list = rows,
-        .count = 1,
         .arguments_most = 1};
-    int exit_code = 0;
+    output_option_table(&options, &output);
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
     if (options.argument_count > 0) { return print_plan(options.arguments[0]); }
     struct probe probe;
     probe_machine(&probe);
-    if (strcmp(output, "json") == 0) { return print_json(&probe); }
-    print_plans();
-    print_faults(&probe);
-    print_failpoints();
-    return TN_EXIT_OK;
+    return output_is_json(output) ? print_json(&probe) : print_tables(&probe);
 }

@@ -1,4 +1,4 @@
-/* cli/chaos/chaos_replay.c: `tanist chaos replay`: the faults of a recorded round once more. */
+/* cli/chaos/chaos_replay.c: `tanist chaos replay`: inject the faults of a recorded round again. */
 #include "cli/chaos/chaos_replay.h"
 
 #include <errno.h>
@@ -9,8 +9,7 @@
 
 #include "chaos/history/history.h"
 #include "cli/chaos/chaos.h"
-
-enum { OWN_OPTIONS = 3 };
+#include "cli/output.h"
 
 static enum tn_status write_job(const json_t *job, struct recorded_round *out, struct error *error)
 {
@@ -20,7 +19,7 @@ static enum tn_status write_job(const json_t *job, struct recorded_round *out, s
     int fd = mkstemp(out->job_file);
     if (fd < 0) {
         enum tn_status status =
-            error_set(error, TN_EIO, "cannot make %s: %s", out->job_file, strerror(errno));
+            error_set(error, TN_EIO, "cannot create %s: %s", out->job_file, strerror(errno));
         out->job_file[0] = '\0';
         return status;
     }
@@ -43,12 +42,11 @@ static enum tn_status read_round(const char *history, struct chaos_session *sess
     out->round = (uint32_t)json_integer_value(json_object_get(begin, "round"));
     if (!json_is_object(plan) || !json_is_object(job)) {
         status = error_set(error, TN_EINVAL,
-                           "%s does not begin with a plan and a job: is it a history of `tanist "
-                           "chaos run`?",
-                           history);
+                           "it does not begin with a plan and a job: give a history.jsonl of "
+                           "`tanist chaos run`");
     }
     if (status == TN_OK) { status = plan_from_json(plan, &session->plan, error); }
-    /* The recorded job has what the plan set, and perhaps what its user changed after it. */
+    /* The recorded job already has what the plan sets, and what --set changed after that. */
     if (status == TN_OK) { session->plan.set_count = 0; }
     if (status == TN_OK) { status = history_schedule(lines, &out->schedule, error); }
     if (status == TN_OK) { status = write_job(job, out, error); }
@@ -82,9 +80,9 @@ static int work(struct chaos_session *session, const char *history, uint64_t tim
     enum tn_status status = recorded_round_open(history, session, &recorded, &error);
     if (status != TN_OK) { return chaos_session_conclude(session, status, &error); }
     for (uint64_t i = 0; status == TN_OK && i < times; i++) {
-        bool kept = false;
+        bool passed = false;
         uint32_t number = recorded.round + (uint32_t)i;
-        status = chaos_session_round(session, number, &recorded.schedule, &kept, &error);
+        status = chaos_session_round(session, number, &recorded.schedule, &passed, &error);
     }
     int exit_code = chaos_session_conclude(session, status, &error);
     recorded_round_free(&recorded);
@@ -98,28 +96,25 @@ int chaos_replay(int argc, char **argv)
     int exit_code = TN_EXIT_ERROR;
     if (session == NULL) { return exit_code; }
     session->options.dir = "runs/replay";
-    struct option rows[OWN_OPTIONS + CHAOS_OPTIONS] = {
-        {"times", 0, OPTION_COUNT, &times, "N", NULL, "How often; default 1."},
-        {"dir", 0, OPTION_TEXT, &session->options.dir, "DIR", NULL,
-         "For histories, failed rounds and the report; default runs/replay."},
-        chaos_output_option(&session->options),
-    };
-    chaos_session_name(session, argc, argv);
-    chaos_options_fill(&session->options, rows + OWN_OPTIONS);
     struct options options = {
         .command = "chaos replay",
         .synopsis = "HISTORY [OPTION]...",
-        .about = "Do the faults of a recorded round again: the same job, the same faults, at the "
-                 "same steps\n"
-                 "and moments. Real clusters are not deterministic: --times 20 tells how often it "
-                 "fails.",
+        .about =
+            "Inject the faults of a recorded round again: the same job, the same faults, at "
+            "the same steps and\ntimes. Real clusters are not deterministic: use --times 20 to "
+            "see how often the round fails.\n"
+            "Exit status: as of `tanist chaos run`.",
         .examples =
             "  tanist chaos replay runs/chaos-everything-1/round-0003/history.jsonl --times 5 "
             "--dir /tmp/again\n",
-        .list = rows,
-        .count = OWN_OPTIONS + CHAOS_OPTIONS,
         .arguments_least = 1,
         .arguments_most = 1};
+    options_number(&options, "times", &times, "N", "How often to repeat the round; default 1.");
+    options_text(&options, "dir", &session->options.dir, "DIR",
+                 "Folder for histories, failed rounds and the report; default runs/replay.");
+    output_option_text(&options, &session->options.output);
+    chaos_options_add(&options, &session->options);
+    chaos_session_name(session, argc, argv);
     if (options_parse(&options, argc, argv, &exit_code)) {
         exit_code = work(session, options.arguments[0], times.value);
     }

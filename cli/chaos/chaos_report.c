@@ -1,4 +1,5 @@
-/* cli/chaos/chaos_report.c: `tanist chaos report DIR`: the report of a campaign, written anew. */
+/* cli/chaos/chaos_report.c: `tanist chaos report DIR`: write the report of a campaign again. */
+#include <assert.h>
 #include <glob.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,21 +10,22 @@
 #include "cli/options.h"
 #include "tanist/status.h"
 
-/* Rounds are numbered with leading zeros: the order of names is that of rounds. */
+/* Rounds are numbered with leading zeros, so the order of their names is that of their numbers. */
 static enum tn_status write_report(const char *dir, struct error *error)
 {
     glob_t found;
     char pattern[4096];
     int length = snprintf(pattern, sizeof pattern, "%s/round-*/history.jsonl", dir);
     if (length < 0 || (size_t)length >= sizeof pattern) {
-        return error_set(error, TN_EINVAL, "DIR is too long");
+        return error_set(error, TN_EINVAL, "the path DIR is too long: give at most 4000 bytes");
     }
+    assert(dir != NULL);
     int failed = glob(pattern, 0, NULL, &found);
     if (failed == GLOB_NOMATCH) {
         return error_set(error, TN_ENOENT,
-                         "%s holds no round-*/history.jsonl: give the --dir of a campaign", dir);
+                         "%s contains no round-*/history.jsonl: give the --dir of a campaign", dir);
     }
-    if (failed != 0) { return error_set(error, TN_EIO, "%s cannot be searched", pattern); }
+    if (failed != 0) { return error_set(error, TN_EIO, "cannot search for %s", pattern); }
     enum tn_status status =
         report_write(dir, (const char *const *)found.gl_pathv, found.gl_pathc, error);
     globfree(&found);
@@ -35,9 +37,10 @@ int chaos_report(int argc, char **argv)
     struct options options = {
         .command = "chaos report",
         .synopsis = "DIR",
-        .about = "Write DIR/report.html and DIR/report.json anew, from the histories of a "
-                 "campaign's rounds.\n`tanist chaos run` has done so at its end; after one that "
-                 "was killed, this does.",
+        .about =
+            "Write DIR/report.html and DIR/report.json again, from the histories of the rounds "
+            "of a campaign.\n`tanist chaos run` writes them when it ends; this command helps "
+            "after it was killed.",
         .examples = "  tanist chaos report runs/chaos-everything-1\n",
         .arguments_least = 1,
         .arguments_most = 1};

@@ -1,5 +1,6 @@
 #include "cli/chaos/chaos_session.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -9,37 +10,23 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/stop_signal.h"
 #include "common/base/log.h"
 
-void chaos_options_fill(struct chaos_options *o, struct option *rows)
+void chaos_options_add(struct options *options, struct chaos_options *given)
 {
     static const char *const networks[] = {"namespaces", "loopback", NULL};
-    const struct option all[CHAOS_OPTIONS] = {
-        {"set", 0, OPTION_TEXTS, &o->set, "KEY=VALUE", NULL,
-         "Override a key of the job file, also one that the plan sets."},
-        {"network", 0, OPTION_CHOICE, &o->network, "namespaces|loopback", networks,
-         "Default: namespaces, where the machine allows it."},
-        {"keep", 0, OPTION_FLAG, &o->keep, NULL, NULL, "Keep all of rounds that passed as well."},
-        {"quiet", 'q', OPTION_FLAG, &o->quiet, NULL, NULL,
-         "On stderr only the outcome of each round."},
-    };
-    memcpy(rows, all, sizeof all);
+    options_texts(options, "set", &given->set, "KEY=VALUE",
+                  "Override a key of the job file, even one that the plan sets.");
+    options_choice(options, 0, "network", &given->network, networks,
+                   "Network of the tasks; default namespaces, if the machine allows it.");
+    options_flag(options, 0, "keep", &given->keep, "Keep the files of rounds that passed, too.");
+    options_flag(options, 'q', "quiet", &given->quiet,
+                 "Print only the outcome of each round on stderr.");
 }
 
-struct option chaos_output_option(struct chaos_options *o)
-{
-    static const char *const outputs[] = {"text", "json", NULL};
-    return (struct option){"output",
-                           'o',
-                           OPTION_CHOICE,
-                           &o->output,
-                           "text|json",
-                           outputs,
-                           "Form of the summary on stdout; default text."};
-}
-
-static void say(void *ctx, int level, const char *text)
+static void print_progress(void *ctx, int level, const char *text)
 {
     const struct chaos_session *session = ctx;
     if (level > 0 && session->options.quiet) { return; }
@@ -59,6 +46,7 @@ void chaos_session_name(struct chaos_session *session, int argc, char **argv)
 enum tn_status chaos_session_open(struct chaos_session *session, struct error *error)
 {
     const struct chaos_options *o = &session->options;
+    assert(session->campaign == NULL);
     ssize_t length = readlink("/proc/self/exe", session->program, sizeof session->program - 1);
     if (length <= 0) { return error_set(error, TN_EIO, "/proc/self/exe: %s", strerror(errno)); }
     session->program[length] = '\0';
@@ -69,7 +57,7 @@ enum tn_status chaos_session_open(struct chaos_session *session, struct error *e
         snprintf(session->dir, sizeof session->dir, "runs/chaos-%s-%" PRIu64, session->plan.name,
                  seed);
     }
-    /* What our own connection goes through is what is meant to happen. */
+    /* Faults disturb our own connections, too: warnings about that are no news. */
     log_init(LOG_ERROR, LOG_TEXT, "chaos");
     session->stop = stop_on_signals();
     const struct campaign_config config = {.program = session->program,
@@ -83,7 +71,7 @@ enum tn_status chaos_session_open(struct chaos_session *session, struct error *e
                                            .lab = o->network == NULL ||
                                                   strcmp(o->network, "loopback") != 0,
                                            .keep = o->keep,
-                                           .log = say,
+                                           .log = print_progress,
                                            .ctx = session,
                                            .stop = session->stop};
     return campaign_open(&config, &session->campaign, error);
@@ -96,14 +84,16 @@ void chaos_session_close(struct chaos_session *session)
 }
 
 enum tn_status chaos_session_round(struct chaos_session *session, uint32_t round,
-                                   const struct schedule *schedule, bool *kept, struct error *error)
+                                   const struct schedule *schedule, bool *passed,
+                                   struct error *error)
 {
     struct outcome outcome;
+    assert(session->campaign != NULL);
     enum tn_status status = campaign_round(session->campaign, round, schedule, &outcome, error);
     if (status != TN_OK) { return status; }
-    *kept = outcome.passed;
+    *passed = outcome.passed;
     session->totals.rounds++;
-    session->totals.broken += !outcome.passed;
+    session->totals.failed += !outcome.passed;
     session->totals.faults += outcome.injected;
     session->totals.skipped += outcome.skipped;
     return TN_OK;
@@ -113,20 +103,19 @@ static int print_summary(const struct chaos_session *session)
 {
     const struct chaos_totals *totals = &session->totals;
     char report[CHAOS_PATH_MAX + 16];
+    assert(totals->failed <= totals->rounds);
     snprintf(report, sizeof report, "%s/report.html", session->dir);
-    if (session->options.output != NULL && strcmp(session->options.output, "json") == 0) {
-        json_t *object = json_pack("{s:i, s:s, s:i, s:i, s:i, s:i, s:s}", "version", 1, "plan",
-                                   session->plan.name, "rounds", (int)totals->rounds, "broken",
-                                   (int)totals->broken, "faults", (int)totals->faults, "skipped",
-                                   (int)totals->skipped, "report", report);
-        bool good = json_dumpf(object, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
-        json_decref(object);
-        return good ? TN_EXIT_OK : TN_EXIT_IO;
+    if (output_is_json(session->options.output)) {
+        return output_json(json_pack("{s:i, s:s, s:i, s:i, s:i, s:i, s:s}", "version", 1, "plan",
+                                     session->plan.name, "rounds", (int)totals->rounds, "broken",
+                                     (int)totals->failed, "faults", (int)totals->faults, "skipped",
+                                     (int)totals->skipped, "report", report),
+                           JSON_INDENT(2));
     }
-    int wrote = printf("%u of %u rounds kept the promise; %u faults, %u not done; report: %s\n",
-                       totals->rounds - totals->broken, totals->rounds, totals->faults,
-                       totals->skipped, report);
-    return wrote > 0 ? TN_EXIT_OK : TN_EXIT_IO;
+    int length = printf("%u of %u rounds passed; %u faults injected, %u skipped; report: %s\n",
+                        totals->rounds - totals->failed, totals->rounds, totals->faults,
+                        totals->skipped, report);
+    return length > 0 ? TN_EXIT_OK : TN_EXIT_IO;
 }
 
 int chaos_session_conclude(struct chaos_session *session, enum tn_status status,
@@ -138,7 +127,7 @@ int chaos_session_conclude(struct chaos_session *session, enum tn_status status,
         if (campaign_report(session->campaign, &report_error) != TN_OK) {
             exit_code = command_failed(&report_error);
         }
-        int printed = session->no_summary ? TN_EXIT_OK : print_summary(session);
+        int printed = session->options.output != NULL ? print_summary(session) : TN_EXIT_OK;
         if (exit_code == TN_EXIT_OK) { exit_code = printed; }
     }
     if (status == TN_EAGAIN && session->stop != NULL && *session->stop) {
@@ -147,5 +136,5 @@ int chaos_session_conclude(struct chaos_session *session, enum tn_status status,
     }
     if (status != TN_OK) { return command_failed(error); }
     if (exit_code != TN_EXIT_OK) { return exit_code; }
-    return session->totals.broken > 0 ? TN_EXIT_ERROR : TN_EXIT_OK;
+    return session->totals.failed > 0 ? TN_EXIT_ERROR : TN_EXIT_OK;
 }

@@ -1,8 +1,8 @@
 /*
- * cli/chaos/chaos_session.h: what `tanist chaos run`, `replay` and `shrink` have alike: their
- * options, a campaign made of them, and how it is told.
+ * cli/chaos/chaos_session.h: what `tanist chaos run`, `replay` and `shrink` share: options, the
+ * campaign, progress and summary.
  *
- * Threads: the main thread, the only one at the beginning.
+ * Threads: the main thread, which must be the only one at chaos_session_open().
  */
 #ifndef CLI_CHAOS_CHAOS_SESSION_H
 #define CLI_CHAOS_CHAOS_SESSION_H
@@ -10,51 +10,55 @@
 #include "chaos/campaign.h"
 #include "cli/options.h"
 
-enum { CHAOS_OPTIONS = 4, CHAOS_PATH_MAX = 1024, CHAOS_COMMAND_MAX = 2048 };
+enum { CHAOS_PATH_MAX = 1024, CHAOS_COMMAND_MAX = 2048 };
+
+#define CHAOS_PLAN_DEFAULT "kill-anything"
+#define CHAOS_PLAN_HELP                                                                            \
+    "Plan: a file, or a name from `tanist chaos list`; default " CHAOS_PLAN_DEFAULT "."
 
 struct chaos_options {
-    const char *dir, *job, *output;
+    const char *dir, *job, *output, *network; /* `output` NULL: no summary on stdout. */
     struct option_texts set;
     struct option_number seed;
     bool keep, quiet;
-    const char *network;
 };
 
-/* Fill CHAOS_OPTIONS rows of a command's table: those that all three have alike. */
-void chaos_options_fill(struct chaos_options *options, struct option *rows);
-/* -o, of those that print the summary. */
-struct option chaos_output_option(struct chaos_options *options);
+/* Add the options that all three commands have: --set, --network, --keep, --quiet. The commands add
+ * the others themselves. */
+void chaos_options_add(struct options *options, struct chaos_options *given);
 
 struct chaos_totals {
-    uint32_t rounds, broken, faults, skipped;
+    uint32_t rounds, failed; /* `failed` of all `rounds`. */
+    uint32_t faults, skipped;
 };
 
 struct chaos_session {
     struct chaos_options options;
     char program[CHAOS_PATH_MAX], dir[CHAOS_PATH_MAX];
-    char command[CHAOS_COMMAND_MAX]; /* As it was given. */
+    char command[CHAOS_COMMAND_MAX]; /* The command line. */
     struct plan plan;                /* Owned. */
     struct campaign *campaign;
     struct chaos_totals totals;
-    bool no_summary;          /* Something else goes to stdout. */
     const volatile int *stop; /* cli/stop_signal.h */
 };
 
-/* "tanist chaos " and the words of the command line. */
+/* Keep the command line, for the report. */
 void chaos_session_name(struct chaos_session *session, int argc, char **argv);
 
-/* From `options` and `plan` to a campaign whose calm run is done. SIGINT and SIGTERM from here on
- * end it. */
+/* Begin a campaign with `options` and `plan`, and run the baseline. SIGINT and SIGTERM end the
+ * campaign from then on. Errors are those of campaign_open(). */
 MUST_CHECK enum tn_status chaos_session_open(struct chaos_session *session, struct error *error);
 void chaos_session_close(struct chaos_session *session);
 
-/* One round; its outcome counts. */
+/* Run a round and add its outcome to the totals. `*passed`: all checks passed. Errors are those of
+ * campaign_round(). */
 MUST_CHECK enum tn_status chaos_session_round(struct chaos_session *session, uint32_t round,
-                                              const struct schedule *schedule, bool *kept,
+                                              const struct schedule *schedule, bool *passed,
                                               struct error *error);
 
-/* Write the reports and print what it came to. The program's exit code: 0 every round kept the
- * promise, 1 not, 130 stopped by the user, or that of `status` with its `error`. */
+/* Write the reports and print the summary. Returns the exit code: 0 if every round has passed, 1 if
+ * one has failed, 130 if the user has stopped the campaign, or that of `status`, whose `error` is
+ * reported. */
 int chaos_session_conclude(struct chaos_session *session, enum tn_status status,
                            const struct error *error);
 

@@ -1,6 +1,7 @@
-/* cli/chaos/chaos_shrink.c: `tanist chaos shrink`: the fewest faults of a recorded round that still
- * fail.
- */
+/* cli/chaos/chaos_shrink.c: `tanist chaos shrink`: find the fewest faults of a recorded round that
+ * still make it fail. */
+#include <assert.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,22 +11,25 @@
 #include "chaos/plan/shrink.h"
 #include "cli/chaos/chaos.h"
 #include "cli/chaos/chaos_replay.h"
+#include "cli/output.h"
 
-enum { TRIES = 3, OWN_OPTIONS = 2 };
+enum { TRIES = 3 };
 
 struct search {
     struct chaos_session *session;
     const struct schedule *all;
-    uint64_t tries; /* Of each subset, until one fails. */
-    uint32_t round; /* Number of the next. */
+    uint64_t tries; /* How often a subset that does not fail is tried. */
+    uint32_t round; /* Number of the next round. */
     struct shrink shrink;
     bool subset[INJECTIONS_MAX];
 };
 
-/* The faults that `subset` names, with their own ids. */
-static enum tn_status choose(const struct search *search, struct schedule *out, struct error *error)
+/* The schedule of the faults in `subset`; they keep their ids. */
+static enum tn_status make_schedule(const struct search *search, struct schedule *out,
+                                    struct error *error)
 {
     out->count = 0;
+    assert(search->all->count <= INJECTIONS_MAX);
     out->list = calloc(search->all->count + 1, sizeof *out->list);
     if (out->list == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     for (uint32_t i = 0; i < search->all->count; i++) {
@@ -37,13 +41,13 @@ static enum tn_status choose(const struct search *search, struct schedule *out, 
 static enum tn_status try_subset(struct search *search, bool *failed, struct error *error)
 {
     struct schedule chosen;
-    enum tn_status status = choose(search, &chosen, error);
+    enum tn_status status = make_schedule(search, &chosen, error);
     *failed = false;
-    fprintf(stderr, "with %u of %u faults:\n", chosen.count, search->all->count);
+    fprintf(stderr, "trying %u of %u faults\n", chosen.count, search->all->count);
     for (uint64_t i = 0; status == TN_OK && !*failed && i < search->tries; i++) {
-        bool kept = true;
-        status = chaos_session_round(search->session, search->round++, &chosen, &kept, error);
-        *failed = !kept;
+        bool passed = true;
+        status = chaos_session_round(search->session, search->round++, &chosen, &passed, error);
+        *failed = !passed;
     }
     schedule_free(&chosen);
     return status;
@@ -56,11 +60,9 @@ static int print_result(const struct search *search)
         json_array_append_new(faults,
                               injection_to_json(&search->all->list[search->shrink.kept[i]]));
     }
-    json_t *object = json_pack("{s:i, s:i, s:o}", "version", 1, "rounds",
-                               (int)search->session->totals.rounds, "faults", faults);
-    bool good = json_dumpf(object, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
-    json_decref(object);
-    return good ? TN_EXIT_OK : TN_EXIT_IO;
+    return output_json(json_pack("{s:i, s:i, s:o}", "version", 1, "rounds",
+                                 (int)search->session->totals.rounds, "faults", faults),
+                       JSON_INDENT(2));
 }
 
 static int conclude(struct search *search, enum tn_status status, const struct error *error)
@@ -68,8 +70,9 @@ static int conclude(struct search *search, enum tn_status status, const struct e
     struct chaos_session *session = search->session;
     int exit_code = chaos_session_conclude(session, status, error);
     if (status != TN_OK) { return exit_code; }
-    if (session->totals.broken == 0) {
-        fprintf(stderr, "it did not fail again: try more --tries\n");
+    if (session->totals.failed == 0) {
+        fprintf(stderr, "tanist: the round did not fail again: raise --tries, now %" PRIu64 "\n",
+                search->tries);
         return TN_EXIT_ERROR;
     }
     return print_result(search);
@@ -85,7 +88,7 @@ static int work(struct search *search, const char *history)
     search->all = &recorded.schedule;
     search->round = 1;
     shrink_init(&search->shrink, recorded.schedule.count);
-    /* The whole of it first: what does not fail again has no smallest part. */
+    /* All faults first: if they do not make the round fail again, no subset can be found. */
     bool failed = true;
     memset(search->subset, true, recorded.schedule.count);
     status = try_subset(search, &failed, &error);
@@ -111,28 +114,23 @@ int chaos_shrink(int argc, char **argv)
         return exit_code;
     }
     search->session = session;
-    session->no_summary = true;
-    chaos_session_name(session, argc, argv);
     session->options.dir = "runs/shrink";
-    struct option rows[OWN_OPTIONS + CHAOS_OPTIONS] = {
-        {"tries", 0, OPTION_COUNT, &tries, "N", NULL,
-         "How often a set of faults is tried before it counts as harmless; default 3."},
-        {"dir", 0, OPTION_TEXT, &session->options.dir, "DIR", NULL,
-         "For histories, failed rounds and the report; default runs/shrink."},
-    };
-    chaos_options_fill(&session->options, rows + OWN_OPTIONS);
     struct options options = {
         .command = "chaos shrink",
         .synopsis = "HISTORY [OPTION]...",
-        .about = "Find the fewest faults of a recorded round that still make it fail, by trying "
-                 "parts of them.\nPrints these as JSON. Exit status: 0 found, 1 it did not fail "
-                 "again.",
+        .about = "Find the fewest faults of a recorded round that still make it fail, by running "
+                 "it with subsets of\nthem. Prints these faults as JSON.\n"
+                 "Exit status: 0 found, 1 the round did not fail again, 130 stopped.",
         .examples = "  tanist chaos shrink runs/chaos-everything-1/round-0003/history.jsonl --dir "
                     "/tmp/less\n",
-        .list = rows,
-        .count = OWN_OPTIONS + CHAOS_OPTIONS,
         .arguments_least = 1,
         .arguments_most = 1};
+    options_number(&options, "tries", &tries, "N",
+                   "How often to try a subset before it counts as passing; default 3.");
+    options_text(&options, "dir", &session->options.dir, "DIR",
+                 "Folder for histories, failed rounds and the report; default runs/shrink.");
+    chaos_options_add(&options, &session->options);
+    chaos_session_name(session, argc, argv);
     if (options_parse(&options, argc, argv, &exit_code)) {
         search->tries = tries.value;
         exit_code = work(search, options.arguments[0]);

@@ -1,5 +1,6 @@
 #include "cli/inspect/canvas.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,14 +17,17 @@ static const char *const escapes[INK_COUNT] = {
 
 void canvas_init(struct canvas *canvas, char *text, size_t capacity, uint32_t columns, bool color)
 {
+    assert(text != NULL);
+    assert(capacity > 0);
     *canvas =
         (struct canvas){.text = text, .capacity = capacity, .columns = columns, .color = color};
     text[0] = '\0';
 }
 
-/* Whole or not at all. */
+/* Append all bytes, or none if they do not fit. */
 static void append(struct canvas *canvas, const char *bytes, size_t size)
 {
+    assert(canvas->length < canvas->capacity);
     if (size >= canvas->capacity - canvas->length) { return; }
     memcpy(canvas->text + canvas->length, bytes, size);
     canvas->length += size;
@@ -46,6 +50,7 @@ void canvas_put(struct canvas *canvas, enum ink ink, const char *format, ...)
 {
     char piece[PIECE_MAX];
     va_list arguments;
+    assert(ink < INK_COUNT);
     va_start(arguments, format);
     vsnprintf(piece, sizeof piece, format, arguments);
     va_end(arguments);
@@ -66,7 +71,7 @@ void canvas_to(struct canvas *canvas, uint32_t column)
 
 void canvas_end_line(struct canvas *canvas)
 {
-    /* Blanks at the end are of no use. */
+    /* Trailing blanks are useless. */
     while (canvas->length > 0 && canvas->text[canvas->length - 1] == ' ') { canvas->length--; }
     append(canvas, "\n", 1);
     canvas->text[canvas->length] = '\0';

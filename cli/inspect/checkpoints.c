@@ -1,4 +1,5 @@
-/* cli/inspect/checkpoints.c: `tanist checkpoints list|verify`: what there is to go back to. */
+/* cli/inspect/checkpoints.c: `tanist checkpoints list|verify`: the committed checkpoints. */
+#include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -6,8 +7,12 @@
 #include <string.h>
 
 #include "agent/observe/event_text.h"
+#include "cli/cluster_read.h"
 #include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/table.h"
 #include "cli/target.h"
+#include "common/base/clock.h"
 #include "common/base/json_codec.h"
 #include "ps/store/store.h"
 #include "ps/store/store_folder.h"
@@ -17,11 +22,26 @@ enum { LIST_MAX = 1000, WARNINGS_MAX = 4096, PATH_BYTES = 1024 };
 struct listing {
     struct manifest *manifests; /* Newest first. Owned. */
     size_t count;
+    char **verdicts; /* Of `verify`, owned; NULL: not verified. "" means intact, else the damage. */
 };
 
-/* ------------------------------------------------------------- where they are */
+struct checkpoints_options {
+    struct target_options target;
+    const char *action, *store, *output;
+};
 
-static enum tn_status list_folder(const char *folder, struct listing *out, struct error *error)
+static void free_listing(struct listing *listing)
+{
+    for (size_t i = 0; listing->verdicts != NULL && i < listing->count; i++) {
+        free(listing->verdicts[i]);
+    }
+    free(listing->verdicts);
+    free(listing->manifests);
+}
+
+/* ------------------------------------------------------------- reading */
+
+static enum tn_status read_folder(const char *folder, struct listing *out, struct error *error)
 {
     char warnings[WARNINGS_MAX] = "";
     out->manifests = calloc(LIST_MAX, sizeof *out->manifests);
@@ -32,50 +52,69 @@ static enum tn_status list_folder(const char *folder, struct listing *out, struc
     return status;
 }
 
-static enum tn_status read_manifest(struct zk_sync *sync, const char *cluster, const char *name,
-                                    struct manifest *out, struct error *error)
+static enum tn_status read_manifests(struct zk_sync *sync, const char *cluster,
+                                     const struct zk_sync_list *names, struct listing *out,
+                                     struct error *error)
 {
-    char path[256], rest[128];
-    struct zk_sync_data data;
-    snprintf(rest, sizeof rest, "checkpoints/%.100s", name);
-    znode_path(path, cluster, rest);
-    enum tn_status status = zk_sync_read(sync, path, &data, error);
-    if (status != TN_OK) { return status; }
-    status = manifest_decode(data.data, data.size, out, error);
-    free(data.data);
-    return status == TN_OK ? TN_OK : error_context(error, "%s", path);
+    out->manifests = calloc(names->count + 1, sizeof *out->manifests);
+    if (out->manifests == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    for (size_t i = names->count; i-- > 0;) {
+        enum tn_status status = cluster_read_manifest(sync, cluster, names->names[i],
+                                                      &out->manifests[out->count], error);
+        if (status == TN_ENOENT) { continue; } /* The chief has removed it: it was the oldest. */
+        if (status != TN_OK) { return status; }
+        out->count++;
+    }
+    return TN_OK;
 }
 
-static enum tn_status list_cluster(struct target *target, struct listing *out, struct error *error)
+static enum tn_status read_cluster(struct target *target, struct listing *out, struct error *error)
 {
     struct zk_sync *sync = NULL;
-    struct spec spec = {0};
+    struct spec spec;
     struct zk_sync_list names = {0};
     char path[256];
     enum tn_status status = target_open(target, &sync, &spec, NULL, error);
     if (status != TN_OK) { return status; }
-    free(spec.job_json);
     znode_path(path, target->cluster, "checkpoints");
     status = zk_sync_list(sync, path, &names, error);
-    out->manifests = calloc(names.count + 1, sizeof *out->manifests);
-    if (status == TN_OK && out->manifests == NULL) {
-        status = error_set(error, TN_ENOMEM, "out of memory");
-    }
-    for (size_t i = names.count; status == TN_OK && i-- > 0;) {
-        struct manifest *manifest = &out->manifests[out->count];
-        status = read_manifest(sync, target->cluster, names.names[i], manifest, error);
-        if (status == TN_OK) {
-            out->count++;
-        } else if (status == TN_ENOENT) { /* The chief removes old ones. */
-            status = TN_OK;
-        }
-    }
+    if (status == TN_OK) { status = read_manifests(sync, target->cluster, &names, out, error); }
     zk_sync_list_free(&names);
     zk_sync_close(sync);
     return status;
 }
 
-/* ------------------------------------------------------------- list */
+static enum tn_status find_and_read_cluster(const struct target_options *given, struct listing *out,
+                                            struct error *error)
+{
+    struct target *target = calloc(1, sizeof *target);
+    if (target == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    enum tn_status status = target_find(given, target, error);
+    if (status == TN_OK) { status = read_cluster(target, out, error); }
+    free(target);
+    return status;
+}
+
+/* Read every shard. `*intact`: none is damaged. */
+static enum tn_status verify(const char *folder, struct listing *listing, bool *intact,
+                             struct error *error)
+{
+    *intact = true;
+    assert(listing->verdicts == NULL);
+    listing->verdicts = calloc(listing->count + 1, sizeof *listing->verdicts);
+    if (listing->verdicts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    for (size_t i = 0; i < listing->count; i++) {
+        struct error damage = {0};
+        enum tn_status status =
+            store_verify(folder, &listing->manifests[i], STORE_ALL_SHARDS, NULL, &damage);
+        listing->verdicts[i] = strdup(status == TN_OK ? "" : damage.text);
+        if (listing->verdicts[i] == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+        if (status != TN_OK) { *intact = false; }
+    }
+    return TN_OK;
+}
+
+/* ------------------------------------------------------------- printing */
 
 static uint64_t bytes_of(const struct manifest *manifest)
 {
@@ -99,134 +138,110 @@ static json_t *manifest_json(const struct manifest *manifest)
                      (json_int_t)manifest->shard_count, "places", places);
 }
 
-/* `verdicts[i]` is NULL when it was not verified, "" when intact, else what is wrong. */
-static int print_listing(const struct listing *listing, char **verdicts, bool json)
+static int print_json(const struct listing *listing)
 {
     json_t *list = json_array();
-    if (!json) {
-        printf("%6s %10s %11s %6s %12s %7s  %-24s%s\n", "ID", "STEP", "GENERATION", "EPOCH",
-               "BYTES", "SHARDS", "COMMITTED", verdicts != NULL ? "  VERDICT" : "");
+    for (size_t i = 0; i < listing->count; i++) {
+        json_t *object = manifest_json(&listing->manifests[i]);
+        const char *damage = listing->verdicts != NULL ? listing->verdicts[i] : NULL;
+        if (damage != NULL) { json_object_set_new(object, "intact", json_boolean(!*damage)); }
+        if (damage != NULL && *damage) {
+            json_object_set_new(object, "error", json_text(damage));
+        }
+        json_array_append_new(list, object);
     }
+    return output_json(json_pack("{s:i, s:o}", "version", 1, "checkpoints", list), JSON_INDENT(2));
+}
+
+static int print_table(const struct listing *listing)
+{
+    static const struct table_column columns[] = {
+        {"ID", TABLE_RIGHT},       {"STEP", TABLE_RIGHT},   {"GENERATION", TABLE_RIGHT},
+        {"EPOCH", TABLE_RIGHT},    {"BYTES", TABLE_RIGHT},  {"SHARDS", TABLE_RIGHT},
+        {"COMMITTED", TABLE_LEFT}, {"VERDICT", TABLE_LEFT},
+    };
+    enum { COLUMNS = sizeof columns / sizeof *columns };
+    struct table table;
+    table_init(&table, columns, listing->verdicts != NULL ? COLUMNS : COLUMNS - 1);
     for (size_t i = 0; i < listing->count; i++) {
         const struct manifest *manifest = &listing->manifests[i];
         char time[TIME_TEXT_MAX];
-        const char *wrong = verdicts != NULL ? verdicts[i] : NULL;
         clock_format(manifest->created_wall_ms, time);
-        if (json) {
-            json_t *object = manifest_json(manifest);
-            if (wrong != NULL) {
-                json_object_set_new(object, "intact", json_boolean(*wrong == '\0'));
-            }
-            if (wrong != NULL && *wrong) { json_object_set_new(object, "error", json_text(wrong)); }
-            json_array_append_new(list, object);
-            continue;
-        }
-        printf("%6" PRIu64 " %10" PRIu64 " %11" PRIu64 " %6" PRIu64 " %12" PRIu64
-               " %7u  %-24s  %s\n",
-               manifest->id, manifest->step, manifest->generation, manifest->epoch,
-               bytes_of(manifest), manifest->shard_count, time,
-               wrong == NULL    ? ""
-               : *wrong == '\0' ? "intact"
-                                : wrong);
+        table_cell(&table, "%" PRIu64, manifest->id);
+        table_cell(&table, "%" PRIu64, manifest->step);
+        table_cell(&table, "%" PRIu64, manifest->generation);
+        table_cell(&table, "%" PRIu64, manifest->epoch);
+        table_cell(&table, "%" PRIu64, bytes_of(manifest));
+        table_cell(&table, "%" PRIu32, manifest->shard_count);
+        table_cell(&table, "%s", time);
+        if (listing->verdicts == NULL) { continue; }
+        table_cell(&table, "%s", *listing->verdicts[i] ? listing->verdicts[i] : "intact");
     }
-    json_t *root = json_pack("{s:i, s:o}", "version", 1, "checkpoints", list);
-    if (json) {
-        (void)json_dumpf(root, stdout, JSON_INDENT(2));
-        puts("");
-    }
-    json_decref(root);
-    return TN_EXIT_OK;
+    return table_print(&table, stdout) ? TN_EXIT_OK : TN_EXIT_IO;
 }
 
-/* ------------------------------------------------------------- verify */
+/* ------------------------------------------------------------- the command */
 
-static int verify(const char *folder, const struct listing *listing, bool json)
+static enum tn_status read_and_verify(const struct checkpoints_options *given,
+                                      struct listing *listing, bool *intact, struct error *error)
 {
-    char **verdicts = calloc(listing->count + 1, sizeof *verdicts);
-    bool intact = true;
-    for (size_t i = 0; verdicts != NULL && i < listing->count; i++) {
-        struct error error = {0};
-        enum tn_status status =
-            store_verify(folder, &listing->manifests[i], STORE_ALL_SHARDS, NULL, &error);
-        verdicts[i] = strdup(status == TN_OK ? "" : error.text);
-        intact = intact && status == TN_OK;
-    }
-    int exit_code = print_listing(listing, verdicts, json);
-    for (size_t i = 0; verdicts != NULL && i < listing->count; i++) { free(verdicts[i]); }
-    free(verdicts);
-    return intact ? exit_code : TN_EXIT_IO;
-}
-
-static enum tn_status work(const struct target_options *given, const char *what, const char *store,
-                           bool json, int *exit_code, struct error *error)
-{
+    const char *dir = given->target.dir;
     char folder[PATH_BYTES] = "";
-    struct listing listing = {0};
-    enum tn_status status = TN_OK;
-    if (store != NULL || given->dir != NULL) {
-        snprintf(folder, sizeof folder, "%s%s", store != NULL ? store : given->dir,
-                 store != NULL ? "" : "/checkpoints");
+    const bool verifies = strcmp(given->action, "verify") == 0;
+    if (given->store != NULL) {
+        snprintf(folder, sizeof folder, "%s", given->store);
+    } else if (dir != NULL) {
+        snprintf(folder, sizeof folder, "%s/checkpoints", dir);
     }
-    bool verifies = strcmp(what, "verify") == 0;
-    if (strcmp(what, "list") != 0 && !verifies) {
-        return error_set(error, TN_EINVAL, "checkpoints %s: give list or verify", what);
+    if (strcmp(given->action, "list") != 0 && !verifies) {
+        return error_set(error, TN_EINVAL, "checkpoints %s: give list or verify", given->action);
     }
     if (verifies && !*folder) {
         return error_set(error, TN_EINVAL,
-                         "verify reads the disk: give --dir DIR of the run, or "
-                         "--store FOLDER");
+                         "checkpoints verify reads the disk: give --dir DIR of the run, or --store "
+                         "FOLDER");
     }
-    struct target *target = calloc(1, sizeof *target);
-    if (target == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    if (*folder) {
-        status = list_folder(folder, &listing, error);
+    enum tn_status status = *folder ? read_folder(folder, listing, error)
+                                    : find_and_read_cluster(&given->target, listing, error);
+    return status == TN_OK && verifies ? verify(folder, listing, intact, error) : status;
+}
+
+static int work(const struct checkpoints_options *given)
+{
+    struct listing listing = {0};
+    struct error error = {0};
+    bool intact = true;
+    int exit_code = TN_EXIT_OK;
+    if (read_and_verify(given, &listing, &intact, &error) != TN_OK) {
+        exit_code = command_failed(&error);
     } else {
-        status = target_find(given, target, error);
-        if (status == TN_OK) { status = list_cluster(target, &listing, error); }
+        exit_code = output_is_json(given->output) ? print_json(&listing) : print_table(&listing);
     }
-    if (status == TN_OK) {
-        *exit_code =
-            verifies ? verify(folder, &listing, json) : print_listing(&listing, NULL, json);
-    }
-    free(listing.manifests);
-    free(target);
-    return status;
+    free_listing(&listing);
+    return intact ? exit_code : TN_EXIT_IO;
 }
 
 int command_checkpoints(int argc, char **argv)
 {
-    static const char *const outputs[] = {"table", "json", NULL};
-    struct target_options given = {0};
-    const char *output = "table", *store = NULL;
-    struct option rows[TARGET_OPTIONS + 2];
+    struct checkpoints_options given = {0};
     int exit_code = 0;
-    target_options(&given, rows);
-    rows[TARGET_OPTIONS] = (struct option){"output",     'o',     OPTION_CHOICE,         &output,
-                                           "table|json", outputs, "Form; default table."};
-    rows[TARGET_OPTIONS + 1] = (struct option){"store",
-                                               0,
-                                               OPTION_TEXT,
-                                               &store,
-                                               "FOLDER",
-                                               NULL,
-                                               "Folder of checkpoints; default DIR/checkpoints."};
     struct options options = {
         .command = "checkpoints",
         .synopsis = "list|verify --dir DIR | --store FOLDER | --zk CONNECT [OPTION]...",
         .about =
-            "List the committed checkpoints, newest first; verify also reads every shard and "
-            "compares it with its\ndigest (exit status 6 if one is damaged). With --dir the disk "
-            "is looked at: nothing needs to run.",
+            "List the committed checkpoints, newest first. `verify` also reads every shard and "
+            "compares it with its\ndigest (exit status 6 if one is damaged). With --dir or "
+            "--store the checkpoints are read from the disk,\nso the cluster need not run.",
         .examples = "  tanist checkpoints list --dir runs/fashion-mnist\n"
                     "  tanist checkpoints verify --dir runs/fashion-mnist -o json\n"
                     "  tanist checkpoints list --zk h1:2181 --cluster NAME\n",
-        .list = rows,
-        .count = TARGET_OPTIONS + 2,
         .arguments_least = 1,
         .arguments_most = 1};
+    target_options_add(&options, &given.target);
+    output_option_table(&options, &given.output);
+    options_text(&options, "store", &given.store, "FOLDER",
+                 "Folder of checkpoints; default DIR/checkpoints.");
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
-    struct error error = {0};
-    enum tn_status status =
-        work(&given, options.arguments[0], store, strcmp(output, "json") == 0, &exit_code, &error);
-    return status == TN_OK ? exit_code : command_failed(&error);
+    given.action = options.arguments[0];
+    return work(&given);
 }

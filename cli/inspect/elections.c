@@ -1,113 +1,133 @@
-/* cli/inspect/elections.c: `tanist elections`: the chiefs there were. */
+/* cli/inspect/elections.c: `tanist elections`: the leader elections of a cluster. */
+#include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/observe/event_text.h"
+#include "cli/cluster_read.h"
 #include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/table.h"
 #include "cli/target.h"
+#include "common/base/clock.h"
 
-static json_t *election_json(const struct history_entry *entry)
-{
-    char task[TASK_NAME_MAX], time[TIME_TEXT_MAX];
-    task_format(entry->task, ':', task, sizeof task);
-    clock_format(entry->wall_ms, time);
-    return json_pack("{s:I, s:s, s:I, s:s, s:s, s:I}", "epoch", (json_int_t)entry->epoch, "task",
-                     task, "pid", (json_int_t)entry->pid, "cause", entry->cause, "elected_at", time,
-                     "took_ms", (json_int_t)entry->took_ms);
-}
+struct elections {
+    struct history_entry list[HISTORY_MAX]; /* Oldest first. */
+    size_t count;
+};
 
-static void print_row(const struct history_entry *entry)
+static int print_json(const struct elections *elections)
 {
-    char task[TASK_NAME_MAX], time[TIME_TEXT_MAX];
-    task_format(entry->task, ':', task, sizeof task);
-    clock_format(entry->wall_ms, time);
-    printf("%6" PRIu64 "  %-16s %8" PRIu64 "  %-24s %6" PRIu64 " ms  %s\n", entry->epoch, task,
-           entry->pid, time, entry->took_ms, entry->cause);
-}
-
-/* Every election among the history's entries, oldest first: printed, or appended to `list`. */
-static enum tn_status walk(struct zk_sync *sync, const char *cluster, json_t *list,
-                           struct error *error)
-{
-    char path[256];
-    struct zk_sync_list names = {0};
-    znode_path(path, cluster, "history");
-    enum tn_status status = zk_sync_list(sync, path, &names, error);
-    if (status == TN_ENOENT) { return TN_OK; }
-    for (size_t i = 0; status == TN_OK && i < names.count; i++) {
-        char rest[128];
-        struct zk_sync_data data;
-        struct history_entry entry;
-        snprintf(rest, sizeof rest, "history/%.100s", names.names[i]);
-        znode_path(path, cluster, rest);
-        status = zk_sync_read(sync, path, &data, error);
-        if (status == TN_ENOENT) { /* The chief removes the oldest. */
-            status = TN_OK;
-            continue;
-        }
-        if (status != TN_OK) { break; }
-        bool read = history_decode(data.data, data.size, &entry, error) == TN_OK;
-        free(data.data);
-        if (!read) { fprintf(stderr, "%s: %s\n", path, error->text); }
-        if (!read || entry.kind != HISTORY_ELECTED) { continue; }
-        if (list != NULL) {
-            json_array_append_new(list, election_json(&entry));
-        } else {
-            print_row(&entry);
-        }
+    json_t *list = json_array();
+    for (size_t i = 0; i < elections->count; i++) {
+        const struct history_entry *entry = &elections->list[i];
+        char task[TASK_NAME_MAX], time[TIME_TEXT_MAX];
+        task_format(entry->task, ':', task, sizeof task);
+        clock_format(entry->wall_ms, time);
+        json_array_append_new(
+            list, json_pack("{s:I, s:s, s:I, s:s, s:s, s:I}", "epoch", (json_int_t)entry->epoch,
+                            "task", task, "pid", (json_int_t)entry->pid, "cause", entry->cause,
+                            "elected_at", time, "took_ms", (json_int_t)entry->took_ms));
     }
-    zk_sync_list_free(&names);
+    return output_json(list, JSON_INDENT(2));
+}
+
+static int print_table(const struct elections *elections)
+{
+    static const struct table_column columns[] = {
+        {"EPOCH", TABLE_RIGHT},  {"TASK", TABLE_LEFT},  {"PID", TABLE_RIGHT},
+        {"ELECTED", TABLE_LEFT}, {"TOOK", TABLE_RIGHT}, {"CAUSE", TABLE_LEFT},
+    };
+    struct table table;
+    table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < elections->count; i++) {
+        const struct history_entry *entry = &elections->list[i];
+        char task[TASK_NAME_MAX], time[TIME_TEXT_MAX];
+        task_format(entry->task, ':', task, sizeof task);
+        clock_format(entry->wall_ms, time);
+        table_cell(&table, "%" PRIu64, entry->epoch);
+        table_cell(&table, "%s", task);
+        table_cell(&table, "%" PRIu64, entry->pid);
+        table_cell(&table, "%s", time);
+        table_cell(&table, "%" PRIu64 " ms", entry->took_ms);
+        table_cell(&table, "%s", entry->cause);
+    }
+    return table_print(&table, stdout) ? TN_EXIT_OK : TN_EXIT_IO;
+}
+
+/* Add the entry `name` of the history if it is an election. */
+static enum tn_status add_entry(struct zk_sync *sync, const char *cluster, const char *name,
+                                struct elections *out, struct error *error)
+{
+    assert(out->count < HISTORY_MAX);
+    struct history_entry *entry = &out->list[out->count];
+    enum tn_status status = cluster_read_history(sync, cluster, name, entry, error);
+    if (status == TN_ENOENT) { return TN_OK; } /* The chief has removed it: it was the oldest. */
+    if (status == TN_ECORRUPT) {
+        fprintf(stderr, "%s: ignored: %s\n", cluster, error->text);
+        return TN_OK;
+    }
+    if (status == TN_OK && entry->kind == HISTORY_ELECTED) { out->count++; }
     return status;
 }
 
-static enum tn_status show(struct target *target, bool json, struct error *error)
+static enum tn_status read_elections(struct target *target, struct elections *out,
+                                     struct error *error)
 {
     struct zk_sync *sync = NULL;
-    struct spec spec = {0};
+    struct spec spec;
+    struct zk_sync_list names = {0};
+    char path[256];
     enum tn_status status = target_open(target, &sync, &spec, NULL, error);
     if (status != TN_OK) { return status; }
-    free(spec.job_json);
-    json_t *list = json ? json_array() : NULL;
-    if (!json) {
-        printf("%6s  %-16s %8s  %-24s %9s  %s\n", "EPOCH", "TASK", "PID", "ELECTED", "TOOK",
-               "CAUSE");
+    znode_path(path, target->cluster, "history");
+    status = zk_sync_list(sync, path, &names, error);
+    if (status == TN_ENOENT) { status = TN_OK; }
+    for (size_t i = 0; status == TN_OK && i < names.count && out->count < HISTORY_MAX; i++) {
+        status = add_entry(sync, target->cluster, names.names[i], out, error);
     }
-    status = walk(sync, target->cluster, list, error);
-    if (status == TN_OK && json && json_dumpf(list, stdout, JSON_INDENT(2)) == 0) { puts(""); }
-    json_decref(list);
+    zk_sync_list_free(&names);
     zk_sync_close(sync);
     return status;
 }
 
+static int work(const struct target_options *given, bool json)
+{
+    struct target *target = calloc(1, sizeof *target);
+    struct elections *elections = calloc(1, sizeof *elections);
+    struct error error = {0};
+    enum tn_status status = TN_OK;
+    if (target == NULL || elections == NULL) {
+        status = error_set(&error, TN_ENOMEM, "out of memory");
+    }
+    if (status == TN_OK) { status = target_find(given, target, &error); }
+    if (status == TN_OK) { status = read_elections(target, elections, &error); }
+    int exit_code = status != TN_OK ? command_failed(&error)
+                    : json          ? print_json(elections)
+                                    : print_table(elections);
+    free(elections);
+    free(target);
+    return exit_code;
+}
+
 int command_elections(int argc, char **argv)
 {
-    static const char *const outputs[] = {"table", "json", NULL};
     struct target_options given = {0};
-    const char *output = "table";
-    struct option rows[TARGET_OPTIONS + 1];
+    const char *output = NULL;
     int exit_code = 0;
-    target_options(&given, rows);
-    rows[TARGET_OPTIONS] = (struct option){"output",     'o',     OPTION_CHOICE,         &output,
-                                           "table|json", outputs, "Form; default table."};
     struct options options = {
         .command = "elections",
-        .synopsis = "--dir DIR | --zk CONNECT [--cluster NAME] [OPTION]...",
+        .synopsis = TARGET_SYNOPSIS,
         .about =
-            "List the chiefs: epoch, task, why it was elected, when, and how long it took from "
-            "the loss of\nthe one before to the office taken.",
+            "List the leader elections of a cluster: the epoch, the coordinator that became "
+            "chief, the cause,\nthe time, and how long the election took: from the loss of the "
+            "former chief to the new chief\nrecord in ZooKeeper.",
         .examples = "  tanist elections --dir runs/fashion-mnist\n"
-                    "  tanist elections --zk h1:2181 --cluster NAME -o json\n",
-        .list = rows,
-        .count = TARGET_OPTIONS + 1};
+                    "  tanist elections --zk h1:2181 --cluster NAME -o json\n"};
+    target_options_add(&options, &given);
+    output_option_table(&options, &output);
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
-    struct target *target = calloc(1, sizeof *target);
-    struct error error = {0};
-    if (target == NULL) { return TN_EXIT_ERROR; }
-    enum tn_status status = target_find(&given, target, &error);
-    if (status == TN_OK) { status = show(target, strcmp(output, "json") == 0, &error); }
-    free(target);
-    return status == TN_OK ? TN_EXIT_OK : command_failed(&error);
+    return work(&given, output_is_json(output));
 }

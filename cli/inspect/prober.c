@@ -1,5 +1,6 @@
 #include "cli/inspect/prober.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,22 +19,22 @@ struct prober {
     uint32_t every_ms;
     size_t count;
     struct {
-        char address[ZOO_ADDRESS_MAX], word[PROBER_WORD_MAX];
+        char address[ZOO_ADDRESS_MAX], mode[PROBER_MODE_MAX];
     } servers[ZOO_SERVERS_MAX];
 };
 
-/* Under the lock, which is let go while the server is asked. */
+/* Called with the lock held, which is released while the server is asked. */
 static void ask(struct prober *prober, size_t index)
 {
     char address[ZOO_ADDRESS_MAX];
     memcpy(address, prober->servers[index].address, sizeof address);
     pthread_mutex_unlock(&prober->lock);
-    const char *word = ensemble_probe_text(address, PROBE_MS);
+    const char *mode = ensemble_probe_text(address, PROBE_MS);
     pthread_mutex_lock(&prober->lock);
-    snprintf(prober->servers[index].word, PROBER_WORD_MAX, "%s", word);
+    snprintf(prober->servers[index].mode, PROBER_MODE_MAX, "%s", mode);
 }
 
-static void rest(struct prober *prober)
+static void pause_asking(struct prober *prober)
 {
     const uint64_t until_ms = clock_monotonic_ms() + prober->every_ms;
     const struct timespec until = {.tv_sec = (time_t)(until_ms / 1000),
@@ -49,7 +50,7 @@ static void *work(void *ctx)
     pthread_mutex_lock(&prober->lock);
     while (!prober->stopping) {
         for (size_t i = 0; i < prober->count && !prober->stopping; i++) { ask(prober, i); }
-        rest(prober);
+        pause_asking(prober);
     }
     pthread_mutex_unlock(&prober->lock);
     return NULL;
@@ -59,6 +60,7 @@ enum tn_status prober_start(const struct target_server *servers, size_t count, u
                             struct prober **out, struct error *error)
 {
     pthread_condattr_t attributes;
+    assert(count <= ZOO_SERVERS_MAX);
     struct prober *prober = calloc(1, sizeof *prober);
     *out = NULL;
     if (prober == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
@@ -74,7 +76,7 @@ enum tn_status prober_start(const struct target_server *servers, size_t count, u
     pthread_condattr_destroy(&attributes);
     if (pthread_create(&prober->thread, NULL, work, prober) != 0) {
         free(prober);
-        return error_set(error, TN_ENOMEM, "no thread to ask the ZooKeeper servers");
+        return error_set(error, TN_ENOMEM, "cannot start a thread to ask the ZooKeeper servers");
     }
     *out = prober;
     return TN_OK;
@@ -93,18 +95,19 @@ void prober_stop(struct prober *prober)
     free(prober);
 }
 
-void prober_get(struct prober *prober, size_t index, char word[static PROBER_WORD_MAX])
+void prober_get(struct prober *prober, size_t index, char mode[static PROBER_MODE_MAX])
 {
+    assert(index < prober->count);
     pthread_mutex_lock(&prober->lock);
-    memcpy(word, prober->servers[index].word, PROBER_WORD_MAX);
+    memcpy(mode, prober->servers[index].mode, PROBER_MODE_MAX);
     pthread_mutex_unlock(&prober->lock);
 }
 
-bool prober_is_whole(struct prober *prober)
+bool prober_is_complete(struct prober *prober)
 {
-    bool whole = true;
+    bool complete = true;
     pthread_mutex_lock(&prober->lock);
-    for (size_t i = 0; i < prober->count; i++) { whole = whole && *prober->servers[i].word; }
+    for (size_t i = 0; i < prober->count; i++) { complete = complete && *prober->servers[i].mode; }
     pthread_mutex_unlock(&prober->lock);
-    return whole;
+    return complete;
 }

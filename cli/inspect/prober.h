@@ -1,6 +1,6 @@
 /*
- * cli/inspect/prober.h: what each of some ZooKeeper servers says of itself, asked again and again
- * on a thread of its own, so that a server that is silent holds nobody up.
+ * cli/inspect/prober.h: the modes of some ZooKeeper servers, asked periodically on a thread of its
+ * own, so that a server that does not answer delays no other work.
  *
  * Threads: the owner's; there is one inside.
  */
@@ -12,18 +12,18 @@
 
 struct prober;
 
-enum { PROBER_WORD_MAX = 24 };
+enum { PROBER_MODE_MAX = 24 };
 
-/* Ask these, which are copied, every so often. TN_ENOMEM: no memory or no thread. */
+/* Ask `servers`, which are copied, every `every_ms`. TN_ENOMEM: no memory or no thread. */
 MUST_CHECK enum tn_status prober_start(const struct target_server *servers, size_t count,
                                        uint32_t every_ms, struct prober **out, struct error *error);
-/* Waits for the question in flight, some 300 ms at most. NULL is allowed. */
+/* Waits for the request in flight, 300 ms at most. `prober` may be NULL. */
 void prober_stop(struct prober *prober);
 
-/* What server `index` said last: "leader", "down", ...; "" when it was not asked yet. */
-void prober_get(struct prober *prober, size_t index, char word[static PROBER_WORD_MAX]);
+/* The mode of server `index`: "leader", "down", ...; "" when it has not been asked yet. */
+void prober_get(struct prober *prober, size_t index, char mode[static PROBER_MODE_MAX]);
 
-/* All of them have been asked. */
-bool prober_is_whole(struct prober *prober);
+/* All servers have been asked at least once. */
+bool prober_is_complete(struct prober *prober);
 
 #endif

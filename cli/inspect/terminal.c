@@ -1,5 +1,6 @@
 #include "cli/inspect/terminal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,15 +11,15 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define ENTER     "\x1b[?1049h\x1b[?25l\x1b[2J"
-#define LEAVE     "\x1b[?25h\x1b[?1049l"
-#define HOME      "\x1b[H"
-#define LINE_END  "\x1b[K"
-#define REST_GONE "\x1b[J"
+#define ENTER       "\x1b[?1049h\x1b[?25l\x1b[2J"
+#define LEAVE       "\x1b[?25h\x1b[?1049l"
+#define HOME        "\x1b[H"
+#define LINE_END    "\x1b[K"
+#define CLEAR_BELOW "\x1b[J"
 
 enum { COLUMNS = 80, ROWS = 24 };
 
-bool terminal_is_there(void)
+bool terminal_is_usable(void)
 {
     const char *kind = getenv("TERM");
     return isatty(STDOUT_FILENO) && !(kind != NULL && strcmp(kind, "dumb") == 0);
@@ -44,18 +45,19 @@ static void enter(struct terminal *terminal)
     raw.c_cc[VTIME] = 0;
     if (terminal->has_keys) { (void)tcsetattr(STDIN_FILENO, TCSANOW, &raw); }
     (void)put(ENTER, strlen(ENTER));
-    terminal->taken = true;
+    terminal->full_screen = true;
 }
 
-enum tn_status terminal_take(struct terminal *terminal, struct error *error)
+enum tn_status terminal_open(struct terminal *terminal, struct error *error)
 {
     sigset_t wanted;
+    assert(!terminal->full_screen);
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGWINCH);
     sigaddset(&wanted, SIGTSTP);
     sigaddset(&wanted, SIGHUP);
     sigprocmask(SIG_BLOCK, &wanted, NULL);
-    (void)signal(SIGTTOU, SIG_IGN); /* Given back also from the background. */
+    (void)signal(SIGTTOU, SIG_IGN); /* So that the settings can be restored from the background. */
     *terminal = (struct terminal){.signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK)};
     if (terminal->signals < 0) { return error_set(error, TN_EIO, "signalfd: %s", strerror(errno)); }
     terminal->has_keys = isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &terminal->before) == 0;
@@ -65,30 +67,30 @@ enum tn_status terminal_take(struct terminal *terminal, struct error *error)
 
 static void leave(struct terminal *terminal)
 {
-    if (!terminal->taken) { return; }
-    terminal->taken = false;
+    if (!terminal->full_screen) { return; }
+    terminal->full_screen = false;
     (void)put(LEAVE, strlen(LEAVE));
     if (terminal->has_keys) { (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &terminal->before); }
 }
 
-void terminal_give_back(struct terminal *terminal)
+void terminal_close(struct terminal *terminal)
 {
-    if (!terminal->taken) { return; }
+    if (!terminal->full_screen) { return; }
     leave(terminal);
     close(terminal->signals);
 }
 
 int terminal_signals_fd(const struct terminal *terminal)
 {
-    return terminal->taken ? terminal->signals : -1;
+    return terminal->full_screen ? terminal->signals : -1;
 }
 
 int terminal_keys_fd(const struct terminal *terminal)
 {
-    return terminal->taken && terminal->has_keys ? STDIN_FILENO : -1;
+    return terminal->full_screen && terminal->has_keys ? STDIN_FILENO : -1;
 }
 
-static unsigned hear_keys(void)
+static unsigned read_keys(void)
 {
     char keys[64];
     ssize_t count = read(STDIN_FILENO, keys, sizeof keys);
@@ -98,23 +100,23 @@ static unsigned hear_keys(void)
     return 0;
 }
 
-static void stop_for_a_while(struct terminal *terminal)
+static void suspend(struct terminal *terminal)
 {
     leave(terminal);
     (void)raise(SIGSTOP);
     enter(terminal);
 }
 
-unsigned terminal_hear(struct terminal *terminal)
+unsigned terminal_next(struct terminal *terminal)
 {
     struct signalfd_siginfo info;
-    unsigned news = 0;
+    unsigned events = 0;
     while (read(terminal->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-        if (info.ssi_signo == SIGTSTP) { stop_for_a_while(terminal); }
-        news |= info.ssi_signo == SIGHUP ? TERMINAL_LEAVE : TERMINAL_REDRAW;
+        if (info.ssi_signo == SIGTSTP) { suspend(terminal); }
+        events |= info.ssi_signo == SIGHUP ? TERMINAL_LEAVE : TERMINAL_REDRAW;
     }
-    if (terminal->has_keys) { news |= hear_keys(); }
-    return news;
+    if (terminal->has_keys) { events |= read_keys(); }
+    return events;
 }
 
 void terminal_size(uint32_t *columns, uint32_t *rows)
@@ -125,10 +127,11 @@ void terminal_size(uint32_t *columns, uint32_t *rows)
     *rows = known ? size.ws_row : ROWS;
 }
 
-/* One write, so that no half of a frame is seen. After the last line there is no line end: the
- * terminal would roll. */
+/* One write, so that a frame never appears by halves. No line end follows the last line: the
+ * terminal would scroll. */
 bool terminal_draw(const char *frame)
 {
+    assert(frame != NULL);
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -140,7 +143,7 @@ bool terminal_draw(const char *frame)
         at += length + (at[length] == '\n');
         if (*at) { fputs("\r\n", out); }
     }
-    fputs(REST_GONE, out);
+    fputs(CLEAR_BELOW, out);
     bool good = fclose(out) == 0 && put(text, size);
     free(text);
     return good;

@@ -1,7 +1,6 @@
 /*
- * cli/inspect/terminal.h: a terminal taken over for a picture that is drawn again and again, with
- * ANSI escapes alone: the alternate screen, no cursor, keys without Enter; and given back as it
- * was.
+ * cli/inspect/terminal.h: a terminal in full-screen mode, by ANSI escape sequences only: the
+ * alternate screen, no cursor, keys without Enter. Afterwards the terminal is as it was before.
  *
  * Threads: the main thread.
  */
@@ -16,37 +15,38 @@
 #include "common/base/error.h"
 
 struct terminal {
-    bool taken, has_keys;
+    bool full_screen, has_keys;
     int signals; /* A signalfd: SIGWINCH, SIGTSTP, SIGHUP. */
     struct termios before;
 };
 
-/* stdout is one that can be drawn on. */
-bool terminal_is_there(void);
+/* stdout is a terminal that can show full-screen output. */
+bool terminal_is_usable(void);
 
-/* Take it over. SIGWINCH, SIGTSTP and SIGHUP are blocked from then on: call it before there is any
- * thread. TN_EIO. */
-MUST_CHECK enum tn_status terminal_take(struct terminal *terminal, struct error *error);
-/* Give it back as it was. Harmless when it was not taken. */
-void terminal_give_back(struct terminal *terminal);
+/* Enter full-screen mode. SIGWINCH, SIGTSTP and SIGHUP are blocked from then on: call it before any
+ * thread is started. TN_EIO. */
+MUST_CHECK enum tn_status terminal_open(struct terminal *terminal, struct error *error);
+/* Leave full-screen mode. Harmless when it was not entered. */
+void terminal_close(struct terminal *terminal);
 
-/* For poll(): signals, and keys; -1: none. */
+/* For poll(): signals and keys; -1: none. */
 int terminal_signals_fd(const struct terminal *terminal);
 int terminal_keys_fd(const struct terminal *terminal);
 
-enum terminal_news {
-    TERMINAL_REDRAW = 1, /* Another size, or back from Ctrl-Z, which this handles. */
-    TERMINAL_LEAVE = 2,  /* 'q', or the terminal is gone. */
+enum terminal_event {
+    TERMINAL_REDRAW = 1, /* The size has changed, or the process continues after Ctrl-Z. */
+    TERMINAL_LEAVE = 2,  /* 'q' was pressed, or the terminal is gone. */
 };
-/* What has happened, when poll() says that something has. */
-unsigned terminal_hear(struct terminal *terminal);
+/* Call it when poll() reports one of the two. Returns a set of `enum terminal_event`. Handles
+ * Ctrl-Z itself. */
+unsigned terminal_next(struct terminal *terminal);
 
 void terminal_size(uint32_t *columns, uint32_t *rows);
 
-/* Draw a frame: its lines over those of the last one. False: nobody can see it any more. */
+/* Draw a frame over the last one. False: the terminal cannot be written any more. */
 bool terminal_draw(const char *frame);
 
-/* The environment's locale writes UTF-8. */
+/* The locale of the environment uses UTF-8. */
 bool terminal_is_utf8(void);
 
 #endif

@@ -1,4 +1,5 @@
-/* cli/inspect/top.c: `tanist top`: a cluster at work, drawn again and again. */
+/* cli/inspect/top.c: `tanist top`: a running cluster, full-screen and refreshed. */
+#include <assert.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,16 +13,17 @@
 #include "cli/inspect/terminal.h"
 #include "cli/inspect/top_screen.h"
 #include "common/base/clock.h"
+#include "common/base/minmax.h"
 
 enum {
     INTERVAL_MS = 1000,
     INTERVAL_LEAST_MS = 100,
     INTERVAL_MOST_MS = 3600000,
-    ANSWER_MS = 60, /* The ps are asked that long before a frame. */
+    ANSWER_MS = 60, /* From asking the ps for their steps to using their answers. */
     REDRAW_MS = 100,
     PROBE_EVERY_MS = 1000,
-    ONCE_MS = 3000, /* One frame waits that long to be whole. */
-    ONCE_LOOK_MS = 10,
+    ONCE_MS = 3000, /* How long --once waits until everything is known. */
+    ONCE_POLL_MS = 10,
 };
 
 struct top {
@@ -30,24 +32,26 @@ struct top {
     struct prober *prober;
     struct step_poller *steps;
     struct top_speed speed;
-    struct top_seat_step ps[PS_MAX];
+    struct top_ps_step ps[PS_MAX];
     struct top_view view;
     struct top_style style;
-    bool drawn_live; /* On a terminal, again and again. */
+    bool full_screen; /* On a terminal and refreshed; else one frame. */
     bool over, dirty;
-    bool asked; /* The ps were, and their answers are not taken yet. */
+    bool asked; /* The ps were asked for their steps, and their answers are not used yet. */
     int signals, exit_code;
-    uint64_t interval_ms, due_at_ms, drawn_ms; /* due: to ask, or to sample what was asked. */
+    uint64_t interval_ms, drawn_ms;
+    uint64_t due_ms; /* When to ask the ps, or to use their answers. */
     char frame[TOP_FRAME_MAX];
 };
 
 /* ------------------------------------------------------------- events */
 
-/* Of checkpoints in a row only the newest is kept: they would push out all else. */
-static void add_event(struct top *top, uint64_t wall_ms, bool checkpoint, const char *words)
+/* Of consecutive checkpoints only the newest is kept: they would push out all other events. */
+static void add_event(struct top *top, uint64_t wall_ms, bool checkpoint, const char *text)
 {
     struct top_view *view = &top->view;
     const uint32_t count = view->event_count;
+    assert(count <= TOP_EVENTS_MAX);
     if (checkpoint && count > 0 && view->events[count - 1].checkpoint) { view->event_count--; }
     if (view->event_count == TOP_EVENTS_MAX) {
         view->event_count--;
@@ -56,37 +60,37 @@ static void add_event(struct top *top, uint64_t wall_ms, bool checkpoint, const 
     struct top_event *event = &view->events[view->event_count++];
     event->wall_ms = wall_ms;
     event->checkpoint = checkpoint;
-    snprintf(event->words, sizeof event->words, "%s", words);
+    snprintf(event->text, sizeof event->text, "%s", text);
 }
 
-/* Of coordinators the history does not tell. */
+/* The history, which the chief writes, does not cover coordinators. */
 static void add_member(struct top *top)
 {
     const struct observer *observer = top->live.observer;
     const struct observed_task *seat = &observer->tasks[observer->changed];
-    char words[EVENT_TEXT_MAX];
+    char text[EVENT_TEXT_MAX];
     if (seat->task.role != ROLE_COORDINATOR) { return; }
     bool chief = observer->has_chief && observer->chief.incarnation == seat->member.incarnation;
-    event_text_member(&seat->member, seat->present, chief, words);
-    add_event(top, clock_wall_ms(), false, words);
+    event_text_member(&seat->member, seat->present, chief, text);
+    add_event(top, clock_wall_ms(), false, text);
 }
 
-static void hear(struct top *top, const struct live_cluster_heard *heard)
+static void handle(struct top *top, const struct live_cluster_changes *changes)
 {
-    char words[EVENT_TEXT_MAX];
+    char text[EVENT_TEXT_MAX];
     const struct history_entry *entry = &top->live.observer->entry;
-    if (heard->live & LIVE_CLUSTER_LOST) {
-        add_event(top, clock_wall_ms(), false, "ZooKeeper is away");
+    if (changes->live & LIVE_CLUSTER_DISCONNECTED) {
+        add_event(top, clock_wall_ms(), false, "lost the connection to ZooKeeper");
     }
-    if ((heard->live & LIVE_CLUSTER_BACK) && heard->settled_before) {
-        add_event(top, clock_wall_ms(), false, "ZooKeeper is back");
+    if ((changes->live & LIVE_CLUSTER_CONNECTED) && changes->settled_before) {
+        add_event(top, clock_wall_ms(), false, "connected to ZooKeeper again");
     }
-    if (heard->settled_before && (heard->observer & OBSERVER_MEMBER)) { add_member(top); }
-    if (heard->observer & OBSERVER_HISTORY) {
-        event_text_history(entry, words);
-        add_event(top, entry->wall_ms, entry->kind == HISTORY_CHECKPOINT, words);
+    if (changes->settled_before && (changes->observer & OBSERVER_MEMBER)) { add_member(top); }
+    if (changes->observer & OBSERVER_HISTORY) {
+        event_text_history(entry, text);
+        add_event(top, entry->wall_ms, entry->kind == HISTORY_CHECKPOINT, text);
     }
-    if (heard->live != 0 || heard->observer != 0) { top->dirty = true; }
+    if (changes->live != 0 || changes->observer != 0) { top->dirty = true; }
 }
 
 /* ------------------------------------------------------------- samples */
@@ -103,26 +107,26 @@ static void sample(struct top *top, uint64_t now_ms)
         top_speed_add(&top->speed, view->step, now_ms);
         return;
     }
-    /* Where nobody can be asked, what ZooKeeper knows; and nothing moves. */
+    /* If a ps does not answer, the last step known to ZooKeeper counts, and the speed is 0. */
     const struct run *run = &observer->run;
     if (top->speed.has_last) { top_speed_add(&top->speed, top->speed.last_step, now_ms); }
     view->step = run->committed_step;
-    if (run->evaluation.step != STEP_NONE && run->evaluation.step > view->step) {
-        view->step = run->evaluation.step;
+    if (run->evaluation.step != STEP_NONE) {
+        view->step = u64_max(view->step, run->evaluation.step);
     }
 }
 
-/* Ask; a moment later take the answers and draw. */
-static void pace(struct top *top, uint64_t now_ms)
+/* Ask the ps for their steps; ANSWER_MS later use their answers and draw. */
+static void ask_or_sample(struct top *top, uint64_t now_ms)
 {
-    if (!top->drawn_live || now_ms < top->due_at_ms) { return; }
+    if (!top->full_screen || now_ms < top->due_ms) { return; }
     if (!top->asked) {
         step_poller_ask_all(top->steps, top->live.observer);
-        top->due_at_ms = now_ms + ANSWER_MS;
+        top->due_ms = now_ms + ANSWER_MS;
     } else {
         sample(top, now_ms);
         top->dirty = true;
-        top->due_at_ms = now_ms + top->interval_ms - ANSWER_MS;
+        top->due_ms = now_ms + top->interval_ms - ANSWER_MS;
     }
     top->asked = !top->asked;
 }
@@ -138,7 +142,7 @@ static void compose(struct top *top)
     view->job = &live->job;
     view->observer = live->observer;
     view->connected = live->connected;
-    view->away_ms = live->connected ? 0 : clock_monotonic_ms() - live->away_since_ms;
+    view->disconnected_ms = live_cluster_disconnected_ms(live);
     view->wall_ms = clock_wall_ms();
     view->speed = &top->speed;
     view->ps = top->ps;
@@ -153,7 +157,7 @@ static void compose(struct top *top)
 
 static void draw(struct top *top, uint64_t now_ms)
 {
-    if (!top->drawn_live || !top->dirty || now_ms < top->drawn_ms + REDRAW_MS) { return; }
+    if (!top->full_screen || !top->dirty || now_ms < top->drawn_ms + REDRAW_MS) { return; }
     terminal_size(&top->style.columns, &top->style.rows);
     compose(top);
     if (!terminal_draw(top->frame)) {
@@ -168,28 +172,26 @@ static void draw(struct top *top, uint64_t now_ms)
 
 static int timeout_ms(const struct top *top, uint64_t now_ms)
 {
-    uint64_t until_ms = top->drawn_live ? top->due_at_ms : now_ms + ONCE_LOOK_MS;
+    uint64_t until_ms = top->full_screen ? top->due_ms : now_ms + ONCE_POLL_MS;
     int live_ms = live_cluster_timeout_ms(&top->live);
-    if (top->drawn_live && top->dirty && top->drawn_ms + REDRAW_MS < until_ms) {
-        until_ms = top->drawn_ms + REDRAW_MS;
-    }
+    if (top->full_screen && top->dirty) { until_ms = u64_min(until_ms, top->drawn_ms + REDRAW_MS); }
     int own_ms = until_ms > now_ms ? (int)(until_ms - now_ms) : 0;
     return live_ms >= 0 && live_ms < own_ms ? live_ms : own_ms;
 }
 
-static void hear_terminal(struct top *top, short keys)
+static void handle_terminal(struct top *top, short keys)
 {
-    unsigned news = terminal_hear(&top->terminal);
-    if (keys & (POLLHUP | POLLERR | POLLNVAL)) { news |= TERMINAL_LEAVE; }
-    if (news & TERMINAL_LEAVE) { top->over = true; }
-    if (news & TERMINAL_REDRAW) {
+    unsigned events = terminal_next(&top->terminal);
+    if (keys & (POLLHUP | POLLERR | POLLNVAL)) { events |= TERMINAL_LEAVE; }
+    if (events & TERMINAL_LEAVE) { top->over = true; }
+    if (events & TERMINAL_REDRAW) {
         top->dirty = true;
         top->drawn_ms = 0;
     }
 }
 
-/* Another run, perhaps of another key and elsewhere. */
-static enum tn_status begin_anew(struct top *top, struct error *error)
+/* The folder has another run now: its cluster has another key, and its steps begin again. */
+static enum tn_status follow_new_run(struct top *top, struct error *error)
 {
     step_poller_close(top->steps);
     top->steps = NULL;
@@ -198,7 +200,7 @@ static enum tn_status begin_anew(struct top *top, struct error *error)
     return step_poller_open(top->live.spec.key, &top->steps, error);
 }
 
-/* A new thread for new servers: they may be in another network, where our new threads are. */
+/* New servers may be in another network namespace, which only new threads of ours are in. */
 static enum tn_status start_prober(struct top *top, struct error *error)
 {
     const struct target *target = &top->live.target;
@@ -211,23 +213,26 @@ static enum tn_status turn(struct top *top, struct error *error)
     struct pollfd polled[4] = {
         {.fd = live_cluster_fd(&top->live), .events = POLLIN},
         {.fd = top->signals, .events = POLLIN},
-        {.fd = top->drawn_live ? terminal_signals_fd(&top->terminal) : -1, .events = POLLIN},
-        {.fd = top->drawn_live ? terminal_keys_fd(&top->terminal) : -1, .events = POLLIN}};
-    struct live_cluster_heard heard;
+        {.fd = top->full_screen ? terminal_signals_fd(&top->terminal) : -1, .events = POLLIN},
+        {.fd = top->full_screen ? terminal_keys_fd(&top->terminal) : -1, .events = POLLIN}};
+    struct live_cluster_changes changes;
     enum tn_status status = TN_OK;
     char connect[CONNECT_MAX];
     (void)poll(polled, 4, timeout_ms(top, clock_monotonic_ms()));
     if (polled[1].revents != 0) { top->over = true; }
-    if (polled[2].revents != 0 || polled[3].revents != 0) { hear_terminal(top, polled[3].revents); }
-    while (!top->over && status == TN_OK && live_cluster_hear(&top->live, &heard, &status, error)) {
-        hear(top, &heard);
+    if (polled[2].revents != 0 || polled[3].revents != 0) {
+        handle_terminal(top, polled[3].revents);
+    }
+    while (!top->over && status == TN_OK &&
+           live_cluster_next(&top->live, &changes, &status, error)) {
+        handle(top, &changes);
     }
     memcpy(connect, top->live.target.connect, sizeof connect);
-    if (live_cluster_tick(&top->live) && status == TN_OK) { status = begin_anew(top, error); }
+    if (live_cluster_tick(&top->live) && status == TN_OK) { status = follow_new_run(top, error); }
     if (strcmp(connect, top->live.target.connect) != 0 && status == TN_OK) {
         status = start_prober(top, error);
     }
-    if (status == TN_OK) { pace(top, clock_monotonic_ms()); }
+    if (status == TN_OK) { ask_or_sample(top, clock_monotonic_ms()); }
     draw(top, clock_monotonic_ms());
     return status;
 }
@@ -241,19 +246,20 @@ static uint32_t ps_present(const struct observer *observer)
     return present;
 }
 
-/* One frame, as soon as all that it shows is known. */
+/* Print one frame, as soon as everything that it shows is known. */
 static enum tn_status show_once(struct top *top, struct error *error)
 {
     const uint64_t until_ms = clock_monotonic_ms() + ONCE_MS;
     const struct observer *observer = top->live.observer;
     enum tn_status status = TN_OK;
-    bool asked = false, whole = false;
-    while (status == TN_OK && !top->over && !whole && clock_monotonic_ms() < until_ms) {
+    bool asked = false, complete = false;
+    while (status == TN_OK && !top->over && !complete && clock_monotonic_ms() < until_ms) {
         if (observer->settled && !asked) { step_poller_ask_all(top->steps, observer); }
         asked = observer->settled;
-        whole = asked && prober_is_whole(top->prober) &&
-                step_poller_answered(top->steps, top->live.job.cluster.ps) >= ps_present(observer);
-        if (!whole) { status = turn(top, error); }
+        complete =
+            asked && prober_is_complete(top->prober) &&
+            step_poller_answered(top->steps, top->live.job.cluster.ps) >= ps_present(observer);
+        if (!complete) { status = turn(top, error); }
     }
     if (status != TN_OK) { return status; }
     sample(top, clock_monotonic_ms());
@@ -262,11 +268,11 @@ static enum tn_status show_once(struct top *top, struct error *error)
     return TN_OK;
 }
 
-static enum tn_status show(struct top *top, struct error *error)
+static enum tn_status show_full_screen(struct top *top, struct error *error)
 {
-    enum tn_status status = terminal_take(&top->terminal, error);
+    enum tn_status status = terminal_open(&top->terminal, error);
     while (status == TN_OK && !top->over) { status = turn(top, error); }
-    terminal_give_back(&top->terminal);
+    terminal_close(&top->terminal);
     return status;
 }
 
@@ -276,7 +282,9 @@ static enum tn_status work(struct top *top, const struct target_options *given, 
     if (status == TN_OK) { status = live_cluster_open(&top->live, given, error); }
     if (status == TN_OK) { status = step_poller_open(top->live.spec.key, &top->steps, error); }
     if (status == TN_OK) { status = start_prober(top, error); }
-    if (status == TN_OK) { status = top->drawn_live ? show(top, error) : show_once(top, error); }
+    if (status == TN_OK) {
+        status = top->full_screen ? show_full_screen(top, error) : show_once(top, error);
+    }
     prober_stop(top->prober);
     step_poller_close(top->steps);
     live_cluster_close(&top->live);
@@ -289,38 +297,29 @@ static enum tn_status work(struct top *top, const struct target_options *given, 
 int command_top(int argc, char **argv)
 {
     struct target_options given = {0};
-    struct option_number interval = {.value = INTERVAL_MS};
-    struct option rows[TARGET_OPTIONS + 2];
+    struct option_number interval_ms = {.value = INTERVAL_MS};
     bool once = false;
     int exit_code = 0;
-    target_options(&given, rows);
-    rows[TARGET_OPTIONS] = (struct option){"interval",
-                                           0,
-                                           OPTION_COUNT,
-                                           &interval,
-                                           "MS",
-                                           NULL,
-                                           "Between two looks at the ps; default 1000."};
-    rows[TARGET_OPTIONS + 1] = (struct option){
-        "once", 0, OPTION_FLAG, &once, NULL, NULL, "Print one frame and end, as off a terminal."};
     struct options options = {
         .command = "top",
-        .synopsis = "--dir DIR | --zk CONNECT [--cluster NAME] [OPTION]...",
-        .about = "Show a cluster at work, again and again: its speed, each task, each ZooKeeper "
-                 "server, the last\nevents. q or Ctrl-C leaves; waits when ZooKeeper is away.",
+        .synopsis = TARGET_SYNOPSIS,
+        .about =
+            "Show a running cluster: its speed, tasks, ZooKeeper servers and last events. q or "
+            "Ctrl-C leaves.\nReconnects when ZooKeeper is unreachable. If stdout is not a "
+            "terminal, prints one frame.",
         .examples = "  tanist top --dir runs/fashion-mnist\n"
-                    "  tanist top --zk h1:2181,h2:2181 --cluster NAME --interval 500\n",
-        .list = rows,
-        .count = TARGET_OPTIONS + 2};
+                    "  tanist top --zk h1:2181,h2:2181 --cluster NAME --interval 500\n"};
+    target_options_add(&options, &given);
+    options_number(&options, "interval", &interval_ms, "MS",
+                   "Time between two frames; default 1000.");
+    options_flag(&options, 0, "once", &once, "Print one frame and exit.");
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
     struct top *top = calloc(1, sizeof *top);
     struct error error = {0};
     if (top == NULL) { return TN_EXIT_ERROR; }
     top->signals = -1;
-    top->interval_ms = interval.value < INTERVAL_LEAST_MS  ? INTERVAL_LEAST_MS
-                       : interval.value > INTERVAL_MOST_MS ? INTERVAL_MOST_MS
-                                                           : interval.value;
-    top->drawn_live = !once && terminal_is_there();
+    top->interval_ms = u64_min(u64_max(interval_ms.value, INTERVAL_LEAST_MS), INTERVAL_MOST_MS);
+    top->full_screen = !once && terminal_is_usable();
     top->style.color = isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
     top->style.unicode = terminal_is_utf8();
     enum tn_status status = work(top, &given, &error);

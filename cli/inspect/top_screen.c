@@ -1,12 +1,14 @@
 #include "cli/inspect/top_screen.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/inspect/canvas.h"
+#include "common/base/minmax.h"
 
-/* Where things stand: values of the head, and the columns of the tables. */
+/* Columns: of the values in the head, and of the tables. */
 enum {
     AT_VALUE = 12,
     AT_STATE = 17,
@@ -16,7 +18,7 @@ enum {
     AT_STEP = 66,
     AT_BEHIND = 78,
     BAR_CELLS = 24,
-    RATE_NOW = 5, /* Samples that "now" and the ETA look back at. */
+    RATE_NOW = 5, /* Samples for the present rate and the ETA. */
     EVENTS_LEAST = 3,
     TASKS_LEAST = 2,
     CLOCK_AT = 11, /* In "2026-11-20T21:36:49.123Z" */
@@ -27,6 +29,7 @@ enum {
 
 void top_speed_add(struct top_speed *speed, uint64_t step, uint64_t now_ms)
 {
+    assert(speed->count <= TOP_SAMPLES_MAX);
     const bool comparable = speed->has_last && now_ms > speed->last_ms;
     const bool forward = step > speed->last_step;
     if (comparable) {
@@ -44,7 +47,7 @@ void top_speed_add(struct top_speed *speed, uint64_t step, uint64_t now_ms)
 
 double top_speed_mean(const struct top_speed *speed, uint32_t samples)
 {
-    uint32_t count = samples < speed->count ? samples : speed->count;
+    const uint32_t count = u32_min(samples, speed->count);
     double sum = 0;
     for (uint32_t i = 0; i < count; i++) { sum += speed->rates[speed->count - 1 - i]; }
     return count > 0 ? sum / count : 0;
@@ -83,7 +86,7 @@ static void draw_title(struct canvas *canvas, const struct top_view *view)
 {
     const struct observer *observer = view->observer;
     uint64_t epoch = observer->has_chief ? observer->chief.epoch : observer->run.epoch;
-    char away[32];
+    char time[32];
     canvas_put(canvas, INK_BOLD, "%s", view->cluster);
     canvas_put(canvas, INK_PLAIN, "  ");
     canvas_put(canvas, ink_of_phase(observer), "%s", phase_of(observer));
@@ -94,9 +97,9 @@ static void draw_title(struct canvas *canvas, const struct top_view *view)
     if (view->connected) {
         canvas_put(canvas, INK_PLAIN, "%s", view->connect);
     } else {
-        event_text_duration(view->away_ms, away, sizeof away);
-        canvas_put(canvas, INK_BAD, "%s is away since %s; waiting for it; what is below is old",
-                   view->connect, away);
+        event_text_duration(view->disconnected_ms, time, sizeof time);
+        canvas_put(canvas, INK_BAD, "%s unreachable for %s; reconnecting; the state below is old",
+                   view->connect, time);
     }
     end(canvas);
 }
@@ -106,11 +109,11 @@ static void draw_mode(struct canvas *canvas, const struct top_view *view)
     uint64_t stale = view->job->train.max_staleness;
     label(canvas, "mode");
     if (view->job->train.mode == TRAIN_SYNC) {
-        canvas_put(canvas, INK_PLAIN, "sync: each step waits for all of its batch");
+        canvas_put(canvas, INK_PLAIN, "sync: each step waits for its whole batch");
     } else if (stale == STALENESS_FREE) {
-        canvas_put(canvas, INK_PLAIN, "async: gradients may be of any age");
+        canvas_put(canvas, INK_PLAIN, "async: gradients of any age are applied");
     } else {
-        canvas_put(canvas, INK_PLAIN, "async: a gradient is at most %" PRIu64 " steps old", stale);
+        canvas_put(canvas, INK_PLAIN, "async: gradients are at most %" PRIu64 " steps old", stale);
     }
     end(canvas);
 }
@@ -133,10 +136,9 @@ static void draw_step(struct canvas *canvas, const struct top_view *view, bool u
     char left[32];
     label(canvas, "step");
     if (!view->has_step) {
-        canvas_put(canvas, INK_WARN, "not known: no ps answers");
+        canvas_put(canvas, INK_WARN, "unknown: no ps answers");
     } else {
-        double share = steps > 0 ? (double)view->step / (double)steps : 0;
-        if (share > 1) { share = 1; }
+        const double share = steps > 0 ? double_min((double)view->step / (double)steps, 1) : 0;
         canvas_put(canvas, INK_PLAIN, "%" PRIu64 " of %" PRIu64, view->step, steps);
         draw_bar(canvas, share, unicode);
         if (rate > 0 && view->step < steps) {
@@ -159,9 +161,7 @@ static void draw_speed(struct canvas *canvas, const struct top_speed *speed, boo
     } else {
         canvas_put(canvas, INK_PLAIN, "%-8.0f ", top_speed_mean(speed, RATE_NOW));
     }
-    for (uint32_t i = 0; i < speed->count; i++) {
-        if (speed->rates[i] > most) { most = speed->rates[i]; }
-    }
+    for (uint32_t i = 0; i < speed->count; i++) { most = double_max(most, speed->rates[i]); }
     for (uint32_t i = 0; i < speed->count; i++) {
         int level = most > 0 ? (int)(speed->rates[i] / most * 7 + 0.5) : 0;
         canvas_put(canvas, speed->rates[i] > 0 ? INK_GOOD : INK_BAD, "%s",
@@ -186,9 +186,10 @@ static void draw_saved(struct canvas *canvas, const struct run *run)
     end(canvas);
 }
 
-static void since(uint64_t now_ms, uint64_t from_ms, char *text, size_t size)
+/* The time from `from_ms` to now; 0 if the clocks of two hosts disagree. */
+static void age_text(uint64_t now_ms, uint64_t from_ms, char *text, size_t size)
 {
-    event_text_duration(now_ms > from_ms ? now_ms - from_ms : 0, text, size);
+    event_text_duration(now_ms - u64_min(now_ms, from_ms), text, size);
 }
 
 static void draw_chief(struct canvas *canvas, const struct top_view *view)
@@ -197,18 +198,18 @@ static void draw_chief(struct canvas *canvas, const struct top_view *view)
     char task[TASK_NAME_MAX], term[32];
     label(canvas, "chief");
     if (observer_chief(view->observer) == NULL) {
-        canvas_put(canvas, INK_BAD, "none at present");
+        canvas_put(canvas, INK_BAD, "none");
     } else {
         task_format(record->task, ':', task, sizeof task);
-        since(view->wall_ms, record->since_wall_ms, term, sizeof term);
+        age_text(view->wall_ms, record->since_wall_ms, term, sizeof term);
         canvas_put(canvas, INK_BOLD, "%s", task);
-        canvas_put(canvas, INK_PLAIN, " since %s, elected in %" PRIu64 " ms%s%s", term,
+        canvas_put(canvas, INK_PLAIN, " for %s, elected in %" PRIu64 " ms%s%s", term,
                    record->took_ms, *record->cause ? ": " : "", record->cause);
     }
     end(canvas);
 }
 
-/* Why nothing moves, when nothing does. */
+/* Why training stands still, if it does. */
 static void draw_reason(struct canvas *canvas, const struct run *run)
 {
     label(canvas, "");
@@ -218,18 +219,19 @@ static void draw_reason(struct canvas *canvas, const struct run *run)
 
 /* ----------------------------------------------------------------- tables */
 
-struct room {
-    uint32_t tasks, events; /* Lines for them. */
+/* How many lines a table gets. */
+struct table_rows {
+    uint32_t tasks, events;
 };
 
-/* The furthest ps of the present generation. */
-static uint64_t furthest(const struct top_view *view)
+/* The highest step of a ps of the present generation. */
+static uint64_t highest_step(const struct top_view *view)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; i < view->job->cluster.ps && i < PS_MAX; i++) {
-        if (view->ps[i].known && view->ps[i].generation == view->observer->run.generation &&
-            view->ps[i].step > most) {
-            most = view->ps[i].step;
+        const struct top_ps_step *ps = &view->ps[i];
+        if (ps->known && ps->generation == view->observer->run.generation) {
+            most = u64_max(most, ps->step);
         }
     }
     return most;
@@ -238,7 +240,8 @@ static uint64_t furthest(const struct top_view *view)
 static void draw_ps_step(struct canvas *canvas, const struct top_view *view, uint32_t index,
                          uint64_t most)
 {
-    const struct top_seat_step *at = &view->ps[index];
+    const struct top_ps_step *at = &view->ps[index];
+    assert(index < PS_MAX);
     if (!at->known) { return; }
     canvas_to(canvas, AT_STEP);
     canvas_put(canvas, INK_PLAIN, "%" PRIu64, at->step);
@@ -264,7 +267,7 @@ static void draw_seat(struct canvas *canvas, const struct top_view *view,
         end(canvas);
         return;
     }
-    since(view->wall_ms, seat->member.since_wall_ms, age, sizeof age);
+    age_text(view->wall_ms, seat->member.since_wall_ms, age, sizeof age);
     canvas_put(canvas, chief ? INK_BOLD : INK_GOOD, "%s",
                chief       ? "chief"
                : candidate ? "candidate"
@@ -279,25 +282,25 @@ static void draw_seat(struct canvas *canvas, const struct top_view *view,
     end(canvas);
 }
 
-static void heading(struct canvas *canvas, const char *const words[], const uint32_t at[])
+static void heading(struct canvas *canvas, const char *const titles[], const uint32_t at[])
 {
     end(canvas);
-    for (int i = 0; words[i] != NULL; i++) {
+    for (int i = 0; titles[i] != NULL; i++) {
         canvas_to(canvas, at[i]);
-        canvas_put(canvas, INK_DIM, "%s", words[i]);
+        canvas_put(canvas, INK_DIM, "%s", titles[i]);
     }
     end(canvas);
 }
 
 static void draw_tasks(struct canvas *canvas, const struct top_view *view, uint32_t lines)
 {
-    static const char *const words[] = {"TASK", "STATE", "PID",    "HOST",
-                                        "AGE",  "STEP",  "BEHIND", NULL};
+    static const char *const titles[] = {"TASK", "STATE", "PID",    "HOST",
+                                         "AGE",  "STEP",  "BEHIND", NULL};
     static const uint32_t at[] = {0, AT_STATE, AT_PID, AT_HOST, AT_AGE, AT_STEP, AT_BEHIND};
     const struct observer *observer = view->observer;
-    const uint64_t most = furthest(view);
+    const uint64_t most = highest_step(view);
     uint32_t shown = observer->task_count <= lines ? observer->task_count : lines - 1, missing = 0;
-    heading(canvas, words, at);
+    heading(canvas, titles, at);
     for (uint32_t i = 0; i < shown; i++) { draw_seat(canvas, view, &observer->tasks[i], most); }
     for (uint32_t i = shown; i < observer->task_count; i++) {
         missing += !observer->tasks[i].present;
@@ -316,9 +319,9 @@ static enum ink ink_of_mode(const char *mode)
 
 static void draw_servers(struct canvas *canvas, const struct top_view *view)
 {
-    static const char *const words[] = {"ZOOKEEPER", "MODE", NULL};
+    static const char *const titles[] = {"ZOOKEEPER", "MODE", NULL};
     static const uint32_t at[] = {0, AT_PID};
-    heading(canvas, words, at);
+    heading(canvas, titles, at);
     for (uint32_t i = 0; i < view->server_count; i++) {
         const struct top_server *server = &view->servers[i];
         canvas_put(canvas, INK_PLAIN, "%s", server->address);
@@ -330,43 +333,44 @@ static void draw_servers(struct canvas *canvas, const struct top_view *view)
 
 static void draw_events(struct canvas *canvas, const struct top_view *view, uint32_t lines)
 {
-    static const char *const words[] = {"LAST EVENTS", NULL};
+    static const char *const titles[] = {"LAST EVENTS", NULL};
     static const uint32_t at[] = {0};
-    if (lines == 0 || view->event_count == 0) { return; }
-    heading(canvas, words, at);
+    assert(lines <= view->event_count);
+    if (lines == 0) { return; }
+    heading(canvas, titles, at);
     for (uint32_t i = view->event_count - lines; i < view->event_count; i++) {
         char time[TIME_TEXT_MAX];
         clock_format(view->events[i].wall_ms, time);
         canvas_put(canvas, INK_DIM, "%.*s", CLOCK_SIZE, time + CLOCK_AT);
-        canvas_put(canvas, INK_PLAIN, "  %s", view->events[i].words);
+        canvas_put(canvas, INK_PLAIN, "  %s", view->events[i].text);
         end(canvas);
     }
 }
 
 /* ------------------------------------------------------------------ frame */
 
-static uint32_t take(uint32_t *from, uint32_t least, uint32_t wanted)
+/* Lower `*count` by `excess`, but not below `least`. Returns the excess that remains. */
+static uint32_t reduce(uint32_t *count, uint32_t least, uint32_t excess)
 {
-    uint32_t can = *from > least ? *from - least : 0;
-    uint32_t taken = wanted < can ? wanted : can;
-    *from -= taken;
-    return wanted - taken;
+    const uint32_t taken = u32_min(excess, *count - u32_min(*count, least));
+    *count -= taken;
+    return excess - taken;
 }
 
-/* What gives way when rows are few: old events, then tasks, then all events. */
-static struct room share_rows(const struct top_view *view, uint32_t head, uint32_t rows)
+/* When there are too few rows, old events are left out first, then tasks, then all events. */
+static struct table_rows share_rows(const struct top_view *view, uint32_t head, uint32_t rows)
 {
-    struct room room = {.tasks = view->observer->task_count, .events = view->event_count};
+    struct table_rows shares = {.tasks = view->observer->task_count, .events = view->event_count};
     uint32_t fixed = head + 2 + 2 + view->server_count + (view->event_count > 0 ? 2 : 0);
-    uint32_t total = fixed + room.tasks + room.events;
-    if (rows == 0 || total <= rows) { return room; }
-    uint32_t excess = take(&room.events, EVENTS_LEAST, total - rows);
-    excess = take(&room.tasks, TASKS_LEAST, excess);
-    (void)take(&room.events, 0, excess);
-    return room;
+    uint32_t total = fixed + shares.tasks + shares.events;
+    if (rows == 0 || total <= rows) { return shares; }
+    uint32_t excess = reduce(&shares.events, EVENTS_LEAST, total - rows);
+    excess = reduce(&shares.tasks, TASKS_LEAST, excess);
+    (void)reduce(&shares.events, 0, excess);
+    return shares;
 }
 
-/* The frame's first `rows` lines. */
+/* Keep only the first `rows` lines. Returns the new length. */
 static size_t cut(char *text, size_t length, uint32_t rows)
 {
     const char *at = text;
@@ -384,6 +388,10 @@ size_t top_screen_draw(const struct top_view *view, const struct top_style *styl
                        char text[static TOP_FRAME_MAX])
 {
     struct canvas canvas;
+    assert(view->job != NULL);
+    assert(view->observer != NULL);
+    assert(view->server_count <= ZOO_SERVERS_MAX);
+    assert(view->event_count <= TOP_EVENTS_MAX);
     canvas_init(&canvas, text, TOP_FRAME_MAX, style->columns, style->color);
     draw_title(&canvas, view);
     draw_mode(&canvas, view);
@@ -392,9 +400,9 @@ size_t top_screen_draw(const struct top_view *view, const struct top_style *styl
     draw_saved(&canvas, &view->observer->run);
     draw_chief(&canvas, view);
     if (*view->observer->run.reason) { draw_reason(&canvas, &view->observer->run); }
-    const struct room room = share_rows(view, canvas.rows, style->rows);
-    draw_tasks(&canvas, view, room.tasks);
+    const struct table_rows shares = share_rows(view, canvas.rows, style->rows);
+    draw_tasks(&canvas, view, shares.tasks);
     draw_servers(&canvas, view);
-    draw_events(&canvas, view, room.events);
+    draw_events(&canvas, view, shares.events);
     return cut(text, canvas.length, style->rows);
 }

@@ -1,6 +1,6 @@
 /*
- * cli/inspect/top_screen.h: one frame of `tanist top` as text. Pure: everything that is shown is in
- * the view, times included.
+ * cli/inspect/top_screen.h: one frame of `tanist top` as text. Pure: the view holds everything that
+ * is shown, including the time.
  */
 #ifndef CLI_INSPECT_TOP_SCREEN_H
 #define CLI_INSPECT_TOP_SCREEN_H
@@ -11,14 +11,14 @@
 #include "common/cluster/job.h"
 
 enum {
-    TOP_SAMPLES_MAX = 60, /* Rates of the sparkline. */
+    TOP_SAMPLES_MAX = 60, /* Rates in the sparkline. */
     TOP_EVENTS_MAX = 10,
     TOP_FRAME_MAX = 256 * 1024, /* Bytes of a frame, with its NUL. */
 };
 
 /* ------------------------------------------------------------------ speed */
 
-/* Steps a second between samples, oldest first. A step that went back (a restore) counts as 0. */
+/* Steps per second between samples, oldest first. When steps go back (a restore), the rate is 0. */
 struct top_speed {
     uint32_t count;
     double rates[TOP_SAMPLES_MAX];
@@ -26,27 +26,27 @@ struct top_speed {
     uint64_t last_step, last_ms;
 };
 
-/* The cluster had reached `step` at `now_ms`. */
+/* Add a sample: the cluster had reached `step` at `now_ms`. */
 void top_speed_add(struct top_speed *speed, uint64_t step, uint64_t now_ms);
 /* Mean of the newest `samples` rates; 0 when there is none. */
 double top_speed_mean(const struct top_speed *speed, uint32_t samples);
 
 /* ------------------------------------------------------------------- view */
 
-struct top_seat_step {
+struct top_ps_step {
     bool known;
     uint64_t generation, step;
 };
 
 struct top_server {
     char address[ZOO_ADDRESS_MAX];
-    char mode[24]; /* "leader", "down", "no quorum", "" while not known. */
+    char mode[24]; /* "leader", "down", "no quorum"; "" while unknown. */
 };
 
 struct top_event {
     uint64_t wall_ms;
-    bool checkpoint; /* It tells of one. */
-    char words[EVENT_TEXT_MAX];
+    bool checkpoint; /* A checkpoint was committed. */
+    char text[EVENT_TEXT_MAX];
 };
 
 struct top_view {
@@ -54,12 +54,12 @@ struct top_view {
     const struct job *job;
     const struct observer *observer;
     bool connected;
-    uint64_t away_ms; /* While not connected. */
-    uint64_t wall_ms; /* Now. */
+    uint64_t disconnected_ms; /* While not connected. */
+    uint64_t wall_ms;         /* Now. */
     bool has_step;
     uint64_t step;
     const struct top_speed *speed;
-    const struct top_seat_step *ps; /* By index, job->cluster.ps of them. */
+    const struct top_ps_step *ps; /* By index, job->cluster.ps of them. */
     uint32_t server_count;
     struct top_server servers[ZOO_SERVERS_MAX];
     uint32_t event_count; /* Oldest first. */
@@ -67,12 +67,12 @@ struct top_view {
 };
 
 struct top_style {
-    uint32_t columns, rows; /* 0: as many as it takes. */
+    uint32_t columns, rows; /* 0: no limit. */
     bool color, unicode;
 };
 
-/* Draw a frame: lines that end with "\n", none wider than `columns`, no more than `rows`; what does
- * not fit is left out and counted. Returns the length; `text` is NUL-terminated. */
+/* Draw a frame: lines that end with "\n", none wider than `columns`, and at most `rows` of them.
+ * Tasks that do not fit are counted in one line. Returns the length; `text` is NUL-terminated. */
 size_t top_screen_draw(const struct top_view *view, const struct top_style *style,
                        char text[static TOP_FRAME_MAX]);
 

@@ -1,5 +1,5 @@
-/* cli/operate/kill.c: `tanist kill`: a signal to one node of a running cluster, by way of its
- * agent. */
+/* cli/operate/kill.c: `tanist kill`: send a signal to one node of a running cluster, through the
+ * agent of that node. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,65 +8,62 @@
 #include "cli/target.h"
 #include "common/cluster/requests.h"
 
-enum { KILL_OPTIONS = TARGET_OPTIONS + 1, ANSWER_MS = 4000 };
+enum { ANSWER_MS = 4000 };
 
 static enum tn_status kill_task(struct target *target, const char *task, enum kill_signal signal,
                                 struct member *member, struct error *error)
 {
     struct zk_sync *sync = NULL;
-    struct spec spec = {0};
+    struct spec spec;
     enum tn_status status = target_open(target, &sync, &spec, NULL, error);
     if (status != TN_OK) { return status; }
-    free(spec.job_json);
     status = request_find_member(sync, target->cluster, task, member, error);
     if (status == TN_OK) {
         status = request_kill(sync, target->cluster, member, signal, ANSWER_MS, error);
     }
     zk_sync_close(sync);
-    if (status == TN_EAGAIN) { status = error->status = TN_EUNHEALTHY; /* Nobody to signal. */ }
+    if (status == TN_EAGAIN) { status = error->status = TN_EUNHEALTHY; /* No node to signal. */ }
     return status;
+}
+
+static int work(const struct target_options *given, const char *task, const char *signal_name)
+{
+    struct target *target = calloc(1, sizeof *target);
+    struct error error = {0};
+    struct member member = {0};
+    enum kill_signal signal = KILL_SIGKILL;
+    if (target == NULL) { return TN_EXIT_ERROR; }
+    (void)kill_signal_parse(signal_name, &signal);
+    enum tn_status status = target_find(given, target, &error);
+    if (status == TN_OK) { status = kill_task(target, task, signal, &member, &error); }
+    if (status == TN_OK) {
+        char name[TASK_NAME_MAX];
+        task_format(member.task, ':', name, sizeof name);
+        fprintf(stderr, "%s: sent SIG%s to %s (pid %" PRIu64 " on %s)\n", target->cluster,
+                signal_name, name, member.pid, member.host);
+    }
+    free(target);
+    return status == TN_OK ? TN_EXIT_OK : command_failed(&error);
 }
 
 int command_kill(int argc, char **argv)
 {
     static const char *const signals[] = {"KILL", "TERM", "STOP", "CONT", NULL};
     struct target_options given = {0};
-    const char *name = "KILL";
-    struct option rows[KILL_OPTIONS];
+    const char *signal = "KILL";
     int exit_code = 0;
-    target_options(&given, rows);
-    rows[TARGET_OPTIONS] = (struct option){
-        "signal", 0, OPTION_CHOICE, &name, "KILL|TERM|STOP|CONT", signals, "Which; default KILL."};
     struct options options = {
         .command = "kill",
-        .synopsis = "TASK --dir DIR | --zk CONNECT [--cluster NAME] [OPTION]...",
-        .about =
-            "Signal one node of a running cluster, to see it recover. Its agent does it, on "
-            "whatever host that is,\nif it was started with --allow-chaos. TASK: ps:1, worker:0, "
-            "coordinator:1, or chief.",
+        .synopsis = "TASK " TARGET_SYNOPSIS,
+        .about = "Send a signal to one node of a running cluster, to see the cluster recover. The "
+                 "agent of the\nnode sends it, on any host, if that agent runs with --allow-chaos. "
+                 "TASK is ps:1, worker:0,\ncoordinator:1 or chief.",
         .examples = "  tanist kill ps:1 --dir runs/fashion-mnist\n"
                     "  tanist kill chief --zk h1:2181,h2:2181 --cluster NAME --signal STOP\n",
-        .list = rows,
-        .count = KILL_OPTIONS,
         .arguments_least = 1,
         .arguments_most = 1};
+    target_options_add(&options, &given);
+    options_choice(&options, 0, "signal", &signal, signals, "Signal to send; default KILL.");
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
-    struct target *target = calloc(1, sizeof *target);
-    struct error error = {0};
-    struct member member = {0};
-    enum kill_signal signal = KILL_SIGKILL;
-    if (target == NULL) { return TN_EXIT_ERROR; }
-    (void)kill_signal_parse(name, &signal);
-    enum tn_status status = target_find(&given, target, &error);
-    if (status == TN_OK) {
-        status = kill_task(target, options.arguments[0], signal, &member, &error);
-    }
-    if (status == TN_OK) {
-        char task[TASK_NAME_MAX];
-        task_format(member.task, ':', task, sizeof task);
-        fprintf(stderr, "%s: SIG%s to %s (pid %" PRIu64 " on %s)\n", target->cluster, name, task,
-                member.pid, member.host);
-    }
-    free(target);
-    return status == TN_OK ? TN_EXIT_OK : command_failed(&error);
+    return work(&given, options.arguments[0], signal);
 }

@@ -1,49 +1,58 @@
-#include "cli/operate/zk_start.h"
-
-#include <errno.h>
+/* cli/operate/zk_start.c: `tanist zk start`. */
+#include <assert.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "agent/process.h"
 #include "cli/commands.h"
+#include "cli/operate/zk.h"
+#include "cli/operate/zk_servers.h"
+#include "cli/wait_notice.h"
 #include "common/base/clock.h"
 
-enum { PROBE_MS = 500, POLL_MS = 100, SAY_AFTER_MS = 3000, SAY_EVERY_MS = 10000, STOP_MS = 10000 };
+enum {
+    PROBE_MS = 500,
+    POLL_MS = 100,
+    HEAP_MIB = 512,
+    HEAP_LEAST_MIB = 32,
+    HEAP_MOST_MIB = 1024 * 1024,
+    WAIT_S = 60,
+    WAIT_MOST_S = 24 * 3600,
+};
 
 extern char **environ;
 
 enum phase { STARTING, SERVING, ENDED };
 
-/* A server that we started, or found running. */
+struct start_options {
+    bool foreground;
+    struct option_number wait_s, heap_mib;
+};
+
+/* A server that this command has started, or has found running. */
 struct started {
     const struct zoo_server_files *server;
     struct ensemble_command command;
-    pid_t pid;
-    bool found; /* It ran before us: we are not its parent. */
+    pid_t pid;  /* 0: not started. */
+    bool found; /* It was running before, so it is not our child. */
     enum phase phase;
     enum tn_status answer; /* To the last probe. */
 };
 
-struct run {
+struct starter {
     struct started *list;
     size_t count;
-    uint64_t began_ms, said_ms;
 };
 
-void zk_servers_connect(const struct zk_servers *servers, char *text, size_t size)
+static bool is_running_child(const struct started *one)
 {
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < servers->count && used < size; i++) {
-        int length =
-            snprintf(text + used, size - used, "%s%s", i > 0 ? "," : "", servers->list[i].address);
-        if (length > 0) { used += (size_t)length; }
-    }
+    return one->pid != 0 && !one->found && one->phase != ENDED;
 }
 
 /* ----------------------------------------------------------------- starting */
@@ -57,119 +66,138 @@ static enum tn_status start_attached(struct started *one, struct error *error)
     struct process process;
     enum tn_status status = process_start(&config, &process, error);
     if (status != TN_OK) { return status; }
-    close(process.pidfd); /* SIGCHLD tells. */
+    close(process.pidfd); /* SIGCHLD reports its end. */
     one->pid = process.pid;
     return TN_OK;
 }
 
-static enum tn_status start_one(struct started *one, bool foreground, struct error *error)
+/* The server of `one` is not running: prepare its files and start it. */
+static enum tn_status start_process(struct started *one, bool foreground, struct error *error)
 {
     struct zoo_server_files server = *one->server;
-    struct ensemble_health health;
-    char name[ZOO_ADDRESS_MAX + 32];
-    zk_server_name(&server, name, sizeof name);
-    one->pid = zoo_server_pid(&server);
-    one->found = one->pid != 0;
-    if (one->found && foreground) {
-        return error_set(error, TN_EBUSY, "%s runs already, as process %ld: stop it first", name,
-                         (long)one->pid);
-    }
-    if (one->found) {
-        fprintf(stderr, "%s runs already, as process %ld\n", name, (long)one->pid);
-        return TN_OK;
-    }
-    if (ensemble_probe(server.address, PROBE_MS, &health) != TN_ECONNECT) {
-        return error_set(error, TN_EBUSY,
-                         "%s: another program listens there: stop it, or change clientPort in %s",
-                         name, server.cfg_path);
-    }
-    bool made_id = server.id != 0 && server.id_missing;
+    char name[ZK_SERVER_NAME_MAX];
+    const bool writes_id = server.id != 0 && server.id_missing;
     enum tn_status status = zoo_server_prepare(&server, error);
     if (status != TN_OK) { return status; }
-    if (made_id) {
-        fprintf(stderr, "%s: wrote %s/myid, its number by its client port\n", name,
-                server.cfg.data_dir);
+    if (writes_id) {
+        fprintf(stderr, "%s: wrote %s/myid; its clientPort gives its number\n",
+                zk_server_name(&server, name), server.cfg.data_dir);
     }
     status = foreground ? start_attached(one, error)
                         : zoo_server_detach(&server, &one->command, &one->pid, error);
     return status == TN_OK ? zoo_server_note_pid(&server, one->pid, error) : status;
 }
 
+static enum tn_status start_one(struct started *one, bool foreground, struct error *error)
+{
+    const struct zoo_server_files *server = one->server;
+    struct ensemble_health health;
+    char name[ZK_SERVER_NAME_MAX];
+    zk_server_name(server, name);
+    one->pid = zoo_server_pid(server);
+    one->found = one->pid != 0;
+    if (one->found && foreground) {
+        return error_set(error, TN_EBUSY, "%s is already running (pid %ld): stop it first", name,
+                         (long)one->pid);
+    }
+    if (one->found) {
+        fprintf(stderr, "%s is already running (pid %ld)\n", name, (long)one->pid);
+        return TN_OK;
+    }
+    if (ensemble_probe(server->address, PROBE_MS, &health) != TN_ECONNECT) {
+        return error_set(error, TN_EBUSY,
+                         "%s: another program listens on that address: stop it, or change "
+                         "clientPort in %s",
+                         name, server->cfg_path);
+    }
+    return start_process(one, foreground, error);
+}
+
+static enum tn_status start_all(struct starter *starter, const struct zk_servers *servers,
+                                const struct start_options *options, struct error *error)
+{
+    assert(starter->count == servers->count);
+    for (size_t i = 0; i < servers->count; i++) {
+        struct started *one = &starter->list[i];
+        one->server = &servers->list[i];
+        enum tn_status status = ensemble_command(
+            one->server->cfg_path, (uint32_t)options->heap_mib.value, &one->command, error);
+        if (status != TN_OK) { return status; }
+    }
+    for (size_t i = 0; i < servers->count; i++) {
+        enum tn_status status = start_one(&starter->list[i], options->foreground, error);
+        if (status != TN_OK) { return status; }
+    }
+    return TN_OK;
+}
+
 /* ----------------------------------------------------------------- watching */
 
-static void say_end(const struct started *one, int how)
+static void report_end(const struct started *one, int wait_status)
 {
-    char name[ZOO_ADDRESS_MAX + 32];
-    char end[128];
-    char words[512];
-    if (WIFSIGNALED(how)) {
-        process_describe_end(0, WTERMSIG(how), end, sizeof end);
-    } else { /* Java's own codes, not those of our programs. */
-        snprintf(end, sizeof end, "exit code %d", WEXITSTATUS(how));
+    char name[ZK_SERVER_NAME_MAX], end[128], log[512];
+    if (WIFSIGNALED(wait_status)) {
+        process_describe_end(0, WTERMSIG(wait_status), end, sizeof end);
+    } else { /* An exit code of Java, not of our programs. */
+        snprintf(end, sizeof end, "exit code %d", WEXITSTATUS(wait_status));
     }
-    zoo_server_last_error(one->server, words, sizeof words);
-    fprintf(stderr, "tanist: %s ended: %s%s%s; its log is %s\n",
-            zk_server_name(one->server, name, sizeof name), end, words[0] != '\0' ? ": " : "",
-            words, one->server->log_path);
+    zoo_server_last_error(one->server, log, sizeof log);
+    fprintf(stderr, "tanist: %s ended: %s%s%s; its log is %s\n", zk_server_name(one->server, name),
+            end, *log ? ": " : "", log, one->server->log_path);
 }
 
-/* Which of our servers have ended? `quiet`: they were told to. */
-static void reap(struct run *run, bool quiet)
+/* Collect the servers that have ended. `expected`: they were sent a signal, so it is not reported.
+ */
+static void reap(struct starter *starter, bool expected)
 {
-    for (size_t i = 0; i < run->count; i++) {
-        struct started *one = &run->list[i];
-        int how = 0;
-        if (one->phase == ENDED || one->found || one->pid == 0) { continue; }
-        if (waitpid(one->pid, &how, WNOHANG) != one->pid) { continue; }
+    for (size_t i = 0; i < starter->count; i++) {
+        struct started *one = &starter->list[i];
+        int wait_status = 0;
+        if (!is_running_child(one)) { continue; }
+        if (waitpid(one->pid, &wait_status, WNOHANG) != one->pid) { continue; }
         one->phase = ENDED;
         zoo_server_forget_pid(one->server);
-        if (!quiet) { say_end(one, how); }
+        if (!expected) { report_end(one, wait_status); }
     }
 }
 
-static size_t count_in(const struct run *run, enum phase phase)
+static size_t count_in(const struct starter *starter, enum phase phase)
 {
     size_t count = 0;
-    for (size_t i = 0; i < run->count; i++) {
-        if (run->list[i].phase == phase) { count++; }
-    }
+    for (size_t i = 0; i < starter->count; i++) { count += starter->list[i].phase == phase; }
     return count;
 }
 
-static void probe(struct run *run)
+static void probe(struct starter *starter)
 {
     struct ensemble_health health;
-    for (size_t i = 0; i < run->count; i++) {
-        struct started *one = &run->list[i];
+    for (size_t i = 0; i < starter->count; i++) {
+        struct started *one = &starter->list[i];
         if (one->phase != STARTING) { continue; }
         one->answer = ensemble_probe(one->server->address, PROBE_MS, &health);
         if (one->answer == TN_OK) { one->phase = SERVING; }
     }
 }
 
-/* Never wait in silence: whom for, since when, and what it last said. */
-static void say_waiting(struct run *run)
+static void report_waiting(const struct starter *starter, uint64_t seconds)
 {
-    uint64_t now_ms = clock_monotonic_ms();
-    bool due = run->said_ms == 0 ? now_ms - run->began_ms >= SAY_AFTER_MS
-                                 : now_ms - run->said_ms >= SAY_EVERY_MS;
-    if (!due) { return; }
-    run->said_ms = now_ms;
-    for (size_t i = 0; i < run->count; i++) {
-        const struct started *one = &run->list[i];
-        char name[ZOO_ADDRESS_MAX + 32];
+    for (size_t i = 0; i < starter->count; i++) {
+        const struct started *one = &starter->list[i];
+        char name[ZK_SERVER_NAME_MAX];
         if (one->phase != STARTING) { continue; }
-        bool quorum = one->answer == TN_EUNHEALTHY;
-        fprintf(stderr, "waiting for %s since %.0f s: %s%s%s\n",
-                zk_server_name(one->server, name, sizeof name),
-                (double)(now_ms - run->began_ms) / 1000,
-                quorum ? "it has no quorum; are the others of its ensemble running?"
-                       : tanist_strerror(one->answer),
-                quorum ? "" : "; its log is ", quorum ? "" : one->server->log_path);
+        zk_server_name(one->server, name);
+        fprintf(stderr, "still waiting for %s after %" PRIu64 " s: ", name, seconds);
+        if (one->answer == TN_EUNHEALTHY) {
+            fprintf(stderr, "it has no quorum; check that the other servers are running\n");
+        } else {
+            fprintf(stderr, "%s; its log is %s\n", tanist_strerror(one->answer),
+                    one->server->log_path);
+        }
     }
 }
 
-/* Wait for one of these signals, at most POLL_MS. 0: none came. */
+/* Wait for one of `signals`, at most POLL_MS. Returns the number of one that asks this command to
+ * end, or 0. */
 static int next_signal(const sigset_t *signals)
 {
     struct timespec time = {.tv_nsec = POLL_MS * 1000000};
@@ -177,116 +205,132 @@ static int next_signal(const sigset_t *signals)
     return number == SIGINT || number == SIGTERM || number == SIGHUP ? number : 0;
 }
 
-static void stop_all(struct run *run)
+static void stop_all(struct starter *starter)
 {
-    for (size_t i = 0; i < run->count; i++) {
-        struct started *one = &run->list[i];
-        if (one->pid != 0 && !one->found && one->phase != ENDED) { kill(one->pid, SIGTERM); }
+    for (size_t i = 0; i < starter->count; i++) {
+        if (is_running_child(&starter->list[i])) { kill(starter->list[i].pid, SIGTERM); }
     }
-    uint64_t until_ms = clock_monotonic_ms() + STOP_MS;
-    for (size_t i = 0; i < run->count; i++) {
-        struct started *one = &run->list[i];
-        while (one->pid != 0 && !one->found && one->phase != ENDED) {
-            struct timespec time = {.tv_nsec = POLL_MS * 1000000};
+    const uint64_t until_ms = clock_monotonic_ms() + ZK_STOP_MS;
+    for (size_t i = 0; i < starter->count; i++) {
+        struct started *one = &starter->list[i];
+        while (is_running_child(one)) {
             if (clock_monotonic_ms() >= until_ms) { kill(one->pid, SIGKILL); }
-            nanosleep(&time, NULL);
-            reap(run, true);
+            (void)poll(NULL, 0, POLL_MS);
+            reap(starter, true);
         }
     }
 }
 
-/* ------------------------------------------------------------------ the run */
+/* ------------------------------------------------------------------ running */
 
-/* Until all serve, one has ended, the time is over, or a signal comes. */
-static int wait_until_serving(struct run *run, uint64_t wait_ms, const sigset_t *signals)
+/* Until all servers serve, one has ended, the time is over, or a signal arrives. */
+static int wait_until_serving(struct starter *starter, uint64_t wait_s, const sigset_t *signals)
 {
-    run->began_ms = clock_monotonic_ms();
+    struct wait_notice notice = wait_notice_start(clock_monotonic_ms());
     for (;;) {
-        reap(run, false);
-        if (count_in(run, ENDED) > 0) { return TN_EXIT_SERVER_ERROR; }
-        probe(run);
-        if (count_in(run, SERVING) == run->count) { return TN_EXIT_OK; }
-        if (clock_monotonic_ms() - run->began_ms >= wait_ms) { break; }
-        say_waiting(run);
+        reap(starter, false);
+        if (count_in(starter, ENDED) > 0) { return TN_EXIT_SERVER_ERROR; }
+        probe(starter);
+        if (count_in(starter, SERVING) == starter->count) { return TN_EXIT_OK; }
+        const uint64_t now_ms = clock_monotonic_ms();
+        if (now_ms - notice.start_ms >= wait_s * 1000) { break; }
+        if (wait_notice_due(&notice, now_ms)) {
+            report_waiting(starter, wait_notice_seconds(&notice, now_ms));
+        }
         if (next_signal(signals) != 0) { return TN_EXIT_ERROR; }
     }
-    if (wait_ms == 0) { return TN_EXIT_OK; }
-    fprintf(stderr, "tanist: %zu of %zu servers serve after %llu s; all were started\n",
-            count_in(run, SERVING), run->count, (unsigned long long)wait_ms / 1000);
+    if (wait_s == 0) { return TN_EXIT_OK; }
+    fprintf(stderr,
+            "tanist: only %zu of %zu servers serve after %" PRIu64 " s; all of them were started\n",
+            count_in(starter, SERVING), starter->count, wait_s);
     return TN_EXIT_UNHEALTHY;
 }
 
-/* In the foreground: until a signal, or until the last one has ended. */
-static int stay(struct run *run, const sigset_t *signals)
+/* In the foreground: until a signal arrives, or the last server has ended. */
+static int stay(struct starter *starter, const sigset_t *signals)
 {
     for (;;) {
         if (next_signal(signals) != 0) { return TN_EXIT_OK; }
-        reap(run, false);
-        if (count_in(run, ENDED) == run->count) { return TN_EXIT_SERVER_ERROR; }
+        reap(starter, false);
+        if (count_in(starter, ENDED) == starter->count) { return TN_EXIT_SERVER_ERROR; }
     }
 }
 
-static enum tn_status start_all(struct run *run, const struct zk_servers *servers,
-                                const struct zk_start_options *options, struct error *error)
+static int run_servers(struct starter *starter, const struct zk_servers *servers,
+                       const struct start_options *options, const sigset_t *signals)
 {
-    for (size_t i = 0; i < servers->count; i++) {
-        struct started *one = &run->list[i];
-        one->server = &servers->list[i];
-        enum tn_status status = ensemble_command(
-            one->server->cfg_path, (uint32_t)options->heap_mib.value, &one->command, error);
-        if (status != TN_OK) { return status; }
-    }
-    for (size_t i = 0; i < servers->count; i++) {
-        enum tn_status status = start_one(&run->list[i], options->foreground, error);
-        if (status != TN_OK) { return status; }
-    }
-    return TN_OK;
-}
-
-static int run_servers(struct run *run, const struct zk_servers *servers,
-                       const struct zk_start_options *options, const sigset_t *signals)
-{
-    struct error error = {.text = ""};
-    char connect[ARGUMENTS_MAX * ZOO_ADDRESS_MAX];
-    if (start_all(run, servers, options, &error) != TN_OK) {
-        stop_all(run);
+    struct error error = {0};
+    char connect[ZK_CONNECT_MAX];
+    if (start_all(starter, servers, options, &error) != TN_OK) {
+        stop_all(starter);
         return command_failed(&error);
     }
-    int code = wait_until_serving(run, options->wait_s.value * 1000, signals);
+    int code = wait_until_serving(starter, options->wait_s.value, signals);
     if (code == TN_EXIT_OK) {
-        zk_servers_connect(servers, connect, sizeof connect);
+        zk_servers_connect(servers, connect);
         puts(connect);
         fflush(stdout);
     }
     if (!options->foreground) {
-        if (code == TN_EXIT_ERROR) { stop_all(run); /* A signal came. */ }
+        if (code == TN_EXIT_ERROR) { stop_all(starter); /* A signal has arrived. */ }
         return code;
     }
-    if (code == TN_EXIT_OK || code == TN_EXIT_UNHEALTHY) { code = stay(run, signals); }
-    stop_all(run);
+    if (code == TN_EXIT_OK || code == TN_EXIT_UNHEALTHY) { code = stay(starter, signals); }
+    stop_all(starter);
     return code;
 }
 
-int zk_start(const struct zk_servers *servers, const struct zk_start_options *options)
+static int start_servers(const struct zk_servers *servers, const struct start_options *options)
 {
-    sigset_t signals;
-    sigset_t before;
-    if (options->heap_mib.value < 32 || options->heap_mib.value > 1024 * 1024 ||
-        options->wait_s.value > 24 * 3600) {
-        fprintf(stderr, "tanist: --heap: use 32 to 1048576 MiB; --wait: up to 86400 seconds\n");
+    sigset_t signals, before;
+    const uint64_t heap_mib = options->heap_mib.value, wait_s = options->wait_s.value;
+    if (heap_mib < HEAP_LEAST_MIB || heap_mib > HEAP_MOST_MIB || wait_s > WAIT_MOST_S) {
+        fprintf(stderr, "tanist: --heap takes %d to %d MiB, --wait at most %d seconds\n",
+                HEAP_LEAST_MIB, HEAP_MOST_MIB, WAIT_MOST_S);
         return TN_EXIT_ARGUMENTS;
     }
-    struct run run = {.count = servers->count};
-    run.list = calloc(servers->count, sizeof *run.list);
-    if (run.list == NULL) { return TN_EXIT_ERROR; }
+    struct starter starter = {.count = servers->count};
+    starter.list = calloc(servers->count, sizeof *starter.list);
+    if (starter.list == NULL) { return TN_EXIT_ERROR; }
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGHUP);
     sigaddset(&signals, SIGCHLD);
     sigprocmask(SIG_BLOCK, &signals, &before);
-    int code = run_servers(&run, servers, options, &signals);
+    int code = run_servers(&starter, servers, options, &signals);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    free(run.list);
+    free(starter.list);
+    return code;
+}
+
+int zk_start(int argc, char **argv)
+{
+    struct start_options start = {.heap_mib = {.value = HEAP_MIB}, .wait_s = {.value = WAIT_S}};
+    struct options options = {
+        .command = "zk start",
+        .synopsis = "ZOO.cfg... [OPTION]...",
+        .about =
+            "Start the ZooKeeper server of each file in the background, and wait until all\n"
+            "serve. Prints the connect string. Creates a missing dataDir or myid. The dataDir\n"
+            "also holds the pid (tanist.pid) and the log (tanist.log) of the server.\n"
+            "Exit status 5: the servers run, but do not serve (yet).",
+        .examples = "  tanist zk start deploy/zookeeper/zoo1.cfg deploy/zookeeper/zoo2.cfg "
+                    "deploy/zookeeper/zoo3.cfg\n"
+                    "  tanist zk start --foreground /etc/zookeeper/conf/zoo.cfg\n",
+        .arguments_least = 1,
+        .arguments_most = ARGUMENTS_MAX,
+    };
+    struct zk_servers servers;
+    int code = TN_EXIT_OK;
+    options_flag(&options, 'f', "foreground", &start.foreground,
+                 "Stay, and stop the servers when this command ends (Ctrl-C, SIGTERM, SIGKILL).");
+    options_number(&options, "wait", &start.wait_s, "SECONDS",
+                   "How long to wait until all serve; default 60. 0: do not wait.");
+    options_number(&options, "heap", &start.heap_mib, "MIB",
+                   "Java heap of each server; default 512.");
+    if (!zk_servers_parse(&options, argc, argv, &servers, &code)) { return code; }
+    code = start_servers(&servers, &start);
+    zk_servers_free(&servers);
     return code;
 }

@@ -1,14 +1,15 @@
 #include "cli/run/cluster_create.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/target.h"
+#include "cli/zk_options.h"
 #include "common/base/clock.h"
 #include "common/cluster/bootstrap.h"
 
-static enum tn_status make_folder(struct zk_sync *sync, const char *path, struct error *error)
+static enum tn_status create_znode(struct zk_sync *sync, const char *path, struct error *error)
 {
     struct zk_sync_data data;
     const struct zk_write write = {.kind = ZK_CREATE, .path = path};
@@ -21,7 +22,7 @@ static enum tn_status make_folder(struct zk_sync *sync, const char *path, struct
 
 enum tn_status cluster_create_chroot(const char *connect, uint32_t timeout_ms, struct error *error)
 {
-    char servers[CONNECT_MAX], path[ZK_PATH_MAX];
+    char servers[CONNECT_MAX], path[ZK_PATH_MAX] = "";
     struct zk_sync *sync = NULL;
     const char *chroot = strchr(connect, '/'), *end = chroot;
     if (chroot == NULL || !chroot[1]) { return TN_OK; }
@@ -30,28 +31,32 @@ enum tn_status cluster_create_chroot(const char *connect, uint32_t timeout_ms, s
     while (status == TN_OK && *end) {
         end += 1 + strcspn(end + 1, "/");
         snprintf(path, sizeof path, "%.*s", (int)(end - chroot), chroot);
-        status = make_folder(sync, path, error);
-        if (status != TN_OK) { status = error_context(error, "the chroot of --zk"); }
+        status = create_znode(sync, path, error);
+        if (status != TN_OK) {
+            status = error_context(error, "cannot create %s, the chroot of --zk", path);
+        }
     }
     zk_sync_close(sync);
     return status;
 }
 
+/* Replace the error by one that names the key that differs, if that can be found out. */
 static enum tn_status name_difference(const struct job *job, const struct spec *found,
                                       struct error *error)
 {
-    struct job there;
+    struct job existing;
     char difference[256];
-    job_init(&there);
-    if (found->job_json == NULL ||
-        job_read_text(&there, found->job_json, strlen(found->job_json), "/spec", NULL) != TN_OK) {
+    assert(error->status != TN_OK);
+    job_init(&existing);
+    if (found->job_json == NULL || job_read_text(&existing, found->job_json,
+                                                 strlen(found->job_json), "/spec", NULL) != TN_OK) {
         return error->status;
     }
-    if (!job_difference(&there, job, difference, sizeof difference)) { return error->status; }
+    if (!job_difference(&existing, job, difference, sizeof difference)) { return error->status; }
     return error_set(
         error, TN_EINVAL,
-        "the cluster \"%s\" was made for another job: %s; give the job another name, or "
-        "that value",
+        "the cluster \"%s\" was created for another job: %s; rename the job (--set name=...), or "
+        "give the same value",
         job->name, difference);
 }
 
@@ -81,7 +86,8 @@ enum tn_status cluster_create(struct zk_sync *sync, const struct job *job,
     return status;
 }
 
-enum tn_status cluster_check_dead(struct zk_sync *sync, const char *cluster, struct error *error)
+enum tn_status cluster_check_no_nodes(struct zk_sync *sync, const char *cluster,
+                                      struct error *error)
 {
     static const char *const folders[] = {"members", "election"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
@@ -95,8 +101,8 @@ enum tn_status cluster_check_dead(struct zk_sync *sync, const char *cluster, str
         if (count > 0) {
             (void)error_set(
                 error, TN_EEXIST,
-                "a cluster \"%s\" lives in that ZooKeeper (%zu nodes in %s, one is %s): "
-                "give the job another name (--set name=...), or `tanist stop` it first",
+                "a cluster \"%s\" is already running in that ZooKeeper (%zu nodes in %s, one is "
+                "%s): rename the job (--set name=...), or end that cluster with `tanist stop`",
                 cluster, count, path, found.names[0]);
         }
         zk_sync_list_free(&found);

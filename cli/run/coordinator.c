@@ -1,4 +1,4 @@
-/* cli/run/coordinator.c: `tanist coordinator`: one candidate for chief. */
+/* cli/run/coordinator.c: `tanist coordinator`: one coordinator, a candidate for chief. */
 #include "coordinator/coordinator.h"
 
 #include <stdlib.h>
@@ -47,8 +47,8 @@ int command_coordinator(int argc, char **argv)
     static const struct node_role role = {
         .role = ROLE_COORDINATOR,
         .about =
-            "Run one candidate for chief. The first makes the cluster in ZooKeeper; one of them "
-            "rules, the\nothers take over within milliseconds when it dies.",
+            "Run one coordinator. The first coordinator creates the cluster in ZooKeeper. One of "
+            "them is elected\nchief; when it dies, another takes over within milliseconds.",
         .examples = "  tanist coordinator --job job.json --index 0 --zk h1:2181,h2:2181,h3:2181 "
                     "--listen tcp://h4:0\n",
         .open = open_coordinator,

@@ -1,5 +1,6 @@
 #include "cli/run/local_run.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,17 +10,18 @@
 #include <unistd.h>
 
 #include "agent/observe/run_note.h"
+#include "cli/cluster_read.h"
 #include "cli/run/cluster_create.h"
 #include "cli/run/node.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/cluster/bootstrap.h"
 
-/* ZooKeeper has just answered; signals wait for us meanwhile. */
-enum { PREPARE_MS = 10000 };
-/* With less than that free ZooKeeper cannot keep its log, and ends. */
-enum { FULL_BYTES = 1024 * 1024 };
-enum { RESTORE_MS = 3000 };
+enum {
+    PREPARE_MS = 10000, /* ZooKeeper has just answered. Signals are not handled meanwhile. */
+    RESTORE_MS = 3000,
+    FULL_BYTES = 1024 * 1024, /* With less space ZooKeeper cannot write its log, and ends. */
+};
 
 void local_run_init(struct local_run *run)
 {
@@ -50,28 +52,15 @@ static void all_tasks(struct local_run *run)
 
 /* ------------------------------------------------------------- the cluster */
 
-static enum tn_status read_run(struct zk_sync *sync, const char *cluster, struct run *out,
-                               struct error *error)
-{
-    char path[256];
-    struct zk_sync_data data;
-    znode_path(path, cluster, "run");
-    enum tn_status status = zk_sync_read(sync, path, &data, error);
-    if (status != TN_OK) { return status; }
-    status = run_decode(data.data, data.size, out, error);
-    free(data.data);
-    return status;
-}
-
 static bool run_is_over(const struct run *found)
 {
     return found->phase == RUN_DONE || found->phase == RUN_FAILED;
 }
 
-/* A shared ZooKeeper may hold an earlier run of that name whose files are not in our folder: one
- * that is done makes room, another is left alone. */
-static enum tn_status make_room(const struct local_run *run, struct zk_sync *sync,
-                                struct error *error)
+/* A shared ZooKeeper may hold an earlier run of the same name whose files are not in our folder. It
+ * is removed if it is done, and left alone otherwise. */
+static enum tn_status remove_finished_run(const struct local_run *run, struct zk_sync *sync,
+                                          struct error *error)
 {
     struct spec spec = {0};
     struct run found;
@@ -81,52 +70,52 @@ static enum tn_status make_room(const struct local_run *run, struct zk_sync *syn
     free(spec.job_json);
     bool ours = run->cluster_made_ms != 0 && spec.created_wall_ms == run->cluster_made_ms;
     if (status != TN_OK || ours) { return status; }
-    status = read_run(sync, run->job.name, &found, error);
+    status = cluster_read_run(sync, run->job.name, &found, error);
     if (status != TN_OK) { return status; }
     if (found.phase == RUN_DONE || found.generation == 0) {
         return cluster_remove(sync, run->job.name, error);
     }
     return error_set(error, TN_EEXIST,
-                     "ZooKeeper holds an unfinished run of \"%s\" (%s, step %" PRIu64 ") whose "
-                     "checkpoints are not in %s: give its --dir, or the job another name (--set "
-                     "name=...)",
+                     "ZooKeeper holds an unfinished run of \"%s\" (phase %s, step %" PRIu64
+                     ") whose checkpoints are not in %s: give the --dir of that run, or rename the "
+                     "job (--set name=...)",
                      run->job.name, run_phase_name(found.phase), found.committed_step,
                      run->folder.dir);
 }
 
-/* A cluster that was there before: it goes on if it is ours and nobody lives in it. */
-static enum tn_status take_over(struct local_run *run, struct zk_sync *sync, struct error *error)
+/* Continue a run that exists already, if it is ours and none of its nodes is running. */
+static enum tn_status continue_run(struct local_run *run, struct zk_sync *sync, struct error *error)
 {
     struct run found;
-    enum tn_status status = read_run(sync, run->job.name, &found, error);
+    enum tn_status status = cluster_read_run(sync, run->job.name, &found, error);
     if (status != TN_OK || (found.generation == 0 && !run_is_over(&found))) { return status; }
-    uint64_t now_ms = clock_monotonic_ms();
-    /* Others may be at work in it; who comes late to a run that is over learns just that. */
+    /* Other agents may be running it. An agent that comes late to a finished run only reports that.
+     */
     if (run->one_of_many && !(run->begin_again && run_is_over(&found))) { return TN_OK; }
-    progress_say(&run->progress, now_ms,
-                 "going on with the run in %s: checkpoint %" PRIu64 " of step %" PRIu64,
-                 run->folder.dir, found.committed_checkpoint, found.committed_step);
+    progress_print(&run->progress, clock_monotonic_ms(),
+                   "continuing the run in %s from checkpoint %" PRIu64 " (step %" PRIu64 ")",
+                   run->folder.dir, found.committed_checkpoint, found.committed_step);
     status = bootstrap_reform(sync, run->job.name, error);
-    /* Another agent did the same a moment before. */
+    /* Refused: another agent did the same a moment before. */
     return status == TN_EREFUSED && run->one_of_many ? TN_OK : status;
 }
 
-static enum tn_status make_cluster(struct local_run *run, struct zk_sync *sync, struct spec *spec,
-                                   struct error *error)
+static enum tn_status create_cluster(struct local_run *run, struct zk_sync *sync, struct spec *spec,
+                                     struct error *error)
 {
     enum tn_status status = TN_OK;
     if (!run->own_ensemble && !run->one_of_many) {
-        status = cluster_check_dead(sync, run->job.name, error);
+        status = cluster_check_no_nodes(sync, run->job.name, error);
     }
-    if (status == TN_OK) { status = make_room(run, sync, error); }
+    if (status == TN_OK) { status = remove_finished_run(run, sync, error); }
     if (status == TN_OK) {
         status = cluster_create(sync, &run->job, &run->variables, 0, spec, error);
     }
-    if (status == TN_OK) { status = take_over(run, sync, error); }
+    if (status == TN_OK) { status = continue_run(run, sync, error); }
     return status;
 }
 
-static enum tn_status note_run(const struct local_run *run, struct error *error)
+static enum tn_status write_note(const struct local_run *run, struct error *error)
 {
     struct stat network;
     struct run_note note = {.agent_pid = (uint64_t)getpid(),
@@ -144,14 +133,14 @@ static enum tn_status note_run(const struct local_run *run, struct error *error)
     return run_note_write(run->folder.dir, &note, error);
 }
 
-/* The cluster as it is in ZooKeeper now: nodes that start from now on have its key. */
+/* Adopt the cluster as it is in ZooKeeper now. Nodes that start from now on get its key. */
 static enum tn_status use_cluster(struct local_run *run, const struct spec *spec,
                                   struct error *error)
 {
     enum tn_status status = TN_OK;
     if (run->cluster_made_ms != spec->created_wall_ms) {
         run->cluster_made_ms = spec->created_wall_ms;
-        status = note_run(run, error);
+        status = write_note(run, error);
     }
     if (run->key == spec->key || status != TN_OK) { return status; }
     run->key = spec->key;
@@ -165,35 +154,36 @@ static enum tn_status use_cluster(struct local_run *run, const struct spec *spec
     return status;
 }
 
-/* ZooKeeper answers: make the cluster, and be ready to ask the ps. */
+/* ZooKeeper answers: create the cluster, and prepare to ask the ps for their steps. */
 static enum tn_status prepare(void *ctx, struct error *error)
 {
     struct local_run *run = ctx;
     struct zk_sync *sync = NULL;
     struct spec spec = {0};
-    const char *credentials = *run->credentials ? run->credentials : NULL;
     enum tn_status status = cluster_create_chroot(run->connect, run->connect_timeout_ms, error);
     if (status == TN_OK) {
-        status = zk_sync_open(run->connect, credentials, PREPARE_MS, &sync, error);
+        status =
+            zk_sync_open(run->connect, text_or_null(run->credentials), PREPARE_MS, &sync, error);
     }
-    if (status == TN_OK) { status = make_cluster(run, sync, &spec, error); }
+    if (status == TN_OK) { status = create_cluster(run, sync, &spec, error); }
     zk_sync_close(sync);
     free(spec.job_json);
     if (status != TN_OK) { return status; }
     return use_cluster(run, &spec, error);
 }
 
-/* Over a ZooKeeper that may have lost its data. Nodes of ours with the same key may live; should
- * another have made the cluster with a new key, they have lost their sessions and start anew. */
+/* ZooKeeper may have lost its data: create the cluster again. Our nodes may still run; they have
+ * the same key. If another agent has created the cluster with a new key, our nodes have lost their
+ * sessions and restart. */
 static enum tn_status restore(void *ctx, struct error *error)
 {
     struct local_run *run = ctx;
     struct zk_sync *sync = NULL;
     struct spec spec = {0};
-    const char *credentials = *run->credentials ? run->credentials : NULL;
     enum tn_status status = cluster_create_chroot(run->connect, RESTORE_MS, error);
     if (status == TN_OK) {
-        status = zk_sync_open(run->connect, credentials, RESTORE_MS, &sync, error);
+        status =
+            zk_sync_open(run->connect, text_or_null(run->credentials), RESTORE_MS, &sync, error);
     }
     if (status == TN_OK) {
         status = cluster_create(sync, &run->job, &run->variables, run->key, &spec, error);
@@ -205,14 +195,14 @@ static enum tn_status restore(void *ctx, struct error *error)
 
 /* ------------------------------------------------------------- running */
 
-static void notify(void *ctx, const struct agent_event *event)
+static void on_event(void *ctx, const struct agent_event *event)
 {
     struct local_run *run = ctx;
     if (event->type == AGENT_HISTORY) { result_note(&run->result, &event->observer->entry); }
     if (event->type == AGENT_RUN) {
         run->result.seconds = (double)(event->now_ms - run->started_ms) / 1000.0;
     }
-    progress_tell(&run->progress, event);
+    progress_handle(&run->progress, event);
 }
 
 static enum tn_status prepare_ensemble(struct local_run *run, struct error *error)
@@ -225,7 +215,7 @@ static enum tn_status prepare_ensemble(struct local_run *run, struct error *erro
     return status;
 }
 
-/* What keeps dying may do so for want of room: then that is the reason, and the remedy. */
+/* Processes may have failed because the disk is full: then report that instead. */
 static enum tn_status explain(const struct local_run *run, enum tn_status status,
                               struct error *error)
 {
@@ -236,7 +226,7 @@ static enum tn_status explain(const struct local_run *run, enum tn_status status
     if (free_bytes >= FULL_BYTES) { return status; }
     return error_set(error, TN_ENOSPC,
                      "the device of %s is full (%" PRIu64
-                     " bytes free): make room, then give the same command again",
+                     " bytes free): free some space, then give the same command again",
                      run->folder.dir, free_bytes);
 }
 
@@ -245,11 +235,13 @@ enum tn_status local_run_work(struct local_run *run, struct error *error)
     char job_file[RUN_PATH_MAX], checkpoints[RUN_PATH_MAX];
     enum tn_status status = TN_OK;
     struct run_note before;
+    assert(run->folder.lock >= 0);
+    assert(run->own_ensemble == !*run->connect);
     if (run_note_read(run->folder.dir, &before, NULL) == TN_OK) {
         run->cluster_made_ms = before.cluster_made_ms;
     }
     if (run->own_ensemble) { status = prepare_ensemble(run, error); }
-    if (status == TN_OK) { status = note_run(run, error); }
+    if (status == TN_OK) { status = write_note(run, error); }
     run_folder_path(&run->folder, "job.json", job_file);
     run_folder_path(&run->folder, "checkpoints", checkpoints);
     if (status == TN_OK) { status = files_make_folders(checkpoints, error); }
@@ -259,7 +251,7 @@ enum tn_status local_run_work(struct local_run *run, struct error *error)
                                         .dir = run->folder.dir,
                                         .job_file = job_file,
                                         .connect = run->connect,
-                                        .credentials = *run->credentials ? run->credentials : NULL,
+                                        .credentials = text_or_null(run->credentials),
                                         .environment = run->environment,
                                         .listen_host = run->listen_host,
                                         .networks = &run->networks,
@@ -270,12 +262,12 @@ enum tn_status local_run_work(struct local_run *run, struct error *error)
                                         .connect_timeout_ms = run->connect_timeout_ms,
                                         .prepare = prepare,
                                         .restore = restore,
-                                        .notify = notify,
+                                        .notify = on_event,
                                         .ctx = run};
-    progress_say(&run->progress, clock_monotonic_ms(),
-                 "%s: %s mode, %u coordinators, %u ps, %u workers; ZooKeeper %s; files in %s",
-                 run->job.name, run->job.train.mode == TRAIN_SYNC ? "sync" : "async",
-                 run->job.cluster.coordinators, run->job.cluster.ps, run->job.cluster.workers,
-                 run->connect, run->folder.dir);
+    progress_print(&run->progress, clock_monotonic_ms(),
+                   "%s: %s mode, %u coordinators, %u ps, %u workers; ZooKeeper %s; files in %s",
+                   run->job.name, run->job.train.mode == TRAIN_SYNC ? "sync" : "async",
+                   run->job.cluster.coordinators, run->job.cluster.ps, run->job.cluster.workers,
+                   run->connect, run->folder.dir);
     return explain(run, agent_run(&config, &run->agent_result, error), error);
 }

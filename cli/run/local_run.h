@@ -1,6 +1,6 @@
 /*
- * cli/run/local_run.h: an agent at work for a job: its ensemble, the cluster in ZooKeeper, progress
- * and result. What `tanist run` and `tanist agent` share.
+ * cli/run/local_run.h: an agent that runs the tasks of a job on this machine: its ZooKeeper
+ * ensemble, the cluster in ZooKeeper, progress and result. Used by `tanist run` and `tanist agent`.
  *
  * Threads: the main thread.
  */
@@ -11,24 +11,24 @@
 #include "cli/run/progress.h"
 #include "cli/run/result.h"
 #include "cli/run_folder.h"
-#include "cli/target.h"
+#include "cli/zk_options.h"
 #include "common/cluster/variables.h"
 
 struct local_run {
-    /* Filled in by the command: */
+    /* Set by the command: */
     struct job job;
     struct variable_table variables;
-    char connect[CONNECT_MAX]; /* With own_ensemble: filled in by local_run_work(). */
+    char connect[CONNECT_MAX]; /* Set by local_run_work() if own_ensemble. */
     char credentials[CREDENTIALS_MAX];
     bool own_ensemble;
     bool one_of_many; /* `tanist agent`: other hosts run other tasks of the same cluster. */
-    bool begin_again; /* Of one_of_many: also when the run is over. */
-    bool allow_chaos; /* As of struct agent_config. */
+    bool begin_again; /* Of one_of_many: continue even if the run has finished. */
+    bool allow_chaos; /* As in struct agent_config. */
     uint32_t connect_timeout_ms;
     uint32_t task_count; /* 0: all tasks of the job. */
     struct task tasks[TASKS_MAX];
     char listen_host[HOST_NAME_MAX_BYTES];
-    struct networks networks; /* Of its children. */
+    struct networks networks; /* Of the nodes; empty: they share ours. */
     struct run_folder folder; /* Open. */
     struct progress progress; /* `quiet` may be set. */
     /* Results: */
@@ -37,9 +37,9 @@ struct local_run {
     /* Private: */
     struct ensemble ensemble;
     struct step_poller *steps;
-    uint64_t cluster_made_ms; /* Of the cluster that the folder's files belong to; 0: of none. */
+    uint64_t cluster_made_ms; /* Identifies the cluster of the folder's files; 0: there is none. */
     uint64_t started_ms;
-    uint64_t key; /* Of the cluster; 0: not known yet. */
+    uint64_t key; /* Of the cluster; 0: unknown yet. */
     char key_variable[64];
     char *environment[2];
 };
@@ -47,8 +47,8 @@ struct local_run {
 void local_run_init(struct local_run *run);
 void local_run_free(struct local_run *run);
 
-/* Run it all until nothing is left of it. Errors: those of agent_run() and of the ensemble;
- * TN_ENOSPC: the device of the folder is full, and something kept dying. */
+/* Run the job until all its processes have ended. Errors: those of agent_run() and of the ensemble;
+ * TN_ENOSPC: processes failed because the device of the folder is full. */
 MUST_CHECK enum tn_status local_run_work(struct local_run *run, struct error *error);
 
 #endif

@@ -1,5 +1,7 @@
 #include "cli/run/node.h"
 
+#include <assert.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,17 +11,21 @@
 
 #include "cli/commands.h"
 #include "cli/run/cluster_create.h"
+#include "cli/run/validate.h"
+#include "cli/wait_notice.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/minmax.h"
 #include "common/cluster/bootstrap.h"
 #include "common/cluster/cluster_spec.h"
 #include "common/faults/failpoint.h"
 #include "worker/models/model.h"
 
-enum { NODE_WAIT_S = 60, SAY_MS = 3000, FRAME_EXTRA_BYTES = 64 * 1024, LOOK_AGAIN_MS = 200 };
+enum { WAIT_S = 60, FRAME_EXTRA_BYTES = 64 * 1024, POLL_MS = 200 };
 
 struct node_options {
-    const char *job, *zk, *zk_config, *credentials, *cluster, *dir, *listen, *session_file;
+    struct zk_options zk;
+    const char *job, *cluster, *dir, *listen, *session_file;
     const char *job_name, *task_index, *ps_hosts, *worker_hosts, *log_format, *log_level;
     struct option_texts set;
     struct option_number index, incarnation, wait;
@@ -28,49 +34,48 @@ struct node_options {
 static const char *const log_formats[] = {"text", "json", NULL};
 static const char *const log_levels[] = {"debug", "info", "warn", "error", NULL};
 
-enum { NODE_OPTIONS = 18 };
-
-static void fill_options(struct node_options *o, struct option rows[static NODE_OPTIONS])
+static void add_options(struct options *options, struct node_options *o)
 {
-    const struct option all[NODE_OPTIONS] = {
-        {"job", 0, OPTION_TEXT, &o->job, "FILE", NULL, "The job file."},
-        {"set", 0, OPTION_TEXTS, &o->set, "KEY=VALUE", NULL, "Override a key of the job file."},
-        {"index", 0, OPTION_COUNT, &o->index, "I", NULL, "Which task of its role; from 0."},
-        {"zk", 0, OPTION_TEXT, &o->zk, "CONNECT", NULL,
-         "ZooKeeper: h1:2181,h2:2181/chroot (or TANIST_ZK)."},
-        {"zk-config", 0, OPTION_TEXT, &o->zk_config, "FILE", NULL, "ZooKeeper by its zoo.cfg."},
-        {"zk-credentials", 0, OPTION_TEXT, &o->credentials, "FILE", NULL,
-         "File with user:password."},
-        {"cluster", 0, OPTION_TEXT, &o->cluster, "NAME", NULL, "Default: the job's name."},
-        {"dir", 0, OPTION_TEXT, &o->dir, "DIR", NULL, "Where checkpoints go; default: NAME."},
-        {"listen", 0, OPTION_TEXT, &o->listen, "ADDRESS", NULL,
-         "tcp://HOST:PORT that others can dial; port 0: any. Default tcp://127.0.0.1:0."},
-        {"job_name", 0, OPTION_TEXT, &o->job_name, "ROLE", NULL, "As in TensorFlow."},
-        {"task_index", 0, OPTION_TEXT, &o->task_index, "I", NULL, "As in TensorFlow: --index."},
-        {"ps_hosts", 0, OPTION_TEXT, &o->ps_hosts, "H:P,...", NULL, "As in TensorFlow."},
-        {"worker_hosts", 0, OPTION_TEXT, &o->worker_hosts, "H:P,...", NULL, "As in TensorFlow."},
-        {"wait", 0, OPTION_COUNT, &o->wait, "SECONDS", NULL,
-         "How long to wait for ZooKeeper and the cluster; default 60."},
-        {"log-format", 0, OPTION_CHOICE, &o->log_format, "text|json", log_formats, "Log lines."},
-        {"log-level", 0, OPTION_CHOICE, &o->log_level, "LEVEL", log_levels,
-         "debug, info, warn or error."},
-        {"incarnation", 0, OPTION_COUNT, &o->incarnation, "N", NULL, NULL},
-        {"session-file", 0, OPTION_TEXT, &o->session_file, "FILE", NULL, NULL},
-    };
-    memcpy(rows, all, sizeof all);
+    o->log_format = "text";
+    o->log_level = "info";
+    options_text(options, "job", &o->job, "FILE", "The job file.");
+    options_texts(options, "set", &o->set, "KEY=VALUE",
+                  "Override a key of the job file (see `tanist help job`).");
+    options_number(options, "index", &o->index, "I", "Index of the task in its role, from 0.");
+    zk_options_add(options, &o->zk);
+    options_text(options, "cluster", &o->cluster, "NAME",
+                 "Name of the cluster; default: the name of the job.");
+    options_text(options, "dir", &o->dir, "DIR",
+                 "Folder for checkpoints; default: the name of the job.");
+    options_text(options, "listen", &o->listen, "ADDRESS",
+                 "tcp://HOST:PORT where other nodes reach this one; port 0: any. Default "
+                 "tcp://127.0.0.1:0.");
+    options_text(options, "job_name", &o->job_name, "ROLE", "The role, as in TensorFlow.");
+    options_text(options, "task_index", &o->task_index, "I", "As in TensorFlow; same as --index.");
+    options_text(options, "ps_hosts", &o->ps_hosts, "H:P,...", "All ps, as in TensorFlow.");
+    options_text(options, "worker_hosts", &o->worker_hosts, "H:P,...",
+                 "All workers, as in TensorFlow.");
+    options_number(options, "wait", &o->wait, "SECONDS",
+                   "How long to wait for ZooKeeper and for the cluster; default 60.");
+    options_choice(options, 0, "log-format", &o->log_format, log_formats,
+                   "Format of the log on stderr; default text.");
+    options_choice(options, 0, "log-level", &o->log_level, log_levels,
+                   "Least important messages that are logged; default info.");
+    options_number(options, "incarnation", &o->incarnation, "N", NULL);
+    options_text(options, "session-file", &o->session_file, "FILE", NULL);
 }
 
 static enum log_level level_of(const char *name)
 {
-    for (int i = 0; name != NULL && log_levels[i] != NULL; i++) {
+    for (int i = 0; log_levels[i] != NULL; i++) {
         if (strcmp(log_levels[i], name) == 0) { return (enum log_level)i; }
     }
     return LOG_INFO;
 }
 
-/* Who we are: TF_CONFIG, its relatives in the environment, then flags. */
-static enum tn_status settle_task(const struct node_options *o, enum role role,
-                                  struct cluster_spec *spec, struct error *error)
+/* Which task this node is: TF_CONFIG and the other variables of the environment, then flags. */
+static enum tn_status resolve_task(const struct node_options *o, enum role role,
+                                   struct cluster_spec *spec, struct error *error)
 {
     char index[24];
     cluster_spec_init(spec);
@@ -88,7 +93,7 @@ static enum tn_status settle_task(const struct node_options *o, enum role role,
         status = cluster_spec_set_task(spec, o->job_name, NULL, error);
     }
     if (status == TN_OK && o->index.given) {
-        snprintf(index, sizeof index, "%llu", (unsigned long long)o->index.value);
+        snprintf(index, sizeof index, "%" PRIu64, o->index.value);
         status = cluster_spec_set_task(spec, role_name(role), index, error);
     }
     if (status != TN_OK) { return status; }
@@ -96,28 +101,27 @@ static enum tn_status settle_task(const struct node_options *o, enum role role,
         spec->has_task = false;
     }
     if (!spec->has_task) {
-        return error_set(error, TN_EINVAL, "which %s? Give --index I (or TF_CONFIG)",
+        return error_set(error, TN_EINVAL,
+                         "the index of this %s is not given: use --index I (or TF_CONFIG)",
                          role_name(role));
     }
     if (spec->task.role == role) { return TN_OK; }
-    return error_set(error, TN_EINVAL, "--job_name is not \"%s\", the command: give one of the two",
-                     role_name(role));
+    return error_set(error, TN_EINVAL,
+                     "--job_name is \"%s\", but the command is \"%s\": omit --job_name",
+                     o->job_name, role_name(role));
 }
 
-static enum tn_status settle_job(const struct node_options *o, enum role role,
-                                 struct node_setup *setup, struct error *error)
+static enum tn_status resolve_job(const struct node_options *o, enum role role,
+                                  struct node_setup *setup, struct error *error)
 {
     struct cluster_spec *spec = calloc(1, sizeof *spec);
     if (spec == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     job_init(&setup->job);
     enum tn_status status = TN_OK;
     if (o->job != NULL) { status = job_read_file(&setup->job, o->job, error); }
-    if (status == TN_OK) { status = settle_task(o, role, spec, error); }
+    if (status == TN_OK) { status = resolve_task(o, role, spec, error); }
     if (status == TN_OK) { status = cluster_spec_apply(spec, &setup->job, error); }
-    for (size_t i = 0; status == TN_OK && i < o->set.count; i++) {
-        status = job_set(&setup->job, o->set.items[i], error);
-        if (status != TN_OK) { (void)error_context(error, "--set"); }
-    }
+    if (status == TN_OK) { status = override_job(&setup->job, &o->set, error); }
     if (status == TN_OK && o->cluster != NULL) {
         snprintf(setup->job.name, sizeof setup->job.name, "%s", o->cluster);
     }
@@ -132,21 +136,22 @@ static enum tn_status settle_job(const struct node_options *o, enum role role,
     return status;
 }
 
-static enum tn_status settle(const struct node_options *o, enum role role, struct node_setup *setup,
-                             struct error *error)
+static enum tn_status resolve(const struct node_options *o, enum role role,
+                              struct node_setup *setup, struct error *error)
 {
     setup->dir = o->dir;
     setup->session_file = o->session_file;
     setup->under_agent = o->session_file != NULL;
-    setup->wait_ms = (uint32_t)(o->wait.given ? o->wait.value : NODE_WAIT_S) * 1000;
+    setup->wait_ms = (uint32_t)(o->wait.given ? o->wait.value : WAIT_S) * 1000;
     setup->identity.incarnation =
         o->incarnation.given ? o->incarnation.value : clock_new_incarnation();
-    enum tn_status status = settle_job(o, role, setup, error);
-    if (status == TN_OK) { status = target_connect(o->zk, o->zk_config, setup->connect, error); }
+    enum tn_status status = resolve_job(o, role, setup, error);
+    if (status == TN_OK) { status = zk_options_connect(&o->zk, setup->connect, error); }
     if (status == TN_OK && !*setup->connect) {
-        status = error_set(error, TN_EINVAL, "which ZooKeeper? Give --zk CONNECT or --zk-config");
+        status = error_set(error, TN_EINVAL,
+                           "no ZooKeeper is given: use --zk CONNECT or --zk-config FILE");
     }
-    if (status == TN_OK) { status = target_credentials(o->credentials, setup->credentials, error); }
+    if (status == TN_OK) { status = zk_options_credentials(&o->zk, setup->credentials, error); }
     if (status != TN_OK) { return status; }
     if (setup->dir == NULL) { setup->dir = setup->job.name; }
     const struct model_config model = model_config_of_job(&setup->job);
@@ -157,8 +162,8 @@ static enum tn_status settle(const struct node_options *o, enum role role, struc
 
 /* ------------------------------------------------------------- the cluster */
 
-/* The key from the agent, which has checked the rest. */
-static bool key_from_agent(struct node_setup *setup)
+/* Take the key of the cluster from the agent, which has checked the rest. */
+static bool take_key_of_agent(struct node_setup *setup)
 {
     const char *text = getenv(CLUSTER_KEY_VARIABLE);
     if (!setup->under_agent || text == NULL || !*text) { return false; }
@@ -169,40 +174,41 @@ static bool key_from_agent(struct node_setup *setup)
 static enum tn_status check_spec(struct node_setup *setup, const struct spec *spec,
                                  struct error *error)
 {
-    struct job there;
+    struct job existing;
     char difference[256];
     setup->cluster_key = spec->key;
     if (spec->job_hash == job_hash(&setup->job)) { return TN_OK; }
-    job_init(&there);
-    bool told =
+    job_init(&existing);
+    bool found =
         spec->job_json != NULL &&
-        job_read_text(&there, spec->job_json, strlen(spec->job_json), "spec", NULL) == TN_OK &&
-        job_difference(&there, &setup->job, difference, sizeof difference);
-    return error_set(error, TN_EINVAL,
-                     "the cluster \"%s\" was made for another job: %s; give the same job file to "
-                     "every node, or another --cluster",
-                     setup->job.name, told ? difference : "its hash differs");
+        job_read_text(&existing, spec->job_json, strlen(spec->job_json), "spec", NULL) == TN_OK &&
+        job_difference(&existing, &setup->job, difference, sizeof difference);
+    return error_set(
+        error, TN_EINVAL,
+        "the cluster \"%s\" was created for another job: %s; give the same job file to "
+        "every node, or another --cluster",
+        setup->job.name, found ? difference : "its hash differs");
 }
 
-/* Wait for the cluster to be made (by an agent or a coordinator), saying so. */
-static enum tn_status read_spec(struct node_setup *setup, struct zk_sync *sync, struct spec *spec,
-                                struct error *error)
+/* Wait until an agent or a coordinator has created the cluster. */
+static enum tn_status wait_for_spec(struct node_setup *setup, struct zk_sync *sync,
+                                    struct spec *spec, struct error *error)
 {
-    uint64_t start_ms = clock_monotonic_ms(), said_ms = start_ms;
+    struct wait_notice notice = wait_notice_start(clock_monotonic_ms());
     enum tn_status status;
     while ((status = bootstrap_read_spec(sync, setup->job.name, spec, error)) == TN_ENOENT) {
-        uint64_t now_ms = clock_monotonic_ms();
-        if (now_ms - start_ms > setup->wait_ms) {
+        const uint64_t now_ms = clock_monotonic_ms();
+        if (now_ms - notice.start_ms > setup->wait_ms) {
             return error_set(error, TN_EUNHEALTHY,
-                             "no cluster \"%s\" in ZooKeeper at %s: start a coordinator first",
-                             setup->job.name, setup->connect);
+                             "ZooKeeper at %s has no cluster \"%s\": start a coordinator first",
+                             setup->connect, setup->job.name);
         }
-        if (now_ms - said_ms > SAY_MS) {
-            log_info("waiting for the cluster \"%s\" to be made, since %llu s", setup->job.name,
-                     (unsigned long long)(now_ms - start_ms) / 1000);
-            said_ms = now_ms;
+        if (wait_notice_due(&notice, now_ms)) {
+            log_info("still waiting for a coordinator to create the cluster \"%s\" after %" PRIu64
+                     " s",
+                     setup->job.name, wait_notice_seconds(&notice, now_ms));
         }
-        (void)poll(NULL, 0, LOOK_AGAIN_MS);
+        (void)poll(NULL, 0, POLL_MS);
     }
     return status;
 }
@@ -211,10 +217,9 @@ static enum tn_status find_cluster(struct node_setup *setup, enum role role, str
 {
     struct zk_sync *sync = NULL;
     struct spec spec = {0};
-    if (key_from_agent(setup)) { return TN_OK; }
-    const char *credentials = *setup->credentials ? setup->credentials : NULL;
+    if (take_key_of_agent(setup)) { return TN_OK; }
     enum tn_status status =
-        target_connect_sync(setup->connect, credentials, setup->wait_ms, &sync, error);
+        zk_options_open(setup->connect, setup->credentials, setup->wait_ms, &sync, error);
     if (status == TN_OK && role == ROLE_COORDINATOR) {
         status = cluster_create_chroot(setup->connect, setup->wait_ms, error);
     }
@@ -222,10 +227,10 @@ static enum tn_status find_cluster(struct node_setup *setup, enum role role, str
         zk_sync_close(sync);
         return status;
     }
-    if (role == ROLE_COORDINATOR) { /* Whoever comes first makes it. */
+    if (role == ROLE_COORDINATOR) { /* The first coordinator creates the cluster. */
         status = cluster_create(sync, &setup->job, &setup->variables, 0, &spec, error);
     } else {
-        status = read_spec(setup, sync, &spec, error);
+        status = wait_for_spec(setup, sync, &spec, error);
     }
     if (status == TN_OK) { status = check_spec(setup, &spec, error); }
     free(spec.job_json);
@@ -238,17 +243,18 @@ static enum tn_status find_cluster(struct node_setup *setup, enum role role, str
 static enum tn_status open_runtime(struct node_setup *setup, struct error *error)
 {
     struct node_identity *identity = &setup->identity;
-    uint64_t body_max = setup->variables.parameter_count * sizeof(float) + FRAME_EXTRA_BYTES;
-    if (body_max > WIRE_BODY_MAX) { body_max = WIRE_BODY_MAX; }
-    const struct runtime_config config = {
-        .zk_connect = setup->connect,
-        .zk_credentials = *setup->credentials ? setup->credentials : NULL,
-        .session_timeout_ms = setup->job.zookeeper.session_timeout_ms,
-        .listen = setup->listen,
-        .cluster_key = setup->cluster_key,
-        .incarnation = identity->incarnation,
-        .body_max = (uint32_t)body_max,
-        .session_file = setup->session_file};
+    const uint64_t body_max = u64_min(
+        setup->variables.parameter_count * sizeof(float) + FRAME_EXTRA_BYTES, WIRE_BODY_MAX);
+    assert(setup->runtime == NULL);
+    const struct runtime_config config = {.zk_connect = setup->connect,
+                                          .zk_credentials = text_or_null(setup->credentials),
+                                          .session_timeout_ms =
+                                              setup->job.zookeeper.session_timeout_ms,
+                                          .listen = setup->listen,
+                                          .cluster_key = setup->cluster_key,
+                                          .incarnation = identity->incarnation,
+                                          .body_max = (uint32_t)body_max,
+                                          .session_file = setup->session_file};
     identity->task = setup->task;
     identity->pid = (uint64_t)getpid();
     identity->session_timeout_ms = setup->job.zookeeper.session_timeout_ms;
@@ -280,28 +286,25 @@ static int run_node(const struct node_role *role, struct node_setup *setup)
 int node_command(const struct node_role *role, int argc, char **argv)
 {
     struct node_options given = {0};
-    struct option rows[NODE_OPTIONS];
     int exit_code = 0;
-    char name[TASK_NAME_MAX], command[16];
-    fill_options(&given, rows);
-    snprintf(command, sizeof command, "%s", role_name(role->role));
-    struct options options = {.command = command,
+    char name[TASK_NAME_MAX];
+    assert(role->open != NULL);
+    assert(role->run != NULL);
+    assert(role->close != NULL);
+    struct options options = {.command = role_name(role->role),
                               .synopsis = "--job JOB.json --index I --zk CONNECT [OPTION]...",
                               .about = role->about,
-                              .examples = role->examples,
-                              .list = rows,
-                              .count = NODE_OPTIONS};
+                              .examples = role->examples};
+    add_options(&options, &given);
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
     struct node_setup *setup = calloc(1, sizeof *setup);
     struct error error = {0};
     if (setup == NULL) { return TN_EXIT_ERROR; }
-    enum tn_status status = settle(&given, role->role, setup, &error);
+    enum tn_status status = resolve(&given, role->role, setup, &error);
     if (status == TN_OK) {
         task_format(setup->task, ':', name, sizeof name);
         log_init(level_of(given.log_level),
-                 given.log_format != NULL && strcmp(given.log_format, "json") == 0 ? LOG_JSON
-                                                                                   : LOG_TEXT,
-                 name);
+                 strcmp(given.log_format, "json") == 0 ? LOG_JSON : LOG_TEXT, name);
         (void)prctl(PR_SET_NAME, "tanist");
         failpoint_init(name);
         exit_code = run_node(role, setup);

@@ -1,18 +1,21 @@
 /*
- * cli/run/node.h: what the single-node commands do alike: options, job, cluster, runtime.
+ * cli/run/node.h: what the commands of a single node share (`tanist coordinator`, `ps`, `worker`):
+ * options, job, cluster, runtime.
  *
- * Precedence: flag > environment (TF_CONFIG and its relatives) > job file > default.
+ * Precedence: flag > environment (TF_CONFIG and the like) > job file > default.
  */
 #ifndef CLI_RUN_NODE_H
 #define CLI_RUN_NODE_H
 
-#include "cli/target.h"
+#include "cli/zk_options.h"
 #include "common/cluster/job.h"
 #include "common/cluster/variables.h"
 #include "common/node/node.h"
 #include "common/node/runtime.h"
 
-/* The cluster's key in the environment, in hexadecimal, for nodes of an agent that has read it. */
+/* The environment variable by which an agent gives its nodes the key of the cluster, in
+ * hexadecimal.
+ */
 #define CLUSTER_KEY_VARIABLE "TANIST_CLUSTER_KEY"
 
 struct node_setup {
@@ -22,7 +25,7 @@ struct node_setup {
     struct variable_table variables;
     char connect[CONNECT_MAX], credentials[CREDENTIALS_MAX];
     char listen[TRANSPORT_ADDRESS_MAX];
-    const char *dir, *session_file; /* NULL: none. */
+    const char *dir, *session_file; /* session_file: NULL without an agent. */
     uint64_t cluster_key;
     bool under_agent;
     uint32_t wait_ms;
@@ -33,15 +36,16 @@ struct node_setup {
 struct node_role {
     enum role role;
     const char *about, *examples;
-    /* Open what the role needs, before the runtime. `*out` is given to run() and close(). */
+    /* Open what the role needs, before the runtime is opened. `*out` is passed to run() and
+     * close(). */
     enum tn_status (*open)(struct node_setup *setup, void **out, struct error *error);
-    /* Make the node and run it until it has finished. */
+    /* Create the node and run it until it ends. */
     enum tn_status (*run)(struct node_setup *setup, void *role, int *exit_code,
                           struct error *error);
-    void (*close)(void *role); /* After the runtime was closed. NULL is allowed. */
+    void (*close)(void *role); /* Called after the runtime is closed. `role` may be NULL. */
 };
 
-/* The whole command. Returns the program's exit code. */
+/* Run the whole command. Returns the exit code of the program. */
 int node_command(const struct node_role *role, int argc, char **argv);
 
 #endif

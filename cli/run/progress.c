@@ -17,7 +17,7 @@ void progress_init(struct progress *progress, const struct job *job, uint64_t no
                                   .waiting_since_ms = now_ms};
 }
 
-void progress_say(const struct progress *progress, uint64_t now_ms, const char *format, ...)
+void progress_print(const struct progress *progress, uint64_t now_ms, const char *format, ...)
 {
     char text[EVENT_TEXT_MAX + 256];
     va_list arguments;
@@ -28,7 +28,7 @@ void progress_say(const struct progress *progress, uint64_t now_ms, const char *
     fprintf(stderr, "[%6.1f s] %s\n", (double)(now_ms - progress->started_ms) / 1000.0, text);
 }
 
-static void say_running(struct progress *progress, const struct agent_event *event)
+static void print_running(struct progress *progress, const struct agent_event *event)
 {
     const struct run *run = &event->observer->run;
     char evaluated[96] = "";
@@ -42,9 +42,9 @@ static void say_running(struct progress *progress, const struct agent_event *eve
     }
     double seconds = (double)(event->now_ms - progress->rate_at_ms) / 1000.0;
     if (progress->rate_at_ms != 0 && step >= progress->rate_step && seconds > 0) {
-        progress_say(progress, event->now_ms, "step %" PRIu64 " of %" PRIu64 ", %.0f steps/s%s",
-                     step, progress->job->train.steps,
-                     (double)(step - progress->rate_step) / seconds, evaluated);
+        progress_print(progress, event->now_ms, "step %" PRIu64 " of %" PRIu64 ", %.0f steps/s%s",
+                       step, progress->job->train.steps,
+                       (double)(step - progress->rate_step) / seconds, evaluated);
     }
     progress->rate_step = step;
     progress->rate_at_ms = event->now_ms;
@@ -62,23 +62,23 @@ static void missing_tasks(const struct observer *observer, char *text, size_t si
     }
 }
 
-static void say_waiting(struct progress *progress, const struct agent_event *event)
+static void print_waiting(struct progress *progress, const struct agent_event *event)
 {
     const struct observer *observer = event->observer;
     uint64_t waited_ms = event->now_ms - progress->waiting_since_ms;
-    char since[32], missing[256];
+    char waited[32], missing[256];
     if (waited_ms < WAIT_MS) { return; }
-    event_text_duration(waited_ms, since, sizeof since);
+    event_text_duration(waited_ms, waited, sizeof waited);
     missing_tasks(observer, missing, sizeof missing);
     if (!observer->has_chief) {
-        progress_say(progress, event->now_ms, "waiting for a chief since %s%s%s", since,
-                     *missing ? "; not there: " : "", missing);
+        progress_print(progress, event->now_ms, "no chief for %s%s%s", waited,
+                       *missing ? "; missing: " : "", missing);
         return;
     }
     const char *reason = observer->has_run ? observer->run.reason : "";
-    progress_say(progress, event->now_ms, "%s since %s%s%s%s%s",
-                 observer->has_run ? run_phase_name(observer->run.phase) : "forming", since,
-                 *reason ? ": " : "", reason, *missing ? "; not there: " : "", missing);
+    progress_print(progress, event->now_ms, "%s for %s%s%s%s%s",
+                   observer->has_run ? run_phase_name(observer->run.phase) : "forming", waited,
+                   *reason ? ": " : "", reason, *missing ? "; missing: " : "", missing);
 }
 
 static void tick(struct progress *progress, const struct agent_event *event)
@@ -88,9 +88,9 @@ static void tick(struct progress *progress, const struct agent_event *event)
     if (event->now_ms < progress->line_at_ms) { return; }
     progress->line_at_ms = event->now_ms + LINE_MS;
     if (event->observer->has_run && event->observer->run.phase == RUN_RUNNING) {
-        say_running(progress, event);
+        print_running(progress, event);
     } else {
-        say_waiting(progress, event);
+        print_waiting(progress, event);
     }
 }
 
@@ -104,25 +104,25 @@ static void note_phase(struct progress *progress, const struct agent_event *even
     progress->rate_at_ms = 0;
 }
 
-void progress_tell(struct progress *progress, const struct agent_event *event)
+void progress_handle(struct progress *progress, const struct agent_event *event)
 {
     char text[EVENT_TEXT_MAX];
     switch (event->type) {
     case AGENT_WAITING:
     case AGENT_SIGNAL_SENT:
-    case AGENT_CHILD_DIED: progress_say(progress, event->now_ms, "%s", event->text); break;
+    case AGENT_CHILD_DIED: progress_print(progress, event->now_ms, "%s", event->text); break;
     case AGENT_DISCONNECTED:
-        progress_say(progress, event->now_ms,
-                     "ZooKeeper is away: training goes on, decisions wait for it");
+        progress_print(progress, event->now_ms,
+                       "lost the connection to ZooKeeper; training continues, decisions wait");
         break;
     case AGENT_HISTORY:
         if (event->observer->entry_old) { break; }
-        /* After the end they all leave. */
+        /* All nodes exit after the end. */
         if (progress->phase == RUN_DONE && event->observer->entry.kind == HISTORY_TASK_LOST) {
             break;
         }
         event_text_history(&event->observer->entry, text);
-        progress_say(progress, event->now_ms, "%s", text);
+        progress_print(progress, event->now_ms, "%s", text);
         break;
     case AGENT_RUN: note_phase(progress, event); break;
     case AGENT_TICK: tick(progress, event); break;

@@ -1,7 +1,6 @@
 /*
- * cli/run/progress.h: what a run says while it goes on, on stderr: what happens as it happens, a
- * line of progress every 2 s, and every wait of more than 3 s with what is waited for and since
- * when.
+ * cli/run/progress.h: the progress of a run on stderr: events as they happen, a line of progress
+ * every 2 s, and every wait of more than 3 s with what is awaited and for how long.
  *
  * Threads: the owner's.
  */
@@ -13,7 +12,7 @@
 
 struct progress {
     const struct job *job;
-    struct step_poller *steps; /* NULL: not known how far the ps are. Borrowed. */
+    struct step_poller *steps; /* Borrowed. NULL: the steps of the ps are unknown. */
     bool quiet;
     uint64_t started_ms, line_at_ms, waiting_since_ms;
     uint64_t rate_step, rate_at_ms;
@@ -22,10 +21,10 @@ struct progress {
 };
 
 void progress_init(struct progress *progress, const struct job *job, uint64_t now_ms);
-void progress_tell(struct progress *progress, const struct agent_event *event);
+void progress_handle(struct progress *progress, const struct agent_event *event);
 
 /* Print one line with the time since the start. */
-void progress_say(const struct progress *progress, uint64_t now_ms, const char *format, ...)
+void progress_print(const struct progress *progress, uint64_t now_ms, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -1,6 +1,7 @@
-/* cli/run/ps.c: `tanist ps`: one parameter server, with its store of checkpoints on a thread. */
+/* cli/run/ps.c: `tanist ps`: one parameter server, with its checkpoint store on a thread. */
 #include "ps/ps.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ enum { FOLDER_MAX = 1024 };
 struct ps_parts {
     const struct kernels *kernels;
     char folder[FOLDER_MAX], place[FOLDER_MAX + HOST_NAME_MAX_BYTES];
-    struct runtime *runtime; /* Where the store's answers go. */
+    struct runtime *runtime; /* Receives the answers of the store. */
     struct store_thread *store;
     struct ps *ps;
 };
@@ -29,44 +30,50 @@ static enum tn_status open_ps(struct node_setup *setup, void **out, struct error
     if (parts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     snprintf(parts->folder, sizeof parts->folder, "%s/checkpoints", setup->dir);
     enum tn_status status = kernels_open("cpu", &parts->kernels, error);
-    /* Under an agent the folder is there, or somebody took it away and must hear of it. */
+    /* Under an agent the folder exists; if it was removed meanwhile, the store must report that. */
     if (status == TN_OK && !setup->under_agent) {
         status = files_make_folders(parts->folder, error);
     }
     return status;
 }
 
-/* An event of the store and all it points to, in one block. */
-struct posted {
-    struct store_event event; /* First: what the node sees. */
-};
+enum { ALIGNMENT = 16 };
 
-static const void *put(char **at, const void *bytes, size_t size)
+static size_t aligned(size_t size)
+{
+    return (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+}
+
+/* Copy to `*at` and move it forward. Returns the copy. */
+static const void *append(char **at, const void *bytes, size_t size)
 {
     const void *copy = *at;
-    if (size > 0) { memcpy(*at, bytes, size); }
-    *at += (size + 15) & ~(size_t)15;
+    memcpy(*at, bytes, size);
+    *at += aligned(size);
     return copy;
 }
 
-/* On the store's thread. */
+/* Pass an event of the store to the node: the event and all that it points to, in one block. Called
+ * on the thread of the store. */
 static void on_store(void *ctx, const struct store_event *event)
 {
     struct ps_parts *parts = ctx;
-    size_t text = event->text != NULL ? strlen(event->text) + 1 : 0;
-    size_t metadata = event->metadata != NULL ? sizeof *event->metadata : 0;
-    size_t manifests = event->manifests != NULL ? event->count * sizeof *event->manifests : 0;
-    const size_t head = (sizeof(struct posted) + 15) & ~(size_t)15;
-    struct posted *posted = malloc(head + text + metadata + manifests + 3 * 16);
+    const size_t text = event->text != NULL ? strlen(event->text) + 1 : 0;
+    const size_t metadata = event->metadata != NULL ? sizeof *event->metadata : 0;
+    const size_t manifests = event->manifests != NULL ? event->count * sizeof *event->manifests : 0;
+    assert(parts->runtime != NULL);
+    struct store_event *posted =
+        malloc(aligned(sizeof *posted) + aligned(text) + aligned(metadata) + aligned(manifests));
     if (posted == NULL) {
-        log_error("out of memory: an answer of the store is lost; leaving, to be started again");
+        log_error("out of memory: an answer of the checkpoint store is lost; exiting to be "
+                  "restarted");
         _Exit(TN_EXIT_ERROR);
     }
-    char *at = (char *)posted + head;
-    posted->event = *event;
-    posted->event.metadata = metadata ? put(&at, event->metadata, metadata) : NULL;
-    posted->event.manifests = manifests ? put(&at, event->manifests, manifests) : NULL;
-    posted->event.text = text ? put(&at, event->text, text) : "";
+    char *at = (char *)posted + aligned(sizeof *posted);
+    *posted = *event;
+    posted->metadata = metadata > 0 ? append(&at, event->metadata, metadata) : NULL;
+    posted->manifests = manifests > 0 ? append(&at, event->manifests, manifests) : NULL;
+    posted->text = text > 0 ? append(&at, event->text, text) : "";
     runtime_post(parts->runtime, posted, free);
 }
 
@@ -106,8 +113,8 @@ int command_ps(int argc, char **argv)
     static const struct node_role role = {
         .role = ROLE_PS,
         .about =
-            "Run one parameter server: it keeps one range of the parameters, applies gradients "
-            "to it,\nand writes its part of each checkpoint to DIR/checkpoints.",
+            "Run one parameter server: it holds one range of the parameters, applies gradients to "
+            "it, and writes\nits part of each checkpoint to DIR/checkpoints.",
         .examples = "  tanist ps --job job.json --index 0 --zk h1:2181,h2:2181,h3:2181 --listen "
                     "tcp://h4:0 --dir /data/run\n",
         .open = open_ps,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/observe/event_text.h"
+#include "common/base/minmax.h"
 
 void result_init(struct result *result, const struct job *job)
 {
@@ -35,12 +36,11 @@ static const char *mode_name(const struct job *job)
     return job->train.mode == TRAIN_SYNC ? "sync" : "async";
 }
 
-/* The last step known: where it was evaluated, else of its last checkpoint. */
+/* The last step known: that of the evaluation or that of the last checkpoint. */
 static uint64_t steps_of(const struct run *run)
 {
     bool evaluated = run->evaluation.step != STEP_NONE;
-    return evaluated && run->evaluation.step > run->committed_step ? run->evaluation.step
-                                                                   : run->committed_step;
+    return evaluated ? u64_max(run->evaluation.step, run->committed_step) : run->committed_step;
 }
 
 char *result_json(const struct result *result, const struct run *run, const char *status)

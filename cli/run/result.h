@@ -1,4 +1,4 @@
-/* cli/run/result.h: what a run came to, as the object that `tanist run -o json` prints. Pure. */
+/* cli/run/result.h: the result of a run: the object that `tanist run -o json` prints. Pure. */
 #ifndef CLI_RUN_RESULT_H
 #define CLI_RUN_RESULT_H
 
@@ -14,21 +14,21 @@ struct result {
     double seconds;
 };
 
-/* TN_ENOMEM is told by `recoveries` NULL; harmless. */
+/* Without enough memory `recoveries` is NULL and stays empty. */
 void result_init(struct result *result, const struct job *job);
 void result_free(struct result *result);
 
-/* Show it every history entry. */
+/* Call it with every history entry. */
 void result_note(struct result *result, const struct history_entry *entry);
 
-/* It ended because an operator wanted it, before training began: RUN_FAILED, but no failure. */
+/* An operator ended the run before training began: its phase is RUN_FAILED, but it did not fail. */
 bool result_run_was_stopped(const struct run *run);
 
-/* The object for `run`, which has ended or was left; malloc'ed text, NULL: out of memory. `status`:
- * "done", "failed", "stopped". */
+/* The object for `run`, which has ended or which its agent has left. `status` is "done", "failed"
+ * or "stopped". The caller frees the text; NULL: out of memory. */
 char *result_json(const struct result *result, const struct run *run, const char *status);
 
-/* The same in a few lines for people. */
+/* The same for people, in a few lines. */
 char *result_text(const struct result *result, const struct run *run, const char *status);
 
 #endif

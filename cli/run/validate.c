@@ -1,9 +1,21 @@
 #include "cli/run/validate.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "worker/dataset.h"
 #include "worker/models/model.h"
+
+enum tn_status override_job(struct job *job, const struct option_texts *settings,
+                            struct error *error)
+{
+    assert(settings->count <= OPTION_TEXTS_MAX);
+    for (size_t i = 0; i < settings->count; i++) {
+        enum tn_status status = job_set(job, settings->items[i], error);
+        if (status != TN_OK) { return error_context(error, "--set"); }
+    }
+    return TN_OK;
+}
 
 static enum tn_status check_data(const struct job *job, enum dataset_split split,
                                  struct error *error)

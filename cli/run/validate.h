@@ -1,13 +1,22 @@
-/* cli/run/validate.h: everything about a job that can be known before anything is started. Blocks
- * on the disk: it loads the data once. */
+/*
+ * cli/run/validate.h: the job before anything is started: overrides from the command line, and all
+ * checks that need no cluster.
+ *
+ * Threads: any. Blocking: validate_job() on the disk, because it loads the data once.
+ */
 #ifndef CLI_RUN_VALIDATE_H
 #define CLI_RUN_VALIDATE_H
 
+#include "cli/options.h"
 #include "common/cluster/job.h"
 #include "common/cluster/variables.h"
 
-/* Checks keys, model, placement over the ps and the data; fills `variables`. TN_EINVAL, TN_ENOENT,
- * TN_ECORRUPT, TN_EIO with what and the remedy. */
+/* Apply the values of --set, "KEY=VALUE" each. TN_EINVAL names the one that is wrong. */
+MUST_CHECK enum tn_status override_job(struct job *job, const struct option_texts *settings,
+                                       struct error *error);
+
+/* Check the keys, the model, the distribution over the ps and the data; fill `variables`.
+ * TN_EINVAL, TN_ENOENT, TN_ECORRUPT, TN_EIO: the error says what is wrong and what to do. */
 MUST_CHECK enum tn_status validate_job(const struct job *job, struct variable_table *variables,
                                        struct error *error);
 

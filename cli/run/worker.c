@@ -66,8 +66,8 @@ int command_worker(int argc, char **argv)
 {
     static const struct node_role role = {
         .role = ROLE_WORKER,
-        .about = "Run one worker: it computes gradients of its slices and exchanges them with the "
-                 "ps for\nparameters, until the job is done.",
+        .about = "Run one worker: until the job is done, it pulls the parameters from the ps, "
+                 "computes the\ngradients of its slices, and pushes them to the ps.",
         .examples =
             "  tanist worker --job job.json --index 0 --zk h1:2181,h2:2181,h3:2181 --listen "
             "tcp://h4:0\n  TF_CONFIG='{\"cluster\": ..., \"task\": {\"type\": \"worker\", "

@@ -112,8 +112,8 @@ class Top(Cli):
         terminal = Terminal(self)
         terminal.wait("running")
         os.kill(self.server(), signal.SIGKILL)
-        terminal.wait("is away since", limit_s=20)
-        terminal.wait("ZooKeeper is back", limit_s=40)
+        terminal.wait("unreachable for", limit_s=20)
+        terminal.wait("connected to ZooKeeper again", limit_s=40)
         os.kill(terminal.process.pid, signal.SIGINT)
         terminal.left("SIGINT")
 
@@ -133,7 +133,7 @@ class Top(Cli):
             self.assertRegex(result.stdout, r"standalone\n")
 
     def test_nothing_there(self):
-        self.refused(3, ["which cluster"], "top")
+        self.refused(3, ["no cluster is given"], "top")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-/* The parser of command lines. Its words go to stderr; here only what it makes of them counts. */
+/* The parser of command lines. Its messages go to stderr and are not tested here. */
 #include "cli/options.h"
 
 #include <setjmp.h>
@@ -17,72 +17,84 @@ static struct {
 } got;
 
 static const char *const choices[] = {"a", "b", NULL};
-static const struct option list[] = {
-    {"flag", 'f', OPTION_FLAG, &got.flag, NULL, NULL, "a flag"},
-    {"text", 't', OPTION_TEXT, &got.text, "T", NULL, "a text"},
-    {"many", 0, OPTION_TEXTS, &got.texts, "T", NULL, "texts"},
-    {"number", 'n', OPTION_COUNT, &got.number, "N", NULL, "a number"},
-    {"choice", 0, OPTION_CHOICE, &got.choice, "a|b", choices, "a choice"},
-};
 static struct options options;
 static int exit_code;
 
 static bool parse(int argc, const char **argv)
 {
-    char *words[16];
+    char *arguments[16];
     memset(&got, 0, sizeof got);
     options = (struct options){.command = "test",
-                               .synopsis = "WORD [OPTION]...",
+                               .synopsis = "ARGUMENT [OPTION]...",
                                .about = "about",
                                .examples = "  example\n",
-                               .list = list,
-                               .count = sizeof list / sizeof *list,
                                .arguments_least = 1,
                                .arguments_most = 2};
-    for (int i = 0; i < argc; i++) { words[i] = (char *)(uintptr_t)argv[i]; }
-    return options_parse(&options, argc, words, &exit_code);
+    options_flag(&options, 'f', "flag", &got.flag, "a flag");
+    options_text(&options, "text", &got.text, "T", "a text");
+    options_texts(&options, "many", &got.texts, "T", "texts");
+    options_number(&options, "number", &got.number, "N", "a number");
+    options_choice(&options, 'c', "choice", &got.choice, choices, "a choice");
+    for (int i = 0; i < argc; i++) { arguments[i] = (char *)(uintptr_t)argv[i]; }
+    return options_parse(&options, argc, arguments, &exit_code);
 }
 
 #define PARSE(...)                                                                                 \
     parse((int)(sizeof((const char *[]){"test", __VA_ARGS__}) / sizeof(char *)),                   \
           (const char *[]){"test", __VA_ARGS__})
 
-/* Values stand behind '=', in the next word, or at the letter; order does not matter. */
-static void test_forms(void **state)
+/* A value follows '=', is the next argument, or follows the letter; the order does not matter. */
+static void values_are_read_in_every_form(void **state)
 {
     (void)state;
-    assert_true(
-        PARSE("--text=x", "word", "-f", "-n", "5", "--many", "1", "--many=2", "--choice", "b"));
+    assert_true(PARSE("--text=x", "argument", "-f", "--number", "5", "--many", "1", "--many=2",
+                      "--choice", "b"));
     assert_true(got.flag && got.number.given);
     assert_string_equal(got.text, "x");
     assert_int_equal(got.number.value, 5);
     assert_int_equal(got.texts.count, 2);
     assert_string_equal(got.texts.items[1], "2");
     assert_string_equal(got.choice, "b");
-    assert_string_equal(options.arguments[0], "word");
-    assert_true(PARSE("-tx", "--", "--flag"));
-    assert_string_equal(got.text, "x");
+    assert_string_equal(options.arguments[0], "argument");
+    assert_true(PARSE("-cb", "argument"));
+    assert_string_equal(got.choice, "b");
+    assert_true(PARSE("-c", "a", "argument"));
+    assert_string_equal(got.choice, "a");
+}
+
+/* After "--" everything is an argument. */
+static void double_dash_ends_the_options(void **state)
+{
+    (void)state;
+    assert_true(PARSE("--text", "x", "--", "--flag"));
+    assert_false(got.flag);
     assert_string_equal(options.arguments[0], "--flag");
 }
 
-/* Whatever is wrong ends with 128. */
-static void test_wrong(void **state)
+/* Every error has the exit code 128. */
+static void errors_end_with_bad_arguments(void **state)
 {
     (void)state;
-    const char *cases[][3] = {{"word", "--txt", "x"},    {"word", "--flag=1", "x"},
-                              {"word", "--number", "x"}, {"word", "--choice", "c"},
-                              {"a", "b", "c"},           {"word", "-x", "y"},
-                              {"word", "y", "--text"},   {"word", "--number", "-1"}};
+    const char *cases[][3] = {
+        {"argument", "--txt", "x"},        /* Unknown. */
+        {"argument", "--flag=1", "x"},     /* A flag has no value. */
+        {"argument", "--number", "x"},     /* Not a number. */
+        {"argument", "--number", "-1"},    /* Negative. */
+        {"argument", "--choice", "c"},     /* Not one of the choices. */
+        {"argument", "-x", "y"},           /* Unknown letter. */
+        {"argument", "another", "--text"}, /* No value. */
+        {"a", "b", "c"},                   /* Too many arguments. */
+    };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_false(PARSE(cases[i][0], cases[i][1], cases[i][2]));
         assert_int_equal(exit_code, TN_EXIT_ARGUMENTS);
     }
-    assert_false(PARSE("--flag"));
+    assert_false(PARSE("--flag")); /* Too few arguments. */
     assert_int_equal(exit_code, TN_EXIT_ARGUMENTS);
 }
 
-/* --help is no mistake. */
-static void test_help(void **state)
+/* --help ends the command, without an error. */
+static void help_is_no_error(void **state)
 {
     (void)state;
     assert_false(PARSE("--help"));
@@ -92,9 +104,10 @@ static void test_help(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_help),
+        cmocka_unit_test(values_are_read_in_every_form),
+        cmocka_unit_test(double_dash_ends_the_options),
+        cmocka_unit_test(errors_end_with_bad_arguments),
+        cmocka_unit_test(help_is_no_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Frames of `tanist top`, letter by letter. */
+/* Frames of `tanist top`, compared as text. */
 #include "cli/inspect/top_screen.h"
 
 #include <setjmp.h>
@@ -16,12 +16,12 @@ struct scene {
     struct job job;
     struct observer observer;
     struct top_speed speed;
-    struct top_seat_step ps[PS_MAX];
+    struct top_ps_step ps[PS_MAX];
     struct top_view view;
     char text[TOP_FRAME_MAX];
 };
 
-static void add_seat(struct scene *scene, enum role role, uint32_t index, uint64_t pid)
+static void add_task(struct scene *scene, enum role role, uint32_t index, uint64_t pid)
 {
     struct observed_task *seat = &scene->observer.tasks[scene->observer.task_count++];
     seat->task = seat->member.task = (struct task){role, index};
@@ -31,7 +31,7 @@ static void add_seat(struct scene *scene, enum role role, uint32_t index, uint64
     snprintf(seat->member.host, sizeof seat->member.host, "alpha");
 }
 
-static void take_office(struct scene *scene)
+static void elect_chief(struct scene *scene)
 {
     struct chief_record *record = &scene->observer.chief;
     scene->observer.has_chief = true;
@@ -49,18 +49,18 @@ static int set_up(void **state)
     job_init(&scene->job);
     scene->job.cluster.ps = 2;
     scene->job.train.steps = 1000;
-    for (uint32_t i = 0; i < 2; i++) { add_seat(scene, ROLE_COORDINATOR, i, 10 + i); }
-    for (uint32_t i = 0; i < 2; i++) { add_seat(scene, ROLE_PS, i, 20 + i); }
-    for (uint32_t i = 0; i < 2; i++) { add_seat(scene, ROLE_WORKER, i, i == 0 ? 30 : 0); }
-    take_office(scene);
+    for (uint32_t i = 0; i < 2; i++) { add_task(scene, ROLE_COORDINATOR, i, 10 + i); }
+    for (uint32_t i = 0; i < 2; i++) { add_task(scene, ROLE_PS, i, 20 + i); }
+    for (uint32_t i = 0; i < 2; i++) { add_task(scene, ROLE_WORKER, i, i == 0 ? 30 : 0); }
+    elect_chief(scene);
     scene->observer.has_run = true;
     scene->observer.run = (struct run){.phase = RUN_RUNNING,
                                        .generation = 5,
                                        .committed_checkpoint = 2,
                                        .committed_step = 200,
                                        .evaluation = {.step = 200, .loss = 0.5, .accuracy = 0.75}};
-    scene->ps[0] = (struct top_seat_step){true, 5, 252};
-    scene->ps[1] = (struct top_seat_step){true, 5, 250};
+    scene->ps[0] = (struct top_ps_step){true, 5, 252};
+    scene->ps[1] = (struct top_ps_step){true, 5, 250};
     for (uint64_t i = 0; i < 4; i++) { top_speed_add(&scene->speed, 100 + 50 * i, 1000 * i); }
     scene->view = (struct top_view){.cluster = "quick",
                                     .connect = "h1:2181",
@@ -93,18 +93,18 @@ static const char *draw(struct scene *scene, struct top_style style)
     return scene->text;
 }
 
-/* The whole frame, off a terminal. */
-static void test_frame(void **state)
+/* The whole frame, without a terminal. */
+static void frame_shows_everything(void **state)
 {
     assert_string_equal(
         draw(*state, (struct top_style){0}),
         "quick  running  epoch 3  generation 5\n"
         "zookeeper   h1:2181\n"
-        "mode        sync: each step waits for all of its batch\n"
+        "mode        sync: each step waits for its whole batch\n"
         "step        250 of 1000  [######..................]  25.0 %  ETA 15 s\n"
         "steps/s     50       ###\n"
         "checkpoint  2 of step 200; at step 200 loss 0.5000, accuracy 0.7500\n"
-        "chief       coordinator:1 since 14 s, elected in 12 ms: coordinator:0: signal 9 (Killed)\n"
+        "chief       coordinator:1 for 14 s, elected in 12 ms: coordinator:0: signal 9 (Killed)\n"
         "\n"
         "TASK             STATE      PID      HOST             AGE         STEP        BEHIND\n"
         "coordinator:0    candidate  10       alpha            1 min 5 s\n"
@@ -121,8 +121,8 @@ static void test_frame(void **state)
         "01:46:40.000  ps:1 (pid 21) is up\n");
 }
 
-/* A small window: tasks give way, and are counted; nothing is wider or longer than it. */
-static void test_small_window(void **state)
+/* In a small window some tasks are only counted; the frame fits. */
+static void small_window_counts_hidden_tasks(void **state)
 {
     const char *text = draw(*state, (struct top_style){.columns = 30, .rows = 19});
     uint32_t rows = 0;
@@ -135,51 +135,51 @@ static void test_small_window(void **state)
     assert_int_equal(rows, 19);
 }
 
-/* Not even the head fits. */
-static void test_tiny_window(void **state)
+/* A window that is too small for the head shows a part of it. */
+static void tiny_window_cuts_the_head(void **state)
 {
     assert_string_equal(draw(*state, (struct top_style){.columns = 5, .rows = 2}),
                         "quick\nzooke\n");
 }
 
-/* ZooKeeper away is said at the top; so is what the cluster waits for. */
-static void test_away(void **state)
+/* The head reports that ZooKeeper is unreachable, and what the cluster waits for. */
+static void head_reports_lost_connection_and_reason(void **state)
 {
     struct scene *scene = *state;
     scene->view.connected = false;
-    scene->view.away_ms = 61000;
+    scene->view.disconnected_ms = 61000;
     snprintf(scene->observer.run.reason, sizeof scene->observer.run.reason, "ps:0 is missing");
     const char *text = draw(scene, (struct top_style){0});
-    assert_non_null(strstr(text, "h1:2181 is away since 1 min 1 s; waiting for it"));
+    assert_non_null(strstr(text, "h1:2181 unreachable for 1 min 1 s; reconnecting"));
     assert_non_null(strstr(text, "\n            ps:0 is missing\n"));
 }
 
-/* A chief whose seat is another's or empty is none. */
-static void test_no_chief(void **state)
+/* A chief record whose node is missing names no chief. */
+static void missing_node_is_not_the_chief(void **state)
 {
     struct scene *scene = *state;
     scene->observer.tasks[1].present = false;
-    assert_non_null(strstr(draw(scene, (struct top_style){0}), "chief       none at present\n"));
+    assert_non_null(strstr(draw(scene, (struct top_style){0}), "chief       none\n"));
 }
 
-/* A ps that has not loaded yet is not compared by steps. */
-static void test_old_generation(void **state)
+/* Steps of a ps that has not loaded the present generation are not compared. */
+static void old_generation_is_shown_instead_of_distance(void **state)
 {
     struct scene *scene = *state;
     scene->ps[1].generation = 4;
     assert_non_null(strstr(draw(scene, (struct top_style){0}), "250         generation 4\n"));
 }
 
-/* What an attacker writes into a host's name cannot move the cursor. */
-static void test_control_characters(void **state)
+/* Control characters in a host name cannot move the cursor. */
+static void control_characters_are_replaced(void **state)
 {
     struct scene *scene = *state;
     snprintf(scene->observer.tasks[0].member.host, HOST_NAME_MAX_BYTES, "a\x1b[2Jb");
     assert_non_null(strstr(draw(scene, (struct top_style){0}), "a?[2Jb"));
 }
 
-/* Colours take no room, and letters of several bytes take one column. */
-static void test_colors(void **state)
+/* Colours take no columns, and a character of several bytes takes one. */
+static void colors_take_no_columns(void **state)
 {
     const struct top_style style = {.columns = 40, .color = true, .unicode = true};
     const char *text = draw(*state, style);
@@ -187,8 +187,8 @@ static void test_colors(void **state)
     assert_non_null(strstr(text, "\x1b[32m█\x1b[0m\n"));
 }
 
-/* No job, no run, no chief yet: everything is said to be unknown. */
-static void test_nothing_yet(void **state)
+/* Before the first election everything is unknown. */
+static void new_cluster_shows_unknown_values(void **state)
 {
     struct scene *scene = *state;
     memset(&scene->observer, 0, sizeof scene->observer);
@@ -196,13 +196,13 @@ static void test_nothing_yet(void **state)
     scene->view.has_step = false;
     const char *text = draw(scene, (struct top_style){0});
     assert_non_null(strstr(text, "quick  forming  epoch 0  generation 0\n"));
-    assert_non_null(strstr(text, "step        not known"));
+    assert_non_null(strstr(text, "step        unknown"));
     assert_non_null(strstr(text, "steps/s     -\n"));
     assert_non_null(strstr(text, "checkpoint  none yet\n"));
 }
 
-/* A restore moves steps back: that is no negative speed; old samples leave. */
-static void test_speed(void **state)
+/* Steps that go back after a restore count as speed 0; only the newest samples are kept. */
+static void speed_is_never_negative(void **state)
 {
     (void)state;
     struct top_speed speed = {0};
@@ -220,16 +220,17 @@ static void test_speed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_frame, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_small_window, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_tiny_window, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_away, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_chief, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_old_generation, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_control_characters, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_colors, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_nothing_yet, set_up, tear_down),
-        cmocka_unit_test(test_speed),
+        cmocka_unit_test_setup_teardown(frame_shows_everything, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(small_window_counts_hidden_tasks, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(tiny_window_cuts_the_head, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(head_reports_lost_connection_and_reason, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(missing_node_is_not_the_chief, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(old_generation_is_shown_instead_of_distance, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(control_characters_are_replaced, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(colors_take_no_columns, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(new_cluster_shows_unknown_values, set_up, tear_down),
+        cmocka_unit_test(speed_is_never_negative),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* What a run came to, as the object that scripts read; and history as sentences. */
+/* The result of a run as the object that scripts read, and history entries as text. */
 #include "cli/run/result.h"
 
 #include <setjmp.h>
@@ -21,8 +21,8 @@ static const struct history_entry restored = {.kind = HISTORY_RECOVERED,
                                               .steps_redone = 4,
                                               .cause = "signal 9 (Killed)"};
 
-/* Every field of the contract, with its value. */
-static void test_object(void **state)
+/* The object has every documented field. */
+static void result_has_every_field(void **state)
 {
     (void)state;
     struct job job;
@@ -55,8 +55,8 @@ static void test_object(void **state)
     result_free(&result);
 }
 
-/* A recovery says who was lost, why, what was redone and how long it took. */
-static void test_sentence(void **state)
+/* The text of a recovery names the lost task, the cause, the steps redone and the time. */
+static void recovery_text_names_task_and_cause(void **state)
 {
     (void)state;
     char text[EVENT_TEXT_MAX];
@@ -67,8 +67,8 @@ static void test_sentence(void **state)
     }
 }
 
-/* An operator's stop before training began is no failure. */
-static void test_stopped(void **state)
+/* A stop by an operator before training began is not a failure. */
+static void early_stop_is_not_a_failure(void **state)
 {
     (void)state;
     struct run run = {.phase = RUN_FAILED, .reason = RUN_STOPPED_REASON};
@@ -83,8 +83,8 @@ static void test_stopped(void **state)
     assert_string_equal(event_text_event(&entry), "failed");
 }
 
-/* A checkpoint that cannot be loaded: what is taken in its place is said once. */
-static void test_fallback(void **state)
+/* The text of a fallback names both checkpoints. */
+static void fallback_text_names_both_checkpoints(void **state)
 {
     (void)state;
     const struct history_entry entry = {.kind = HISTORY_FALLBACK,
@@ -96,8 +96,8 @@ static void test_fallback(void **state)
     assert_string_equal(text, "checkpoint 2: ps:1 cannot load it; loading checkpoint 1");
 }
 
-/* Watch's object names the event, the time and the task. */
-static void test_event(void **state)
+/* The object of `tanist watch` names the event, the time and the task. */
+static void watch_object_names_event_time_and_task(void **state)
 {
     (void)state;
     json_t *object = event_text_history_json(&restored);
@@ -111,9 +111,11 @@ static void test_event(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_object),  cmocka_unit_test(test_sentence),
-        cmocka_unit_test(test_stopped), cmocka_unit_test(test_fallback),
-        cmocka_unit_test(test_event),
+        cmocka_unit_test(result_has_every_field),
+        cmocka_unit_test(recovery_text_names_task_and_cause),
+        cmocka_unit_test(early_stop_is_not_a_failure),
+        cmocka_unit_test(fallback_text_names_both_checkpoints),
+        cmocka_unit_test(watch_object_names_event_time_and_task),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,81 @@
+#include "cli/cluster_read.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PATH_BYTES = 256, NAME_BYTES = 128 };
+
+static enum tn_status read_znode(struct zk_sync *sync, const char *cluster, const char *name,
+                                 struct zk_sync_data *out, struct error *error)
+{
+    char path[PATH_BYTES];
+    assert(*cluster != '\0');
+    znode_path(path, cluster, name);
+    return zk_sync_read(sync, path, out, error);
+}
+
+enum tn_status cluster_read_run(struct zk_sync *sync, const char *cluster, struct run *out,
+                                struct error *error)
+{
+    struct zk_sync_data data;
+    enum tn_status status = read_znode(sync, cluster, "run", &data, error);
+    if (status != TN_OK) { return status; }
+    status = run_decode(data.data, data.size, out, error);
+    free(data.data);
+    return status;
+}
+
+enum tn_status cluster_read_chief(struct zk_sync *sync, const char *cluster, struct chief_record *out,
+                                  struct error *error)
+{
+    struct zk_sync_data data;
+    enum tn_status status = read_znode(sync, cluster, "chief", &data, error);
+    if (status != TN_OK) { return status; }
+    if (data.size == 0) {
+        status = error_set(error, TN_ENOENT, "%s has not elected a chief yet", cluster);
+    } else {
+        status = chief_record_decode(data.data, data.size, out, error);
+    }
+    free(data.data);
+    return status;
+}
+
+enum tn_status cluster_read_member(struct zk_sync *sync, const char *cluster, struct task task,
+                                   struct member *out, struct error *error)
+{
+    char path[PATH_BYTES];
+    struct zk_sync_data data;
+    znode_member_path(path, cluster, task);
+    enum tn_status status = zk_sync_read(sync, path, &data, error);
+    if (status != TN_OK) { return status; }
+    status = member_decode(data.data, data.size, out, error);
+    free(data.data);
+    return status;
+}
+
+enum tn_status cluster_read_history(struct zk_sync *sync, const char *cluster, const char *name,
+                                    struct history_entry *out, struct error *error)
+{
+    char below[NAME_BYTES];
+    struct zk_sync_data data;
+    snprintf(below, sizeof below, "history/%.100s", name);
+    enum tn_status status = read_znode(sync, cluster, below, &data, error);
+    if (status != TN_OK) { return status; }
+    status = history_decode(data.data, data.size, out, error);
+    free(data.data);
+    return status == TN_OK ? TN_OK : error_context(error, "%s", below);
+}
+
+enum tn_status cluster_read_manifest(struct zk_sync *sync, const char *cluster, const char *name,
+                                     struct manifest *out, struct error *error)
+{
+    char below[NAME_BYTES];
+    struct zk_sync_data data;
+    snprintf(below, sizeof below, "checkpoints/%.100s", name);
+    enum tn_status status = read_znode(sync, cluster, below, &data, error);
+    if (status != TN_OK) { return status; }
+    status = manifest_decode(data.data, data.size, out, error);
+    free(data.data);
+    return status == TN_OK ? TN_OK : error_context(error, "%s", below);
+}

@@ -1,0 +1,37 @@
+/*
+ * cli/cluster_read.h: read the state of a cluster from its znodes.
+ *
+ * Threads: those of zk_sync. Blocking: every call, for a bounded time. Besides the errors named
+ * here, each call fails as zk_sync_read() does, and with TN_ECORRUPT.
+ */
+#ifndef CLI_CLUSTER_READ_H
+#define CLI_CLUSTER_READ_H
+
+#include "common/cluster/manifest.h"
+#include "common/cluster/znodes.h"
+#include "common/zk/zk_sync.h"
+
+/* TN_ENOENT: there is no such znode. */
+MUST_CHECK enum tn_status cluster_read_run(struct zk_sync *sync, const char *cluster,
+                                           struct run *out, struct error *error);
+
+/* TN_ENOENT: no coordinator has been chief yet. */
+MUST_CHECK enum tn_status cluster_read_chief(struct zk_sync *sync, const char *cluster,
+                                             struct chief_record *out, struct error *error);
+
+/* TN_ENOENT: no node holds the task. */
+MUST_CHECK enum tn_status cluster_read_member(struct zk_sync *sync, const char *cluster,
+                                              struct task task, struct member *out,
+                                              struct error *error);
+
+/* `name` is the name of a znode in /history. TN_ENOENT: the chief has removed it. */
+MUST_CHECK enum tn_status cluster_read_history(struct zk_sync *sync, const char *cluster,
+                                               const char *name, struct history_entry *out,
+                                               struct error *error);
+
+/* `name` is the name of a znode in /checkpoints. TN_ENOENT: the chief has removed it. */
+MUST_CHECK enum tn_status cluster_read_manifest(struct zk_sync *sync, const char *cluster,
+                                                const char *name, struct manifest *out,
+                                                struct error *error);
+
+#endif

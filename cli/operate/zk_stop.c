@@ -1,0 +1,74 @@
+/* cli/operate/zk_stop.c: `tanist zk stop`. */
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "cli/operate/zk.h"
+#include "cli/operate/zk_servers.h"
+#include "common/base/clock.h"
+#include "tanist/status.h"
+
+enum { POLL_MS = 50 };
+
+static bool wait_ended(const struct zoo_server_files *server, uint64_t until_ms)
+{
+    while (zoo_server_pid(server) != 0) {
+        if (clock_monotonic_ms() >= until_ms) { return false; }
+        (void)poll(NULL, 0, POLL_MS);
+    }
+    return true;
+}
+
+/* Wait for a server that was sent SIGTERM, and kill it after `until_ms`. False: it still runs. */
+static bool end_server(const struct zoo_server_files *server, pid_t pid, uint64_t until_ms)
+{
+    char name[ZK_SERVER_NAME_MAX];
+    zk_server_name(server, name);
+    if (!wait_ended(server, until_ms)) {
+        fprintf(stderr, "tanist: %s did not exit after SIGTERM: sending SIGKILL\n", name);
+        kill(pid, SIGKILL);
+        if (!wait_ended(server, clock_monotonic_ms() + ZK_STOP_MS)) {
+            fprintf(stderr, "tanist: %s (pid %ld) did not exit after SIGKILL\n", name, (long)pid);
+            return false;
+        }
+    }
+    fprintf(stderr, pid != 0 ? "%s stopped\n" : "%s is not running\n", name);
+    zoo_server_forget_pid(server);
+    return true;
+}
+
+/* All servers get SIGTERM first, so that they exit at the same time. */
+static int stop_servers(const struct zk_servers *servers)
+{
+    pid_t pids[ARGUMENTS_MAX];
+    int code = TN_EXIT_OK;
+    for (size_t i = 0; i < servers->count; i++) {
+        pids[i] = zoo_server_pid(&servers->list[i]);
+        if (pids[i] != 0) { kill(pids[i], SIGTERM); }
+    }
+    const uint64_t until_ms = clock_monotonic_ms() + ZK_STOP_MS;
+    for (size_t i = 0; i < servers->count; i++) {
+        if (!end_server(&servers->list[i], pids[i], until_ms)) { code = TN_EXIT_SERVER_ERROR; }
+    }
+    return code;
+}
+
+int zk_stop(int argc, char **argv)
+{
+    struct options options = {
+        .command = "zk stop",
+        .synopsis = "ZOO.cfg...",
+        .about = "Stop the ZooKeeper servers that `tanist zk start` started from these files.\n"
+                 "Their data stays. It is no error if a server is not running.",
+        .examples = "  tanist zk stop deploy/zookeeper/zoo1.cfg deploy/zookeeper/zoo2.cfg "
+                    "deploy/zookeeper/zoo3.cfg\n",
+        .arguments_least = 1,
+        .arguments_most = ARGUMENTS_MAX,
+    };
+    struct zk_servers servers;
+    int code = TN_EXIT_OK;
+    if (!zk_servers_parse(&options, argc, argv, &servers, &code)) { return code; }
+    code = stop_servers(&servers);
+    zk_servers_free(&servers);
+    return code;
+}

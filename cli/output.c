@@ -1,0 +1,36 @@
+#include "cli/output.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tanist/status.h"
+
+void output_option_table(struct options *options, const char **format)
+{
+    static const char *const formats[] = {"table", "json", NULL};
+    *format = formats[0];
+    options_choice(options, 'o', "output", format, formats, "Output format; default table.");
+}
+
+void output_option_text(struct options *options, const char **format)
+{
+    static const char *const formats[] = {"text", "json", NULL};
+    *format = formats[0];
+    options_choice(options, 'o', "output", format, formats,
+                   "Format of the result on stdout; default text.");
+}
+
+bool output_is_json(const char *format)
+{
+    assert(format != NULL);
+    return strcmp(format, "json") == 0;
+}
+
+int output_json(json_t *object, size_t flags)
+{
+    bool written = object != NULL && json_dumpf(object, stdout, flags) == 0 &&
+                   putchar('\n') != EOF && fflush(stdout) == 0;
+    json_decref(object);
+    return written ? TN_EXIT_OK : TN_EXIT_IO;
+}

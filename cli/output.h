@@ -1,0 +1,27 @@
+/*
+ * cli/output.h: the option --output (-o) of a command, and the one way to print JSON on stdout.
+ *
+ * Threads: any.
+ */
+#ifndef CLI_OUTPUT_H
+#define CLI_OUTPUT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "cli/options.h"
+
+/* Add --output to a command whose format for people is a table, or lines of text. `*format`
+ * receives the choice and is set to the default. */
+void output_option_table(struct options *options, const char **format);
+void output_option_text(struct options *options, const char **format);
+
+/* The user chose JSON. */
+bool output_is_json(const char *format);
+
+/* Print `object` and a line end, and flush. Takes the reference; NULL means that there was not
+ * enough memory to make the object. `flags` are those of json_dumpf(). Returns the exit code:
+ * TN_EXIT_OK, or TN_EXIT_IO when the object could not be made or written. */
+int output_json(json_t *object, size_t flags);
+
+#endif

@@ -1,0 +1,58 @@
+#include "cli/run/local_options.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/log.h"
+#include "common/base/minmax.h"
+
+enum { WAIT_MOST_S = 86400 };
+
+void local_options_add(struct options *options, struct local_options *given, const char *wait_help)
+{
+    options_text(options, "dir", &given->dir, "DIR",
+                 "Folder for everything the run writes; default runs/NAME.");
+    options_texts(options, "set", &given->set, "KEY=VALUE",
+                  "Override a key of the job file (see `tanist help job`).");
+    options_flag(options, 0, "resume", &given->resume,
+                 "Continue from the last checkpoint even if the run has finished.");
+    zk_options_add(options, &given->zk);
+    options_number(options, "wait", &given->wait, "SECONDS", wait_help);
+    options_flag(options, 0, "allow-chaos", &given->allow_chaos,
+                 "Let `tanist kill` and `tanist chaos attack` send signals to the nodes.");
+    options_flag(options, 'q', "quiet", &given->quiet, "Print no progress on stderr.");
+    options_flag(options, 'v', "verbose", &given->verbose, "Print debug messages on stderr.");
+}
+
+struct local_run *local_options_new_run(const struct local_options *given)
+{
+    struct local_run *run = calloc(1, sizeof *run);
+    if (run == NULL) { return NULL; }
+    log_init(given->verbose ? LOG_DEBUG : LOG_WARN, LOG_TEXT, "agent");
+    local_run_init(run);
+    run->allow_chaos = given->allow_chaos;
+    run->progress.quiet = given->quiet;
+    return run;
+}
+
+enum tn_status local_options_read_zk(const struct local_options *given, struct local_run *run,
+                                     struct error *error)
+{
+    enum tn_status status = zk_options_connect(&given->zk, run->connect, error);
+    return status == TN_OK ? zk_options_credentials(&given->zk, run->credentials, error) : status;
+}
+
+enum tn_status local_options_work(const struct local_options *given, uint64_t wait_s, bool resume,
+                                  struct local_run *run, struct error *error)
+{
+    char dir[RUN_PATH_MAX];
+    assert(wait_s <= WAIT_MOST_S);
+    assert(*run->job.name != '\0');
+    if (given->wait.given) { wait_s = u64_min(given->wait.value, WAIT_MOST_S); }
+    run->connect_timeout_ms = (uint32_t)wait_s * 1000;
+    snprintf(dir, sizeof dir, "runs/%s", run->job.name);
+    enum tn_status status = run_folder_open(&run->folder, given->dir != NULL ? given->dir : dir,
+                                            &run->job, resume, error);
+    return status == TN_OK ? local_run_work(run, error) : status;
+}

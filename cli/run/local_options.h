@@ -1,0 +1,42 @@
+/*
+ * cli/run/local_options.h: the options that `tanist run` and `tanist agent` share, and what both do
+ * with them.
+ *
+ * Threads: the main thread.
+ */
+#ifndef CLI_RUN_LOCAL_OPTIONS_H
+#define CLI_RUN_LOCAL_OPTIONS_H
+
+#include "cli/options.h"
+#include "cli/run/local_run.h"
+#include "cli/zk_options.h"
+
+struct local_options {
+    struct zk_options zk;
+    const char *dir;
+    struct option_texts set;
+    struct option_number wait; /* Seconds. */
+    bool resume, allow_chaos, quiet, verbose;
+};
+
+/* Add the options to a command. The default of --wait differs: `wait_help` names it. */
+void local_options_add(struct options *options, struct local_options *given, const char *wait_help);
+
+/* A run with the defaults of the options; also starts the log. The caller frees it with
+ * local_run_free() and free(). NULL: out of memory. */
+struct local_run *local_options_new_run(const struct local_options *given);
+
+/* Read the ZooKeeper options into `run->connect`, "" if none is given, and `run->credentials`. */
+MUST_CHECK enum tn_status local_options_read_zk(const struct local_options *given,
+                                                struct local_run *run, struct error *error);
+
+/*
+ * Open the folder and run the job, which is checked. `wait_s` is the default of --wait. `resume`:
+ * continue the run of the folder even if it has finished. Errors are those of run_folder_open() and
+ * local_run_work().
+ */
+MUST_CHECK enum tn_status local_options_work(const struct local_options *given, uint64_t wait_s,
+                                             bool resume, struct local_run *run,
+                                             struct error *error);
+
+#endif
