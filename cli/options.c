@@ -120,7 +120,7 @@ static const char *choices_text(const struct option *option, const char *separat
     return text;
 }
 
-/* What stands for the value: "DIR", "table|json", or "" for a flag. */
+/* The placeholder for the value: "DIR", "table|json", or "" for a flag. */
 static const char *value_text(const struct option *option, char text[static CHOICES_TEXT_MAX])
 {
     if (option->type == OPTION_FLAG) { return ""; }

@@ -1,7 +1,7 @@
 /*
  * cli/options.h: the one parser of command lines. A command lists its options, each with the
  * variable that receives its value; the parser fills these variables, prints --help from the same
- * list, and reports what is wrong and what to do about it.
+ * list, and reports each error with its remedy.
  *
  *     struct options options = {.command = "kill", .synopsis = ..., .arguments_most = 1};
  *     options_text(&options, "dir", &dir, "DIR", "Folder of the run.");
@@ -48,7 +48,7 @@ struct option {
         struct option_texts *texts;
         struct option_number *number;
     } value;
-    const char *argument;       /* What --help calls the value: "DIR". */
+    const char *argument;       /* The placeholder in --help: "DIR". */
     const char *const *choices; /* Ends with NULL. */
     const char *help;
 };
@@ -56,7 +56,7 @@ struct option {
 struct options {
     const char *command;                    /* "run" */
     const char *synopsis;                   /* "JOB.json [OPTION]..." */
-    const char *about;                      /* What the command does, in one or more lines. */
+    const char *about;                      /* The purpose of the command, in one or more lines. */
     const char *examples;                   /* Lines that work as they are. */
     size_t arguments_least, arguments_most; /* Arguments that are not options. */
     /* Filled by the functions below: */

@@ -25,8 +25,8 @@ void run_folder_path(const struct run_folder *folder, const char *name,
 
 /* ------------------------------------------------------------- the folder */
 
-/* Of the whole file. The lock belongs to the open file, not to the process, so that looking whether
- * it is locked does not release it. */
+/* A lock of the whole file. It belongs to the open file, not to the process, so that looking
+ * whether it is locked does not release it. */
 static struct flock whole_lock(void)
 {
     return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -66,8 +66,7 @@ static enum tn_status lock_folder(struct run_folder *folder, struct error *error
         }
         return TN_OK;
     }
-    ssize_t size = pread(folder->lock, text, sizeof text - 1, 0);
-    text[size > 0 ? size : 0] = '\0';
+    if (pread(folder->lock, text, sizeof text - 1, 0) < 0) { text[0] = 0; }
     return error_set(error, TN_EEXIST,
                      "%s is in use by another tanist (pid %ld): wait for it, stop it, or give "
                      "another --dir",

@@ -3,7 +3,7 @@
  *
  *     struct wait_notice notice = wait_notice_start(now_ms);
  *     while (waiting) {
- *         if (wait_notice_due(&notice, now_ms)) { print what is awaited and for how long }
+ *         if (wait_notice_due(&notice, now_ms)) { print the reason and the duration }
  *     }
  */
 #ifndef CLI_WAIT_NOTICE_H

@@ -186,7 +186,7 @@ int chaos_list(int argc, char **argv)
                  "the failpoints.\nWith PLAN, a name or a file: check that plan and print it as "
                  "JSON, to start your own from it.",
         .examples = "  tanist chaos list\n"
-                    "  tanist chaos list kill-chief > mine.json\n"
+                    "  tanist chaos list kill-chief > plan.json\n"
                     "  tanist chaos list -o json\n",
         .arguments_most = 1};
     output_option_table(&options, &output);

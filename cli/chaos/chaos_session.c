@@ -57,7 +57,7 @@ enum tn_status chaos_session_open(struct chaos_session *session, struct error *e
         snprintf(session->dir, sizeof session->dir, "runs/chaos-%s-%" PRIu64, session->plan.name,
                  seed);
     }
-    /* Faults disturb our own connections, too: warnings about that are no news. */
+    /* Faults disturb our own connections, too: warnings about that are expected. */
     log_init(LOG_ERROR, LOG_TEXT, "chaos");
     session->stop = stop_on_signals();
     const struct campaign_config config = {.program = session->program,

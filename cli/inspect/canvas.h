@@ -15,7 +15,7 @@ struct canvas {
     char *text; /* Borrowed; always NUL-terminated. */
     size_t capacity, length;
     uint32_t columns; /* 0: no limit. */
-    uint32_t column;  /* Of the line being written. */
+    uint32_t column;  /* In the current line. */
     uint32_t rows;    /* Lines that are complete. */
     bool color;
 };

@@ -22,7 +22,7 @@ enum { LIST_MAX = 1000, WARNINGS_MAX = 4096, PATH_BYTES = 1024 };
 struct listing {
     struct manifest *manifests; /* Newest first. Owned. */
     size_t count;
-    char **verdicts; /* Of `verify`, owned; NULL: not verified. "" means intact, else the damage. */
+    char **verdicts; /* Owned. NULL: not verified. "": intact; else a description of the damage. */
 };
 
 struct checkpoints_options {

@@ -43,7 +43,7 @@ MUST_CHECK enum tn_status live_cluster_open(struct live_cluster *live,
                                             struct error *error);
 void live_cluster_close(struct live_cluster *live);
 
-/* What an event has changed. */
+/* The changes that an event has caused. */
 struct live_cluster_changes {
     unsigned live;       /* A set of `enum live_cluster_change`. */
     unsigned observer;   /* A set of `enum observer_change`. */
@@ -55,7 +55,7 @@ struct live_cluster_changes {
 bool live_cluster_next(struct live_cluster *live, struct live_cluster_changes *changes,
                        enum tn_status *status, struct error *error);
 
-/* Call it after each wait. True: the folder has another run now; its state is reported anew. */
+/* Call it after each wait. True: the folder has another run now; its state is reported again. */
 bool live_cluster_tick(struct live_cluster *live);
 
 /* True after every 3 s without a connection, with a message for people. */

@@ -24,7 +24,7 @@ struct task_state {
     struct task task;
     bool present, has_step;
     struct member member; /* If present. */
-    uint64_t step;        /* Of a ps, if has_step. */
+    uint64_t step;        /* If has_step; only a ps has one. */
 };
 
 struct view {
@@ -42,7 +42,7 @@ struct view {
 
 /* ------------------------------------------------------------- reading */
 
-/* A znode that does not exist is not an error. `*found` tells whether it does. */
+/* A znode that does not exist is not an error. `*found`: it exists. */
 static enum tn_status if_found(enum tn_status status, bool *found)
 {
     *found = status == TN_OK;

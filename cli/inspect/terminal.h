@@ -35,7 +35,7 @@ int terminal_keys_fd(const struct terminal *terminal);
 
 enum terminal_event {
     TERMINAL_REDRAW = 1, /* The size has changed, or the process continues after Ctrl-Z. */
-    TERMINAL_LEAVE = 2,  /* 'q' was pressed, or the terminal is gone. */
+    TERMINAL_LEAVE = 2,  /* 'q' was pressed, or the terminal was closed. */
 };
 /* Call it when poll() reports one of the two. Returns a set of `enum terminal_event`. Handles
  * Ctrl-Z itself. */

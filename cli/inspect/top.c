@@ -46,7 +46,7 @@ struct top {
 
 /* ------------------------------------------------------------- events */
 
-/* Of consecutive checkpoints only the newest is kept: they would push out all other events. */
+/* Only the newest of consecutive checkpoints is kept: they would push out all other events. */
 static void add_event(struct top *top, uint64_t wall_ms, bool checkpoint, const char *text)
 {
     struct top_view *view = &top->view;
@@ -67,11 +67,11 @@ static void add_event(struct top *top, uint64_t wall_ms, bool checkpoint, const 
 static void add_member(struct top *top)
 {
     const struct observer *observer = top->live.observer;
-    const struct observed_task *seat = &observer->tasks[observer->changed];
+    const struct observed_task *changed = &observer->tasks[observer->changed];
     char text[EVENT_TEXT_MAX];
-    if (seat->task.role != ROLE_COORDINATOR) { return; }
-    bool chief = observer->has_chief && observer->chief.incarnation == seat->member.incarnation;
-    event_text_member(&seat->member, seat->present, chief, text);
+    if (changed->task.role != ROLE_COORDINATOR) { return; }
+    bool chief = observer->has_chief && observer->chief.incarnation == changed->member.incarnation;
+    event_text_member(&changed->member, changed->present, chief, text);
     add_event(top, clock_wall_ms(), false, text);
 }
 
@@ -175,8 +175,8 @@ static int timeout_ms(const struct top *top, uint64_t now_ms)
     uint64_t until_ms = top->full_screen ? top->due_ms : now_ms + ONCE_POLL_MS;
     int live_ms = live_cluster_timeout_ms(&top->live);
     if (top->full_screen && top->dirty) { until_ms = u64_min(until_ms, top->drawn_ms + REDRAW_MS); }
-    int own_ms = until_ms > now_ms ? (int)(until_ms - now_ms) : 0;
-    return live_ms >= 0 && live_ms < own_ms ? live_ms : own_ms;
+    const uint64_t own_ms = until_ms - u64_min(until_ms, now_ms);
+    return (int)(live_ms >= 0 ? u64_min(own_ms, (uint64_t)live_ms) : own_ms);
 }
 
 static void handle_terminal(struct top *top, short keys)
@@ -200,7 +200,7 @@ static enum tn_status follow_new_run(struct top *top, struct error *error)
     return step_poller_open(top->live.spec.key, &top->steps, error);
 }
 
-/* New servers may be in another network namespace, which only new threads of ours are in. */
+/* New servers may be in another network namespace, which only new threads of this process enter. */
 static enum tn_status start_prober(struct top *top, struct error *error)
 {
     const struct target *target = &top->live.target;

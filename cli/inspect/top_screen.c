@@ -253,32 +253,32 @@ static void draw_ps_step(struct canvas *canvas, const struct top_view *view, uin
     }
 }
 
-static void draw_seat(struct canvas *canvas, const struct top_view *view,
-                      const struct observed_task *seat, uint64_t most)
+static void draw_task(struct canvas *canvas, const struct top_view *view,
+                      const struct observed_task *row, uint64_t most)
 {
     char task[TASK_NAME_MAX], age[32];
-    const bool chief = seat == observer_chief(view->observer);
-    const bool candidate = seat->task.role == ROLE_COORDINATOR;
-    task_format(seat->task, ':', task, sizeof task);
+    const bool chief = row == observer_chief(view->observer);
+    const bool candidate = row->task.role == ROLE_COORDINATOR;
+    task_format(row->task, ':', task, sizeof task);
     canvas_put(canvas, chief ? INK_BOLD : INK_PLAIN, "%s", task);
     canvas_to(canvas, AT_STATE);
-    if (!seat->present) {
+    if (!row->present) {
         canvas_put(canvas, INK_BAD, "missing");
         end(canvas);
         return;
     }
-    age_text(view->wall_ms, seat->member.since_wall_ms, age, sizeof age);
+    age_text(view->wall_ms, row->member.since_wall_ms, age, sizeof age);
     canvas_put(canvas, chief ? INK_BOLD : INK_GOOD, "%s",
                chief       ? "chief"
                : candidate ? "candidate"
                            : "up");
     canvas_to(canvas, AT_PID);
-    canvas_put(canvas, INK_PLAIN, "%" PRIu64, seat->member.pid);
+    canvas_put(canvas, INK_PLAIN, "%" PRIu64, row->member.pid);
     canvas_to(canvas, AT_HOST);
-    canvas_put(canvas, INK_PLAIN, "%.16s", seat->member.host);
+    canvas_put(canvas, INK_PLAIN, "%.16s", row->member.host);
     canvas_to(canvas, AT_AGE);
     canvas_put(canvas, INK_PLAIN, "%s", age);
-    if (seat->task.role == ROLE_PS) { draw_ps_step(canvas, view, seat->task.index, most); }
+    if (row->task.role == ROLE_PS) { draw_ps_step(canvas, view, row->task.index, most); }
     end(canvas);
 }
 
@@ -299,15 +299,15 @@ static void draw_tasks(struct canvas *canvas, const struct top_view *view, uint3
     static const uint32_t at[] = {0, AT_STATE, AT_PID, AT_HOST, AT_AGE, AT_STEP, AT_BEHIND};
     const struct observer *observer = view->observer;
     const uint64_t most = highest_step(view);
-    uint32_t shown = observer->task_count <= lines ? observer->task_count : lines - 1, missing = 0;
+    const uint32_t count = observer->task_count;
+    const uint32_t shown = count > lines ? lines - 1 : count; /* The last line counts the rest. */
+    uint32_t missing = 0;
     heading(canvas, titles, at);
-    for (uint32_t i = 0; i < shown; i++) { draw_seat(canvas, view, &observer->tasks[i], most); }
-    for (uint32_t i = shown; i < observer->task_count; i++) {
-        missing += !observer->tasks[i].present;
-    }
-    if (shown == observer->task_count) { return; }
+    for (uint32_t i = 0; i < shown; i++) { draw_task(canvas, view, &observer->tasks[i], most); }
+    for (uint32_t i = shown; i < count; i++) { missing += !observer->tasks[i].present; }
+    if (shown == count) { return; }
     canvas_put(canvas, missing > 0 ? INK_BAD : INK_DIM, "%u more, %u of them missing",
-               observer->task_count - shown, missing);
+               count - shown, missing);
     end(canvas);
 }
 

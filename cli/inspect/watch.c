@@ -17,7 +17,7 @@
 struct watch {
     struct live_cluster live;
     bool json, over;
-    uint64_t elected_epoch; /* Of the newest election that was printed. */
+    uint64_t elected_epoch; /* The epoch of the newest election printed. */
     /* Incarnations. The former one matters because the election may be seen before the loss. */
     uint64_t chief, former_chief;
     enum run_phase phase;
@@ -111,16 +111,16 @@ static void print_entry(struct watch *watch)
 static void print_member(struct watch *watch)
 {
     const struct observer *observer = watch->live.observer;
-    const struct observed_task *seat = &observer->tasks[observer->changed];
+    const struct observed_task *changed = &observer->tasks[observer->changed];
     char task[TASK_NAME_MAX], text[EVENT_TEXT_MAX];
-    if (seat->task.role != ROLE_COORDINATOR) { return; }
-    uint64_t incarnation = seat->member.incarnation;
+    if (changed->task.role != ROLE_COORDINATOR) { return; }
+    uint64_t incarnation = changed->member.incarnation;
     bool chief = incarnation == watch->chief || incarnation == watch->former_chief;
-    task_format(seat->task, ':', task, sizeof task);
-    const char *event = seat->present ? "task-up" : chief ? "chief-lost" : "task-lost";
-    event_text_member(&seat->member, seat->present, chief, text);
+    task_format(changed->task, ':', task, sizeof task);
+    const char *event = changed->present ? "task-up" : chief ? "chief-lost" : "task-lost";
+    event_text_member(&changed->member, changed->present, chief, text);
     json_t *object = event_json(watch, event, task, NULL);
-    json_object_set_new(object, "pid", json_integer((json_int_t)seat->member.pid));
+    json_object_set_new(object, "pid", json_integer((json_int_t)changed->member.pid));
     print_event(watch, object, text);
 }
 

@@ -15,10 +15,10 @@
 
 enum { EFFECT_S = 60, POLL_MS = 20 };
 
-/* What the effect of a request is recognised by. */
+/* The state by which the effect of a request is recognised. */
 struct state {
     struct run run;
-    uint64_t epoch; /* Of /chief; 0: no coordinator has been chief yet. */
+    uint64_t epoch; /* Epoch of the chief record; 0: no coordinator has been chief yet. */
 };
 
 struct operation {

@@ -59,7 +59,7 @@ int zk_stop(int argc, char **argv)
         .command = "zk stop",
         .synopsis = "ZOO.cfg...",
         .about = "Stop the ZooKeeper servers that `tanist zk start` started from these files.\n"
-                 "Their data stays. It is no error if a server is not running.",
+                 "Their data stays. A server that is not running is not an error.",
         .examples = "  tanist zk stop deploy/zookeeper/zoo1.cfg deploy/zookeeper/zoo2.cfg "
                     "deploy/zookeeper/zoo3.cfg\n",
         .arguments_least = 1,

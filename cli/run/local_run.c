@@ -83,7 +83,8 @@ static enum tn_status remove_finished_run(const struct local_run *run, struct zk
                      run->folder.dir);
 }
 
-/* Continue a run that exists already, if it is ours and none of its nodes is running. */
+/* Continue a run that exists already, if the folder belongs to it and none of its nodes is running.
+ */
 static enum tn_status continue_run(struct local_run *run, struct zk_sync *sync, struct error *error)
 {
     struct run found;

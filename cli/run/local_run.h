@@ -22,13 +22,13 @@ struct local_run {
     char credentials[CREDENTIALS_MAX];
     bool own_ensemble;
     bool one_of_many; /* `tanist agent`: other hosts run other tasks of the same cluster. */
-    bool begin_again; /* Of one_of_many: continue even if the run has finished. */
+    bool begin_again; /* With one_of_many: continue even if the run has finished. */
     bool allow_chaos; /* As in struct agent_config. */
     uint32_t connect_timeout_ms;
     uint32_t task_count; /* 0: all tasks of the job. */
     struct task tasks[TASKS_MAX];
     char listen_host[HOST_NAME_MAX_BYTES];
-    struct networks networks; /* Of the nodes; empty: they share ours. */
+    struct networks networks; /* Networks of the nodes; empty: they share that of the agent. */
     struct run_folder folder; /* Open. */
     struct progress progress; /* `quiet` may be set. */
     /* Results: */
@@ -39,7 +39,7 @@ struct local_run {
     struct step_poller *steps;
     uint64_t cluster_made_ms; /* Identifies the cluster of the folder's files; 0: there is none. */
     uint64_t started_ms;
-    uint64_t key; /* Of the cluster; 0: unknown yet. */
+    uint64_t key; /* The key of the cluster; 0: unknown yet. */
     char key_variable[64];
     char *environment[2];
 };

@@ -32,7 +32,7 @@ struct node_setup {
     struct runtime *runtime;
 };
 
-/* What differs between the roles. */
+/* The differences between the roles. */
 struct node_role {
     enum role role;
     const char *about, *examples;

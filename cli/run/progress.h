@@ -1,6 +1,6 @@
 /*
  * cli/run/progress.h: the progress of a run on stderr: events as they happen, a line of progress
- * every 2 s, and every wait of more than 3 s with what is awaited and for how long.
+ * every 2 s, and every wait of more than 3 s with its reason and its duration.
  *
  * Threads: the owner's.
  */

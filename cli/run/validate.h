@@ -16,7 +16,7 @@ MUST_CHECK enum tn_status override_job(struct job *job, const struct option_text
                                        struct error *error);
 
 /* Check the keys, the model, the distribution over the ps and the data; fill `variables`.
- * TN_EINVAL, TN_ENOENT, TN_ECORRUPT, TN_EIO: the error says what is wrong and what to do. */
+ * TN_EINVAL, TN_ENOENT, TN_ECORRUPT, TN_EIO: the error names the problem and the remedy. */
 MUST_CHECK enum tn_status validate_job(const struct job *job, struct variable_table *variables,
                                        struct error *error);
 

@@ -23,12 +23,12 @@ struct scene {
 
 static void add_task(struct scene *scene, enum role role, uint32_t index, uint64_t pid)
 {
-    struct observed_task *seat = &scene->observer.tasks[scene->observer.task_count++];
-    seat->task = seat->member.task = (struct task){role, index};
-    seat->present = pid != 0;
-    seat->member.pid = seat->member.incarnation = pid;
-    seat->member.since_wall_ms = NOW_MS - 65000;
-    snprintf(seat->member.host, sizeof seat->member.host, "alpha");
+    struct observed_task *added = &scene->observer.tasks[scene->observer.task_count++];
+    added->task = added->member.task = (struct task){role, index};
+    added->present = pid != 0;
+    added->member.pid = added->member.incarnation = pid;
+    added->member.since_wall_ms = NOW_MS - 65000;
+    snprintf(added->member.host, sizeof added->member.host, "alpha");
 }
 
 static void elect_chief(struct scene *scene)
