@@ -26,8 +26,8 @@ enum tn_status cluster_read_run(struct zk_sync *sync, const char *cluster, struc
     return status;
 }
 
-enum tn_status cluster_read_chief(struct zk_sync *sync, const char *cluster, struct chief_record *out,
-                                  struct error *error)
+enum tn_status cluster_read_chief(struct zk_sync *sync, const char *cluster,
+                                  struct chief_record *out, struct error *error)
 {
     struct zk_sync_data data;
     enum tn_status status = read_znode(sync, cluster, "chief", &data, error);

@@ -70,8 +70,7 @@ static int print_outcome(const struct attack_options *given, const struct outcom
         return output_json(json_pack("{s:i, s:b, s:i, s:i, s:f, s:o, s:s}", "version", 1, "kept",
                                      (int)outcome->passed, "faults", (int)outcome->injected,
                                      "skipped", (int)outcome->skipped, "seconds", outcome->seconds,
-                                     "broken", json_text(outcome->failed_checks), "report",
-                                     report),
+                                     "broken", json_text(outcome->failed_checks), "report", report),
                            JSON_INDENT(2));
     }
     int length = printf("%s%s; %u faults injected, %u skipped; report: %s\n",

@@ -145,9 +145,7 @@ static int print_json(const struct listing *listing)
         json_t *object = manifest_json(&listing->manifests[i]);
         const char *damage = listing->verdicts != NULL ? listing->verdicts[i] : NULL;
         if (damage != NULL) { json_object_set_new(object, "intact", json_boolean(!*damage)); }
-        if (damage != NULL && *damage) {
-            json_object_set_new(object, "error", json_text(damage));
-        }
+        if (damage != NULL && *damage) { json_object_set_new(object, "error", json_text(damage)); }
         json_array_append_new(list, object);
     }
     return output_json(json_pack("{s:i, s:o}", "version", 1, "checkpoints", list), JSON_INDENT(2));
