@@ -15,9 +15,9 @@ enum {
     HUGE_FROM_BYTES = 4 << 20, /* From here on huge pages are asked for. */
 };
 
-/* What the owner sees, and what is needed to give the memory back. */
+/* A buffer and what is needed to free it. */
 struct owned_buffer {
-    struct buffer buffer; /* First, so that one's address is the other's. */
+    struct buffer buffer; /* First, so that both have the same address. */
     void *memory;
     unsigned size_class;
 };
@@ -27,8 +27,8 @@ struct buffer_pool {
     struct buffer *free[CLASS_COUNT]; /* Released buffers of each class, newest first. */
     size_t bytes;                     /* Capacity of all buffers, in use and free. */
     size_t limit_bytes;
-    size_t in_use; /* Buffers somebody holds. */
-    unsigned colour;
+    size_t in_use; /* Buffers with references. */
+    unsigned color;
 };
 
 static struct owned_buffer *owned(struct buffer *buffer)
@@ -39,6 +39,7 @@ static struct owned_buffer *owned(struct buffer *buffer)
 /* Class 0 is 4 KiB, 1 is 6 KiB, 2 is 8 KiB, 3 is 12 KiB and so on. */
 static size_t class_bytes(unsigned size_class)
 {
+    assert(size_class < CLASS_COUNT);
     size_t power = (size_t)CLASS_SMALLEST_BYTES << (size_class / 2);
     return size_class % 2 == 0 ? power : power + power / 2;
 }
@@ -84,8 +85,8 @@ static bool over_limit(const struct buffer_pool *pool, size_t more)
     return more > pool->limit_bytes || pool->bytes > pool->limit_bytes - more;
 }
 
-/* Take free buffers of any class out of the pool until `more` bytes fit; they are the caller's to
- * free, without the lock. */
+/* Take free buffers of any class out of the pool until `more` bytes fit. The caller frees them
+ * without the lock. */
 static struct buffer *evict_for(struct buffer_pool *pool, size_t more)
 {
     struct buffer *evicted = NULL;
@@ -93,6 +94,7 @@ static struct buffer *evict_for(struct buffer_pool *pool, size_t more)
         while (pool->free[i] != NULL && over_limit(pool, more)) {
             struct buffer *buffer = pool->free[i];
             pool->free[i] = buffer->next_free;
+            assert(pool->bytes >= buffer->capacity);
             pool->bytes -= buffer->capacity;
             buffer->next_free = evicted;
             evicted = buffer;
@@ -101,15 +103,15 @@ static struct buffer *evict_for(struct buffer_pool *pool, size_t more)
     return evicted;
 }
 
-/* Allocate and touch every page now, so that no fault comes later. The start is moved off the
- * page's by a varying number of lines: arrays that all start on a page boundary fight for the same
- * cache sets when a kernel walks several of them in step. */
-static struct buffer *make_buffer(struct buffer_pool *pool, unsigned size_class, unsigned colour)
+/* Allocate and touch every page now, so that no page fault happens later. The data starts a varying
+ * number of cache lines after a page boundary (cache coloring): arrays that all start on a boundary
+ * compete for the same cache sets when a kernel walks several of them in step. */
+static struct buffer *make_buffer(struct buffer_pool *pool, unsigned size_class, unsigned color)
 {
     struct owned_buffer *made = malloc(sizeof *made);
     if (made == NULL) { return NULL; }
     size_t capacity = class_bytes(size_class);
-    size_t shift = (size_t)(1 + colour % (PAGE_BYTES / LINE_BYTES - 1)) * LINE_BYTES;
+    size_t shift = (size_t)(1 + color % (PAGE_BYTES / LINE_BYTES - 1)) * LINE_BYTES;
     size_t pages = (capacity + shift + PAGE_BYTES - 1) / PAGE_BYTES;
     made->memory = aligned_alloc(PAGE_BYTES, pages * PAGE_BYTES);
     if (made->memory == NULL) {
@@ -117,7 +119,7 @@ static struct buffer *make_buffer(struct buffer_pool *pool, unsigned size_class,
         return NULL;
     }
     if (capacity >= HUGE_FROM_BYTES) {
-        /* Only a hint: without huge pages everything works, more slowly. */
+        /* A hint; without huge pages everything works, but more slowly. */
         (void)madvise(made->memory, capacity, MADV_HUGEPAGE);
     }
     memset(made->memory, 0, capacity + shift);
@@ -130,21 +132,22 @@ static struct buffer *make_buffer(struct buffer_pool *pool, unsigned size_class,
     return &made->buffer;
 }
 
-/* A free buffer of the class, or NULL with room for a new one reserved (`*reserved`), or neither.
- */
+/* A free buffer of the class; or NULL, and `*reserved` tells whether bytes for a new one are
+ * reserved. */
 static struct buffer *take_or_reserve(struct buffer_pool *pool, unsigned size_class, bool *reserved,
-                                      unsigned *colour, struct buffer **evicted)
+                                      unsigned *color, struct buffer **evicted)
 {
     pthread_mutex_lock(&pool->mutex);
     struct buffer *buffer = pool->free[size_class];
     if (buffer != NULL) {
+        assert(buffer->references == 0);
         pool->free[size_class] = buffer->next_free;
     } else {
         size_t capacity = class_bytes(size_class);
         if (over_limit(pool, capacity)) { *evicted = evict_for(pool, capacity); }
         *reserved = !over_limit(pool, capacity);
         if (*reserved) { pool->bytes += capacity; }
-        *colour = pool->colour++;
+        *color = pool->color++;
     }
     if (buffer != NULL || *reserved) { pool->in_use++; }
     pthread_mutex_unlock(&pool->mutex);
@@ -153,15 +156,16 @@ static struct buffer *take_or_reserve(struct buffer_pool *pool, unsigned size_cl
 
 struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size)
 {
+    assert(pool != NULL);
     unsigned size_class = class_of(size);
     if (size_class == CLASS_COUNT) { return NULL; }
     bool reserved = false;
-    unsigned colour = 0;
+    unsigned color = 0;
     struct buffer *evicted = NULL;
-    struct buffer *buffer = take_or_reserve(pool, size_class, &reserved, &colour, &evicted);
+    struct buffer *buffer = take_or_reserve(pool, size_class, &reserved, &color, &evicted);
     free_list(evicted);
     if (reserved) {
-        buffer = make_buffer(pool, size_class, colour);
+        buffer = make_buffer(pool, size_class, color);
         if (buffer == NULL) {
             pthread_mutex_lock(&pool->mutex);
             pool->bytes -= class_bytes(size_class);
@@ -186,22 +190,25 @@ struct buffer *buffer_retain(struct buffer *buffer)
 void buffer_release(struct buffer *buffer)
 {
     if (buffer == NULL) { return; }
-    /* Acquire and release: what others read or wrote happens before the next owner writes. */
+    /* Acquire and release order: all reads and writes of earlier holders happen before the next
+     * owner writes. */
     uint32_t before = __atomic_fetch_sub(&buffer->references, 1, __ATOMIC_ACQ_REL);
     assert(before > 0);
     if (before > 1) { return; }
+    assert(buffer->size <= buffer->capacity);
     struct buffer_pool *pool = buffer->pool;
     unsigned size_class = owned(buffer)->size_class;
     pthread_mutex_lock(&pool->mutex);
     buffer->next_free = pool->free[size_class];
     pool->free[size_class] = buffer;
+    assert(pool->in_use > 0);
     pool->in_use--;
     pthread_mutex_unlock(&pool->mutex);
 }
 
 size_t buffer_pool_bytes(const struct buffer_pool *pool)
 {
-    /* The lock is no part of what the caller sees as constant. */
+    /* Locking does not change what the caller sees. */
     pthread_mutex_t *mutex = (pthread_mutex_t *)&pool->mutex;
     pthread_mutex_lock(mutex);
     size_t bytes = pool->bytes;

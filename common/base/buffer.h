@@ -1,9 +1,9 @@
 /*
- * common/base/buffer.h: long-lived, pre-faulted, 64-byte aligned memory for tensors, shared by
- * counting references.
+ * common/base/buffer.h: long-lived, pre-faulted, 64-byte aligned memory for tensors, with reference
+ * counts.
  *
  * A ps publishes step s+1 by filling a fresh buffer and sending that one buffer to every worker; it
- * returns to the pool when the last send is done, so nobody ever reads values that are being
+ * returns to the pool when the last send is done, so that no reader sees values that are being
  * overwritten.
  *
  * Threads: any. A buffer's contents may be written only while the writer holds the only reference.
@@ -26,10 +26,10 @@ struct buffer {
     uint32_t references;
 };
 
-/* `limit_bytes` bounds all memory of the pool, in use and free; 0: no bound. NULL when out of
+/* `limit_bytes` bounds all memory of the pool, in use and free; 0: no bound. NULL: out of
  * memory. */
 struct buffer_pool *buffer_pool_create(size_t limit_bytes);
-/* Every buffer must have been released before. NULL is allowed. */
+/* All buffers must have been released. NULL is allowed. */
 void buffer_pool_destroy(struct buffer_pool *pool);
 
 /* A buffer of at least `size` bytes with one reference; its contents are undefined. Reuses a

@@ -46,8 +46,8 @@ uint64_t clock_new_incarnation(void)
     uint64_t bits = 0;
     do {
         ssize_t got = getrandom(&bits, sizeof bits, 0);
-        /* Eight bytes are never cut short; only a signal before the kernel's pool is ready stops
-         * the call. */
+        /* Eight bytes are always returned whole; only a signal before the kernel's pool is ready
+         * interrupts the call. */
         if (got != (ssize_t)sizeof bits) {
             assert(errno == EINTR);
             bits = 0;

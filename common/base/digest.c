@@ -7,10 +7,11 @@
 #include <xxhash.h>
 
 static_assert(sizeof(XXH3_state_t) <= sizeof(struct digest_stream), "the state fits");
-static_assert(alignof(struct digest_stream) >= alignof(XXH3_state_t), "and is aligned");
+static_assert(alignof(struct digest_stream) >= alignof(XXH3_state_t), "the state is aligned");
 
 struct digest digest_of(const void *data, size_t size)
 {
+    assert(data != NULL || size == 0);
     XXH128_hash_t hash = XXH3_128bits(data, size);
     return (struct digest){.high = hash.high64, .low = hash.low64};
 }
@@ -28,6 +29,7 @@ void digest_format(struct digest digest, char out[static DIGEST_TEXT_BYTES])
 
 bool digest_parse(const char *text, struct digest *out)
 {
+    assert(text != NULL);
     uint64_t halves[2] = {0, 0};
     for (size_t i = 0; i < 2 * DIGEST_BYTES; i++) {
         char c = text[i];
@@ -67,7 +69,7 @@ struct digest digest_decode(const uint8_t in[static DIGEST_BYTES])
 void digest_begin(struct digest_stream *stream)
 {
     XXH3_state_t *state = (XXH3_state_t *)(void *)stream->state;
-    memset(state, 0, sizeof *state); /* xxHash asks for it before the first reset. */
+    memset(state, 0, sizeof *state); /* xxHash requires it before the first reset. */
     XXH_errorcode code = XXH3_128bits_reset(state);
     assert(code == XXH_OK);
 }

@@ -1,8 +1,8 @@
 /*
- * common/base/digest.h: XXH3-128, the one digest of Tanist: of chunks, files and parameters. It
- * finds accidents (bit rot, torn and mixed-up files); it is no defence against an attacker.
+ * common/base/digest.h: XXH3-128, the digest of chunks, files and parameters. It detects accidents
+ * (bit rot, torn or mixed-up files); it does not protect against an attacker.
  *
- * Threads: pure functions of what the caller passes. Source: xxHash 0.8, whose XXH3 values are
+ * Threads: pure functions of their arguments. Source: xxHash 0.8, whose XXH3 values are
  * final, so that digests compare across machines and releases.
  */
 #ifndef COMMON_BASE_DIGEST_H
@@ -26,7 +26,7 @@ static inline bool digest_equal(struct digest a, struct digest b)
     return a.high == b.high && a.low == b.low;
 }
 
-/* 32 lower-case hexadecimal digits, high half first, as `xxh128sum` prints them. */
+/* 32 lower-case hexadecimal digits, the high half first, as `xxh128sum` prints them. */
 void digest_format(struct digest digest, char out[static DIGEST_TEXT_BYTES]);
 
 /* False when `text` is anything but 32 lower-case hexadecimal digits; `*out` is then untouched. */
@@ -36,7 +36,7 @@ bool digest_parse(const char *text, struct digest *out);
 void digest_encode(struct digest digest, uint8_t out[static DIGEST_BYTES]);
 struct digest digest_decode(const uint8_t in[static DIGEST_BYTES]);
 
-/* Digest of what arrives in pieces; how it is cut does not matter. Nothing to free. */
+/* The digest of data that arrives in pieces of any size. Nothing to free. */
 struct digest_stream {
     alignas(64) uint8_t state[640]; /* Private to digest.c. */
 };

@@ -1,5 +1,6 @@
 #include "common/base/error.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #undef error_set /* The function itself; see the header. */
 enum tn_status error_set(struct error *error, enum tn_status status, const char *format, ...)
 {
+    assert(format != NULL);
     if (error == NULL) { return status; }
     va_list arguments;
     va_start(arguments, format);
@@ -20,6 +22,7 @@ enum tn_status error_set(struct error *error, enum tn_status status, const char 
 
 enum tn_status error_context(struct error *error, const char *format, ...)
 {
+    assert(format != NULL);
     if (error == NULL) { return TN_EINTERNAL; }
     char inner[ERROR_TEXT_MAX];
     memcpy(inner, error->text, sizeof inner);
@@ -29,10 +32,10 @@ enum tn_status error_context(struct error *error, const char *format, ...)
     va_end(arguments);
     if (length < 0) { length = 0; }
     if ((size_t)length < sizeof error->text) {
-        size_t room = sizeof error->text - (size_t)length;
-        size_t keep = room > 3 ? room - 3 : 0;
+        size_t space = sizeof error->text - (size_t)length;
+        size_t keep = space > 3 ? space - 3 : 0;
         inner[keep < sizeof inner ? keep : sizeof inner - 1] = '\0';
-        int more = snprintf(error->text + length, room, ": %s", inner);
+        int more = snprintf(error->text + length, space, ": %s", inner);
         if (more < 0) { error->text[length] = '\0'; }
     }
     return error->status;

@@ -1,5 +1,6 @@
 #include "common/base/files.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -33,12 +34,13 @@ enum tn_status files_status_of(int system_errno)
 enum tn_status files_error(struct error *error, int system_errno, const char *what,
                            const char *path)
 {
+    assert(what != NULL && path != NULL);
     char text[128];
     return error_set(error, files_status_of(system_errno), "cannot %s %s: %s", what, path,
                      strerror_r(system_errno, text, sizeof text));
 }
 
-/* "FOLDER/" of "FOLDER/NAME" with its slash, or "": what to put before another name of it. */
+/* The length of "FOLDER/" in "FOLDER/NAME"; 0: no folder is given. */
 static size_t folder_length(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -57,7 +59,7 @@ static int write_whole(int fd, const char *data, size_t size)
     return 0;
 }
 
-/* A file nobody else has, beside `path`; its name in `temporary`. Negative: errno says why. */
+/* A new file beside `path`, its name in `temporary`. Negative: see errno. */
 static int open_temporary(const char *path, char temporary[static PATH_MAX])
 {
     static atomic_uint counter;
@@ -88,6 +90,8 @@ static enum tn_status sync_parent(const char *path, struct error *error)
 enum tn_status files_write_atomic(const char *path, const void *data, size_t size,
                                   struct error *error)
 {
+    assert(path != NULL);
+    assert(data != NULL || size == 0);
     char temporary[PATH_MAX];
     int fd = open_temporary(path, temporary);
     if (fd < 0) { return files_error(error, errno, "create a file beside", path); }
@@ -96,7 +100,7 @@ enum tn_status files_write_atomic(const char *path, const void *data, size_t siz
     if (close(fd) != 0 && failed == 0) { failed = errno; }
     if (failed == 0 && rename(temporary, path) != 0) { failed = errno; }
     if (failed != 0) {
-        if (unlink(temporary) != 0) { errno = 0; /* Nothing more can be done about it. */ }
+        if (unlink(temporary) != 0) { errno = 0; /* There is nothing more to try. */ }
         return files_error(error, failed, "write", path);
     }
     return sync_parent(path, error);
@@ -106,7 +110,7 @@ static enum tn_status read_open(int fd, const char *path, size_t limit, char **d
                                 struct error *error)
 {
     struct stat info;
-    if (fstat(fd, &info) != 0) { return files_error(error, errno, "look at", path); }
+    if (fstat(fd, &info) != 0) { return files_error(error, errno, "inspect", path); }
     if (!S_ISREG(info.st_mode)) {
         return error_set(error, TN_EINVAL, "%s is not a regular file", path);
     }
@@ -126,7 +130,7 @@ static enum tn_status read_open(int fd, const char *path, size_t limit, char **d
             free(bytes);
             return files_error(error, failed, "read", path);
         }
-        if (got == 0) { break; /* Became shorter meanwhile: what is there is the file. */ }
+        if (got == 0) { break; /* The file became shorter; what remains is its contents. */ }
         used += (size_t)got;
     }
     bytes[used] = '\0';
@@ -138,6 +142,7 @@ static enum tn_status read_open(int fd, const char *path, size_t limit, char **d
 enum tn_status files_read(const char *path, size_t limit, char **data, size_t *size,
                           struct error *error)
 {
+    assert(path != NULL);
     *data = NULL;
     *size = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* Never wait for a pipe's writer. */
@@ -147,18 +152,19 @@ enum tn_status files_read(const char *path, size_t limit, char **data, size_t *s
     return status;
 }
 
-/* One level; that it is there already is fine as long as it is a folder. */
+/* One level; an existing folder is fine. */
 static enum tn_status make_folder(const char *path, struct error *error)
 {
     struct stat info;
     if (mkdir(path, 0755) == 0) { return TN_OK; }
-    int failed = errno; /* Also EROFS or EACCES of the parent, when the folder is there. */
+    int failed = errno; /* Also EROFS or EACCES of the parent, though the folder exists. */
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) { return TN_OK; }
     return files_error(error, failed, "make the folder", path);
 }
 
 enum tn_status files_make_folders(const char *path, struct error *error)
 {
+    assert(path != NULL);
     char prefix[PATH_MAX];
     size_t length = strlen(path);
     if (length == 0 || length >= sizeof prefix) {
@@ -177,17 +183,19 @@ enum tn_status files_make_folders(const char *path, struct error *error)
 
 enum tn_status files_sync_folder(const char *path, struct error *error)
 {
+    assert(path != NULL);
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) { return files_error(error, errno, "open the folder", path); }
     int failed = fsync(fd) == 0 ? 0 : errno;
     close(fd);
-    /* Some file systems have nothing to sync in a folder and say so. */
+    /* Some file systems cannot sync a folder and return EINVAL. */
     if (failed == 0 || failed == EINVAL) { return TN_OK; }
     return files_error(error, failed, "sync the folder", path);
 }
 
 bool files_is_temporary_of(const char *name, const char *target)
 {
+    assert(name != NULL && target != NULL);
     size_t length = strlen(target);
     return name[0] == '.' && strncmp(name + 1, target, length) == 0 &&
            strncmp(name + 1 + length, ".tmp-", 5) == 0;

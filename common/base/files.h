@@ -1,12 +1,12 @@
 /*
- * common/base/files.h: small files written so that a crash leaves the old contents or the new,
- * never half; and the few operations on folders that durable writing needs.
+ * common/base/files.h: small files, written so that a crash leaves either the old or the new
+ * contents; and the operations on folders that durable writing needs.
  *
  * Threads: any; nothing is shared. Blocking: on the disk.
  *
- * All functions: TN_ENOENT a folder of the path is missing; TN_ENOSPC the device or the quota is
- * full; TN_EIO anything else the system refuses (read-only, no permission, a failing disk). The
- * error names the path and the system's own words.
+ * Errors of all functions: TN_ENOENT: a folder of the path is missing; TN_ENOSPC: the device or the
+ * quota is full; TN_EIO: any other failure (read-only, no permission, a failing disk). The error
+ * names the path and the system's message.
  */
 #ifndef COMMON_BASE_FILES_H
 #define COMMON_BASE_FILES_H
@@ -16,7 +16,7 @@
 
 #include "common/base/error.h"
 
-/* What an errno value means for us, by the table above. ENOMEM: TN_ENOMEM; EEXIST: TN_EEXIST. */
+/* The status for an errno value, by the table above. ENOMEM: TN_ENOMEM; EEXIST: TN_EEXIST. */
 enum tn_status files_status_of(int system_errno);
 
 /* error_set() with `what` ("write", "open"), the path and the text of `system_errno`. */
@@ -25,8 +25,8 @@ enum tn_status files_error(struct error *error, int system_errno, const char *wh
 
 /*
  * Make `path` hold exactly these bytes: written to a temporary file beside it (".NAME.tmp-*"),
- * synced, renamed, folder synced. Once it returns TN_OK the contents survive loss of power. Two
- * writers at once: one of them wins, whole. After a failure the old contents are there still.
+ * synced, renamed, folder synced. After TN_OK the contents survive a loss of power. Of two
+ * concurrent writers one wins, with all its contents. After a failure the old contents remain.
  */
 MUST_CHECK enum tn_status files_write_atomic(const char *path, const void *data, size_t size,
                                              struct error *error);
@@ -38,11 +38,11 @@ MUST_CHECK enum tn_status files_write_atomic(const char *path, const void *data,
 MUST_CHECK enum tn_status files_read(const char *path, size_t limit, char **data, size_t *size,
                                      struct error *error);
 
-/* `path` and its parents, like `mkdir -p`; those that are there are left alone. TN_EEXIST: a part
- * of it is a file. */
+/* `path` and its parents, like `mkdir -p`; existing folders are left alone. TN_EEXIST: a part of
+ * the path is a file. */
 MUST_CHECK enum tn_status files_make_folders(const char *path, struct error *error);
 
-/* Make what was created, renamed or removed in the folder survive loss of power. */
+/* Make creations, renames and removals in the folder survive a loss of power. */
 MUST_CHECK enum tn_status files_sync_folder(const char *path, struct error *error);
 
 /* Whether `name` is a temporary of files_write_atomic("FOLDER/`target`"), left by a crash. */

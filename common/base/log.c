@@ -13,7 +13,7 @@
 #include "common/base/minmax.h"
 #include "common/base/utf8.h"
 
-/* A line of at most PIPE_BUF bytes goes into a pipe whole, also with other processes writing. */
+/* A line of at most PIPE_BUF bytes goes into a pipe whole even if other processes write too. */
 enum { LINE_MAX_BYTES = 4096, MESSAGE_MAX_BYTES = 2048, TASK_MAX_BYTES = 64 };
 enum { ESCAPE_BYTES = 6 }; /* "\\u0001" */
 
@@ -41,18 +41,18 @@ void log_set_context(uint64_t epoch, uint64_t generation)
     atomic_store_explicit(&our_generation, generation, memory_order_relaxed);
 }
 
-/* Append; what does not fit is cut, with two bytes kept for the end of the line. */
+/* Append; what does not fit is cut, two bytes are kept for the end of the line. */
 __attribute__((format(printf, 2, 3))) static void append(struct line *line, const char *format, ...)
 {
-    size_t room = sizeof line->text - 2 - line->size;
+    size_t space = sizeof line->text - 2 - line->size;
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(line->text + line->size, room, format, arguments);
+    int length = vsnprintf(line->text + line->size, space, format, arguments);
     va_end(arguments);
-    if (length > 0) { line->size += (size_t)length < room ? (size_t)length : room - 1; }
+    if (length > 0) { line->size += (size_t)length < space ? (size_t)length : space - 1; }
 }
 
-/* One event is one line, whatever a peer or a file name put into the words. */
+/* One event is one line, whatever a peer or a file name put into the message. */
 static void append_plain(struct line *line, const char *text)
 {
     for (const char *at = text; *at != '\0'; at++) {
@@ -105,7 +105,7 @@ static void write_all(const char *text, size_t size)
     while (size > 0) {
         ssize_t written = write(STDERR_FILENO, text, size);
         if (written < 0 && errno == EINTR) { continue; }
-        if (written <= 0) { return; /* Nobody is left to be told. */ }
+        if (written <= 0) { return; /* No reader is left. */ }
         text += written;
         size -= (size_t)written;
     }

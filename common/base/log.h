@@ -1,7 +1,7 @@
 /*
- * common/base/log.h: one event a line on stderr, as text or JSON (`log_format`), with time, level,
- * task, epoch and generation. Threads: any thread may log; a line is written whole. Blocking: on
- * stderr only.
+ * common/base/log.h: one event per line on stderr, as text or JSON (`log_format`), with time,
+ * level, task, epoch and generation. Lines are valid UTF-8 whatever the message contains. Threads:
+ * any; a line is written whole. Blocking: on stderr only.
  */
 #ifndef COMMON_BASE_LOG_H
 #define COMMON_BASE_LOG_H
@@ -15,7 +15,7 @@ enum log_format { LOG_TEXT, LOG_JSON };
 /* Set once at start, before threads exist. `task` ("ps:1", "agent") is copied. */
 void log_init(enum log_level level, enum log_format format, const char *task);
 
-/* What the following lines carry. Set by the node's driver whenever it changes. */
+/* The epoch and generation of the following lines; the node's driver sets them when they change. */
 void log_set_context(uint64_t epoch, uint64_t generation);
 
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -16,7 +16,7 @@ static uint64_t mix(uint64_t value)
 uint64_t random_at(uint64_t seed, uint64_t stream, uint64_t index)
 {
     /* Mixing between the parts keeps (seed, stream) from being a mere shift of (seed + 1, stream
-     * - 1). Wrapping around is meant everywhere. */
+     * - 1). All sums wrap around on purpose. */
     uint64_t start = mix(mix(seed + GOLDEN_GAMMA) + stream * GOLDEN_GAMMA);
     return mix(start + (index + 1) * GOLDEN_GAMMA);
 }

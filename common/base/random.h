@@ -1,6 +1,6 @@
 /*
- * common/base/random.h: chance as pure functions. Nothing here keeps state outside what the caller
- * passes, so any value can be recomputed by anybody from (seed, stream, index). Generator:
+ * common/base/random.h: random numbers as pure functions. No state is kept outside what the caller
+ * passes, so any node can recompute any value from (seed, stream, index). Generator:
  * SplitMix64 (Steele, Lea, Flood 2014).
  */
 #ifndef COMMON_BASE_RANDOM_H
@@ -24,7 +24,7 @@ struct random {
     uint64_t state;
 };
 uint64_t random_next(struct random *random);
-uint64_t random_below(struct random *random,
-                      uint64_t limit); /* limit > 0; bias below 2^-32 for limit < 2^32. */
+/* Uniform in [0, limit); limit > 0. Bias below 2^-32 for limit < 2^32. */
+uint64_t random_below(struct random *random, uint64_t limit);
 
 #endif

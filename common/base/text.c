@@ -11,14 +11,16 @@ struct text text_begin(char *at, size_t size)
 
 static void add_character(struct text *text, char character)
 {
+    assert(text->used < text->size);
     if (text->used + 1 >= text->size) { return; }
     text->at[text->used++] = character;
     text->at[text->used] = '\0';
 }
 
-void text_add(struct text *text, const char *words)
+void text_add(struct text *text, const char *source)
 {
-    while (*words != '\0') { add_character(text, *words++); }
+    assert(source != NULL);
+    while (*source != '\0') { add_character(text, *source++); }
 }
 
 void text_add_number(struct text *text, uint64_t number)
@@ -32,14 +34,15 @@ void text_add_number(struct text *text, uint64_t number)
     while (count > 0) { add_character(text, digits[--count]); }
 }
 
-void text_set(char *at, size_t size, const char *words)
+void text_set(char *at, size_t size, const char *source)
 {
     struct text text = text_begin(at, size);
-    if (words != NULL) { text_add(&text, words); }
+    if (source != NULL) { text_add(&text, source); }
 }
 
 bool text_equal(const char *a, const char *b)
 {
+    assert(a != NULL && b != NULL);
     while (*a != '\0' && *a == *b) { a++, b++; }
     return *a == *b;
 }

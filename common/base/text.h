@@ -1,5 +1,5 @@
-/* common/base/text.h: short texts put together without stdio, for cores. Cuts what does not fit;
- * the result is always terminated. Pure. */
+/* common/base/text.h: short texts built without stdio, for cores. What does not fit is cut; the
+ * result is always terminated. Pure. */
 #ifndef COMMON_BASE_TEXT_H
 #define COMMON_BASE_TEXT_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes into somebody else's array; copy it freely. */
+/* Writes into the caller's array; may be copied. */
 struct text {
     char *at;
     size_t size, used;
@@ -15,11 +15,11 @@ struct text {
 
 /* Begin an empty text in `at`; size > 0. */
 struct text text_begin(char *at, size_t size);
-void text_add(struct text *text, const char *words);
+void text_add(struct text *text, const char *source);
 void text_add_number(struct text *text, uint64_t number);
 
-/* Replace the text in `at` by `words`; NULL is the empty text. */
-void text_set(char *at, size_t size, const char *words);
+/* Replace the text in `at` by `source`; NULL is the empty text. */
+void text_set(char *at, size_t size, const char *source);
 bool text_equal(const char *a, const char *b);
 
 #endif
