@@ -9,18 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/overlap.h"
+
 static struct {
     pthread_once_t once;
     bool loaded;
-    char problem[256]; /* If not loaded. */
+    char problem[256]; /* Why it could not be loaded. */
     __typeof__(cblas_sgemm) *sgemm;
     __typeof__(openblas_get_config) *get_config;
     __typeof__(openblas_get_corename) *get_corename;
 } blas = {.once = PTHREAD_ONCE_INIT};
 
-/* POSIX's way to make a function pointer of dlsym's data pointer. */
+/* Copies the bytes, because C does not convert dlsym()'s data pointer to a function pointer. */
 static bool find(void *library, const char *name, void *function)
 {
+    assert(library != NULL);
     void *symbol = dlsym(library, name);
     memcpy(function, &symbol, sizeof symbol);
     return symbol != NULL;
@@ -28,17 +31,17 @@ static bool find(void *library, const char *name, void *function)
 
 static void load(void)
 {
-    /* Else it starts a thread for each processor as it is loaded, and keeps them. */
+    /* Otherwise the library starts one thread per processor when it is loaded. */
     (void)setenv("OPENBLAS_NUM_THREADS", "1", 1);
     __typeof__(openblas_set_num_threads) *set_num_threads;
-    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL); /* Stays until the end. */
+    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL); /* Never closed. */
     blas.loaded = library != NULL && find(library, "cblas_sgemm", &blas.sgemm) &&
                   find(library, "openblas_get_config", &blas.get_config) &&
                   find(library, "openblas_get_corename", &blas.get_corename) &&
                   find(library, "openblas_set_num_threads", &set_num_threads);
     if (blas.loaded) {
-        /* One thread a product: the split of a sum over threads would change its bits, and at the
-         * sizes of a slice two threads are slower than one. */
+        /* One thread per product: dividing a sum among threads would change its bits, and for a
+         * matrix of the size of a slice two threads are slower than one. */
         set_num_threads(1);
         return;
     }
@@ -63,7 +66,7 @@ static void need_blas(void)
 {
     struct error error;
     enum tn_status status = blas_open(&error);
-    assert(status == TN_OK); /* kernels_open() has told whoever asked. */
+    assert(status == TN_OK); /* The program did not check with kernels_open(). */
 }
 
 void blas_fingerprint(char *text, size_t size)
@@ -81,6 +84,8 @@ void blas_multiply(bool transpose_a, bool transpose_b, size_t m, size_t n, size_
 {
     need_blas();
     assert(m <= INT_MAX && n <= INT_MAX && k <= INT_MAX);
+    assert(are_disjoint(out, m * n, a, m * k));
+    assert(are_disjoint(out, m * n, b, k * n));
     if (m == 0 || n == 0) { return; }
     if (k == 0) {
         memset(out, 0, m * n * sizeof *out);

@@ -1,12 +1,12 @@
-/* kernels/cpu.h: the tables of the CPU backend, all with the same bits. Private to kernels/ and its
- * tests. */
+/* kernels/cpu.h: the tables of the CPU backend, all of which give the same bits. Private to
+ * kernels/ and its tests. */
 #ifndef KERNELS_CPU_H
 #define KERNELS_CPU_H
 
 #include "kernels/kernels.h"
 
-/* The same loops (cpu_loops.inc) compiled for the build's baseline processor and for AVX2, without
- * fused multiply-add. NULL where the compiler has no AVX2. */
+/* The loops of cpu_loops.inc, compiled for the baseline processor of the build and for AVX2,
+ * without fused multiply-add. NULL if the compiler does not support AVX2. */
 const struct kernels *cpu_loops_baseline(void);
 const struct kernels *cpu_loops_avx2(void);
 

@@ -1,4 +1,5 @@
-/* The CPU backend's loops for AVX2; CMake gives this file -mavx2 where the compiler knows it. */
+/* The loops of the CPU backend for AVX2; CMake compiles this file with -mavx2 if the compiler has
+ * it. */
 #if defined(__AVX2__)
 #define CPU_LOOPS cpu_loops_avx2
 #include "kernels/cpu_loops.inc"

@@ -1,17 +1,19 @@
 /*
- * kernels/kernels.h: the arithmetic of models and optimizers, as one table of functions a backend.
+ * kernels/kernels.h: the arithmetic of models and optimizers, as one table of functions per
+ * backend.
  *
- * Backends: "cpu" (OpenBLAS on one thread, and C loops that the compiler vectorises), "reference"
- * (plain C, which the tests compare every other backend with) and "cuda" (loaded at run time).
+ * Backends: "cpu" (OpenBLAS on one thread, and C loops that the compiler vectorises) and
+ * "reference" (plain C, with which the tests compare every other backend). "cuda" is reserved; no
+ * build has it.
  *
- * Same bits: for equal inputs and sizes a function returns equal bits, on every node whose
- * fingerprint is equal. Reductions run in a fixed order; nothing here depends on alignment, on
- * threads or on time. The functions marked "exact" have the same bits in every backend.
+ * Equal bits: for equal inputs and sizes a function returns equal bits on every node with the same
+ * fingerprint. Reductions run in a fixed order; no result depends on alignment, threads or time.
+ * The functions marked "exact" have the same bits in every backend.
  *
- * Matrices are row-major without gaps. Outputs must not overlap inputs, except where a function
- * says "in place". Arrays should start on 64 bytes for speed; they need not for the result.
+ * Matrices are row-major without gaps. Outputs must not overlap inputs, except where a comment says
+ * "in place". Arrays that start on a 64-byte boundary are faster; results do not depend on it.
  *
- * Threads: any, on memory of their own. Nothing blocks, fails or allocates after kernels_open().
+ * Threads: any, each on its own memory. Nothing blocks, fails or allocates after kernels_open().
  */
 #ifndef KERNELS_KERNELS_H
 #define KERNELS_KERNELS_H
@@ -22,7 +24,7 @@
 
 #include "common/base/error.h"
 
-/* The numbers of one Adam step, made by optimizer.c (Kingma, Ba 2015, algorithm 1):
+/* The constants of one Adam step, computed by optimizer.c (Kingma, Ba 2015, algorithm 1):
  *   m' = beta1 m + (1 - beta1) g;  v' = beta2 v + (1 - beta2) g g
  *   values' = values - rate m' / (sqrt(v') root + epsilon)
  * with rate = learning_rate / (1 - beta1^t) and root = 1 / sqrt(1 - beta2^t). */
@@ -33,8 +35,8 @@ struct adam_step {
 struct kernels {
     const char *name;
 
-    /* What the bits of inexact functions depend on: the backend, its library's build, the class of
-     * the processor. Written as text, cut to `size`. */
+    /* Write what the bits of inexact functions depend on as text, truncated to `size`: the backend,
+     * the build of its library, the class of the processor. */
     void (*fingerprint)(char *text, size_t size);
 
     /* out[m][n] = op(a) op(b), where op(a) is m x k and op(b) is k x n. With `transpose_a`, `a` is
@@ -64,13 +66,14 @@ struct kernels {
      * times its gradient. Returns the sum of the losses over rows. Exact. */
     double (*squared_error)(size_t rows, size_t columns, float *outputs, const float *targets,
                             float scale);
-    /* Rows whose greatest logit, the first if several, is at labels[r]. Exact. */
+    /* The number of rows whose greatest logit, the first if several are equal, is at labels[r].
+     * Exact. */
     size_t (*count_correct)(size_t rows, size_t columns, const float *logits,
                             const uint8_t *labels);
 
     /*
      * Optimizer steps. They read one set of arrays and write another, so that the values of step s
-     * stay whole while s+1 is made: two-buffer publishing (docs/architecture.md). Exact.
+     * do not change while those of step s + 1 are computed. Exact.
      */
     /* values_out = values - rate * gradient */
     void (*sgd)(size_t count, float rate, const float *gradient, const float *values,
@@ -87,18 +90,18 @@ struct kernels {
 /* `count` floats on a 64-byte boundary, contents undefined; free() them. NULL: out of memory. */
 float *kernels_allocate(size_t count);
 
-/* The built-in backends. Static storage. kernels_cpu() has the loops for this processor; its
- * `multiply` and `fingerprint` load OpenBLAS at their first use if kernels_open() has not, and the
- * program ends if it is not installed. */
+/* The built-in backends, in static storage. kernels_cpu() has the loops for this processor; its
+ * `multiply` and `fingerprint` load OpenBLAS at their first use if kernels_open() has not done so,
+ * and abort the program if it is not installed. */
 const struct kernels *kernels_cpu(void);
 const struct kernels *kernels_reference(void);
 
 /*
- * The backend called `name`, in static storage. Who multiplies opens it so, at start, before there
- * are threads ("cpu" sets an environment variable for OpenBLAS).
+ * The backend called `name`, in static storage. A program that uses `multiply` calls this at its
+ * start, before it has threads: "cpu" sets an environment variable for OpenBLAS.
  *
- *   TN_EINVAL  there is no backend of that name
- *   TN_ENOENT  "cuda": this build, or this machine, has none; "cpu": OpenBLAS is not installed
+ *   TN_EINVAL  there is no backend of this name
+ *   TN_ENOENT  "cuda": this build has no such backend; "cpu": OpenBLAS is not installed
  */
 MUST_CHECK enum tn_status kernels_open(const char *name, const struct kernels **out,
                                        struct error *error);

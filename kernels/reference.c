@@ -1,8 +1,10 @@
-/* kernels/reference.c: every kernel as plainly as C can say it; the tests' measure. */
+/* kernels/reference.c: every kernel in plain C. The tests compare the other backends with it. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "kernels/kernels.h"
+#include "kernels/overlap.h"
 
 static void reference_fingerprint(char *text, size_t size)
 {
@@ -12,6 +14,8 @@ static void reference_fingerprint(char *text, size_t size)
 static void reference_multiply(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k,
                                const float *a, const float *b, float *out)
 {
+    assert(are_disjoint(out, m * n, a, m * k));
+    assert(are_disjoint(out, m * n, b, k * n));
     for (size_t row = 0; row < m; row++) {
         for (size_t column = 0; column < n; column++) {
             double sum = 0;
@@ -44,6 +48,7 @@ static void reference_add_bias(size_t rows, size_t columns, const float *bias, f
 
 static void reference_sum_rows(size_t rows, size_t columns, const float *matrix, float *out)
 {
+    assert(are_disjoint(matrix, rows * columns, out, columns));
     for (size_t c = 0; c < columns; c++) {
         float sum = 0;
         for (size_t r = 0; r < rows; r++) { sum += matrix[r * columns + c]; }
@@ -69,7 +74,9 @@ static double reference_softmax_cross_entropy(size_t rows, size_t columns, float
                                               const uint8_t *labels, float scale)
 {
     double loss_sum = 0;
+    assert(columns >= 1);
     for (size_t r = 0; r < rows; r++) {
+        assert(labels[r] < columns);
         float *row = logits + r * columns;
         double most = (double)row[0], sum = 0;
         for (size_t c = 1; c < columns; c++) {
@@ -88,6 +95,7 @@ static double reference_softmax_cross_entropy(size_t rows, size_t columns, float
 static double reference_squared_error(size_t rows, size_t columns, float *outputs,
                                       const float *targets, float scale)
 {
+    assert(columns >= 1);
     double loss_sum = 0;
     float factor = 2.0F * scale / (float)columns;
     for (size_t r = 0; r < rows; r++) {
@@ -105,6 +113,7 @@ static double reference_squared_error(size_t rows, size_t columns, float *output
 static size_t reference_count_correct(size_t rows, size_t columns, const float *logits,
                                       const uint8_t *labels)
 {
+    assert(columns >= 1);
     size_t correct = 0;
     for (size_t r = 0; r < rows; r++) {
         size_t best = 0;
