@@ -128,13 +128,13 @@ static void carry_out(struct agent *agent, const struct supervisor_action *actio
 {
     switch (action->type) {
     case DO_SPAWN: spawn(agent, action->child); break;
-    case DO_CLEAN_UP: clean_up(agent, action->child); break;
+    case DO_REAP_NODE: clean_up(agent, action->child); break;
     case DO_TERMINATE:
         if (agent->children.list[action->child].server != NULL) { agent_leave_zk(agent); }
         send_signal(agent, action->child, SIGTERM);
         break;
     case DO_KILL: send_signal(agent, action->child, SIGKILL); break;
-    case DO_ASK_RUN:
+    case DO_READ_RUN:
         if (agent->observing) { observer_ask_run(agent->observer, &agent->port); }
         break;
     case DO_FAIL: fail(agent, action); break;

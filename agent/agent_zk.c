@@ -106,7 +106,7 @@ static void member_changed(struct agent *agent)
         const struct child *child = &agent->children.list[i];
         if (child->server != NULL || !task_equal(child->task, seat->task)) { continue; }
         if (!seat->present) {
-            agent_feed(agent, SUPERVISOR_MEMBER_GONE, i, 0, 0);
+            agent_feed(agent, SUPERVISOR_MEMBER_LOST, i, 0, 0);
         } else if (seat->member.incarnation == child->incarnation) {
             agent_feed(agent, SUPERVISOR_MEMBER_SEEN, i, 0, 0);
         }
@@ -121,7 +121,7 @@ static void run_changed(struct agent *agent)
     agent_tell(agent, AGENT_RUN, NULL);
     const bool ended = run->phase == RUN_DONE || run->phase == RUN_FAILED;
     if (ended) { agent->result->job_ended = true; }
-    agent_feed(agent, ended ? SUPERVISOR_JOB_ENDED : SUPERVISOR_JOB_GOES_ON, 0, 0, 0);
+    agent_feed(agent, ended ? SUPERVISOR_JOB_ENDED : SUPERVISOR_JOB_CONTINUES, 0, 0, 0);
 }
 
 static void handle_kills(struct agent *agent, const struct zk_event *event)
@@ -167,11 +167,11 @@ void agent_drain_zk(struct agent *agent)
 /* Before the servers go: sessions are closed while there is somebody to tell. */
 void agent_leave_zk(struct agent *agent)
 {
-    bool hurried = agent->supervisor.hurried;
+    bool forced = agent->supervisor.forced;
     node_reaper_abandon(&agent->reaper, agent->session_reaper);
-    session_reaper_stop(agent->session_reaper, !hurried);
+    session_reaper_stop(agent->session_reaper, !forced);
     agent->session_reaper = NULL;
-    if (hurried) {
+    if (forced) {
         zk_abandon(agent->zk);
     } else {
         zk_close(agent->zk);

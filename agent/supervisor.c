@@ -1,9 +1,9 @@
 /*
- * phase      event                                       next
- * WORKING    JOB_ENDED                                   LEAVING
- * WORKING    STOP, or a verdict                          STOPPING
- * LEAVING    STOP, or SUPERVISOR_LEAVE_MS passed         STOPPING
- * any        no child left, past WORKING                 OVER
+ * phase                event                                  next
+ * WORKING              JOB_ENDED                              LEAVING
+ * WORKING              STOP, or a verdict                     STOPPING
+ * LEAVING              STOP, or SUPERVISOR_LEAVE_MS passed    STOPPING
+ * LEAVING, STOPPING    no child runs                          OVER
  */
 #include "agent/supervisor.h"
 
@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
 #include "tanist/status.h"
 
 static void act(struct supervisor_actions *out, enum supervisor_action_type type, uint32_t child,
@@ -29,9 +30,12 @@ static bool runs(const struct supervised *child)
 static void spawn(struct supervisor *supervisor, uint32_t index, struct supervisor_actions *out)
 {
     struct supervised *child = &supervisor->children[index];
+    assert(index < supervisor->count);
+    assert(supervisor->phase == SUPERVISOR_WORKING);
+    assert(!runs(child));
     child->state = CHILD_STARTING;
     child->killed = child->terminated = child->member_seen = child->left = child->asked = false;
-    child->member_gone_ms = 0;
+    child->member_lost_ms = 0;
     child->starts++;
     act(out, DO_SPAWN, index, VERDICT_NONE);
 }
@@ -39,6 +43,7 @@ static void spawn(struct supervisor *supervisor, uint32_t index, struct supervis
 static void start_kind(struct supervisor *supervisor, enum child_kind kind,
                        struct supervisor_actions *out)
 {
+    assert(supervisor->count <= SUPERVISOR_CHILDREN_MAX);
     for (uint32_t i = 0; i < supervisor->count; i++) {
         if (supervisor->children[i].kind == kind && supervisor->children[i].state == CHILD_IDLE) {
             spawn(supervisor, i, out);
@@ -50,6 +55,7 @@ static bool kill_child(struct supervisor *supervisor, uint32_t index,
                        struct supervisor_actions *out)
 {
     struct supervised *child = &supervisor->children[index];
+    assert(index < supervisor->count);
     if (child->state != CHILD_ALIVE || child->killed) { return false; }
     child->killed = true;
     act(out, DO_KILL, index, VERDICT_NONE);
@@ -60,6 +66,8 @@ static void terminate_child(struct supervisor *supervisor, uint32_t index,
                             struct supervisor_actions *out)
 {
     struct supervised *child = &supervisor->children[index];
+    assert(index < supervisor->count);
+    assert(supervisor->phase != SUPERVISOR_WORKING);
     if (child->state == CHILD_WAITING) { child->state = CHILD_IDLE; }
     if (child->state != CHILD_ALIVE || child->terminated || child->killed) { return; }
     child->terminated = true;
@@ -74,7 +82,7 @@ static bool any_runs(const struct supervisor *supervisor, enum child_kind kind)
     return false;
 }
 
-/* Some child of `kind` runs that was not sent SIGKILL yet. */
+/* Whether a child of `kind` runs that was not sent SIGKILL yet. */
 static bool any_to_kill(const struct supervisor *supervisor, enum child_kind kind)
 {
     for (uint32_t i = 0; i < supervisor->count; i++) {
@@ -84,18 +92,21 @@ static bool any_to_kill(const struct supervisor *supervisor, enum child_kind kin
     return false;
 }
 
+/* Phases only advance. */
 static void enter(struct supervisor *supervisor, int phase, uint64_t now_ms)
 {
+    assert(phase > SUPERVISOR_WORKING && phase < SUPERVISOR_OVER);
     if ((int)supervisor->phase >= phase) { return; }
     supervisor->phase = phase;
     supervisor->phase_ms = now_ms;
 }
 
-/* Push the ending on: nodes first, then servers, then the end (S5, S6). */
+/* Advances the end: nodes first, then servers, then DO_END (S5, S6). */
 static void wind_down(struct supervisor *supervisor, uint64_t now_ms,
                       struct supervisor_actions *out)
 {
     if (supervisor->phase == SUPERVISOR_WORKING || supervisor->phase == SUPERVISOR_OVER) { return; }
+    assert(supervisor->phase_ms <= now_ms);
     if (supervisor->phase == SUPERVISOR_LEAVING &&
         now_ms >= supervisor->phase_ms + SUPERVISOR_LEAVE_MS) {
         enter(supervisor, SUPERVISOR_STOPPING, now_ms);
@@ -112,7 +123,7 @@ static void wind_down(struct supervisor *supervisor, uint64_t now_ms,
         bool late = node ? overdue
                          : supervisor->servers_stopping &&
                                now_ms >= supervisor->servers_stop_ms + SUPERVISOR_GRACE_MS;
-        if (supervisor->hurried || late) {
+        if (supervisor->forced || late) {
             (void)kill_child(supervisor, i, out);
         } else if (node ? stopping : supervisor->servers_stopping) {
             terminate_child(supervisor, i, out);
@@ -127,26 +138,30 @@ static void wind_down(struct supervisor *supervisor, uint64_t now_ms,
 static void fail(struct supervisor *supervisor, uint32_t index, enum supervisor_verdict verdict,
                  uint64_t now_ms, struct supervisor_actions *out)
 {
+    assert(verdict != VERDICT_NONE);
+    assert(index < supervisor->count);
     if (supervisor->failed) { return; }
     supervisor->failed = true;
     act(out, DO_FAIL, index, verdict);
     enter(supervisor, SUPERVISOR_STOPPING, now_ms);
 }
 
-/* S3. Servers are Java programs: their exit codes are not ours. */
-static bool hopeless(const struct supervised *child)
+/* S3. Servers are Java programs with exit codes of their own. */
+static bool is_permanent(const struct supervised *child)
 {
+    assert(!runs(child));
     return child->kind == CHILD_NODE && child->signal == 0 &&
            (child->exit_code == TN_EXIT_ARGUMENTS || child->exit_code == TN_EXIT_INVALID_INPUT ||
             child->exit_code == TN_EXIT_TASK_TAKEN);
 }
 
-/* S2: ended by its own doing. */
-static bool own_doing(const struct supervised *child)
+/* S2: whether the child caused its end. */
+static bool is_fault(const struct supervised *child)
 {
+    assert(child->signal >= 0);
     switch (child->signal) {
     case 0:
-        /* A Java program that a signal ends exits with 128 and more. */
+        /* Java exits with 128 or more when a signal ended it. */
         if (child->kind == CHILD_SERVER) { return child->exit_code != 0 && child->exit_code < 128; }
         return child->exit_code != TN_EXIT_OK && child->exit_code != TN_EXIT_SESSION_EXPIRED &&
                child->exit_code != TN_EXIT_DEPOSED && child->exit_code != TN_EXIT_RESIGNED;
@@ -160,13 +175,15 @@ static bool own_doing(const struct supervised *child)
     }
 }
 
-/* S1, S2: when the child may come back, and whether it is in a crash loop. */
+/* S1, S2: sets when the child may restart; returns whether it is in a crash loop. */
 static bool count_end(struct supervised *child, uint64_t now_ms)
 {
+    assert(runs(child));
+    assert(child->state != CHILD_ALIVE || child->started_ms <= now_ms);
     uint64_t life_ms = child->state == CHILD_ALIVE ? now_ms - child->started_ms : 0;
     bool is_short = life_ms < SUPERVISOR_SHORT_LIFE_MS;
     if (life_ms >= SUPERVISOR_LONG_LIFE_MS) { child->faults = child->delay_ms = 0; }
-    if (life_ms < SUPERVISOR_LONG_LIFE_MS && own_doing(child)) { child->faults++; }
+    if (life_ms < SUPERVISOR_LONG_LIFE_MS && is_fault(child)) { child->faults++; }
     child->restart_at_ms = now_ms + child->delay_ms;
     if (!is_short) {
         child->delay_ms = 0;
@@ -177,6 +194,7 @@ static bool count_end(struct supervised *child, uint64_t now_ms)
     } else {
         child->delay_ms = SUPERVISOR_DELAY_MAX_MS;
     }
+    assert(child->delay_ms <= SUPERVISOR_DELAY_MAX_MS);
     return child->faults >= SUPERVISOR_FAULTS_MAX;
 }
 
@@ -191,14 +209,15 @@ static void restart_due(struct supervisor *supervisor, uint64_t now_ms,
             spawn(supervisor, i, out);
         } else if (!child->asked) {
             child->asked = true;
-            act(out, DO_ASK_RUN, i, VERDICT_NONE);
+            act(out, DO_READ_RUN, i, VERDICT_NONE);
         }
     }
 }
 
-/* S7: who waited for it may come back. */
-static void goes_on(struct supervisor *supervisor)
+/* S7: the nodes for which /run was read may restart. */
+static void job_continues(struct supervisor *supervisor)
 {
+    assert(supervisor->count <= SUPERVISOR_CHILDREN_MAX);
     for (uint32_t i = 0; i < supervisor->count; i++) {
         if (supervisor->children[i].asked) { supervisor->children[i].left = false; }
     }
@@ -208,12 +227,13 @@ static void goes_on(struct supervisor *supervisor)
 static void kill_frozen(struct supervisor *supervisor, uint64_t now_ms,
                         struct supervisor_actions *out)
 {
+    assert(out->count == 0);
     if (supervisor->phase != SUPERVISOR_WORKING) { return; }
     for (uint32_t i = 0; i < supervisor->count; i++) {
         struct supervised *child = &supervisor->children[i];
-        if (child->member_gone_ms != 0 && now_ms >= child->member_gone_ms + SUPERVISOR_FROZEN_MS &&
+        if (child->member_lost_ms != 0 && now_ms >= child->member_lost_ms + SUPERVISOR_FROZEN_MS &&
             kill_child(supervisor, i, out)) {
-            child->member_gone_ms = 0;
+            child->member_lost_ms = 0;
         }
     }
 }
@@ -222,14 +242,15 @@ static void ended(struct supervisor *supervisor, const struct supervisor_event *
                   struct supervisor_actions *out)
 {
     struct supervised *child = &supervisor->children[event->child];
+    assert(event->type == SUPERVISOR_EXITED || event->type == SUPERVISOR_NOT_SPAWNED);
     if (!runs(child)) { return; }
     child->exit_code = event->exit_code;
     child->signal = event->signal;
     bool looping = count_end(child, event->now_ms);
     if (child->kind == CHILD_NODE && child->state == CHILD_ALIVE) {
-        act(out, DO_CLEAN_UP, event->child, VERDICT_NONE);
+        act(out, DO_REAP_NODE, event->child, VERDICT_NONE);
     }
-    child->member_gone_ms = 0;
+    child->member_lost_ms = 0;
     child->member_seen = false;
     child->state = CHILD_IDLE;
     if (supervisor->phase != SUPERVISOR_WORKING) { return; }
@@ -239,8 +260,8 @@ static void ended(struct supervisor *supervisor, const struct supervisor_event *
     if (child->left && child->restart_at_ms < event->now_ms + SUPERVISOR_ASK_MS) {
         child->restart_at_ms = event->now_ms + SUPERVISOR_ASK_MS;
     }
-    if (hopeless(child)) {
-        fail(supervisor, event->child, VERDICT_HOPELESS, event->now_ms, out);
+    if (is_permanent(child)) {
+        fail(supervisor, event->child, VERDICT_PERMANENT, event->now_ms, out);
     } else if (looping) {
         fail(supervisor, event->child, VERDICT_CRASH_LOOP, event->now_ms, out);
     }
@@ -248,6 +269,7 @@ static void ended(struct supervisor *supervisor, const struct supervisor_event *
 
 void supervisor_init(struct supervisor *supervisor, const enum child_kind *kinds, uint32_t count)
 {
+    assert(kinds != NULL || count == 0);
     assert(count <= SUPERVISOR_CHILDREN_MAX);
     memset(supervisor, 0, sizeof *supervisor);
     supervisor->count = count;
@@ -269,6 +291,7 @@ void supervisor_step(struct supervisor *supervisor, const struct supervisor_even
         if (working) { start_kind(supervisor, CHILD_NODE, out); }
         break;
     case SUPERVISOR_SPAWNED:
+        assert(child->state == CHILD_STARTING);
         child->state = CHILD_ALIVE;
         child->started_ms = event->now_ms;
         break;
@@ -276,17 +299,17 @@ void supervisor_step(struct supervisor *supervisor, const struct supervisor_even
     case SUPERVISOR_EXITED: ended(supervisor, event, out); break;
     case SUPERVISOR_MEMBER_SEEN:
         child->member_seen = runs(child);
-        child->member_gone_ms = 0;
+        child->member_lost_ms = 0;
         break;
-    case SUPERVISOR_MEMBER_GONE:
-        if (child->member_seen && child->member_gone_ms == 0) {
-            child->member_gone_ms = event->now_ms;
+    case SUPERVISOR_MEMBER_LOST:
+        if (child->member_seen && child->member_lost_ms == 0) {
+            child->member_lost_ms = event->now_ms;
         }
         break;
-    case SUPERVISOR_JOB_GOES_ON: goes_on(supervisor); break;
+    case SUPERVISOR_JOB_CONTINUES: job_continues(supervisor); break;
     case SUPERVISOR_JOB_ENDED: enter(supervisor, SUPERVISOR_LEAVING, event->now_ms); break;
     case SUPERVISOR_STOP:
-        supervisor->hurried = supervisor->hurried || supervisor->phase == SUPERVISOR_STOPPING;
+        supervisor->forced = supervisor->forced || supervisor->phase == SUPERVISOR_STOPPING;
         enter(supervisor, SUPERVISOR_STOPPING, event->now_ms);
         break;
     case SUPERVISOR_TICK: kill_frozen(supervisor, event->now_ms, out); break;
@@ -295,32 +318,28 @@ void supervisor_step(struct supervisor *supervisor, const struct supervisor_even
     wind_down(supervisor, event->now_ms, out);
 }
 
-static void sooner(uint64_t *deadline_ms, uint64_t candidate_ms)
-{
-    if (candidate_ms < *deadline_ms) { *deadline_ms = candidate_ms; }
-}
-
 uint64_t supervisor_deadline_ms(const struct supervisor *supervisor)
 {
     uint64_t deadline_ms = UINT64_MAX;
+    assert(supervisor->count <= SUPERVISOR_CHILDREN_MAX);
     for (uint32_t i = 0; i < supervisor->count; i++) {
         const struct supervised *child = &supervisor->children[i];
         if (supervisor->phase != SUPERVISOR_WORKING) { break; }
         if (child->state == CHILD_WAITING && !child->asked) {
-            sooner(&deadline_ms, child->restart_at_ms);
+            deadline_ms = u64_min(deadline_ms, child->restart_at_ms);
         }
-        if (child->member_gone_ms != 0 && !child->killed) {
-            sooner(&deadline_ms, child->member_gone_ms + SUPERVISOR_FROZEN_MS);
+        if (child->member_lost_ms != 0 && !child->killed) {
+            deadline_ms = u64_min(deadline_ms, child->member_lost_ms + SUPERVISOR_FROZEN_MS);
         }
     }
     if (supervisor->phase == SUPERVISOR_LEAVING) {
-        sooner(&deadline_ms, supervisor->phase_ms + SUPERVISOR_LEAVE_MS);
+        deadline_ms = u64_min(deadline_ms, supervisor->phase_ms + SUPERVISOR_LEAVE_MS);
     }
     if (supervisor->phase == SUPERVISOR_STOPPING && any_to_kill(supervisor, CHILD_NODE)) {
-        sooner(&deadline_ms, supervisor->phase_ms + SUPERVISOR_GRACE_MS);
+        deadline_ms = u64_min(deadline_ms, supervisor->phase_ms + SUPERVISOR_GRACE_MS);
     }
     if (supervisor->servers_stopping && any_to_kill(supervisor, CHILD_SERVER)) {
-        sooner(&deadline_ms, supervisor->servers_stop_ms + SUPERVISOR_GRACE_MS);
+        deadline_ms = u64_min(deadline_ms, supervisor->servers_stop_ms + SUPERVISOR_GRACE_MS);
     }
     return deadline_ms;
 }

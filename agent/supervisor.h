@@ -1,24 +1,25 @@
 /*
- * agent/supervisor.h: which children run when: the decisions of the agent. Pure: events in, actions
- * out; time is in the event. agent/agent.c drives it with real processes.
+ * agent/supervisor.h: when each child of the agent is started, terminated, killed and reaped. A
+ * pure state machine: events in, actions out; time is in the event. agent/agent.c drives it with
+ * real processes, tests/sim with simulated ones.
  *
  * Rules:
- *  S1  A child that died is reaped first (its ZooKeeper session closed) and started again at once;
- *      when it had lived less than SUPERVISOR_SHORT_LIFE_MS, after a delay that doubles from
- *      SUPERVISOR_DELAY_MS to SUPERVISOR_DELAY_MAX_MS. SUPERVISOR_LONG_LIFE_MS of life forget all
- *      that.
- *  S2  A fault is an end by the child's own doing (an error's exit code, SIGSEGV, SIGABRT, ...)
- *      before SUPERVISOR_LONG_LIFE_MS. After SUPERVISOR_FAULTS_MAX in a row the job has failed.
- *      Kills from outside never fail it, however many: they only delay.
- *  S3  Exit codes that a restart cannot mend (arguments, invalid input, task taken) fail the job at
- *      once. TN_EXIT_SESSION_EXPIRED, DEPOSED and RESIGNED are no faults: the node comes back.
- *  S4  A process that lives while its member znode, seen before, is gone for SUPERVISOR_FROZEN_MS
- *      is frozen beyond its session: it is killed and started again.
- *  S5  When the job has ended nothing is started any more; nodes leave by themselves, are told to
- *      after SUPERVISOR_LEAVE_MS, and killed SUPERVISOR_GRACE_MS later. Servers go last.
- *  S6  When told to stop, nodes get SIGTERM at once; told twice, everything is killed.
- *  S7  A node that left in good order may have learned of the job's end before us: it is started
- *      again only after /run was read anew, SUPERVISOR_ASK_MS later, and the job goes on.
+ *  S1  A child that died is reaped first (its ZooKeeper session is closed) and restarted at once.
+ *      Each run shorter than SUPERVISOR_SHORT_LIFE_MS delays the restart after the next end, by
+ *      SUPERVISOR_DELAY_MS and then twice as long each time, up to SUPERVISOR_DELAY_MAX_MS.
+ *  S2  A fault is an end that the child caused (an error's exit code, SIGSEGV, SIGABRT, ...) within
+ *      SUPERVISOR_LONG_LIFE_MS of its start. After SUPERVISOR_FAULTS_MAX in a row the job fails.
+ *      Kills from outside delay restarts, but never fail the job. A run of SUPERVISOR_LONG_LIFE_MS
+ *      resets faults and delay.
+ *  S3  Exit codes that a restart cannot repair (arguments, invalid input, task taken) fail the job
+ *      at once. TN_EXIT_SESSION_EXPIRED, DEPOSED and RESIGNED are not faults.
+ *  S4  A process that runs although its member znode, seen before, has been absent for
+ *      SUPERVISOR_FROZEN_MS was frozen for longer than its session: it is killed and restarted.
+ *  S5  When the job has ended, nothing is started. Nodes leave by themselves; they get SIGTERM
+ * after SUPERVISOR_LEAVE_MS, and SIGKILL SUPERVISOR_GRACE_MS later. Servers are stopped last. S6 On
+ * the first request to stop, nodes get SIGTERM at once; on the second, all children get SIGKILL. S7
+ * A node that exited with 0 may have learned of the job's end before the agent: it is restarted
+ *      only after /run was read again, SUPERVISOR_ASK_MS later, and shows that the job continues.
  *
  * Threads: the owner's only.
  */
@@ -49,13 +50,13 @@ enum child_kind { CHILD_SERVER, CHILD_NODE };
 enum supervisor_event_type {
     SUPERVISOR_START_SERVERS,
     SUPERVISOR_START_NODES,
-    SUPERVISOR_SPAWNED,     /* `child` runs. */
-    SUPERVISOR_NOT_SPAWNED, /* The system refused; counts as a fault. */
-    SUPERVISOR_EXITED,      /* `exit_code`, or `signal` if not 0. */
-    SUPERVISOR_MEMBER_SEEN, /* Its znode, of its present process, is there. */
-    SUPERVISOR_MEMBER_GONE,
-    SUPERVISOR_JOB_GOES_ON, /* /run was read, and says so. */
-    SUPERVISOR_JOB_ENDED,   /* /run says done or failed. */
+    SUPERVISOR_SPAWNED,       /* The process of `child` runs. */
+    SUPERVISOR_NOT_SPAWNED,   /* The system refused to start it; counts as a fault. */
+    SUPERVISOR_EXITED,        /* `exit_code`, or `signal` if it is not 0. */
+    SUPERVISOR_MEMBER_SEEN,   /* The member znode of the child's present process exists. */
+    SUPERVISOR_MEMBER_LOST,   /* The child's member znode does not exist. */
+    SUPERVISOR_JOB_CONTINUES, /* /run was read: the job has not ended. */
+    SUPERVISOR_JOB_ENDED,     /* /run was read: the job is done or has failed. */
     SUPERVISOR_STOP,
     SUPERVISOR_TICK,
 };
@@ -69,18 +70,18 @@ struct supervisor_event {
 
 enum supervisor_action_type {
     DO_SPAWN,
-    DO_CLEAN_UP, /* A node died: tell the cluster now, not at the session's timeout. */
-    DO_TERMINATE,
-    DO_KILL,
-    DO_ASK_RUN, /* Read /run: JOB_GOES_ON or JOB_ENDED is awaited. */
-    DO_FAIL,    /* The job cannot go on because of `child`; said once. Stopping has begun. */
-    DO_END,     /* Nothing is left running; said once. */
+    DO_REAP_NODE, /* A node died: remove its znodes and session before the session times out. */
+    DO_TERMINATE, /* Send SIGTERM. */
+    DO_KILL,      /* Send SIGKILL. */
+    DO_READ_RUN,  /* Read /run; answered by JOB_CONTINUES or JOB_ENDED. */
+    DO_FAIL, /* The job cannot continue because of `child`. At most once; stopping has begun. */
+    DO_END,  /* No child runs any longer. Once. */
 };
 
 enum supervisor_verdict {
     VERDICT_NONE,
     VERDICT_CRASH_LOOP,
-    VERDICT_HOPELESS, /* An exit code that a restart cannot mend. */
+    VERDICT_PERMANENT, /* An exit code that a restart cannot repair. */
 };
 
 struct supervisor_action {
@@ -100,32 +101,34 @@ struct supervised {
     bool killed; /* SIGKILL was sent to the present process. */
     bool terminated;
     bool member_seen;
-    bool left, asked;        /* S7: it waits for /run; which is being read. */
-    uint64_t member_gone_ms; /* 0: not gone. */
+    bool left, asked;        /* S7: it exited with 0; /run is being read because of that. */
+    uint64_t member_lost_ms; /* 0: its znode is not missing. */
     uint64_t started_ms, restart_at_ms;
-    uint32_t delay_ms;     /* Of the next restart; 0: at once. */
+    uint32_t delay_ms;     /* Before the next restart; 0: none. */
     uint32_t faults;       /* In a row. */
     uint32_t starts;       /* In all. */
-    int exit_code, signal; /* Of the last end. */
+    int exit_code, signal; /* The last end. */
 };
 
 struct supervisor {
     enum { SUPERVISOR_WORKING, SUPERVISOR_LEAVING, SUPERVISOR_STOPPING, SUPERVISOR_OVER } phase;
-    uint64_t phase_ms; /* Since when. */
-    bool failed, hurried, nodes_started, servers_stopping;
+    uint64_t phase_ms; /* When it began. */
+    bool failed;
+    bool forced; /* A second request to stop was made. */
+    bool servers_stopping;
     uint64_t servers_stop_ms;
     uint32_t count;
     struct supervised children[SUPERVISOR_CHILDREN_MAX];
 };
 
-/* `kinds[0..count)` says what the children are. Nothing runs yet. */
+/* `kinds[0..count)` are the kinds of the children. None runs yet. */
 void supervisor_init(struct supervisor *supervisor, const enum child_kind *kinds, uint32_t count);
 
-/* Every action of one step may be carried out in any order. */
+/* Apply one event and fill `out`. The actions of one step may be carried out in any order. */
 void supervisor_step(struct supervisor *supervisor, const struct supervisor_event *event,
                      struct supervisor_actions *out);
 
-/* When it wants SUPERVISOR_TICK; UINT64_MAX: never. */
+/* When SUPERVISOR_TICK is due; UINT64_MAX: never. */
 uint64_t supervisor_deadline_ms(const struct supervisor *supervisor);
 
 #endif

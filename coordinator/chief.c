@@ -296,8 +296,8 @@ static void emit_write(struct chief *c, struct chief_actions *out)
     out->write = &c->write;
 }
 
-/* C11: the highest epoch on any disk. 0 if that is ours and we committed the newest checkpoint, for
- * then the disks have it from us. */
+/* C11: the highest epoch on any disk. 0 if it is the epoch of this chief and this chief committed
+ * the newest checkpoint: then the disks have it from this chief. */
 static uint64_t epoch_on_disks(const struct chief *c)
 {
     assert(c->elected);
@@ -355,7 +355,8 @@ static void pursue(struct chief *c, struct chief_actions *out)
         c->wake_at_ms = soft_at_ms;
     } else if (c->config.checkpoint_every_ms != 0 && c->run.phase == RUN_RUNNING) {
         uint64_t due_ms = c->ordered_at_ms + c->config.checkpoint_every_ms;
-        c->wake_at_ms = due_ms > c->now_ms ? due_ms : c->now_ms + CHIEF_SOFT_MS;
+        bool overdue = due_ms <= c->now_ms;
+        c->wake_at_ms = overdue ? c->now_ms + CHIEF_SOFT_MS : due_ms;
     }
 }
 

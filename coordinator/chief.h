@@ -3,7 +3,7 @@
  * out. It reads no clock, allocates nothing and sees neither ZooKeeper nor the network.
  *
  * It is level-triggered: after each event it compares the observed state (members, reports, time)
- * with what /run says and, where they differ, asks for one new /run. A successor can take over from
+ * with /run and, where they differ, asks for one new /run. A successor can take over from
  * /run at any point. All changes of one decision are one transaction, fenced by the version of
  * /chief; at most one transaction is in flight. Rules (docs/protocol.md, section C):
  *
@@ -49,11 +49,11 @@ enum {
     CHIEF_DELETE_MAX = 8,       /* Checkpoints deleted in one step. */
     CHIEF_SOFT_MS = 200,        /* Between two writes that no node waits for. */
     CHIEF_RETRY_MS = 50,        /* After a write without an answer. */
-    CHIEF_AHEAD_MS = 250,       /* How far ahead of the fastest ps a checkpoint is ordered ... */
+    CHIEF_AHEAD_MS = 250,       /* A checkpoint is ordered this far ahead of the fastest ps ... */
     CHIEF_AHEAD_STEPS = 2,      /* ... and these steps more. */
     CHIEF_RATE_MS = 500,        /* The interval over which steps per second are measured. */
     CHIEF_DELIVERY_MS = 50,     /* Most orders reach all nodes within this time. */
-    CHIEF_LINGER_MS = 3000,     /* How long the chief waits for the others after the end. */
+    CHIEF_LINGER_MS = 3000, /* The chief waits for the others after the end, at most this long. */
 };
 
 struct chief_config {
@@ -142,7 +142,7 @@ struct chief_write {
     uint32_t queued; /* Private: how many of `history`, the first ones, are from the queue. */
 };
 
-/* What one step asks for, in any order. Valid until the next step. */
+/* The results of one step, to be carried out in any order. Valid until the next step. */
 struct chief_actions {
     const struct chief_write *write; /* NULL: none. Answered by CHIEF_EV_WRITTEN. */
     uint64_t raise_op, raise_epoch;  /* Rewrite /chief with this epoch; 0: none. Answered, too. */
@@ -160,8 +160,8 @@ struct chief_peer {
     bool lost;     /* It was lost or restarted since the workers last resumed. */
     uint64_t incarnation, pid;
     struct report report;
-    struct report early;      /* Of an incarnation not seen as a member: not yet, or no more. */
-    char cause[RUN_TEXT_MAX]; /* Of its last end. */
+    struct report early;      /* The last one from an incarnation that is not the present member. */
+    char cause[RUN_TEXT_MAX]; /* Why the last process ended. */
 };
 
 struct chief_request {
@@ -199,7 +199,7 @@ struct chief {
     /* Speed, for orders ahead. */
     uint64_t rate_at_ms, rate_step, rate; /* Steps per second. */
     uint64_t boost;                       /* Added to the lead after a late order. */
-    uint64_t ordered_at_ms;               /* Of the last checkpoint. */
+    uint64_t ordered_at_ms;               /* When the last checkpoint was ordered. */
     uint64_t ended_at_ms;
     uint64_t wake_at_ms;
 };

@@ -1,5 +1,5 @@
-/* What the members and their reports say: which ps hold the generation, how far they are, and which
- * tasks are missing. */
+/* The state of the members, as their reports show it: which ps hold the generation, which steps
+ * they have reached, and which tasks are missing. */
 #include <assert.h>
 
 #include "common/base/text.h"

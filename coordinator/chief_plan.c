@@ -1,6 +1,6 @@
 /*
- * The rules C2 to C5, C9 and C11: what /run should say. Each rule sees the run as the rules before
- * it left it, so one write may carry several changes.
+ * The rules C2 to C5, C9 and C11, which decide the contents of /run. Each rule sees the run as the
+ * rules before it left it, so one write may carry several changes.
  *
  *   forming  -> loading   every ps and enough workers are ready        form()
  *   loading  -> loading   a checkpoint cannot be loaded: the previous  fall_back()

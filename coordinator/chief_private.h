@@ -5,7 +5,7 @@
 #include "common/base/minmax.h"
 #include "coordinator/chief.h"
 
-/* How soon a plan must become a write. */
+/* Whether a plan must become a write: not at all, within CHIEF_SOFT_MS, at once. */
 enum urgency { PLAN_NOTHING, PLAN_SOFT, PLAN_HARD };
 
 /* A write being planned. Planning does not change the chief, so a plan can be discarded and made
@@ -13,20 +13,20 @@ enum urgency { PLAN_NOTHING, PLAN_SOFT, PLAN_HARD };
 struct plan {
     const struct chief *c;
     struct chief_write *w;
-    struct run *run; /* Of `w`. */
+    struct run *run; /* &w->run. */
     enum urgency urgency;
     bool clears_lost; /* Every ps is in order again. */
     bool missed;      /* A ps missed the ordered checkpoint ... */
     bool late;        /* ... because the order came too late. */
 };
 
-/* chief_plan.c: what should be written now, given all that is known. */
+/* chief_plan.c: fills in the write that the known state calls for. */
 void chief_plan(struct plan *p);
 
-/* Workers pause from here on; `task` and `cause` say why, unless they were paused already. */
+/* Workers pause from here on. `task` and `cause` become the reason, unless there is one already. */
 void plan_interrupt(struct plan *p, enum recovery_kind kind, struct task task, const char *cause);
 void plan_fail(struct plan *p, const char *why);
-/* What the run waits for, as text for people; it stands until the next phase. */
+/* Set the text that names what the run waits for, for people; it stands until the next phase. */
 void plan_reason(struct plan *p, const char *text);
 void plan_need(struct plan *p, enum urgency urgency);
 /* A new entry in this write, with time, epoch, generation and step filled in. */
@@ -41,14 +41,14 @@ void plan_next_evaluation(struct plan *p);
 uint64_t plan_boundary(const struct chief *c, uint64_t step);
 /* Whether nodes stop at each evaluation until its result is known (C8). */
 bool chief_gates(const struct chief *c);
-/* How many steps ahead of the fastest ps an order must be, to reach every ps in time. */
+/* The number of steps that an order must be ahead of the fastest ps, to reach every ps in time. */
 uint64_t chief_lead(const struct chief *c);
 
 /* chief_requests.c */
 void plan_requests(struct plan *p);
 void plan_assignment(struct plan *p);
 
-/* chief_peers.c: what the members and their reports say. */
+/* chief_peers.c: the state of the members. */
 bool chief_worker_ready(const struct chief_peer *peer);
 bool chief_ps_reported(const struct chief *c, uint32_t index);
 /* Whether the ps is present and serves `run`'s generation. */
@@ -57,7 +57,7 @@ bool chief_all_ps_reported(const struct chief *c);
 bool chief_all_ps_hold(const struct chief *c, const struct run *run);
 /* Whether every ps holds `run`'s generation and is at `step`. */
 bool chief_all_ps_at(const struct chief *c, const struct run *run, uint64_t step);
-/* Whether no ps has any generation: all of them were started anew. */
+/* Whether no ps has any generation: all of them have restarted. */
 bool chief_all_ps_empty(const struct chief *c);
 /* Highest step any ps has reported in `run`'s generation; the generation's first if none has. */
 uint64_t chief_max_step(const struct chief *c, const struct run *run);

@@ -38,7 +38,7 @@ static void join_election(struct coordinator *c, uint64_t zk_op)
     c->ports->zk.write(c->ports->zk.ctx, zk_op, &write, 1);
 }
 
-/* Fills in what /chief is to say. */
+/* Fills in the new contents of /chief. */
 static void make_record(struct coordinator *c, uint64_t epoch, uint64_t took_ms)
 {
     struct chief_record *record = &c->record;
@@ -85,8 +85,8 @@ static void claim(struct coordinator *c, const struct election_action *action, u
     c->ports->zk.write(c->ports->zk.ctx, zk_op, writes, 2);
 }
 
-/* Asks for the exit note of the former chief, which says why it ended. The election does not wait
- * for the answer. */
+/* Asks for the exit note of the former chief, which has the cause of its end. The election does not
+ * wait for the answer. */
 static void ask_cause(struct coordinator *c)
 {
     char path[256];
@@ -331,7 +331,7 @@ static void reading_answered(struct coordinator *c, const struct zk_event *event
 
 /* ---------------------------------------------------------------- resigning */
 
-/* Our own exit note tells the successor why we ended. */
+/* The successor reads the cause of our end in our own exit note. */
 static void write_note(struct coordinator *c, enum zk_write_kind kind)
 {
     char path[256], text[ZNODE_JSON_MAX];

@@ -25,19 +25,19 @@ enum leadership_stage {
     LEADERSHIP_RESIGNING /* Writing the exit note; then the process ends. */
 };
 
-/* What the new chief reads. */
+/* The state that a new chief reads. */
 struct leadership_reading {
     uint64_t run_op, assignment_op, list_op; /* 0: answered. */
     bool has_run, has_assignment;
     struct run run;
     struct assignment assignment;
     uint32_t expected, answered; /* Manifests. */
-    uint64_t first_op;           /* Of their reads, which are consecutive. */
+    uint64_t first_op;           /* The first of their reads; the numbers are consecutive. */
     uint32_t found;
     struct chief_checkpoint checkpoints[CHIEF_CHECKPOINTS_MAX];
 };
 
-/* The chief's transaction in flight, or the read that tells whether it was applied. */
+/* The chief's transaction in flight, or the read that shows whether it was applied. */
 struct writing {
     uint64_t zk_op; /* 0: none. */
     uint64_t chief_op;
@@ -63,7 +63,7 @@ struct coordinator {
 
     /* Election. */
     struct election election;
-    uint64_t election_zk_op, election_op; /* Of the request in flight: ZooKeeper's, the core's. */
+    uint64_t election_zk_op, election_op; /* The request in flight: its number, the core's. */
     enum election_action_type election_asked;
     char watched[ZK_PATH_MAX];  /* The predecessor's path. */
     uint64_t cause_op;          /* The former chief's exit note is being read; 0: no. */
@@ -77,7 +77,7 @@ struct coordinator {
     int32_t run_version;
     uint64_t took_ms;
     struct leadership_reading reading;
-    uint64_t retry_at_ms; /* Of the reads of a new chief, or of the read after a write. */
+    uint64_t retry_at_ms; /* When to repeat a new chief's reads, or the read after a write. */
     struct writing writing;
     struct mirror requests;
     uint64_t request_op;

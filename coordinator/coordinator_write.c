@@ -143,7 +143,7 @@ void write_raise(struct coordinator *c, uint64_t op, uint64_t epoch)
     c->writing.zk_op = send(c, &t);
 }
 
-/* The answers are not awaited: the next chief deletes what remains. */
+/* The answers are not awaited: the next chief deletes the rest. */
 void write_deletes(struct coordinator *c, const uint64_t *ids, uint32_t count)
 {
     assert(count <= CHIEF_DELETE_MAX);
@@ -306,7 +306,7 @@ static enum chief_outcome outcome_of(const struct coordinator *c, const struct z
     int32_t part = event->failed_write;
     bool fence =
         part == 0 && (event->reason == ZK_REASON_BAD_VERSION || event->reason == ZK_REASON_NO_NODE);
-    if (writing->raises) { return CHIEF_WRITE_CONFLICT; /* It may be ours: read /chief. */ }
+    if (writing->raises) { return CHIEF_WRITE_CONFLICT; /* It may be our write: read /chief. */ }
     if (fence) { return CHIEF_WRITE_DEPOSED; }
     if (part == 1) { return CHIEF_WRITE_CONFLICT; }
     if (part >= 0 && part == writing->request_at) { return CHIEF_WRITE_REQUEST_GONE; }
@@ -335,7 +335,8 @@ static void write_answered(struct coordinator *c, const struct zk_event *event)
     }
 }
 
-/* /chief after an attempt to raise the epoch: ours with the old or the new epoch, or another's. */
+/* /chief after an attempt to raise the epoch: it names us with the old or the new epoch, or another
+ * process. */
 static void chief_read_back(struct coordinator *c, const struct zk_event *event)
 {
     struct chief_record record = {0};

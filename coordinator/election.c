@@ -1,11 +1,11 @@
 /*
  *   IDLE       -> JOINING     started
  *   JOINING    -> LISTING     created, or unknown
- *   LISTING    -> JOINING     no znode of ours is listed
+ *   LISTING    -> JOINING     our znode is not listed
  *   LISTING    -> WATCHING    another candidate precedes us
  *   LISTING    -> READING     none does
  *   WATCHING   -> FOLLOWING   the watch is set
- *   WATCHING   -> LISTING     the predecessor is gone, or unknown
+ *   WATCHING   -> LISTING     the predecessor has left, or unknown
  *   FOLLOWING  -> LISTING     something changed
  *   READING    -> CLAIMING    /chief names another process
  *   READING    -> CHIEF       /chief names us: the answer to DO_CLAIM was lost

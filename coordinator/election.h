@@ -8,10 +8,10 @@
  *  E2  It watches only its predecessor, the candidate just before it. When the predecessor's znode
  *      goes, the candidate lists again.
  *  E3  The first candidate becomes chief by one transaction: its znode still exists, and /chief
- *      still has the version that was read and now says epoch + 1. When the answer is lost, the
+ *      still has the version that was read and now holds epoch + 1. When the answer is lost, the
  *      candidate reads /chief again.
- *  E4  On any doubt the candidate lists again; when its own znode is gone, it joins again. It never
- *      changes another candidate's znode.
+ *  E4  On any doubt the candidate lists again; when its own znode is missing, it joins again. It
+ * never changes another candidate's znode.
  *
  * Threads: the owner's. A step cannot fail.
  */
@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 enum {
-    ELECTION_NAME_MAX = 64,  /* Of a znode under /election, with its sequence number. */
+    ELECTION_NAME_MAX = 64,  /* The name of a znode under /election, with its sequence number. */
     ELECTION_RETRY_MS = 50,  /* After a request without an answer. */
     ELECTION_GUID_BYTES = 18 /* Sixteen digits, '-' and the terminating NUL. */
 };
@@ -50,7 +50,7 @@ enum election_event_type {
     ELECTION_EV_TICK,       /* election_deadline_ms() has passed. */
     ELECTION_EV_JOINED,     /* Answer to DO_JOIN. */
     ELECTION_EV_LISTED,     /* Answer to DO_LIST: `names`, if OK. */
-    ELECTION_EV_WATCHED,    /* Answer to DO_WATCH; REFUSED: the predecessor is gone already. */
+    ELECTION_EV_WATCHED,    /* Answer to DO_WATCH; REFUSED: the predecessor has left already. */
     ELECTION_EV_CHANGED,    /* The predecessor's watch fired, or ZooKeeper was disconnected. */
     ELECTION_EV_CHIEF_READ, /* Answer to DO_READ_CHIEF. */
     ELECTION_EV_CLAIMED,    /* Answer to DO_CLAIM. */
@@ -59,7 +59,7 @@ enum election_event_type {
 struct election_event {
     enum election_event_type type;
     uint64_t now_ms;
-    uint64_t op; /* Of the action that is answered. */
+    uint64_t op; /* The action that is answered. */
     enum election_outcome outcome;
     const char *const *names; /* LISTED: borrowed for the call. */
     size_t count;
@@ -77,7 +77,7 @@ enum election_action_type {
     ELECTION_DO_CLAIM,      /* Check /election/`name`, set /chief of `version` to `epoch`. */
 };
 
-/* What one step asks for: at most one request. Valid until the next step. */
+/* The result of one step: at most one request. Valid until the next step. */
 struct election_action {
     enum election_action_type type;
     uint64_t op;
@@ -90,7 +90,7 @@ struct election_action {
 struct election {
     /* Read by the driver: */
     enum election_phase phase;
-    uint64_t epoch;               /* In phase CHIEF: ours. */
+    uint64_t epoch;               /* In phase CHIEF: of this chief. */
     int32_t version;              /* In phase CHIEF: of /chief, the fence. */
     bool waited;                  /* There was a predecessor. */
     uint64_t since_ms;            /* When it was seen gone; without one, when we started. */
@@ -100,7 +100,7 @@ struct election {
     /* Private: */
     uint64_t incarnation;
     uint64_t now_ms;
-    uint64_t op; /* Of the request in flight; other answers are stale. */
+    uint64_t op; /* The request in flight; other answers are stale. */
     uint64_t retry_at_ms;
     bool doubt; /* A change arrived while listing or watching: list once more. */
 };

@@ -114,8 +114,8 @@ static void on_ask_run(struct world *world, void *target, uint64_t life, uint64_
         return;
     }
     bool ended = run.phase == RUN_DONE || run.phase == RUN_FAILED;
-    feed(agent,
-         &(struct supervisor_event){.type = ended ? SUPERVISOR_JOB_ENDED : SUPERVISOR_JOB_GOES_ON});
+    feed(agent, &(struct supervisor_event){.type = ended ? SUPERVISOR_JOB_ENDED
+                                                         : SUPERVISOR_JOB_CONTINUES});
 }
 
 static void carry_out(struct sim_agent *agent, const struct supervisor_action *action)
@@ -129,7 +129,7 @@ static void carry_out(struct sim_agent *agent, const struct supervisor_action *a
         world_after(&cluster->world, wait, on_spawn, agent, action->child, agent->life, NULL);
         break;
     }
-    case DO_CLEAN_UP:
+    case DO_REAP_NODE:
         if (process != NULL) { reap(cluster, task, zk_client_session(process->zk)); }
         break;
     case DO_TERMINATE:
@@ -138,7 +138,7 @@ static void carry_out(struct sim_agent *agent, const struct supervisor_action *a
         }
         break;
     case DO_KILL: sim_kill_task(cluster, task); break;
-    case DO_ASK_RUN:
+    case DO_READ_RUN:
         world_after(&cluster->world, REAP_RETRY_US, on_ask_run, agent, agent->life, 0, NULL);
         break;
     case DO_FAIL:
@@ -194,7 +194,7 @@ static void on_poll(struct world *world, void *target, uint64_t life, uint64_t b
         bool seen = node != NULL && node->stat.ephemeral_owner == zk_client_session(process->zk);
         feed(agent,
              &(struct supervisor_event){
-                 .type = seen ? SUPERVISOR_MEMBER_SEEN : SUPERVISOR_MEMBER_GONE, .child = i});
+                 .type = seen ? SUPERVISOR_MEMBER_SEEN : SUPERVISOR_MEMBER_LOST, .child = i});
     }
     world_after(world, MEMBER_POLL_US, on_poll, agent, life, b, NULL);
 }

@@ -1,5 +1,4 @@
-/* The agent's decisions, by tables of events. Children: 0 is a ZooKeeper server, 1 and 2 are nodes.
- */
+/* The decisions of the supervisor. Children: 0 is a ZooKeeper server, 1 and 2 are nodes. */
 #include "agent/supervisor.h"
 
 #include <setjmp.h>
@@ -16,11 +15,12 @@ static struct supervisor supervisor;
 static struct supervisor_actions actions;
 static char trace[512];
 
-/* One event; what was done about it as text: "bury 1, spawn 1". */
+/* Feeds one event; returns the actions as text: "reap 1, spawn 1". */
 static const char *step(enum supervisor_event_type type, uint32_t child, uint64_t now_ms,
                         int exit_code, int signal_number)
 {
-    static const char *const names[] = {"spawn", "bury", "terminate", "kill", "ask", "fail", "end"};
+    static const char *const names[] = {"spawn", "reap", "terminate", "kill",
+                                        "read",  "fail", "end"};
     struct supervisor_event event = {.type = type,
                                      .child = child,
                                      .now_ms = now_ms,
@@ -60,7 +60,7 @@ static void spawned(uint32_t child, uint64_t now_ms)
     assert_string_equal(step(SUPERVISOR_SPAWNED, child, now_ms, 0, 0), "");
 }
 
-/* All three children run since 1000. */
+/* All three children run; the nodes since 1000. */
 static int setup(void **state)
 {
     (void)state;
@@ -74,52 +74,52 @@ static int setup(void **state)
     return 0;
 }
 
-/* S1: a node that is killed is reaped and started again in the same step; a server needs no reap.
- */
-static void test_restarts_at_once(void **state)
+/* S1: a killed node is reaped and restarted in the same step; a server is only restarted. */
+static void killed_child_restarts_at_once(void **state)
 {
     (void)state;
-    assert_string_equal(killed(1, 5000), "bury 1, spawn 1");
+    assert_string_equal(killed(1, 5000), "reap 1, spawn 1");
     assert_string_equal(killed(0, 5000), "spawn 0");
 }
 
-/* S1: whoever dies young waits 100 ms, 200 ms, ... the next time; a second of life forgets it. */
-static void test_backs_off(void **state)
+/* S1: after short runs the next restarts wait 100 ms, 200 ms, ...; a run of a second resets that.
+ */
+static void short_runs_delay_restarts(void **state)
 {
     (void)state;
-    assert_string_equal(killed(1, 1500), "bury 1, spawn 1");
+    assert_string_equal(killed(1, 1500), "reap 1, spawn 1");
     spawned(1, 1500);
-    assert_string_equal(killed(1, 1600), "bury 1");
+    assert_string_equal(killed(1, 1600), "reap 1");
     assert_int_equal(supervisor_deadline_ms(&supervisor), 1700);
     assert_string_equal(tick(1699), "");
     assert_string_equal(tick(1700), "spawn 1");
     spawned(1, 1700);
-    assert_string_equal(killed(1, 1750), "bury 1");
+    assert_string_equal(killed(1, 1750), "reap 1");
     assert_int_equal(supervisor_deadline_ms(&supervisor), 1950);
     assert_string_equal(tick(1950), "spawn 1");
     spawned(1, 1950);
-    assert_string_equal(killed(1, 3000), "bury 1");
+    assert_string_equal(killed(1, 3000), "reap 1");
     assert_string_equal(tick(3400), "spawn 1");
     spawned(1, 3400);
-    assert_string_equal(killed(1, 4400), "bury 1, spawn 1");
+    assert_string_equal(killed(1, 4400), "reap 1, spawn 1");
 }
 
-/* S2: eight errors in a row are a crash loop: the job fails, the others are told to leave. */
-static void test_crash_loop(void **state)
+/* S2: eight errors in a row are a crash loop: the job fails, and the others are terminated. */
+static void repeated_errors_fail_the_job(void **state)
 {
     (void)state;
     uint64_t now_ms = 1000;
     for (int i = 0; i < SUPERVISOR_FAULTS_MAX - 1; i++) {
         now_ms += 2000;
-        assert_string_equal(exited(1, now_ms, TN_EXIT_IO), "bury 1, spawn 1");
+        assert_string_equal(exited(1, now_ms, TN_EXIT_IO), "reap 1, spawn 1");
         spawned(1, now_ms);
     }
-    assert_string_equal(exited(1, now_ms + 2000, TN_EXIT_IO), "bury 1, fail 1, terminate 2");
+    assert_string_equal(exited(1, now_ms + 2000, TN_EXIT_IO), "reap 1, fail 1, terminate 2");
     assert_int_equal(actions.list[1].verdict, VERDICT_CRASH_LOOP);
 }
 
-/* S2: a server's exit codes are not ours: 10 is an error of ZooKeeper, 143 a SIGTERM. */
-static void test_server_codes(void **state)
+/* S2: a server's exit code 10 is an error of ZooKeeper; 143 is a SIGTERM. */
+static void server_exit_codes_are_those_of_java(void **state)
 {
     (void)state;
     for (uint32_t i = 1; i < SUPERVISOR_FAULTS_MAX; i++) {
@@ -132,121 +132,122 @@ static void test_server_codes(void **state)
     assert_string_equal(exited(0, 45000, 10), "fail 0, terminate 1, terminate 2");
 }
 
-/* S2: a hundred kills from outside, however often, are no crash loop. */
-static void test_kills_are_no_fault(void **state)
+/* S2: a hundred kills from outside do not make a crash loop. */
+static void kills_from_outside_are_not_faults(void **state)
 {
     (void)state;
     for (uint64_t now_ms = 3000; now_ms < 203000; now_ms += 2000) {
-        assert_string_equal(killed(2, now_ms), "bury 2, spawn 2");
+        assert_string_equal(killed(2, now_ms), "reap 2, spawn 2");
         spawned(2, now_ms);
     }
 }
 
-/* S3: what a restart cannot mend fails the job at once; a lost session does not. */
-static void test_exit_codes(void **state)
+/* S3: an exit code that a restart cannot repair fails the job at once; a lost session does not. */
+static void permanent_exit_code_fails_the_job(void **state)
 {
     (void)state;
-    assert_string_equal(exited(1, 5000, TN_EXIT_SESSION_EXPIRED), "bury 1, spawn 1");
+    assert_string_equal(exited(1, 5000, TN_EXIT_SESSION_EXPIRED), "reap 1, spawn 1");
     spawned(1, 5000);
-    assert_string_equal(exited(1, 7000, TN_EXIT_RESIGNED), "bury 1, spawn 1");
+    assert_string_equal(exited(1, 7000, TN_EXIT_RESIGNED), "reap 1, spawn 1");
     spawned(1, 7000);
-    assert_string_equal(exited(1, 9000, TN_EXIT_TASK_TAKEN), "bury 1, fail 1, terminate 2");
-    assert_int_equal(actions.list[1].verdict, VERDICT_HOPELESS);
+    assert_string_equal(exited(1, 9000, TN_EXIT_TASK_TAKEN), "reap 1, fail 1, terminate 2");
+    assert_int_equal(actions.list[1].verdict, VERDICT_PERMANENT);
 }
 
-/* S4: alive, but its znode is gone for half a second: killed once, then restarted as any. */
-static void test_frozen(void **state)
+/* S4: a process whose znode has been missing for half a second is killed once, then restarted. */
+static void frozen_process_is_killed(void **state)
 {
     (void)state;
-    assert_string_equal(step(SUPERVISOR_MEMBER_GONE, 1, 1500, 0, 0), "");
+    assert_string_equal(step(SUPERVISOR_MEMBER_LOST, 1, 1500, 0, 0), "");
     assert_string_equal(tick(9000), "");
     assert_string_equal(step(SUPERVISOR_MEMBER_SEEN, 1, 9000, 0, 0), "");
-    assert_string_equal(step(SUPERVISOR_MEMBER_GONE, 1, 10000, 0, 0), "");
+    assert_string_equal(step(SUPERVISOR_MEMBER_LOST, 1, 10000, 0, 0), "");
     assert_int_equal(supervisor_deadline_ms(&supervisor), 10500);
     assert_string_equal(tick(10500), "kill 1");
     assert_string_equal(tick(10501), "");
-    assert_string_equal(killed(1, 10502), "bury 1, spawn 1");
+    assert_string_equal(killed(1, 10502), "reap 1, spawn 1");
 }
 
-/* S5: after the job's end nodes leave by themselves, nobody comes back, servers go last. */
-static void test_job_ends(void **state)
+/* S5: after the job's end nodes leave by themselves, none restarts, and servers are stopped last.
+ */
+static void servers_stop_after_the_nodes(void **state)
 {
     (void)state;
     assert_string_equal(step(SUPERVISOR_JOB_ENDED, 0, 5000, 0, 0), "");
-    assert_string_equal(exited(1, 5100, 0), "bury 1");
-    assert_string_equal(exited(2, 5200, 0), "bury 2, terminate 0");
+    assert_string_equal(exited(1, 5100, 0), "reap 1");
+    assert_string_equal(exited(2, 5200, 0), "reap 2, terminate 0");
     assert_string_equal(exited(0, 5300, 143), "end");
     assert_int_equal(supervisor_deadline_ms(&supervisor), UINT64_MAX);
 }
 
-/* S5: who stays after the job's end is told to go, then killed; so is a server. */
-static void test_laggards(void **state)
+/* S5: a node that stays after the job's end is terminated, then killed; so is a server. */
+static void remaining_children_are_terminated_then_killed(void **state)
 {
     (void)state;
     (void)step(SUPERVISOR_JOB_ENDED, 0, 5000, 0, 0);
-    assert_string_equal(exited(1, 5100, 0), "bury 1");
+    assert_string_equal(exited(1, 5100, 0), "reap 1");
     assert_string_equal(tick(supervisor_deadline_ms(&supervisor)), "terminate 2");
     assert_string_equal(tick(supervisor_deadline_ms(&supervisor)), "kill 2");
-    assert_string_equal(killed(2, 20000), "bury 2, terminate 0");
+    assert_string_equal(killed(2, 20000), "reap 2, terminate 0");
     assert_string_equal(tick(supervisor_deadline_ms(&supervisor)), "kill 0");
     assert_int_equal(supervisor_deadline_ms(&supervisor), UINT64_MAX);
     assert_string_equal(killed(0, 26000), "end");
 }
 
-/* S7: who left in good order comes back when /run was read anew and the job goes on. */
-static void test_left(void **state)
+/* S7: a node that exited with 0 restarts once /run was read again and the job continues. */
+static void node_that_left_restarts_if_the_job_continues(void **state)
 {
     (void)state;
-    assert_string_equal(exited(1, 5000, 0), "bury 1");
-    assert_string_equal(step(SUPERVISOR_JOB_GOES_ON, 0, 5001, 0, 0), "");
+    assert_string_equal(exited(1, 5000, 0), "reap 1");
+    assert_string_equal(step(SUPERVISOR_JOB_CONTINUES, 0, 5001, 0, 0), "");
     assert_int_equal(supervisor_deadline_ms(&supervisor), 5000 + SUPERVISOR_ASK_MS);
-    assert_string_equal(tick(5000 + SUPERVISOR_ASK_MS), "ask 1");
+    assert_string_equal(tick(5000 + SUPERVISOR_ASK_MS), "read 1");
     assert_int_equal(supervisor_deadline_ms(&supervisor), UINT64_MAX);
     assert_string_equal(tick(90000), "");
-    assert_string_equal(step(SUPERVISOR_JOB_GOES_ON, 0, 90000, 0, 0), "spawn 1");
+    assert_string_equal(step(SUPERVISOR_JOB_CONTINUES, 0, 90000, 0, 0), "spawn 1");
     spawned(1, 90000);
-    assert_string_equal(killed(1, 95000), "bury 1, spawn 1");
+    assert_string_equal(killed(1, 95000), "reap 1, spawn 1");
 }
 
-/* S7: all leave before we hear of the job's end: nothing is started any more. */
-static void test_left_at_the_end(void **state)
+/* S7: all nodes leave before the agent learns of the job's end: none restarts. */
+static void nodes_that_left_at_the_end_do_not_restart(void **state)
 {
     (void)state;
-    assert_string_equal(exited(1, 5000, 0), "bury 1");
-    assert_string_equal(exited(2, 5000, 0), "bury 2");
-    assert_string_equal(tick(5000 + SUPERVISOR_ASK_MS), "ask 1, ask 2");
+    assert_string_equal(exited(1, 5000, 0), "reap 1");
+    assert_string_equal(exited(2, 5000, 0), "reap 2");
+    assert_string_equal(tick(5000 + SUPERVISOR_ASK_MS), "read 1, read 2");
     assert_string_equal(step(SUPERVISOR_JOB_ENDED, 0, 5300, 0, 0), "terminate 0");
     assert_string_equal(exited(0, 5400, 143), "end");
 }
 
-/* S6: told to stop once, then twice. */
-static void test_stop(void **state)
+/* S6: the first request to stop terminates the nodes; the second kills all children. */
+static void second_stop_kills_all(void **state)
 {
     (void)state;
     assert_string_equal(step(SUPERVISOR_STOP, 0, 5000, 0, 0), "terminate 1, terminate 2");
-    assert_string_equal(exited(1, 5001, 0), "bury 1");
+    assert_string_equal(exited(1, 5001, 0), "reap 1");
     assert_string_equal(step(SUPERVISOR_STOP, 0, 5002, 0, 0), "kill 0, kill 2");
     assert_string_equal(killed(0, 5003), "");
-    assert_string_equal(killed(2, 5004), "bury 2, end");
+    assert_string_equal(killed(2, 5004), "reap 2, end");
 }
 
-/* Told to stop while a node waits for its restart: it does not come back. */
-static void test_stop_while_waiting(void **state)
+/* A node that waits for its restart when the agent is stopped does not restart. */
+static void stop_cancels_a_pending_restart(void **state)
 {
     (void)state;
     (void)killed(1, 1100);
     spawned(1, 1100);
-    assert_string_equal(killed(1, 1200), "bury 1");
+    assert_string_equal(killed(1, 1200), "reap 1");
     assert_string_equal(step(SUPERVISOR_STOP, 0, 1250, 0, 0), "terminate 2");
     assert_string_equal(tick(5000), "");
-    assert_string_equal(exited(2, 5001, 0), "bury 2, terminate 0");
+    assert_string_equal(exited(2, 5001, 0), "reap 2, terminate 0");
 }
 
-/* A process that the system refuses to start is tried again, later and later. */
-static void test_not_spawned(void **state)
+/* A process that the system refuses to start is retried after growing delays. */
+static void refused_start_is_retried(void **state)
 {
     (void)state;
-    assert_string_equal(killed(1, 5000), "bury 1, spawn 1");
+    assert_string_equal(killed(1, 5000), "reap 1, spawn 1");
     assert_string_equal(step(SUPERVISOR_NOT_SPAWNED, 1, 5000, 0, 0), "spawn 1");
     assert_string_equal(step(SUPERVISOR_NOT_SPAWNED, 1, 5000, 0, 0), "");
     assert_int_equal(supervisor_deadline_ms(&supervisor), 5100);
@@ -255,20 +256,20 @@ static void test_not_spawned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_restarts_at_once, setup),
-        cmocka_unit_test_setup(test_backs_off, setup),
-        cmocka_unit_test_setup(test_crash_loop, setup),
-        cmocka_unit_test_setup(test_server_codes, setup),
-        cmocka_unit_test_setup(test_kills_are_no_fault, setup),
-        cmocka_unit_test_setup(test_exit_codes, setup),
-        cmocka_unit_test_setup(test_frozen, setup),
-        cmocka_unit_test_setup(test_job_ends, setup),
-        cmocka_unit_test_setup(test_laggards, setup),
-        cmocka_unit_test_setup(test_left, setup),
-        cmocka_unit_test_setup(test_left_at_the_end, setup),
-        cmocka_unit_test_setup(test_stop, setup),
-        cmocka_unit_test_setup(test_stop_while_waiting, setup),
-        cmocka_unit_test_setup(test_not_spawned, setup),
+        cmocka_unit_test_setup(killed_child_restarts_at_once, setup),
+        cmocka_unit_test_setup(short_runs_delay_restarts, setup),
+        cmocka_unit_test_setup(repeated_errors_fail_the_job, setup),
+        cmocka_unit_test_setup(server_exit_codes_are_those_of_java, setup),
+        cmocka_unit_test_setup(kills_from_outside_are_not_faults, setup),
+        cmocka_unit_test_setup(permanent_exit_code_fails_the_job, setup),
+        cmocka_unit_test_setup(frozen_process_is_killed, setup),
+        cmocka_unit_test_setup(servers_stop_after_the_nodes, setup),
+        cmocka_unit_test_setup(remaining_children_are_terminated_then_killed, setup),
+        cmocka_unit_test_setup(node_that_left_restarts_if_the_job_continues, setup),
+        cmocka_unit_test_setup(nodes_that_left_at_the_end_do_not_restart, setup),
+        cmocka_unit_test_setup(second_stop_kills_all, setup),
+        cmocka_unit_test_setup(stop_cancels_a_pending_restart, setup),
+        cmocka_unit_test_setup(refused_start_is_retried, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

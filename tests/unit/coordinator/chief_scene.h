@@ -19,7 +19,7 @@ static struct chief_actions actions;
 static struct chief_config config;
 static uint64_t now_ms;
 static char line[1024];
-static struct report reports[2][2]; /* Of ps 0 and 1, workers 0 and 1. */
+static struct report reports[2][2]; /* From ps 0 and 1, from workers 0 and 1. */
 
 __attribute__((format(printf, 1, 2))) static inline void append(const char *format, ...)
 {
@@ -30,7 +30,7 @@ __attribute__((format(printf, 1, 2))) static inline void append(const char *form
     va_end(arguments);
 }
 
-/* What the last step asked for, as text. */
+/* The actions of the last step, as text. */
 static inline const char *asked(void)
 {
     line[0] = '\0';

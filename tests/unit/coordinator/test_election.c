@@ -88,7 +88,7 @@ static void follow(void)
     assert_int_equal(e.phase, ELECTION_FOLLOWING);
 }
 
-/* Only the candidate just before ours is watched; when it goes, the candidate lists again. */
+/* Only the candidate just before it is watched; when that one leaves, the candidate lists again. */
 static void candidate_follows_its_predecessor(void **state)
 {
     (void)state;

@@ -191,7 +191,7 @@ static void lost_write_is_repeated_unchanged(void **state)
     assert_int_equal(actions.write->run.revision, revision);
 }
 
-/* No answer, and /run is what was written: the write is done, and counts once. */
+/* No answer, and /run has the new contents: the write is done, and counts once. */
 static void applied_write_without_answer_is_done(void **state)
 {
     (void)state;
