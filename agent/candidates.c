@@ -1,11 +1,13 @@
 #include "agent/candidates.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 void candidates_start(struct candidates *candidates, const char *cluster, uint64_t next_op,
                       const struct zk_port *zk, uint64_t now_ms)
 {
+    assert(cluster != NULL);
     memset(candidates, 0, sizeof *candidates);
     candidates->next_op = next_op;
     znode_path(candidates->folder, cluster, "election");
@@ -15,18 +17,20 @@ void candidates_start(struct candidates *candidates, const char *cluster, uint64
 
 static const struct candidate *find(const struct candidates *candidates, const char *path)
 {
+    assert(candidates->count <= CANDIDATES_MAX);
     for (uint32_t i = 0; i < candidates->count; i++) {
         if (strcmp(candidates->list[i].path, path) == 0) { return &candidates->list[i]; }
     }
     return NULL;
 }
 
-/* Keep what is known of those that stay, ask for the others. */
+/* Keeps the entries of znodes that are still listed, and reads the owners of the others. */
 static void take_listing(struct candidates *candidates, const struct zk_event *event,
                          const struct zk_port *zk)
 {
     struct candidate fresh[CANDIDATES_MAX];
     uint32_t count = 0;
+    assert(candidates->folder[0] != '\0');
     for (size_t i = 0; i < event->child_count && count < CANDIDATES_MAX; i++) {
         char path[ZK_PATH_MAX];
         int length = snprintf(path, sizeof path, "%s/%s", candidates->folder, event->children[i]);
@@ -76,6 +80,7 @@ uint64_t candidates_deadline_ms(const struct candidates *candidates)
 
 const char *candidates_of_session(const struct candidates *candidates, uint64_t session)
 {
+    assert(candidates->count <= CANDIDATES_MAX);
     for (uint32_t i = 0; i < candidates->count; i++) {
         if (session != 0 && candidates->list[i].session == session) {
             return candidates->list[i].path;

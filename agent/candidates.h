@@ -1,6 +1,8 @@
 /*
- * agent/candidates.h: which znode of /election belongs to which session, known in advance, so that
- * the agent can delete a dead chief's at once. Pure but for the port. Threads: the owner's only.
+ * agent/candidates.h: which znode of /election belongs to which session. The agent keeps this table
+ * up to date so that it can delete the znode of a dead candidate at once. Pure but for the port.
+ *
+ * Threads: the owner's only.
  */
 #ifndef AGENT_CANDIDATES_H
 #define AGENT_CANDIDATES_H
@@ -24,15 +26,17 @@ struct candidates {
     struct candidate list[CANDIDATES_MAX];
 };
 
-/* Uses request numbers from `next_op` to next_op + 2^32. Also to begin again on a new session. */
+/* Start, or start again with a new session. Uses request numbers from `next_op` to next_op + 2^32.
+ */
 void candidates_start(struct candidates *candidates, const char *cluster, uint64_t next_op,
                       const struct zk_port *zk, uint64_t now_ms);
+/* Pass every ZooKeeper event. */
 void candidates_handle(struct candidates *candidates, const struct zk_event *event,
                        const struct zk_port *zk, uint64_t now_ms);
 void candidates_tick(struct candidates *candidates, const struct zk_port *zk, uint64_t now_ms);
 uint64_t candidates_deadline_ms(const struct candidates *candidates);
 
-/* The path of the znode that `session` owns, or NULL: none that we know of. */
+/* The path of the znode that `session` owns; NULL if no such znode is known. */
 const char *candidates_of_session(const struct candidates *candidates, uint64_t session);
 
 #endif

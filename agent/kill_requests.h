@@ -1,7 +1,8 @@
 /*
- * agent/kill_requests.h: orders to signal a node, as others write them into /kills. For an agent
- * that allows it. Each is told once and deleted; level-triggered, so that none is missed while the
- * connection is. Pure but for the port.
+ * agent/kill_requests.h: requests to signal a node, which other programs write into /kills. Used by
+ * an agent that was started with --allow-chaos. Each request is reported once and then deleted. The
+ * znodes are re-read after every loss of connection, so no request is missed. Pure but for the
+ * port.
  *
  * Threads: the owner's.
  */
@@ -11,31 +12,32 @@
 #include "common/cluster/znodes.h"
 #include "common/zk/mirror.h"
 
-struct kill_seat {
+/* One task's znode in /kills. */
+struct kill_entry {
     struct task task;
     struct mirror mirror;
-    uint64_t told_zxid; /* The order that was told last, by the transaction that created it. */
-    uint64_t delete_op; /* In flight; 0: none. */
+    uint64_t handled_zxid; /* The transaction that created the last request reported. */
+    uint64_t delete_op;    /* In flight; 0: none. */
 };
 
 struct kill_requests {
-    uint32_t count; /* 0: orders are not looked at. */
-    struct kill_seat list[TASKS_MAX];
+    uint32_t count; /* 0: not started; no request is read. */
+    struct kill_entry list[TASKS_MAX];
     uint64_t next_op;
 };
 
-/* Look for orders to these tasks, from now on or over a new session. It uses request numbers from
- * `next_op` to there + 2^32. `orders` is zeroed before the first call. */
-void kill_requests_start(struct kill_requests *orders, const char *cluster,
+/* Follow the requests for these tasks; call it again for a new session. It uses request numbers
+ * from `next_op` to next_op + 2^32. `requests` is zeroed before the first call. */
+void kill_requests_start(struct kill_requests *requests, const char *cluster,
                          const struct task *tasks, uint32_t count, uint64_t next_op,
                          const struct zk_port *zk, uint64_t now_ms);
 
-/* Show it every ZooKeeper event. True: there is a new order, for `*task`. */
-bool kill_requests_handle(struct kill_requests *orders, const struct zk_event *event,
+/* Pass every ZooKeeper event. True: `*out` is a new request for `*task`. */
+bool kill_requests_handle(struct kill_requests *requests, const struct zk_event *event,
                           const struct zk_port *zk, uint64_t now_ms, struct task *task,
                           struct kill_request *out);
 
-void kill_requests_tick(struct kill_requests *orders, const struct zk_port *zk, uint64_t now_ms);
-uint64_t kill_requests_deadline_ms(const struct kill_requests *orders);
+void kill_requests_tick(struct kill_requests *requests, const struct zk_port *zk, uint64_t now_ms);
+uint64_t kill_requests_deadline_ms(const struct kill_requests *requests);
 
 #endif

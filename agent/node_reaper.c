@@ -1,11 +1,13 @@
 #include "agent/node_reaper.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 static void send(const struct zk_port *zk, uint64_t *next_op, enum zk_write_kind kind,
                  const char *path, const char *text)
 {
+    assert(zk != NULL);
     const struct zk_write write = {.kind = kind,
                                    .path = path,
                                    .data = text,
@@ -14,7 +16,7 @@ static void send(const struct zk_port *zk, uint64_t *next_op, enum zk_write_kind
     zk->write(zk->ctx, ++*next_op, &write, 1);
 }
 
-static struct reap *free_reap(struct node_reaper *reaper)
+static struct reap *free_entry(struct node_reaper *reaper)
 {
     for (int i = 0; i < REAPS_MAX; i++) {
         if (reaper->list[i].last_op == 0) { return &reaper->list[i]; }
@@ -22,47 +24,51 @@ static struct reap *free_reap(struct node_reaper *reaper)
     return NULL;
 }
 
-/* All goes out at once; ZooKeeper keeps the order of one session's requests. */
-static void send_all(const struct dead_node *dead_node, const struct observer *observer,
+/* Steps 1 and 2. All requests are sent at once: ZooKeeper keeps the order of a session's requests.
+ */
+static void send_all(const struct dead_node *node, const struct observer *observer,
                      const struct candidates *candidates, const struct zk_port *zk,
                      uint64_t *next_op)
 {
     char path[256], text[ZNODE_JSON_MAX];
-    uint64_t session = dead_node->has_session ? (uint64_t)dead_node->session.id : 0;
-    znode_exit_path(path, dead_node->cluster, dead_node->task);
-    (void)exit_note_encode(&dead_node->note, text);
-    /* One of the two works, whether there was a note before or not. */
+    assert(observer != NULL && candidates != NULL);
+    uint64_t session = node->has_session ? (uint64_t)node->session.id : 0;
+    znode_exit_path(path, node->cluster, node->task);
+    (void)exit_note_encode(&node->note, text);
+    /* One of the two succeeds, whether there was a note before or not. */
     send(zk, next_op, ZK_CREATE, path, text);
     send(zk, next_op, ZK_SET, path, text);
     const char *candidate = candidates_of_session(candidates, session);
     if (candidate != NULL) { send(zk, next_op, ZK_DELETE, candidate, NULL); }
-    const struct observed_task *seat = observer_task(observer, dead_node->task);
-    if (seat == NULL || !seat->present || session == 0 || seat->session != session) { return; }
-    znode_member_path(path, dead_node->cluster, dead_node->task);
+    const struct observed_task *task = observer_task(observer, node->task);
+    if (task == NULL || !task->present || session == 0 || task->session != session) { return; }
+    znode_member_path(path, node->cluster, node->task);
     send(zk, next_op, ZK_DELETE, path, NULL);
 }
 
-void node_reaper_begin(struct node_reaper *reaper, const struct dead_node *dead_node,
+void node_reaper_begin(struct node_reaper *reaper, const struct dead_node *node,
                        const struct observer *observer, const struct candidates *candidates,
                        const struct zk_port *zk, uint64_t *next_op,
                        struct session_reaper *session_reaper)
 {
     char name[TASK_NAME_MAX];
-    task_format(dead_node->task, ':', name, sizeof name);
-    if (zk != NULL) { send_all(dead_node, observer, candidates, zk, next_op); }
-    if (!dead_node->has_session) { return; }
-    struct reap *reap = zk != NULL ? free_reap(reaper) : NULL;
+    assert(node->cluster != NULL);
+    task_format(node->task, ':', name, sizeof name);
+    if (zk != NULL) { send_all(node, observer, candidates, zk, next_op); }
+    if (!node->has_session) { return; }
+    struct reap *reap = zk != NULL ? free_entry(reaper) : NULL;
     if (reap == NULL) {
-        session_reaper_close(session_reaper, name, &dead_node->session);
+        session_reaper_close(session_reaper, name, &node->session);
         return;
     }
     reap->last_op = *next_op;
-    reap->session = dead_node->session;
+    reap->session = node->session;
     memcpy(reap->name, name, sizeof name);
 }
 
 static void finish(struct reap *reap, struct session_reaper *session_reaper)
 {
+    assert(reap->last_op != 0);
     reap->last_op = 0;
     session_reaper_close(session_reaper, reap->name, &reap->session);
 }

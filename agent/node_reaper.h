@@ -1,9 +1,14 @@
 /*
- * agent/node_reaper.h: telling the cluster that a node is dead. Over the agent's own session: the
- * exit note, then the removal of the election and member znodes of the dead one's session; when
- * these are answered, the session itself is closed by the session_reaper (what it still has in
- * flight is then refused). Only then may a znode of the same name be the next incarnation's, so a
- * late removal never hits it.
+ * agent/node_reaper.h: removes what a dead node left in ZooKeeper, in three steps:
+ *
+ *  1. Over the agent's own session it records the exit of the node in /exits.
+ *  2. Over the same session it deletes those election and member znodes that the dead node's
+ * session owns, so that the cluster learns of the death at once.
+ *  3. When ZooKeeper has answered these requests, it hands the session to the session reaper, which
+ *     closes it: ZooKeeper then refuses what the dead node still had in flight.
+ *
+ * The old znodes exist until step 2 deletes them (unless the session expires in the meantime), and
+ * the next incarnation cannot register before; so these deletions do not hit its znodes.
  *
  * Threads: the owner's.
  */
@@ -16,17 +21,19 @@
 
 enum { REAPS_MAX = 64 };
 
+/* A dead node between the steps 2 and 3. */
 struct reap {
-    uint64_t last_op; /* 0: free. */
+    uint64_t last_op; /* The last request of the steps 1 and 2; 0: this entry is free. */
     struct zk_session session;
     char name[TASK_NAME_MAX];
 };
 
+/* Zeroed before first use. */
 struct node_reaper {
     struct reap list[REAPS_MAX];
 };
 
-/* Whom, and why. */
+/* The dead node and the cause of its end. */
 struct dead_node {
     const char *cluster;
     struct task task;
@@ -35,17 +42,18 @@ struct dead_node {
     struct zk_session session;
 };
 
-/* `*next_op` counts request numbers. `zk` NULL: not connected, only the session is closed. */
-void node_reaper_begin(struct node_reaper *reaper, const struct dead_node *dead_node,
+/* Start reaping `node`. `next_op` counts the request numbers of `zk`. With `zk` NULL (the agent is
+ * not connected) only the session is closed. */
+void node_reaper_begin(struct node_reaper *reaper, const struct dead_node *node,
                        const struct observer *observer, const struct candidates *candidates,
                        const struct zk_port *zk, uint64_t *next_op,
                        struct session_reaper *session_reaper);
 
-/* Show it every ZooKeeper event. */
+/* Pass every ZooKeeper event. */
 void node_reaper_handle(struct node_reaper *reaper, const struct zk_event *event,
                         struct session_reaper *session_reaper);
 
-/* Our own session is gone, and with it the answers: close what waits. */
+/* The agent's own session ended, so no more answers arrive: close all sessions in step 2 now. */
 void node_reaper_abandon(struct node_reaper *reaper, struct session_reaper *session_reaper);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * agent/session_reaper.h: closes the ZooKeeper sessions of dead processes, one after another on a
- * thread of its own, so that their ephemeral znodes vanish now and not at the session's timeout,
- * and nothing they still have in flight is obeyed.
+ * thread of its own. Their ephemeral znodes then disappear at once, not after the session timeout,
+ * and ZooKeeper refuses the requests that they still have in flight.
  *
- * Threads: session_reaper_close() on any thread, never blocks.
+ * Threads: session_reaper_close() may be called on any thread and does not block.
  */
 #ifndef AGENT_SESSION_REAPER_H
 #define AGENT_SESSION_REAPER_H
@@ -16,17 +16,18 @@
 
 struct session_reaper;
 
-/* `connect` is copied. TN_ENOMEM. */
+/* `connect` (ZooKeeper's addresses) is copied. TN_ENOMEM: no memory, or no thread. */
 MUST_CHECK enum tn_status session_reaper_start(const char *connect, struct session_reaper **out,
                                                struct error *error);
 
-/* Queue a session to be closed. `name` ("ps:1") is for the log; copied. NULL
- * for `session_reaper` is allowed: the session times out by itself. */
-void session_reaper_close(struct session_reaper *session_reaper, const char *name,
+/* Queue a session to be closed. `name` ("ps:1") is for the log; it is copied. Without memory, or
+ * with `reaper` NULL, the session is left to its timeout. */
+void session_reaper_close(struct session_reaper *reaper, const char *name,
                           const struct zk_session *session);
 
-/* Wait until what was queued is done, or given up after 2 s each; with `finish` false, only for the
- * one at hand. Then free. NULL is allowed. */
-void session_reaper_stop(struct session_reaper *session_reaper, bool finish);
+/* Wait until all queued sessions are closed, at most 2 s for each, and free the reaper. With
+ * `finish` false only the one in progress is waited for; the others are left to their timeouts.
+ * NULL is allowed. */
+void session_reaper_stop(struct session_reaper *reaper, bool finish);
 
 #endif

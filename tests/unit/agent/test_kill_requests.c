@@ -1,4 +1,4 @@
-/* Orders to signal a node: told once, removed, never lost. */
+/* Requests to signal a node are reported once, deleted, and never lost. */
 #include "agent/kill_requests.h"
 
 #include "tests/unit/support/asked.h"
@@ -6,28 +6,28 @@
 #define READ   "read /tanist/c/kills/ps-1"
 #define DELETE "delete /tanist/c/kills/ps-1"
 
-static struct kill_requests orders;
-static struct kill_request order;
+static struct kill_requests requests;
+static struct kill_request received;
 static struct task task;
 
-/* ps:1 is ours; everything asked, nothing answered. */
+/* The agent owns ps:1; its znode is being read. */
 static int setup(void **state)
 {
     (void)state;
     static const struct task ours[] = {{ROLE_PS, 1}};
     memset(&asked, 0, sizeof asked);
-    memset(&orders, 0, sizeof orders);
-    kill_requests_start(&orders, "c", ours, 1, 100, &port, 0);
+    memset(&requests, 0, sizeof requests);
+    kill_requests_start(&requests, "c", ours, 1, 100, &port, 0);
     return 0;
 }
 
-static bool tell(struct zk_event event)
+static bool feed(struct zk_event event)
 {
-    return kill_requests_handle(&orders, &event, &port, 0, &task, &order);
+    return kill_requests_handle(&requests, &event, &port, 0, &task, &received);
 }
 
-/* The answer to the newest read: an order, as made by transaction `zxid`. */
-static struct zk_event lies_there(uint64_t zxid)
+/* The answer to the newest read: a request that transaction `zxid` created. */
+static struct zk_event request_created(uint64_t zxid)
 {
     static char text[ZNODE_JSON_MAX];
     const struct kill_request wanted = {.incarnation = 7, .signal = KILL_SIGSTOP, .by = "me"};
@@ -42,87 +42,87 @@ static struct zk_event changed(void)
     return (struct zk_event){.type = ZK_CHANGED, .path = "/tanist/c/kills/ps-1"};
 }
 
-/* An order is told with what it says, and removed at once. */
-static void test_told(void **state)
+/* A request is reported with its contents, and deleted at once. */
+static void request_is_reported_and_deleted(void **state)
 {
     (void)state;
-    assert_false(tell(answer(READ, NULL)));
-    assert_false(tell(changed()));
-    assert_true(tell(lies_there(5)));
+    assert_false(feed(answer(READ, NULL)));
+    assert_false(feed(changed()));
+    assert_true(feed(request_created(5)));
     assert_true(task_equal(task, (struct task){ROLE_PS, 1}));
-    assert_int_equal(order.incarnation, 7);
-    assert_int_equal(order.signal, KILL_SIGSTOP);
+    assert_int_equal(received.incarnation, 7);
+    assert_int_equal(received.signal, KILL_SIGSTOP);
     assert_true(op_of(DELETE) > 100);
 }
 
-/* One that was there before us is told as well: nobody has to be quick. */
-static void test_there_before(void **state)
+/* A request that was written before the agent started is reported, too. */
+static void earlier_request_is_reported(void **state)
 {
     (void)state;
-    assert_true(tell(lies_there(5)));
+    assert_true(feed(request_created(5)));
 }
 
-/* A removal whose answer was lost is tried again; the order is not told twice. */
-static void test_lost_answer(void **state)
+/* A deletion whose answer was lost is repeated; the request is not reported twice. */
+static void unconfirmed_deletion_is_repeated(void **state)
 {
     (void)state;
-    assert_true(tell(lies_there(5)));
+    assert_true(feed(request_created(5)));
     const uint64_t first = op_of(DELETE);
     struct zk_event lost = answer(DELETE, NULL);
     lost.outcome = ZK_UNKNOWN;
-    assert_false(tell(lost));
-    assert_false(tell(lies_there(5)));
+    assert_false(feed(lost));
+    assert_false(feed(request_created(5)));
     assert_true(op_of(DELETE) > first);
 }
 
-/* The next order of the same words is another one. */
-static void test_next(void **state)
+/* A second request with the same contents is reported, too. */
+static void same_request_again_is_a_new_one(void **state)
 {
     (void)state;
-    assert_true(tell(lies_there(5)));
-    assert_false(tell(answer(DELETE, "")));
-    assert_false(tell(changed()));
-    assert_true(tell(lies_there(6)));
+    assert_true(feed(request_created(5)));
+    assert_false(feed(answer(DELETE, "")));
+    assert_false(feed(changed()));
+    assert_true(feed(request_created(6)));
 }
 
-/* Over a new session what was told is remembered. */
-static void test_new_session(void **state)
+/* A request that was reported is not reported again after a new session. */
+static void new_session_reports_nothing_twice(void **state)
 {
     (void)state;
     static const struct task ours[] = {{ROLE_PS, 1}};
-    assert_true(tell(lies_there(5)));
-    kill_requests_start(&orders, "c", ours, 1, 100, &port, 0);
-    assert_false(tell(lies_there(5)));
+    assert_true(feed(request_created(5)));
+    kill_requests_start(&requests, "c", ours, 1, 100, &port, 0);
+    assert_false(feed(request_created(5)));
 }
 
-/* What cannot be read is not obeyed. */
-static void test_damaged(void **state)
+/* A request that cannot be decoded is neither reported nor deleted. */
+static void damaged_request_is_ignored(void **state)
 {
     (void)state;
-    assert_false(tell(answer(READ, "{\"version\":1,\"signal\":\"HUP\"}")));
+    assert_false(feed(answer(READ, "{\"version\":1,\"signal\":\"HUP\"}")));
     assert_int_equal(asked.count, 1);
 }
 
-/* Who has no tasks, or does not allow it, looks at nothing. */
-static void test_not_allowed(void **state)
+/* Without tasks nothing is read. */
+static void without_tasks_nothing_is_read(void **state)
 {
     (void)state;
-    memset(&orders, 0, sizeof orders);
-    assert_false(tell((struct zk_event){.type = ZK_CONNECTED}));
+    memset(&requests, 0, sizeof requests);
+    assert_false(feed((struct zk_event){.type = ZK_CONNECTED}));
     assert_int_equal(asked.count, 1);
-    assert_true(kill_requests_deadline_ms(&orders) == UINT64_MAX);
+    assert_true(kill_requests_deadline_ms(&requests) == UINT64_MAX);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_told, setup),
-        cmocka_unit_test_setup(test_there_before, setup),
-        cmocka_unit_test_setup(test_lost_answer, setup),
-        cmocka_unit_test_setup(test_next, setup),
-        cmocka_unit_test_setup(test_new_session, setup),
-        cmocka_unit_test_setup(test_damaged, setup),
-        cmocka_unit_test_setup(test_not_allowed, setup),
+        cmocka_unit_test_setup(request_is_reported_and_deleted, setup),
+        cmocka_unit_test_setup(earlier_request_is_reported, setup),
+        cmocka_unit_test_setup(unconfirmed_deletion_is_repeated, setup),
+        cmocka_unit_test_setup(same_request_again_is_a_new_one, setup),
+        cmocka_unit_test_setup(new_session_reports_nothing_twice, setup),
+        cmocka_unit_test_setup(damaged_request_is_ignored, setup),
+        cmocka_unit_test_setup(without_tasks_nothing_is_read, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

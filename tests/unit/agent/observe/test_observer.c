@@ -1,4 +1,5 @@
-/* The observer of a cluster, the list of candidates and reaper, over a port that only notes. */
+/* The observer of a cluster, the table of candidates and the node reaper, over a port that only
+ * records requests. */
 #include "agent/observe/observer.h"
 
 #include <setjmp.h>
@@ -14,14 +15,14 @@
 static struct observer observer;
 static struct candidates candidates;
 
-static unsigned tell(struct zk_event event)
+static unsigned feed(struct zk_event event)
 {
     return observer_handle(&observer, &event, &port, 0);
 }
 
-static unsigned tell_listing(const char *words, const char *const *names, size_t count)
+static unsigned feed_listing(const char *request, const char *const *names, size_t count)
 {
-    struct zk_event event = answer(words, "");
+    struct zk_event event = answer(request, "");
     event.children = names;
     event.child_count = count;
     return observer_handle(&observer, &event, &port, 0);
@@ -43,7 +44,7 @@ static const char *entry_text(uint64_t epoch)
     return text;
 }
 
-/* One ps; everything asked, nothing answered. */
+/* One ps; all requests are in flight. */
 static int setup(void **state)
 {
     (void)state;
@@ -55,14 +56,14 @@ static int setup(void **state)
 
 static void settle(void)
 {
-    assert_int_equal(tell(answer("read /tanist/c/run", NULL)), 0);
-    assert_int_equal(tell(answer("read /tanist/c/chief", "")), 0);
-    assert_int_equal(tell_listing("list /tanist/c/history", NULL, 0), 0);
-    assert_int_equal(tell(answer("read /tanist/c/members/ps-0", NULL)), OBSERVER_SETTLED);
+    assert_int_equal(feed(answer("read /tanist/c/run", NULL)), 0);
+    assert_int_equal(feed(answer("read /tanist/c/chief", "")), 0);
+    assert_int_equal(feed_listing("list /tanist/c/history", NULL, 0), 0);
+    assert_int_equal(feed(answer("read /tanist/c/members/ps-0", NULL)), OBSERVER_SETTLED);
 }
 
-/* It is settled once everything was answered, if only by "there is none". */
-static void test_settles(void **state)
+/* The observer is settled once every read was answered, even if no znode exists. */
+static void observer_settles_when_all_reads_are_answered(void **state)
 {
     (void)state;
     settle();
@@ -71,67 +72,68 @@ static void test_settles(void **state)
     assert_false(observer.tasks[0].present);
 }
 
-/* A task comes, is reborn between two looks, and goes. */
-static void test_members(void **state)
+/* A task registers, restarts between two reads, and leaves. */
+static void members_are_followed(void **state)
 {
     (void)state;
     const char *read = "read /tanist/c/members/ps-0";
     const struct zk_event changed = {.type = ZK_CHANGED, .path = "/tanist/c/members/ps-0"};
     settle();
-    assert_int_equal(tell(changed), 0);
-    assert_int_equal(tell(answer(read, json_member_text(0, 5))), OBSERVER_MEMBER);
+    assert_int_equal(feed(changed), 0);
+    assert_int_equal(feed(answer(read, json_member_text(0, 5))), OBSERVER_MEMBER);
     assert_true(observer.tasks[0].present);
-    assert_int_equal(tell(changed), 0);
-    assert_int_equal(tell(answer(read, json_member_text(0, 5))), 0);
-    assert_int_equal(tell(changed), 0);
-    assert_int_equal(tell(answer(read, json_member_text(0, 6))), OBSERVER_MEMBER);
-    assert_int_equal(tell(changed), 0);
-    assert_int_equal(tell(answer(read, NULL)), OBSERVER_MEMBER);
+    assert_int_equal(feed(changed), 0);
+    assert_int_equal(feed(answer(read, json_member_text(0, 5))), 0);
+    assert_int_equal(feed(changed), 0);
+    assert_int_equal(feed(answer(read, json_member_text(0, 6))), OBSERVER_MEMBER);
+    assert_int_equal(feed(changed), 0);
+    assert_int_equal(feed(answer(read, NULL)), OBSERVER_MEMBER);
     assert_false(observer.tasks[0].present);
 }
 
-/* Entries are told in the order of their numbers, those of the start as old, none twice. */
-static void test_history(void **state)
+/* Entries are reported once, in the order of their numbers; those that existed at the start as old.
+ */
+static void history_is_reported_in_order(void **state)
 {
     (void)state;
     const char *const two[] = {"n-0000000012", "n-0000000011"};
     const char *const three[] = {"n-0000000013", "n-0000000011", "n-0000000012"};
     const struct zk_event changed = {.type = ZK_CHANGED, .path = "/tanist/c/history"};
-    assert_int_equal(tell_listing("list /tanist/c/history", two, 2), 0);
-    assert_int_equal(tell(answer("read /tanist/c/history/n-0000000011", entry_text(1))),
+    assert_int_equal(feed_listing("list /tanist/c/history", two, 2), 0);
+    assert_int_equal(feed(answer("read /tanist/c/history/n-0000000011", entry_text(1))),
                      OBSERVER_HISTORY);
     assert_true(observer.entry_old);
-    assert_int_equal(tell(answer("read /tanist/c/history/n-0000000012", entry_text(2))),
+    assert_int_equal(feed(answer("read /tanist/c/history/n-0000000012", entry_text(2))),
                      OBSERVER_HISTORY);
     assert_int_equal(observer.entry.epoch, 2);
-    assert_int_equal(tell(changed), 0);
-    assert_int_equal(tell_listing("list /tanist/c/history", three, 3), 0);
-    assert_int_equal(tell(answer("read /tanist/c/history/n-0000000013", entry_text(3))),
+    assert_int_equal(feed(changed), 0);
+    assert_int_equal(feed_listing("list /tanist/c/history", three, 3), 0);
+    assert_int_equal(feed(answer("read /tanist/c/history/n-0000000013", entry_text(3))),
                      OBSERVER_HISTORY);
     assert_false(observer.entry_old);
     assert_true(observer_is_idle(&observer));
 }
 
-/* An entry that nobody knows whether it was read is read again; one that is gone is skipped. */
-static void test_history_doubt(void **state)
+/* An entry is read again when the answer was lost, and skipped when it was deleted. */
+static void unanswered_entry_is_read_again(void **state)
 {
     (void)state;
     const char *const two[] = {"n-0000000001", "n-0000000002"};
     const char *read = "read /tanist/c/history/n-0000000001";
-    (void)tell_listing("list /tanist/c/history", two, 2);
+    (void)feed_listing("list /tanist/c/history", two, 2);
     struct zk_event lost = answer(read, "");
     lost.outcome = ZK_UNKNOWN;
-    assert_int_equal(tell(lost), 0);
+    assert_int_equal(feed(lost), 0);
     uint32_t before = asked.count;
     observer_tick(&observer, &port, 1000);
     assert_int_equal(asked.count, before + 1);
-    assert_int_equal(tell(answer(read, NULL)), 0);
-    assert_int_equal(tell(answer("read /tanist/c/history/n-0000000002", entry_text(2))),
+    assert_int_equal(feed(answer(read, NULL)), 0);
+    assert_int_equal(feed(answer("read /tanist/c/history/n-0000000002", entry_text(2))),
                      OBSERVER_HISTORY);
 }
 
-/* Servers that lost their data count their history from 0 again: that is told as well, as new. */
-static void test_history_of_wiped_servers(void **state)
+/* After a wipe the history counts from 0 again; its entries are reported as new. */
+static void history_after_a_wipe_is_new(void **state)
 {
     (void)state;
     const char *const old[] = {"n-0000000012"};
@@ -141,21 +143,21 @@ static void test_history_of_wiped_servers(void **state)
     listing.children = old;
     listing.child_count = 1;
     listing.stat.created_zxid = 7;
-    assert_int_equal(tell(listing), 0);
-    assert_int_equal(tell(answer("read /tanist/c/history/n-0000000012", entry_text(1))),
+    assert_int_equal(feed(listing), 0);
+    assert_int_equal(feed(answer("read /tanist/c/history/n-0000000012", entry_text(1))),
                      OBSERVER_HISTORY);
     observer_restart(&observer, &port, 0);
     listing.op = op_of(list);
     listing.children = new;
     listing.stat.modified_wall_ms = 99; /* The zxid may be the same. */
-    assert_int_equal(tell(listing), 0);
-    assert_int_equal(tell(answer("read /tanist/c/history/n-0000000000", entry_text(2))),
+    assert_int_equal(feed(listing), 0);
+    assert_int_equal(feed(answer("read /tanist/c/history/n-0000000000", entry_text(2))),
                      OBSERVER_HISTORY);
     assert_false(observer.entry_old);
 }
 
-/* A candidate's znode is known by the session that owns it. */
-static void test_candidates(void **state)
+/* A candidate's znode is found by the session that owns it. */
+static void candidate_is_found_by_its_session(void **state)
 {
     (void)state;
     const char *const names[] = {"guid-0000000003"};
@@ -173,24 +175,25 @@ static void test_candidates(void **state)
     assert_null(candidates_of_session(&candidates, 0));
 }
 
-/* Only what the dead one's own session holds is removed, and the session is closed after that. */
-static void test_reap(void **state)
+/* Only znodes of the dead node's session are deleted; the session is closed after that. */
+static void reaper_deletes_only_the_znodes_of_the_session(void **state)
 {
     (void)state;
     static struct node_reaper reaper;
-    struct dead_node dead_node = {
+    struct dead_node node = {
         .cluster = "c", .task = {ROLE_PS, 0}, .has_session = true, .session = {.id = 42}};
-    struct zk_event there = answer("read /tanist/c/members/ps-0", json_member_text(0, 5));
+    struct zk_event member = answer("read /tanist/c/members/ps-0", json_member_text(0, 5));
     uint64_t next_op = 1000;
-    there.stat.ephemeral_owner = 41;
-    (void)tell(there);
+    member.stat.ephemeral_owner = 41;
+    (void)feed(member);
     memset(&candidates, 0, sizeof candidates);
     asked.count = 0;
-    node_reaper_begin(&reaper, &dead_node, &observer, &candidates, &port, &next_op, NULL);
-    assert_int_equal(asked.count, 2); /* The exit note; the znode is another's. */
+    node_reaper_begin(&reaper, &node, &observer, &candidates, &port, &next_op, NULL);
+    assert_int_equal(asked.count,
+                     2); /* Only the exit note: the znode belongs to another session. */
     assert_string_equal(asked.words[1], "set /tanist/c/exits/ps-0");
     observer.tasks[0].session = 42;
-    node_reaper_begin(&reaper, &dead_node, &observer, &candidates, &port, &next_op, NULL);
+    node_reaper_begin(&reaper, &node, &observer, &candidates, &port, &next_op, NULL);
     assert_string_equal(asked.words[4], "delete /tanist/c/members/ps-0");
     assert_int_equal(reaper.list[1].last_op, next_op);
     struct zk_event done = {.type = ZK_RESULT, .op = next_op};
@@ -201,13 +204,13 @@ static void test_reap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_settles, setup),
-        cmocka_unit_test_setup(test_members, setup),
-        cmocka_unit_test_setup(test_history, setup),
-        cmocka_unit_test_setup(test_history_doubt, setup),
-        cmocka_unit_test_setup(test_history_of_wiped_servers, setup),
-        cmocka_unit_test_setup(test_candidates, setup),
-        cmocka_unit_test_setup(test_reap, setup),
+        cmocka_unit_test_setup(observer_settles_when_all_reads_are_answered, setup),
+        cmocka_unit_test_setup(members_are_followed, setup),
+        cmocka_unit_test_setup(history_is_reported_in_order, setup),
+        cmocka_unit_test_setup(unanswered_entry_is_read_again, setup),
+        cmocka_unit_test_setup(history_after_a_wipe_is_new, setup),
+        cmocka_unit_test_setup(candidate_is_found_by_its_session, setup),
+        cmocka_unit_test_setup(reaper_deletes_only_the_znodes_of_the_session, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
