@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,64 +14,66 @@
 #include "agent/agent_private.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/minmax.h"
 
-enum { SAY_MS = 3000 };
+enum { WAIT_NOTIFY_MS = 3000 };
 
-void agent_tell(struct agent *agent, enum agent_event_type type, const char *text)
+void agent_notify(struct agent *agent, enum agent_event_type type, const char *text)
 {
-    const struct agent_event news = {.type = type,
-                                     .now_ms = agent->now_ms,
-                                     .text = text,
-                                     .observer = agent->observing ? agent->observer : NULL};
-    agent->config->notify(agent->config->ctx, &news);
+    const struct agent_event event = {.type = type,
+                                      .now_ms = agent->now_ms,
+                                      .text = text,
+                                      .observer = agent->observing ? agent->observer : NULL};
+    agent->config->notify(agent->config->ctx, &event);
 }
 
-/* The first reason counts; everything is stopped. */
 void agent_give_up(struct agent *agent, enum tn_status status)
 {
+    assert(status != TN_OK);
     if (agent->status == TN_OK) { agent->status = status; }
     agent_feed(agent, SUPERVISOR_STOP, 0, 0, 0);
 }
 
 /* ------------------------------------------------------------- children */
 
-static void clean_up(struct agent *agent, uint32_t index)
+static void reap_node(struct agent *agent, uint32_t index)
 {
+    assert(index < agent->children.count);
     struct child *child = &agent->children.list[index];
-    struct dead_node dead_node = {
+    assert(child->server == NULL);
+    struct dead_node node = {
         .cluster = agent->config->job->name,
         .task = child->task,
         .note = {.incarnation = child->incarnation, .wall_ms = clock_wall_ms()}};
     const struct supervised *ended = &agent->supervisor.children[index];
-    process_describe_end(ended->exit_code, ended->signal, dead_node.note.cause,
-                         sizeof dead_node.note.cause);
-    bool in_order = ended->signal == 0 && ended->exit_code == TN_EXIT_OK;
-    /* Who left in good order has closed its session. */
-    dead_node.has_session =
-        children_take_session(child->session_path, &dead_node.session) && !in_order;
+    process_describe_end(ended->exit_code, ended->signal, node.note.cause, sizeof node.note.cause);
+    /* A node that exited with 0 has closed its session. */
+    bool closed = ended->signal == 0 && ended->exit_code == TN_EXIT_OK;
+    node.has_session = children_take_session(child->session_path, &node.session) && !closed;
     bool usable = agent->connected && agent->observing;
-    node_reaper_begin(&agent->reaper, &dead_node, agent->observer, &agent->candidates,
+    node_reaper_begin(&agent->node_reaper, &node, agent->observer, &agent->candidates,
                       usable ? &agent->port : NULL, &agent->next_op, agent->session_reaper);
 }
 
-/* S7: what was not said when it left. */
-static void say_back(struct agent *agent, uint32_t index)
+/* S7: the restart of a node that exited with 0; notify_death() did not report its end. */
+static void notify_restart(struct agent *agent, uint32_t index)
 {
     char text[256];
+    assert(index < agent->children.count);
     const struct supervised *ended = &agent->supervisor.children[index];
     if (ended->starts < 2 || ended->kind != CHILD_NODE || ended->signal != 0 ||
         ended->exit_code != 0) {
         return;
     }
-    snprintf(text, sizeof text, "%s left in good order, but the job goes on; starting it again",
+    snprintf(text, sizeof text, "%s exited with code 0, but the job continues; restarting",
              agent->children.list[index].name);
-    agent_tell(agent, AGENT_CHILD_DIED, text);
+    agent_notify(agent, AGENT_CHILD_DIED, text);
 }
 
 static void spawn(struct agent *agent, uint32_t index)
 {
     struct error error;
-    say_back(agent, index);
+    notify_restart(agent, index);
     if (children_spawn(&agent->children, index, &error) == TN_OK) {
         log_debug("%s runs as pid %ld", agent->children.list[index].name,
                   (long)agent->children.list[index].process.pid);
@@ -83,52 +86,57 @@ static void spawn(struct agent *agent, uint32_t index)
 
 static void send_signal(struct agent *agent, uint32_t index, int number)
 {
-    /* Not reaped yet, so the pid is still its own. */
+    assert(index < agent->children.count);
+    /* A process that is not reaped yet still has its pid. */
     if (agent->children.list[index].process.pid > 0) {
         (void)kill(agent->children.list[index].process.pid, number);
     }
 }
 
-void agent_obey(struct agent *agent, struct task task, const struct kill_request *order)
+void agent_signal_node(struct agent *agent, struct task task, const struct kill_request *request)
 {
     static const int numbers[KILL_SIGNALS] = {[KILL_SIGKILL] = SIGKILL,
                                               [KILL_SIGTERM] = SIGTERM,
                                               [KILL_SIGSTOP] = SIGSTOP,
                                               [KILL_SIGCONT] = SIGCONT};
     char text[256];
+    assert(request->signal < KILL_SIGNALS);
     for (uint32_t i = 0; i < agent->children.count; i++) {
         const struct child *child = &agent->children.list[i];
-        bool meant = child->server == NULL && task_equal(child->task, task) &&
-                     child->incarnation == order->incarnation && child->process.pid > 0;
-        if (!meant) { continue; }
-        snprintf(text, sizeof text, "SIG%s to %s (pid %ld), ordered by %s",
-                 kill_signal_name(order->signal), child->name, (long)child->process.pid, order->by);
-        agent_tell(agent, AGENT_SIGNAL_SENT, text);
-        send_signal(agent, i, numbers[order->signal]);
+        bool matches = child->server == NULL && task_equal(child->task, task) &&
+                       child->incarnation == request->incarnation && child->process.pid > 0;
+        if (!matches) { continue; }
+        snprintf(text, sizeof text, "SIG%s sent to %s (pid %ld), requested by %s",
+                 kill_signal_name(request->signal), child->name, (long)child->process.pid,
+                 request->by);
+        agent_notify(agent, AGENT_SIGNAL_SENT, text);
+        send_signal(agent, i, numbers[request->signal]);
     }
 }
 
-static void fail(struct agent *agent, const struct supervisor_action *action)
+/* The first failure becomes the result of the agent. */
+static void record_failure(struct agent *agent, const struct supervisor_action *action)
 {
+    assert(action->type == DO_FAIL && action->child < agent->children.count);
     const struct child *child = &agent->children.list[action->child];
     const struct supervised *ended = &agent->supervisor.children[action->child];
-    char end[128], words[CHILD_LAST_WORDS_MAX];
+    char end[128], line[CHILD_LOG_LINE_MAX];
     children_describe_end(ended, end, sizeof end);
-    children_last_words(child, words);
+    children_last_log_line(child, line);
     if (agent->status != TN_OK) { return; }
     bool loop = action->verdict == VERDICT_CRASH_LOOP;
     agent->status = TN_EUNHEALTHY;
     if (!loop && ended->exit_code == TN_EXIT_INVALID_INPUT) { agent->status = TN_EINVAL; }
-    (void)error_set(&agent->error, agent->status, "%s %s: %s; its last words, in %s: %s",
-                    child->name, loop ? "fails again and again" : "cannot run", end,
-                    child->log_path, words);
+    (void)error_set(&agent->error, agent->status, "%s %s: %s; the last line of its log %s: %s",
+                    child->name, loop ? "fails repeatedly" : "cannot run", end, child->log_path,
+                    line);
 }
 
 static void carry_out(struct agent *agent, const struct supervisor_action *action)
 {
     switch (action->type) {
     case DO_SPAWN: spawn(agent, action->child); break;
-    case DO_REAP_NODE: clean_up(agent, action->child); break;
+    case DO_REAP_NODE: reap_node(agent, action->child); break;
     case DO_TERMINATE:
         if (agent->children.list[action->child].server != NULL) { agent_leave_zk(agent); }
         send_signal(agent, action->child, SIGTERM);
@@ -137,7 +145,7 @@ static void carry_out(struct agent *agent, const struct supervisor_action *actio
     case DO_READ_RUN:
         if (agent->observing) { observer_ask_run(agent->observer, &agent->port); }
         break;
-    case DO_FAIL: fail(agent, action); break;
+    case DO_FAIL: record_failure(agent, action); break;
     case DO_END: agent->over = true; break;
     }
 }
@@ -155,33 +163,33 @@ void agent_feed(struct agent *agent, enum supervisor_event_type type, uint32_t c
     for (uint32_t i = 0; i < actions.count; i++) { carry_out(agent, &actions.list[i]); }
 }
 
-static void say_death(struct agent *agent, const struct child *child, long pid,
-                      const struct supervised *ended)
+static void notify_death(struct agent *agent, const struct child *child, long pid,
+                         const struct supervised *ended)
 {
     char end[128], text[256];
+    assert(pid > 0);
     children_describe_end(ended, end, sizeof end);
-    uint64_t delay_ms =
-        ended->restart_at_ms > agent->now_ms ? ended->restart_at_ms - agent->now_ms : 0;
     const bool working = agent->supervisor.phase == SUPERVISOR_WORKING;
     const bool job_failed = agent->result->job_ended && agent->result->run.phase == RUN_FAILED;
-    const bool in_order = ended->signal == 0 && (ended->exit_code == TN_EXIT_OK ||
+    const bool expected = ended->signal == 0 && (ended->exit_code == TN_EXIT_OK ||
                                                  (job_failed && ended->exit_code == TN_EXIT_ERROR));
-    if (ended->left || (!working && (child->server != NULL || in_order))) { return; }
-    const char *next = !working        ? ""
-                       : delay_ms == 0 ? "; starting it again"
-                                       : "; starting it again soon";
+    if (ended->left || (!working && (child->server != NULL || expected))) { return; }
+    const char *next = !working                                ? ""
+                       : ended->restart_at_ms <= agent->now_ms ? "; restarting"
+                                                               : "; restarting after a delay";
     snprintf(text, sizeof text, "%s (pid %ld): %s%s", child->name, pid, end, next);
-    agent_tell(agent, AGENT_CHILD_DIED, text);
+    agent_notify(agent, AGENT_CHILD_DIED, text);
 }
 
 static void reap(struct agent *agent, uint32_t index)
 {
+    assert(index < agent->children.count);
     struct child *child = &agent->children.list[index];
     int exit_code = 0, signal_number = 0;
     long pid = child->process.pid;
     process_reap(&child->process, &exit_code, &signal_number);
     agent_feed(agent, SUPERVISOR_EXITED, index, exit_code, signal_number);
-    say_death(agent, child, pid, &agent->supervisor.children[index]);
+    notify_death(agent, child, pid, &agent->supervisor.children[index]);
 }
 
 /* ------------------------------------------------------------- the loop */
@@ -201,22 +209,23 @@ static void check_connection(struct agent *agent)
     uint64_t waited_ms = agent->now_ms - agent->started_ms;
     if (waited_ms >= agent->config->connect_timeout_ms) {
         (void)error_set(&agent->error, TN_ECONNECT,
-                        "ZooKeeper at %s did not answer within %llu s: is it running, and is the "
-                        "address right? (`tanist zk status` asks each server)",
-                        agent->config->connect, (unsigned long long)waited_ms / 1000);
+                        "ZooKeeper at %s did not answer within %" PRIu64
+                        " s: is it running, and is the address right? (`tanist zk status` asks "
+                        "each server)",
+                        agent->config->connect, waited_ms / 1000);
         agent_give_up(agent, TN_ECONNECT);
-    } else if (agent->now_ms >= agent->say_at_ms) {
+    } else if (agent->now_ms >= agent->notify_at_ms) {
         char text[256];
         snprintf(text, sizeof text,
-                 "waiting for ZooKeeper at %s since %llu s (giving up after %u s)",
-                 agent->config->connect, (unsigned long long)waited_ms / 1000,
+                 "waiting for ZooKeeper at %s since %" PRIu64 " s (giving up after %u s)",
+                 agent->config->connect, waited_ms / 1000,
                  agent->config->connect_timeout_ms / 1000);
-        agent->say_at_ms = agent->now_ms + SAY_MS;
-        agent_tell(agent, AGENT_WAITING, text);
+        agent->notify_at_ms = agent->now_ms + WAIT_NOTIFY_MS;
+        agent_notify(agent, AGENT_WAITING, text);
     }
 }
 
-/* It would never come back by itself. */
+/* A server in this state does not recover by itself. */
 static void kill_stuck_servers(struct agent *agent)
 {
     for (uint32_t i = 0; i < agent->children.count; i++) {
@@ -224,11 +233,11 @@ static void kill_stuck_servers(struct agent *agent)
         char text[256];
         if (!children_server_is_stuck(&agent->children, child, agent->now_ms)) { continue; }
         snprintf(text, sizeof text,
-                 "%s cannot read its own log, which a full or failing disk has left without a "
-                 "header: SIGKILL",
+                 "%s cannot read its transaction log, left without a header by a full or failing "
+                 "disk: sending SIGKILL",
                  child->name);
-        child->broken_since_ms = agent->now_ms; /* It dies now; said once. */
-        agent_tell(agent, AGENT_CHILD_DIED, text);
+        child->broken_since_ms = agent->now_ms; /* So that it is killed and reported once. */
+        agent_notify(agent, AGENT_CHILD_DIED, text);
         send_signal(agent, i, SIGKILL);
     }
 }
@@ -248,7 +257,7 @@ static void tick(struct agent *agent)
     agent->tick_at_ms = agent->now_ms + TICK_MS;
     check_connection(agent);
     kill_stuck_servers(agent);
-    agent_tell(agent, AGENT_TICK, NULL);
+    agent_notify(agent, AGENT_TICK, NULL);
 }
 
 static int poll_timeout(const struct agent *agent)
@@ -261,9 +270,7 @@ static int poll_timeout(const struct agent *agent)
         others[2] = candidates_deadline_ms(&agent->candidates);
         others[3] = kill_requests_deadline_ms(&agent->kill_requests);
     }
-    for (int i = 0; i < 4; i++) {
-        if (others[i] < until_ms) { until_ms = others[i]; }
-    }
+    for (int i = 0; i < 4; i++) { until_ms = u64_min(until_ms, others[i]); }
     return until_ms > agent->now_ms ? (int)(until_ms - agent->now_ms) : 0;
 }
 
@@ -272,6 +279,7 @@ static void turn(struct agent *agent)
     struct pollfd polled[SUPERVISOR_CHILDREN_MAX + 2];
     uint32_t owners[SUPERVISOR_CHILDREN_MAX];
     nfds_t count = 0;
+    assert(agent->children.count <= SUPERVISOR_CHILDREN_MAX);
     for (uint32_t i = 0; i < agent->children.count; i++) {
         const struct process *process = &agent->children.list[i].process;
         if (process->pid == 0) { continue; }
@@ -295,12 +303,13 @@ static void turn(struct agent *agent)
 static enum tn_status block_signals(struct agent *agent, struct error *error)
 {
     sigset_t wanted;
+    assert(agent->signals < 0);
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGINT);
     sigaddset(&wanted, SIGTERM);
     sigaddset(&wanted, SIGHUP);
     sigprocmask(SIG_BLOCK, &wanted, &agent->mask_before);
-    (void)signal(SIGPIPE, SIG_IGN); /* Nobody reads our words: training goes on. */
+    (void)signal(SIGPIPE, SIG_IGN); /* Training continues when stdout or stderr is closed. */
     agent->signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
     if (agent->signals >= 0) { return TN_OK; }
     return error_set(error, TN_EIO, "signalfd: %s", strerror(errno));
@@ -336,8 +345,9 @@ static void close_agent(struct agent *agent)
 
 static void work(struct agent *agent)
 {
+    assert(agent->session_reaper != NULL && agent->zk != NULL);
     agent->started_ms = agent->now_ms = clock_monotonic_ms();
-    agent->say_at_ms = agent->now_ms + SAY_MS;
+    agent->notify_at_ms = agent->now_ms + WAIT_NOTIFY_MS;
     agent->tick_at_ms = agent->now_ms + TICK_MS;
     agent->next_op = OPS_REAP;
     agent_feed(agent, SUPERVISOR_START_SERVERS, 0, 0, 0);
@@ -347,6 +357,8 @@ static void work(struct agent *agent)
 enum tn_status agent_run(const struct agent_config *config, struct agent_result *result,
                          struct error *error)
 {
+    assert(config->job != NULL && config->prepare != NULL);
+    assert(config->restore != NULL && config->notify != NULL);
     struct agent *agent = calloc(1, sizeof *agent);
     memset(result, 0, sizeof *result);
     if (agent == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }

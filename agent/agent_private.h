@@ -1,6 +1,6 @@
 /*
- * agent/agent_private.h: the agent's own struct, shared by the files that drive it: agent.c has the
- * children and the loop, agent_zk.c the ZooKeeper session. Private to agent/.
+ * agent/agent_private.h: the agent's own struct, shared by its two files: agent.c has the children
+ * and the loop, agent_zk.c the ZooKeeper session. Private to agent/.
  *
  * Threads: the main thread.
  */
@@ -17,7 +17,7 @@
 
 enum { TICK_MS = 500 };
 
-/* Request numbers of reaper; below it are those of agent_zk.c. */
+/* The first request number of the node reaper; agent_zk.c has the other ranges. */
 #define OPS_REAP (UINT64_C(3) << 32)
 
 struct agent {
@@ -29,42 +29,43 @@ struct agent {
     struct zk *zk;
     struct zk_port port;
     struct session_reaper *session_reaper;
-    struct node_reaper reaper;
+    struct node_reaper node_reaper;
     struct candidates candidates;
     struct observer *observer; /* Owned. */
     struct kill_requests kill_requests;
     bool connected, observing, prepared, over;
-    bool reopened; /* Our session is another one: what it finds is not looked at yet. */
+    bool reopened; /* The session is a new one, and restore() has not succeeded since. */
     int signals;   /* A signalfd. */
     sigset_t mask_before;
-    uint64_t next_op, now_ms, started_ms, say_at_ms, tick_at_ms, restore_at_ms;
-    enum tn_status status; /* Why we end, if not by the job or a signal. */
+    uint64_t next_op, now_ms, started_ms, notify_at_ms, tick_at_ms, restore_at_ms;
+    enum tn_status status; /* Why the agent stops, if neither by the job nor by a signal. */
     struct error error;
 };
 
-/* An event for the supervisor; its actions are carried out. */
+/* Feed an event to the supervisor and carry out its actions. */
 void agent_feed(struct agent *agent, enum supervisor_event_type type, uint32_t child, int exit_code,
                 int signal_number);
 
-/* To the owner. `text` may be NULL. */
-void agent_tell(struct agent *agent, enum agent_event_type type, const char *text);
+/* Notify the owner. `text` may be NULL. */
+void agent_notify(struct agent *agent, enum agent_event_type type, const char *text);
 
-/* The first reason counts; everything is stopped. `agent->error` says why. */
+/* Stop all children because of a failure; only the first one counts. `agent->error` describes it.
+ */
 void agent_give_up(struct agent *agent, enum tn_status status);
 
-/* Begin a session; what it tells arrives in the inbox. Errors: those of zk_open(). */
+/* Open a session; its events arrive in the inbox. Errors: those of zk_open(). */
 MUST_CHECK enum tn_status agent_open_zk(struct agent *agent, struct error *error);
 
-/* Handle all that has arrived. */
+/* Handle all events that have arrived. */
 void agent_drain_zk(struct agent *agent);
 
-/* An order to signal one of our nodes; one that means a former incarnation is dropped. */
-void agent_obey(struct agent *agent, struct task task, const struct kill_request *order);
+/* Carry out a request to signal a node; one for a former incarnation is ignored. */
+void agent_signal_node(struct agent *agent, struct task task, const struct kill_request *request);
 
-/* After a new session: the persistent znodes are made again where they are missing, when due. */
+/* After a new session: call restore(), when it is due. */
 void agent_restore(struct agent *agent);
 
-/* Before the servers go: sessions are closed while there is somebody to tell. */
+/* Close the sessions while the servers still run. May be called twice. */
 void agent_leave_zk(struct agent *agent);
 
 #endif

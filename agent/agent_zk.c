@@ -1,12 +1,14 @@
-/* agent/agent_zk.c: the agent's ZooKeeper session: what it hears, and what it does when it is lost.
+/* agent/agent_zk.c: the agent's ZooKeeper session: its events, and its replacement when it is lost.
  */
+#include <assert.h>
+
 #include "agent/agent_private.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
 enum { ZK_DEADLINE_MS = 5000 };
 
-/* Request numbers: each part has its own range; the last is reaper', which begin at OPS_REAP. */
+/* Request numbers: each module has its own range of 2^32; that of the node reaper is OPS_REAP. */
 #define OPS_OBSERVER   (UINT64_C(1) << 32)
 #define OPS_CANDIDATES (UINT64_C(2) << 32)
 #define OPS_KILLS      (UINT64_C(4) << 32)
@@ -14,8 +16,10 @@ enum { ZK_DEADLINE_MS = 5000 };
 enum tn_status agent_open_zk(struct agent *agent, struct error *error)
 {
     const struct job *job = agent->config->job;
+    assert(agent->zk == NULL);
     const struct zk_config config = {.connect = agent->config->connect,
-                                     /* As the nodes': we notice lost data when they do. */
+                                     /* The same as that of the nodes, so that the agent notices
+                                      * lost data when they do. */
                                      .session_timeout_ms = job->zookeeper.session_timeout_ms,
                                      .deadline_ms = ZK_DEADLINE_MS,
                                      .credentials = agent->config->credentials,
@@ -38,6 +42,7 @@ static void watch_kills(struct agent *agent)
 static void watch_cluster(struct agent *agent)
 {
     const struct job *job = agent->config->job;
+    assert(!agent->observing);
     observer_start(agent->observer, job->name, job->cluster.coordinators, job->cluster.ps,
                    job->cluster.workers, OPS_OBSERVER, &agent->port, agent->now_ms);
     candidates_start(&agent->candidates, job->name, OPS_CANDIDATES, &agent->port, agent->now_ms);
@@ -45,9 +50,10 @@ static void watch_cluster(struct agent *agent)
     agent->observing = true;
 }
 
-/* The first connection: the cluster is made, then the nodes start. */
+/* At the first connection: create the cluster, then start the nodes. */
 static void prepare(struct agent *agent)
 {
+    assert(!agent->prepared);
     agent->prepared = true;
     children_close_former(agent->config);
     enum tn_status status = agent->config->prepare(agent->config->ctx, &agent->error);
@@ -60,11 +66,13 @@ static void prepare(struct agent *agent)
     agent_feed(agent, SUPERVISOR_START_NODES, 0, 0, 0);
 }
 
-/* Our session is gone (a long pause of the machine, or lost data): begin another. */
+/* The agent's session expired, because of a long pause of the machine or lost data: open another.
+ */
 static void reopen_zk(struct agent *agent)
 {
-    log_warn("our own ZooKeeper session expired; opening another");
-    node_reaper_abandon(&agent->reaper, agent->session_reaper);
+    assert(agent->zk != NULL);
+    log_warn("the agent's ZooKeeper session expired; opening another");
+    node_reaper_abandon(&agent->node_reaper, agent->session_reaper);
     zk_close(agent->zk);
     agent->zk = NULL;
     while (zk_inbox_take(agent->inbox) != NULL) {}
@@ -80,7 +88,6 @@ static void reopen_zk(struct agent *agent)
     watch_kills(agent);
 }
 
-/* The persistent znodes are there again before the nodes, which start anew, look for them. */
 void agent_restore(struct agent *agent)
 {
     struct error error = {0};
@@ -92,7 +99,7 @@ void agent_restore(struct agent *agent)
     agent->reopened = status != TN_OK;
     agent->restore_at_ms = agent->now_ms + TICK_MS;
     if (status == TN_ECONNECT || status == TN_ETIMEDOUT || status == TN_EEXPIRED) {
-        log_warn("%s; again soon", error.text);
+        log_warn("the cluster cannot be restored yet, retrying: %s", error.text);
     } else if (status != TN_OK) {
         agent->error = error;
         agent_give_up(agent, status);
@@ -101,13 +108,14 @@ void agent_restore(struct agent *agent)
 
 static void member_changed(struct agent *agent)
 {
-    const struct observed_task *seat = &agent->observer->tasks[agent->observer->changed];
+    const struct observed_task *task = &agent->observer->tasks[agent->observer->changed];
+    assert(agent->observer->changed < agent->observer->task_count);
     for (uint32_t i = 0; i < agent->children.count; i++) {
         const struct child *child = &agent->children.list[i];
-        if (child->server != NULL || !task_equal(child->task, seat->task)) { continue; }
-        if (!seat->present) {
+        if (child->server != NULL || !task_equal(child->task, task->task)) { continue; }
+        if (!task->present) {
             agent_feed(agent, SUPERVISOR_MEMBER_LOST, i, 0, 0);
-        } else if (seat->member.incarnation == child->incarnation) {
+        } else if (task->member.incarnation == child->incarnation) {
             agent_feed(agent, SUPERVISOR_MEMBER_SEEN, i, 0, 0);
         }
     }
@@ -116,9 +124,10 @@ static void member_changed(struct agent *agent)
 static void run_changed(struct agent *agent)
 {
     const struct run *run = &agent->observer->run;
+    assert(agent->observer->has_run);
     agent->result->has_run = true;
     agent->result->run = *run;
-    agent_tell(agent, AGENT_RUN, NULL);
+    agent_notify(agent, AGENT_RUN, NULL);
     const bool ended = run->phase == RUN_DONE || run->phase == RUN_FAILED;
     if (ended) { agent->result->job_ended = true; }
     agent_feed(agent, ended ? SUPERVISOR_JOB_ENDED : SUPERVISOR_JOB_CONTINUES, 0, 0, 0);
@@ -127,10 +136,10 @@ static void run_changed(struct agent *agent)
 static void handle_kills(struct agent *agent, const struct zk_event *event)
 {
     struct task task;
-    struct kill_request order;
+    struct kill_request request;
     if (kill_requests_handle(&agent->kill_requests, event, &agent->port, agent->now_ms, &task,
-                             &order)) {
-        agent_obey(agent, task, &order);
+                             &request)) {
+        agent_signal_node(agent, task, &request);
     }
 }
 
@@ -140,18 +149,18 @@ static void handle_zk(struct agent *agent, const struct zk_event *event)
     if (agent->zk == NULL) { return; }
     if (event->type == ZK_CONNECTED) { agent->connected = true; }
     if (event->type == ZK_DISCONNECTED || event->type == ZK_EXPIRED) { agent->connected = false; }
-    if (agent->connected && !was_connected) { agent_tell(agent, AGENT_CONNECTED, NULL); }
-    if (!agent->connected && was_connected) { agent_tell(agent, AGENT_DISCONNECTED, NULL); }
+    if (agent->connected && !was_connected) { agent_notify(agent, AGENT_CONNECTED, NULL); }
+    if (!agent->connected && was_connected) { agent_notify(agent, AGENT_DISCONNECTED, NULL); }
     if (agent->connected && !agent->prepared) { prepare(agent); }
-    node_reaper_handle(&agent->reaper, event, agent->session_reaper);
+    node_reaper_handle(&agent->node_reaper, event, agent->session_reaper);
     if (!agent->observing) { return; }
     handle_kills(agent, event);
     candidates_handle(&agent->candidates, event, &agent->port, agent->now_ms);
-    unsigned news = observer_handle(agent->observer, event, &agent->port, agent->now_ms);
-    if (news & OBSERVER_MEMBER) { member_changed(agent); }
-    if (news & OBSERVER_HISTORY) { agent_tell(agent, AGENT_HISTORY, NULL); }
-    if (news & OBSERVER_RUN) { run_changed(agent); }
-    if (news & OBSERVER_SETTLED) { agent_tell(agent, AGENT_SETTLED, NULL); }
+    unsigned changes = observer_handle(agent->observer, event, &agent->port, agent->now_ms);
+    if (changes & OBSERVER_MEMBER) { member_changed(agent); }
+    if (changes & OBSERVER_HISTORY) { agent_notify(agent, AGENT_HISTORY, NULL); }
+    if (changes & OBSERVER_RUN) { run_changed(agent); }
+    if (changes & OBSERVER_SETTLED) { agent_notify(agent, AGENT_SETTLED, NULL); }
 }
 
 void agent_drain_zk(struct agent *agent)
@@ -164,11 +173,10 @@ void agent_drain_zk(struct agent *agent)
     }
 }
 
-/* Before the servers go: sessions are closed while there is somebody to tell. */
 void agent_leave_zk(struct agent *agent)
 {
     bool forced = agent->supervisor.forced;
-    node_reaper_abandon(&agent->reaper, agent->session_reaper);
+    node_reaper_abandon(&agent->node_reaper, agent->session_reaper);
     session_reaper_stop(agent->session_reaper, !forced);
     agent->session_reaper = NULL;
     if (forced) {

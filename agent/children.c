@@ -1,5 +1,6 @@
 #include "agent/children.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -17,18 +18,19 @@
 
 extern char **environ;
 
-/* Whoever decides or tells of a death runs before whoever computes: it needs little, but at once.
- */
 enum {
     ENVIRONMENT_EXTRA = 3,
     ARGUMENTS = 20,
-    HASTE = 10,
+    /* The agent, coordinators and ZooKeeper servers run before ps and workers: they need little
+     * processor time, but at once. */
+    NICE_ADVANTAGE = 10,
     FORMER_CLOSE_MS = 2000,
     BROKEN_MS = 1000
 };
 
-/* What says who a single node is; ours is said on its command line. */
-static bool names_a_task(const char *entry)
+/* Variables that a node does not inherit: those that name the task of a single node (here the
+ * command line does), and those that the agent sets itself. */
+static bool is_replaced(const char *entry)
 {
     static const char *const names[] = {
         "TF_CONFIG=", "JOB_NAME=", "TASK_INDEX=", "PS_HOSTS=", "WORKER_HOSTS="};
@@ -41,6 +43,7 @@ static bool names_a_task(const char *entry)
 
 static char **make_environment(const struct agent_config *config)
 {
+    assert(config != NULL);
     size_t count = 0, more = 0,
            size = strlen(config->credentials != NULL ? config->credentials : "") + 64;
     while (environ[count] != NULL) { count++; }
@@ -54,9 +57,10 @@ static char **make_environment(const struct agent_config *config)
     }
     size_t kept = 1;
     for (size_t i = 0; i < count; i++) {
-        if (!names_a_task(environ[i])) { copy[kept++] = environ[i]; }
+        if (!is_replaced(environ[i])) { copy[kept++] = environ[i]; }
     }
-    /* The first entry is ours to free; BLAS threads of its own would cost start-up time. */
+    /* The first entry is freed by children_free(). Threads of OpenBLAS would only cost start-up
+     * time. */
     snprintf(secret, size, CREDENTIALS_VARIABLE "=%s",
              config->credentials != NULL ? config->credentials : "");
     copy[0] = secret;
@@ -69,6 +73,7 @@ static char **make_environment(const struct agent_config *config)
 static enum tn_status make_folder(const char *dir, const char *name, struct error *error)
 {
     char path[CHILD_PATH_MAX];
+    assert(dir != NULL);
     snprintf(path, sizeof path, "%s/%s", dir, name);
     if (mkdir(path, 0755) == 0 || errno == EEXIST) { return TN_OK; }
     return error_set(error, errno == ENOSPC ? TN_ENOSPC : TN_EIO, "cannot make the folder %s: %s",
@@ -77,6 +82,7 @@ static enum tn_status make_folder(const char *dir, const char *name, struct erro
 
 static void init_server(struct child *child, const struct ensemble_server *server)
 {
+    assert(server != NULL);
     child->server = server;
     snprintf(child->name, sizeof child->name, "zookeeper:%u", server->id);
     snprintf(child->log_path, sizeof child->log_path, "%s", server->log_path);
@@ -85,6 +91,7 @@ static void init_server(struct child *child, const struct ensemble_server *serve
 static void init_node(struct child *child, const char *dir, struct task task)
 {
     char file[TASK_NAME_MAX];
+    assert(child->server == NULL);
     child->task = task;
     task_format(task, ':', child->name, sizeof child->name);
     task_format(task, '-', file, sizeof file);
@@ -95,14 +102,16 @@ static void init_node(struct child *child, const char *dir, struct task task)
 enum tn_status children_init(struct children *children, const struct agent_config *config,
                              struct error *error)
 {
+    uint32_t servers = config->ensemble != NULL ? (uint32_t)config->ensemble->count : 0;
+    assert(config->task_count + servers <= SUPERVISOR_CHILDREN_MAX);
     memset(children, 0, sizeof *children);
     children->config = config;
     children->nice = getpriority(PRIO_PROCESS, 0);
-    (void)setpriority(PRIO_PROCESS, 0, children->nice - HASTE);
+    (void)setpriority(PRIO_PROCESS, 0, children->nice - NICE_ADVANTAGE);
     enum tn_status status = make_folder(config->dir, "logs", error);
     if (status == TN_OK) { status = make_folder(config->dir, "sessions", error); }
     if (status != TN_OK) { return status; }
-    for (size_t i = 0; config->ensemble != NULL && i < config->ensemble->count; i++) {
+    for (uint32_t i = 0; i < servers; i++) {
         init_server(&children->list[children->count++], &config->ensemble->servers[i]);
     }
     for (uint32_t i = 0; i < config->task_count; i++) {
@@ -125,15 +134,17 @@ void children_free(struct children *children)
 void children_kinds(const struct children *children,
                     enum child_kind kinds[static SUPERVISOR_CHILDREN_MAX])
 {
+    assert(children->count <= SUPERVISOR_CHILDREN_MAX);
     for (uint32_t i = 0; i < children->count; i++) {
         kinds[i] = children->list[i].server != NULL ? CHILD_SERVER : CHILD_NODE;
     }
 }
 
-/* For `tanist status`. Nothing hangs on it. */
-static void note_pid(const char *dir, const struct child *child)
+/* Written for `tanist status`; a failure is ignored. */
+static void write_pid(const char *dir, const struct child *child)
 {
     char path[CHILD_PATH_MAX];
+    assert(child->server != NULL);
     snprintf(path, sizeof path, "%s/zookeeper/%u/pid", dir, child->server->id);
     FILE *file = fopen(path, "we");
     if (file == NULL) { return; }
@@ -149,6 +160,7 @@ static const char *network_path(const struct child *child)
 static void data_folder(const struct children *children, const struct child *child,
                         char path[static CHILD_PATH_MAX])
 {
+    assert(child->server != NULL);
     snprintf(path, CHILD_PATH_MAX, "%s/zookeeper/%u/data", children->config->dir,
              child->server->id);
 }
@@ -169,21 +181,22 @@ bool children_server_is_stuck(const struct children *children, struct child *chi
 static enum tn_status spawn_server(const struct children *children, struct child *child,
                                    struct error *error)
 {
+    assert(child->server != NULL);
     const struct process_config process = {.program = child->server->command.argv[0],
                                            .arguments = child->server->command.argv,
                                            .environment = environ,
                                            .log_path = child->log_path,
                                            .network = network_path(child),
-                                           .nice = children->nice - HASTE};
+                                           .nice = children->nice - NICE_ADVANTAGE};
     char data[CHILD_PATH_MAX];
     data_folder(children, child, data);
     if (zoo_repair(data) > 0) {
-        log_warn("%s: removed a log without a header, which a full or failing disk left",
+        log_warn("%s: removed a transaction log without a header, left by a full or failing disk",
                  child->name);
     }
     child->broken_since_ms = 0;
     enum tn_status status = process_start(&process, &child->process, error);
-    if (status == TN_OK) { note_pid(children->config->dir, child); }
+    if (status == TN_OK) { write_pid(children->config->dir, child); }
     return status;
 }
 
@@ -191,16 +204,17 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
                                  struct error *error)
 {
     const struct agent_config *config = children->config;
+    assert(child->server == NULL);
     if (children->environment == NULL) { children->environment = make_environment(config); }
     if (children->environment == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    int haste = child->task.role == ROLE_COORDINATOR ? HASTE : 0;
+    int advantage = child->task.role == ROLE_COORDINATOR ? NICE_ADVANTAGE : 0;
     char index[16], incarnation[32], listen[TRANSPORT_ADDRESS_MAX];
     child->incarnation = clock_new_incarnation();
     snprintf(index, sizeof index, "%u", child->task.index);
     snprintf(incarnation, sizeof incarnation, "%" PRIu64, child->incarnation);
     snprintf(listen, sizeof listen, "tcp://%s:0",
              child->network != NULL ? child->network->address : config->listen_host);
-    const char *const words[ARGUMENTS] = {
+    const char *const arguments[ARGUMENTS] = {
         "tanist",         role_name(child->task.role),
         "--index",        index,
         "--job",          config->job_file,
@@ -212,17 +226,18 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
         "--session-file", child->session_path,
     };
     const struct process_config process = {.program = "/proc/self/exe",
-                                           .arguments = words,
+                                           .arguments = arguments,
                                            .environment = children->environment,
                                            .log_path = child->log_path,
                                            .network = network_path(child),
-                                           .nice = children->nice - haste};
+                                           .nice = children->nice - advantage};
     (void)unlink(child->session_path);
     return process_start(&process, &child->process, error);
 }
 
 enum tn_status children_spawn(struct children *children, uint32_t index, struct error *error)
 {
+    assert(index < children->count);
     struct child *child = &children->list[index];
     enum tn_status status = child->server != NULL ? spawn_server(children, child, error)
                                                   : spawn_node(children, child, error);
@@ -231,6 +246,7 @@ enum tn_status children_spawn(struct children *children, uint32_t index, struct 
 
 bool children_take_session(const char *path, struct zk_session *out)
 {
+    assert(path[0] != '\0');
     bool found = session_file_read(path, out, NULL) == TN_OK;
     (void)unlink(path);
     return found;
@@ -250,23 +266,25 @@ void children_close_former(const struct agent_config *config)
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         if (!children_take_session(path, &session)) { continue; }
         enum tn_status status = zk_close_session(config->connect, &session, FORMER_CLOSE_MS);
-        log_debug("session of a former %s: %s", entry->d_name, tanist_strerror(status));
+        log_debug("session of former %s closed: %s", entry->d_name, tanist_strerror(status));
     }
     closedir(stream);
 }
 
 void children_describe_end(const struct supervised *ended, char *text, size_t size)
 {
-    if (ended->kind == CHILD_SERVER && ended->signal == 0) { /* Java's codes are not ours. */
+    assert(text != NULL && size > 0);
+    if (ended->kind == CHILD_SERVER && ended->signal == 0) { /* Java has exit codes of its own. */
         snprintf(text, size, "exit code %d", ended->exit_code);
     } else {
         process_describe_end(ended->exit_code, ended->signal, text, size);
     }
 }
 
-void children_last_words(const struct child *child, char text[static CHILD_LAST_WORDS_MAX])
+void children_last_log_line(const struct child *child, char text[static CHILD_LOG_LINE_MAX])
 {
-    char tail[CHILD_LAST_WORDS_MAX];
+    char tail[CHILD_LOG_LINE_MAX];
+    assert(child->log_path[0] != '\0');
     text[0] = '\0';
     FILE *file = fopen(child->log_path, "re");
     if (file == NULL) { return; }
@@ -276,5 +294,5 @@ void children_last_words(const struct child *child, char text[static CHILD_LAST_
     while (size > 0 && (tail[size - 1] == '\n' || tail[size - 1] == ' ')) { size--; }
     tail[size] = '\0';
     const char *line = strrchr(tail, '\n');
-    snprintf(text, CHILD_LAST_WORDS_MAX, "%s", line != NULL ? line + 1 : tail);
+    snprintf(text, CHILD_LOG_LINE_MAX, "%s", line != NULL ? line + 1 : tail);
 }

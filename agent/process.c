@@ -17,13 +17,14 @@
 
 #include "tanist/status.h"
 
-/* What the child needs between vfork and exec; it runs in our memory and changes only `failed`. */
+/* The data of the child between vfork and exec. The child runs in the parent's memory and changes
+ * only `failed` and `what`. */
 struct launch {
     const struct process_config *config;
     pid_t parent;
-    int log, null, network; /* Descriptors; -1: none. */
-    volatile int failed;    /* errno of what went wrong. */
-    const char *volatile what;
+    int log, null, network;    /* Descriptors; -1: none. */
+    volatile int failed;       /* errno; 0: nothing failed. */
+    const char *volatile what; /* The subject of the call being made. */
 };
 
 /* In the child: only system calls. Never returns. */
@@ -46,8 +47,8 @@ static _Noreturn void become(struct launch *launch)
     launch->what = "process group";
     if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) { goto fail; }
     (void)setpriority(PRIO_PROCESS, 0, launch->config->nice);
-    if (getppid() != launch->parent) { _exit(TN_EXIT_ERROR); /* It died before the prctl. */ }
-    /* Libraries open sockets without close-on-exec. */
+    if (getppid() != launch->parent) { _exit(TN_EXIT_ERROR); /* The parent died before prctl(). */ }
+    /* Libraries open sockets that are not close-on-exec. */
     (void)syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
     sigprocmask(SIG_SETMASK, &none, NULL);
     (void)signal(SIGPIPE, SIG_DFL);
@@ -58,7 +59,7 @@ fail:
     _exit(127);
 }
 
-/* Its own frame, so that what vfork's child leaves on the stack is nobody's. */
+/* A frame of its own, so that the child of vfork does not write into the caller's. */
 static __attribute__((noinline)) pid_t launch_child(struct launch *launch)
 {
     pid_t pid = vfork();
@@ -70,6 +71,7 @@ static enum tn_status watch_child(struct launch *launch, pid_t pid, struct proce
                                   struct error *error)
 {
     const struct process_config *config = launch->config;
+    assert(out != NULL);
     if (pid < 0) {
         return error_set(error, TN_EIO, "cannot start %s: %s", config->program, strerror(errno));
     }
@@ -91,6 +93,7 @@ static enum tn_status watch_child(struct launch *launch, pid_t pid, struct proce
 static enum tn_status open_files(struct launch *launch, struct error *error)
 {
     const struct process_config *config = launch->config;
+    assert(launch->log < 0 && launch->null < 0 && launch->network < 0);
     const char *path = config->log_path != NULL ? config->log_path : "/dev/null";
     launch->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (launch->log < 0) {
@@ -109,6 +112,7 @@ static enum tn_status open_files(struct launch *launch, struct error *error)
 enum tn_status process_start(const struct process_config *config, struct process *out,
                              struct error *error)
 {
+    assert(config->program != NULL && config->arguments != NULL);
     struct launch launch = {
         .config = config, .parent = getpid(), .log = -1, .null = -1, .network = -1};
     enum tn_status status = open_files(&launch, error);
@@ -124,6 +128,7 @@ void process_reap(struct process *process, int *exit_code, int *signal_number)
 {
     int status = 0;
     pid_t got;
+    assert(process->pid > 0 && process->pidfd >= 0);
     do {
         got = waitpid(process->pid, &status, 0);
     } while (got < 0 && errno == EINTR);
@@ -148,10 +153,10 @@ bool process_wait(struct process *process, int timeout_ms, int *exit_code, int *
     return true;
 }
 
-static const char *exit_words(int exit_code)
+static const char *exit_code_text(int exit_code)
 {
     switch (exit_code) {
-    case TN_EXIT_OK: return "left in good order";
+    case TN_EXIT_OK: return "success";
     case TN_EXIT_ERROR: return "error";
     case TN_EXIT_CANNOT_CONNECT: return "cannot connect";
     case TN_EXIT_INVALID_INPUT: return "invalid input";
@@ -161,7 +166,7 @@ static const char *exit_words(int exit_code)
     case TN_EXIT_SESSION_EXPIRED: return "ZooKeeper session expired";
     case TN_EXIT_DEPOSED: return "deposed by a later chief";
     case TN_EXIT_RESIGNED: return "resigned";
-    case TN_EXIT_TASK_TAKEN: return "a living node holds the task";
+    case TN_EXIT_TASK_TAKEN: return "another node holds the task";
     case TN_EXIT_ARGUMENTS: return "bad arguments";
     default: return NULL;
     }
@@ -169,8 +174,10 @@ static const char *exit_words(int exit_code)
 
 void process_describe_end(int exit_code, int signal_number, char *text, size_t size)
 {
-    const char *words = signal_number ? strsignal(signal_number) : exit_words(exit_code);
-    int number = signal_number ? signal_number : exit_code;
-    snprintf(text, size, "%s %d%s%s%s", signal_number ? "signal" : "exit code", number,
-             words != NULL ? " (" : "", words != NULL ? words : "", words != NULL ? ")" : "");
+    assert(text != NULL && size > 0);
+    bool signaled = signal_number != 0;
+    const char *name = signaled ? strsignal(signal_number) : exit_code_text(exit_code);
+    snprintf(text, size, "%s %d%s%s%s", signaled ? "signal" : "exit code",
+             signaled ? signal_number : exit_code, name != NULL ? " (" : "",
+             name != NULL ? name : "", name != NULL ? ")" : "");
 }

@@ -1,7 +1,8 @@
 /*
- * agent/process.h: child processes of this machine. A child dies with its parent (the parent-death
- * signal: it follows the THREAD that starts it, so only the main thread may), is in a process group
- * of its own (Ctrl-C reaches the agent alone), and inherits no file but its log.
+ * agent/process.h: child processes. A child dies with its parent: it has the parent-death signal,
+ * which follows the THREAD that starts it, so only the main thread may start one. It is in a
+ * process group of its own, so that Ctrl-C reaches the parent alone, and inherits no file but its
+ * log.
  *
  * Threads: the main thread. Blocking: process_start() until the program is loaded, about 1 ms.
  */
@@ -19,9 +20,9 @@ struct process_config {
     const char *const *arguments; /* arguments[0] is the program's name; NULL-terminated. */
     char *const *environment;     /* NULL-terminated. */
     const char *log_path;         /* stdout and stderr are appended there; NULL: /dev/null. */
-    const char *folder;           /* To run in; NULL: ours. */
-    const char *network;          /* Path of the network namespace to run in; NULL: ours. */
-    int nice;                     /* Its priority; where the system forbids it, ours. */
+    const char *folder;           /* The working directory; NULL: the parent's. */
+    const char *network;          /* The path of a network namespace; NULL: the parent's. */
+    int nice;                     /* Where the system forbids it, the child has the parent's. */
 };
 
 struct process {
@@ -29,20 +30,20 @@ struct process {
     int pidfd; /* Readable when it has ended. Owned: process_reap() closes it. */
 };
 
-/* TN_EIO: the log, the network, the folder or the program cannot be used, with the system's reason.
- */
+/* Start a process. TN_EIO: the log, network, folder or program cannot be used; the error has the
+ * system's reason. */
 MUST_CHECK enum tn_status process_start(const struct process_config *config, struct process *out,
                                         struct error *error);
 
-/* The end of a process whose pidfd is readable: its exit code, or the signal (0: none). Closes the
- * pidfd. */
+/* Reap a process whose pidfd is readable: its exit code, or the signal (0: none). Closes the pidfd.
+ */
 void process_reap(struct process *process, int *exit_code, int *signal_number);
 
 /* Wait up to `timeout_ms` (-1: without limit) for the process to end; true: it ended and was
  * reaped. */
 bool process_wait(struct process *process, int timeout_ms, int *exit_code, int *signal_number);
 
-/* "signal 9 (Killed)" or "exit code 6 (input or output)". */
+/* "signal 9 (Killed)" or "exit code 6 (input or output failed)". */
 void process_describe_end(int exit_code, int signal_number, char *text, size_t size);
 
 #endif
