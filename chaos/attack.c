@@ -108,7 +108,7 @@ static bool is_over(const struct cluster_view *view)
 static void note_changes(struct attack *attack, uint64_t now_ms)
 {
     const struct nemesis_counts counts = nemesis_counts(attack->harness.nemesis);
-    if (counts.done != attack->counts.done || counts.lasting != attack->counts.lasting) {
+    if (counts.done != attack->counts.done || counts.active != attack->counts.active) {
         attack->changed_ms = now_ms;
     }
     attack->counts = counts;
@@ -118,7 +118,7 @@ static void note_changes(struct attack *attack, uint64_t now_ms)
 static bool is_settled(const struct attack *attack, uint64_t now_ms)
 {
     const struct cluster_view *view = watcher_view(attack->harness.watcher);
-    if (attack->counts.waiting > 0 || attack->counts.lasting > 0) { return false; }
+    if (attack->counts.waiting > 0 || attack->counts.active > 0) { return false; }
     if (now_ms > attack->changed_ms + bound_ms(attack) + SLACK_MS) { return true; }
     return view->has_run && view->phase == RUN_RUNNING &&
            view->advanced_ms > attack->changed_ms + SETTLED_MS;

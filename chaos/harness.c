@@ -75,7 +75,7 @@ enum tn_status harness_begin(struct harness *harness, struct error *error)
                                            .history = harness->history,
                                            .schedule = schedule,
                                            .probe = harness->config.probe,
-                                           .say = harness_log,
+                                           .report = harness_log,
                                            .ctx = harness};
     harness->nemesis = nemesis_create(&nemesis);
     if (harness->nemesis == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }

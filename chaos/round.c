@@ -9,7 +9,7 @@
 #include "chaos/cluster/cluster_run.h"
 #include "chaos/harness.h"
 #include "chaos/history/json_member.h"
-#include "chaos/inject/inject_disk.h"
+#include "chaos/inject/inject_disk_full.h"
 #include "chaos/judge/verdict.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
@@ -131,7 +131,7 @@ static enum tn_status on_end(struct round *round, int exit_code, bool *over, str
     struct harness *harness = &round->harness;
     round->exit_code = exit_code;
     harness_record_run(harness, "ended", exit_code);
-    *over = exit_code == 0 || !harness->cluster.agent_struck;
+    *over = exit_code == 0 || !harness->cluster.agent_killed;
     if (*over) { return TN_OK; }
     watcher_poll(harness->watcher, 0);
     harness_log(harness, "the run is started again");

@@ -89,7 +89,7 @@ enum tn_status cluster_run_start(struct cluster_run *run, struct error *error)
     if (status != TN_OK) { return status; }
     run->starts++;
     cluster->places[0].pid = run->process.pid;
-    cluster->agent_struck = false;
+    cluster->agent_killed = false;
     return TN_OK;
 }
 

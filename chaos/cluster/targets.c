@@ -7,7 +7,7 @@
 
 #include "chaos/cluster/proc.h"
 
-/* A JVM's command line has all of its class path before the words that tell its server. */
+/* The command line of a JVM has the class path before the argument that names the server. */
 enum { COMMAND_LINE_MAX = 64 * 1024, CHILDREN_TEXT_MAX = 8192 };
 
 static struct place *add(struct target_cluster *cluster)
@@ -58,13 +58,13 @@ static bool is_program(const char *path, const char *name)
     return strcmp(slash != NULL ? slash + 1 : path, name) == 0;
 }
 
-/* The number in ".../zookeeper/2/zoo.cfg"; 0: it is no such path. The last folder of that name
- * counts: the run's own may be below another. */
-static unsigned server_in(const char *word)
+/* The number in ".../zookeeper/2/zoo.cfg"; 0: it is not such a path. The last folder of that name
+ * counts: the run's own folder may be below another one. */
+static unsigned server_in(const char *argument)
 {
     unsigned number = 0, found = 0;
     int length = 0;
-    for (const char *at = word; (at = strstr(at, "/zookeeper/")); at++) {
+    for (const char *at = argument; (at = strstr(at, "/zookeeper/")); at++) {
         if (sscanf(at, "/zookeeper/%4u/zoo.cfg%n", &number, &length) == 1 && length > 0 &&
             at[length] == '\0') {
             found = number;
@@ -73,56 +73,48 @@ static unsigned server_in(const char *word)
     return found;
 }
 
-bool target_cluster_name_process(const char *words, size_t size, char name[static PLACE_NAME_MAX])
+bool target_cluster_name_process(const char *arguments, size_t size,
+                                 char name[static PLACE_NAME_MAX])
 {
-    const char *end = words + size, *role = NULL;
+    const char *end = arguments + size, *role = NULL;
     name[0] = '\0';
-    for (const char *word = words; word < end; word += strlen(word) + 1) {
-        const char *next = word + strlen(word) + 1;
-        unsigned server = server_in(word);
+    for (const char *argument = arguments, *next; argument < end; argument = next) {
+        next = argument + strlen(argument) + 1;
+        unsigned server = server_in(argument);
         if (server > 0) { snprintf(name, PLACE_NAME_MAX, "zookeeper:%u", server); }
         if (next >= end) { break; }
-        if (word == words && is_program(word, "tanist")) { role = next; }
-        if (role != NULL && strcmp(word, "--index") == 0 && is_number(next)) {
+        if (argument == arguments && is_program(argument, "tanist")) { role = next; }
+        if (role != NULL && strcmp(argument, "--index") == 0 && is_number(next)) {
             snprintf(name, PLACE_NAME_MAX, "%.11s:%.10s", role, next);
         }
     }
     return *name != '\0';
 }
 
-/* Which place a process is. NULL: none, or it has ended. */
+/* The place of a process. NULL: it has none, or it has ended. */
 static struct place *place_of(struct target_cluster *cluster, pid_t pid)
 {
-    char words[COMMAND_LINE_MAX], name[PLACE_NAME_MAX];
-    ssize_t size = proc_read(pid, "cmdline", words, sizeof words);
-    if (size <= 0 || !target_cluster_name_process(words, (size_t)size, name)) { return NULL; }
+    char arguments[COMMAND_LINE_MAX], name[PLACE_NAME_MAX];
+    for (uint32_t i = 0; i < cluster->count; i++) {
+        if (cluster->places[i].pid == pid) { return &cluster->places[i]; }
+    }
+    ssize_t size = proc_read(pid, "cmdline", arguments, sizeof arguments);
+    if (size <= 0 || !target_cluster_name_process(arguments, (size_t)size, name)) { return NULL; }
     return target_cluster_place(cluster, name);
 }
 
-static void look_at_child(struct target_cluster *cluster, pid_t pid, pid_t found[static PLACES_MAX])
+void target_cluster_refresh(struct target_cluster *cluster)
 {
-    for (uint32_t i = 0; i < cluster->count; i++) {
-        if (cluster->places[i].pid == pid) {
-            found[i] = pid;
-            return;
-        }
-    }
-    struct place *place = place_of(cluster, pid);
-    if (place != NULL) { found[place - cluster->places] = pid; }
-}
-
-void target_cluster_look(struct target_cluster *cluster)
-{
-    char path[48], text[CHILDREN_TEXT_MAX];
+    char path[48], children[CHILDREN_TEXT_MAX], *rest = NULL;
     pid_t found[PLACES_MAX] = {0}, agent = cluster->places[0].pid;
     found[0] = agent;
     snprintf(path, sizeof path, "task/%ld/children", (long)agent);
-    if (agent > 0 && proc_read(agent, path, text, sizeof text) > 0) {
-        char *rest = NULL;
-        for (char *word = strtok_r(text, " ", &rest); word != NULL;
-             word = strtok_r(NULL, " ", &rest)) {
-            look_at_child(cluster, (pid_t)strtol(word, NULL, 10), found);
-        }
+    if (agent <= 0 || proc_read(agent, path, children, sizeof children) <= 0) { *children = '\0'; }
+    for (char *child = strtok_r(children, " ", &rest); child != NULL;
+         child = strtok_r(NULL, " ", &rest)) {
+        pid_t pid = (pid_t)strtol(child, NULL, 10);
+        const struct place *place = place_of(cluster, pid);
+        if (place != NULL) { found[place - cluster->places] = pid; }
     }
     for (uint32_t i = 0; i < cluster->count; i++) {
         cluster->places[i].pid = proc_state(found[i]) ? found[i] : 0;
@@ -140,54 +132,46 @@ json_t *target_cluster_places_json(const struct target_cluster *cluster)
 
 /* ------------------------------------------------------------- targets */
 
-static void name_target(struct strike *strike, const char *name)
+static void add_target(struct target_list *list, struct place *place)
 {
-    if (strike->target_count < TARGETS_MAX) {
-        snprintf(strike->targets[strike->target_count++], PLACE_NAME_MAX, "%.*s",
-                 PLACE_NAME_MAX - 1, name);
-    }
+    assert(list->count < PLACES_MAX);
+    list->places[list->count++] = place;
 }
 
-/* `least` of them, from a random one on. */
-static void some_servers(struct target_cluster *cluster, struct strike *strike, uint32_t least,
-                         const char *except)
+/* Up to `limit` servers but `except`, beginning with a random one. */
+static void add_servers(struct target_cluster *cluster, uint32_t limit, const char *except,
+                        struct target_list *list)
 {
     uint32_t servers = cluster->job->zookeeper.servers;
     uint32_t first = servers ? (uint32_t)random_below(&cluster->random, servers) : 0;
-    for (uint32_t i = 0; i < servers && strike->target_count < least; i++) {
-        char name[PLACE_NAME_MAX];
-        snprintf(name, sizeof name, "zookeeper:%u", (first + i) % servers + 1);
-        if (strcmp(name, except) != 0) { name_target(strike, name); }
+    for (uint32_t i = 0; i < servers && list->count < limit; i++) {
+        struct place *place = &cluster->places[1 + (first + i) % servers];
+        assert(place->server == (first + i) % servers + 1);
+        if (strcmp(place->name, except) != 0) { add_target(list, place); }
     }
 }
 
-static void all_places(struct target_cluster *cluster, struct strike *strike)
+enum tn_status target_cluster_resolve(struct target_cluster *cluster, const char *selector,
+                                      struct target_list *out, struct error *error)
 {
-    for (uint32_t i = 0; i < cluster->count; i++) { name_target(strike, cluster->places[i].name); }
-}
-
-enum tn_status target_cluster_resolve(struct target_cluster *cluster, struct strike *strike,
-                                      struct error *error)
-{
-    const char *whom = strike->injection.whom;
+    assert(cluster->job != NULL);
     uint32_t servers = cluster->job->zookeeper.servers;
-    strike->target_count = 0;
-    if (strcmp(whom, "chief") == 0 && target_cluster_place(cluster, cluster->chief) != NULL) {
-        name_target(strike, cluster->chief);
-    } else if (strcmp(whom, "zookeeper-leader") == 0 &&
-               target_cluster_place(cluster, cluster->zookeeper_leader) != NULL) {
-        name_target(strike, cluster->zookeeper_leader);
-    } else if (strcmp(whom, "zookeeper-follower") == 0) {
-        some_servers(cluster, strike, 1, cluster->zookeeper_leader);
-    } else if (strcmp(whom, "zookeeper-majority") == 0) {
-        some_servers(cluster, strike, servers / 2 + 1, "");
-    } else if (strcmp(whom, "zookeeper-all") == 0) {
-        some_servers(cluster, strike, servers, "");
-    } else if (strcmp(whom, "everything") == 0 || strcmp(whom, "cluster") == 0) {
-        all_places(cluster, strike);
-    } else if (target_cluster_place(cluster, whom) != NULL) {
-        name_target(strike, whom);
+    const char *name = selector;
+    out->count = 0;
+    if (strcmp(selector, "chief") == 0) { name = cluster->chief; }
+    if (strcmp(selector, "zookeeper-leader") == 0) { name = cluster->zookeeper_leader; }
+    struct place *place = target_cluster_place(cluster, name);
+    if (place != NULL) {
+        add_target(out, place);
+    } else if (strcmp(selector, "zookeeper-follower") == 0) {
+        add_servers(cluster, 1, cluster->zookeeper_leader, out);
+    } else if (strcmp(selector, "zookeeper-majority") == 0) {
+        add_servers(cluster, servers / 2 + 1, "", out);
+    } else if (strcmp(selector, "zookeeper-all") == 0) {
+        add_servers(cluster, servers, "", out);
+    } else if (strcmp(selector, "everything") == 0 || strcmp(selector, "cluster") == 0) {
+        for (uint32_t i = 0; i < cluster->count; i++) { add_target(out, &cluster->places[i]); }
     }
-    if (strike->target_count > 0) { return TN_OK; }
-    return error_set(error, TN_EAGAIN, "there is no %s now", whom);
+    if (out->count > 0) { return TN_OK; }
+    return error_set(error, TN_EAGAIN, "there is no %s now", selector);
 }

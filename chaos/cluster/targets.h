@@ -1,6 +1,6 @@
 /*
- * chaos/cluster/targets.h: a round's cluster as those who attack it know it: where its files are,
- * which processes it has now, the network it runs in and the knobs inside its processes.
+ * chaos/cluster/targets.h: the cluster of a round as a target of faults: its files, its places and
+ * the process in each, its network, and the fault control of its processes.
  *
  * Owned by chaos/round.c, borrowed by injectors. Threads: the main thread.
  */
@@ -21,87 +21,66 @@ struct remote;
 
 enum { PLACES_MAX = TASKS_MAX + 8, TARGET_PATH_MAX = 1024, PLACE_NAME_MAX = 24 };
 
-/* A task or a ZooKeeper server: what can be up, down or frozen. */
+/* A position in the cluster that at most one process fills at a time: the agent, a ZooKeeper
+ * server, or a task. The place stays when its process dies and another one takes over. */
 struct place {
-    char name[PLACE_NAME_MAX]; /* "ps:1", "zookeeper:2", "agent" */
-    bool is_node;
-    struct task task;  /* Of a node. */
-    uint32_t server;   /* Number of a ZooKeeper server, from 1; 0: none. */
-    pid_t pid;         /* 0: not running, as far as we know. */
-    bool frozen;       /* By us. */
-    char address[128]; /* Where it listens, "tcp://127.0.0.1:4711" or "127.0.0.1:2181"; "": unknown.
-                        */
+    char name[PLACE_NAME_MAX]; /* "agent", "zookeeper:2", "ps:1" */
+    bool is_node;              /* A task, filled by a node. */
+    struct task task;          /* Of a node. */
+    uint32_t server;           /* Number of a ZooKeeper server, from 1; 0: it is not a server. */
+    pid_t pid;                 /* 0: no process is known. */
+    bool frozen;               /* The process is stopped by a signal. */
+    char address[128];         /* Where it listens: "tcp://127.0.0.1:4711", "127.0.0.1:2181"; "":
+                                  unknown. */
 };
 
 struct target_cluster {
-    const char *program;       /* Path of tanist. */
-    char dir[TARGET_PATH_MAX]; /* The round's folder; injectors may keep files in DIR/scratch. */
+    const char *program;            /* Path of tanist. */
+    char dir[TARGET_PATH_MAX];      /* Folder of the round; injectors may use DIR/scratch. */
     char run_dir[TARGET_PATH_MAX];  /* --dir of the run. */
     char job_file[TARGET_PATH_MAX]; /* As given to the run. */
-    const struct job *job;          /* With everything applied. */
-    char connect[1024];             /* ZooKeeper, once it is known; "" before. */
+    const struct job *job;          /* With all settings applied. */
+    char connect[1024];             /* Of ZooKeeper; "": not known yet. */
     uint32_t count;
     struct place places[PLACES_MAX];       /* The agent first, then servers, then nodes. */
-    char chief[PLACE_NAME_MAX];            /* Who is in office and alive; "": nobody. */
+    char chief[PLACE_NAME_MAX];            /* The place of the chief; "": no chief is alive. */
     char zookeeper_leader[PLACE_NAME_MAX]; /* "": unknown. */
-    struct lab *lab;                       /* NULL: no namespaces; all on loopback. */
+    struct lab *lab;                       /* NULL: no namespaces; all processes use loopback. */
     struct fault_control *control; /* Shared with the shim and the failpoints of all processes. */
-    struct random random;          /* Of the seed and the round. */
-    struct remote *remote;         /* Attacked through ZooKeeper alone; NULL: processes of ours. */
-    bool agent_struck;             /* The run ends by our doing: it is started again. */
-    uint32_t wipes;                /* Former lives of the ensemble are in DIR/scratch/wiped-1 ... */
-    char *const *environment;      /* Of the run; for whoever starts more processes of it. */
+    struct random random;          /* Seeded for the round. */
+    struct remote *remote;         /* Only ZooKeeper can be reached; NULL: a cluster of ours. */
+    bool agent_killed;             /* By an injector: the run has to be started again. */
+    uint32_t wipes;                /* The data of wiped ensembles is in DIR/scratch/wiped-1 ... */
+    char *const *environment;      /* Of the run, for processes that injectors start. */
 };
 
-/* Places of a job's cluster; nothing runs yet. */
+/* The places of a job's cluster; no process is known yet. */
 void target_cluster_init(struct target_cluster *cluster, const struct job *job);
-struct place *target_cluster_place(struct target_cluster *cluster,
-                                   const char *name); /* NULL: there is none. */
+/* NULL: there is no place of that name. */
+struct place *target_cluster_place(struct target_cluster *cluster, const char *name);
 
 /* ["agent", "zookeeper:1", "ps:0", ...], a new reference. NULL: out of memory. */
 json_t *target_cluster_places_json(const struct target_cluster *cluster);
 
-/* Which place a process is, by its command line (/proc/PID/cmdline: words that each end with a
- * zero, `size` bytes and a zero after them): `tanist ps --index 1 ...` is "ps:1",
- * `java ... DIR/zookeeper/2/zoo.cfg` is "zookeeper:2". False: it is none. Pure. */
-bool target_cluster_name_process(const char *words, size_t size, char name[static PLACE_NAME_MAX]);
+/* The place of a process by its command line (/proc/PID/cmdline: `size` bytes of zero-terminated
+ * arguments): `tanist ps --index 1 ...` is "ps:1", `java ... DIR/zookeeper/2/zoo.cfg` is
+ * "zookeeper:2". False: it has none. Pure. */
+bool target_cluster_name_process(const char *arguments, size_t size,
+                                 char name[static PLACE_NAME_MAX]);
 
-/* Read from /proc which process is which place now: sets the pids of the agent's children, 0 for
- * what has ended. The agent's own pid is the caller's to set. */
-void target_cluster_look(struct target_cluster *cluster);
+/* Read the pids of the agent's children from /proc; 0 for what has ended. The caller sets the pid
+ * of the agent itself. */
+void target_cluster_refresh(struct target_cluster *cluster);
 
-enum { TARGETS_MAX = PLACES_MAX };
-
-/* A fault that is being done. */
-struct strike {
-    struct injection injection;
-    uint32_t target_count;
-    char targets[TARGETS_MAX][PLACE_NAME_MAX]; /* Names of places, as resolved when it began. */
-    char text[512]; /* What was done, for people: "SIGKILL to ps:1 (pid 123)". Set by the injector.
-                     */
-    void *state;    /* The injector's own, between strike and undo; undo frees it. */
+/* Some places of a cluster, borrowed from it. */
+struct target_list {
+    uint32_t count;
+    struct place *places[PLACES_MAX];
 };
 
-/* Whom `strike->injection.whom` means now: sets its targets. TN_EAGAIN: nobody. */
+/* The places that a selector means now (chaos/plan/target_selector.h). TN_EAGAIN: none. */
 MUST_CHECK enum tn_status target_cluster_resolve(struct target_cluster *cluster,
-                                                 struct strike *strike, struct error *error);
-
-/*
- * Who does a fault. `begin` never blocks for more than some 50 ms; what lasts is undone by `end`,
- * which is called exactly once for each begin that returned TN_OK and has `for_ms` > 0: when its
- * time is over, or when the round ends before. `tick`, which may be NULL, is called about every 20
- * ms in between. Both may set `strike->injection.for_ms`: how long it lasts may depend on what
- * comes of it. A text that begins with "WRONG:" says that something kept no promise.
- *
- *   TN_EAGAIN   the target is not there now: begin again soon
- *   TN_ENOTSUP  this machine cannot do it (the error says why): the fault is skipped
- *   others      the fault could not be done
- */
-struct injector {
-    enum tn_status (*begin)(struct target_cluster *cluster, struct strike *strike,
-                            struct error *error);
-    void (*tick)(struct target_cluster *cluster, struct strike *strike);
-    void (*end)(struct target_cluster *cluster, struct strike *strike);
-};
+                                                 const char *selector, struct target_list *out,
+                                                 struct error *error);
 
 #endif

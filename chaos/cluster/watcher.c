@@ -120,7 +120,7 @@ static void update_place(struct watcher *watcher, uint32_t index)
 static void update_places(struct watcher *watcher)
 {
     struct target_cluster *cluster = watcher->cluster;
-    target_cluster_look(cluster);
+    target_cluster_refresh(cluster);
     for (uint32_t i = 0; i < cluster->count; i++) { update_place(watcher, i); }
     const struct place *chief =
         *cluster->chief ? target_cluster_place(cluster, cluster->chief) : NULL;

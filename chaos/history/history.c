@@ -143,7 +143,7 @@ static const char *const trigger_words[] = {
     [TRIGGER_TIME] = "time",
     [TRIGGER_STEP] = "step",
     [TRIGGER_PHASE] = "phase",
-    [TRIGGER_POINT] = "point",
+    [TRIGGER_FAILPOINT] = "point",
 };
 enum { TRIGGER_TYPES = sizeof trigger_words / sizeof *trigger_words };
 
@@ -158,8 +158,8 @@ static json_t *trigger_to_json(const struct trigger *trigger)
     case TRIGGER_PHASE:
         return json_pack("{s:s, s:s, s:I}", "type", type, "phase", run_phase_name(trigger->phase),
                          "count", count);
-    case TRIGGER_POINT:
-        return json_pack("{s:s, s:s, s:I, s:I}", "type", type, "point", trigger->point, "count",
+    case TRIGGER_FAILPOINT:
+        return json_pack("{s:s, s:s, s:I, s:I}", "type", type, "point", trigger->failpoint, "count",
                          count, "at_ms", at_ms);
     }
     assert(false && "a trigger of unknown type");
@@ -169,9 +169,9 @@ static json_t *trigger_to_json(const struct trigger *trigger)
 json_t *injection_to_json(const struct injection *injection)
 {
     return json_pack("{s:I, s:s, s:s, s:o, s:I, s:f}", "id", (json_int_t)injection->id, "fault",
-                     fault_descriptor(injection->fault)->name, "whom", injection->whom, "trigger",
-                     trigger_to_json(&injection->trigger), "for_ms", (json_int_t)injection->for_ms,
-                     "value", injection->value);
+                     fault_descriptor(injection->fault)->name, "whom", injection->selector,
+                     "trigger", trigger_to_json(&injection->trigger), "for_ms",
+                     (json_int_t)injection->for_ms, "value", injection->value);
 }
 
 /* An absent number keeps its value. */
@@ -219,7 +219,8 @@ static const char *read_trigger(const json_t *object, struct trigger *out)
     if (!take_number(object, "count", UINT32_MAX, &count) || count == 0) { return "trigger.count"; }
     out->count = (uint32_t)count;
     if (out->type == TRIGGER_PHASE && !take_phase(object, &out->phase)) { return "trigger.phase"; }
-    if (out->type == TRIGGER_POINT && !take_text(object, "point", out->point, sizeof out->point)) {
+    if (out->type == TRIGGER_FAILPOINT &&
+        !take_text(object, "point", out->failpoint, sizeof out->failpoint)) {
         return "trigger.point";
     }
     return NULL;
@@ -233,7 +234,7 @@ static const char *read_injection(const json_t *object, struct injection *out)
     if (!take_number(object, "id", UINT32_MAX, &id)) { return "id"; }
     out->id = (uint32_t)id;
     if (fault == NULL || !fault_parse(fault, &out->fault)) { return "fault"; }
-    if (!take_text(object, "whom", out->whom, sizeof out->whom)) { return "whom"; }
+    if (!take_text(object, "whom", out->selector, sizeof out->selector)) { return "whom"; }
     if (!take_number(object, "for_ms", INT64_MAX, &out->for_ms)) { return "for_ms"; }
     if (value != NULL && !json_is_number(value)) { return "value"; }
     out->value = json_number_value(value);

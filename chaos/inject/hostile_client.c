@@ -1,6 +1,7 @@
 #include "chaos/inject/hostile_client.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -18,7 +19,7 @@ enum { CONNECT_MS = 10, GARBAGE_MAX = 512, LISTENING = 0x0A };
 
 /* ------------------------------------------------------------- ports */
 
-static void add_port(struct hostile_client_ports *ports, unsigned port)
+static void add_port(struct listening_ports *ports, unsigned port)
 {
     for (uint32_t i = 0; i < ports->count; i++) {
         if (ports->list[i] == port) { return; }
@@ -29,7 +30,7 @@ static void add_port(struct hostile_client_ports *ports, unsigned port)
 }
 
 /* "  0: 0A4D0002:1267 00000000:0000 0A ...": proc(5), /proc/net/tcp. */
-static void read_listeners(const char *path, struct hostile_client_ports *ports)
+static void read_listeners(const char *path, struct listening_ports *ports)
 {
     char line[256];
     FILE *file = fopen(path, "re");
@@ -45,7 +46,7 @@ static void read_listeners(const char *path, struct hostile_client_ports *ports)
 }
 
 /* "tcp://127.0.0.1:4711" or "10.77.0.2:2181". */
-static bool split_address(const char *text, struct hostile_client_ports *ports)
+static bool split_address(const char *text, struct listening_ports *ports)
 {
     const char *scheme = "tcp://";
     struct in_addr parsed;
@@ -57,7 +58,7 @@ static bool split_address(const char *text, struct hostile_client_ports *ports)
     return ports->count > 0 && inet_pton(AF_INET, ports->address, &parsed) == 1;
 }
 
-/* Nobody else's machine is ever poked. */
+/* Other machines are never attacked. */
 static bool is_ours(const struct target_cluster *cluster, const struct place *place,
                     const char *address)
 {
@@ -66,10 +67,10 @@ static bool is_ours(const struct target_cluster *cluster, const struct place *pl
 }
 
 enum tn_status hostile_client_find_ports(const struct target_cluster *cluster,
-                                         const struct place *place,
-                                         struct hostile_client_ports *out, struct error *error)
+                                         const struct place *place, struct listening_ports *out,
+                                         struct error *error)
 {
-    *out = (struct hostile_client_ports){0};
+    *out = (struct listening_ports){0};
     const char *own = cluster->lab != NULL ? lab_address(cluster->lab, place->name) : NULL;
     if (own != NULL && place->is_node) {
         enum tn_status status = lab_enter(cluster->lab, place->name, error);
@@ -82,12 +83,12 @@ enum tn_status hostile_client_find_ports(const struct target_cluster *cluster,
     } else if (split_address(place->address, out) && is_ours(cluster, place, out->address)) {
         return TN_OK;
     }
-    return error_set(error, TN_EAGAIN, "%s listens nowhere", place->name);
+    return error_set(error, TN_EAGAIN, "%s does not listen on a known port", place->name);
 }
 
 /* ------------------------------------------------------------- connections */
 
-/* -1: it was not accepted at once. */
+/* -1: the connection was not accepted within CONNECT_MS. */
 static int dial(const char *address, uint16_t port)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -104,19 +105,19 @@ static int dial(const char *address, uint16_t port)
     return -1;
 }
 
-static void hold(struct poke *poke, int fd)
+static void hold(struct hostile_client *client, int fd)
 {
-    if (poke->held_count < HOSTILE_CLIENT_HELD_MAX) {
-        poke->held[poke->held_count++] = fd;
+    if (client->held_count < HOSTILE_CLIENT_HELD_MAX) {
+        client->held[client->held_count++] = fd;
     } else {
         close(fd);
     }
 }
 
-void hostile_client_let_go(struct poke *poke)
+void hostile_client_close(struct hostile_client *client)
 {
-    for (uint32_t i = 0; i < poke->held_count; i++) { close(poke->held[i]); }
-    poke->held_count = 0;
+    for (uint32_t i = 0; i < client->held_count; i++) { close(client->held[i]); }
+    client->held_count = 0;
 }
 
 static void send_bytes(int fd, const void *bytes, size_t size)
@@ -132,7 +133,7 @@ static void send_garbage(int fd, struct random *random)
     send_bytes(fd, bytes, size);
 }
 
-/* A header as a node of another cluster might send it, of a body that is as long as can be. */
+/* A header as a node of another cluster might send it, with the longest possible body. */
 static void make_header(struct random *random, uint8_t bytes[static WIRE_HEADER_BYTES])
 {
     const struct frame_header header = {.type = FRAME_PUSH,
@@ -145,18 +146,19 @@ static void make_header(struct random *random, uint8_t bytes[static WIRE_HEADER_
     wire_encode_header(&header, bytes);
 }
 
-/* A length that nobody means, as ZooKeeper's clients send theirs: the lowest bytes last. */
+/* An impossible length, in the byte order of ZooKeeper clients: the lowest byte last. */
 static void send_length(int fd)
 {
     static const uint8_t length[4] = {0x7f, 0xff, 0xff, 0xff};
     send_bytes(fd, length, sizeof length);
 }
 
-enum kind { GARBAGE, FIN, RESET, HALF_HEADER, LONG_BODY, HANGING, KIND_COUNT };
+enum misbehaviour { GARBAGE, FIN, RESET, HALF_HEADER, LONG_BODY, SILENCE, MISBEHAVIOURS };
 
-static void misbehave(struct poke *poke, struct random *random, enum kind kind, int fd,
-                      bool is_zookeeper)
+static void misbehave(struct hostile_client *client, struct random *random, enum misbehaviour kind,
+                      int fd, bool is_zookeeper)
 {
+    assert(fd >= 0);
     const struct linger hard = {.l_onoff = 1};
     uint8_t header[WIRE_HEADER_BYTES];
     make_header(random, header);
@@ -166,7 +168,7 @@ static void misbehave(struct poke *poke, struct random *random, enum kind kind, 
     case RESET: (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard); break;
     case HALF_HEADER:
         send_bytes(fd, header, 1 + (size_t)random_below(random, WIRE_HEADER_BYTES - 1));
-        hold(poke, fd);
+        hold(client, fd);
         return;
     case LONG_BODY:
         if (is_zookeeper) {
@@ -176,18 +178,18 @@ static void misbehave(struct poke *poke, struct random *random, enum kind kind, 
         }
         send_garbage(fd, random);
         break;
-    default: hold(poke, fd); return; /* Somebody who never says a word. */
+    default: hold(client, fd); return; /* It never sends anything. */
     }
     close(fd);
 }
 
-void hostile_client_port(struct poke *poke, struct random *random, const char *address,
-                         uint16_t port, bool is_zookeeper)
+void hostile_client_attack(struct hostile_client *client, struct random *random,
+                           const char *address, uint16_t port, bool is_zookeeper)
 {
-    for (int kind = 0; kind < KIND_COUNT; kind++) {
+    for (int kind = 0; kind < MISBEHAVIOURS; kind++) {
         int fd = dial(address, port);
-        if (fd < 0) { return; /* Who does not take one takes none: that is waited for once. */ }
-        poke->connections++;
-        misbehave(poke, random, (enum kind)kind, fd, is_zookeeper);
+        if (fd < 0) { return; /* The next ones would only wait as long. */ }
+        client->connections++;
+        misbehave(client, random, (enum misbehaviour)kind, fd, is_zookeeper);
     }
 }

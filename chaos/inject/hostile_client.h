@@ -1,10 +1,10 @@
 /*
- * chaos/inject/hostile_client.h: hostile connections to listening ports: garbage, nothing at all,
- * resets, half a header, impossible lengths. Each is the seed's, and over in no time; some are left
- * hanging.
+ * chaos/inject/hostile_client.h: a client that misbehaves: it sends garbage, resets, half headers
+ * and impossible lengths to listening ports, or nothing at all. Bytes are drawn from the seed. Some
+ * connections stay open.
  *
- * Only to addresses of the lab and of this machine's loopback. Threads: the main thread. Blocking:
- * never, for the network; some 1 ms to find the ports.
+ * It connects to addresses of the lab and of loopback only. Threads: the main thread. Blocking: up
+ * to 10 ms per connection; about 1 ms to find the ports.
  */
 #ifndef CHAOS_INJECT_HOSTILE_CLIENT_H
 #define CHAOS_INJECT_HOSTILE_CLIENT_H
@@ -17,29 +17,29 @@ enum {
     HOSTILE_CLIENT_ADDRESS_MAX = 64
 };
 
-struct hostile_client_ports {
+struct listening_ports {
     char address[HOSTILE_CLIENT_ADDRESS_MAX]; /* IPv4. */
     uint32_t count;
     uint16_t list[HOSTILE_CLIENT_PORTS_MAX];
 };
 
-/* Where a place listens: in its network, all that a node does, and a server for clients.
- * TN_EAGAIN: nowhere, or it is not known. */
+/* The ports of a place: in a lab all that a node listens on, otherwise the known one. TN_EAGAIN:
+ * there is none, or it is not known. */
 MUST_CHECK enum tn_status hostile_client_find_ports(const struct target_cluster *cluster,
                                                     const struct place *place,
-                                                    struct hostile_client_ports *out,
+                                                    struct listening_ports *out,
                                                     struct error *error);
 
-struct poke {
-    uint32_t connections; /* That were accepted, all in all. */
+struct hostile_client {
+    uint32_t connections; /* Accepted so far. */
     uint32_t held_count;
-    int held[HOSTILE_CLIENT_HELD_MAX]; /* Left hanging. Owned. */
+    int held[HOSTILE_CLIENT_HELD_MAX]; /* Open connections. Owned. */
 };
 
-/* A volley: one connection of each kind. */
-void hostile_client_port(struct poke *poke, struct random *random, const char *address,
-                         uint16_t port, bool is_zookeeper);
-/* Close what hangs. */
-void hostile_client_let_go(struct poke *poke);
+/* Open one connection for each kind of misbehaviour. */
+void hostile_client_attack(struct hostile_client *client, struct random *random,
+                           const char *address, uint16_t port, bool is_zookeeper);
+/* Close the connections that stayed open. */
+void hostile_client_close(struct hostile_client *client);
 
 #endif

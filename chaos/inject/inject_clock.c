@@ -1,45 +1,38 @@
-/* chaos/inject/inject_clock.c: the wall clock of a process is off, by the shim. */
-#include <stdio.h>
+/* chaos/inject/inject_clock.c: the shim shifts the wall clock of processes. */
+#include <inttypes.h>
 
-#include "chaos/cluster/targets.h"
+#include "chaos/inject/injector.h"
 
-enum { LEAST_MS = 500 };
-
-static void set(struct target_cluster *cluster, const struct strike *strike, int64_t offset_ms)
+/* Returns how often the shifted clocks were read before. */
+static uint64_t set_clocks(struct target_cluster *cluster, const struct active_fault *fault,
+                           int64_t offset_ms)
 {
-    for (uint32_t i = 0; i < strike->target_count; i++) {
-        struct fault_slot *slot = fault_control_slot(cluster->control, strike->targets[i]);
-        if (slot != NULL) { atomic_store(&slot->clock_offset_ms, offset_ms); }
+    uint64_t read = 0;
+    for (uint32_t i = 0; i < fault->targets.count; i++) {
+        struct fault_slot *slot = fault_slot_of(cluster, fault->targets.places[i]);
+        atomic_store(&slot->clock_offset_ms, offset_ms);
+        read += atomic_exchange(&slot->clocks_shifted, 0);
     }
+    return read;
 }
 
-static enum tn_status begin_clock(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_clock(struct target_cluster *cluster, struct active_fault *fault,
                                   struct error *error)
 {
-    if (cluster->control == NULL) {
-        return error_set(error, TN_ENOTSUP, "the run was started without tanist-faults.so");
-    }
-    enum tn_status status = target_cluster_resolve(cluster, strike, error);
+    double value = fault->injection.value;
+    enum tn_status status = fault_keep_shim_targets(cluster, fault, error);
     if (status != TN_OK) { return status; }
-    if (strike->injection.for_ms == 0) { strike->injection.for_ms = LEAST_MS; }
-    set(cluster, strike, (int64_t)strike->injection.value);
-    snprintf(strike->text, sizeof strike->text, "the wall clock of %s%s is %.0f ms %s",
-             strike->targets[0], strike->target_count > 1 ? " and others" : "",
-             strike->injection.value < 0 ? -strike->injection.value : strike->injection.value,
-             strike->injection.value < 0 ? "late" : "early");
+    (void)set_clocks(cluster, fault, (int64_t)value);
+    fault_describe(fault, "the wall clock of %s%s is %.0f ms %s", fault->targets.places[0]->name,
+                   fault->targets.count > 1 ? " and others" : "", value < 0 ? -value : value,
+                   value < 0 ? "behind" : "ahead");
     return TN_OK;
 }
 
-static void end_clock(struct target_cluster *cluster, struct strike *strike)
+static void end_clock(struct target_cluster *cluster, struct active_fault *fault)
 {
-    uint64_t read = 0;
-    set(cluster, strike, 0);
-    for (uint32_t i = 0; i < strike->target_count; i++) {
-        struct fault_slot *slot = fault_control_slot(cluster->control, strike->targets[i]);
-        if (slot != NULL) { read += atomic_exchange(&slot->clocks_shifted, 0); }
-    }
-    snprintf(strike->text, sizeof strike->text,
-             "the wall clock is right again; it was read %llu times", (unsigned long long)read);
+    uint64_t read = set_clocks(cluster, fault, 0);
+    fault_describe(fault, "the wall clock is right again; it was read %" PRIu64 " times", read);
 }
 
 const struct injector injector_clock = {.begin = begin_clock, .end = end_clock};

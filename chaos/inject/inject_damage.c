@@ -1,5 +1,5 @@
-/* chaos/inject/inject_damage.c: files of the newest checkpoint are damaged under a ps that stands
- * still, which is then killed: what comes next must not believe them. */
+/* chaos/inject/inject_damage.c: a ps is stopped, files of the newest checkpoint are damaged, and
+ * the ps is killed: its successor must not load them. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,40 +12,35 @@
 #include <unistd.h>
 
 #include "chaos/cluster/proc.h"
-#include "chaos/cluster/targets.h"
+#include "chaos/inject/injector.h"
 #include "common/base/files.h"
 #include "common/cluster/manifest.h"
 
 enum {
     PATH_BYTES = TARGET_PATH_MAX + 160,
     FILE_BYTES_MAX = 1 << 30,
-    BITS = 8,       /* Flipped, when no number is given. */
-    STOP_TRIES = 50 /* Of a millisecond. */
+    DEFAULT_BITS = 8,
+    STOP_TRIES = 50, /* Of a millisecond. */
+    ID_DIGITS = 10,
 };
 
-/* The two newest committed checkpoints; only the older need be whole. */
+/* The two newest committed checkpoints that are whole. */
 struct committed {
     struct manifest newest, older;
 };
 
 /* ------------------------------------------------------------- checkpoints */
 
-static void folder_of(const struct target_cluster *cluster, uint64_t id,
-                      char path[static PATH_BYTES])
-{
-    snprintf(path, PATH_BYTES, "%s/checkpoints/%010" PRIu64, cluster->run_dir, id);
-}
-
 /* ps/store/store_layout.h has the names. */
-static void shard_of(const struct target_cluster *cluster, const struct manifest *manifest,
-                     uint32_t shard, char path[static PATH_BYTES])
+static void shard_path(const struct target_cluster *cluster, const struct manifest *manifest,
+                       uint32_t shard, char path[static PATH_BYTES])
 {
     snprintf(path, PATH_BYTES,
              "%s/checkpoints/%010" PRIu64 "/shard-%" PRIu32 "-of-%" PRIu32 "/data.mdb",
              cluster->run_dir, manifest->id, shard, manifest->shard_count);
 }
 
-/* The highest id below `below` whose folder is there; 0: none. */
+/* The highest id below `below` that has a folder; 0: there is none. */
 static uint64_t newest_below(const struct target_cluster *cluster, uint64_t below)
 {
     char path[PATH_BYTES];
@@ -53,11 +48,10 @@ static uint64_t newest_below(const struct target_cluster *cluster, uint64_t belo
     snprintf(path, sizeof path, "%s/checkpoints", cluster->run_dir);
     DIR *folder = opendir(path);
     if (folder == NULL) { return 0; }
-    for (const struct dirent *entry; (entry = readdir(folder));) {
-        const char *name = entry->d_name;
-        size_t length = strlen(name);
-        if (length < 10 || strspn(name, "0123456789") != length) { continue; }
-        uint64_t id = strtoull(name, NULL, 10);
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        size_t length = strlen(entry->d_name);
+        if (length < ID_DIGITS || strspn(entry->d_name, "0123456789") != length) { continue; }
+        uint64_t id = strtoull(entry->d_name, NULL, 10);
         if (id < below && id > newest) { newest = id; }
     }
     closedir(folder);
@@ -67,53 +61,39 @@ static uint64_t newest_below(const struct target_cluster *cluster, uint64_t belo
 static bool read_manifest(const struct target_cluster *cluster, uint64_t id, struct manifest *out)
 {
     char path[PATH_BYTES], *text = NULL;
-    size_t size = 0, used;
-    folder_of(cluster, id, path);
-    used = strlen(path);
-    snprintf(path + used, sizeof path - used, "/manifest.json");
+    size_t size = 0;
+    snprintf(path, sizeof path, "%s/checkpoints/%010" PRIu64 "/manifest.json", cluster->run_dir,
+             id);
     if (files_read(path, MANIFEST_JSON_MAX, &text, &size, NULL) != TN_OK) { return false; }
     bool read = manifest_decode(text, size, out, NULL) == TN_OK;
     free(text);
-    return read;
-}
-
-static bool shard_is_whole(const struct target_cluster *cluster, const struct manifest *manifest,
-                           uint32_t shard)
-{
-    char path[PATH_BYTES], *bytes = NULL;
-    size_t size = 0;
-    shard_of(cluster, manifest, shard, path);
-    if (files_read(path, FILE_BYTES_MAX, &bytes, &size, NULL) != TN_OK) { return false; }
-    bool whole = size == manifest->shards[shard].bytes &&
-                 digest_equal(digest_of(bytes, size), manifest->shards[shard].digest);
-    free(bytes);
-    return whole;
+    return read && out->shard_count == cluster->job->cluster.ps;
 }
 
 static bool is_whole(const struct target_cluster *cluster, const struct manifest *manifest)
 {
-    for (uint32_t i = 0; i < manifest->shard_count; i++) {
-        if (!shard_is_whole(cluster, manifest, i)) { return false; }
+    bool whole = true;
+    for (uint32_t i = 0; whole && i < manifest->shard_count; i++) {
+        char path[PATH_BYTES], *bytes = NULL;
+        size_t size = 0;
+        shard_path(cluster, manifest, i, path);
+        if (files_read(path, FILE_BYTES_MAX, &bytes, &size, NULL) != TN_OK) { return false; }
+        whole = size == manifest->shards[i].bytes &&
+                digest_equal(digest_of(bytes, size), manifest->shards[i].digest);
+        free(bytes);
     }
-    return true;
+    return whole;
 }
 
-/* TN_EAGAIN: there are no two yet of which the older is whole, so that all would be lost. */
+/* TN_EAGAIN: there are not two whole checkpoints yet, so the damage would lose everything. */
 static enum tn_status find_committed(const struct target_cluster *cluster, struct committed *out,
                                      struct error *error)
 {
-    uint64_t id = UINT64_MAX;
-    bool found = false;
-    while ((id = newest_below(cluster, id)) != 0) {
-        struct manifest *place = found ? &out->older : &out->newest;
-        if (!read_manifest(cluster, id, place) || place->shard_count != cluster->job->cluster.ps) {
-            continue;
-        }
-        if (!found) {
-            found = is_whole(cluster, place); /* What is damaged already does not count. */
-        } else if (is_whole(cluster, place)) {
-            return TN_OK;
-        }
+    struct manifest *next = &out->newest;
+    for (uint64_t id = UINT64_MAX; (id = newest_below(cluster, id)) != 0;) {
+        if (!read_manifest(cluster, id, next) || !is_whole(cluster, next)) { continue; }
+        if (next == &out->older) { return TN_OK; }
+        next = &out->older;
     }
     return error_set(error, TN_EAGAIN, "there are no two whole checkpoints yet");
 }
@@ -138,15 +118,15 @@ static enum tn_status flip_bits(struct target_cluster *cluster, const char *path
     return failed ? files_error(error, failed, "damage", path) : TN_OK;
 }
 
-/* Loses its last `bytes`; 0, or more than there are: half of them. */
+/* Remove the last `bytes`; half of the file if that is 0 or more than there are. */
 static enum tn_status cut_end(const char *path, uint64_t bytes, struct error *error)
 {
     struct stat info;
-    if (stat(path, &info) != 0) { return files_error(error, errno, "look at", path); }
+    if (stat(path, &info) != 0) { return files_error(error, errno, "stat", path); }
     uint64_t size = (uint64_t)info.st_size;
     if (bytes == 0 || bytes >= size) { bytes = size - size / 2; }
     if (truncate(path, (off_t)(size - bytes)) == 0) { return TN_OK; }
-    return files_error(error, errno, "cut", path);
+    return files_error(error, errno, "truncate", path);
 }
 
 static enum tn_status copy_file(const char *from, const char *to, struct error *error)
@@ -167,128 +147,107 @@ static enum tn_status swap_files(const char *a, const char *b, struct error *err
     return files_error(error, errno, "swap", a);
 }
 
-static enum tn_status damage(struct target_cluster *cluster, struct strike *strike,
-                             const struct committed *committed, uint32_t shard, struct error *error)
+static enum tn_status damage(struct target_cluster *cluster, struct active_fault *fault,
+                             uint32_t shard, struct error *error)
 {
     char path[PATH_BYTES], other[PATH_BYTES];
-    const struct manifest *newest = &committed->newest;
-    double value = strike->injection.value;
+    const struct committed *committed = fault->state;
+    const struct manifest *newest = &committed->newest, *older = &committed->older;
+    double value = fault->injection.value;
     const char *what = "";
     enum tn_status status = TN_OK;
-    shard_of(cluster, newest, shard, path);
-    switch (strike->injection.fault) {
+    shard_path(cluster, newest, shard, path);
+    switch (fault->injection.fault) {
     case FAULT_FLIP_BITS:
         what = "has flipped bits";
-        status = flip_bits(cluster, path, value >= 1 ? (uint32_t)value : BITS, error);
+        status = flip_bits(cluster, path, value >= 1 ? (uint32_t)value : DEFAULT_BITS, error);
         break;
     case FAULT_TRUNCATE:
-        what = "has lost its end";
+        what = "lost its end";
         status = cut_end(path, value >= 1 ? (uint64_t)value : 0, error);
         break;
     case FAULT_SWAP_SHARDS:
-        what = "has changed places with the next";
-        shard_of(cluster, newest, (shard + 1) % newest->shard_count, other);
+        what = "was swapped with the next";
+        shard_path(cluster, newest, (shard + 1) % newest->shard_count, other);
         status = swap_files(path, other, error);
         break;
     default:
-        what = "is the one of an older checkpoint";
-        shard_of(cluster, &committed->older, shard, other);
+        what = "was replaced by an older one";
+        shard_path(cluster, older, shard, other);
         status = copy_file(other, path, error);
         break;
     }
-    snprintf(strike->text, sizeof strike->text,
-             "shard %u of checkpoint %" PRIu64 " (step %" PRIu64 ") %s, %" PRIu64 " (step %" PRIu64
-             ") is whole; then SIGKILL to",
-             shard, newest->id, newest->step, what, committed->older.id, committed->older.step);
+    fault_describe(fault,
+                   "shard %u of checkpoint %" PRIu64 " (step %" PRIu64 ") %s, checkpoint %" PRIu64
+                   " (step %" PRIu64 ") is whole; then SIGKILL to ",
+                   shard, newest->id, newest->step, what, older->id, older->step);
     return status;
 }
 
 /* ------------------------------------------------------------- the injector */
 
-/* Its ps: the target, or for swapped shards any two neighbours. */
-static enum tn_status choose(struct target_cluster *cluster, struct strike *strike, uint32_t *shard,
-                             struct error *error)
+/* Any two neighbours. */
+static enum tn_status choose_two_ps(struct target_cluster *cluster, struct target_list *targets,
+                                    struct error *error)
 {
     uint32_t count = cluster->job->cluster.ps;
-    bool swap = strike->injection.fault == FAULT_SWAP_SHARDS;
-    if (swap && count < 2) { return error_set(error, TN_ENOTSUP, "there is one ps only"); }
-    enum tn_status status = swap ? TN_OK : target_cluster_resolve(cluster, strike, error);
-    if (status != TN_OK) { return status; }
-    if (swap) {
-        *shard = (uint32_t)random_below(&cluster->random, count);
-        strike->target_count = 2;
-        for (uint32_t i = 0; i < 2; i++) {
-            snprintf(strike->targets[i], PLACE_NAME_MAX, "ps:%u", (*shard + i) % count);
-        }
-    }
-    for (uint32_t i = 0; i < strike->target_count; i++) {
-        const struct place *place = target_cluster_place(cluster, strike->targets[i]);
-        if (place == NULL || !place->is_node || place->task.role != ROLE_PS) {
-            return error_set(error, TN_EINVAL, "%s is no ps: it has no shard", strike->targets[i]);
-        }
-        if (place->pid <= 0) {
-            return error_set(error, TN_EAGAIN, "%s is not running", place->name);
-        }
-        if (!swap) { *shard = place->task.index; }
+    if (count < 2) { return error_set(error, TN_ENOTSUP, "the cluster has only one ps"); }
+    uint32_t first = (uint32_t)random_below(&cluster->random, count);
+    for (targets->count = 0; targets->count < 2; targets->count++) {
+        char name[PLACE_NAME_MAX];
+        snprintf(name, sizeof name, "ps:%u", (first + targets->count) % count);
+        targets->places[targets->count] = target_cluster_place(cluster, name);
     }
     return TN_OK;
 }
 
-static void signal_targets(struct target_cluster *cluster, const struct strike *strike, int number)
+static enum tn_status check_targets(const struct target_list *targets, struct error *error)
 {
-    for (uint32_t i = 0; i < strike->target_count; i++) {
-        (void)kill(target_cluster_place(cluster, strike->targets[i])->pid, number);
+    for (uint32_t i = 0; i < targets->count; i++) {
+        const struct place *place = targets->places[i];
+        if (!place->is_node || place->task.role != ROLE_PS) {
+            return error_set(error, TN_EINVAL, "%s is not a ps: it has no shard", place->name);
+        }
+        if (place->pid <= 0) {
+            return error_set(error, TN_EAGAIN, "%s is not running", place->name);
+        }
     }
+    return TN_OK;
 }
 
-/* No thread of theirs writes any more. */
-static void stop_targets(struct target_cluster *cluster, const struct strike *strike)
+/* Returns when no thread of the targets writes any more. */
+static void stop_targets(struct target_cluster *cluster, struct active_fault *fault)
 {
-    signal_targets(cluster, strike, SIGSTOP);
-    for (uint32_t i = 0; i < strike->target_count; i++) {
+    (void)fault_signal_targets(cluster, fault, SIGSTOP);
+    for (uint32_t i = 0; i < fault->targets.count; i++) {
         for (int try = 0; try < STOP_TRIES; try++) {
-            char state = proc_state(target_cluster_place(cluster, strike->targets[i])->pid);
+            char state = proc_state(fault->targets.places[i]->pid);
             if (state == 0 || state == 'T') { break; }
             (void)usleep(1000);
         }
     }
 }
 
-static enum tn_status strike_at(struct target_cluster *cluster, struct strike *strike,
-                                uint32_t shard, struct committed *committed, struct error *error)
-{
-    enum tn_status status = find_committed(cluster, committed, error);
-    if (status != TN_OK) { return status; }
-    stop_targets(cluster, strike);
-    /* Again: what was there a moment ago may be collected now, or newer. */
-    status = find_committed(cluster, committed, error);
-    if (status == TN_OK) { status = damage(cluster, strike, committed, shard, error); }
-    if (status != TN_OK) {
-        signal_targets(cluster, strike, SIGCONT);
-        return status;
-    }
-    for (uint32_t i = 0; i < strike->target_count; i++) {
-        const struct place *place = target_cluster_place(cluster, strike->targets[i]);
-        size_t used = strlen(strike->text);
-        snprintf(strike->text + used, sizeof strike->text - used, "%s %s (pid %ld)", i ? "," : "",
-                 place->name, (long)place->pid);
-    }
-    signal_targets(cluster, strike, SIGKILL);
-    return TN_OK;
-}
-
-static enum tn_status begin_damage(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_damage(struct target_cluster *cluster, struct active_fault *fault,
                                    struct error *error)
 {
-    uint32_t shard = 0;
-    enum tn_status status = choose(cluster, strike, &shard, error);
+    enum tn_status status = TN_OK;
+    if (fault->injection.fault == FAULT_SWAP_SHARDS) {
+        status = choose_two_ps(cluster, &fault->targets, error);
+    }
+    if (status == TN_OK) { status = check_targets(&fault->targets, error); }
+    if (status == TN_OK) { status = find_committed(cluster, fault->state, error); }
     if (status != TN_OK) { return status; }
-    struct committed *committed = calloc(1, sizeof *committed);
-    if (committed == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    status = strike_at(cluster, strike, shard, committed, error);
-    free(committed);
+    stop_targets(cluster, fault);
+    /* Once more: a checkpoint may have been committed or removed in the meantime. */
+    status = find_committed(cluster, fault->state, error);
+    if (status == TN_OK) {
+        status = damage(cluster, fault, fault->targets.places[0]->task.index, error);
+    }
+    (void)fault_signal_targets(cluster, fault, status == TN_OK ? SIGKILL : SIGCONT);
     return status;
 }
 
-/* The damage stays: there is nothing to undo. */
-const struct injector injector_damage = {.begin = begin_damage};
+/* The damage stays: nothing is undone. */
+const struct injector injector_damage = {.state_bytes = sizeof(struct committed),
+                                         .begin = begin_damage};

@@ -1,29 +1,33 @@
-/* chaos/inject/inject_disk_full.c: the device of the checkpoints is full: a file takes all that is
- * left of a small tmpfs. */
-#include <dirent.h>
+/* chaos/inject/inject_disk_full.c: the device of the checkpoints is full: a ballast file takes all
+ * space of a small tmpfs. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "chaos/inject/inject_disk.h"
+#include "chaos/inject/inject_disk_full.h"
+#include "chaos/inject/injector.h"
 #include "common/base/files.h"
 
-enum { PATH_BYTES = TARGET_PATH_MAX + 64, PART_MIN = 4096, SHARD_EXTRA = 1 << 20, SPARE = 3 };
+enum {
+    PATH_BYTES = TARGET_PATH_MAX + 64,
+    PART_MIN = 4096,
+    SHARD_EXTRA = 1 << 20,
+    SPARE_CHECKPOINTS = 3
+};
 
-static void folder_of(const struct target_cluster *cluster, char path[static PATH_BYTES])
+static void checkpoints_path(const struct target_cluster *cluster, char path[static PATH_BYTES])
 {
     snprintf(path, PATH_BYTES, "%s/checkpoints", cluster->run_dir);
 }
 
-static void ballast_of(const struct target_cluster *cluster, char path[static PATH_BYTES])
+static void ballast_path(const struct target_cluster *cluster, char path[static PATH_BYTES])
 {
     snprintf(path, PATH_BYTES, "%s/checkpoints/ballast", cluster->run_dir);
 }
@@ -42,20 +46,19 @@ static uint64_t parameters_of(const struct job *job)
 
 uint64_t disk_full_bytes(const struct job *job)
 {
-    enum { ARRAYS_MOST = 3 }; /* Adam's: values and two moments. */
-    uint64_t checkpoint = parameters_of(job) * sizeof(float) * ARRAYS_MOST;
+    enum { ARRAYS_MAX = 3 }; /* Adam has values and two moments. */
+    uint64_t checkpoint = parameters_of(job) * sizeof(float) * ARRAYS_MAX;
     checkpoint += checkpoint / 8 + (uint64_t)SHARD_EXTRA * job->cluster.ps;
-    return checkpoint * (job->checkpoint.keep + SPARE);
+    return checkpoint * (job->checkpoint.keep + SPARE_CHECKPOINTS);
 }
 
 enum tn_status disk_full_prepare(const struct target_cluster *cluster, struct error *error)
 {
     char folder[PATH_BYTES], options[64];
-    folder_of(cluster, folder);
+    checkpoints_path(cluster, folder);
     enum tn_status status = files_make_folders(folder, error);
     if (status != TN_OK) { return status; }
-    snprintf(options, sizeof options, "size=%llu,mode=0755",
-             (unsigned long long)disk_full_bytes(cluster->job));
+    snprintf(options, sizeof options, "size=%" PRIu64 ",mode=0755", disk_full_bytes(cluster->job));
     if (mount("tanist-chaos", folder, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) == 0) {
         return TN_OK;
     }
@@ -63,12 +66,12 @@ enum tn_status disk_full_prepare(const struct target_cluster *cluster, struct er
                      strerror(errno));
 }
 
-/* Whether the folder is a device other than the one around it. */
+/* Whether the checkpoints are on another device than the run. */
 static bool is_mounted(const struct target_cluster *cluster)
 {
     char folder[PATH_BYTES];
     struct stat inner, outer;
-    folder_of(cluster, folder);
+    checkpoints_path(cluster, folder);
     return stat(folder, &inner) == 0 && stat(cluster->run_dir, &outer) == 0 &&
            inner.st_dev != outer.st_dev;
 }
@@ -90,8 +93,8 @@ void disk_full_cleanup(const struct target_cluster *cluster, bool keep)
 {
     char folder[PATH_BYTES], copy[PATH_BYTES + 16], ballast[PATH_BYTES];
     if (!is_mounted(cluster)) { return; }
-    folder_of(cluster, folder);
-    ballast_of(cluster, ballast);
+    checkpoints_path(cluster, folder);
+    ballast_path(cluster, ballast);
     snprintf(copy, sizeof copy, "%s.kept", folder);
     (void)unlink(ballast);
     bool copied = keep && copy_tree(folder, copy);
@@ -106,7 +109,8 @@ struct ballast {
     uint64_t bytes;
 };
 
-/* All that is left. Others write meanwhile: what cannot be had at once is taken in parts. */
+/* Take all space that is left. The ps write meanwhile, so space that cannot be had at once is taken
+ * in halves. */
 static void fill(struct ballast *ballast)
 {
     struct statvfs device;
@@ -120,52 +124,40 @@ static void fill(struct ballast *ballast)
     }
 }
 
-static enum tn_status begin_full(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_full(struct target_cluster *cluster, struct active_fault *fault,
                                  struct error *error)
 {
     char path[PATH_BYTES];
-    enum tn_status status = target_cluster_resolve(cluster, strike, error);
-    if (status != TN_OK) { return status; }
+    struct ballast *ballast = fault->state;
     if (!is_mounted(cluster)) {
         return error_set(error, TN_ENOTSUP, "the checkpoints have no small device of their own");
     }
-    ballast_of(cluster, path);
-    struct ballast *ballast = calloc(1, sizeof *ballast);
-    if (ballast == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    ballast_path(cluster, path);
     ballast->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (ballast->fd < 0) {
-        free(ballast);
-        return files_error(error, errno, "make", path);
-    }
+    if (ballast->fd < 0) { return files_error(error, errno, "create", path); }
     fill(ballast);
-    if (strike->injection.for_ms == 0) { strike->injection.for_ms = 1; }
-    strike->state = ballast;
-    snprintf(strike->text, sizeof strike->text,
-             "the device of all checkpoints is full: %llu KiB "
-             "were left",
-             (unsigned long long)ballast->bytes / 1024);
+    fault_describe(fault, "the device of all checkpoints is full: %" PRIu64 " KiB were free",
+                   ballast->bytes / 1024);
     return TN_OK;
 }
 
-/* What is deleted meanwhile makes no room. */
-static void tick_full(struct target_cluster *cluster, struct strike *strike)
+/* Space that is freed meanwhile is taken, too. */
+static void tick_full(struct target_cluster *cluster, struct active_fault *fault)
 {
     (void)cluster;
-    fill(strike->state);
+    fill(fault->state);
 }
 
-static void end_full(struct target_cluster *cluster, struct strike *strike)
+static void end_full(struct target_cluster *cluster, struct active_fault *fault)
 {
-    struct ballast *ballast = strike->state;
+    const struct ballast *ballast = fault->state;
     char path[PATH_BYTES];
-    ballast_of(cluster, path);
+    ballast_path(cluster, path);
     close(ballast->fd);
     (void)unlink(path);
-    snprintf(strike->text, sizeof strike->text, "the device of the checkpoints has %llu KiB again",
-             (unsigned long long)ballast->bytes / 1024);
-    free(ballast);
-    strike->state = NULL;
+    fault_describe(fault, "the device of the checkpoints has %" PRIu64 " KiB free again",
+                   ballast->bytes / 1024);
 }
 
 const struct injector injector_disk_full = {
-    .begin = begin_full, .tick = tick_full, .end = end_full};
+    .state_bytes = sizeof(struct ballast), .begin = begin_full, .tick = tick_full, .end = end_full};

@@ -1,13 +1,13 @@
 /*
- * chaos/inject/inject_failpoint.h: faults that strike at a failpoint (common/faults/failpoint.h):
- * kill, freeze, stall and fail, with TRIGGER_POINT. The struck process does them itself, at that
- * very place; who orders them only learns that it has happened. A frozen one is for the harness to
- * let go on.
+ * chaos/inject/inject_failpoint.h: faults that wait for a failpoint (common/faults/failpoint.h):
+ * kill, freeze, stall and fail with TRIGGER_FAILPOINT. The process that passes injects the fault
+ * into itself; the harness orders it and learns that it happened. A process that froze itself is
+ * continued by the harness.
  *
- * Whom: a place ("ps:1"), "chief", or any one of a role or of all ("ps", "coordinator", "any").
- * The passes of all who are meant are counted together, and one of them is struck, once. With
- * "chief" that is, at a place that only chiefs and candidates pass, whoever passes there: the next
- * chief too; elsewhere, whoever is chief at that time.
+ * The selector is a place ("ps:1"), "chief", a role or "any". The passes of all selected nodes are
+ * counted together, and the one that makes the `count`-th pass gets the fault, once. "chief" means
+ * any coordinator at a failpoint that only chiefs and candidates pass, so also the next chief;
+ * elsewhere it means the chief at that time.
  *
  * Threads: the main thread. Blocking: no.
  */
@@ -19,28 +19,30 @@
 #include "chaos/cluster/targets.h"
 
 /* A fault that waits for its failpoint. */
-struct point_watch {
-    struct fault_point *point; /* NULL: not armed. */
+struct failpoint_watch {
+    struct fault_point *order; /* NULL: not armed. */
     bool follows_chief;
-    char place[PLACE_NAME_MAX]; /* Who was struck; "" before. */
-    pid_t pid; /* His process, which may be unknown to the cluster yet, or no more. */
+    struct place *place; /* Where the fault happened; NULL before. */
+    pid_t pid;           /* Its process then. It may be unknown to the cluster, or dead by now. */
 };
 
 /*
- * From here on the fault waits for the `count`-th pass. The cluster has its control.
+ * Order the fault at the `count`-th pass from now on. The cluster must have its fault control.
  *
- *   TN_EINVAL   no such failpoint, or not this fault there, or whom is meant never passes there
- *   TN_ENOTSUP  this build has no failpoints
- *   TN_EAGAIN   nobody is chief now, or too many faults wait: again soon
+ *   TN_EINVAL   the failpoint does not exist or does not fit the fault, or no selected node passes
+ * it TN_ENOTSUP  this build has no failpoints TN_EAGAIN   no chief is known now, or too many faults
+ * wait: try again soon
  */
-MUST_CHECK enum tn_status point_arm(struct point_watch *watch, struct target_cluster *cluster,
-                                    const struct injection *injection, struct error *error);
+MUST_CHECK enum tn_status failpoint_watch_arm(struct failpoint_watch *watch,
+                                              struct target_cluster *cluster,
+                                              const struct injection *injection,
+                                              struct error *error);
 
-/* True, once: it has happened, to `watch->place`. Call it about every 20 ms; whom "chief" means is
- * looked up here. A watch that is not armed: false. */
-bool point_poll(struct point_watch *watch, struct target_cluster *cluster);
+/* True, once: the fault has happened, at `watch->place`. Call it about every 20 ms; it also follows
+ * the chief. False for a watch that is not armed. */
+bool failpoint_watch_poll(struct failpoint_watch *watch, struct target_cluster *cluster);
 
-/* Nobody waits any more. May be called at any time, also twice. */
-void point_disarm(struct point_watch *watch);
+/* Take the order back. May be called at any time, also twice. */
+void failpoint_watch_disarm(struct failpoint_watch *watch);
 
 #endif

@@ -1,11 +1,8 @@
 /* chaos/inject/inject_hostile.c: peers that misbehave: late, twice, or with garbage. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "chaos/cluster/lab.h"
-#include "chaos/cluster/targets.h"
 #include "chaos/inject/hostile_client.h"
 #include "chaos/inject/network_targets.h"
 #include "chaos/inject/nft_script.h"
@@ -18,20 +15,19 @@ enum { DUPLICATE_PERCENT = 30 };
 
 struct proxies {
     uint32_t count;
-    struct proxy list[TARGETS_MAX]; /* Of each target, in their order. */
+    struct proxy list[PLACES_MAX]; /* Of each target, in the same order. */
 };
 
 /*
- * Connections that begin from now on go through the proxy, those that the place dials as well as
- * those it is dialled by; older ones are reset, so that they come again. Those of `spared`, a list
- * of addresses, are left alone.
+ * New connections to and from the place go through the proxy. Older ones are reset, so that they
+ * are made again. Those of `spared`, a list of addresses, are left alone.
  */
-static void proxy_rules(struct nft_script *script, uint16_t port, const char *spared)
+static void write_proxy_rules(struct nft_script *script, uint16_t port, const char *spared)
 {
     char from[NETWORK_LIST_MAX + 32] = "", to[NETWORK_LIST_MAX + 32] = "";
     char matching[2 * NETWORK_LIST_MAX + 96];
     uint32_t mark = nft_new_mark();
-    if (*spared) {
+    if (*spared != '\0') {
         snprintf(from, sizeof from, "ip saddr != { %s }", spared);
         snprintf(to, sizeof to, "ip daddr != { %s }", spared);
     }
@@ -45,163 +41,143 @@ static void proxy_rules(struct nft_script *script, uint16_t port, const char *sp
              (unsigned)PROXY_PACKET_MARK, to, (unsigned)port);
 }
 
-static enum tn_status put_proxy(struct target_cluster *cluster, const struct strike *strike,
-                                const char *target, struct proxy *proxy, struct error *error)
+static enum tn_status start_proxy(struct target_cluster *cluster, const struct active_fault *fault,
+                                  const struct place *target, struct proxy *proxy,
+                                  struct error *error)
 {
     char spared[NETWORK_LIST_MAX] = "";
     struct nft_script script;
     struct proxy_config config = {.seed = random_next(&cluster->random)};
-    if (strike->injection.fault == FAULT_DELAY) {
-        config.delay_ms = (uint32_t)strike->injection.value;
-    } else { /* ZooKeeper's are not our frames. */
-        double share = strike->injection.value;
-        config.duplicate_percent = share > 0 ? (uint32_t)share : DUPLICATE_PERCENT;
+    if (fault->injection.fault == FAULT_DELAY) {
+        config.delay_ms = (uint32_t)fault->injection.value;
+    } else { /* ZooKeeper does not speak in our frames. */
+        config.duplicate_percent = DUPLICATE_PERCENT;
         network_list(cluster, NETWORK_SERVERS, NULL, spared);
     }
-    enum tn_status status = proxy_start(&config, cluster->lab, target, proxy, error);
+    enum tn_status status = proxy_start(&config, cluster->lab, target->name, proxy, error);
     if (status != TN_OK) { return status; }
-    nft_script_begin(&script, strike->injection.id);
-    proxy_rules(&script, proxy->port, spared);
-    status = nft_script_apply(&script, cluster->lab, target, error);
+    nft_script_begin(&script, fault->injection.id);
+    write_proxy_rules(&script, proxy->port, spared);
+    status = nft_script_apply(&script, cluster->lab, target->name, error);
     if (status != TN_OK) { proxy_stop(proxy, NULL); }
     return status;
 }
 
-static void remove_proxies(struct target_cluster *cluster, const struct strike *strike,
-                           struct proxies *proxies, struct proxy_counts *counts)
+static void stop_proxies(struct target_cluster *cluster, struct active_fault *fault,
+                         struct proxy_counts *counts)
 {
+    struct proxies *proxies = fault->state;
     for (uint32_t i = 0; i < proxies->count; i++) {
-        /* First: both ends are told, over the way they know. */
+        /* The proxy first: its resets have to reach both ends on the redirected path. */
         proxy_stop(&proxies->list[i], counts);
-        nft_remove(cluster->lab, strike->targets[i], strike->injection.id);
+        nft_remove(cluster->lab, fault->targets.places[i]->name, fault->injection.id);
     }
-    free(proxies);
 }
 
-static void tell_proxies(struct target_cluster *cluster, struct strike *strike)
-{
-    char words[96];
-    if (strike->injection.fault == FAULT_DELAY) {
-        snprintf(words, sizeof words, "what arrives is up to %.0f ms late at",
-                 strike->injection.value);
-    } else {
-        snprintf(words, sizeof words, "frames that arrive come twice at");
-    }
-    network_targets_tell(cluster, strike, words);
-}
-
-static enum tn_status begin_proxies(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_proxies(struct target_cluster *cluster, struct active_fault *fault,
                                     struct error *error)
 {
-    enum tn_status status = network_targets_find(cluster, strike, error);
+    struct proxies *proxies = fault->state;
+    enum tn_status status = network_keep_targets(cluster, fault, error);
     if (status != TN_OK) { return status; }
-    struct proxies *proxies = calloc(1, sizeof *proxies);
-    if (proxies == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    for (; status == TN_OK && proxies->count < strike->target_count; proxies->count++) {
-        const char *target = strike->targets[proxies->count];
-        status = put_proxy(cluster, strike, target, &proxies->list[proxies->count], error);
-        if (status != TN_OK) { break; }
+    while (proxies->count < fault->targets.count) {
+        status = start_proxy(cluster, fault, fault->targets.places[proxies->count],
+                             &proxies->list[proxies->count], error);
+        if (status != TN_OK) {
+            stop_proxies(cluster, fault, NULL);
+            return status;
+        }
+        proxies->count++;
     }
-    if (status != TN_OK) {
-        remove_proxies(cluster, strike, proxies, NULL);
-        return status;
+    if (fault->injection.fault == FAULT_DELAY) {
+        fault_describe(fault, "received bytes are up to %.0f ms late at ", fault->injection.value);
+    } else {
+        fault_describe(fault, "some received frames arrive twice at ");
     }
-    strike->state = proxies;
-    tell_proxies(cluster, strike);
+    network_describe_targets(cluster, fault);
     return TN_OK;
 }
 
-static void end_proxies(struct target_cluster *cluster, struct strike *strike)
+static void end_proxies(struct target_cluster *cluster, struct active_fault *fault)
 {
     struct proxy_counts counts = {0};
-    char words[160];
-    remove_proxies(cluster, strike, strike->state, &counts);
-    strike->state = NULL;
-    if (strike->injection.fault == FAULT_DELAY) {
-        snprintf(words, sizeof words,
-                 "%" PRIu64 " bytes on %" PRIu64 " connections were late; direct ones again at",
-                 counts.bytes, counts.connections);
+    stop_proxies(cluster, fault, &counts);
+    if (fault->injection.fault == FAULT_DELAY) {
+        fault_describe(fault,
+                       "%" PRIu64 " bytes on %" PRIu64
+                       " connections were delayed; direct connections again at ",
+                       counts.bytes, counts.connections);
     } else {
-        snprintf(words, sizeof words,
-                 "%" PRIu64 " of %" PRIu64 " frames on %" PRIu64
-                 " connections came twice; direct ones again at",
-                 counts.doubled, counts.frames, counts.connections);
+        fault_describe(fault,
+                       "%" PRIu64 " of %" PRIu64 " frames on %" PRIu64
+                       " connections arrived twice; direct connections again at ",
+                       counts.doubled, counts.frames, counts.connections);
     }
-    network_targets_tell(cluster, strike, words);
+    network_describe_targets(cluster, fault);
 }
 
-const struct injector injector_proxy = {.begin = begin_proxies, .end = end_proxies};
+const struct injector injector_proxy = {
+    .state_bytes = sizeof(struct proxies), .begin = begin_proxies, .end = end_proxies};
 
-/* ------------------------------------------------------------- poke */
+/* ------------------------------------------------------------- hostile client */
 
-enum { HOSTILE_CLIENT_EVERY_MS = 200 };
+enum { ATTACK_EVERY_MS = 200 };
 
-struct poking {
-    struct poke poke;
+struct hostile {
+    struct hostile_client client;
     uint64_t next_ms;
 };
 
-/* Poke all targets once. TN_EAGAIN: nobody listens. */
-static enum tn_status poke_all(struct target_cluster *cluster, struct strike *strike,
-                               struct poke *poke, struct error *error)
-{
-    size_t length = (size_t)snprintf(strike->text, sizeof strike->text, "hostile connections to");
-    uint32_t before = poke->connections;
-    for (uint32_t i = 0; i < strike->target_count; i++) {
-        struct hostile_client_ports ports;
-        const struct place *place = target_cluster_place(cluster, strike->targets[i]);
-        if (hostile_client_find_ports(cluster, place, &ports, error) != TN_OK) { continue; }
-        for (uint32_t j = 0; j < ports.count; j++) {
-            hostile_client_port(poke, &cluster->random, ports.address, ports.list[j],
-                                place->server != 0);
-            if (length < sizeof strike->text) {
-                length += (size_t)snprintf(strike->text + length, sizeof strike->text - length,
-                                           " %s at %s:%u", place->name, ports.address,
-                                           (unsigned)ports.list[j]);
-            }
-        }
-    }
-    if (poke->connections > before) { return TN_OK; }
-    return error_set(error, TN_EAGAIN, "nothing of %s listens now", strike->injection.whom);
-}
-
-static enum tn_status begin_poke(struct target_cluster *cluster, struct strike *strike,
+/* Attack all ports of all targets once. TN_EAGAIN: none of them accepted a connection. */
+static enum tn_status attack_all(struct target_cluster *cluster, struct active_fault *fault,
                                  struct error *error)
 {
-    struct poking *poking = calloc(1, sizeof *poking);
-    if (poking == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    enum tn_status status = target_cluster_resolve(cluster, strike, error);
-    if (status == TN_OK) { status = poke_all(cluster, strike, &poking->poke, error); }
-    poking->next_ms = clock_monotonic_ms() + HOSTILE_CLIENT_EVERY_MS;
-    if (status == TN_OK && strike->injection.for_ms > 0) {
-        strike->state = poking;
-        return TN_OK;
+    struct hostile *hostile = fault->state;
+    uint32_t before = hostile->client.connections;
+    hostile->next_ms = clock_monotonic_ms() + ATTACK_EVERY_MS;
+    fault_describe(fault, "hostile connections to ");
+    for (uint32_t i = 0; i < fault->targets.count; i++) {
+        struct listening_ports ports;
+        const struct place *place = fault->targets.places[i];
+        if (hostile_client_find_ports(cluster, place, &ports, error) != TN_OK) { continue; }
+        for (uint32_t j = 0; j < ports.count; j++) {
+            hostile_client_attack(&hostile->client, &cluster->random, ports.address, ports.list[j],
+                                  place->server != 0);
+            fault_describe_item(fault, "%s at %s:%u", place->name, ports.address,
+                                (unsigned)ports.list[j]);
+        }
     }
-    hostile_client_let_go(&poking->poke);
-    free(poking);
+    if (hostile->client.connections > before) { return TN_OK; }
+    return error_set(error, TN_EAGAIN, "%s accepts no connections now", fault->injection.selector);
+}
+
+static enum tn_status begin_hostile(struct target_cluster *cluster, struct active_fault *fault,
+                                    struct error *error)
+{
+    struct hostile *hostile = fault->state;
+    enum tn_status status = attack_all(cluster, fault, error);
+    if (fault->injection.for_ms == 0) { hostile_client_close(&hostile->client); }
     return status;
 }
 
-static void tick_poke(struct target_cluster *cluster, struct strike *strike)
+static void tick_hostile(struct target_cluster *cluster, struct active_fault *fault)
 {
-    struct poking *poking = strike->state;
+    struct hostile *hostile = fault->state;
     struct error error;
-    if (clock_monotonic_ms() < poking->next_ms) { return; }
-    poking->next_ms = clock_monotonic_ms() + HOSTILE_CLIENT_EVERY_MS;
-    hostile_client_let_go(&poking->poke);
-    (void)!poke_all(cluster, strike, &poking->poke, &error); /* Who died comes again. */
+    if (clock_monotonic_ms() < hostile->next_ms) { return; }
+    hostile_client_close(&hostile->client);
+    (void)!attack_all(cluster, fault, &error); /* A target that died will be restarted. */
 }
 
-static void end_poke(struct target_cluster *cluster, struct strike *strike)
+static void end_hostile(struct target_cluster *cluster, struct active_fault *fault)
 {
-    struct poking *poking = strike->state;
+    struct hostile *hostile = fault->state;
     (void)cluster;
-    hostile_client_let_go(&poking->poke);
-    snprintf(strike->text, sizeof strike->text, "%u hostile connections were made",
-             (unsigned)poking->poke.connections);
-    free(poking);
-    strike->state = NULL;
+    hostile_client_close(&hostile->client);
+    fault_describe(fault, "%" PRIu32 " hostile connections were made", hostile->client.connections);
 }
 
-const struct injector injector_hostile_client = {
-    .begin = begin_poke, .tick = tick_poke, .end = end_poke};
+const struct injector injector_hostile_client = {.state_bytes = sizeof(struct hostile),
+                                                 .begin = begin_hostile,
+                                                 .tick = tick_hostile,
+                                                 .end = end_hostile};

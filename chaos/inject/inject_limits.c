@@ -1,120 +1,98 @@
-/* chaos/inject/inject_limits.c: a process may have only so much more: address space, open files. */
+/* chaos/inject/inject_limits.c: resource limits: how much more a process may map or open. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "chaos/cluster/targets.h"
+#include "chaos/cluster/proc.h"
+#include "chaos/inject/injector.h"
 
-enum { NUMBERS = 4096, LEAST_MS = 500, KIB = 1024, MIB = 1024 * 1024 };
+enum { DESCRIPTORS_MAX = 4096, STATUS_MAX = 8192, KIB = 1024, MIB = 1024 * 1024 };
 
 struct limited {
     pid_t pid;
+    int resource; /* RLIMIT_AS or RLIMIT_NOFILE. */
     struct rlimit before;
 };
 
-/* Its address space now, in bytes; 0: it has ended. */
+/* The size of its address space; 0: it has ended. */
 static uint64_t mapped_bytes(pid_t pid)
 {
-    char path[64], line[256];
-    unsigned long long kib = 0;
-    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) { return 0; }
-    while (kib == 0 && fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, "VmSize:", 7) == 0) { kib = strtoull(line + 7, NULL, 10); }
-    }
-    fclose(file);
-    return kib * KIB;
+    static const char key[] = "\nVmSize:";
+    char status[STATUS_MAX];
+    if (proc_read(pid, "status", status, sizeof status) <= 0) { return 0; }
+    const char *line = strstr(status, key);
+    return line != NULL ? strtoull(line + strlen(key), NULL, 10) * KIB : 0;
 }
 
-/* The limit under which `more` descriptors are free: a new file gets the lowest free number.
- * 0: it has ended. */
+/* The limit that leaves `more` descriptors free: a new file gets the lowest free number. 0: the
+ * process has ended. */
 static uint64_t descriptors_with(pid_t pid, uint64_t more)
 {
     char path[64];
-    bool used[NUMBERS] = {false};
+    bool used[DESCRIPTORS_MAX] = {false};
     snprintf(path, sizeof path, "/proc/%ld/fd", (long)pid);
     DIR *folder = opendir(path);
     if (folder == NULL) { return 0; }
-    for (const struct dirent *entry; (entry = readdir(folder));) {
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
         unsigned long number = strtoul(entry->d_name, NULL, 10);
-        if (isdigit((unsigned char)entry->d_name[0]) && number < NUMBERS) { used[number] = true; }
+        bool is_number = isdigit((unsigned char)entry->d_name[0]);
+        if (is_number && number < DESCRIPTORS_MAX) { used[number] = true; }
     }
     closedir(folder);
     uint64_t limit = 0;
-    while (limit < NUMBERS && (used[limit] || more > 0)) { more -= used[limit++] ? 0 : 1; }
+    while (limit < DESCRIPTORS_MAX && (used[limit] || more > 0)) { more -= used[limit++] ? 0 : 1; }
     return limit;
 }
 
-/* Why prlimit() failed: its process may have ended. */
-static enum tn_status refused(const char *whom, struct error *error)
+static enum tn_status refused(const char *name, struct error *error)
 {
-    if (errno == ESRCH) { return error_set(error, TN_EAGAIN, "%s is not running", whom); }
+    if (errno == ESRCH) { return error_set(error, TN_EAGAIN, "%s is not running", name); }
     return error_set(error, TN_ENOTSUP, "prlimit: %s", strerror(errno));
 }
 
-static enum tn_status limit(const struct injection *injection, struct limited *limited,
-                            struct rlimit *now, struct error *error)
-{
-    bool memory = injection->fault == FAULT_MEMORY;
-    uint64_t value = injection->value > 0 ? (uint64_t)injection->value : 0;
-    uint64_t bound = memory ? mapped_bytes(limited->pid) : descriptors_with(limited->pid, value);
-    if (bound == 0) { return error_set(error, TN_EAGAIN, "%s is not running", injection->whom); }
-    if (memory) { bound += value * MIB; }
-    if (prlimit(limited->pid, memory ? RLIMIT_AS : RLIMIT_NOFILE, NULL, &limited->before) != 0) {
-        return refused(injection->whom, error);
-    }
-    *now = (struct rlimit){.rlim_cur = bound, .rlim_max = limited->before.rlim_max};
-    if (bound > now->rlim_max) { now->rlim_cur = now->rlim_max; }
-    if (prlimit(limited->pid, memory ? RLIMIT_AS : RLIMIT_NOFILE, now, NULL) == 0) { return TN_OK; }
-    return refused(injection->whom, error);
-}
-
-static enum tn_status begin_limit(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_limit(struct target_cluster *cluster, struct active_fault *fault,
                                   struct error *error)
 {
-    struct rlimit now;
-    enum tn_status status = target_cluster_resolve(cluster, strike, error);
-    if (status != TN_OK) { return status; }
-    const struct place *place = target_cluster_place(cluster, strike->targets[0]);
-    if (place == NULL || place->pid <= 0) {
-        return error_set(error, TN_EAGAIN, "%s is not running", strike->targets[0]);
+    struct limited *limited = fault->state;
+    const struct place *place = fault->targets.places[0];
+    bool memory = fault->injection.fault == FAULT_MEMORY;
+    uint64_t value = fault->injection.value > 0 ? (uint64_t)fault->injection.value : 0, bound = 0;
+    (void)cluster;
+    *limited = (struct limited){.pid = place->pid, .resource = memory ? RLIMIT_AS : RLIMIT_NOFILE};
+    if (place->pid > 0) {
+        bound = memory ? mapped_bytes(place->pid) : descriptors_with(place->pid, value);
     }
-    struct limited *limited = calloc(1, sizeof *limited);
-    if (limited == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    limited->pid = place->pid;
-    status = limit(&strike->injection, limited, &now, error);
-    if (status != TN_OK) {
-        free(limited);
-        return status;
+    if (bound == 0) { return error_set(error, TN_EAGAIN, "%s is not running", place->name); }
+    if (memory) { bound += value * MIB; }
+    if (prlimit(place->pid, limited->resource, NULL, &limited->before) != 0) {
+        return refused(place->name, error);
     }
-    if (strike->injection.for_ms == 0) { strike->injection.for_ms = LEAST_MS; }
-    strike->target_count = 1;
-    strike->state = limited;
-    bool memory = strike->injection.fault == FAULT_MEMORY;
-    snprintf(strike->text, sizeof strike->text, "%s (pid %ld) may have %llu %s, %.0f more than now",
-             place->name, (long)place->pid,
-             (unsigned long long)(memory ? now.rlim_cur / MIB : now.rlim_cur),
-             memory ? "MiB of addresses" : "descriptors", strike->injection.value);
+    if (bound > limited->before.rlim_max) { bound = limited->before.rlim_max; }
+    const struct rlimit now = {.rlim_cur = bound, .rlim_max = limited->before.rlim_max};
+    if (prlimit(place->pid, limited->resource, &now, NULL) != 0) {
+        return refused(place->name, error);
+    }
+    fault->targets.count = 1;
+    fault_describe(fault, "%s (pid %ld) can have %" PRIu64 " %s, %.0f more than now", place->name,
+                   (long)place->pid, memory ? bound / MIB : bound,
+                   memory ? "MiB of addresses" : "descriptors", fault->injection.value);
     return TN_OK;
 }
 
-static void end_limit(struct target_cluster *cluster, struct strike *strike)
+static void end_limit(struct target_cluster *cluster, struct active_fault *fault)
 {
-    struct limited *limited = strike->state;
-    const struct place *place = target_cluster_place(cluster, strike->targets[0]);
-    bool same = place != NULL && place->pid == limited->pid;
-    int resource = strike->injection.fault == FAULT_MEMORY ? RLIMIT_AS : RLIMIT_NOFILE;
-    if (same) { (void)prlimit(limited->pid, resource, &limited->before, NULL); }
-    snprintf(strike->text, sizeof strike->text, "%s",
-             same ? "it lived through it; the limit is gone"
-                  : "it died meanwhile, and its limit with it");
-    free(limited);
-    strike->state = NULL;
+    const struct limited *limited = fault->state;
+    bool same = fault->targets.places[0]->pid == limited->pid;
+    (void)cluster;
+    if (same) { (void)prlimit(limited->pid, limited->resource, &limited->before, NULL); }
+    fault_describe(fault, "%s",
+                   same ? "the process survived; its limit was removed" : "the process had died");
 }
 
-const struct injector injector_limit = {.begin = begin_limit, .end = end_limit};
+const struct injector injector_limit = {
+    .state_bytes = sizeof(struct limited), .begin = begin_limit, .end = end_limit};

@@ -1,121 +1,165 @@
-/* chaos/inject/inject_network.c: faults of the network that the packet filter does: cuts, black
- * holes, resets, loss; and slow links. */
+/* chaos/inject/inject_network.c: network faults by packet filters (cuts, black holes, resets, loss)
+ * and by slow links. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "chaos/cluster/lab.h"
-#include "chaos/cluster/targets.h"
 #include "chaos/inject/network_targets.h"
 #include "chaos/inject/nft_script.h"
 #include "common/base/clock.h"
+#include "common/base/minmax.h"
 
-/* Undo in all targets; the table is named after the fault. */
-static void remove_tables(struct target_cluster *cluster, const struct strike *strike)
+/* The packet filter rules of a fault in the network of one target. */
+struct rules {
+    struct nft_script script;
+    const struct target_cluster *cluster;
+    const struct active_fault *fault;
+    const struct place *target;
+};
+typedef void (*write_rules)(struct rules *rules);
+
+/* The table is named after the fault. */
+static void remove_tables(struct target_cluster *cluster, const struct active_fault *fault,
+                          uint32_t count)
 {
-    for (uint32_t i = 0; i < strike->target_count; i++) {
-        nft_remove(cluster->lab, strike->targets[i], strike->injection.id);
+    for (uint32_t i = 0; i < count; i++) {
+        nft_remove(cluster->lab, fault->targets.places[i]->name, fault->injection.id);
     }
 }
 
-/* Of `target`'s own network: what the fault does there. */
-typedef void (*write_rules)(struct nft_script *script, struct target_cluster *cluster,
-                            const struct strike *strike, const char *target);
-
-/* The same rules in all targets, or in none. */
-static enum tn_status apply(struct target_cluster *cluster, struct strike *strike,
-                            write_rules rules, struct error *error)
+/* Apply the rules in the networks of all targets, or in none. */
+static enum tn_status apply(struct target_cluster *cluster, struct active_fault *fault,
+                            write_rules write, struct error *error)
 {
-    enum tn_status status = TN_OK;
-    uint32_t done = 0;
-    for (; status == TN_OK && done < strike->target_count; done++) {
-        struct nft_script script;
-        nft_script_begin(&script, strike->injection.id);
-        rules(&script, cluster, strike, strike->targets[done]);
-        status = nft_script_apply(&script, cluster->lab, strike->targets[done], error);
+    for (uint32_t i = 0; i < fault->targets.count; i++) {
+        const struct place *target = fault->targets.places[i];
+        struct rules rules = {.cluster = cluster, .fault = fault, .target = target};
+        nft_script_begin(&rules.script, fault->injection.id);
+        write(&rules);
+        enum tn_status status = nft_script_apply(&rules.script, cluster->lab, target->name, error);
+        if (status == TN_OK) { continue; }
+        remove_tables(cluster, fault, i);
+        return status;
     }
-    for (uint32_t i = 0; status != TN_OK && i + 1 < done; i++) {
-        nft_remove(cluster->lab, strike->targets[i], strike->injection.id);
-    }
-    return status;
+    return TN_OK;
 }
 
-static void end_tables(struct target_cluster *cluster, struct strike *strike)
+static void end_filter(struct target_cluster *cluster, struct active_fault *fault)
 {
-    remove_tables(cluster, strike);
-    network_targets_tell(cluster, strike, "packets pass again at");
+    remove_tables(cluster, fault, fault->targets.count);
+    fault_describe(fault, "packets pass again at ");
+    network_describe_targets(cluster, fault);
 }
 
-static enum tn_status begin_tables(struct target_cluster *cluster, struct strike *strike,
-                                   write_rules rules, const char *words, struct error *error)
+/* ------------------------------------------------------------- filters without state */
+
+static void drop_in(struct rules *rules, const char *matching)
 {
-    enum tn_status status = network_targets_find(cluster, strike, error);
-    if (status == TN_OK) { status = apply(cluster, strike, rules, error); }
-    if (status == TN_OK) { network_targets_tell(cluster, strike, words); }
-    return status;
+    nft_chain(&rules->script, "input", NFT_PRIORITY_FILTER);
+    nft_rule(&rules->script, "%s drop", matching);
 }
 
-/* ------------------------------------------------------------- cuts */
-
-static void cut_in(struct nft_script *script)
+static void drop_out(struct rules *rules, const char *matching)
 {
-    nft_chain(script, "input", NFT_PRIORITY_FILTER);
-    nft_rule(script, "iifname \"eth0\" drop");
+    nft_chain(&rules->script, "output", NFT_PRIORITY_FILTER);
+    nft_rule(&rules->script, "%s drop", matching);
 }
 
-static void cut_out(struct nft_script *script)
+static void drop_all_in(struct rules *rules)
 {
-    nft_chain(script, "output", NFT_PRIORITY_FILTER);
-    nft_rule(script, "oifname \"eth0\" drop");
+    drop_in(rules, "iifname \"eth0\"");
 }
 
-/* Nothing to or from the addresses of a list, "10.77.0.2, 10.77.0.3". */
-static void cut_from(struct nft_script *script, const char *addresses)
+static void drop_all_out(struct rules *rules)
 {
-    if (!*addresses) { return; /* A cluster of one. */ }
-    nft_chain(script, "input", NFT_PRIORITY_FILTER);
-    nft_rule(script, "ip saddr { %s } drop", addresses);
-    nft_chain(script, "output", NFT_PRIORITY_FILTER);
-    nft_rule(script, "ip daddr { %s } drop", addresses);
+    drop_out(rules, "oifname \"eth0\"");
 }
 
-static void cut_rules(struct nft_script *script, struct target_cluster *cluster,
-                      const struct strike *strike, const char *target)
+static void drop_all(struct rules *rules)
+{
+    drop_all_in(rules);
+    drop_all_out(rules);
+}
+
+/* Drop packets to and from a list of addresses, "10.77.0.2, 10.77.0.3". */
+static void drop_addresses(struct rules *rules, const char *addresses)
+{
+    char matching[NETWORK_LIST_MAX + 32];
+    if (*addresses == '\0') { return; /* The cluster has a single node. */ }
+    snprintf(matching, sizeof matching, "ip saddr { %s }", addresses);
+    drop_in(rules, matching);
+    snprintf(matching, sizeof matching, "ip daddr { %s }", addresses);
+    drop_out(rules, matching);
+}
+
+static void drop_servers(struct rules *rules)
 {
     char addresses[NETWORK_LIST_MAX];
-    switch (strike->injection.fault) {
-    case FAULT_CUT_ZOOKEEPER:
-        network_list(cluster, NETWORK_SERVERS, target, addresses);
-        cut_from(script, addresses);
-        break;
-    case FAULT_CUT_PEERS:
-        network_list(cluster, NETWORK_NODES, target, addresses);
-        cut_from(script, addresses);
-        break;
-    case FAULT_CUT_IN: cut_in(script); break;
-    case FAULT_CUT_OUT: cut_out(script); break;
-    default:
-        cut_in(script);
-        cut_out(script);
-        break;
+    network_list(rules->cluster, NETWORK_SERVERS, rules->target, addresses);
+    drop_addresses(rules, addresses);
+}
+
+static void drop_nodes(struct rules *rules)
+{
+    char addresses[NETWORK_LIST_MAX];
+    network_list(rules->cluster, NETWORK_NODES, rules->target, addresses);
+    drop_addresses(rules, addresses);
+}
+
+static void drop_old_connections(struct rules *rules)
+{
+    static const char *const hooks[] = {"input", "output"};
+    uint32_t mark = nft_new_mark();
+    nft_mark_new_connections(&rules->script, mark);
+    for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++) {
+        nft_chain(&rules->script, hooks[i], NFT_PRIORITY_FILTER);
+        nft_rule(&rules->script, "meta l4proto tcp ct mark < %u drop", mark);
+        nft_rule(&rules->script, "meta l4proto tcp ct state invalid drop");
     }
 }
 
-static enum tn_status begin_cut(struct target_cluster *cluster, struct strike *strike,
-                                struct error *error)
+static void drop_share(struct rules *rules)
 {
-    static const char *const words[FAULT_COUNT] = {
-        [FAULT_CUT_ZOOKEEPER] = "no packets between ZooKeeper and",
-        [FAULT_CUT_PEERS] = "no packets between other nodes and",
-        [FAULT_CUT_IN] = "nothing arrives at",
-        [FAULT_CUT_OUT] = "nothing leaves",
-        [FAULT_CUT] = "no packets to or from"};
-    const char *what = words[strike->injection.fault];
-    return begin_tables(cluster, strike, cut_rules, what != NULL ? what : words[FAULT_CUT], error);
+    char matching[80];
+    unsigned share = u32_min((unsigned)(rules->fault->injection.value * 100 + 0.5), 9999);
+    snprintf(matching, sizeof matching, "iifname \"eth0\" numgen random mod 10000 < %u", share);
+    drop_in(rules, matching);
+    snprintf(matching, sizeof matching, "oifname \"eth0\" numgen random mod 10000 < %u", share);
+    drop_out(rules, matching);
 }
 
-const struct injector injector_cut = {.begin = begin_cut, .end = end_tables};
+static const struct filter {
+    write_rules write;
+    const char *text;
+} filters[FAULT_COUNT] = {
+    [FAULT_CUT_ZOOKEEPER] = {drop_servers, "no packets between ZooKeeper and"},
+    [FAULT_CUT_PEERS] = {drop_nodes, "no packets between other nodes and"},
+    [FAULT_CUT_IN] = {drop_all_in, "nothing arrives at"},
+    [FAULT_CUT_OUT] = {drop_all_out, "nothing leaves"},
+    [FAULT_CUT] = {drop_all, "no packets to or from"},
+    [FAULT_BLACK_HOLE] = {drop_old_connections, "packets of older connections are dropped at"},
+    [FAULT_LOSS] = {drop_share, "% of the packets are lost, in each direction, at"},
+};
+
+static enum tn_status begin_filter(struct target_cluster *cluster, struct active_fault *fault,
+                                   struct error *error)
+{
+    const struct filter *filter = &filters[fault->injection.fault];
+    assert(filter->write != NULL);
+    enum tn_status status = network_keep_targets(cluster, fault, error);
+    if (status == TN_OK) { status = apply(cluster, fault, filter->write, error); }
+    if (status != TN_OK) { return status; }
+    if (fault->injection.fault == FAULT_LOSS) {
+        fault_describe(fault, "%.4g %s ", fault->injection.value, filter->text);
+    } else {
+        fault_describe(fault, "%s ", filter->text);
+    }
+    network_describe_targets(cluster, fault);
+    return TN_OK;
+}
+
+const struct injector injector_filter = {.begin = begin_filter, .end = end_filter};
 
 /* ------------------------------------------------------------- halves */
 
@@ -124,233 +168,176 @@ struct half {
     char addresses[NETWORK_LIST_MAX], names[NETWORK_LIST_MAX];
 };
 
-/* Draw one half of the servers and one of the nodes: they become the targets, the others `rest`. */
-static void draw_half(struct target_cluster *cluster, struct strike *strike, struct half *rest)
+/* Draw one half of the servers and one of the nodes: they stay targets, the others become `rest`.
+ */
+static void draw_half(struct target_cluster *cluster, struct target_list *targets,
+                      struct half *rest)
 {
-    const char *all[PLACES_MAX];
-    uint32_t count = 0, kept = 0, left[2] = {0, 0}, wanted[2];
-    for (uint32_t i = 0; i < strike->target_count; i++) {
-        all[count++] = target_cluster_place(cluster, strike->targets[i])->name;
-    }
-    for (uint32_t i = 0; i < count; i++) { left[target_cluster_place(cluster, all[i])->is_node]++; }
+    uint32_t left[2] = {0, 0}, wanted[2], kept = 0;
+    for (uint32_t i = 0; i < targets->count; i++) { left[targets->places[i]->is_node]++; }
     for (int kind = 0; kind < 2; kind++) {
         wanted[kind] = (left[kind] + (uint32_t)random_below(&cluster->random, 2)) / 2;
     }
-    rest->addresses[0] = rest->names[0] = '\0';
-    for (uint32_t i = 0; i < count; i++) {
-        int kind = target_cluster_place(cluster, all[i])->is_node;
-        bool chosen = random_below(&cluster->random, left[kind]--) < wanted[kind];
-        if (chosen) {
+    for (uint32_t i = 0; i < targets->count; i++) {
+        struct place *place = targets->places[i];
+        int kind = place->is_node;
+        if (random_below(&cluster->random, left[kind]--) < wanted[kind]) {
             wanted[kind]--;
-            snprintf(strike->targets[kept++], PLACE_NAME_MAX, "%s", all[i]);
+            targets->places[kept++] = place;
         } else {
-            network_list_add(rest->addresses, lab_address(cluster->lab, all[i]));
-            network_list_add(rest->names, all[i]);
+            network_list_add(rest->addresses, lab_address(cluster->lab, place->name));
+            network_list_add(rest->names, place->name);
         }
     }
-    strike->target_count = kept;
+    targets->count = kept;
 }
 
-static void halves_rules(struct nft_script *script, struct target_cluster *cluster,
-                         const struct strike *strike, const char *target)
+static void drop_rest(struct rules *rules)
 {
-    (void)cluster;
-    (void)target;
-    cut_from(script, strike->state);
+    const struct half *rest = rules->fault->state;
+    drop_addresses(rules, rest->addresses);
 }
 
-static enum tn_status begin_halves(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_halves(struct target_cluster *cluster, struct active_fault *fault,
                                    struct error *error)
 {
-    char words[NETWORK_LIST_MAX + 64];
-    struct half rest;
-    enum tn_status status = network_targets_find(cluster, strike, error);
+    struct half *rest = fault->state;
+    enum tn_status status = network_keep_targets(cluster, fault, error);
     if (status != TN_OK) { return status; }
-    draw_half(cluster, strike, &rest);
-    strike->state = rest.addresses;
-    status = apply(cluster, strike, halves_rules, error);
-    strike->state = NULL;
-    snprintf(words, sizeof words, "no packets between %s and", rest.names);
-    if (status == TN_OK) { network_targets_tell(cluster, strike, words); }
+    draw_half(cluster, &fault->targets, rest);
+    status = apply(cluster, fault, drop_rest, error);
+    fault_describe(fault, "no packets between %s and ", rest->names);
+    network_describe_targets(cluster, fault);
     return status;
 }
 
-const struct injector injector_halves = {.begin = begin_halves, .end = end_tables};
-
-/* ------------------------------------------------------------- black hole */
-
-static void black_hole_rules(struct nft_script *script, struct target_cluster *cluster,
-                             const struct strike *strike, const char *target)
-{
-    (void)cluster;
-    (void)strike;
-    (void)target;
-    uint32_t mark = nft_new_mark();
-    nft_mark_new_connections(script, mark);
-    nft_chain(script, "input", NFT_PRIORITY_FILTER);
-    nft_rule(script, "meta l4proto tcp ct mark < %u drop", mark);
-    nft_rule(script, "meta l4proto tcp ct state invalid drop");
-    nft_chain(script, "output", NFT_PRIORITY_FILTER);
-    nft_rule(script, "meta l4proto tcp ct mark < %u drop", mark);
-    nft_rule(script, "meta l4proto tcp ct state invalid drop");
-}
-
-static enum tn_status begin_black_hole(struct target_cluster *cluster, struct strike *strike,
-                                       struct error *error)
-{
-    return begin_tables(cluster, strike, black_hole_rules,
-                        "packets of connections made before vanish at", error);
-}
-
-const struct injector injector_black_hole = {.begin = begin_black_hole, .end = end_tables};
-
-/* ------------------------------------------------------------- loss */
-
-static void loss_rules(struct nft_script *script, struct target_cluster *cluster,
-                       const struct strike *strike, const char *target)
-{
-    (void)cluster;
-    (void)target;
-    unsigned share = (unsigned)(strike->injection.value * 100 + 0.5);
-    if (share > 9999) { share = 9999; }
-    nft_chain(script, "input", NFT_PRIORITY_FILTER);
-    nft_rule(script, "iifname \"eth0\" numgen random mod 10000 < %u drop", share);
-    nft_chain(script, "output", NFT_PRIORITY_FILTER);
-    nft_rule(script, "oifname \"eth0\" numgen random mod 10000 < %u drop", share);
-}
-
-static enum tn_status begin_loss(struct target_cluster *cluster, struct strike *strike,
-                                 struct error *error)
-{
-    char words[96];
-    snprintf(words, sizeof words, "%.4g %% of the packets are lost, each way, at",
-             strike->injection.value);
-    return begin_tables(cluster, strike, loss_rules, words, error);
-}
-
-const struct injector injector_loss = {.begin = begin_loss, .end = end_tables};
+const struct injector injector_halves = {
+    .state_bytes = sizeof(struct half), .begin = begin_halves, .end = end_filter};
 
 /* ------------------------------------------------------------- reset storm */
 
 enum { STORM_PERIOD_MS = 200, STORM_BURST_MS = 30 };
 
 struct storm {
-    uint64_t change_at_ms; /* The present burst or calm ends. */
+    uint64_t change_at_ms; /* The end of this burst, or of the pause after it. */
     uint32_t bursts;
-    bool raging;
+    bool in_burst;
 };
 
-static void storm_rules(struct nft_script *script, struct target_cluster *cluster,
-                        const struct strike *strike, const char *target)
+static void reset_all(struct rules *rules)
 {
-    (void)cluster;
-    (void)strike;
-    (void)target;
-    nft_reset_rules(script, "");
+    nft_reset_rules(&rules->script, "");
 }
 
-/* What fails in the midst of a storm is tried again in the next burst. */
-static void tick_storm(struct target_cluster *cluster, struct strike *strike)
-{
-    struct storm *storm = strike->state;
-    struct error error;
-    if (clock_monotonic_ms() < storm->change_at_ms) { return; }
-    if (storm->raging) {
-        remove_tables(cluster, strike);
-        storm->raging = false;
-    } else if (apply(cluster, strike, storm_rules, &error) == TN_OK) {
-        storm->raging = true;
-        storm->bursts++;
-    }
-    storm->change_at_ms =
-        clock_monotonic_ms() + (storm->raging ? STORM_BURST_MS : STORM_PERIOD_MS - STORM_BURST_MS);
-}
-
-static enum tn_status begin_storm(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_burst(struct target_cluster *cluster, struct active_fault *fault,
                                   struct error *error)
 {
-    struct storm *storm = calloc(1, sizeof *storm);
-    if (storm == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    enum tn_status status =
-        begin_tables(cluster, strike, storm_rules,
-                     "connections are reset for 30 ms, five times a second, at", error);
-    if (status != TN_OK) {
-        free(storm);
-        return status;
-    }
-    *storm = (struct storm){
-        .change_at_ms = clock_monotonic_ms() + STORM_BURST_MS, .bursts = 1, .raging = true};
-    strike->state = storm;
+    struct storm *storm = fault->state;
+    enum tn_status status = apply(cluster, fault, reset_all, error);
+    if (status != TN_OK) { return status; }
+    storm->in_burst = true;
+    storm->bursts++;
+    storm->change_at_ms = clock_monotonic_ms() + STORM_BURST_MS;
     return TN_OK;
 }
 
-static void end_storm(struct target_cluster *cluster, struct strike *strike)
+static void end_burst(struct target_cluster *cluster, struct active_fault *fault)
 {
-    struct storm *storm = strike->state;
-    char words[64];
-    if (storm->raging) { remove_tables(cluster, strike); }
-    snprintf(words, sizeof words, "%" PRIu32 " bursts of resets are over at", storm->bursts);
-    network_targets_tell(cluster, strike, words);
-    free(storm);
-    strike->state = NULL;
+    struct storm *storm = fault->state;
+    remove_tables(cluster, fault, fault->targets.count);
+    storm->in_burst = false;
 }
 
-const struct injector injector_reset_storm = {
-    .begin = begin_storm, .tick = tick_storm, .end = end_storm};
+/* A burst that fails is left out. */
+static void tick_storm(struct target_cluster *cluster, struct active_fault *fault)
+{
+    struct storm *storm = fault->state;
+    struct error error;
+    if (clock_monotonic_ms() < storm->change_at_ms) { return; }
+    if (storm->in_burst) {
+        end_burst(cluster, fault);
+    } else if (begin_burst(cluster, fault, &error) == TN_OK) {
+        return;
+    }
+    storm->change_at_ms = clock_monotonic_ms() + STORM_PERIOD_MS - STORM_BURST_MS;
+}
+
+static enum tn_status begin_storm(struct target_cluster *cluster, struct active_fault *fault,
+                                  struct error *error)
+{
+    enum tn_status status = network_keep_targets(cluster, fault, error);
+    if (status == TN_OK) { status = begin_burst(cluster, fault, error); }
+    fault_describe(fault, "connections are reset for %d ms, every %d ms, at ", STORM_BURST_MS,
+                   STORM_PERIOD_MS);
+    if (status == TN_OK) { network_describe_targets(cluster, fault); }
+    return status;
+}
+
+static void end_storm(struct target_cluster *cluster, struct active_fault *fault)
+{
+    const struct storm *storm = fault->state;
+    if (storm->in_burst) { end_burst(cluster, fault); }
+    fault_describe(fault, "%" PRIu32 " bursts of resets are over at ", storm->bursts);
+    network_describe_targets(cluster, fault);
+}
+
+const struct injector injector_reset_storm = {.state_bytes = sizeof(struct storm),
+                                              .begin = begin_storm,
+                                              .tick = tick_storm,
+                                              .end = end_storm};
 
 /* ------------------------------------------------------------- slow links */
 
-/* Both ends of the link send slowly: the place's own, and the hub's to it. Two of these faults at a
- * time at one place end together. */
-static enum tn_status set_rate(struct target_cluster *cluster, const char *target, const char *rate,
+/* Run tc for both ends of a place's link, which both send slowly: eth0 of the place, and the hub's
+ * end. `rate` NULL: remove the limit. Two such faults at one place at a time end together. */
+static enum tn_status set_rate(struct target_cluster *cluster, const char *place, const char *rate,
                                struct error *error)
 {
     char link[LAB_LINK_MAX];
-    if (!lab_link(cluster->lab, target, link)) {
-        return error_set(error, TN_ENOTSUP, "%s has no network of its own", target);
+    if (!lab_link(cluster->lab, place, link)) {
+        return error_set(error, TN_ENOTSUP, "%s has no network of its own", place);
     }
-    const char *const own[] = {"tc",   "qdisc", "replace", "dev",  "eth0",    "root",  "tbf",
-                               "rate", rate,    "burst",   "64kb", "latency", "100ms", NULL};
-    const char *const hub[] = {"tc",   "qdisc", "replace", "dev",  link,      "root",  "tbf",
-                               "rate", rate,    "burst",   "64kb", "latency", "100ms", NULL};
-    enum tn_status status = lab_command(cluster->lab, target, own, error);
-    return status == TN_OK ? lab_command(cluster->lab, NULL, hub, error) : status;
+    const char *const devices[] = {"eth0", link}, *const places[] = {place, NULL};
+    enum tn_status status = TN_OK;
+    for (int i = 0; i < 2 && (status == TN_OK || rate == NULL); i++) {
+        const char *const set[] = {"tc",   "qdisc", "replace", "dev",  devices[i], "root",  "tbf",
+                                   "rate", rate,    "burst",   "64kb", "latency",  "100ms", NULL};
+        const char *const remove[] = {"tc", "qdisc", "del", "dev", devices[i], "root", NULL};
+        status = lab_command(cluster->lab, places[i], rate != NULL ? set : remove, error);
+    }
+    return status;
 }
 
-static void remove_rate(struct target_cluster *cluster, const char *target)
+static void remove_rates(struct target_cluster *cluster, const struct active_fault *fault,
+                         uint32_t count)
 {
-    char link[LAB_LINK_MAX];
     struct error error;
-    if (!lab_link(cluster->lab, target, link)) { return; }
-    const char *const own[] = {"tc", "qdisc", "del", "dev", "eth0", "root", NULL};
-    const char *const hub[] = {"tc", "qdisc", "del", "dev", link, "root", NULL};
-    (void)!lab_command(cluster->lab, target, own, &error); /* Another's end has done it. */
-    (void)!lab_command(cluster->lab, NULL, hub, &error);
-}
-
-static void end_bandwidth(struct target_cluster *cluster, struct strike *strike)
-{
-    for (uint32_t i = 0; i < strike->target_count; i++) {
-        remove_rate(cluster, strike->targets[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        (void)!set_rate(cluster, fault->targets.places[i]->name, NULL, &error);
     }
-    network_targets_tell(cluster, strike, "full speed again at");
 }
 
-static enum tn_status begin_bandwidth(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_bandwidth(struct target_cluster *cluster, struct active_fault *fault,
                                       struct error *error)
 {
-    char rate[32], words[64];
-    enum tn_status status = network_targets_find(cluster, strike, error);
-    snprintf(rate, sizeof rate, "%.0fkbit", strike->injection.value * 1000);
-    for (uint32_t i = 0; status == TN_OK && i < strike->target_count; i++) {
-        status = set_rate(cluster, strike->targets[i], rate, error);
-        for (uint32_t j = 0; status != TN_OK && j <= i; j++) {
-            remove_rate(cluster, strike->targets[j]);
-        }
+    char rate[32];
+    enum tn_status status = network_keep_targets(cluster, fault, error);
+    snprintf(rate, sizeof rate, "%.0fkbit", fault->injection.value * 1000);
+    for (uint32_t i = 0; status == TN_OK && i < fault->targets.count; i++) {
+        status = set_rate(cluster, fault->targets.places[i]->name, rate, error);
+        if (status != TN_OK) { remove_rates(cluster, fault, i + 1); }
     }
-    snprintf(words, sizeof words, "%.4g Mbit/s, each way, at", strike->injection.value);
-    if (status == TN_OK) { network_targets_tell(cluster, strike, words); }
-    return status;
+    if (status != TN_OK) { return status; }
+    fault_describe(fault, "%.4g Mbit/s in each direction at ", fault->injection.value);
+    network_describe_targets(cluster, fault);
+    return TN_OK;
+}
+
+static void end_bandwidth(struct target_cluster *cluster, struct active_fault *fault)
+{
+    remove_rates(cluster, fault, fault->targets.count);
+    fault_describe(fault, "full speed again at ");
+    network_describe_targets(cluster, fault);
 }
 
 const struct injector injector_bandwidth = {.begin = begin_bandwidth, .end = end_bandwidth};

@@ -1,280 +1,260 @@
-/* chaos/inject/inject_operator.c: what operators do by mistake, and what must be refused: the same
+/* chaos/inject/inject_operator.c: mistakes of operators, which the cluster must refuse: the same
  * task twice, the same cluster twice, a node with another job. */
-#include <fcntl.h>
+#include <assert.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "chaos/cluster/proc.h"
 #include "chaos/cluster/subprocess.h"
+#include "chaos/inject/injector.h"
 #include "common/base/clock.h"
 
 enum {
-    ATTEMPTS = 2,
-    WORDS = 64,
-    COMMAND_LINE = 8192,
-    PATIENCE_MS = 180000, /* A refusal waits for a session timeout and more. */
-    TEXT_MAX = 460,
+    ATTEMPTS_MAX = 2,
+    ARGUMENTS_MAX = 64,
+    COMMAND_LINE_MAX = 8192,
+    PATIENCE_MS = 180000, /* A refusal can wait for a session timeout and more. */
+    PATH_BYTES = TARGET_PATH_MAX + 64,
 };
 
-/* A command that must end with `wanted`, as long as process `while_pid` lives. */
+/* A command that must end with exit code `wanted`. */
 struct attempt {
     const char *what; /* Static. */
     int wanted;
-    bool given, dropped;
-    struct subprocess subprocess;
+    bool withdrawn;
+    struct subprocess command;
 };
 
 struct mistake {
     uint64_t began_ms;
-    char place[PLACE_NAME_MAX]; /* Whose life makes it a mistake, ... */
-    pid_t pid;                  /* ... and its process. */
-    struct attempt attempts[ATTEMPTS];
+    const struct place *place; /* It is a mistake while this place ... */
+    pid_t pid;                 /* ... has this process. */
+    uint32_t count;
+    struct attempt attempts[ATTEMPTS_MAX];
 };
 
 /* ------------------------------------------------------------- the attempts */
 
-static enum tn_status give(const struct target_cluster *cluster, const struct strike *strike,
-                           struct attempt *attempt, const char *place, const char *const *words,
-                           struct error *error)
+/* `arguments` in the network of `place`; NULL: in ours. */
+static enum tn_status start_attempt(const struct target_cluster *cluster,
+                                    struct active_fault *fault, const char *what, int wanted,
+                                    const struct place *place, const char *const *arguments,
+                                    struct error *error)
 {
     char name[64];
-    snprintf(name, sizeof name, "%s-%u-%s", fault_descriptor(strike->injection.fault)->name,
-             strike->injection.id, attempt->what);
-    for (char *at = name; *at; at++) {
+    struct mistake *mistake = fault->state;
+    assert(mistake->count < ATTEMPTS_MAX);
+    struct attempt *attempt = &mistake->attempts[mistake->count];
+    *attempt = (struct attempt){.what = what, .wanted = wanted};
+    snprintf(name, sizeof name, "%s-%u-%s", fault_descriptor(fault->injection.fault)->name,
+             fault->injection.id, what);
+    for (char *at = name; *at != '\0'; at++) {
         if (*at == ' ' || *at == '/') { *at = '-'; }
     }
-    enum tn_status status =
-        subprocess_start(cluster, place, name, words, &attempt->subprocess, error);
-    attempt->given = status == TN_OK;
+    enum tn_status status = subprocess_start(cluster, place != NULL ? place->name : NULL, name,
+                                             arguments, &attempt->command, error);
+    if (status == TN_OK) { mistake->count++; }
     return status;
 }
 
-/* The words of a process's command line, but those that the agent alone gives: as one would type
- * it. `text` holds them. TN_EAGAIN: it has ended. */
-static enum tn_status copy_words(pid_t pid, char text[static COMMAND_LINE],
-                                 const char *words[static WORDS], struct error *error)
+/* The arguments of a process as an operator would type them, without those that only an agent
+ * gives. `text` holds them. TN_EAGAIN: it has ended. */
+static enum tn_status copy_arguments(pid_t pid, char text[static COMMAND_LINE_MAX],
+                                     const char *arguments[static ARGUMENTS_MAX],
+                                     struct error *error)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? -1 : read(fd, text, COMMAND_LINE - 1);
-    if (fd >= 0) { close(fd); }
-    if (size <= 0) { return error_set(error, TN_EAGAIN, "process %ld has ended", (long)pid); }
-    text[size] = '\0';
     size_t count = 0;
-    for (char *word = text; word < text + size && count < WORDS - 1; word += strlen(word) + 1) {
-        bool ours = strcmp(word, "--incarnation") == 0 || strcmp(word, "--session-file") == 0;
-        if (ours) {
-            word += strlen(word) + 1; /* Its value goes, too. */
+    ssize_t size = proc_read(pid, "cmdline", text, COMMAND_LINE_MAX);
+    if (size <= 0) { return error_set(error, TN_EAGAIN, "process %ld has ended", (long)pid); }
+    for (char *at = text; at < text + size && count < ARGUMENTS_MAX - 1; at += strlen(at) + 1) {
+        if (strcmp(at, "--incarnation") == 0 || strcmp(at, "--session-file") == 0) {
+            at += strlen(at) + 1; /* Skip the value, too. */
         } else {
-            words[count++] = word;
+            arguments[count++] = at;
         }
     }
-    words[count] = NULL;
+    arguments[count] = NULL;
     return TN_OK;
 }
 
-static enum tn_status begin_twice(struct target_cluster *cluster, struct strike *strike,
-                                  struct mistake *mistake, struct error *error)
+static enum tn_status begin_twice(struct target_cluster *cluster, struct active_fault *fault,
+                                  const struct place *place, struct error *error)
 {
-    char text[COMMAND_LINE];
-    const char *words[WORDS];
-    const struct place *place = target_cluster_place(cluster, strike->targets[0]);
-    if (place == NULL || !place->is_node) {
-        return error_set(error, TN_EINVAL, "twice: %s is no node", strike->targets[0]);
-    }
+    char text[COMMAND_LINE_MAX];
+    const char *arguments[ARGUMENTS_MAX];
+    struct mistake *mistake = fault->state;
     if (place->pid <= 0) { return error_set(error, TN_EAGAIN, "%s is not running", place->name); }
-    enum tn_status status = copy_words(place->pid, text, words, error);
+    enum tn_status status = copy_arguments(place->pid, text, arguments, error);
     if (status != TN_OK) { return status; }
-    mistake->pid = place->pid;
-    snprintf(mistake->place, sizeof mistake->place, "%s", place->name);
-    struct attempt *attempt = &mistake->attempts[0];
-    *attempt = (struct attempt){.what = "its second process", .wanted = TN_EXIT_TASK_TAKEN};
-    status = give(cluster, strike, attempt, place->name, words, error);
-    snprintf(strike->text, sizeof strike->text, "%s, alive as pid %ld, was started again by hand",
-             place->name, (long)place->pid);
-    return status;
+    mistake->place = place;
+    fault_describe(fault, "%s, running as pid %ld, was started again by hand", place->name,
+                   (long)place->pid);
+    return start_attempt(cluster, fault, "its second process", TN_EXIT_TASK_TAKEN, place, arguments,
+                         error);
 }
 
-/* While the agent lives. */
-static enum tn_status need_agent(const struct target_cluster *cluster, struct mistake *mistake,
-                                 struct error *error)
+static enum tn_status begin_two_clusters(struct target_cluster *cluster, struct active_fault *fault,
+                                         struct error *error)
 {
-    const struct place *agent = &cluster->places[0];
-    if (agent->pid <= 0) { return error_set(error, TN_EAGAIN, "the agent is not running"); }
-    if (!*cluster->connect) { return error_set(error, TN_EAGAIN, "ZooKeeper is not known yet"); }
-    mistake->pid = agent->pid;
-    snprintf(mistake->place, sizeof mistake->place, "%s", agent->name);
-    return TN_OK;
-}
-
-static enum tn_status begin_two(struct target_cluster *cluster, struct strike *strike,
-                                struct mistake *mistake, struct error *error)
-{
-    char job[TARGET_PATH_MAX + 16], other[TARGET_PATH_MAX + 64];
-    enum tn_status status = need_agent(cluster, mistake, error);
-    if (status != TN_OK) { return status; }
+    char job[PATH_BYTES], other[PATH_BYTES];
     snprintf(job, sizeof job, "%s/job.json", cluster->run_dir);
-    snprintf(other, sizeof other, "%s/scratch/second-%u", cluster->dir, strike->injection.id);
+    snprintf(other, sizeof other, "%s/scratch/second-%u", cluster->dir, fault->injection.id);
     const char *const same_folder[] = {"tanist", "run", job, "--dir", cluster->run_dir, "-q", NULL};
     const char *const same_name[] = {"tanist",         "run", job, "--dir", other, "--zk",
                                      cluster->connect, "-q",  NULL};
-    struct attempt *attempts = mistake->attempts;
-    attempts[0] =
-        (struct attempt){.what = "a run in the same folder", .wanted = TN_EXIT_INVALID_INPUT};
-    attempts[1] =
-        (struct attempt){.what = "a run of the same name", .wanted = TN_EXIT_INVALID_INPUT};
-    status = give(cluster, strike, &attempts[0], NULL, same_folder, error);
-    if (status == TN_OK) { status = give(cluster, strike, &attempts[1], NULL, same_name, error); }
-    snprintf(strike->text, sizeof strike->text,
-             "`tanist run` was given again, in the same folder and in another");
-    return status;
+    enum tn_status status = start_attempt(cluster, fault, "a run in the same folder",
+                                          TN_EXIT_INVALID_INPUT, NULL, same_folder, error);
+    if (status != TN_OK) { return status; }
+    fault_describe(fault, "`tanist run` was started again, in the same folder and in another one");
+    return start_attempt(cluster, fault, "a run of the same name", TN_EXIT_INVALID_INPUT, NULL,
+                         same_name, error);
 }
 
-static enum tn_status begin_mixed(struct target_cluster *cluster, struct strike *strike,
-                                  struct mistake *mistake, struct error *error)
+static enum tn_status begin_mixed_jobs(struct target_cluster *cluster, struct active_fault *fault,
+                                       const struct place *place, struct error *error)
 {
-    char job[TARGET_PATH_MAX + 16], other[TARGET_PATH_MAX + 64], seed[40], index[16];
-    const struct place *place = target_cluster_place(cluster, strike->targets[0]);
-    enum tn_status status = need_agent(cluster, mistake, error);
-    if (status != TN_OK) { return status; }
-    if (place == NULL || !place->is_node) {
-        return error_set(error, TN_EINVAL, "mixed-jobs: %s is no node", strike->targets[0]);
-    }
+    char job[PATH_BYTES], other[PATH_BYTES], seed[40], index[16];
     snprintf(job, sizeof job, "%s/job.json", cluster->run_dir);
-    snprintf(other, sizeof other, "%s/scratch/mixed-%u", cluster->dir, strike->injection.id);
+    snprintf(other, sizeof other, "%s/scratch/mixed-%u", cluster->dir, fault->injection.id);
     snprintf(seed, sizeof seed, "seed=%" PRIu64, cluster->job->seed + 1);
     snprintf(index, sizeof index, "%u", place->task.index);
-    const char *const words[] = {"tanist",    role_name(place->task.role),
-                                 "--index",   index,
-                                 "--job",     job,
-                                 "--set",     seed,
-                                 "--cluster", cluster->job->name,
-                                 "--zk",      cluster->connect,
-                                 "--dir",     other,
-                                 NULL};
-    struct attempt *attempt = &mistake->attempts[0];
-    *attempt = (struct attempt){.what = "a node with another job", .wanted = TN_EXIT_INVALID_INPUT};
-    status = give(cluster, strike, attempt, place->name, words, error);
-    snprintf(strike->text, sizeof strike->text, "another %s was started by hand, with %s",
-             place->name, seed);
-    return status;
+    const char *const arguments[] = {"tanist",    role_name(place->task.role),
+                                     "--index",   index,
+                                     "--job",     job,
+                                     "--set",     seed,
+                                     "--cluster", cluster->job->name,
+                                     "--zk",      cluster->connect,
+                                     "--dir",     other,
+                                     NULL};
+    fault_describe(fault, "another %s was started by hand, with %s", place->name, seed);
+    return start_attempt(cluster, fault, "a node with another job", TN_EXIT_INVALID_INPUT, place,
+                         arguments, error);
 }
 
-/* ------------------------------------------------------------- the verdict */
+/* ------------------------------------------------------------- the judgement */
 
-/* Ends that say nothing of a mistake: ZooKeeper was away, the run was over, or another fault of the
- * round (a failpoint) struck who was started by hand. */
-static bool says_nothing(const struct attempt *attempt)
+static bool was_refused(const struct attempt *attempt)
 {
-    const struct subprocess *subprocess = &attempt->subprocess;
-    return attempt->dropped || subprocess->signal == SIGKILL ||
-           (subprocess->signal == 0 && (subprocess->exit_code == TN_EXIT_CANNOT_CONNECT ||
-                                        subprocess->exit_code == TN_EXIT_UNHEALTHY ||
-                                        subprocess->exit_code == TN_EXIT_SESSION_EXPIRED));
+    return attempt->command.signal == 0 && attempt->command.exit_code == attempt->wanted;
 }
 
-static void judge(const struct mistake *mistake, char text[static TEXT_MAX])
+/* ZooKeeper was down, the run was over, or another fault of the round (a failpoint) killed the
+ * process that was started by hand. */
+static bool is_inconclusive(const struct attempt *attempt)
 {
-    size_t used = 0;
+    const struct subprocess *command = &attempt->command;
+    return attempt->withdrawn || command->signal == SIGKILL ||
+           (command->signal == 0 && (command->exit_code == TN_EXIT_CANNOT_CONNECT ||
+                                     command->exit_code == TN_EXIT_UNHEALTHY ||
+                                     command->exit_code == TN_EXIT_SESSION_EXPIRED));
+}
+
+static void judge(struct active_fault *fault)
+{
+    const struct mistake *mistake = fault->state;
     bool wrong = false;
-    for (int i = 0; i < ATTEMPTS; i++) {
+    for (uint32_t i = 0; i < mistake->count; i++) {
         const struct attempt *attempt = &mistake->attempts[i];
-        bool refused =
-            attempt->subprocess.signal == 0 && attempt->subprocess.exit_code == attempt->wanted;
-        if (attempt->given && !refused && !says_nothing(attempt)) { wrong = true; }
+        wrong = wrong || (!was_refused(attempt) && !is_inconclusive(attempt));
     }
-    if (wrong) { used += (size_t)snprintf(text, TEXT_MAX, "WRONG: "); }
-    for (int i = 0; i < ATTEMPTS; i++) {
-        const struct attempt *attempt = &mistake->attempts[i];
-        const struct subprocess *subprocess = &attempt->subprocess;
+    fault_describe(fault, "%s", wrong ? "WRONG: " : "");
+    for (uint32_t i = 0; i < mistake->count; i++) {
         char end[200];
-        if (!attempt->given || used >= TEXT_MAX) { continue; }
-        bool refused = subprocess->signal == 0 && subprocess->exit_code == attempt->wanted;
-        subprocess_describe(subprocess, end, sizeof end);
-        if (attempt->dropped) {
-            snprintf(end, sizeof end, "taken back, as %s died", mistake->place);
+        const struct attempt *attempt = &mistake->attempts[i];
+        subprocess_describe(&attempt->command, end, sizeof end);
+        if (attempt->withdrawn) {
+            snprintf(end, sizeof end, "withdrawn, because %s died", mistake->place->name);
         }
-        used += (size_t)snprintf(text + used, TEXT_MAX - used, "%s%s: %s%s", i ? "; " : "",
-                                 attempt->what, refused ? "refused, " : "", end);
+        fault_describe_item(fault, "%s: %s%s", attempt->what,
+                            was_refused(attempt) ? "refused, " : "", end);
     }
 }
 
-static void drop(struct mistake *mistake)
+static void withdraw(struct mistake *mistake)
 {
-    for (int i = 0; i < ATTEMPTS; i++) {
+    for (uint32_t i = 0; i < mistake->count; i++) {
         struct attempt *attempt = &mistake->attempts[i];
-        if (!attempt->given || subprocess_has_ended(&attempt->subprocess)) { continue; }
-        subprocess_stop(&attempt->subprocess);
-        attempt->dropped = true;
+        if (subprocess_has_ended(&attempt->command)) { continue; }
+        subprocess_stop(&attempt->command);
+        attempt->withdrawn = true;
     }
 }
 
 static bool all_ended(struct mistake *mistake)
 {
     bool ended = true;
-    for (int i = 0; i < ATTEMPTS; i++) {
-        ended = (!mistake->attempts[i].given ||
-                 subprocess_has_ended(&mistake->attempts[i].subprocess)) &&
-                ended;
+    for (uint32_t i = 0; i < mistake->count; i++) {
+        ended = subprocess_has_ended(&mistake->attempts[i].command) && ended;
     }
     return ended;
 }
 
 /* ------------------------------------------------------------- the injector */
 
-static enum tn_status begin_mistake(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_attempts(struct target_cluster *cluster, struct active_fault *fault,
+                                     struct error *error)
+{
+    const struct place *place = fault->targets.places[0];
+    if (fault->injection.fault == FAULT_TWO_CLUSTERS) {
+        return begin_two_clusters(cluster, fault, error);
+    }
+    if (!place->is_node) { return error_set(error, TN_EINVAL, "%s is not a node", place->name); }
+    return fault->injection.fault == FAULT_TWICE ? begin_twice(cluster, fault, place, error)
+                                                 : begin_mixed_jobs(cluster, fault, place, error);
+}
+
+static enum tn_status begin_mistake(struct target_cluster *cluster, struct active_fault *fault,
                                     struct error *error)
 {
-    enum tn_status status = target_cluster_resolve(cluster, strike, error);
-    if (status != TN_OK) { return status; }
-    /* On an ensemble that has just lost its data who comes first is in the right. */
-    if (!*cluster->chief) { return error_set(error, TN_EAGAIN, "nobody is in office now"); }
-    struct mistake *mistake = calloc(1, sizeof *mistake);
-    if (mistake == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    switch (strike->injection.fault) {
-    case FAULT_TWICE: status = begin_twice(cluster, strike, mistake, error); break;
-    case FAULT_TWO_CLUSTERS: status = begin_two(cluster, strike, mistake, error); break;
-    default: status = begin_mixed(cluster, strike, mistake, error); break;
+    struct mistake *mistake = fault->state;
+    const struct place *agent = &cluster->places[0];
+    /* On an ensemble that has just lost its data, the first cluster to register becomes the owner:
+     * that may rightly be the second one. */
+    if (*cluster->chief == '\0') { return error_set(error, TN_EAGAIN, "no chief is known now"); }
+    if (fault->injection.fault != FAULT_TWICE) {
+        if (agent->pid <= 0) { return error_set(error, TN_EAGAIN, "the agent is not running"); }
+        if (*cluster->connect == '\0') {
+            return error_set(error, TN_EAGAIN, "the address of ZooKeeper is not known yet");
+        }
     }
+    mistake->place = agent;
+    enum tn_status status = begin_attempts(cluster, fault, error);
     if (status != TN_OK) {
-        drop(mistake);
-        free(mistake);
+        withdraw(mistake);
         return status;
     }
+    mistake->pid = mistake->place->pid;
     mistake->began_ms = clock_monotonic_ms();
-    strike->injection.for_ms = PATIENCE_MS; /* tick_mistake() shortens it. */
-    strike->state = mistake;
+    fault->injection.for_ms = PATIENCE_MS; /* tick_mistake() ends it earlier. */
     return TN_OK;
 }
 
-/* When the living one dies it is no mistake any more, and might succeed: it is taken back at once.
- */
-static void tick_mistake(struct target_cluster *cluster, struct strike *strike)
+/* When the place's own process dies, the attempt is no mistake any more and might succeed: it is
+ * withdrawn at once. */
+static void tick_mistake(struct target_cluster *cluster, struct active_fault *fault)
 {
-    struct mistake *mistake = strike->state;
-    const struct place *place = target_cluster_place(cluster, mistake->place);
-    if (place == NULL || place->pid != mistake->pid) { drop(mistake); }
-    if (all_ended(mistake)) { strike->injection.for_ms = 1; /* Over. */ }
+    struct mistake *mistake = fault->state;
+    (void)cluster;
+    if (mistake->place->pid != mistake->pid) { withdraw(mistake); }
+    if (all_ended(mistake)) { fault->injection.for_ms = 1; /* It is over. */ }
 }
 
-static void end_mistake(struct target_cluster *cluster, struct strike *strike)
+static void end_mistake(struct target_cluster *cluster, struct active_fault *fault)
 {
-    struct mistake *mistake = strike->state;
-    const struct place *place = target_cluster_place(cluster, mistake->place);
-    bool lives = place != NULL && place->pid == mistake->pid;
+    struct mistake *mistake = fault->state;
+    bool alive = mistake->place->pid == mistake->pid;
     bool in_time = clock_monotonic_ms() < mistake->began_ms + PATIENCE_MS;
-    if (!lives || in_time) { drop(mistake); /* The round ended before: nothing is known. */ }
-    for (int i = 0; i < ATTEMPTS; i++) {
-        if (mistake->attempts[i].given) { subprocess_stop(&mistake->attempts[i].subprocess); }
+    (void)cluster;
+    if (!alive || in_time) { withdraw(mistake); /* The round ended before the attempts did. */ }
+    for (uint32_t i = 0; i < mistake->count; i++) {
+        subprocess_stop(&mistake->attempts[i].command);
     }
-    judge(mistake, strike->text);
-    free(mistake);
-    strike->state = NULL;
+    judge(fault);
 }
 
-const struct injector injector_operator = {
-    .begin = begin_mistake, .tick = tick_mistake, .end = end_mistake};
+const struct injector injector_operator = {.state_bytes = sizeof(struct mistake),
+                                           .begin = begin_mistake,
+                                           .tick = tick_mistake,
+                                           .end = end_mistake};

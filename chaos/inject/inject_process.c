@@ -1,63 +1,30 @@
-/* chaos/inject/inject_process.c: signals: kill, terminate, freeze, crash loops. */
-#include <errno.h>
+/* chaos/inject/inject_process.c: signals: kill, terminate, freeze, zombie, crash loop. */
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "chaos/cluster/proc.h"
-#include "chaos/cluster/targets.h"
+#include "chaos/inject/injector.h"
 
-enum { TEXT_END = 120, ZOMBIE_WALKS_MS = 100 };
+enum { ZOMBIE_LEAD_MS = 100 };
 
-/* Add words to what was done; cut when there is no more room. */
-static void tell(struct strike *strike, const char *name, pid_t pid)
+static enum tn_status send_signal(struct target_cluster *cluster, struct active_fault *fault,
+                                  int number, const char *name, struct error *error)
 {
-    size_t used = strlen(strike->text);
-    if (used + TEXT_END < sizeof strike->text) {
-        snprintf(strike->text + used, sizeof strike->text - used, "%s%s (pid %ld)",
-                 strike->text[used - 1] == ' ' ? "" : ", ", name, (long)pid);
-    }
+    fault_describe(fault, "%s to ", name);
+    if (fault_signal_targets(cluster, fault, number) > 0) { return TN_OK; }
+    return error_set(error, TN_EAGAIN, "%s is not running now", fault->injection.selector);
 }
 
-/* Signal all targets that live, the agent first of all, so that it starts nothing again. How many
- * there were. */
-static uint32_t signal_targets(struct target_cluster *cluster, struct strike *strike, int number)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < strike->target_count; i++) {
-        struct place *place = target_cluster_place(cluster, strike->targets[i]);
-        if (place->pid <= 0 || kill(place->pid, number) != 0) { continue; }
-        if (strcmp(place->name, "agent") == 0 && number != SIGSTOP && number != SIGCONT) {
-            cluster->agent_struck = true;
-        }
-        tell(strike, place->name, place->pid);
-        count++;
-    }
-    return count;
-}
-
-static enum tn_status strike_with(struct target_cluster *cluster, struct strike *strike, int number,
-                                  const char *name, struct error *error)
-{
-    enum tn_status status = target_cluster_resolve(cluster, strike, error);
-    if (status != TN_OK) { return status; }
-    snprintf(strike->text, sizeof strike->text, "%s to ", name);
-    if (signal_targets(cluster, strike, number) > 0) { return TN_OK; }
-    return error_set(error, TN_EAGAIN, "%s is not running now", strike->injection.whom);
-}
-
-static enum tn_status begin_kill(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_kill(struct target_cluster *cluster, struct active_fault *fault,
                                  struct error *error)
 {
-    return strike_with(cluster, strike, SIGKILL, "SIGKILL", error);
+    return send_signal(cluster, fault, SIGKILL, "SIGKILL", error);
 }
 
-static enum tn_status begin_terminate(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_terminate(struct target_cluster *cluster, struct active_fault *fault,
                                       struct error *error)
 {
-    return strike_with(cluster, strike, SIGTERM, "SIGTERM", error);
+    return send_signal(cluster, fault, SIGTERM, "SIGTERM", error);
 }
 
 const struct injector injector_kill = {.begin = begin_kill};
@@ -65,70 +32,66 @@ const struct injector injector_terminate = {.begin = begin_terminate};
 
 /* ------------------------------------------------------------- freeze */
 
-/* Who was frozen: another process may have the place when it thaws. */
+/* At the end another process may have the place. */
 struct frozen {
     uint32_t count;
-    pid_t pids[TARGETS_MAX];
+    pid_t pids[PLACES_MAX];
 };
 
-static enum tn_status begin_freeze(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_freeze(struct target_cluster *cluster, struct active_fault *fault,
                                    struct error *error)
 {
-    struct frozen *frozen = calloc(1, sizeof *frozen);
-    if (frozen == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    enum tn_status status = strike_with(cluster, strike, SIGSTOP, "SIGSTOP", error);
-    if (status != TN_OK) {
-        free(frozen);
-        return status;
+    struct frozen *frozen = fault->state;
+    enum tn_status status = send_signal(cluster, fault, SIGSTOP, "SIGSTOP", error);
+    for (uint32_t i = 0; status == TN_OK && i < fault->targets.count; i++) {
+        pid_t pid = fault->targets.places[i]->pid;
+        if (pid > 0) { frozen->pids[frozen->count++] = pid; }
     }
-    for (uint32_t i = 0; i < strike->target_count; i++) {
-        struct place *place = target_cluster_place(cluster, strike->targets[i]);
-        if (place->pid > 0) { frozen->pids[frozen->count++] = place->pid; }
-    }
-    strike->state = frozen;
-    return TN_OK;
+    return status;
 }
 
-static void end_freeze(struct target_cluster *cluster, struct strike *strike)
+static void end_freeze(struct target_cluster *cluster, struct active_fault *fault)
 {
-    struct frozen *frozen = strike->state;
-    uint32_t woken = 0;
+    const struct frozen *frozen = fault->state;
+    uint32_t continued = 0;
     (void)cluster;
     for (uint32_t i = 0; i < frozen->count; i++) {
-        bool stands = proc_state(frozen->pids[i]) == 'T';
-        if (stands && kill(frozen->pids[i], SIGCONT) == 0) { woken++; }
+        bool stopped = proc_state(frozen->pids[i]) == 'T';
+        if (stopped && kill(frozen->pids[i], SIGCONT) == 0) { continued++; }
     }
-    snprintf(strike->text, sizeof strike->text, "SIGCONT: %u of %u were there still, and woke",
-             woken, frozen->count);
-    free(frozen);
-    strike->state = NULL;
+    fault_describe(fault, "SIGCONT: %u of %u processes still existed and continued", continued,
+                   frozen->count);
 }
 
-const struct injector injector_freeze = {.begin = begin_freeze, .end = end_freeze};
+const struct injector injector_freeze = {
+    .state_bytes = sizeof(struct frozen), .begin = begin_freeze, .end = end_freeze};
 
 /* ------------------------------------------------------------- zombie */
 
-/* An agent kills a child whose session has timed out. One that stands still itself does not: so its
- * child wakes after a successor has taken its place, and does what it had begun. */
-static enum tn_status begin_zombie(struct target_cluster *cluster, struct strike *strike,
+/* An agent kills a child whose session has expired, but not while it is frozen itself. So the node
+ * continues after a successor has taken its place, with everything it had begun. */
+static enum tn_status begin_zombie(struct target_cluster *cluster, struct active_fault *fault,
                                    struct error *error)
 {
-    enum tn_status status = begin_freeze(cluster, strike, error);
+    enum tn_status status = begin_freeze(cluster, fault, error);
     if (status != TN_OK) { return status; }
     pid_t agent = cluster->places[0].pid;
-    if (agent > 0 && kill(agent, SIGSTOP) == 0) { tell(strike, "agent", agent); }
+    if (agent > 0 && kill(agent, SIGSTOP) == 0) {
+        fault_describe_item(fault, "agent (pid %ld)", (long)agent);
+    }
     return TN_OK;
 }
 
-static void end_zombie(struct target_cluster *cluster, struct strike *strike)
+static void end_zombie(struct target_cluster *cluster, struct active_fault *fault)
 {
     pid_t agent = cluster->places[0].pid;
-    end_freeze(cluster, strike);
-    (void)poll(NULL, 0, ZOMBIE_WALKS_MS);
+    end_freeze(cluster, fault);
+    (void)poll(NULL, 0, ZOMBIE_LEAD_MS);
     if (agent > 0) { (void)kill(agent, SIGCONT); }
 }
 
-const struct injector injector_zombie = {.begin = begin_zombie, .end = end_zombie};
+const struct injector injector_zombie = {
+    .state_bytes = sizeof(struct frozen), .begin = begin_zombie, .end = end_zombie};
 
 /* ------------------------------------------------------------- crash loop */
 
@@ -137,40 +100,33 @@ struct crash_loop {
     uint32_t kills;
 };
 
-static enum tn_status begin_crash_loop(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_crash_loop(struct target_cluster *cluster, struct active_fault *fault,
                                        struct error *error)
 {
-    struct crash_loop *loop = calloc(1, sizeof *loop);
-    if (loop == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    enum tn_status status = strike_with(cluster, strike, SIGKILL, "SIGKILL of each life", error);
-    if (status != TN_OK) {
-        free(loop);
-        return status;
-    }
-    loop->last = target_cluster_place(cluster, strike->targets[0])->pid;
-    loop->kills = 1;
-    strike->state = loop;
-    return TN_OK;
+    struct crash_loop *loop = fault->state;
+    *loop = (struct crash_loop){.last = fault->targets.places[0]->pid, .kills = 1};
+    return send_signal(cluster, fault, SIGKILL, "SIGKILL of each incarnation", error);
 }
 
-static void tick_crash_loop(struct target_cluster *cluster, struct strike *strike)
+static void tick_crash_loop(struct target_cluster *cluster, struct active_fault *fault)
 {
-    struct crash_loop *loop = strike->state;
-    const struct place *place = target_cluster_place(cluster, strike->targets[0]);
+    struct crash_loop *loop = fault->state;
+    const struct place *place = fault->targets.places[0];
+    (void)cluster;
     if (place->pid <= 0 || place->pid == loop->last || kill(place->pid, SIGKILL) != 0) { return; }
     loop->last = place->pid;
     loop->kills++;
 }
 
-static void end_crash_loop(struct target_cluster *cluster, struct strike *strike)
+static void end_crash_loop(struct target_cluster *cluster, struct active_fault *fault)
 {
-    struct crash_loop *loop = strike->state;
+    const struct crash_loop *loop = fault->state;
     (void)cluster;
-    snprintf(strike->text, sizeof strike->text, "%s was killed %u times; it may live now",
-             strike->targets[0], loop->kills);
-    free(loop);
-    strike->state = NULL;
+    fault_describe(fault, "%s was killed %u times and may run now", fault->targets.places[0]->name,
+                   loop->kills);
 }
 
-const struct injector injector_crash_loop = {
-    .begin = begin_crash_loop, .tick = tick_crash_loop, .end = end_crash_loop};
+const struct injector injector_crash_loop = {.state_bytes = sizeof(struct crash_loop),
+                                             .begin = begin_crash_loop,
+                                             .tick = tick_crash_loop,
+                                             .end = end_crash_loop};

@@ -1,207 +1,181 @@
-/* chaos/inject/inject_remote.c: the faults that need no power on any host: chaos/cluster/remote.h.
+/* chaos/inject/inject_remote.c: faults that need access to ZooKeeper only: chaos/cluster/remote.h.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "chaos/cluster/remote.h"
+#include "chaos/inject/injector.h"
 #include "common/base/clock.h"
 
-enum { LOOK_MS = 100, TEXT_END = 120, RESUME_TRIES = 3 };
+enum { LOOK_MS = 100, RESUME_TRIES = 3 };
 
-/* Who was struck, to be thawed or struck again. */
-struct struck {
+/* The incarnations that got the signal. */
+struct signalled {
     uint32_t count;
     struct member members[TASKS_MAX];
     uint64_t look_at_ms;
     uint32_t kills;
 };
 
-static void tell(struct strike *strike, const struct member *member)
+static enum tn_status signal_one(struct target_cluster *cluster, struct active_fault *fault,
+                                 const char *name, int number, struct error *error)
 {
+    struct signalled *signalled = fault->state;
+    assert(signalled->count < TASKS_MAX);
+    struct member *member = &signalled->members[signalled->count];
     char task[TASK_NAME_MAX];
-    size_t used = strlen(strike->text);
-    task_format(member->task, ':', task, sizeof task);
-    if (strike->target_count < TARGETS_MAX) {
-        snprintf(strike->targets[strike->target_count++], PLACE_NAME_MAX, "%.*s",
-                 PLACE_NAME_MAX - 1, task);
-    }
-    if (used + TEXT_END < sizeof strike->text) {
-        snprintf(strike->text + used, sizeof strike->text - used, "%s%s (pid %" PRIu64 " on %s)",
-                 strike->text[used - 1] == ' ' ? "" : ", ", task, member->pid, member->host);
-    }
-}
-
-static enum tn_status strike_one(struct target_cluster *cluster, struct strike *strike,
-                                 const char *task, int number, struct struck *struck,
-                                 struct error *error)
-{
-    struct member *member = &struck->members[struck->count];
-    enum tn_status status = remote_find(cluster->remote, task, member, error);
+    enum tn_status status = remote_find(cluster->remote, name, member, error);
     if (status == TN_OK) { status = remote_signal(cluster->remote, member, number, error); }
     if (status != TN_OK) { return status; }
-    struck->count++;
-    tell(strike, member);
+    signalled->count++;
+    task_format(member->task, ':', task, sizeof task);
+    struct place *place = target_cluster_place(cluster, task);
+    if (place != NULL) { fault->targets.places[fault->targets.count++] = place; }
+    fault_describe_item(fault, "%s (pid %" PRIu64 " on %s)", task, member->pid, member->host);
     return TN_OK;
 }
 
-/* "everything" is every node. One of them that is not there now is none the less struck down. */
-static enum tn_status strike_all(struct target_cluster *cluster, struct strike *strike, int number,
-                                 struct struck *struck, struct error *error)
+/* "everything" is every node; a node that does not run now is left out. */
+static enum tn_status signal_all(struct target_cluster *cluster, struct active_fault *fault,
+                                 int number, struct error *error)
 {
-    enum tn_status status = TN_OK;
-    for (uint32_t i = 0; i < cluster->count && status == TN_OK; i++) {
+    const struct signalled *signalled = fault->state;
+    for (uint32_t i = 0; i < cluster->count; i++) {
         if (!cluster->places[i].is_node) { continue; }
-        status = strike_one(cluster, strike, cluster->places[i].name, number, struck, error);
-        if (status == TN_EAGAIN) { status = TN_OK; }
+        enum tn_status status = signal_one(cluster, fault, cluster->places[i].name, number, error);
+        if (status != TN_OK && status != TN_EAGAIN) { return status; }
     }
-    if (status == TN_OK && struck->count == 0) {
-        status = error_set(error, TN_EAGAIN, "nobody is there now");
-    }
-    return status;
+    if (signalled->count > 0) { return TN_OK; }
+    return error_set(error, TN_EAGAIN, "no node is running now");
 }
 
-static enum tn_status strike_with(struct target_cluster *cluster, struct strike *strike, int number,
-                                  const char *name, struct error *error)
+static enum tn_status send_signal(struct target_cluster *cluster, struct active_fault *fault,
+                                  int number, const char *name, struct error *error)
 {
-    const char *whom = strike->injection.whom;
+    const char *selector = fault->injection.selector;
     struct task task;
-    const bool one = strcmp(whom, "chief") == 0 || task_parse(whom, &task);
-    if (!one && strcmp(whom, "everything") != 0) {
-        return error_set(error, TN_ENOTSUP, "%s is out of reach: ZooKeeper reaches nodes only",
-                         whom);
+    fault->targets.count = 0;
+    fault_describe(fault, "%s to ", name);
+    if (strcmp(selector, "everything") == 0) { return signal_all(cluster, fault, number, error); }
+    if (strcmp(selector, "chief") == 0 || task_parse(selector, &task)) {
+        return signal_one(cluster, fault, selector, number, error);
     }
-    struct struck *struck = calloc(1, sizeof *struck);
-    if (struck == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    strike->target_count = 0;
-    snprintf(strike->text, sizeof strike->text, "%s to ", name);
-    enum tn_status status = one ? strike_one(cluster, strike, whom, number, struck, error)
-                                : strike_all(cluster, strike, number, struck, error);
-    if (status == TN_OK) {
-        strike->state = struck;
-    } else {
-        free(struck);
-    }
-    return status;
+    return error_set(error, TN_ENOTSUP, "%s is out of reach: only nodes can be signalled",
+                     selector);
 }
 
-static void forget(struct strike *strike)
-{
-    free(strike->state);
-    strike->state = NULL;
-}
+/* ------------------------------------------------------------- kill, terminate, freeze */
 
-/* ------------------------------------------------------------- one timeline_fault */
-
-static enum tn_status begin_kill(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_kill(struct target_cluster *cluster, struct active_fault *fault,
                                  struct error *error)
 {
-    enum tn_status status = strike_with(cluster, strike, SIGKILL, "SIGKILL", error);
-    forget(strike);
-    return status;
+    return send_signal(cluster, fault, SIGKILL, "SIGKILL", error);
 }
 
-static enum tn_status begin_terminate(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_terminate(struct target_cluster *cluster, struct active_fault *fault,
                                       struct error *error)
 {
-    enum tn_status status = strike_with(cluster, strike, SIGTERM, "SIGTERM", error);
-    forget(strike);
-    return status;
+    return send_signal(cluster, fault, SIGTERM, "SIGTERM", error);
 }
 
-const struct injector injector_remote_kill = {.begin = begin_kill};
-const struct injector injector_remote_terminate = {.begin = begin_terminate};
-
-/* ------------------------------------------------------------- freeze */
-
-static enum tn_status begin_freeze(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_freeze(struct target_cluster *cluster, struct active_fault *fault,
                                    struct error *error)
 {
-    return strike_with(cluster, strike, SIGSTOP, "SIGSTOP", error);
+    return send_signal(cluster, fault, SIGSTOP, "SIGSTOP", error);
 }
 
-/* Who is dead by now is not meant: the order names its incarnation. */
-static void end_freeze(struct target_cluster *cluster, struct strike *strike)
+/* The request names the incarnation, so that a successor is not meant. */
+static void end_freeze(struct target_cluster *cluster, struct active_fault *fault)
 {
-    struct struck *struck = strike->state;
+    const struct signalled *signalled = fault->state;
     struct error error;
-    uint32_t taken = 0;
-    for (uint32_t i = 0; i < struck->count; i++) {
-        taken += remote_signal(cluster->remote, &struck->members[i], SIGCONT, &error) == TN_OK;
+    uint32_t accepted = 0;
+    for (uint32_t i = 0; i < signalled->count; i++) {
+        accepted +=
+            remote_signal(cluster->remote, &signalled->members[i], SIGCONT, &error) == TN_OK;
     }
-    snprintf(strike->text, sizeof strike->text, "SIGCONT: %u of %u orders were taken", taken,
-             struck->count);
-    forget(strike);
+    fault_describe(fault, "SIGCONT: %u of %u requests were accepted", accepted, signalled->count);
 }
 
-const struct injector injector_remote_freeze = {.begin = begin_freeze, .end = end_freeze};
+const struct injector injector_remote_kill = {.state_bytes = sizeof(struct signalled),
+                                              .begin = begin_kill};
+const struct injector injector_remote_terminate = {.state_bytes = sizeof(struct signalled),
+                                                   .begin = begin_terminate};
+const struct injector injector_remote_freeze = {
+    .state_bytes = sizeof(struct signalled), .begin = begin_freeze, .end = end_freeze};
 
 /* ------------------------------------------------------------- crash loop */
 
-static enum tn_status begin_crash_loop(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_crash_loop(struct target_cluster *cluster, struct active_fault *fault,
                                        struct error *error)
 {
-    enum tn_status status = strike_with(cluster, strike, SIGKILL, "SIGKILL of each life", error);
-    struct struck *struck = strike->state;
-    if (status == TN_OK) { struck->kills = 1; }
-    return status;
+    struct signalled *signalled = fault->state;
+    signalled->kills = 1;
+    return send_signal(cluster, fault, SIGKILL, "SIGKILL of each incarnation", error);
 }
 
-static void tick_crash_loop(struct target_cluster *cluster, struct strike *strike)
+static void tick_crash_loop(struct target_cluster *cluster, struct active_fault *fault)
 {
-    struct struck *struck = strike->state;
-    struct member now;
+    struct signalled *signalled = fault->state;
+    struct member *last = &signalled->members[0], now;
     struct error error;
     const uint64_t now_ms = clock_monotonic_ms();
-    if (now_ms < struck->look_at_ms) { return; }
-    struck->look_at_ms = now_ms + LOOK_MS;
-    if (remote_find(cluster->remote, strike->targets[0], &now, &error) != TN_OK) { return; }
-    if (now.incarnation == struck->members[0].incarnation) { return; }
+    char task[TASK_NAME_MAX];
+    if (now_ms < signalled->look_at_ms) { return; }
+    signalled->look_at_ms = now_ms + LOOK_MS;
+    task_format(last->task, ':', task, sizeof task);
+    if (remote_find(cluster->remote, task, &now, &error) != TN_OK) { return; }
+    if (now.incarnation == last->incarnation) { return; }
     if (remote_signal(cluster->remote, &now, SIGKILL, &error) != TN_OK) { return; }
-    struck->members[0] = now;
-    struck->kills++;
+    *last = now;
+    signalled->kills++;
 }
 
-static void end_crash_loop(struct target_cluster *cluster, struct strike *strike)
+static void end_crash_loop(struct target_cluster *cluster, struct active_fault *fault)
 {
+    const struct signalled *signalled = fault->state;
+    char task[TASK_NAME_MAX];
     (void)cluster;
-    snprintf(strike->text, sizeof strike->text, "%s was killed %u times; it may live now",
-             strike->targets[0], ((struct struck *)strike->state)->kills);
-    forget(strike);
+    task_format(signalled->members[0].task, ':', task, sizeof task);
+    fault_describe(fault, "%s was killed %u times and may run now", task, signalled->kills);
 }
 
-const struct injector injector_remote_crash_loop = {
-    .begin = begin_crash_loop, .tick = tick_crash_loop, .end = end_crash_loop};
+const struct injector injector_remote_crash_loop = {.state_bytes = sizeof(struct signalled),
+                                                    .begin = begin_crash_loop,
+                                                    .tick = tick_crash_loop,
+                                                    .end = end_crash_loop};
 
-/* ------------------------------------------------------------- wishes */
+/* ------------------------------------------------------------- requests */
 
-static enum tn_status begin_resign(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_resign(struct target_cluster *cluster, struct active_fault *fault,
                                    struct error *error)
 {
-    snprintf(strike->text, sizeof strike->text, "the chief is asked to resign");
+    fault_describe(fault, "the chief is asked to resign");
     return remote_request(cluster->remote, REQUEST_RESIGN, error);
 }
 
-static enum tn_status begin_pause(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin_pause(struct target_cluster *cluster, struct active_fault *fault,
                                   struct error *error)
 {
-    snprintf(strike->text, sizeof strike->text, "the workers are held");
+    fault_describe(fault, "the chief is asked to pause the workers");
     return remote_request(cluster->remote, REQUEST_PAUSE, error);
 }
 
-/* Somebody's job must not be left standing for want of one answer. */
-static void end_pause(struct target_cluster *cluster, struct strike *strike)
+/* The job belongs to someone: it must not stay paused because one request failed. */
+static void end_pause(struct target_cluster *cluster, struct active_fault *fault)
 {
     struct error error = {0};
     enum tn_status status = TN_EAGAIN;
     for (int i = 0; i < RESUME_TRIES && status != TN_OK; i++) {
         status = remote_request(cluster->remote, REQUEST_RESUME, &error);
     }
-    snprintf(strike->text, sizeof strike->text, "%.400s%s",
-             status == TN_OK ? "they may go on" : error.text,
-             status == TN_OK ? "" : "; `tanist resume` lets them go on");
+    if (status == TN_OK) {
+        fault_describe(fault, "the chief is asked to resume");
+    } else {
+        fault_describe(fault, "%.400s; `tanist resume` ends the pause", error.text);
+    }
 }
 
 const struct injector injector_remote_resign = {.begin = begin_resign};

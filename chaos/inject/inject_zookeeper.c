@@ -1,18 +1,15 @@
-/* chaos/inject/inject_zookeeper.c: an ensemble that loses its data. */
+/* chaos/inject/inject_zookeeper.c: a ZooKeeper ensemble that loses its data. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "chaos/cluster/proc.h"
-#include "chaos/cluster/targets.h"
+#include "chaos/inject/injector.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
 
-enum { DIE_MS = 2000 }; /* A process that is killed is gone by then, unless its disk hangs. */
+enum { DIE_MS = 2000 }; /* A killed process has ended by then, unless its disk hangs. */
 
 static enum tn_status move_data(const struct target_cluster *cluster, uint32_t server,
                                 struct error *error)
@@ -28,52 +25,56 @@ static enum tn_status move_data(const struct target_cluster *cluster, uint32_t s
     return files_error(error, errno, "move", from);
 }
 
-/* False: one of them is not dead yet. */
-static bool kill_servers(struct target_cluster *cluster)
+static bool all_servers_run(const struct target_cluster *cluster)
+{
+    for (uint32_t i = 0; i < cluster->count; i++) {
+        if (cluster->places[i].server > 0 && cluster->places[i].pid == 0) { return false; }
+    }
+    return true;
+}
+
+/* False: one of them is still alive after DIE_MS. */
+static bool kill_servers(const struct target_cluster *cluster)
 {
     uint64_t until_ms = clock_monotonic_ms() + DIE_MS;
     bool dead = true;
     for (uint32_t i = 0; i < cluster->count; i++) {
         const struct place *place = &cluster->places[i];
-        if (place->server && place->pid > 0) { (void)kill(place->pid, SIGKILL); }
+        if (place->server > 0 && place->pid > 0) { (void)kill(place->pid, SIGKILL); }
     }
     for (uint32_t i = 0; i < cluster->count; i++) {
         const struct place *place = &cluster->places[i];
-        if (!place->server) { continue; }
+        if (place->server == 0) { continue; }
         while (proc_state(place->pid) && clock_monotonic_ms() < until_ms) { (void)usleep(500); }
         dead = dead && !proc_state(place->pid);
     }
     return dead;
 }
 
-/* The agent stands still meanwhile, or a server would be started again over its data before the
- * last one is dead. What they knew is kept for the checker. */
-static enum tn_status begin_wipe(struct target_cluster *cluster, struct strike *strike,
+/* The agent is frozen meanwhile: it would restart a server on its old data before the last one is
+ * dead. The data is kept for the checker. */
+static enum tn_status begin_wipe(struct target_cluster *cluster, struct active_fault *fault,
                                  struct error *error)
 {
+    enum tn_status status = TN_OK;
+    target_cluster_refresh(cluster);
     pid_t agent = cluster->places[0].pid;
-    enum tn_status status = target_cluster_resolve(cluster, strike, error);
-    if (status != TN_OK) { return status; }
-    target_cluster_look(cluster);
-    bool whole = agent > 0;
-    for (uint32_t i = 0; i < cluster->count; i++) {
-        if (cluster->places[i].server && cluster->places[i].pid == 0) { whole = false; }
+    if (agent <= 0 || !all_servers_run(cluster)) {
+        return error_set(error, TN_EAGAIN, "not every ZooKeeper server is running now");
     }
-    if (!whole) { return error_set(error, TN_EAGAIN, "not every ZooKeeper server runs now"); }
-    if (kill(agent, SIGSTOP) != 0) { return error_set(error, TN_EAGAIN, "the agent is gone"); }
+    if (kill(agent, SIGSTOP) != 0) { return error_set(error, TN_EAGAIN, "the agent has ended"); }
     if (!kill_servers(cluster)) {
         (void)kill(agent, SIGCONT);
         return error_set(error, TN_EIO, "a ZooKeeper server survived SIGKILL for %d ms", DIE_MS);
     }
     cluster->wipes++;
-    cluster->chief[0] = '\0'; /* His office is gone. */
+    cluster->chief[0] = '\0'; /* The chief record was in the data. */
     for (uint32_t i = 1; i <= cluster->job->zookeeper.servers && status == TN_OK; i++) {
         status = move_data(cluster, i, error);
     }
     (void)kill(agent, SIGCONT);
-    snprintf(strike->text, sizeof strike->text,
-             "SIGKILL to all %u ZooKeeper servers, and their data removed",
-             cluster->job->zookeeper.servers);
+    fault_describe(fault, "SIGKILL to all %u ZooKeeper servers; their data was removed",
+                   cluster->job->zookeeper.servers);
     return status;
 }
 

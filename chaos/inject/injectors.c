@@ -1,7 +1,7 @@
 /* chaos/inject/injectors.c: binds each fault of FAULT_LIST to its injectors, by name. */
-#include "chaos/inject/injectors.h"
-
 #include <assert.h>
+
+#include "chaos/inject/injector.h"
 
 static const struct {
     const struct injector *local, *remote;
@@ -20,20 +20,21 @@ const struct injector *injector_of(enum fault fault, bool remote)
 
 /* ------------------------------------------------------------- injectors that refuse */
 
-static enum tn_status refuse_time(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status refuse_time(struct target_cluster *cluster, struct active_fault *fault,
                                   struct error *error)
 {
     (void)cluster;
-    (void)strike;
+    (void)fault;
     return error_set(error, TN_ENOTSUP, "it is injected at failpoints only: give it \"at_point\"");
 }
 
-static enum tn_status refuse_remote(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status refuse_remote(struct target_cluster *cluster, struct active_fault *fault,
                                     struct error *error)
 {
     (void)cluster;
-    (void)strike;
-    return error_set(error, TN_ENOTSUP, "it needs access to the hosts: ZooKeeper is not enough");
+    (void)fault;
+    return error_set(error, TN_ENOTSUP,
+                     "it needs access to the hosts, and only ZooKeeper can be reached");
 }
 
 const struct injector injector_failpoint = {.begin = refuse_time};

@@ -1,5 +1,15 @@
+/*
+ * Each fault of the schedule goes through these stages:
+ *
+ *   WAITING -- due: try_begin() -----------> ACTIVE, or OVER if nothing has to be undone
+ *           -- due at a failpoint: try_arm() -> ARMED
+ *           -- cannot be injected: skip() -> OVER
+ *   ARMED   -- it was passed: poll_failpoint() -> ACTIVE, or OVER
+ *   ACTIVE  -- its time is over: end() ----> OVER
+ */
 #include "chaos/inject/nemesis.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
@@ -7,138 +17,139 @@
 #include <string.h>
 
 #include "chaos/cluster/proc.h"
-#include "chaos/cluster/remote.h"
 #include "chaos/inject/inject_failpoint.h"
-#include "chaos/inject/injectors.h"
+#include "chaos/inject/injector.h"
 #include "common/base/clock.h"
 #include "common/base/json_codec.h"
 
-/* Who is not there now is waited for that long; an old fault is no fault of its moment. */
-enum { PATIENCE_MS = 20000, AGAIN_MS = 20 };
+/* An absent target is waited for that long; a fault that is much too late tests another moment. */
+enum { PATIENCE_MS = 20000, RETRY_MS = 20 };
 
-/*
- *   WAITING ── due ──► (begin) ──► LASTING ── its time is over ──► OVER
- *      │ at a failpoint                └─ nothing to undo ───────► OVER
- *      └──────► ARMED ── it was passed ──► as after begin
- */
-enum stage { STAGE_WAITING, STAGE_ARMED, STAGE_LASTING, STAGE_OVER };
+enum stage { STAGE_WAITING, STAGE_ARMED, STAGE_ACTIVE, STAGE_OVER };
 
-struct doing {
-    struct strike strike;
+struct entry {
+    struct active_fault fault;
+    const struct injector *injector;
     enum stage stage;
     bool skipped;
-    uint64_t since_ms;  /* It was due; 0: not yet. */
-    uint64_t next_ms;   /* Tried again then. */
-    uint64_t began_ms;  /* LASTING: since then, ... */
-    uint64_t end_at_ms; /* ... until then. */
-    struct point_watch watch;
-    pid_t stopped; /* Frozen at a failpoint. */
+    uint64_t due_ms;   /* It was due then; 0: not yet. */
+    uint64_t retry_ms; /* Not tried again before. */
+    uint64_t began_ms; /* Of an active fault. */
+    struct failpoint_watch watch;
 };
 
 struct nemesis {
     struct nemesis_config config;
     uint32_t count;
-    struct doing *list;
+    struct entry *list;
 };
+
+static bool is_at_failpoint(const struct entry *entry)
+{
+    return entry->fault.injection.trigger.type == TRIGGER_FAILPOINT;
+}
+
+static bool is_remote(const struct nemesis *nemesis)
+{
+    return nemesis->config.cluster->remote != NULL;
+}
 
 struct nemesis *nemesis_create(const struct nemesis_config *config)
 {
+    assert(config->cluster != NULL && config->schedule != NULL);
     struct nemesis *nemesis = calloc(1, sizeof *nemesis);
     uint32_t count = config->schedule->count;
-    struct doing *list = calloc(count ? count : 1, sizeof *list);
+    struct entry *list = calloc(count ? count : 1, sizeof *list);
     if (nemesis == NULL || list == NULL) {
         free(nemesis);
         free(list);
         return NULL;
     }
     *nemesis = (struct nemesis){.config = *config, .count = count, .list = list};
-    for (uint32_t i = 0; i < count; i++) { list[i].strike.injection = config->schedule->list[i]; }
+    for (uint32_t i = 0; i < count; i++) {
+        list[i].fault.injection = config->schedule->list[i];
+        list[i].injector = injector_of(list[i].fault.injection.fault, is_remote(nemesis));
+    }
     return nemesis;
 }
 
-/* ------------------------------------------------------------- words */
+/* ------------------------------------------------------------- the history */
 
-static const struct injector *injector_for(const struct nemesis *nemesis, enum fault fault)
+static void report(const struct nemesis *nemesis, const struct entry *entry, const char *event,
+                   const char *text)
 {
-    return injector_of(fault, nemesis->config.cluster->remote != NULL);
+    char line[800];
+    if (nemesis->config.report == NULL) { return; }
+    snprintf(line, sizeof line, "%s%s: %s", fault_descriptor(entry->fault.injection.fault)->name,
+             event, text);
+    nemesis->config.report(nemesis->config.ctx, line);
 }
 
-static void say(const struct nemesis *nemesis, enum fault fault, const char *how, const char *words)
+static json_t *targets_json(const struct target_list *targets)
 {
-    char text[800];
-    if (nemesis->config.say == NULL) { return; }
-    snprintf(text, sizeof text, "%s%s: %s", fault_descriptor(fault)->name, how, words);
-    nemesis->config.say(nemesis->config.ctx, text);
-}
-
-static json_t *targets_json(const struct strike *strike)
-{
-    json_t *targets = json_array();
-    for (uint32_t i = 0; i < strike->target_count; i++) {
-        json_array_append_new(targets, json_string(strike->targets[i]));
+    json_t *names = json_array();
+    for (uint32_t i = 0; i < targets->count; i++) {
+        json_array_append_new(names, json_string(targets->places[i]->name));
     }
-    return targets;
+    return names;
 }
 
-static void note_done(struct nemesis *nemesis, const struct doing *doing, uint64_t at_us)
+static void record_begin(struct nemesis *nemesis, const struct entry *entry, uint64_t at_us)
 {
-    const struct strike *strike = &doing->strike;
+    const struct active_fault *fault = &entry->fault;
+    const struct injection *injection = &fault->injection;
     const struct cluster_view *view = watcher_view(nemesis->config.watcher);
-    const char *point =
-        strike->injection.trigger.type == TRIGGER_POINT ? strike->injection.trigger.point : NULL;
-    json_t *line = json_pack(
-        "{s:i, s:s, s:s, s:o, s:I, s:s, s:s?, s:o}", "id", (int)strike->injection.id, "fault",
-        fault_descriptor(strike->injection.fault)->name, "whom", strike->injection.whom, "targets",
-        targets_json(strike), "step", (json_int_t)view->step, "phase",
-        view->has_run ? run_phase_name(view->phase) : "before", "point", point, "text",
-        json_text(strike->text));
+    json_t *line =
+        json_pack("{s:i, s:s, s:s, s:o, s:I, s:s, s:s?, s:o}", "id", (int)injection->id, "fault",
+                  fault_descriptor(injection->fault)->name, "whom", injection->selector, "targets",
+                  targets_json(&fault->targets), "step", (json_int_t)view->step, "phase",
+                  view->has_run ? run_phase_name(view->phase) : "before", "point",
+                  is_at_failpoint(entry) ? injection->trigger.failpoint : NULL, "text",
+                  json_text(fault->text));
     history_file_add_at(nemesis->config.history, at_us, "fault", line);
-    say(nemesis, strike->injection.fault, "", strike->text);
+    report(nemesis, entry, "", fault->text);
 }
 
-static void skip(struct nemesis *nemesis, struct doing *doing, const char *why)
+static void skip(struct nemesis *nemesis, struct entry *entry, const char *why)
 {
-    const struct injection *injection = &doing->strike.injection;
+    const struct injection *injection = &entry->fault.injection;
     history_file_add(nemesis->config.history, "skipped",
                      json_pack("{s:i, s:s, s:s, s:o}", "id", (int)injection->id, "fault",
-                               fault_descriptor(injection->fault)->name, "whom", injection->whom,
-                               "text", json_text(why)));
-    doing->stage = STAGE_OVER;
-    doing->skipped = true;
-    say(nemesis, injection->fault, " was not done", why);
+                               fault_descriptor(injection->fault)->name, "whom",
+                               injection->selector, "text", json_text(why)));
+    entry->stage = STAGE_OVER;
+    entry->skipped = true;
+    report(nemesis, entry, " was skipped", why);
 }
 
-/* ------------------------------------------------------------- ending */
+/* ------------------------------------------------------------- the end */
 
-static void end(struct nemesis *nemesis, struct doing *doing)
+/* The process had frozen itself. */
+static void continue_process(struct entry *entry)
 {
-    struct strike *strike = &doing->strike;
-    const struct injector *injector = injector_for(nemesis, strike->injection.fault);
-    doing->stage = STAGE_OVER;
-    if (strike->injection.trigger.type == TRIGGER_POINT) {
-        bool woken = doing->stopped > 0 && proc_state(doing->stopped) == 'T' &&
-                     kill(doing->stopped, SIGCONT) == 0;
-        snprintf(strike->text, sizeof strike->text, "SIGCONT: %s",
-                 woken ? "it was there still, and woke" : "it was gone");
-    } else if (injector->end != NULL) {
-        injector->end(nemesis->config.cluster, strike);
+    pid_t pid = entry->watch.pid;
+    bool continued = proc_state(pid) == 'T' && kill(pid, SIGCONT) == 0;
+    fault_describe(&entry->fault, "SIGCONT: the process %s", continued ? "continued" : "had ended");
+}
+
+static void end(struct nemesis *nemesis, struct entry *entry)
+{
+    struct active_fault *fault = &entry->fault;
+    assert(entry->stage == STAGE_ACTIVE);
+    entry->stage = STAGE_OVER;
+    if (is_at_failpoint(entry)) {
+        continue_process(entry);
+    } else {
+        injector_end(entry->injector, nemesis->config.cluster, fault);
     }
     history_file_add(nemesis->config.history, "undo",
-                     json_pack("{s:i, s:s, s:o, s:o}", "id", (int)strike->injection.id, "fault",
-                               fault_descriptor(strike->injection.fault)->name, "targets",
-                               targets_json(strike), "text", json_text(strike->text)));
-    say(nemesis, strike->injection.fault, " is over", strike->text);
+                     json_pack("{s:i, s:s, s:o, s:o}", "id", (int)fault->injection.id, "fault",
+                               fault_descriptor(fault->injection.fault)->name, "targets",
+                               targets_json(&fault->targets), "text", json_text(fault->text)));
+    report(nemesis, entry, " is over", fault->text);
 }
 
-static void last(struct doing *doing, uint64_t now_ms)
-{
-    bool lasts = doing->strike.injection.for_ms > 0;
-    doing->stage = lasts ? STAGE_LASTING : STAGE_OVER;
-    doing->began_ms = now_ms;
-    doing->end_at_ms = now_ms + doing->strike.injection.for_ms;
-}
-
-/* ------------------------------------------------------------- beginning */
+/* ------------------------------------------------------------- the beginning */
 
 static bool is_due(const struct nemesis *nemesis, const struct trigger *trigger, uint64_t now_ms)
 {
@@ -146,134 +157,129 @@ static bool is_due(const struct nemesis *nemesis, const struct trigger *trigger,
     switch (trigger->type) {
     case TRIGGER_STEP: return view->has_run && view->step >= trigger->step;
     case TRIGGER_PHASE: return view->phase_count[trigger->phase] >= trigger->count;
-    case TRIGGER_TIME:
-    case TRIGGER_POINT:
-        return view->training_began_ms != 0 && now_ms >= view->training_began_ms + trigger->at_ms;
+    case TRIGGER_FAILPOINT:
+        /* A failpoint that is passed before training begins must be armed from the start. */
+        if (trigger->at_ms == 0) { return true; }
+        break;
+    case TRIGGER_TIME: break;
     }
-    return false;
+    return view->training_began_ms != 0 && now_ms >= view->training_began_ms + trigger->at_ms;
 }
 
-/* A failpoint before training begins must be waited for from the start. */
-static bool is_early(const struct trigger *trigger)
+/* Why the fault cannot be injected here; NULL: it can. */
+static const char *find_obstacle(const struct nemesis *nemesis, const struct entry *entry)
 {
-    return trigger->type == TRIGGER_POINT && trigger->at_ms == 0;
+    if (is_at_failpoint(entry) && is_remote(nemesis)) {
+        return "failpoints of a remote cluster are out of reach";
+    }
+    return probe_lacks(nemesis->config.probe,
+                       fault_descriptor(entry->fault.injection.fault)->needs);
 }
 
-static void try_again(struct nemesis *nemesis, struct doing *doing, const struct error *error,
+static void try_again(struct nemesis *nemesis, struct entry *entry, const struct error *error,
                       uint64_t now_ms)
 {
-    doing->next_ms = now_ms + AGAIN_MS;
-    if (error->status != TN_EAGAIN || now_ms - doing->since_ms > PATIENCE_MS) {
-        skip(nemesis, doing, error->text);
+    entry->retry_ms = now_ms + RETRY_MS;
+    if (error->status != TN_EAGAIN || now_ms - entry->due_ms > PATIENCE_MS) {
+        skip(nemesis, entry, error->text);
     }
 }
 
-static void begin(struct nemesis *nemesis, struct doing *doing, uint64_t now_ms)
+static void try_arm(struct nemesis *nemesis, struct entry *entry, uint64_t now_ms)
 {
     struct error error;
-    struct strike *strike = &doing->strike;
-    const struct injector *injector = injector_for(nemesis, strike->injection.fault);
-    if (strncmp(strike->injection.whom, "zookeeper-", 10) == 0) {
+    if (failpoint_watch_arm(&entry->watch, nemesis->config.cluster, &entry->fault.injection,
+                            &error) == TN_OK) {
+        entry->stage = STAGE_ARMED;
+    } else {
+        try_again(nemesis, entry, &error, now_ms);
+    }
+}
+
+static void try_begin(struct nemesis *nemesis, struct entry *entry, uint64_t now_ms)
+{
+    struct error error;
+    struct active_fault *fault = &entry->fault;
+    if (strncmp(fault->injection.selector, "zookeeper-", 10) == 0) {
         watcher_find_leader(nemesis->config.watcher);
     }
     uint64_t before_us = clock_monotonic_ns() / 1000;
-    enum tn_status status = injector->begin(nemesis->config.cluster, strike, &error);
-    if (status != TN_OK) {
-        try_again(nemesis, doing, &error, now_ms);
+    if (injector_begin(entry->injector, nemesis->config.cluster, fault, &error) != TN_OK) {
+        try_again(nemesis, entry, &error, now_ms);
         return;
     }
-    note_done(nemesis, doing, before_us);
-    last(doing, now_ms);
+    record_begin(nemesis, entry, before_us);
+    entry->stage = fault->injection.for_ms > 0 ? STAGE_ACTIVE : STAGE_OVER;
+    entry->began_ms = now_ms;
 }
 
-static void arm(struct nemesis *nemesis, struct doing *doing, uint64_t now_ms)
+static void poll_failpoint(struct nemesis *nemesis, struct entry *entry, uint64_t now_ms)
 {
-    struct error error;
-    const struct strike *strike = &doing->strike;
-    enum tn_status status =
-        point_arm(&doing->watch, nemesis->config.cluster, &strike->injection, &error);
-    if (status == TN_OK) {
-        doing->stage = STAGE_ARMED;
+    struct active_fault *fault = &entry->fault;
+    const struct injection *injection = &fault->injection;
+    if (!failpoint_watch_poll(&entry->watch, nemesis->config.cluster)) { return; }
+    fault->targets = (struct target_list){.count = 1, .places = {entry->watch.place}};
+    fault_describe(fault, "%s (pid %ld) at %s", entry->watch.place->name, (long)entry->watch.pid,
+                   injection->trigger.failpoint);
+    record_begin(nemesis, entry, clock_monotonic_ns() / 1000);
+    bool undone = injection->fault == FAULT_FREEZE && injection->for_ms > 0;
+    entry->stage = undone ? STAGE_ACTIVE : STAGE_OVER;
+    entry->began_ms = now_ms;
+}
+
+/* ------------------------------------------------------------- steps */
+
+static void step_waiting(struct nemesis *nemesis, struct entry *entry, uint64_t now_ms)
+{
+    if (now_ms < entry->retry_ms) { return; }
+    if (!is_due(nemesis, &entry->fault.injection.trigger, now_ms)) { return; }
+    if (entry->due_ms == 0) { entry->due_ms = now_ms; }
+    const char *obstacle = find_obstacle(nemesis, entry);
+    if (obstacle != NULL) {
+        skip(nemesis, entry, obstacle);
+    } else if (is_at_failpoint(entry)) {
+        try_arm(nemesis, entry, now_ms);
     } else {
-        try_again(nemesis, doing, &error, now_ms);
+        try_begin(nemesis, entry, now_ms);
     }
 }
 
-static void look_at_point(struct nemesis *nemesis, struct doing *doing, uint64_t now_ms)
+static void step_active(struct nemesis *nemesis, struct entry *entry, uint64_t now_ms)
 {
-    struct strike *strike = &doing->strike;
-    if (!point_poll(&doing->watch, nemesis->config.cluster)) { return; }
-    const char *name = doing->watch.place;
-    long pid = (long)doing->watch.pid;
-    doing->stopped = strike->injection.fault == FAULT_FREEZE ? (pid_t)pid : 0;
-    strike->target_count = 1;
-    snprintf(strike->targets[0], PLACE_NAME_MAX, "%s", name);
-    snprintf(strike->text, sizeof strike->text, "%s (pid %ld) at %s", name, pid,
-             strike->injection.trigger.point);
-    note_done(nemesis, doing, clock_monotonic_ns() / 1000);
-    if (strike->injection.fault == FAULT_FREEZE) {
-        last(doing, now_ms);
-    } else {
-        doing->stage = STAGE_OVER;
-    }
-}
-
-static void step_one(struct nemesis *nemesis, struct doing *doing, uint64_t now_ms)
-{
-    const struct injection *injection = &doing->strike.injection;
-    const struct injector *injector = injector_for(nemesis, injection->fault);
-    const char *lacks = NULL;
-    switch (doing->stage) {
-    case STAGE_WAITING:
-        if (now_ms < doing->next_ms) { return; }
-        if (!is_early(&injection->trigger) && !is_due(nemesis, &injection->trigger, now_ms)) {
-            return;
-        }
-        if (doing->since_ms == 0) { doing->since_ms = now_ms; }
-        lacks = probe_lacks(nemesis->config.probe, fault_descriptor(injection->fault)->needs);
-        if (injection->trigger.type == TRIGGER_POINT && nemesis->config.cluster->remote != NULL) {
-            lacks = "failpoints are out of reach from here";
-        }
-        if (lacks != NULL) {
-            skip(nemesis, doing, lacks);
-        } else if (injection->trigger.type == TRIGGER_POINT) {
-            arm(nemesis, doing, now_ms);
-        } else {
-            begin(nemesis, doing, now_ms);
-        }
-        return;
-    case STAGE_ARMED: look_at_point(nemesis, doing, now_ms); return;
-    case STAGE_LASTING:
-        if (now_ms >= doing->end_at_ms) {
-            end(nemesis, doing);
-        } else if (injection->trigger.type != TRIGGER_POINT && injector->tick != NULL) {
-            injector->tick(nemesis->config.cluster, &doing->strike);
-        }
-        doing->end_at_ms = doing->began_ms + injection->for_ms; /* A tick may have changed it. */
-        return;
-    case STAGE_OVER: return;
+    if (now_ms >= entry->began_ms + entry->fault.injection.for_ms) {
+        end(nemesis, entry);
+    } else if (!is_at_failpoint(entry) && entry->injector->tick != NULL) {
+        entry->injector->tick(nemesis->config.cluster, &entry->fault);
     }
 }
 
 void nemesis_step(struct nemesis *nemesis, uint64_t now_ms)
 {
-    for (uint32_t i = 0; i < nemesis->count; i++) { step_one(nemesis, &nemesis->list[i], now_ms); }
+    for (uint32_t i = 0; i < nemesis->count; i++) {
+        struct entry *entry = &nemesis->list[i];
+        switch (entry->stage) {
+        case STAGE_WAITING: step_waiting(nemesis, entry, now_ms); break;
+        case STAGE_ARMED: poll_failpoint(nemesis, entry, now_ms); break;
+        case STAGE_ACTIVE: step_active(nemesis, entry, now_ms); break;
+        case STAGE_OVER: break;
+        }
+    }
 }
 
 void nemesis_finish(struct nemesis *nemesis)
 {
     for (uint32_t i = 0; i < nemesis->count; i++) {
-        struct doing *doing = &nemesis->list[i];
-        if (doing->stage == STAGE_ARMED) {
-            look_at_point(nemesis, doing, clock_monotonic_ms());
-            if (doing->stage == STAGE_ARMED) {
-                point_disarm(&doing->watch);
-                skip(nemesis, doing, "its failpoint was not passed again");
+        struct entry *entry = &nemesis->list[i];
+        if (entry->stage == STAGE_ARMED) {
+            poll_failpoint(nemesis, entry, clock_monotonic_ms());
+            if (entry->stage == STAGE_ARMED) {
+                failpoint_watch_disarm(&entry->watch);
+                skip(nemesis, entry, "its failpoint was not passed again");
             }
         }
-        if (doing->stage == STAGE_LASTING) { end(nemesis, doing); }
-        if (doing->stage == STAGE_WAITING) {
-            skip(nemesis, doing, "the run ended before it was due");
+        if (entry->stage == STAGE_ACTIVE) { end(nemesis, entry); }
+        if (entry->stage == STAGE_WAITING) {
+            skip(nemesis, entry, "the run ended before it was due");
         }
     }
 }
@@ -282,13 +288,12 @@ struct nemesis_counts nemesis_counts(const struct nemesis *nemesis)
 {
     struct nemesis_counts counts = {0};
     for (uint32_t i = 0; i < nemesis->count; i++) {
-        const struct doing *doing = &nemesis->list[i];
-        counts.skipped += doing->skipped;
-        counts.done += doing->stage >= STAGE_LASTING && !doing->skipped;
-        counts.waiting += doing->stage < STAGE_LASTING;
-        if (doing->stage != STAGE_LASTING) { continue; }
-        counts.lasting++;
-        if (doing->end_at_ms > counts.busy_until_ms) { counts.busy_until_ms = doing->end_at_ms; }
+        const struct entry *entry = &nemesis->list[i];
+        bool begun = entry->stage >= STAGE_ACTIVE;
+        counts.skipped += entry->skipped;
+        counts.done += begun && !entry->skipped;
+        counts.waiting += !begun;
+        counts.active += entry->stage == STAGE_ACTIVE;
     }
     return counts;
 }

@@ -1,7 +1,7 @@
 /*
- * chaos/inject/nemesis.h: carries a schedule out: begins each fault when it is due, ends it when
- * its time is over, and writes both down. What cannot be done is tried again for a while, then
- * skipped, which is written down as well.
+ * chaos/inject/nemesis.h: carries out a schedule: begins each fault when it is due, ends it when
+ * its time is over, and writes both into the history. A fault that cannot be injected is tried
+ * again for a while, then skipped; that is in the history as well.
  *
  * Threads: the main thread. Blocking: as the injectors do.
  */
@@ -21,25 +21,24 @@ struct nemesis_config {
     struct history_file *history;
     const struct schedule *schedule;
     const struct probe *probe;
-    /* Told what is done, for people; may be NULL. */
-    void (*say)(void *ctx, const char *text);
+    /* Gets a line of text for each fault that begins, ends or is skipped; may be NULL. */
+    void (*report)(void *ctx, const char *text);
     void *ctx;
 };
 
-/* Borrows all of it. NULL: out of memory. */
+/* Borrows everything in `config`. NULL: out of memory. */
 struct nemesis *nemesis_create(const struct nemesis_config *config);
-/* After nemesis_finish(), or before anything was begun: it ends nothing. NULL is allowed. */
+/* Ends no fault: call nemesis_finish() before. NULL is allowed. */
 void nemesis_destroy(struct nemesis *nemesis);
 
 /* Do what is due at `now_ms` (monotonic). */
 void nemesis_step(struct nemesis *nemesis, uint64_t now_ms);
 
-/* The run is over: end what lasts, skip what never was due. */
+/* The run is over: end active faults, skip those that were never due. */
 void nemesis_finish(struct nemesis *nemesis);
 
 struct nemesis_counts {
-    uint32_t done, skipped, waiting, lasting;
-    uint64_t busy_until_ms; /* Latest end of a lasting fault; 0: none lasts. */
+    uint32_t done, skipped, waiting, active; /* An active fault is done, too. */
 };
 struct nemesis_counts nemesis_counts(const struct nemesis *nemesis);
 

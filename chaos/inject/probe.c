@@ -15,55 +15,52 @@
 #include "chaos/cluster/lab.h"
 #include "common/faults/failpoint.h"
 
-/* Each tries its need in a process of its own, which is gone afterwards with what it made. */
-static bool try_network(char words[static PROBE_WORDS_MAX])
+/* Each of these tries one need in a process of its own, so that nothing is left of what it made. On
+ * failure `why` says what failed. */
+
+/* Run a nft script, or a command, in a lab of one place. */
+static bool try_lab(const char *script, const char *const *command, char why[static PROBE_WHY_MAX])
 {
     static const char *const names[] = {"probe"};
     struct lab *lab = NULL;
     struct error error;
     enum tn_status status = lab_open(names, 1, NULL, &lab, &error);
     if (status == TN_OK) {
-        status = lab_nft(lab, names[0],
-                         "table inet probe {\n"
-                         "chain in {\n"
-                         "type filter hook input priority 0\n"
-                         "tcp dport 9 ct state established drop\n"
-                         "tcp dport 9 reject with tcp reset\n"
-                         "numgen random mod 100 < 5 drop\n"
-                         "}\n"
-                         "chain to {\n"
-                         "type nat hook prerouting priority -100\n"
-                         "tcp dport 9 redirect to :10\n"
-                         "}\n"
-                         "}\n",
-                         &error);
+        status = script != NULL ? lab_nft(lab, names[0], script, &error)
+                                : lab_command(lab, names[0], command, &error);
     }
-    if (status != TN_OK) {
-        snprintf(words, PROBE_WORDS_MAX, "%.*s", PROBE_WORDS_MAX - 1, error.text);
-    }
+    if (status != TN_OK) { snprintf(why, PROBE_WHY_MAX, "%.*s", PROBE_WHY_MAX - 1, error.text); }
     lab_close(lab);
     return status == TN_OK;
 }
 
-static bool try_bandwidth(char words[static PROBE_WORDS_MAX])
+static bool try_network(char why[static PROBE_WHY_MAX])
 {
-    static const char *const names[] = {"probe"};
+    static const char script[] = "table inet probe {\n"
+                                 "chain in {\n"
+                                 "type filter hook input priority 0\n"
+                                 "tcp dport 9 ct state established drop\n"
+                                 "tcp dport 9 reject with tcp reset\n"
+                                 "numgen random mod 100 < 5 drop\n"
+                                 "}\n"
+                                 "chain to {\n"
+                                 "type nat hook prerouting priority -100\n"
+                                 "tcp dport 9 redirect to :10\n"
+                                 "}\n"
+                                 "}\n";
+    return try_lab(script, NULL, why);
+}
+
+static bool try_bandwidth(char why[static PROBE_WHY_MAX])
+{
     static const char *const slow[] = {"tc",   "qdisc", "add",   "dev",  "eth0",    "root", "tbf",
                                        "rate", "1mbit", "burst", "32kb", "latency", "50ms", NULL};
-    struct lab *lab = NULL;
-    struct error error;
-    enum tn_status status = lab_open(names, 1, NULL, &lab, &error);
-    if (status == TN_OK) { status = lab_command(lab, names[0], slow, &error); }
-    if (status != TN_OK) {
-        snprintf(words, PROBE_WORDS_MAX, "%.*s", PROBE_WORDS_MAX - 1, error.text);
-    }
-    lab_close(lab);
-    return status == TN_OK;
+    return try_lab(NULL, slow, why);
 }
 
-static bool try_tmpfs(char words[static PROBE_WORDS_MAX])
+static bool try_tmpfs(char why[static PROBE_WHY_MAX])
 {
-    const char *what = "cannot make a mount namespace";
+    const char *what = "cannot create a mount namespace";
     if (unshare(CLONE_NEWNS) == 0) {
         what = "cannot mount a tmpfs";
         if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
@@ -71,13 +68,13 @@ static bool try_tmpfs(char words[static PROBE_WORDS_MAX])
             return true;
         }
     }
-    snprintf(words, PROBE_WORDS_MAX, "%s: %s", what, strerror(errno));
+    snprintf(why, PROBE_WHY_MAX, "%s: %s", what, strerror(errno));
     return false;
 }
 
 bool probe_find_shim(char *path, size_t size)
 {
-    /* Beside the program in a build folder; in its library folder once installed. */
+    /* In the program's folder in a build; in the library folder once installed. */
     static const char *const places[] = {"tanist-faults.so",
                                          TANIST_LIBRARY_PATH "/tanist-faults.so"};
     char program[PATH_MAX];
@@ -93,48 +90,48 @@ bool probe_find_shim(char *path, size_t size)
     return false;
 }
 
-static bool try_shim(char words[static PROBE_WORDS_MAX])
+static bool try_shim(char why[static PROBE_WHY_MAX])
 {
     char path[PATH_MAX];
     if (probe_find_shim(path, sizeof path)) { return true; }
-    snprintf(words, PROBE_WORDS_MAX,
-             "tanist-faults.so is neither beside the program nor in %s of its folder",
+    snprintf(why, PROBE_WHY_MAX,
+             "tanist-faults.so is neither in the folder of the program nor in %s of that folder",
              TANIST_LIBRARY_PATH);
     return false;
 }
 
-static bool try_failpoints(char words[static PROBE_WORDS_MAX])
+static bool try_failpoints(char why[static PROBE_WHY_MAX])
 {
     if (failpoints_built()) { return true; }
-    snprintf(words, PROBE_WORDS_MAX, "built without failpoints (cmake -DTANIST_FAILPOINTS=ON)");
+    snprintf(why, PROBE_WHY_MAX, "built without failpoints (cmake -DTANIST_FAILPOINTS=ON)");
     return false;
 }
 
 /* In the order of `enum need`. */
-static bool (*const tries[NEED_COUNT])(char words[static PROBE_WORDS_MAX]) = {
+static bool (*const tries[NEED_COUNT])(char why[static PROBE_WHY_MAX]) = {
     try_network, try_bandwidth, try_shim, try_tmpfs, try_failpoints};
 
-/* The child: "" through the pipe is success. */
+/* In the child: the reason of a failure goes through the pipe. */
 static _Noreturn void try_in_child(int pipe_end, unsigned need)
 {
-    char words[PROBE_WORDS_MAX] = "";
+    char why[PROBE_WHY_MAX] = "";
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    bool good = tries[need](words);
-    if (!good && write(pipe_end, words, strlen(words)) < 0) { _exit(2); }
-    _exit(good ? 0 : 1);
+    bool success = tries[need](why);
+    if (!success && write(pipe_end, why, strlen(why)) < 0) { _exit(2); }
+    _exit(success ? 0 : 1);
 }
 
-static bool try_need(unsigned need, char words[static PROBE_WORDS_MAX])
+static bool try_need(unsigned need, char why[static PROBE_WHY_MAX])
 {
     int ends[2], status = -1;
-    snprintf(words, PROBE_WORDS_MAX, "cannot be tried");
+    snprintf(why, PROBE_WHY_MAX, "cannot be tried");
     if (pipe2(ends, O_CLOEXEC) != 0) { return false; }
     pid_t pid = fork();
     if (pid == 0) { try_in_child(ends[1], need); }
     close(ends[1]);
     if (pid > 0) {
-        ssize_t size = read(ends[0], words, PROBE_WORDS_MAX - 1);
-        if (size > 0) { words[size] = '\0'; }
+        ssize_t size = read(ends[0], why, PROBE_WHY_MAX - 1);
+        if (size > 0) { why[size] = '\0'; }
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
     }
     close(ends[0]);

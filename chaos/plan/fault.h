@@ -104,36 +104,36 @@ struct failpoint_info;
 bool fault_fits_failpoint(enum fault fault, const struct failpoint_info *failpoint, char *why,
                           size_t size);
 
-enum { WHOM_MAX = 32, POINT_NAME_MAX = 48, INJECTIONS_MAX = 4096 };
+enum { FAULT_WHY_MAX = 400, SELECTOR_MAX = 32, FAILPOINT_NAME_MAX = 48, INJECTIONS_MAX = 4096 };
 
 /* When a fault is due. */
 enum trigger_type {
-    TRIGGER_TIME,  /* `at_ms` after training began. */
-    TRIGGER_STEP,  /* When that step is reached. */
-    TRIGGER_PHASE, /* When /run says `phase`, the `count`-th time. */
-    TRIGGER_POINT, /* When the target reaches the failpoint, the `count`-th time from `at_ms` on. */
+    TRIGGER_TIME,      /* `at_ms` after training began. */
+    TRIGGER_STEP,      /* When training reaches `step`. */
+    TRIGGER_PHASE,     /* When the run enters `phase` for the `count`-th time. */
+    TRIGGER_FAILPOINT, /* When the target passes `failpoint` for the `count`-th time after `at_ms`.
+                        */
 };
 
 struct trigger {
     enum trigger_type type;
     uint64_t at_ms, step;
     enum run_phase phase;
-    char point[POINT_NAME_MAX];
+    char failpoint[FAILPOINT_NAME_MAX];
     uint32_t count; /* From 1. */
 };
 
 /*
- * One fault of a schedule. `whom`: "ps:1", "worker:0", "coordinator:1", "zookeeper:2" as drawn from
- * the seed, or a name that means somebody else from moment to moment: "chief", "zookeeper-leader",
- * "zookeeper-follower" (one), "zookeeper-majority", "zookeeper-all", "agent", "everything" (every
- * process of the run), "cluster".
+ * One fault of a schedule. `selector` is a target that was drawn from the seed ("ps:1",
+ * "zookeeper:2"), or one that is resolved when the fault begins ("chief"):
+ * chaos/plan/target_selector.h.
  */
 struct injection {
     uint32_t id; /* From 1, in the order of the schedule. */
     enum fault fault;
-    char whom[WHOM_MAX];
+    char selector[SELECTOR_MAX];
     struct trigger trigger;
-    uint64_t for_ms; /* Until it is undone; 0: nothing to undo. */
+    uint64_t for_ms; /* Until it is undone; 0: nothing is undone. */
     double value;
 };
 

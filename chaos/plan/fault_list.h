@@ -32,26 +32,26 @@
     X(WIPE, wipe, out_of_reach, .name = "wipe", .family = FAMILY_ZOOKEEPER,                        \
       .targets = TARGET_CLUSTER, .effects = EFFECT_ANY_TASK,                                       \
       .about = "all ZooKeeper servers are killed and their data is removed")                       \
-    X(CUT_ZOOKEEPER, cut, out_of_reach, .name = "cut-zookeeper", .family = FAMILY_NETWORK,         \
+    X(CUT_ZOOKEEPER, filter, out_of_reach, .name = "cut-zookeeper", .family = FAMILY_NETWORK,      \
       .targets = TARGET_NODE, .needs = NEED_NETWORK, .duration = DURATION_REQUIRED,                \
       .about = "packets to and from ZooKeeper are dropped")                                        \
-    X(CUT_PEERS, cut, out_of_reach, .name = "cut-peers", .family = FAMILY_NETWORK,                 \
+    X(CUT_PEERS, filter, out_of_reach, .name = "cut-peers", .family = FAMILY_NETWORK,              \
       .targets = TARGET_NODE, .needs = NEED_NETWORK, .duration = DURATION_REQUIRED,                \
       .about = "packets to and from other nodes are dropped")                                      \
-    X(CUT_IN, cut, out_of_reach, .name = "cut-in", .family = FAMILY_NETWORK,                       \
+    X(CUT_IN, filter, out_of_reach, .name = "cut-in", .family = FAMILY_NETWORK,                    \
       .targets = TARGET_NODE | TARGET_ZOOKEEPER, .needs = NEED_NETWORK,                            \
       .duration = DURATION_REQUIRED, .about = "incoming packets are dropped")                      \
-    X(CUT_OUT, cut, out_of_reach, .name = "cut-out", .family = FAMILY_NETWORK,                     \
+    X(CUT_OUT, filter, out_of_reach, .name = "cut-out", .family = FAMILY_NETWORK,                  \
       .targets = TARGET_NODE | TARGET_ZOOKEEPER, .needs = NEED_NETWORK,                            \
       .duration = DURATION_REQUIRED, .about = "outgoing packets are dropped")                      \
-    X(CUT, cut, out_of_reach, .name = "cut", .family = FAMILY_NETWORK,                             \
+    X(CUT, filter, out_of_reach, .name = "cut", .family = FAMILY_NETWORK,                          \
       .targets = TARGET_NODE | TARGET_ZOOKEEPER, .needs = NEED_NETWORK,                            \
       .duration = DURATION_REQUIRED, .about = "incoming and outgoing packets are dropped")         \
     X(HALVES, halves, out_of_reach, .name = "halves", .family = FAMILY_NETWORK,                    \
       .targets = TARGET_CLUSTER, .needs = NEED_NETWORK, .duration = DURATION_REQUIRED,             \
       .effects = EFFECT_ANY_TASK,                                                                  \
       .about = "nodes and servers are split into two halves that cannot reach each other")         \
-    X(BLACK_HOLE, black_hole, out_of_reach, .name = "black-hole", .family = FAMILY_NETWORK,        \
+    X(BLACK_HOLE, filter, out_of_reach, .name = "black-hole", .family = FAMILY_NETWORK,            \
       .targets = TARGET_NODE | TARGET_ZOOKEEPER, .needs = NEED_NETWORK,                            \
       .duration = DURATION_REQUIRED,                                                               \
       .about = "packets of connections that existed before are dropped")                           \
@@ -61,7 +61,7 @@
     X(HOSTILE_CLIENT, hostile_client, out_of_reach, .name = "poke", .family = FAMILY_NETWORK,      \
       .targets = TARGET_NODE | TARGET_ZOOKEEPER, .duration = DURATION_OPTIONAL,                    \
       .about = "a hostile client sends garbage, FIN and RST to each listening port")               \
-    X(LOSS, loss, out_of_reach, .name = "loss", .family = FAMILY_NETWORK,                          \
+    X(LOSS, filter, out_of_reach, .name = "loss", .family = FAMILY_NETWORK,                        \
       .targets = TARGET_NODE | TARGET_ZOOKEEPER, .needs = NEED_NETWORK,                            \
       .duration = DURATION_REQUIRED, .value = {.unit = "percent", .least = 0.1, .most = 100},      \
       .about = "value percent of the packets are lost, in each direction")                         \

@@ -17,7 +17,7 @@ enum { PLAN_FILE_MAX = 1 << 20, BUILTIN_MAX = 64, LIST_BYTES = 400 };
 #define AT(member) JSON_MEMBER(struct plan, member)
 static const struct json_field fields[] = {
     {"name", FIELD_TEXT, AT(name), .wanted = "a name"},
-    {"about", FIELD_TEXT, AT(about), .wanted = "what it is for"},
+    {"about", FIELD_TEXT, AT(about), .wanted = "what it does"},
     {"set", FIELD_OTHER, .wanted = "keys of the job"},
     {"seconds", FIELD_REAL, AT(seconds), .most = 86400, .wanted = "seconds"},
     {"recover_within_s", FIELD_REAL, AT(recover_within_s), .least = 0.1, .most = 3600,
@@ -37,7 +37,7 @@ static const double RECOVER_WITHIN_S = 30;
 
 /* ----------------------------------------------------------------- reading */
 
-/* "train.steps=500" of a key and its value. */
+/* "train.steps=500" from a key and its value. */
 static bool format_set(const char *key, const json_t *value, char *out, size_t size)
 {
     const char *text = json_string_value(value);
@@ -68,8 +68,8 @@ static enum tn_status read_sets(const json_t *json, struct plan *out, struct err
             return json_refuse("", "set", NULL, error, "it has more than %d keys", PLAN_SETS_MAX);
         }
         if (!format_set(key, value, assignment, sizeof out->sets[0])) {
-            return json_refuse("set", "", value, error, "%.80s: give a number, a word or a flag",
-                               key);
+            return json_refuse("set", "", value, error,
+                               "%.80s: give a number, a text, or true or false", key);
         }
         if (job_set(&job, assignment, &wrong) != TN_OK) {
             return json_refuse("set", "", NULL, error, "%s", wrong.text);
@@ -97,7 +97,7 @@ static enum tn_status read_faults(const json_t *json, struct plan *out, struct e
         if (status != TN_OK) { return status; }
         if (!out->draw && fault->times[1] == 0 && out->seconds <= 0) {
             return json_refuse(where, "every_s", NULL, error,
-                               "it has no end: give times, or the plan's seconds");
+                               "it has no end: give times, or the seconds of the plan");
         }
     }
     return TN_OK;
@@ -126,7 +126,7 @@ static enum tn_status read_text(const char *text, size_t size, const char *sourc
     json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
     *out = (struct plan){0};
     if (json == NULL) {
-        return error_set(error, TN_EINVAL, "%s:%d:%d: %s: mend the JSON", source, where.line,
+        return error_set(error, TN_EINVAL, "%s:%d:%d: %s: repair the JSON", source, where.line,
                          where.column, where.text);
     }
     enum tn_status status = plan_from_json(json, out, error);
@@ -161,11 +161,11 @@ static enum tn_status refuse_name(const char *name, struct error *error)
     }
     near = nearest_word(name, names, count);
     if (near != NULL) {
-        return error_set(error, TN_ENOENT, "there is no plan \"%.200s\": did you mean \"%s\"?",
-                         name, near);
+        return error_set(error, TN_ENOENT, "unknown plan \"%.200s\": did you mean \"%s\"?", name,
+                         near);
     }
-    return error_set(error, TN_ENOENT, "there is no plan \"%.200s\": give a file, or one of %s",
-                     name, list);
+    return error_set(error, TN_ENOENT, "unknown plan \"%.200s\": give a file, or one of %s", name,
+                     list);
 }
 
 enum tn_status plan_read(const char *file_or_name, struct plan *out, struct error *error)

@@ -1,7 +1,7 @@
 /*
- * chaos/plan/plan.h: what a campaign does: a small language in JSON (docs/chaos.md), plans that are
- * built in (chaos/plan/builtin/NAME.json), and the schedule that a plan, a seed and a round come
- * to. Pure but for plan_read().
+ * chaos/plan/plan.h: what a campaign does. A plan is JSON (docs/chaos.md); some are built in
+ * (chaos/plan/builtin/NAME.json). A plan, a seed and the number of a round make a schedule. Pure
+ * but for plan_read().
  */
 #ifndef CHAOS_PLAN_PLAN_H
 #define CHAOS_PLAN_PLAN_H
@@ -11,56 +11,58 @@
 #include "chaos/plan/fault.h"
 #include "common/cluster/job.h"
 
-enum { PLAN_NAME_MAX = 48, PLAN_TEXT_MAX = 240, PLAN_FAULTS_MAX = 128, PLAN_SETS_MAX = 16 };
+enum {
+    PLAN_NAME_MAX = 48,
+    PLAN_TEXT_MAX = 240,
+    PLAN_FAULTS_MAX = 128,
+    PLAN_SETS_MAX = 16,
+    PLAN_SET_MAX = 96,
+    PLAN_SELECTORS_MAX = 16,
+};
 
-enum { PLAN_WHOM_MAX = 16 };
-
-/* One line of "faults": which fault, whom, when, how long, how often. Ranges are drawn from, both
- * ends included. */
+/* One line of "faults". Ranges include both ends; a value is drawn from them for each fault. */
 struct plan_fault {
     enum fault fault;
-    bool always; /* Not drawn. */
-    uint32_t whom_count;
-    char whom[PLAN_WHOM_MAX][WHOM_MAX]; /* One of them is drawn each time. "ps": any of them. */
-    struct trigger trigger;             /* Its type, phase, point. */
-    double progress[2];                 /* TRIGGER_STEP: share of the job's steps. */
-    double after_s[2]; /* TRIGGER_TIME, TRIGGER_POINT: the first; and each following after */
-    double every_s[2]; /* ... that long; 0: each is drawn from `after_s`. */
-    uint32_t count[2]; /* Of the trigger: which pass. */
-    double for_s[2];   /* How long; or, if for_sessions is set, in session timeouts. */
+    bool always; /* In a plan that draws, this line is used, not drawn. */
+    uint32_t selector_count;
+    char selectors[PLAN_SELECTORS_MAX][SELECTOR_MAX]; /* One of them is drawn for each fault. */
+    struct trigger trigger;                           /* Its type, phase and failpoint. */
+    double progress[2];                               /* TRIGGER_STEP: share of the job's steps. */
+    double after_s[2]; /* TRIGGER_TIME, TRIGGER_FAILPOINT: of the first fault, ... */
+    double every_s[2]; /* ... and from each to the next; 0: each is drawn from `after_s`. */
+    uint32_t count[2]; /* Of the trigger. */
+    double for_s[2];   /* The duration, in session timeouts if `for_sessions` is set. */
     bool for_sessions;
     double value[2];
-    uint32_t times[2]; /* How often a round; 0: until the plan's `seconds` are over. */
+    uint32_t times[2]; /* Faults per round; 0: until the plan's `seconds` are over. */
 };
 
 struct plan {
     char name[PLAN_NAME_MAX], about[PLAN_TEXT_MAX];
     uint32_t set_count;
-    char sets[PLAN_SETS_MAX]
-             [96];  /* "zookeeper.session_timeout_ms=1000": for the job; --set goes before. */
-    double seconds; /* No fault after that long; 0: no such bound. */
-    double recover_within_s; /* Bound on each recovery. */
+    char sets[PLAN_SETS_MAX][PLAN_SET_MAX]; /* Settings of the job: "train.steps=500". */
+    double seconds;                         /* No fault is due later; 0: no bound. */
+    double recover_within_s;                /* Bound on each recovery. */
     uint32_t fault_count;
     struct plan_fault faults[PLAN_FAULTS_MAX];
-    uint32_t draw; /* 0: every line; N: those that are `always` done, and N faults of lines drawn at
-                      random. */
+    uint32_t draw; /* 0: all lines are used; N: N single faults are drawn from them. */
     json_t *json;  /* As it was read. Owned. */
 };
 
-/* `json` is borrowed, and kept by a reference of the plan's own. TN_EINVAL: the field, its value
- * and what is wanted; `*out` then needs no plan_free(). */
+/* Keeps a reference to `json`. TN_EINVAL: the error has the field, its value and a remedy; `*out`
+ * then needs no plan_free(). */
 MUST_CHECK enum tn_status plan_from_json(json_t *json, struct plan *out, struct error *error);
-/* A path, or the name of one that is built in. TN_ENOENT: neither (names those that are near);
- * TN_EIO. */
+/* A path, or the name of a plan that is built in. TN_ENOENT: it is neither; the error names a
+ * similar one. TN_EIO. */
 MUST_CHECK enum tn_status plan_read(const char *file_or_name, struct plan *out,
                                     struct error *error);
 void plan_free(struct plan *plan);
 
-/* Names of those built in, and their text. NULL after the last. */
+/* The names of built-in plans, NULL after the last, and their text, NULL for an unknown name. */
 const char *plan_builtin_name(uint32_t index);
 const char *plan_builtin_text(const char *name);
 
-/* What a schedule depends on of a job. */
+/* What a schedule depends on in a job. */
 struct cluster_shape {
     uint32_t coordinators, ps, workers, servers;
     uint64_t steps;
@@ -69,11 +71,11 @@ struct cluster_shape {
 struct cluster_shape cluster_shape_of(const struct job *job);
 
 /*
- * The faults of a round: a function of its arguments alone. Ordered by the kind of trigger (time,
- * step, phase, point) and, within it, by when they are due. Free with schedule_free().
+ * The faults of a round, a function of the arguments alone: ordered by type of trigger, then by
+ * when they are due. Free with schedule_free().
  *
- *   TN_EINVAL  the plan strikes whom the cluster has not ("ps:7"), or comes to more than
- *              INJECTIONS_MAX faults
+ *   TN_EINVAL  the plan selects a target that the cluster does not have ("ps:7"), or makes more
+ * than INJECTIONS_MAX faults TN_ENOMEM
  */
 MUST_CHECK enum tn_status schedule_draw(const struct plan *plan, uint64_t seed, uint32_t round,
                                         const struct cluster_shape *shape, struct schedule *out,

@@ -1,5 +1,6 @@
-/* The faults of a round. Every strike has chance of its own, made of the seed, the round and its
- * line of the plan, so that a line that is added or changed leaves the others as they were. */
+/* chaos/plan/schedule.c: the faults of a round. Each line of the plan has its own random numbers,
+ * made from the seed, the round and the index of the line: a line that is added at the end, or
+ * changed, leaves the faults of the others as they were. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,12 +9,13 @@
 
 #include "chaos/plan/plan.h"
 #include "chaos/plan/target_selector.h"
+#include "common/base/minmax.h"
 #include "common/base/random.h"
 
 static const uint64_t DRAW_STREAM = 1U << 20; /* Above the numbers of lines. */
 
-/* What a round is drawn from. */
-struct deck {
+/* The round that is being drawn. */
+struct drawing {
     const struct plan *plan;
     const struct cluster_shape *shape;
     uint64_t seed; /* Of the round. */
@@ -23,7 +25,7 @@ struct deck {
 
 /* ----------------------------------------------------------------- chance */
 
-/* Within both ends, to three decimals: what people read is exact. */
+/* Rounded to three decimals, so that the history shows the exact value. */
 static double draw_real(struct random *random, const double range[2])
 {
     double unit = (double)(random_next(random) >> 11) * 0x1p-53;
@@ -41,36 +43,36 @@ static uint64_t to_ms(double seconds)
     return (uint64_t)llround(seconds * 1000.0);
 }
 
-/* ----------------------------------------------------------------- one strike */
+/* ----------------------------------------------------------------- one fault */
 
-static uint64_t draw_length(const struct plan_fault *line, uint64_t session_ms,
-                            struct random *random)
+static uint64_t draw_duration(const struct plan_fault *line, uint64_t session_ms,
+                              struct random *random)
 {
-    double length = draw_real(random, line->for_s);
-    if (length <= 0) { return 0; }
-    uint64_t ms = to_ms(line->for_sessions ? length * (double)session_ms / 1000.0 : length);
-    return ms > 0 ? ms : 1;
+    double duration = draw_real(random, line->for_s);
+    if (duration <= 0) { return 0; }
+    double seconds = line->for_sessions ? duration * (double)session_ms / 1000.0 : duration;
+    return u64_max(to_ms(seconds), 1);
 }
 
 static uint64_t draw_step(const struct plan_fault *line, uint64_t steps, struct random *random)
 {
-    uint64_t step = (uint64_t)(draw_real(random, line->progress) * (double)steps);
-    return step > 0 ? step : 1;
+    return u64_max((uint64_t)(draw_real(random, line->progress) * (double)steps), 1);
 }
 
-static enum tn_status draw_whom(const struct deck *deck, uint32_t index, struct random *random,
-                                char out[static WHOM_MAX])
+static enum tn_status draw_selector(const struct drawing *drawing, uint32_t index,
+                                    struct random *random, char out[static SELECTOR_MAX])
 {
-    const struct plan_fault *line = &deck->plan->faults[index];
-    const char *whom = line->whom[random_below(random, line->whom_count)];
-    enum tn_status status = whom_draw(whom, deck->shape, random, out, deck->error);
-    if (status != TN_OK) { return error_context(deck->error, "faults[%u].whom", index); }
-    /* At a failpoint the passes of all who are meant count: it is not known who comes there. */
-    if (line->trigger.type == TRIGGER_POINT) { snprintf(out, WHOM_MAX, "%s", whom); }
+    const struct plan_fault *line = &drawing->plan->faults[index];
+    assert(line->selector_count > 0);
+    const char *selector = line->selectors[random_below(random, line->selector_count)];
+    enum tn_status status = selector_draw(selector, drawing->shape, random, out, drawing->error);
+    if (status != TN_OK) { return error_context(drawing->error, "faults[%u].whom", index); }
+    /* The passes of all selected nodes count at a failpoint, so that no node is drawn. */
+    if (line->trigger.type == TRIGGER_FAILPOINT) { snprintf(out, SELECTOR_MAX, "%s", selector); }
     return TN_OK;
 }
 
-/* When each strike of a line is due, from the one before. */
+/* When the next fault of a line is due, from the one before. */
 struct pace {
     bool begun;
     uint64_t at_ms;
@@ -88,26 +90,26 @@ static void draw_when(const struct plan_fault *line, uint64_t steps, struct rand
     pace->begun = true;
     *out = line->trigger;
     out->count = pace->passes;
-    if (out->type == TRIGGER_TIME || out->type == TRIGGER_POINT) { out->at_ms = pace->at_ms; }
+    if (out->type == TRIGGER_TIME || out->type == TRIGGER_FAILPOINT) { out->at_ms = pace->at_ms; }
     if (out->type == TRIGGER_STEP) { out->step = draw_step(line, steps, random); }
 }
 
-static enum tn_status add_strike(struct deck *deck, uint32_t index, struct pace *pace,
-                                 struct random *random)
+static enum tn_status add_fault(struct drawing *drawing, uint32_t index, struct pace *pace,
+                                struct random *random)
 {
-    const struct plan_fault *line = &deck->plan->faults[index];
-    const struct cluster_shape *shape = deck->shape;
-    if (deck->out->count == INJECTIONS_MAX) {
-        return error_set(deck->error, TN_EINVAL,
-                         "faults[%u]: the plan comes to more than %d faults a round: lower times",
+    const struct plan_fault *line = &drawing->plan->faults[index];
+    const struct cluster_shape *shape = drawing->shape;
+    if (drawing->out->count == INJECTIONS_MAX) {
+        return error_set(drawing->error, TN_EINVAL,
+                         "faults[%u]: the plan makes more than %d faults per round: lower times",
                          index, INJECTIONS_MAX);
     }
-    struct injection *strike = &deck->out->list[deck->out->count++];
-    strike->fault = line->fault;
-    draw_when(line, shape->steps, random, pace, &strike->trigger);
-    strike->for_ms = draw_length(line, shape->session_timeout_ms, random);
-    strike->value = draw_real(random, line->value);
-    return draw_whom(deck, index, random, strike->whom);
+    struct injection *injection = &drawing->out->list[drawing->out->count++];
+    injection->fault = line->fault;
+    draw_when(line, shape->steps, random, pace, &injection->trigger);
+    injection->for_ms = draw_duration(line, shape->session_timeout_ms, random);
+    injection->value = draw_real(random, line->value);
+    return draw_selector(drawing, index, random, injection->selector);
 }
 
 /* ----------------------------------------------------------------- a round */
@@ -127,50 +129,52 @@ static bool is_over(const struct plan *plan, uint64_t at_ms)
     return plan->seconds > 0 && at_ms >= to_ms(plan->seconds);
 }
 
-static enum tn_status add_line(struct deck *deck, uint32_t index)
+static enum tn_status add_line(struct drawing *drawing, uint32_t index)
 {
-    const struct plan_fault *line = &deck->plan->faults[index];
-    struct random random = {random_at(deck->seed, index, 0)};
+    const struct plan_fault *line = &drawing->plan->faults[index];
+    struct random random = {random_at(drawing->seed, index, 0)};
     struct pace pace = {0};
     uint32_t times = line->times[1] ? draw_count(&random, line->times) : UINT32_MAX;
     for (uint32_t i = 0; i < times; i++) {
-        enum tn_status status = add_strike(deck, index, &pace, &random);
+        enum tn_status status = add_fault(drawing, index, &pace, &random);
         if (status != TN_OK) { return status; }
-        if (!is_over(deck->plan, pace.at_ms)) { continue; }
-        deck->out->count--;
+        if (!is_over(drawing->plan, pace.at_ms)) { continue; }
+        drawing->out->count--;
         if (line->every_s[1] > 0) { break; }
     }
     return TN_OK;
 }
 
-/* Every line but those that are drawn. */
-static enum tn_status add_lines(struct deck *deck)
+/* All lines that are not drawn from. */
+static enum tn_status add_lines(struct drawing *drawing)
 {
     enum tn_status status = TN_OK;
-    for (uint32_t i = 0; status == TN_OK && i < deck->plan->fault_count; i++) {
-        if (deck->plan->draw == 0 || deck->plan->faults[i].always) { status = add_line(deck, i); }
+    for (uint32_t i = 0; status == TN_OK && i < drawing->plan->fault_count; i++) {
+        if (drawing->plan->draw == 0 || drawing->plan->faults[i].always) {
+            status = add_line(drawing, i);
+        }
     }
     return status;
 }
 
-static enum tn_status add_drawn(struct deck *deck)
+static enum tn_status add_drawn(struct drawing *drawing)
 {
     uint32_t lines[PLAN_FAULTS_MAX], count = 0;
-    for (uint32_t i = 0; i < deck->plan->fault_count; i++) {
-        if (!deck->plan->faults[i].always) { lines[count++] = i; }
+    for (uint32_t i = 0; i < drawing->plan->fault_count; i++) {
+        if (!drawing->plan->faults[i].always) { lines[count++] = i; }
     }
-    for (uint32_t i = 0; i < deck->plan->draw && count > 0; i++) {
-        struct random random = {random_at(deck->seed, DRAW_STREAM, i)};
+    for (uint32_t i = 0; i < drawing->plan->draw && count > 0; i++) {
+        struct random random = {random_at(drawing->seed, DRAW_STREAM, i)};
         struct pace pace = {0};
         uint32_t index = lines[random_below(&random, count)];
-        enum tn_status status = add_strike(deck, index, &pace, &random);
+        enum tn_status status = add_fault(drawing, index, &pace, &random);
         if (status != TN_OK) { return status; }
-        if (is_over(deck->plan, pace.at_ms)) { deck->out->count--; }
+        if (is_over(drawing->plan, pace.at_ms)) { drawing->out->count--; }
     }
     return TN_OK;
 }
 
-/* By kind of trigger, then by when; equal ones as they were drawn. */
+/* By type of trigger, then by when it is due; equal ones in the order in which they were drawn. */
 static int compare(const void *left, const void *right)
 {
     const struct injection *a = left, *b = right;
@@ -198,11 +202,11 @@ enum tn_status schedule_draw(const struct plan *plan, uint64_t seed, uint32_t ro
                              const struct cluster_shape *shape, struct schedule *out,
                              struct error *error)
 {
-    struct deck deck = {plan, shape, random_at(seed, round, 0), out, error};
+    struct drawing drawing = {plan, shape, random_at(seed, round, 0), out, error};
     *out = (struct schedule){.list = calloc(INJECTIONS_MAX, sizeof *out->list)};
     if (out->list == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    enum tn_status status = add_lines(&deck);
-    if (status == TN_OK) { status = add_drawn(&deck); }
+    enum tn_status status = add_lines(&drawing);
+    if (status == TN_OK) { status = add_drawn(&drawing); }
     if (status != TN_OK) {
         schedule_free(out);
     } else {

@@ -1,14 +1,19 @@
 /*
- *  SHRINK_NONE   -- fails --> DONE, nothing is kept
- *                -- passes -> PARTS of two
- *  SHRINK_PARTS  -- fails --> that part is kept; PARTS of two
- *                -- all pass --> RESTS (of two parts the rests are the parts: finer at once)
- *  SHRINK_RESTS  -- fails --> that rest is kept; RESTS of one part less
- *                -- all pass --> PARTS of twice as many; of single faults: DONE
+ * shrink_result() does these transitions:
+ *
+ *   SHRINK_NONE   -- fails --> DONE, nothing is kept
+ *                 -- passes -> PARTS of two
+ *   SHRINK_PARTS  -- fails --> that part is kept; PARTS of two
+ *                 -- all pass --> RESTS; with two parts the rests are the parts, so go_finer()
+ *   SHRINK_RESTS  -- fails --> that rest is kept; RESTS with one part less
+ *                 -- all pass --> go_finer()
+ *   go_finer()    PARTS of twice as many; DONE if the parts were single faults
  */
 #include "chaos/plan/shrink.h"
 
 #include <assert.h>
+
+#include "common/base/minmax.h"
 
 void shrink_init(struct shrink *shrink, uint32_t count)
 {
@@ -19,13 +24,14 @@ void shrink_init(struct shrink *shrink, uint32_t count)
     for (uint32_t i = 0; i < count; i++) { shrink->kept[i] = i; }
 }
 
-/* Where part `part` of `kept` begins; the one after the last: its end. */
+/* The index in `kept` where a part begins; of the part after the last, where `kept` ends. */
 static uint32_t part_begin(const struct shrink *shrink, uint32_t part)
 {
+    assert(shrink->parts > 0 && part <= shrink->parts);
     return (uint32_t)((uint64_t)shrink->kept_count * part / shrink->parts);
 }
 
-/* Whether the try has the `i`-th of `kept`. */
+/* Whether the next try includes the `i`-th of `kept`. */
 static bool is_tried(const struct shrink *shrink, uint32_t i)
 {
     if (shrink->phase == SHRINK_NONE) { return false; }
@@ -36,16 +42,12 @@ static bool is_tried(const struct shrink *shrink, uint32_t i)
 
 bool shrink_next(const struct shrink *shrink, bool *subset)
 {
+    assert(shrink->kept_count <= shrink->count);
     for (uint32_t i = 0; i < shrink->count; i++) { subset[i] = false; }
     for (uint32_t i = 0; i < shrink->kept_count; i++) {
         subset[shrink->kept[i]] = is_tried(shrink, i);
     }
     return shrink->phase != SHRINK_DONE;
-}
-
-static uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
 }
 
 static void begin(struct shrink *shrink, enum shrink_phase phase, uint32_t parts)
@@ -55,10 +57,11 @@ static void begin(struct shrink *shrink, enum shrink_phase phase, uint32_t parts
     shrink->part = 0;
 }
 
-/* Keep what was tried, and go on with that. */
+/* The tried faults fail by themselves: drop all others. */
 static void keep_tried(struct shrink *shrink)
 {
     uint32_t count = 0;
+    assert(shrink->phase == SHRINK_PARTS || shrink->phase == SHRINK_RESTS);
     for (uint32_t i = 0; i < shrink->kept_count; i++) {
         if (is_tried(shrink, i)) { shrink->kept[count++] = shrink->kept[i]; }
     }
@@ -76,7 +79,7 @@ static void go_finer(struct shrink *shrink)
     if (shrink->parts >= shrink->kept_count) {
         shrink->phase = SHRINK_DONE;
     } else {
-        begin(shrink, SHRINK_PARTS, least(shrink->parts * 2, shrink->kept_count));
+        begin(shrink, SHRINK_PARTS, u32_min(shrink->parts * 2, shrink->kept_count));
     }
 }
 

@@ -1,11 +1,12 @@
 /*
- * chaos/plan/target_selector.h: the words by which a plan says whom a fault strikes, and the one
- * they come to. Pure.
+ * chaos/plan/target_selector.h: the names by which plans select the targets of a fault (JSON key
+ * "whom"). Pure.
  *
- *   coordinator, ps, worker, any, zookeeper   one of them, drawn from the seed
- *   ps:1, coordinator:0, zookeeper:2          that one
- *   chief, zookeeper-leader, zookeeper-follower, zookeeper-majority, zookeeper-all, agent,
- *   everything, cluster                       whoever it is at the moment (chaos/plan/fault.h)
+ *   coordinator, ps, worker, any, zookeeper  one of them, drawn from the seed
+ *   ps:1, coordinator:0, zookeeper:2         that one
+ *   chief, zookeeper-leader, zookeeper-follower (one of them), zookeeper-majority, zookeeper-all,
+ *   agent, everything (all processes of the run), cluster
+ *                                            resolved when the fault begins
  */
 #ifndef CHAOS_PLAN_TARGET_SELECTOR_H
 #define CHAOS_PLAN_TARGET_SELECTOR_H
@@ -13,16 +14,16 @@
 #include "chaos/plan/plan.h"
 #include "common/base/random.h"
 
-/* What is wrong with striking `whom` by `fault`, in words with a remedy, in `text`; false: nothing.
- */
-bool whom_is_wrong(const char *whom, enum fault fault, char *text, size_t size);
+/* Whether `fault` can have the targets of `selector`; if not, `why` says so, with a remedy. */
+bool selector_fits_fault(const char *selector, enum fault fault, char *why, size_t size);
 
-/* Whether some of them pass a failpoint that is passed by `who` (common/faults/failpoint.h). */
-bool whom_passes(const char *whom, const char *who);
+/* Whether some selected nodes pass a failpoint that `who` passes (common/faults/failpoint.h). */
+bool selector_passes(const char *selector, const char *who);
 
-/* The one that `whom` comes to in a cluster of that shape. TN_EINVAL: there is none. */
-MUST_CHECK enum tn_status whom_draw(const char *whom, const struct cluster_shape *shape,
-                                    struct random *random, char out[static WHOM_MAX],
-                                    struct error *error);
+/* Draw the target in a cluster of that shape. A selector that is resolved later stays as it is.
+ * TN_EINVAL: the cluster has no such target. */
+MUST_CHECK enum tn_status selector_draw(const char *selector, const struct cluster_shape *shape,
+                                        struct random *random, char out[static SELECTOR_MAX],
+                                        struct error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A lab of four places, real sockets in them, and a fault to do to one: what the tests of attacks
- * on the network share.
+ * A lab of four places with real sockets, and a fault in one of them: shared by the tests of
+ * network faults.
  */
 #ifndef TESTS_LAB_SCENE_H
 #define TESTS_LAB_SCENE_H
@@ -26,7 +26,7 @@
 #include "agent/ensemble/networks.h"
 #include "chaos/cluster/lab.h"
 #include "chaos/cluster/targets.h"
-#include "chaos/inject/injectors.h"
+#include "chaos/inject/injector.h"
 #include "chaos/inject/probe.h"
 #include "common/base/clock.h"
 #include "common/net/wire.h"
@@ -38,13 +38,14 @@ enum { PLACES = sizeof names / sizeof *names };
 
 static struct lab *lab;
 static struct target_cluster *cluster;
-static struct strike strike;
+static struct active_fault active;
+static const struct injector *injector;
 static struct error error;
 static struct probe probe;
 static int hub = -1;
 static char networks_path[] = "/tmp/tanist-lab-XXXXXX";
 
-/* A socket of a place. It stays there, wherever we go. */
+/* A socket in the network of a place. */
 static inline int socket_in(const char *place)
 {
     assert_int_equal(setns(lab_namespace(lab, place), CLONE_NEWNET), 0);
@@ -71,7 +72,7 @@ static inline int listen_in(const char *place)
     return fd;
 }
 
-/* What must come is waited for longer than what must not: machines are busy. */
+/* Long for what must arrive, because machines are busy; short for what must not. */
 static int wait_ms = PATIENCE_MS;
 
 static inline bool ready(int fd, short events)
@@ -80,7 +81,7 @@ static inline bool ready(int fd, short events)
     return poll(&polled, 1, wait_ms) == 1;
 }
 
-/* -1: not within wait_ms. */
+/* -1: there is no connection within wait_ms. */
 static inline int connect_to(const char *from, const char *to)
 {
     struct sockaddr_in address = address_of(to);
@@ -110,23 +111,23 @@ static inline bool cannot_reach(const char *from, const char *to)
     return !reached;
 }
 
-/* Do a fault to `whom`; what is undone by finish(). */
-static inline void begin(const struct injector *injector, enum fault fault, const char *whom,
-                         double value)
+/* Inject a fault, which finish() undoes. */
+static inline void begin(enum fault fault, const char *selector, double value)
 {
-    strike =
-        (struct strike){.injection = {.id = 7, .fault = fault, .for_ms = 1000, .value = value}};
-    snprintf(strike.injection.whom, sizeof strike.injection.whom, "%s", whom);
-    if (injector->begin(cluster, &strike, &error) != TN_OK) { fail_msg("%s", error.text); }
-    assert_int_not_equal(strike.text[0], '\0');
+    active = (struct active_fault){
+        .injection = {.id = 7, .fault = fault, .for_ms = 1000, .value = value}};
+    snprintf(active.injection.selector, sizeof active.injection.selector, "%s", selector);
+    injector = injector_of(fault, false);
+    if (injector_begin(injector, cluster, &active, &error) != TN_OK) { fail_msg("%s", error.text); }
+    assert_int_not_equal(active.text[0], '\0');
 }
 
-static inline void finish(const struct injector *injector)
+static inline void finish(void)
 {
-    injector->end(cluster, &strike);
+    injector_end(injector, cluster, &active);
 }
 
-/* Two ends of a connection. */
+/* The two ends of a connection. */
 struct pair {
     int from, to;
 };
@@ -148,7 +149,7 @@ static inline void close_pair(struct pair pair)
     close(pair.to);
 }
 
-/* What is sent arrives within wait_ms. */
+/* A byte arrives within wait_ms. */
 static inline bool passes(int from, int to)
 {
     char byte = 'x';
@@ -199,7 +200,7 @@ static inline int drop_lab(void **state)
     return unlink(networks_path);
 }
 
-/* 0: all passed, or there can be no lab here, which is said aloud. */
+/* 0: all tests passed, or they were skipped with a message, because there can be no lab here. */
 #define RUN_IN_LAB(tests)                                                                          \
     (lab_is_possible() ? cmocka_run_group_tests(tests, make_lab, drop_lab) : 0)
 
@@ -208,7 +209,7 @@ static inline bool lab_is_possible(void)
     probe_machine(&probe);
     const char *lacks = probe_lacks(&probe, NEED_NETWORK);
     if (lacks != NULL) {
-        printf("SKIPPED: no lab of network namespaces on this machine: %s\n", lacks);
+        printf("SKIPPED: this machine cannot make a lab of network namespaces: %s\n", lacks);
     }
     return lacks == NULL;
 }

@@ -1,4 +1,4 @@
-/* Hostile peers: late, twice, with garbage; as real sockets feel them. */
+/* Hostile peers, observed with real sockets: late and repeated frames, garbage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include "tests/contract/lab_scene.h"
 
-/* The listener of a place, while a fault is on: connections made through it. */
+/* A connection that is made while a fault is active. */
 static struct pair pair_through(const char *from, const char *to)
 {
     int listener = listen_in(to);
@@ -31,11 +31,11 @@ static uint64_t travel_ms(int from, int to)
     return clock_monotonic_ms() - start_ms;
 }
 
-/* What a node receives is late, whoever dialled; what it sends is not. */
-static void delay_is_of_what_arrives(void **state)
+/* Bytes that a node receives are late on all its connections; those it sends are not. */
+static void received_bytes_are_delayed(void **state)
 {
     (void)state;
-    begin(&injector_proxy, FAULT_DELAY, "ps:0", 100);
+    begin(FAULT_DELAY, "ps:0", 100);
     struct pair in = pair_through("worker:0", "ps:0"), out = pair_through("ps:0", "worker:0");
     uint64_t arriving_ms = 0, leaving_ms = 0;
     for (int i = 0; i < 5; i++) {
@@ -44,23 +44,23 @@ static void delay_is_of_what_arrives(void **state)
     }
     assert_in_range(arriving_ms, 100, 5000); /* 10 times 0 to 100 ms: 500 in the mean. */
     assert_true(leaving_ms < arriving_ms / 2);
-    finish(&injector_proxy);
+    finish();
     close_pair(in);
     close_pair(out);
 }
 
-/* Connections made before are reset, so that they come again through the proxy; its end resets
- * those through it, and the way is direct again. */
+/* Older connections are reset, so that they are made again through the proxy; at the end those
+ * through the proxy are reset, and connections are direct again. */
 static void delay_resets_connections_twice(void **state)
 {
     (void)state;
     struct pair before = pair_of("worker:0", "ps:0");
-    begin(&injector_proxy, FAULT_DELAY, "ps:0", 0);
+    begin(FAULT_DELAY, "ps:0", 0);
     assert_int_equal(send(before.from, "x", 1, MSG_NOSIGNAL), 1);
     assert_true(is_reset(before.from));
     struct pair meanwhile = pair_through("worker:0", "ps:0");
     assert_true(passes(meanwhile.from, meanwhile.to));
-    finish(&injector_proxy);
+    finish();
     char byte;
     assert_true(ready(meanwhile.from, POLLIN) && recv(meanwhile.from, &byte, 1, 0) <= 0);
     assert_true(can_reach("worker:0", "ps:0"));
@@ -68,12 +68,12 @@ static void delay_resets_connections_twice(void **state)
     close_pair(meanwhile);
 }
 
-/* An end is told after the last byte; who refuses is no ghost that accepts. */
-static void proxy_tells_ends(void **state)
+/* The end of a stream arrives after its last byte; a refused connection ends at once. */
+static void proxy_passes_ends(void **state)
 {
     (void)state;
     char byte;
-    begin(&injector_proxy, FAULT_DELAY, "ps:0", 20);
+    begin(FAULT_DELAY, "ps:0", 20);
     struct pair pair = pair_through("worker:0", "ps:0");
     assert_int_equal(send(pair.from, "x", 1, MSG_NOSIGNAL), 1);
     shutdown(pair.from, SHUT_WR);
@@ -83,12 +83,12 @@ static void proxy_tells_ends(void **state)
     assert_int_equal(recv(pair.to, &byte, 1, 0), 0);
     assert_true(passes(pair.to, pair.from));
     close_pair(pair);
-    int fd = connect_to("worker:0", "ps:0"); /* Nobody listens. */
+    int fd = connect_to("worker:0", "ps:0"); /* No process listens. */
     if (fd >= 0) {
         assert_true(ready(fd, POLLIN) && recv(fd, &byte, 1, 0) <= 0);
         close(fd);
     }
-    finish(&injector_proxy);
+    finish();
 }
 
 enum { FRAMES = 200, BODY = 100, FRAME = WIRE_HEADER_BYTES + BODY };
@@ -101,8 +101,8 @@ static void make_frame(uint64_t sequence, uint8_t frame[static FRAME])
     memset(frame + WIRE_HEADER_BYTES, (int)(sequence & 0x7f), BODY);
 }
 
-/* Read whole frames until none comes; how often each came. */
-static void count_frames(int fd, uint32_t came[static FRAMES])
+/* Read whole frames until none arrives, and count each. */
+static void count_frames(int fd, uint32_t counts[static FRAMES])
 {
     uint8_t frame[FRAME];
     struct frame_header header;
@@ -117,20 +117,20 @@ static void count_frames(int fd, uint32_t came[static FRAMES])
         assert_int_equal(wire_decode_header(frame, BODY, &header, &error), TN_OK);
         assert_true(header.sequence < FRAMES);
         assert_int_equal(frame[FRAME - 1], header.sequence & 0x7f);
-        came[header.sequence]++;
+        counts[header.sequence]++;
     }
     wait_ms = PATIENCE_MS;
     assert_int_equal(have, 0);
 }
 
-/* Some frames that a node receives come twice, whole and in order; the first does not, nor what it
- * sends. */
-static void frames_come_twice(void **state)
+/* Some frames that a node receives arrive twice, whole and in order; but not the first one, and
+ * none that it sends. */
+static void frames_arrive_twice(void **state)
 {
     (void)state;
     uint32_t in[FRAMES] = {0}, out[FRAMES] = {0}, twice = 0;
     uint8_t frame[FRAME];
-    begin(&injector_proxy, FAULT_DUPLICATE, "ps:0", 0);
+    begin(FAULT_DUPLICATE, "ps:0", 0);
     struct pair pair = pair_through("worker:0", "ps:0");
     for (uint32_t i = 0; i < FRAMES; i++) {
         make_frame(i, frame);
@@ -146,18 +146,18 @@ static void frames_come_twice(void **state)
     }
     assert_int_equal(in[0], 1);
     assert_in_range(twice, FRAMES / 10, FRAMES / 2);
-    finish(&injector_proxy);
+    finish();
     close_pair(pair);
 }
 
-/* What is no frame of ours passes as it is. */
+/* Bytes that are not frames pass unchanged. */
 static void other_bytes_pass_once(void **state)
 {
     (void)state;
     char bytes[1000], got[2000];
     size_t have = 0;
     memset(bytes, 'z', sizeof bytes);
-    begin(&injector_proxy, FAULT_DUPLICATE, "ps:0", 0);
+    begin(FAULT_DUPLICATE, "ps:0", 0);
     struct pair pair = pair_through("worker:0", "ps:0");
     assert_int_equal(send(pair.from, bytes, sizeof bytes, MSG_NOSIGNAL), (int)sizeof bytes);
     wait_ms = SILENCE_MS;
@@ -169,41 +169,43 @@ static void other_bytes_pass_once(void **state)
     wait_ms = PATIENCE_MS;
     assert_int_equal(have, sizeof bytes);
     assert_memory_equal(got, bytes, sizeof bytes);
-    finish(&injector_proxy);
+    finish();
     close_pair(pair);
 }
 
-/* Every port that a node listens at is poked, again and again; some connections hang meanwhile. */
-static void listeners_are_poked(void **state)
+/* Each port that a node listens on is attacked, again and again. */
+static void listening_ports_are_attacked(void **state)
 {
     (void)state;
     int listener = listen_in("ps:0"), accepted = 0;
-    begin(&injector_hostile_client, FAULT_HOSTILE_CLIENT, "ps:0", 0);
-    assert_non_null(strstr(strike.text, ":4711"));
+    begin(FAULT_HOSTILE_CLIENT, "ps:0", 0);
+    assert_non_null(strstr(active.text, ":4711"));
     for (int fd; (fd = accept(listener, NULL, NULL)) >= 0; accepted++) { close(fd); }
     assert_int_equal(accepted, 6);
     (void)poll(NULL, 0, 210);
-    injector_hostile_client.tick(cluster, &strike);
+    injector->tick(cluster, &active);
     assert_true(ready(listener, POLLIN));
-    finish(&injector_hostile_client);
-    assert_string_equal(strike.text, "12 hostile connections were made");
+    finish();
+    assert_string_equal(active.text, "12 hostile connections were made");
     close(listener);
-    assert_int_equal(injector_hostile_client.begin(cluster, &strike, &error), TN_EAGAIN);
+    assert_int_equal(injector_begin(injector, cluster, &active, &error), TN_EAGAIN);
 }
 
-/* Without a lab only the loopback is poked. */
-static void only_our_own_addresses_are_poked(void **state)
+/* Without a lab only loopback is attacked. */
+static void other_addresses_are_not_attacked(void **state)
 {
     (void)state;
     struct target_cluster *bare = malloc(sizeof *bare);
     assert_non_null(bare);
     memcpy(bare, cluster, sizeof *bare);
     bare->lab = NULL;
-    strike = (struct strike){.injection = {.id = 7, .fault = FAULT_HOSTILE_CLIENT, .whom = "ps:0"}};
+    active = (struct active_fault){
+        .injection = {.id = 7, .fault = FAULT_HOSTILE_CLIENT, .selector = "ps:0"}};
+    injector = injector_of(FAULT_HOSTILE_CLIENT, false);
     struct place *place = target_cluster_place(bare, "ps:0");
     snprintf(place->address, sizeof place->address, "tcp://%s:%d", lab_address(lab, "ps:0"), PORT);
     int listener = listen_in("ps:0");
-    assert_int_equal(injector_hostile_client.begin(bare, &strike, &error), TN_EAGAIN);
+    assert_int_equal(injector_begin(injector, bare, &active, &error), TN_EAGAIN);
     assert_int_equal(accept(listener, NULL, NULL), -1);
     close(listener);
     free(bare);
@@ -212,13 +214,13 @@ static void only_our_own_addresses_are_poked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(delay_is_of_what_arrives),
+        cmocka_unit_test(received_bytes_are_delayed),
         cmocka_unit_test(delay_resets_connections_twice),
-        cmocka_unit_test(proxy_tells_ends),
-        cmocka_unit_test(frames_come_twice),
+        cmocka_unit_test(proxy_passes_ends),
+        cmocka_unit_test(frames_arrive_twice),
         cmocka_unit_test(other_bytes_pass_once),
-        cmocka_unit_test(listeners_are_poked),
-        cmocka_unit_test(only_our_own_addresses_are_poked),
+        cmocka_unit_test(listening_ports_are_attacked),
+        cmocka_unit_test(other_addresses_are_not_attacked),
     };
     return RUN_IN_LAB(tests);
 }

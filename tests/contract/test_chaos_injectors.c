@@ -1,6 +1,5 @@
-/* chaos/inject_*.c of this machine's own processes, against a real cluster: each fault is done and
- * undone, and the run goes on. One cluster for all tests; it is stopped in good order at the end.
- */
+/* chaos/inject/inject_*.c against a real cluster: each fault is injected and undone, and the run
+ * continues. All tests share one cluster, which is stopped at the end. */
 #include <dirent.h>
 #include <ftw.h>
 #include <limits.h>
@@ -21,8 +20,8 @@
 
 #include "agent/observe/run_note.h"
 #include "chaos/cluster/subprocess.h"
-#include "chaos/inject/inject_disk.h"
-#include "chaos/inject/injectors.h"
+#include "chaos/inject/inject_disk_full.h"
+#include "chaos/inject/injector.h"
 #include "common/base/clock.h"
 
 enum { TICK_MS = 20, WAIT_MS = 60000, SMALL_MS = 400, ENVIRONMENT_MAX = 512 };
@@ -52,17 +51,17 @@ static int remove_entry(const char *path, const struct stat *info, int kind, str
     return remove(path);
 }
 
-/* Which processes are which now, after some time. */
-static void look(void)
+/* Wait a moment and read the state of the cluster. */
+static void refresh(void)
 {
     struct run_note note;
     (void)poll(NULL, 0, TICK_MS);
     cluster.places[0].pid = subprocess_has_ended(&run) ? 0 : run.process.pid;
-    target_cluster_look(&cluster);
+    target_cluster_refresh(&cluster);
     if (run_note_read(cluster.run_dir, &note, NULL) == TN_OK) {
         snprintf(cluster.connect, sizeof cluster.connect, "%s", note.connect);
     }
-    /* One of them; which, the injectors do not care. */
+    /* Injectors only need to know that there is a chief. */
     snprintf(cluster.chief, sizeof cluster.chief, "%s", "coordinator:0");
 }
 
@@ -92,18 +91,18 @@ static uint64_t newest_checkpoint(void)
     return newest;
 }
 
-/* All processes live, and `more` checkpoints later they still do. */
-static void expect_goes_on(uint64_t more)
+/* All processes run, until there are `more` new checkpoints. */
+static void expect_progress(uint64_t more)
 {
     uint64_t begin_ms = clock_monotonic_ms(), from = newest_checkpoint();
     while (!all_up() || newest_checkpoint() < from + more) {
-        look();
-        if (run.ended) { fail_msg("the run has ended with exit code %d", run.exit_code); }
+        refresh();
+        if (run.ended) { fail_msg("the run ended with exit code %d", run.exit_code); }
         if (clock_monotonic_ms() > begin_ms + WAIT_MS) { fail_msg("it did not recover in time"); }
     }
 }
 
-/* A sanitized program wants to be first of all libraries, unless it is told otherwise. */
+/* A sanitizer must be the first library that is loaded, unless this option is set. */
 static void make_environment(void)
 {
     static const char asan[] = "ASAN_OPTIONS=";
@@ -143,7 +142,7 @@ static void write_job(void)
     assert_int_equal(job_read_text(&job, job_text, strlen(job_text), "test", NULL), TN_OK);
 }
 
-/* Mounts of ours are nobody else's, and gone with us. */
+/* Mounts of this process are not visible to others, and end with it. */
 static bool own_mounts(void)
 {
     return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
@@ -169,11 +168,11 @@ static int start(void **state)
     make_environment();
     make_control();
     has_device = has_device && disk_full_prepare(&cluster, NULL) == TN_OK;
-    const char *const words[] = {"tanist", "run", cluster.job_file, "--dir", cluster.run_dir,
-                                 "-q",     NULL};
+    const char *const arguments[] = {"tanist", "run", cluster.job_file, "--dir", cluster.run_dir,
+                                     "-q",     NULL};
     struct error error;
-    if (subprocess_start(&cluster, NULL, "run", words, &run, &error) != TN_OK) { return -1; }
-    expect_goes_on(3);
+    if (subprocess_start(&cluster, NULL, "run", arguments, &run, &error) != TN_OK) { return -1; }
+    expect_progress(3);
     return 0;
 }
 
@@ -188,137 +187,136 @@ static int finish(void **state)
     return nftw(cluster.dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* ------------------------------------------------------------- strikes */
+/* ------------------------------------------------------------- the faults */
 
-/* Do it, tick, undo it; what was said then in `text`. */
-static void strike(enum fault fault, const char *whom, uint64_t for_ms, double value,
-                   char text[static 512])
+/* Inject a fault, tick it and undo it; `text` is the final text. */
+static void inject(enum fault kind, const char *selector, uint64_t for_ms, double value,
+                   char text[static FAULT_TEXT_MAX])
 {
-    struct strike s = {
-        .injection = {.id = (uint32_t)fault, .fault = fault, .for_ms = for_ms, .value = value}};
+    struct active_fault fault = {
+        .injection = {.id = (uint32_t)kind, .fault = kind, .for_ms = for_ms, .value = value}};
     struct error error = {.text = ""};
-    const struct injector *injector = injector_of(fault, false);
-    snprintf(s.injection.whom, sizeof s.injection.whom, "%s", whom);
+    const struct injector *injector = injector_of(kind, false);
+    snprintf(fault.injection.selector, sizeof fault.injection.selector, "%s", selector);
     uint64_t begin_ms = clock_monotonic_ms();
     enum tn_status status;
-    while ((status = injector->begin(&cluster, &s, &error)) == TN_EAGAIN) {
-        look();
-        if (clock_monotonic_ms() > begin_ms + WAIT_MS) { fail_msg("not begun: %s", error.text); }
+    while ((status = injector_begin(injector, &cluster, &fault, &error)) == TN_EAGAIN) {
+        refresh();
+        if (clock_monotonic_ms() > begin_ms + WAIT_MS) { fail_msg("not injected: %s", error.text); }
     }
-    if (status != TN_OK) { fail_msg("not begun: %s", error.text); }
-    print_message("  %s\n", s.text);
+    if (status != TN_OK) { fail_msg("not injected: %s", error.text); }
+    print_message("  %s\n", fault.text);
     begin_ms = clock_monotonic_ms();
-    while (clock_monotonic_ms() < begin_ms + s.injection.for_ms) {
-        look();
-        if (injector->tick != NULL) { injector->tick(&cluster, &s); }
+    while (clock_monotonic_ms() < begin_ms + fault.injection.for_ms) {
+        refresh();
+        if (injector->tick != NULL) { injector->tick(&cluster, &fault); }
     }
-    if (s.injection.for_ms > 0) { injector->end(&cluster, &s); }
-    print_message("  %s\n", s.text);
-    snprintf(text, 512, "%s", s.text);
+    if (fault.injection.for_ms > 0) { injector_end(injector, &cluster, &fault); }
+    print_message("  %s\n", fault.text);
+    snprintf(text, FAULT_TEXT_MAX, "%s", fault.text);
 }
 
-static void expect_in(const char *text, const char *words)
+static void expect_in(const char *text, const char *part)
 {
-    if (strstr(text, words) == NULL) { fail_msg("\"%s\" does not say \"%s\"", text, words); }
+    if (strstr(text, part) == NULL) { fail_msg("\"%s\" does not contain \"%s\"", text, part); }
 }
 
-/* A second process of a task that lives is refused with the exit code for it. */
-static void test_same_task_twice(void **state)
+/* A second process for a running task is refused with its own exit code. */
+static void second_process_of_a_task_is_refused(void **state)
 {
-    char text[512];
+    char text[FAULT_TEXT_MAX];
     (void)state;
-    strike(FAULT_TWICE, "ps:1", 0, 0, text);
+    inject(FAULT_TWICE, "ps:1", 0, 0, text);
     expect_in(text, "refused, exit code 13");
-    strike(FAULT_TWICE, "coordinator:0", 0, 0, text);
+    inject(FAULT_TWICE, "coordinator:0", 0, 0, text);
     expect_in(text, "refused, exit code 13");
 }
 
 /* A second run is refused in the same folder and under the same name. */
-static void test_two_clusters(void **state)
+static void second_cluster_is_refused(void **state)
 {
-    char text[512];
+    char text[FAULT_TEXT_MAX];
     (void)state;
-    strike(FAULT_TWO_CLUSTERS, "cluster", 0, 0, text);
+    inject(FAULT_TWO_CLUSTERS, "cluster", 0, 0, text);
     expect_in(text, "a run in the same folder: refused, exit code 3");
     expect_in(text, "a run of the same name: refused, exit code 3");
 }
 
 /* A node with another job file is refused. */
-static void test_mixed_jobs(void **state)
+static void node_with_another_job_is_refused(void **state)
 {
-    char text[512];
+    char text[FAULT_TEXT_MAX];
     (void)state;
-    strike(FAULT_MIXED_JOBS, "worker:0", 0, 0, text);
+    inject(FAULT_MIXED_JOBS, "worker:0", 0, 0, text);
     expect_in(text, "refused, exit code 3");
-    strike(FAULT_MIXED_JOBS, "coordinator:1", 0, 0, text);
+    inject(FAULT_MIXED_JOBS, "coordinator:1", 0, 0, text);
     expect_in(text, "refused, exit code 3");
 }
 
-/* The chief resigns when asked; a pause holds the workers and is lifted again. */
-static void test_requests(void **state)
+/* The chief resigns when asked; a pause stops the workers until it ends. */
+static void requests_are_granted(void **state)
 {
-    char text[512];
+    char text[FAULT_TEXT_MAX];
     (void)state;
-    strike(FAULT_RESIGN, "cluster", 0, 0, text);
-    expect_in(text, "another chief was in office");
-    strike(FAULT_PAUSE, "cluster", SMALL_MS, 0, text);
-    expect_in(text, "the workers were held");
-    expect_in(text, "went on");
-    expect_goes_on(1);
+    inject(FAULT_RESIGN, "cluster", 0, 0, text);
+    expect_in(text, "there was another chief");
+    inject(FAULT_PAUSE, "cluster", SMALL_MS, 0, text);
+    expect_in(text, "the workers were paused");
+    expect_in(text, "the run continued");
+    expect_progress(1);
 }
 
-/* Damage of each kind is noticed: the run goes on from the checkpoint before. */
-static void test_damage(void **state)
+/* Damage of each kind is detected: the run continues from the checkpoint before. */
+static void damage_is_detected(void **state)
 {
-    static const enum fault faults_of_files[] = {FAULT_FLIP_BITS, FAULT_TRUNCATE, FAULT_SWAP_SHARDS,
-                                                 FAULT_STALE_SHARD};
-    char text[512];
+    static const enum fault kinds[] = {FAULT_FLIP_BITS, FAULT_TRUNCATE, FAULT_SWAP_SHARDS,
+                                       FAULT_STALE_SHARD};
+    char text[FAULT_TEXT_MAX];
     (void)state;
-    for (size_t i = 0; i < sizeof faults_of_files / sizeof *faults_of_files; i++) {
-        bool swap = faults_of_files[i] == FAULT_SWAP_SHARDS;
-        strike(faults_of_files[i], swap ? "cluster" : "ps:1", 0, 0, text);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        inject(kinds[i], kinds[i] == FAULT_SWAP_SHARDS ? "cluster" : "ps:1", 0, 0, text);
         expect_in(text, "SIGKILL");
-        expect_goes_on(2);
+        expect_progress(2);
     }
 }
 
-/* A limit is lifted again, or dies with whom it kills. */
-static void test_limits(void **state)
+/* The run survives limits, whether or not the process does. */
+static void limits_are_survived(void **state)
 {
-    char text[512];
+    char text[FAULT_TEXT_MAX];
     (void)state;
-    strike(FAULT_MEMORY, "worker:0", SMALL_MS, 0, text);
-    expect_goes_on(1);
-    strike(FAULT_DESCRIPTORS, "ps:0", 3 * SMALL_MS, 0, text);
-    expect_goes_on(1);
+    inject(FAULT_MEMORY, "worker:0", SMALL_MS, 0, text);
+    expect_progress(1);
+    inject(FAULT_DESCRIPTORS, "ps:0", 3 * SMALL_MS, 0, text);
+    expect_progress(1);
 }
 
 /* Disks that fail, are slow or full cost checkpoints, and nothing else. */
-static void test_disks(void **state)
+static void disk_faults_are_survived(void **state)
 {
-    char text[512];
+    char text[FAULT_TEXT_MAX];
     (void)state;
-    strike(FAULT_SYNC_FAILS, "ps:0", 4 * SMALL_MS, 0, text);
-    expect_in(text, "it happened");
-    strike(FAULT_SYNC_SLOW, "ps:1", 4 * SMALL_MS, 200, text);
-    strike(FAULT_DISK_ERROR, "zookeeper:1", SMALL_MS, 0, text);
-    if (has_device) { strike(FAULT_DISK_FULL, "ps:0", 4 * SMALL_MS, 0, text); }
-    expect_goes_on(2);
+    inject(FAULT_SYNC_FAILS, "ps:0", 4 * SMALL_MS, 0, text);
+    expect_in(text, "operations were affected");
+    inject(FAULT_SYNC_SLOW, "ps:1", 4 * SMALL_MS, 200, text);
+    inject(FAULT_DISK_ERROR, "zookeeper:1", SMALL_MS, 0, text);
+    if (has_device) { inject(FAULT_DISK_FULL, "ps:0", 4 * SMALL_MS, 0, text); }
+    expect_progress(2);
 }
 
-/* Nothing decides by the wall clock. */
-static void test_clocks(void **state)
+/* No decision depends on the wall clock. */
+static void clock_jumps_are_survived(void **state)
 {
-    char text[512];
+    char text[FAULT_TEXT_MAX];
     (void)state;
-    strike(FAULT_CLOCK_JUMP, "coordinator:0", SMALL_MS, 3600000, text);
-    strike(FAULT_CLOCK_JUMP, "ps:0", 2 * SMALL_MS, -86400000, text);
+    inject(FAULT_CLOCK_JUMP, "coordinator:0", SMALL_MS, 3600000, text);
+    inject(FAULT_CLOCK_JUMP, "ps:0", 2 * SMALL_MS, -86400000, text);
     expect_in(text, "right again");
-    strike(FAULT_CLOCK_JUMP, "zookeeper:1", SMALL_MS, 3600000, text);
-    expect_goes_on(2);
+    inject(FAULT_CLOCK_JUMP, "zookeeper:1", SMALL_MS, 3600000, text);
+    expect_progress(2);
 }
 
-/* The program, and beside it the library. */
+/* The program, and the library in its folder. */
 static int find_program(void)
 {
     const char *given = getenv("TANIST_PROGRAM");
@@ -332,13 +330,17 @@ static int find_program(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_task_twice), cmocka_unit_test(test_two_clusters),
-        cmocka_unit_test(test_mixed_jobs),      cmocka_unit_test(test_requests),
-        cmocka_unit_test(test_disks),           cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_limits),          cmocka_unit_test(test_clocks),
+        cmocka_unit_test(second_process_of_a_task_is_refused),
+        cmocka_unit_test(second_cluster_is_refused),
+        cmocka_unit_test(node_with_another_job_is_refused),
+        cmocka_unit_test(requests_are_granted),
+        cmocka_unit_test(disk_faults_are_survived),
+        cmocka_unit_test(damage_is_detected),
+        cmocka_unit_test(limits_are_survived),
+        cmocka_unit_test(clock_jumps_are_survived),
     };
     if (find_program() != 0) {
-        fprintf(stderr, "%s is not there: build all\n", program);
+        fprintf(stderr, "%s does not exist: build all targets\n", program);
         return 1;
     }
     return cmocka_run_group_tests(tests, start, finish);

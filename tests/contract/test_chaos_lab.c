@@ -1,4 +1,4 @@
-/* A network of namespaces: who reaches whom, and what is told of it. */
+/* chaos/cluster/lab.h: places that reach one another, and the file that describes them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include "tests/contract/lab_scene.h"
 
-/* All places reach one another, and the hub's processes reach them. */
+/* All places reach one another, and processes in the hub reach them. */
 static void places_reach_one_another(void **state)
 {
     (void)state;
@@ -22,7 +22,7 @@ static void places_reach_one_another(void **state)
     close(listener);
 }
 
-/* The file that is written is what `tanist run --networks` reads. */
+/* `tanist run --networks` can read the file that the lab writes. */
 static void networks_file_is_read(void **state)
 {
     (void)state;
@@ -42,8 +42,8 @@ static void networks_file_is_read(void **state)
     free(networks);
 }
 
-/* What a command says before it fails is the error; unknown places are named. */
-static void failures_are_told(void **state)
+/* The output of a command that fails is in the error; so is the name of an unknown place. */
+static void failures_are_reported(void **state)
 {
     (void)state;
     static const char *const wrong[] = {"ip", "link", "set", "nobody", "up", NULL};
@@ -62,7 +62,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places_reach_one_another),
         cmocka_unit_test(networks_file_is_read),
-        cmocka_unit_test(failures_are_told),
+        cmocka_unit_test(failures_are_reported),
     };
     return RUN_IN_LAB(tests);
 }

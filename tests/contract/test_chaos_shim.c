@@ -1,5 +1,5 @@
-/* chaos/shim: this program starts itself as `tanist ps --index 1 WHAT FILE` with the library
- * preloaded, does WHAT, and ends with the errno it met. */
+/* chaos/shim: this program starts itself as `tanist ps --index 1 OPERATION FILE` with the library
+ * preloaded, does the operation, and exits with its errno. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,7 +26,7 @@
 
 enum { WRONG = 200, DAY_MS = 86400000 };
 
-/* ------------------------------------------------------------- the subject */
+/* ------------------------------------------------------------- the process under test */
 
 static int failed(long result)
 {
@@ -68,13 +68,13 @@ static int write_pipe(void)
     return pipe(ends) != 0 ? WRONG : failed(write(ends[1], "abc", 3));
 }
 
-/* The file is what the log of a node is: descriptor 2. */
+/* The file is descriptor 2, as the log of a node. */
 static int write_log(int fd)
 {
     return dup2(fd, 2) != 2 ? WRONG : failed(write(2, "abc", 3));
 }
 
-/* 0: all wall clocks are a day ahead of the kernel's, and nothing else is. */
+/* 0: all wall clocks are a day ahead of the kernel's, and the monotonic clock is not. */
 static int read_clocks(void)
 {
     struct timespec true_now, now, steady, true_steady;
@@ -132,113 +132,113 @@ static int finish(void **state)
     return rmdir(folder);
 }
 
-static _Noreturn void become(const char *const *words)
+static _Noreturn void execute(const char *const *arguments)
 {
     union {
         const char *const *given;
         char *const *wanted;
-    } arguments = {.given = words};
+    } vector = {.given = arguments};
     setenv("LD_PRELOAD", shim_path, 1);
     setenv("TANIST_FAULTS", control_path, 1);
     setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1);
-    execv("/proc/self/exe", arguments.wanted);
+    execv("/proc/self/exe", vector.wanted);
     _exit(WRONG);
 }
 
-static int run(const char *const *words)
+static int run(const char *const *arguments)
 {
     int status = 0;
     pid_t pid = fork();
     assert_true(pid >= 0);
-    if (pid == 0) { become(words); }
+    if (pid == 0) { execute(arguments); }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
 }
 
-/* What `tanist ps --index 1` meets. */
-static int meets(const char *what)
+/* The errno of the operation in `tanist ps --index 1`. */
+static int errno_of(const char *what)
 {
-    const char *const words[] = {"tanist", "ps", "--index", "1", what, file_path, NULL};
-    return run(words);
+    const char *const arguments[] = {"tanist", "ps", "--index", "1", what, file_path, NULL};
+    return run(arguments);
 }
 
 static const char *const writes[] = {"write",   "pwrite",    "writev",
                                      "pwritev", "ftruncate", "allocate"};
 static const char *const syncs[] = {"fsync", "fdatasync", "msync", "folder"};
 
-/* Without an order everything works. */
-static void test_without_an_order_all_works(void **state)
+/* Without faults all operations succeed. */
+static void test_operations_succeed_without_faults(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
-        assert_int_equal(meets(writes[i]), 0);
+        assert_int_equal(errno_of(writes[i]), 0);
     }
     for (size_t i = 0; i < sizeof syncs / sizeof *syncs; i++) {
-        assert_int_equal(meets(syncs[i]), 0);
+        assert_int_equal(errno_of(syncs[i]), 0);
     }
     assert_int_equal(slot->writes_failed + slot->syncs_failed + slot->clocks_shifted, 0);
 }
 
-/* Every way to change a file fails as ordered, and is counted; syncs do not. */
+/* Each way to change a file fails and is counted; syncs do not fail. */
 static void test_writes_fail(void **state)
 {
     (void)state;
     atomic_store(&slot->write_errno, ENOSPC);
     for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
-        assert_int_equal(meets(writes[i]), ENOSPC);
+        assert_int_equal(errno_of(writes[i]), ENOSPC);
     }
-    assert_int_equal(meets("fsync"), 0);
+    assert_int_equal(errno_of("fsync"), 0);
     assert_int_equal(slot->writes_failed, sizeof writes / sizeof *writes);
 }
 
-/* What is no file has no disk that could fail, nor has the log. */
+/* Pipes and the log are not on the disk, so they do not fail. */
 static void test_only_files_fail(void **state)
 {
     (void)state;
     atomic_store(&slot->write_errno, EIO);
-    assert_int_equal(meets("pipe"), 0);
-    assert_int_equal(meets("log"), 0);
+    assert_int_equal(errno_of("pipe"), 0);
+    assert_int_equal(errno_of("log"), 0);
     assert_int_equal(slot->writes_failed, 0);
 }
 
-/* Every way to sync fails as ordered, folders too; writes do not. */
+/* Each way to sync fails, also of folders; writes do not fail. */
 static void test_syncs_fail(void **state)
 {
     (void)state;
     atomic_store(&slot->sync_errno, EIO);
     for (size_t i = 0; i < sizeof syncs / sizeof *syncs; i++) {
-        assert_int_equal(meets(syncs[i]), EIO);
+        assert_int_equal(errno_of(syncs[i]), EIO);
     }
-    assert_int_equal(meets("write"), 0);
+    assert_int_equal(errno_of("write"), 0);
     assert_int_equal(slot->syncs_failed, sizeof syncs / sizeof *syncs);
 }
 
-/* A slow sync takes its time and succeeds. */
+/* A slow sync takes longer and succeeds. */
 static void test_syncs_are_slow(void **state)
 {
     (void)state;
     atomic_store(&slot->sync_delay_ms, 120);
     for (size_t i = 0; i < sizeof syncs / sizeof *syncs; i++) {
         uint64_t before_ms = clock_monotonic_ms();
-        assert_int_equal(meets(syncs[i]), 0);
+        assert_int_equal(errno_of(syncs[i]), 0);
         assert_true(clock_monotonic_ms() - before_ms >= 120);
     }
     assert_int_equal(slot->syncs_delayed, sizeof syncs / sizeof *syncs);
 }
 
-/* Wall clocks are off, and only these. */
-static void test_clocks_are_off(void **state)
+/* Wall clocks are shifted, and no others. */
+static void test_wall_clocks_are_shifted(void **state)
 {
     (void)state;
-    assert_int_not_equal(meets("clocks"), 0);
+    assert_int_not_equal(errno_of("clocks"), 0);
     atomic_store(&slot->clock_offset_ms, DAY_MS);
-    assert_int_equal(meets("clocks"), 0);
+    assert_int_equal(errno_of("clocks"), 0);
     assert_true(slot->clocks_shifted >= 3);
 }
 
-/* Each process heeds the slot with its own name, as its command line tells it. */
-static void test_others_are_left_alone(void **state)
+/* Each process obeys only the slot with the name that its command line gives. */
+static void test_other_processes_are_not_affected(void **state)
 {
     const char *const others[][7] = {
         {"tanist", "ps", "--index", "0", "write", file_path},
@@ -255,7 +255,7 @@ static void test_others_are_left_alone(void **state)
     assert_int_equal(slot->writes_failed, 0);
 }
 
-/* Names come from every form of a command line that we use. */
+/* Each form of command line that the product uses gives a name. */
 static void test_names_of_command_lines(void **state)
 {
     const char *const ours[] = {"/x/tanist", "ps", "--index=1", "--zk", "write", file_path, NULL};
@@ -268,18 +268,18 @@ static void test_names_of_command_lines(void **state)
     assert_int_equal(run(server), ENOSPC);
 }
 
-/* A control file that is not there, or is something else, changes nothing. */
+/* Without a valid control file all operations succeed. */
 static void test_without_a_control_file(void **state)
 {
     (void)state;
     atomic_store(&slot->write_errno, EIO);
     control->version++;
-    assert_int_equal(meets("write"), 0);
+    assert_int_equal(errno_of("write"), 0);
     assert_int_equal(unlink(control_path), 0);
-    assert_int_equal(meets("write"), 0);
+    assert_int_equal(errno_of("write"), 0);
 }
 
-/* Beside the program. */
+/* In the folder of the program. */
 static int find_shim(void)
 {
     const char *program = getenv("TANIST_PROGRAM");
@@ -293,18 +293,18 @@ int main(int argc, char **argv)
 {
     if (argc == 6 || argc == 7) { return subject(argv[argc - 2], argv[argc - 1]); }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_without_an_order_all_works, start, finish),
+        cmocka_unit_test_setup_teardown(test_operations_succeed_without_faults, start, finish),
         cmocka_unit_test_setup_teardown(test_writes_fail, start, finish),
         cmocka_unit_test_setup_teardown(test_only_files_fail, start, finish),
         cmocka_unit_test_setup_teardown(test_syncs_fail, start, finish),
         cmocka_unit_test_setup_teardown(test_syncs_are_slow, start, finish),
-        cmocka_unit_test_setup_teardown(test_clocks_are_off, start, finish),
-        cmocka_unit_test_setup_teardown(test_others_are_left_alone, start, finish),
+        cmocka_unit_test_setup_teardown(test_wall_clocks_are_shifted, start, finish),
+        cmocka_unit_test_setup_teardown(test_other_processes_are_not_affected, start, finish),
         cmocka_unit_test_setup_teardown(test_names_of_command_lines, start, finish),
         cmocka_unit_test_setup_teardown(test_without_a_control_file, start, finish),
     };
     if (find_shim() != 0) {
-        fprintf(stderr, "%s is not there: build all\n", shim_path);
+        fprintf(stderr, "%s does not exist: build all targets\n", shim_path);
         return 1;
     }
     return cmocka_run_group_tests(tests, NULL, NULL);

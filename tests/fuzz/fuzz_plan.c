@@ -15,7 +15,7 @@ static void check(const struct schedule *schedule)
         const struct injection *injection = &schedule->list[i];
         assert(injection->id == i + 1);
         assert((unsigned)injection->fault < FAULT_COUNT);
-        assert(injection->whom[0] != '\0');
+        assert(injection->selector[0] != '\0');
         assert(injection->trigger.count > 0);
         assert(injection->trigger.step <= 1000);
     }

@@ -1,5 +1,5 @@
-/* chaos/cluster/targets.h: which place a process is by its command line, and whom each word means.
- */
+/* chaos/cluster/targets.h: the place of a process by its command line, and the places that each
+ * selector means. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "chaos/cluster/targets.h"
 
 /* Two of each role, and three servers. */
-static int make_arena(void **state)
+static int make_cluster(void **state)
 {
     struct job *job = calloc(1, sizeof *job);
     struct target_cluster *cluster = calloc(1, sizeof *cluster);
@@ -27,7 +27,7 @@ static int make_arena(void **state)
     return 0;
 }
 
-static int free_arena(void **state)
+static int free_cluster(void **state)
 {
     struct target_cluster *cluster = *state;
     free((void *)(uintptr_t)cluster->job);
@@ -37,7 +37,7 @@ static int free_arena(void **state)
 
 /* ------------------------------------------------------------- command lines */
 
-/* The name of a process with these words, parted by '|'; "": it is none. */
+/* The place of a process with these arguments, separated by '|'; "": it has none. */
 static const char *name_of(const char *text)
 {
     static char name[PLACE_NAME_MAX];
@@ -53,7 +53,7 @@ static const char *name_of(const char *text)
     return name;
 }
 
-/* A node is its role and its index, wherever that stands. */
+/* The place of a node is its role and its index, wherever they are among the arguments. */
 static void node_is_named_by_role_and_index(void **state)
 {
     (void)state;
@@ -61,9 +61,9 @@ static void node_is_named_by_role_and_index(void **state)
     assert_string_equal(name_of("/usr/bin/tanist|worker|--zk|h:1|--index|12"), "worker:12");
 }
 
-/* Others that have such words are no nodes: an option's value, a program of another name, and what
- * ends too soon. */
-static void others_are_nobody(void **state)
+/* Similar command lines are not of nodes: another command, another program, an index that is
+ * missing or not a number. */
+static void other_processes_have_no_place(void **state)
 {
     (void)state;
     assert_string_equal(name_of("tanist|run|job.json|--dir|/x"), "");
@@ -85,7 +85,7 @@ static void server_is_named_by_its_folder(void **state)
 }
 
 /* A run may itself be below a folder called zookeeper, with a number or without. */
-static void folder_around_is_no_server(void **state)
+static void outer_folder_is_not_a_server(void **state)
 {
     (void)state;
     assert_string_equal(name_of("java|Main|/srv/zookeeper/7/runs/x/zookeeper/3/zoo.cfg"),
@@ -95,8 +95,8 @@ static void folder_around_is_no_server(void **state)
     assert_string_equal(name_of("java|-Dlog=/srv/zookeeper/9/zookeeper.log|Main"), "");
 }
 
-/* Words that are longer than any name are cut, not overrun. */
-static void long_words_are_cut(void **state)
+/* Arguments that are longer than any name are cut. */
+static void long_arguments_are_cut(void **state)
 {
     (void)state;
     const char *name = name_of("tanist|a-role-of-many-letters|--index|123456789012345");
@@ -106,8 +106,8 @@ static void long_words_are_cut(void **state)
 
 /* ------------------------------------------------------------- processes */
 
-/* Who has ended, and who never was, has no state; we run. */
-static void state_is_that_of_a_process(void **state)
+/* This process is running; a process that does not exist has no state. */
+static void state_of_a_process_is_read(void **state)
 {
     (void)state;
     assert_int_equal(proc_state(getpid()), 'R');
@@ -118,7 +118,7 @@ static void state_is_that_of_a_process(void **state)
 /* ------------------------------------------------------------- places */
 
 /* The agent first, then servers from 1, then nodes by role. */
-static void places_are_in_their_order(void **state)
+static void places_are_ordered(void **state)
 {
     static const char *const names[] = {
         "agent",         "zookeeper:1", "zookeeper:2", "zookeeper:3", "coordinator:0",
@@ -135,107 +135,106 @@ static void places_are_in_their_order(void **state)
     json_decref(list);
 }
 
-/* ------------------------------------------------------------- whom */
+/* ------------------------------------------------------------- selectors */
 
-static uint32_t resolve(struct target_cluster *cluster, struct strike *strike, const char *whom)
+static uint32_t resolve(struct target_cluster *cluster, struct target_list *list,
+                        const char *selector)
 {
     struct error error;
-    *strike = (struct strike){0};
-    snprintf(strike->injection.whom, sizeof strike->injection.whom, "%s", whom);
-    enum tn_status status = target_cluster_resolve(cluster, strike, &error);
-    assert_int_equal(status, strike->target_count > 0 ? TN_OK : TN_EAGAIN);
-    return strike->target_count;
+    enum tn_status status = target_cluster_resolve(cluster, selector, list, &error);
+    assert_int_equal(status, list->count > 0 ? TN_OK : TN_EAGAIN);
+    return list->count;
 }
 
-/* A name is that place, and nobody where there is none. */
-static void name_means_its_place(void **state)
+/* A name selects the place of that name, if there is one. */
+static void name_selects_its_place(void **state)
 {
-    struct strike strike;
-    assert_int_equal(resolve(*state, &strike, "ps:1"), 1);
-    assert_string_equal(strike.targets[0], "ps:1");
-    assert_int_equal(resolve(*state, &strike, "agent"), 1);
-    assert_int_equal(resolve(*state, &strike, "zookeeper:3"), 1);
-    assert_int_equal(resolve(*state, &strike, "ps:2"), 0);
+    struct target_list list;
+    assert_int_equal(resolve(*state, &list, "ps:1"), 1);
+    assert_string_equal(list.places[0]->name, "ps:1");
+    assert_int_equal(resolve(*state, &list, "agent"), 1);
+    assert_int_equal(resolve(*state, &list, "zookeeper:3"), 1);
+    assert_int_equal(resolve(*state, &list, "ps:2"), 0);
 }
 
-/* The chief is who is in office, if anybody is, and one of this cluster. */
-static void chief_is_who_is_in_office(void **state)
+/* "chief" selects the place of the current chief, if it is one of this cluster. */
+static void chief_selects_the_current_chief(void **state)
 {
     struct target_cluster *cluster = *state;
-    struct strike strike;
-    assert_int_equal(resolve(cluster, &strike, "chief"), 0);
+    struct target_list list;
+    assert_int_equal(resolve(cluster, &list, "chief"), 0);
     snprintf(cluster->chief, sizeof cluster->chief, "coordinator:9");
-    assert_int_equal(resolve(cluster, &strike, "chief"), 0);
+    assert_int_equal(resolve(cluster, &list, "chief"), 0);
     snprintf(cluster->chief, sizeof cluster->chief, "coordinator:1");
-    assert_int_equal(resolve(cluster, &strike, "chief"), 1);
-    assert_string_equal(strike.targets[0], "coordinator:1");
+    assert_int_equal(resolve(cluster, &list, "chief"), 1);
+    assert_string_equal(list.places[0]->name, "coordinator:1");
 }
 
-/* A follower is any server but the leader; a leader that nobody knows is nobody. */
+/* A follower is any server but the leader; an unknown leader cannot be selected. */
 static void leader_and_follower_differ(void **state)
 {
     struct target_cluster *cluster = *state;
-    struct strike strike;
-    assert_int_equal(resolve(cluster, &strike, "zookeeper-leader"), 0);
+    struct target_list list;
+    assert_int_equal(resolve(cluster, &list, "zookeeper-leader"), 0);
     snprintf(cluster->zookeeper_leader, sizeof cluster->zookeeper_leader, "zookeeper:2");
-    assert_int_equal(resolve(cluster, &strike, "zookeeper-leader"), 1);
-    assert_string_equal(strike.targets[0], "zookeeper:2");
+    assert_int_equal(resolve(cluster, &list, "zookeeper-leader"), 1);
+    assert_string_equal(list.places[0]->name, "zookeeper:2");
     for (int i = 0; i < 30; i++) {
-        assert_int_equal(resolve(cluster, &strike, "zookeeper-follower"), 1);
-        assert_string_not_equal(strike.targets[0], "zookeeper:2");
+        assert_int_equal(resolve(cluster, &list, "zookeeper-follower"), 1);
+        assert_string_not_equal(list.places[0]->name, "zookeeper:2");
     }
 }
 
-/* A majority is more than half of the servers, each once; all are all. */
+/* A majority is more than half of the servers, each once. */
 static void majority_is_more_than_half(void **state)
 {
-    struct strike strike;
+    struct target_list list;
     for (int i = 0; i < 30; i++) {
-        assert_int_equal(resolve(*state, &strike, "zookeeper-majority"), 2);
-        assert_string_not_equal(strike.targets[0], strike.targets[1]);
+        assert_int_equal(resolve(*state, &list, "zookeeper-majority"), 2);
+        assert_ptr_not_equal(list.places[0], list.places[1]);
     }
-    assert_int_equal(resolve(*state, &strike, "zookeeper-all"), 3);
+    assert_int_equal(resolve(*state, &list, "zookeeper-all"), 3);
 }
 
-/* Everything is every place, the agent first: it must not start again what is struck. */
+/* "everything" begins with the agent, which must not restart the others. */
 static void everything_begins_with_the_agent(void **state)
 {
-    struct strike strike;
-    assert_int_equal(resolve(*state, &strike, "everything"), 10);
-    assert_string_equal(strike.targets[0], "agent");
-    assert_int_equal(resolve(*state, &strike, "cluster"), 10);
+    struct target_list list;
+    assert_int_equal(resolve(*state, &list, "everything"), 10);
+    assert_string_equal(list.places[0]->name, "agent");
+    assert_int_equal(resolve(*state, &list, "cluster"), 10);
 }
 
-/* Where ZooKeeper is another's, nobody can be struck there. */
-static void other_ensemble_is_nobody(void **state)
+/* The servers of an ensemble that the run did not start cannot be selected. */
+static void external_ensemble_has_no_targets(void **state)
 {
     struct target_cluster *cluster = *state;
     struct job *job = (struct job *)(uintptr_t)cluster->job;
-    struct strike strike;
+    struct target_list list;
     job->zookeeper.servers = 0;
     target_cluster_init(cluster, job);
-    assert_int_equal(resolve(cluster, &strike, "zookeeper-follower"), 0);
-    assert_int_equal(resolve(cluster, &strike, "zookeeper-all"), 0);
+    assert_int_equal(resolve(cluster, &list, "zookeeper-follower"), 0);
+    assert_int_equal(resolve(cluster, &list, "zookeeper-all"), 0);
 }
 
-#define WITH_ARENA(test) cmocka_unit_test_setup_teardown(test, make_arena, free_arena)
+#define WITH_CLUSTER(test) cmocka_unit_test_setup_teardown(test, make_cluster, free_cluster)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(node_is_named_by_role_and_index),
-        cmocka_unit_test(others_are_nobody),
+        cmocka_unit_test(other_processes_have_no_place),
         cmocka_unit_test(server_is_named_by_its_folder),
-        cmocka_unit_test(folder_around_is_no_server),
-        cmocka_unit_test(long_words_are_cut),
-        cmocka_unit_test(state_is_that_of_a_process),
-        WITH_ARENA(places_are_in_their_order),
-        WITH_ARENA(name_means_its_place),
-        WITH_ARENA(chief_is_who_is_in_office),
-        WITH_ARENA(leader_and_follower_differ),
-        WITH_ARENA(majority_is_more_than_half),
-        WITH_ARENA(everything_begins_with_the_agent),
-        WITH_ARENA(other_ensemble_is_nobody),
+        cmocka_unit_test(outer_folder_is_not_a_server),
+        cmocka_unit_test(long_arguments_are_cut),
+        cmocka_unit_test(state_of_a_process_is_read),
+        WITH_CLUSTER(places_are_ordered),
+        WITH_CLUSTER(name_selects_its_place),
+        WITH_CLUSTER(chief_selects_the_current_chief),
+        WITH_CLUSTER(leader_and_follower_differ),
+        WITH_CLUSTER(majority_is_more_than_half),
+        WITH_CLUSTER(everything_begins_with_the_agent),
+        WITH_CLUSTER(external_ensemble_has_no_targets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

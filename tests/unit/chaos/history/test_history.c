@@ -123,7 +123,7 @@ static const struct injection injections[] = {
     {4,
      FAULT_STALL,
      "ps:0",
-     {.type = TRIGGER_POINT, .point = "ckpt.before_sync", .at_ms = 7, .count = 3},
+     {.type = TRIGGER_FAILPOINT, .failpoint = "ckpt.before_sync", .at_ms = 7, .count = 3},
      0,
      250},
 };

@@ -1,4 +1,5 @@
-/* Faults that wait for a failpoint: who is meant, and what is told afterwards. Built with them. */
+/* chaos/inject/inject_failpoint.h: which processes are selected, and what is reported afterwards.
+ * Built with failpoints. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@ static char path[] = "/tmp/tanist-inject-XXXXXX";
 static struct target_cluster cluster;
 
 /* An agent, a server, two coordinators, two ps and a worker; their slots in the same order. */
-static int make_arena(void **state)
+static int make_cluster(void **state)
 {
     (void)state;
     static const char *const names[] = {"agent", "zookeeper:1", "coordinator:0", "coordinator:1",
@@ -34,7 +35,7 @@ static int make_arena(void **state)
     return fault_control_create(path, names, 7, &cluster.control, NULL) != TN_OK;
 }
 
-static int remove_arena(void **state)
+static int remove_cluster(void **state)
 {
     (void)state;
     fault_control_close(cluster.control);
@@ -43,33 +44,33 @@ static int remove_arena(void **state)
     return removed;
 }
 
-static enum tn_status arm(struct point_watch *watch, enum fault fault, const char *whom,
-                          const char *point)
+static enum tn_status arm(struct failpoint_watch *watch, enum fault fault, const char *selector,
+                          const char *failpoint)
 {
     struct injection injection = {
-        .id = 1, .fault = fault, .trigger = {.type = TRIGGER_POINT, .count = 2}, .value = 300};
-    snprintf(injection.whom, sizeof injection.whom, "%s", whom);
-    snprintf(injection.trigger.point, sizeof injection.trigger.point, "%s", point);
-    return point_arm(watch, &cluster, &injection, NULL);
+        .id = 1, .fault = fault, .trigger = {.type = TRIGGER_FAILPOINT, .count = 2}, .value = 300};
+    snprintf(injection.selector, sizeof injection.selector, "%s", selector);
+    snprintf(injection.trigger.failpoint, sizeof injection.trigger.failpoint, "%s", failpoint);
+    return failpoint_watch_arm(watch, &cluster, &injection, NULL);
 }
 
 /* As the process of that slot does. */
-static void strike(struct fault_point *point, uint32_t slot)
+static void carry_out(struct fault_point *order, uint32_t slot)
 {
-    point->by = slot;
-    point->pid = 4711;
-    point->armed = 0;
-    point->done++;
+    order->by = slot;
+    order->pid = 4711;
+    order->armed = 0;
+    order->done++;
 }
 
-/* A place is one slot; a role, or any, is all who pass there; a chief's place is any candidate's.
- */
-static void whom_becomes_a_set_of_slots(void **state)
+/* The name of a place selects one slot, a role or "any" all nodes that pass. "chief" selects all
+ * candidates where only they pass, and the current chief elsewhere. */
+static void selector_becomes_a_set_of_slots(void **state)
 {
     (void)state;
     static const struct {
-        const char *whom, *point;
-        uint64_t who;
+        const char *selector, *failpoint;
+        uint64_t slots;
     } cases[] = {
         {"ps:1", "ckpt.before_sync", 1u << 5},
         {"ps", "ckpt.before_sync", 3u << 4},
@@ -82,72 +83,73 @@ static void whom_becomes_a_set_of_slots(void **state)
         {"chief", "node.idle", 1u << 3},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct point_watch watch;
-        assert_int_equal(arm(&watch, FAULT_KILL, cases[i].whom, cases[i].point), TN_OK);
-        assert_int_equal(watch.point->who, cases[i].who);
-        assert_int_equal(watch.point->countdown, 2);
-        point_disarm(&watch);
+        struct failpoint_watch watch;
+        assert_int_equal(arm(&watch, FAULT_KILL, cases[i].selector, cases[i].failpoint), TN_OK);
+        assert_int_equal(watch.order->who, cases[i].slots);
+        assert_int_equal(watch.order->countdown, 2);
+        failpoint_watch_disarm(&watch);
     }
 }
 
-/* What can never happen is refused: another's place, no place, no such fault there. */
-static void what_cannot_be_is_refused(void **state)
+/* A fault that can never happen is refused: nodes that do not pass, an unknown failpoint, a fault
+ * that does not fit it. */
+static void impossible_faults_are_refused(void **state)
 {
     (void)state;
-    struct point_watch watch;
+    struct failpoint_watch watch;
     assert_int_equal(arm(&watch, FAULT_KILL, "ps:0", "worker.before_push"), TN_EINVAL);
     assert_int_equal(arm(&watch, FAULT_KILL, "ps:9", "ckpt.before_sync"), TN_EINVAL);
     assert_int_equal(arm(&watch, FAULT_KILL, "agent", "node.idle"), TN_EINVAL);
     assert_int_equal(arm(&watch, FAULT_KILL, "ps:0", "ps.nowhere"), TN_EINVAL);
     assert_int_equal(arm(&watch, FAULT_TERMINATE, "ps:0", "ps.mid_step"), TN_EINVAL);
     assert_int_equal(arm(&watch, FAULT_FAIL, "ps:0", "ps.mid_step"), TN_EINVAL);
-    assert_false(point_poll(&watch, &cluster));
-    point_disarm(&watch);
+    assert_false(failpoint_watch_poll(&watch, &cluster));
+    failpoint_watch_disarm(&watch);
 }
 
-/* It is told once, with who was struck. */
-static void a_strike_is_told_once(void **state)
+/* A fault is reported once, with the process. */
+static void fault_is_reported_once(void **state)
 {
     (void)state;
-    struct point_watch watch;
+    struct failpoint_watch watch;
     assert_int_equal(arm(&watch, FAULT_STALL, "ps", "ckpt.before_sync"), TN_OK);
-    assert_int_equal(watch.point->action, POINT_STALL);
-    assert_int_equal(watch.point->stall_ms, 300);
-    assert_false(point_poll(&watch, &cluster));
-    strike(watch.point, 5);
-    assert_true(point_poll(&watch, &cluster));
-    assert_string_equal(watch.place, "ps:1");
+    assert_int_equal(watch.order->action, POINT_STALL);
+    assert_int_equal(watch.order->stall_ms, 300);
+    assert_false(failpoint_watch_poll(&watch, &cluster));
+    carry_out(watch.order, 5);
+    assert_true(failpoint_watch_poll(&watch, &cluster));
+    assert_string_equal(watch.place->name, "ps:1");
     assert_int_equal(watch.pid, 4711);
-    assert_false(point_poll(&watch, &cluster));
+    assert_false(failpoint_watch_poll(&watch, &cluster));
 }
 
-/* Where everybody passes, "chief" is whoever is it now. */
-static void the_chief_is_followed(void **state)
+/* Where all nodes pass, "chief" follows the current chief. */
+static void chief_is_followed(void **state)
 {
     (void)state;
-    struct point_watch watch;
+    struct failpoint_watch watch;
     snprintf(cluster.chief, sizeof cluster.chief, "%s", "");
     assert_int_equal(arm(&watch, FAULT_FREEZE, "chief", "node.leaving"), TN_EAGAIN);
     snprintf(cluster.chief, sizeof cluster.chief, "coordinator:1");
     assert_int_equal(arm(&watch, FAULT_FREEZE, "chief", "node.leaving"), TN_OK);
     snprintf(cluster.chief, sizeof cluster.chief, "coordinator:0");
-    assert_false(point_poll(&watch, &cluster));
-    assert_int_equal(watch.point->who, 1u << 2);
+    assert_false(failpoint_watch_poll(&watch, &cluster));
+    assert_int_equal(watch.order->who, 1u << 2);
     snprintf(cluster.chief, sizeof cluster.chief, "%s", "");
-    assert_false(point_poll(&watch, &cluster));
-    assert_int_equal(watch.point->who, 1u << 2);
-    point_disarm(&watch);
+    assert_false(failpoint_watch_poll(&watch, &cluster));
+    assert_int_equal(watch.order->who, 1u << 2);
+    failpoint_watch_disarm(&watch);
 }
 
-#define IN_ARENA(test) cmocka_unit_test_setup_teardown(test, make_arena, remove_arena)
+#define WITH_CLUSTER(test) cmocka_unit_test_setup_teardown(test, make_cluster, remove_cluster)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_ARENA(whom_becomes_a_set_of_slots),
-        IN_ARENA(what_cannot_be_is_refused),
-        IN_ARENA(a_strike_is_told_once),
-        IN_ARENA(the_chief_is_followed),
+        WITH_CLUSTER(selector_becomes_a_set_of_slots),
+        WITH_CLUSTER(impossible_faults_are_refused),
+        WITH_CLUSTER(fault_is_reported_once),
+        WITH_CLUSTER(chief_is_followed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

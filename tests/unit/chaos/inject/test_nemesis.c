@@ -1,6 +1,5 @@
-/* chaos/inject/nemesis.h: when faults begin and end, what is tried again, and what is written down.
- * What it drives is replaced by what stands here: injectors, the watcher, failpoints, the history.
- */
+/* chaos/inject/nemesis.h: when faults begin and end, what is tried again, and what is recorded. The
+ * injectors, the watcher, failpoints and the history are replaced by fakes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,14 +13,14 @@
 
 #include "chaos/cluster/remote.h"
 #include "chaos/inject/inject_failpoint.h"
-#include "chaos/inject/injectors.h"
+#include "chaos/inject/injector.h"
 #include "chaos/inject/nemesis.h"
 
-/* ------------------------------------------------------------- what is replaced */
+/* ------------------------------------------------------------- the fakes */
 
 static struct {
-    enum tn_status begin_status; /* What the injector answers. */
-    uint64_t set_for_ms;         /* Its tick sets that; 0: nothing. */
+    enum tn_status begin_status; /* Result of the injector. */
+    uint64_t set_for_ms;         /* Its tick sets this; 0: nothing. */
     unsigned begins, ticks, ends, leaders_asked;
     bool asked_remote;  /* For an injector of remote clusters. */
     const char *lacks;  /* Of the machine. */
@@ -32,27 +31,27 @@ static struct {
     char why[200];                 /* Of the last that was skipped. */
 } world;
 
-static enum tn_status begin(struct target_cluster *cluster, struct strike *strike,
+static enum tn_status begin(struct target_cluster *cluster, struct active_fault *fault,
                             struct error *error)
 {
     (void)cluster;
     world.begins++;
-    snprintf(strike->text, sizeof strike->text, "done");
+    snprintf(fault->text, sizeof fault->text, "done");
     if (world.begin_status == TN_OK) { return TN_OK; }
     return error_set(error, world.begin_status, "refused");
 }
 
-static void tick(struct target_cluster *cluster, struct strike *strike)
+static void tick(struct target_cluster *cluster, struct active_fault *fault)
 {
     (void)cluster;
     world.ticks++;
-    if (world.set_for_ms) { strike->injection.for_ms = world.set_for_ms; }
+    if (world.set_for_ms) { fault->injection.for_ms = world.set_for_ms; }
 }
 
-static void end(struct target_cluster *cluster, struct strike *strike)
+static void end(struct target_cluster *cluster, struct active_fault *fault)
 {
     (void)cluster;
-    (void)strike;
+    (void)fault;
     world.ends++;
 }
 
@@ -83,24 +82,23 @@ const char *probe_lacks(const struct probe *probe, unsigned needs)
     return needs ? world.lacks : NULL;
 }
 
-enum tn_status point_arm(struct point_watch *watch, struct target_cluster *cluster,
-                         const struct injection *injection, struct error *error)
+enum tn_status failpoint_watch_arm(struct failpoint_watch *watch, struct target_cluster *cluster,
+                                   const struct injection *injection, struct error *error)
 {
-    (void)cluster;
     (void)injection;
-    *watch = (struct point_watch){.place = "ps:1"};
+    *watch = (struct failpoint_watch){.place = target_cluster_place(cluster, "ps:1")};
     world.armed = world.begin_status == TN_OK;
     return world.armed ? TN_OK : error_set(error, world.begin_status, "refused");
 }
 
-bool point_poll(struct point_watch *watch, struct target_cluster *cluster)
+bool failpoint_watch_poll(struct failpoint_watch *watch, struct target_cluster *cluster)
 {
     (void)watch;
     (void)cluster;
     return world.armed && world.passed;
 }
 
-void point_disarm(struct point_watch *watch)
+void failpoint_watch_disarm(struct failpoint_watch *watch)
 {
     (void)watch;
     world.disarmed++;
@@ -129,11 +127,12 @@ void history_file_add(struct history_file *file, const char *kind, json_t *objec
 
 /* ------------------------------------------------------------- the scene */
 
+static struct job job;
 static struct target_cluster cluster;
 static struct injection injection;
 
-/* One fault, as the test has it in `injection`. */
-static struct nemesis *make_striker(void)
+/* With one fault, `injection`. */
+static struct nemesis *make_nemesis(void)
 {
     static struct schedule schedule;
     static struct probe probe;
@@ -148,20 +147,21 @@ static int set_up(void **state)
 {
     (void)state;
     memset(&world, 0, sizeof world);
-    cluster = (struct target_cluster){0};
+    job_init(&job);
+    target_cluster_init(&cluster, &job);
     world.view = (struct cluster_view){.has_run = true, .training_began_ms = 1000};
     injection = (struct injection){
-        .id = 1, .fault = FAULT_KILL, .whom = "ps:1", .trigger = {.at_ms = 500, .count = 1}};
+        .id = 1, .fault = FAULT_KILL, .selector = "ps:1", .trigger = {.at_ms = 500, .count = 1}};
     return 0;
 }
 
 /* ------------------------------------------------------------- when it is due */
 
-/* One at a time is due so long after training began, not after the round did. */
+/* A fault at a time is due that long after training began, not after the round began. */
 static void time_counts_from_training(void **state)
 {
     (void)state;
-    struct nemesis *nemesis = make_striker();
+    struct nemesis *nemesis = make_nemesis();
     world.view.training_began_ms = 0;
     nemesis_step(nemesis, 9000);
     assert_int_equal(world.begins, 0);
@@ -175,12 +175,12 @@ static void time_counts_from_training(void **state)
     nemesis_destroy(nemesis);
 }
 
-/* One at a step waits for it, also while no run is seen. */
+/* A fault at a step waits until the run has reached it. */
 static void step_must_be_reached(void **state)
 {
     (void)state;
     injection.trigger = (struct trigger){.type = TRIGGER_STEP, .step = 70};
-    struct nemesis *nemesis = make_striker();
+    struct nemesis *nemesis = make_nemesis();
     world.view.step = 69;
     nemesis_step(nemesis, 1);
     world.view = (struct cluster_view){.has_run = false, .step = 70};
@@ -192,12 +192,12 @@ static void step_must_be_reached(void **state)
     nemesis_destroy(nemesis);
 }
 
-/* One in a phase waits until it was entered for the count-th time. */
+/* A fault in a phase waits until the run has entered it for the count-th time. */
 static void phase_is_counted(void **state)
 {
     (void)state;
     injection.trigger = (struct trigger){.type = TRIGGER_PHASE, .phase = RUN_LOADING, .count = 2};
-    struct nemesis *nemesis = make_striker();
+    struct nemesis *nemesis = make_nemesis();
     world.view.phase_count[RUN_LOADING] = 1;
     nemesis_step(nemesis, 1);
     assert_int_equal(world.begins, 0);
@@ -207,24 +207,24 @@ static void phase_is_counted(void **state)
     nemesis_destroy(nemesis);
 }
 
-/* Who is meant by a word about the ensemble is asked for first. */
-static void leader_is_looked_for(void **state)
+/* The leader of the ensemble is looked up before a selector that depends on it. */
+static void leader_is_looked_up(void **state)
 {
     (void)state;
-    snprintf(injection.whom, sizeof injection.whom, "zookeeper-follower");
-    struct nemesis *nemesis = make_striker();
+    snprintf(injection.selector, sizeof injection.selector, "zookeeper-follower");
+    struct nemesis *nemesis = make_nemesis();
     nemesis_step(nemesis, 1500);
     assert_int_equal(world.leaders_asked, 1);
     nemesis_destroy(nemesis);
 }
 
-/* ------------------------------------------------------------- patience */
+/* ------------------------------------------------------------- retries */
 
-/* Who is not there is tried again every 20 ms, and given up after 20 s. */
+/* An absent target is tried again every 20 ms, for 20 s. */
 static void absent_target_is_waited_for(void **state)
 {
     (void)state;
-    struct nemesis *nemesis = make_striker();
+    struct nemesis *nemesis = make_nemesis();
     world.begin_status = TN_EAGAIN;
     nemesis_step(nemesis, 2000);
     nemesis_step(nemesis, 2019);
@@ -240,11 +240,11 @@ static void absent_target_is_waited_for(void **state)
     nemesis_destroy(nemesis);
 }
 
-/* It comes back in time: the fault is done, once. */
-static void target_that_comes_back_is_struck(void **state)
+/* A target that returns in time gets the fault, once. */
+static void returning_target_gets_the_fault(void **state)
 {
     (void)state;
-    struct nemesis *nemesis = make_striker();
+    struct nemesis *nemesis = make_nemesis();
     world.begin_status = TN_EAGAIN;
     nemesis_step(nemesis, 2000);
     world.begin_status = TN_OK;
@@ -254,11 +254,11 @@ static void target_that_comes_back_is_struck(void **state)
     nemesis_destroy(nemesis);
 }
 
-/* Any other failure is no matter of time. */
+/* After any other failure the fault is skipped at once. */
 static void failure_is_final(void **state)
 {
     (void)state;
-    struct nemesis *nemesis = make_striker();
+    struct nemesis *nemesis = make_nemesis();
     world.begin_status = TN_ENOTSUP;
     nemesis_step(nemesis, 2000);
     nemesis_step(nemesis, 3000);
@@ -267,13 +267,13 @@ static void failure_is_final(void **state)
     nemesis_destroy(nemesis);
 }
 
-/* What the machine lacks is not even tried. */
+/* A fault that needs what the machine lacks is not tried. */
 static void lacking_machine_skips(void **state)
 {
     (void)state;
     injection.fault = FAULT_CUT;
     world.lacks = "root may";
-    struct nemesis *nemesis = make_striker();
+    struct nemesis *nemesis = make_nemesis();
     nemesis_step(nemesis, 2000);
     assert_int_equal(world.begins, 0);
     assert_string_equal(world.why, "root may");
@@ -286,47 +286,46 @@ static void remote_has_its_own_injectors(void **state)
     (void)state;
     struct remote remote = {0};
     cluster.remote = &remote;
-    struct nemesis *nemesis = make_striker();
+    struct nemesis *nemesis = make_nemesis();
     nemesis_step(nemesis, 2000);
     assert_int_equal(world.begins, 1);
     assert_true(world.asked_remote);
     nemesis_destroy(nemesis);
-    injection.trigger.type = TRIGGER_POINT;
-    nemesis = make_striker();
+    injection.trigger.type = TRIGGER_FAILPOINT;
+    nemesis = make_nemesis();
     nemesis_step(nemesis, 2000);
     assert_false(world.armed);
     assert_int_equal(world.skips, 1);
     nemesis_destroy(nemesis);
 }
 
-/* ------------------------------------------------------------- lasting */
+/* ------------------------------------------------------------- active faults */
 
-/* One that lasts is ticked until its time is over, then ended, once. */
-static void lasting_fault_is_ended(void **state)
+/* An active fault is ticked until its time is over, then ended, once. */
+static void active_fault_is_ended(void **state)
 {
     (void)state;
     injection.fault = FAULT_FREEZE;
     injection.for_ms = 300;
-    struct nemesis *nemesis = make_striker();
+    struct nemesis *nemesis = make_nemesis();
     nemesis_step(nemesis, 1500);
     nemesis_step(nemesis, 1799);
     assert_int_equal(world.ticks, 1);
-    assert_int_equal(nemesis_counts(nemesis).lasting, 1);
-    assert_int_equal(nemesis_counts(nemesis).busy_until_ms, 1800);
+    assert_int_equal(nemesis_counts(nemesis).active, 1);
     nemesis_step(nemesis, 1800);
     nemesis_step(nemesis, 1900);
     assert_int_equal(world.ends, 1);
     assert_int_equal(world.undos, 1);
-    assert_int_equal(nemesis_counts(nemesis).busy_until_ms, 0);
+    assert_int_equal(nemesis_counts(nemesis).active, 0);
     nemesis_destroy(nemesis);
 }
 
-/* An injector that knows more may make it shorter, or longer. */
+/* The tick of an injector can make a fault shorter. */
 static void tick_may_change_the_end(void **state)
 {
     (void)state;
     injection.for_ms = 300;
-    struct nemesis *nemesis = make_striker();
+    struct nemesis *nemesis = make_nemesis();
     nemesis_step(nemesis, 1500);
     world.set_for_ms = 1;
     nemesis_step(nemesis, 1600);
@@ -335,18 +334,18 @@ static void tick_may_change_the_end(void **state)
     nemesis_destroy(nemesis);
 }
 
-/* At the end of a run what lasts is ended, and what never was due is skipped. */
-static void finish_leaves_nothing(void **state)
+/* At the end of a run active faults are ended, and those that were never due are skipped. */
+static void finish_ends_all_faults(void **state)
 {
     (void)state;
     injection.for_ms = 60000;
-    struct nemesis *nemesis = make_striker();
+    struct nemesis *nemesis = make_nemesis();
     nemesis_step(nemesis, 1500);
     nemesis_finish(nemesis);
     nemesis_finish(nemesis);
     assert_int_equal(world.ends, 1);
     nemesis_destroy(nemesis);
-    nemesis = make_striker();
+    nemesis = make_nemesis();
     nemesis_finish(nemesis);
     assert_int_equal(world.skips, 1);
     assert_int_equal(nemesis_counts(nemesis).waiting, 0);
@@ -355,13 +354,14 @@ static void finish_leaves_nothing(void **state)
 
 /* ------------------------------------------------------------- failpoints */
 
-/* One without a time of its own is armed before training begins, and done when it is passed. */
+/* A failpoint without a time is armed before training begins; the fault is recorded when it is
+ * passed. */
 static void failpoint_is_armed_at_once(void **state)
 {
     (void)state;
-    injection.trigger = (struct trigger){.type = TRIGGER_POINT, .count = 1};
+    injection.trigger = (struct trigger){.type = TRIGGER_FAILPOINT, .count = 1};
     world.view = (struct cluster_view){0};
-    struct nemesis *nemesis = make_striker();
+    struct nemesis *nemesis = make_nemesis();
     nemesis_step(nemesis, 1);
     assert_true(world.armed);
     nemesis_step(nemesis, 2);
@@ -374,13 +374,13 @@ static void failpoint_is_armed_at_once(void **state)
     nemesis_destroy(nemesis);
 }
 
-/* One that nobody passed is taken back. */
+/* An order for a failpoint that no process passed is taken back. */
 static void failpoint_not_passed_is_disarmed(void **state)
 {
     (void)state;
     injection.fault = FAULT_STALL;
-    injection.trigger = (struct trigger){.type = TRIGGER_POINT, .count = 1};
-    struct nemesis *nemesis = make_striker();
+    injection.trigger = (struct trigger){.type = TRIGGER_FAILPOINT, .count = 1};
+    struct nemesis *nemesis = make_nemesis();
     nemesis_step(nemesis, 2000);
     nemesis_finish(nemesis);
     assert_int_equal(world.disarmed, 1);
@@ -396,15 +396,15 @@ int main(void)
         TEST(time_counts_from_training),
         TEST(step_must_be_reached),
         TEST(phase_is_counted),
-        TEST(leader_is_looked_for),
+        TEST(leader_is_looked_up),
         TEST(absent_target_is_waited_for),
-        TEST(target_that_comes_back_is_struck),
+        TEST(returning_target_gets_the_fault),
         TEST(failure_is_final),
         TEST(lacking_machine_skips),
         TEST(remote_has_its_own_injectors),
-        TEST(lasting_fault_is_ended),
+        TEST(active_fault_is_ended),
         TEST(tick_may_change_the_end),
-        TEST(finish_leaves_nothing),
+        TEST(finish_ends_all_faults),
         TEST(failpoint_is_armed_at_once),
         TEST(failpoint_not_passed_is_disarmed),
     };

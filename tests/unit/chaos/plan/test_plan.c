@@ -1,4 +1,4 @@
-/* chaos/plan/plan.h: plans are read, and what is wrong in one is named with a remedy. */
+/* chaos/plan/plan.h: plans are read; an error names the mistake and a remedy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 enum { PLAN_BYTES = 1024 };
 
-/* Reads a plan; `*error` has the words when it is refused. */
+/* Read a plan. */
 static enum tn_status read_plan(const char *text, struct plan *plan, struct error *error)
 {
     json_error_t where;
@@ -26,7 +26,7 @@ static enum tn_status read_plan(const char *text, struct plan *plan, struct erro
     return status;
 }
 
-/* A plan of one line of faults. */
+/* Read a plan with a single line of faults. */
 static enum tn_status read_line(const char *line, struct plan *plan, struct error *error)
 {
     char text[PLAN_BYTES];
@@ -34,7 +34,7 @@ static enum tn_status read_line(const char *line, struct plan *plan, struct erro
     return read_plan(text, plan, error);
 }
 
-/* Every key goes where it belongs. */
+/* Each key is read into its member. */
 static void keys_are_read(void **state)
 {
     (void)state;
@@ -53,53 +53,53 @@ static void keys_are_read(void **state)
     assert_true(plan.seconds > 19 && plan.recover_within_s > 7 && plan.draw == 3);
     assert_true(plan.set_count == 1 && plan.fault_count == 1);
     assert_int_equal(line->fault, FAULT_FREEZE);
-    assert_int_equal(line->whom_count, 2);
-    assert_string_equal(line->whom[1], "ps:1");
+    assert_int_equal(line->selector_count, 2);
+    assert_string_equal(line->selectors[1], "ps:1");
     assert_true(line->after_s[0] < line->after_s[1] && line->for_sessions);
     assert_true(line->for_s[0] > 2 && line->times[0] == 1 && line->times[1] == 1);
     plan_free(&plan);
 }
 
-/* The four ways to say when come to their triggers. */
+/* Each way to give a trigger is read. */
 static void triggers_are_read(void **state)
 {
     (void)state;
     static const struct {
         const char *when;
         enum trigger_type type;
-    } ways[] = {{"\"after_s\": 3", TRIGGER_TIME},
-                {"\"every_s\": [0.3, 0.8]", TRIGGER_TIME},
-                {"\"at_progress\": [0.1, 0.9]", TRIGGER_STEP},
-                {"\"in_phase\": \"loading\", \"pass\": [1, 3]", TRIGGER_PHASE},
-                {"\"at_point\": \"node.before_register\", \"after_s\": 1", TRIGGER_POINT}};
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    } cases[] = {{"\"after_s\": 3", TRIGGER_TIME},
+                 {"\"every_s\": [0.3, 0.8]", TRIGGER_TIME},
+                 {"\"at_progress\": [0.1, 0.9]", TRIGGER_STEP},
+                 {"\"in_phase\": \"loading\", \"pass\": [1, 3]", TRIGGER_PHASE},
+                 {"\"at_point\": \"node.before_register\", \"after_s\": 1", TRIGGER_FAILPOINT}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char line[256];
         struct plan plan;
         struct error error;
-        snprintf(line, sizeof line, "\"fault\": \"kill\", \"whom\": \"ps\", %s", ways[i].when);
+        snprintf(line, sizeof line, "\"fault\": \"kill\", \"whom\": \"ps\", %s", cases[i].when);
         if (read_line(line, &plan, &error) != TN_OK) { fail_msg("%s", error.text); }
-        assert_int_equal(plan.faults[0].trigger.type, ways[i].type);
+        assert_int_equal(plan.faults[0].trigger.type, cases[i].type);
         plan_free(&plan);
     }
 }
 
-/* Whom a fault of the cluster or one at a failpoint strikes need not be said. */
-static void usual_whom(void **state)
+/* Faults of the cluster and faults at failpoints have default targets. */
+static void default_targets_are_used(void **state)
 {
     (void)state;
     struct plan plan;
     struct error error;
     assert_int_equal(read_line("\"fault\": \"resign\", \"after_s\": 1", &plan, &error), TN_OK);
-    assert_string_equal(plan.faults[0].whom[0], "cluster");
+    assert_string_equal(plan.faults[0].selectors[0], "cluster");
     plan_free(&plan);
     assert_int_equal(read_line("\"fault\": \"kill\", \"at_point\": \"ps.mid_step\"", &plan, &error),
                      TN_OK);
-    assert_string_equal(plan.faults[0].whom[0], "ps");
+    assert_string_equal(plan.faults[0].selectors[0], "ps");
     plan_free(&plan);
 }
 
 struct wrong {
-    const char *text, *words;
+    const char *text, *message;
 };
 
 static const struct wrong wrong_lines[] = {
@@ -107,15 +107,16 @@ static const struct wrong wrong_lines[] = {
     {"\"whom\": \"ps\", \"after_s\": 1", "faults[0].fault: give a text"},
     {"\"fault\": \"kill\", \"whom\": \"pss\", \"after_s\": 1",
      "faults[0].whom: \"pss\": did you mean \"ps\"?"},
-    {"\"fault\": \"kill\", \"whom\": [], \"after_s\": 1", "faults[0].whom is []: say whom"},
-    {"\"fault\": \"kill\", \"after_s\": 1", "faults[0].whom: say whom kill strikes"},
-    {"\"fault\": \"kill\", \"whom\": \"cluster\", \"after_s\": 1", "kill cannot strike it"},
+    {"\"fault\": \"kill\", \"whom\": [], \"after_s\": 1", "faults[0].whom is []: give the targets"},
+    {"\"fault\": \"kill\", \"after_s\": 1", "faults[0].whom: give the targets of kill"},
+    {"\"fault\": \"kill\", \"whom\": \"cluster\", \"after_s\": 1", "kill cannot have this target"},
     {"\"fault\": \"wipe\", \"whom\": \"ps\", \"after_s\": 1", "give one of cluster"},
     {"\"fault\": \"halves\", \"whom\": \"everything\", \"after_s\": 1, \"for_s\": 1",
-     "halves cannot strike it"},
-    {"\"fault\": \"kill\", \"whom\": \"ps:99999\", \"after_s\": 1", "means nobody"},
-    {"\"fault\": \"kill\", \"whom\": \"ps\"", "it does not say when"},
-    {"\"fault\": \"kill\", \"whom\": \"ps\", \"after_s\": 1, \"at_progress\": 0.5", "several ways"},
+     "halves cannot have this target"},
+    {"\"fault\": \"kill\", \"whom\": \"ps:99999\", \"after_s\": 1", "selects nothing"},
+    {"\"fault\": \"kill\", \"whom\": \"ps\"", "it has no trigger"},
+    {"\"fault\": \"kill\", \"whom\": \"ps\", \"after_s\": 1, \"at_progress\": 0.5",
+     "several triggers"},
     {"\"fault\": \"kill\", \"whom\": \"ps\", \"evry_s\": 1", "did you mean \"every_s\"?"},
     {"\"fault\": \"kill\", \"whom\": \"ps\", \"every_s\": [0.8, 0.3]",
      "faults[0].every_s is [0.8, 0.3]: give seconds"},
@@ -127,7 +128,7 @@ static const struct wrong wrong_lines[] = {
     {"\"fault\": \"kill\", \"whom\": \"ps\", \"after_s\": 1, \"times\": 1.5",
      "faults[0].times is 1.5: give how often, a whole number"},
     {"\"fault\": \"kill\", \"whom\": \"ps\", \"after_s\": 1, \"for_s\": 1", "does not last"},
-    {"\"fault\": \"freeze\", \"whom\": \"ps\", \"after_s\": 1", "say how long freeze lasts"},
+    {"\"fault\": \"freeze\", \"whom\": \"ps\", \"after_s\": 1", "freeze lasts: give for_s"},
     {"\"fault\": \"freeze\", \"whom\": \"ps\", \"after_s\": 1, \"for_s\": 1, \"for_sessions\": 1",
      "give one of them"},
     {"\"fault\": \"kill\", \"whom\": \"ps\", \"after_s\": 1, \"value\": 1", "kill has none"},
@@ -142,11 +143,11 @@ static const struct wrong wrong_lines[] = {
     {"\"fault\": \"cut\", \"for_s\": 1, \"whom\": \"ps\", \"at_point\": \"node.idle\"",
      "cut cannot be injected at a failpoint"},
     {"\"fault\": \"fail\", \"whom\": \"ps\", \"after_s\": 1", "fail needs it"},
-    {"\"fault\": \"kill\", \"whom\": \"ps\", \"after_s\": 1, \"always\": true", "draws no lines"},
+    {"\"fault\": \"kill\", \"whom\": \"ps\", \"after_s\": 1, \"always\": true", "has no \"draw\""},
     {"\"fault\": \"kill\", \"whom\": \"ps\", \"after_s\": 1, \"always\": 1", "give true or false"},
 };
 
-/* Each mistake in a line is refused in words that name it. */
+/* Each mistake in a line is refused with its place. */
 static void lines_are_refused(void **state)
 {
     (void)state;
@@ -156,8 +157,8 @@ static void lines_are_refused(void **state)
         if (read_line(wrong_lines[i].text, &plan, &error) != TN_EINVAL) {
             fail_msg("accepted: %s", wrong_lines[i].text);
         }
-        if (strstr(error.text, wrong_lines[i].words) == NULL) {
-            fail_msg("%s: %s; wanted: %s", wrong_lines[i].text, error.text, wrong_lines[i].words);
+        if (strstr(error.text, wrong_lines[i].message) == NULL) {
+            fail_msg("%s: %s; wanted: %s", wrong_lines[i].text, error.text, wrong_lines[i].message);
         }
     }
 }
@@ -179,7 +180,7 @@ static const struct wrong wrong_plans[] = {
     {"{\"draw\": 2, \"faults\": [" KILL "\"after_s\": 1, \"times\": 2}]}", "draws single faults"},
 };
 
-/* The same of the plan as a whole. */
+/* So is each mistake in the plan itself. */
 static void plans_are_refused(void **state)
 {
     (void)state;
@@ -189,14 +190,14 @@ static void plans_are_refused(void **state)
         if (read_plan(wrong_plans[i].text, &plan, &error) != TN_EINVAL) {
             fail_msg("accepted: %s", wrong_plans[i].text);
         }
-        if (strstr(error.text, wrong_plans[i].words) == NULL) {
-            fail_msg("%s: %s; wanted: %s", wrong_plans[i].text, error.text, wrong_plans[i].words);
+        if (strstr(error.text, wrong_plans[i].message) == NULL) {
+            fail_msg("%s: %s; wanted: %s", wrong_plans[i].text, error.text, wrong_plans[i].message);
         }
     }
 }
 
-/* A name that is near one is told; a file is told by its path. */
-static void names_are_found(void **state)
+/* An unknown plan is refused with a similar name; a path is read as a file. */
+static void plans_are_found_by_name(void **state)
 {
     (void)state;
     struct plan plan;
@@ -211,8 +212,8 @@ static void names_are_found(void **state)
     plan_free(&plan);
 }
 
-/* Every built-in plan is valid, is called as its file, and comes to a schedule. */
-static void builtin_plans_are_good(void **state)
+/* Each built-in plan is valid, has the name of its file, and makes a schedule. */
+static void builtin_plans_are_valid(void **state)
 {
     (void)state;
     const struct cluster_shape shape = {2, 2, 2, 3, 4000, 1000};
@@ -236,21 +237,20 @@ static void builtin_plans_are_good(void **state)
     assert_null(plan_builtin_name(count + 5));
 }
 
-/* Every fault is in `everything` or another plan; every failpoint, with each of its faults, in
- * `moments`. */
-static void nothing_is_left_out(void **state)
+/* Each fault is in some built-in plan; `moments` has each failpoint with each of its faults. */
+static void builtin_plans_cover_everything(void **state)
 {
     (void)state;
-    bool struck[FAULT_COUNT] = {false};
+    bool used[FAULT_COUNT] = {false};
     const char *name;
     for (uint32_t i = 0; (name = plan_builtin_name(i)); i++) {
         struct plan plan;
         assert_int_equal(plan_read(name, &plan, NULL), TN_OK);
-        for (uint32_t j = 0; j < plan.fault_count; j++) { struck[plan.faults[j].fault] = true; }
+        for (uint32_t j = 0; j < plan.fault_count; j++) { used[plan.faults[j].fault] = true; }
         plan_free(&plan);
     }
     for (int i = 0; i < FAULT_COUNT; i++) {
-        if (!struck[i]) { fail_msg("no plan does %s", fault_descriptor((enum fault)i)->name); }
+        if (!used[i]) { fail_msg("no plan has %s", fault_descriptor((enum fault)i)->name); }
     }
     unsigned count;
     const struct failpoint_info *points = failpoint_list(&count);
@@ -274,8 +274,8 @@ static void read_document(void)
     fclose(file);
 }
 
-/* The plan that docs/chaos.md shows can be used as it stands. */
-static void example_is_good(void **state)
+/* The plan that docs/chaos.md shows is valid. */
+static void documented_plan_is_valid(void **state)
 {
     (void)state;
     struct plan plan;
@@ -295,13 +295,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_are_read),
         cmocka_unit_test(triggers_are_read),
-        cmocka_unit_test(usual_whom),
+        cmocka_unit_test(default_targets_are_used),
         cmocka_unit_test(lines_are_refused),
         cmocka_unit_test(plans_are_refused),
-        cmocka_unit_test(names_are_found),
-        cmocka_unit_test(builtin_plans_are_good),
-        cmocka_unit_test(nothing_is_left_out),
-        cmocka_unit_test(example_is_good),
+        cmocka_unit_test(plans_are_found_by_name),
+        cmocka_unit_test(builtin_plans_are_valid),
+        cmocka_unit_test(builtin_plans_cover_everything),
+        cmocka_unit_test(documented_plan_is_valid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* schedule_draw(): the same plan, seed and round come to the same faults, for ever. */
+/* schedule_draw(): the same plan, seed and round make the same faults, in every version. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static void draw(const char *text, uint64_t seed, uint32_t round, struct schedul
     if (status != TN_OK) { fail_msg("%s", error.text); }
 }
 
-/* All of a schedule as text, a line each; malloc'ed. */
+/* A schedule as JSON text; malloc'ed. */
 static char *describe(const struct schedule *schedule)
 {
     json_t *list = json_array();
@@ -45,7 +45,7 @@ static char *describe(const struct schedule *schedule)
     return text;
 }
 
-#define ALL_WAYS                                                                                   \
+#define ALL_TRIGGERS                                                                               \
     "{\"seconds\": 30, \"faults\": ["                                                              \
     "{\"fault\": \"kill\", \"whom\": [\"chief\", \"ps\"], \"every_s\": [0.5, 1], \"times\": 2},"   \
     "{\"fault\": \"freeze\", \"whom\": \"any\", \"at_progress\": [0.1, 0.9],"                      \
@@ -65,26 +65,26 @@ static const char GOLDEN[] =
     "\"fault\":\"stall\",\"whom\":\"ps\",\"trigger\":{\"type\":\"point\",\"point\":"
     "\"ckpt.before_sync\",\"count\":1,\"at_ms\":1000},\"for_ms\":0,\"value\":250.0}]";
 
-/* Whoever repeats a seed of years ago gets the faults of years ago. */
+/* A seed makes the faults that it made in earlier versions. */
 static void schedule_is_golden(void **state)
 {
     (void)state;
     struct schedule schedule;
-    draw(ALL_WAYS, 7, 3, &schedule);
+    draw(ALL_TRIGGERS, 7, 3, &schedule);
     char *text = describe(&schedule);
     assert_string_equal(text, GOLDEN);
     free(text);
     schedule_free(&schedule);
 }
 
-/* Another seed or another round is another schedule. */
+/* Another seed or another round makes another schedule. */
 static void seeds_and_rounds_differ(void **state)
 {
     (void)state;
     char *texts[4];
     for (uint32_t i = 0; i < 4; i++) {
         struct schedule schedule;
-        draw(ALL_WAYS, i / 2, i % 2, &schedule);
+        draw(ALL_TRIGGERS, i / 2, i % 2, &schedule);
         texts[i] = describe(&schedule);
         schedule_free(&schedule);
     }
@@ -94,8 +94,8 @@ static void seeds_and_rounds_differ(void **state)
     for (int i = 0; i < 4; i++) { free(texts[i]); }
 }
 
-/* What repeats does so at its pace, and ends with the plan's seconds. */
-static void pace_is_kept(void **state)
+/* A repeated fault keeps its interval, and ends with the plan's seconds. */
+static void interval_is_kept(void **state)
 {
     (void)state;
     struct schedule schedule;
@@ -112,7 +112,7 @@ static void pace_is_kept(void **state)
     schedule_free(&schedule);
 }
 
-/* All that is drawn stays within its range, and everybody's turn comes. */
+/* Drawn values stay within their ranges, and each node is drawn. */
 static void ranges_are_kept(void **state)
 {
     (void)state;
@@ -128,15 +128,15 @@ static void ranges_are_kept(void **state)
         assert_in_range(schedule.list[i].for_ms, 500, 2000);
         assert_in_range(schedule.list[i].trigger.step, 100, 900);
         for (unsigned j = 0; j < 7; j++) {
-            if (strcmp(schedule.list[i].whom, nodes[j]) == 0) { seen |= 1U << j; }
+            if (strcmp(schedule.list[i].selector, nodes[j]) == 0) { seen |= 1U << j; }
         }
     }
     assert_int_equal(seen, 0x7f);
     schedule_free(&schedule);
 }
 
-/* Each loading after the first that is struck is a later one. */
-static void phases_follow(void **state)
+/* Each further fault of a phase waits for a later occurrence of it. */
+static void phases_are_counted_on(void **state)
 {
     (void)state;
     struct schedule schedule;
@@ -150,7 +150,7 @@ static void phases_follow(void **state)
     schedule_free(&schedule);
 }
 
-/* A plan that draws comes to so many faults, besides those that are always done. */
+/* A plan that draws makes N drawn faults, and those of the lines that are always used. */
 static void lines_are_drawn(void **state)
 {
     (void)state;
@@ -172,7 +172,7 @@ static void lines_are_drawn(void **state)
     schedule_free(&schedule);
 }
 
-/* A line that is added leaves the faults of the others as they were. */
+/* An added line does not change the faults of the others. */
 static void lines_are_independent(void **state)
 {
     (void)state;
@@ -183,13 +183,13 @@ static void lines_are_independent(void **state)
          "{\"fault\": \"resign\", \"at_progress\": 0.5}]}",
          3, 1, &two);
     assert_true(one.count == 1 && two.count == 2);
-    assert_string_equal(one.list[0].whom, two.list[0].whom);
+    assert_string_equal(one.list[0].selector, two.list[0].selector);
     assert_int_equal(one.list[0].trigger.at_ms, two.list[0].trigger.at_ms);
     schedule_free(&one);
     schedule_free(&two);
 }
 
-/* A plan for a larger cluster is refused, and the line named. */
+/* A plan for a larger cluster is refused, with the line. */
 static void absent_targets_are_refused(void **state)
 {
     (void)state;
@@ -214,8 +214,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(schedule_is_golden),    cmocka_unit_test(seeds_and_rounds_differ),
-        cmocka_unit_test(pace_is_kept),          cmocka_unit_test(ranges_are_kept),
-        cmocka_unit_test(phases_follow),         cmocka_unit_test(lines_are_drawn),
+        cmocka_unit_test(interval_is_kept),      cmocka_unit_test(ranges_are_kept),
+        cmocka_unit_test(phases_are_counted_on), cmocka_unit_test(lines_are_drawn),
         cmocka_unit_test(lines_are_independent), cmocka_unit_test(absent_targets_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

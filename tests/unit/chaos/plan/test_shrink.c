@@ -1,4 +1,4 @@
-/* chaos/plan/shrink.h: the fewest faults that fail are found, by few tries. */
+/* chaos/plan/shrink.h: the smallest set of faults that fails is found in few tries. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static void assert_kept(const uint32_t *guilty, uint32_t count)
     for (uint32_t i = 0; i < count; i++) { assert_int_equal(shrink.kept[i], guilty[i]); }
 }
 
-/* One fault among a hundred costs about two tries for each halving. */
+/* One fault among a hundred costs about two tries per halving. */
 static void one_is_found(void **state)
 {
     (void)state;
@@ -42,7 +42,7 @@ static void one_is_found(void **state)
     }
 }
 
-/* Two that fail only together are found wherever they are. */
+/* Two faults that fail only together are found, wherever they are. */
 static void pairs_are_found(void **state)
 {
     (void)state;
@@ -55,8 +55,8 @@ static void pairs_are_found(void **state)
     }
 }
 
-/* When a round fails without any fault, none is to blame; and only one try is made. */
-static void none_is_to_blame(void **state)
+/* When a round fails without any fault, no fault is kept, after a single try. */
+static void no_fault_is_kept(void **state)
 {
     (void)state;
     shrink_to(10, NULL, 0);
@@ -64,7 +64,7 @@ static void none_is_to_blame(void **state)
     assert_int_equal(shrink.tries, 1);
 }
 
-/* Nothing is lost when all are needed, or when there is but one, or none. */
+/* All faults are kept when all are needed, also when there is one or none. */
 static void all_are_needed(void **state)
 {
     (void)state;
@@ -75,8 +75,8 @@ static void all_are_needed(void **state)
     }
 }
 
-/* Whatever is answered, it ends, and what is kept is what failed last. */
-static void any_answers_end(void **state)
+/* Shrinking ends with any results, and keeps the set that failed last. */
+static void any_results_end(void **state)
 {
     (void)state;
     static bool failed[INJECTIONS_MAX];
@@ -94,7 +94,7 @@ static void any_answers_end(void **state)
     }
 }
 
-/* At the end each single fault was seen to be needed. */
+/* The kept set is minimal. */
 static void result_is_minimal(void **state)
 {
     (void)state;
@@ -112,8 +112,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_is_found),     cmocka_unit_test(pairs_are_found),
-        cmocka_unit_test(none_is_to_blame), cmocka_unit_test(all_are_needed),
-        cmocka_unit_test(any_answers_end),  cmocka_unit_test(result_is_minimal),
+        cmocka_unit_test(no_fault_is_kept), cmocka_unit_test(all_are_needed),
+        cmocka_unit_test(any_results_end),  cmocka_unit_test(result_is_minimal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
