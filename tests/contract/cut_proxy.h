@@ -1,8 +1,8 @@
 /*
- * A way to a server that can be cut: one connection at a time is passed on, byte by byte, over a
- * port of its own. While it is cut, the connection is closed and new ones are closed at once.
+ * tests/contract/cut_proxy.h: a proxy in front of a server that forwards one connection at a time.
+ * While it is cut, the connection is closed and new ones are closed at once.
  *
- * Threads: it has one of its own; start, cut and stop are for the thread of the test.
+ * Threads: it has its own; start, cut and stop are called by the test's thread.
  */
 #ifndef TESTS_CUT_PROXY_H
 #define TESTS_CUT_PROXY_H

@@ -18,11 +18,10 @@
 #include "common/node/runtime.h"
 #include "coordinator/coordinator.h"
 #include "tanist/status.h"
-#include "tests/support/ensemble.h"
+#include "tests/support/servers.h"
 
 enum { SESSION_MS = 4000, STEPS = 300, STEP_MS = 5, NODES_MAX = 5 };
 
-static struct test_ensemble servers;
 static struct zk_sync *sync_client;
 
 /* --------------------------------------------------------------- fake nodes */
@@ -303,18 +302,15 @@ static void finished_run_can_form_again(void **state)
 
 static int start(void **state)
 {
-    (void)state;
     log_init(LOG_INFO, LOG_TEXT, "test");
-    test_ensemble_start(&servers, 1);
+    (void)servers_start_one(state);
     return zk_sync_open(servers.ensemble.connect, NULL, 10000, &sync_client, NULL);
 }
 
 static int stop(void **state)
 {
-    (void)state;
     zk_sync_close(sync_client);
-    test_ensemble_stop(&servers);
-    return 0;
+    return servers_stop(state);
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Local ensembles of real ZooKeeper servers: their files, ports, processes and answers. */
+/* agent/ensemble: files, ports, processes and answers of real ZooKeeper servers. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -21,33 +20,11 @@
 #include "agent/ensemble/zoo_server.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
-#include "tests/support/ensemble.h"
+#include "tests/support/servers.h"
 
-static struct test_ensemble servers;
 static struct error error;
 
-static int start_servers(void **state)
-{
-    (void)state;
-    test_ensemble_start(&servers, 3);
-    return 0;
-}
-
-static int stop_servers(void **state)
-{
-    (void)state;
-    test_ensemble_stop(&servers);
-    return 0;
-}
-
-static int heal(void **state)
-{
-    (void)state;
-    test_ensemble_heal(&servers);
-    return 0;
-}
-
-/* Three servers have one leader, and say what they are. */
+/* Exactly one of three servers is the leader. */
 static void one_of_three_leads(void **state)
 {
     (void)state;
@@ -61,7 +38,7 @@ static void one_of_three_leads(void **state)
     assert_int_equal(leaders, 1);
 }
 
-/* A folder in use, or of an ensemble of another size, is not taken. */
+/* A folder in use, or of an ensemble of another size, is refused. */
 static void folder_is_guarded(void **state)
 {
     (void)state;
@@ -74,12 +51,12 @@ static void folder_is_guarded(void **state)
     assert_int_equal(ensemble_prepare("/proc/nowhere", 1, NULL, &again, &error), TN_ENOENT);
 }
 
-/* After a stop the same folder has the same ports; one that is taken meanwhile is replaced. */
+/* After a stop the same folder gives the same ports; one that is in use is replaced. */
 static void ports_outlive_a_restart(void **state)
 {
     (void)state;
     struct ensemble again;
-    for (size_t i = 0; i < 3; i++) { test_ensemble_kill_server(&servers, i); }
+    servers_kill_all();
     assert_int_equal(ensemble_prepare(servers.dir, 3, NULL, &again, &error), TN_OK);
     assert_string_equal(again.connect, servers.ensemble.connect);
 
@@ -87,7 +64,7 @@ static void ports_outlive_a_restart(void **state)
     const char *port = strchr(again.servers[1].address, ':') + 1;
     address.sin_port = htons((uint16_t)strtoul(port, NULL, 10));
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    int yes = 1; /* Connections of the dead server linger. */
+    int yes = 1; /* Connections of the dead server are in TIME_WAIT. */
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes), 0);
     assert_int_equal(bind(fd, (struct sockaddr *)(void *)&address, sizeof address), 0);
     assert_int_equal(listen(fd, 1), 0);
@@ -96,7 +73,7 @@ static void ports_outlive_a_restart(void **state)
     close(fd);
 }
 
-/* Nobody there, somebody silent, and somebody else are told apart, in bounded time. */
+/* A closed port, a frozen server and a malformed address have different errors, in bounded time. */
 static void probing_is_bounded(void **state)
 {
     (void)state;
@@ -111,7 +88,7 @@ static void probing_is_bounded(void **state)
     assert_int_equal(ensemble_probe("127.0.0.1", 1000, &health), TN_EINVAL);
 }
 
-/* Without a majority a server says that it does not serve. */
+/* Without a majority a server reports that it does not serve. */
 static void lost_majority_is_unhealthy(void **state)
 {
     (void)state;
@@ -131,8 +108,8 @@ static void write_text(const char *path, const char *text)
     assert_int_equal(files_write_atomic(path, text, strlen(text), &error), TN_OK);
 }
 
-/* A detached server: dataDir and myid are made, its process is recognised, and after its end no
- * longer; another process with that id is not taken for it. */
+/* A detached server: dataDir and myid are created and its process is recognised; after its end
+ * another process with the same pid is not. */
 static void detached_server_is_recognised(void **state)
 {
     (void)state;
@@ -157,7 +134,7 @@ static void detached_server_is_recognised(void **state)
     assert_int_equal(zoo_server_detach(&server, &command, &pid, &error), TN_OK);
     assert_int_equal(zoo_server_note_pid(&server, pid, &error), TN_OK);
     for (int i = 0; i < 500 && zoo_server_pid(&server) == 0; i++) {
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL); /* Until it has become Java. */
+        pause_ms(10); /* The child has not called execve() yet. */
     }
     assert_int_equal(zoo_server_pid(&server), pid);
     kill(pid, SIGKILL);
@@ -172,7 +149,7 @@ static void path_of_log(size_t index, const char *name, char path[static 256])
     snprintf(path, 256, "%s/zookeeper/%zu/data%s", servers.dir, index + 1, name);
 }
 
-/* A log whose header was never written is no end of a server: it is removed, and nothing else. */
+/* A log whose header was never written is removed, and nothing else. */
 static void log_without_header_is_removed(void **state)
 {
     (void)state;
@@ -193,13 +170,13 @@ static void log_without_header_is_removed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(one_of_three_leads, heal),
-        cmocka_unit_test_setup(folder_is_guarded, heal),
-        cmocka_unit_test_setup(ports_outlive_a_restart, heal),
-        cmocka_unit_test_setup(probing_is_bounded, heal),
-        cmocka_unit_test_setup(lost_majority_is_unhealthy, heal),
-        cmocka_unit_test_setup(detached_server_is_recognised, heal),
-        cmocka_unit_test_setup(log_without_header_is_removed, heal),
+        cmocka_unit_test_setup(one_of_three_leads, servers_heal),
+        cmocka_unit_test_setup(folder_is_guarded, servers_heal),
+        cmocka_unit_test_setup(ports_outlive_a_restart, servers_heal),
+        cmocka_unit_test_setup(probing_is_bounded, servers_heal),
+        cmocka_unit_test_setup(lost_majority_is_unhealthy, servers_heal),
+        cmocka_unit_test_setup(detached_server_is_recognised, servers_heal),
+        cmocka_unit_test_setup(log_without_header_is_removed, servers_heal),
     };
-    return cmocka_run_group_tests(tests, start_servers, stop_servers);
+    return cmocka_run_group_tests(tests, servers_start, servers_stop);
 }

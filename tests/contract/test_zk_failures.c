@@ -1,5 +1,4 @@
-/* The ZooKeeper adapter against a real ensemble of three whose servers die, freeze and come back.
- */
+/* common/zk/zk.h against a real ensemble of three whose servers die, freeze and return. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -8,55 +7,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "common/base/clock.h"
-#include "tests/support/ensemble.h"
-#include "tests/support/zk_client.h"
+#include "tests/support/servers.h"
 
 enum { SESSION_MS = 8000, DEADLINE_MS = 10000 };
 
-static struct test_ensemble servers;
-
-static int start_servers(void **state)
+static void open_client(struct test_client *client)
 {
-    (void)state;
-    test_ensemble_start(&servers, 3);
-    return 0;
+    servers_connect(client, SESSION_MS, DEADLINE_MS);
 }
 
-static int stop_servers(void **state)
-{
-    (void)state;
-    test_ensemble_stop(&servers);
-    return 0;
-}
-
-static int heal(void **state)
-{
-    (void)state;
-    test_ensemble_heal(&servers);
-    return 0;
-}
-
-static void open_client(struct zk_client *client)
-{
-    zk_client_open(client, servers.ensemble.connect, SESSION_MS, DEADLINE_MS, NULL, NULL);
-}
-
-static void pause_ms(long ms)
-{
-    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    nanosleep(&time, NULL);
-}
-
-/* Write until it is applied; ZooKeeper may have to elect a leader first. */
-static void write_until_applied(struct zk_client *client, const char *path)
+/* Repeats a write until it is applied: ZooKeeper may have to elect a leader first. */
+static void write_until_applied(struct test_client *client, const char *path)
 {
     for (;;) {
-        struct zk_answer answer = zk_client_create(client, path, "", 0);
+        struct zk_answer answer = test_client_create(client, path, "", 0);
         if (answer.outcome == ZK_OK || answer.reason == ZK_REASON_NODE_EXISTS) { return; }
         assert_int_equal(answer.outcome, ZK_UNKNOWN);
     }
@@ -67,150 +35,149 @@ static void close_session(const struct zk_session *session, enum tn_status expec
     assert_int_equal(zk_close_session(servers.ensemble.connect, session, 5000), expected);
 }
 
-/* The server we are connected to dies: the session goes on at another, ephemerals and watches too.
- */
+/* The connected server dies: the session continues at another one, with ephemerals and watches. */
 static void server_death_is_survived(void **state)
 {
     (void)state;
-    struct zk_client client;
+    struct test_client client;
     char address[64];
     open_client(&client);
-    assert_ok(zk_client_create(&client, "/survivor", "", ZK_EPHEMERAL));
-    assert_ok(zk_client_wait(&client, zk_client_read(&client, "/survivor", true)));
+    assert_ok(test_client_create(&client, "/survivor", "", ZK_EPHEMERAL));
+    assert_ok(test_client_wait(&client, test_client_read(&client, "/survivor", true)));
     uint64_t session = client.session;
     zk_server(client.zk, address, sizeof address);
     size_t index = test_ensemble_find(&servers, address);
     test_ensemble_kill_server(&servers, index);
-    zk_client_wait_event(&client, ZK_DISCONNECTED, 1);
-    zk_client_wait_event(&client, ZK_CONNECTED, 2);
+    test_client_wait_event(&client, ZK_DISCONNECTED, 1);
+    test_client_wait_event(&client, ZK_CONNECTED, 2);
     assert_true(client.session == session);
     write_until_applied(&client, "/after-death");
-    assert_ok(zk_client_set(&client, "/survivor", "x", 0));
-    zk_client_expect_change(&client, 0, "/survivor");
-    assert_int_equal(zk_client_count(&client, ZK_EXPIRED), 0);
-    zk_client_close(&client);
+    assert_ok(test_client_set(&client, "/survivor", "x", 0));
+    test_client_expect_change(&client, 0, "/survivor");
+    assert_int_equal(test_client_count(&client, ZK_EXPIRED), 0);
+    test_client_close(&client);
 }
 
-/* Servers that freeze answer nothing: our own deadline says UNKNOWN; the late answer is not a
- * second one, and the write was applied all the same. */
-static void frozen_servers_meet_the_deadline(void **state)
+/* While the servers are frozen the deadline answers UNKNOWN; the late answer is dropped, although
+ * the write was applied. */
+static void deadline_answers_for_frozen_servers(void **state)
 {
     (void)state;
-    struct zk_client client;
-    zk_client_open(&client, servers.ensemble.connect, SESSION_MS, 300, NULL, NULL);
+    struct test_client client;
+    test_client_open(&client, servers.ensemble.connect, SESSION_MS, 300, NULL, NULL);
     test_ensemble_signal_all(&servers, SIGSTOP);
     uint64_t start_ms = clock_monotonic_ms();
     struct zk_write write = {.kind = ZK_CREATE, .path = "/late", .flags = 0};
-    uint64_t op = zk_client_write(&client, &write, 1);
-    struct zk_answer answer = zk_client_wait(&client, op);
+    uint64_t op = test_client_write(&client, &write, 1);
+    struct zk_answer answer = test_client_wait(&client, op);
     uint64_t took_ms = clock_monotonic_ms() - start_ms;
     test_ensemble_signal_all(&servers, SIGCONT);
     assert_int_equal(answer.outcome, ZK_UNKNOWN);
     assert_int_equal(answer.reason, ZK_REASON_DEADLINE);
     assert_in_range(took_ms, 300, 2000);
     do {
-        answer = zk_client_get(&client, "/late");
+        answer = test_client_get(&client, "/late");
     } while (answer.outcome != ZK_OK);
-    assert_int_equal(zk_client_wait(&client, op).times, 1);
-    zk_client_close(&client);
+    assert_int_equal(test_client_wait(&client, op).times, 1);
+    test_client_close(&client);
 }
 
-/* Without a majority requests still end, soon and as UNKNOWN; when it is back, all is as before. */
-static void majority_may_go_and_return(void **state)
+/* Without a majority requests end as UNKNOWN in bounded time; with it the session continues. */
+static void majority_is_lost_and_restored(void **state)
 {
     (void)state;
-    struct zk_client client;
+    struct test_client client;
     open_client(&client);
-    assert_ok(zk_client_create(&client, "/minority", "", ZK_EPHEMERAL));
+    assert_ok(test_client_create(&client, "/minority", "", ZK_EPHEMERAL));
     test_ensemble_kill_server(&servers, 0);
     test_ensemble_kill_server(&servers, 1);
-    /* The last server goes on serving reads until it notices. */
+    /* The last server serves reads until it detects the loss. */
     struct ensemble_health health;
     while (ensemble_probe(servers.ensemble.servers[2].address, 1000, &health) == TN_OK) {
         pause_ms(10);
     }
-    while (zk_client_get(&client, "/minority").outcome != ZK_UNKNOWN) { pause_ms(10); }
+    while (test_client_get(&client, "/minority").outcome != ZK_UNKNOWN) { pause_ms(10); }
     uint64_t start_ms = clock_monotonic_ms();
     for (int i = 0; i < 5; i++) {
-        struct zk_answer answer = zk_client_get(&client, "/minority");
+        struct zk_answer answer = test_client_get(&client, "/minority");
         assert_int_equal(answer.outcome, ZK_UNKNOWN);
     }
-    /* Bounded, but no busy loop for somebody who asks again at once. */
+    /* Bounded, but not a busy loop for a client that repeats its request at once. */
     assert_in_range(clock_monotonic_ms() - start_ms, 50, 5000);
-    unsigned connected = zk_client_count(&client, ZK_CONNECTED);
+    unsigned connected = test_client_count(&client, ZK_CONNECTED);
     test_ensemble_start_server(&servers, 0);
     test_ensemble_start_server(&servers, 1);
-    zk_client_wait_event(&client, ZK_CONNECTED, connected + 1);
+    test_client_wait_event(&client, ZK_CONNECTED, connected + 1);
     write_until_applied(&client, "/majority-is-back");
-    struct zk_answer answer = zk_client_get(&client, "/minority");
+    struct zk_answer answer = test_client_get(&client, "/minority");
     assert_ok(answer);
     assert_true(answer.stat.ephemeral_owner == client.session);
-    zk_client_close(&client);
+    test_client_close(&client);
 }
 
-/* A session closed by somebody else: told once, and every later request is refused. */
-static void expiry_is_told_once(void **state)
+/* A session closed from outside: EXPIRED arrives once, and later requests are refused. */
+static void expiry_is_reported_once(void **state)
 {
     (void)state;
-    struct zk_client client;
+    struct test_client client;
     open_client(&client);
     struct zk_session session = zk_session_of(client.zk);
     close_session(&session, TN_OK);
-    zk_client_wait_event(&client, ZK_EXPIRED, 1);
+    test_client_wait_event(&client, ZK_EXPIRED, 1);
     for (int i = 0; i < 3; i++) {
-        assert_refused(zk_client_get(&client, "/"), ZK_REASON_EXPIRED);
-        assert_refused(zk_client_create(&client, "/expired", "", 0), ZK_REASON_EXPIRED);
-        assert_refused(zk_client_children(&client, "/"), ZK_REASON_EXPIRED);
+        assert_refused(test_client_get(&client, "/"), ZK_REASON_EXPIRED);
+        assert_refused(test_client_create(&client, "/expired", "", 0), ZK_REASON_EXPIRED);
+        assert_refused(test_client_children(&client, "/"), ZK_REASON_EXPIRED);
     }
-    assert_int_equal(zk_client_count(&client, ZK_EXPIRED), 1);
-    /* It may have connected once more before the session was closed. */
-    assert_int_equal(zk_client_count(&client, ZK_DISCONNECTED),
-                     zk_client_count(&client, ZK_CONNECTED));
-    zk_client_close(&client);
+    assert_int_equal(test_client_count(&client, ZK_EXPIRED), 1);
+    /* It may have reconnected before the session was closed. */
+    assert_int_equal(test_client_count(&client, ZK_DISCONNECTED),
+                     test_client_count(&client, ZK_CONNECTED));
+    test_client_close(&client);
 }
 
-/* A process that dies leaves its ephemerals; closing its session by the saved id removes them at
- * once, and doing so again finds nothing to do. */
+/* A process that dies leaves its ephemerals. Closing its session by the saved id removes them at
+ * once; a second call finds the session closed. */
 static void dead_session_is_closed_fast(void **state)
 {
     (void)state;
-    struct zk_client dead;
-    struct zk_client witness;
+    struct test_client dead;
+    struct test_client witness;
     open_client(&dead);
     open_client(&witness);
-    assert_ok(zk_client_create(&dead, "/dead", "", ZK_EPHEMERAL));
+    assert_ok(test_client_create(&dead, "/dead", "", ZK_EPHEMERAL));
     struct zk_session session = zk_session_of(dead.zk);
-    zk_client_abandon(&dead);
-    struct zk_answer answer = zk_client_wait(&witness, zk_client_read(&witness, "/dead", true));
+    test_client_abandon(&dead);
+    struct zk_answer answer = test_client_wait(&witness, test_client_read(&witness, "/dead", true));
     assert_ok(answer);
     assert_true(answer.stat.ephemeral_owner == (uint64_t)session.id);
     pause_ms(300); /* Long enough for a CLOSE that abandoning might have sent. */
-    assert_int_equal(zk_client_count(&witness, ZK_CHANGED), 0);
+    assert_int_equal(test_client_count(&witness, ZK_CHANGED), 0);
     uint64_t start_ms = clock_monotonic_ms();
     close_session(&session, TN_OK);
-    zk_client_expect_change(&witness, 0, "/dead");
+    test_client_expect_change(&witness, 0, "/dead");
     assert_in_range(clock_monotonic_ms() - start_ms, 0, 1500);
     close_session(&session, TN_EEXPIRED);
-    zk_client_close(&witness);
+    test_client_close(&witness);
 }
 
-/* Whoever has the session can go on with it: its ephemerals stay. */
+/* A saved session can be resumed; its ephemerals remain. */
 static void session_is_resumed(void **state)
 {
     (void)state;
-    struct zk_client first;
-    struct zk_client second;
+    struct test_client first;
+    struct test_client second;
     open_client(&first);
-    assert_ok(zk_client_create(&first, "/resumed", "", ZK_EPHEMERAL));
+    assert_ok(test_client_create(&first, "/resumed", "", ZK_EPHEMERAL));
     struct zk_session session = zk_session_of(first.zk);
-    zk_client_abandon(&first);
-    zk_client_open(&second, servers.ensemble.connect, SESSION_MS, DEADLINE_MS, NULL, &session);
+    test_client_abandon(&first);
+    test_client_open(&second, servers.ensemble.connect, SESSION_MS, DEADLINE_MS, NULL, &session);
     assert_true(second.session == (uint64_t)session.id);
-    assert_ok(zk_client_delete(&second, "/resumed", 0));
-    zk_client_close(&second);
+    assert_ok(test_client_delete(&second, "/resumed", 0));
+    test_client_close(&second);
 }
 
-/* With no server there to answer, closing a session gives up in time. */
+/* Without a server, closing a session ends at its timeout. */
 static void closing_without_servers_is_bounded(void **state)
 {
     (void)state;
@@ -221,23 +188,23 @@ static void closing_without_servers_is_bounded(void **state)
     assert_int_equal(zk_close_session("127.0.0.1", &session, 300), TN_EINVAL);
 }
 
-/* A storm of requests while the leader dies and others freeze: each is answered exactly once, and
- * what was answered OK is there. */
+/* Many requests while the leader dies: each is answered exactly once, and every write that was
+ * answered OK exists. */
 static void every_request_is_answered_once(void **state)
 {
     (void)state;
     enum { REQUESTS = 2000 };
-    struct zk_client client;
+    struct test_client client;
     char path[64];
     open_client(&client);
-    assert_ok(zk_client_create(&client, "/storm", "", 0));
+    assert_ok(test_client_create(&client, "/storm", "", 0));
     uint64_t first = client.last_op + 1;
     size_t leader = test_ensemble_leader(&servers);
     for (unsigned i = 0; i < REQUESTS; i++) {
         snprintf(path, sizeof path, "/storm/%u", i);
         struct zk_write write = {.kind = ZK_CREATE, .path = path};
-        zk_client_write(&client, &write, 1);
-        zk_client_read(&client, path, true);
+        test_client_write(&client, &write, 1);
+        test_client_read(&client, path, true);
         if (i == REQUESTS / 4) { test_ensemble_kill_server(&servers, leader); }
         if (i % 50 == 49) { pause_ms(1); }
     }
@@ -246,73 +213,73 @@ static void every_request_is_answered_once(void **state)
     test_ensemble_wait(&servers);
     unsigned applied = 0;
     for (uint64_t op = first; op <= last; op++) {
-        if (zk_client_wait(&client, op).outcome == ZK_OK && (op - first) % 2 == 0) { applied++; }
+        if (test_client_wait(&client, op).outcome == ZK_OK && (op - first) % 2 == 0) { applied++; }
     }
-    struct zk_answer listed = zk_client_children(&client, "/storm");
-    while (listed.outcome == ZK_UNKNOWN) { listed = zk_client_children(&client, "/storm"); }
+    struct zk_answer listed = test_client_children(&client, "/storm");
+    while (listed.outcome == ZK_UNKNOWN) { listed = test_client_children(&client, "/storm"); }
     assert_ok(listed);
     assert_in_range(listed.child_count, applied, REQUESTS);
     for (uint64_t op = first; op <= last; op++) {
-        assert_int_equal(zk_client_wait(&client, op).times, 1);
+        assert_int_equal(test_client_wait(&client, op).times, 1);
     }
-    zk_client_close(&client);
+    test_client_close(&client);
 }
 
-/* Closing and abandoning with requests in flight: no event comes after, nothing is left. */
+/* After closing and abandoning with requests in flight no event arrives, and nothing leaks. */
 static void closing_is_quiet(void **state)
 {
     (void)state;
     for (int i = 0; i < 20; i++) {
-        struct zk_client client;
+        struct test_client client;
         open_client(&client);
         const struct zk_write writes[] = {
             {.kind = ZK_CHECK, .path = "/", .version = ZK_ANY_VERSION},
             {.kind = ZK_CREATE, .path = "/quiet-", .flags = ZK_SEQUENTIAL | ZK_EPHEMERAL}};
         for (int j = 0; j < 50; j++) {
-            zk_client_write(&client, writes, 2);
-            zk_client_read(&client, "/nowhere", true);
-            zk_client_list(&client, "/", true);
+            test_client_write(&client, writes, 2);
+            test_client_read(&client, "/nowhere", true);
+            test_client_list(&client, "/", true);
         }
         if (i % 2 == 0) {
-            zk_client_close(&client); /* Frees what a late event would touch. */
+            test_client_close(&client); /* Frees what a late event would touch. */
         } else {
             struct zk_session session = zk_session_of(client.zk);
-            zk_client_abandon(&client);
+            test_client_abandon(&client);
             close_session(&session, TN_OK);
         }
     }
 }
 
-/* Credentials hold after a reconnection, also for the first write there is. */
+/* Credentials are sent again after a reconnection, before the first write. */
 static void credentials_survive_reconnection(void **state)
 {
     (void)state;
-    struct zk_client owner;
+    struct test_client owner;
     char address[64];
-    zk_client_open(&owner, servers.ensemble.connect, SESSION_MS, DEADLINE_MS, "a:b", NULL);
-    assert_ok(zk_client_create(&owner, "/guarded", "", 0));
+    test_client_open(&owner, servers.ensemble.connect, SESSION_MS, DEADLINE_MS, "a:b", NULL);
+    assert_ok(test_client_create(&owner, "/guarded", "", 0));
     zk_server(owner.zk, address, sizeof address);
     size_t index = test_ensemble_find(&servers, address);
     test_ensemble_kill_server(&servers, index);
-    zk_client_wait_event(&owner, ZK_CONNECTED, 2);
+    test_client_wait_event(&owner, ZK_CONNECTED, 2);
     write_until_applied(&owner, "/guarded/child");
-    assert_ok(zk_client_set(&owner, "/guarded", "x", ZK_ANY_VERSION));
-    zk_client_close(&owner);
+    assert_ok(test_client_set(&owner, "/guarded", "x", ZK_ANY_VERSION));
+    test_client_close(&owner);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(server_death_is_survived, heal),
-        cmocka_unit_test_setup(frozen_servers_meet_the_deadline, heal),
-        cmocka_unit_test_setup(majority_may_go_and_return, heal),
-        cmocka_unit_test_setup(expiry_is_told_once, heal),
-        cmocka_unit_test_setup(dead_session_is_closed_fast, heal),
-        cmocka_unit_test_setup(session_is_resumed, heal),
-        cmocka_unit_test_setup(closing_without_servers_is_bounded, heal),
-        cmocka_unit_test_setup(every_request_is_answered_once, heal),
-        cmocka_unit_test_setup(closing_is_quiet, heal),
-        cmocka_unit_test_setup(credentials_survive_reconnection, heal),
+        cmocka_unit_test_setup(server_death_is_survived, servers_heal),
+        cmocka_unit_test_setup(deadline_answers_for_frozen_servers, servers_heal),
+        cmocka_unit_test_setup(majority_is_lost_and_restored, servers_heal),
+        cmocka_unit_test_setup(expiry_is_reported_once, servers_heal),
+        cmocka_unit_test_setup(dead_session_is_closed_fast, servers_heal),
+        cmocka_unit_test_setup(session_is_resumed, servers_heal),
+        cmocka_unit_test_setup(closing_without_servers_is_bounded, servers_heal),
+        cmocka_unit_test_setup(every_request_is_answered_once, servers_heal),
+        cmocka_unit_test_setup(closing_is_quiet, servers_heal),
+        cmocka_unit_test_setup(credentials_survive_reconnection, servers_heal),
     };
-    return cmocka_run_group_tests(tests, start_servers, stop_servers);
+    return cmocka_run_group_tests(tests, servers_start, servers_stop);
 }

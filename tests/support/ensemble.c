@@ -1,5 +1,6 @@
 #include "tests/support/ensemble.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -20,14 +21,17 @@
 
 enum { START_MS = 60000, PROBE_MS = 500, POLL_MS = 20 };
 
-static void pause_ms(long ms)
+void pause_ms(long ms)
 {
+    assert(ms >= 0);
     struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
     nanosleep(&time, NULL);
 }
 
 void test_ensemble_start_server(struct test_ensemble *test, size_t index)
 {
+    assert(index < test->ensemble.count);
+    assert(test->pids[index] == 0);
     const struct ensemble_server *server = &test->ensemble.servers[index];
     pid_t parent = getpid();
     pid_t child = fork();
@@ -46,6 +50,7 @@ void test_ensemble_start_server(struct test_ensemble *test, size_t index)
 
 void test_ensemble_kill_server(struct test_ensemble *test, size_t index)
 {
+    assert(index < test->ensemble.count);
     if (test->pids[index] == 0) { return; }
     kill(test->pids[index], SIGKILL);
     while (waitpid(test->pids[index], NULL, 0) < 0 && errno == EINTR) {}
@@ -55,9 +60,9 @@ void test_ensemble_kill_server(struct test_ensemble *test, size_t index)
 void test_ensemble_signal_all(struct test_ensemble *test, int signal)
 {
     for (size_t i = 0; i < test->ensemble.count; i++) {
-        if (test->pids[i] == 0) { continue; /* Zero would mean our whole process group. */ }
+        if (test->pids[i] == 0) { continue; /* kill(0) would signal this process group. */ }
         kill(test->pids[i], signal);
-        /* Its threads stop one by one, a little later. */
+        /* The threads of a process stop one by one. */
         if (signal == SIGSTOP) { waitpid(test->pids[i], NULL, WUNTRACED); }
     }
 }
@@ -71,9 +76,11 @@ void test_ensemble_wait(struct test_ensemble *test)
         while (ensemble_probe(test->ensemble.servers[i].address, PROBE_MS, &health) != TN_OK) {
             if (waitpid(test->pids[i], NULL, WNOHANG) != 0) {
                 test->pids[i] = 0;
-                fail_msg("server %zu ended, see %s", i, test->ensemble.servers[i].log_path);
+                fail_msg("server %zu exited, see %s", i, test->ensemble.servers[i].log_path);
             }
-            if (clock_monotonic_ms() > until_ms) { fail_msg("server %zu does not serve", i); }
+            if (clock_monotonic_ms() > until_ms) {
+                fail_msg("server %zu does not serve after %d ms", i, START_MS);
+            }
             pause_ms(POLL_MS);
         }
     }
@@ -124,7 +131,7 @@ size_t test_ensemble_find(const struct test_ensemble *test, const char *address)
     for (size_t i = 0; i < test->ensemble.count; i++) {
         if (strcmp(test->ensemble.servers[i].address, address) == 0) { return i; }
     }
-    fail_msg("no server %s", address);
+    fail_msg("no server has the address %s", address);
     return 0;
 }
 
@@ -136,6 +143,6 @@ size_t test_ensemble_leader(const struct test_ensemble *test)
             ensemble_probe(test->ensemble.servers[i].address, PROBE_MS, &health);
         if (status == TN_OK && health.mode == ENSEMBLE_LEADER) { return i; }
     }
-    fail_msg("no server leads");
+    fail_msg("no server is the leader");
     return 0;
 }

@@ -1,5 +1,6 @@
-#include "tests/support/zk_client.h"
+#include "tests/support/test_client.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 
 #include "common/base/clock.h"
 
-enum { PATIENCE_MS = 30000 };
+enum { TIMEOUT_MS = 30000 };
 
 static int compare_names(const void *left, const void *right)
 {
@@ -34,9 +35,9 @@ static void keep_names(struct zk_answer *answer, const struct zk_event *event)
     free(names);
 }
 
-static void keep_answer(struct zk_client *client, const struct zk_event *event)
+static void keep_answer(struct test_client *client, const struct zk_event *event)
 {
-    if (event->op == 0 || event->op > client->last_op) { abort(); /* An op we never asked. */ }
+    if (event->op == 0 || event->op > client->last_op) { abort(); /* No request had this op. */ }
     struct zk_answer *answer = &client->answers[event->op];
     answer->times++;
     answer->outcome = event->outcome;
@@ -54,11 +55,11 @@ static void keep_answer(struct zk_client *client, const struct zk_event *event)
 
 static void on_event(void *ctx, const struct zk_event *event)
 {
-    struct zk_client *client = ctx;
+    struct test_client *client = ctx;
     pthread_mutex_lock(&client->lock);
     client->counts[event->type]++;
     if (event->type == ZK_CONNECTED) { client->session = event->session; }
-    if (event->type == ZK_CHANGED && client->change_count < ZK_CLIENT_CHANGES) {
+    if (event->type == ZK_CHANGED && client->change_count < TEST_CLIENT_CHANGES) {
         snprintf(client->changes[client->change_count++], ZK_PATH_MAX, "%s", event->path);
     }
     if (event->type == ZK_RESULT) { keep_answer(client, event); }
@@ -66,8 +67,9 @@ static void on_event(void *ctx, const struct zk_event *event)
     pthread_mutex_unlock(&client->lock);
 }
 
-void zk_client_open(struct zk_client *client, const char *connect, uint32_t session_timeout_ms,
-                    uint32_t deadline_ms, const char *credentials, const struct zk_session *resume)
+void test_client_open(struct test_client *client, const char *connect, uint32_t session_timeout_ms,
+                      uint32_t deadline_ms, const char *credentials,
+                      const struct zk_session *resume)
 {
     memset(client, 0, sizeof *client);
     pthread_condattr_t attributes;
@@ -76,7 +78,7 @@ void zk_client_open(struct zk_client *client, const char *connect, uint32_t sess
     pthread_cond_init(&client->changed, &attributes);
     pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&client->lock, NULL);
-    client->answers = calloc(ZK_CLIENT_OPS, sizeof *client->answers);
+    client->answers = calloc(TEST_CLIENT_OPS, sizeof *client->answers);
     assert_non_null(client->answers);
     struct zk_config config = {.connect = connect,
                                .session_timeout_ms = session_timeout_ms,
@@ -88,10 +90,10 @@ void zk_client_open(struct zk_client *client, const char *connect, uint32_t sess
     struct error error = {.text = ""};
     if (zk_open(&config, &client->zk, &error) != TN_OK) { fail_msg("%s", error.text); }
     client->port = zk_port_of(client->zk);
-    zk_client_wait_event(client, ZK_CONNECTED, 1);
+    test_client_wait_event(client, ZK_CONNECTED, 1);
 }
 
-static void free_client(struct zk_client *client)
+static void free_client(struct test_client *client)
 {
     pthread_cond_destroy(&client->changed);
     pthread_mutex_destroy(&client->lock);
@@ -99,44 +101,44 @@ static void free_client(struct zk_client *client)
     client->answers = NULL;
 }
 
-void zk_client_close(struct zk_client *client)
+void test_client_close(struct test_client *client)
 {
     zk_close(client->zk);
     free_client(client);
 }
 
-void zk_client_abandon(struct zk_client *client)
+void test_client_abandon(struct test_client *client)
 {
     zk_abandon(client->zk);
     free_client(client);
 }
 
-/* ------------------------------------------------------------------- asking */
+/* ----------------------------------------------------------------- requests */
 
-static uint64_t next_op(struct zk_client *client)
+static uint64_t next_op(struct test_client *client)
 {
     pthread_mutex_lock(&client->lock);
     uint64_t op = ++client->last_op;
     pthread_mutex_unlock(&client->lock);
-    assert_in_range(op, 1, ZK_CLIENT_OPS - 1);
+    assert_in_range(op, 1, TEST_CLIENT_OPS - 1);
     return op;
 }
 
-uint64_t zk_client_write(struct zk_client *client, const struct zk_write *writes, size_t count)
+uint64_t test_client_write(struct test_client *client, const struct zk_write *writes, size_t count)
 {
     uint64_t op = next_op(client);
     client->port.write(client->port.ctx, op, writes, count);
     return op;
 }
 
-uint64_t zk_client_read(struct zk_client *client, const char *path, bool watch)
+uint64_t test_client_read(struct test_client *client, const char *path, bool watch)
 {
     uint64_t op = next_op(client);
     client->port.read(client->port.ctx, op, path, watch);
     return op;
 }
 
-uint64_t zk_client_list(struct zk_client *client, const char *path, bool watch)
+uint64_t test_client_list(struct test_client *client, const char *path, bool watch)
 {
     uint64_t op = next_op(client);
     client->port.list(client->port.ctx, op, path, watch);
@@ -145,27 +147,27 @@ uint64_t zk_client_list(struct zk_client *client, const char *path, bool watch)
 
 /* ------------------------------------------------------------------ waiting */
 
-/* Sleep, with the lock held, until something came; false after the patience is over. */
-static bool wait_change(struct zk_client *client, uint64_t until_ms)
+/* Waits, with the lock held, for the next event; false: timeout. */
+static bool wait_change(struct test_client *client, uint64_t until_ms)
 {
     struct timespec until = {.tv_sec = (time_t)(until_ms / 1000),
                              .tv_nsec = (long)(until_ms % 1000) * 1000000};
     return pthread_cond_timedwait(&client->changed, &client->lock, &until) == 0;
 }
 
-struct zk_answer zk_client_wait(struct zk_client *client, uint64_t op)
+struct zk_answer test_client_wait(struct test_client *client, uint64_t op)
 {
-    uint64_t until_ms = clock_monotonic_ms() + PATIENCE_MS;
+    uint64_t until_ms = clock_monotonic_ms() + TIMEOUT_MS;
     bool in_time = true;
     pthread_mutex_lock(&client->lock);
     while (client->answers[op].times == 0 && in_time) { in_time = wait_change(client, until_ms); }
     struct zk_answer answer = client->answers[op];
     pthread_mutex_unlock(&client->lock);
-    if (answer.times == 0) { fail_msg("op %llu is not answered", (unsigned long long)op); }
+    if (answer.times == 0) { fail_msg("no answer to op %" PRIu64, op); }
     return answer;
 }
 
-unsigned zk_client_count(struct zk_client *client, enum zk_event_type type)
+unsigned test_client_count(struct test_client *client, enum zk_event_type type)
 {
     pthread_mutex_lock(&client->lock);
     unsigned count = client->counts[type];
@@ -173,20 +175,22 @@ unsigned zk_client_count(struct zk_client *client, enum zk_event_type type)
     return count;
 }
 
-void zk_client_wait_event(struct zk_client *client, enum zk_event_type type, unsigned times)
+void test_client_wait_event(struct test_client *client, enum zk_event_type type, unsigned times)
 {
-    uint64_t until_ms = clock_monotonic_ms() + PATIENCE_MS;
+    uint64_t until_ms = clock_monotonic_ms() + TIMEOUT_MS;
     bool in_time = true;
     pthread_mutex_lock(&client->lock);
     while (client->counts[type] < times && in_time) { in_time = wait_change(client, until_ms); }
     unsigned count = client->counts[type];
     pthread_mutex_unlock(&client->lock);
-    if (count < times) { fail_msg("event %d came %u times, not %u", (int)type, count, times); }
+    if (count < times) {
+        fail_msg("%u events of type %d arrived, not %u", count, (int)type, times);
+    }
 }
 
-void zk_client_expect_change(struct zk_client *client, unsigned n, const char *path)
+void test_client_expect_change(struct test_client *client, unsigned n, const char *path)
 {
-    zk_client_wait_event(client, ZK_CHANGED, n + 1);
+    test_client_wait_event(client, ZK_CHANGED, n + 1);
     pthread_mutex_lock(&client->lock);
     char changed[ZK_PATH_MAX];
     memcpy(changed, client->changes[n], sizeof changed);
@@ -194,36 +198,36 @@ void zk_client_expect_change(struct zk_client *client, unsigned n, const char *p
     assert_string_equal(changed, path);
 }
 
-/* ------------------------------------------------------ one call, one answer */
+/* ------------------------------------------------ one request and its answer */
 
-struct zk_answer zk_client_create(struct zk_client *client, const char *path, const char *data,
-                                  unsigned flags)
+struct zk_answer test_client_create(struct test_client *client, const char *path, const char *data,
+                                    unsigned flags)
 {
     struct zk_write write = {
         .kind = ZK_CREATE, .path = path, .data = data, .size = strlen(data), .flags = flags};
-    return zk_client_wait(client, zk_client_write(client, &write, 1));
+    return test_client_wait(client, test_client_write(client, &write, 1));
 }
 
-struct zk_answer zk_client_set(struct zk_client *client, const char *path, const char *data,
-                               int32_t version)
+struct zk_answer test_client_set(struct test_client *client, const char *path, const char *data,
+                                 int32_t version)
 {
     struct zk_write write = {
         .kind = ZK_SET, .path = path, .data = data, .size = strlen(data), .version = version};
-    return zk_client_wait(client, zk_client_write(client, &write, 1));
+    return test_client_wait(client, test_client_write(client, &write, 1));
 }
 
-struct zk_answer zk_client_delete(struct zk_client *client, const char *path, int32_t version)
+struct zk_answer test_client_delete(struct test_client *client, const char *path, int32_t version)
 {
     struct zk_write write = {.kind = ZK_DELETE, .path = path, .version = version};
-    return zk_client_wait(client, zk_client_write(client, &write, 1));
+    return test_client_wait(client, test_client_write(client, &write, 1));
 }
 
-struct zk_answer zk_client_get(struct zk_client *client, const char *path)
+struct zk_answer test_client_get(struct test_client *client, const char *path)
 {
-    return zk_client_wait(client, zk_client_read(client, path, false));
+    return test_client_wait(client, test_client_read(client, path, false));
 }
 
-struct zk_answer zk_client_children(struct zk_client *client, const char *path)
+struct zk_answer test_client_children(struct test_client *client, const char *path)
 {
-    return zk_client_wait(client, zk_client_list(client, path, false));
+    return test_client_wait(client, test_client_list(client, path, false));
 }
