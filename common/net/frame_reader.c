@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
+
 enum tn_status frame_reader_init(struct frame_reader *reader, struct buffer_pool *pool,
                                  uint64_t cluster, uint32_t body_max)
 {
+    assert(pool != NULL && body_max <= WIRE_BODY_MAX);
     *reader = (struct frame_reader){.pool = pool, .cluster = cluster, .body_max = body_max};
     reader->stage = malloc(FRAME_READER_STAGE_BYTES);
     return reader->stage == NULL ? TN_ENOMEM : TN_OK;
@@ -29,7 +32,7 @@ void frame_reader_destroy(struct frame_reader *reader)
     reader->stage = NULL;
 }
 
-/* What is left of the stage holds less than a header, and is at its start. */
+/* The stage then holds less than a header, at its start. */
 unsigned frame_reader_space(const struct frame_reader *reader,
                             struct iovec out[static FRAME_READER_SPACES])
 {
@@ -48,11 +51,12 @@ unsigned frame_reader_space(const struct frame_reader *reader,
     return count;
 }
 
-void frame_reader_came(struct frame_reader *reader, size_t bytes)
+void frame_reader_received(struct frame_reader *reader, size_t bytes)
 {
+    assert(reader->stage != NULL);
     if (reader->in_body) {
         size_t missing = reader->body->size - reader->body_have;
-        size_t taken = bytes < missing ? bytes : missing;
+        size_t taken = size_min(bytes, missing);
         reader->body_have += taken;
         bytes -= taken;
     }
@@ -60,9 +64,10 @@ void frame_reader_came(struct frame_reader *reader, size_t bytes)
     assert(reader->stage_end <= FRAME_READER_STAGE_BYTES);
 }
 
-/* Decode the header at the front of the stage and make room for its body. */
+/* Decode the header at the front of the stage and acquire a buffer for its body. */
 static enum tn_status begin_frame(struct frame_reader *reader, struct error *error)
 {
+    assert(!reader->in_body && reader->body == NULL);
     const uint8_t *bytes = reader->stage + reader->stage_at;
     enum tn_status status = wire_decode_header(bytes, reader->body_max, &reader->header, error);
     if (status != TN_OK) { return status; }
@@ -87,32 +92,34 @@ static enum tn_status begin_frame(struct frame_reader *reader, struct error *err
     return TN_OK;
 }
 
-/* Move what came together with the header from the stage into the body. */
+/* Move the bytes that arrived together with the header from the stage into the body. */
 static void fill_body(struct frame_reader *reader)
 {
+    assert(reader->body_have <= reader->header.body_bytes);
     size_t missing = reader->header.body_bytes - reader->body_have;
     size_t staged = reader->stage_end - reader->stage_at;
-    size_t taken = staged < missing ? staged : missing;
+    size_t taken = size_min(staged, missing);
     if (taken == 0) { return; }
     memcpy((char *)reader->body->data + reader->body_have, reader->stage + reader->stage_at, taken);
     reader->body_have += taken;
     reader->stage_at += taken;
 }
 
-/* Nothing more can be taken out: what is left goes to the front. */
+/* No complete frame is left: move the rest to the front. */
 static void compact(struct frame_reader *reader)
 {
+    assert(reader->stage_at <= reader->stage_end);
     size_t left = reader->stage_end - reader->stage_at;
     memmove(reader->stage, reader->stage + reader->stage_at, left);
     reader->stage_at = 0;
     reader->stage_end = left;
 }
 
-enum tn_status frame_reader_next(struct frame_reader *reader, bool *whole,
+enum tn_status frame_reader_next(struct frame_reader *reader, bool *complete,
                                  struct frame_header *header, struct buffer **body,
                                  struct error *error)
 {
-    *whole = false;
+    *complete = false;
     if (!reader->in_body) {
         if (reader->stage_end - reader->stage_at < WIRE_HEADER_BYTES) {
             compact(reader);
@@ -126,7 +133,7 @@ enum tn_status frame_reader_next(struct frame_reader *reader, bool *whole,
         compact(reader);
         return TN_OK;
     }
-    *whole = true;
+    *complete = true;
     *header = reader->header;
     *body = reader->body;
     reader->body = NULL;

@@ -6,9 +6,10 @@
 
 enum { RING_FIRST_CAPACITY = 16 };
 
-/* Double the ring; what waits comes to its start. */
+/* Double the ring and move the waiting frames to its start. */
 static enum tn_status grow(struct frame_writer *writer)
 {
+    assert(writer->count == writer->capacity);
     uint32_t capacity = writer->capacity == 0 ? RING_FIRST_CAPACITY : 2 * writer->capacity;
     struct queued_frame *ring = calloc(capacity, sizeof *ring);
     if (ring == NULL) { return TN_ENOMEM; }
@@ -25,6 +26,8 @@ static enum tn_status grow(struct frame_writer *writer)
 enum tn_status frame_writer_push(struct frame_writer *writer, const struct frame_header *header,
                                  struct buffer *body)
 {
+    assert(body != NULL || header->body_bytes == 0);
+    assert(writer->count <= FRAME_WRITER_FRAMES_MAX);
     if (writer->count == FRAME_WRITER_FRAMES_MAX) { return TN_ETIMEDOUT; }
     if (writer->count == writer->capacity) {
         enum tn_status status = grow(writer);
@@ -38,7 +41,7 @@ enum tn_status frame_writer_push(struct frame_writer *writer, const struct frame
     return TN_OK;
 }
 
-static void launch(struct frame_writer *writer)
+static void start_flight(struct frame_writer *writer)
 {
     while (writer->count > 0 && writer->flight_count < FRAME_WRITER_FLIGHT_MAX) {
         writer->flight[writer->flight_count++] = writer->ring[writer->first];
@@ -50,7 +53,8 @@ static void launch(struct frame_writer *writer)
 unsigned frame_writer_gather(struct frame_writer *writer,
                              struct iovec out[static FRAME_WRITER_PIECES])
 {
-    launch(writer);
+    assert(writer->flight_count <= FRAME_WRITER_FLIGHT_MAX);
+    start_flight(writer);
     unsigned pieces = 0;
     size_t skip = writer->sent_bytes;
     for (uint32_t i = 0; i < writer->flight_count; i++) {
@@ -66,25 +70,25 @@ unsigned frame_writer_gather(struct frame_writer *writer,
             out[pieces++] = (struct iovec){.iov_base = (char *)frame->body->data + skip,
                                            .iov_len = frame->body_bytes - skip};
         }
-        skip = 0; /* Only the first can be sent in part. */
+        skip = 0; /* Only the first may be sent in part. */
     }
     return pieces;
 }
 
 void frame_writer_sent(struct frame_writer *writer, size_t bytes)
 {
+    assert(writer->flight_count > 0 || bytes == 0);
     writer->sent_bytes += bytes;
-    uint32_t through = 0;
-    while (through < writer->flight_count) {
-        size_t frame_bytes = WIRE_HEADER_BYTES + writer->flight[through].body_bytes;
+    uint32_t done = 0;
+    while (done < writer->flight_count) {
+        size_t frame_bytes = WIRE_HEADER_BYTES + writer->flight[done].body_bytes;
         if (writer->sent_bytes < frame_bytes) { break; }
         writer->sent_bytes -= frame_bytes;
-        buffer_release(writer->flight[through].body);
-        through++;
+        buffer_release(writer->flight[done].body);
+        done++;
     }
-    writer->flight_count -= through;
-    memmove(writer->flight, writer->flight + through,
-            writer->flight_count * sizeof writer->flight[0]);
+    writer->flight_count -= done;
+    memmove(writer->flight, writer->flight + done, writer->flight_count * sizeof writer->flight[0]);
     assert(writer->flight_count > 0 || writer->sent_bytes == 0);
 }
 

@@ -1,10 +1,10 @@
 /*
- * The port over nng's byte streams: slots, accepting, and the keeper.
+ * The port over nng's byte streams: slots, accepting, and the maintenance thread.
  *
- * The keeper is the one thread of ours. It counts the ticks that heartbeats and time limits are
- * made of, and reaps the dead: every CLOSED comes from it, and only it frees streams. All else
- * runs on nng's own threads (one poller for the process, two task threads a core) and on those of
- * whoever calls the port.
+ * The maintenance thread is the only thread of ours. It counts the ticks of heartbeats and time
+ * limits, and it releases closed connections: it alone delivers CLOSED and frees streams. All else
+ * runs on nng's threads (one poller for the process, two task threads per core) and on the callers'
+ * threads.
  */
 #include "common/net/transport.h"
 
@@ -31,32 +31,33 @@ enum {
 _Static_assert((int)TRANSPORT_CONNECTIONS_MAX <= (int)SLOT_NONE, "slots fit into an id");
 
 struct transport {
-    struct connection_host host; /* First: `on_dead` finds us by it. */
+    struct connection_host host; /* First, so that `on_closed` can convert it. */
     struct connection *slots;    /* TRANSPORT_CONNECTIONS_MAX. */
     nng_stream_listener *listener;
     nng_aio *accept_aio;
     char address[TRANSPORT_ADDRESS_MAX];
-    pthread_t keeper;
-    pthread_mutex_t mutex; /* Guards what follows; taken after a connection's, never before. */
+    pthread_t maintenance;
+    pthread_mutex_t mutex; /* Guards the members below; taken after a connection's, never before. */
     pthread_cond_t changed;
     struct connection *free;
-    struct connection *dead;
+    struct connection *closed;
     unsigned in_use; /* Slots. */
     uint64_t serial;
-    uint64_t refused; /* Dials that found no slot are numbered from refused_told + 1 to this: */
-    uint64_t refused_told; /* the keeper tells CLOSED of them. */
+    uint64_t refused; /* Dials that found no slot have the numbers refused_reported + 1 to */
+    uint64_t refused_reported; /* `refused`; the maintenance thread delivers their CLOSED. */
     bool stopping;
-    bool accept_later; /* Accepting failed for now, as when descriptors ran out. */
+    bool accept_later; /* Accepting failed, for example for lack of descriptors. */
 };
 
 static uint64_t make_id(uint64_t serial, uint32_t slot)
 {
+    assert(slot <= (uint32_t)SLOT_NONE);
     return serial << SLOT_BITS | slot;
 }
 
 /* ----------------------------------------------------------------- slots */
 
-/* A free connection and an id for it; NULL when there is none or we are stopping. */
+/* A free connection and an id for it; NULL: there is none, or we are stopping. */
 static struct connection *take_slot(struct transport *transport, uint64_t *id)
 {
     pthread_mutex_lock(&transport->mutex);
@@ -73,18 +74,21 @@ static struct connection *take_slot(struct transport *transport, uint64_t *id)
 static void return_slot(struct transport *transport, struct connection *connection)
 {
     pthread_mutex_lock(&transport->mutex);
+    assert(transport->in_use > 0);
     connection->next = transport->free;
     transport->free = connection;
     transport->in_use--;
     pthread_mutex_unlock(&transport->mutex);
 }
 
-static void on_dead(struct connection_host *host, struct connection *connection)
+static void on_closed(struct connection_host *host, struct connection *connection)
 {
     struct transport *transport = (struct transport *)(void *)host;
+    assert(connection >= transport->slots);
+    assert(connection < transport->slots + TRANSPORT_CONNECTIONS_MAX);
     pthread_mutex_lock(&transport->mutex);
-    connection->next = transport->dead;
-    transport->dead = connection;
+    connection->next = transport->closed;
+    transport->closed = connection;
     pthread_cond_signal(&transport->changed);
     pthread_mutex_unlock(&transport->mutex);
 }
@@ -100,12 +104,12 @@ static void accept_next(struct transport *transport)
     }
 }
 
-static void adopt(struct transport *transport, nng_stream *stream)
+static void accept_stream(struct transport *transport, nng_stream *stream)
 {
     uint64_t id;
     struct connection *connection = take_slot(transport, &id);
     if (connection == NULL) {
-        nng_stream_free(stream); /* No operation was ever started on it: nothing to wait for. */
+        nng_stream_free(stream); /* No operation was started on it. */
     } else if (connection_accept(connection, id, stream) != TN_OK) {
         nng_stream_free(stream);
         return_slot(transport, connection);
@@ -116,17 +120,17 @@ static void on_accept(void *arg)
 {
     struct transport *transport = arg;
     int result = nng_aio_result(transport->accept_aio);
-    if (result == 0) { adopt(transport, nng_aio_get_output(transport->accept_aio, 0)); }
+    if (result == 0) { accept_stream(transport, nng_aio_get_output(transport->accept_aio, 0)); }
     pthread_mutex_lock(&transport->mutex);
     if (result == 0) {
         accept_next(transport);
     } else {
-        transport->accept_later = true; /* With the next tick: at once would spin. */
+        transport->accept_later = true; /* At the next tick; at once would spin. */
     }
     pthread_mutex_unlock(&transport->mutex);
 }
 
-/* ---------------------------------------------------------------- keeper */
+/* ----------------------------------------------------------- maintenance */
 
 static void shut_all(struct transport *transport)
 {
@@ -145,21 +149,21 @@ static void tick(struct transport *transport)
     if (transport->accept_later) { accept_next(transport); }
     bool stopping = transport->stopping;
     pthread_mutex_unlock(&transport->mutex);
-    /* A dial may have taken its slot just before, and have started just after we closed all. */
+    /* A dial may have taken its slot before we closed all, and have started after. */
     if (stopping) { shut_all(transport); }
 }
 
-static void reap_all(struct transport *transport, struct connection *dead)
+static void reap_all(struct transport *transport, struct connection *closed)
 {
-    while (dead != NULL) {
-        struct connection *next = dead->next;
-        connection_reap(dead);
-        return_slot(transport, dead);
-        dead = next;
+    while (closed != NULL) {
+        struct connection *next = closed->next;
+        connection_reap(closed);
+        return_slot(transport, closed);
+        closed = next;
     }
 }
 
-static void tell_refused(struct transport *transport, uint64_t serial)
+static void report_refused(struct transport *transport, uint64_t serial)
 {
     struct transport_event event = {
         .type = TRANSPORT_CLOSED,
@@ -169,20 +173,20 @@ static void tell_refused(struct transport *transport, uint64_t serial)
     transport->host.config.sink(transport->host.config.sink_ctx, &event);
 }
 
-/* One round of work, or a wait until there is some. With the mutex held before and after. */
-static void keep(struct transport *transport, uint64_t *tick_at_ms)
+/* One piece of work, or a wait for work. With the mutex held before and after. */
+static void maintain(struct transport *transport, uint64_t *tick_at_ms)
 {
     uint64_t tick_ms = transport->host.config.heartbeat_ms / TICKS_PER_INTERVAL;
-    struct connection *dead = transport->dead;
+    struct connection *closed = transport->closed;
     uint64_t now_ms = clock_monotonic_ms();
-    if (dead != NULL) {
-        transport->dead = NULL;
+    if (closed != NULL) {
+        transport->closed = NULL;
         pthread_mutex_unlock(&transport->mutex);
-        reap_all(transport, dead);
-    } else if (transport->refused_told < transport->refused) {
-        uint64_t serial = ++transport->refused_told;
+        reap_all(transport, closed);
+    } else if (transport->refused_reported < transport->refused) {
+        uint64_t serial = ++transport->refused_reported;
         pthread_mutex_unlock(&transport->mutex);
-        tell_refused(transport, serial);
+        report_refused(transport, serial);
     } else if (now_ms >= *tick_at_ms) {
         *tick_at_ms = now_ms + (tick_ms > 0 ? tick_ms : 1);
         pthread_mutex_unlock(&transport->mutex);
@@ -198,14 +202,14 @@ static void keep(struct transport *transport, uint64_t *tick_at_ms)
     pthread_mutex_lock(&transport->mutex);
 }
 
-static void *run_keeper(void *arg)
+static void *run_maintenance(void *arg)
 {
     struct transport *transport = arg;
     uint64_t tick_at_ms = 0;
     pthread_mutex_lock(&transport->mutex);
     while (!transport->stopping || transport->in_use > 0 ||
-           transport->refused_told < transport->refused) {
-        keep(transport, &tick_at_ms);
+           transport->refused_reported < transport->refused) {
+        maintain(transport, &tick_at_ms);
     }
     pthread_mutex_unlock(&transport->mutex);
     return NULL;
@@ -213,7 +217,7 @@ static void *run_keeper(void *arg)
 
 /* ------------------------------------------------------- open and close */
 
-/* "tcp://HOST:PORT" or "ipc://PATH"; nng would take much else, and guess a missing port. */
+/* "tcp://HOST:PORT" or "ipc://PATH"; nng would accept more, and guess a missing port. */
 static enum tn_status check_address(const char *address, struct error *error)
 {
     if (strlen(address) >= TRANSPORT_ADDRESS_MAX) {
@@ -249,8 +253,8 @@ static enum tn_status explain_listen(int result, const char *address, struct err
     }
 }
 
-/* The listener's address with the port that the system picked. */
-static void find_address(struct transport *transport, const char *asked)
+/* The listener's address, with the port that the system picked. */
+static void set_bound_address(struct transport *transport, const char *asked)
 {
     nng_sockaddr bound;
     char host[INET6_ADDRSTRLEN] = "";
@@ -277,27 +281,27 @@ static enum tn_status start_listening(struct transport *transport, struct error 
     int result = nng_aio_alloc(&transport->accept_aio, on_accept, transport);
     if (result == 0) { result = nng_stream_listener_alloc(&transport->listener, address); }
     if (result == 0) {
-        /* An ipc:// listener knows neither option, and needs none. */
+        /* An ipc:// listener has neither option and needs none. */
         (void)nng_stream_listener_set_bool(transport->listener, NNG_OPT_TCP_NODELAY, true);
         (void)nng_stream_listener_set_bool(transport->listener, NNG_OPT_TCP_KEEPALIVE, true);
         result = nng_stream_listener_listen(transport->listener);
     }
     if (result != 0) { return explain_listen(result, address, error); }
-    find_address(transport, address);
+    set_bound_address(transport, address);
     return TN_OK;
 }
 
-static enum tn_status start_keeper(struct transport *transport, struct error *error)
+static enum tn_status start_maintenance(struct transport *transport, struct error *error)
 {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&transport->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    int failed = pthread_create(&transport->keeper, NULL, run_keeper, transport);
+    int failed = pthread_create(&transport->maintenance, NULL, run_maintenance, transport);
     if (failed == 0) { return TN_OK; }
     pthread_cond_destroy(&transport->changed);
-    return error_set(error, TN_ENOMEM, "transport: no thread: %s", strerror(failed));
+    return error_set(error, TN_ENOMEM, "transport: cannot start a thread: %s", strerror(failed));
 }
 
 static void release(struct transport *transport)
@@ -314,14 +318,14 @@ static void release(struct transport *transport)
 
 static struct transport *allocate(const struct transport_config *config)
 {
-    static atomic_uint instances; /* Keeps the ids of all transports of a process apart. */
+    static atomic_uint instances; /* Keeps the ids of all transports of a process distinct. */
     struct transport *transport = calloc(1, sizeof *transport);
     if (transport == NULL) { return NULL; }
     transport->host.config = *config;
-    transport->host.on_dead = on_dead;
+    transport->host.on_closed = on_closed;
     transport->serial = (uint64_t)atomic_fetch_add(&instances, 1) << INSTANCE_SHIFT;
     transport->refused = transport->serial;
-    transport->refused_told = transport->serial;
+    transport->refused_reported = transport->serial;
     pthread_mutex_init(&transport->mutex, NULL);
     transport->slots = calloc(TRANSPORT_CONNECTIONS_MAX, sizeof *transport->slots);
     if (transport->slots == NULL) {
@@ -336,8 +340,8 @@ static struct transport *allocate(const struct transport_config *config)
     return transport;
 }
 
-/* nng sets itself up at its first call, and looks whether it has without a lock: two threads that
- * open their first transports at once would race there. */
+/* nng initialises itself at its first call and checks for that without a lock: two threads that
+ * open their first transports at once would race. */
 static void set_up_library(void)
 {
     nng_aio *aio;
@@ -348,6 +352,7 @@ enum tn_status transport_open(const struct transport_config *config, struct tran
                               struct error *error)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    assert(config->pool != NULL && config->sink != NULL);
     *out = NULL;
     (void)pthread_once(&once, set_up_library);
     if (config->heartbeat_ms == 0 || config->body_max > WIRE_BODY_MAX) {
@@ -359,12 +364,12 @@ enum tn_status transport_open(const struct transport_config *config, struct tran
     struct transport *transport = allocate(config);
     if (transport == NULL) { return error_set(error, TN_ENOMEM, "transport: out of memory"); }
     enum tn_status status = start_listening(transport, error);
-    if (status == TN_OK) { status = start_keeper(transport, error); }
+    if (status == TN_OK) { status = start_maintenance(transport, error); }
     if (status != TN_OK) {
         release(transport);
         return status;
     }
-    transport->host.config.listen = NULL; /* It was borrowed. */
+    transport->host.config.listen = NULL; /* It was borrowed for the call. */
     pthread_mutex_lock(&transport->mutex);
     if (transport->listener != NULL) { accept_next(transport); }
     pthread_mutex_unlock(&transport->mutex);
@@ -379,13 +384,13 @@ void transport_close(struct transport *transport)
     transport->stopping = true;
     pthread_cond_signal(&transport->changed);
     pthread_mutex_unlock(&transport->mutex);
-    /* From here on no slot is taken and no accept is started. */
+    /* From here on no slot is taken and no accept starts. */
     if (transport->listener != NULL) {
         nng_stream_listener_close(transport->listener);
         nng_aio_wait(transport->accept_aio);
     }
     shut_all(transport);
-    pthread_join(transport->keeper, NULL);
+    pthread_join(transport->maintenance, NULL);
     pthread_cond_destroy(&transport->changed);
     release(transport);
 }
@@ -397,7 +402,7 @@ void transport_address(const struct transport *transport, char *text, size_t siz
 
 /* ------------------------------------------------------------------ port */
 
-static conn_id refuse(struct transport *transport)
+static conn_id number_refused_dial(struct transport *transport)
 {
     pthread_mutex_lock(&transport->mutex);
     uint64_t id = make_id(++transport->refused, SLOT_NONE);
@@ -412,10 +417,10 @@ static conn_id port_dial(void *ctx, const char *address)
     const char *checked = check_address(address, NULL) == TN_OK ? address : NULL;
     uint64_t id;
     struct connection *connection = take_slot(transport, &id);
-    if (connection == NULL) { return refuse(transport); }
+    if (connection == NULL) { return number_refused_dial(transport); }
     if (connection_dial(connection, id, checked) != TN_OK) {
         return_slot(transport, connection);
-        return refuse(transport);
+        return number_refused_dial(transport);
     }
     return (conn_id){id};
 }
@@ -433,6 +438,7 @@ static void port_send(void *ctx, conn_id conn, const struct frame_header *header
     struct transport *transport = ctx;
     struct connection *connection = slot_of(transport, conn);
     struct frame_header filled = *header;
+    assert(header != NULL);
     assert(body == NULL || body->size <= WIRE_BODY_MAX);
     filled.cluster = transport->host.config.cluster;
     filled.sender = transport->host.config.sender;

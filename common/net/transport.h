@@ -2,13 +2,12 @@
  * common/net/transport.h: frames between nodes. Only transport*.c know nng (its byte streams,
  * `nng_stream`); the simulator implements the same port over a modelled network.
  *
- * A connection delivers frames whole and in order until it closes; what was sent and not
- * acknowledged by the peer's own protocol may be lost with it. The transport does heartbeats, size
- * bounds, header checksums, the cluster key and closing; it never reconnects and never repeats:
- * drivers do.
+ * A connection delivers complete frames in order until it closes; frames that the peer has not
+ * acknowledged by its own protocol may be lost with it. The transport does heartbeats, size bounds,
+ * header checksums, the cluster key and closing. It neither reconnects nor repeats; drivers do.
  *
- * Threads: the port's functions are called by the owner's thread (or several) and never block.
- * Events go to `sink` on the library's threads in production: it puts them in an inbox and returns.
+ * Threads: one thread or several call the functions of the port, which never block. In production
+ * the library's threads call `sink`, which puts the event into an inbox and returns.
  */
 #ifndef COMMON_NET_TRANSPORT_H
 #define COMMON_NET_TRANSPORT_H
@@ -22,19 +21,19 @@
 
 enum {
     TRANSPORT_ADDRESS_MAX = 128,
-    TRANSPORT_CONNECTIONS_MAX = 256, /* Of both sides together; a peer beyond is closed at once. */
-    TRANSPORT_QUEUE_MAX = 1024,      /* Frames that wait to be sent on one connection. */
+    TRANSPORT_CONNECTIONS_MAX = 256, /* Dialed and accepted; one more is closed at once. */
+    TRANSPORT_QUEUE_MAX = 1024,      /* Frames that wait on one connection. */
 };
 
-/* One connection, of either side. Never reused within a process; 0 is none. */
+/* A connection, dialed or accepted. Never reused within a process; 0: none. */
 typedef struct {
     uint64_t v;
 } conn_id;
 
 enum transport_event_type {
-    TRANSPORT_OPENED, /* `accepted`: the peer dialled us, and sent its first valid header. */
+    TRANSPORT_OPENED, /* `accepted`: the peer dialed us and sent its first valid header. */
     TRANSPORT_FRAME,  /* `header` and `body`. */
-    TRANSPORT_CLOSED, /* Also the answer to a dial that failed. The last event of a connection. */
+    TRANSPORT_CLOSED, /* The last event of a connection; also the answer to a failed dial. */
 };
 
 struct transport_event {
@@ -42,16 +41,16 @@ struct transport_event {
     conn_id conn;
     bool accepted;
     struct frame_header header;
-    struct buffer *body; /* One reference, handed to the sink; NULL when the frame has no body. */
+    struct buffer *body; /* One reference, passed to the sink; NULL: the frame has no body. */
     /*
-     * CLOSED: why.
+     * CLOSED: the cause.
      *   TN_OK         we closed it
-     *   TN_ECLOSED    the peer left
-     *   TN_ECONNECT   nobody listens there; TN_EINVAL: the address is malformed
-     *   TN_EPROTO     the peer sent what is no frame of this cluster and release
-     *   TN_ETIMEDOUT  the peer was silent for 4 heartbeats, or does not read: nothing went for as
-     *                 long, or TRANSPORT_QUEUE_MAX frames wait for it
-     *   TN_ENOMEM     the pool has no room for a body, or all TRANSPORT_CONNECTIONS_MAX are in use
+     *   TN_ECLOSED    the peer closed it
+     *   TN_ECONNECT   no process listens at the address; TN_EINVAL: the address is malformed
+     *   TN_EPROTO     the peer sent something that is not a frame of this cluster and release
+     *   TN_ETIMEDOUT  the peer was silent for 4 heartbeats; or it does not read: no byte could be
+     *                 sent for as long, or TRANSPORT_QUEUE_MAX frames wait
+     *   TN_ENOMEM     the pool has no memory for a body, or all TRANSPORT_CONNECTIONS_MAX are used
      */
     enum tn_status status;
 };
@@ -61,27 +60,27 @@ typedef void (*transport_sink)(void *ctx, const struct transport_event *event);
 struct transport_port {
     void *ctx;
     /* Start connecting to "tcp://127.0.0.1:4000" or "ipc:///path". OPENED or CLOSED follows,
-     * perhaps before this returns. Never fails at once; waits 4 heartbeats for an answer. */
+     * perhaps before this returns. Waits 4 heartbeats for an answer. */
     conn_id (*dial)(void *ctx, const char *address);
     /*
-     * Send a frame. `body` may be NULL; else its `size` bytes are sent and one reference is taken
-     * over, whatever happens. `cluster`, `sender` and `body_bytes` of the header are filled in
-     * here. Frames for a connection that is gone are dropped: CLOSED tells. Frames of one
-     * connection keep their order, also before OPENED.
+     * Send a frame. `body` may be NULL; otherwise its `size` bytes are sent and one reference is
+     * taken, whatever happens. `cluster`, `sender` and `body_bytes` of the header are filled in.
+     * Frames for a closed connection are dropped; CLOSED reports that. Frames of one connection
+     * keep their order, also before OPENED.
      */
     void (*send)(void *ctx, conn_id conn, const struct frame_header *header, struct buffer *body);
-    /* Close; CLOSED follows, unless it came already. Unknown ids are ignored. */
+    /* Close; CLOSED follows unless it was delivered already. Unknown ids are ignored. */
     void (*close)(void *ctx, conn_id conn);
 };
 
-/* ------------------------------------------------------------- the real one */
+/* ------------------------------------------------------------ the transport */
 
 struct transport_config {
     const char *listen;    /* "tcp://127.0.0.1:0" picks a free port; NULL: dial only. */
     uint64_t cluster;      /* Frames of another cluster close the connection. */
     uint64_t sender;       /* Our incarnation. */
     uint32_t body_max;     /* Bytes. */
-    uint32_t heartbeat_ms; /* Sent when nothing else was; a peer silent for 4 of these is closed. */
+    uint32_t heartbeat_ms; /* Sent when nothing else was; a peer that is silent for 4 is closed. */
     struct buffer_pool *pool; /* Bodies are received into its buffers. */
     transport_sink sink;
     void *sink_ctx;
@@ -90,25 +89,26 @@ struct transport_config {
 struct transport;
 
 /*
- * The sink may be called before this returns, when a peer knows the address already. nng starts,
- * once a process, 7 threads and 3 more a core.
+ * The sink may be called before this returns, if a peer knows the address already. nng starts, once
+ * per process, 7 threads and 3 more per core.
  *
  *   TN_EBUSY   the port is in use
- *   TN_EINVAL  the address is malformed or not of this host, or heartbeat_ms is 0
- *   TN_EIO     it cannot be listened on for another reason, as a lack of rights
+ *   TN_EINVAL  the address is malformed or not of this host, heartbeat_ms is 0, or body_max is too
+ *              large
+ *   TN_EIO     listening failed for another reason, such as missing permission
  *   TN_ENOMEM
  */
 MUST_CHECK enum tn_status transport_open(const struct transport_config *config,
                                          struct transport **out, struct error *error);
 
-/* Close every connection, tell CLOSED of each, wait until nothing of it runs any more, and free. No
- * event after it returns. Not to be called from the sink, nor with a lock the sink takes. NULL is
- * allowed. */
+/* Close every connection, deliver CLOSED for each, wait for all callbacks, and free. No event
+ * follows after it returns. Do not call it from the sink, nor with a lock that the sink takes. NULL
+ * is allowed. */
 void transport_close(struct transport *transport);
 
 struct transport_port transport_port_of(struct transport *transport);
 
-/* The address peers can dial, with the port that was picked: "tcp://127.0.0.1:40123". */
+/* The address that peers dial, with the port that was picked: "tcp://127.0.0.1:40123". */
 void transport_address(const struct transport *transport, char *text, size_t size);
 
 #endif

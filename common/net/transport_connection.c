@@ -7,13 +7,16 @@
 
 #include "common/base/log.h"
 
-_Static_assert((int)FRAME_WRITER_FRAMES_MAX == (int)TRANSPORT_QUEUE_MAX, "the queue's bound");
+_Static_assert((int)FRAME_WRITER_FRAMES_MAX == (int)TRANSPORT_QUEUE_MAX,
+               "both bounds are the same queue's");
 
 static void on_read(void *arg);
 static void on_write(void *arg);
 
 void connection_init(struct connection *connection, struct connection_host *host, uint32_t slot)
 {
+    assert(connection->phase == CONNECTION_FREE && connection->id == 0);
+    assert(host->on_closed != NULL);
     connection->host = host;
     connection->slot = slot;
     pthread_mutex_init(&connection->mutex, NULL);
@@ -39,7 +42,7 @@ void connection_destroy(struct connection *connection)
     pthread_mutex_destroy(&connection->mutex);
 }
 
-/* The slot's memory is taken once and kept: a connection costs no allocation of ours. */
+/* The memory of a slot is allocated once and kept: later connections allocate nothing. */
 static enum tn_status prepare_slot(struct connection *connection)
 {
     if (connection->prepared) { return TN_OK; }
@@ -56,7 +59,7 @@ static enum tn_status prepare_slot(struct connection *connection)
     return TN_OK;
 }
 
-/* ---- what follows up to the callbacks is called with the mutex held ---- */
+/* ---- The functions up to the callbacks are called with the mutex held. ---- */
 
 static void begin_closing(struct connection *connection, enum tn_status reason)
 {
@@ -69,7 +72,7 @@ static void begin_closing(struct connection *connection, enum tn_status reason)
     } else if (connection->dialer != NULL) {
         nng_stream_dialer_close(connection->dialer);
     }
-    if (connection->pending == 0) { connection->host->on_dead(connection->host, connection); }
+    if (connection->pending == 0) { connection->host->on_closed(connection->host, connection); }
 }
 
 static void end_operation(struct connection *connection)
@@ -77,7 +80,7 @@ static void end_operation(struct connection *connection)
     assert(connection->pending > 0);
     connection->pending--;
     if (connection->pending == 0 && connection->phase == CONNECTION_CLOSING) {
-        connection->host->on_dead(connection->host, connection);
+        connection->host->on_closed(connection->host, connection);
     }
 }
 
@@ -88,21 +91,21 @@ static enum tn_status status_of_stream(int result)
 
 static void set_pieces(nng_aio *aio, const struct iovec *pieces, unsigned count)
 {
+    assert(count > 0 && count <= FRAME_WRITER_PIECES);
     nng_iov places[FRAME_WRITER_PIECES];
     for (unsigned i = 0; i < count; i++) {
         places[i] = (nng_iov){.iov_buf = pieces[i].iov_base, .iov_len = pieces[i].iov_len};
     }
     int result = nng_aio_set_iov(aio, count, places);
     assert(result == 0);
-    (void)result;
 }
 
 /*
- * What `now_aio` was just started for, done at once or not at all: NNG_EAGAIN if the stream would
- * have made us wait. An aio without a callback completes on the thread that completes it, so this
- * costs none of nng's hand-overs to another thread (5 to 20 us and two context switches each). A
- * byte count of zero without an error means that it waits for the poller; cancelling it is safe
- * here, for with our mutex held nobody frees the stream.
+ * End the operation just started on `now_aio`: it is done, or NNG_EAGAIN if it would have to wait.
+ * An aio without a callback completes on the thread that ends it, which saves nng's hand-over to
+ * another thread (5 to 20 us and two context switches each). A byte count of zero without an error
+ * means that the operation waits for the poller; cancelling it is safe here, as the stream is not
+ * freed while our mutex is held.
  */
 static int finish_now(struct connection *connection)
 {
@@ -112,7 +115,7 @@ static int finish_now(struct connection *connection)
     return nng_aio_result(aio);
 }
 
-/* The caller's part of `pending` goes over to the read. */
+/* The caller's count in `pending` passes to the read. */
 static void continue_reading(struct connection *connection)
 {
     if (connection->phase == CONNECTION_CLOSING) {
@@ -124,7 +127,7 @@ static void continue_reading(struct connection *connection)
     nng_stream_recv(connection->stream, connection->read_aio);
 }
 
-/* In the middle of a body more bytes are likely to be there already. */
+/* Within a body, more bytes have probably arrived already. */
 static bool read_now(struct connection *connection)
 {
     if (connection->phase == CONNECTION_CLOSING || !connection->reader.in_body) { return false; }
@@ -136,12 +139,12 @@ static bool read_now(struct connection *connection)
         begin_closing(connection, status_of_stream(result));
     }
     if (result != 0) { return false; }
-    frame_reader_came(&connection->reader, nng_aio_count(connection->now_aio));
+    frame_reader_received(&connection->reader, nng_aio_count(connection->now_aio));
     connection->silent_ticks = 0;
     return true;
 }
 
-/* The caller's part of `pending` goes over to the write. */
+/* The caller's count in `pending` passes to the write. */
 static void continue_writing(struct connection *connection)
 {
     struct iovec pieces[FRAME_WRITER_PIECES];
@@ -155,10 +158,11 @@ static void continue_writing(struct connection *connection)
     nng_stream_send(connection->stream, connection->write_aio);
 }
 
-/* Most frames go out whole at once, on the caller's thread; only the rest is left to nng's. */
+/* Most frames are sent at once on the caller's thread; only the rest is left to nng's threads. */
 static void start_writing(struct connection *connection)
 {
     if (connection->writing || connection->phase != CONNECTION_OPEN) { return; }
+    assert(connection->stream != NULL);
     struct iovec pieces[FRAME_WRITER_PIECES];
     unsigned count = frame_writer_gather(&connection->writer, pieces);
     if (count == 0) { return; }
@@ -199,7 +203,7 @@ static void push_heartbeat(struct connection *connection)
 
 /* ------------------------------------------------------------ callbacks */
 
-static void tell(struct connection *connection, struct transport_event *event)
+static void notify(struct connection *connection, struct transport_event *event)
 {
     /* The id does not change while an operation is pending. */
     event->conn = (conn_id){connection->id};
@@ -207,13 +211,14 @@ static void tell(struct connection *connection, struct transport_event *event)
     connection->host->config.sink(connection->host->config.sink_ctx, event);
 }
 
-/* The dial has ended. Entered with the mutex, left without. */
+/* The dial has ended. Takes over the held mutex and releases it. */
 static void end_dial(struct connection *connection, int result)
 {
-    connection->dialling = false;
+    assert(connection->dialing && connection->stream == NULL);
+    connection->dialing = false;
     if (result == 0) { connection->stream = nng_aio_get_output(connection->read_aio, 0); }
     if (connection->phase == CONNECTION_CLOSING && connection->stream != NULL) {
-        /* Closed in the instant in which the dial succeeded. */
+        /* Closed at the moment at which the dial succeeded. */
         nng_stream_close(connection->stream);
     }
     if (result != 0) { begin_closing(connection, TN_ECONNECT); }
@@ -224,48 +229,48 @@ static void end_dial(struct connection *connection, int result)
     }
     connection->phase = CONNECTION_OPEN;
     connection->silent_ticks = 0;
-    /* The peer knows us by our first valid header: send one at once. */
+    /* The peer identifies us by our first valid header: send one at once. */
     if (frame_writer_empty(&connection->writer)) { push_heartbeat(connection); }
     start_writing(connection);
     pthread_mutex_unlock(&connection->mutex);
 
-    tell(connection, &(struct transport_event){.type = TRANSPORT_OPENED});
+    notify(connection, &(struct transport_event){.type = TRANSPORT_OPENED});
 
     pthread_mutex_lock(&connection->mutex);
     continue_reading(connection);
     pthread_mutex_unlock(&connection->mutex);
 }
 
-/* The first valid header of a peer that dialled us: from now on the sink knows it. */
+/* The first valid header of a peer that dialed us arrived: announce the connection to the sink. */
 static bool announce(struct connection *connection)
 {
     pthread_mutex_lock(&connection->mutex);
     bool opened = connection->phase == CONNECTION_GREETING;
     if (opened) {
         connection->phase = CONNECTION_OPEN;
-        connection->told = true;
+        connection->announced = true;
     }
     pthread_mutex_unlock(&connection->mutex);
-    if (opened) { tell(connection, &(struct transport_event){.type = TRANSPORT_OPENED}); }
+    if (opened) { notify(connection, &(struct transport_event){.type = TRANSPORT_OPENED}); }
     return opened;
 }
 
-/* Hand over the frames that are whole. Runs without the mutex: only the one read that is pending
- * touches the reader, and events stay in order because the next read starts after this. */
+/* Deliver the complete frames. Runs without the mutex: only the pending read uses the reader, and
+ * events stay in order because the next read starts afterwards. */
 static enum tn_status deliver(struct connection *connection, struct error *error)
 {
-    bool told = connection->told; /* Only `announce` sets it, on this very path. */
+    bool announced = connection->announced; /* Only announce() sets it, on this path. */
     for (;;) {
-        bool whole;
+        bool complete;
         struct transport_event event = {.type = TRANSPORT_FRAME};
         enum tn_status status =
-            frame_reader_next(&connection->reader, &whole, &event.header, &event.body, error);
-        /* A header that was refused only for want of memory was valid, too. */
-        bool known = whole || connection->reader.in_body || status == TN_ENOMEM;
-        if (!told && known) { told = announce(connection); }
-        if (status != TN_OK || !whole) { return status; }
-        if (told && event.header.type != FRAME_HEARTBEAT) {
-            tell(connection, &event);
+            frame_reader_next(&connection->reader, &complete, &event.header, &event.body, error);
+        /* A header that was refused for lack of memory was valid too. */
+        bool known = complete || connection->reader.in_body || status == TN_ENOMEM;
+        if (!announced && known) { announced = announce(connection); }
+        if (status != TN_OK || !complete) { return status; }
+        if (announced && event.header.type != FRAME_HEARTBEAT) {
+            notify(connection, &event);
         } else {
             buffer_release(event.body);
         }
@@ -287,7 +292,7 @@ static void name_peer(nng_stream *stream, char *text, size_t size)
     }
 }
 
-/* Say why we close, but not more often than a port scanner deserves. */
+/* Log why we close; a port scanner must not flood the log. */
 static void warn(struct connection *connection, const struct error *error)
 {
     unsigned left = atomic_load(&connection->host->warnings_left);
@@ -299,7 +304,7 @@ static void warn(struct connection *connection, const struct error *error)
     log_warn("connection with %s closed: %s", peer, error->text);
 }
 
-/* Hand over what came, and go on reading. Entered with the mutex, left without. */
+/* Deliver what arrived and continue reading. Takes over the held mutex and releases it. */
 static void end_read(struct connection *connection)
 {
     enum tn_status status;
@@ -320,13 +325,13 @@ static void on_read(void *arg)
     struct connection *connection = arg;
     pthread_mutex_lock(&connection->mutex);
     int result = nng_aio_result(connection->read_aio);
-    if (connection->dialling) {
+    if (connection->dialing) {
         end_dial(connection, result);
         return;
     }
     if (result == 0 && connection->phase != CONNECTION_CLOSING) {
         connection->silent_ticks = 0;
-        frame_reader_came(&connection->reader, nng_aio_count(connection->read_aio));
+        frame_reader_received(&connection->reader, nng_aio_count(connection->read_aio));
         end_read(connection);
         return;
     }
@@ -352,14 +357,16 @@ static void on_write(void *arg)
     pthread_mutex_unlock(&connection->mutex);
 }
 
-/* ------------------------------------------------------- for transport.c */
+/* ------------------------------------------------- called by transport.c */
 
-static void occupy(struct connection *connection, uint64_t id, enum connection_phase phase)
+static void assign_slot(struct connection *connection, uint64_t id, enum connection_phase phase)
 {
+    assert(connection->phase == CONNECTION_FREE && connection->pending == 0);
+    assert(id != 0);
     connection->id = id;
     connection->phase = phase;
     connection->accepted = phase == CONNECTION_GREETING;
-    connection->told = phase == CONNECTION_DIALING;
+    connection->announced = phase == CONNECTION_DIALING;
     connection->silent_ticks = 0;
     connection->idle_ticks = 0;
 }
@@ -369,14 +376,14 @@ enum tn_status connection_dial(struct connection *connection, uint64_t id, const
     enum tn_status status = prepare_slot(connection);
     if (status != TN_OK) { return status; }
     pthread_mutex_lock(&connection->mutex);
-    occupy(connection, id, CONNECTION_DIALING);
+    assign_slot(connection, id, CONNECTION_DIALING);
     int result = NNG_EADDRINVAL;
     if (address != NULL) { result = nng_stream_dialer_alloc(&connection->dialer, address); }
     if (result == 0) {
-        /* An ipc:// dialer knows neither option, and needs none. */
+        /* An ipc:// dialer has neither option and needs none. */
         (void)nng_stream_dialer_set_bool(connection->dialer, NNG_OPT_TCP_NODELAY, true);
         (void)nng_stream_dialer_set_bool(connection->dialer, NNG_OPT_TCP_KEEPALIVE, true);
-        connection->dialling = true;
+        connection->dialing = true;
         connection->pending = 1;
         nng_stream_dialer_dial(connection->dialer, connection->read_aio);
     } else {
@@ -388,10 +395,11 @@ enum tn_status connection_dial(struct connection *connection, uint64_t id, const
 
 enum tn_status connection_accept(struct connection *connection, uint64_t id, nng_stream *stream)
 {
+    assert(stream != NULL);
     enum tn_status status = prepare_slot(connection);
     if (status != TN_OK) { return status; }
     pthread_mutex_lock(&connection->mutex);
-    occupy(connection, id, CONNECTION_GREETING);
+    assign_slot(connection, id, CONNECTION_GREETING);
     connection->stream = stream;
     connection->pending = 1;
     continue_reading(connection);
@@ -403,10 +411,10 @@ void connection_send(struct connection *connection, uint64_t id, const struct fr
                      struct buffer *body)
 {
     pthread_mutex_lock(&connection->mutex);
-    bool there = connection->id == id && connection->phase != CONNECTION_CLOSING;
-    if (there) { push(connection, header, body); }
+    bool open = connection->id == id && connection->phase != CONNECTION_CLOSING;
+    if (open) { push(connection, header, body); }
     pthread_mutex_unlock(&connection->mutex);
-    if (!there) { buffer_release(body); }
+    if (!open) { buffer_release(body); }
 }
 
 void connection_close(struct connection *connection, uint64_t id)
@@ -443,19 +451,19 @@ void connection_tick(struct connection *connection)
 
 void connection_reap(struct connection *connection)
 {
-    /* A callback that made the last `end_operation` may not have returned yet. */
+    /* The callback that called end_operation() last may not have returned yet. */
     nng_aio_wait(connection->read_aio);
     nng_aio_wait(connection->write_aio);
     pthread_mutex_lock(&connection->mutex);
     assert(connection->phase == CONNECTION_CLOSING && connection->pending == 0);
-    bool told = connection->told;
+    bool announced = connection->announced;
     frame_reader_reset(&connection->reader);
     frame_writer_clear(&connection->writer);
     pthread_mutex_unlock(&connection->mutex);
 
-    if (told) {
-        tell(connection,
-             &(struct transport_event){.type = TRANSPORT_CLOSED, .status = connection->reason});
+    if (announced) {
+        notify(connection,
+               &(struct transport_event){.type = TRANSPORT_CLOSED, .status = connection->reason});
     }
     nng_stream_free(connection->stream);
     nng_stream_dialer_free(connection->dialer);

@@ -19,12 +19,13 @@
  *       68      8  reserved, zero
  *       76      4  checksum: XXH32, seed 0, of the 76 bytes before it
  *
- * Reserved bytes must be zero, so that a header has exactly one form: what decodes encodes to the
- * same bytes.
+ * Reserved bytes must be zero, so that each header has exactly one encoding.
  */
 #include "common/net/wire.h"
 
 #define XXH_INLINE_ALL
+#include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -72,6 +73,7 @@ static uint64_t get_u64(const uint8_t *in)
 
 void wire_encode_header(const struct frame_header *header, uint8_t out[static WIRE_HEADER_BYTES])
 {
+    assert(header->body_bytes <= WIRE_BODY_MAX);
     memset(out, 0, WIRE_HEADER_BYTES);
     memcpy(out + AT_MAGIC, magic, sizeof magic);
     out[AT_VERSION] = WIRE_VERSION;
@@ -89,12 +91,12 @@ void wire_encode_header(const struct frame_header *header, uint8_t out[static WI
     put_u32(out + AT_CHECKSUM, XXH32(out, AT_CHECKSUM, 0));
 }
 
-/* What every version of this protocol agrees on: checked before any other field is believed. */
+/* The parts that all versions of the protocol share, checked before any other field is used. */
 static enum tn_status check_envelope(const uint8_t *in, struct error *error)
 {
     if (memcmp(in + AT_MAGIC, magic, sizeof magic) != 0) {
         return error_set(error, TN_EPROTO,
-                         "frame magic is %02x%02x%02x%02x: the peer does not speak Tanist's "
+                         "frame magic is %02x%02x%02x%02x: the peer does not use Tanist's "
                          "protocol; check the address",
                          in[0], in[1], in[2], in[3]);
     }
@@ -107,8 +109,9 @@ static enum tn_status check_envelope(const uint8_t *in, struct error *error)
     uint32_t found = get_u32(in + AT_CHECKSUM);
     if (found != expected) {
         return error_set(error, TN_EPROTO,
-                         "frame checksum is %08x, of its bytes %08x: the header is damaged", found,
-                         expected);
+                         "frame checksum is %08" PRIx32 ", expected %08" PRIx32
+                         ": the header is damaged",
+                         found, expected);
     }
     return TN_OK;
 }
@@ -116,18 +119,19 @@ static enum tn_status check_envelope(const uint8_t *in, struct error *error)
 enum tn_status wire_decode_header(const uint8_t in[static WIRE_HEADER_BYTES], uint32_t body_max,
                                   struct frame_header *out, struct error *error)
 {
+    assert(body_max <= WIRE_BODY_MAX);
     enum tn_status status = check_envelope(in, error);
     if (status != TN_OK) { return status; }
     if (in[AT_TYPE] == 0 || in[AT_TYPE] >= FRAME_TYPE_END) {
-        return error_set(error, TN_EPROTO, "frame type is %u: known are 1 to %d", in[AT_TYPE],
+        return error_set(error, TN_EPROTO, "frame type is %u, expected 1 to %d", in[AT_TYPE],
                          FRAME_TYPE_END - 1);
     }
     if (in[AT_RESERVED_BYTE] != 0 || get_u64(in + AT_RESERVED_WORD) != 0) {
-        return error_set(error, TN_EPROTO, "frame's reserved bytes are not zero");
+        return error_set(error, TN_EPROTO, "the reserved bytes of a frame are not zero");
     }
     uint32_t body_bytes = get_u32(in + AT_BODY_BYTES);
     if (body_bytes > body_max) {
-        return error_set(error, TN_EPROTO, "frame body_bytes is %u: the limit here is %u",
+        return error_set(error, TN_EPROTO, "frame body_bytes is %" PRIu32 ", the limit is %" PRIu32,
                          body_bytes, body_max);
     }
     *out = (struct frame_header){

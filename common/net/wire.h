@@ -1,9 +1,10 @@
 /*
- * common/net/wire.h: the frame that reports and tensors travel in, as bytes. Pure: no sockets here.
+ * common/net/wire.h: the bytes of a frame, which carries a report or a tensor. Pure; knows no
+ * sockets.
  *
  * A frame is a fixed header of WIRE_HEADER_BYTES, little-endian, closed by a checksum (XXH32 of
- * what precedes it), then `body_bytes` of body. The header bounds and authenticates before a body
- * is read: wrong magic, version, checksum, cluster key or size closes the connection.
+ * the bytes before it), then `body_bytes` of body. The header is checked before the body is read: a
+ * wrong magic, version, checksum, cluster key or size closes the connection.
  */
 #ifndef COMMON_NET_WIRE_H
 #define COMMON_NET_WIRE_H
@@ -17,7 +18,7 @@ enum { WIRE_HEADER_BYTES = 80, WIRE_VERSION = 1 };
 enum { WIRE_BODY_MAX = 1 << 30 };
 
 enum frame_type {
-    FRAME_HEARTBEAT = 1, /* Transport's own; never reaches a driver. */
+    FRAME_HEARTBEAT = 1, /* Of the transport itself; never reaches a driver. */
     FRAME_REPORT, /* Node -> chief. Body: encoded `struct report`. `sequence` is the report's. */
     FRAME_REPORT_ACK, /* Chief -> node. `sequence` acknowledged, `epoch` the chief's own. */
     FRAME_PUSH, /* Worker -> ps. Body: sum of the gradients of slices [first, first+count), float32.
@@ -30,9 +31,9 @@ enum frame_type {
 };
 
 enum refusal {
-    REFUSAL_GENERATION = 1, /* You are of another generation than I. */
-    REFUSAL_NOT_RUNNING,    /* I hold no loaded generation, or am loading. */
-    REFUSAL_STEP_GONE,      /* The step you pulled is older than what I keep. */
+    REFUSAL_GENERATION = 1, /* The frame is of another generation than the ps. */
+    REFUSAL_NOT_RUNNING,    /* The ps has no loaded generation, or is loading. */
+    REFUSAL_STEP_GONE,      /* The requested step is older than those that the ps keeps. */
 };
 
 #define STEP_LATEST UINT64_MAX
@@ -40,10 +41,10 @@ enum refusal {
 struct frame_header {
     uint8_t type; /* enum frame_type. */
     uint8_t flags;
-    uint64_t cluster; /* Key of the cluster; frames of another are refused. Set by the transport on
-                         sending. */
-    uint64_t sender;  /* Incarnation of the sending node. Set by the transport on sending. */
-    uint64_t epoch;   /* The epoch the sender believes in. */
+    uint64_t cluster; /* Key of the cluster; frames of other clusters are refused. Set by the
+                         transport. */
+    uint64_t sender;  /* Incarnation of the sending node. Set by the transport. */
+    uint64_t epoch;   /* The highest epoch that the sender knows. */
     uint64_t generation;
     uint64_t step;
     uint64_t sequence; /* REPORT, its ACK: the report's. PUSH, PULL: the worker's round, and VALUES

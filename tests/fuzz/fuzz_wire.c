@@ -58,7 +58,7 @@ static uint64_t read_stream(struct buffer_pool *pool, const uint8_t *data, size_
         }
         data += came;
         size -= came;
-        frame_reader_came(&reader, came);
+        frame_reader_received(&reader, came);
         bool whole = true;
         while (whole) {
             struct frame_header header;

@@ -55,7 +55,7 @@ static size_t feed(struct frame_reader *reader, const uint8_t *data, size_t limi
         memcpy(places[i].iov_base, data + came, room);
         came += room;
     }
-    frame_reader_came(reader, came);
+    frame_reader_received(reader, came);
     return came;
 }
 
