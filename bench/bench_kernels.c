@@ -1,22 +1,22 @@
 /*
- * bench/bench_kernels.c: how near the arithmetic of a step is to what the machine can do. Each
- * measurement is taken in turn with the limit it is compared with, so that a busy machine slows
- * both; medians are printed.
+ * bench/bench_kernels.c: compares the speed of the arithmetic of a step with the limits of the
+ * machine. Each measurement alternates with its limit, so that other load slows both.
  *
- *   bench_kernels [slice rows]
+ *   bench_kernels [SLICE-ROWS]     default: 32
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/measure.h"
 #include "common/base/clock.h"
 #include "common/base/random.h"
 #include "kernels/optimizer.h"
 #include "worker/models/model.h"
 
 enum { ROUNDS = 31, INPUTS = 784, HIDDEN = 128, OUTPUTS = 10, PARAMETERS = 101770 };
-enum { SHARD = 4 << 20 /* Floats: larger than any cache. */, ROWS_MAX = 4096 };
+enum { SHARD = 4 << 20 /* Floats: larger than the second-level cache. */, ROWS_MAX = 4096 };
 
 static size_t rows = 32;
 static struct model *model;
@@ -25,7 +25,7 @@ static uint8_t labels[ROWS_MAX];
 
 static float *floats(size_t count)
 {
-    float *memory = aligned_alloc(64, (count / 16 + 1) * 64);
+    float *memory = kernels_allocate(count);
     if (memory == NULL) { exit(1); }
     for (size_t i = 0; i < count; i++) { memory[i] = random_unit_at(1, 1, i % 65536) - 0.5F; }
     return memory;
@@ -38,7 +38,7 @@ static void run_gradient(void)
     model_gradient(model, values, &examples, 1.0F / 256, gradient, &loss);
 }
 
-/* Only the matrix products of run_gradient(): what it cannot be faster than. */
+/* Only the matrix products of run_gradient(), which bound its speed. */
 static void run_products(void)
 {
     const struct kernels *k = kernels_cpu();
@@ -92,16 +92,10 @@ static void run_adam(void)
     apply(OPTIMIZER_ADAM);
 }
 
-static int compare(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 static double median(double *times)
 {
-    qsort(times, ROUNDS, sizeof *times, compare);
-    return times[ROUNDS / 2];
+    measure_sort(times, ROUNDS);
+    return measure_quantile(times, ROUNDS, 0.5);
 }
 
 static double seconds_of(void (*run)(void), int repeats)
@@ -111,7 +105,7 @@ static double seconds_of(void (*run)(void), int repeats)
     return (double)(clock_monotonic_ns() - start) * 1e-9 / repeats;
 }
 
-/* Both in turn; prints `work` per second of each in `unit` and the ratio. */
+/* Measure both alternately; print the `work` per second of each in `unit`, and the ratio. */
 static void measure(const char *name, void (*run)(void), double work, const char *limit_name,
                     void (*limit)(void), double limit_work, const char *unit, int repeats)
 {
@@ -121,7 +115,7 @@ static void measure(const char *name, void (*run)(void), double work, const char
         limit_times[round] = seconds_of(limit, repeats);
     }
     double rate = work / median(times), limit_rate = limit_work / median(limit_times);
-    printf("%-24s %9.1f %-12s  %-16s %9.1f   ratio %.2f\n", name, rate, unit, limit_name,
+    printf("%-24s %9.1f %-14s limit: %-18s %9.1f   ratio %.2f\n", name, rate, unit, limit_name,
            limit_rate, rate / limit_rate);
 }
 
@@ -132,7 +126,7 @@ static void set_up(void)
     if (model_open(&config, kernels_cpu(), ROWS_MAX, &model, &error) != TN_OK) { exit(1); }
     for (int i = 0; i < 8; i++) {
         shard[i] =
-            floats(SHARD + 144 * (size_t)i) + 144 * i; /* 9 cache lines apart modulo a page. */
+            floats(SHARD + 144 * (size_t)i) + 144 * i; /* 9 cache lines apart within a page. */
     }
     inputs = floats(ROWS_MAX * INPUTS);
     values = floats(PARAMETERS);
@@ -149,13 +143,13 @@ int main(int argc, char **argv)
     set_up();
     char fingerprint[256];
     kernels_cpu()->fingerprint(fingerprint, sizeof fingerprint);
-    printf("%s\nslices of %zu examples of an MLP %d-%d-%d\n", fingerprint, rows, INPUTS, HIDDEN,
-           OUTPUTS);
+    printf("%s\nslices of %zu examples, MLP %d-%d-%d, medians of %d rounds\n", fingerprint, rows,
+           INPUTS, HIDDEN, OUTPUTS, ROUNDS);
     double thousands = (double)rows * 1e-3;
     double products = (double)rows * 2e-9 * (2 * INPUTS * HIDDEN + 3 * HIDDEN * OUTPUTS);
-    measure("gradient", run_gradient, thousands, "its products", run_products, thousands,
-            "k examples/s", 20);
-    measure("products of a slice", run_products, products, "1024^3", run_large_product,
+    measure("gradient", run_gradient, thousands, "its products alone", run_products, thousands,
+            "1000 examples/s", 20);
+    measure("products of a slice", run_products, products, "product 1024^3", run_large_product,
             2e-9 * 1024 * 1024 * 1024, "GFLOP/s", 3);
     double gigabytes = SHARD * sizeof(float) * 1e-9;
     measure("add", run_add, 3 * gigabytes, "memcpy", run_copy, 2 * gigabytes, "GB/s", 1);

@@ -1,8 +1,10 @@
 /*
- * bench/bench_train.c: a whole training in one process, by the same functions the cluster uses:
- * slices, tree sums, optimizer. Tells what a recipe reaches, and in how many CPU seconds.
+ * bench/bench_train.c: a complete training in one process with the functions of the cluster:
+ * slices, tree sums, optimizer. Prints the accuracy of the job, its CPU seconds, and the ratio of
+ * its arithmetic rate to that of a large matrix product on one core.
  *
- *   bench_train [JOB.json | key=value] ...    later ones win: examples/fashion-mnist.json seed=2
+ *   bench_train [JOB.json | KEY=VALUE]...     for example examples/fashion-mnist.json seed=2;
+ *                                             later arguments override earlier ones
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,10 +12,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/measure.h"
+#include "common/base/minmax.h"
 #include "common/cluster/slices.h"
 #include "kernels/optimizer.h"
 #include "worker/dataset.h"
 #include "worker/shuffle.h"
+
+enum { EVALUATED = 250 }; /* Examples evaluated at a time. */
 
 static struct job job;
 static struct model *model;
@@ -30,19 +36,42 @@ static double cpu_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void must(enum tn_status status, const struct error *error)
+static float *zeros(size_t count)
 {
-    if (status == TN_OK) { return; }
-    if (fprintf(stderr, "bench_train: %s\n", error->text) < 0) { exit(2); }
-    exit(1);
+    float *memory = kernels_allocate(count);
+    if (memory == NULL) { exit(1); }
+    memset(memory, 0, count * sizeof *memory);
+    return memory;
 }
 
-static float *floats(uint64_t count)
+/* Floating-point operations of the matrix products for one example: two for each weight in the
+ * forward pass, two for the gradient of the weights and, except in the first layer, two for the
+ * gradient of the inputs. */
+static double flops_per_example(void)
 {
-    float *memory = aligned_alloc(64, (count / 16 + 1) * 64);
-    if (memory == NULL) { exit(1); }
-    memset(memory, 0, (count / 16 + 1) * 64);
-    return memory;
+    double flops = 0;
+    for (uint32_t i = 0; i < model->table.count; i++) {
+        const struct variable *variable = &model->table.variables[i];
+        if (variable->rank == 2) { flops += (i == 0 ? 4.0 : 6.0) * (double)variable->count; }
+    }
+    return flops;
+}
+
+/* The rate of a large matrix product on one core, in floating-point operations per second. */
+static double product_rate(void)
+{
+    enum { SIZE = 1024, PRODUCTS = 3 };
+    static float *matrices[3];
+    for (int i = 0; i < 3 && matrices[i] == NULL; i++) {
+        matrices[i] = zeros(SIZE * SIZE);
+        for (size_t k = 0; k < SIZE * SIZE; k++) { matrices[i][k] = (float)(k % 7) - 3; }
+    }
+    double start = cpu_seconds();
+    for (int i = 0; i < PRODUCTS; i++) {
+        kernels_cpu()->multiply(false, false, SIZE, SIZE, SIZE, matrices[0], matrices[1],
+                                matrices[2]);
+    }
+    return PRODUCTS * 2.0 * SIZE * SIZE * SIZE / (cpu_seconds() - start);
 }
 
 static void set_up(int argc, char **argv)
@@ -51,27 +80,27 @@ static void set_up(int argc, char **argv)
     job_init(&job);
     for (int i = 1; i < argc; i++) {
         bool is_key = strchr(argv[i], '=') != NULL;
-        must(is_key ? job_set(&job, argv[i], &error) : job_read_file(&job, argv[i], &error),
-             &error);
+        measure_require(
+            is_key ? job_set(&job, argv[i], &error) : job_read_file(&job, argv[i], &error), &error);
     }
-    must(job_check(&job, &error), &error);
-    must(dataset_open(&job, DATASET_TRAIN, &data[0], &error), &error);
-    must(dataset_open(&job, DATASET_TEST, &data[1], &error), &error);
+    measure_require(job_check(&job, &error), &error);
+    measure_require(dataset_open(&job, DATASET_TRAIN, &data[0], &error), &error);
+    measure_require(dataset_open(&job, DATASET_TEST, &data[1], &error), &error);
     struct model_config config = model_config_of_job(&job);
     uint32_t most = job.train.batch / job.train.slices + 1;
-    if (most < 250) { most = 250; }
-    must(model_open(&config, kernels_cpu(), most, &model, &error), &error);
-    must(batch_open(data[0], most, &batch, &error), &error);
+    most = u32_max(most, EVALUATED);
+    measure_require(model_open(&config, kernels_cpu(), most, &model, &error), &error);
+    measure_require(batch_open(data[0], most, &batch, &error), &error);
     indices = calloc(most, sizeof *indices);
     uint64_t count = model->table.parameter_count;
     for (int b = 0; b < 2; b++) {
-        for (uint32_t a = 0; a < OPTIMIZER_ARRAYS_MAX; a++) { arrays[b][a] = floats(count); }
+        for (uint32_t a = 0; a < OPTIMIZER_ARRAYS_MAX; a++) { arrays[b][a] = zeros(count); }
     }
-    for (uint32_t v = 0; v < job.train.slices; v++) { gradients[v] = floats(count); }
+    for (uint32_t v = 0; v < job.train.slices; v++) { gradients[v] = zeros(count); }
     variables_init_range(&model->table, job.seed, 0, count, arrays[0][0]);
 }
 
-/* One step; returns the mean loss of its batch. */
+/* Train one step. Returns the mean loss of its batch. */
 static double train_step(uint64_t step)
 {
     struct slice_node parts[SLICES_MAX];
@@ -102,10 +131,9 @@ static double train_step(uint64_t step)
 static struct evaluation_sum evaluate(uint64_t step)
 {
     struct evaluation_sum sum = {0};
-    for (uint32_t first = 0; first < data[1]->examples; first += 250) {
-        uint32_t rest = data[1]->examples - first;
-        struct examples examples =
-            dataset_gather_range(data[1], first, rest < 250 ? rest : 250, &batch);
+    for (uint32_t first = 0; first < data[1]->examples; first += EVALUATED) {
+        uint32_t count = u32_min(data[1]->examples - first, EVALUATED);
+        struct examples examples = dataset_gather_range(data[1], first, count, &batch);
         model_evaluate(model, arrays[step % 2][0], &examples, &sum);
     }
     return sum;
@@ -115,21 +143,23 @@ int main(int argc, char **argv)
 {
     double start = cpu_seconds();
     set_up(argc, argv);
-    double loaded = cpu_seconds(), evaluating = 0, loss = 0;
-    printf("load %.3f s\n", loaded - start);
+    double loaded = cpu_seconds(), other = 0, loss = 0;
+    printf("loaded the data in %.3f CPU s\n", loaded - start);
     uint64_t every = job.train.steps / 10 > 0 ? job.train.steps / 10 : 1;
     for (uint64_t step = 0; step < job.train.steps; step++) {
         loss = train_step(step);
         if ((step + 1) % every != 0 && step + 1 != job.train.steps) { continue; }
         double before = cpu_seconds();
         struct evaluation_sum sum = evaluate(step + 1);
-        evaluating += cpu_seconds() - before;
-        double seconds = cpu_seconds() - loaded - evaluating;
-        printf("step %" PRIu64 "  batch loss %.4f  test loss %.4f  accuracy %.4f  %.2f s  %.0f "
-               "examples/s\n",
+        double limit = product_rate();
+        other += cpu_seconds() - before;
+        double seconds = cpu_seconds() - loaded - other;
+        double rate = (double)(step + 1) * job.train.batch / seconds;
+        printf("step %" PRIu64 "  batch loss %.4f  test loss %.4f  accuracy %.4f  %.2f CPU s  "
+               "%.0f examples/s  %.1f GFLOP/s  product 1024^3 %.1f GFLOP/s  ratio %.2f\n",
                step + 1, loss, sum.loss_sum / (double)sum.count,
-               (double)sum.correct / (double)sum.count, seconds,
-               (double)(step + 1) * job.train.batch / seconds);
+               (double)sum.correct / (double)sum.count, seconds, rate,
+               rate * flops_per_example() * 1e-9, limit * 1e-9, rate * flops_per_example() / limit);
     }
     return 0;
 }

@@ -1,12 +1,12 @@
 /*
- * bench/bench_transport.c: our transport against raw TCP (blocking sockets, pieces of 1 MiB) on the
- * loopback, in interleaved rounds in one process.
+ * bench/bench_transport.c: compares the transport with raw TCP (blocking sockets, pieces of 1 MiB)
+ * on the loopback, in alternating rounds in one process.
  *
- *   bench_transport [rounds]       default 15
+ *   bench_transport [ROUNDS]     default: 15
  *
- * For each exchange it prints the median time of one and, as median with quartiles over the rounds,
- * the speed of ours as a fraction of raw TCP's; context switches and minor faults are of the
- * process, both sides together, per exchange.
+ * For each exchange it prints the median times and the ratio of the speeds, as median and quartiles
+ * over the rounds. Context switches and minor page faults are counted per exchange for the process,
+ * that is for both sides together.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -20,28 +20,30 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "bench/measure.h"
 #include "common/base/clock.h"
+#include "common/base/minmax.h"
 #include "common/net/transport.h"
 
-enum { PIECE_BYTES = 1 << 20, BODY_BYTES_MAX = 64 << 20, ROUNDS_MAX = 101 };
+enum { PIECE_BYTES = 1 << 20, BODY_BYTES_MAX = 64 << 20 };
 
 struct exchange {
     const char *name;
     uint32_t request_bytes;
     uint32_t response_bytes;
-    unsigned count; /* In a round. */
+    unsigned count; /* Exchanges in a round. */
 };
 
 static const struct exchange exchanges[] = {
-    {"64 B there and back", 64, 64, 400},
-    {"200 KiB there and back", 200 << 10, 200 << 10, 40},
-    {"64 MiB there, 64 B back", 64 << 20, 64, 1},
+    {"64 B both ways", 64, 64, 400},
+    {"200 KiB both ways", 200 << 10, 200 << 10, 40},
+    {"64 MiB, answer 64 B", 64 << 20, 64, 1},
 };
 enum { EXCHANGE_COUNT = sizeof exchanges / sizeof *exchanges };
 
-static void must(bool fine, const char *what)
+static void require(bool condition, const char *what)
 {
-    if (fine) { return; }
+    if (condition) { return; }
     perror(what);
     exit(1);
 }
@@ -51,18 +53,18 @@ static void must(bool fine, const char *what)
 static void raw_write(int fd, const char *bytes, size_t size)
 {
     while (size > 0) {
-        ssize_t sent = send(fd, bytes, size < PIECE_BYTES ? size : PIECE_BYTES, MSG_NOSIGNAL);
-        must(sent > 0, "send");
+        ssize_t sent = send(fd, bytes, size_min(size, PIECE_BYTES), MSG_NOSIGNAL);
+        require(sent > 0, "send");
         bytes += sent;
         size -= (size_t)sent;
     }
 }
 
-/* False when the peer left. */
+/* False: the peer closed the connection. */
 static bool raw_read(int fd, char *bytes, size_t size)
 {
     while (size > 0) {
-        ssize_t got = recv(fd, bytes, size < PIECE_BYTES ? size : PIECE_BYTES, 0);
+        ssize_t got = recv(fd, bytes, size_min(size, PIECE_BYTES), 0);
         if (got <= 0) { return false; }
         bytes += got;
         size -= (size_t)got;
@@ -73,7 +75,7 @@ static bool raw_read(int fd, char *bytes, size_t size)
 static char *touched(size_t size)
 {
     char *memory = malloc(size);
-    must(memory != NULL, "malloc");
+    require(memory != NULL, "malloc");
     memset(memory, 1, size);
     return memory;
 }
@@ -81,14 +83,14 @@ static char *touched(size_t size)
 static void no_delay(int fd)
 {
     int on = 1;
-    must(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0, "setsockopt");
+    require(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0, "setsockopt");
 }
 
-/* The request's size and the response's come first. */
+/* Each request begins with its size and the size of the response. */
 static void *raw_serve(void *arg)
 {
     int fd = accept(*(int *)arg, NULL, NULL);
-    must(fd >= 0, "accept");
+    require(fd >= 0, "accept");
     no_delay(fd);
     char *memory = touched(BODY_BYTES_MAX);
     uint32_t sizes[2];
@@ -108,7 +110,7 @@ static void raw_exchange(const struct exchange *exchange)
     uint32_t sizes[2] = {exchange->request_bytes, exchange->response_bytes};
     raw_write(raw_fd, (char *)sizes, sizeof sizes);
     raw_write(raw_fd, raw_memory, exchange->request_bytes);
-    must(raw_read(raw_fd, raw_memory, exchange->response_bytes), "recv");
+    require(raw_read(raw_fd, raw_memory, exchange->response_bytes), "recv");
 }
 
 static pthread_t raw_open(void)
@@ -118,18 +120,18 @@ static pthread_t raw_open(void)
     socklen_t length = sizeof own;
     pthread_t thread;
     listener = socket(AF_INET, SOCK_STREAM, 0);
-    must(bind(listener, (struct sockaddr *)&own, sizeof own) == 0, "bind");
-    must(listen(listener, 1) == 0, "listen");
-    must(getsockname(listener, (struct sockaddr *)&own, &length) == 0, "getsockname");
-    must(pthread_create(&thread, NULL, raw_serve, &listener) == 0, "pthread_create");
+    require(bind(listener, (struct sockaddr *)&own, sizeof own) == 0, "bind");
+    require(listen(listener, 1) == 0, "listen");
+    require(getsockname(listener, (struct sockaddr *)&own, &length) == 0, "getsockname");
+    require(pthread_create(&thread, NULL, raw_serve, &listener) == 0, "pthread_create");
     raw_fd = socket(AF_INET, SOCK_STREAM, 0);
-    must(connect(raw_fd, (struct sockaddr *)&own, sizeof own) == 0, "connect");
+    require(connect(raw_fd, (struct sockaddr *)&own, sizeof own) == 0, "connect");
     no_delay(raw_fd);
     raw_memory = touched(BODY_BYTES_MAX);
     return thread;
 }
 
-/* ------------------------------------------------------------------ ours */
+/* ------------------------------------------------------------- transport */
 
 struct side {
     struct transport *transport;
@@ -140,7 +142,7 @@ struct side {
     uint64_t answers;
 };
 
-/* `first` of a request says how long an answer it wants. Answers from the library's thread. */
+/* `first` of a request is the size of its response. Runs on the library's thread. */
 static void serve(void *ctx, const struct transport_event *event)
 {
     struct side *side = ctx;
@@ -151,7 +153,7 @@ static void serve(void *ctx, const struct transport_event *event)
     side->port.send(side->port.ctx, event->conn, &header, body);
 }
 
-static void note_answer(void *ctx, const struct transport_event *event)
+static void count_answer(void *ctx, const struct transport_event *event)
 {
     struct side *side = ctx;
     if (event->type != TRANSPORT_FRAME) { return; }
@@ -171,7 +173,7 @@ static conn_id conn;
 static void our_exchange(const struct exchange *exchange)
 {
     struct buffer *body = buffer_acquire(client.pool, exchange->request_bytes);
-    must(body != NULL, "buffer_acquire");
+    require(body != NULL, "buffer_acquire");
     struct frame_header header = {.type = FRAME_PUSH, .first = exchange->response_bytes};
     pthread_mutex_lock(&client.mutex);
     uint64_t wanted = client.answers + 1;
@@ -185,7 +187,7 @@ static void our_exchange(const struct exchange *exchange)
 static void our_open_side(struct side *side, const char *listen, transport_sink sink)
 {
     side->pool = buffer_pool_create(0);
-    must(side->pool != NULL, "buffer_pool_create");
+    require(side->pool != NULL, "buffer_pool_create");
     struct transport_config config = {
         .listen = listen,
         .cluster = 1,
@@ -197,7 +199,7 @@ static void our_open_side(struct side *side, const char *listen, transport_sink 
         .sink_ctx = side,
     };
     struct error error;
-    if (transport_open(&config, &side->transport, &error) != TN_OK) { must(false, error.text); }
+    measure_require(transport_open(&config, &side->transport, &error), &error);
     side->port = transport_port_of(side->transport);
 }
 
@@ -205,7 +207,7 @@ static void our_open(void)
 {
     char address[TRANSPORT_ADDRESS_MAX];
     our_open_side(&server, "tcp://127.0.0.1:0", serve);
-    our_open_side(&client, NULL, note_answer);
+    our_open_side(&client, NULL, count_answer);
     transport_address(server.transport, address, sizeof address);
     conn = client.port.dial(client.port.ctx, address);
 }
@@ -243,17 +245,6 @@ static struct measure measure(void (*once)(const struct exchange *),
     };
 }
 
-static int ascending(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double quantile(const double *sorted, unsigned count, double at)
-{
-    return sorted[(unsigned)(at * (count - 1) + 0.5)];
-}
-
 static void compare(const struct exchange *exchange, unsigned rounds)
 {
     double raw_us[ROUNDS_MAX], our_us[ROUNDS_MAX], ratio[ROUNDS_MAX];
@@ -267,23 +258,24 @@ static void compare(const struct exchange *exchange, unsigned rounds)
         our_us[i] = ours.microseconds;
         ratio[i] = raw.microseconds / ours.microseconds;
     }
-    qsort(raw_us, rounds, sizeof *raw_us, ascending);
-    qsort(our_us, rounds, sizeof *our_us, ascending);
-    qsort(ratio, rounds, sizeof *ratio, ascending);
-    printf("%-24s raw %9.1f us  ours %9.1f us  speed of ours/raw %.2f (%.2f to %.2f)"
-           "  switches %.1f, ours %.1f  faults %.1f, ours %.1f\n",
-           exchange->name, quantile(raw_us, rounds, 0.5), quantile(our_us, rounds, 0.5),
-           quantile(ratio, rounds, 0.5), quantile(ratio, rounds, 0.25),
-           quantile(ratio, rounds, 0.75), raw.switches, ours.switches, raw.faults, ours.faults);
+    measure_sort(raw_us, rounds);
+    measure_sort(our_us, rounds);
+    measure_sort(ratio, rounds);
+    printf("%-20s raw TCP %9.1f us  transport %9.1f us  ratio of speeds %.2f [%.2f, %.2f]"
+           "  switches %.1f and %.1f  faults %.1f and %.1f\n",
+           exchange->name, measure_quantile(raw_us, rounds, 0.5),
+           measure_quantile(our_us, rounds, 0.5), measure_quantile(ratio, rounds, 0.5),
+           measure_quantile(ratio, rounds, 0.25), measure_quantile(ratio, rounds, 0.75),
+           raw.switches, ours.switches, raw.faults, ours.faults);
 }
 
 int main(int argc, char **argv)
 {
-    int asked = argc > 1 ? atoi(argv[1]) : 15;
-    unsigned rounds = asked < 1 ? 1 : asked > ROUNDS_MAX ? ROUNDS_MAX : (unsigned)asked;
+    unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 15;
+    if (rounds < 1 || rounds > ROUNDS_MAX) { return 128; }
     pthread_t raw_server = raw_open();
     our_open();
-    for (unsigned i = 0; i < EXCHANGE_COUNT; i++) { compare(&exchanges[i], rounds); }
+    for (unsigned i = 0; i < EXCHANGE_COUNT; i++) { compare(&exchanges[i], (unsigned)rounds); }
     close(raw_fd);
     pthread_join(raw_server, NULL);
     free(raw_memory);

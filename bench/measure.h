@@ -1,0 +1,40 @@
+/* bench/measure.h: order statistics and errors, for all benchmarks. */
+#ifndef BENCH_MEASURE_H
+#define BENCH_MEASURE_H
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/error.h"
+
+enum { ROUNDS_MAX = 101 };
+
+static inline int measure_compare(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* Sort `values`. Afterwards measure_quantile() may be used. */
+static inline void measure_sort(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, measure_compare);
+}
+
+/* The value at the fraction `at` (0 to 1) of sorted values; 0.5: the median. */
+static inline double measure_quantile(const double *sorted, size_t count, double at)
+{
+    assert(count >= 1);
+    return sorted[(size_t)(at * (double)(count - 1) + 0.5)];
+}
+
+/* Exit with 1 and the error unless `status` is TN_OK. */
+static inline void measure_require(enum tn_status status, const struct error *error)
+{
+    if (status == TN_OK) { return; }
+    (void)fprintf(stderr, "benchmark failed: %s\n", error->text);
+    exit(1);
+}
+
+#endif
