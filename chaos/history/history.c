@@ -9,6 +9,7 @@
 #include "chaos/history/json_member.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/base/json_codec.h"
 
 enum { REAL_DIGITS = 15, PATH_BYTES = 1024 };
 
@@ -139,117 +140,101 @@ enum tn_status history_read(const char *path, json_t **out, struct error *error)
 
 /* ----------------------------------------------------------------- planned lines */
 
-static const char *const trigger_words[] = {
+static const char *const trigger_names[] = {
     [TRIGGER_TIME] = "time",
     [TRIGGER_STEP] = "step",
     [TRIGGER_PHASE] = "phase",
     [TRIGGER_FAILPOINT] = "point",
+    NULL,
 };
-enum { TRIGGER_TYPES = sizeof trigger_words / sizeof *trigger_words };
 
-static json_t *trigger_to_json(const struct trigger *trigger)
+/* The tags of a row are the types of triggers that have the member. */
+enum {
+    OF_TIME = 1 << TRIGGER_TIME,
+    OF_STEP = 1 << TRIGGER_STEP,
+    OF_PHASE = 1 << TRIGGER_PHASE,
+    OF_POINT = 1 << TRIGGER_FAILPOINT,
+    OF_ALL = OF_TIME | OF_STEP | OF_PHASE | OF_POINT
+};
+
+#define AT(member) JSON_MEMBER(struct trigger, member)
+static const struct json_field trigger_fields[] = {
+    {"type", FIELD_ENUM, AT(type), .names = trigger_names, .tags = OF_ALL},
+    {"step", FIELD_UINT, AT(step), .tags = OF_STEP},
+    {"phase", FIELD_ENUM, AT(phase), .names = run_phase_names, .tags = OF_PHASE},
+    {"point", FIELD_TEXT, AT(failpoint), .tags = OF_POINT},
+    {"count", FIELD_UINT, AT(count), .least = 1, .most = UINT32_MAX, .tags = OF_PHASE | OF_POINT},
+    {"at_ms", FIELD_UINT, AT(at_ms), .tags = OF_TIME | OF_POINT},
+};
+#undef AT
+static const struct json_table trigger_table = {JSON_FIELDS(trigger_fields), .status = TN_EINVAL};
+
+static json_t *build_trigger(const void *member)
 {
-    const char *type = trigger_words[trigger->type];
-    json_int_t at_ms = (json_int_t)trigger->at_ms, count = trigger->count;
-    switch (trigger->type) {
-    case TRIGGER_TIME: return json_pack("{s:s, s:I}", "type", type, "at_ms", at_ms);
-    case TRIGGER_STEP:
-        return json_pack("{s:s, s:I}", "type", type, "step", (json_int_t)trigger->step);
-    case TRIGGER_PHASE:
-        return json_pack("{s:s, s:s, s:I}", "type", type, "phase", run_phase_name(trigger->phase),
-                         "count", count);
-    case TRIGGER_FAILPOINT:
-        return json_pack("{s:s, s:s, s:I, s:I}", "type", type, "point", trigger->failpoint, "count",
-                         count, "at_ms", at_ms);
-    }
-    assert(false && "a trigger of unknown type");
+    const struct trigger *trigger = member;
+    json_t *object = json_object();
+    bool built =
+        object != NULL && json_codec_build(&trigger_table, trigger, 1U << trigger->type, object);
+    if (built) { return object; }
+    json_decref(object);
     return NULL;
 }
 
-json_t *injection_to_json(const struct injection *injection)
+static bool read_trigger(const json_t *value, void *member)
 {
-    return json_pack("{s:I, s:s, s:s, s:o, s:I, s:f}", "id", (json_int_t)injection->id, "fault",
-                     fault_descriptor(injection->fault)->name, "whom", injection->selector,
-                     "trigger", trigger_to_json(&injection->trigger), "for_ms",
-                     (json_int_t)injection->for_ms, "value", injection->value);
-}
-
-/* An absent number keeps its value. */
-static bool take_number(const json_t *object, const char *name, uint64_t limit, uint64_t *out)
-{
-    const json_t *value = json_object_get(object, name);
-    if (value == NULL) { return true; }
-    if (!json_is_integer(value) || json_integer_value(value) < 0) { return false; }
-    *out = (uint64_t)json_integer_value(value);
-    return *out <= limit;
-}
-
-static bool take_text(const json_t *object, const char *name, char *out, size_t size)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    if (text == NULL || strlen(text) >= size) { return false; }
-    snprintf(out, size, "%s", text);
+    struct trigger *trigger = member;
+    if (json_codec_read(&trigger_table, value, "", trigger, NULL) != TN_OK) { return false; }
+    for (size_t i = 0; i < trigger_table.count; i++) {
+        const struct json_field *field = &trigger_fields[i];
+        bool needed = (field->tags & 1U << trigger->type) != 0;
+        if (needed && json_object_get(value, field->name) == NULL) { return false; }
+    }
     return true;
 }
 
-static bool take_type(const json_t *object, enum trigger_type *out)
+static json_t *build_fault(const void *member)
 {
-    const char *type = json_string_value(json_object_get(object, "type"));
-    for (int i = 0; type != NULL && i < TRIGGER_TYPES; i++) {
-        if (strcmp(type, trigger_words[i]) != 0) { continue; }
-        *out = (enum trigger_type)i;
-        return true;
-    }
-    return false;
+    return json_string(fault_descriptor(*(const enum fault *)member)->name);
 }
 
-static bool take_phase(const json_t *object, enum run_phase *out)
+static bool read_fault(const json_t *value, void *member)
 {
-    const char *phase = json_string_value(json_object_get(object, "phase"));
-    return phase != NULL && run_phase_parse(phase, out);
+    return json_is_string(value) && fault_parse(json_string_value(value), member);
 }
 
-/* The name of what is wrong; NULL: nothing. */
-static const char *read_trigger(const json_t *object, struct trigger *out)
+static const struct json_converter trigger_converter = {
+    build_trigger, read_trigger, "a trigger: its \"type\" and the members of that type"};
+static const struct json_converter fault_converter = {build_fault, read_fault,
+                                                      "a fault of `tanist chaos list`"};
+
+#define AT(member) JSON_MEMBER(struct injection, member)
+static const struct json_field injection_fields[] = {
+    {"id", FIELD_UINT, AT(id)},
+    {"fault", FIELD_CUSTOM, AT(fault), .converter = &fault_converter},
+    {"whom", FIELD_TEXT, AT(selector)},
+    {"trigger", FIELD_CUSTOM, AT(trigger), .converter = &trigger_converter},
+    {"for_ms", FIELD_UINT, AT(for_ms)},
+    {"value", FIELD_REAL, AT(value)},
+};
+#undef AT
+static const struct json_table injection_table = {JSON_FIELDS(injection_fields),
+                                                  .rules = JSON_ALL_REQUIRED, .status = TN_EINVAL};
+
+json_t *injection_to_json(const struct injection *injection)
 {
-    uint64_t count = 1;
-    if (!take_type(object, &out->type)) { return "trigger.type"; }
-    if (!take_number(object, "at_ms", INT64_MAX, &out->at_ms)) { return "trigger.at_ms"; }
-    if (!take_number(object, "step", INT64_MAX, &out->step)) { return "trigger.step"; }
-    if (!take_number(object, "count", UINT32_MAX, &count) || count == 0) { return "trigger.count"; }
-    out->count = (uint32_t)count;
-    if (out->type == TRIGGER_PHASE && !take_phase(object, &out->phase)) { return "trigger.phase"; }
-    if (out->type == TRIGGER_FAILPOINT &&
-        !take_text(object, "point", out->failpoint, sizeof out->failpoint)) {
-        return "trigger.point";
+    assert(injection != NULL);
+    json_t *object = json_object();
+    if (object != NULL && json_codec_build(&injection_table, injection, 0, object)) {
+        return object;
     }
+    json_decref(object);
     return NULL;
-}
-
-static const char *read_injection(const json_t *object, struct injection *out)
-{
-    uint64_t id = 0;
-    const char *fault = json_string_value(json_object_get(object, "fault"));
-    const json_t *value = json_object_get(object, "value");
-    if (!take_number(object, "id", UINT32_MAX, &id)) { return "id"; }
-    out->id = (uint32_t)id;
-    if (fault == NULL || !fault_parse(fault, &out->fault)) { return "fault"; }
-    if (!take_text(object, "whom", out->selector, sizeof out->selector)) { return "whom"; }
-    if (!take_number(object, "for_ms", INT64_MAX, &out->for_ms)) { return "for_ms"; }
-    if (value != NULL && !json_is_number(value)) { return "value"; }
-    out->value = json_number_value(value);
-    return read_trigger(json_object_get(object, "trigger"), &out->trigger);
 }
 
 enum tn_status injection_from_json(const json_t *object, struct injection *out, struct error *error)
 {
-    *out = (struct injection){0};
-    const char *wrong = read_injection(object, out);
-    if (wrong == NULL) { return TN_OK; }
-    return error_set(error, TN_EINVAL,
-                     "a planned fault's %s is missing or wrong: see `tanist chaos "
-                     "list`",
-                     wrong);
+    *out = (struct injection){.trigger.count = 1};
+    return json_codec_read(&injection_table, object, "", out, error);
 }
 
 enum tn_status history_schedule(const json_t *lines, struct schedule *out, struct error *error)

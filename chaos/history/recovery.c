@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "chaos/history/json_member.h"
+#include "chaos/plan/fault.h"
 #include "common/base/minmax.h"
 
 enum { GROUP_MAX = 96 };
@@ -55,13 +56,13 @@ static bool is_any(const char *word, const char *const *list)
     return false;
 }
 
-/* Faults that can cost any node its leadership or its session, whatever their targets are. */
+/* Whether the fault can cost any node its session or its leadership, whatever its targets are. */
 static bool affects_all(const struct timeline_fault *fault)
 {
-    static const char *const faults[] = {"outage", "wipe",        "halves", "resign",
-                                         "pause",  "swap-shards", NULL};
-    return is_any(fault->fault, faults) || strncmp(fault->whom, "zookeeper", 9) == 0 ||
-           strcmp(fault->whom, "everything") == 0 || strcmp(fault->whom, "agent") == 0;
+    const struct fault_descriptor *descriptor = fault_find(fault->fault);
+    return (descriptor != NULL && (descriptor->effects & EFFECT_ANY_TASK) != 0) ||
+           strncmp(fault->whom, "zookeeper", 9) == 0 || strcmp(fault->whom, "everything") == 0 ||
+           strcmp(fault->whom, "agent") == 0;
 }
 
 /*
