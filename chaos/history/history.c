@@ -16,7 +16,7 @@ enum { REAL_DIGITS = 15, PATH_BYTES = 1024 };
 struct history_file {
     FILE *stream;
     uint64_t started_us;
-    int failed_errno; /* The first failure; 0: none. */
+    int failed_errno; /* Of the first failure; 0: none. */
     char path[PATH_BYTES];
 };
 
@@ -25,6 +25,8 @@ struct history_file {
 enum tn_status history_file_create(const char *path, uint64_t started_us, struct history_file **out,
                                    struct error *error)
 {
+    assert(path != NULL);
+    assert(out != NULL);
     struct history_file *file = calloc(1, sizeof *file);
     *out = NULL;
     if (file == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
@@ -58,9 +60,11 @@ static json_t *make_line(double t_ms, const char *kind, json_t *object)
 void history_file_add_at(struct history_file *file, uint64_t at_us, const char *kind,
                          json_t *object)
 {
+    assert(file != NULL);
+    assert(kind != NULL);
     uint64_t since_us = at_us > file->started_us ? at_us - file->started_us : 0;
     json_t *line = make_line((double)since_us / 1000.0, kind, object);
-    /* Fifteen digits are enough for microseconds of a year, and show no binary dust. */
+    /* Fifteen digits hold the microseconds of a year; more would show rounding errors. */
     size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS);
     errno = 0;
     bool written = line != NULL && json_dumpf(line, file->stream, flags) == 0 &&
@@ -86,7 +90,7 @@ enum tn_status history_file_close(struct history_file *file, struct error *error
 
 /* ----------------------------------------------------------------- reading */
 
-static const char *what_is_wrong(const json_t *line)
+static const char *defect_of(const json_t *line)
 {
     if (!json_is_object(line)) { return "is not a JSON object"; }
     if (!json_is_number(json_object_get(line, "t_ms"))) { return "has no \"t_ms\""; }
@@ -102,7 +106,7 @@ static enum tn_status read_lines(FILE *stream, const char *path, json_t *lines, 
     ssize_t length;
     while (status == TN_OK && (length = getline(&text, &capacity, stream)) > 0) {
         json_t *line = json_loadb(text, (size_t)length, 0, NULL);
-        const char *wrong = what_is_wrong(line);
+        const char *wrong = defect_of(line);
         number++;
         if (wrong != NULL && text[length - 1] != '\n') {
             json_decref(line); /* The harness was killed while it wrote this. */
@@ -123,6 +127,8 @@ static enum tn_status read_lines(FILE *stream, const char *path, json_t *lines, 
 
 enum tn_status history_read(const char *path, json_t **out, struct error *error)
 {
+    assert(path != NULL);
+    assert(out != NULL);
     *out = NULL;
     FILE *stream = fopen(path, "re");
     if (stream == NULL) { return files_error(error, errno, "read", path); }
@@ -148,7 +154,7 @@ static const char *const trigger_names[] = {
     NULL,
 };
 
-/* The tags of a row are the types of triggers that have the member. */
+/* The tags of a row: the types of triggers that have the member. */
 enum {
     OF_TIME = 1 << TRIGGER_TIME,
     OF_STEP = 1 << TRIGGER_STEP,
@@ -233,12 +239,14 @@ json_t *injection_to_json(const struct injection *injection)
 
 enum tn_status injection_from_json(const json_t *object, struct injection *out, struct error *error)
 {
+    assert(out != NULL);
     *out = (struct injection){.trigger.count = 1};
     return json_codec_read(&injection_table, object, "", out, error);
 }
 
 enum tn_status history_schedule(const json_t *lines, struct schedule *out, struct error *error)
 {
+    assert(out != NULL);
     size_t index;
     json_t *line;
     *out = (struct schedule){.list = calloc(INJECTIONS_MAX, sizeof *out->list)};

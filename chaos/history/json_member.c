@@ -1,9 +1,10 @@
 #include "chaos/history/json_member.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
-/* Sums and differences of what is below it are exact, in either type. */
+/* Sums and differences of smaller numbers are exact, as integers and as doubles. */
 #define NUMBER_LIMIT 1000000000000000
 
 const char *json_member_text(const json_t *object, const char *key, const char *otherwise)
@@ -34,5 +35,6 @@ bool json_member_true(const json_t *object, const char *key)
 
 bool line_is(const json_t *line, const char *kind)
 {
+    assert(kind != NULL);
     return strcmp(json_member_text(line, "kind", ""), kind) == 0;
 }

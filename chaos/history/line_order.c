@@ -9,7 +9,7 @@
 
 #include "chaos/history/json_member.h"
 
-/* What is needed to believe the time of an event. */
+/* The clocks of a round, by which the time of an event is judged. */
 struct clocks {
     double started_ms; /* The wall clock when the round began; -1: not known. */
     bool jump;         /* A fault sets clocks. */

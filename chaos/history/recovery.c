@@ -24,7 +24,7 @@ struct incident {
     double loss_seen_ms, elected_ms;
     double paused_ms, restored_ms;
     double resumed_ms;
-    json_int_t told_paused_ms, steps_redone; /* By the chief's event; -1: not known. */
+    json_int_t reported_paused_ms, steps_redone; /* By the chief's event; -1: not known. */
     json_int_t epochs[2];
 };
 
@@ -38,7 +38,7 @@ static struct incident new_incident(const struct timeline *all, const struct tim
                                 .paused_ms = -1,
                                 .restored_ms = -1,
                                 .resumed_ms = -1,
-                                .told_paused_ms = -1,
+                                .reported_paused_ms = -1,
                                 .steps_redone = -1};
     for (size_t i = 0; i < all->term_count && all->terms[i].from_ms <= at_ms; i++) {
         incident.epochs[0] = incident.epochs[1] = all->terms[i].epoch;
@@ -61,8 +61,8 @@ static bool affects_all(const struct timeline_fault *fault)
 {
     const struct fault_descriptor *descriptor = fault_find(fault->fault);
     return (descriptor != NULL && (descriptor->effects & EFFECT_ANY_TASK) != 0) ||
-           strncmp(fault->whom, "zookeeper", 9) == 0 || strcmp(fault->whom, "everything") == 0 ||
-           strcmp(fault->whom, "agent") == 0;
+           strncmp(fault->selector, "zookeeper", 9) == 0 ||
+           strcmp(fault->selector, "everything") == 0 || strcmp(fault->selector, "agent") == 0;
 }
 
 /*
@@ -70,8 +70,7 @@ static bool affects_all(const struct timeline_fault *fault)
  *
  * It is the last fault that hit `place` since `since_ms`, or else the last that affects all. If
  * both exist and the first was over for a while when the second began to matter, it is the second.
- * Any fault may have caused what happened to no place in particular (`place` is NULL). A fault that
- * was over long ago causes nothing.
+ * Without a place (NULL), it may be any fault. A fault that was over long ago causes nothing.
  */
 static const struct timeline_fault *cause_of(const struct timeline *all, const char *place,
                                              double since_ms, double at_ms)
@@ -159,7 +158,7 @@ static void find_new_chief(const struct timeline *all, struct incident *incident
         return;
     }
     if (all->term_count == 0) { return; }
-    /* A chief that was hit while training went on, and has no successor. */
+    /* A chief that was hit during training, and has no successor. */
     const struct term *last = &all->terms[all->term_count - 1];
     bool lost = incident->at_ms >= last->from_ms && last->to_ms >= incident->at_ms &&
                 last->to_ms < all->train_to_ms;
@@ -191,7 +190,7 @@ static void set_pause(const struct timeline *all, struct incident *incident,
     incident->open = incident->open || !pause->ended;
     incident->paused_ms = pause->from_ms;
     incident->restored_ms = pause->to_ms;
-    incident->told_paused_ms = pause->paused_ms;
+    incident->reported_paused_ms = pause->paused_ms;
     incident->steps_redone = pause->steps_redone;
     incident->resumed_ms = first_advance_ms(all, pause->to_ms, pause->step);
 }
@@ -210,7 +209,7 @@ static bool lost_a_target(const struct timeline *all, const struct timeline_faul
     return false;
 }
 
-/* The first pause that the fault caused, or that it struck and made longer. */
+/* The first pause that the fault caused, or during which it was injected and made it longer. */
 static void find_pause(const struct timeline *all, struct incident *incident)
 {
     const struct timeline_fault *fault = incident->fault;
@@ -318,15 +317,15 @@ static void name_group(const struct incident *incident, char *text, size_t size)
     const char *target = json_string_value(json_array_get(fault->targets, 0));
     bool chief = incident->elected && json_array_size(fault->targets) == 1 && target != NULL &&
                  strncmp(target, "coordinator:", 12) == 0;
-    const char *whom = chief ? "chief" : fault->whom;
-    (void)snprintf(text, size, "%s%s%.*s", fault->fault, *whom ? " " : "", (int)strcspn(whom, ":"),
-                   whom);
+    const char *selector = chief ? "chief" : fault->selector;
+    (void)snprintf(text, size, "%s%s%.*s", fault->fault, *selector ? " " : "",
+                   (int)strcspn(selector, ":"), selector);
 }
 
 static json_t *incident_json(const struct timeline *all, const struct incident *incident)
 {
     static const struct timeline_fault unprovoked = {
-        .fault = "unprovoked", .whom = "", .point = ""};
+        .fault = "unprovoked", .selector = "", .point = ""};
     const struct timeline_fault *fault = incident->fault != NULL ? incident->fault : &unprovoked;
     char group[GROUP_MAX];
     name_group(incident, group, sizeof group);
@@ -334,9 +333,9 @@ static json_t *incident_json(const struct timeline *all, const struct incident *
     json_t *object = json_pack(
         "{s:o, s:s, s:s, s:s, s:o, s:s, s:o, s:b, s:o, s:o, s:[I, I]}", "id",
         incident->fault != NULL ? json_integer(fault->id) : json_null(), "fault", fault->fault,
-        "group", group, "whom", fault->whom, "targets", targets, "point", fault->point, "at_ms",
+        "group", group, "whom", fault->selector, "targets", targets, "point", fault->point, "at_ms",
         ms_or_null(incident->at_ms), "recovered", !incident->open, "paused_ms",
-        count_or_null(incident->told_paused_ms), "steps_redone",
+        count_or_null(incident->reported_paused_ms), "steps_redone",
         count_or_null(incident->steps_redone), "epochs", incident->epochs[0], incident->epochs[1]);
     if (object != NULL) { set_phases(object, all, incident); }
     return object;

@@ -32,8 +32,8 @@ extern const struct recovery_phase {
  * All recoveries of a round. First come those without a known cause; the others are in the order
  * of their faults. A new reference; NULL: out of memory. Each is an object:
  *
- *   id, fault, whom, targets, point   of the fault; null id and "unprovoked": none is known
- *   group                             what can be compared: "kill chief", "kill ps"
+ *   id, fault, "whom", targets, point of the fault; null id and "unprovoked": none is known
+ *   group                             recoveries that can be compared: "kill chief", "kill ps"
  *   at_ms, until_ms                   the fault; the end of the recovery, or of the history
  *   detect_ms, elect_ms, restore_ms, resume_ms, total_ms
  *                                     null: does not apply, or is not over
@@ -45,7 +45,7 @@ extern const struct recovery_phase {
 json_t *recovery_list(const struct timeline *timeline);
 
 /*
- * Of recoveries of one round or of many, in ms:
+ * Percentiles of the recoveries of one round or of many, in ms:
  *
  *   phases    {"detect", "elect", "restore", "resume", "total": spread}
  *   by_fault  {FAULT: spread of total_ms}, by_group {GROUP: the same}

@@ -164,7 +164,7 @@ static void read_fault(struct timeline *out, const json_t *line, double at_ms)
         (struct timeline_fault){.id = json_member_integer(line, "id", 0),
                                 .step = json_member_integer(line, "step", -1),
                                 .fault = json_member_text(line, "fault", "?"),
-                                .whom = json_member_text(line, "whom", ""),
+                                .selector = json_member_text(line, "whom", ""),
                                 .phase = json_member_text(line, "phase", ""),
                                 .point = json_member_text(line, "point", ""),
                                 .text = json_member_text(line, "text", ""),
@@ -240,7 +240,7 @@ static void enter_phase(struct timeline *out, enum run_phase phase, double at_ms
 /*
  * The phase of a "step" line. The harness writes such a line as soon as it sees another phase or
  * generation, and then regularly. While it is cut off from ZooKeeper, the phase in the regular
- * lines may be an old one; only steps that advance prove that training goes on.
+ * lines may be an old one; only steps that advance prove that the run is training.
  *
  * `running`: the last event that began or resumed training.
  */
@@ -293,7 +293,7 @@ static bool stands_still(enum run_phase phase)
     return phase == RUN_PAUSED || phase == RUN_LOADING || phase == RUN_FORMING;
 }
 
-/* From the first running to what follows the last phase of training. */
+/* From the first running until stopping begins. */
 static void read_window(struct timeline *out)
 {
     out->train_from_ms = out->train_to_ms = out->end_ms;
@@ -311,7 +311,7 @@ static void read_window(struct timeline *out)
 
 /* ------------------------------------------------------------- pauses */
 
-/* What the chief's events say of a pause. They are published at about the time at which the phases
+/* The chief's events about a pause. They are published at about the time at which the phases
  * change. */
 static void read_pause_events(const struct timeline *all, struct pause *pause)
 {

@@ -46,9 +46,9 @@ struct pause {
     double from_ms, to_ms;
     bool ended;       /* False: it lasts until the end of the history. */
     const char *task; /* Whose loss caused it, by the chief's event; NULL: none. */
-    const char *kind; /* Of the recovery, "ps"; NULL: not known. */
+    const char *kind; /* The kind of recovery, "ps"; NULL: not known. */
     json_int_t paused_ms, steps_redone; /* By the chief's event; -1: not known. */
-    json_int_t step;                    /* From which training went on; -1: not known. */
+    json_int_t step;                    /* From which training continued; -1: not known. */
 };
 
 struct sample {
@@ -59,7 +59,7 @@ struct sample {
 /* A fault that was injected. */
 struct timeline_fault {
     json_int_t id, step;
-    const char *fault, *whom, *phase, *point, *text; /* "": not known. */
+    const char *fault, *selector, *phase, *point, *text; /* "": not known. */
     double at_ms, until_ms; /* Until it was undone; equal: there was nothing to undo. */
     const json_t *targets;  /* Names of places; NULL: none. */
 };
@@ -73,7 +73,7 @@ struct timeline_event {
 
 struct timeline {
     const json_t *begin, *end, *verdict; /* Lines; NULL: the history has none. */
-    double end_ms;                       /* Of the "end" line, else of the last line. */
+    double end_ms;                       /* The time of the "end" line, else of the last line. */
     size_t lane_count;
     const char **lanes; /* Names of places, in the order of the "begin" line. */
     size_t place_interval_count, term_count, phase_interval_count, pause_count;

@@ -8,7 +8,7 @@ struct chart_frame {
     double end_ms;
 };
 
-/* Where `at_ms` is; what is outside of the frame is moved to its edge. */
+/* The x of `at_ms`; a time outside of the frame is moved to its edge. */
 double chart_frame_x(const struct chart_frame *frame, double at_ms);
 
 #endif

@@ -2,7 +2,8 @@
  * chaos/report/markup.h: HTML and SVG composed in memory. Text from outside is escaped, so that it
  * can stand between tags and in attributes in double quotes.
  *
- * Running out of memory is remembered in `failed`; what follows is dropped. Threads: the owner's.
+ * Running out of memory is remembered in `failed`; everything after it is dropped. Threads: the
+ * owner's.
  */
 #ifndef CHAOS_REPORT_MARKUP_H
 #define CHAOS_REPORT_MARKUP_H

@@ -9,7 +9,7 @@
 #include "chaos/report/report_private.h"
 #include "common/base/files.h"
 
-/* Of a path below `dir`, what follows `dir`. */
+/* The part of `path` after `dir`; all of it if it is not below `dir`. */
 static const char *path_below(const char *dir, const char *path)
 {
     size_t length = strlen(dir);

@@ -1,9 +1,9 @@
-/* chaos/report/report_facts.c: what rounds and the campaign came to, as JSON. */
+/* chaos/report/report_facts.c: the results of rounds and of the campaign, as JSON. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "chaos/history/json_member.h"
-#include "chaos/history/recovery.h"
 #include "chaos/report/report_private.h"
 
 /* ------------------------------------------------------------- a round */
@@ -30,18 +30,17 @@ static json_int_t steps_redone(const json_t *recoveries)
 json_t *report_round_facts(const struct timeline *timeline, const json_t *recoveries,
                            const char *path)
 {
-    const json_t *begin = timeline->begin, *end = timeline->end;
+    assert(timeline != NULL && path != NULL);
+    const json_t *begin = timeline->begin, *end = timeline->end, *verdict = timeline->verdict;
     const json_t *result = json_object_get(end, "result");
-    const json_t *verdict = timeline->verdict;
     json_int_t epoch = 0;
     if (timeline->term_count > 0) { epoch = timeline->terms[timeline->term_count - 1].epoch; }
     return json_pack(
         "{s:I, s:I, s:s, s:b, s:o, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
         "round", json_member_integer(begin, "round", 0), "seed",
         json_member_integer(begin, "seed", 0), "history", path, "ok",
-        json_is_true(json_object_get(verdict, "ok")), "exit",
-        copy_or_null(json_object_get(end, "exit")), "status",
-        text_or_null(json_member_text(result, "status", NULL)), "mode",
+        json_member_true(verdict, "ok"), "exit", copy_or_null(json_object_get(end, "exit")),
+        "status", text_or_null(json_member_text(result, "status", NULL)), "mode",
         text_or_null(json_member_text(result, "mode", NULL)), "seconds",
         json_member_number(end, "seconds", timeline->end_ms / 1000), "faults",
         (json_int_t)timeline->fault_count, "skipped", (json_int_t)timeline->skipped_count,
@@ -53,7 +52,7 @@ json_t *report_round_facts(const struct timeline *timeline, const json_t *recove
         verdict != NULL ? copy_or_null(json_object_get(verdict, "checks")) : json_array());
 }
 
-/* Of "round-0009/history.jsonl"; 0: the path does not say. */
+/* The number in "round-0009/history.jsonl"; 0: the path has none. */
 static json_int_t number_of(const char *path)
 {
     const char *digits = strstr(path, "round-");
@@ -62,6 +61,7 @@ static json_int_t number_of(const char *path)
 
 json_t *report_unread_facts(const char *path, const char *why)
 {
+    assert(path != NULL && why != NULL);
     return json_pack("{s:I, s:i, s:s, s:b, s:n, s:n, s:n, s:f, s:i, s:i, s:i, s:i, s:i, s:n, s:n, "
                      "s:{}, s:[{s:s, s:b, s:s}]}",
                      "round", number_of(path), "seed", 0, "history", path, "ok", 0, "exit",
@@ -80,69 +80,60 @@ json_t *report_begin(void)
                      "faults_at", "checks", "rounds", "recoveries");
 }
 
-static void raise_number(json_t *object, const char *key, json_int_t by)
+static void add_count(json_t *object, const char *key, json_int_t count)
 {
-    json_object_set_new(object, key, json_integer(json_member_integer(object, key, 0) + by));
+    json_object_set_new(object, key, json_integer(json_member_integer(object, key, 0) + count));
 }
 
+/* The object `key` of `object`, which is made if it is missing. */
 static json_t *object_at(json_t *object, const char *key)
 {
-    json_t *inner = json_object_get(object, key);
-    if (inner != NULL) { return inner; }
-    json_object_set_new(object, key, json_object());
+    if (json_object_get(object, key) == NULL) { json_object_set_new(object, key, json_object()); }
     return json_object_get(object, key);
 }
 
 static void count_faults(json_t *campaign, const struct timeline *timeline)
 {
-    json_t *kinds = json_object_get(campaign, "faults_by_kind");
-    json_t *moments = json_object_get(campaign, "faults_by_moment");
-    json_t *both = json_object_get(campaign, "faults_at");
+    json_t *faults_at = json_object_get(campaign, "faults_at");
     for (size_t i = 0; i < timeline->fault_count; i++) {
         const struct timeline_fault *fault = &timeline->faults[i];
-        raise_number(kinds, fault->fault, 1);
-        raise_number(moments, timeline_fault_moment(fault), 1);
-        raise_number(object_at(both, fault->fault), timeline_fault_moment(fault), 1);
+        const char *moment = timeline_fault_moment(fault);
+        add_count(json_object_get(campaign, "faults_by_kind"), fault->fault, 1);
+        add_count(json_object_get(campaign, "faults_by_moment"), moment, 1);
+        add_count(object_at(faults_at, fault->fault), moment, 1);
     }
 }
 
-static void copy_member(json_t *to, const char *key, const json_t *from, const char *name)
+/* The facts that all rounds share are read from the first. */
+static void set_common(json_t *campaign, const json_t *begin)
 {
-    json_object_set_new(to, key, copy_or_null(json_object_get(from, name)));
-}
-
-/* What all rounds have in common is read from the first. */
-static void set_common(json_t *campaign, const struct timeline *timeline)
-{
-    const json_t *begin = timeline->begin;
+    static const char *const keys[] = {"seed",    "program", "started", "calm",
+                                       "machine", "places",  "job",     "command"};
     const json_t *plan = json_object_get(begin, "plan");
+    const char *name = json_is_string(plan) ? json_string_value(plan) : "?";
     if (json_object_get(campaign, "plan") != NULL) { return; }
-    const char *name =
-        json_member_text(plan, "name", json_is_string(plan) ? json_string_value(plan) : "?");
-    json_object_set_new(campaign, "plan", json_string(name));
-    copy_member(campaign, "about", plan, "about");
-    copy_member(campaign, "seed", begin, "seed");
-    copy_member(campaign, "program", begin, "program");
-    copy_member(campaign, "started", begin, "started");
-    copy_member(campaign, "calm", begin, "calm");
-    copy_member(campaign, "machine", begin, "machine");
-    copy_member(campaign, "places", begin, "places");
-    copy_member(campaign, "job", begin, "job");
-    copy_member(campaign, "command", begin, "command");
+    json_object_set_new(campaign, "plan", json_string(json_member_text(plan, "name", name)));
+    json_object_set_new(campaign, "about", copy_or_null(json_object_get(plan, "about")));
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        json_object_set_new(campaign, keys[i], copy_or_null(json_object_get(begin, keys[i])));
+    }
 }
 
 void report_add(json_t *report, const struct timeline *timeline, json_t *round, json_t *recoveries)
 {
+    assert(report != NULL && round != NULL);
     json_t *campaign = json_object_get(report, "campaign");
-    raise_number(campaign, "rounds", 1);
-    raise_number(campaign, json_is_true(json_object_get(round, "ok")) ? "passed" : "failed", 1);
-    raise_number(campaign, "faults", json_member_integer(round, "faults", 0));
-    raise_number(campaign, "skipped", json_member_integer(round, "skipped", 0));
     double seconds =
         json_member_number(campaign, "seconds", 0) + json_member_number(round, "seconds", 0);
+    add_count(campaign, "rounds", 1);
+    add_count(campaign, json_member_true(round, "ok") ? "passed" : "failed", 1);
+    add_count(campaign, "faults", json_member_integer(round, "faults", 0));
+    add_count(campaign, "skipped", json_member_integer(round, "skipped", 0));
     json_object_set_new(campaign, "seconds", json_real(seconds));
-    if (timeline != NULL) { set_common(campaign, timeline); }
-    if (timeline != NULL) { count_faults(campaign, timeline); }
+    if (timeline != NULL) {
+        set_common(campaign, timeline->begin);
+        count_faults(campaign, timeline);
+    }
     for (size_t i = 0; i < json_array_size(recoveries); i++) {
         json_t *recovery = json_array_get(recoveries, i);
         json_object_set(recovery, "round", json_object_get(round, "round"));
@@ -151,6 +142,8 @@ void report_add(json_t *report, const struct timeline *timeline, json_t *round, 
     json_decref(recoveries);
     json_array_append_new(json_object_get(report, "rounds"), round);
 }
+
+/* ------------------------------------------------------------- sums over rounds */
 
 static json_t *check_named(json_t *checks, const char *name)
 {
@@ -163,65 +156,64 @@ static json_t *check_named(json_t *checks, const char *name)
     return json_array_get(checks, json_array_size(checks) - 1);
 }
 
-/* Words of the last round; of the first that failed, if one did. */
+/* The text is that of the first round that failed, or else of the last round. */
 static void sum_checks(json_t *checks, const json_t *round)
 {
     const json_t *list = json_object_get(round, "checks");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *one = json_array_get(list, i);
         json_t *check = check_named(checks, json_member_text(one, "name", "?"));
-        bool ok = json_is_true(json_object_get(one, "ok"));
         bool failed_before = json_member_integer(check, "failed", 0) > 0;
-        raise_number(check, ok ? "passed" : "failed", 1);
+        add_count(check, json_member_true(one, "ok") ? "passed" : "failed", 1);
         if (failed_before) { continue; }
         json_object_set_new(check, "text", json_string(json_member_text(one, "text", "")));
     }
 }
 
-/* How many sync rounds ended with the digest of the calm run. */
+/* The number of sync rounds, and of those that ended with the digest of the baseline run. */
 static void sum_digests(json_t *campaign, const json_t *rounds)
 {
-    const char *calm = json_member_text(json_object_get(campaign, "calm"), "digest", NULL);
+    const char *baseline = json_member_text(json_object_get(campaign, "calm"), "digest", NULL);
     json_int_t sync = 0, equal = 0;
     for (size_t i = 0; i < json_array_size(rounds); i++) {
         const json_t *round = json_array_get(rounds, i);
         const char *digest = json_member_text(round, "digest", NULL);
         if (strcmp(json_member_text(round, "mode", "sync"), "sync") != 0) { continue; }
         sync++;
-        equal += digest != NULL && calm != NULL && strcmp(digest, calm) == 0;
+        equal += digest != NULL && baseline != NULL && strcmp(digest, baseline) == 0;
     }
     json_object_set_new(campaign, "digest",
-                        json_pack("{s:o, s:I, s:I}", "calm", text_or_null(calm), "sync_rounds",
+                        json_pack("{s:o, s:I, s:I}", "calm", text_or_null(baseline), "sync_rounds",
                                   sync, "equal", equal));
 }
 
-/* Of all training time together. */
+/* Goodput and availability of all training time together. */
 static void sum_goodput(json_t *campaign, const json_t *rounds)
 {
-    double seconds = 0, steps = 0, wanted = 0, available = 0;
+    double seconds = 0, steps = 0, baseline_steps = 0, available_s = 0;
     for (size_t i = 0; i < json_array_size(rounds); i++) {
         const json_t *goodput = json_object_get(json_array_get(rounds, i), "goodput");
-        double s = json_member_number(goodput, "seconds", 0);
-        seconds += s;
+        double round_s = json_member_number(goodput, "seconds", 0);
+        seconds += round_s;
         steps += json_member_number(goodput, "steps", 0);
-        wanted += s * json_member_number(goodput, "calm_steps_per_s", 0);
-        available += s * json_member_number(goodput, "availability", 0);
+        baseline_steps += round_s * json_member_number(goodput, "calm_steps_per_s", 0);
+        available_s += round_s * json_member_number(goodput, "availability", 0);
     }
     json_object_set_new(campaign, "train_seconds", json_real(seconds));
-    json_object_set_new(campaign, "goodput", wanted > 0 ? json_real(steps / wanted) : json_null());
+    json_object_set_new(campaign, "goodput",
+                        baseline_steps > 0 ? json_real(steps / baseline_steps) : json_null());
     json_object_set_new(campaign, "availability",
-                        seconds > 0 ? json_real(available / seconds) : json_null());
+                        seconds > 0 ? json_real(available_s / seconds) : json_null());
     json_object_set_new(campaign, "steps", json_integer((json_int_t)steps));
 }
 
-/* Kinds of fault that look alike stand together. */
-static json_t *by_family(const json_t *kinds)
+/* Faults of a family are neighbours. */
+static json_t *order_by_family(const json_t *kinds)
 {
-    json_t *ordered = json_object();
+    json_t *ordered = json_object(), *count;
     const struct report_family *family;
     const char *name;
-    json_t *count;
-    for (size_t i = 0; ordered != NULL && (family = report_family_at(i)); i++) {
+    for (size_t i = 0; (family = report_family_at(i)) != NULL; i++) {
         json_object_foreach((json_t *)kinds, name, count)
         {
             if (report_family_of(name) == family) { json_object_set(ordered, name, count); }
@@ -231,35 +223,32 @@ static json_t *by_family(const json_t *kinds)
 }
 
 /* Phases in their order, then failpoints. */
-static json_t *phases_first(const json_t *moments)
+static json_t *order_by_phase(const json_t *moments)
 {
-    json_t *ordered = json_object();
+    json_t *ordered = json_object(), *count;
     const char *name;
-    json_t *count;
-    for (enum run_phase phase = 0; ordered != NULL && phase < RUN_PHASES; phase++) {
-        json_t *struck = json_object_get(moments, run_phase_name(phase));
-        if (struck != NULL) { json_object_set(ordered, run_phase_name(phase), struck); }
+    for (enum run_phase phase = 0; phase < RUN_PHASES; phase++) {
+        name = run_phase_name(phase);
+        if ((count = json_object_get(moments, name)) != NULL) {
+            json_object_set(ordered, name, count);
+        }
     }
     json_object_foreach((json_t *)moments, name, count) json_object_set(ordered, name, count);
     return ordered;
-}
-
-static void order_faults(json_t *campaign)
-{
-    json_object_set_new(campaign, "faults_by_kind",
-                        by_family(json_object_get(campaign, "faults_by_kind")));
-    json_object_set_new(campaign, "faults_by_moment",
-                        phases_first(json_object_get(campaign, "faults_by_moment")));
 }
 
 void report_finish(json_t *report)
 {
     json_t *campaign = json_object_get(report, "campaign");
     const json_t *rounds = json_object_get(report, "rounds");
+    assert(campaign != NULL && rounds != NULL);
     for (size_t i = 0; i < json_array_size(rounds); i++) {
         sum_checks(json_object_get(campaign, "checks"), json_array_get(rounds, i));
     }
-    order_faults(campaign);
+    json_object_set_new(campaign, "faults_by_kind",
+                        order_by_family(json_object_get(campaign, "faults_by_kind")));
+    json_object_set_new(campaign, "faults_by_moment",
+                        order_by_phase(json_object_get(campaign, "faults_by_moment")));
     sum_digests(campaign, rounds);
     sum_goodput(campaign, rounds);
     json_object_set_new(report, "percentiles",

@@ -219,7 +219,7 @@ static void add_legend(struct markup *out)
     for (size_t i = 0; (family = report_family_at(i)); i++) {
         markup_format(out, "<span class=\"f-%s\">", family->name);
         report_family_icon(out, family);
-        markup_wrap(out, "", family->words, "</span>");
+        markup_wrap(out, "", family->title, "</span>");
     }
     markup_add(out, "</p>");
 }

@@ -46,7 +46,7 @@ struct picture {
 
 static double label_width(const struct timeline_fault *fault)
 {
-    return 20 + 6.4 * (double)strlen(fault->fault) + 5.7 * (double)strlen(fault->whom);
+    return 20 + 6.4 * (double)strlen(fault->fault) + 5.7 * (double)strlen(fault->selector);
 }
 
 /* The first row that is free from there on; BADGE_ROWS: none. */
@@ -314,7 +314,7 @@ static void draw_fault(struct markup *out, const struct picture *picture, size_t
         markup_format(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", left ? "before" : "after",
                       left ? x - LABEL_AWAY : x + LABEL_AWAY, y + 3.5);
         markup_wrap(out, "", fault->fault, " <tspan>");
-        markup_wrap(out, "", fault->whom, "</tspan></text>");
+        markup_wrap(out, "", fault->selector, "</tspan></text>");
     }
     markup_add(out, "</g>");
 }
