@@ -137,7 +137,8 @@ static double detected_ms(const struct timeline *all, const struct incident *inc
 
 static void set_new_chief(const struct timeline *all, struct incident *incident, size_t term)
 {
-    assert(term > 0 && term < all->term_count);
+    assert(term > 0);
+    assert(term < all->term_count);
     incident->elected = true;
     incident->elected_ms = all->terms[term].from_ms;
     incident->loss_seen_ms = incident->elected_ms - all->terms[term].took_ms;

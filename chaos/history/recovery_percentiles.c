@@ -18,7 +18,8 @@ static int compare_values(const void *a, const void *b)
 static double nearest_rank(const double *values, size_t count, size_t percent)
 {
     assert(count > 0);
-    assert(percent > 0 && percent <= 100);
+    assert(percent > 0);
+    assert(percent <= 100);
     return values[(count * percent + 99) / 100 - 1];
 }
 
@@ -37,7 +38,8 @@ json_t *recovery_spread(double *values, size_t count)
 static void add_spread(json_t *object, const char *name, const json_t *recoveries, const char *key,
                        const char *by)
 {
-    assert(name != NULL && key != NULL);
+    assert(name != NULL);
+    assert(key != NULL);
     size_t size = json_array_size(recoveries), count = 0;
     double *values = calloc(size + 1, sizeof *values);
     for (size_t i = 0; values != NULL && i < size; i++) {

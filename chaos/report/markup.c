@@ -99,7 +99,8 @@ void markup_join(struct markup *markup, const struct markup *other)
 void markup_rect(struct markup *markup, const char *class, double x, double y, double width,
                  double height, double radius)
 {
-    assert(width >= 0 && height >= 0);
+    assert(width >= 0);
+    assert(height >= 0);
     markup_format(markup,
                   "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
                   "rx=\"%.0f\"/>",

@@ -30,7 +30,8 @@ static json_int_t steps_redone(const json_t *recoveries)
 json_t *report_round_facts(const struct timeline *timeline, const json_t *recoveries,
                            const char *path)
 {
-    assert(timeline != NULL && path != NULL);
+    assert(timeline != NULL);
+    assert(path != NULL);
     const json_t *begin = timeline->begin, *end = timeline->end, *verdict = timeline->verdict;
     const json_t *result = json_object_get(end, "result");
     json_int_t epoch = 0;
@@ -61,7 +62,8 @@ static json_int_t number_of(const char *path)
 
 json_t *report_unread_facts(const char *path, const char *why)
 {
-    assert(path != NULL && why != NULL);
+    assert(path != NULL);
+    assert(why != NULL);
     return json_pack("{s:I, s:i, s:s, s:b, s:n, s:n, s:n, s:f, s:i, s:i, s:i, s:i, s:i, s:n, s:n, "
                      "s:{}, s:[{s:s, s:b, s:s}]}",
                      "round", number_of(path), "seed", 0, "history", path, "ok", 0, "exit",
@@ -121,7 +123,8 @@ static void set_common(json_t *campaign, const json_t *begin)
 
 void report_add(json_t *report, const struct timeline *timeline, json_t *round, json_t *recoveries)
 {
-    assert(report != NULL && round != NULL);
+    assert(report != NULL);
+    assert(round != NULL);
     json_t *campaign = json_object_get(report, "campaign");
     double seconds =
         json_member_number(campaign, "seconds", 0) + json_member_number(round, "seconds", 0);
@@ -241,7 +244,8 @@ void report_finish(json_t *report)
 {
     json_t *campaign = json_object_get(report, "campaign");
     const json_t *rounds = json_object_get(report, "rounds");
-    assert(campaign != NULL && rounds != NULL);
+    assert(campaign != NULL);
+    assert(rounds != NULL);
     for (size_t i = 0; i < json_array_size(rounds); i++) {
         sum_checks(json_object_get(campaign, "checks"), json_array_get(rounds, i));
     }

@@ -43,7 +43,8 @@ static double top_of(const struct rates *rates)
 
 static void measure(struct rates *rates, const struct timeline *all, size_t buckets)
 {
-    assert(buckets > 0 && buckets <= BUCKETS);
+    assert(buckets > 0);
+    assert(buckets <= BUCKETS);
     json_int_t top = -1; /* The highest step so far. */
     memset(rates, 0, sizeof *rates);
     rates->bucket_ms = double_max(all->end_ms / (double)buckets, BUCKET_MIN_MS);
