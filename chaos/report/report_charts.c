@@ -101,7 +101,7 @@ void report_phase_chart(struct markup *out, const json_t *report)
         out->failed = true;
         return;
     }
-    markup_add(out, "<table class=\"phases\"><thead><tr><th>fault<th class=\"n\">times"
+    markup_add(out, "<table class=\"phases\"><thead><tr><th>fault<th class=\"n\">count"
                     "<th>mean phases<th class=\"n\">p50<th class=\"n\">p99<tbody>");
     for (size_t i = 0; i < count && i < SHOWN; i++) {
         const json_t *spread = groups[i].spread;
@@ -115,7 +115,7 @@ void report_phase_chart(struct markup *out, const json_t *report)
     }
     markup_add(out, "</table>");
     if (count > SHOWN) {
-        markup_format(out, "<p class=\"dim\">%zu more, seen less often, are in report.json.</p>",
+        markup_format(out, "<p class=\"dim\">%zu less frequent groups are in report.json.</p>",
                       count - SHOWN);
     }
     free(groups);
@@ -185,8 +185,8 @@ void report_histogram(struct markup *out, const char *title, double *values, siz
     if (spread == NULL) { return; }
     struct scale scale = scale_of(values, count);
     markup_wrap(out, "<figure class=\"plot\"><figcaption><b>", title, "</b>");
-    markup_format(out, " <span>%s times%s</span></figcaption>", number_count((int64_t)count).at,
-                  scale.logarithmic ? ", logarithmic axis" : "");
+    markup_format(out, " <span>%s recoveries%s</span></figcaption>",
+                  number_count((int64_t)count).at, scale.logarithmic ? ", logarithmic axis" : "");
     markup_add(out, "<svg viewBox=\"0 0 360 154\" role=\"img\" aria-label=\"histogram\">");
     draw_bins(out, &scale, values, count);
     draw_mark(out, &scale, "p50", json_member_number(spread, "p50", 0), 14);

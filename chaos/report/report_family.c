@@ -1,4 +1,4 @@
-/* chaos/report/report_family.c: faults that are of a kind look alike: colour and sign. */
+/* chaos/report/report_family.c: faults of a family have one colour and one icon. */
 #include "chaos/plan/fault.h"
 #include "chaos/report/report_private.h"
 
@@ -30,6 +30,6 @@ const struct report_family *report_family_at(size_t index)
 
 void report_family_icon(struct markup *out, const struct report_family *family)
 {
-    markup_format(out, "<svg class=\"sign\" viewBox=\"0 0 12 12\"><use href=\"#s-%s\"/></svg>",
+    markup_format(out, "<svg class=\"icon\" viewBox=\"0 0 12 12\"><use href=\"#s-%s\"/></svg>",
                   family->name);
 }

@@ -50,7 +50,7 @@ static void add_failover_tile(struct markup *out, const json_t *percentiles)
         best = spread;
         group = name;
     }
-    (void)snprintf(title, sizeof title, "%s to new chief, p50 / p99", group);
+    (void)snprintf(title, sizeof title, "failover after %s, p50 / p99", group);
     add_percentiles_tile(out, title, best);
 }
 
@@ -65,9 +65,9 @@ static void add_tiles(struct markup *out, const json_t *report)
     add_percentiles_tile(out, "recovery, p50 / p99",
                          json_object_get(json_object_get(percentiles, "phases"), "total"));
     add_failover_tile(out, percentiles);
-    add_tile(out, "goodput, of the calm run’s",
+    add_tile(out, "goodput, relative to the baseline run",
              number_percent(json_member_number(campaign, "goodput", -1)).at);
-    add_tile(out, "of the time workers could work",
+    add_tile(out, "availability of training",
              number_percent(json_member_number(campaign, "availability", -1)).at);
     markup_add(out, "</dl>");
 }
@@ -78,17 +78,20 @@ static void add_lead(struct markup *out, const json_t *campaign)
     json_int_t rounds = json_member_integer(campaign, "rounds", 0);
     json_int_t sync = json_member_integer(digest, "sync_rounds", 0);
     json_int_t equal = json_member_integer(digest, "equal", 0);
-    const char *calm = json_member_text(digest, "calm", NULL);
+    const char *baseline = json_member_text(digest, "calm", NULL);
     markup_format(out, "<p class=\"lead\">%s faults in %s round%s. ",
                   number_count(json_member_integer(campaign, "faults", 0)).at,
                   number_count(rounds).at, rounds == 1 ? "" : "s");
-    if (sync > 0 && calm != NULL && equal == sync) {
-        markup_add(out, "Every synchronous run ended with the calm run’s parameters, bit for bit");
+    if (sync > 0 && baseline != NULL && equal == sync) {
+        markup_add(
+            out,
+            "Every synchronous run ended with the parameters of the baseline run, bit for bit");
     } else if (sync > 0) {
-        markup_format(out, "%s of %s synchronous runs ended with the calm run’s parameters",
+        markup_format(out,
+                      "%s of %s synchronous runs ended with the parameters of the baseline run",
                       number_count(equal).at, number_count(sync).at);
     }
-    if (sync > 0 && calm != NULL) { markup_wrap(out, ": <code>", calm, "</code>"); }
+    if (sync > 0 && baseline != NULL) { markup_wrap(out, ": <code>", baseline, "</code>"); }
     markup_add(out, "</p>");
 }
 
@@ -105,7 +108,7 @@ static void add_strip(struct markup *out, const json_t *rounds)
         markup_format(out,
                       "<a class=\"%s\" href=\"#round-%" JSON_INTEGER_FORMAT
                       "\" title=\"round %" JSON_INTEGER_FORMAT ": %s\">%s</a>",
-                      ok ? "held" : "broke", number, number, ok ? "passed" : "failed",
+                      ok ? "passed" : "failed", number, number, ok ? "passed" : "failed",
                       ok ? "" : "✕");
     }
     markup_add(out, "</div>");
@@ -177,12 +180,11 @@ static void add_histogram(struct markup *out, const json_t *report, const char *
 static void add_recoveries(struct markup *out, const json_t *report)
 {
     if (json_array_size(json_object_get(report, "recoveries")) == 0) { return; }
-    markup_add(out, "<section><h2>How fast it heals</h2><div class=\"plots\">");
-    add_histogram(out, report, "Chief killed to new chief", "kill chief", "kill chief",
+    markup_add(out, "<section><h2>Recovery times</h2><div class=\"plots\">");
+    add_histogram(out, report, "Failover, chief killed", "kill chief", "kill chief", "failover_ms");
+    add_histogram(out, report, "Failover, chief frozen", "freeze chief", "zombie chief",
                   "failover_ms");
-    add_histogram(out, report, "Chief frozen to new chief", "freeze chief", "zombie chief",
-                  "failover_ms");
-    add_histogram(out, report, "Any fault to training again", NULL, NULL, "total_ms");
+    add_histogram(out, report, "Recovery, any fault", NULL, NULL, "total_ms");
     markup_add(out, "</div><div class=\"split\"><div class=\"card\">");
     report_phase_chart(out, report);
     markup_add(out, "</div><div class=\"card\">");
@@ -201,13 +203,13 @@ static void add_legend(struct markup *out)
         {"up", "", "up"},
         {"frozen", "", "frozen"},
         {"down", "", "down"},
-        {"term", "7", "chief, by epoch"},
+        {"term", "7", "chief, with its epoch"},
         {"paused", "", "paused"},
         {"loading", "", "loading"},
-        {"forming", "", "starting"},
+        {"forming", "", "forming"},
         {"rate", "", "steps/s"},
-        {"redone", "", "done again"},
-        {"calm", "", "calm run"},
+        {"redone", "", "steps done again"},
+        {"baseline", "", "baseline run"},
     };
     const struct report_family *family;
     markup_add(out, "<p class=\"legend\">");
@@ -241,7 +243,7 @@ static void add_fact(struct markup *out, const char *name, const json_t *value)
 static void add_command(struct markup *out, const json_t *campaign)
 {
     const char *command = json_member_text(campaign, "command", NULL);
-    markup_add(out, "<h2>Do it again</h2><pre id=\"command\">");
+    markup_add(out, "<h2>Run it again</h2><pre id=\"command\">");
     if (command != NULL) {
         markup_text(out, command);
     } else {
@@ -256,8 +258,8 @@ static void add_command(struct markup *out, const json_t *campaign)
 static void add_facts(struct markup *out, const json_t *report)
 {
     static const char *const keys[] = {"plan", "about", "seed", "program", "started"};
-    static const char *const calm_keys[] = {"mode",     "steps",  "seconds", "steps_per_s",
-                                            "accuracy", "digest", "znodes"};
+    static const char *const baseline_keys[] = {"mode",     "steps",  "seconds", "steps_per_s",
+                                                "accuracy", "digest", "znodes"};
     const json_t *campaign = campaign_of(report);
     const char *key;
     json_t *value;
@@ -268,17 +270,17 @@ static void add_facts(struct markup *out, const json_t *report)
         add_fact(out, keys[i], json_object_get(campaign, keys[i]));
     }
     markup_format(out,
-                  "<tr><th>lasted<td>%s, of which training %s<tr><th>faults skipped<td>%s"
+                  "<tr><th>duration<td>%s, of which %s training<tr><th>faults skipped<td>%s"
                   "</table></div>",
                   number_duration(json_member_number(campaign, "seconds", 0) * 1000).at,
                   number_duration(json_member_number(campaign, "train_seconds", 0) * 1000).at,
                   number_count(json_member_integer(campaign, "skipped", 0)).at);
-    markup_add(out, "<div class=\"card\"><h3>Calm run</h3><table>");
-    for (size_t i = 0; i < sizeof calm_keys / sizeof *calm_keys; i++) {
-        value = json_object_get(json_object_get(campaign, "calm"), calm_keys[i]);
-        add_fact(out, calm_keys[i], value);
+    markup_add(out, "<div class=\"card\"><h3>Baseline run</h3><table>");
+    for (size_t i = 0; i < sizeof baseline_keys / sizeof *baseline_keys; i++) {
+        value = json_object_get(json_object_get(campaign, "calm"), baseline_keys[i]);
+        add_fact(out, baseline_keys[i], value);
     }
-    markup_add(out, "</table></div><div class=\"card\"><h3>What the machine can do</h3><table>");
+    markup_add(out, "</table></div><div class=\"card\"><h3>Machine capabilities</h3><table>");
     json_object_foreach(json_object_get(campaign, "machine"), key, value)
     {
         if (!json_is_object(value) && !json_is_array(value)) { add_fact(out, key, value); }
@@ -288,7 +290,7 @@ static void add_facts(struct markup *out, const json_t *report)
 
 /* ------------------------------------------------------------- page */
 
-/* What the pictures refer to: an icon and a hatching of each family. */
+/* The icon and the hatching of each family, to which the pictures refer. */
 static void add_symbols(struct markup *out)
 {
     const struct report_family *family;
@@ -329,19 +331,20 @@ void report_page(struct markup *out, const json_t *report, const struct markup *
     add_symbols(out);
     markup_add(out, "<main>");
     add_verdict(out, report);
-    markup_add(out, "<section><h2>What was checked</h2><div class=\"card wide\">");
+    markup_add(out, "<section><h2>Checks</h2><div class=\"card wide\">");
     report_checks_table(out, report);
     markup_add(out, "</div></section>");
     add_recoveries(out, report);
-    markup_add(out, "<section><h2>What was done to it, and when</h2><div class=\"card wide\">");
+    markup_add(out, "<section><h2>Injected faults, by moment</h2><div class=\"card wide\">");
     report_faults_table(out, report);
     markup_add(out, "</div></section><section><h2>Rounds</h2>");
     add_legend(out);
     markup_join(out, rounds);
     markup_add(out, "</section>");
     add_facts(out, report);
-    markup_add(out, "<footer>Written by tanist; the same as data is in report.json.</footer></main>"
-                    "<script>");
+    markup_add(out,
+               "<footer>Written by tanist chaos. The same data is in report.json.</footer></main>"
+               "<script>");
     markup_add(out, embedded_text(report_assets, "script"));
     markup_add(out, "</script></body></html>\n");
 }

@@ -93,7 +93,7 @@ static void draw_checkpoints(struct markup *out, const struct chart_frame *frame
     double last = -1;
     if (all->checkpoint_count == 0) { return; }
     markup_add(out, "<g>");
-    markup_title(out, "%zu checkpoints were committed", all->checkpoint_count);
+    markup_title(out, "%zu checkpoints committed", all->checkpoint_count);
     markup_add(out, "<path class=\"checkpoint\" d=\"");
     for (size_t i = 0; i < all->checkpoint_count; i++) {
         double x = chart_frame_x(frame, all->checkpoints[i]);
@@ -112,13 +112,13 @@ void report_rate_chart(struct markup *out, const struct chart_frame *frame,
     measure(&rates, timeline, BUCKETS);
     markup_add(out, "<g><title>steps per second</title>");
     draw_area(out, "rate", frame, &rates, rates.steps);
-    markup_add(out, "</g><g><title>steps that are done again</title>");
+    markup_add(out, "</g><g><title>steps done again</title>");
     draw_area(out, "redone", frame, &rates, rates.redone);
     markup_add(out, "</g>");
     if (rates.baseline > 0) {
         double y = frame->bottom - (frame->bottom - frame->top) * rates.baseline / rates.top;
-        draw_level(out, "calm", frame, y);
-        markup_label(out, "axis", axis, y + 3.5, "calm %s/s",
+        draw_level(out, "baseline", frame, y);
+        markup_label(out, "axis", axis, y + 3.5, "baseline %s/s",
                      number_count((int64_t)(rates.baseline + 0.5)).at);
     }
     draw_checkpoints(out, frame, timeline);
@@ -136,7 +136,7 @@ void report_sparkline(struct markup *out, const struct timeline *timeline)
     markup_add(out, "<svg class=\"spark\" viewBox=\"0 0 200 22\" preserveAspectRatio=\"none\" "
                     "aria-hidden=\"true\">");
     draw_area(out, "rate", &frame, &rates, rates.steps);
-    markup_add(out, "<path class=\"strike\" d=\"");
+    markup_add(out, "<path class=\"faults\" d=\"");
     for (size_t i = 0; i < timeline->fault_count; i++) {
         markup_format(out, "M%.0f 17v5", chart_frame_x(&frame, timeline->faults[i].at_ms));
     }

@@ -53,7 +53,7 @@ static void add_failure(struct markup *out, const json_t *round)
 {
     const json_t *checks = json_object_get(round, "checks");
     const char *history = json_member_text(round, "history", "");
-    markup_add(out, "<div class=\"failure\"><h3>What broke</h3><ul>");
+    markup_add(out, "<div class=\"failure\"><h3>Failed checks</h3><ul>");
     for (size_t i = 0; i < json_array_size(checks); i++) {
         const json_t *check = json_array_get(checks, i);
         if (json_member_true(check, "ok")) { continue; }
@@ -61,7 +61,7 @@ static void add_failure(struct markup *out, const json_t *round)
         markup_text(out, json_member_text(check, "text", ""));
     }
     if (json_array_size(checks) == 0) {
-        markup_add(out, "<li>the round was never judged: its harness ended before");
+        markup_add(out, "<li>the round has no verdict: the harness ended first");
     }
     markup_wrap(out, "</ul><pre>tanist chaos replay ", history, "\n");
     markup_wrap(out, "tanist chaos shrink ", history, "</pre></div>");
@@ -71,12 +71,12 @@ static void add_checks(struct markup *out, const json_t *round)
 {
     const json_t *checks = json_object_get(round, "checks");
     const char *digest = json_member_text(round, "digest", NULL);
-    markup_add(out, "<p class=\"kept\">");
+    markup_add(out, "<p class=\"results\">");
     for (size_t i = 0; i < json_array_size(checks); i++) {
         const json_t *check = json_array_get(checks, i);
         bool ok = json_member_true(check, "ok");
         markup_wrap(out, "<span title=\"", json_member_text(check, "text", ""), "\"");
-        markup_format(out, " class=\"%s\">%s ", ok ? "held" : "broke", ok ? "✓" : "✕");
+        markup_format(out, " class=\"%s\">%s ", ok ? "passed" : "failed", ok ? "✓" : "✕");
         markup_wrap(out, "", json_member_text(check, "name", "?"), "</span>");
     }
     if (digest != NULL) {
@@ -91,7 +91,7 @@ void report_round(struct markup *out, const struct timeline *timeline, const jso
     assert(round != NULL);
     bool ok = json_member_true(round, "ok");
     markup_format(out, "<details class=\"round %s\" id=\"round-%" JSON_INTEGER_FORMAT "\"%s>",
-                  ok ? "held" : "broke", json_member_integer(round, "round", 0),
+                  ok ? "passed" : "failed", json_member_integer(round, "round", 0),
                   open ? " open" : "");
     add_summary(out, timeline, round, recoveries);
     markup_add(out, "<div class=\"body\">");

@@ -21,18 +21,18 @@ void report_checks_table(struct markup *out, const json_t *report)
 {
     const json_t *checks = json_object_get(json_object_get(report, "campaign"), "checks");
     markup_add(out, "<table class=\"checks\"><thead><tr><th>check<th class=\"n\">rounds"
-                    "<th>what was found<tbody>");
+                    "<th>result<tbody>");
     for (size_t i = 0; i < json_array_size(checks); i++) {
         const json_t *check = json_array_get(checks, i);
         json_int_t passed = json_member_integer(check, "passed", 0);
         json_int_t failed = json_member_integer(check, "failed", 0);
         markup_format(out, "<tr class=\"%s\"><td><span class=\"pill %s\">%s</span> ",
-                      failed ? "broke" : "held", failed ? "bad" : "good",
-                      failed ? "✕ broken" : "✓ kept");
+                      failed ? "failed" : "passed", failed ? "bad" : "good",
+                      failed ? "✕ failed" : "✓ passed");
         markup_wrap(out, "<b>", json_member_text(check, "name", "?"), "</b>");
         markup_format(out, "<td class=\"n\">%s<span class=\"dim\"> of %s</span>",
                       number_count(passed).at, number_count(passed + failed).at);
-        markup_wrap(out, "<td class=\"words\">", json_member_text(check, "text", ""), "");
+        markup_wrap(out, "<td class=\"result\">", json_member_text(check, "text", ""), "");
     }
     markup_add(out, "</table>");
 }
@@ -42,10 +42,11 @@ void report_checks_table(struct markup *out, const json_t *report)
 void report_spread_table(struct markup *out, const json_t *report)
 {
     static const char *const about[RECOVERY_PHASES + 1] = {
-        "fault to its first sign", "to a new chief in office", "to workers let go on",
-        "to the first step beyond", "fault to training again"};
+        "from the fault to its first symptom", "until a new chief is elected",
+        "until workers may train again", "until the first new step",
+        "from the fault to training again"};
     const json_t *all = json_object_get(json_object_get(report, "percentiles"), "phases");
-    markup_add(out, "<table class=\"spread\"><thead><tr><th>phase<th class=\"n\">times<th "
+    markup_add(out, "<table class=\"spread\"><thead><tr><th>phase<th class=\"n\">count<th "
                     "class=\"n\">p50<th class=\"n\">p90<th class=\"n\">p99<th class=\"n\">max"
                     "<tbody>");
     for (size_t i = 0; i <= RECOVERY_PHASES; i++) {
@@ -145,7 +146,7 @@ static void recovery_cells(struct markup *out, const json_t *recovery)
         markup_format(out, "<td class=\"n\"><b>%s</b>",
                       number_duration(json_member_number(recovery, "total_ms", -1)).at);
     } else {
-        markup_add(out, "<td class=\"n\"><span class=\"pill bad\">not over</span>");
+        markup_add(out, "<td class=\"n\"><span class=\"pill bad\">not finished</span>");
     }
     markup_format(out, "<td class=\"n\">%s", redone >= 0 ? number_count(redone).at : "–");
     if (before == after) {
@@ -203,14 +204,13 @@ void report_recovery_rows(struct markup *out, const json_t *recoveries, size_t m
     }
     markup_add(out, "</table>");
     if (shown < count) {
-        markup_format(out, "<p class=\"dim\">… and %zu more: all are in report.json.</p>",
-                      count - shown);
+        markup_format(out, "<p class=\"dim\">%zu more are in report.json.</p>", count - shown);
     }
 }
 
 static double cost_of(const json_t *recovery)
 {
-    /* One that is not over is the slowest of all. */
+    /* One that is not finished is the slowest of all. */
     return json_member_true(recovery, "recovered") ? json_member_number(recovery, "total_ms", 0)
                                                    : (double)INT64_MAX;
 }
