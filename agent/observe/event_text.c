@@ -1,5 +1,6 @@
 #include "agent/observe/event_text.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 
 void event_text_duration(uint64_t ms, char *text, size_t size)
 {
+    assert(text != NULL && size > 0);
     uint64_t s = ms / 1000;
     if (s < 60) {
         snprintf(text, size, "%" PRIu64 " s", s);
@@ -27,7 +29,7 @@ json_t *event_text_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* Nothing failed: an operator wanted the end before anything began. */
+/* Whether an operator stopped the run before training began, which is stored as a failure. */
 static bool is_stop(const struct history_entry *entry)
 {
     return entry->kind == HISTORY_FAILED && strcmp(entry->cause, RUN_STOPPED_REASON) == 0;
@@ -39,16 +41,17 @@ const char *event_text_event(const struct history_entry *entry)
     return entry->kind == HISTORY_RECOVERED ? "restored" : history_kind_name(entry->kind);
 }
 
-/* "ps:1 was lost (signal 9 (Killed))", "an operator's wish", ... */
+/* "ps:1 was lost (signal 9 (Killed))", "paused by operator", ... */
 static void recovery_reason(const struct history_entry *entry, const char *task, char *text,
                             size_t size)
 {
-    const char *cause = *entry->cause ? entry->cause : "no cause known";
+    assert(entry->kind == HISTORY_RECOVERED || entry->kind == HISTORY_PAUSED);
+    const char *cause = *entry->cause ? entry->cause : "unknown cause";
     switch (entry->recovery) {
     case RECOVERY_PS: snprintf(text, size, "%s was lost (%s)", task, cause); break;
-    case RECOVERY_CHIEF: snprintf(text, size, "%s took office, and restores", task); break;
-    case RECOVERY_RESTART: snprintf(text, size, "the whole cluster was started again"); break;
-    case RECOVERY_OPERATOR: snprintf(text, size, "held by %s", cause); break;
+    case RECOVERY_CHIEF: snprintf(text, size, "%s became chief and restores", task); break;
+    case RECOVERY_RESTART: snprintf(text, size, "the whole cluster was restarted"); break;
+    case RECOVERY_OPERATOR: snprintf(text, size, "paused by %s", cause); break;
     case RECOVERY_NONE: snprintf(text, size, "%s", cause); break;
     }
 }
@@ -82,13 +85,14 @@ static void evaluated(const struct history_entry *entry, const char *what,
 void event_text_history(const struct history_entry *entry, char text[static EVENT_TEXT_MAX])
 {
     char task[TASK_NAME_MAX];
+    assert(entry->kind < HISTORY_KINDS);
     const char *because = *entry->cause ? ": " : "";
     task_format(entry->task, ':', task, sizeof task);
     switch (entry->kind) {
     case HISTORY_ELECTED:
         snprintf(text, EVENT_TEXT_MAX,
-                 "%s (pid %" PRIu64 ") is chief, epoch %" PRIu64 ", in %" PRIu64 " ms%s%s", task,
-                 entry->pid, entry->epoch, entry->took_ms, because, entry->cause);
+                 "%s (pid %" PRIu64 ") became chief of epoch %" PRIu64 " in %" PRIu64 " ms%s%s",
+                 task, entry->pid, entry->epoch, entry->took_ms, because, entry->cause);
         break;
     case HISTORY_TASK_UP:
         snprintf(text, EVENT_TEXT_MAX, "%s (pid %" PRIu64 ") is up", task, entry->pid);
@@ -107,7 +111,7 @@ void event_text_history(const struct history_entry *entry, char text[static EVEN
                  entry->checkpoint, entry->step);
         break;
     case HISTORY_FALLBACK:
-        /* The cause says what is loaded in its place. */
+        /* The cause names the checkpoint that is loaded instead. */
         snprintf(text, EVENT_TEXT_MAX, "checkpoint %" PRIu64 "%s%s", entry->checkpoint,
                  *because ? because : " cannot be loaded", entry->cause);
         break;
@@ -130,7 +134,7 @@ void event_text_member(const struct member *member, bool present, bool chief,
              present ? "up" : "lost", chief && !present ? ": it was the chief" : "");
 }
 
-static bool is_about_a_task(const struct history_entry *entry)
+static bool concerns_a_task(const struct history_entry *entry)
 {
     switch (entry->kind) {
     case HISTORY_ELECTED:
@@ -145,11 +149,13 @@ static bool is_about_a_task(const struct history_entry *entry)
 
 static void set_number(json_t *object, const char *key, uint64_t value)
 {
+    assert(object != NULL);
     json_object_set_new(object, key, json_integer((json_int_t)value));
 }
 
 static void set_details(json_t *object, const struct history_entry *entry)
 {
+    assert(object != NULL);
     switch (entry->kind) {
     case HISTORY_ELECTED: set_number(object, "took_ms", entry->took_ms); break;
     case HISTORY_RECOVERED:
@@ -171,16 +177,16 @@ static void set_details(json_t *object, const struct history_entry *entry)
 json_t *event_text_history_json(const struct history_entry *entry)
 {
     char time[TIME_TEXT_MAX], task[TASK_NAME_MAX];
-    bool about = is_about_a_task(entry);
+    bool concerns = concerns_a_task(entry);
     clock_format(entry->wall_ms, time);
     task_format(entry->task, ':', task, sizeof task);
     json_t *object =
         json_pack("{s:s, s:s, s:I, s:I, s:s?, s:s?, s:I}", "time", time, "event",
                   event_text_event(entry), "epoch", (json_int_t)entry->epoch, "generation",
-                  (json_int_t)entry->generation, "task", about ? task : NULL, "cause",
+                  (json_int_t)entry->generation, "task", concerns ? task : NULL, "cause",
                   *entry->cause ? entry->cause : NULL, "step", (json_int_t)entry->step);
     if (object == NULL) { return NULL; }
-    if (about && entry->pid != 0) { set_number(object, "pid", entry->pid); }
+    if (concerns && entry->pid != 0) { set_number(object, "pid", entry->pid); }
     set_details(object, entry);
     return object;
 }
@@ -188,10 +194,10 @@ json_t *event_text_history_json(const struct history_entry *entry)
 json_t *event_text_recovery_json(const struct history_entry *entry)
 {
     char task[TASK_NAME_MAX];
-    bool about = is_about_a_task(entry);
+    bool concerns = concerns_a_task(entry);
     task_format(entry->task, ':', task, sizeof task);
     return json_pack("{s:s, s:s?, s:s?, s:I, s:I}", "kind", recovery_kind_name(entry->recovery),
-                     "task", about ? task : NULL, "cause", *entry->cause ? entry->cause : NULL,
+                     "task", concerns ? task : NULL, "cause", *entry->cause ? entry->cause : NULL,
                      "paused_ms", (json_int_t)entry->took_ms, "steps_redone",
                      (json_int_t)entry->steps_redone);
 }

@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/minmax.h"
 
 enum { SEQUENCE_DIGITS = 10, ENTRY_RETRY_MS = 100 };
 
-static void add_seats(struct observer *observer, enum role role, uint32_t count)
+static void add_tasks(struct observer *observer, enum role role, uint32_t count)
 {
+    assert(observer->task_count <= TASKS_MAX);
     for (uint32_t i = 0; i < count && observer->task_count < TASKS_MAX; i++) {
         observer->tasks[observer->task_count++] =
             (struct observed_task){.task = {.role = role, .index = i}};
@@ -20,6 +22,7 @@ static void add_seats(struct observer *observer, enum role role, uint32_t count)
 static void start_mirrors(struct observer *observer, const struct zk_port *zk, uint64_t now_ms)
 {
     char path[256];
+    assert(observer->cluster[0] != '\0');
     znode_path(path, observer->cluster, "run");
     mirror_start(&observer->run_mirror, MIRROR_DATA, path, zk, &observer->next_op, now_ms);
     znode_path(path, observer->cluster, "chief");
@@ -38,14 +41,15 @@ void observer_start(struct observer *observer, const char *cluster, uint32_t coo
                     uint32_t ps, uint32_t workers, uint64_t next_op, const struct zk_port *zk,
                     uint64_t now_ms)
 {
+    assert(cluster != NULL);
     memset(observer, 0, sizeof *observer);
     snprintf(observer->cluster, sizeof observer->cluster, "%s", cluster);
     observer->next_op = next_op;
-    observer->told = observer->newest = observer->old_until = -1;
+    observer->reported = observer->old_until = -1;
     observer->retry_at_ms = UINT64_MAX;
-    add_seats(observer, ROLE_COORDINATOR, coordinators);
-    add_seats(observer, ROLE_PS, ps);
-    add_seats(observer, ROLE_WORKER, workers);
+    add_tasks(observer, ROLE_COORDINATOR, coordinators);
+    add_tasks(observer, ROLE_PS, ps);
+    add_tasks(observer, ROLE_WORKER, workers);
     start_mirrors(observer, zk, now_ms);
 }
 
@@ -60,10 +64,11 @@ static unsigned read_run(struct observer *observer, const struct zk_event *event
 {
     struct error error;
     struct run run;
+    assert(event->data != NULL || event->size == 0);
     observer->run_answered = true;
     if (event->size == 0) { return 0; }
     if (run_decode(event->data, event->size, &run, &error) != TN_OK) {
-        log_warn("/run: %s", error.text);
+        log_warn("/run ignored: %s", error.text);
         return 0;
     }
     observer->run = run;
@@ -71,14 +76,14 @@ static unsigned read_run(struct observer *observer, const struct zk_event *event
     return OBSERVER_RUN;
 }
 
-static unsigned read_office(struct observer *observer, const struct zk_event *event)
+static unsigned read_chief(struct observer *observer, const struct zk_event *event)
 {
     struct error error;
     struct chief_record record;
     observer->chief_answered = true;
-    if (event->size == 0) { return 0; /* Nobody has held the office yet. */ }
+    if (event->size == 0) { return 0; /* There has been no chief yet. */ }
     if (chief_record_decode(event->data, event->size, &record, &error) != TN_OK) {
-        log_warn("/chief: %s", error.text);
+        log_warn("/chief ignored: %s", error.text);
         return 0;
     }
     bool changed = !observer->has_chief || observer->chief.epoch != record.epoch;
@@ -87,35 +92,35 @@ static unsigned read_office(struct observer *observer, const struct zk_event *ev
     return changed ? OBSERVER_CHIEF : 0;
 }
 
-static unsigned read_seat(struct observer *observer, uint32_t index, const struct zk_event *event)
+static unsigned read_member(struct observer *observer, uint32_t index, const struct zk_event *event)
 {
-    struct observed_task *seat = &observer->tasks[index];
+    struct observed_task *task = &observer->tasks[index];
     struct error error;
     struct member member;
     if (member_decode(event->data, event->size, &member, &error) != TN_OK) {
-        log_warn("%s: %s", event->path, error.text);
+        log_warn("member ignored: %s: %s", event->path, error.text);
         return 0;
     }
-    bool changed = !seat->present || seat->member.incarnation != member.incarnation;
-    seat->member = member;
-    seat->session = event->stat.ephemeral_owner;
-    seat->present = seat->known = true;
+    bool changed = !task->present || task->member.incarnation != member.incarnation;
+    task->member = member;
+    task->session = event->stat.ephemeral_owner;
+    task->present = task->known = true;
     if (changed) { observer->changed = index; }
     return changed ? OBSERVER_MEMBER : 0;
 }
 
-static unsigned handle_seat(struct observer *observer, uint32_t index, const struct zk_event *event,
+static unsigned handle_task(struct observer *observer, uint32_t index, const struct zk_event *event,
                             const struct zk_port *zk, uint64_t now_ms)
 {
-    struct observed_task *seat = &observer->tasks[index];
-    bool was_present = seat->present;
-    switch (mirror_handle(&seat->mirror, event, zk, &observer->next_op, now_ms)) {
+    struct observed_task *task = &observer->tasks[index];
+    bool was_present = task->present;
+    switch (mirror_handle(&task->mirror, event, zk, &observer->next_op, now_ms)) {
     case MIRROR_NOTHING: return 0;
-    case MIRROR_PRESENT: seat->answered = true; return read_seat(observer, index, event);
+    case MIRROR_PRESENT: task->answered = true; return read_member(observer, index, event);
     case MIRROR_ABSENT: break;
     }
-    seat->answered = true;
-    seat->present = false;
+    task->answered = true;
+    task->present = false;
     if (was_present) { observer->changed = index; }
     return was_present ? OBSERVER_MEMBER : 0;
 }
@@ -130,9 +135,10 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The sequence number that ends a name, or -1. */
+/* The sequence number at the end of a name, or -1. */
 static int32_t sequence_of(const char *name)
 {
+    assert(name != NULL);
     size_t length = strlen(name);
     if (length < SEQUENCE_DIGITS) { return -1; }
     char *end = NULL;
@@ -144,41 +150,43 @@ static void read_next_entry(struct observer *observer, const struct zk_port *zk)
 {
     char rest[64], path[256];
     if (observer->entry_op != 0 || observer->waiting_count == 0) { return; }
+    assert(observer->waiting[0] >= 0);
     snprintf(rest, sizeof rest, "history/%s%010d", observer->prefix, observer->waiting[0]);
     znode_path(path, observer->cluster, rest);
     observer->entry_op = ++observer->next_op;
     zk->read(zk->ctx, observer->entry_op, path, false);
 }
 
-/* Servers that lost their data have another /history, which counts from 0 again: all of it is news.
- */
-static void know_history(struct observer *observer, const struct zk_stat *stat)
+/* After the servers lost their data there is a new /history, which counts from 0 again: all of its
+ * entries are new. */
+static void identify_history(struct observer *observer, const struct zk_stat *stat)
 {
+    assert(stat != NULL);
     bool other = observer->history_zxid != stat->created_zxid ||
                  observer->history_wall_ms != stat->modified_wall_ms;
     if (observer->history_listed && observer->history_zxid != 0 && other) {
-        observer->told = observer->old_until = -1;
+        observer->reported = observer->old_until = -1;
     }
     observer->history_zxid = stat->created_zxid;
     observer->history_wall_ms = stat->modified_wall_ms;
 }
 
-/* Note the entries that were not told yet. */
+/* Collects the numbers of the entries that were not reported yet. */
 static void take_listing(struct observer *observer, const struct zk_event *event)
 {
-    const size_t most = sizeof observer->waiting / sizeof *observer->waiting;
+    const size_t limit = sizeof observer->waiting / sizeof *observer->waiting;
     size_t count = 0;
-    for (size_t i = 0; i < event->child_count && count < most; i++) {
+    for (size_t i = 0; i < event->child_count && count < limit; i++) {
         const char *name = event->children[i];
         int32_t number = sequence_of(name);
         size_t length = strlen(name) - SEQUENCE_DIGITS;
         if (number < 0 || length >= sizeof observer->prefix) { continue; }
         snprintf(observer->prefix, sizeof observer->prefix, "%.*s", (int)length, name);
-        if (number > observer->told) { observer->waiting[count++] = number; }
+        if (number > observer->reported) { observer->waiting[count++] = number; }
     }
     qsort(observer->waiting, count, sizeof *observer->waiting, compare_numbers);
     observer->waiting_count = count;
-    observer->entry_op = 0; /* Its place in the list may have moved: read again. */
+    observer->entry_op = 0; /* The first number may be another one now: read again. */
     if (!observer->history_listed && count > 0) {
         observer->old_until = observer->waiting[count - 1];
     }
@@ -187,7 +195,8 @@ static void take_listing(struct observer *observer, const struct zk_event *event
 
 static void drop_first(struct observer *observer)
 {
-    observer->told = observer->waiting[0];
+    assert(observer->waiting_count > 0);
+    observer->reported = observer->waiting[0];
     observer->waiting_count--;
     memmove(observer->waiting, observer->waiting + 1,
             observer->waiting_count * sizeof *observer->waiting);
@@ -197,24 +206,25 @@ static unsigned take_entry(struct observer *observer, const struct zk_event *eve
                            const struct zk_port *zk, uint64_t now_ms)
 {
     struct error error;
-    unsigned news = 0;
+    unsigned changes = 0;
+    assert(observer->entry_op == event->op);
     observer->entry_op = 0;
-    bool gone = event->outcome == ZK_REFUSED && event->reason == ZK_REASON_NO_NODE;
-    if (event->outcome != ZK_OK && !gone) {
+    bool deleted = event->outcome == ZK_REFUSED && event->reason == ZK_REASON_NO_NODE;
+    if (event->outcome != ZK_OK && !deleted) {
         observer->retry_at_ms = now_ms + ENTRY_RETRY_MS;
         return 0;
     }
     if (event->outcome == ZK_OK) {
         if (history_decode(event->data, event->size, &observer->entry, &error) == TN_OK) {
-            news = OBSERVER_HISTORY;
+            changes = OBSERVER_HISTORY;
         } else {
-            log_warn("%s: %s", event->path, error.text);
+            log_warn("history entry ignored: %s: %s", event->path, error.text);
         }
     }
     drop_first(observer);
-    observer->entry_old = observer->told <= observer->old_until;
+    observer->entry_old = observer->reported <= observer->old_until;
     read_next_entry(observer, zk);
-    return news;
+    return changes;
 }
 
 static unsigned handle_history(struct observer *observer, const struct zk_event *event,
@@ -222,53 +232,54 @@ static unsigned handle_history(struct observer *observer, const struct zk_event 
 {
     switch (mirror_handle(&observer->history_mirror, event, zk, &observer->next_op, now_ms)) {
     case MIRROR_PRESENT:
-        know_history(observer, &event->stat);
+        identify_history(observer, &event->stat);
         take_listing(observer, event);
         read_next_entry(observer, zk);
         return 0;
     case MIRROR_ABSENT: observer->history_listed = true; return 0;
     case MIRROR_NOTHING: break;
     }
-    bool ours =
+    bool is_entry =
         event->type == ZK_RESULT && observer->entry_op != 0 && event->op == observer->entry_op;
-    return ours ? take_entry(observer, event, zk, now_ms) : 0;
+    return is_entry ? take_entry(observer, event, zk, now_ms) : 0;
 }
 
-/* ------------------------------------------------------------- the whole */
+/* --------------------------------------------------------- public functions */
 
 static bool all_answered(const struct observer *observer)
 {
+    assert(observer->task_count <= TASKS_MAX);
     for (uint32_t i = 0; i < observer->task_count; i++) {
         if (!observer->tasks[i].answered) { return false; }
     }
     return observer->run_answered && observer->chief_answered && observer->history_listed &&
-           (observer->told >= observer->old_until || observer->waiting_count == 0);
+           (observer->reported >= observer->old_until || observer->waiting_count == 0);
 }
 
 unsigned observer_handle(struct observer *observer, const struct zk_event *event,
                          const struct zk_port *zk, uint64_t now_ms)
 {
     uint64_t *next_op = &observer->next_op;
-    unsigned news = 0;
+    unsigned changes = 0;
     switch (mirror_handle(&observer->run_mirror, event, zk, next_op, now_ms)) {
-    case MIRROR_PRESENT: news |= read_run(observer, event); break;
+    case MIRROR_PRESENT: changes |= read_run(observer, event); break;
     case MIRROR_ABSENT: observer->run_answered = true; break;
     case MIRROR_NOTHING: break;
     }
     switch (mirror_handle(&observer->chief_mirror, event, zk, next_op, now_ms)) {
-    case MIRROR_PRESENT: news |= read_office(observer, event); break;
+    case MIRROR_PRESENT: changes |= read_chief(observer, event); break;
     case MIRROR_ABSENT: observer->chief_answered = true; break;
     case MIRROR_NOTHING: break;
     }
     for (uint32_t i = 0; i < observer->task_count; i++) {
-        news |= handle_seat(observer, i, event, zk, now_ms);
+        changes |= handle_task(observer, i, event, zk, now_ms);
     }
-    news |= handle_history(observer, event, zk, now_ms);
+    changes |= handle_history(observer, event, zk, now_ms);
     if (!observer->settled && all_answered(observer)) {
         observer->settled = true;
-        news |= OBSERVER_SETTLED;
+        changes |= OBSERVER_SETTLED;
     }
-    return news;
+    return changes;
 }
 
 void observer_ask_run(struct observer *observer, const struct zk_port *zk)
@@ -295,12 +306,10 @@ uint64_t observer_deadline_ms(const struct observer *observer)
     const struct mirror *mirrors[] = {&observer->run_mirror, &observer->chief_mirror,
                                       &observer->history_mirror};
     for (size_t i = 0; i < sizeof mirrors / sizeof *mirrors; i++) {
-        if (mirror_deadline_ms(mirrors[i]) < first) { first = mirror_deadline_ms(mirrors[i]); }
+        first = u64_min(first, mirror_deadline_ms(mirrors[i]));
     }
     for (uint32_t i = 0; i < observer->task_count; i++) {
-        if (mirror_deadline_ms(&observer->tasks[i].mirror) < first) {
-            first = mirror_deadline_ms(&observer->tasks[i].mirror);
-        }
+        first = u64_min(first, mirror_deadline_ms(&observer->tasks[i].mirror));
     }
     return first;
 }
@@ -320,9 +329,9 @@ const struct observed_task *observer_task(const struct observer *observer, struc
 
 const struct observed_task *observer_chief(const struct observer *observer)
 {
-    const struct observed_task *seat = NULL;
-    if (observer->has_chief) { seat = observer_task(observer, observer->chief.task); }
-    bool there =
-        seat != NULL && seat->present && seat->member.incarnation == observer->chief.incarnation;
-    return there ? seat : NULL;
+    const struct observed_task *task = NULL;
+    if (observer->has_chief) { task = observer_task(observer, observer->chief.task); }
+    bool present =
+        task != NULL && task->present && task->member.incarnation == observer->chief.incarnation;
+    return present ? task : NULL;
 }

@@ -1,5 +1,7 @@
 #include "agent/observe/run_note.h"
 
+#include <assert.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
 #include <signal.h>
@@ -18,6 +20,7 @@ static void join(char path[static NOTE_PATH_MAX], const char *dir, const char *n
 
 static void note_from_json(const json_t *root, struct run_note *note)
 {
+    assert(note->server_count == 0);
     const char *connect = json_string_value(json_object_get(root, "zookeeper"));
     const char *cluster = json_string_value(json_object_get(root, "cluster"));
     const json_t *servers = json_object_get(root, "servers");
@@ -43,19 +46,21 @@ enum tn_status run_note_read(const char *dir, struct run_note *out, struct error
     join(path, dir, "run.json");
     enum tn_status status = files_read(path, NOTE_MAX, &text, &size, error);
     if (status == TN_ENOENT) {
-        return error_set(error, TN_ENOENT, "%s holds no run (there is no run.json in it)", dir);
+        return error_set(error, TN_ENOENT, "%s is not the folder of a run: it has no run.json",
+                         dir);
     }
     if (status != TN_OK) { return status; }
     json_t *root = json_loadb(text, size, 0, NULL);
     free(text);
     if (root == NULL || json_integer_value(json_object_get(root, "version")) != NOTE_VERSION) {
-        status = error_set(error, TN_ECORRUPT, "%s is not what `tanist run` writes", path);
+        status = error_set(error, TN_ECORRUPT, "%s was not written by this version of `tanist run`",
+                           path);
     } else {
         note_from_json(root, out);
     }
     json_decref(root);
     if (status == TN_OK && !*out->connect) {
-        status = error_set(error, TN_ECORRUPT, "%s does not say where ZooKeeper is", path);
+        status = error_set(error, TN_ECORRUPT, "%s does not name the ZooKeeper servers", path);
     }
     return status;
 }
@@ -63,6 +68,7 @@ enum tn_status run_note_read(const char *dir, struct run_note *out, struct error
 enum tn_status run_note_write(const char *dir, const struct run_note *note, struct error *error)
 {
     char path[NOTE_PATH_MAX];
+    assert(note->server_count <= ENSEMBLE_SERVERS_MAX);
     join(path, dir, "run.json");
     json_t *servers = json_array();
     for (size_t i = 0; i < note->server_count; i++) {
@@ -87,11 +93,11 @@ enum tn_status run_note_write(const char *dir, const struct run_note *note, stru
 uint64_t run_server_pid(const char *dir, uint32_t id)
 {
     char path[NOTE_PATH_MAX];
-    unsigned long long pid = 0;
+    uint64_t pid = 0;
     snprintf(path, sizeof path, "%s/zookeeper/%u/pid", dir, id);
     FILE *file = fopen(path, "re");
     if (file == NULL) { return 0; }
-    if (fscanf(file, "%llu", &pid) != 1 || pid > INT_MAX) { pid = 0; }
+    if (fscanf(file, "%" SCNu64, &pid) != 1 || pid > INT_MAX) { pid = 0; }
     fclose(file);
     return pid > 0 && kill((pid_t)pid, 0) == 0 ? pid : 0;
 }

@@ -1,158 +1,170 @@
 #include "agent/observe/step_poller.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "common/base/minmax.h"
 #include "common/net/transport.h"
 
 enum { HEARTBEAT_MS = 1000, BODY_MAX_BYTES = 4096 };
 
-struct seat {
+struct polled_ps {
     conn_id conn; /* 0: none. */
     uint64_t incarnation;
-    bool known, fresh; /* fresh: answered since it was asked last. */
+    bool known; /* It has answered at lowest once ... */
+    bool fresh; /* ... and since it was asked last. */
     uint64_t generation, step;
 };
 
 struct step_poller {
-    pthread_mutex_t lock; /* Guards the seats. */
-    struct seat seats[PS_MAX];
+    pthread_mutex_t lock; /* Guards the ps. */
+    struct polled_ps ps[PS_MAX];
     struct transport *transport;
     struct buffer_pool *pool;
 };
 
-static struct seat *seat_of(struct step_poller *steps, conn_id conn)
+static struct polled_ps *ps_of(struct step_poller *poller, conn_id conn)
 {
+    assert(poller != NULL);
     for (int i = 0; i < PS_MAX; i++) {
-        if (conn.v != 0 && steps->seats[i].conn.v == conn.v) { return &steps->seats[i]; }
+        if (conn.v != 0 && poller->ps[i].conn.v == conn.v) { return &poller->ps[i]; }
     }
     return NULL;
 }
 
 static void on_event(void *ctx, const struct transport_event *event)
 {
-    struct step_poller *steps = ctx;
-    pthread_mutex_lock(&steps->lock);
-    struct seat *seat = seat_of(steps, event->conn);
-    if (seat != NULL && event->type == TRANSPORT_FRAME && event->header.type == FRAME_REFUSED) {
-        seat->known = seat->fresh = true;
-        seat->generation = event->header.generation;
-        seat->step = event->header.step;
-    } else if (seat != NULL && event->type == TRANSPORT_CLOSED) {
-        seat->conn.v = 0;
+    struct step_poller *poller = ctx;
+    assert(poller != NULL);
+    pthread_mutex_lock(&poller->lock);
+    struct polled_ps *ps = ps_of(poller, event->conn);
+    if (ps != NULL && event->type == TRANSPORT_FRAME && event->header.type == FRAME_REFUSED) {
+        ps->known = ps->fresh = true;
+        ps->generation = event->header.generation;
+        ps->step = event->header.step;
+    } else if (ps != NULL && event->type == TRANSPORT_CLOSED) {
+        ps->conn.v = 0;
     }
-    pthread_mutex_unlock(&steps->lock);
+    pthread_mutex_unlock(&poller->lock);
     if (event->type == TRANSPORT_FRAME) { buffer_release(event->body); }
 }
 
 enum tn_status step_poller_open(uint64_t cluster_key, struct step_poller **out, struct error *error)
 {
-    struct step_poller *steps = calloc(1, sizeof *steps);
+    struct step_poller *poller = calloc(1, sizeof *poller);
     struct buffer_pool *pool = buffer_pool_create(0);
     *out = NULL;
-    if (steps == NULL || pool == NULL) {
-        free(steps);
+    if (poller == NULL || pool == NULL) {
+        free(poller);
         buffer_pool_destroy(pool);
         return error_set(error, TN_ENOMEM, "out of memory");
     }
-    pthread_mutex_init(&steps->lock, NULL);
-    steps->pool = pool;
+    pthread_mutex_init(&poller->lock, NULL);
+    poller->pool = pool;
     const struct transport_config config = {.cluster = cluster_key,
                                             .sender = clock_new_incarnation(),
                                             .body_max = BODY_MAX_BYTES,
                                             .heartbeat_ms = HEARTBEAT_MS,
                                             .pool = pool,
                                             .sink = on_event,
-                                            .sink_ctx = steps};
-    enum tn_status status = transport_open(&config, &steps->transport, error);
+                                            .sink_ctx = poller};
+    enum tn_status status = transport_open(&config, &poller->transport, error);
     if (status == TN_OK) {
-        *out = steps;
+        *out = poller;
     } else {
-        step_poller_close(steps);
+        step_poller_close(poller);
     }
     return status;
 }
 
-void step_poller_close(struct step_poller *steps)
+void step_poller_close(struct step_poller *poller)
 {
-    if (steps == NULL) { return; }
-    transport_close(steps->transport);
-    buffer_pool_destroy(steps->pool);
-    pthread_mutex_destroy(&steps->lock);
-    free(steps);
+    if (poller == NULL) { return; }
+    transport_close(poller->transport);
+    buffer_pool_destroy(poller->pool);
+    pthread_mutex_destroy(&poller->lock);
+    free(poller);
 }
 
-void step_poller_ask(struct step_poller *steps, uint32_t index, const char *address,
+void step_poller_ask(struct step_poller *poller, uint32_t index, const char *address,
                      uint64_t incarnation)
 {
-    struct transport_port port = transport_port_of(steps->transport);
-    struct seat *seat = &steps->seats[index];
-    pthread_mutex_lock(&steps->lock);
-    conn_id conn = seat->conn, old = {0};
-    if (seat->incarnation != incarnation) {
+    assert(index < PS_MAX);
+    assert(address != NULL);
+    struct transport_port port = transport_port_of(poller->transport);
+    struct polled_ps *ps = &poller->ps[index];
+    pthread_mutex_lock(&poller->lock);
+    conn_id conn = ps->conn, old = {0};
+    if (ps->incarnation != incarnation) {
         old = conn;
         conn.v = 0;
     }
-    seat->conn = conn;
-    seat->incarnation = incarnation;
-    seat->fresh = false;
+    ps->conn = conn;
+    ps->incarnation = incarnation;
+    ps->fresh = false;
     if (conn.v == 0) {
-        /* Its answer may come before we have noted the id: noted under the lock. */
-        conn = seat->conn = port.dial(port.ctx, address);
+        /* Under the lock, because the answer may arrive before the id is stored. */
+        conn = ps->conn = port.dial(port.ctx, address);
     }
-    pthread_mutex_unlock(&steps->lock);
+    pthread_mutex_unlock(&poller->lock);
     if (old.v != 0) { port.close(port.ctx, old); }
     const struct frame_header pull = {
         .type = FRAME_PULL, .generation = UINT64_MAX, .step = STEP_LATEST};
     port.send(port.ctx, conn, &pull, NULL);
 }
 
-void step_poller_ask_all(struct step_poller *steps, const struct observer *observer)
+void step_poller_ask_all(struct step_poller *poller, const struct observer *observer)
 {
+    assert(observer->task_count <= TASKS_MAX);
     for (uint32_t i = 0; i < observer->task_count; i++) {
-        const struct observed_task *seat = &observer->tasks[i];
-        if (seat->task.role == ROLE_PS && seat->present) {
-            step_poller_ask(steps, seat->task.index, seat->member.address,
-                            seat->member.incarnation);
+        const struct observed_task *task = &observer->tasks[i];
+        if (task->task.role == ROLE_PS && task->present) {
+            step_poller_ask(poller, task->task.index, task->member.address,
+                            task->member.incarnation);
         }
     }
 }
 
-bool step_poller_reached(struct step_poller *steps, const struct observer *observer, uint64_t *step)
+bool step_poller_reached(struct step_poller *poller, const struct observer *observer,
+                         uint64_t *step)
 {
-    uint64_t least = UINT64_MAX, generation = 0, one = 0;
+    uint64_t lowest = UINT64_MAX, generation = 0, answered = 0;
+    assert(step != NULL);
     if (!observer->has_run) { return false; }
     for (uint32_t i = 0; i < observer->task_count; i++) {
         const struct task task = observer->tasks[i].task;
         if (task.role != ROLE_PS) { continue; }
-        bool known = step_poller_get(steps, task.index, &generation, &one);
+        bool known = step_poller_get(poller, task.index, &generation, &answered);
         if (!known || generation != observer->run.generation) { return false; }
-        if (one < least) { least = one; }
+        lowest = u64_min(lowest, answered);
     }
     const struct evaluation *evaluation = &observer->run.evaluation;
-    if (evaluation->step != STEP_NONE && evaluation->step > least) { least = evaluation->step; }
-    *step = least;
-    return least != UINT64_MAX;
+    if (evaluation->step != STEP_NONE) { lowest = u64_max(lowest, evaluation->step); }
+    *step = lowest;
+    return lowest != UINT64_MAX;
 }
 
-bool step_poller_get(struct step_poller *steps, uint32_t index, uint64_t *generation,
+bool step_poller_get(struct step_poller *poller, uint32_t index, uint64_t *generation,
                      uint64_t *step)
 {
-    pthread_mutex_lock(&steps->lock);
-    const struct seat *seat = &steps->seats[index];
-    bool known = seat->known;
-    *generation = seat->generation;
-    *step = seat->step;
-    pthread_mutex_unlock(&steps->lock);
+    assert(index < PS_MAX);
+    pthread_mutex_lock(&poller->lock);
+    const struct polled_ps *ps = &poller->ps[index];
+    bool known = ps->known;
+    *generation = ps->generation;
+    *step = ps->step;
+    pthread_mutex_unlock(&poller->lock);
     return known;
 }
 
-uint32_t step_poller_answered(struct step_poller *steps, uint32_t count)
+uint32_t step_poller_answered(struct step_poller *poller, uint32_t count)
 {
     uint32_t answered = 0;
-    pthread_mutex_lock(&steps->lock);
-    for (uint32_t i = 0; i < count; i++) { answered += steps->seats[i].fresh; }
-    pthread_mutex_unlock(&steps->lock);
+    assert(count <= PS_MAX);
+    pthread_mutex_lock(&poller->lock);
+    for (uint32_t i = 0; i < count; i++) { answered += poller->ps[i].fresh; }
+    pthread_mutex_unlock(&poller->lock);
     return answered;
 }

@@ -1,9 +1,8 @@
 /*
- * agent/observe/step_poller.h: how far each ps is, asked of the ps themselves: a pull of a
- * generation that cannot be is refused with the ps's own generation and step, which costs it one
- * small frame.
+ * agent/observe/step_poller.h: asks each ps for its step. The question is a pull of a generation
+ * that does not exist: the ps refuses it with a frame that has its own generation and step.
  *
- * Threads: the owner's; answers come in on the transport's. Nothing blocks but step_poller_close().
+ * Threads: the owner's; answers arrive on the transport's threads. Only step_poller_close() blocks.
  */
 #ifndef AGENT_OBSERVE_STEP_POLLER_H
 #define AGENT_OBSERVE_STEP_POLLER_H
@@ -17,29 +16,29 @@
 
 struct step_poller;
 
-/* `cluster_key` is that of /spec. */
+/* `cluster_key` is the key in /spec. TN_ENOMEM, or an error of transport_open(). */
 MUST_CHECK enum tn_status step_poller_open(uint64_t cluster_key, struct step_poller **out,
                                            struct error *error);
-void step_poller_close(struct step_poller *steps); /* NULL is allowed. */
+void step_poller_close(struct step_poller *poller); /* NULL is allowed. */
 
-/* Ask ps `index` at `address`, whose incarnation this is; dials as needed. */
-void step_poller_ask(struct step_poller *steps, uint32_t index, const char *address,
+/* Ask ps `index`, of this incarnation, at `address`. Connects if needed. */
+void step_poller_ask(struct step_poller *poller, uint32_t index, const char *address,
                      uint64_t incarnation);
 
 /* Ask every ps that `observer` sees. */
-void step_poller_ask_all(struct step_poller *steps, const struct observer *observer);
+void step_poller_ask_all(struct step_poller *poller, const struct observer *observer);
 
-/* The step that the whole cluster has reached: the least of all its ps, as they answered last. What
- * was evaluated was reached, also if the ps were asked a little before. False: one has not answered
- * yet, or is of another generation than /run. */
-bool step_poller_reached(struct step_poller *steps, const struct observer *observer,
+/* The step that the whole cluster has reached: the lowest step in the last answers of all ps, or
+ * the step of the last evaluation if that is higher, since the ps may have been asked before it.
+ * False: a ps has not answered yet, or has another generation than /run. */
+bool step_poller_reached(struct step_poller *poller, const struct observer *observer,
                          uint64_t *step);
 
 /* The last answer of ps `index`; false: none yet. */
-bool step_poller_get(struct step_poller *steps, uint32_t index, uint64_t *generation,
+bool step_poller_get(struct step_poller *poller, uint32_t index, uint64_t *generation,
                      uint64_t *step);
 
-/* How many of the first `count` ps have answered since they were asked last. */
-uint32_t step_poller_answered(struct step_poller *steps, uint32_t count);
+/* The number of ps below `count` that have answered since they were asked last. */
+uint32_t step_poller_answered(struct step_poller *poller, uint32_t count);
 
 #endif
