@@ -11,15 +11,7 @@
 #include <cmocka.h>
 
 #include "chaos/judge/verdict_checks.h"
-
-static void assert_last(json_t *checks, bool ok, const char *part)
-{
-    const json_t *check = json_array_get(checks, json_array_size(checks) - 1);
-    assert_int_equal(json_is_true(json_object_get(check, "ok")), ok);
-    const char *text = json_string_value(json_object_get(check, "text"));
-    if (strstr(text, part) == NULL) { fail_msg("\"%s\" is not in \"%s\"", part, text); }
-    json_decref(checks);
-}
+#include "tests/unit/support/checks.h"
 
 static int make_run(void **state)
 {
@@ -48,7 +40,8 @@ static void put(const char *dir, const char *name, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static json_t *look(const char *dir, const char *run_log, const char *ps_log)
+static void assert_crashes(const char *dir, const char *run_log, const char *ps_log,
+                           const char *want)
 {
     char path[256];
     json_t *checks = json_array();
@@ -56,19 +49,19 @@ static json_t *look(const char *dir, const char *run_log, const char *ps_log)
     put(dir, "logs/ps-0.log", ps_log);
     snprintf(path, sizeof path, "%s/run.log", dir);
     verdict_check_crashes(checks, path, dir);
-    return checks;
+    assert_check(checks, "crashes", want);
 }
 
 /* SIGKILL comes from the harness; SIGABRT and a sanitizer's report are bugs. */
 static void crashes_are_found(void **state)
 {
     const char *dir = *state;
-    assert_last(look(dir, "[ 1 s] ps:0 (pid 7): signal 9 (Killed); starting it again\n", "fine\n"),
-                true, "2 logs");
-    assert_last(look(dir, "[ 1 s] ps:0 (pid 7): signal 6 (Aborted); starting it again\n", ""),
-                false, "run.log: [ 1 s] ps:0 (pid 7): signal 6");
-    assert_last(look(dir, "", "tanist: ps/ps.c:12: f: Assertion `x' failed.\n"), false, "ps-0.log");
-    assert_last(look(dir, "", "==7==ERROR: AddressSanitizer: heap-use\n"), false, "ps-0.log");
+    assert_crashes(dir, "[ 1 s] ps:0 (pid 7): signal 9 (Killed); starting it again\n", "fine\n",
+                   "+2");
+    assert_crashes(dir, "[ 1 s] ps:0 (pid 7): signal 6 (Aborted); starting it again\n", "",
+                   "-run.log|ps:0|signal 6");
+    assert_crashes(dir, "", "tanist: ps/ps.c:12: f: Assertion `x' failed.\n", "-ps-0.log");
+    assert_crashes(dir, "", "==7==ERROR: AddressSanitizer: heap-use\n", "-ps-0.log");
 }
 
 /* The check fails if there are no logs. */
@@ -77,7 +70,7 @@ static void crashes_want_logs(void **state)
     (void)state;
     json_t *checks = json_array();
     verdict_check_crashes(checks, "/nowhere/run.log", "/nowhere");
-    assert_last(checks, false, "cannot be read");
+    assert_check(checks, "crashes", "-");
 }
 
 static json_t *refusals(const char *history)
@@ -93,11 +86,11 @@ static json_t *refusals(const char *history)
 static void refusals_are_read(void **state)
 {
     (void)state;
-    assert_last(refusals("[{\"kind\": \"fault\", \"fault\": \"twice\", \"text\": \"refused\"}]"),
-                true, "1 operator mistakes");
-    assert_last(
+    assert_check(refusals("[{\"kind\": \"fault\", \"fault\": \"twice\", \"text\": \"refused\"}]"),
+                 "refusals", "+1");
+    assert_check(
         refusals("[{\"kind\": \"undo\", \"fault\": \"twice\", \"text\": \"WRONG: it runs\"}]"),
-        false, "twice: it runs");
+        "refusals", "-twice|it runs");
 }
 
 int main(void)
