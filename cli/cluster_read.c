@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/minmax.h"
+
 enum { PATH_BYTES = 256, NAME_BYTES = 128 };
 
 static enum tn_status read_znode(struct zk_sync *sync, const char *cluster, const char *name,
@@ -26,6 +28,17 @@ enum tn_status cluster_read_run(struct zk_sync *sync, const char *cluster, struc
     return status;
 }
 
+uint64_t cluster_recorded_step(const struct run *run)
+{
+    const uint64_t evaluated = run->evaluation.step;
+    return evaluated == STEP_NONE ? run->committed_step : u64_max(run->committed_step, evaluated);
+}
+
+const char *cluster_mode_name(const struct job *job)
+{
+    return job->train.mode == TRAIN_SYNC ? "sync" : "async";
+}
+
 enum tn_status cluster_read_chief(struct zk_sync *sync, const char *cluster,
                                   struct chief_record *out, struct error *error)
 {
@@ -46,6 +59,8 @@ enum tn_status cluster_read_member(struct zk_sync *sync, const char *cluster, st
 {
     char path[PATH_BYTES];
     struct zk_sync_data data;
+    assert(*cluster != '\0');
+    assert(task.role < ROLE_COUNT);
     znode_member_path(path, cluster, task);
     enum tn_status status = zk_sync_read(sync, path, &data, error);
     if (status != TN_OK) { return status; }

@@ -7,6 +7,7 @@
 #ifndef CLI_CLUSTER_READ_H
 #define CLI_CLUSTER_READ_H
 
+#include "common/cluster/job.h"
 #include "common/cluster/manifest.h"
 #include "common/cluster/znodes.h"
 #include "common/zk/zk_sync.h"
@@ -14,6 +15,12 @@
 /* TN_ENOENT: there is no such znode. */
 MUST_CHECK enum tn_status cluster_read_run(struct zk_sync *sync, const char *cluster,
                                            struct run *out, struct error *error);
+
+/* The last step that /run records: that of the last checkpoint or of the last evaluation. */
+uint64_t cluster_recorded_step(const struct run *run);
+
+/* "sync" or "async". Static storage. */
+const char *cluster_mode_name(const struct job *job);
 
 /* TN_ENOENT: no coordinator has been chief yet. */
 MUST_CHECK enum tn_status cluster_read_chief(struct zk_sync *sync, const char *cluster,

@@ -39,70 +39,63 @@ static const struct option *find_letter(const struct options *options, char lett
     return NULL;
 }
 
-static void add(struct options *options, struct option option)
+static struct option *add(struct options *options, enum option_type type, const char *name,
+                          const char *argument, const char *help)
 {
     assert(options->count < OPTIONS_MAX);
-    assert(strlen(option.name) < NAME_MAX_BYTES);
-    assert(find_long(options, option.name, strlen(option.name)) == NULL);
-    assert(option.letter == 0 || find_letter(options, option.letter) == NULL);
-    options->list[options->count++] = option;
+    assert(strlen(name) < NAME_MAX_BYTES);
+    assert(find_long(options, name, strlen(name)) == NULL);
+    struct option *option = &options->list[options->count++];
+    *option = (struct option){.name = name, .type = type, .argument = argument, .help = help};
+    return option;
+}
+
+static void set_letter(const struct options *options, struct option *option, char letter)
+{
+    assert(letter == 0 || find_letter(options, letter) == NULL);
+    option->letter = letter;
 }
 
 void options_flag(struct options *options, char letter, const char *name, bool *value,
                   const char *help)
 {
     assert(value != NULL);
-    add(options, (struct option){.name = name,
-                                 .letter = letter,
-                                 .type = OPTION_FLAG,
-                                 .value.flag = value,
-                                 .help = help});
+    struct option *option = add(options, OPTION_FLAG, name, NULL, help);
+    set_letter(options, option, letter);
+    option->value.flag = value;
 }
 
 void options_text(struct options *options, const char *name, const char **value,
                   const char *argument, const char *help)
 {
     assert(value != NULL);
-    add(options, (struct option){.name = name,
-                                 .type = OPTION_TEXT,
-                                 .value.text = value,
-                                 .argument = argument,
-                                 .help = help});
+    add(options, OPTION_TEXT, name, argument, help)->value.text = value;
 }
 
 void options_texts(struct options *options, const char *name, struct option_texts *value,
                    const char *argument, const char *help)
 {
     assert(value != NULL);
-    add(options, (struct option){.name = name,
-                                 .type = OPTION_TEXTS,
-                                 .value.texts = value,
-                                 .argument = argument,
-                                 .help = help});
+    add(options, OPTION_TEXTS, name, argument, help)->value.texts = value;
 }
 
 void options_number(struct options *options, const char *name, struct option_number *value,
                     const char *argument, const char *help)
 {
     assert(value != NULL);
-    add(options, (struct option){.name = name,
-                                 .type = OPTION_NUMBER,
-                                 .value.number = value,
-                                 .argument = argument,
-                                 .help = help});
+    add(options, OPTION_NUMBER, name, argument, help)->value.number = value;
 }
 
 void options_choice(struct options *options, char letter, const char *name, const char **value,
                     const char *const *choices, const char *help)
 {
     assert(value != NULL);
-    assert(choices != NULL && choices[0] != NULL);
-    add(options, (struct option){.name = name,
-                                 .letter = letter,
-                                 .type = OPTION_CHOICE,
-                                 .value.text = value,
-                                 .choices = choices,
-                                 .help = help});
+    assert(choices != NULL);
+    assert(choices[0] != NULL);
+    struct option *option = add(options, OPTION_CHOICE, name, NULL, help);
+    set_letter(options, option, letter);
+    option->value.text = value;
+    option->choices = choices;
 }
 
 /* ------------------------------------------------------------- --help */

@@ -20,6 +20,7 @@ static void join(char path[static RUN_PATH_MAX], const char *dir, const char *na
 void run_folder_path(const struct run_folder *folder, const char *name,
                      char path[static RUN_PATH_MAX])
 {
+    assert(*folder->dir != '\0');
     join(path, folder->dir, name);
 }
 
@@ -54,6 +55,8 @@ bool run_folder_has_result(const char *dir)
 static enum tn_status lock_folder(struct run_folder *folder, struct error *error)
 {
     char path[RUN_PATH_MAX], text[32] = "";
+    assert(folder->dir[0] == '/');
+    assert(folder->lock < 0);
     join(path, folder->dir, "lock");
     folder->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (folder->lock < 0) { return files_error(error, errno, "open", path); }
@@ -93,6 +96,7 @@ static enum tn_status create_folder(struct run_folder *folder, const char *dir, 
 static enum tn_status move_aside(struct run_folder *folder, struct error *error)
 {
     char old[RUN_PATH_MAX + 32], stamp[32];
+    assert(folder->lock >= 0);
     time_t seconds = (time_t)(clock_wall_ms() / 1000);
     struct tm utc;
     strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&seconds, &utc));
@@ -144,6 +148,7 @@ static enum tn_status check_contents(struct run_folder *folder, const struct job
                                      struct error *error)
 {
     char path[RUN_PATH_MAX], result[RUN_PATH_MAX];
+    assert(folder->lock >= 0);
     run_folder_path(folder, "job.json", path);
     run_folder_path(folder, "result.json", result);
     const bool finished = access(result, F_OK) == 0;

@@ -19,6 +19,7 @@ int subcommands_overview(const struct subcommands *commands, FILE *out, int exit
 
 const struct subcommand *subcommands_find(const struct subcommands *commands, const char *name)
 {
+    assert(name != NULL);
     for (size_t i = 0; i < commands->count; i++) {
         if (strcmp(commands->list[i].name, name) == 0) { return &commands->list[i]; }
     }

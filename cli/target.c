@@ -65,6 +65,7 @@ void target_use_note(struct target *target, const struct run_note *note)
 static enum tn_status find_local(const char *dir, struct target *out, struct error *error)
 {
     struct run_note note;
+    assert(dir != NULL);
     enum tn_status status = run_note_read(dir, &note, error);
     if (status == TN_OK) { status = target_enter_network(&note, error); }
     if (status != TN_OK) { return status; }
@@ -89,6 +90,7 @@ static enum tn_status find_local(const char *dir, struct target *out, struct err
 static void list_servers(struct target *target)
 {
     const char *at = target->connect;
+    assert(target->server_count == 0);
     while (*at && *at != '/' && target->server_count < ZOO_SERVERS_MAX) {
         size_t length = strcspn(at, ",/");
         struct target_server *server = &target->servers[target->server_count++];
@@ -129,6 +131,7 @@ enum tn_status target_find(const struct target_options *options, struct target *
 static void join_names(char **names, size_t count, char *text, size_t size)
 {
     size_t length = 0;
+    assert(size > 0);
     snprintf(text, size, "none");
     for (size_t i = 0; i < count && length < size; i++) {
         length += (size_t)snprintf(text + length, size - length, "%s%s", i ? ", " : "", names[i]);
@@ -141,6 +144,7 @@ static enum tn_status choose_cluster(struct target *target, struct zk_sync *sync
 {
     struct zk_sync_list found = {0};
     char list[256];
+    assert(sync != NULL);
     enum tn_status status = zk_sync_list(sync, "/tanist", &found, error);
     if (status != TN_OK && status != TN_ENOENT) { return status; }
     join_names(found.names, found.count, list, sizeof list);
@@ -162,6 +166,7 @@ static enum tn_status choose_cluster(struct target *target, struct zk_sync *sync
 static enum tn_status read_spec(struct target *target, struct zk_sync *sync, struct spec *spec,
                                 struct job *job, struct error *error)
 {
+    assert(*target->cluster != '\0');
     enum tn_status status = bootstrap_read_spec(sync, target->cluster, spec, error);
     if (status == TN_ENOENT) { return choose_cluster(target, sync, error); }
     if (status != TN_OK) { return status; }

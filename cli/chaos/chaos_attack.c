@@ -1,5 +1,6 @@
 /* cli/chaos/chaos_attack.c: `tanist chaos attack`: inject faults into a cluster that is already
  * running, on any hosts. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,7 @@ static enum tn_status attack(struct attack_options *given, struct target *target
     struct spec spec;
     struct job job;
     struct remote remote;
+    assert(dir != NULL);
     enum tn_status status = target_open(target, &sync, &spec, &job, error);
     if (status != TN_OK) { return status; }
     const struct attack_config config = {.remote = &remote,
@@ -65,6 +67,7 @@ static int print_outcome(const struct attack_options *given, const struct outcom
                          const char *dir)
 {
     char report[CHAOS_PATH_MAX + 16];
+    assert(dir != NULL);
     snprintf(report, sizeof report, "%s/report.html", dir);
     if (output_is_json(given->output)) {
         return output_json(json_pack("{s:i, s:b, s:i, s:i, s:f, s:o, s:s}", "version", 1, "kept",

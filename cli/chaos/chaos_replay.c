@@ -1,6 +1,7 @@
 /* cli/chaos/chaos_replay.c: `tanist chaos replay`: inject the faults of a recorded round again. */
 #include "cli/chaos/chaos_replay.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 static enum tn_status write_job(const json_t *job, struct recorded_round *out, struct error *error)
 {
+    assert(json_is_object(job));
     const char *folder = getenv("TMPDIR");
     snprintf(out->job_file, sizeof out->job_file, "%.900s/tanist-replay-XXXXXX",
              folder != NULL && *folder ? folder : "/tmp");

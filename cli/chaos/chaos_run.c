@@ -1,5 +1,6 @@
 /* cli/chaos/chaos_run.c: `tanist chaos run`: a campaign of rounds whose faults a plan draws from a
  * seed. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "cli/chaos/chaos.h"
@@ -15,6 +16,7 @@ static enum tn_status run_rounds(struct chaos_session *session, const struct run
                                  struct error *error)
 {
     enum tn_status status = TN_OK;
+    assert(session->campaign != NULL);
     for (uint64_t i = 0; status == TN_OK && i < given->rounds.value; i++) {
         struct schedule schedule = {0};
         const uint32_t round = (uint32_t)(given->first.value + i);

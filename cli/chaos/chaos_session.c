@@ -35,6 +35,7 @@ static void print_progress(void *ctx, int level, const char *text)
 
 void chaos_session_name(struct chaos_session *session, int argc, char **argv)
 {
+    assert(*session->command == '\0');
     size_t used = (size_t)snprintf(session->command, sizeof session->command, "tanist chaos");
     for (int i = 0; i < argc && used < sizeof session->command; i++) {
         bool plain = strpbrk(argv[i], " \t'\"$&;|<>*?()\\`!#~") == NULL;

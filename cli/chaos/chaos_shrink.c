@@ -41,6 +41,7 @@ static enum tn_status make_schedule(const struct search *search, struct schedule
 static enum tn_status try_subset(struct search *search, bool *failed, struct error *error)
 {
     struct schedule chosen;
+    assert(search->all != NULL);
     enum tn_status status = make_schedule(search, &chosen, error);
     *failed = false;
     fprintf(stderr, "trying %u of %u faults\n", chosen.count, search->all->count);
@@ -55,6 +56,7 @@ static enum tn_status try_subset(struct search *search, bool *failed, struct err
 
 static int print_result(const struct search *search)
 {
+    assert(search->shrink.kept_count <= search->all->count);
     json_t *faults = json_array();
     for (uint32_t i = 0; i < search->shrink.kept_count; i++) {
         json_array_append_new(faults,

@@ -71,6 +71,7 @@ void canvas_to(struct canvas *canvas, uint32_t column)
 
 void canvas_end_line(struct canvas *canvas)
 {
+    assert(canvas->length < canvas->capacity);
     /* Trailing blanks are useless. */
     while (canvas->length > 0 && canvas->text[canvas->length - 1] == ' ') { canvas->length--; }
     append(canvas, "\n", 1);

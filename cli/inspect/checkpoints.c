@@ -44,6 +44,7 @@ static void free_listing(struct listing *listing)
 static enum tn_status read_folder(const char *folder, struct listing *out, struct error *error)
 {
     char warnings[WARNINGS_MAX] = "";
+    assert(out->manifests == NULL);
     out->manifests = calloc(LIST_MAX, sizeof *out->manifests);
     if (out->manifests == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     enum tn_status status =
@@ -56,6 +57,7 @@ static enum tn_status read_manifests(struct zk_sync *sync, const char *cluster,
                                      const struct zk_sync_list *names, struct listing *out,
                                      struct error *error)
 {
+    assert(out->manifests == NULL);
     out->manifests = calloc(names->count + 1, sizeof *out->manifests);
     if (out->manifests == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     for (size_t i = names->count; i-- > 0;) {

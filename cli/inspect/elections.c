@@ -80,6 +80,7 @@ static enum tn_status read_elections(struct target *target, struct elections *ou
     struct spec spec;
     struct zk_sync_list names = {0};
     char path[256];
+    assert(out->count == 0);
     enum tn_status status = target_open(target, &sync, &spec, NULL, error);
     if (status != TN_OK) { return status; }
     znode_path(path, target->cluster, "history");

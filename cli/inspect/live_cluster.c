@@ -18,6 +18,7 @@ enum { LOOK_MS = 500, SESSION_MS = 10000, DEADLINE_MS = 5000 };
 
 static enum tn_status open_zk(struct live_cluster *live, struct error *error)
 {
+    assert(live->zk == NULL);
     const struct zk_config config = {.connect = live->target.connect,
                                      .session_timeout_ms = SESSION_MS,
                                      .deadline_ms = DEADLINE_MS,
@@ -120,6 +121,7 @@ static bool has_ended(const struct observer *observer)
 bool live_cluster_next(struct live_cluster *live, struct live_cluster_changes *changes,
                        enum tn_status *status, struct error *error)
 {
+    assert(live->observer != NULL);
     uint64_t now_ms = clock_monotonic_ms();
     const struct zk_event *event = zk_inbox_take(live->inbox);
     *status = TN_OK;
@@ -177,6 +179,7 @@ static bool follow_folder(struct live_cluster *live, uint64_t now_ms)
 
 bool live_cluster_tick(struct live_cluster *live)
 {
+    assert(live->observer != NULL);
     uint64_t now_ms = clock_monotonic_ms();
     if (live->zk != NULL) { observer_tick(live->observer, &live->port, now_ms); }
     return follow_folder(live, now_ms);
@@ -184,6 +187,7 @@ bool live_cluster_tick(struct live_cluster *live)
 
 int live_cluster_fd(const struct live_cluster *live)
 {
+    assert(live->inbox != NULL);
     return zk_inbox_fd(live->inbox);
 }
 

@@ -27,6 +27,7 @@ struct prober {
 static void ask(struct prober *prober, size_t index)
 {
     char address[ZOO_ADDRESS_MAX];
+    assert(index < prober->count);
     memcpy(address, prober->servers[index].address, sizeof address);
     pthread_mutex_unlock(&prober->lock);
     const char *mode = ensemble_probe_text(address, PROBE_MS);

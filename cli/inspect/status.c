@@ -36,8 +36,7 @@ struct view {
     struct chief_record chief; /* The chief record; its node may be dead by now. */
     uint32_t count;
     struct task_state tasks[TASKS_MAX];
-    bool has_step;
-    uint64_t step;
+    uint64_t step; /* The least step of all ps; without an answer the last recorded one. */
 };
 
 /* ------------------------------------------------------------- reading */
@@ -70,13 +69,15 @@ static enum tn_status read_tasks(struct zk_sync *sync, struct view *view, struct
 static bool all_answered(struct step_poller *steps, const struct view *view)
 {
     uint32_t present = 0;
+    assert(steps != NULL);
     for (uint32_t i = 0; i < view->count; i++) {
         present += view->tasks[i].task.role == ROLE_PS && view->tasks[i].present;
     }
     return step_poller_answered(steps, view->spec.ps) >= present;
 }
 
-/* Ask each ps for its step. The step of the cluster is the least of them. */
+/* Ask each ps for its step. The step of the cluster is the least of them; if no ps answers, it does
+ * not change. */
 static void ask_steps(struct view *view)
 {
     struct step_poller *steps = NULL;
@@ -99,22 +100,7 @@ static void ask_steps(struct view *view)
         if (state->has_step) { least = u64_min(least, state->step); }
     }
     step_poller_close(steps);
-    if (least != UINT64_MAX) {
-        view->has_step = true;
-        view->step = least;
-    }
-}
-
-/* If no ps answers, the last step known to ZooKeeper counts. */
-static void use_recorded_step(struct view *view)
-{
-    const struct run *run = &view->run;
-    if (!view->has_run || view->has_step) { return; }
-    view->step = run->committed_step;
-    if (run->evaluation.step != STEP_NONE) {
-        view->step = u64_max(view->step, run->evaluation.step);
-    }
-    view->has_step = true;
+    if (least != UINT64_MAX) { view->step = least; }
 }
 
 static enum tn_status read_view(struct view *view, struct error *error)
@@ -130,8 +116,8 @@ static enum tn_status read_view(struct view *view, struct error *error)
     if (status == TN_OK) { status = read_tasks(sync, view, error); }
     zk_sync_close(sync);
     if (status != TN_OK) { return status; }
+    if (view->has_run) { view->step = cluster_recorded_step(&view->run); }
     ask_steps(view);
-    use_recorded_step(view);
     return TN_OK;
 }
 
@@ -140,11 +126,6 @@ static enum tn_status read_view(struct view *view, struct error *error)
 static const char *phase_of(const struct view *view)
 {
     return run_phase_name(view->has_run ? view->run.phase : RUN_FORMING);
-}
-
-static const char *mode_of(const struct view *view)
-{
-    return view->job.train.mode == TRAIN_SYNC ? "sync" : "async";
 }
 
 static bool is_chief(const struct view *view, const struct task_state *state)
@@ -223,7 +204,7 @@ static int print_json(const struct view *view)
     json_t *root =
         json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:{s:I, s:I}, s:{s:o}}", "version",
                   1, "cluster", view->target.cluster, "phase", phase_of(view), "mode",
-                  mode_of(view), "generation", (json_int_t)run->generation, "epoch",
+                  cluster_mode_name(&view->job), "generation", (json_int_t)run->generation, "epoch",
                   (json_int_t)(view->has_chief ? view->chief.epoch : run->epoch), "step",
                   (json_int_t)view->step, "chief", chief_json(view), "tasks", tasks, "checkpoint",
                   "id", (json_int_t)run->committed_checkpoint, "step",
@@ -237,8 +218,8 @@ static void print_head(const struct view *view)
     char task[TASK_NAME_MAX], age[32];
     printf("%s: %s (%s), step %" PRIu64 " of %" PRIu64 ", generation %" PRIu64 ", epoch %" PRIu64
            "\n",
-           view->target.cluster, phase_of(view), mode_of(view), view->step, view->job.train.steps,
-           run->generation, view->has_chief ? view->chief.epoch : 0);
+           view->target.cluster, phase_of(view), cluster_mode_name(&view->job), view->step,
+           view->job.train.steps, run->generation, view->has_chief ? view->chief.epoch : 0);
     if (*run->reason) { printf("reason: %s\n", run->reason); }
     if (chief_is_present(view)) {
         const uint64_t now_ms = clock_wall_ms();

@@ -40,6 +40,7 @@ static bool put(const char *bytes, size_t size)
 static void enter(struct terminal *terminal)
 {
     struct termios raw = terminal->before;
+    assert(!terminal->full_screen);
     raw.c_lflag &= (tcflag_t) ~(ICANON | ECHO);
     raw.c_cc[VMIN] = 0;
     raw.c_cc[VTIME] = 0;
@@ -111,6 +112,7 @@ unsigned terminal_next(struct terminal *terminal)
 {
     struct signalfd_siginfo info;
     unsigned events = 0;
+    assert(terminal->full_screen);
     while (read(terminal->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGTSTP) { suspend(terminal); }
         events |= info.ssi_signo == SIGHUP ? TERMINAL_LEAVE : TERMINAL_REDRAW;

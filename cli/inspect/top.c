@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/observe/step_poller.h"
+#include "cli/cluster_read.h"
 #include "cli/commands.h"
 #include "cli/inspect/live_cluster.h"
 #include "cli/inspect/prober.h"
@@ -69,6 +70,7 @@ static void add_member(struct top *top)
     const struct observer *observer = top->live.observer;
     const struct observed_task *changed = &observer->tasks[observer->changed];
     char text[EVENT_TEXT_MAX];
+    assert(top->live.observer->changed < top->live.observer->task_count);
     if (changed->task.role != ROLE_COORDINATOR) { return; }
     bool chief = observer->has_chief && observer->chief.incarnation == changed->member.incarnation;
     event_text_member(&changed->member, changed->present, chief, text);
@@ -99,6 +101,7 @@ static void sample(struct top *top, uint64_t now_ms)
 {
     const struct observer *observer = top->live.observer;
     struct top_view *view = &top->view;
+    assert(top->steps != NULL);
     for (uint32_t i = 0; i < top->live.job.cluster.ps && i < PS_MAX; i++) {
         top->ps[i].known = step_poller_get(top->steps, i, &top->ps[i].generation, &top->ps[i].step);
     }
@@ -108,12 +111,8 @@ static void sample(struct top *top, uint64_t now_ms)
         return;
     }
     /* If a ps does not answer, the last step known to ZooKeeper counts, and the speed is 0. */
-    const struct run *run = &observer->run;
     if (top->speed.has_last) { top_speed_add(&top->speed, top->speed.last_step, now_ms); }
-    view->step = run->committed_step;
-    if (run->evaluation.step != STEP_NONE) {
-        view->step = u64_max(view->step, run->evaluation.step);
-    }
+    view->step = cluster_recorded_step(&observer->run);
 }
 
 /* Ask the ps for their steps; ANSWER_MS later use their answers and draw. */
@@ -181,6 +180,7 @@ static int timeout_ms(const struct top *top, uint64_t now_ms)
 
 static void handle_terminal(struct top *top, short keys)
 {
+    assert(top->full_screen);
     unsigned events = terminal_next(&top->terminal);
     if (keys & (POLLHUP | POLLERR | POLLNVAL)) { events |= TERMINAL_LEAVE; }
     if (events & TERMINAL_LEAVE) { top->over = true; }
@@ -193,6 +193,7 @@ static void handle_terminal(struct top *top, short keys)
 /* The folder has another run now: its cluster has another key, and its steps begin again. */
 static enum tn_status follow_new_run(struct top *top, struct error *error)
 {
+    assert(top->steps != NULL);
     step_poller_close(top->steps);
     top->steps = NULL;
     memset(&top->speed, 0, sizeof top->speed);
@@ -249,6 +250,7 @@ static uint32_t ps_present(const struct observer *observer)
 /* Print one frame, as soon as everything that it shows is known. */
 static enum tn_status show_once(struct top *top, struct error *error)
 {
+    assert(!top->full_screen);
     const uint64_t until_ms = clock_monotonic_ms() + ONCE_MS;
     const struct observer *observer = top->live.observer;
     enum tn_status status = TN_OK;
@@ -270,6 +272,7 @@ static enum tn_status show_once(struct top *top, struct error *error)
 
 static enum tn_status show_full_screen(struct top *top, struct error *error)
 {
+    assert(top->full_screen);
     enum tn_status status = terminal_open(&top->terminal, error);
     while (status == TN_OK && !top->over) { status = turn(top, error); }
     terminal_close(&top->terminal);

@@ -120,6 +120,8 @@ static void draw_mode(struct canvas *canvas, const struct top_view *view)
 
 static void draw_bar(struct canvas *canvas, double share, bool unicode)
 {
+    assert(share >= 0);
+    assert(share <= 1);
     int full = (int)(share * BAR_CELLS + 0.5);
     canvas_put(canvas, INK_PLAIN, "  [");
     for (int i = 0; i < BAR_CELLS; i++) {
@@ -155,6 +157,7 @@ static void draw_speed(struct canvas *canvas, const struct top_speed *speed, boo
     static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     static const char *const marks[] = {"_", ".", ",", "-", "=", "+", "*", "#"};
     double most = 0;
+    assert(speed->count <= TOP_SAMPLES_MAX);
     label(canvas, "steps/s");
     if (speed->count == 0) {
         canvas_put(canvas, INK_PLAIN, "-");
@@ -294,6 +297,7 @@ static void heading(struct canvas *canvas, const char *const titles[], const uin
 
 static void draw_tasks(struct canvas *canvas, const struct top_view *view, uint32_t lines)
 {
+    assert(lines > 0 || view->observer->task_count == 0);
     static const char *const titles[] = {"TASK", "STATE", "PID",    "HOST",
                                          "AGE",  "STEP",  "BEHIND", NULL};
     static const uint32_t at[] = {0, AT_STATE, AT_PID, AT_HOST, AT_AGE, AT_STEP, AT_BEHIND};

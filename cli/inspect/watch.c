@@ -58,6 +58,7 @@ static void print_state(struct watch *watch)
     const struct observer *observer = watch->live.observer;
     char task[TASK_NAME_MAX] = "none", text[EVENT_TEXT_MAX];
     uint32_t present = 0;
+    assert(watch->live.observer->settled);
     for (uint32_t i = 0; i < observer->task_count; i++) { present += observer->tasks[i].present; }
     if (observer->has_chief) { task_format(observer->chief.task, ':', task, sizeof task); }
     const char *phase = observer->has_run ? run_phase_name(observer->run.phase) : "forming";
@@ -113,6 +114,7 @@ static void print_member(struct watch *watch)
     const struct observer *observer = watch->live.observer;
     const struct observed_task *changed = &observer->tasks[observer->changed];
     char task[TASK_NAME_MAX], text[EVENT_TEXT_MAX];
+    assert(watch->live.observer->changed < watch->live.observer->task_count);
     if (changed->task.role != ROLE_COORDINATOR) { return; }
     uint64_t incarnation = changed->member.incarnation;
     bool chief = incarnation == watch->chief || incarnation == watch->former_chief;

@@ -1,5 +1,6 @@
 /* cli/operate/kill.c: `tanist kill`: send a signal to one node of a running cluster, through the
  * agent of that node. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@ static enum tn_status kill_task(struct target *target, const char *task, enum ki
 {
     struct zk_sync *sync = NULL;
     struct spec spec;
+    assert(task != NULL);
+    assert(signal < KILL_SIGNALS);
     enum tn_status status = target_open(target, &sync, &spec, NULL, error);
     if (status != TN_OK) { return status; }
     status = request_find_member(sync, target->cluster, task, member, error);

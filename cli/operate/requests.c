@@ -107,6 +107,7 @@ static enum tn_status request(const struct operation *operation, struct target *
     struct zk_sync *sync = NULL;
     struct spec spec;
     struct state before = {0};
+    assert(operation->kind < REQUEST_KINDS);
     enum tn_status status = target_open(target, &sync, &spec, NULL, error);
     if (status != TN_OK) { return status; }
     status = read_state(sync, target->cluster, &before, error);

@@ -11,6 +11,7 @@ static enum tn_status check_data_dirs(const struct zk_servers *servers, size_t l
                                       struct error *error)
 {
     const struct zoo_server_files *list = servers->list;
+    assert(last < servers->count);
     for (size_t i = 0; i < last; i++) {
         if (strcmp(list[i].cfg.data_dir, list[last].cfg.data_dir) != 0) { continue; }
         return error_set(error, TN_EINVAL,

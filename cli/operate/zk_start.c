@@ -59,6 +59,7 @@ static bool is_running_child(const struct started *one)
 
 static enum tn_status start_attached(struct started *one, struct error *error)
 {
+    assert(one->pid == 0);
     struct process_config config = {.program = one->command.argv[0],
                                     .arguments = one->command.argv,
                                     .environment = environ,
@@ -77,6 +78,7 @@ static enum tn_status start_process(struct started *one, bool foreground, struct
     struct zoo_server_files server = *one->server;
     char name[ZK_SERVER_NAME_MAX];
     const bool writes_id = server.id != 0 && server.id_missing;
+    assert(!one->found);
     enum tn_status status = zoo_server_prepare(&server, error);
     if (status != TN_OK) { return status; }
     if (writes_id) {
@@ -136,6 +138,7 @@ static enum tn_status start_all(struct starter *starter, const struct zk_servers
 static void report_end(const struct started *one, int wait_status)
 {
     char name[ZK_SERVER_NAME_MAX], end[128], log[512];
+    assert(one->phase == ENDED);
     if (WIFSIGNALED(wait_status)) {
         process_describe_end(0, WTERMSIG(wait_status), end, sizeof end);
     } else { /* An exit code of Java, not of our programs. */
@@ -226,6 +229,7 @@ static void stop_all(struct starter *starter)
 /* Until all servers serve, one has ended, the time is over, or a signal arrives. */
 static int wait_until_serving(struct starter *starter, uint64_t wait_s, const sigset_t *signals)
 {
+    assert(starter->count > 0);
     struct wait_notice notice = wait_notice_start(clock_monotonic_ms());
     for (;;) {
         reap(starter, false);
@@ -284,6 +288,7 @@ static int start_servers(const struct zk_servers *servers, const struct start_op
 {
     sigset_t signals, before;
     const uint64_t heap_mib = options->heap_mib.value, wait_s = options->wait_s.value;
+    assert(servers->count > 0);
     if (heap_mib < HEAP_LEAST_MIB || heap_mib > HEAP_MOST_MIB || wait_s > WAIT_MOST_S) {
         fprintf(stderr, "tanist: --heap takes %d to %d MiB, --wait at most %d seconds\n",
                 HEAP_LEAST_MIB, HEAP_MOST_MIB, WAIT_MOST_S);

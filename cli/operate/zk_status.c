@@ -1,4 +1,5 @@
 /* cli/operate/zk_status.c: `tanist zk status`. */
+#include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -87,6 +88,7 @@ static int print_json(const struct zk_servers *servers, const struct server_stat
 static size_t probe(const struct zk_servers *servers, struct server_state *states)
 {
     size_t serving = 0;
+    assert(servers->count <= ARGUMENTS_MAX);
     for (size_t i = 0; i < servers->count; i++) {
         states[i].pid = zoo_server_pid(&servers->list[i]);
         states[i].status = ensemble_probe(servers->list[i].address, PROBE_MS, &states[i].health);

@@ -1,4 +1,5 @@
 /* cli/operate/zk_stop.c: `tanist zk stop`. */
+#include <assert.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,6 +41,7 @@ static bool end_server(const struct zoo_server_files *server, pid_t pid, uint64_
 /* All servers get SIGTERM first, so that they exit at the same time. */
 static int stop_servers(const struct zk_servers *servers)
 {
+    assert(servers->count <= ARGUMENTS_MAX);
     pid_t pids[ARGUMENTS_MAX];
     int code = TN_EXIT_OK;
     for (size_t i = 0; i < servers->count; i++) {

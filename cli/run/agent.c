@@ -21,6 +21,7 @@ struct agent_options {
 
 static enum tn_status add_task(struct local_run *run, struct task task, struct error *error)
 {
+    assert(task.role < ROLE_COUNT);
     const uint32_t counts[ROLE_COUNT] = {run->job.cluster.coordinators, run->job.cluster.ps,
                                          run->job.cluster.workers};
     char name[TASK_NAME_MAX];
@@ -72,6 +73,7 @@ static enum tn_status read_tasks(struct local_run *run, const char *list,
 {
     char text[RANGE_TEXT_MAX];
     enum tn_status status = TN_OK;
+    assert(run->task_count == 0);
     if (list == NULL && spec->has_task) { return add_task(run, spec->task, error); }
     for (const char *at = list != NULL ? list : ""; status == TN_OK && *at;) {
         size_t length = strcspn(at, ",");

@@ -13,6 +13,7 @@ static enum tn_status create_znode(struct zk_sync *sync, const char *path, struc
 {
     struct zk_sync_data data;
     const struct zk_write write = {.kind = ZK_CREATE, .path = path};
+    assert(path[0] == '/');
     enum tn_status status = zk_sync_read(sync, path, &data, error);
     if (status == TN_OK) { free(data.data); }
     if (status != TN_ENOENT) { return status; }
@@ -64,6 +65,7 @@ enum tn_status cluster_create(struct zk_sync *sync, const struct job *job,
                               const struct variable_table *variables, uint64_t key,
                               struct spec *out, struct error *error)
 {
+    assert(sync != NULL);
     struct spec wanted = {.key = key != 0 ? key : clock_new_incarnation(),
                           .job_hash = job_hash(job),
                           .variables_hash = variable_table_hash(variables),
@@ -90,6 +92,7 @@ enum tn_status cluster_check_no_nodes(struct zk_sync *sync, const char *cluster,
                                       struct error *error)
 {
     static const char *const folders[] = {"members", "election"};
+    assert(*cluster != '\0');
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         char path[256];
         struct zk_sync_list found = {0};
@@ -140,6 +143,7 @@ enum tn_status cluster_remove(struct zk_sync *sync, const char *cluster, struct 
 {
     char path[256];
     struct zk_sync_list found = {0};
+    assert(*cluster != '\0');
     znode_path(path, cluster, "");
     enum tn_status status = zk_sync_list(sync, path, &found, error);
     if (status == TN_ENOENT) { return TN_OK; }

@@ -1,6 +1,7 @@
 /* cli/run/coordinator.c: `tanist coordinator`: one coordinator, a candidate for chief. */
 #include "coordinator/coordinator.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "cli/commands.h"
@@ -33,6 +34,7 @@ static enum tn_status run_coordinator(struct node_setup *setup, void *role, int 
                                       struct error *error)
 {
     struct coordinator_parts *parts = role;
+    assert(setup->runtime != NULL);
     struct coordinator *coordinator =
         coordinator_create(&parts->config, &setup->identity, runtime_ports(setup->runtime));
     if (coordinator == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }

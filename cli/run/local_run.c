@@ -41,6 +41,7 @@ void local_run_free(struct local_run *run)
 
 static void all_tasks(struct local_run *run)
 {
+    assert(run->task_count == 0);
     const uint32_t counts[ROLE_COUNT] = {run->job.cluster.coordinators, run->job.cluster.ps,
                                          run->job.cluster.workers};
     for (int role = 0; role < ROLE_COUNT; role++) {
@@ -119,6 +120,7 @@ static enum tn_status create_cluster(struct local_run *run, struct zk_sync *sync
 static enum tn_status write_note(const struct local_run *run, struct error *error)
 {
     struct stat network;
+    assert(run->ensemble.count <= ENSEMBLE_SERVERS_MAX);
     struct run_note note = {.agent_pid = (uint64_t)getpid(),
                             .cluster_made_ms = run->cluster_made_ms,
                             .server_count = run->ensemble.count};
@@ -199,6 +201,8 @@ static enum tn_status restore(void *ctx, struct error *error)
 static void on_event(void *ctx, const struct agent_event *event)
 {
     struct local_run *run = ctx;
+    assert(event->type != AGENT_HISTORY || event->observer != NULL);
+    assert(event->type != AGENT_RUN || event->observer != NULL);
     if (event->type == AGENT_HISTORY) { result_note(&run->result, &event->observer->entry); }
     if (event->type == AGENT_RUN) {
         run->result.seconds = (double)(event->now_ms - run->started_ms) / 1000.0;
@@ -208,6 +212,7 @@ static void on_event(void *ctx, const struct agent_event *event)
 
 static enum tn_status prepare_ensemble(struct local_run *run, struct error *error)
 {
+    assert(run->own_ensemble);
     enum tn_status status = ensemble_prepare(run->folder.dir, run->job.zookeeper.servers,
                                              &run->networks, &run->ensemble, error);
     if (status == TN_OK) {
@@ -267,8 +272,7 @@ enum tn_status local_run_work(struct local_run *run, struct error *error)
                                         .ctx = run};
     progress_print(&run->progress, clock_monotonic_ms(),
                    "%s: %s mode, %u coordinators, %u ps, %u workers; ZooKeeper %s; files in %s",
-                   run->job.name, run->job.train.mode == TRAIN_SYNC ? "sync" : "async",
-                   run->job.cluster.coordinators, run->job.cluster.ps, run->job.cluster.workers,
-                   run->connect, run->folder.dir);
+                   run->job.name, cluster_mode_name(&run->job), run->job.cluster.coordinators,
+                   run->job.cluster.ps, run->job.cluster.workers, run->connect, run->folder.dir);
     return explain(run, agent_run(&config, &run->agent_result, error), error);
 }

@@ -78,6 +78,7 @@ static enum tn_status resolve_task(const struct node_options *o, enum role role,
                                    struct cluster_spec *spec, struct error *error)
 {
     char index[24];
+    assert(role < ROLE_COUNT);
     cluster_spec_init(spec);
     enum tn_status status = cluster_spec_read_environment(spec, error);
     if (status == TN_OK && o->ps_hosts != NULL) {
@@ -217,6 +218,7 @@ static enum tn_status find_cluster(struct node_setup *setup, enum role role, str
 {
     struct zk_sync *sync = NULL;
     struct spec spec = {0};
+    assert(setup->runtime == NULL);
     if (take_key_of_agent(setup)) { return TN_OK; }
     enum tn_status status =
         zk_options_open(setup->connect, setup->credentials, setup->wait_ms, &sync, error);
@@ -272,6 +274,7 @@ static int run_node(const struct node_role *role, struct node_setup *setup)
     struct error error = {0};
     void *opened = NULL;
     int exit_code = TN_EXIT_OK;
+    assert(setup->runtime == NULL);
     enum tn_status status = role->open(setup, &opened, &error);
     if (status == TN_OK) { status = find_cluster(setup, role->role, &error); }
     if (status == TN_OK) { status = open_runtime(setup, &error); }

@@ -1,5 +1,6 @@
 #include "cli/run/progress.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@ enum { LINE_MS = 2000, WAIT_MS = 3000 };
 
 void progress_init(struct progress *progress, const struct job *job, uint64_t now_ms)
 {
+    assert(job != NULL);
     *progress = (struct progress){.job = job,
                                   .started_ms = now_ms,
                                   .line_at_ms = now_ms + LINE_MS,
@@ -20,6 +22,7 @@ void progress_init(struct progress *progress, const struct job *job, uint64_t no
 void progress_print(const struct progress *progress, uint64_t now_ms, const char *format, ...)
 {
     char text[EVENT_TEXT_MAX + 256];
+    assert(now_ms >= progress->started_ms);
     va_list arguments;
     if (progress->quiet) { return; }
     va_start(arguments, format);
@@ -33,6 +36,7 @@ static void print_running(struct progress *progress, const struct agent_event *e
     const struct run *run = &event->observer->run;
     char evaluated[96] = "";
     uint64_t step = 0;
+    assert(event->observer->has_run);
     if (progress->steps == NULL || !step_poller_reached(progress->steps, event->observer, &step)) {
         return;
     }
@@ -53,6 +57,7 @@ static void print_running(struct progress *progress, const struct agent_event *e
 static void missing_tasks(const struct observer *observer, char *text, size_t size)
 {
     size_t length = 0;
+    assert(size > 0);
     text[0] = '\0';
     for (uint32_t i = 0; i < observer->task_count && length + TASK_NAME_MAX < size; i++) {
         char name[TASK_NAME_MAX];
@@ -67,6 +72,7 @@ static void print_waiting(struct progress *progress, const struct agent_event *e
     const struct observer *observer = event->observer;
     uint64_t waited_ms = event->now_ms - progress->waiting_since_ms;
     char waited[32], missing[256];
+    assert(event->observer != NULL);
     if (waited_ms < WAIT_MS) { return; }
     event_text_duration(waited_ms, waited, sizeof waited);
     missing_tasks(observer, missing, sizeof missing);
@@ -97,6 +103,7 @@ static void tick(struct progress *progress, const struct agent_event *event)
 static void note_phase(struct progress *progress, const struct agent_event *event)
 {
     enum run_phase phase = event->observer->run.phase;
+    assert(event->observer != NULL);
     if (progress->have_phase && phase == progress->phase) { return; }
     progress->have_phase = true;
     progress->phase = phase;

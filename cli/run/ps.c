@@ -81,6 +81,7 @@ static enum tn_status run_ps(struct node_setup *setup, void *role, int *exit_cod
                              struct error *error)
 {
     struct ps_parts *parts = role;
+    assert(setup->runtime != NULL);
     parts->runtime = setup->runtime;
     snprintf(parts->place, sizeof parts->place, "%s:%s", setup->identity.host, parts->folder);
     enum tn_status status =

@@ -1,15 +1,17 @@
 #include "cli/run/result.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/observe/event_text.h"
-#include "common/base/minmax.h"
+#include "cli/cluster_read.h"
 
 void result_init(struct result *result, const struct job *job)
 {
+    assert(job != NULL);
     *result = (struct result){.job = job, .recoveries = json_array()};
 }
 
@@ -31,28 +33,17 @@ bool result_run_was_stopped(const struct run *run)
     return run->phase == RUN_FAILED && strcmp(run->reason, RUN_STOPPED_REASON) == 0;
 }
 
-static const char *mode_name(const struct job *job)
-{
-    return job->train.mode == TRAIN_SYNC ? "sync" : "async";
-}
-
-/* The last step known: that of the evaluation or that of the last checkpoint. */
-static uint64_t steps_of(const struct run *run)
-{
-    bool evaluated = run->evaluation.step != STEP_NONE;
-    return evaluated ? u64_max(run->evaluation.step, run->committed_step) : run->committed_step;
-}
-
 char *result_json(const struct result *result, const struct run *run, const char *status)
 {
     char digest[33];
     bool evaluated = run->evaluation.step != STEP_NONE;
-    uint64_t steps = steps_of(run);
+    assert(status != NULL);
+    uint64_t steps = cluster_recorded_step(run);
     event_text_digest(run->evaluation.digest, digest);
     json_t *root = json_pack(
         "{s:i, s:s, s:s, s:I, s:I, s:o, s:o, s:s?, s:f, s:I, s:O, s:I, s:I, s:{s:I, s:I}}",
-        "version", 1, "status", status, "mode", mode_name(result->job), "steps", (json_int_t)steps,
-        "examples", (json_int_t)(steps * result->job->train.batch), "loss",
+        "version", 1, "status", status, "mode", cluster_mode_name(result->job), "steps",
+        (json_int_t)steps, "examples", (json_int_t)(steps * result->job->train.batch), "loss",
         evaluated ? event_text_number(run->evaluation.loss) : json_null(), "accuracy",
         evaluated ? event_text_number(run->evaluation.accuracy) : json_null(), "parameters_digest",
         evaluated ? digest : NULL, "seconds", result->seconds, "elections",
@@ -71,11 +62,12 @@ char *result_text(const struct result *result, const struct run *run, const char
 {
     char *text = NULL, digest[33];
     size_t size = 0;
+    assert(status != NULL);
     FILE *out = open_memstream(&text, &size);
     if (out == NULL) { return NULL; }
     event_text_digest(run->evaluation.digest, digest);
-    fprintf(out, "%s: %" PRIu64 " steps (%s) in %.1f s\n", status, steps_of(run),
-            mode_name(result->job), result->seconds);
+    fprintf(out, "%s: %" PRIu64 " steps (%s) in %.1f s\n", status, cluster_recorded_step(run),
+            cluster_mode_name(result->job), result->seconds);
     if (run->evaluation.step != STEP_NONE) {
         fprintf(out, "loss %.4f, accuracy %.4f on the test set; parameters %s\n",
                 run->evaluation.loss, run->evaluation.accuracy, digest);

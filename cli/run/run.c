@@ -1,4 +1,5 @@
 /* cli/run/run.c: `tanist run`: a whole cluster on this machine, until the job is done. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ static enum tn_status read_job(const struct run_options *given, const char *path
                                struct error *error)
 {
     char seed[40];
+    assert(path != NULL);
     job_init(job);
     enum tn_status status = job_read_file(job, path, error);
     if (status == TN_OK) { status = override_job(job, &given->local.set, error); }
@@ -41,6 +43,7 @@ static int report_end(const struct local_run *run, const char *json)
 {
     const struct agent_result *result = &run->agent_result;
     struct error error;
+    assert(json == NULL || run->agent_result.has_run);
     if (!result->job_ended) {
         fprintf(stderr,
                 "stopped by a signal; checkpoint %" PRIu64 " is of step %" PRIu64

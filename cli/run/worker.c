@@ -1,6 +1,7 @@
 /* cli/run/worker.c: `tanist worker`: one worker. */
 #include "worker/worker.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "cli/commands.h"
@@ -37,6 +38,7 @@ static enum tn_status run_worker(struct node_setup *setup, void *role, int *exit
                                  struct error *error)
 {
     struct worker_parts *parts = role;
+    assert(setup->runtime != NULL);
     const struct worker_config config = {.identity = setup->identity,
                                          .ports = runtime_ports(setup->runtime),
                                          .job = &setup->job,
