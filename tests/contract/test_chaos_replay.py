@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""`tanist chaos replay` and `tanist chaos shrink`, from a recorded round of a real cluster.
+
+Every wait is bounded. TANIST_PROGRAM: the program.
+"""
+
+import json
+import shutil
+import tempfile
+import unittest
+from pathlib import Path
+
+from test_chaos import ROOT, kinds, lines_of, tanist
+
+# No restart of the agent is as fast as the plan demands; a resignation stops no worker.
+PLAN = {"name": "shrinkable", "about": "one harmless fault, one that breaks the plan's bound",
+        "recover_within_s": 0.5,
+        "set": {"train.steps": 8000, "zookeeper.session_timeout_ms": 2000},
+        "faults": [{"fault": "resign", "at_progress": [0.2, 0.3]},
+                   {"fault": "kill", "whom": "agent", "at_progress": [0.5, 0.6]}]}
+
+
+class Recorded(unittest.TestCase):
+    """One round that failed, recorded once for all tests."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(tempfile.mkdtemp(prefix="tanist-replay."))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, True)
+        plan = cls.folder / "plan.json"
+        plan.write_text(json.dumps(PLAN))
+        done = tanist("chaos", "run", "--plan", str(plan), "--job", str(ROOT / "examples/quick.json"),
+                      "--dir", str(cls.folder / "recorded"))
+        cls.history = cls.folder / "recorded/round-0001/history.jsonl"
+        assert done.returncode == 1, done.stderr
+        assert done.stdout.startswith("0 of 1 rounds passed; 2 faults injected, 0 skipped;"), done.stdout
+
+    def chaos(self, command, history, name, *options):
+        return tanist("chaos", command, str(history), "--dir", str(self.folder / name), *options)
+
+    def test_replay_injects_the_same_faults(self):
+        done = self.chaos("replay", self.history, "again", "-o", "json")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        summary = json.loads(done.stdout)
+        self.assertEqual((summary["rounds"], summary["broken"], summary["faults"]), (1, 1, 2))
+        recorded = lines_of(self.history)
+        repeated = lines_of(self.folder / "again/round-0001/history.jsonl")
+        for key in ("fault", "trigger"):
+            self.assertEqual([line[key] for line in kinds(repeated, "planned")],
+                             [line[key] for line in kinds(recorded, "planned")])
+        self.assertEqual(repeated[0]["job"], recorded[0]["job"])
+        self.assertTrue((self.folder / "again/report.html").exists())
+
+    def test_shrink_finds_the_fault_that_matters(self):
+        done = self.chaos("shrink", self.history, "less", "--tries", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads(done.stdout)
+        self.assertEqual([(fault["fault"], fault["whom"]) for fault in result["faults"]],
+                         [("kill", "agent")])
+        # All faults, none, and one of each.
+        self.assertEqual(result["rounds"], 4)
+
+    def test_shrink_reports_a_round_that_passes(self):
+        lines = lines_of(self.history)
+        lines[0]["plan"]["recover_within_s"] = 60
+        lenient = self.folder / "lenient.jsonl"
+        lenient.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        done = self.chaos("shrink", lenient, "passes", "--tries", "1")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("did not fail again", done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_other_files_are_refused(self):
+        other = self.folder / "other.jsonl"
+        other.write_text('{"kind": "fault"}\n')
+        for command in ("replay", "shrink"):
+            done = self.chaos(command, other, "refused")
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn(str(other), done.stderr)
+            missing = self.chaos(command, self.folder / "missing.jsonl", "refused")
+            self.assertEqual(missing.returncode, 3, missing.stderr)
+            self.assertIn("missing.jsonl", missing.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
