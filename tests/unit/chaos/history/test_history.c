@@ -1,4 +1,6 @@
-/* chaos/history/history.h: lines are written whole and read back; what is no history is named. */
+/* chaos/history/history.h: lines are written and read back; a file that is not a history is
+ * refused.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +45,7 @@ static void write_text(const char *path, const char *text)
     fclose(file);
 }
 
-/* A line is compact JSON with the time to a microsecond and the kind in front. */
+/* A line is compact JSON that begins with the time to a microsecond, and the kind. */
 static void line_has_its_form(void **state)
 {
     struct scene *scene = *state;
@@ -51,15 +53,15 @@ static void line_has_its_form(void **state)
     char text[128] = "";
     assert_int_equal(history_file_create(scene->path, 1000000, &file, NULL), TN_OK);
     history_file_add_at(file, 2234567, "step", json_pack("{s:i}", "step", 7));
-    FILE *read = fopen(scene->path, "r"); /* Flushed: it is there before we close. */
+    FILE *read = fopen(scene->path, "r"); /* Flushed: the line exists before the file is closed. */
     assert_non_null(fgets(text, sizeof text, read));
     fclose(read);
     assert_string_equal(text, "{\"t_ms\":1234.567,\"kind\":\"step\",\"step\":7}\n");
     assert_int_equal(history_file_close(file, NULL), TN_OK);
 }
 
-/* What is written is read back in its order. */
-static void lines_come_back(void **state)
+/* Lines are read in the order in which they were written. */
+static void lines_are_read_in_order(void **state)
 {
     struct scene *scene = *state;
     struct history_file *file;
@@ -75,7 +77,7 @@ static void lines_come_back(void **state)
     json_decref(lines);
 }
 
-/* An object that could not be made is a failure that the end of the file tells. */
+/* Out of memory for a line is remembered until the file is closed. */
 static void failure_is_remembered(void **state)
 {
     struct scene *scene = *state;
@@ -87,8 +89,8 @@ static void failure_is_remembered(void **state)
     assert_non_null(strstr(error.text, scene->path));
 }
 
-/* A harness that was killed leaves a last line cut off: the rest is good. */
-static void cut_line_is_left_out(void **state)
+/* A harness that was killed leaves a last line that is cut off; the others are read. */
+static void cut_line_is_ignored(void **state)
 {
     struct scene *scene = *state;
     json_t *lines;
@@ -98,7 +100,7 @@ static void cut_line_is_left_out(void **state)
     json_decref(lines);
 }
 
-/* A file of something else is refused by its line. */
+/* A file that is not a history is refused; the error names the line. */
 static void other_file_is_refused(void **state)
 {
     struct scene *scene = *state;
@@ -129,8 +131,8 @@ static const struct injection injections[] = {
 };
 enum { INJECTIONS = sizeof injections / sizeof *injections };
 
-/* Each kind of trigger is the same after a way through a history. */
-static void schedule_comes_back(void **state)
+/* Each type of trigger is the same after it was written and read. */
+static void schedule_is_read_as_written(void **state)
 {
     struct scene *scene = *state;
     struct history_file *file;
@@ -156,8 +158,30 @@ static void schedule_comes_back(void **state)
     json_decref(lines);
 }
 
-/* A planned line that lacks something names it. */
-static void wrong_plan_is_named(void **state)
+/* Each type of trigger has its own members, in this order. */
+static void planned_line_has_its_form(void **state)
+{
+    (void)state;
+    static const char *const expected[INJECTIONS] = {
+        "{\"id\":1,\"fault\":\"kill\",\"whom\":\"chief\","
+        "\"trigger\":{\"type\":\"time\",\"at_ms\":1500},\"for_ms\":0,\"value\":0.0}",
+        "{\"id\":2,\"fault\":\"freeze\",\"whom\":\"ps:1\","
+        "\"trigger\":{\"type\":\"step\",\"step\":40},\"for_ms\":3000,\"value\":0.0}",
+        "{\"id\":3,\"fault\":\"loss\",\"whom\":\"zookeeper:2\",\"trigger\":{\"type\":"
+        "\"phase\",\"phase\":\"loading\",\"count\":2},\"for_ms\":10,\"value\":12.5}",
+        "{\"id\":4,\"fault\":\"stall\",\"whom\":\"ps:0\",\"trigger\":{\"type\":\"point\","
+        "\"point\":\"ckpt.before_sync\",\"count\":3,\"at_ms\":7},\"for_ms\":0,\"value\":250.0}"};
+    for (int i = 0; i < INJECTIONS; i++) {
+        json_t *object = injection_to_json(&injections[i]);
+        char *text = json_dumps(object, JSON_COMPACT);
+        assert_string_equal(text, expected[i]);
+        free(text);
+        json_decref(object);
+    }
+}
+
+/* The error for a planned line names the member that is wrong. */
+static void wrong_member_is_named(void **state)
 {
     (void)state;
     static const char *const wrong[][2] = {{"fault", "\"krill\""},
@@ -165,6 +189,7 @@ static void wrong_plan_is_named(void **state)
                                            {"for_ms", "-1"},
                                            {"value", "\"x\""},
                                            {"trigger", "{\"type\":\"never\"}"},
+                                           {"trigger", "{\"type\":\"phase\",\"count\":1}"},
                                            {"id", "\"1\""}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct injection out;
@@ -181,12 +206,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(line_has_its_form, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(lines_come_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lines_are_read_in_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(failure_is_remembered, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(cut_line_is_left_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(cut_line_is_ignored, set_up, tear_down),
         cmocka_unit_test_setup_teardown(other_file_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(schedule_comes_back, set_up, tear_down),
-        cmocka_unit_test(wrong_plan_is_named),
+        cmocka_unit_test_setup_teardown(schedule_is_read_as_written, set_up, tear_down),
+        cmocka_unit_test(planned_line_has_its_form),
+        cmocka_unit_test(wrong_member_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

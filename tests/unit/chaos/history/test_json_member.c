@@ -1,5 +1,4 @@
-/* chaos/history/json_member.h: lines of a history are read as what they should be, and believed no
- * further. */
+/* chaos/history/json_member.h: members of any JSON value are read with a default. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +27,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* What is there is told; a number that is whole is a number. */
+/* A member of the right type is read; an integer is a number too. */
 static void members_are_read(void **state)
 {
     (void)state;
@@ -38,8 +37,8 @@ static void members_are_read(void **state)
     assert_int_equal((int)json_member_number(line, "step", -1), 7);
 }
 
-/* What is not there, or is something else, is what the reader says. */
-static void others_are_not(void **state)
+/* A member that is missing or has another type is replaced by the default. */
+static void other_members_are_replaced(void **state)
 {
     (void)state;
     assert_string_equal(json_member_text(line, "step", "none"), "none");
@@ -50,16 +49,16 @@ static void others_are_not(void **state)
     assert_string_equal(json_member_text(NULL, "kind", "none"), "none");
 }
 
-/* Numbers with which no sum would be exact are none. */
-static void absurd_numbers_are_none(void **state)
+/* Numbers so large that sums would be inexact are replaced by the default. */
+static void huge_numbers_are_replaced(void **state)
 {
     (void)state;
     assert_int_equal((int)json_member_number(line, "huge", -1), -1);
     assert_int_equal(json_member_integer(line, "most", -1), -1);
 }
 
-/* A line without a kind, or that is no object, is of no kind. */
-static void kind_is_that_of_the_line(void **state)
+/* A line without a kind, or that is not an object, has another kind. */
+static void kind_is_compared(void **state)
 {
     (void)state;
     assert_true(line_is(line, "step"));
@@ -72,9 +71,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_are_read),
-        cmocka_unit_test(others_are_not),
-        cmocka_unit_test(absurd_numbers_are_none),
-        cmocka_unit_test(kind_is_that_of_the_line),
+        cmocka_unit_test(other_members_are_replaced),
+        cmocka_unit_test(huge_numbers_are_replaced),
+        cmocka_unit_test(kind_is_compared),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

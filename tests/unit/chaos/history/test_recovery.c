@@ -1,4 +1,5 @@
-/* Recoveries measured from a history of one chief, one ps and one worker struck. */
+/* chaos/history/recovery.h: recoveries of a chief, a ps and a worker, measured on a golden history.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +50,7 @@ static void assert_ms(const json_t *object, const char *key, double expected)
     assert_float_equal(json_member_number(object, key, -1), expected, 0.001);
 }
 
-/* What is measured in one history: as wanted by a test of a few lines. */
+/* The recoveries in a history of a few lines. The caller frees all three. */
 static json_t *recoveries_of(const char *text, struct timeline *timeline, json_t **history)
 {
     *history = json_loads(text, 0, NULL);
@@ -58,8 +59,8 @@ static json_t *recoveries_of(const char *text, struct timeline *timeline, json_t
     return recovery_list(timeline);
 }
 
-/* A chief's death costs its detection and an election; training goes on. */
-static void test_a_killed_chief(void **state)
+/* The death of a chief costs its detection and an election; training continues. */
+static void killed_chief_costs_an_election(void **state)
 {
     const json_t *one = recovery(*state, 0);
     assert_string_equal(json_member_text(one, "fault", ""), "kill");
@@ -74,8 +75,8 @@ static void test_a_killed_chief(void **state)
     assert_int_equal(json_integer_value(json_array_get(json_object_get(one, "epochs"), 1)), 2);
 }
 
-/* A ps's death holds the workers until its shard is loaded again; no election is part of it. */
-static void test_a_killed_ps(void **state)
+/* The death of a ps stops the workers until its shard is loaded again; there is no election. */
+static void killed_ps_costs_a_pause(void **state)
 {
     const json_t *two = recovery(*state, 1);
     assert_string_equal(json_member_text(two, "whom", ""), "ps:0");
@@ -89,8 +90,8 @@ static void test_a_killed_ps(void **state)
     assert_true(json_is_true(json_object_get(two, "recovered")));
 }
 
-/* A frozen worker made training stand still, though the cluster never said a word. */
-static void test_a_stall(void **state)
+/* A frozen worker makes training stand still, although the cluster publishes no event. */
+static void frozen_worker_costs_a_stall(void **state)
 {
     const json_t *three = recovery(*state, 2);
     assert_string_equal(json_member_text(three, "fault", ""), "freeze");
@@ -98,15 +99,15 @@ static void test_a_stall(void **state)
     assert_true(json_is_null(json_object_get(three, "restore_ms")));
 }
 
-/* What cost nothing is no recovery. */
-static void test_no_harm_no_recovery(void **state)
+/* A fault without an effect has no recovery. */
+static void harmless_fault_has_no_recovery(void **state)
 {
     const struct fixture *fixture = *state;
     assert_int_equal(json_array_size(fixture->recoveries), 3);
 }
 
-/* Steps from the first to the last over the time between, and the share of it without a pause. */
-static void test_goodput(void **state)
+/* Goodput counts the steps from the first to the last; availability leaves out the pauses. */
+static void goodput_is_relative_to_the_baseline(void **state)
 {
     const struct fixture *fixture = *state;
     json_t *goodput = recovery_goodput(&fixture->timeline);
@@ -117,8 +118,8 @@ static void test_goodput(void **state)
     json_decref(goodput);
 }
 
-/* Lines that were written late are put where they belong. */
-static void test_order(void **state)
+/* Lines that were written late are moved to their time. */
+static void lines_are_ordered_by_time(void **state)
 {
     const struct fixture *fixture = *state;
     const struct timeline *all = &fixture->timeline;
@@ -130,8 +131,8 @@ static void test_order(void **state)
     assert_float_equal(all->end_ms, 12000, 0.001);
 }
 
-/* A fault whose recovery the history does not show to the end has no total. */
-static void test_an_end_before_the_recovery(void **state)
+/* A recovery that the history does not show to the end has no total. */
+static void unfinished_recovery_has_no_total(void **state)
 {
     (void)state;
     struct timeline timeline;
@@ -152,8 +153,8 @@ static void test_an_end_before_the_recovery(void **state)
     json_decref(history);
 }
 
-/* An event that was heard late counts from when it happened, so far as that is credible. */
-static void test_late_news(void **state)
+/* An event that was read late counts from its own time, if that is credible. */
+static void late_event_counts_from_its_time(void **state)
 {
     (void)state;
     struct timeline timeline;
@@ -180,16 +181,16 @@ static void test_late_news(void **state)
     json_decref(history);
 }
 
-/* Recoveries are compared with those of the same fault, done to one of the same kind. */
-static void test_groups(void **state)
+/* A group has the same fault and the same kind of target. */
+static void groups_are_fault_and_kind_of_target(void **state)
 {
     assert_string_equal(json_member_text(recovery(*state, 0), "group", ""), "kill chief");
     assert_string_equal(json_member_text(recovery(*state, 1), "group", ""), "kill ps");
     assert_string_equal(json_member_text(recovery(*state, 2), "group", ""), "freeze worker");
 }
 
-/* Lines of another shape count as nothing, and nothing is asserted on them. */
-static void test_nonsense(void **state)
+/* Malformed lines are ignored, and no assertion depends on them. */
+static void malformed_lines_are_ignored(void **state)
 {
     (void)state;
     struct timeline timeline;
@@ -207,8 +208,27 @@ static void test_nonsense(void **state)
     json_decref(history);
 }
 
-/* Nearest rank: p99 of a hundred values is the 99th. */
-static void test_percentiles(void **state)
+/* A place that "begin" names twice has one lane. */
+static void repeated_place_has_one_lane(void **state)
+{
+    (void)state;
+    struct timeline timeline;
+    json_t *history;
+    json_t *list =
+        recoveries_of("[{\"t_ms\":0,\"kind\":\"begin\",\"places\":[\"ps:0\",\"ps:0\",\"ps:0\"]},"
+                      "{\"t_ms\":1,\"kind\":\"place\",\"place\":\"ps:0\",\"state\":\"up\"},"
+                      "{\"t_ms\":2,\"kind\":\"place\",\"place\":\"ps:0\",\"state\":\"down\"},"
+                      "{\"t_ms\":3,\"kind\":\"end\",\"exit\":0}]",
+                      &timeline, &history);
+    assert_int_equal(timeline.lane_count, 1);
+    assert_int_equal(timeline.place_interval_count, 3);
+    json_decref(list);
+    timeline_free(&timeline);
+    json_decref(history);
+}
+
+/* By nearest rank, p99 of a hundred values is the 99th. */
+static void percentiles_are_by_nearest_rank(void **state)
 {
     (void)state;
     double values[100];
@@ -225,17 +245,18 @@ static void test_percentiles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_killed_chief),
-        cmocka_unit_test(test_a_killed_ps),
-        cmocka_unit_test(test_a_stall),
-        cmocka_unit_test(test_no_harm_no_recovery),
-        cmocka_unit_test(test_goodput),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_an_end_before_the_recovery),
-        cmocka_unit_test(test_late_news),
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_nonsense),
-        cmocka_unit_test(test_percentiles),
+        cmocka_unit_test(killed_chief_costs_an_election),
+        cmocka_unit_test(killed_ps_costs_a_pause),
+        cmocka_unit_test(frozen_worker_costs_a_stall),
+        cmocka_unit_test(harmless_fault_has_no_recovery),
+        cmocka_unit_test(goodput_is_relative_to_the_baseline),
+        cmocka_unit_test(lines_are_ordered_by_time),
+        cmocka_unit_test(unfinished_recovery_has_no_total),
+        cmocka_unit_test(late_event_counts_from_its_time),
+        cmocka_unit_test(groups_are_fault_and_kind_of_target),
+        cmocka_unit_test(malformed_lines_are_ignored),
+        cmocka_unit_test(repeated_place_has_one_lane),
+        cmocka_unit_test(percentiles_are_by_nearest_rank),
     };
     return cmocka_run_group_tests(tests, open_golden, close_golden);
 }
