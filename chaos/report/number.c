@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "chaos/history/json_member.h"
+
 static const struct number_text none = {"–"}, endless = {"∞"};
 
 __attribute__((format(printf, 1, 2))) static struct number_text format_number(const char *format,
@@ -46,6 +48,16 @@ struct number_text number_count(int64_t count)
     }
     assert(used < sizeof out.at);
     return out;
+}
+
+struct number_text number_duration_member(const json_t *object, const char *key)
+{
+    return number_duration(json_member_number(object, key, -1));
+}
+
+struct number_text number_count_member(const json_t *object, const char *key)
+{
+    return number_count(json_member_integer(object, key, 0));
 }
 
 struct number_text number_percent(double ratio)

@@ -6,6 +6,7 @@
 #ifndef CHAOS_REPORT_NUMBER_H
 #define CHAOS_REPORT_NUMBER_H
 
+#include <jansson.h>
 #include <stdint.h>
 
 struct number_text {
@@ -16,6 +17,9 @@ struct number_text {
 struct number_text number_duration(double ms);
 /* "12,043" */
 struct number_text number_count(int64_t count);
+/* The same of a member of a JSON object: without it, a dash and 0. */
+struct number_text number_duration_member(const json_t *object, const char *key);
+struct number_text number_count_member(const json_t *object, const char *key);
 /* A ratio in percent with two digits after the point: "98.31 %"; below zero: a dash. */
 struct number_text number_percent(double ratio);
 

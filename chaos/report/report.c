@@ -1,10 +1,12 @@
 #include "chaos/report/report.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "chaos/history/history.h"
+#include "chaos/history/json_member.h"
 #include "chaos/history/recovery.h"
 #include "chaos/report/report_private.h"
 #include "common/base/files.h"
@@ -18,30 +20,22 @@ static const char *path_below(const char *dir, const char *path)
     return below ? path + length + 1 : path;
 }
 
-/* The first round is open, so that there is something to see; so is each that failed. */
+/* The first round is open, as an example, and so is each that failed. */
 static bool is_open(const json_t *report, const json_t *round)
 {
     return json_array_size(json_object_get(report, "rounds")) == 0 ||
-           !json_is_true(json_object_get(round, "ok"));
+           !json_member_true(round, "ok");
 }
 
-static enum tn_status add_unread(json_t *report, const char *name, struct markup *rounds,
-                                 struct error *error)
-{
-    json_t *round = report_unread_facts(name, error->text);
-    if (round == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    report_round(rounds, NULL, round, NULL, true);
-    report_add(report, NULL, round, NULL);
-    return TN_OK;
-}
-
-static enum tn_status add_history(json_t *report, const json_t *history, const char *name,
-                                  struct markup *rounds, struct error *error)
+/* `unread`: why there is no history; NULL: there is one. */
+static enum tn_status add_round(json_t *report, const json_t *history, const char *name,
+                                const char *unread, struct markup *rounds, struct error *error)
 {
     struct timeline timeline;
     if (!timeline_read(history, &timeline)) { return error_set(error, TN_ENOMEM, "out of memory"); }
     json_t *recoveries = recovery_list(&timeline);
-    json_t *round = recoveries != NULL ? report_round_facts(&timeline, recoveries, name) : NULL;
+    json_t *round =
+        recoveries != NULL ? report_round_facts(&timeline, recoveries, name, unread) : NULL;
     if (round != NULL) {
         report_round(rounds, &timeline, round, recoveries, is_open(report, round));
         report_add(report, &timeline, round, recoveries);
@@ -55,12 +49,12 @@ static enum tn_status add_history(json_t *report, const json_t *history, const c
 static enum tn_status add_file(json_t *report, const char *dir, const char *path,
                                struct markup *rounds, struct error *error)
 {
-    json_t *history = NULL;
-    const char *name = path_below(dir, path);
-    enum tn_status status = history_read(path, &history, error);
-    if (status == TN_ENOMEM) { return status; }
-    if (status != TN_OK) { return add_unread(report, name, rounds, error); }
-    status = add_history(report, history, name, rounds, error);
+    json_t *history;
+    struct error unread = {0};
+    enum tn_status status = history_read(path, &history, &unread);
+    if (status == TN_ENOMEM) { return error_set(error, TN_ENOMEM, "%s: out of memory", path); }
+    status = add_round(report, history, path_below(dir, path), status != TN_OK ? unread.text : NULL,
+                       rounds, error);
     json_decref(history);
     return status;
 }
@@ -100,6 +94,8 @@ static enum tn_status write_html(const char *dir, const json_t *report, const st
 enum tn_status report_write(const char *dir, const char *const *histories, size_t count,
                             struct error *error)
 {
+    assert(dir != NULL);
+    assert(histories != NULL || count == 0);
     if (count == 0) { return error_set(error, TN_EINVAL, "%s: no round has left a history", dir); }
     struct markup rounds = {0};
     json_t *report = report_begin();

@@ -106,12 +106,11 @@ void report_phase_chart(struct markup *out, const json_t *report)
     for (size_t i = 0; i < count && i < SHOWN; i++) {
         const json_t *spread = groups[i].spread;
         markup_wrap(out, "<tr><td><b>", groups[i].name, "</b>");
-        markup_format(out, "<td class=\"n\">%s<td>",
-                      number_count(json_member_integer(spread, "count", 0)).at);
+        markup_format(out, "<td class=\"n\">%s<td>", number_count_member(spread, "count").at);
         report_phase_bar(out, groups[i].mean_ms, groups[0].whole_ms, WIDTH);
         markup_format(out, "<td class=\"n\">%s<td class=\"n\">%s",
-                      number_duration(json_member_number(spread, "p50", -1)).at,
-                      number_duration(json_member_number(spread, "p99", -1)).at);
+                      number_duration_member(spread, "p50").at,
+                      number_duration_member(spread, "p99").at);
     }
     markup_add(out, "</table>");
     if (count > SHOWN) {

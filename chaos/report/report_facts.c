@@ -27,32 +27,6 @@ static json_int_t steps_redone(const json_t *recoveries)
     return sum;
 }
 
-json_t *report_round_facts(const struct timeline *timeline, const json_t *recoveries,
-                           const char *path)
-{
-    assert(timeline != NULL);
-    assert(path != NULL);
-    const json_t *begin = timeline->begin, *end = timeline->end, *verdict = timeline->verdict;
-    const json_t *result = json_object_get(end, "result");
-    json_int_t epoch = 0;
-    if (timeline->term_count > 0) { epoch = timeline->terms[timeline->term_count - 1].epoch; }
-    return json_pack(
-        "{s:I, s:I, s:s, s:b, s:o, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
-        "round", json_member_integer(begin, "round", 0), "seed",
-        json_member_integer(begin, "seed", 0), "history", path, "ok",
-        json_member_true(verdict, "ok"), "exit", copy_or_null(json_object_get(end, "exit")),
-        "status", text_or_null(json_member_text(result, "status", NULL)), "mode",
-        text_or_null(json_member_text(result, "mode", NULL)), "seconds",
-        json_member_number(end, "seconds", timeline->end_ms / 1000), "faults",
-        (json_int_t)timeline->fault_count, "skipped", (json_int_t)timeline->skipped_count,
-        "recoveries", (json_int_t)json_array_size(recoveries), "steps_redone",
-        steps_redone(recoveries), "epochs", epoch, "digest",
-        text_or_null(json_member_text(result, "parameters_digest", NULL)), "accuracy",
-        copy_or_null(json_object_get(result, "accuracy")), "goodput", recovery_goodput(timeline),
-        "checks",
-        verdict != NULL ? copy_or_null(json_object_get(verdict, "checks")) : json_array());
-}
-
 /* The number in "round-0009/history.jsonl"; 0: the path has none. */
 static json_int_t number_of(const char *path)
 {
@@ -60,16 +34,38 @@ static json_int_t number_of(const char *path)
     return digits != NULL ? strtoll(digits + strlen("round-"), NULL, 10) : 0;
 }
 
-json_t *report_unread_facts(const char *path, const char *why)
+static json_t *checks_of(const json_t *verdict, const char *unread)
 {
+    if (unread != NULL) {
+        return json_pack("[{s:s, s:b, s:s}]", "name", "history", "ok", 0, "text", unread);
+    }
+    return verdict != NULL ? copy_or_null(json_object_get(verdict, "checks")) : json_array();
+}
+
+json_t *report_round_facts(const struct timeline *timeline, const json_t *recoveries,
+                           const char *path, const char *unread)
+{
+    assert(timeline != NULL);
     assert(path != NULL);
-    assert(why != NULL);
-    return json_pack("{s:I, s:i, s:s, s:b, s:n, s:n, s:n, s:f, s:i, s:i, s:i, s:i, s:i, s:n, s:n, "
-                     "s:{}, s:[{s:s, s:b, s:s}]}",
-                     "round", number_of(path), "seed", 0, "history", path, "ok", 0, "exit",
-                     "status", "mode", "seconds", 0.0, "faults", 0, "skipped", 0, "recoveries", 0,
-                     "steps_redone", 0, "epochs", 0, "digest", "accuracy", "goodput", "checks",
-                     "name", "history", "ok", 0, "text", why);
+    const json_t *begin = timeline->begin, *end = timeline->end;
+    const json_t *result = json_object_get(end, "result");
+    size_t terms = timeline->term_count;
+    return json_pack(
+        "{s:I, s:I, s:s, s:b, s:o, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+        "round", json_member_integer(begin, "round", number_of(path)), "seed",
+        json_member_integer(begin, "seed", 0), "history", path, "ok",
+        json_member_true(timeline->verdict, "ok"), "exit",
+        copy_or_null(json_object_get(end, "exit")), "status",
+        text_or_null(json_member_text(result, "status", NULL)), "mode",
+        text_or_null(json_member_text(result, "mode", NULL)), "seconds",
+        json_member_number(end, "seconds", timeline->end_ms / 1000), "faults",
+        (json_int_t)timeline->fault_count, "skipped", (json_int_t)timeline->skipped_count,
+        "recoveries", (json_int_t)json_array_size(recoveries), "steps_redone",
+        steps_redone(recoveries), "epochs", terms > 0 ? timeline->terms[terms - 1].epoch : 0,
+        "digest", text_or_null(json_member_text(result, "parameters_digest", NULL)), "accuracy",
+        copy_or_null(json_object_get(result, "accuracy")), "goodput",
+        begin != NULL ? recovery_goodput(timeline) : json_object(), "checks",
+        checks_of(timeline->verdict, unread));
 }
 
 /* ------------------------------------------------------------- a campaign */
@@ -113,7 +109,7 @@ static void set_common(json_t *campaign, const json_t *begin)
                                        "machine", "places",  "job",     "command"};
     const json_t *plan = json_object_get(begin, "plan");
     const char *name = json_is_string(plan) ? json_string_value(plan) : "?";
-    if (json_object_get(campaign, "plan") != NULL) { return; }
+    if (begin == NULL || json_object_get(campaign, "plan") != NULL) { return; }
     json_object_set_new(campaign, "plan", json_string(json_member_text(plan, "name", name)));
     json_object_set_new(campaign, "about", copy_or_null(json_object_get(plan, "about")));
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -123,7 +119,7 @@ static void set_common(json_t *campaign, const json_t *begin)
 
 void report_add(json_t *report, const struct timeline *timeline, json_t *round, json_t *recoveries)
 {
-    assert(report != NULL);
+    assert(timeline != NULL);
     assert(round != NULL);
     json_t *campaign = json_object_get(report, "campaign");
     double seconds =
@@ -133,10 +129,8 @@ void report_add(json_t *report, const struct timeline *timeline, json_t *round, 
     add_count(campaign, "faults", json_member_integer(round, "faults", 0));
     add_count(campaign, "skipped", json_member_integer(round, "skipped", 0));
     json_object_set_new(campaign, "seconds", json_real(seconds));
-    if (timeline != NULL) {
-        set_common(campaign, timeline->begin);
-        count_faults(campaign, timeline);
-    }
+    set_common(campaign, timeline->begin);
+    count_faults(campaign, timeline);
     for (size_t i = 0; i < json_array_size(recoveries); i++) {
         json_t *recovery = json_array_get(recoveries, i);
         json_object_set(recovery, "round", json_object_get(round, "round"));

@@ -29,8 +29,8 @@ static void add_pair_tile(struct markup *out, const char *name, const char *valu
 
 static void add_percentiles_tile(struct markup *out, const char *name, const json_t *spread)
 {
-    add_pair_tile(out, name, number_duration(json_member_number(spread, "p50", -1)).at, "/",
-                  number_duration(json_member_number(spread, "p99", -1)).at);
+    add_pair_tile(out, name, number_duration_member(spread, "p50").at, "/",
+                  number_duration_member(spread, "p99").at);
 }
 
 /* Failovers after a kill of the chief; if there are none, those of the most frequent group. */
@@ -59,9 +59,9 @@ static void add_tiles(struct markup *out, const json_t *report)
     const json_t *campaign = campaign_of(report);
     const json_t *percentiles = json_object_get(report, "percentiles");
     markup_add(out, "<dl class=\"tiles\">");
-    add_pair_tile(out, "rounds passed", number_count(json_member_integer(campaign, "passed", 0)).at,
-                  "of", number_count(json_member_integer(campaign, "rounds", 0)).at);
-    add_tile(out, "faults injected", number_count(json_member_integer(campaign, "faults", 0)).at);
+    add_pair_tile(out, "rounds passed", number_count_member(campaign, "passed").at, "of",
+                  number_count_member(campaign, "rounds").at);
+    add_tile(out, "faults injected", number_count_member(campaign, "faults").at);
     add_percentiles_tile(out, "recovery, p50 / p99",
                          json_object_get(json_object_get(percentiles, "phases"), "total"));
     add_failover_tile(out, percentiles);
@@ -80,8 +80,8 @@ static void add_lead(struct markup *out, const json_t *campaign)
     json_int_t equal = json_member_integer(digest, "equal", 0);
     const char *baseline = json_member_text(digest, "calm", NULL);
     markup_format(out, "<p class=\"lead\">%s faults in %s round%s. ",
-                  number_count(json_member_integer(campaign, "faults", 0)).at,
-                  number_count(rounds).at, rounds == 1 ? "" : "s");
+                  number_count_member(campaign, "faults").at, number_count(rounds).at,
+                  rounds == 1 ? "" : "s");
     if (sync > 0 && baseline != NULL && equal == sync) {
         markup_add(
             out,
@@ -274,7 +274,7 @@ static void add_facts(struct markup *out, const json_t *report)
                   "</table></div>",
                   number_duration(json_member_number(campaign, "seconds", 0) * 1000).at,
                   number_duration(json_member_number(campaign, "train_seconds", 0) * 1000).at,
-                  number_count(json_member_integer(campaign, "skipped", 0)).at);
+                  number_count_member(campaign, "skipped").at);
     markup_add(out, "<div class=\"card\"><h3>Baseline run</h3><table>");
     for (size_t i = 0; i < sizeof baseline_keys / sizeof *baseline_keys; i++) {
         value = json_object_get(json_object_get(campaign, "calm"), baseline_keys[i]);

@@ -17,16 +17,14 @@
 
 /* ------------------------------------------------------------- results (docs/chaos-report.md) */
 
-/* An element of "rounds"; `recoveries` is borrowed. NULL: out of memory. */
+/* An element of "rounds". `unread`: why the history at `path` cannot be read, if the timeline is
+ * empty because of that. NULL: out of memory. */
 json_t *report_round_facts(const struct timeline *timeline, const json_t *recoveries,
-                           const char *path);
-
-/* The same for a history that cannot be read. */
-json_t *report_unread_facts(const char *path, const char *why);
+                           const char *path, const char *unread);
 
 /* An empty report, to which rounds are added one by one. NULL: out of memory. */
 json_t *report_begin(void);
-/* Takes `round` and `recoveries`. `timeline` is NULL if the history cannot be read. */
+/* Takes `round` and `recoveries`. */
 void report_add(json_t *report, const struct timeline *timeline, json_t *round, json_t *recoveries);
 /* Adds everything that needs all rounds: sums, checks, percentiles. */
 void report_finish(json_t *report);
@@ -35,8 +33,7 @@ void report_finish(json_t *report);
 
 /* The whole page; `rounds` are those of report_round(). */
 void report_page(struct markup *out, const json_t *report, const struct markup *rounds);
-/* A round, which is unfolded by a click, or at once if `open`. `timeline` is NULL if the history
- * cannot be read. */
+/* A round, which is unfolded by a click, or at once if `open`. */
 void report_round(struct markup *out, const struct timeline *timeline, const json_t *round,
                   const json_t *recoveries, bool open);
 /* The picture of a round: lanes, faults, recoveries, steps per second. */

@@ -35,7 +35,7 @@ static void add_summary(struct markup *out, const struct timeline *timeline, con
                   "</b><span class=\"sparkbox\">",
                   ok ? "good" : "bad", ok ? "✓ passed" : "✕ failed",
                   json_member_integer(round, "round", 0));
-    if (timeline != NULL) { report_sparkline(out, timeline); }
+    if (timeline->line_count > 0) { report_sparkline(out, timeline); }
     markup_add(out, "</span>");
     plural(out, json_member_integer(round, "faults", 0), "fault", "faults");
     plural(out, json_member_integer(round, "recoveries", 0), "recovery", "recoveries");
@@ -88,6 +88,7 @@ static void add_checks(struct markup *out, const json_t *round)
 void report_round(struct markup *out, const struct timeline *timeline, const json_t *round,
                   const json_t *recoveries, bool open)
 {
+    assert(timeline != NULL);
     assert(round != NULL);
     bool ok = json_member_true(round, "ok");
     markup_format(out, "<details class=\"round %s\" id=\"round-%" JSON_INTEGER_FORMAT "\"%s>",
@@ -96,7 +97,7 @@ void report_round(struct markup *out, const struct timeline *timeline, const jso
     add_summary(out, timeline, round, recoveries);
     markup_add(out, "<div class=\"body\">");
     if (!ok) { add_failure(out, round); }
-    if (timeline != NULL) {
+    if (timeline->line_count > 0) {
         markup_add(out, "<div class=\"wide\">");
         report_timeline(out, timeline);
         markup_add(out, "</div>");

@@ -11,8 +11,7 @@
 
 static void duration_cell(struct markup *out, const json_t *object, const char *key)
 {
-    markup_format(out, "<td class=\"n\">%s",
-                  number_duration(json_member_number(object, key, -1)).at);
+    markup_format(out, "<td class=\"n\">%s", number_duration_member(object, key).at);
 }
 
 /* ------------------------------------------------------------- checks */
@@ -56,8 +55,7 @@ void report_spread_table(struct markup *out, const json_t *report)
         markup_format(out,
                       "<tr><td><i class=\"key p-%s\"></i><b>%s</b> <span class=\"dim\">%s</span>"
                       "<td class=\"n\">%s",
-                      name, name, about[i],
-                      number_count(json_member_integer(spread, "count", 0)).at);
+                      name, name, about[i], number_count_member(spread, "count").at);
         duration_cell(out, spread, "p50");
         duration_cell(out, spread, "p90");
         duration_cell(out, spread, "p99");
@@ -144,7 +142,7 @@ static void recovery_cells(struct markup *out, const json_t *recovery)
     }
     if (json_member_true(recovery, "recovered")) {
         markup_format(out, "<td class=\"n\"><b>%s</b>",
-                      number_duration(json_member_number(recovery, "total_ms", -1)).at);
+                      number_duration_member(recovery, "total_ms").at);
     } else {
         markup_add(out, "<td class=\"n\"><span class=\"pill bad\">not finished</span>");
     }
