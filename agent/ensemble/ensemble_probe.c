@@ -1,4 +1,5 @@
-/* agent/ensemble/ensemble_probe.c: one question to a ZooKeeper server, in bounded time. */
+/* agent/ensemble/ensemble_probe.c: asks a ZooKeeper server for its state, in bounded time. */
+#include <assert.h>
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -10,6 +11,7 @@
 
 #include "agent/ensemble/ensemble.h"
 #include "common/base/clock.h"
+#include "common/base/minmax.h"
 
 enum { ANSWER_MAX = 4096 };
 
@@ -24,10 +26,11 @@ const char *ensemble_mode_name(enum ensemble_mode mode)
     return (unsigned)mode < MODES ? mode_names[mode] : "unknown";
 }
 
-/* What follows "name: " at the start of a line, or NULL. */
+/* The text after `name` at the start of a line, or NULL. */
 static const char *find_field(const char *answer, const char *name)
 {
     size_t length = strlen(name);
+    assert(length > 0);
     for (const char *line = answer; line != NULL; line = strchr(line, '\n')) {
         if (*line == '\n') { line++; }
         if (strncmp(line, name, length) == 0) { return line + length; }
@@ -37,6 +40,7 @@ static const char *find_field(const char *answer, const char *name)
 
 enum tn_status ensemble_parse_srvr(const char *answer, struct ensemble_health *out)
 {
+    assert(answer != NULL && out != NULL);
     if (strstr(answer, "not currently serving requests") != NULL) { return TN_EUNHEALTHY; }
     const char *mode = find_field(answer, "Mode: ");
     const char *zxid = find_field(answer, "Zxid: ");
@@ -54,15 +58,16 @@ enum tn_status ensemble_parse_srvr(const char *answer, struct ensemble_health *o
     return TN_EPROTO;
 }
 
-/* Wait until the socket is ready; TN_ETIMEDOUT after `until_ms`. */
+/* Waits until the socket is ready; TN_ETIMEDOUT from `until_ms` on. */
 static enum tn_status wait_ready(int fd, short events, uint64_t until_ms)
 {
+    assert(fd >= 0);
     for (;;) {
         uint64_t now_ms = clock_monotonic_ms();
         if (now_ms >= until_ms) { return TN_ETIMEDOUT; }
-        uint64_t left_ms = until_ms - now_ms;
+        uint64_t left_ms = u64_min(until_ms - now_ms, 1000);
         struct pollfd ready = {.fd = fd, .events = events};
-        int count = poll(&ready, 1, left_ms < 1000 ? (int)left_ms : 1000);
+        int count = poll(&ready, 1, (int)left_ms);
         if (count > 0) { return TN_OK; }
         if (count < 0 && errno != EINTR) { return TN_EIO; }
     }
@@ -90,11 +95,12 @@ static enum tn_status connect_to(const struct addrinfo *address, uint64_t until_
     return TN_OK;
 }
 
-/* The server answers and closes. */
+/* The server answers, then closes the connection. */
 static enum tn_status ask(int fd, char answer[static ANSWER_MAX], uint64_t until_ms)
 {
     static const char question[] = {'s', 'r', 'v', 'r'};
     size_t used = 0;
+    assert(fd >= 0);
     ssize_t sent = send(fd, question, sizeof question, MSG_NOSIGNAL);
     if (sent != (ssize_t)sizeof question) { return TN_ECONNECT; }
     for (;;) {
@@ -112,6 +118,7 @@ static enum tn_status ask(int fd, char answer[static ANSWER_MAX], uint64_t until
 static enum tn_status resolve(const char *address, struct addrinfo **out)
 {
     char host[ZOO_ADDRESS_MAX];
+    assert(address != NULL);
     int length = snprintf(host, sizeof host, "%s", address);
     char *colon = strrchr(host, ':');
     if (length < 0 || (size_t)length >= sizeof host || colon == NULL) { return TN_EINVAL; }

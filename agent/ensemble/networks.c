@@ -1,6 +1,7 @@
 #include "agent/ensemble/networks.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -13,9 +14,10 @@
 
 enum { FILE_MAX = 256 * 1024, FILE_VERSION = 1 };
 
-/* A text that fits is copied; false: it is none. */
+/* Copies the text of a field; false: there is no such text, or it does not fit. */
 static bool copy_text(const json_t *object, const char *field, char *out, size_t size)
 {
+    assert(size > 0);
     const char *text = json_string_value(json_object_get(object, field));
     return text != NULL && *text && snprintf(out, size, "%s", text) < (int)size;
 }
@@ -24,9 +26,10 @@ static enum tn_status read_place(struct network *network, const char *place, con
                                  struct error *error)
 {
     struct in_addr address;
+    assert(network != NULL && place != NULL);
     if (!*place || snprintf(network->place, sizeof network->place, "%s", place) >=
                        (int)sizeof network->place) {
-        return error_set(error, TN_EINVAL, "places: \"%s\" is no name of a child", place);
+        return error_set(error, TN_EINVAL, "places: \"%s\" is not the name of a child", place);
     }
     if (!copy_text(object, "namespace", network->path, sizeof network->path)) {
         return error_set(error, TN_EINVAL,
@@ -49,6 +52,7 @@ static enum tn_status read_places(struct networks *networks, json_t *root, struc
 {
     const char *name;
     json_t *object, *places = json_object_get(root, "places");
+    assert(networks->count == 0);
     if (json_integer_value(json_object_get(root, "version")) != FILE_VERSION) {
         return error_set(error, TN_EINVAL, "version: give %d", FILE_VERSION);
     }
@@ -85,12 +89,13 @@ enum tn_status networks_read(struct networks *networks, const char *path, struct
 enum tn_status networks_find(const struct networks *networks, const char *place,
                              const struct network **out, struct error *error)
 {
+    assert(place != NULL && out != NULL);
     *out = NULL;
     if (networks == NULL || networks->count == 0) { return TN_OK; }
     for (uint32_t i = 0; i < networks->count; i++) {
         if (strcmp(networks->list[i].place, place) == 0) { *out = &networks->list[i]; }
     }
     if (*out != NULL) { return TN_OK; }
-    return error_set(error, TN_EINVAL, "places: there is no network for %s, a child of this run",
+    return error_set(error, TN_EINVAL, "places: no network is given for %s, a child of this run",
                      place);
 }

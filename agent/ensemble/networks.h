@@ -1,7 +1,7 @@
 /*
- * agent/ensemble/networks.h: a network namespace and an address for each child of a run, as a
- * harness hands them to `tanist run --networks FILE`, so that each child's network can be attacked
- * on its own:
+ * agent/ensemble/networks.h: a network namespace and an address for each child of a run. A test
+ * harness passes them with `tanist run --networks FILE`, so that it can inject faults into the
+ * network of each child separately:
  *
  *   {"version": 1, "places": {"zookeeper:1": {"namespace": PATH, "address": "10.77.0.2"}, ...}}
  *
@@ -15,17 +15,17 @@
 #include "common/base/error.h"
 #include "common/cluster/task.h"
 
-/* NETWORKS_MAX: every task and every server of an ensemble. */
+/* NETWORKS_MAX counts every task and every server of an ensemble. */
 enum { NETWORKS_MAX = TASKS_MAX + 3, NETWORK_PATH_MAX = 256, NETWORK_ADDRESS_MAX = 16 };
 
 struct network {
     char place[TASK_NAME_MAX];         /* The child: "ps:1", "zookeeper:2". */
-    char path[NETWORK_PATH_MAX];       /* Of the namespace, for open() and setns(). */
-    char address[NETWORK_ADDRESS_MAX]; /* IPv4, in it. */
+    char path[NETWORK_PATH_MAX];       /* The namespace, for open() and setns(). */
+    char address[NETWORK_ADDRESS_MAX]; /* IPv4, in the namespace. */
 };
 
 struct networks {
-    uint32_t count; /* 0: there are none; all children are in our network. */
+    uint32_t count; /* 0: all children share the agent's network. */
     struct network list[NETWORKS_MAX];
 };
 
@@ -33,8 +33,8 @@ struct networks {
 MUST_CHECK enum tn_status networks_read(struct networks *networks, const char *path,
                                         struct error *error);
 
-/* The network of a child; NULL: there are none. `networks` may be NULL. Who has some has one for
- * each child: TN_EINVAL names the one that has not. */
+/* Find the network of a child. Without networks (`networks` NULL or empty) `*out` is NULL. If there
+ * are any, each child must have one: TN_EINVAL names the child without. */
 MUST_CHECK enum tn_status networks_find(const struct networks *networks, const char *place,
                                         const struct network **out, struct error *error);
 

@@ -1,5 +1,6 @@
 #include "agent/ensemble/zoo_cfg.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -9,12 +10,12 @@
 
 enum { DEFAULT_TICK_MS = 3000, LINE_MAX_BYTES = 2048 };
 
-/* One "key=value" and where it stands, for the words of errors. */
+/* One "key=value" and its place in the file, for errors. */
 struct item {
     const char *file;
     unsigned line;
     const char *key;
-    char *value; /* May be cut up. */
+    char *value; /* May be modified. */
 };
 
 void zoo_cfg_init(struct zoo_cfg *cfg)
@@ -25,16 +26,18 @@ void zoo_cfg_init(struct zoo_cfg *cfg)
 
 /* ------------------------------------------------------------------ parsing */
 
-static enum tn_status complain(const struct item *item, const char *remedy, struct error *error)
+static enum tn_status reject(const struct item *item, const char *remedy, struct error *error)
 {
+    assert(item->file != NULL && item->key != NULL);
     return error_set(error, TN_EINVAL, "%s:%u: %s=%s: %s", item->file, item->line, item->key,
                      item->value, remedy);
 }
 
-/* A whole number from 1 to `limit`; 0 if it is none. */
+/* The number, from 1 to `limit`, or 0 for any other text. */
 static uint32_t parse_number(const char *text, uint32_t limit)
 {
     uint64_t number = 0;
+    assert(text != NULL && limit > 0);
     if (*text == '\0') { return 0; }
     for (; *text != '\0'; text++) {
         if (!isdigit((unsigned char)*text)) { return 0; }
@@ -46,14 +49,15 @@ static uint32_t parse_number(const char *text, uint32_t limit)
 
 static bool copy_text(char *to, size_t size, const char *from)
 {
+    assert(to != NULL);
     size_t length = strlen(from);
     if (length >= size) { return false; }
     memcpy(to, from, length + 1);
     return true;
 }
 
-/* Cut the next part off `*rest` at `separator`; an address in brackets may hold colons. NULL when
- * nothing is left. */
+/* Cuts the next part off `*rest` at `separator`; an address in brackets may contain colons. NULL at
+ * the end. */
 static char *next_part(char **rest, char separator)
 {
     char *part = *rest;
@@ -76,9 +80,10 @@ static bool copy_host(char *to, char *host)
     return host[0] != '\0' && copy_text(to, ZOO_HOST_MAX, host);
 }
 
-/* "[address:]port" after the semicolon. */
+/* The part after the semicolon: "[address:]port". */
 static bool parse_client(struct zoo_server *server, char *text)
 {
+    assert(text != NULL);
     char *colon = strrchr(text, ':');
     const char *port = colon != NULL ? colon + 1 : text;
     server->client_port = (uint16_t)parse_number(port, UINT16_MAX);
@@ -91,6 +96,7 @@ static bool parse_client(struct zoo_server *server, char *text)
 static bool parse_peer(struct zoo_server *server, char *text)
 {
     char *rest = text;
+    assert(text != NULL);
     char *host = next_part(&rest, ':');
     char *peer = next_part(&rest, ':');
     char *election = next_part(&rest, ':');
@@ -105,6 +111,7 @@ static bool parse_peer(struct zoo_server *server, char *text)
 
 static struct zoo_server *find_server(struct zoo_cfg *cfg, uint32_t id)
 {
+    assert(cfg->server_count <= ZOO_SERVERS_MAX);
     for (size_t i = 0; i < cfg->server_count; i++) {
         if (cfg->servers[i].id == id) { return &cfg->servers[i]; }
     }
@@ -116,21 +123,21 @@ static enum tn_status parse_server(struct zoo_cfg *cfg, const struct item *item,
 {
     static const char form[] =
         "use host:peer-port:election-port[:participant|:observer][;[address:]client-port]";
-    char value[LINE_MAX_BYTES]; /* Cut up, while item->value stays whole for the error. */
+    char value[LINE_MAX_BYTES]; /* A copy to be cut; item->value stays intact for the error. */
     struct zoo_server server = {.id = parse_number(item->key + strlen("server."), 255)};
-    if (server.id == 0) { return complain(item, "the number of a server is 1 to 255", error); }
+    if (server.id == 0) { return reject(item, "the number of a server is 1 to 255", error); }
     if (strchr(item->value, '|') != NULL) {
-        return complain(item, "several addresses of one server are not supported", error);
+        return reject(item, "several addresses of one server are not supported", error);
     }
-    if (!copy_text(value, sizeof value, item->value)) { return complain(item, "too long", error); }
+    if (!copy_text(value, sizeof value, item->value)) { return reject(item, "too long", error); }
     char *client = value;
     char *peer = next_part(&client, ';');
     if (!parse_peer(&server, peer) || (client != NULL && !parse_client(&server, client))) {
-        return complain(item, form, error);
+        return reject(item, form, error);
     }
     struct zoo_server *place = find_server(cfg, server.id);
     if (place == NULL && cfg->server_count == ZOO_SERVERS_MAX) {
-        return complain(item, "more than 32 servers", error);
+        return reject(item, "more than 32 servers", error);
     }
     if (place == NULL) { place = &cfg->servers[cfg->server_count++]; }
     *place = server;
@@ -140,22 +147,23 @@ static enum tn_status parse_server(struct zoo_cfg *cfg, const struct item *item,
 static enum tn_status parse_item(struct zoo_cfg *cfg, const struct item *item, struct error *error)
 {
     const char *key = item->key;
+    assert(cfg->server_count <= ZOO_SERVERS_MAX);
     const char *value = item->value;
     if (strcmp(key, "clientPort") == 0) {
         cfg->client_port = (uint16_t)parse_number(value, UINT16_MAX);
-        if (cfg->client_port == 0) { return complain(item, "use a port from 1 to 65535", error); }
+        if (cfg->client_port == 0) { return reject(item, "use a port from 1 to 65535", error); }
     } else if (strcmp(key, "tickTime") == 0) {
         cfg->tick_ms = parse_number(value, 3600 * 1000);
-        if (cfg->tick_ms == 0) { return complain(item, "use milliseconds from 1", error); }
+        if (cfg->tick_ms == 0) { return reject(item, "use milliseconds from 1", error); }
     } else if (strcmp(key, "clientPortAddress") == 0) {
-        if (!copy_host(cfg->client_host, item->value)) { return complain(item, "too long", error); }
+        if (!copy_host(cfg->client_host, item->value)) { return reject(item, "too long", error); }
     } else if (strcmp(key, "dataDir") == 0) {
         if (!copy_text(cfg->data_dir, ZOO_PATH_MAX, value)) {
-            return complain(item, "too long", error);
+            return reject(item, "too long", error);
         }
     } else if (strcmp(key, "dynamicConfigFile") == 0) {
         if (!copy_text(cfg->dynamic_path, ZOO_PATH_MAX, value)) {
-            return complain(item, "too long", error);
+            return reject(item, "too long", error);
         }
     } else if (strncmp(key, "server.", strlen("server.")) == 0) {
         return parse_server(cfg, item, error);
@@ -163,7 +171,7 @@ static enum tn_status parse_item(struct zoo_cfg *cfg, const struct item *item, s
     return TN_OK;
 }
 
-/* Spaces at both ends go; returns the new start. */
+/* Removes white space at both ends; returns the new start. */
 static char *trim(char *text)
 {
     while (isspace((unsigned char)*text)) { text++; }
@@ -173,7 +181,7 @@ static char *trim(char *text)
     return text;
 }
 
-/* Java properties: key and value are parted by '=', ':' or space. */
+/* As in Java properties, '=', ':' or white space separates key and value. */
 static enum tn_status parse_line(struct zoo_cfg *cfg, char *line, const char *file, unsigned number,
                                  struct error *error)
 {
@@ -195,6 +203,7 @@ enum tn_status zoo_cfg_parse(struct zoo_cfg *cfg, const char *text, const char *
                              struct error *error)
 {
     char line[LINE_MAX_BYTES];
+    assert(text != NULL && name != NULL);
     for (unsigned number = 1; *text != '\0'; number++) {
         size_t length = strcspn(text, "\n");
         if (length >= sizeof line) {
@@ -215,6 +224,7 @@ enum tn_status zoo_cfg_parse(struct zoo_cfg *cfg, const char *text, const char *
 static enum tn_status parse_file(struct zoo_cfg *cfg, const char *path, struct error *error)
 {
     char text[ZOO_TEXT_MAX];
+    assert(path != NULL);
     FILE *file = fopen(path, "re");
     if (file == NULL) {
         enum tn_status status = errno == ENOENT ? TN_ENOENT : TN_EIO;
@@ -226,8 +236,9 @@ static enum tn_status parse_file(struct zoo_cfg *cfg, const char *path, struct e
     fclose(file);
     if (failed) { return error_set(error, TN_EIO, "%s: %s", path, strerror(reason)); }
     if (size == sizeof text || memchr(text, '\0', size) != NULL) {
-        return error_set(error, TN_EINVAL, "%s is no zoo.cfg: it is longer than %d bytes or binary",
-                         path, ZOO_TEXT_MAX - 1);
+        return error_set(error, TN_EINVAL,
+                         "%s is not a zoo.cfg: it is longer than %d bytes, or binary", path,
+                         ZOO_TEXT_MAX - 1);
     }
     text[size] = '\0';
     return zoo_cfg_parse(cfg, text, path, error);
@@ -259,7 +270,7 @@ enum tn_status zoo_cfg_read(struct zoo_cfg *cfg, const char *path, struct error 
 
 /* ---------------------------------------------------------------- addresses */
 
-/* An address that means "every one of mine" is no address to connect to. */
+/* Clients cannot connect to an address that means "all addresses". */
 static bool is_wildcard(const char *host)
 {
     return host[0] == '\0' || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0 ||
@@ -276,7 +287,6 @@ static enum tn_status client_address(const struct zoo_cfg *cfg, const struct zoo
     if (port == 0 && alone) {
         return error_set(error, TN_EINVAL, "no client port: add a line clientPort=PORT");
     }
-    if (port == 0 && alone) { return error_set(error, TN_EINVAL, "clientPort is missing"); }
     if (port == 0) {
         return error_set(error, TN_EINVAL,
                          "server.%u has no client port: add ;PORT to its line, or clientPort=PORT",
@@ -286,10 +296,11 @@ static enum tn_status client_address(const struct zoo_cfg *cfg, const struct zoo
     return TN_OK;
 }
 
-/* Is `address` one of those that `list` names already? */
+/* Whether `list`, separated by commas, contains `address`. */
 static bool list_has(const char *list, const char *address)
 {
     size_t length = strlen(address);
+    assert(length > 0);
     for (const char *at = list; (at = strstr(at, address)) != NULL; at++) {
         bool starts = at == list || at[-1] == ',';
         if (starts && (at[length] == ',' || at[length] == '\0')) { return true; }
@@ -301,6 +312,7 @@ enum tn_status zoo_cfg_connect(const struct zoo_cfg *cfg, char *text, size_t siz
                                struct error *error)
 {
     char address[ZOO_ADDRESS_MAX];
+    assert(size > 0);
     if (cfg->server_count == 0) { return zoo_cfg_own_address(cfg, NULL, text, size, error); }
     text[0] = '\0';
     size_t used = 0;
@@ -320,6 +332,7 @@ enum tn_status zoo_cfg_connect(const struct zoo_cfg *cfg, char *text, size_t siz
 
 const struct zoo_server *zoo_cfg_own_server(const struct zoo_cfg *cfg, uint32_t myid)
 {
+    assert(cfg->server_count <= ZOO_SERVERS_MAX);
     const struct zoo_server *own = NULL;
     for (size_t i = 0; i < cfg->server_count; i++) {
         const struct zoo_server *server = &cfg->servers[i];
@@ -356,39 +369,40 @@ enum tn_status zoo_cfg_own_address(const struct zoo_cfg *cfg, const struct zoo_s
 
 struct text {
     char *at;
-    size_t room;
-    bool cut;
+    size_t left;
+    bool truncated;
 };
 
 __attribute__((format(printf, 2, 3))) static void append(struct text *text, const char *format, ...)
 {
     va_list arguments;
+    assert(text->at != NULL);
     va_start(arguments, format);
-    int length = vsnprintf(text->at, text->room, format, arguments);
+    int length = vsnprintf(text->at, text->left, format, arguments);
     va_end(arguments);
-    text->cut = text->cut || length < 0 || (size_t)length >= text->room;
-    if (text->cut) { return; }
+    text->truncated = text->truncated || length < 0 || (size_t)length >= text->left;
+    if (text->truncated) { return; }
     text->at += length;
-    text->room -= (size_t)length;
+    text->left -= (size_t)length;
 }
 
 static void append_settings(struct text *text)
 {
     append(text,
-           "\n# Sessions from 2 ticks; without this line at most 20 ticks.\n"
+           "\n# A session has at least 2 ticks; without this line at most 20.\n"
            "maxSessionTimeout=60000\n"
-           "# In ticks: how long a follower may take to load the data, and may lag behind.\n"
+           "# Ticks that a follower may take to load the data, and may lag behind.\n"
            "initLimit=40\n"
            "syncLimit=20\n"
            "# All clients of a local cluster come from one address; the default is 60 each.\n"
            "maxClientCnxns=0\n"
-           "# Its port 8080 would be the same for every server of this machine.\n"
+           "# All servers of this machine would use its port 8080.\n"
            "admin.enableServer=false\n"
            "4lw.commands.whitelist=srvr,ruok,mntr,stat,conf,cons\n"
-           "# KiB; the default makes each log file 64 MiB long in advance.\n"
+           "# KiB; by default each log file is allocated with 64 MiB.\n"
            "preAllocSize=1024\n"
-           "# One machine, one disk: three servers that each wait for it only lose time. A kill\n"
-           "# loses nothing; after a loss of power the checkpoints' own manifests are enough.\n"
+           "# The servers share one disk, so syncing each of them only costs time. A kill loses\n"
+           "# nothing; after a power failure the manifests beside the checkpoints are enough.\n"
            "forceSync=no\n"
            "autopurge.snapRetainCount=3\n"
            "autopurge.purgeInterval=1\n");
@@ -397,8 +411,9 @@ static void append_settings(struct text *text)
 enum tn_status zoo_cfg_format(const struct zoo_cfg *cfg, const struct zoo_server *own, char *text,
                               size_t size, struct error *error)
 {
-    struct text out = {.at = text, .room = size};
-    append(&out, "# Written by tanist. Kept, ports and all, when the same folder is used again.\n");
+    assert(size > 0);
+    struct text out = {.at = text, .left = size};
+    append(&out, "# Written by tanist. A new run in the same folder keeps it, with its ports.\n");
     append(&out, "dataDir=%s\n", cfg->data_dir);
     append(&out, "clientPort=%u\n", (unsigned)(own != NULL ? own->client_port : cfg->client_port));
     append(&out, "clientPortAddress=%s\n", own != NULL ? own->client_host : cfg->client_host);
@@ -415,6 +430,6 @@ enum tn_status zoo_cfg_format(const struct zoo_cfg *cfg, const struct zoo_server
                server->observer ? ":observer" : "", server->client_host,
                (unsigned)server->client_port);
     }
-    if (!out.cut) { return TN_OK; }
+    if (!out.truncated) { return TN_OK; }
     return error_set(error, TN_EINVAL, "the configuration is longer than %zu bytes", size);
 }

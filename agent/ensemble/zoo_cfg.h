@@ -1,13 +1,13 @@
 /*
- * agent/ensemble/zoo_cfg.h: ZooKeeper's own configuration files, zoo.cfg, as far as they say where
- * servers are and keep their data. Parsing and formatting are pure; only zoo_cfg_read opens files.
+ * agent/ensemble/zoo_cfg.h: ZooKeeper's own configuration files, zoo.cfg: the keys that name the
+ * servers and their data. Parsing and formatting are pure; only zoo_cfg_read() opens files.
  *
  * Understood: dataDir, clientPort, clientPortAddress, tickTime, dynamicConfigFile, and
- * server.N=host:peer-port:election-port[:participant|observer][;[address:]client-port]. What else a
- * file holds is ZooKeeper's business. Source: ZooKeeper 3.8 Administrator's Guide and "Dynamic
- * Reconfiguration". Not understood, and said so: several addresses of one server ("|").
+ * server.N=host:peer-port:election-port[:participant|observer][;[address:]client-port]. Other keys
+ * are ignored. Source: ZooKeeper 3.8 Administrator's Guide and "Dynamic Reconfiguration". Several
+ * addresses of one server ("|") are refused.
  *
- * Threads: any. Blocking: zoo_cfg_read, on the disk.
+ * Threads: any. Blocking: zoo_cfg_read(), on the disk.
  */
 #ifndef AGENT_ENSEMBLE_ZOO_CFG_H
 #define AGENT_ENSEMBLE_ZOO_CFG_H
@@ -23,7 +23,7 @@ enum {
     ZOO_HOST_MAX = 256,
     ZOO_PATH_MAX = 1024,
     ZOO_ADDRESS_MAX = ZOO_HOST_MAX + 8,
-    ZOO_TEXT_MAX = 64 * 1024, /* Bytes of a file. */
+    ZOO_TEXT_MAX = 64 * 1024, /* The largest file, in bytes. */
 };
 
 struct zoo_server {
@@ -33,47 +33,48 @@ struct zoo_server {
     uint16_t election_port;
     bool observer;
     char client_host[ZOO_HOST_MAX]; /* "": not given. */
-    uint16_t client_port;           /* 0: not given; clientPort holds for it. */
+    uint16_t client_port;           /* 0: not given; clientPort applies. */
 };
 
 struct zoo_cfg {
     char data_dir[ZOO_PATH_MAX];
-    char client_host[ZOO_HOST_MAX]; /* clientPortAddress; "": every address. */
+    char client_host[ZOO_HOST_MAX]; /* clientPortAddress; "": all addresses. */
     uint16_t client_port;           /* 0: not given. */
     uint32_t tick_ms;
     char dynamic_path[ZOO_PATH_MAX]; /* dynamicConfigFile; "": none. */
-    size_t server_count;             /* 0: one server on its own. */
+    size_t server_count;             /* 0: a standalone server. */
     struct zoo_server servers[ZOO_SERVERS_MAX];
 };
 
-/* Nothing given, tick_ms at ZooKeeper's default of 3000. */
+/* An empty configuration, with ZooKeeper's default of 3000 for tick_ms. */
 void zoo_cfg_init(struct zoo_cfg *cfg);
 
-/* Add what `text` says to `cfg`; later lines win. TN_EINVAL: names `name` (the file), line, key and
- * value; `cfg` is then half filled. */
+/* Add the settings in `text` to `cfg`; a later line replaces an earlier one. TN_EINVAL: the error
+ * has `name` (the file), line, key and value; `cfg` is then incomplete. */
 MUST_CHECK enum tn_status zoo_cfg_parse(struct zoo_cfg *cfg, const char *text, const char *name,
                                         struct error *error);
 
-/* Read the file and the dynamic file it names. TN_ENOENT, TN_EIO: cannot be read. TN_EINVAL: as
- * above, or too long, or it tells neither of dataDir nor of a client port. */
+/* Read a file and the dynamic file that it names. TN_ENOENT, TN_EIO: a file cannot be read.
+ * TN_EINVAL: as above, or a file is too long, or dataDir or every client port is missing. */
 MUST_CHECK enum tn_status zoo_cfg_read(struct zoo_cfg *cfg, const char *path, struct error *error);
 
-/* The connect string for all servers, "h1:2181,h2:2181". TN_EINVAL: a server without a client
- * port, or it does not fit. */
+/* The connect string for all servers, "h1:2181,h2:2181". TN_EINVAL: a server has no client port, or
+ * the string does not fit. */
 MUST_CHECK enum tn_status zoo_cfg_connect(const struct zoo_cfg *cfg, char *text, size_t size,
                                           struct error *error);
 
-/* Which of the servers this file is for: the one of `myid` if that is not 0, else the only one
- * whose client port is the file's own. NULL: none or several. */
+/* The server that the file is for: the one with id `myid` if that is not 0, else the only one with
+ * the file's own client port. NULL: none, or several. */
 const struct zoo_server *zoo_cfg_own_server(const struct zoo_cfg *cfg, uint32_t myid);
 
-/* Where clients reach the server of this file, "127.0.0.1:2181"; `own` may be NULL. */
+/* The address for clients of the server of this file, "127.0.0.1:2181"; `own` may be NULL.
+ * TN_EINVAL: it has no client port, or the address does not fit. */
 MUST_CHECK enum tn_status zoo_cfg_own_address(const struct zoo_cfg *cfg,
                                               const struct zoo_server *own, char *text, size_t size,
                                               struct error *error);
 
-/* A file for server `own` (NULL: it stands alone) of a local ensemble, made of these values and of
- * settings explained in its comments. TN_EINVAL: does not fit. */
+/* Write the file of server `own` (NULL: a standalone server) of a local ensemble: these values, and
+ * settings that its comments explain. TN_EINVAL: it does not fit. */
 MUST_CHECK enum tn_status zoo_cfg_format(const struct zoo_cfg *cfg, const struct zoo_server *own,
                                          char *text, size_t size, struct error *error);
 

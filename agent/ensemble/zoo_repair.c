@@ -1,5 +1,6 @@
 #include "agent/ensemble/zoo_repair.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,15 +15,17 @@ enum { LOG_HEADER_BYTES = 16 };
 static DIR *open_folder(const char *data_dir)
 {
     char path[PATH_MAX];
+    assert(data_dir != NULL);
     int length = snprintf(path, sizeof path, "%s/version-2", data_dir);
     return length < (int)sizeof path ? opendir(path) : NULL;
 }
 
-/* "log.1000002a7": the first transaction in it. */
+/* The name of a log ends in the number of its first transaction: "log.1000002a7". */
 static bool is_broken_log(int folder, const char *name)
 {
     static const char prefix[] = "log.";
     struct stat info;
+    assert(folder >= 0);
     if (strncmp(name, prefix, sizeof prefix - 1) != 0) { return false; }
     const char *number = name + sizeof prefix - 1;
     if (*number == '\0' || strspn(number, "0123456789abcdef") != strlen(number)) { return false; }

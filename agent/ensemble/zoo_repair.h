@@ -1,10 +1,10 @@
 /*
- * agent/ensemble/zoo_repair.h: what a full or failing disk leaves of a ZooKeeper server's data that
- * the server cannot read. Version 3.8 makes a transaction log and then writes its header; did that
- * fail, the empty log stays, and the server reads it again and again for ever, thousands of times a
- * second, each time with 20 lines in its own log, while the ensemble goes on without it.
+ * agent/ensemble/zoo_repair.h: removes transaction logs that a ZooKeeper server cannot read.
+ * Version 3.8 creates a log and then writes its header. If a full or failing disk prevents that, an
+ * empty log remains, and the server reads it again in an endless loop, thousands of times a second,
+ * with 20 lines in its own log each time, while the ensemble continues without it.
  *
- * A log without its header holds no transaction: nothing that was ever promised is in it.
+ * A log without a header contains no transaction, so its removal loses nothing that was committed.
  *
  * Threads: any. Blocking: reads one folder.
  */
@@ -14,11 +14,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether DATA_DIR holds a log without a header. For a moment that is so each time a server makes a
- * new one: only what stays is a fault. */
+/* Whether `data_dir` has a log without a header. Every new log is one for a moment: only one that
+ * remains is a fault. */
 bool zoo_repair_needed(const char *data_dir);
 
-/* Remove such logs of a server that is not running. How many; best effort. */
+/* Remove such logs of a server that is not running, as far as possible. Returns their number. */
 uint32_t zoo_repair(const char *data_dir);
 
 #endif

@@ -1,5 +1,6 @@
 #include "agent/ensemble/zoo_server.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,6 +22,7 @@ static unsigned long read_number(const char *path)
 {
     char *text = NULL;
     size_t size = 0;
+    assert(path != NULL);
     if (files_read(path, SMALL_FILE_MAX, &text, &size, NULL) != TN_OK) { return 0; }
     char *end = text;
     unsigned long number = strtoul(text, &end, 10);
@@ -32,28 +34,30 @@ static unsigned long read_number(const char *path)
 static enum tn_status join(char path[static ZOO_PATH_MAX], const char *folder, const char *name,
                            struct error *error)
 {
+    assert(folder != NULL && name != NULL);
     if (snprintf(path, ZOO_PATH_MAX, "%s/%s", folder, name) < ZOO_PATH_MAX) { return TN_OK; }
     return error_set(error, TN_EINVAL, "dataDir %s: the path is too long", folder);
 }
 
-/* Which server of the ensemble this file is for. */
+/* Finds the server of the ensemble that this file is for. */
 static enum tn_status identify(struct zoo_server_files *server, struct error *error)
 {
     char path[ZOO_PATH_MAX];
     const struct zoo_cfg *cfg = &server->cfg;
+    assert(server->cfg_path[0] != '\0');
     enum tn_status status = join(path, cfg->data_dir, "myid", error);
     if (status != TN_OK) { return status; }
     uint32_t myid = (uint32_t)read_number(path);
     server->id_missing = access(path, F_OK) != 0;
     const struct zoo_server *own = zoo_cfg_own_server(cfg, myid);
     if (own == NULL && cfg->server_count > 0 && myid != 0) {
-        return error_set(error, TN_EINVAL, "%s says %u, but %s has no server.%u", path,
+        return error_set(error, TN_EINVAL, "%s contains %u, but %s has no server.%u", path,
                          (unsigned)myid, server->cfg_path, (unsigned)myid);
     }
     if (own == NULL && cfg->server_count > 0) {
         return error_set(error, TN_EINVAL,
-                         "%s does not tell which of its servers it is for: add ;CLIENT-PORT to the "
-                         "server lines, or write N of its server.N into %s",
+                         "%s does not show which of its servers it is for: add ;CLIENT-PORT to the "
+                         "server lines, or write the N of its server.N into %s",
                          server->cfg_path, path);
     }
     server->id = own != NULL ? own->id : 0;
@@ -80,6 +84,7 @@ enum tn_status zoo_server_prepare(struct zoo_server_files *server, struct error 
 {
     char path[ZOO_PATH_MAX];
     char number[SMALL_FILE_MAX];
+    assert(server->cfg.data_dir[0] != '\0');
     enum tn_status status = files_make_folders(server->cfg.data_dir, error);
     if (status != TN_OK || server->id == 0 || !server->id_missing) { return status; }
     status = join(path, server->cfg.data_dir, "myid", error);
@@ -90,13 +95,14 @@ enum tn_status zoo_server_prepare(struct zoo_server_files *server, struct error 
 
 /* -------------------------------------------------------------- the process */
 
-/* Was the process started with our file as one of its arguments, by Java, for ZooKeeper? */
-static bool is_ours(pid_t pid, const char *cfg_path)
+/* Whether the process is a ZooKeeper server with `cfg_path` as one of its arguments. */
+static bool is_server_of(pid_t pid, const char *cfg_path)
 {
     char path[SMALL_FILE_MAX];
     char line[COMMAND_LINE_MAX];
     bool zookeeper = false;
-    bool ours = false;
+    bool named = false;
+    assert(pid > 0);
     snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)pid);
     FILE *file = fopen(path, "re");
     if (file == NULL) { return false; }
@@ -105,22 +111,23 @@ static bool is_ours(pid_t pid, const char *cfg_path)
     line[size] = '\0';
     for (const char *at = line; at < line + size; at += strlen(at) + 1) {
         if (strstr(at, "QuorumPeerMain") != NULL) { zookeeper = true; }
-        if (strcmp(at, cfg_path) == 0) { ours = true; }
+        if (strcmp(at, cfg_path) == 0) { named = true; }
     }
-    return zookeeper && ours;
+    return zookeeper && named;
 }
 
 pid_t zoo_server_pid(const struct zoo_server_files *server)
 {
     unsigned long pid = read_number(server->pid_path);
     if (pid == 0 || pid > INT_MAX) { return 0; }
-    return is_ours((pid_t)pid, server->cfg_path) ? (pid_t)pid : 0;
+    return is_server_of((pid_t)pid, server->cfg_path) ? (pid_t)pid : 0;
 }
 
-/* In the child. */
+/* Runs in the child; never returns. */
 static _Noreturn void become(const struct ensemble_command *command, int log, int null)
 {
     sigset_t none;
+    assert(log >= 0 && null >= 0);
     sigemptyset(&none);
     if (setsid() < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(log, STDOUT_FILENO) < 0 ||
         dup2(log, STDERR_FILENO) < 0) {
@@ -154,6 +161,7 @@ enum tn_status zoo_server_note_pid(const struct zoo_server_files *server, pid_t 
                                    struct error *error)
 {
     char number[SMALL_FILE_MAX];
+    assert(pid > 0);
     int length = snprintf(number, sizeof number, "%ld\n", (long)pid);
     return files_write_atomic(server->pid_path, number, (size_t)length, error);
 }
@@ -166,19 +174,20 @@ void zoo_server_forget_pid(const struct zoo_server_files *server)
 void zoo_server_last_error(const struct zoo_server_files *server, char *text, size_t size)
 {
     char tail[LOG_TAIL_MAX + 1];
+    assert(size > 0);
     text[0] = '\0';
     FILE *file = fopen(server->log_path, "re");
     if (file == NULL) { return; }
-    if (fseek(file, -LOG_TAIL_MAX, SEEK_END) != 0) { rewind(file); /* It is shorter than that. */ }
+    if (fseek(file, -LOG_TAIL_MAX, SEEK_END) != 0) { rewind(file); /* The log is shorter. */ }
     size_t length = fread(tail, 1, LOG_TAIL_MAX, file);
     fclose(file);
     tail[length] = '\0';
     for (char *rest = tail, *line; (line = strsep(&rest, "\n")) != NULL;) {
         if (line[0] == '\t' || strstr(line, "Exiting JVM") != NULL) {
-            continue; /* Where, not why. */
+            continue; /* These lines do not contain the cause. */
         }
-        bool telling = strstr(line, "ERROR") != NULL || strstr(line, "Exception") != NULL ||
-                       strncmp(line, "Error", 5) == 0 || strstr(line, "Caused by") != NULL;
-        if (telling) { snprintf(text, size, "%s", line); }
+        bool is_error = strstr(line, "ERROR") != NULL || strstr(line, "Exception") != NULL ||
+                        strncmp(line, "Error", 5) == 0 || strstr(line, "Caused by") != NULL;
+        if (is_error) { snprintf(text, size, "%s", line); }
     }
 }

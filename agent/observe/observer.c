@@ -104,7 +104,7 @@ static unsigned read_member(struct observer *observer, uint32_t index, const str
     bool changed = !task->present || task->member.incarnation != member.incarnation;
     task->member = member;
     task->session = event->stat.ephemeral_owner;
-    task->present = task->known = true;
+    task->present = true;
     if (changed) { observer->changed = index; }
     return changed ? OBSERVER_MEMBER : 0;
 }

@@ -23,7 +23,7 @@ enum observer_change {
 
 struct observed_task {
     struct task task;
-    bool present, known;  /* known: it was present at least once. */
+    bool present;
     struct member member; /* Last seen. */
     uint64_t session;     /* The session that owns its znode. */
     struct mirror mirror;

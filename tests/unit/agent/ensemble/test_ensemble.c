@@ -1,4 +1,4 @@
-/* What a ZooKeeper server answers to "srvr". */
+/* The answers of a ZooKeeper server to "srvr". */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 static struct ensemble_health health;
 
-/* The answer of a server that serves: its role, last transaction, connections. */
+/* The answer of a server with a quorum: its role, last transaction, connections. */
 static void serving_server_is_read(void **state)
 {
     (void)state;
@@ -24,7 +24,7 @@ static void serving_server_is_read(void **state)
     assert_int_equal(health.connections, 17);
 }
 
-/* Every role has its name. */
+/* Each role has its name. */
 static void roles_are_named(void **state)
 {
     (void)state;
@@ -39,8 +39,8 @@ static void roles_are_named(void **state)
     assert_string_equal(ensemble_mode_name((enum ensemble_mode)77), "unknown");
 }
 
-/* Without a quorum a server says so; what is no such answer is told apart. */
-static void other_answers_are_told_apart(void **state)
+/* A server without a quorum is unhealthy; any other text is not an answer of ZooKeeper. */
+static void other_answers_are_distinguished(void **state)
 {
     (void)state;
     assert_int_equal(
@@ -60,7 +60,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(serving_server_is_read),
         cmocka_unit_test(roles_are_named),
-        cmocka_unit_test(other_answers_are_told_apart),
+        cmocka_unit_test(other_answers_are_distinguished),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

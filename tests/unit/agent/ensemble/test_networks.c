@@ -1,4 +1,4 @@
-/* The file of networks: what is wrong with it is named. */
+/* The file of networks, and the errors in it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static enum tn_status read_text(const char *text)
     return status;
 }
 
-/* Each child finds its network; who has none is named. */
+/* Each child finds its network; the error names a child without. */
 static void children_find_their_networks(void **state)
 {
     (void)state;
@@ -44,8 +44,8 @@ static void children_find_their_networks(void **state)
     assert_non_null(strstr(error.text, "ps:1"));
 }
 
-/* Where there are no networks at all, nobody needs one. */
-static void without_networks_nobody_has_one(void **state)
+/* Without networks no child needs one. */
+static void without_networks_no_child_needs_one(void **state)
 {
     (void)state;
     const struct networks none = {0};
@@ -56,12 +56,12 @@ static void without_networks_nobody_has_one(void **state)
     assert_null(found);
 }
 
-/* Errors name the field that is wrong. */
+/* An error names the wrong field. */
 static void wrong_fields_are_named(void **state)
 {
     (void)state;
     static const struct {
-        const char *text, *names;
+        const char *text, *named;
     } wrong[] = {
         {"{", "line 1"},
         {"[]", "version"},
@@ -79,7 +79,7 @@ static void wrong_fields_are_named(void **state)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(read_text(wrong[i].text), TN_EINVAL);
-        assert_non_null(strstr(error.text, wrong[i].names));
+        assert_non_null(strstr(error.text, wrong[i].named));
     }
 }
 
@@ -87,7 +87,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(children_find_their_networks),
-        cmocka_unit_test(without_networks_nobody_has_one),
+        cmocka_unit_test(without_networks_no_child_needs_one),
         cmocka_unit_test(wrong_fields_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

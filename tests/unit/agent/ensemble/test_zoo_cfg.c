@@ -1,3 +1,4 @@
+/* zoo.cfg: parsing, formatting, and the addresses derived from it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,7 @@ static const char *connect_of(const char *text)
     return connect;
 }
 
-/* The classical file: comments, spaces, CRLF and keys that are not ours do no harm. */
+/* A classical file: comments, spaces, CRLF and unknown keys are accepted. */
 static void classical_file_is_read(void **state)
 {
     (void)state;
@@ -47,7 +48,7 @@ static void classical_file_is_read(void **state)
     assert_int_equal(cfg.server_count, 0);
 }
 
-/* A server line: host, ports, role, client address. */
+/* A server line has a host, ports, a role and a client address. */
 static void server_line_is_read(void **state)
 {
     (void)state;
@@ -69,20 +70,20 @@ static void server_line_is_read(void **state)
     assert_int_equal(cfg.servers[2].client_port, 0);
 }
 
-/* A later line of the same server replaces the earlier one, as in a properties file. */
+/* A later line for the same server replaces the earlier one, as in a properties file. */
 static void later_line_wins(void **state)
 {
     (void)state;
     assert_string_equal(connect_of("server.1=a:1:2;5\nserver.1=b:1:2;6\n"), "b:6");
 }
 
-/* What is wrong is named with file, line, key and value. */
-static void mistakes_are_named(void **state)
+/* An error has the file, line, key and value. */
+static void errors_name_their_place(void **state)
 {
     (void)state;
     static const struct {
         const char *text;
-        const char *words;
+        const char *message;
     } cases[] = {
         {"\nclientPort=x", "zoo.cfg:2: clientPort=x: use a port"},
         {"clientPort=65536", "clientPort=65536: use a port"},
@@ -101,11 +102,11 @@ static void mistakes_are_named(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(parse(cases[i].text), TN_EINVAL);
-        if (strstr(error.text, cases[i].words) == NULL) { fail_msg("%zu: %s", i, error.text); }
+        if (strstr(error.text, cases[i].message) == NULL) { fail_msg("%zu: %s", i, error.text); }
     }
 }
 
-/* One server more than the table holds is refused, not written past its end. */
+/* One server more than the table holds is refused. */
 static void too_many_servers_are_refused(void **state)
 {
     (void)state;
@@ -118,8 +119,8 @@ static void too_many_servers_are_refused(void **state)
     assert_int_equal(cfg.server_count, ZOO_SERVERS_MAX);
 }
 
-/* The connect string prefers a server's own client address, falls back to clientPort, and replaces
- * "every address" by one that can be connected to. */
+/* The connect string has a server's own client address or else clientPort; an address that means
+ * "all addresses" is replaced by one that clients can connect to. */
 static void connect_string_is_derived(void **state)
 {
     (void)state;
@@ -134,8 +135,8 @@ static void connect_string_is_derived(void **state)
     assert_string_equal(connect_of("clientPort=2181\nserver.1=a:2:3\nserver.2=a:4:5\n"), "a:2181");
 }
 
-/* A server nobody could connect to, and a buffer that is too small, are errors. */
-static void connect_string_may_be_impossible(void **state)
+/* A server without a client port, and a buffer that is too small, are errors. */
+static void connect_string_may_not_exist(void **state)
 {
     (void)state;
     char connect[8];
@@ -146,7 +147,7 @@ static void connect_string_may_be_impossible(void **state)
     assert_int_equal(zoo_cfg_connect(&cfg, connect, sizeof connect, &error), TN_EINVAL);
 }
 
-/* A file's own server is found by myid, or else by its client port, if only one has that. */
+/* The server of a file is found by myid, or else by its client port if that is unique. */
 static void own_server_is_found(void **state)
 {
     (void)state;
@@ -162,7 +163,7 @@ static void own_server_is_found(void **state)
     assert_int_equal(zoo_cfg_own_server(&cfg, 0)->id, 2);
 }
 
-/* What is formatted says the same when it is parsed. */
+/* Parsing the formatted text yields the same configuration. */
 static void format_and_parse_agree(void **state)
 {
     (void)state;
@@ -178,7 +179,7 @@ static void format_and_parse_agree(void **state)
     assert_int_equal(zoo_cfg_format(&before, &before.servers[0], text, 100, &error), TN_EINVAL);
 }
 
-/* A file needs a folder and a client port; a missing file is said to be missing. */
+/* A file needs a data folder and a client port, and must exist. */
 static void unusable_files_are_refused(void **state)
 {
     (void)state;
@@ -195,10 +196,10 @@ int main(void)
         cmocka_unit_test(classical_file_is_read),
         cmocka_unit_test(server_line_is_read),
         cmocka_unit_test(later_line_wins),
-        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(errors_name_their_place),
         cmocka_unit_test(too_many_servers_are_refused),
         cmocka_unit_test(connect_string_is_derived),
-        cmocka_unit_test(connect_string_may_be_impossible),
+        cmocka_unit_test(connect_string_may_not_exist),
         cmocka_unit_test(own_server_is_found),
         cmocka_unit_test(format_and_parse_agree),
         cmocka_unit_test(unusable_files_are_refused),
