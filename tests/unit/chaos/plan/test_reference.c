@@ -1,7 +1,7 @@
 /* docs/chaos.md has tables of all faults, plans and failpoints. They are made here, from the lists
  * in the code. After a change of a list, write them again:
  *
- *     TANIST_REWRITE=1 ctest --test-dir build -R chaos_plan_reference
+ *     TANIST_REWRITE_GOLDEN=1 ctest --test-dir build -R chaos_plan_reference
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -122,13 +122,14 @@ static void tables_are_current(void **state)
     (void)state;
     read_document();
     rewrite_document();
-    if (getenv("TANIST_REWRITE") != NULL) {
+    if (getenv("TANIST_REWRITE_GOLDEN") != NULL) {
         FILE *file = fopen(path, "we");
         assert_non_null(file);
         fputs(rewritten, file);
         assert_int_equal(fclose(file), 0);
     } else if (strcmp(document, rewritten) != 0) {
-        fail_msg("tables of %s are out of date: write them again with TANIST_REWRITE=1", path);
+        fail_msg("tables of %s are out of date: write them again with TANIST_REWRITE_GOLDEN=1",
+                 path);
     }
 }
 

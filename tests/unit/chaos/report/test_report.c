@@ -2,7 +2,7 @@
  * The report of a campaign of two rounds: the golden history, and one that is missing. report.json
  * is compared with golden_report.json; to rewrite that file from the report:
  *
- *     TANIST_REWRITE=1 ctest --test-dir build -R chaos_report_report
+ *     TANIST_REWRITE_GOLDEN=1 ctest --test-dir build -R chaos_report_report
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,15 +76,16 @@ static void json_equals_the_golden_file(void **state)
 {
     const struct fixture *fixture = *state;
     struct error error;
-    if (getenv("TANIST_REWRITE") != NULL) {
+    if (getenv("TANIST_REWRITE_GOLDEN") != NULL) {
         size_t size = strlen(fixture->json_text);
         assert_int_equal(files_write_atomic(golden, fixture->json_text, size, &error), TN_OK);
     }
     char *expected = text_of(golden);
     assert_non_null(expected);
     if (strcmp(fixture->json_text, expected) != 0) {
-        fail_msg("report.json differs from %s: if it is right, rewrite with TANIST_REWRITE=1",
-                 golden);
+        fail_msg(
+            "report.json differs from %s: if it is right, rewrite with TANIST_REWRITE_GOLDEN=1",
+            golden);
     }
     free(expected);
 }
