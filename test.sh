@@ -50,7 +50,7 @@ while [ $# -gt 0 ]; do
     --fuzz) parts+=(fuzz); fuzz_seconds=$(number_or "${2:-}" $fuzz_seconds) ;;
     --all) all=1; parts+=(unit contract tidy sim chaos asan tsan) ;;
     -h | --help) usage; exit 0 ;;
-    *) complain "unknown argument '$1'"; usage >&2; exit 128 ;;
+    *) print_error "unknown argument '$1'"; usage >&2; exit 128 ;;
   esac
   if [[ $1 =~ ^--(chaos|sim|fuzz)$ && ${2:-} =~ ^[0-9]+$ ]]; then shift; fi
   shift
@@ -76,7 +76,7 @@ run_ctest() {
   name=$(basename "$dir")-${labels//|/-}
   log=$logs/$name.log
   junit=$PWD/$logs/$name.xml
-  say "$(basename "$dir"): $labels"
+  print_heading "$(basename "$dir"): $labels"
   rm -f "$junit"
   ctest --test-dir "$dir" -L "^($labels)\$" -j "$jobs" --output-on-failure --no-tests=ignore \
     --output-junit "$junit" >"$log" 2>&1 || true
@@ -101,7 +101,7 @@ run_ctest() {
 build_or_fail() {
   local dir=$1
   shift
-  say "building $dir"
+  print_heading "building $dir"
   if build_tree "$dir" "$logs/$(basename "$dir").log" all -DTANIST_TESTS=ON "$@"; then return 0; fi
   failed=$((failed + 1))
   return 1
@@ -111,7 +111,7 @@ build_or_fail() {
 judge() {
   local name=$1 log=$logs/$1.log
   shift
-  say "$name: $*"
+  print_heading "$name: $*"
   if "$@" 2>&1 | tee "$log" | sed 's/^/   /'; then
     passed=$((passed + 1))
   else

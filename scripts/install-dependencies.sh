@@ -1,9 +1,9 @@
 #!/bin/bash
-# Installs the Debian packages that Tanist needs and that are not there yet. Quick when all are there.
+# Installs the Debian packages that Tanist needs, unless they are installed already.
 #
 #   scripts/install-dependencies.sh SET ...     SET: runtime, build, test, lint, fuzz, model
 #
-# Works as root, or through sudo. Exit status: 0 all there; 1 something could not be installed.
+# Needs root, or sudo. Exit status: 0 all packages are installed; 1 one could not be installed.
 set -euo pipefail
 
 declare -A packages=(
@@ -16,19 +16,19 @@ declare -A packages=(
   [fuzz]="clang libclang-rt-14-dev"
 )
 
-say() { printf '== %s\n' "$*"; }
+print_heading() { printf '== %s\n' "$*"; }
 fail() { printf 'install-dependencies: %s\n' "$*" >&2; exit 1; }
 
 [ $# -gt 0 ] || { sed -n '2,6p' "$0"; exit 128; }
 wanted=()
 for set in "$@"; do
-  [ -n "${packages[$set]:-}" ] || fail "no set named '$set'; there are: ${!packages[*]}"
+  [ -n "${packages[$set]:-}" ] || fail "unknown set '$set': give some of ${!packages[*]}"
   read -r -d '' -a names <<<"${packages[$set]}" || true
   wanted+=("${names[@]}")
 done
 
 command -v dpkg-query >/dev/null ||
-  fail "this is no Debian; install the equivalents of these packages yourself: ${wanted[*]}"
+  fail "this system is not Debian; install the equivalents of these packages yourself: ${wanted[*]}"
 
 missing=()
 installed=" $(dpkg-query -W -f='${db:Status-Status}:${Package} ' "${wanted[@]}" 2>/dev/null || true)"
@@ -40,25 +40,25 @@ done
 as_root=()
 if [ "$(id -u)" != 0 ]; then
   command -v sudo >/dev/null ||
-    fail "missing: ${missing[*]}. Neither root nor sudo: have them installed (apt-get install ...)"
+    fail "missing packages: ${missing[*]}; run this script as root, or install sudo"
   as_root=(sudo)
 fi
 
-say "installing ${missing[*]}"
+print_heading "installing ${missing[*]}"
 export_noninteractive=(env DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=l)
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-apt() { # apt WORDS...: one apt-get call, silent unless it fails
+apt() { # apt ARGUMENT...: call apt-get; print its output only if it fails.
   if ! "${as_root[@]}" "${export_noninteractive[@]}" apt-get -qq -o Dpkg::Use-Pty=0 \
       -o DPkg::Lock::Timeout=300 "$@" >"$log" 2>&1 </dev/null; then
     tail -20 "$log" >&2
-    fail "apt-get $1 failed (its last lines are above)"
+    fail "apt-get $1 failed (the end of its output is above)"
   fi
 }
 
-# Java's set-up links manual pages; minimal images have thrown the folder away.
+# Java's installation links manual pages into this folder, which minimal images lack.
 "${as_root[@]}" mkdir -p /usr/share/man/man1
 apt update
 apt install -y --no-install-recommends "${missing[@]}"
-say "installed in ${SECONDS} s"
+print_heading "installed in ${SECONDS} s"

@@ -1,25 +1,25 @@
-# Shared by quickstart.sh and test.sh; to be sourced. Words go to the terminal, noise to files.
+# Functions for quickstart.sh and test.sh, which source this file. Build output goes to files.
 
-# Numbers are printed and parsed with a point, whatever the user speaks.
+# Numbers are printed and parsed with a decimal point in every locale.
 export LC_ALL=C
 
-say() { printf '\n== %s\n' "$*"; }
-complain() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+print_heading() { printf '\n== %s\n' "$*"; }
+print_error() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 
 # build_tree DIR LOG TARGET CMAKE_FLAG...: configure DIR (once; flags are applied each time) and build.
-# On failure the errors are shown and 1 is returned.
+# On failure prints the errors and returns 1.
 build_tree() {
   local dir=$1 log=$2 target=$3 generator=()
   shift 3
   [ -e "$dir/CMakeCache.txt" ] || generator=(-G Ninja)
   if ! cmake -S . -B "$dir" "${generator[@]}" "$@" >"$log" 2>&1; then
     tail -25 "$log" >&2
-    complain "cmake failed for $dir; all of its words are in $log"
+    print_error "cmake failed for $dir; the whole output is in $log"
     return 1
   fi
   if ! cmake --build "$dir" --target "$target" -j "${TANIST_JOBS:-$(nproc)}" >>"$log" 2>&1; then
     grep -E -A6 'error|FAILED|undefined reference' "$log" | head -40 >&2 || tail -25 "$log" >&2
-    complain "the build of $dir failed; all of its words are in $log"
+    print_error "the build of $dir failed; the whole output is in $log"
     return 1
   fi
 }

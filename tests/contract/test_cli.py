@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The program from outside: what it says to bad input, its exit codes, and what it leaves behind.
+"""The program from outside: messages about bad input, exit codes, and that no process stays behind.
 
 Real processes and a real ensemble of one server; every wait is bounded. TANIST_PROGRAM: the program.
 """
@@ -26,7 +26,7 @@ MARK = "TANIST_TEST_MARK"
 
 
 class Cli(unittest.TestCase):
-    """A folder of its own, and nothing left running after each test."""
+    """Each test has a folder of its own, and no process is left running after it."""
 
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="tanist-cli."))
@@ -43,7 +43,7 @@ class Cli(unittest.TestCase):
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def processes(self):
-        """Everything that descends from this test."""
+        """The processes that this test has started, directly or not."""
         found = []
         for entry in Path("/proc").iterdir():
             try:
@@ -54,14 +54,14 @@ class Cli(unittest.TestCase):
                 continue
         return found
 
-    def tanist(self, *words, timeout=60, **more):
+    def tanist(self, *arguments, timeout=60, **more):
         environment = dict(self.environment, **more.pop("env", {}))
-        return subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=timeout,
+        return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=timeout,
                               cwd=self.folder, env=environment, check=False, **more)
 
-    def refused(self, code, expected, *words, **more):
-        """Ends with `code`; one line on stderr has every one of `expected`."""
-        result = self.tanist(*words, **more)
+    def refused(self, code, expected, *arguments, **more):
+        """The command exits with `code`; its only message contains each of `expected`."""
+        result = self.tanist(*arguments, **more)
         lines = [line for line in result.stderr.splitlines() if line.startswith("tanist")]
         self.assertEqual(result.returncode, code, result.stderr)
         self.assertEqual(len(lines), 1, result.stderr)
@@ -74,15 +74,15 @@ class Cli(unittest.TestCase):
         path.write_text(text)
         return str(path)
 
-    def start(self, *words):
-        process = subprocess.Popen([PROGRAM, "run", QUICK, "--dir", "run", "-o", "json", *words],
+    def start(self, *options):
+        process = subprocess.Popen([PROGRAM, "run", QUICK, "--dir", "run", "-o", "json", *options],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    cwd=self.folder, env=self.environment)
         self.addCleanup(process.communicate)
         return process
 
     def wait_step(self, least=1, limit_s=40):
-        """The first status at or past a step."""
+        """The first status that has reached a step."""
         end = time.monotonic() + limit_s
         while time.monotonic() < end:
             result = self.tanist("status", "--dir", "run", "-o", "json")
@@ -93,7 +93,7 @@ class Cli(unittest.TestCase):
             time.sleep(0.05)
         self.fail(f"no step within {limit_s} s: {result.stderr}")
 
-    def nothing_left(self, limit_s=5, but=()):
+    def check_no_process_left(self, limit_s=5, but=()):
         end = time.monotonic() + limit_s
         while set(self.processes()) - set(but) and time.monotonic() < end:
             time.sleep(0.05)
@@ -146,7 +146,7 @@ class BadInput(Cli):
         result = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True,
                                 timeout=60, cwd=self.folder, env=self.environment, check=False)
         if "unshare" in result.stderr or "mount" in result.stderr:
-            self.skipTest("no mounts here")
+            self.skipTest("this user cannot mount")
         self.assertEqual(result.returncode, 6, result.stderr)
         self.assertIn("No space left", result.stderr)
 
@@ -172,7 +172,7 @@ class BadInput(Cli):
         listed = self.tanist("help").stdout.split("Commands:")[1].splitlines()
         commands = [line.split()[0] for line in listed if line.startswith("  ")]
         self.assertLessEqual({"run", "agent", "worker", "status", "stop"}, set(commands))
-        for command in commands[:-2]:  # version and help have no more to say.
+        for command in commands[:-2]:  # The last two are version and help.
             result = self.tanist(command, "--help")
             self.assertEqual(result.returncode, 0, command)
             self.assertTrue(result.stdout.startswith(f"Usage: tanist {command}"), command)
@@ -183,12 +183,12 @@ class BadInput(Cli):
 
 class Runs(Cli):
     def result(self, process, timeout=60):
-        out, words = process.communicate(timeout=timeout)
-        self.assertEqual(process.returncode, 0, words)
+        out, errors = process.communicate(timeout=timeout)
+        self.assertEqual(process.returncode, 0, errors)
         return json.loads(out)
 
     def test_done(self):
-        """A run ends with the object of the contract; again it starts afresh, --resume goes on."""
+        """A run prints its result; the same command starts a new run, and --resume continues the old one."""
         first = self.result(self.start())
         self.assertEqual(first["status"], "done")
         self.assertEqual((first["mode"], first["steps"], first["examples"]), ("sync", 300, 9600))
@@ -196,7 +196,7 @@ class Runs(Cli):
         for key in ("loss", "accuracy", "seconds", "elections", "recoveries", "epoch", "generation",
                     "checkpoint"):
             self.assertIn(key, first)
-        self.nothing_left()
+        self.check_no_process_left()
         again = self.start()
         second = self.result(again)
         self.assertEqual(second["parameters_digest"], first["parameters_digest"])
@@ -208,7 +208,7 @@ class Runs(Cli):
         self.verify_damage()
 
     def verify_damage(self):
-        """One flipped bit is found."""
+        """`checkpoints verify` finds one flipped bit."""
         self.assertEqual(self.tanist("checkpoints", "verify", "--dir", "run").returncode, 0)
         shard = sorted((self.folder / "run/checkpoints").rglob("data.mdb"))[-1]
         data = bytearray(shard.read_bytes())
@@ -220,23 +220,23 @@ class Runs(Cli):
         self.assertEqual(verdicts.count(False), 1)
 
     def test_signals(self):
-        """SIGINT ends with 130, SIGTERM with 143; nothing is left, and the same command goes on."""
+        """SIGINT ends a run with 130, SIGTERM with 143; the same command continues it."""
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             process = self.start(*LONG)
             self.wait_step(500)
             process.send_signal(number)
-            _, words = process.communicate(timeout=30)
-            self.assertEqual(process.returncode, code, words)
-            self.nothing_left()
-        self.assertIn("continuing the run", words)
+            _, errors = process.communicate(timeout=30)
+            self.assertEqual(process.returncode, code, errors)
+            self.check_no_process_left()
+        self.assertIn("continuing the run", errors)
 
     def test_agent_killed(self):
-        """Its children die with the agent, however it dies."""
+        """When the agent is killed, its nodes and servers die, too."""
         process = self.start(*LONG)
         self.wait_step()
         process.kill()
         process.communicate(timeout=10)
-        self.nothing_left()
+        self.check_no_process_left()
 
     def test_another_job_in_the_folder(self):
         process = self.start(*LONG)
@@ -246,24 +246,23 @@ class Runs(Cli):
         self.refused(3, ["train.batch is 32 there and 64 here"], "run", QUICK, "--dir", "run",
                      "--set", "train.batch=64")
 
-    def test_others(self):
-        """What others may not do while a run goes on, and what they may."""
+    def test_other_commands_during_a_run(self):
+        """Other commands cannot disturb a run; an operator can control it."""
         process = self.start(*LONG)
         status = self.wait_step()
         note = json.loads((self.folder / "run/run.json").read_text())
         self.refused(3, ["in use", f"pid {process.pid}"], "run", QUICK, "--dir", "run", *LONG)
         self.refused(3, ['"quick"', "already running"], "run", QUICK, "--dir", "other", "--zk", note["zookeeper"])
-        self.refused(5, ["nobody", "quick"], "status", "--zk", note["zookeeper"], "--cluster",
-                     "nobody")
+        self.refused(5, ["unknown", "quick"], "status", "--zk", note["zookeeper"], "--cluster",
+                     "unknown")
         self.port_in_use(note["zookeeper"])
         self.new_chroot(note["zookeeper"])
         self.stopped_while_forming(note["zookeeper"])
-        self.contract(status)
+        self.check_fields(status)
         self.operator(process)
 
     def test_watch_follows(self):
-        """Who watches a folder sees its run go on, also when its ZooKeeper had to move; and the run
-        of another shape that takes its place."""
+        """`watch --dir` follows the run of the folder to other ports of ZooKeeper, and to a new run."""
         process = self.start(*LONG)
         self.wait_step()
         watch = subprocess.Popen([PROGRAM, "watch", "--dir", "run", "-o", "jsonl"],
@@ -275,7 +274,7 @@ class Runs(Cli):
         zookeeper = json.loads((self.folder / "run/run.json").read_text())["zookeeper"]
         process.kill()
         process.communicate(timeout=10)
-        self.nothing_left(but=[watch.pid])
+        self.check_no_process_left(but=[watch.pid])
         with socket.socket() as taken:
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self.bind(taken, int(zookeeper.rsplit(":", 1)[1]))
@@ -284,7 +283,7 @@ class Runs(Cli):
             self.wait_event(watch, "restored")
         process.kill()
         process.communicate(timeout=10)
-        self.nothing_left(but=[watch.pid])
+        self.check_no_process_left(but=[watch.pid])
         shutil.rmtree(self.folder / "run")
         process = self.start("--set", "cluster.workers=3", *LONG)
         self.assertLessEqual(self.wait_event(watch, "state")["epoch"], 1)
@@ -294,7 +293,7 @@ class Runs(Cli):
         self.assertEqual(watch.wait(timeout=10), 0)
 
     def bind(self, taken, port):
-        """Take a port. A process that is dying has lost its memory before it closes its sockets."""
+        """Take a port. A killed process may close its sockets a little later."""
         end = time.monotonic() + 5
         while True:
             try:
@@ -306,12 +305,12 @@ class Runs(Cli):
                 time.sleep(0.01)
 
     def wait_event(self, watch, name):
-        """The next event of that name; the test's own limit bounds the wait."""
+        """The next event of that name; the time limit of the test bounds the wait."""
         for line in watch.stdout:
             event = json.loads(line)
             if event["event"] == name:
                 return event
-        return self.fail(f"watch has ended before {name}")
+        return self.fail(f"watch ended before {name}")
 
     def port_in_use(self, zookeeper):
         with socket.socket() as taken:
@@ -324,31 +323,31 @@ class Runs(Cli):
         self.assertIn(str(port), result.stderr)
 
     def new_chroot(self, zookeeper):
-        """A chroot is made when it is not there."""
+        """A missing chroot is created."""
         result = self.tanist("run", QUICK, "--dir", "below", "--zk", zookeeper + "/one/two",
                              "--set", "train.steps=20")
         self.assertEqual(result.returncode, 0, result.stderr)
 
     def stopped_while_forming(self, zookeeper):
-        """A stop before training began is an orderly end as well."""
-        words = ["--zk", zookeeper, "--wait", "10"]
+        """A stop before training began is not a failure."""
+        zk = ["--zk", zookeeper, "--wait", "10"]
         agent = subprocess.Popen([PROGRAM, "agent", QUICK, "--set", "name=lonely", "--dir", "lonely",
-                                  "--tasks", "coordinator:0", *words], stderr=subprocess.PIPE,
+                                  "--tasks", "coordinator:0", *zk], stderr=subprocess.PIPE,
                                  text=True, cwd=self.folder, env=self.environment)
         self.addCleanup(agent.communicate)
         end = time.monotonic() + 20
-        status = self.tanist("status", "--cluster", "lonely", *words)
+        status = self.tanist("status", "--cluster", "lonely", *zk)
         while "forming" not in status.stdout and time.monotonic() < end:
             time.sleep(0.1)
-            status = self.tanist("status", "--cluster", "lonely", *words)
-        stop = self.tanist("stop", "--cluster", "lonely", *words)
+            status = self.tanist("status", "--cluster", "lonely", *zk)
+        stop = self.tanist("stop", "--cluster", "lonely", *zk)
         self.assertEqual(stop.returncode, 0, stop.stderr)
-        _, said = agent.communicate(timeout=20)
-        self.assertEqual(agent.returncode, 0, said)
-        self.assertIn("stopped by an operator before training began", said)
+        _, errors = agent.communicate(timeout=20)
+        self.assertEqual(agent.returncode, 0, errors)
+        self.assertIn("stopped by an operator before training began", errors)
 
-    def contract(self, status):
-        """Field names that scripts rely on."""
+    def check_fields(self, status):
+        """The documented field names exist."""
         self.assertEqual(list(status)[:7], ["version", "cluster", "phase", "mode", "generation",
                                             "epoch", "step"])
         self.assertLessEqual({"task", "pid", "host", "address", "since"}, set(status["chief"]))
@@ -363,7 +362,7 @@ class Runs(Cli):
                                              "took_ms"})
 
     def operator(self, process):
-        """resign, pause, resume and stop have their effect, and watch tells of it."""
+        """resign, pause, resume and stop take effect, and watch reports it."""
         watch = subprocess.Popen([PROGRAM, "watch", "--dir", "run", "-o", "jsonl"],
                                  stdout=subprocess.PIPE, text=True, cwd=self.folder,
                                  env=self.environment)
@@ -371,15 +370,15 @@ class Runs(Cli):
         for command in ("resign", "pause", "resume", "stop"):
             result = self.tanist(command, "--dir", "run")
             self.assertEqual(result.returncode, 0, result.stderr)
-        out, words = process.communicate(timeout=30)
-        self.assertEqual(process.returncode, 0, words)
+        out, errors = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 0, errors)
         self.assertEqual(json.loads(out)["epoch"], 2)
         events, _ = watch.communicate(timeout=10)
         names = [json.loads(line)["event"] for line in events.splitlines()]
         for name in ("elected", "paused", "restored", "checkpoint", "done"):
             self.assertIn(name, names)
         self.assertEqual(watch.returncode, 0)
-        self.nothing_left()
+        self.check_no_process_left()
 
 
 if __name__ == "__main__":

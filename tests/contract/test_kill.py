@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`tanist kill`: a signal by way of ZooKeeper, only where an agent allows it.
+"""`tanist kill`: a signal sent through ZooKeeper, only if an agent allows it.
 
 A real run; every wait is bounded. TANIST_PROGRAM: the program.
 """
@@ -12,14 +12,14 @@ from test_cli import LONG, Cli
 
 
 class Kill(Cli):
-    def begin(self, *words):
-        """A run that is killed at the end of the test."""
-        run = self.start(*LONG, *words)
+    def begin(self, *options):
+        """Start a run that is killed at the end of the test."""
+        run = self.start(*LONG, *options)
         self.addCleanup(run.kill)
         return self.wait_step()
 
-    def kill(self, task, *words):
-        result = self.tanist("kill", task, "--dir", "run", *words)
+    def kill(self, task, *options):
+        result = self.tanist("kill", task, "--dir", "run", *options)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stderr
 
@@ -34,20 +34,20 @@ class Kill(Cli):
             if self.pid(name) not in (None, pid):
                 return
             time.sleep(0.05)
-        self.fail(f"{name} is not another within {limit_s} s")
+        self.fail(f"{name} was not replaced within {limit_s} s")
 
     def state(self, pid):
-        """'T' when it is stopped."""
+        """The state in /proc: 'T' for a stopped process."""
         with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
             return stat.read().rsplit(") ")[1][0]
 
-    def test_obeyed(self):
-        """Each signal arrives; the successor is spared; training goes on."""
+    def test_signals_arrive(self):
+        """Each signal arrives at the node, not at its successor; training continues."""
         status = self.begin("--allow-chaos")
         chief = status["chief"]["task"]
-        for name, words in (("ps:0", ()), ("worker:1", ("--signal", "TERM")), (chief, ())):
+        for name, options in (("ps:0", ()), ("worker:1", ("--signal", "TERM")), (chief, ())):
             pid = self.pid(name)
-            self.assertIn(f"(pid {pid} ", self.kill("chief" if name == chief else name, *words))
+            self.assertIn(f"(pid {pid} ", self.kill("chief" if name == chief else name, *options))
             self.wait_another(name, pid)
         pid = self.pid("worker:0")
         self.kill("worker:0", "--signal", "STOP")
@@ -56,11 +56,11 @@ class Kill(Cli):
         self.assertNotEqual(self.state(pid), "T")
         self.assertEqual(self.pid("worker:0"), pid)
         self.wait_step(self.wait_step()["step"] + 1)
-        self.refused(5, ["ps:7", "not there"], "kill", "ps:7", "--dir", "run")
-        self.refused(3, ["no task"], "kill", "nobody", "--dir", "run")
+        self.refused(5, ["ps:7"], "kill", "ps:7", "--dir", "run")
+        self.refused(3, ["unknown", "worker:0"], "kill", "unknown", "--dir", "run")
 
     def test_not_allowed(self):
-        """By default nobody obeys: said within 5 s, and no order is left behind."""
+        """Without --allow-chaos the command fails within 5 s and leaves no request behind."""
         self.begin()
         pid, start = self.pid("ps:0"), time.monotonic()
         for _ in range(2):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`tanist top` on a terminal of its own: frames that change, another size, the way out.
+"""`tanist top` on a terminal: frames change, the size changes, and the terminal is restored.
 
 A real run and a real pseudo-terminal; every wait is bounded. TANIST_PROGRAM: the program.
 """
@@ -25,14 +25,14 @@ HOME, LEAVE = b"\x1b[H", b"\x1b[?25h\x1b[?1049l"
 class Terminal:
     """A pseudo-terminal with `tanist top` on it."""
 
-    def __init__(self, test, *words, rows=40, columns=100):
+    def __init__(self, test, *options, rows=40, columns=100):
         self.test, self.seen = test, b""
         self.master, self.slave = pty.openpty()
         self.resize(rows, columns)
         self.before = termios.tcgetattr(self.slave)
         environment = dict(test.environment, TERM="xterm", LC_ALL="C.UTF-8")
         self.process = subprocess.Popen(
-            [PROGRAM, "top", "--dir", "run", "--interval", "200", *words], stdin=self.slave,
+            [PROGRAM, "top", "--dir", "run", "--interval", "200", *options], stdin=self.slave,
             stdout=self.slave, stderr=subprocess.PIPE, cwd=test.folder, env=environment,
             start_new_session=True)
         test.addCleanup(self.close)
@@ -52,24 +52,24 @@ class Terminal:
             self.seen += os.read(self.master, 65536)
 
     def frames(self):
-        """Whole frames, without colours."""
+        """The complete frames, without colours."""
         parts = self.seen.split(HOME)[1:]
         plain = [re.sub(rb"\x1b\[[0-9;]*m", b"", part).decode() for part in parts]
         return [part.replace("\x1b[K", "").replace("\r", "") for part in plain if "\x1b[J" in part]
 
-    def wait(self, what, limit_s=15):
-        """The first frame from now on that has `what`, a regular expression."""
+    def wait(self, pattern, limit_s=15):
+        """The first frame from now on that matches `pattern`."""
         end, first = time.monotonic() + limit_s, len(self.frames())
         while time.monotonic() < end:
             self.read(0.1)
             for frame in self.frames()[first:]:
-                if re.search(what, frame):
+                if re.search(pattern, frame):
                     return frame
-        self.test.fail(f"no {what!r} within {limit_s} s: {self.frames()[-1:]}")
+        self.test.fail(f"no {pattern!r} within {limit_s} s: {self.frames()[-1:]}")
         return ""
 
-    def left(self, how):
-        """It ends with 0, and the terminal is as it was."""
+    def check_left(self, how):
+        """The command exits with 0, and the terminal is as it was before."""
         end = time.monotonic() + 5
         while self.process.poll() is None and time.monotonic() < end:
             self.read(0.05)
@@ -81,7 +81,7 @@ class Terminal:
 
 class Top(Cli):
     def begin(self):
-        """A run that is killed at the end of the test."""
+        """Start a run that is killed at the end of the test."""
         run = self.start(*LONG)
         self.addCleanup(run.kill)
         return self.wait_step()
@@ -89,8 +89,8 @@ class Top(Cli):
     def step(self, frame):
         return int(re.search(r"step +(\d+) of 50000000", frame)[1])
 
-    def test_lives(self):
-        """Steps go on, a death is shown, another size is taken, q leaves."""
+    def test_frames_follow_the_cluster(self):
+        """Steps increase, a lost worker is shown, another window size is used, q leaves."""
         status = self.begin()
         terminal = Terminal(self)
         first = self.step(terminal.wait(r"steps/s +\d+ .*[▁-█]"))
@@ -104,10 +104,10 @@ class Top(Cli):
         frame = terminal.wait(r"^(?!(.|\n)*LAST EVENTS)").replace("\x1b[J", "")
         self.assertLessEqual(max(map(len, frame.split("\n"))), 40)
         os.write(terminal.master, b"q")
-        terminal.left("q")
+        terminal.check_left("q")
 
-    def test_away(self):
-        """ZooKeeper stands still: said, waited for, over; Ctrl-C leaves."""
+    def test_zookeeper_is_lost_and_back(self):
+        """The loss of ZooKeeper is shown, and so is its return; Ctrl-C leaves."""
         self.begin()
         terminal = Terminal(self)
         terminal.wait("running")
@@ -115,24 +115,24 @@ class Top(Cli):
         terminal.wait("unreachable for", limit_s=20)
         terminal.wait("connected to ZooKeeper again", limit_s=40)
         os.kill(terminal.process.pid, signal.SIGINT)
-        terminal.left("SIGINT")
+        terminal.check_left("SIGINT")
 
     def server(self):
-        """Pid of the run's ZooKeeper."""
+        """The pid of the ZooKeeper server of the run."""
         result = self.tanist("status", "--dir", "run", "-o", "json")
         return json.loads(result.stdout)["zookeeper"]["servers"][0]["pid"]
 
     def test_once(self):
-        """Off a terminal: one plain frame."""
+        """Without a terminal, or with --once: one plain frame."""
         self.begin()
-        for words in ((), ("--once",)):
-            result = self.tanist("top", "--dir", "run", *words)
+        for options in ((), ("--once",)):
+            result = self.tanist("top", "--dir", "run", *options)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertNotIn("\x1b", result.stdout)
             self.assertRegex(result.stdout, r"ps:0 +up +\d+ .* \d+ +0\n")
             self.assertRegex(result.stdout, r"standalone\n")
 
-    def test_nothing_there(self):
+    def test_no_cluster_is_given(self):
         self.refused(3, ["no cluster is given"], "top")
 
 
