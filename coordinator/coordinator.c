@@ -197,7 +197,7 @@ static void requests_handle(struct coordinator *c, const struct zk_event *event)
         request_answered(c, event);
         return;
     }
-    enum mirror_news change =
+    enum mirror_update change =
         mirror_handle(&c->requests, event, &c->ports->zk, &c->membership.next_op, c->now_ms);
     if (change != MIRROR_PRESENT || c->request_name[0] != '\0') { return; }
     const char *oldest = oldest_request(event);

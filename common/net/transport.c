@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/condition.h"
 #include "common/net/transport_connection.h"
 
 enum {
@@ -192,11 +193,7 @@ static void maintain(struct transport *transport, uint64_t *tick_at_ms)
         pthread_mutex_unlock(&transport->mutex);
         tick(transport);
     } else {
-        struct timespec until = {
-            .tv_sec = (time_t)(*tick_at_ms / 1000),
-            .tv_nsec = (long)(*tick_at_ms % 1000) * 1000000,
-        };
-        (void)pthread_cond_timedwait(&transport->changed, &transport->mutex, &until);
+        (void)condition_wait_until(&transport->changed, &transport->mutex, *tick_at_ms);
         return;
     }
     pthread_mutex_lock(&transport->mutex);
@@ -293,11 +290,7 @@ static enum tn_status start_listening(struct transport *transport, struct error 
 
 static enum tn_status start_maintenance(struct transport *transport, struct error *error)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&transport->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&transport->changed);
     int failed = pthread_create(&transport->maintenance, NULL, run_maintenance, transport);
     if (failed == 0) { return TN_OK; }
     pthread_cond_destroy(&transport->changed);

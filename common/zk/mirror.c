@@ -1,8 +1,8 @@
 /*
- * States, and what leads out of them:
+ * The states and their transitions:
  *
  *   STOPPED                      mirror_start -> READING
- *   READING   an op in flight    answered -> WATCHING; no answer, or no watch left -> RETRYING
+ *   READING   an op in flight    answered -> WATCHING; no answer or no watch -> RETRYING
  *   WATCHING  a watch is set     it fires, or a new connection -> READING
  *   RETRYING  until retry_at_ms  mirror_tick, or a new connection -> READING
  */
@@ -14,9 +14,10 @@
 
 static void read_now(struct mirror *mirror, const struct zk_port *zk, uint64_t *next_op)
 {
+    assert(zk != NULL && next_op != NULL);
     mirror->state = MIRROR_READING;
     mirror->stale = false;
-    mirror->op = ++*next_op; /* Disowns an older read. */
+    mirror->op = ++*next_op; /* An answer to an older read is ignored. */
     if (mirror->kind == MIRROR_DATA) {
         zk->read(zk->ctx, mirror->op, mirror->path, true);
     } else {
@@ -49,9 +50,10 @@ void mirror_refresh(struct mirror *mirror, const struct zk_port *zk, uint64_t *n
     if (mirror->state != MIRROR_STOPPED) { read_now(mirror, zk, next_op); }
 }
 
-static enum mirror_news answered(struct mirror *mirror, const struct zk_event *event,
-                                 const struct zk_port *zk, uint64_t *next_op, uint64_t now_ms)
+static enum mirror_update answered(struct mirror *mirror, const struct zk_event *event,
+                                   const struct zk_port *zk, uint64_t *next_op, uint64_t now_ms)
 {
+    assert(mirror->state == MIRROR_READING);
     bool absent = event->outcome == ZK_REFUSED && event->reason == ZK_REASON_NO_NODE;
     bool watched = event->outcome == ZK_OK || (absent && mirror->kind == MIRROR_DATA);
     if (!watched) {
@@ -65,15 +67,16 @@ static enum mirror_news answered(struct mirror *mirror, const struct zk_event *e
     return absent ? MIRROR_ABSENT : MIRROR_NOTHING;
 }
 
-enum mirror_news mirror_handle(struct mirror *mirror, const struct zk_event *event,
-                               const struct zk_port *zk, uint64_t *next_op, uint64_t now_ms)
+enum mirror_update mirror_handle(struct mirror *mirror, const struct zk_event *event,
+                                 const struct zk_port *zk, uint64_t *next_op, uint64_t now_ms)
 {
+    assert(event != NULL);
     if (mirror->state == MIRROR_STOPPED) { return MIRROR_NOTHING; }
     switch (event->type) {
     case ZK_CONNECTED: read_now(mirror, zk, next_op); break;
     case ZK_CHANGED:
         if (mirror->state == MIRROR_RETRYING || !text_equal(event->path, mirror->path)) { break; }
-        /* What is being read now may be older than the change. */
+        /* The read in flight may be older than the change. */
         if (mirror->state == MIRROR_READING) { mirror->stale = true; }
         if (mirror->state == MIRROR_WATCHING) { read_now(mirror, zk, next_op); }
         break;

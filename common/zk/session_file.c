@@ -1,5 +1,6 @@
 #include "common/zk/session_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,11 +20,12 @@ enum tn_status session_file_write(const char *path, const struct zk_session *ses
         length += snprintf(line + length, sizeof line - (size_t)length, "%02x",
                            (unsigned char)session->password[i]);
     }
+    assert(length == LINE_BYTES - 1);
     line[length] = '\n';
     if (snprintf(fresh, sizeof fresh, "%s.new", path) >= (int)sizeof fresh) {
         return error_set(error, TN_EIO, "%s: the path is too long", path);
     }
-    unlink(fresh); /* A leftover may have another mode. */
+    unlink(fresh); /* An old file may have another mode. */
     int file = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) { return error_set(error, TN_EIO, "%s: %s", fresh, strerror(errno)); }
     bool written = write(file, line, LINE_BYTES) == LINE_BYTES;
@@ -50,6 +52,7 @@ static bool parse(const char *line, struct zk_session *out)
 
 enum tn_status session_file_read(const char *path, struct zk_session *out, struct error *error)
 {
+    assert(path != NULL && out != NULL);
     char line[LINE_BYTES + 1] = {0};
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
@@ -59,5 +62,5 @@ enum tn_status session_file_read(const char *path, struct zk_session *out, struc
     ssize_t got = read(file, line, LINE_BYTES);
     close(file);
     if (got == LINE_BYTES && strlen(line) == LINE_BYTES && parse(line, out)) { return TN_OK; }
-    return error_set(error, TN_ECORRUPT, "%s: not a session", path);
+    return error_set(error, TN_ECORRUPT, "%s does not contain a session", path);
 }

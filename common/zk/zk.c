@@ -1,9 +1,9 @@
 /*
- * common/zk/zk.c: the one file that knows ZooKeeper's C client (3.8.0, multi-threaded).
+ * common/zk/zk.c: the only file that uses ZooKeeper's C client (3.8.0, multi-threaded).
  *
- * The library calls back on its own thread. A request lives until that has happened
- * (zk_inflight.h); watches carry the handle alone, so that equal watches are one. Nothing is sent
- * while we are not connected: the library would send it at any time after we called it UNKNOWN.
+ * The library calls back on its own thread. A request is kept until then (zk_inflight.h); watches
+ * carry the handle alone, so that equal watches coincide. Nothing is sent while disconnected: the
+ * library would send it later, after we have answered UNKNOWN.
  */
 #include "common/zk/zk.h"
 
@@ -26,14 +26,14 @@ enum { SERVER_TEXT_MAX = 64, CREATED_PATH_MAX = ZK_PATH_MAX + 16 };
 struct zk {
     zhandle_t *handle;
     struct zk_inflight inflight;
-    struct zk_probe *probe; /* NULL: trusting. */
+    struct zk_probe *probe; /* NULL: none. */
     char *credentials;      /* NULL: none. */
     struct ACL acl_entries[2];
-    struct ACL_vector acl; /* Of what we create. */
+    struct ACL_vector acl; /* Of znodes that we create. */
 
-    pthread_mutex_t lock; /* Guards what follows. */
+    pthread_mutex_t lock; /* Guards the members below. */
     bool connected;
-    bool authenticated; /* The library knows the credentials; it repeats them by itself. */
+    bool authenticated; /* The library has the credentials and repeats them by itself. */
     bool expired;
     struct zk_session session;
     uint32_t timeout_ms;
@@ -41,10 +41,10 @@ struct zk {
 };
 
 struct request {
-    struct zk_entry entry; /* First: zk_inflight.c frees it. */
+    struct zk_entry entry; /* First, as zk_inflight.c frees it. */
     struct zk *zk;
     bool watch; /* Reads and lists. */
-    /* Of a write; the library writes here until it calls back: */
+    /* Of a write; the library writes to these until it calls back: */
     int count;
     int first_create; /* Or -1. */
     int first_set;    /* Or -1. */
@@ -69,7 +69,7 @@ static struct zk_event outcome_of(int rc)
     case ZNOCHILDRENFOREPHEMERALS:
     case ZBADARGUMENTS:
     case ZUNIMPLEMENTED: event.reason = ZK_REASON_OTHER; break;
-    default: /* Connection loss, time-out, and whatever else proves nothing. */
+    default: /* Connection loss, timeout, and other errors that prove nothing. */
         event.outcome = ZK_UNKNOWN;
         event.reason = ZK_REASON_CONNECTION;
         break;
@@ -92,7 +92,7 @@ static void finish(struct request *request, const struct zk_event *answer)
     zk_inflight_finish(&request->zk->inflight, &request->entry, answer);
 }
 
-/* The part that was refused; those before it are marked fine, those after it inconsistent. */
+/* The part that was refused; parts before it are marked as ok, parts after it as inconsistent. */
 static int32_t failed_part(const struct request *request)
 {
     for (int i = 0; i < request->count; i++) {
@@ -119,7 +119,7 @@ static void on_watch(zhandle_t *handle, int type, int state, const char *path, v
     (void)handle;
     (void)state;
     struct zk *zk = context;
-    /* Every watch hears of the session too; on_session_event tells that. */
+    /* Watches also receive session events, which on_session_event() handles. */
     if (type == ZOO_SESSION_EVENT) { return; }
     struct zk_event event = {.type = ZK_CHANGED, .path = path};
     zk_inflight_deliver(&zk->inflight, &event);
@@ -131,8 +131,8 @@ static void on_listed(int rc, const struct String_vector *names, const struct St
     struct request *request = (struct request *)data;
     struct zk_event answer = outcome_of(rc);
     if (answer.outcome == ZK_OK && names->count > ZK_CHILDREN_MAX) {
-        log_warn("ZooKeeper: %s has %d children, at most %d are possible", request->entry.path,
-                 names->count, ZK_CHILDREN_MAX);
+        log_warn("%s has %d children, at most %d are supported; the listing is ignored",
+                 request->entry.path, names->count, ZK_CHILDREN_MAX);
         answer.outcome = ZK_REFUSED;
         answer.reason = ZK_REASON_TOO_LARGE;
     } else if (answer.outcome == ZK_OK) {
@@ -144,9 +144,9 @@ static void on_listed(int rc, const struct String_vector *names, const struct St
 }
 
 /*
- * A watch on a znode that is missing takes a second call: get leaves none, exists does. Should the
- * znode come into being between the two, get is asked once more; each round needs another change of
- * the znode, and the deadline ends them all.
+ * To watch a missing znode takes a second call, as `get` sets no watch then but `exists` does. If
+ * the znode is created between the two, `get` is called again; each round needs another change of
+ * the znode, and the deadline ends them.
  */
 static int send_get(struct request *request);
 
@@ -174,7 +174,7 @@ static void on_got(int rc, const char *value, int size, const struct Stat *stat,
         answer.data = answer.size > 0 ? value : NULL;
         answer.stat = stat_of(stat);
         if (answer.size != (size_t)stat->dataLength) {
-            answer.outcome = ZK_UNKNOWN; /* Cut short on the way: to be read again. */
+            answer.outcome = ZK_UNKNOWN; /* Truncated: it has to be read again. */
             answer.reason = ZK_REASON_OTHER;
         }
     }
@@ -187,7 +187,7 @@ static int send_get(struct request *request)
                      request->zk, on_got, request);
 }
 
-/* A request with its deadline running. NULL: it was answered already, for want of memory. */
+/* A request with its deadline running. NULL: it was answered for lack of memory. */
 static struct request *new_request(struct zk *zk, uint64_t op, const char *path)
 {
     struct request *request = calloc(1, sizeof *request);
@@ -199,6 +199,7 @@ static struct request *new_request(struct zk *zk, uint64_t op, const char *path)
         zk_inflight_deliver(&zk->inflight, &answer);
         return NULL;
     }
+    assert(zk->handle != NULL);
     request->zk = zk;
     request->first_create = -1;
     request->first_set = -1;
@@ -206,21 +207,20 @@ static struct request *new_request(struct zk *zk, uint64_t op, const char *path)
     return request;
 }
 
-/* May `request` be sent? If not, it is answered. */
+/* Whether `request` may be sent; if not, it is answered. */
 static bool may_send(struct request *request, enum zk_reason reason)
 {
     struct zk *zk = request->zk;
     pthread_mutex_lock(&zk->lock);
-    bool expired = zk->expired;
-    bool connected = zk->connected;
+    bool expired = zk->expired, connected = zk->connected;
     pthread_mutex_unlock(&zk->lock);
     if (reason == ZK_REASON_NONE && expired) { reason = ZK_REASON_EXPIRED; }
     if (reason != ZK_REASON_NONE) {
         zk_inflight_refuse(&zk->inflight, &request->entry, ZK_REFUSED, reason);
     } else if (!connected || zoo_state(zk->handle) != ZOO_CONNECTED_STATE) {
-        /* The second condition also keeps us out of zoo_amulti in an expired session, where 3.8.0
-         * frees paths that it never allocated. What is left of that race needs a reconnection and
-         * an expiry within this call, in a process that expiry ends anyway. */
+        /* The second condition also avoids zoo_amulti in an expired session, where 3.8.0 frees
+         * paths that it never allocated. The remaining race needs a reconnection and an expiry
+         * within this call, and an expiry ends the process anyway. */
         zk_inflight_park(&zk->inflight, &request->entry);
     } else {
         return true;
@@ -228,10 +228,10 @@ static bool may_send(struct request *request, enum zk_reason reason)
     return false;
 }
 
-/* Refused by the library at once: there will be no callback. */
+/* If the library refused the request at once, there will be no callback. */
 static void check_sent(struct request *request, int rc)
 {
-    if (rc == ZOK) { return; /* The request may be gone by now. */ }
+    if (rc == ZOK) { return; /* The request may be freed already. */ }
     struct zk_event answer = outcome_of(rc);
     zk_inflight_refuse(&request->zk->inflight, &request->entry, answer.outcome, answer.reason);
 }
@@ -239,6 +239,7 @@ static void check_sent(struct request *request, int rc)
 static void prepare_part(struct request *request, int index, const struct zk_write *write,
                          zoo_op_t *op)
 {
+    assert(index < ZK_WRITES_MAX);
     const char *data = write->size > 0 ? write->data : "";
     bool first = false;
     switch (write->kind) {
@@ -273,7 +274,7 @@ static void port_write(void *ctx, uint64_t op, const struct zk_write *writes, si
 }
 
 /* A read or a list that may be sent, or NULL. */
-static struct request *new_question(struct zk *zk, uint64_t op, const char *path, bool watch)
+static struct request *new_read(struct zk *zk, uint64_t op, const char *path, bool watch)
 {
     struct request *request = new_request(zk, op, path);
     if (request == NULL || !may_send(request, zk_check_read(path))) { return NULL; }
@@ -283,13 +284,13 @@ static struct request *new_question(struct zk *zk, uint64_t op, const char *path
 
 static void port_read(void *ctx, uint64_t op, const char *path, bool watch)
 {
-    struct request *request = new_question(ctx, op, path, watch);
+    struct request *request = new_read(ctx, op, path, watch);
     if (request != NULL) { check_sent(request, send_get(request)); }
 }
 
 static void port_list(void *ctx, uint64_t op, const char *path, bool watch)
 {
-    struct request *request = new_question(ctx, op, path, watch);
+    struct request *request = new_read(ctx, op, path, watch);
     if (request == NULL) { return; }
     check_sent(request,
                zoo_awget_children2(request->zk->handle, request->entry.path,
@@ -316,18 +317,18 @@ static void describe_server(zhandle_t *handle, char *text, size_t size)
 
 static void session_connected(struct zk *zk, zhandle_t *handle)
 {
-    /* Here and not in zk_open: 3.8.0 refuses credentials between two attempts to connect. What was
-     * sent before would lack them; but nothing is sent before `connected`. */
+    /* Not in zk_open(): 3.8.0 refuses credentials between two attempts to connect. Requests before
+     * it would lack them, but nothing is sent before `connected`. */
     if (zk->credentials != NULL && !zk->authenticated) {
         int rc = zoo_add_auth(handle, "digest", zk->credentials, (int)strlen(zk->credentials), NULL,
                               NULL);
-        if (rc != ZOK) { return; /* Disconnected again; the next connection tries again. */ }
+        if (rc != ZOK) { return; /* Disconnected again; the next connection repeats this. */ }
         zk->authenticated = true;
     }
     const clientid_t *id = zoo_client_id(handle);
     pthread_mutex_lock(&zk->lock);
-    bool over = zk->expired; /* As the probe said, and our owner has acted upon it. */
-    zk->connected = !over;
+    bool expired = zk->expired; /* By the probe; the owner has been told. */
+    zk->connected = !expired;
     zk->session.id = id->client_id;
     memcpy(zk->session.password, id->passwd, sizeof zk->session.password);
     zk->timeout_ms = (uint32_t)zoo_recv_timeout(handle);
@@ -336,10 +337,10 @@ static void session_connected(struct zk *zk, zhandle_t *handle)
     pthread_mutex_unlock(&zk->lock);
     zk_probe_note(zk->probe, true, (uint32_t)zoo_recv_timeout(handle));
     zk_inflight_unpark(&zk->inflight);
-    if (!over) { zk_inflight_deliver(&zk->inflight, &event); }
+    if (!expired) { zk_inflight_deliver(&zk->inflight, &event); }
 }
 
-/* `probed`: who says so may not know that we are connected again. */
+/* `probed`: reported by the probe, which may not know yet that we are connected again. */
 static void session_lost(struct zk *zk, bool expired, bool probed)
 {
     pthread_mutex_lock(&zk->lock);
@@ -348,18 +349,18 @@ static void session_lost(struct zk *zk, bool expired, bool probed)
         return;
     }
     struct zk_event event = {.type = expired ? ZK_EXPIRED : ZK_DISCONNECTED};
-    bool news = expired ? !zk->expired : zk->connected;
+    bool changed = expired ? !zk->expired : zk->connected;
     zk->expired = zk->expired || expired;
     zk->connected = false;
     zk->server[0] = '\0';
-    bool over = zk->expired;
+    bool ended = zk->expired;
     pthread_mutex_unlock(&zk->lock);
-    zk_probe_note(zk->probe, over, 0);
+    zk_probe_note(zk->probe, ended, 0);
     if (expired) { zk_inflight_unpark(&zk->inflight); }
-    if (news) { zk_inflight_deliver(&zk->inflight, &event); }
+    if (changed) { zk_inflight_deliver(&zk->inflight, &event); }
 }
 
-static void on_gone(void *context)
+static void on_probed(void *context)
 {
     session_lost(context, true, true);
 }
@@ -382,15 +383,14 @@ static void on_library_log(const char *message)
     log_debug("ZooKeeper client: %s", message);
 }
 
-/* Its threads inherit our mask: a signal meant for the program must not end up on one of them. */
+/* The library's threads inherit our mask: signals to the program must not reach them. */
 static zhandle_t *open_handle(const char *connect, watcher_fn watcher, uint32_t timeout_ms,
                               const struct zk_session *session, void *context)
 {
     clientid_t id = {.client_id = session != NULL ? session->id : 0};
     if (session != NULL) { memcpy(id.passwd, session->password, sizeof id.passwd); }
     zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
-    sigset_t all;
-    sigset_t before;
+    sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     zhandle_t *handle =
@@ -400,7 +400,8 @@ static zhandle_t *open_handle(const char *connect, watcher_fn watcher, uint32_t 
     return handle;
 }
 
-/* Without its handle: no callback any more. The probe first: it delivers. */
+/* After the handle is closed, so that no callback follows. The probe is stopped first, as it
+ * delivers events. */
 static void free_zk(struct zk *zk)
 {
     zk_probe_stop(zk->probe);
@@ -420,7 +421,8 @@ static enum tn_status start(struct zk *zk, const struct zk_config *config)
     zk->acl_entries[1] = (struct ACL){.perms = ZOO_PERM_ALL, .id = ZOO_AUTH_IDS};
     bool own = zk->credentials != NULL;
     zk->acl = own ? (struct ACL_vector){.count = 2, .data = zk->acl_entries} : ZOO_OPEN_ACL_UNSAFE;
-    if (!config->trusting && zk_probe_start(config->connect, on_gone, zk, &zk->probe) != TN_OK) {
+    if (!config->without_probe &&
+        zk_probe_start(config->connect, on_probed, zk, &zk->probe) != TN_OK) {
         return TN_ENOMEM;
     }
     zk->handle = open_handle(config->connect, on_session_event, config->session_timeout_ms,
@@ -448,7 +450,7 @@ enum tn_status zk_open(const struct zk_config *config, struct zk **out, struct e
     }
     free_zk(zk);
     return error_set(error, status, "ZooKeeper servers \"%s\": %s", config->connect,
-                     status == TN_ENOMEM ? "out of memory" : "no name of a host can be resolved");
+                     status == TN_ENOMEM ? "out of memory" : "no host name can be resolved");
 }
 
 void zk_close(struct zk *zk)
@@ -459,9 +461,8 @@ void zk_close(struct zk *zk)
     free_zk(zk);
 }
 
-/* zookeeper_close closes the session if it is connected. The library drops its connection, here and
- * now, when the server is no longer among those it may use; this one cannot be connected to. Its
- * thread may be using the socket meanwhile: good enough for tests. */
+/* zookeeper_close() would close the session. The library drops a connection whose server is not in
+ * the list; its thread may be using the socket meanwhile, which callers accept. */
 __attribute__((noinline)) static void drop_connection(zhandle_t *handle)
 {
     zoo_set_servers(handle, "255.255.255.255:1");

@@ -1,16 +1,16 @@
 /*
- * common/zk/zk.h: ZooKeeper as the rest of Tanist sees it. The one file that knows the C client's
- * API is zk.c; the simulator implements the same three verbs (`struct zk_port`) over a model.
+ * common/zk/zk.h: the interface to ZooKeeper. Only zk.c uses the API of the C client; the simulator
+ * implements the same port over a model.
  *
  * Every request carries an `op` chosen by the caller and is answered by exactly one ZK_RESULT event
- * with that op: OK, REFUSED (surely not applied) or UNKNOWN (nobody knows: the connection broke, or
- * our own deadline passed). Losing the connection is never loss of office or of ephemerals; only
- * ZK_EXPIRED is. What is asked while there is no connection is not sent later: it is answered
- * UNKNOWN within 20 ms; wait for ZK_CONNECTED.
+ * with that op: OK, REFUSED (not applied) or UNKNOWN (applied or not: the connection broke, or our
+ * own deadline passed). A lost connection does not end the leadership or remove ephemerals; only
+ * ZK_EXPIRED does. A request without a connection is not sent later; it is answered UNKNOWN within
+ * 20 ms: wait for ZK_CONNECTED.
  *
- * Threads: the port's functions are called by the owner's thread and never block. Events go to
- * `sink`, on the library's thread in production: it copies what it needs into an inbox and returns.
- * All memory of an event is borrowed for the call.
+ * Threads: the owner's thread calls the functions of the port, which never block. In production the
+ * library's thread calls `sink`, which copies what it needs into an inbox and returns. The memory
+ * of an event is borrowed for the call.
  */
 #ifndef COMMON_ZK_ZK_H
 #define COMMON_ZK_ZK_H
@@ -24,7 +24,7 @@
 enum {
     ZK_PATH_MAX = 256,
     ZK_DATA_MAX =
-        512 * 1024, /* Half of jute.maxbuffer: a larger znode would look like a lost connection. */
+        512 * 1024,     /* Half of jute.maxbuffer; a larger znode would break the connection. */
     ZK_WRITES_MAX = 16, /* Writes in one transaction. */
     ZK_CHILDREN_MAX = 4096,
     ZK_ANY_VERSION = -1,
@@ -32,8 +32,8 @@ enum {
 
 enum zk_outcome {
     ZK_OK,
-    ZK_REFUSED, /* Definitely not applied; `reason` says why. */
-    ZK_UNKNOWN, /* Applied or not, now or a little later: look again. */
+    ZK_REFUSED, /* Not applied, for `reason`. */
+    ZK_UNKNOWN, /* Applied or not, now or a little later: read again. */
 };
 
 enum zk_reason {
@@ -43,21 +43,20 @@ enum zk_reason {
     ZK_REASON_BAD_VERSION,
     ZK_REASON_NOT_EMPTY,
     ZK_REASON_NO_AUTH,
-    ZK_REASON_TOO_LARGE,  /* Refused by the adapter before anything was sent; or a listing of more
-                             than ZK_CHILDREN_MAX. */
+    ZK_REASON_TOO_LARGE,  /* Refused before it was sent; or more than ZK_CHILDREN_MAX children. */
     ZK_REASON_CONNECTION, /* With UNKNOWN. */
-    ZK_REASON_DEADLINE,   /* With UNKNOWN: no answer within the adapter's own deadline. */
-    ZK_REASON_EXPIRED,    /* With REFUSED: the session is gone. */
+    ZK_REASON_DEADLINE,   /* With UNKNOWN: no answer within our own deadline. */
+    ZK_REASON_EXPIRED,    /* With REFUSED: the session has expired. */
     ZK_REASON_OTHER,
 };
 
 struct zk_stat {
-    int32_t version; /* Of the data; +1 with each set. */
+    int32_t version; /* Of the data; each set adds 1. */
     int32_t children_version;
     uint64_t created_zxid;     /* Of the transaction that created the znode. */
     uint64_t modified_zxid;    /* Of the last one that set its data. */
     uint64_t ephemeral_owner;  /* Session that owns it; 0: persistent. */
-    uint64_t modified_wall_ms; /* By the server's clock. For people. */
+    uint64_t modified_wall_ms; /* By the server's clock; for display. */
 };
 
 enum zk_write_kind { ZK_CHECK, ZK_CREATE, ZK_SET, ZK_DELETE };
@@ -75,13 +74,13 @@ struct zk_write {
 };
 
 enum zk_event_type {
-    ZK_CONNECTED,    /* `session` is ours; also after each reconnection. */
-    ZK_DISCONNECTED, /* Unknown for how long; requests in flight end as UNKNOWN. */
-    ZK_EXPIRED,      /* The session and its ephemerals are gone, for good. Also when authentication
-                        failed, and when the servers lost their data: they serve others, but not
-                        us, for a whole session timeout (zk_probe.h). Never for an outage. */
-    ZK_CHANGED, /* A watch fired (once): `path` changed, came or went, or its children did. Read
-                   again. */
+    ZK_CONNECTED,    /* `session` is ours. Also after each reconnection. */
+    ZK_DISCONNECTED, /* For an unknown time; requests in flight end as UNKNOWN. */
+    ZK_EXPIRED,      /* The session has expired and its ephemerals are removed. Also if
+                        authentication failed, or if the servers lost their data and served other
+                        clients for a whole session timeout (zk_probe.h). Never for an outage. */
+    ZK_CHANGED, /* A watch fired (once): `path` was changed, created or deleted, or its children
+                   changed. Read again. */
     ZK_RESULT,  /* The answer to `op`. */
 };
 
@@ -91,35 +90,37 @@ struct zk_event {
     uint64_t op;      /* ZK_RESULT. */
     enum zk_outcome outcome;
     enum zk_reason reason;
-    const char *path; /* CHANGED: what was watched. RESULT: what was asked; of a write: the path of
-                       * its first CREATE as ZooKeeper named it (sequence number included). */
+    const char *path; /* CHANGED: the watched path. RESULT: the requested path; of a write: the path
+                       * of its first CREATE with the sequence number. */
     int32_t failed_write; /* REFUSED write: index of the part that failed, or -1. */
     const void *data;     /* OK read. NULL when empty. */
     size_t size;
     struct zk_stat stat; /* OK read and list; of a write: of its first SET (only `version` is sure),
                             else zero. */
-    const char *const *children; /* OK list: names without the parent's path, in no order. */
+    const char *const *children; /* OK list: names without the parent's path, unordered. */
     size_t child_count;
 };
 
 typedef void (*zk_sink)(void *ctx, const struct zk_event *event);
 
-/* What a node may ask ZooKeeper for. None blocks; none fails otherwise than by its ZK_RESULT. */
+/* The requests. They do not block, and they fail by their ZK_RESULT only. */
 struct zk_port {
     void *ctx;
     /* Apply `count` parts as one transaction, all or nothing (one part: a plain write). */
     void (*write)(void *ctx, uint64_t op, const struct zk_write *writes, size_t count);
-    /* Data and stat of `path`. With `watch`, one ZK_CHANGED follows when it changes or goes; if
-     * there is no such node the answer is REFUSED/NO_NODE and the watch waits for its creation. */
+    /* Data and stat of `path`. With `watch`, one ZK_CHANGED follows when it is changed or
+     * deleted. If it does not exist, the answer is REFUSED/NO_NODE, and the watch fires when it is
+     * created. */
     void (*read)(void *ctx, uint64_t op, const char *path, bool watch);
-    /* Children of `path`. With `watch`, one ZK_CHANGED follows when a child comes or goes, or
-     * `path` goes. A missing `path` is answered REFUSED/NO_NODE, and leaves no watch. */
+    /* Children of `path`. With `watch`, one ZK_CHANGED follows when a child is created or
+     * deleted, or `path` is deleted. A missing `path` is answered REFUSED/NO_NODE and not watched.
+     */
     void (*list)(void *ctx, uint64_t op, const char *path, bool watch);
 };
 
-/* ------------------------------------------------------------- the real one */
+/* --------------------------------------------------------------- the client */
 
-/* Enough to speak for a session: whoever has it can close it. Secret. */
+/* Whoever knows it can use and close the session. Secret. */
 struct zk_session {
     int64_t id;
     char password[16];
@@ -127,53 +128,54 @@ struct zk_session {
 
 struct zk_config {
     const char *connect;         /* "h1:2181,h2:2181/chroot"; prefer IP literals. Copied. */
-    uint32_t session_timeout_ms; /* Asked for; the server rounds it to its ticks. */
-    uint32_t deadline_ms;        /* After which a request without an answer is UNKNOWN. */
+    uint32_t session_timeout_ms; /* Requested; the server rounds it to its ticks. */
+    uint32_t deadline_ms;        /* A request without an answer is UNKNOWN after it. */
     const char
         *credentials; /* "user:password" for the digest scheme: znodes are then created readable by
                        * all and writable by this user alone; NULL: open to all. Copied. */
     const struct zk_session
-        *resume;   /* Take over this session instead of opening a new one. May be NULL. */
-    bool trusting; /* Wait for ever to be connected again; for zk_probe.h alone. */
+        *resume;        /* Continue this session instead of opening a new one. May be NULL. */
+    bool without_probe; /* Wait for ever to be connected again; for zk_probe.c alone. */
     zk_sink sink;
     void *sink_ctx;
 };
 
 struct zk;
 
-/* Start connecting; ZK_CONNECTED follows when it worked. TN_EINVAL: the connect string is malformed
- * (the error says what), TN_ENOMEM. On failure `*out` is NULL. */
+/* Start connecting; ZK_CONNECTED follows on success. TN_EINVAL: the connect string is malformed
+ * (the error names the part); TN_ENOMEM. On failure `*out` is NULL. */
 MUST_CHECK enum tn_status zk_open(const struct zk_config *config, struct zk **out,
                                   struct error *error);
 
-/* Close the session if connected (its ephemerals go at once), wait for the library's threads and
- * free. May block some seconds; never call it from the sink. Requests in flight are not answered
- * any more. NULL is allowed. */
+/* Close the session if connected, which removes its ephemerals, wait for the library's threads and
+ * free. May block for some seconds; do not call it from the sink. Requests in flight are not
+ * answered. NULL is allowed. */
 void zk_close(struct zk *zk);
 
-/* Free everything but leave the session alive on the servers, as a crash would. For tests: another
- * thread of the program must not open files meanwhile. */
+/* Free everything, but leave the session open on the servers, as a crash does. Other threads of the
+ * program must not open files meanwhile. */
 void zk_abandon(struct zk *zk);
 
 struct zk_port zk_port_of(struct zk *zk);
 
-/* The session to save for an agent, valid after ZK_CONNECTED. The timeout the server granted. */
+/* The session, for the session file, and the timeout that the server granted; after ZK_CONNECTED.
+ */
 struct zk_session zk_session_of(const struct zk *zk);
 uint32_t zk_session_timeout_ms(const struct zk *zk);
 
-/* The server we are connected to, "127.0.0.1:2181", or "" while disconnected. */
+/* The server that we are connected to, "127.0.0.1:2181"; "" while disconnected. */
 void zk_server(const struct zk *zk, char *text, size_t size);
 
 /*
- * Close the session of a process that is known to be dead, so that its ephemerals go now and not at
- * the timeout (measured 4-9 ms). Blocks up to `timeout_ms`: call it on a thread of its own.
- * TN_EEXPIRED: it was gone already (as good as done); TN_ECONNECT or TN_ETIMEDOUT: no server
- * answered, the session will time out by itself.
+ * Close the session of a dead process, so that its ephemerals are removed now instead of at the
+ * timeout (measured: 4-9 ms). Blocks for up to `timeout_ms`: call it on a thread of its own.
+ * TN_EEXPIRED: it had ended already; TN_ECONNECT or TN_ETIMEDOUT: no server answered, the session
+ * will time out.
  */
 MUST_CHECK enum tn_status zk_close_session(const char *connect, const struct zk_session *session,
                                            uint32_t timeout_ms);
 
-/* Check a connect string's form without connecting: hosts, ports, chroot. */
+/* Check the form of a connect string (hosts, ports, chroot) without connecting. */
 MUST_CHECK enum tn_status zk_check_connect(const char *connect, struct error *error);
 
 #endif

@@ -49,6 +49,7 @@ enum zk_reason zk_check_read(const char *path)
 
 const char *zk_asked_path(const struct zk_write *writes, size_t count)
 {
+    assert(writes != NULL || count == 0);
     for (size_t i = 0; i < count; i++) {
         if (writes[i].kind == ZK_CREATE) { return writes[i].path; }
     }
@@ -57,6 +58,7 @@ const char *zk_asked_path(const struct zk_write *writes, size_t count)
 
 void zk_format_address(const struct sockaddr *address, char *text, size_t size)
 {
+    assert(address != NULL && text != NULL);
     char host[INET6_ADDRSTRLEN];
     int length = -1;
     if (address->sa_family == AF_INET) {
@@ -85,7 +87,7 @@ static enum tn_status check_port(const char *text, size_t length, struct error *
     return TN_OK;
 }
 
-/* One "host:port". The last colon parts them, so that IPv6 addresses can be given too. */
+/* One "host:port". The last colon separates them, so that IPv6 addresses work too. */
 static enum tn_status check_server(const char *text, size_t length, struct error *error)
 {
     const char *colon = memrchr(text, ':', length);
@@ -93,8 +95,8 @@ static enum tn_status check_server(const char *text, size_t length, struct error
     if (colon == NULL) { return error_set(error, TN_EINVAL, "add a port, such as :2181"); }
     size_t host = (size_t)(colon - text);
     if (host == 0 || host > HOST_BYTES_MAX) {
-        return error_set(error, TN_EINVAL, "the host has %zu characters, 1 to %d are possible",
-                         host, HOST_BYTES_MAX);
+        return error_set(error, TN_EINVAL, "the host has %zu characters, expected 1 to %d", host,
+                         HOST_BYTES_MAX);
     }
     for (size_t i = 0; i < host; i++) {
         unsigned char byte = (unsigned char)text[i];
@@ -110,11 +112,11 @@ enum tn_status zk_check_connect(const char *connect, struct error *error)
 {
     if (connect == NULL || connect[0] == '\0') {
         return error_set(error, TN_EINVAL,
-                         "ZooKeeper servers are not given: use host:port[,host:port...][/path]");
+                         "no ZooKeeper servers: give host:port[,host:port...][/path]");
     }
     const char *chroot = strchr(connect, '/');
     if (chroot != NULL && !zk_check_path(chroot)) {
-        return error_set(error, TN_EINVAL, "ZooKeeper servers \"%s\": \"%s\" is no path of a znode",
+        return error_set(error, TN_EINVAL, "ZooKeeper servers \"%s\": \"%s\" is not a znode path",
                          connect, chroot);
     }
     const char *end = chroot != NULL ? chroot : connect + strlen(connect);
@@ -123,7 +125,7 @@ enum tn_status zk_check_connect(const char *connect, struct error *error)
         const char *comma = memchr(server, ',', (size_t)(end - server));
         size_t length = (size_t)((comma != NULL ? comma : end) - server);
         if (count > HOSTS_MAX) {
-            return error_set(error, TN_EINVAL, "ZooKeeper servers \"%s\": more than %d", connect,
+            return error_set(error, TN_EINVAL, "ZooKeeper servers \"%s\": give at most %d", connect,
                              HOSTS_MAX);
         }
         if (check_server(server, length, error) != TN_OK) {
@@ -139,10 +141,11 @@ enum tn_status zk_check_connect(const char *connect, struct error *error)
 enum tn_status zk_check_config(const struct zk_config *config, struct error *error)
 {
     const char *credentials = config->credentials;
-    assert(config->sink != NULL && config->session_timeout_ms > 0 && config->deadline_ms > 0);
+    assert(config->sink != NULL);
+    assert(config->session_timeout_ms > 0 && config->deadline_ms > 0);
     enum tn_status status = zk_check_connect(config->connect, error);
     if (status != TN_OK || credentials == NULL) { return status; }
     const char *colon = strchr(credentials, ':');
     if (colon != NULL && colon != credentials) { return TN_OK; }
-    return error_set(error, TN_EINVAL, "ZooKeeper credentials: use the form user:password");
+    return error_set(error, TN_EINVAL, "ZooKeeper credentials: give user:password");
 }

@@ -1,8 +1,9 @@
 /*
- * common/zk/zk_check.h: what may be sent to ZooKeeper at all. Pure; private to zk.c and its tests.
+ * common/zk/zk_check.h: which requests may be sent to ZooKeeper. Pure; private to zk.c and its
+ * tests.
  *
- * A request that the client library or the server would refuse is refused here, before anything of
- * it exists: a packet over jute.maxbuffer, for one, would come back as a lost connection, for ever.
+ * A request that the client library or the server would refuse is refused here. A packet above
+ * jute.maxbuffer, for example, would break the connection at each attempt.
  */
 #ifndef COMMON_ZK_ZK_CHECK_H
 #define COMMON_ZK_ZK_CHECK_H
@@ -12,14 +13,13 @@
 #include "common/zk/zk.h"
 
 /* ZK_REASON_NONE: may be sent. ZK_REASON_TOO_LARGE: the data of all parts exceeds ZK_DATA_MAX.
- * ZK_REASON_OTHER: no part, too many, or a malformed path; a mistake of the caller. */
+ * ZK_REASON_OTHER: no parts, too many, or a malformed path; an error of the caller. */
 enum zk_reason zk_check_writes(const struct zk_write *writes, size_t count);
 
 /* The same for the path of a read or a list. */
 enum zk_reason zk_check_read(const char *path);
 
-/* The path an answer to these writes carries: of the first CREATE, else of the first part; or NULL.
- */
+/* The path in the answer to these writes: of the first CREATE, else of the first part; or NULL. */
 const char *zk_asked_path(const struct zk_write *writes, size_t count);
 
 /* TN_EINVAL: the connect string or the credentials are malformed. */

@@ -1,5 +1,6 @@
 #include "common/zk/zk_inbox.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,17 +8,18 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/zk/zk_event.h"
 
-/* An event and all it points to, in one block. */
-struct letter {
-    struct letter *next;
+/* An event, followed by the memory that it points to. */
+struct item {
+    struct item *next;
     struct zk_event event;
 };
 
 struct zk_inbox {
     pthread_mutex_t lock;
-    struct letter *first, **last;
-    struct letter *open; /* What the owner reads. */
+    struct item *first, **last;
+    struct item *current; /* Used by the owner. */
     int fd;
 };
 
@@ -44,53 +46,22 @@ void zk_inbox_destroy(struct zk_inbox *inbox)
     free(inbox);
 }
 
-static size_t text_size(const char *text)
-{
-    return text != NULL ? strlen(text) + 1 : 0;
-}
-
-static const char *put(char **at, const void *bytes, size_t size)
-{
-    const char *copy = *at;
-    if (size == 0) { return NULL; }
-    memcpy(*at, bytes, size);
-    *at += size;
-    return copy;
-}
-
-static struct letter *letter_copy(const struct zk_event *event)
-{
-    size_t pointers = event->child_count * sizeof(char *);
-    size_t size = sizeof(struct letter) + pointers + text_size(event->path) + event->size;
-    for (size_t i = 0; i < event->child_count; i++) { size += text_size(event->children[i]); }
-    struct letter *letter = malloc(size);
-    if (letter == NULL) { return NULL; }
-    letter->next = NULL;
-    letter->event = *event;
-    const char **children = (const char **)(void *)(letter + 1);
-    char *at = (char *)(letter + 1) + pointers;
-    for (size_t i = 0; i < event->child_count; i++) {
-        children[i] = put(&at, event->children[i], text_size(event->children[i]));
-    }
-    letter->event.children = children;
-    letter->event.path = put(&at, event->path, text_size(event->path));
-    letter->event.data = put(&at, event->data, event->data != NULL ? event->size : 0);
-    return letter;
-}
-
 void zk_inbox_sink(void *ctx, const struct zk_event *event)
 {
     struct zk_inbox *inbox = ctx;
-    struct letter *letter = letter_copy(event);
-    if (letter == NULL) {
-        /* Requests are repeated on doubt; a lost answer is a doubt. */
-        log_error("out of memory: an event of ZooKeeper is lost");
+    assert(event != NULL);
+    struct item *item = malloc(sizeof *item + zk_event_extra_bytes(event));
+    if (item == NULL) {
+        /* The owner repeats requests that get no answer. */
+        log_error("out of memory: a ZooKeeper event is lost");
         return;
     }
+    item->next = NULL;
+    zk_event_copy(event, &item->event, item + 1);
     uint64_t one = 1;
     pthread_mutex_lock(&inbox->lock);
-    *inbox->last = letter;
-    inbox->last = &letter->next;
+    *inbox->last = item;
+    inbox->last = &item->next;
     pthread_mutex_unlock(&inbox->lock);
     (void)!write(inbox->fd, &one, sizeof one);
 }
@@ -103,16 +74,16 @@ int zk_inbox_fd(const struct zk_inbox *inbox)
 const struct zk_event *zk_inbox_take(struct zk_inbox *inbox)
 {
     uint64_t count;
-    free(inbox->open);
+    free(inbox->current);
     pthread_mutex_lock(&inbox->lock);
-    struct letter *letter = inbox->first;
-    if (letter != NULL) {
-        inbox->first = letter->next;
+    struct item *item = inbox->first;
+    if (item != NULL) {
+        inbox->first = item->next;
         if (inbox->first == NULL) { inbox->last = &inbox->first; }
     } else {
-        (void)!read(inbox->fd, &count, sizeof count); /* Empty: no longer readable. */
+        (void)!read(inbox->fd, &count, sizeof count); /* Empty: make it unreadable. */
     }
     pthread_mutex_unlock(&inbox->lock);
-    inbox->open = letter;
-    return letter != NULL ? &letter->event : NULL;
+    inbox->current = item;
+    return item != NULL ? &item->event : NULL;
 }

@@ -1,6 +1,6 @@
 /*
- * common/zk/zk_inbox.h: ZooKeeper's events, carried from the library's thread to the owner's. The
- * owner polls one file descriptor.
+ * common/zk/zk_inbox.h: carries ZooKeeper's events from the library's thread to the owner's, which
+ * polls one file descriptor.
  *
  * Threads: zk_inbox_sink() on any thread; everything else on the owner's.
  */
@@ -13,10 +13,10 @@ struct zk_inbox;
 
 /* NULL: out of memory or of file descriptors. */
 struct zk_inbox *zk_inbox_create(void);
-/* The sink must have gone quiet (zk_close()). NULL is allowed. */
+/* The sink must not be called any more (zk_close()). NULL is allowed. */
 void zk_inbox_destroy(struct zk_inbox *inbox);
 
-/* Give it to zk_open() as `sink`, with the inbox as `sink_ctx`. */
+/* The `sink` for zk_open(), with the inbox as `sink_ctx`. */
 void zk_inbox_sink(void *inbox, const struct zk_event *event);
 
 /* Readable while there may be events. */

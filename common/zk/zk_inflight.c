@@ -1,10 +1,12 @@
 #include "common/zk/zk_inflight.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/condition.h"
 
 void zk_inflight_deliver(struct zk_inflight *inflight, const struct zk_event *event)
 {
@@ -20,8 +22,8 @@ static void move_entry(struct zk_entry *entry, struct zk_entry_list *to)
     if (to != NULL) { TAILQ_INSERT_TAIL(to, entry, link); }
 }
 
-/* Both are called with the lock held, and give it up while the sink runs. */
-static void answer_ourselves(struct zk_inflight *inflight, struct zk_entry *entry)
+/* Both are called with the lock held and release it while the sink runs. */
+static void answer_entry(struct zk_inflight *inflight, struct zk_entry *entry)
 {
     move_entry(entry, NULL);
     pthread_mutex_unlock(&inflight->lock);
@@ -38,7 +40,7 @@ static void answer_ourselves(struct zk_inflight *inflight, struct zk_entry *entr
 
 static void answer_late(struct zk_inflight *inflight, struct zk_entry *entry)
 {
-    /* The library may call back and free the entry as soon as the lock is open. */
+    /* The library may call back and free the entry as soon as the lock is released. */
     char path[ZK_PATH_MAX];
     memcpy(path, entry->path, sizeof path);
     struct zk_event event = {.type = ZK_RESULT,
@@ -53,14 +55,7 @@ static void answer_late(struct zk_inflight *inflight, struct zk_entry *entry)
     pthread_mutex_lock(&inflight->lock);
 }
 
-static void wait_until(struct zk_inflight *inflight, uint64_t monotonic_ms)
-{
-    struct timespec until = {.tv_sec = (time_t)(monotonic_ms / 1000),
-                             .tv_nsec = (long)(monotonic_ms % 1000) * 1000000};
-    pthread_cond_timedwait(&inflight->changed, &inflight->lock, &until);
-}
-
-static struct zk_entry *next_to_fall_due(struct zk_inflight *inflight)
+static struct zk_entry *next_due(struct zk_inflight *inflight)
 {
     struct zk_entry *waiting = TAILQ_FIRST(&inflight->waiting);
     struct zk_entry *parked = TAILQ_FIRST(&inflight->parked);
@@ -75,15 +70,15 @@ static void *watch_deadlines(void *argument)
     pthread_mutex_lock(&inflight->lock);
     while (!inflight->stopping) {
         struct zk_entry *refused = TAILQ_FIRST(&inflight->refused);
-        struct zk_entry *next = next_to_fall_due(inflight);
+        struct zk_entry *next = next_due(inflight);
         if (refused != NULL) {
-            answer_ourselves(inflight, refused);
+            answer_entry(inflight, refused);
         } else if (next == NULL) {
             pthread_cond_wait(&inflight->changed, &inflight->lock);
         } else if (next->deadline_ms > clock_monotonic_ms()) {
-            wait_until(inflight, next->deadline_ms);
+            (void)condition_wait_until(&inflight->changed, &inflight->lock, next->deadline_ms);
         } else if (next->list == &inflight->parked) {
-            answer_ourselves(inflight, next);
+            answer_entry(inflight, next);
         } else {
             answer_late(inflight, next);
         }
@@ -95,6 +90,7 @@ static void *watch_deadlines(void *argument)
 enum tn_status zk_inflight_start(struct zk_inflight *inflight, zk_sink sink, void *sink_ctx,
                                  uint32_t deadline_ms)
 {
+    assert(sink != NULL && deadline_ms > 0);
     *inflight =
         (struct zk_inflight){.sink = sink, .sink_ctx = sink_ctx, .deadline_ms = deadline_ms};
     TAILQ_INIT(&inflight->waiting);
@@ -103,11 +99,7 @@ enum tn_status zk_inflight_start(struct zk_inflight *inflight, zk_sink sink, voi
     TAILQ_INIT(&inflight->late);
     pthread_mutex_init(&inflight->delivery, NULL);
     pthread_mutex_init(&inflight->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&inflight->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&inflight->changed);
     if (pthread_create(&inflight->watcher, NULL, watch_deadlines, inflight) == 0) { return TN_OK; }
     pthread_cond_destroy(&inflight->changed);
     pthread_mutex_destroy(&inflight->lock);
@@ -126,7 +118,7 @@ static void free_entries(struct zk_entry_list *list)
 {
     struct zk_entry *entry;
     while ((entry = TAILQ_FIRST(list)) != NULL) {
-        move_entry(entry, NULL); /* NOLINT(clang-analyzer-unix.Malloc): blind to TAILQ_REMOVE. */
+        move_entry(entry, NULL); /* NOLINT(clang-analyzer-unix.Malloc): it misses TAILQ_REMOVE. */
         free(entry);
     }
 }
@@ -150,21 +142,22 @@ void zk_inflight_stop(struct zk_inflight *inflight)
 void zk_inflight_add(struct zk_inflight *inflight, struct zk_entry *entry, uint64_t op,
                      const char *path)
 {
+    assert(inflight->deadline_ms > 0);
     entry->op = op;
     entry->list = NULL;
     snprintf(entry->path, sizeof entry->path, "%s", path != NULL ? path : "");
     pthread_mutex_lock(&inflight->lock);
-    /* Read under the lock: the list stays in the order of deadlines. */
+    /* The clock is read under the lock, so that the list stays in the order of deadlines. */
     entry->deadline_ms = clock_monotonic_ms() + inflight->deadline_ms;
     move_entry(entry, &inflight->waiting);
-    /* Only an empty list lets the thread sleep without a deadline. */
+    /* With other entries in the list the thread already has an earlier deadline. */
     if (TAILQ_FIRST(&inflight->waiting) == entry) { pthread_cond_signal(&inflight->changed); }
     pthread_mutex_unlock(&inflight->lock);
 }
 
-/* Give `entry` to our own thread, unless the deadline has answered it. */
-static void answer_soon(struct zk_inflight *inflight, struct zk_entry *entry,
-                        struct zk_entry_list *list)
+/* Have our own thread answer `entry`, unless the deadline has answered it. */
+static void schedule_answer(struct zk_inflight *inflight, struct zk_entry *entry,
+                            struct zk_entry_list *list)
 {
     pthread_mutex_lock(&inflight->lock);
     bool late = entry->list == &inflight->late;
@@ -180,16 +173,17 @@ static void answer_soon(struct zk_inflight *inflight, struct zk_entry *entry,
 void zk_inflight_refuse(struct zk_inflight *inflight, struct zk_entry *entry,
                         enum zk_outcome outcome, enum zk_reason reason)
 {
+    assert(outcome != ZK_OK);
     entry->outcome = outcome;
     entry->reason = reason;
-    answer_soon(inflight, entry, &inflight->refused);
+    schedule_answer(inflight, entry, &inflight->refused);
 }
 
 void zk_inflight_park(struct zk_inflight *inflight, struct zk_entry *entry)
 {
     entry->outcome = ZK_UNKNOWN;
     entry->reason = ZK_REASON_CONNECTION;
-    answer_soon(inflight, entry, &inflight->parked);
+    schedule_answer(inflight, entry, &inflight->parked);
 }
 
 void zk_inflight_unpark(struct zk_inflight *inflight)
@@ -208,6 +202,7 @@ void zk_inflight_finish(struct zk_inflight *inflight, struct zk_entry *entry,
 {
     pthread_mutex_lock(&inflight->lock);
     bool late = entry->list == &inflight->late;
+    assert(late || entry->list == &inflight->waiting);
     move_entry(entry, NULL);
     pthread_mutex_unlock(&inflight->lock);
     if (!late) {

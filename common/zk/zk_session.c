@@ -1,8 +1,10 @@
-/* common/zk/zk_session.c: closing the session of a process that died. */
+/* common/zk/zk_session.c: closes the session of a dead process. */
+#include <assert.h>
 #include <pthread.h>
-#include <time.h>
 
 #include "common/base/clock.h"
+#include "common/base/condition.h"
+#include "common/base/minmax.h"
 #include "common/zk/zk.h"
 
 struct closing {
@@ -26,12 +28,10 @@ static void on_event(void *ctx, const struct zk_event *event)
 static enum tn_status wait_for_session(struct closing *closing, uint32_t timeout_ms)
 {
     uint64_t until_ms = clock_monotonic_ms() + timeout_ms;
-    struct timespec until = {.tv_sec = (time_t)(until_ms / 1000),
-                             .tv_nsec = (long)(until_ms % 1000) * 1000000};
-    int timed_out = 0;
+    bool in_time = true;
     pthread_mutex_lock(&closing->lock);
-    while (!timed_out && !closing->connected && !closing->expired) {
-        timed_out = pthread_cond_timedwait(&closing->changed, &closing->lock, &until);
+    while (in_time && !closing->connected && !closing->expired) {
+        in_time = condition_wait_until(&closing->changed, &closing->lock, until_ms);
     }
     enum tn_status status = closing->expired     ? TN_EEXPIRED
                             : closing->connected ? TN_OK
@@ -43,17 +43,14 @@ static enum tn_status wait_for_session(struct closing *closing, uint32_t timeout
 enum tn_status zk_close_session(const char *connect, const struct zk_session *session,
                                 uint32_t timeout_ms)
 {
+    assert(session != NULL && timeout_ms > 0);
     struct closing closing = {.connected = false};
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&closing.lock, NULL);
-    pthread_cond_init(&closing.changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&closing.changed);
 
-    /* The library gives a silent server two thirds of its session timeout; asking for a part of
-     * our time, several servers get their turn. Nothing else hangs on it: the session ends. */
-    uint32_t patience_ms = timeout_ms / 4 > 100 ? timeout_ms / 4 : 100;
+    /* The library waits for a silent server for two thirds of the session timeout. With a part of
+     * our time several servers are tried; the session ends anyway. */
+    uint32_t patience_ms = u32_max(timeout_ms / 4, 100);
     struct zk_config config = {.connect = connect,
                                .session_timeout_ms = patience_ms,
                                .deadline_ms = 1,

@@ -1,17 +1,18 @@
 #include "common/zk/zk_sync.h"
 
 #include <assert.h>
-#include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "common/base/clock.h"
+#include "common/base/condition.h"
 
-/* The answer that is waited for; the library's thread fills it in. */
+/* The answer to the request under way; the library's thread fills it in. */
 struct answer {
-    bool there;
+    bool arrived;
     enum zk_outcome outcome;
     enum zk_reason reason;
     struct zk_sync_data data;
@@ -24,7 +25,7 @@ struct zk_sync {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool connected, expired;
-    bool over;   /* `expired`, as the caller's thread saw it last. */
+    bool over;   /* `expired` as the caller's thread saw it last. */
     uint64_t op; /* Of the request under way. */
     struct answer answer;
 };
@@ -36,9 +37,10 @@ static void clear(struct answer *answer)
     *answer = (struct answer){0};
 }
 
-/* Copies what the event lends. False: out of memory. */
-static bool take(struct answer *answer, const struct zk_event *event)
+/* Copy the borrowed memory of the event. False: out of memory. */
+static bool copy_answer(struct answer *answer, const struct zk_event *event)
 {
+    assert(answer->data.data == NULL && answer->list.names == NULL);
     answer->data.stat = event->stat;
     answer->data.size = event->size;
     answer->data.data = calloc(1, event->size + 1);
@@ -62,23 +64,21 @@ static void on_event(void *ctx, const struct zk_event *event)
     if (event->type == ZK_CONNECTED) { sync->connected = true; }
     if (event->type == ZK_DISCONNECTED) { sync->connected = false; }
     if (event->type == ZK_EXPIRED) { sync->expired = true; }
-    if (event->type == ZK_RESULT && event->op == sync->op && !sync->answer.there) {
-        sync->answer.there = true;
-        sync->answer.outcome = take(&sync->answer, event) ? event->outcome : ZK_UNKNOWN;
+    if (event->type == ZK_RESULT && event->op == sync->op && !sync->answer.arrived) {
+        sync->answer.arrived = true;
+        sync->answer.outcome = copy_answer(&sync->answer, event) ? event->outcome : ZK_UNKNOWN;
         sync->answer.reason = event->reason;
     }
     pthread_cond_broadcast(&sync->changed);
     pthread_mutex_unlock(&sync->lock);
 }
 
-/* Under the lock: until `*flag`, expiry or the deadline. */
+/* With the lock held: wait until `*flag`, expiry or the deadline. */
 static void wait_for(struct zk_sync *sync, const bool *flag, uint64_t deadline_ms)
 {
-    const struct timespec until = {.tv_sec = (time_t)(deadline_ms / 1000),
-                                   .tv_nsec = (long)(deadline_ms % 1000) * 1000000};
-    int result = 0;
-    while (!*flag && !sync->expired && result != ETIMEDOUT) {
-        result = pthread_cond_timedwait(&sync->changed, &sync->lock, &until);
+    bool in_time = true;
+    while (!*flag && !sync->expired && in_time) {
+        in_time = condition_wait_until(&sync->changed, &sync->lock, deadline_ms);
     }
 }
 
@@ -86,12 +86,8 @@ static struct zk_sync *create(uint32_t timeout_ms)
 {
     struct zk_sync *sync = calloc(1, sizeof *sync);
     if (sync == NULL) { return NULL; }
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&sync->lock, NULL);
-    pthread_cond_init(&sync->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&sync->changed);
     sync->timeout_ms = timeout_ms;
     return sync;
 }
@@ -99,6 +95,7 @@ static struct zk_sync *create(uint32_t timeout_ms)
 enum tn_status zk_sync_open(const char *connect, const char *credentials, uint32_t timeout_ms,
                             struct zk_sync **out, struct error *error)
 {
+    assert(timeout_ms > 0);
     *out = NULL;
     struct zk_sync *sync = create(timeout_ms);
     if (sync == NULL) { return error_set(error, TN_ENOMEM, "no memory for a ZooKeeper client"); }
@@ -116,8 +113,8 @@ enum tn_status zk_sync_open(const char *connect, const char *credentials, uint32
         pthread_mutex_unlock(&sync->lock);
         if (!connected) {
             status = error_set(error, TN_ECONNECT,
-                               "no ZooKeeper server of \"%s\" answered within %u ms: is one "
-                               "running there?",
+                               "no ZooKeeper server of \"%s\" answered within %" PRIu32
+                               " ms: is one running there?",
                                connect, timeout_ms);
         }
     }
@@ -141,37 +138,38 @@ void zk_sync_close(struct zk_sync *sync)
 
 /* ---------------------------------------------------------------- requests */
 
-enum verb { VERB_WRITE, VERB_READ, VERB_LIST };
+enum request_type { REQUEST_WRITE, REQUEST_READ, REQUEST_LIST };
 
-struct request_of {
-    enum verb verb;
+struct sync_request {
+    enum request_type type;
     const char *path;
     const struct zk_write *writes;
     size_t count;
 };
 
-/* Sent without the lock: an adapter may answer on the spot. */
-static void ask_once(struct zk_sync *sync, const struct request_of *request, uint64_t deadline_ms)
+/* Sent without the lock, as the adapter may answer before it returns. */
+static void send_once(struct zk_sync *sync, const struct sync_request *request,
+                      uint64_t deadline_ms)
 {
     const struct zk_port port = zk_port_of(sync->zk);
     pthread_mutex_lock(&sync->lock);
     clear(&sync->answer);
     uint64_t op = ++sync->op;
     pthread_mutex_unlock(&sync->lock);
-    switch (request->verb) {
-    case VERB_WRITE: port.write(port.ctx, op, request->writes, request->count); break;
-    case VERB_READ: port.read(port.ctx, op, request->path, false); break;
-    case VERB_LIST: port.list(port.ctx, op, request->path, false); break;
+    switch (request->type) {
+    case REQUEST_WRITE: port.write(port.ctx, op, request->writes, request->count); break;
+    case REQUEST_READ: port.read(port.ctx, op, request->path, false); break;
+    case REQUEST_LIST: port.list(port.ctx, op, request->path, false); break;
     }
     pthread_mutex_lock(&sync->lock);
-    wait_for(sync, &sync->answer.there, deadline_ms);
-    if (!sync->answer.there) { sync->answer.outcome = ZK_UNKNOWN; }
+    wait_for(sync, &sync->answer.arrived, deadline_ms);
+    if (!sync->answer.arrived) { sync->answer.outcome = ZK_UNKNOWN; }
     sync->over = sync->expired;
-    sync->op++; /* Whatever comes later is nobody's. */
+    sync->op++; /* A later answer is ignored. */
     pthread_mutex_unlock(&sync->lock);
 }
 
-static enum tn_status status_of(const struct zk_sync *sync, const struct request_of *request,
+static enum tn_status status_of(const struct zk_sync *sync, const struct sync_request *request,
                                 struct error *error)
 {
     const struct answer *answer = &sync->answer;
@@ -180,33 +178,34 @@ static enum tn_status status_of(const struct zk_sync *sync, const struct request
         return error_set(error, TN_EEXPIRED, "%s: ZooKeeper ended our session", request->path);
     }
     if (answer->outcome == ZK_UNKNOWN) {
-        return error_set(error, TN_ETIMEDOUT, "%s: ZooKeeper did not answer within %u ms%s",
-                         request->path, sync->timeout_ms,
-                         request->verb == VERB_WRITE ? "; it may have been written" : "");
+        return error_set(error, TN_ETIMEDOUT,
+                         "%s: ZooKeeper did not answer within %" PRIu32 " ms%s", request->path,
+                         sync->timeout_ms,
+                         request->type == REQUEST_WRITE ? "; the write may have been applied" : "");
     }
     switch (answer->reason) {
     case ZK_REASON_NO_NODE: return error_set(error, TN_ENOENT, "%s: no such znode", request->path);
     case ZK_REASON_NODE_EXISTS:
-        return error_set(error, TN_EEXIST, "%s: exists already", request->path);
+        return error_set(error, TN_EEXIST, "%s already exists", request->path);
     case ZK_REASON_BAD_VERSION:
-        return error_set(error, TN_EREFUSED, "%s: was changed meanwhile", request->path);
+        return error_set(error, TN_EREFUSED, "%s was changed meanwhile", request->path);
     case ZK_REASON_NOT_EMPTY:
-        return error_set(error, TN_EREFUSED, "%s: has znodes below it", request->path);
+        return error_set(error, TN_EREFUSED, "%s has children", request->path);
     case ZK_REASON_NO_AUTH:
-        return error_set(error, TN_EREFUSED, "%s: not allowed; give the credentials that made it",
-                         request->path);
+        return error_set(error, TN_EREFUSED,
+                         "%s: access denied; give the credentials of its creator", request->path);
     default: return error_set(error, TN_EREFUSED, "%s: ZooKeeper refused", request->path);
     }
 }
 
-/* Reads are asked again while there is time: they change nothing. */
-static enum tn_status ask(struct zk_sync *sync, const struct request_of *request,
-                          struct error *error)
+/* Reads are repeated until the deadline, as they change nothing. */
+static enum tn_status send_request(struct zk_sync *sync, const struct sync_request *request,
+                                   struct error *error)
 {
     uint64_t deadline_ms = clock_monotonic_ms() + sync->timeout_ms;
     for (;;) {
-        ask_once(sync, request, deadline_ms);
-        bool again = sync->answer.outcome == ZK_UNKNOWN && request->verb != VERB_WRITE;
+        send_once(sync, request, deadline_ms);
+        bool again = sync->answer.outcome == ZK_UNKNOWN && request->type != REQUEST_WRITE;
         if (!again || sync->over || clock_monotonic_ms() >= deadline_ms) { break; }
         const struct timespec pause = {.tv_nsec = 20 * 1000000};
         clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
@@ -218,16 +217,17 @@ enum tn_status zk_sync_write(struct zk_sync *sync, const struct zk_write *writes
                              struct error *error)
 {
     assert(count > 0 && count <= ZK_WRITES_MAX);
-    const struct request_of request = {
-        .verb = VERB_WRITE, .path = writes[0].path, .writes = writes, .count = count};
-    return ask(sync, &request, error);
+    const struct sync_request request = {
+        .type = REQUEST_WRITE, .path = writes[0].path, .writes = writes, .count = count};
+    return send_request(sync, &request, error);
 }
 
 enum tn_status zk_sync_read(struct zk_sync *sync, const char *path, struct zk_sync_data *out,
                             struct error *error)
 {
-    const struct request_of request = {.verb = VERB_READ, .path = path};
-    enum tn_status status = ask(sync, &request, error);
+    assert(path != NULL);
+    const struct sync_request request = {.type = REQUEST_READ, .path = path};
+    enum tn_status status = send_request(sync, &request, error);
     if (status != TN_OK) { return status; }
     *out = sync->answer.data;
     sync->answer.data.data = NULL;
@@ -242,8 +242,9 @@ static int by_name(const void *a, const void *b)
 enum tn_status zk_sync_list(struct zk_sync *sync, const char *path, struct zk_sync_list *out,
                             struct error *error)
 {
-    const struct request_of request = {.verb = VERB_LIST, .path = path};
-    enum tn_status status = ask(sync, &request, error);
+    assert(path != NULL);
+    const struct sync_request request = {.type = REQUEST_LIST, .path = path};
+    enum tn_status status = send_request(sync, &request, error);
     if (status != TN_OK) { return status; }
     *out = sync->answer.list;
     sync->answer.list = (struct zk_sync_list){0};

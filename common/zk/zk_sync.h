@@ -1,6 +1,6 @@
 /*
  * common/zk/zk_sync.h: ZooKeeper for commands: each call waits for its answer, at most
- * `timeout_ms`. Nodes never use it.
+ * `timeout_ms`. Nodes do not use it.
  *
  * Threads: one at a time. Blocking: every call.
  */
@@ -25,9 +25,9 @@ MUST_CHECK enum tn_status zk_sync_open(const char *connect, const char *credenti
 void zk_sync_close(struct zk_sync *sync); /* NULL is allowed. */
 
 /*
- * All calls below: TN_ENOENT no such znode (or parent); TN_EEXIST; TN_EREFUSED version, children or
- * rights are against it; TN_ETIMEDOUT no answer: a write may have happened; TN_EEXPIRED. The error
- * names the path.
+ * Errors of all calls below: TN_ENOENT: no such znode or parent; TN_EEXIST; TN_EREFUSED: the
+ * version, the children or the permissions do not allow it; TN_ETIMEDOUT: no answer, a write may
+ * have been applied; TN_EEXPIRED. The error names the path.
  */
 MUST_CHECK enum tn_status zk_sync_write(struct zk_sync *sync, const struct zk_write *writes,
                                         size_t count, struct error *error);

@@ -22,12 +22,12 @@ static void start(enum mirror_kind kind)
     mirror_start(&mirror, kind, "/a", &zk, &next_op, 1000);
 }
 
-static enum mirror_news show(const struct zk_event *event)
+static enum mirror_update show(const struct zk_event *event)
 {
     return mirror_handle(&mirror, event, &zk, &next_op, 1000);
 }
 
-static enum mirror_news answer(uint64_t op, enum zk_outcome outcome, enum zk_reason reason)
+static enum mirror_update answer(uint64_t op, enum zk_outcome outcome, enum zk_reason reason)
 {
     return show(&(struct zk_event){
         .type = ZK_RESULT, .op = op, .outcome = outcome, .reason = reason, .path = "/a"});

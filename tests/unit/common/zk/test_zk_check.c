@@ -110,15 +110,15 @@ static void connect_strings_are_accepted(void **state)
     }
 }
 
-/* What is wrong with a connect string is said, with the part that is wrong. */
+/* The error names the part of a connect string that is wrong. */
 static void connect_strings_are_refused(void **state)
 {
     (void)state;
     static const struct {
         const char *connect;
-        const char *words;
+        const char *message;
     } cases[] = {
-        {"", "not given"},
+        {"", "no ZooKeeper servers: give host:port"},
         {"host", "\"host\": add a port"},
         {"host:", "port \"\" is not a number from 1 to 65535"},
         {"host:0", "port \"0\""},
@@ -129,13 +129,13 @@ static void connect_strings_are_refused(void **state)
         {"a:1,,b:2", "a server is empty"},
         {"a:1,", "a server is empty"},
         {"a b:1", "cannot contain \" \""},
-        {"a:1/b/", "\"/b/\" is no path"},
-        {"a:1//b", "\"//b\" is no path"},
+        {"a:1/b/", "\"/b/\" is not a znode path"},
+        {"a:1//b", "\"//b\" is not a znode path"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error error = {.text = ""};
         assert_int_equal(zk_check_connect(cases[i].connect, &error), TN_EINVAL);
-        if (strstr(error.text, cases[i].words) == NULL) { fail_msg("%zu: %s", i, error.text); }
+        if (strstr(error.text, cases[i].message) == NULL) { fail_msg("%zu: %s", i, error.text); }
     }
 }
 
