@@ -16,7 +16,7 @@ enum { REAL_DIGITS = 15, PATH_BYTES = 1024 };
 struct history_file {
     FILE *stream;
     uint64_t started_us;
-    int failed_errno; /* Of the first failure; 0: none. */
+    int failed_errno; /* The first failure; 0: every line was written. */
     char path[PATH_BYTES];
 };
 

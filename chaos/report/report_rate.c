@@ -16,7 +16,7 @@ struct rates {
     double bucket_ms;
     double steps[BUCKETS], redone[BUCKETS];
     double baseline; /* The baseline run's; 0: not known. */
-    double top;      /* Of the axis. */
+    double top;      /* The end of the axis. */
 };
 
 static void spread(const struct rates *rates, double *into, double from_ms, double to_ms,
@@ -45,18 +45,18 @@ static void measure(struct rates *rates, const struct timeline *all, size_t buck
 {
     assert(buckets > 0);
     assert(buckets <= BUCKETS);
-    json_int_t top = -1; /* The highest step so far. */
+    double highest = -1; /* Step so far. */
     memset(rates, 0, sizeof *rates);
     rates->bucket_ms = double_max(all->end_ms / (double)buckets, BUCKET_MIN_MS);
     rates->count = size_min((size_t)(all->end_ms / rates->bucket_ms) + 1, buckets);
     rates->baseline = json_member_number(json_object_get(all->begin, "calm"), "steps_per_s", 0);
     for (size_t i = 1; i < all->sample_count; i++) {
         const struct sample *a = &all->samples[i - 1], *b = &all->samples[i];
-        if (a->step > top) { top = a->step; }
-        if (a->generation != b->generation || b->step <= a->step) { continue; }
-        json_int_t redone = (top < b->step ? top : b->step) - a->step;
-        spread(rates, rates->steps, a->at_ms, b->at_ms, (double)(b->step - a->step));
-        spread(rates, rates->redone, a->at_ms, b->at_ms, (double)redone);
+        double from = (double)a->step, to = (double)b->step;
+        highest = double_max(highest, from);
+        if (a->generation != b->generation || to <= from) { continue; }
+        spread(rates, rates->steps, a->at_ms, b->at_ms, to - from);
+        spread(rates, rates->redone, a->at_ms, b->at_ms, double_min(highest, to) - from);
     }
     rates->top = top_of(rates);
 }
