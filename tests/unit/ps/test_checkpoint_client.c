@@ -1,4 +1,4 @@
-/* What a ps asks of its store and of ZooKeeper, when these fail, are busy, or answer nonsense. */
+/* The checkpoint client when the store and ZooKeeper succeed, fail, are busy or answer nonsense. */
 #include "ps/checkpoint_client.h"
 
 #include <setjmp.h>
@@ -21,22 +21,20 @@ static struct buffer_pool *pool;
 static struct shard shard;
 static struct checkpoint_client client;
 
-/* The store: what was asked last, and whether it takes requests. */
+/* The store: its last request, and whether it accepts requests. */
 static struct {
     bool busy;
     enum store_request last;
     uint64_t op;
-    uint32_t asked;
     uint64_t kept[STORE_KEEP_MAX], below;
     size_t kept_count;
 } store;
 
-static enum tn_status take(uint64_t op, enum store_request request)
+static enum tn_status accept(uint64_t op, enum store_request request)
 {
     if (store.busy) { return TN_EREFUSED; }
     store.last = request;
     store.op = op;
-    store.asked++;
     return TN_OK;
 }
 
@@ -44,27 +42,27 @@ static enum tn_status write_shard(void *ctx, uint64_t op, const struct store_wri
 {
     (void)ctx;
     assert_int_equal(request->count, COUNT);
-    return take(op, STORE_WRITE);
+    return accept(op, STORE_WRITE);
 }
 
 static enum tn_status read_shard(void *ctx, uint64_t op, const struct store_read_request *request)
 {
     (void)ctx;
     assert_non_null(request->arrays[0].buffer);
-    return take(op, STORE_READ);
+    return accept(op, STORE_READ);
 }
 
 static enum tn_status list(void *ctx, uint64_t op)
 {
     (void)ctx;
-    return take(op, STORE_LIST);
+    return accept(op, STORE_LIST);
 }
 
 static enum tn_status put_manifest(void *ctx, uint64_t op, const struct manifest *manifest)
 {
     (void)ctx;
     (void)manifest;
-    return take(op, STORE_PUT_MANIFEST);
+    return accept(op, STORE_PUT_MANIFEST);
 }
 
 static enum tn_status collect(void *ctx, uint64_t op, const uint64_t *keep, size_t count,
@@ -74,7 +72,7 @@ static enum tn_status collect(void *ctx, uint64_t op, const uint64_t *keep, size
     memcpy(store.kept, keep, count * sizeof *keep);
     store.kept_count = count;
     store.below = below_id;
-    return take(op, STORE_COLLECT);
+    return accept(op, STORE_COLLECT);
 }
 
 static struct manifest manifest_of(uint64_t id)
@@ -95,7 +93,7 @@ static struct manifest manifest_of(uint64_t id)
     return manifest;
 }
 
-/* An open disk whose first listing has found `manifest`, or nothing if it is NULL. */
+/* A client whose first listing contains `manifest`, or nothing if it is NULL. */
 static void listed(const struct manifest *manifest)
 {
     checkpoint_client_start(&client, 10);
@@ -153,13 +151,13 @@ static enum checkpoint_event answer_store(enum tn_status status)
     struct store_event event = {.op = store.op,
                                 .request = store.last,
                                 .status = status,
-                                .text = status == TN_OK ? "" : "the disk says no",
+                                .text = status == TN_OK ? "" : "the disk failed",
                                 .metadata = &metadata,
                                 .bytes = 400};
     return checkpoint_client_handle_store(&client, &event);
 }
 
-/* ZooKeeper's answer to the last read or list. */
+/* ZooKeeper answers the last read or list. */
 static enum checkpoint_event answer_zk(struct zk_event event)
 {
     assert_true(fake.request_count > 0);
@@ -174,20 +172,20 @@ static enum checkpoint_event answer_manifest(uint64_t id)
     char *text;
     size_t size;
     assert_int_equal(manifest_encode(&manifest, &text, &size, NULL), TN_OK);
-    enum checkpoint_event news = answer_zk((struct zk_event){.data = text, .size = size});
+    enum checkpoint_event event = answer_zk((struct zk_event){.data = text, .size = size});
     free(text);
-    return news;
+    return event;
 }
 
-/* Let the time pass that it wants. */
+/* Let the time pass until the deadline. */
 static enum checkpoint_event tick(void)
 {
     assert_true(checkpoint_client_deadline_ms(&client) != UINT64_MAX);
     return checkpoint_client_tick(&client, checkpoint_client_deadline_ms(&client));
 }
 
-/* What the first listing finds is known, with the highest epoch and generation. */
-static void test_the_first_listing(void **state)
+/* The first listing sets the manifests, the highest epoch and the highest generation. */
+static void test_first_listing_sets_manifests(void **state)
 {
     (void)state;
     struct manifest manifest = manifest_of(9);
@@ -197,8 +195,8 @@ static void test_the_first_listing(void **state)
     assert_int_equal(client.highest_generation, 3);
 }
 
-/* A load takes the manifest from the disk: ZooKeeper is not asked. */
-static void test_a_load_from_the_disk_alone(void **state)
+/* A load uses the manifest on the disk and does not read ZooKeeper. */
+static void test_load_uses_the_manifest_on_disk(void **state)
 {
     (void)state;
     struct manifest manifest = manifest_of(9);
@@ -211,8 +209,9 @@ static void test_a_load_from_the_disk_alone(void **state)
     assert_int_equal(client.metadata.optimizer_steps, 40);
 }
 
-/* Else from ZooKeeper, as often as that takes; a busy store is asked again. */
-static void test_a_load_with_obstacles(void **state)
+/* Without a copy the manifest is read from ZooKeeper. Unknown outcomes and a busy store are
+ * retried. */
+static void test_load_retries(void **state)
 {
     (void)state;
     listed(NULL);
@@ -232,8 +231,8 @@ static void test_a_load_with_obstacles(void **state)
     assert_true(checkpoint_client_deadline_ms(&client) == UINT64_MAX);
 }
 
-/* No manifest, one of another checkpoint, damaged or of another model: the load has failed. */
-static void test_loads_that_cannot_be(void **state)
+/* The load fails if the manifest is missing, of another checkpoint, damaged or of another model. */
+static void test_load_fails_without_a_valid_manifest(void **state)
 {
     (void)state;
     listed(NULL);
@@ -253,8 +252,8 @@ static void test_loads_that_cannot_be(void **state)
     assert_int_equal(store.last, STORE_LIST);
 }
 
-/* Saves: what is durable is told with its size; a busy store and a full disk are told, too. */
-static void test_saves(void **state)
+/* A save reports the size of the durable shard, a full disk, or a busy store. */
+static void test_save_reports_its_result(void **state)
 {
     (void)state;
     listed(NULL);
@@ -275,8 +274,8 @@ static void test_saves(void **state)
     assert_true(checkpoint_client_idle(&client));
 }
 
-/* A commit: manifest copied, committed ones listed, all but the newest two collected. */
-static void test_a_commit_is_kept(void **state)
+/* After a commit the manifest is copied, and all checkpoints but the newest two are removed. */
+static void test_commit_copies_and_collects(void **state)
 {
     (void)state;
     listed(NULL);
@@ -303,8 +302,8 @@ static void test_a_commit_is_kept(void **state)
     assert_true(checkpoint_client_idle(&client));
 }
 
-/* What a wiped ZooKeeper has forgotten, and the disk has not, is still one of those to keep. */
-static void test_what_only_the_disk_knows_is_kept(void **state)
+/* A committed checkpoint that a wiped ZooKeeper has lost is still kept. */
+static void test_manifests_on_disk_count_as_committed(void **state)
 {
     (void)state;
     struct manifest manifest = manifest_of(8);
@@ -321,8 +320,8 @@ static void test_what_only_the_disk_knows_is_kept(void **state)
     assert_int_equal(store.kept[1], 8);
 }
 
-/* A newer commit that comes meanwhile is next; what a load wants is not collected. */
-static void test_commits_in_a_row(void **state)
+/* A newer commit is handled next. The checkpoint of an ordered load is not removed. */
+static void test_newer_commit_is_handled_next(void **state)
 {
     (void)state;
     listed(NULL);
@@ -332,7 +331,7 @@ static void test_commits_in_a_row(void **state)
         &client,
         &(struct run){.phase = RUN_LOADING, .committed_checkpoint = 10, .load_checkpoint = 2});
     answer_manifest(9);
-    answer_store(TN_EIO); /* No copy: said, and gone on. */
+    answer_store(TN_EIO); /* The copy failed; the work continues. */
     const char *const children[] = {"0000000009"};
     answer_zk((struct zk_event){.children = children, .child_count = 1});
     assert_int_equal(store.kept_count, 2);
@@ -346,14 +345,14 @@ static void test_commits_in_a_row(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_the_first_listing, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_load_from_the_disk_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_load_with_obstacles, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_loads_that_cannot_be, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_saves, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_commit_is_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_only_the_disk_knows_is_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_commits_in_a_row, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_first_listing_sets_manifests, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_load_uses_the_manifest_on_disk, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_load_retries, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_load_fails_without_a_valid_manifest, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_save_reports_its_result, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_commit_copies_and_collects, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_manifests_on_disk_count_as_committed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_newer_commit_is_handled_next, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

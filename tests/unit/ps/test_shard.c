@@ -1,4 +1,4 @@
-/* The shard: sums in the tree's order, updates into fresh buffers, loading. */
+/* The shard: sums in the order of the tree, updates into fresh buffers, loading. */
 #include "ps/shard.h"
 
 #include <setjmp.h>
@@ -68,7 +68,7 @@ static float sum_at(struct slice_node node, uint64_t i)
     return sum_at(left, i) + sum_at(right, i);
 }
 
-/* Hold what a worker that owns all of `node` sends. */
+/* Hold the push of a worker that owns all slices of `node`. */
 static void hold(struct slice_node node)
 {
     struct buffer *sum = buffer_acquire(pool, COUNT * sizeof(float));
@@ -98,29 +98,29 @@ static void check_sgd(const struct slice_node *parts, uint32_t count)
     free(before);
 }
 
-/* Six single slices give the bits of the tree. */
-static void test_single_slices(void **state)
+/* Six single slices give the bits of the sum over the tree. */
+static void test_single_slices_are_summed(void **state)
 {
     (void)state;
     check_sgd((const struct slice_node[]){{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}}, 6);
 }
 
-/* So do sums made by workers, in whatever grouping. */
-static void test_groups_of_slices(void **state)
+/* So do sums that workers computed, for any grouping. */
+static void test_groups_of_slices_are_summed(void **state)
 {
     (void)state;
     check_sgd((const struct slice_node[]){{0, 4}, {4, 1}, {5, 1}}, 3);
 }
 
-/* So does the whole made by one. */
-static void test_one_worker(void **state)
+/* So does the sum computed by one worker. */
+static void test_root_is_applied(void **state)
 {
     (void)state;
     check_sgd((const struct slice_node[]){{0, 6}}, 1);
 }
 
-/* In async mode one slice is an update of its own. */
-static void test_a_slice_alone(void **state)
+/* In async mode each slice is an update of its own. */
+static void test_one_slice_is_an_update(void **state)
 {
     (void)state;
     open_shard(OPTIMIZER_SGD);
@@ -132,8 +132,8 @@ static void test_a_slice_alone(void **state)
     assert_null(shard.slots[3]);
 }
 
-/* Initial values are those of the same range of the flat vector; the optimizer's state is zero. */
-static void test_initial_values(void **state)
+/* Initial values are those of the shard's range of the flat vector; the optimizer state is zero. */
+static void test_initial_values_match_the_table(void **state)
 {
     (void)state;
     open_shard(OPTIMIZER_ADAM);
@@ -145,7 +145,7 @@ static void test_initial_values(void **state)
     assert_true(((const float *)shard.current[2]->data)[COUNT - 1] == 0.0f);
 }
 
-/* Who keeps references on the arrays (a send, a save) keeps a whole step. */
+/* Arrays that a send or a save references never change. */
 static void test_arrays_in_use_do_not_change(void **state)
 {
     (void)state;
@@ -164,8 +164,8 @@ static void test_arrays_in_use_do_not_change(void **state)
     buffer_release(velocity);
 }
 
-/* What is loaded replaces everything, with its number of updates; there is no previous step. */
-static void test_adopting_a_load(void **state)
+/* Loaded arrays replace all others and set the number of updates. There is no previous step. */
+static void test_adopt_replaces_all_arrays(void **state)
 {
     (void)state;
     open_shard(OPTIMIZER_SGD);
@@ -179,8 +179,8 @@ static void test_adopting_a_load(void **state)
     assert_true(value(17) == 0.0f);
 }
 
-/* Without memory for the new arrays nothing happens, and it is told. */
-static void test_no_memory(void **state)
+/* Without memory for new arrays nothing changes, and false is returned. */
+static void test_out_of_memory_changes_nothing(void **state)
 {
     (void)state;
     open_shard(OPTIMIZER_SGD);
@@ -198,14 +198,14 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_single_slices, close_shard),
-        cmocka_unit_test_teardown(test_groups_of_slices, close_shard),
-        cmocka_unit_test_teardown(test_one_worker, close_shard),
-        cmocka_unit_test_teardown(test_a_slice_alone, close_shard),
-        cmocka_unit_test_teardown(test_initial_values, close_shard),
+        cmocka_unit_test_teardown(test_single_slices_are_summed, close_shard),
+        cmocka_unit_test_teardown(test_groups_of_slices_are_summed, close_shard),
+        cmocka_unit_test_teardown(test_root_is_applied, close_shard),
+        cmocka_unit_test_teardown(test_one_slice_is_an_update, close_shard),
+        cmocka_unit_test_teardown(test_initial_values_match_the_table, close_shard),
         cmocka_unit_test_teardown(test_arrays_in_use_do_not_change, close_shard),
-        cmocka_unit_test_teardown(test_adopting_a_load, close_shard),
-        cmocka_unit_test_teardown(test_no_memory, close_shard),
+        cmocka_unit_test_teardown(test_adopt_replaces_all_arrays, close_shard),
+        cmocka_unit_test_teardown(test_out_of_memory_changes_nothing, close_shard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

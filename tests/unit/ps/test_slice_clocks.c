@@ -1,4 +1,4 @@
-/* Clocks as bytes. */
+/* Encoding and decoding of slice clocks. */
 #include "ps/slice_clocks.h"
 
 #include <setjmp.h>
@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-/* They come back as they were. */
-static void test_round_trip(void **state)
+/* Decoding returns the encoded clocks. */
+static void test_clocks_round_trip(void **state)
 {
     (void)state;
     uint64_t clocks[3] = {1, UINT64_MAX, 0x0102030405060708}, back[3];
@@ -19,8 +19,8 @@ static void test_round_trip(void **state)
     assert_memory_equal(clocks, back, sizeof clocks);
 }
 
-/* Notes of another size, number of slices or version are none. */
-static void test_what_does_not_fit(void **state)
+/* Bytes of another size, number of slices or version are refused. */
+static void test_other_formats_are_refused(void **state)
 {
     (void)state;
     uint64_t clocks[SLICES_MAX] = {0};
@@ -36,8 +36,8 @@ static void test_what_does_not_fit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_what_does_not_fit),
+        cmocka_unit_test(test_clocks_round_trip),
+        cmocka_unit_test(test_other_formats_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The ps core in sync mode and its orders: tables of events and the actions they must cause. Async:
- * test_ps_step_async.c. */
+/* The ps core in sync mode, and its orders: events and the actions they must cause. Async mode is
+ * in test_step_async.c. */
 #include "ps/step.h"
 
 #include <setjmp.h>
@@ -86,7 +86,7 @@ static void serve_from(uint64_t step)
     order((struct run){.phase = RUN_RUNNING, .generation = 1});
 }
 
-/* One worker, connection 9, contributes everything of the present step. */
+/* One worker, on connection 9, contributes all slices of the present step. */
 static void step_once(void)
 {
     push(9, s.generation, s.step, 0, V);
@@ -94,8 +94,8 @@ static void step_once(void)
     handle((struct ps_event){.type = PS_EV_APPLIED});
 }
 
-/* Initial values are a load of checkpoint 0; afterwards the generation is reported. */
-static void test_an_order_to_load_makes_a_generation(void **state)
+/* After an ordered load the generation and the step are served. */
+static void test_load_order_starts_a_generation(void **state)
 {
     (void)state;
     serve_from(12);
@@ -104,8 +104,8 @@ static void test_an_order_to_load_makes_a_generation(void **state)
     assert_int_equal(s.loading_generation, 0);
 }
 
-/* Two workers push halves: the last one completes the step, and each gets one answer. */
-static void test_a_step_is_applied_when_all_slices_are_in(void **state)
+/* The push of the last slice completes the step, and each connection gets one answer. */
+static void test_step_is_applied_when_all_slices_arrived(void **state)
 {
     (void)state;
     serve_from(0);
@@ -125,8 +125,8 @@ static void test_a_step_is_applied_when_all_slices_are_in(void **state)
     assert_int_equal(s.step, 1);
 }
 
-/* The same push again, from a reborn worker too, is dropped; but who sent it is answered. */
-static void test_a_duplicate_counts_once_and_is_answered(void **state)
+/* A duplicate push is dropped, also from a restarted worker, but its sender is answered. */
+static void test_duplicate_counts_once_and_is_answered(void **state)
 {
     (void)state;
     serve_from(0);
@@ -140,8 +140,8 @@ static void test_a_duplicate_counts_once_and_is_answered(void **state)
     assert_int_equal(number_of(PS_DO_ANSWER), 3);
 }
 
-/* After a reassignment a larger node comes in: it takes the place of those below it. */
-static void test_a_larger_node_replaces_those_below_it(void **state)
+/* After a reassignment a larger node arrives: it replaces the held nodes below it. */
+static void test_larger_node_replaces_nodes_below_it(void **state)
 {
     (void)state;
     serve_from(0);
@@ -156,8 +156,8 @@ static void test_a_larger_node_replaces_those_below_it(void **state)
     assert_int_equal(out.parts[0].count, 4);
 }
 
-/* A late push finds the step applied: it is answered at once, once a connection and step. */
-static void test_a_late_push_is_answered_once(void **state)
+/* A push of a step that is applied already is answered at once, once per connection and step. */
+static void test_late_push_is_answered_once(void **state)
 {
     (void)state;
     serve_from(0);
@@ -167,11 +167,11 @@ static void test_a_late_push_is_answered_once(void **state)
     expect_answer(0, 1, 1, false);
     push(1, 1, 0, 2, 2);
     assert_int_equal(number_of(PS_DO_ANSWER), 0);
-    push(9, 1, 0, 0, V); /* Was answered when the step was applied. */
+    push(9, 1, 0, 0, V); /* Answered when the step was applied. */
     assert_int_equal(number_of(PS_DO_ANSWER), 0);
 }
 
-/* The step before the present one is kept, for who was reborn in the middle of it. */
+/* The values of the previous step are kept for workers that restarted in the middle of it. */
 static void test_late_pushes_reach_back_one_step(void **state)
 {
     (void)state;
@@ -185,8 +185,9 @@ static void test_late_pushes_reach_back_one_step(void **state)
     expect_refusal(2, REFUSAL_STEP_GONE);
 }
 
-/* Pulls: present, previous, gone, next and impossible steps. */
-static void test_pulls(void **state)
+/* A pull is answered for the present and the previous step, waits for the next, and is refused for
+ * all others. */
+static void test_pull_is_answered_by_step(void **state)
 {
     (void)state;
     serve_from(0);
@@ -208,9 +209,9 @@ static void test_pulls(void **state)
     assert_int_equal(number_of(PS_DO_ANSWER), 2);
 }
 
-/* Who was answered, then gathers the step before (its slices went and came back), is answered
- * again. */
-static void test_who_pulls_again_is_answered_again(void **state)
+/* A worker that was answered and then pulls the step before, because its slices were reassigned, is
+ * answered again. */
+static void test_repeated_pull_is_answered_again(void **state)
 {
     (void)state;
     serve_from(0);
@@ -223,9 +224,9 @@ static void test_who_pulls_again_is_answered_again(void **state)
     expect_answer(0, 1, 1, false);
 }
 
-/* Who waits for the next step and then pulls anew is not sent what it no longer waits for, so that
- * its next push is answered. */
-static void test_who_pulls_waits_no_longer(void **state)
+/* A worker that waits for the next step and then pulls again is not sent the answer that it waited
+ * for, so that its next push is answered. */
+static void test_pull_cancels_an_earlier_wait(void **state)
 {
     (void)state;
     serve_from(0);
@@ -239,8 +240,8 @@ static void test_who_pulls_waits_no_longer(void **state)
     expect_answer(0, 1, 1, false);
 }
 
-/* Right after a load there is no step before. */
-static void test_a_loaded_shard_has_no_previous_step(void **state)
+/* After a load there is no previous step. */
+static void test_loaded_shard_has_no_previous_step(void **state)
 {
     (void)state;
     serve_from(12);
@@ -250,7 +251,7 @@ static void test_a_loaded_shard_has_no_previous_step(void **state)
     expect_refusal(1, REFUSAL_STEP_GONE);
 }
 
-/* Other generations are refused, in words that help: stragglers and those ahead of us alike. */
+/* Requests of earlier and later generations are refused with the reason. */
 static void test_other_generations_are_refused(void **state)
 {
     (void)state;
@@ -260,15 +261,15 @@ static void test_other_generations_are_refused(void **state)
     assert_int_equal(number_of(PS_DO_DROP), 1);
     pull(1, 0, STEP_LATEST);
     expect_refusal(1, REFUSAL_GENERATION);
-    push(1, 1, 1, 0, 1); /* A step ahead of all. */
+    push(1, 1, 1, 0, 1); /* A step that was not reached. */
     expect_refusal(1, REFUSAL_NOT_RUNNING);
     ps_step_init(&s, &(struct ps_step_config){.mode = TRAIN_SYNC, .slices = V});
     pull(1, 0, STEP_LATEST);
     expect_refusal(1, REFUSAL_NOT_RUNNING);
 }
 
-/* A closed connection is not answered any more; what it pushed counts. */
-static void test_a_closed_connection_is_forgotten_but_its_push_counts(void **state)
+/* A closed connection is not answered any more, but its push counts. */
+static void test_push_of_a_closed_connection_counts(void **state)
 {
     (void)state;
     serve_from(0);
@@ -281,8 +282,8 @@ static void test_a_closed_connection_is_forgotten_but_its_push_counts(void **sta
     expect_answer(0, 2, 1, false);
 }
 
-/* A new generation: waiters hear of it, held sums are released, values are loaded anew. */
-static void test_a_new_generation_drops_everything(void **state)
+/* A new generation refuses waiting requests, releases held sums and loads new values. */
+static void test_new_generation_drops_everything(void **state)
 {
     (void)state;
     serve_from(0);
@@ -301,8 +302,9 @@ static void test_a_new_generation_drops_everything(void **state)
     assert_int_equal(number_of(PS_DO_APPLY), 0);
 }
 
-/* An order that changes during a load: what was read is thrown away, the newer one is read. */
-static void test_a_load_overtaken_by_another_order(void **state)
+/* If the order changes during a load, the loaded arrays are discarded and the newer one is loaded.
+ */
+static void test_outdated_load_is_discarded(void **state)
 {
     (void)state;
     serve_from(0);
@@ -316,8 +318,8 @@ static void test_a_load_overtaken_by_another_order(void **state)
     assert_int_equal(s.generation, 3);
 }
 
-/* A failed load is reported, not repeated; another order is tried. */
-static void test_a_failed_load_waits_for_another_order(void **state)
+/* A failed load is reported and not repeated; another order is carried out. */
+static void test_failed_load_waits_for_another_order(void **state)
 {
     (void)state;
     serve_from(0);
@@ -334,8 +336,8 @@ static void test_a_failed_load_waits_for_another_order(void **state)
     assert_int_equal(number_of(PS_DO_LOAD), 1);
 }
 
-/* A running generation that we have not loaded is not ours to load: its steps are gone. */
-static void test_a_reborn_ps_does_not_load_a_running_generation(void **state)
+/* A restarted ps does not load a generation that is running, because its steps are lost. */
+static void test_restarted_ps_does_not_load_a_running_generation(void **state)
 {
     (void)state;
     ps_step_init(&s, &(struct ps_step_config){.mode = TRAIN_SYNC, .slices = V});
@@ -344,8 +346,8 @@ static void test_a_reborn_ps_does_not_load_a_running_generation(void **state)
     assert_int_equal(s.generation, 0);
 }
 
-/* A checkpoint is saved when exactly its step is applied, once. */
-static void test_a_save_happens_exactly_at_its_step(void **state)
+/* A checkpoint is saved once, when exactly its step is applied. */
+static void test_save_happens_exactly_at_its_step(void **state)
 {
     (void)state;
     serve_from(0);
@@ -363,8 +365,8 @@ static void test_a_save_happens_exactly_at_its_step(void **state)
     assert_int_equal(s.saved_step, 2);
 }
 
-/* At its step already: saved at once. Beyond it: missed, and said. */
-static void test_a_save_now_and_a_missed_one(void **state)
+/* An order for the present step is saved at once; for an earlier step it is reported as missed. */
+static void test_late_save_is_missed(void **state)
 {
     (void)state;
     serve_from(0);
@@ -374,7 +376,7 @@ static void test_a_save_now_and_a_missed_one(void **state)
     assert_int_equal(number_of(PS_DO_SAVE), 1);
     handle((struct ps_event){.type = PS_EV_SAVE_FAILED, .checkpoint = 5});
     assert_int_equal(s.missed_checkpoint, 5);
-    assert_int_equal(s.late_checkpoint, 0); /* The disk failed. */
+    assert_int_equal(s.late_checkpoint, 0); /* Not late: the disk failed. */
     assert_int_equal(s.saved_checkpoint, 0);
     order(
         (struct run){.phase = RUN_STOPPING, .generation = 1, .save_checkpoint = 6, .save_step = 0});
@@ -383,8 +385,8 @@ static void test_a_save_now_and_a_missed_one(void **state)
     assert_int_equal(s.late_checkpoint, 6);
 }
 
-/* Orders of a generation that we do not have, or are loading, save nothing. */
-static void test_a_save_of_another_generation_is_ignored(void **state)
+/* An order of another generation saves nothing. */
+static void test_save_of_another_generation_is_ignored(void **state)
 {
     (void)state;
     serve_from(0);
@@ -394,8 +396,8 @@ static void test_a_save_of_another_generation_is_ignored(void **state)
     assert_int_equal(s.missed_checkpoint, 0);
 }
 
-/* While two are being written a third is missed: memory stays bounded. */
-static void test_a_third_save_at_a_time_is_missed(void **state)
+/* While two saves are in progress a third one is missed, so that memory is bounded. */
+static void test_third_concurrent_save_is_missed(void **state)
 {
     (void)state;
     serve_from(0);
@@ -412,26 +414,26 @@ static void test_a_third_save_at_a_time_is_missed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_order_to_load_makes_a_generation),
-        cmocka_unit_test(test_a_step_is_applied_when_all_slices_are_in),
-        cmocka_unit_test(test_a_duplicate_counts_once_and_is_answered),
-        cmocka_unit_test(test_a_larger_node_replaces_those_below_it),
-        cmocka_unit_test(test_a_late_push_is_answered_once),
+        cmocka_unit_test(test_load_order_starts_a_generation),
+        cmocka_unit_test(test_step_is_applied_when_all_slices_arrived),
+        cmocka_unit_test(test_duplicate_counts_once_and_is_answered),
+        cmocka_unit_test(test_larger_node_replaces_nodes_below_it),
+        cmocka_unit_test(test_late_push_is_answered_once),
         cmocka_unit_test(test_late_pushes_reach_back_one_step),
-        cmocka_unit_test(test_pulls),
-        cmocka_unit_test(test_who_pulls_again_is_answered_again),
-        cmocka_unit_test(test_who_pulls_waits_no_longer),
-        cmocka_unit_test(test_a_loaded_shard_has_no_previous_step),
+        cmocka_unit_test(test_pull_is_answered_by_step),
+        cmocka_unit_test(test_repeated_pull_is_answered_again),
+        cmocka_unit_test(test_pull_cancels_an_earlier_wait),
+        cmocka_unit_test(test_loaded_shard_has_no_previous_step),
         cmocka_unit_test(test_other_generations_are_refused),
-        cmocka_unit_test(test_a_closed_connection_is_forgotten_but_its_push_counts),
-        cmocka_unit_test(test_a_new_generation_drops_everything),
-        cmocka_unit_test(test_a_load_overtaken_by_another_order),
-        cmocka_unit_test(test_a_failed_load_waits_for_another_order),
-        cmocka_unit_test(test_a_reborn_ps_does_not_load_a_running_generation),
-        cmocka_unit_test(test_a_save_happens_exactly_at_its_step),
-        cmocka_unit_test(test_a_save_now_and_a_missed_one),
-        cmocka_unit_test(test_a_save_of_another_generation_is_ignored),
-        cmocka_unit_test(test_a_third_save_at_a_time_is_missed),
+        cmocka_unit_test(test_push_of_a_closed_connection_counts),
+        cmocka_unit_test(test_new_generation_drops_everything),
+        cmocka_unit_test(test_outdated_load_is_discarded),
+        cmocka_unit_test(test_failed_load_waits_for_another_order),
+        cmocka_unit_test(test_restarted_ps_does_not_load_a_running_generation),
+        cmocka_unit_test(test_save_happens_exactly_at_its_step),
+        cmocka_unit_test(test_late_save_is_missed),
+        cmocka_unit_test(test_save_of_another_generation_is_ignored),
+        cmocka_unit_test(test_third_concurrent_save_is_missed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The ps core in async mode: clocks of slices, staleness, the barrier of a checkpoint. */
+/* The ps core in async mode: slice clocks, staleness, and the barrier of a checkpoint. */
 #include "ps/step.h"
 
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static uint32_t number_of(enum ps_action_type type)
     return number;
 }
 
-/* True when the push was applied at once. */
+/* Whether the push was applied at once. */
 static bool push(uint64_t conn, uint64_t step, uint32_t slice)
 {
     handle((struct ps_event){.type = PS_EV_PUSH,
@@ -50,7 +50,7 @@ static void push_applied(uint64_t conn, uint64_t step, uint32_t slice)
     applied();
 }
 
-/* True when it was answered at once. */
+/* Whether it was answered at once. */
 static bool pull(uint64_t conn, uint64_t step)
 {
     handle((struct ps_event){.type = PS_EV_PULL, .conn = {conn}, .generation = 1, .step = step});
@@ -74,7 +74,7 @@ static void order_save(uint64_t id, uint64_t step)
     handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
 }
 
-/* Each slice's push is an update; the shard's step is the slowest slice's. */
+/* Each push is an update; the step of the shard is that of the slowest slice. */
 static void test_each_push_is_an_update(void **state)
 {
     (void)state;
@@ -89,7 +89,7 @@ static void test_each_push_is_an_update(void **state)
     assert_int_equal(s.step, 1);
 }
 
-/* The same (slice, step) again, from anybody, is not applied again. */
+/* A second push of the same slice and step is not applied, whichever worker sends it. */
 static void test_duplicates_are_dropped(void **state)
 {
     (void)state;
@@ -100,8 +100,8 @@ static void test_duplicates_are_dropped(void **state)
     assert_int_equal(number_of(PS_DO_HOLD), 0);
 }
 
-/* With staleness 0 nobody computes step 1 before all slices did step 0. */
-static void test_no_staleness_is_lock_step(void **state)
+/* With staleness 0 step 1 is not answered before all slices have contributed to step 0. */
+static void test_zero_staleness_is_lock_step(void **state)
 {
     (void)state;
     serve(0, 0, NULL);
@@ -114,8 +114,8 @@ static void test_no_staleness_is_lock_step(void **state)
     assert_true(pull(2, 1));
 }
 
-/* A push too far ahead is parked, and applied when the others have come near. */
-static void test_a_push_too_far_ahead_waits(void **state)
+/* A push too far ahead is parked, and applied when the other slices have caught up. */
+static void test_push_too_far_ahead_waits(void **state)
 {
     (void)state;
     serve(1, 0, NULL);
@@ -124,7 +124,7 @@ static void test_a_push_too_far_ahead_waits(void **state)
     assert_false(push(1, 2, 0));
     assert_int_equal(number_of(PS_DO_HOLD), 1);
     assert_false(pull(1, 3));
-    push_applied(2, 0, 1); /* Step 1 is reached: the parked push may go. */
+    push_applied(2, 0, 1); /* Step 1 is reached: the parked push is applied. */
     assert_int_equal(number_of(PS_DO_APPLY), 1);
     assert_int_equal(out.parts[0].first, 0);
     applied();
@@ -134,8 +134,8 @@ static void test_a_push_too_far_ahead_waits(void **state)
     assert_int_equal(number_of(PS_DO_ANSWER), 1);
 }
 
-/* A reconnected worker sends its parked push again: one slot, and the old connection is free. */
-static void test_a_parked_push_is_replaced_by_its_like(void **state)
+/* A reconnected worker sends its parked push again: it replaces the first one. */
+static void test_parked_push_is_replaced_by_a_duplicate(void **state)
 {
     (void)state;
     serve(0, 0, NULL);
@@ -151,8 +151,8 @@ static void test_a_parked_push_is_replaced_by_its_like(void **state)
     assert_int_equal(s.clock[0], 2);
 }
 
-/* A push that would leave out one before it is refused: its sender looks where the slice is. */
-static void test_nothing_is_left_out(void **state)
+/* A push that would skip a contribution is refused, so that its sender gathers anew. */
+static void test_push_above_the_clock_is_refused(void **state)
 {
     (void)state;
     serve(STALENESS_FREE, 0, NULL);
@@ -163,8 +163,8 @@ static void test_nothing_is_left_out(void **state)
     assert_int_equal(s.clock[0], 1);
 }
 
-/* The step where training stands is answered when all contributions before it are in. */
-static void test_the_last_step_is_whole(void **state)
+/* A pull of step `until` is answered when all contributions below it are applied. */
+static void test_pull_of_the_last_step_waits_for_all_slices(void **state)
 {
     (void)state;
     serve(STALENESS_FREE, 0, NULL);
@@ -178,14 +178,14 @@ static void test_the_last_step_is_whole(void **state)
 }
 
 /* A checkpoint holds exactly the contributions below its step. */
-static void test_a_checkpoint_is_a_barrier(void **state)
+static void test_checkpoint_is_a_barrier(void **state)
 {
     (void)state;
     serve(STALENESS_FREE, 0, NULL);
     order_save(7, 1);
     push_applied(1, 0, 0);
     assert_false(push(1, 1, 0));
-    assert_false(pull(1, 2)); /* Its push waits: so does it. */
+    assert_false(pull(1, 2)); /* It waits for its parked push. */
     assert_true(push(2, 0, 1));
     applied();
     assert_int_equal(number_of(PS_DO_SAVE), 1);
@@ -196,8 +196,8 @@ static void test_a_checkpoint_is_a_barrier(void **state)
     assert_int_equal(number_of(PS_DO_ANSWER), 1);
 }
 
-/* A slice that is past the ordered step spoils the cut: missed, at once. */
-static void test_a_late_order_is_missed(void **state)
+/* If a slice is past the ordered step, the save is missed at once. */
+static void test_late_save_is_missed(void **state)
 {
     (void)state;
     serve(STALENESS_FREE, 0, NULL);
@@ -209,8 +209,8 @@ static void test_a_late_order_is_missed(void **state)
     assert_int_equal(s.missed_checkpoint, 7);
 }
 
-/* A worker that began anew further back is not held up by what it had pushed ahead. */
-static void test_a_parked_push_holds_up_only_what_follows_it(void **state)
+/* A worker that gathered an earlier step does not wait for its later pushes. */
+static void test_parked_push_delays_only_later_pulls(void **state)
 {
     (void)state;
     serve(STALENESS_FREE, 0, NULL);
@@ -221,7 +221,7 @@ static void test_a_parked_push_holds_up_only_what_follows_it(void **state)
     assert_true(pull(1, 1));
 }
 
-/* Clocks saved with the shard come back with it: what it holds is not applied again. */
+/* Clocks are restored with the shard: its contributions are not applied again. */
 static void test_clocks_are_restored(void **state)
 {
     (void)state;
@@ -232,8 +232,8 @@ static void test_clocks_are_restored(void **state)
     push_applied(1, 5, 0);
 }
 
-/* A closed connection leaves its parked push behind. */
-static void test_a_parked_push_outlives_its_connection(void **state)
+/* A parked push is applied even if its connection has closed. */
+static void test_parked_push_outlives_its_connection(void **state)
 {
     (void)state;
     serve(0, 0, NULL);
@@ -249,16 +249,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_push_is_an_update),
         cmocka_unit_test(test_duplicates_are_dropped),
-        cmocka_unit_test(test_no_staleness_is_lock_step),
-        cmocka_unit_test(test_a_push_too_far_ahead_waits),
-        cmocka_unit_test(test_a_parked_push_is_replaced_by_its_like),
-        cmocka_unit_test(test_nothing_is_left_out),
-        cmocka_unit_test(test_the_last_step_is_whole),
-        cmocka_unit_test(test_a_checkpoint_is_a_barrier),
-        cmocka_unit_test(test_a_late_order_is_missed),
-        cmocka_unit_test(test_a_parked_push_holds_up_only_what_follows_it),
+        cmocka_unit_test(test_zero_staleness_is_lock_step),
+        cmocka_unit_test(test_push_too_far_ahead_waits),
+        cmocka_unit_test(test_parked_push_is_replaced_by_a_duplicate),
+        cmocka_unit_test(test_push_above_the_clock_is_refused),
+        cmocka_unit_test(test_pull_of_the_last_step_waits_for_all_slices),
+        cmocka_unit_test(test_checkpoint_is_a_barrier),
+        cmocka_unit_test(test_late_save_is_missed),
+        cmocka_unit_test(test_parked_push_delays_only_later_pulls),
         cmocka_unit_test(test_clocks_are_restored),
-        cmocka_unit_test(test_a_parked_push_outlives_its_connection),
+        cmocka_unit_test(test_parked_push_outlives_its_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

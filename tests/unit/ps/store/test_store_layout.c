@@ -1,4 +1,4 @@
-/* The format of a shard on disk: what is written there must be read for years. */
+/* The format of a shard on disk. Later versions must be able to read it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,14 +27,14 @@ static struct store_header sample(void)
     };
 }
 
-/* A whole chunk, its digest and LMDB's page header fill 1 MiB exactly. */
+/* A full chunk, its digest and LMDB's page header fill exactly 1 MiB. */
 static void chunk_fills_its_pages(void **state)
 {
     (void)state;
     assert_int_equal(STORE_CHUNK_FLOATS * 4 + DIGEST_BYTES + STORE_PAGE_HEADER_BYTES, 1 << 20);
 }
 
-/* A header goes there and back, and its first bytes are those of format 1. */
+/* Decoding returns the encoded header, and its first bytes are those of format 1. */
 static void header_round_trip(void **state)
 {
     (void)state;
@@ -49,7 +49,8 @@ static void header_round_trip(void **state)
     assert_memory_equal(&decoded, &header, sizeof header);
 }
 
-/* Another size, magic, or impossible fields are damage; another format is not ours to read. */
+/* Another size, another magic or fields out of range are damage; another format is not supported.
+ */
 static void wrong_headers_are_refused(void **state)
 {
     (void)state;
@@ -71,8 +72,7 @@ static void wrong_headers_are_refused(void **state)
     assert_int_equal(store_header_decode(bytes, sizeof bytes, &decoded, NULL), TN_ECORRUPT);
 }
 
-/* Each field that says which shard it is must be the manifest's; the epoch may be an earlier one.
- */
+/* Each field that identifies the shard must match the manifest; the epoch may differ. */
 static void header_must_match_the_manifest(void **state)
 {
     (void)state;
@@ -101,7 +101,7 @@ static void header_must_match_the_manifest(void **state)
     }
 }
 
-/* Chunks cover an array without gap or overlap, the last one being shorter. */
+/* Chunks cover an array without gap or overlap; only the last one may be shorter. */
 static void chunks_cover_the_array(void **state)
 {
     (void)state;
@@ -117,7 +117,7 @@ static void chunks_cover_the_array(void **state)
     }
 }
 
-/* Keys grow in the order of writing: arrays one after the other, above header and blob. */
+/* Keys grow in the order of writing: header, blob, then array after array. */
 static void keys_grow(void **state)
 {
     (void)state;
@@ -125,8 +125,8 @@ static void keys_grow(void **state)
     assert_true(store_key_of_chunk(0, UINT32_MAX) < store_key_of_chunk(1, 0));
 }
 
-/* Names of checkpoints are ten digits, or more without a leading zero; nothing else is ours. */
-static void names_are_recognised(void **state)
+/* A checkpoint's name is ten digits, or more without a leading zero. Other names are ignored. */
+static void other_names_are_ignored(void **state)
 {
     (void)state;
     assert_int_equal(store_id_of_name("0000000012"), 12);
@@ -144,7 +144,7 @@ static void names_are_recognised(void **state)
     }
 }
 
-/* Paths are exactly the documented ones. */
+/* Paths are the documented ones. */
 static void paths_are_the_documented_ones(void **state)
 {
     (void)state;
@@ -164,7 +164,7 @@ int main(void)
         cmocka_unit_test(header_must_match_the_manifest),
         cmocka_unit_test(chunks_cover_the_array),
         cmocka_unit_test(keys_grow),
-        cmocka_unit_test(names_are_recognised),
+        cmocka_unit_test(other_names_are_ignored),
         cmocka_unit_test(paths_are_the_documented_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
