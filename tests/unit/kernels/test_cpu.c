@@ -1,4 +1,4 @@
-/* Every backend's kernels against the plain C reference: exact ones bit for bit. */
+/* The kernels of each backend compared with the plain C reference; exact ones bit for bit. */
 #include "kernels/kernels.h"
 
 #include <math.h>
@@ -13,9 +13,9 @@
 #include "common/base/random.h"
 #include "kernels/cpu.h"
 
-enum { COUNT = 1003 }; /* No multiple of any vector. */
+enum { COUNT = 1003 }; /* Not a multiple of any vector. */
 
-/* All loops that this machine can run. */
+/* All variants of the loops that this machine can run. */
 static const struct kernels *backends[4];
 static int backend_count;
 
@@ -68,8 +68,8 @@ static void test_multiply_agrees(void **state)
     }
 }
 
-/* A product has the same bits wherever its matrices start: slices may lie anywhere. */
-static void test_multiply_does_not_see_alignment(void **state)
+/* The bits of a product do not depend on the alignment of its matrices. */
+static void test_multiply_does_not_depend_on_alignment(void **state)
 {
     (void)state;
     const size_t shapes[][3] = {{32, 128, 784}, {784, 128, 32}, {32, 10, 128}, {31, 10, 128}};
@@ -122,8 +122,8 @@ static void test_elementwise_is_exact(void **state)
     }
 }
 
-/* Relu's gradient passes exactly where its output is positive; NaN is not hidden. */
-static void test_relu_at_its_edges(void **state)
+/* The gradient of relu passes exactly where its output is positive; NaN is preserved. */
+static void test_relu_is_exact_at_zero(void **state)
 {
     (void)state;
     for (int i = 0; i < backend_count; i++) {
@@ -135,7 +135,7 @@ static void test_relu_at_its_edges(void **state)
     }
 }
 
-/* SGD, momentum and Adam write the reference's bits to the other buffer, at odd addresses too. */
+/* SGD, momentum and Adam have the reference's bits, also at unaligned addresses. */
 static void test_optimizer_steps_are_exact(void **state)
 {
     (void)state;
@@ -161,7 +161,8 @@ static void test_optimizer_steps_are_exact(void **state)
     free(g), free(w), free(m), free(v);
 }
 
-/* Softmax and its loss agree with the reference in double precision, also far from zero. */
+/* Softmax and its loss agree with the reference, which is in double precision, also far from zero.
+ */
 static void test_softmax_agrees(void **state)
 {
     (void)state;
@@ -187,8 +188,8 @@ static void test_softmax_agrees(void **state)
     }
 }
 
-/* Softmax has the same bits in the loops of every processor class. */
-static void test_softmax_does_not_see_the_processor(void **state)
+/* Softmax has the same bits in the loops of each class of processors. */
+static void test_softmax_does_not_depend_on_the_processor(void **state)
 {
     (void)state;
     float *a = random_floats(1, 1000), *b = random_floats(1, 1000);
@@ -200,7 +201,7 @@ static void test_softmax_does_not_see_the_processor(void **state)
     free(a), free(b);
 }
 
-/* A NaN or infinite logit shows in the loss: divergence is never hidden. */
+/* A NaN or infinite logit makes the loss NaN, so that divergence is visible. */
 static void test_softmax_shows_divergence(void **state)
 {
     (void)state;
@@ -212,7 +213,7 @@ static void test_softmax_shows_divergence(void **state)
     }
 }
 
-/* Squared error is exact, and counts of hits agree. */
+/* Squared error is exact, and counts of correct answers agree. */
 static void test_losses_are_exact(void **state)
 {
     (void)state;
@@ -229,7 +230,7 @@ static void test_losses_are_exact(void **state)
     }
 }
 
-/* Names are found; what is not there is said, with what is. */
+/* Backends are found by name; the error for another name lists them. */
 static void test_backends_are_found_by_name(void **state)
 {
     (void)state;
@@ -250,12 +251,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_multiply_agrees),
-        cmocka_unit_test(test_multiply_does_not_see_alignment),
+        cmocka_unit_test(test_multiply_does_not_depend_on_alignment),
         cmocka_unit_test(test_elementwise_is_exact),
-        cmocka_unit_test(test_relu_at_its_edges),
+        cmocka_unit_test(test_relu_is_exact_at_zero),
         cmocka_unit_test(test_optimizer_steps_are_exact),
         cmocka_unit_test(test_softmax_agrees),
-        cmocka_unit_test(test_softmax_does_not_see_the_processor),
+        cmocka_unit_test(test_softmax_does_not_depend_on_the_processor),
         cmocka_unit_test(test_softmax_shows_divergence),
         cmocka_unit_test(test_losses_are_exact),
         cmocka_unit_test(test_backends_are_found_by_name),

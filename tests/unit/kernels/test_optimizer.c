@@ -1,4 +1,4 @@
-/* Optimizers: names, ranges, learning rates, and steps that do not see how a shard is cut. */
+/* Optimizers: names, learning rates, and steps that do not depend on the division into shards. */
 #include "kernels/optimizer.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ static struct optimizer of_kind(enum optimizer_kind kind)
     return optimizer_of_job(&job);
 }
 
-/* Each kind has its name and its arrays; the first array is always the values. */
+/* Each kind has a name and its arrays; the first array is the values. */
 static void test_kinds_know_their_arrays(void **state)
 {
     (void)state;
@@ -32,7 +32,7 @@ static void test_kinds_know_their_arrays(void **state)
     assert_string_equal(optimizer_array_name(OPTIMIZER_ADAM, 2), "v");
 }
 
-/* The learning rate falls in a line and then stays; without decay_steps it never moves. */
+/* The learning rate falls linearly and then stays; without decay_steps it is constant. */
 static void test_learning_rate_decays(void **state)
 {
     (void)state;
@@ -47,7 +47,7 @@ static void test_learning_rate_decays(void **state)
     assert_true(optimizer_rate(&optimizer, UINT64_MAX) == 0.25);
 }
 
-/* Adam's first step is the learning rate in the gradient's direction, as the paper says. */
+/* Adam's first step has the size of the learning rate, against the gradient. */
 static void test_adam_starts_unbiased(void **state)
 {
     (void)state;
@@ -58,6 +58,22 @@ static void test_adam_starts_unbiased(void **state)
                     (const float *const[]){zeros, zeros, zeros}, (float *const[]){values, m, v});
     assert_true(fabsf(values[0] + 0.001F) < 1e-7F);
     assert_true(fabsf(values[1] - 0.001F) < 1e-7F);
+}
+
+/* With 4 slices the decay and the means reach back 4 times as many updates, at a quarter of the
+ * rate. */
+static void test_updates_per_slice_are_scaled(void **state)
+{
+    (void)state;
+    struct optimizer whole = of_kind(OPTIMIZER_MOMENTUM);
+    whole.momentum = 0.9;
+    whole.decay_steps = 10;
+    struct optimizer sliced = optimizer_per_slice(whole, 4);
+    assert_int_equal(sliced.decay_steps, 40);
+    assert_true(fabs(sliced.learning_rate - whole.learning_rate / 4) < 1e-12);
+    assert_true(fabs(1 / (1 - sliced.momentum) - 4 / (1 - whole.momentum)) < 1e-9);
+    struct optimizer sgd = optimizer_per_slice(of_kind(OPTIMIZER_SGD), 4);
+    assert_true(sgd.learning_rate == 0.001);
 }
 
 enum { COUNT = 777 };
@@ -81,8 +97,8 @@ static void run_steps(const struct optimizer *optimizer, const struct kernels *k
     }
 }
 
-/* However the shard is cut, and with any backend, ten steps end in the same bits. */
-static void test_steps_do_not_see_cuts(void **state)
+/* Ten steps have the same bits for any division of the parameters and any backend. */
+static void test_steps_do_not_depend_on_shards(void **state)
 {
     (void)state;
     const enum optimizer_kind kinds[] = {OPTIMIZER_SGD, OPTIMIZER_MOMENTUM, OPTIMIZER_ADAM};
@@ -103,7 +119,8 @@ int main(void)
         cmocka_unit_test(test_kinds_know_their_arrays),
         cmocka_unit_test(test_learning_rate_decays),
         cmocka_unit_test(test_adam_starts_unbiased),
-        cmocka_unit_test(test_steps_do_not_see_cuts),
+        cmocka_unit_test(test_updates_per_slice_are_scaled),
+        cmocka_unit_test(test_steps_do_not_depend_on_shards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Gradients of nodes, their sums, the training loss, evaluation and digest. */
+/* Gradients of nodes, their sums, the training loss, evaluation and the digest. */
 #include "worker/compute.h"
 
 #include <math.h>
@@ -83,8 +83,8 @@ static float *copy_node(uint64_t step, struct slice_node node)
     return copy;
 }
 
-/* The sum of a node has the bits of its children's sums, added: so any grouping gives the same. */
-static void test_a_node_is_the_sum_of_its_children(void **state)
+/* The sum of a node has the bits of the sums of its children, added. */
+static void test_node_is_the_sum_of_its_children(void **state)
 {
     (void)state;
     float *whole = copy_node(4, (struct slice_node){0, 6});
@@ -97,8 +97,8 @@ static void test_a_node_is_the_sum_of_its_children(void **state)
     free(right);
 }
 
-/* A node's sum is a function of the step: again the same, at another step another. */
-static void test_steps_differ_and_repeat(void **state)
+/* The sum of a node repeats for the same step and differs for another. */
+static void test_sums_depend_on_the_step_only(void **state)
 {
     (void)state;
     float *once = copy_node(4, (struct slice_node){2, 1});
@@ -111,8 +111,8 @@ static void test_steps_differ_and_repeat(void **state)
     free(again);
 }
 
-/* Steps along the gradient bring the losses down, in training and on the test set. */
-static void test_training_by_hand_learns(void **state)
+/* Steps along the gradient lower the loss in training and on the test set. */
+static void test_steps_along_the_gradient_learn(void **state)
 {
     (void)state;
     assert_true(isnan(compute_train_loss(&compute)));
@@ -130,8 +130,8 @@ static void test_training_by_hand_learns(void **state)
     assert_true(isnan(compute_train_loss(&compute)));
 }
 
-/* The digest is that of all parameters as bytes, low half first. */
-static void test_the_digest_covers_all_parameters(void **state)
+/* The digest is of the bytes of all parameters, low half first. */
+static void test_digest_covers_all_parameters(void **state)
 {
     (void)state;
     struct digest digest = digest_of(values, compute.parameters * sizeof *values);
@@ -141,8 +141,8 @@ static void test_the_digest_covers_all_parameters(void **state)
     assert_true(compute_evaluate(&compute, values, 7).digest[0] != digest.low);
 }
 
-/* Without a test set there is a digest, and nothing else to tell. */
-static void test_no_test_set(void **state)
+/* Without a test set an evaluation has only a digest. */
+static void test_evaluation_without_a_test_set_has_a_digest(void **state)
 {
     (void)state;
     compute.config.test = NULL;
@@ -151,7 +151,7 @@ static void test_no_test_set(void **state)
     assert_true(evaluation.digest[0] != 0);
 }
 
-/* Of a regression the accuracy is R squared: near 1 once it is fitted. */
+/* The accuracy of a regression is R squared, near 1 once it is fitted. */
 static void test_regression_has_r_squared(void **state)
 {
     (void)state;
@@ -163,8 +163,8 @@ static void test_regression_has_r_squared(void **state)
     assert_true(accuracy > 0.8 && accuracy <= 1.0);
 }
 
-/* A model that was opened for less than a slice is refused. */
-static void test_a_model_too_small(void **state)
+/* A model that was opened for fewer examples than a slice has is refused. */
+static void test_small_model_is_refused(void **state)
 {
     (void)state;
     struct error error;
@@ -178,13 +178,14 @@ static void test_a_model_too_small(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_node_is_the_sum_of_its_children, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_steps_differ_and_repeat, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_training_by_hand_learns, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_the_digest_covers_all_parameters, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_no_test_set, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_node_is_the_sum_of_its_children, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sums_depend_on_the_step_only, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_steps_along_the_gradient_learn, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_digest_covers_all_parameters, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_evaluation_without_a_test_set_has_a_digest, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_regression_has_r_squared, setup_regression, teardown),
-        cmocka_unit_test_setup_teardown(test_a_model_too_small, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_small_model_is_refused, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Data sets: IDX folders, good and bad, and synthetic examples. */
+/* Data sets: valid and invalid IDX folders, and synthetic examples. */
 #include "worker/dataset.h"
 
 #include <math.h>
@@ -58,8 +58,8 @@ static void expect_refusal(const struct job *job, enum tn_status status, const c
     assert_null(dataset);
 }
 
-/* Bytes become floats in [0, 1], in the order asked for, repetitions allowed. */
-static void test_gathers_from_files(void **state)
+/* Bytes become floats in [0, 1], in the order of the indices, with repetitions. */
+static void test_files_are_gathered(void **state)
 {
     (void)state;
     struct job job = job_with_folder();
@@ -80,7 +80,7 @@ static void test_gathers_from_files(void **state)
     dataset_close(dataset);
 }
 
-/* What is missing is named, with the remedy. */
+/* The error for a missing file names it and the remedy. */
 static void test_missing_files_are_named(void **state)
 {
     (void)state;
@@ -95,7 +95,7 @@ static void test_missing_files_are_named(void **state)
     expect_refusal(&job, TN_ENOENT, "data.path '/nonexistent' has no file train-labels");
 }
 
-/* Files that do not fit each other or the model are refused, with the key to set. */
+/* Files that do not fit each other or the model are refused; the error names the key to set. */
 static void test_misfits_are_refused(void **state)
 {
     (void)state;
@@ -134,7 +134,7 @@ static struct dataset *open_synthetic(const char *model_type, enum dataset_split
     return dataset;
 }
 
-/* Synthetic examples are a pure function of the seed; test examples are others. */
+/* Synthetic examples are a pure function of the seed; test examples differ from them. */
 static void test_synthetic_is_a_function_of_the_seed(void **state)
 {
     (void)state;
@@ -149,7 +149,7 @@ static void test_synthetic_is_a_function_of_the_seed(void **state)
     dataset_close(a), dataset_close(b), dataset_close(test);
 }
 
-/* Without noise, examples of one class are equal, in training and test: one truth. */
+/* Without noise, all examples of a class are equal, in training and in test. */
 static void test_synthetic_classes_have_centres(void **state)
 {
     (void)state;
@@ -167,7 +167,7 @@ static void test_synthetic_classes_have_centres(void **state)
     dataset_close(sets[0]), dataset_close(sets[1]);
 }
 
-/* Linear data carry targets, and gather them. */
+/* Linear data have targets, which are gathered. */
 static void test_synthetic_linear_has_targets(void **state)
 {
     (void)state;
@@ -204,7 +204,7 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gathers_from_files),
+        cmocka_unit_test(test_files_are_gathered),
         cmocka_unit_test(test_missing_files_are_named),
         cmocka_unit_test(test_misfits_are_refused),
         cmocka_unit_test(test_synthetic_is_a_function_of_the_seed),

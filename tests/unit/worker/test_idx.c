@@ -1,4 +1,4 @@
-/* IDX arrays from bytes: good ones, and every way to be damaged. */
+/* IDX arrays from bytes: valid ones, and every kind of damage. */
 #include "worker/idx.h"
 
 #include <setjmp.h>
@@ -14,8 +14,8 @@
 static const uint8_t plain[] = {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2,  0,  0,
                                 0, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 255};
 
-/* `bytes` as a gzip file; its size is returned. */
-static size_t pack(const uint8_t *bytes, size_t size, uint8_t *out, size_t capacity)
+/* Compress `bytes` into a gzip file. Returns its size. */
+static size_t compress_gzip(const uint8_t *bytes, size_t size, uint8_t *out, size_t capacity)
 {
     z_stream stream = {0};
     enum { GZIP = 16 };
@@ -53,51 +53,53 @@ static void expect_damage(const uint8_t *bytes, size_t size, const char *text)
     assert_null(idx.data);
 }
 
-/* The same array, plain and packed. */
-static void test_reads_plain_and_packed(void **state)
+/* The same array is read from a plain and from a compressed file. */
+static void test_plain_and_compressed_files_are_read(void **state)
 {
     (void)state;
-    uint8_t packed[200];
+    uint8_t compressed[200];
     expect_good(plain, sizeof plain);
-    expect_good(packed, pack(plain, sizeof plain, packed, sizeof packed));
+    expect_good(compressed, compress_gzip(plain, sizeof plain, compressed, sizeof compressed));
 }
 
-/* Cut anywhere, a file is refused, plain or packed. */
-static void test_every_cut_is_refused(void **state)
+/* A file truncated anywhere is refused, plain or compressed. */
+static void test_truncated_files_are_refused(void **state)
 {
     (void)state;
-    uint8_t packed[200];
-    size_t size = pack(plain, sizeof plain, packed, sizeof packed);
+    uint8_t compressed[200];
+    size_t size = compress_gzip(plain, sizeof plain, compressed, sizeof compressed);
     for (size_t cut = 0; cut < sizeof plain; cut++) { expect_damage(plain, cut, "too short"); }
-    for (size_t cut = 0; cut < size; cut++) { expect_damage(packed, cut, ""); }
+    for (size_t cut = 0; cut < size; cut++) { expect_damage(compressed, cut, ""); }
 }
 
-/* Any damaged byte of a packed file's contents or checksum is noticed. */
+/* Any damaged byte of the contents or the checksum of a compressed file is detected. */
 static void test_checksum_is_checked(void **state)
 {
     (void)state;
-    uint8_t packed[200];
-    size_t size = pack(plain, sizeof plain, packed, sizeof packed);
+    uint8_t compressed[200];
+    size_t size = compress_gzip(plain, sizeof plain, compressed, sizeof compressed);
     for (size_t i = 10; i < size; i++) {
-        packed[i] ^= 0x10;
-        expect_damage(packed, size, "");
-        packed[i] ^= 0x10;
+        compressed[i] ^= 0x10;
+        expect_damage(compressed, size, "");
+        compressed[i] ^= 0x10;
     }
-    expect_good(packed, size);
+    expect_good(compressed, size);
 }
 
-/* Bytes after the last element are refused, in the packed data and behind them. */
-static void test_left_over_bytes_are_refused(void **state)
+/* Bytes after the last element are refused, within and after the compressed data. */
+static void test_extra_bytes_are_refused(void **state)
 {
     (void)state;
-    uint8_t longer[sizeof plain + 1] = {0}, packed[200] = {0};
+    uint8_t longer[sizeof plain + 1] = {0}, compressed[200] = {0};
     memcpy(longer, plain, sizeof plain);
     expect_damage(longer, sizeof longer, "too long");
-    expect_damage(packed, pack(longer, sizeof longer, packed, sizeof packed), "too long");
-    expect_damage(packed, pack(plain, sizeof plain, packed, sizeof packed) + 1, "too long");
+    expect_damage(compressed, compress_gzip(longer, sizeof longer, compressed, sizeof compressed),
+                  "too long");
+    expect_damage(compressed, compress_gzip(plain, sizeof plain, compressed, sizeof compressed) + 1,
+                  "too long");
 }
 
-/* Each field of the header is named when it is wrong. */
+/* The error names the field of the header that is wrong. */
 static void test_header_fields_are_checked(void **state)
 {
     (void)state;
@@ -123,20 +125,21 @@ static void test_header_fields_are_checked(void **state)
     }
 }
 
-/* A tiny file cannot make us allocate: 2^124 elements, and a gzip bomb's claim, are refused. */
+/* Files too small for their number of elements are refused before memory is allocated. */
 static void test_memory_is_bounded(void **state)
 {
     (void)state;
-    uint8_t header[20], packed[200];
+    uint8_t header[20], compressed[200];
     memset(header, 0xff, sizeof header);
     memcpy(header, (uint8_t[]){0, 0, 8, 4}, 4);
     expect_damage(header, sizeof header, "cannot hold");
     memcpy(header + 4, (uint8_t[]){0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0x10, 0, 0}, 16);
-    expect_damage(packed, pack(header, sizeof header, packed, sizeof packed), "cannot hold");
+    expect_damage(compressed, compress_gzip(header, sizeof header, compressed, sizeof compressed),
+                  "cannot hold");
 }
 
-/* A missing file is said with its path. */
-static void test_missing_file(void **state)
+/* The error for a missing file names its path. */
+static void test_missing_file_is_named(void **state)
 {
     (void)state;
     struct idx idx;
@@ -150,13 +153,13 @@ static void test_missing_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reads_plain_and_packed),
-        cmocka_unit_test(test_every_cut_is_refused),
+        cmocka_unit_test(test_plain_and_compressed_files_are_read),
+        cmocka_unit_test(test_truncated_files_are_refused),
         cmocka_unit_test(test_checksum_is_checked),
-        cmocka_unit_test(test_left_over_bytes_are_refused),
+        cmocka_unit_test(test_extra_bytes_are_refused),
         cmocka_unit_test(test_header_fields_are_checked),
         cmocka_unit_test(test_memory_is_bounded),
-        cmocka_unit_test(test_missing_file),
+        cmocka_unit_test(test_missing_file_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Connections to the ps: when they are dialled, and dialled again. */
+/* Connections to the ps: when they are dialled, and when again. */
 #include "worker/ps_links.h"
 
 #include <setjmp.h>
@@ -47,8 +47,8 @@ static int setup(void **state)
     return 0;
 }
 
-/* Only connections of ours are found. */
-static void test_finding(void **state)
+/* Only connections to a ps are found. */
+static void test_connections_are_found(void **state)
 {
     (void)state;
     assert_int_equal(links_find(&links, (conn_id){1}), 0);
@@ -56,8 +56,8 @@ static void test_finding(void **state)
     assert_int_equal(links_find(&links, (conn_id){0}), -1);
 }
 
-/* Closed connections are dialled again after 5, 10, ... 200 ms, and fast again once proved. */
-static void test_back_off(void **state)
+/* Closed connections are dialled again after 5, 10, ... 200 ms, and after 5 ms once confirmed. */
+static void test_closed_connections_are_redialled_with_back_off(void **state)
 {
     (void)state;
     const uint64_t delays[] = {5, 10, 20, 40, 80, 160, 200, 200};
@@ -78,8 +78,8 @@ static void test_back_off(void **state)
     assert_int_equal(links_deadline_ms(&links), now_ms + 5);
 }
 
-/* A reborn ps is dialled at once, and the connection to its former life is given up. */
-static void test_a_reborn_ps(void **state)
+/* A restarted ps is dialled at once, and the connection to its earlier incarnation is closed. */
+static void test_restarted_ps_is_dialled_at_once(void **state)
 {
     (void)state;
     assert_false(member(7, 200));
@@ -91,8 +91,8 @@ static void test_a_reborn_ps(void **state)
     assert_int_equal(dialled, 2);
 }
 
-/* Who is not registered is not dialled; an open connection stays. */
-static void test_a_ps_that_went(void **state)
+/* A ps that is not registered is not dialled; an open connection stays. */
+static void test_unregistered_ps_is_not_dialled(void **state)
 {
     (void)state;
     assert_false(links_set_member(&links, 0, NULL, 200));
@@ -108,10 +108,10 @@ static void test_a_ps_that_went(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_finding, setup),
-        cmocka_unit_test_setup(test_back_off, setup),
-        cmocka_unit_test_setup(test_a_reborn_ps, setup),
-        cmocka_unit_test_setup(test_a_ps_that_went, setup),
+        cmocka_unit_test_setup(test_connections_are_found, setup),
+        cmocka_unit_test_setup(test_closed_connections_are_redialled_with_back_off, setup),
+        cmocka_unit_test_setup(test_restarted_ps_is_dialled_at_once, setup),
+        cmocka_unit_test_setup(test_unregistered_ps_is_not_dialled, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

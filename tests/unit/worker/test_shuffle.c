@@ -1,4 +1,4 @@
-/* Shuffling: permutations of any size, and batches that are pure functions of the step. */
+/* Permutations of any size, and batches as pure functions of the step. */
 #include "worker/shuffle.h"
 
 #include <setjmp.h>
@@ -32,8 +32,8 @@ static void test_every_size_is_permuted(void **state)
     check_permutation(2, UINT64_MAX, 65537);
 }
 
-/* The largest size works too. */
-static void test_largest_size(void **state)
+/* The largest size works. */
+static void test_largest_size_works(void **state)
 {
     (void)state;
     struct shuffle shuffle;
@@ -41,7 +41,7 @@ static void test_largest_size(void **state)
     assert_int_not_equal(shuffle_at(&shuffle, 0), shuffle_at(&shuffle, UINT32_MAX - 1));
 }
 
-/* Other seeds and other epochs are other orders: about one example in N stays in place. */
+/* Orders of other seeds and epochs differ: about one example stays in place. */
 static void test_epochs_and_seeds_differ(void **state)
 {
     (void)state;
@@ -58,8 +58,8 @@ static void test_epochs_and_seeds_differ(void **state)
     assert_true(same_b < 10 && same_c < 10 && fixed < 10);
 }
 
-/* Batches draw evenly from the whole: the counts of ten equal parts, in 60 batches of 1000, have
- * the chi-square of a fair draw without replacement. */
+/* Batches draw evenly: in 60 batches of 1000 the counts of ten equal parts have the chi-square of a
+ * fair draw without replacement. */
 static void test_batches_are_mixed(void **state)
 {
     (void)state;
@@ -73,10 +73,10 @@ static void test_batches_are_mixed(void **state)
             total += (counts[part] - 100) * (counts[part] - 100) / 100;
         }
     }
-    assert_true(total > 400 && total < 680); /* 540 expected, deviation 32. */
+    assert_true(total > 400 && total < 680); /* Expected 540, standard deviation 32. */
 }
 
-/* Neighbours are scattered: the mean distance of successive examples is a third of N. */
+/* The mean distance of successive examples is a third of their number. */
 static void test_neighbours_are_scattered(void **state)
 {
     (void)state;
@@ -90,8 +90,8 @@ static void test_neighbours_are_scattered(void **state)
     assert_true(sum / 59999 > 19500 && sum / 59999 < 20500);
 }
 
-/* A batch in any parts is the batch in one, also over the end of an epoch. */
-static void test_batches_do_not_see_slices(void **state)
+/* A batch gathered in parts equals the batch gathered at once, also across the end of an epoch. */
+static void test_batches_do_not_depend_on_slices(void **state)
 {
     (void)state;
     uint32_t whole[64], part[64];
@@ -103,8 +103,8 @@ static void test_batches_do_not_see_slices(void **state)
     }
 }
 
-/* Successive batches show each example once an epoch. */
-static void test_epochs_are_whole(void **state)
+/* Successive batches contain each example once per epoch. */
+static void test_epochs_are_complete(void **state)
 {
     (void)state;
     uint32_t indices[250], seen[100] = {0};
@@ -115,7 +115,7 @@ static void test_epochs_are_whole(void **state)
     for (int i = 0; i < 100; i++) { assert_int_equal(seen[i], 5); }
 }
 
-/* The order is part of the contract: a change would break resuming old runs. */
+/* The order must not change, because old runs could not be resumed. */
 static void test_order_is_fixed(void **state)
 {
     (void)state;
@@ -129,12 +129,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_size_is_permuted),
-        cmocka_unit_test(test_largest_size),
+        cmocka_unit_test(test_largest_size_works),
         cmocka_unit_test(test_epochs_and_seeds_differ),
         cmocka_unit_test(test_batches_are_mixed),
         cmocka_unit_test(test_neighbours_are_scattered),
-        cmocka_unit_test(test_batches_do_not_see_slices),
-        cmocka_unit_test(test_epochs_are_whole),
+        cmocka_unit_test(test_batches_do_not_depend_on_slices),
+        cmocka_unit_test(test_epochs_are_complete),
         cmocka_unit_test(test_order_is_fixed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

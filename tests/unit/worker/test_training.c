@@ -1,4 +1,4 @@
-/* The pieces together, in one process: training learns, and does not see how slices are grouped. */
+/* Training in one process learns, and its bits do not depend on the grouping of slices. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,7 +75,7 @@ static void sum(struct trainer *t, struct slice_node node, const struct slice_no
     }
 }
 
-/* One step by `workers` workers, to whom slices are dealt at random. */
+/* One step by `workers` workers, with slices assigned at random. */
 static void step_by(struct trainer *t, uint64_t step, uint32_t workers)
 {
     struct slice_set owned[SLICES] = {{{0}}};
@@ -102,7 +102,7 @@ static void step_by(struct trainer *t, uint64_t step, uint32_t workers)
                     (float *const[]){out[0], out[1], out[2]});
 }
 
-/* Fifty steps by one, three or seven workers end in the same bits. */
+/* Fifty steps by one, three or seven workers end with the same bits. */
 static void test_bits_do_not_depend_on_workers(void **state)
 {
     (void)state;
@@ -133,7 +133,7 @@ static struct evaluation_sum train(struct trainer *t, const char *model_type)
     return result;
 }
 
-/* Each model learns its synthetic data: classes nearly all, lines down to the noise. */
+/* Each model learns its synthetic data: over 95 % of the classes, or a loss at the noise. */
 static void test_models_learn(void **state)
 {
     (void)state;

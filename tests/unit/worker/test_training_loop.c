@@ -1,4 +1,4 @@
-/* The worker's core: events and the actions they must cause. Two ps, four slices. */
+/* The worker's core with two ps and four slices: events and the actions they must cause. */
 #include "worker/training_loop.h"
 
 #include <setjmp.h>
@@ -75,7 +75,7 @@ static uint32_t number_of(enum loop_action_type type)
     return number;
 }
 
-/* Both ps connected, generation 1 running up to `until`; `owners` as in assign(). */
+/* Both ps are connected, and generation 1 runs up to `until`; `owners` as in assign(). */
 static void begin(enum train_mode mode, const char owners[static V], uint64_t until)
 {
     now_ms = 0;
@@ -86,7 +86,7 @@ static void begin(enum train_mode mode, const char owners[static V], uint64_t un
     assign(owners);
 }
 
-/* The same, with whole values of `step` and its slices computed and pushed. */
+/* The same, with the values of `step`, and its slices computed and pushed. */
 static void begin_at(enum train_mode mode, const char owners[static V], uint64_t step)
 {
     begin(mode, owners, step + 10);
@@ -95,8 +95,8 @@ static void begin_at(enum train_mode mode, const char owners[static V], uint64_t
     computed();
 }
 
-/* Values are pulled from every ps, then the slices that are ours are computed and pushed to all. */
-static void test_a_step(void **state)
+/* Values are pulled from every ps, then the owned slices are computed and pushed to every ps. */
+static void test_step_is_gathered_computed_and_pushed(void **state)
 {
     (void)state;
     begin(TRAIN_SYNC, "1100", 10);
@@ -121,8 +121,8 @@ static void test_a_step(void **state)
     assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
 }
 
-/* Ps a step apart: the least step counts, and the one ahead is asked for it. */
-static void test_the_least_step_counts(void **state)
+/* If the ps are a step apart, the lowest step counts, and the ps ahead is asked for it. */
+static void test_lowest_step_is_gathered(void **state)
 {
     (void)state;
     begin(TRAIN_SYNC, "1111", 10);
@@ -131,15 +131,15 @@ static void test_the_least_step_counts(void **state)
     assert_int_equal(number_of(LOOP_DO_PULL), 1);
     assert_int_equal(find(LOOP_DO_PULL, 0)->ps, 0);
     assert_int_equal(find(LOOP_DO_PULL, 0)->step, 5);
-    values(0, 1, 6); /* Not what was asked for. */
+    values(0, 1, 6); /* Not the requested step. */
     assert_int_equal(number_of(LOOP_DO_TAKE), 0);
     values(0, 1, 5);
     assert_int_equal(loop.state, LOOP_WHOLE);
     assert_int_equal(loop.step, 5);
 }
 
-/* A connection breaks after the push: the same gradients are sent on the next one. */
-static void test_gradients_are_sent_again_on_a_new_connection(void **state)
+/* If a connection breaks after the push, the same gradients are sent on the next one. */
+static void test_gradients_are_resent_on_a_new_connection(void **state)
 {
     (void)state;
     begin_at(TRAIN_SYNC, "1101", 5);
@@ -156,12 +156,12 @@ static void test_gradients_are_sent_again_on_a_new_connection(void **state)
     assert_int_equal(out.count, 0);
 }
 
-/* Slices that become ours in the middle of a step are computed from its values and pushed. */
-static void test_slices_that_come_in_the_middle_of_a_step(void **state)
+/* Slices assigned in the middle of a step are computed from its values and pushed. */
+static void test_slices_assigned_within_a_step_are_computed(void **state)
 {
     (void)state;
     begin_at(TRAIN_SYNC, "1122", 5);
-    values(0, 1, 6); /* Had them all; the other ps lacks slice 3. */
+    values(0, 1, 6); /* It had all slices; the other ps lacks slice 3. */
     assign("1121");
     const struct loop_action *compute = find(LOOP_DO_COMPUTE, 0);
     assert_non_null(compute);
@@ -175,8 +175,8 @@ static void test_slices_that_come_in_the_middle_of_a_step(void **state)
     assert_int_equal(find(LOOP_DO_PUSH, 0)->first_node, 1);
 }
 
-/* Slices that go to others need no undoing; with none left the worker rests. */
-static void test_slices_that_go(void **state)
+/* Slices that are taken away need no action; a worker without slices is idle. */
+static void test_worker_without_slices_is_idle(void **state)
 {
     (void)state;
     begin_at(TRAIN_SYNC, "1111", 5);
@@ -192,7 +192,7 @@ static void test_slices_that_go(void **state)
     assert_int_equal(number_of(LOOP_DO_FORGET), 1);
 }
 
-/* Nothing is computed at `until`; a higher one lets it go on. */
+/* Nothing is computed at `until`; after it is raised, training continues. */
 static void test_nothing_is_computed_beyond_until(void **state)
 {
     (void)state;
@@ -205,8 +205,8 @@ static void test_nothing_is_computed_beyond_until(void **state)
     assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
 }
 
-/* Paused workers stand still with what they have; then they go on where they were. */
-static void test_a_pause(void **state)
+/* A paused worker keeps its values, and then continues where it was. */
+static void test_paused_worker_continues(void **state)
 {
     (void)state;
     begin_at(TRAIN_SYNC, "1111", 5);
@@ -219,8 +219,8 @@ static void test_a_pause(void **state)
     assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
 }
 
-/* A new generation in the middle of a step: everything is gathered anew, once it runs. */
-static void test_a_new_generation(void **state)
+/* After a new generation in the middle of a step all values are gathered again once it runs. */
+static void test_new_generation_is_gathered(void **state)
 {
     (void)state;
     begin_at(TRAIN_SYNC, "1111", 5);
@@ -228,7 +228,7 @@ static void test_a_new_generation(void **state)
     assert_int_equal(number_of(LOOP_DO_FORGET), 1);
     assert_int_equal(loop.state, LOOP_IDLE);
     assert_int_equal(loop.generation, 2);
-    values(0, 1, 6); /* A straggler. */
+    values(0, 1, 6); /* A late answer of the old generation. */
     assert_int_equal(out.count, 0);
     order(RUN_RUNNING, 2, 15, STEP_NONE);
     assert_int_equal(number_of(LOOP_DO_PULL), 2);
@@ -237,8 +237,8 @@ static void test_a_new_generation(void **state)
     assert_int_equal(number_of(LOOP_DO_TAKE), 0);
 }
 
-/* A ps that is not ready is asked again a little later; only that one. */
-static void test_a_refusal_is_retried(void **state)
+/* Only the ps that refused is asked again, a little later. */
+static void test_refusal_is_retried(void **state)
 {
     (void)state;
     begin(TRAIN_SYNC, "1111", 10);
@@ -253,8 +253,9 @@ static void test_a_refusal_is_retried(void **state)
     assert_int_equal(find(LOOP_DO_PULL, 0)->ps, 1);
 }
 
-/* A worker that was frozen finds its step long gone: it gathers the present one. */
-static void test_a_step_that_is_gone(void **state)
+/* If a ps no longer keeps the step, as after a freeze of the worker, the present one is gathered.
+ */
+static void test_missing_step_is_gathered_anew(void **state)
 {
     (void)state;
     begin_at(TRAIN_SYNC, "1111", 5);
@@ -270,8 +271,8 @@ static void test_a_step_that_is_gone(void **state)
     assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
 }
 
-/* The owner of slice 0 evaluates at the first step from the ordered one on, once. */
-static void test_the_owner_of_slice_0_evaluates(void **state)
+/* The owner of slice 0 evaluates once, at the first step at or after the ordered one. */
+static void test_owner_of_slice_0_evaluates(void **state)
 {
     (void)state;
     begin_at(TRAIN_SYNC, "1222", 5);
@@ -290,7 +291,7 @@ static void test_the_owner_of_slice_0_evaluates(void **state)
     assert_int_equal(number_of(LOOP_DO_EVALUATE), 0);
 }
 
-/* Who does not own slice 0 does not evaluate; who gets it, does, also when all is done. */
+/* A worker that is assigned slice 0 evaluates, even after the last step. */
 static void test_evaluation_follows_slice_0(void **state)
 {
     (void)state;
@@ -303,8 +304,8 @@ static void test_evaluation_follows_slice_0(void **state)
     assert_int_equal(number_of(LOOP_DO_EVALUATE), 1);
 }
 
-/* Async: each slice is pushed by itself, followed by a pull of the next step. */
-static void test_an_async_step(void **state)
+/* Async: each slice is pushed separately, followed by a pull of the next step. */
+static void test_async_slices_are_pushed_separately(void **state)
 {
     (void)state;
     begin(TRAIN_ASYNC, "1100", 10);
@@ -323,8 +324,8 @@ static void test_an_async_step(void **state)
     assert_int_equal(loop.step, 6);
 }
 
-/* Async: slices that come to us may be behind: we begin again where the slowest is. */
-static void test_async_slices_that_come_at_the_end(void **state)
+/* Async: after slices were assigned, the worker begins again at the slowest slice. */
+static void test_async_assignment_begins_at_the_slowest_slice(void **state)
 {
     (void)state;
     begin(TRAIN_ASYNC, "1100", 5);
@@ -338,8 +339,8 @@ static void test_async_slices_that_come_at_the_end(void **state)
     assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
 }
 
-/* An answer to what was asked before it began anew is not taken for one to its pull. */
-static void test_an_answer_to_an_older_question_is_ignored(void **state)
+/* The answer to a request of an older round is ignored. */
+static void test_answers_of_older_rounds_are_ignored(void **state)
 {
     (void)state;
     begin_at(TRAIN_ASYNC, "1100", 5);
@@ -352,8 +353,8 @@ static void test_an_answer_to_an_older_question_is_ignored(void **state)
     assert_int_equal(number_of(LOOP_DO_TAKE), 1);
 }
 
-/* Others made the last steps: when the run is stopping it fetches their values, for evaluation. */
-static void test_who_is_behind_at_the_end_catches_up(void **state)
+/* When the run is stopping, a worker that is behind gathers the last values. */
+static void test_worker_behind_at_the_end_catches_up(void **state)
 {
     (void)state;
     begin_at(TRAIN_SYNC, "1111", 5);
@@ -364,8 +365,8 @@ static void test_who_is_behind_at_the_end_catches_up(void **state)
     assert_int_equal(loop.step, 15);
 }
 
-/* What it waits for can be told. */
-static void test_it_knows_whom_it_waits_for(void **state)
+/* The loop waits for a ps until its values arrived, and not while it is paused. */
+static void test_loop_tells_which_ps_it_waits_for(void **state)
 {
     (void)state;
     begin_at(TRAIN_SYNC, "1111", 5);
@@ -380,23 +381,23 @@ static void test_it_knows_whom_it_waits_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_step),
-        cmocka_unit_test(test_the_least_step_counts),
-        cmocka_unit_test(test_gradients_are_sent_again_on_a_new_connection),
-        cmocka_unit_test(test_slices_that_come_in_the_middle_of_a_step),
-        cmocka_unit_test(test_slices_that_go),
+        cmocka_unit_test(test_step_is_gathered_computed_and_pushed),
+        cmocka_unit_test(test_lowest_step_is_gathered),
+        cmocka_unit_test(test_gradients_are_resent_on_a_new_connection),
+        cmocka_unit_test(test_slices_assigned_within_a_step_are_computed),
+        cmocka_unit_test(test_worker_without_slices_is_idle),
         cmocka_unit_test(test_nothing_is_computed_beyond_until),
-        cmocka_unit_test(test_a_pause),
-        cmocka_unit_test(test_a_new_generation),
-        cmocka_unit_test(test_a_refusal_is_retried),
-        cmocka_unit_test(test_a_step_that_is_gone),
-        cmocka_unit_test(test_the_owner_of_slice_0_evaluates),
+        cmocka_unit_test(test_paused_worker_continues),
+        cmocka_unit_test(test_new_generation_is_gathered),
+        cmocka_unit_test(test_refusal_is_retried),
+        cmocka_unit_test(test_missing_step_is_gathered_anew),
+        cmocka_unit_test(test_owner_of_slice_0_evaluates),
         cmocka_unit_test(test_evaluation_follows_slice_0),
-        cmocka_unit_test(test_an_async_step),
-        cmocka_unit_test(test_async_slices_that_come_at_the_end),
-        cmocka_unit_test(test_an_answer_to_an_older_question_is_ignored),
-        cmocka_unit_test(test_who_is_behind_at_the_end_catches_up),
-        cmocka_unit_test(test_it_knows_whom_it_waits_for),
+        cmocka_unit_test(test_async_slices_are_pushed_separately),
+        cmocka_unit_test(test_async_assignment_begins_at_the_slowest_slice),
+        cmocka_unit_test(test_answers_of_older_rounds_are_ignored),
+        cmocka_unit_test(test_worker_behind_at_the_end_catches_up),
+        cmocka_unit_test(test_loop_tells_which_ps_it_waits_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

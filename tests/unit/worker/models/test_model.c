@@ -1,4 +1,4 @@
-/* Models: their tables, and gradients against finite differences. */
+/* Models: their tables, and their gradients compared with finite differences. */
 #include "worker/models/model.h"
 
 #include <math.h>
@@ -68,7 +68,7 @@ static void check_gradient(const struct model_config *config)
     model_close(f.model);
 }
 
-/* Gradients are the slopes of the loss, times the scale. */
+/* Gradients are the slopes of the loss times the scale. */
 static void test_gradients_are_slopes(void **state)
 {
     (void)state;
@@ -103,7 +103,7 @@ static void test_gradients_add_up(void **state)
     }
 }
 
-/* The same slice has the same bits again, also after other slices used the scratch memory. */
+/* The gradient of a slice repeats bit for bit after other slices used the scratch memory. */
 static void test_gradients_repeat_bit_for_bit(void **state)
 {
     (void)state;
@@ -121,7 +121,7 @@ static void test_gradients_repeat_bit_for_bit(void **state)
     model_close(f.model);
 }
 
-/* An empty slice has a gradient of zeros, and every float of it is written. */
+/* The gradient of an empty slice is zero, and each float of it is written. */
 static void test_empty_slice_is_zero(void **state)
 {
     (void)state;
@@ -138,8 +138,8 @@ static void test_empty_slice_is_zero(void **state)
     model_close(f.model);
 }
 
-/* Evaluation takes more examples than fit at once, and counts hits of classifiers. */
-static void test_evaluation_goes_in_parts(void **state)
+/* Evaluation accepts more examples than fit at once, and counts correct answers. */
+static void test_evaluation_works_in_parts(void **state)
 {
     (void)state;
     struct fixture f;
@@ -156,8 +156,8 @@ static void test_evaluation_goes_in_parts(void **state)
     model_close(f.model);
 }
 
-/* The table of an MLP: weights and bias of each layer, in order. */
-static void test_tables(void **state)
+/* The table of an MLP has the weights and the bias of each layer, in order. */
+static void test_tables_list_the_layers(void **state)
 {
     (void)state;
     struct variable_table table;
@@ -184,8 +184,8 @@ static void expect_refusal(struct model_config config, const char *text)
     assert_null(model);
 }
 
-/* What does not fit is refused with field, value and remedy. */
-static void test_bad_configurations_are_refused(void **state)
+/* Invalid configurations are refused with field, value and remedy. */
+static void test_invalid_configurations_are_refused(void **state)
 {
     (void)state;
     expect_refusal((struct model_config){"cnn", 5, 3, {0}, 0},
@@ -212,9 +212,9 @@ int main(void)
         cmocka_unit_test(test_gradients_add_up),
         cmocka_unit_test(test_gradients_repeat_bit_for_bit),
         cmocka_unit_test(test_empty_slice_is_zero),
-        cmocka_unit_test(test_evaluation_goes_in_parts),
-        cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_bad_configurations_are_refused),
+        cmocka_unit_test(test_evaluation_works_in_parts),
+        cmocka_unit_test(test_tables_list_the_layers),
+        cmocka_unit_test(test_invalid_configurations_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
