@@ -1,7 +1,7 @@
 /*
- * tests/contract/store_fixture.h: checkpoints of known contents in a folder of the test's own.
- * Every float of array `a` at parameter `i` is a pure function of (a, i), NaNs among them, so that
- * any range read back can be checked bit for bit.
+ * tests/contract/store_fixture.h: checkpoints with known contents in a temporary folder. The bits
+ * of parameter `i` of array `a` are a pure function of (a, i), NaNs included, so that any range
+ * that is read can be checked bit for bit.
  */
 #ifndef TESTS_CONTRACT_STORE_FIXTURE_H
 #define TESTS_CONTRACT_STORE_FIXTURE_H
@@ -32,7 +32,7 @@
 
 enum { ARRAYS = 2, BLOB_BYTES = 100 };
 
-static char dir[256]; /* The checkpoint folder of the test that runs. */
+static char dir[256]; /* The checkpoint folder of the running test. */
 
 /* ----------------------------------------------------------------- folders */
 
@@ -50,7 +50,7 @@ static inline void remove_tree(const char *path)
     nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* `*state` is the folder to make the test's own folder in, or NULL for /tmp. */
+/* `*state` is the folder in which the test's folder is made, or NULL for /tmp. */
 static inline int make_dir(void **state)
 {
     const char *base = *state == NULL ? "/tmp" : *state;
@@ -78,7 +78,7 @@ struct arrays {
     struct buffer buffer[STORE_ARRAYS_MAX];
 };
 
-/* `offset_bytes` 64, to see that it is heeded. */
+/* `offset_bytes` is 64, to check that it is used. */
 static inline void arrays_make(struct arrays *arrays, uint64_t count)
 {
     memset(arrays, 0, sizeof *arrays);
@@ -120,7 +120,7 @@ static inline void arrays_free(const struct arrays *arrays)
 
 /* ------------------------------------------------------------- checkpoints */
 
-/* A manifest of `shards` uneven shards; sizes and digests come from writing them. */
+/* A manifest of `shards` uneven shards, without sizes and digests, which writing them returns. */
 static inline struct manifest manifest_make(uint64_t id, uint64_t parameters, uint32_t shards)
 {
     struct manifest manifest = {
@@ -182,7 +182,7 @@ static inline enum tn_status write_shard(struct manifest *manifest, uint32_t sha
     return status;
 }
 
-/* All shards written, not committed. */
+/* Write all shards, without committing them. */
 static inline struct manifest write_checkpoint(uint64_t id, uint64_t parameters, uint32_t shards)
 {
     struct manifest manifest = manifest_make(id, parameters, shards);
@@ -193,7 +193,7 @@ static inline struct manifest write_checkpoint(uint64_t id, uint64_t parameters,
     return manifest;
 }
 
-/* Status of reading a range; TN_OK only with the right bits, else the test fails. */
+/* Read a range; the test fails if the status is TN_OK and the bits are wrong. */
 static inline enum tn_status read_range(const struct manifest *manifest, uint64_t first,
                                         uint64_t count, struct store_metadata *metadata,
                                         struct error *error)
@@ -213,7 +213,7 @@ static inline enum tn_status read_range(const struct manifest *manifest, uint64_
 
 static inline const char *shard_path(const struct manifest *manifest, uint32_t shard)
 {
-    static char paths[2][PATH_MAX]; /* Two at a time. */
+    static char paths[2][PATH_MAX]; /* Two results are valid at a time. */
     static unsigned turn;
     char *path = paths[turn++ % 2];
     assert_true(store_path_of_shard(path, dir, manifest->id, shard, manifest->shard_count));
@@ -231,8 +231,8 @@ static inline void flip_bit(const char *path, uint64_t bit)
     close(fd);
 }
 
-/* The damaged file's own size and digest, as if the manifest had been made from it. */
-static inline void believe_file(struct manifest *manifest, uint32_t shard)
+/* Set the manifest's size and digest to those of the damaged file. */
+static inline void adopt_damaged_file(struct manifest *manifest, uint32_t shard)
 {
     struct stat info;
     int fd = open(shard_path(manifest, shard), O_RDONLY);

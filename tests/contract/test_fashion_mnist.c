@@ -1,5 +1,5 @@
-/* The real Fashion-MNIST of Debian's dataset-fashion-mnist, as the worker reads it. Skipped where
- * the package is not installed. */
+/* The Fashion-MNIST of Debian's dataset-fashion-mnist, as the worker reads it. Skipped if the
+ * package is not installed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,9 +31,9 @@ static int close_data(void **state)
     return 0;
 }
 
-/* 60,000 and 10,000 images in ten equal classes, their floats within [0, 1] and of the known mean.
- */
-static void test_contents(void **state)
+/* The data have 60,000 and 10,000 images in ten equal classes, with floats in [0, 1] and the known
+ * mean. */
+static void test_contents_are_known(void **state)
 {
     (void)state;
     if (train == NULL) { skip(); }
@@ -56,8 +56,8 @@ static void test_contents(void **state)
     batch_close(&batch);
 }
 
-/* Full-batch descent on a thousand images already tells classes apart. */
-static void test_learns(void **state)
+/* Gradient descent on a thousand images learns to distinguish the classes. */
+static void test_softmax_learns(void **state)
 {
     (void)state;
     if (train == NULL) { skip(); }
@@ -85,8 +85,8 @@ static void test_learns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_contents),
-        cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_contents_are_known),
+        cmocka_unit_test(test_softmax_learns),
     };
     return cmocka_run_group_tests(tests, open_data, close_data);
 }

@@ -1,11 +1,11 @@
-/* The store over the real LMDB: what is written is read, onto any number of ps; what is damaged is
- * reported and never used. Run on a memory file system and on a disk. */
+/* The store with the real LMDB: shards are restored onto any number of ps, and damage is detected
+ * before anything is used. The tests run on a disk and on a memory file system. */
 #include "tests/contract/store_fixture.h"
 
-/* Large enough for several chunks in each shard. */
+/* PARAMETERS: several chunks in each shard. */
 enum { PARAMETERS = 1700000, SMALL = 5000 };
 
-/* Whole shards come back bit for bit, with their metadata. */
+/* Complete shards are read bit for bit, with their metadata. */
 static void shards_round_trip(void **state)
 {
     (void)state;
@@ -36,21 +36,21 @@ static void restore_onto(uint32_t from, uint32_t to)
 }
 
 /* A checkpoint of three ps is restored onto two. */
-static void three_shards_onto_two(void **state)
+static void three_shards_are_restored_onto_two(void **state)
 {
     (void)state;
     restore_onto(3, 2);
 }
 
 /* A checkpoint of two ps is restored onto five. */
-static void two_shards_onto_five(void **state)
+static void two_shards_are_restored_onto_five(void **state)
 {
     (void)state;
     restore_onto(2, 5);
 }
 
-/* Ranges at the edges of chunks and shards, one float long, and empty ones. */
-static void ranges_at_the_edges(void **state)
+/* Ranges of zero to two floats at the edges of chunks and shards are read. */
+static void ranges_at_edges_are_read(void **state)
 {
     (void)state;
     struct store_metadata metadata;
@@ -67,8 +67,8 @@ static void ranges_at_the_edges(void **state)
     assert_int_equal(read_range(&manifest, UINT64_MAX, 2, &metadata, NULL), TN_EINVAL);
 }
 
-/* More ps than parameters: an empty shard is written, verified and restored like any other. */
-static void empty_shard(void **state)
+/* An empty shard is written, verified and restored like any other. */
+static void empty_shard_is_restored(void **state)
 {
     (void)state;
     struct store_metadata metadata;
@@ -83,9 +83,9 @@ static void empty_shard(void **state)
     assert_int_equal(read_range(&manifest, 1, 0, &metadata, NULL), TN_OK);
 }
 
-/* Whatever its size, number of arrays and metadata, a shard fits the file that is reserved for it.
- * All arrays are the same memory here. */
-static void any_size_fits(void **state)
+/* A shard of any size, number of arrays and blob fits the file that is reserved for it. All arrays
+ * are the same memory here. */
+static void shard_of_any_size_fits_its_file(void **state)
 {
     (void)state;
     enum { LARGEST = 20 * STORE_CHUNK_FLOATS };
@@ -110,8 +110,8 @@ static void any_size_fits(void **state)
     arrays_free(&arrays);
 }
 
-/* Writing the same part twice gives the same bytes and leaves nothing else behind. */
-static void same_part_twice_is_the_same(void **state)
+/* Writing the same shard twice gives the same bytes and leaves no other files. */
+static void second_write_gives_the_same_bytes(void **state)
 {
     (void)state;
     struct manifest first = write_checkpoint(4, PARAMETERS, 1);
@@ -128,8 +128,8 @@ static void same_part_twice_is_the_same(void **state)
     assert_int_equal(count, 3); /* ".", ".." and data.mdb. */
 }
 
-/* A part of a committed checkpoint is kept as it is; another step under its id is refused. */
-static void committed_part_is_left_alone(void **state)
+/* A shard of a committed checkpoint is left unchanged; another step with its id is refused. */
+static void committed_shard_is_unchanged(void **state)
 {
     (void)state;
     struct stat before;
@@ -148,8 +148,8 @@ static void committed_part_is_left_alone(void **state)
     assert_int_equal(store_verify(dir, &manifest, STORE_ALL_SHARDS, NULL, NULL), TN_OK);
 }
 
-/* A damaged part of a committed checkpoint is written anew when it is ordered again. */
-static void damaged_committed_part_is_mended(void **state)
+/* A damaged shard of a committed checkpoint is repaired when its save is ordered again. */
+static void damaged_committed_shard_is_repaired(void **state)
 {
     (void)state;
     struct manifest manifest = write_checkpoint(4, SMALL, 1);
@@ -161,8 +161,8 @@ static void damaged_committed_part_is_mended(void **state)
     assert_int_equal(store_verify(dir, &manifest, 0, NULL, NULL), TN_OK);
 }
 
-/* A bit flipped anywhere, in every page and at 500 places more, is found before it is used. */
-static void any_flipped_bit_is_found(void **state)
+/* A bit flipped in any page, and at 500 random places, is detected. */
+static void flipped_bits_are_detected(void **state)
 {
     (void)state;
     struct store_metadata metadata;
@@ -180,8 +180,8 @@ static void any_flipped_bit_is_found(void **state)
     assert_int_equal(read_range(&manifest, 0, SMALL, &metadata, NULL), TN_OK);
 }
 
-/* A file cut anywhere, emptied, or lengthened is found by its size; nobody maps it. */
-static void any_other_size_is_found(void **state)
+/* A file that is truncated, empty or too long is detected by its size and never mapped. */
+static void wrong_sizes_are_detected(void **state)
 {
     (void)state;
     struct error error;
@@ -197,7 +197,7 @@ static void any_other_size_is_found(void **state)
     assert_non_null(strstr(error.text, "has 0 bytes, the manifest says"));
 }
 
-/* A missing shard is named with the place where it was written. */
+/* The error for a missing shard names it and the place where it was written. */
 static void missing_shard_is_named(void **state)
 {
     (void)state;
@@ -213,8 +213,8 @@ static void missing_shard_is_named(void **state)
     assert_int_equal(store_verify(dir, &manifest, 1, NULL, &error), TN_ENOENT);
 }
 
-/* A whole and healthy shard of another checkpoint, or of another ps, is not taken for ours. */
-static void swapped_shards_are_found(void **state)
+/* An intact shard of another checkpoint or of another ps is refused. */
+static void swapped_shards_are_detected(void **state)
 {
     (void)state;
     struct store_metadata metadata;
@@ -229,7 +229,7 @@ static void swapped_shards_are_found(void **state)
     assert_int_equal(read_range(&two, SMALL - 1, 1, &metadata, NULL), TN_ECORRUPT);
 }
 
-/* Even a manifest that believes a foreign file is contradicted by the shard's own header. */
+/* If the manifest has the digest of another file, the header of the shard contradicts it. */
 static void header_contradicts_a_wrong_manifest(void **state)
 {
     (void)state;
@@ -237,12 +237,12 @@ static void header_contradicts_a_wrong_manifest(void **state)
     struct manifest one = write_checkpoint(1, SMALL, 1);
     struct manifest two = write_checkpoint(2, SMALL, 1);
     assert_int_equal(rename(shard_path(&two, 0), shard_path(&one, 0)), 0);
-    believe_file(&one, 0);
+    adopt_damaged_file(&one, 0);
     assert_int_equal(store_verify(dir, &one, 0, NULL, &error), TN_ECORRUPT);
     assert_non_null(strstr(error.text, "its id is 2, the manifest says 1"));
 }
 
-/* Floats that changed between the ps's memory and the file are found by the chunk's own digest. */
+/* Floats that changed while they were written are detected by the digest of their chunk. */
 static void chunk_digest_names_the_chunk(void **state)
 {
     (void)state;
@@ -250,13 +250,13 @@ static void chunk_digest_names_the_chunk(void **state)
     struct manifest manifest = write_checkpoint(1, PARAMETERS, 1);
     uint64_t last_page = manifest.shards[0].bytes / 2 / 4096;
     flip_bit(shard_path(&manifest, 0), (last_page * 4096 + 2000) * 8);
-    believe_file(&manifest, 0);
+    adopt_damaged_file(&manifest, 0);
     assert_int_equal(store_verify(dir, &manifest, 0, NULL, &error), TN_ECORRUPT);
     assert_non_null(strstr(error.text, "chunk"));
     assert_non_null(strstr(error.text, "data.mdb: array"));
 }
 
-/* Garbage of the right size is refused, also when the manifest was made from it. */
+/* Garbage of the right size is refused, also if the manifest has its digest. */
 static void garbage_is_refused(void **state)
 {
     (void)state;
@@ -270,11 +270,11 @@ static void garbage_is_refused(void **state)
         assert_int_equal(fclose(file), 0);
         assert_int_equal(store_verify(dir, &manifest, 0, NULL, NULL), TN_ECORRUPT);
     }
-    believe_file(&manifest, 0);
+    adopt_damaged_file(&manifest, 0);
     assert_int_equal(store_verify(dir, &manifest, 0, NULL, NULL), TN_ECORRUPT);
 }
 
-/* A stop asked for in mid-write ends it at once and leaves no trace. */
+/* A cancelled write ends at once and leaves no files. */
 static void cancelled_write_leaves_nothing(void **state)
 {
     (void)state;
@@ -302,18 +302,18 @@ static int run_in(const char *base)
     }
     const struct CMUnitTest tests[] = {
         TEST(shards_round_trip),
-        TEST(three_shards_onto_two),
-        TEST(two_shards_onto_five),
-        TEST(ranges_at_the_edges),
-        TEST(empty_shard),
-        TEST(any_size_fits),
-        TEST(same_part_twice_is_the_same),
-        TEST(committed_part_is_left_alone),
-        TEST(damaged_committed_part_is_mended),
-        TEST(any_flipped_bit_is_found),
-        TEST(any_other_size_is_found),
+        TEST(three_shards_are_restored_onto_two),
+        TEST(two_shards_are_restored_onto_five),
+        TEST(ranges_at_edges_are_read),
+        TEST(empty_shard_is_restored),
+        TEST(shard_of_any_size_fits_its_file),
+        TEST(second_write_gives_the_same_bytes),
+        TEST(committed_shard_is_unchanged),
+        TEST(damaged_committed_shard_is_repaired),
+        TEST(flipped_bits_are_detected),
+        TEST(wrong_sizes_are_detected),
         TEST(missing_shard_is_named),
-        TEST(swapped_shards_are_found),
+        TEST(swapped_shards_are_detected),
         TEST(header_contradicts_a_wrong_manifest),
         TEST(chunk_digest_names_the_chunk),
         TEST(garbage_is_refused),

@@ -1,5 +1,5 @@
-/* The store under SIGKILL, on a full device and on a read-only one: a shard is whole or absent, and
- * what was written before stays good. Mounting needs root; without it these tests say so. */
+/* The store under SIGKILL, on a failing, a full and a read-only device: a shard is complete or
+ * absent, and older checkpoints stay intact. Tests that mount are skipped without root. */
 #include "tests/contract/store_fixture.h"
 
 #include <linux/filter.h>
@@ -20,7 +20,7 @@ static void sleep_us(uint64_t microseconds)
     nanosleep(&left, NULL);
 }
 
-/* A child writes the shard again and again and is killed `after_us` later. */
+/* A child writes the shard repeatedly and is killed after `after_us`. */
 static void write_and_kill(const struct manifest *manifest, uint64_t after_us)
 {
     pid_t child = fork();
@@ -36,10 +36,10 @@ static void write_and_kill(const struct manifest *manifest, uint64_t after_us)
     sleep_us(after_us);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFSIGNALED(status)); /* Its writes had all been TN_OK. */
+    assert_true(WIFSIGNALED(status)); /* All of its writes succeeded. */
 }
 
-/* Killed at 100 moments of a write: the shard is there and right, or not there. */
+/* After a SIGKILL at any of 100 moments of a write the shard is intact or absent. */
 static void killed_writer_leaves_all_or_nothing(void **state)
 {
     (void)state;
@@ -49,7 +49,7 @@ static void killed_writer_leaves_all_or_nothing(void **state)
     manifest = write_checkpoint(1, PARAMETERS, 1);
     uint64_t took_us = (clock_monotonic_ns() - began) / 1000;
     for (uint64_t i = 0; i < KILLS; i++) {
-        /* Every other time there is no older shard in the way. */
+        /* Every other time there is no older shard. */
         if (i % 2 == 0) { (void)unlink(shard_path(&manifest, 0)); }
         bool older = access(shard_path(&manifest, 0), F_OK) == 0;
         write_and_kill(&manifest, took_us * (i * 37 % KILLS) * 2 / KILLS);
@@ -57,8 +57,8 @@ static void killed_writer_leaves_all_or_nothing(void **state)
         assert_true(status == TN_OK || (status == TN_ENOENT && !older));
         if (status == TN_OK) { present++; }
     }
-    print_message("%d of %d killed writers left a whole shard\n", present, KILLS);
-    /* The next write cleans up after them. */
+    print_message("%d of %d killed writers left a complete shard\n", present, KILLS);
+    /* The next write removes their files. */
     struct manifest again = write_checkpoint(1, PARAMETERS, 1);
     assert_true(digest_equal(again.shards[0].digest, manifest.shards[0].digest));
     assert_int_equal(unlink(shard_path(&again, 0)), 0);
@@ -69,7 +69,7 @@ static void killed_writer_leaves_all_or_nothing(void **state)
 
 /* ----------------------------------------------------------- failing disks */
 
-/* From now on this process's system call `number` fails with EIO. */
+/* From now on the system call `number` fails with EIO in this process. */
 static bool make_fail(long number)
 {
     struct sock_filter steps[] = {
@@ -83,7 +83,7 @@ static bool make_fail(long number)
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/* Status of a write in a child whose system call `number` fails; -1: seccomp is not allowed. */
+/* The status of a write in a child whose system call `number` fails; -1: seccomp is not allowed. */
 static int write_with_failure(const struct manifest *manifest, long number)
 {
     int status;
@@ -99,8 +99,8 @@ static int write_with_failure(const struct manifest *manifest, long number)
     return WEXITSTATUS(status) == 255 ? -1 : WEXITSTATUS(status);
 }
 
-/* Whichever call the disk fails, the write says TN_EIO; what is there under the shard's name is
- * whole, and a write after that is good. */
+/* Whichever system call fails, the write returns TN_EIO, the shard is complete or absent, and the
+ * next write succeeds. */
 static void failing_disk_is_an_error(void **state)
 {
     (void)state;
@@ -111,7 +111,9 @@ static void failing_disk_is_an_error(void **state)
         assert_int_equal(store_discard(dir, 1, NULL), TN_OK);
         int status = write_with_failure(&manifest, calls[i]);
         if (status == -1) { skip(); }
-        if (status != TN_EIO) { fail_msg("call %ld failed, the write said %d", calls[i], status); }
+        if (status != TN_EIO) {
+            fail_msg("system call %ld failed, but the write returned %d", calls[i], status);
+        }
         enum tn_status found = store_verify(dir, &manifest, 0, NULL, NULL);
         assert_true(found == TN_ENOENT || found == TN_OK);
     }
@@ -119,7 +121,7 @@ static void failing_disk_is_an_error(void **state)
 
 /* ------------------------------------------------------------ small devices */
 
-/* A memory file system of 1 MiB over `dir`; false: not allowed here. */
+/* Mount a memory file system of 1 MiB at `dir`. False: not permitted. */
 static bool mount_small(void)
 {
     if (mount("tanist-test", dir, "tmpfs", 0, "size=1m") == 0) { return true; }
@@ -145,8 +147,8 @@ static void fill_device(off_t leave_bytes)
     close(fd);
 }
 
-/* However little is left on the device, a write ends in TN_ENOSPC, with words, and what was there
- * before is untouched. */
+/* A write on an almost full device succeeds or returns TN_ENOSPC with a text, and an older
+ * checkpoint stays intact. */
 static void full_device_is_an_error(void **state)
 {
     (void)state;
@@ -168,8 +170,8 @@ static void full_device_is_an_error(void **state)
     assert_true(failed > 10 && failed < 41);
 }
 
-/* The manifest's copy on a full device: the error is said, the old copy stays. */
-static void full_device_keeps_the_manifest(void **state)
+/* A copy of a manifest on a full device is refused, and the old copy stays. */
+static void full_device_keeps_the_old_manifest(void **state)
 {
     (void)state;
     if (!mount_small()) { skip(); }
@@ -184,8 +186,8 @@ static void full_device_keeps_the_manifest(void **state)
     assert_int_equal(found.epoch, manifest.epoch);
 }
 
-/* A read-only device is read and verified; writing to it is an error in words. */
-static void read_only_device(void **state)
+/* A read-only device can be read and verified; writing to it is an error. */
+static void read_only_device_can_be_read(void **state)
 {
     (void)state;
     if (!mount_small()) { skip(); }
@@ -211,8 +213,8 @@ int main(void)
         TEST(killed_writer_leaves_all_or_nothing),
         TEST(failing_disk_is_an_error),
         TEST(full_device_is_an_error),
-        TEST(full_device_keeps_the_manifest),
-        TEST(read_only_device),
+        TEST(full_device_keeps_the_old_manifest),
+        TEST(read_only_device_can_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The folder of checkpoints: listing, manifests, collection; what is not ours is never touched. */
+/* The folder of checkpoints: listing, manifests and removal. Other files are never touched. */
 #include "tests/contract/store_fixture.h"
 
 enum { SMALL = 100, LISTED = 4 };
@@ -31,7 +31,7 @@ static void touch(const char *name)
     close(fd);
 }
 
-/* The ids listed as text, "12 7"; any failure ends the test. */
+/* The listed ids as text, "12 7". The test fails if the listing does. */
 static const char *list_ids(size_t max, char *warnings, size_t size)
 {
     static char text[256];
@@ -46,8 +46,8 @@ static const char *list_ids(size_t max, char *warnings, size_t size)
     return text;
 }
 
-/* Committed checkpoints are listed newest first, as many as fit; uncommitted ones are not. */
-static void newest_first(void **state)
+/* Committed checkpoints are listed newest first, as many as fit; uncommitted ones are left out. */
+static void newest_is_listed_first(void **state)
 {
     (void)state;
     char warnings[100];
@@ -62,7 +62,7 @@ static void newest_first(void **state)
     assert_int_equal(listed[0].step, 120);
 }
 
-/* A damaged manifest, or one in the folder of another id, is skipped with words. */
+/* A damaged manifest, or one in the folder of another id, is skipped with a warning. */
 static void damaged_manifest_is_skipped(void **state)
 {
     (void)state;
@@ -80,7 +80,7 @@ static void damaged_manifest_is_skipped(void **state)
     assert_non_null(strstr(warnings, "0000000004/manifest.json is the manifest of checkpoint 1"));
     assert_non_null(strstr(warnings, "\n"));
     assert_non_null(strstr(warnings, "0000000002/manifest.json: not JSON"));
-    /* Warnings that do not fit are left out whole. */
+    /* A warning that does not fit is left out completely. */
     assert_string_equal(list_ids(LISTED, warnings, 10), "");
     assert_string_equal(warnings, "");
 }
@@ -94,8 +94,8 @@ static void damaged_manifest_is_not_overwritten(void **state)
     assert_int_equal(write_shard(&manifest, 0, NULL), TN_ECORRUPT);
 }
 
-/* Putting a manifest twice is harmless; it is whole, and alone in its folder with the shard. */
-static void manifest_is_put_twice(void **state)
+/* Storing a manifest twice is harmless and leaves no other files. */
+static void manifest_can_be_stored_twice(void **state)
 {
     (void)state;
     struct manifest manifest = commit(5);
@@ -110,8 +110,9 @@ static void manifest_is_put_twice(void **state)
     assert_int_equal(rmdir(in_dir("0000000005")), 0);
 }
 
-/* Collection removes what is older and not kept, aborted ones too, and nothing else. */
-static void collection_keeps_what_it_is_told(void **state)
+/* Collection removes older checkpoints that are not kept, aborted ones included, and nothing else.
+ */
+static void collection_keeps_the_given_ids(void **state)
 {
     (void)state;
     size_t removed;
@@ -131,7 +132,7 @@ static void collection_keeps_what_it_is_told(void **state)
     assert_int_equal(removed, 3);
 }
 
-/* Files and folders that are not ours stay, also inside a checkpoint that is removed. */
+/* Files and folders with other names stay, also inside a checkpoint that is removed. */
 static void foreign_names_stay(void **state)
 {
     (void)state;
@@ -152,8 +153,8 @@ static void foreign_names_stay(void **state)
     assert_false(exists("0000000001/shard-0-of-1/data.mdb"));
 }
 
-/* An aborted checkpoint is discarded, once or twice; a committed one is not. */
-static void only_aborted_ones_are_discarded(void **state)
+/* An aborted checkpoint can be discarded, also twice; a committed one is refused. */
+static void only_aborted_checkpoints_are_discarded(void **state)
 {
     (void)state;
     struct error error;
@@ -166,7 +167,7 @@ static void only_aborted_ones_are_discarded(void **state)
     assert_int_equal(store_verify(dir, &manifest, 0, NULL, NULL), TN_OK);
 }
 
-/* A folder that is missing is never made; each request says so. */
+/* A missing folder is not made; each request returns TN_ENOENT. */
 static void missing_folder_is_an_error(void **state)
 {
     (void)state;
@@ -187,7 +188,7 @@ static void missing_folder_is_an_error(void **state)
     assert_int_not_equal(access(dir, F_OK), 0);
 }
 
-/* A path that is too long is refused, not cut. */
+/* A path that is too long is refused, not truncated. */
 static void long_path_is_refused(void **state)
 {
     (void)state;
@@ -208,13 +209,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_dir, remove_dir)
     const struct CMUnitTest tests[] = {
-        TEST(newest_first),
+        TEST(newest_is_listed_first),
         TEST(damaged_manifest_is_skipped),
         TEST(damaged_manifest_is_not_overwritten),
-        TEST(manifest_is_put_twice),
-        TEST(collection_keeps_what_it_is_told),
+        TEST(manifest_can_be_stored_twice),
+        TEST(collection_keeps_the_given_ids),
         TEST(foreign_names_stay),
-        TEST(only_aborted_ones_are_discarded),
+        TEST(only_aborted_checkpoints_are_discarded),
         TEST(missing_folder_is_an_error),
         TEST(long_path_is_refused),
     };

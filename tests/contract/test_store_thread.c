@@ -1,4 +1,4 @@
-/* The port served by the store's thread: each accepted request is answered once, in order. */
+/* The store's thread answers each accepted request once, in order. */
 #include "tests/contract/store_fixture.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 
 enum { SMALL = 3000, EVENTS_MAX = 64 };
 
-/* Answers in the order in which they came; only the store's thread adds to it. */
+/* The answers in order of arrival; only the store's thread adds to them. */
 static struct {
     sem_t came;
     sem_t gate; /* The sink waits here while `gated`. */
@@ -56,7 +56,7 @@ static const struct store_event *wait_answer(void)
     return &inbox.events[inbox.count - 1];
 }
 
-/* A buffer of a real pool with the contents that a shard of `manifest` should have. */
+/* A buffer of a real pool with the expected contents of `array`. */
 static struct buffer *filled_buffer(struct buffer_pool *pool, uint32_t array, uint64_t count)
 {
     struct buffer *buffer = buffer_acquire(pool, count * 4);
@@ -67,8 +67,8 @@ static struct buffer *filled_buffer(struct buffer_pool *pool, uint32_t array, ui
     return buffer;
 }
 
-/* Write, put, list, read, verify and collect by the port; buffers are given back in time. */
-static void all_requests_are_answered(void **state)
+/* Write, put, list and read are answered, and all buffers are released. */
+static void write_put_list_and_read_are_answered(void **state)
 {
     (void)state;
     struct buffer_pool *pool = buffer_pool_create(0);
@@ -99,11 +99,11 @@ static void all_requests_are_answered(void **state)
         assert_int_equal(((uint32_t *)read.arrays[a].buffer->data)[7], expected_bits(a, 7));
         buffer_release(read.arrays[a].buffer);
     }
-    buffer_pool_destroy(pool); /* Asserts that all came back. */
+    buffer_pool_destroy(pool); /* Asserts that every buffer was released. */
 }
 
-/* Housekeeping by the port, with its errors in words. */
-static void housekeeping_is_answered(void **state)
+/* Verify, discard and collect are answered. */
+static void verify_discard_and_collect_are_answered(void **state)
 {
     (void)state;
     struct manifest manifest = write_checkpoint(1, SMALL, 2);
@@ -122,22 +122,22 @@ static void housekeeping_is_answered(void **state)
     assert_string_equal(event->text, "");
 }
 
-/* When the queue is full more is refused; what was accepted is answered in order. */
+/* A full queue refuses requests; accepted ones are answered in order. */
 static void full_queue_refuses(void **state)
 {
     (void)state;
     inbox.gated = true;
     uint64_t accepted = 0;
     while (port.discard(port.ctx, accepted, 1) == TN_OK) { accepted++; }
-    /* The one whose answer waits at the gate may have given its place back already. */
+    /* The request whose answer waits at the gate may have left the queue already. */
     assert_true(accepted == STORE_QUEUE_MAX || accepted == STORE_QUEUE_MAX + 1);
     for (uint64_t i = 0; i < accepted; i++) { sem_post(&inbox.gate); }
     for (uint64_t i = 0; i < accepted; i++) { (void)wait_answer(); }
     for (uint64_t i = 0; i < accepted; i++) { assert_int_equal(inbox.events[i].op, i); }
 }
 
-/* A stop that finishes carries out what was accepted. */
-static void stop_can_finish(void **state)
+/* A stop with `finish` carries out the accepted requests. */
+static void stop_can_finish_requests(void **state)
 {
     (void)state;
     for (uint64_t i = 0; i < 10; i++) { assert_int_equal(port.list(port.ctx, i), TN_OK); }
@@ -147,8 +147,8 @@ static void stop_can_finish(void **state)
     for (size_t i = 0; i < 10; i++) { assert_int_equal(inbox.events[i].status, TN_OK); }
 }
 
-/* A stop that abandons answers all the same, and leaves no part of a shard. */
-static void stop_can_abandon(void **state)
+/* A stop without `finish` answers all requests and leaves no partial shard. */
+static void stop_can_cancel_requests(void **state)
 {
     (void)state;
     enum { LARGE = 4 * 1000 * 1000 };
@@ -173,7 +173,7 @@ static void stop_can_abandon(void **state)
     assert_int_not_equal(access(shard_path(&manifest, 0), F_OK), 0);
 }
 
-/* An impossible folder name is refused at start; a missing one when it is used. */
+/* An empty folder name is refused at the start; a missing folder is an error of each request. */
 static void folder_is_checked(void **state)
 {
     (void)state;
@@ -191,8 +191,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
     const struct CMUnitTest tests[] = {
-        TEST(all_requests_are_answered), TEST(housekeeping_is_answered), TEST(full_queue_refuses),
-        TEST(stop_can_finish),           TEST(stop_can_abandon),         TEST(folder_is_checked),
+        TEST(write_put_list_and_read_are_answered),
+        TEST(verify_discard_and_collect_are_answered),
+        TEST(full_queue_refuses),
+        TEST(stop_can_finish_requests),
+        TEST(stop_can_cancel_requests),
+        TEST(folder_is_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

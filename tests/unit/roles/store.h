@@ -1,4 +1,4 @@
-/* A store in memory for tests of the roles: it keeps what is written, across restarts of the ps. */
+/* tests/unit/roles/store.h: a checkpoint store in memory, which survives restarts of its ps. */
 #ifndef TESTS_UNIT_ROLES_STORE_H
 #define TESTS_UNIT_ROLES_STORE_H
 
@@ -18,7 +18,7 @@ struct roles_shard {
     size_t blob_bytes;
 };
 
-/* One answer, to be delivered later by the world. */
+/* One answer, which the world delivers later. */
 struct roles_store_answer {
     struct store_event event;
     struct store_metadata metadata;
@@ -35,7 +35,8 @@ struct roles_store {
     uint32_t collections;
     uint64_t kept[8], below; /* Of the last collection. */
     size_t kept_count;
-    void (*answer)(void *world, uint32_t node, struct roles_store_answer *answer); /* Takes it. */
+    void (*answer)(void *world, uint32_t node,
+                   struct roles_store_answer *answer); /* Takes ownership. */
     void *world;
     uint32_t node;
 };
@@ -69,7 +70,7 @@ static inline enum tn_status roles_write(void *ctx, uint64_t op,
     return TN_OK;
 }
 
-/* The test reads back with the same number of ps only. */
+/* Reads require the same number of ps as the writes. */
 static inline enum tn_status roles_read(void *ctx, uint64_t op,
                                         const struct store_read_request *request)
 {

@@ -1,4 +1,5 @@
-/* Ps and workers together: the bits of training do not depend on who computes, who dies or when. */
+/* Ps and workers together: the bits of training do not depend on which worker computes a slice, or
+ * on which node dies when. */
 #include "tests/unit/roles/world.h"
 
 #include <math.h>
@@ -45,7 +46,7 @@ static const char *const async_settings[] = {"data.type=synthetic",
                                              "train.max_staleness=1",
                                              NULL};
 
-/* ------------------------------------------------------------ being the chief */
+/* -------------------------------------------------------- the test is the chief */
 
 static void order(void)
 {
@@ -113,7 +114,7 @@ static bool evaluated(void)
 static void until(bool (*happened)(void))
 {
     for (uint64_t i = 0; !happened(); i++) {
-        if (i == STEPS_OF_WORLD_MAX) { fail_msg("nothing happens any more"); }
+        if (i == STEPS_OF_WORLD_MAX) { fail_msg("the condition does not become true"); }
         world_step(&w);
     }
 }
@@ -145,7 +146,7 @@ static void begin(uint64_t seed, const char *const *settings, const char *owners
     load(1, 0, 0);
 }
 
-/* All ps have written checkpoint `id`: it is committed. */
+/* Commit checkpoint `id`, which all ps have written. */
 static void commit(uint64_t id, uint64_t step)
 {
     struct manifest manifest = {.id = id,
@@ -179,9 +180,9 @@ static void commit(uint64_t id, uint64_t step)
     run.committed_step = step;
 }
 
-/* -------------------------------------------------------------- what must be */
+/* ---------------------------------------------------------- expected results */
 
-/* Training by the plain definition, in one place. */
+/* Training by its definition, in one process. */
 static void reference(float *values)
 {
     uint64_t count = w.variables.parameter_count;
@@ -232,8 +233,8 @@ static void free_world(void)
     world_free(&w);
 }
 
-/* Two ps and two workers reach the bits of training in one place; the chief hears of it all. */
-static void test_the_bits_are_those_of_one_process(void **state)
+/* Two ps and two workers reach the bits of training in one process, and report their results. */
+static void test_bits_equal_those_of_one_process(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -250,8 +251,9 @@ static void test_the_bits_are_those_of_one_process(void **state)
     }
 }
 
-/* A worker dies at any moment; its slices move, or wait for its return: the same bits. */
-static void test_a_worker_dies(void **state)
+/* A worker dies at any time, and its slices are reassigned or wait for its restart: the bits are
+ * the same. */
+static void test_dying_worker_changes_no_bits(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -270,8 +272,8 @@ static void test_a_worker_dies(void **state)
     }
 }
 
-/* Connections break all the time; nothing is lost and nothing counts twice. */
-static void test_connections_break(void **state)
+/* Connections break often; no contribution is lost or counted twice. */
+static void test_broken_connections_change_no_bits(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -287,8 +289,8 @@ static void test_connections_break(void **state)
     }
 }
 
-/* A ps dies after a checkpoint: all load it as a new generation, redo the steps: the same bits. */
-static void test_a_ps_dies(void **state)
+/* A ps dies after a checkpoint, and all load it as a new generation: the bits are the same. */
+static void test_dying_ps_changes_no_bits(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -318,8 +320,9 @@ static bool both_failed(void)
     return w.nodes[0].report.failed_load == 1 && w.nodes[1].report.failed_load == 1;
 }
 
-/* A checkpoint that cannot be read is reported, with the generation; another order is obeyed. */
-static void test_a_checkpoint_is_damaged(void **state)
+/* A checkpoint that cannot be read is reported with the generation; another order is carried out.
+ */
+static void test_damaged_checkpoint_is_reported(void **state)
 {
     (void)state;
     begin(3, sync_settings, "00110");
@@ -342,8 +345,8 @@ static void test_a_checkpoint_is_damaged(void **state)
     free_world();
 }
 
-/* At the end manifests are copied, what is old is collected, and all leave with 0. */
-static void test_the_end(void **state)
+/* At the end manifests are copied, old checkpoints are removed, and all nodes exit with 0. */
+static void test_nodes_leave_at_the_end(void **state)
 {
     (void)state;
     begin(5, sync_settings, "00110");
@@ -370,8 +373,8 @@ static void test_the_end(void **state)
     free_world();
 }
 
-/* A run that failed is left with 1; who is asked to leave, leaves with 0. */
-static void test_failure_and_leaving(void **state)
+/* Nodes of a failed run exit with 1; a node that was asked to leave exits with 0. */
+static void test_exit_codes_of_a_failed_run(void **state)
 {
     (void)state;
     begin(6, sync_settings, "00110");
@@ -385,9 +388,8 @@ static void test_failure_and_leaving(void **state)
     free_world();
 }
 
-/* Async: every contribution counts once on every ps, with workers dying and connections breaking;
- * the result learns. */
-static void test_async(void **state)
+/* Async: training ends although workers die and connections break. */
+static void test_async_training_ends(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -413,7 +415,7 @@ static void test_async(void **state)
     }
 }
 
-/* Send ps 0 a frame as worker 0 would, on a new connection; its number. */
+/* Send a frame to ps 0 as worker 0, on a new connection. Returns the id of the connection. */
 static uint64_t send_frame(struct frame_header header, size_t body_bytes)
 {
     conn_id conn = world_dial(&w.nodes[PS], "node:0");
@@ -427,8 +429,8 @@ static uint64_t send_frame(struct frame_header header, size_t body_bytes)
     return conn.v;
 }
 
-/* Frames that make no sense close their connection, and harm nobody. */
-static void test_frames_that_make_no_sense(void **state)
+/* Invalid frames close their connection and do not affect training. */
+static void test_invalid_frames_close_their_connection(void **state)
 {
     (void)state;
     begin(7, sync_settings, "00110");
@@ -456,15 +458,15 @@ static void test_frames_that_make_no_sense(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_bits_are_those_of_one_process),
-        cmocka_unit_test(test_a_worker_dies),
-        cmocka_unit_test(test_connections_break),
-        cmocka_unit_test(test_a_ps_dies),
-        cmocka_unit_test(test_a_checkpoint_is_damaged),
-        cmocka_unit_test(test_the_end),
-        cmocka_unit_test(test_failure_and_leaving),
-        cmocka_unit_test(test_async),
-        cmocka_unit_test(test_frames_that_make_no_sense),
+        cmocka_unit_test(test_bits_equal_those_of_one_process),
+        cmocka_unit_test(test_dying_worker_changes_no_bits),
+        cmocka_unit_test(test_broken_connections_change_no_bits),
+        cmocka_unit_test(test_dying_ps_changes_no_bits),
+        cmocka_unit_test(test_damaged_checkpoint_is_reported),
+        cmocka_unit_test(test_nodes_leave_at_the_end),
+        cmocka_unit_test(test_exit_codes_of_a_failed_run),
+        cmocka_unit_test(test_async_training_ends),
+        cmocka_unit_test(test_invalid_frames_close_their_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

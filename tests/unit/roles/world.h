@@ -1,6 +1,7 @@
 /*
- * Two ps and two workers in one process, over a small ZooKeeper, a network and stores that answer
- * in an order drawn from a seed. The test is the chief: it writes znodes and reads reports.
+ * tests/unit/roles/world.h: two ps and two workers in one process, with models of ZooKeeper, of the
+ * network and of the stores that answer in an order drawn from a seed. The test acts as the chief:
+ * it writes znodes and reads reports.
  */
 #ifndef TESTS_UNIT_ROLES_WORLD_H
 #define TESTS_UNIT_ROLES_WORLD_H
@@ -48,14 +49,14 @@ struct world;
 struct world_node {
     struct world *world;
     uint32_t index;
-    uint64_t session; /* And incarnation; 0: dead. */
+    uint64_t session; /* Also its incarnation; 0: the node is dead. */
     struct node_ports ports;
     struct node node;
     struct ps *ps;
     struct worker *worker;
     struct model *model;
     struct roles_store store; /* Of a ps; outlives it. */
-    struct report report;     /* Last the chief has had. */
+    struct report report;     /* The last one that the chief received. */
 };
 
 struct world {
@@ -98,7 +99,7 @@ static inline struct znode *world_znode(struct world *w, const char *path)
     return NULL;
 }
 
-/* More watches fire than were set; mirrors take that for a hint only. */
+/* Fires watches that were not set, too; to a mirror an event is only a hint. */
 static inline void world_changed(struct world *w, const char *path)
 {
     for (uint32_t i = 0; i < NODES; i++) {
@@ -254,7 +255,7 @@ static inline void world_store_answer(void *world, uint32_t node, struct roles_s
     world_packet(world, PACKET_STORE, node, UINT64_MAX)->store = answer;
 }
 
-/* -------------------------------------------------------------- life, death */
+/* --------------------------------------------------------------- start, kill */
 
 static inline void world_release(struct packet *packet)
 {
@@ -307,7 +308,7 @@ static inline void world_begin(struct world *w, uint32_t index)
     packet->zk.session = node->session;
 }
 
-/* Killed: its connections close, its packets are lost, its ephemerals go. */
+/* Kill a node: its connections close, and its packets and ephemeral znodes are lost. */
 static inline void world_kill(struct world *w, uint32_t index)
 {
     struct world_node *node = &w->nodes[index];
@@ -348,7 +349,7 @@ static inline void world_chief(struct world *w, const struct transport_event *ev
     world_send(&w->nodes[CHIEF], event->conn, &header, NULL);
 }
 
-/* The first packet of a random channel. */
+/* Remove the first packet of a random channel from the queue. */
 static inline struct packet *world_take(struct world *w)
 {
     uint32_t picked = (uint32_t)random_below(&w->random, w->queued);
@@ -383,7 +384,7 @@ static inline void world_deliver(struct world *w, struct packet *packet)
     world_release(packet);
 }
 
-/* One event; time passes only when nothing else happens. */
+/* Deliver one event; time passes only when nothing else happens. */
 static inline void world_step(struct world *w)
 {
     w->steps++;
@@ -407,7 +408,7 @@ static inline void world_step(struct world *w)
     }
 }
 
-/* Nodes that have left do not come back by themselves. */
+/* Remove the nodes that have exited, and note their exit codes. */
 static inline void world_reap(struct world *w, int exit_codes[NODES])
 {
     for (uint32_t i = 0; i < NODES; i++) {
@@ -456,7 +457,7 @@ static inline void world_open(struct world *w, uint64_t seed, const char *const 
     for (uint32_t i = 0; i < NODES; i++) { world_begin(w, i); }
 }
 
-/* Asserts, by the pool, that no buffer is left. */
+/* The pool asserts that every buffer was released. */
 static inline void world_free(struct world *w)
 {
     for (uint32_t i = 0; i < NODES; i++) { world_kill(w, i); }
