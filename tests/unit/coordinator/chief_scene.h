@@ -30,6 +30,20 @@ __attribute__((format(printf, 1, 2))) static inline void append(const char *form
     va_end(arguments);
 }
 
+static inline void append_run(const struct run *run)
+{
+    append("%s", run_phase_name(run->phase));
+    if (run->generation != 0) {
+        append(" g%" PRIu64 " from %" PRIu64 "@%" PRIu64, run->generation, run->load_checkpoint,
+               run->load_step);
+    }
+    if (run->until != 0) { append(" %s %" PRIu64, run->ending ? "until" : "gate", run->until); }
+    if (run->save_checkpoint != 0) {
+        append(" save %" PRIu64 "@%" PRIu64, run->save_checkpoint, run->save_step);
+    }
+    if (run->evaluate_step != STEP_NONE) { append(" eval %" PRIu64, run->evaluate_step); }
+}
+
 /* The actions of the last step, as text. */
 static inline const char *asked(void)
 {
@@ -42,17 +56,7 @@ static inline const char *asked(void)
     }
     const struct chief_write *w = actions.write;
     if (w == NULL) { return line; }
-    const struct run *run = &w->run;
-    append("%s", run_phase_name(run->phase));
-    if (run->generation != 0) {
-        append(" g%" PRIu64 " from %" PRIu64 "@%" PRIu64, run->generation, run->load_checkpoint,
-               run->load_step);
-    }
-    if (run->until != 0) { append(" %s %" PRIu64, run->ending ? "until" : "gate", run->until); }
-    if (run->save_checkpoint != 0) {
-        append(" save %" PRIu64 "@%" PRIu64, run->save_checkpoint, run->save_step);
-    }
-    if (run->evaluate_step != STEP_NONE) { append(" eval %" PRIu64, run->evaluate_step); }
+    append_run(&w->run);
     if (w->commits) { append(" commit %" PRIu64 "@%" PRIu64, w->manifest.id, w->manifest.step); }
     if (w->answers) { append(" -request %" PRIu64, w->request); }
     for (uint32_t i = 0; i < w->history_count; i++) {

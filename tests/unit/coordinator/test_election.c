@@ -1,4 +1,5 @@
-/* The election: events, and the requests that the candidate makes. */
+/* The election, by golden trace: events, and the requests that the candidate makes. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,204 +9,155 @@
 #include <string.h>
 
 #include "coordinator/election.h"
+#include "tests/unit/support/trace.h"
 
-#define US    "000000000000002a-"
-#define OTHER "ffffffffffffffff-"
+enum { NAMES_MAX = 8, INCARNATION = 42 };
+
+static const char *const guids[] = {"000000000000002a-", "ffffffffffffffff-"};
+static const char *const guid_names[] = {"own", "other"};
 
 static struct election e;
-static struct election_action asked;
-static uint64_t now;
+static uint64_t now, op_in_flight;
+
+/* "own:7" as the name of a znode; any other text stands for itself. */
+static void name_of(const char *word, char name[static ELECTION_NAME_MAX])
+{
+    snprintf(name, ELECTION_NAME_MAX, "%s", word);
+    for (int i = 0; i < 2; i++) {
+        size_t length = strlen(guid_names[i]);
+        if (strncmp(word, guid_names[i], length) != 0 || word[length] != ':') { continue; }
+        unsigned long sequence = strtoul(word + length + 1, NULL, 10);
+        snprintf(name, ELECTION_NAME_MAX, "%s%010lu", guids[i], sequence);
+    }
+}
+
+/* The inverse of name_of(). */
+static const char *word_of(const char *name)
+{
+    static char word[ELECTION_NAME_MAX];
+    snprintf(word, sizeof word, "%s", name);
+    for (int i = 0; i < 2; i++) {
+        size_t length = strlen(guids[i]);
+        if (strncmp(name, guids[i], length) != 0) { continue; }
+        snprintf(word, sizeof word, "%s:%lu", guid_names[i], strtoul(name + length, NULL, 10));
+    }
+    return word;
+}
+
+static void show_action(const struct election_action *action)
+{
+    switch (action->type) {
+    case ELECTION_DO_NOTHING: break;
+    case ELECTION_DO_JOIN: trace_add("create %s\n", e.guid); break;
+    case ELECTION_DO_LIST: trace_add("list\n"); break;
+    case ELECTION_DO_WATCH: trace_add("watch %s\n", word_of(action->name)); break;
+    case ELECTION_DO_READ_CHIEF: trace_add("read /chief\n"); break;
+    case ELECTION_DO_CLAIM:
+        trace_add("claim epoch=%" PRIu64 " version=%" PRId32 " by %s took_ms=%" PRIu64 "\n",
+                  action->epoch, action->version, word_of(action->name), action->took_ms);
+        break;
+    }
+}
 
 static void feed(struct election_event event)
 {
+    enum election_phase before = e.phase;
     event.now_ms = now;
-    if (event.op == 0) { event.op = asked.op; }
+    if (event.op == 0) { event.op = op_in_flight; }
     struct election_action action = election_step(&e, &event);
-    /* A request stays in flight when no new one is made. */
-    uint64_t op = asked.op;
-    asked = action;
-    if (action.type == ELECTION_DO_NOTHING) { asked.op = op; }
+    if (action.type != ELECTION_DO_NOTHING) { op_in_flight = action.op; }
+    show_action(&action);
+    if (action.type == ELECTION_DO_NOTHING && election_deadline_ms(&e) != UINT64_MAX) {
+        trace_add("retry in %" PRIu64 " ms\n", election_deadline_ms(&e) - now);
+    }
+    if (e.phase != before && e.phase == ELECTION_FOLLOWING) { trace_add("following\n"); }
+    if (e.phase != before && e.phase == ELECTION_CHIEF) {
+        trace_add("chief epoch=%" PRIu64 " version=%" PRId32 "\n", e.epoch, e.version);
+    }
 }
 
-static void answer(enum election_event_type type, enum election_outcome outcome)
+static enum election_outcome outcome_of(const char *word)
 {
-    feed((struct election_event){.type = type, .outcome = outcome});
+    if (word == NULL) { return ELECTION_OK; }
+    if (strcmp(word, "refused") == 0) { return ELECTION_REFUSED; }
+    assert_string_equal(word, "unknown");
+    return ELECTION_UNKNOWN;
 }
 
-static void listed(const char *const *names, size_t count)
+static void feed_listing(char **arguments, unsigned count)
 {
-    feed((struct election_event){.type = ELECTION_EV_LISTED, .names = names, .count = count});
+    static char names[NAMES_MAX][ELECTION_NAME_MAX];
+    const char *list[NAMES_MAX];
+    assert_true(count <= NAMES_MAX);
+    for (unsigned i = 0; i < count; i++) {
+        name_of(arguments[i], names[i]);
+        list[i] = names[i];
+    }
+    feed((struct election_event){.type = ELECTION_EV_LISTED, .names = list, .count = count});
 }
 
-static void chief(uint64_t epoch, uint64_t incarnation, int32_t version)
+static void start(void)
 {
-    feed((struct election_event){.type = ELECTION_EV_CHIEF_READ,
-                                 .epoch = epoch,
-                                 .incarnation = incarnation,
-                                 .version = version});
-}
-
-static int setup(void **state)
-{
-    (void)state;
     now = 1000;
-    asked = (struct election_action){0};
-    election_init(&e, 42);
-    assert_string_equal(e.guid, US);
-    answer(ELECTION_EV_START, ELECTION_OK);
-    assert_int_equal(asked.type, ELECTION_DO_JOIN);
-    return 0;
+    op_in_flight = 0;
+    election_init(&e, INCARNATION);
+    assert_string_equal(e.guid, guids[0]);
+    feed((struct election_event){.type = ELECTION_EV_START});
 }
 
-static const char *const alone[] = {US "0000000007"};
-static const char *const second[] = {OTHER "0000000009", US "0000000007", OTHER "0000000003",
-                                     OTHER "0000000001"};
+static uint64_t number(const char *word)
+{
+    assert_non_null(word);
+    return strtoull(word, NULL, 10);
+}
 
-/* The only candidate reads /chief, and claims the next epoch at the version that it read. */
-static void first_candidate_becomes_chief(void **state)
+/* start | again | joined|watched|claimed [refused|unknown] | listed NAME ... | changed |
+ * chief EPOCH INCARNATION VERSION | claimed at VERSION | pass MS | tick | stale */
+static void command(char **arguments, unsigned count)
+{
+    const char *verb = arguments[0], *first = arguments[1];
+    if (strcmp(verb, "start") == 0) {
+        start();
+    } else if (strcmp(verb, "again") == 0) {
+        feed((struct election_event){.type = ELECTION_EV_START});
+    } else if (strcmp(verb, "joined") == 0) {
+        feed((struct election_event){.type = ELECTION_EV_JOINED, .outcome = outcome_of(first)});
+    } else if (strcmp(verb, "watched") == 0) {
+        feed((struct election_event){.type = ELECTION_EV_WATCHED, .outcome = outcome_of(first)});
+    } else if (strcmp(verb, "claimed") == 0 && count == 3) {
+        int32_t version = (int32_t)number(arguments[2]);
+        feed((struct election_event){.type = ELECTION_EV_CLAIMED, .version = version});
+    } else if (strcmp(verb, "claimed") == 0) {
+        feed((struct election_event){.type = ELECTION_EV_CLAIMED, .outcome = outcome_of(first)});
+    } else if (strcmp(verb, "listed") == 0) {
+        feed_listing(arguments + 1, count - 1);
+    } else if (strcmp(verb, "changed") == 0) {
+        feed((struct election_event){.type = ELECTION_EV_CHANGED});
+    } else if (strcmp(verb, "chief") == 0) {
+        feed((struct election_event){.type = ELECTION_EV_CHIEF_READ,
+                                     .epoch = number(first),
+                                     .incarnation = number(arguments[2]),
+                                     .version = (int32_t)number(arguments[3])});
+    } else if (strcmp(verb, "pass") == 0) {
+        now += number(first);
+    } else if (strcmp(verb, "tick") == 0) {
+        feed((struct election_event){.type = ELECTION_EV_TICK});
+    } else if (strcmp(verb, "stale") == 0) {
+        feed((struct election_event){.type = ELECTION_EV_JOINED, .op = 99});
+    } else {
+        fail_msg("unknown command \"%s\"", verb);
+    }
+}
+
+/* Each section of the trace is one rule of docs/protocol.md, section E, or one fault. */
+static void election_follows_its_trace(void **state)
 {
     (void)state;
-    answer(ELECTION_EV_JOINED, ELECTION_OK);
-    assert_int_equal(asked.type, ELECTION_DO_LIST);
-    listed(alone, 1);
-    assert_int_equal(asked.type, ELECTION_DO_READ_CHIEF);
-    now += 5;
-    chief(4, 7, 12);
-    assert_int_equal(asked.type, ELECTION_DO_CLAIM);
-    assert_string_equal(asked.name, US "0000000007");
-    assert_true(asked.epoch == 5 && asked.version == 12 && asked.took_ms == 5);
-    feed((struct election_event){.type = ELECTION_EV_CLAIMED, .version = 13});
-    assert_true(e.phase == ELECTION_CHIEF && e.epoch == 5 && e.version == 13);
+    trace_check("tests/unit/coordinator/election_trace.txt", command);
 }
-
-static void follow(void)
-{
-    answer(ELECTION_EV_JOINED, ELECTION_OK);
-    listed(second, 4);
-    assert_int_equal(asked.type, ELECTION_DO_WATCH);
-    assert_string_equal(asked.name, OTHER "0000000003");
-    answer(ELECTION_EV_WATCHED, ELECTION_OK);
-    assert_int_equal(e.phase, ELECTION_FOLLOWING);
-}
-
-/* Only the candidate just before it is watched; when that one leaves, the candidate lists again. */
-static void candidate_follows_its_predecessor(void **state)
-{
-    (void)state;
-    follow();
-    now += 100;
-    answer(ELECTION_EV_CHANGED, ELECTION_OK);
-    assert_int_equal(asked.type, ELECTION_DO_LIST);
-    now += 3;
-    listed(alone, 1);
-    chief(4, 7, 12);
-    assert_int_equal(asked.took_ms, 3);
-}
-
-/* The predecessor may leave between the listing and the watch. */
-static void predecessor_may_leave_before_the_watch(void **state)
-{
-    (void)state;
-    answer(ELECTION_EV_JOINED, ELECTION_OK);
-    listed(second, 4);
-    answer(ELECTION_EV_WATCHED, ELECTION_REFUSED);
-    assert_int_equal(asked.type, ELECTION_DO_LIST);
-}
-
-/* Without an answer to the creation, the candidate lists, and joins again if it is not listed. */
-static void lost_join_is_found_in_the_listing(void **state)
-{
-    (void)state;
-    answer(ELECTION_EV_JOINED, ELECTION_UNKNOWN);
-    assert_int_equal(asked.type, ELECTION_DO_NOTHING);
-    assert_int_equal(election_deadline_ms(&e), now + ELECTION_RETRY_MS);
-    now += ELECTION_RETRY_MS;
-    answer(ELECTION_EV_TICK, ELECTION_OK);
-    assert_int_equal(asked.type, ELECTION_DO_LIST);
-    const char *const without[] = {OTHER "0000000003"};
-    listed(without, 1);
-    assert_int_equal(asked.type, ELECTION_DO_JOIN);
-}
-
-/* A candidate with two znodes uses the lower one, and does not wait for the other. */
-static void lower_of_two_own_znodes_counts(void **state)
-{
-    (void)state;
-    const char *const names[] = {US "0000000008", US "0000000002"};
-    answer(ELECTION_EV_JOINED, ELECTION_OK);
-    listed(names, 2);
-    assert_int_equal(asked.type, ELECTION_DO_READ_CHIEF);
-    assert_string_equal(e.ours, US "0000000002");
-}
-
-/* Without an answer to the claim, /chief shows whether it was applied. */
-static void lost_claim_is_read_from_chief(void **state)
-{
-    (void)state;
-    answer(ELECTION_EV_JOINED, ELECTION_OK);
-    listed(alone, 1);
-    chief(4, 7, 12);
-    answer(ELECTION_EV_CLAIMED, ELECTION_UNKNOWN);
-    now += ELECTION_RETRY_MS;
-    answer(ELECTION_EV_TICK, ELECTION_OK);
-    listed(alone, 1);
-    assert_int_equal(asked.type, ELECTION_DO_READ_CHIEF);
-    chief(5, 42, 13);
-    assert_true(e.phase == ELECTION_CHIEF && e.epoch == 5 && e.version == 13);
-}
-
-/* The claim is refused because of another chief or a lost znode: list again, and join if needed. */
-static void refused_claim_lists_again(void **state)
-{
-    (void)state;
-    answer(ELECTION_EV_JOINED, ELECTION_OK);
-    listed(alone, 1);
-    chief(4, 7, 12);
-    answer(ELECTION_EV_CLAIMED, ELECTION_REFUSED);
-    assert_int_equal(asked.type, ELECTION_DO_LIST);
-    listed(NULL, 0);
-    assert_int_equal(asked.type, ELECTION_DO_JOIN);
-}
-
-/* A listing that was in flight at a change may be older than it. */
-static void change_while_listing_lists_again(void **state)
-{
-    (void)state;
-    answer(ELECTION_EV_JOINED, ELECTION_OK);
-    uint64_t op = asked.op;
-    answer(ELECTION_EV_CHANGED, ELECTION_OK);
-    feed((struct election_event){.type = ELECTION_EV_LISTED, .op = op, .names = alone, .count = 1});
-    assert_int_equal(asked.type, ELECTION_DO_LIST);
-}
-
-/* Answers to abandoned requests, names without a number, and a second start are ignored. */
-static void stale_answers_and_bad_names_are_ignored(void **state)
-{
-    (void)state;
-    feed((struct election_event){.type = ELECTION_EV_JOINED, .op = 99});
-    assert_int_equal(asked.type, ELECTION_DO_NOTHING);
-    answer(ELECTION_EV_START, ELECTION_OK);
-    assert_int_equal(asked.type, ELECTION_DO_NOTHING);
-    const char *const names[] = {"x", US "12345678x0", US "0000000007"};
-    answer(ELECTION_EV_JOINED, ELECTION_OK);
-    listed(names, 3);
-    assert_int_equal(asked.type, ELECTION_DO_READ_CHIEF);
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(first_candidate_becomes_chief),
-        TEST(candidate_follows_its_predecessor),
-        TEST(predecessor_may_leave_before_the_watch),
-        TEST(lost_join_is_found_in_the_listing),
-        TEST(lower_of_two_own_znodes_counts),
-        TEST(lost_claim_is_read_from_chief),
-        TEST(refused_claim_lists_again),
-        TEST(stale_answers_and_bad_names_are_ignored),
-        TEST(change_while_listing_lists_again),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(election_follows_its_trace)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

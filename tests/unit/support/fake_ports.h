@@ -1,4 +1,4 @@
-/* A ZooKeeper and a network that only write down what they are asked; the test plays their part. */
+/* tests/unit/support/fake_ports.h: ports to ZooKeeper and the network that record requests. */
 #ifndef TESTS_FAKE_PORTS_H
 #define TESTS_FAKE_PORTS_H
 
@@ -11,9 +11,9 @@
 enum { FAKE_REQUESTS_MAX = 64, FAKE_FRAMES_MAX = 64, FAKE_DATA_MAX = 2048 };
 
 struct fake_request {
-    char verb; /* 'w'rite, 'r'ead, 'l'ist */
+    char verb; /* 'w'rite, 'r'ead or 'l'ist. */
     uint64_t op;
-    size_t count; /* Of writes; those beyond the last kept are cut. */
+    size_t count; /* Number of writes; the first 8 are kept. */
     struct {
         enum zk_write_kind kind;
         char path[ZK_PATH_MAX];
@@ -32,9 +32,9 @@ struct fake_ports {
         uint8_t body[512];
     } frames[FAKE_FRAMES_MAX];
     size_t frame_count;
-    uint64_t dialled; /* Connections so far; their ids are 1, 2, ... */
+    uint64_t dialled; /* Number of connections so far; their ids are 1, 2, ... */
     char dialled_address[TRANSPORT_ADDRESS_MAX];
-    uint64_t closed; /* Id of the last closed. */
+    uint64_t closed; /* Id of the connection closed last. */
 };
 
 static inline struct fake_request *fake_add(struct fake_ports *fake, char verb, uint64_t op,
@@ -113,7 +113,7 @@ static inline struct node_ports fake_node_ports(struct fake_ports *fake, struct 
         .buffers = pool};
 }
 
-/* The last request with this verb whose (first) path ends with `tail`, or NULL. */
+/* The newest request with this verb whose (first) path ends with `tail`, or NULL. */
 static inline struct fake_request *fake_last(struct fake_ports *fake, char verb, const char *tail)
 {
     for (size_t i = fake->request_count; i-- > 0;) {

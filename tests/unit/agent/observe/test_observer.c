@@ -191,10 +191,10 @@ static void reaper_deletes_only_the_znodes_of_the_session(void **state)
     node_reaper_begin(&reaper, &node, &observer, &candidates, &port, &next_op, NULL);
     assert_int_equal(asked.count,
                      2); /* Only the exit note: the znode belongs to another session. */
-    assert_string_equal(asked.words[1], "set /tanist/c/exits/ps-0");
+    assert_string_equal(asked.texts[1], "set /tanist/c/exits/ps-0");
     observer.tasks[0].session = 42;
     node_reaper_begin(&reaper, &node, &observer, &candidates, &port, &next_op, NULL);
-    assert_string_equal(asked.words[4], "delete /tanist/c/members/ps-0");
+    assert_string_equal(asked.texts[4], "delete /tanist/c/members/ps-0");
     assert_int_equal(reaper.list[1].last_op, next_op);
     struct zk_event done = {.type = ZK_RESULT, .op = next_op};
     node_reaper_handle(&reaper, &done, NULL);

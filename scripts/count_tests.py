@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Counts the tests of one ctest run: prints `PASSED FAILED SKIPPED`, and each skipped test on stderr.
+
+  scripts/count_tests.py JUNIT.xml
+
+A program that ran but skipped some of its cases (cmocka, unittest, "SKIPPED: reason") counts as passed, and
+its skipped cases are counted as well.
+"""
+
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+SKIPPED_CASES = (
+    re.compile(r"^\[  SKIPPED \] (\d+) test\(s\)", re.MULTILINE),  # cmocka
+    re.compile(r"^OK \(.*?skipped=(\d+)", re.MULTILINE),  # unittest
+)
+SKIPPED_LINE = re.compile(r"^SKIPPED: .*$", re.MULTILINE)
+
+
+def skipped_cases(output):
+    numbers = (int(number) for pattern in SKIPPED_CASES for number in pattern.findall(output))
+    return sum(numbers) + len(SKIPPED_LINE.findall(output))
+
+
+def main():
+    passed = failed = skipped = 0
+    for case in ElementTree.parse(sys.argv[1]).getroot().iter("testcase"):
+        name, cases = case.get("name"), skipped_cases(case.findtext("system-out") or "")
+        if case.find("failure") is not None:
+            failed += 1
+        elif case.find("skipped") is not None:
+            skipped += 1
+            print(f"skipped: {name}", file=sys.stderr)
+        else:
+            passed += 1
+        if cases > 0:
+            skipped += cases
+            print(f"skipped: {cases} of {name}", file=sys.stderr)
+    print(passed, failed, skipped)
+
+
+if __name__ == "__main__":
+    main()
