@@ -40,7 +40,7 @@ struct injector {
 };
 
 /* injector_kill, injector_remote_kill, ...: those that FAULT_LIST names. */
-#define INJECTOR_DECLARE(constant, local, remote, ...)                                             \
+#define INJECTOR_DECLARE(constant, name, family, targets, needs, duration, local, remote, ...)     \
     extern const struct injector injector_##local, injector_##remote;
 FAULT_LIST(INJECTOR_DECLARE)
 #undef INJECTOR_DECLARE

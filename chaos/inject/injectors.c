@@ -6,7 +6,7 @@
 static const struct {
     const struct injector *local, *remote;
 } injectors[FAULT_COUNT] = {
-#define INJECTOR_ROW(constant, local, remote, ...)                                                 \
+#define INJECTOR_ROW(constant, name, family, targets, needs, duration, local, remote, ...)         \
     [FAULT_##constant] = {&injector_##local, &injector_##remote},
     FAULT_LIST(INJECTOR_ROW)
 #undef INJECTOR_ROW

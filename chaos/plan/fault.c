@@ -8,7 +8,13 @@
 #include "common/faults/failpoint.h"
 
 static const struct fault_descriptor faults[FAULT_COUNT] = {
-#define FAULT_ROW(constant, local, remote, ...) [FAULT_##constant] = {__VA_ARGS__},
+#define FAULT_ROW(constant, fault_name, fault_family, kinds, need, lasting, local, remote, ...)    \
+    [FAULT_##constant] = {.name = fault_name,                                                      \
+                          .family = FAMILY_##fault_family,                                         \
+                          .targets = kinds,                                                        \
+                          .needs = need,                                                           \
+                          .duration = DURATION_##lasting,                                          \
+                          .about = __VA_ARGS__},
     FAULT_LIST(FAULT_ROW)
 #undef FAULT_ROW
 };
