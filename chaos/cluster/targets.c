@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "chaos/cluster/proc.h"
+#include "common/faults/process_name.h"
 
 /* The command line of a JVM has the class path before the argument that names the server. */
 enum { COMMAND_LINE_MAX = 64 * 1024, CHILDREN_TEXT_MAX = 8192 };
@@ -47,59 +48,15 @@ struct place *target_cluster_place(struct target_cluster *cluster, const char *n
 
 /* ------------------------------------------------------------- processes */
 
-static bool is_number(const char *text)
-{
-    return *text && strspn(text, "0123456789") == strlen(text);
-}
-
-static bool is_program(const char *path, const char *name)
-{
-    const char *slash = strrchr(path, '/');
-    return strcmp(slash != NULL ? slash + 1 : path, name) == 0;
-}
-
-/* The number in ".../zookeeper/2/zoo.cfg"; 0: it is not such a path. The last folder of that name
- * counts: the run's own folder may be below another one. */
-static unsigned server_in(const char *argument)
-{
-    unsigned number = 0, found = 0;
-    int length = 0;
-    for (const char *at = argument; (at = strstr(at, "/zookeeper/")); at++) {
-        if (sscanf(at, "/zookeeper/%4u/zoo.cfg%n", &number, &length) == 1 && length > 0 &&
-            at[length] == '\0') {
-            found = number;
-        }
-    }
-    return found;
-}
-
-bool target_cluster_name_process(const char *arguments, size_t size,
-                                 char name[static PLACE_NAME_MAX])
-{
-    const char *end = arguments + size, *role = NULL;
-    name[0] = '\0';
-    for (const char *argument = arguments, *next; argument < end; argument = next) {
-        next = argument + strlen(argument) + 1;
-        unsigned server = server_in(argument);
-        if (server > 0) { snprintf(name, PLACE_NAME_MAX, "zookeeper:%u", server); }
-        if (next >= end) { break; }
-        if (argument == arguments && is_program(argument, "tanist")) { role = next; }
-        if (role != NULL && strcmp(argument, "--index") == 0 && is_number(next)) {
-            snprintf(name, PLACE_NAME_MAX, "%.11s:%.10s", role, next);
-        }
-    }
-    return *name != '\0';
-}
-
 /* The place of a process. NULL: it has none, or it has ended. */
 static struct place *place_of(struct target_cluster *cluster, pid_t pid)
 {
-    char arguments[COMMAND_LINE_MAX], name[PLACE_NAME_MAX];
+    char arguments[COMMAND_LINE_MAX], name[FAULT_CONTROL_NAME_MAX];
     for (uint32_t i = 0; i < cluster->count; i++) {
         if (cluster->places[i].pid == pid) { return &cluster->places[i]; }
     }
     ssize_t size = proc_read(pid, "cmdline", arguments, sizeof arguments);
-    if (size <= 0 || !target_cluster_name_process(arguments, (size_t)size, name)) { return NULL; }
+    if (size <= 0 || !process_name(arguments, (size_t)size, name)) { return NULL; }
     return target_cluster_place(cluster, name);
 }
 
@@ -114,7 +71,7 @@ void target_cluster_refresh(struct target_cluster *cluster)
          child = strtok_r(NULL, " ", &rest)) {
         pid_t pid = (pid_t)strtol(child, NULL, 10);
         const struct place *place = place_of(cluster, pid);
-        if (place != NULL) { found[place - cluster->places] = pid; }
+        if (place != NULL && place != cluster->places) { found[place - cluster->places] = pid; }
     }
     for (uint32_t i = 0; i < cluster->count; i++) {
         cluster->places[i].pid = proc_state(found[i]) ? found[i] : 0;

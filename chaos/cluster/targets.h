@@ -19,7 +19,11 @@
 struct lab;
 struct remote;
 
-enum { PLACES_MAX = TASKS_MAX + 8, TARGET_PATH_MAX = 1024, PLACE_NAME_MAX = 24 };
+enum {
+    PLACES_MAX = TASKS_MAX + 8,
+    TARGET_PATH_MAX = 1024,
+    PLACE_NAME_MAX = FAULT_CONTROL_NAME_MAX
+};
 
 /* A position in the cluster that at most one process fills at a time: the agent, a ZooKeeper
  * server, or a task. The place stays when its process dies and another one takes over. */
@@ -61,12 +65,6 @@ struct place *target_cluster_place(struct target_cluster *cluster, const char *n
 
 /* ["agent", "zookeeper:1", "ps:0", ...], a new reference. NULL: out of memory. */
 json_t *target_cluster_places_json(const struct target_cluster *cluster);
-
-/* The place of a process by its command line (/proc/PID/cmdline: `size` bytes of zero-terminated
- * arguments): `tanist ps --index 1 ...` is "ps:1", `java ... DIR/zookeeper/2/zoo.cfg` is
- * "zookeeper:2". False: it has none. Pure. */
-bool target_cluster_name_process(const char *arguments, size_t size,
-                                 char name[static PLACE_NAME_MAX]);
 
 /* Read the pids of the agent's children from /proc; 0 for what has ended. The caller sets the pid
  * of the agent itself. */

@@ -1,5 +1,5 @@
-/* chaos/shim/clock.c: a wall clock that is off, as after somebody has set it. CLOCK_MONOTONIC knows
- * nothing of it, like the kernel's. */
+/* chaos/shim/clock.c: a shifted wall clock, as if an administrator had set it. CLOCK_MONOTONIC is
+ * not affected. */
 #include <stdint.h>
 #include <sys/time.h>
 #include <time.h>
@@ -8,7 +8,7 @@
 
 enum { NS_PER_S = 1000000000, NS_PER_US = 1000 };
 
-/* By how much; 0: not at all. */
+/* 0: the clock is right. */
 static int64_t offset_ms(void)
 {
     struct fault_slot *slot = shim_faults();

@@ -1,5 +1,5 @@
-/* chaos/shim/files.c: writes that fail, syncs that fail or take their time. Only files and folders
- * have a disk beneath them: sockets and pipes, and the log (descriptors 0 to 2), are left alone. */
+/* chaos/shim/files.c: writes that fail, and syncs that fail or are slow. Only files and folders are
+ * on a disk: sockets, pipes and the log (descriptors 0 to 2) are not affected. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -29,7 +29,7 @@ static bool is_on_disk(int fd, bool or_folder)
     return found;
 }
 
-/* The error with which a change of `fd` is to fail; 0: none. */
+/* The error with which a change of `fd` is to fail; 0: it succeeds. */
 static int write_fault(int fd)
 {
     struct fault_slot *slot = shim_faults();
@@ -40,7 +40,7 @@ static int write_fault(int fd)
     return (int)code;
 }
 
-/* Until CLOCK_MONOTONIC has gone on by so much, signals or not. */
+/* Sleep, also across signals. */
 static void wait_ms(uint32_t ms)
 {
     int before = errno;
@@ -49,7 +49,7 @@ static void wait_ms(uint32_t ms)
     errno = before;
 }
 
-/* The same for a sync, after the time it is to take longer. */
+/* The error with which a sync is to fail, after its delay. */
 static int sync_fault(struct fault_slot *slot)
 {
     uint32_t delay_ms = ordered(&slot->sync_delay_ms);
@@ -75,87 +75,32 @@ static int sync_fault_of(int fd)
 
 /* ------------------------------------------------------------------ writes */
 
-/* What every one of these does before the real one is called. */
-#define FAIL_IF_ORDERED(fd)                                                                        \
-    do {                                                                                           \
+/* A function whose first parameter is `fd`, and which returns -1 when it fails. */
+#define WRITING(type, name, parameters, arguments)                                                 \
+    EXPORT type name parameters                                                                    \
+    {                                                                                              \
+        NEXT(name);                                                                                \
         int code = write_fault(fd);                                                                \
-        if (code != 0) {                                                                           \
-            errno = code;                                                                          \
-            return -1;                                                                             \
-        }                                                                                          \
-    } while (0)
+        if (code == 0) { return real arguments; }                                                  \
+        errno = code;                                                                              \
+        return -1;                                                                                 \
+    }
 
-EXPORT ssize_t write(int fd, const void *data, size_t size)
-{
-    NEXT(write);
-    FAIL_IF_ORDERED(fd);
-    return real(fd, data, size);
-}
+WRITING(ssize_t, write, (int fd, const void *data, size_t size), (fd, data, size))
+WRITING(ssize_t, pwrite, (int fd, const void *data, size_t size, off_t at), (fd, data, size, at))
+WRITING(ssize_t, pwrite64, (int fd, const void *data, size_t size, off64_t at),
+        (fd, data, size, at))
+WRITING(ssize_t, writev, (int fd, const struct iovec *parts, int count), (fd, parts, count))
+WRITING(ssize_t, pwritev, (int fd, const struct iovec *parts, int count, off_t at),
+        (fd, parts, count, at))
+WRITING(ssize_t, pwritev64, (int fd, const struct iovec *parts, int count, off64_t at),
+        (fd, parts, count, at))
+WRITING(int, ftruncate, (int fd, off_t size), (fd, size))
+WRITING(int, ftruncate64, (int fd, off64_t size), (fd, size))
+WRITING(int, fallocate, (int fd, int mode, off_t at, off_t size), (fd, mode, at, size))
+WRITING(int, fallocate64, (int fd, int mode, off64_t at, off64_t size), (fd, mode, at, size))
 
-EXPORT ssize_t pwrite(int fd, const void *data, size_t size, off_t at)
-{
-    NEXT(pwrite);
-    FAIL_IF_ORDERED(fd);
-    return real(fd, data, size, at);
-}
-
-EXPORT ssize_t pwrite64(int fd, const void *data, size_t size, off64_t at)
-{
-    NEXT(pwrite64);
-    FAIL_IF_ORDERED(fd);
-    return real(fd, data, size, at);
-}
-
-EXPORT ssize_t writev(int fd, const struct iovec *parts, int count)
-{
-    NEXT(writev);
-    FAIL_IF_ORDERED(fd);
-    return real(fd, parts, count);
-}
-
-EXPORT ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t at)
-{
-    NEXT(pwritev);
-    FAIL_IF_ORDERED(fd);
-    return real(fd, parts, count, at);
-}
-
-EXPORT ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t at)
-{
-    NEXT(pwritev64);
-    FAIL_IF_ORDERED(fd);
-    return real(fd, parts, count, at);
-}
-
-EXPORT int ftruncate(int fd, off_t size)
-{
-    NEXT(ftruncate);
-    FAIL_IF_ORDERED(fd);
-    return real(fd, size);
-}
-
-EXPORT int ftruncate64(int fd, off64_t size)
-{
-    NEXT(ftruncate64);
-    FAIL_IF_ORDERED(fd);
-    return real(fd, size);
-}
-
-EXPORT int fallocate(int fd, int mode, off_t at, off_t size)
-{
-    NEXT(fallocate);
-    FAIL_IF_ORDERED(fd);
-    return real(fd, mode, at, size);
-}
-
-EXPORT int fallocate64(int fd, int mode, off64_t at, off64_t size)
-{
-    NEXT(fallocate64);
-    FAIL_IF_ORDERED(fd);
-    return real(fd, mode, at, size);
-}
-
-/* These two return their error. */
+/* These two return the error number. */
 EXPORT int posix_fallocate(int fd, off_t at, off_t size)
 {
     NEXT(posix_fallocate);
@@ -172,25 +117,20 @@ EXPORT int posix_fallocate64(int fd, off64_t at, off64_t size)
 
 /* ------------------------------------------------------------------- syncs */
 
-EXPORT int fsync(int fd)
-{
-    NEXT(fsync);
-    int code = sync_fault_of(fd);
-    if (code == 0) { return real(fd); }
-    errno = code;
-    return -1;
-}
+#define SYNCING(name)                                                                              \
+    EXPORT int name(int fd)                                                                        \
+    {                                                                                              \
+        NEXT(name);                                                                                \
+        int code = sync_fault_of(fd);                                                              \
+        if (code == 0) { return real(fd); }                                                        \
+        errno = code;                                                                              \
+        return -1;                                                                                 \
+    }
 
-EXPORT int fdatasync(int fd)
-{
-    NEXT(fdatasync);
-    int code = sync_fault_of(fd);
-    if (code == 0) { return real(fd); }
-    errno = code;
-    return -1;
-}
+SYNCING(fsync)
+SYNCING(fdatasync)
 
-/* MS_ASYNC promises nothing, so that nothing can fail. */
+/* MS_ASYNC guarantees nothing, so it cannot fail. */
 EXPORT int msync(void *from, size_t size, int flags)
 {
     NEXT(msync);

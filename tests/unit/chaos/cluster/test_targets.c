@@ -35,75 +35,6 @@ static int free_cluster(void **state)
     return 0;
 }
 
-/* ------------------------------------------------------------- command lines */
-
-/* The place of a process with these arguments, separated by '|'; "": it has none. */
-static const char *name_of(const char *text)
-{
-    static char name[PLACE_NAME_MAX];
-    char words[512];
-    size_t size = strlen(text) + 1;
-    assert_true(size <= sizeof words);
-    memcpy(words, text, size);
-    for (size_t i = 0; i < size; i++) {
-        if (words[i] == '|') { words[i] = '\0'; }
-    }
-    bool found = target_cluster_name_process(words, size, name);
-    assert_int_equal(found, *name != '\0');
-    return name;
-}
-
-/* The place of a node is its role and its index, wherever they are among the arguments. */
-static void node_is_named_by_role_and_index(void **state)
-{
-    (void)state;
-    assert_string_equal(name_of("tanist|ps|--index|1|--zk|127.0.0.1:2181"), "ps:1");
-    assert_string_equal(name_of("/usr/bin/tanist|worker|--zk|h:1|--index|12"), "worker:12");
-}
-
-/* Similar command lines are not of nodes: another command, another program, an index that is
- * missing or not a number. */
-static void other_processes_have_no_place(void **state)
-{
-    (void)state;
-    assert_string_equal(name_of("tanist|run|job.json|--dir|/x"), "");
-    assert_string_equal(name_of("cat|tanist|ps|--index|1"), "");
-    assert_string_equal(name_of("tanist|ps|--index"), "");
-    assert_string_equal(name_of("tanist|ps|--index|one"), "");
-    assert_string_equal(name_of("tanist"), "");
-    assert_string_equal(name_of(""), "");
-}
-
-/* A server is named by its zoo.cfg. */
-static void server_is_named_by_its_folder(void **state)
-{
-    (void)state;
-    assert_string_equal(name_of("java|-cp|a.jar:b.jar|Main|/runs/x/zookeeper/2/zoo.cfg"),
-                        "zookeeper:2");
-    assert_string_equal(name_of("java|Main|/runs/x/zookeeper/2/zoo.cfg.old"), "");
-    assert_string_equal(name_of("java|Main|/runs/x/zookeeper/two/zoo.cfg"), "");
-}
-
-/* A run may itself be below a folder called zookeeper, with a number or without. */
-static void outer_folder_is_not_a_server(void **state)
-{
-    (void)state;
-    assert_string_equal(name_of("java|Main|/srv/zookeeper/7/runs/x/zookeeper/3/zoo.cfg"),
-                        "zookeeper:3");
-    assert_string_equal(name_of("java|Main|/srv/zookeeper/runs/zookeeper/1/zoo.cfg"),
-                        "zookeeper:1");
-    assert_string_equal(name_of("java|-Dlog=/srv/zookeeper/9/zookeeper.log|Main"), "");
-}
-
-/* Arguments that are longer than any name are cut. */
-static void long_arguments_are_cut(void **state)
-{
-    (void)state;
-    const char *name = name_of("tanist|a-role-of-many-letters|--index|123456789012345");
-    assert_true(strlen(name) < PLACE_NAME_MAX);
-    assert_string_equal(name_of("java|Main|/zookeeper/99999/zoo.cfg"), "");
-}
-
 /* ------------------------------------------------------------- processes */
 
 /* This process is running; a process that does not exist has no state. */
@@ -222,11 +153,6 @@ static void external_ensemble_has_no_targets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(node_is_named_by_role_and_index),
-        cmocka_unit_test(other_processes_have_no_place),
-        cmocka_unit_test(server_is_named_by_its_folder),
-        cmocka_unit_test(outer_folder_is_not_a_server),
-        cmocka_unit_test(long_arguments_are_cut),
         cmocka_unit_test(state_of_a_process_is_read),
         WITH_CLUSTER(places_are_ordered),
         WITH_CLUSTER(name_selects_its_place),
