@@ -19,6 +19,7 @@ static struct place *add(struct target_cluster *cluster)
 
 void target_cluster_init(struct target_cluster *cluster, const struct job *job)
 {
+    assert(job != NULL);
     const uint32_t counts[ROLE_COUNT] = {job->cluster.coordinators, job->cluster.ps,
                                          job->cluster.workers};
     *cluster = (struct target_cluster){.job = job};
@@ -62,6 +63,7 @@ static struct place *place_of(struct target_cluster *cluster, pid_t pid)
 
 void target_cluster_refresh(struct target_cluster *cluster)
 {
+    assert(cluster->count > 0);
     char path[48], children[CHILDREN_TEXT_MAX], *rest = NULL;
     pid_t found[PLACES_MAX] = {0}, agent = cluster->places[0].pid;
     found[0] = agent;

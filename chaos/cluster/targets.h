@@ -30,7 +30,7 @@ enum {
 struct place {
     char name[PLACE_NAME_MAX]; /* "agent", "zookeeper:2", "ps:1" */
     bool is_node;              /* A task, filled by a node. */
-    struct task task;          /* Of a node. */
+    struct task task;          /* If it is a node. */
     uint32_t server;           /* Number of a ZooKeeper server, from 1; 0: it is not a server. */
     pid_t pid;                 /* 0: no process is known. */
     bool frozen;               /* The process is stopped by a signal. */
@@ -44,7 +44,7 @@ struct target_cluster {
     char run_dir[TARGET_PATH_MAX];  /* --dir of the run. */
     char job_file[TARGET_PATH_MAX]; /* As given to the run. */
     const struct job *job;          /* With all settings applied. */
-    char connect[1024];             /* Of ZooKeeper; "": not known yet. */
+    char connect[1024];             /* ZooKeeper's; "": not known yet. */
     uint32_t count;
     struct place places[PLACES_MAX];       /* The agent first, then servers, then nodes. */
     char chief[PLACE_NAME_MAX];            /* The place of the chief; "": no chief is alive. */
@@ -52,10 +52,10 @@ struct target_cluster {
     struct lab *lab;                       /* NULL: no namespaces; all processes use loopback. */
     struct fault_control *control; /* Shared with the shim and the failpoints of all processes. */
     struct random random;          /* Seeded for the round. */
-    struct remote *remote;         /* Only ZooKeeper can be reached; NULL: a cluster of ours. */
+    struct remote *remote;         /* Only its ZooKeeper can be reached; NULL: it runs here. */
     bool agent_killed;             /* By an injector: the run has to be started again. */
     uint32_t wipes;                /* The data of wiped ensembles is in DIR/scratch/wiped-1 ... */
-    char *const *environment;      /* Of the run, for processes that injectors start. */
+    char *const *environment;      /* The run's, for processes that injectors start. */
 };
 
 /* The places of a job's cluster; no process is known yet. */
@@ -66,8 +66,8 @@ struct place *target_cluster_place(struct target_cluster *cluster, const char *n
 /* ["agent", "zookeeper:1", "ps:0", ...], a new reference. NULL: out of memory. */
 json_t *target_cluster_places_json(const struct target_cluster *cluster);
 
-/* Read the pids of the agent's children from /proc; 0 for what has ended. The caller sets the pid
- * of the agent itself. */
+/* Read the pids of the agent's children from /proc; the pid of a place without one becomes 0. The
+ * caller sets the pid of the agent itself. */
 void target_cluster_refresh(struct target_cluster *cluster);
 
 /* Some places of a cluster, borrowed from it. */

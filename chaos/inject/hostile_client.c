@@ -107,6 +107,7 @@ static int dial(const char *address, uint16_t port)
 
 static void hold(struct hostile_client *client, int fd)
 {
+    assert(fd >= 0);
     if (client->held_count < HOSTILE_CLIENT_HELD_MAX) {
         client->held[client->held_count++] = fd;
     } else {
@@ -186,6 +187,7 @@ static void misbehave(struct hostile_client *client, struct random *random, enum
 void hostile_client_attack(struct hostile_client *client, struct random *random,
                            const char *address, uint16_t port, bool is_zookeeper)
 {
+    assert(port > 0);
     for (int kind = 0; kind < MISBEHAVIOURS; kind++) {
         int fd = dial(address, port);
         if (fd < 0) { return; /* The next ones would only wait as long. */ }

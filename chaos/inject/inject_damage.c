@@ -1,5 +1,6 @@
 /* chaos/inject/inject_damage.c: a ps is stopped, files of the newest checkpoint are damaged, and
  * the ps is killed: its successor must not load them. */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,11 +21,11 @@ enum {
     PATH_BYTES = TARGET_PATH_MAX + 160,
     FILE_BYTES_MAX = 1 << 30,
     DEFAULT_BITS = 8,
-    STOP_TRIES = 50, /* Of a millisecond. */
+    STOP_TRIES = 50, /* One per millisecond. */
     ID_DIGITS = 10,
 };
 
-/* The two newest committed checkpoints that are whole. */
+/* The two newest committed checkpoints that are intact. */
 struct committed {
     struct manifest newest, older;
 };
@@ -35,6 +36,7 @@ struct committed {
 static void shard_path(const struct target_cluster *cluster, const struct manifest *manifest,
                        uint32_t shard, char path[static PATH_BYTES])
 {
+    assert(shard < manifest->shard_count);
     snprintf(path, PATH_BYTES,
              "%s/checkpoints/%010" PRIu64 "/shard-%" PRIu32 "-of-%" PRIu32 "/data.mdb",
              cluster->run_dir, manifest->id, shard, manifest->shard_count);
@@ -70,32 +72,32 @@ static bool read_manifest(const struct target_cluster *cluster, uint64_t id, str
     return read && out->shard_count == cluster->job->cluster.ps;
 }
 
-static bool is_whole(const struct target_cluster *cluster, const struct manifest *manifest)
+static bool is_intact(const struct target_cluster *cluster, const struct manifest *manifest)
 {
-    bool whole = true;
-    for (uint32_t i = 0; whole && i < manifest->shard_count; i++) {
+    bool intact = true;
+    for (uint32_t i = 0; intact && i < manifest->shard_count; i++) {
         char path[PATH_BYTES], *bytes = NULL;
         size_t size = 0;
         shard_path(cluster, manifest, i, path);
         if (files_read(path, FILE_BYTES_MAX, &bytes, &size, NULL) != TN_OK) { return false; }
-        whole = size == manifest->shards[i].bytes &&
-                digest_equal(digest_of(bytes, size), manifest->shards[i].digest);
+        intact = size == manifest->shards[i].bytes &&
+                 digest_equal(digest_of(bytes, size), manifest->shards[i].digest);
         free(bytes);
     }
-    return whole;
+    return intact;
 }
 
-/* TN_EAGAIN: there are not two whole checkpoints yet, so the damage would lose everything. */
+/* TN_EAGAIN: there are not two intact checkpoints yet, so the damage would lose everything. */
 static enum tn_status find_committed(const struct target_cluster *cluster, struct committed *out,
                                      struct error *error)
 {
     struct manifest *next = &out->newest;
     for (uint64_t id = UINT64_MAX; (id = newest_below(cluster, id)) != 0;) {
-        if (!read_manifest(cluster, id, next) || !is_whole(cluster, next)) { continue; }
+        if (!read_manifest(cluster, id, next) || !is_intact(cluster, next)) { continue; }
         if (next == &out->older) { return TN_OK; }
         next = &out->older;
     }
-    return error_set(error, TN_EAGAIN, "there are no two whole checkpoints yet");
+    return error_set(error, TN_EAGAIN, "there are no two intact checkpoints yet");
 }
 
 /* ------------------------------------------------------------- damage */
@@ -179,7 +181,7 @@ static enum tn_status damage(struct target_cluster *cluster, struct active_fault
     }
     fault_describe(fault,
                    "shard %u of checkpoint %" PRIu64 " (step %" PRIu64 ") %s, checkpoint %" PRIu64
-                   " (step %" PRIu64 ") is whole; then SIGKILL to ",
+                   " (step %" PRIu64 ") is intact; then SIGKILL to ",
                    shard, newest->id, newest->step, what, older->id, older->step);
     return status;
 }
@@ -232,6 +234,7 @@ static enum tn_status begin_damage(struct target_cluster *cluster, struct active
                                    struct error *error)
 {
     enum tn_status status = TN_OK;
+    assert(fault->targets.count > 0);
     if (fault->injection.fault == FAULT_SWAP_SHARDS) {
         status = choose_two_ps(cluster, &fault->targets, error);
     }

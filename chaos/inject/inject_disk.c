@@ -1,4 +1,5 @@
 /* chaos/inject/inject_disk.c: the shim makes disks fail or slow. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -75,6 +76,7 @@ static enum tn_status begin_disk(struct target_cluster *cluster, struct active_f
                                  struct error *error)
 {
     struct disk_fault *disk = fault->state;
+    assert(fault->targets.count > 0);
     const struct injection *injection = &fault->injection;
     enum tn_status status = fault_keep_shim_targets(cluster, fault, error);
     if (status == TN_OK && injection->fault != FAULT_DISK_ERROR) {

@@ -1,5 +1,6 @@
 /* chaos/inject/inject_disk_full.c: the device of the checkpoints is full: a ballast file takes all
  * space of a small tmpfs. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -46,6 +47,7 @@ static uint64_t parameters_of(const struct job *job)
 
 uint64_t disk_full_bytes(const struct job *job)
 {
+    assert(job->cluster.ps > 0);
     enum { ARRAYS_MAX = 3 }; /* Adam has values and two moments. */
     uint64_t checkpoint = parameters_of(job) * sizeof(float) * ARRAYS_MAX;
     checkpoint += checkpoint / 8 + (uint64_t)SHARD_EXTRA * job->cluster.ps;
@@ -55,6 +57,7 @@ uint64_t disk_full_bytes(const struct job *job)
 enum tn_status disk_full_prepare(const struct target_cluster *cluster, struct error *error)
 {
     char folder[PATH_BYTES], options[64];
+    assert(cluster->run_dir[0] != '\0');
     checkpoints_path(cluster, folder);
     enum tn_status status = files_make_folders(folder, error);
     if (status != TN_OK) { return status; }
@@ -109,11 +112,12 @@ struct ballast {
     uint64_t bytes;
 };
 
-/* Take all space that is left. The ps write meanwhile, so space that cannot be had at once is taken
- * in halves. */
+/* Take all free space. The ps write meanwhile, so a part that is not free any more is tried by
+ * halves. */
 static void fill(struct ballast *ballast)
 {
     struct statvfs device;
+    assert(ballast->fd >= 0);
     if (fstatvfs(ballast->fd, &device) != 0) { return; }
     uint64_t part = (uint64_t)device.f_bavail * device.f_frsize;
     while (part >= PART_MIN) {

@@ -3,7 +3,7 @@
  * disk-full can fill it. It is mounted before the run starts: the folder of a running process
  * cannot be replaced.
  *
- * Threads: the main thread. Blocking: a few ms; cleanup copies what is kept.
+ * Threads: the main thread. Blocking: a few ms; cleanup also while it copies.
  */
 #ifndef CHAOS_INJECT_INJECT_DISK_FULL_H
 #define CHAOS_INJECT_INJECT_DISK_FULL_H

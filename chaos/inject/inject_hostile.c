@@ -1,4 +1,5 @@
 /* chaos/inject/inject_hostile.c: peers that misbehave: late, twice, or with garbage. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -15,7 +16,7 @@ enum { DUPLICATE_PERCENT = 30 };
 
 struct proxies {
     uint32_t count;
-    struct proxy list[PLACES_MAX]; /* Of each target, in the same order. */
+    struct proxy list[PLACES_MAX]; /* One per target, in the same order. */
 };
 
 /*
@@ -26,6 +27,7 @@ static void write_proxy_rules(struct nft_script *script, uint16_t port, const ch
 {
     char from[NETWORK_LIST_MAX + 32] = "", to[NETWORK_LIST_MAX + 32] = "";
     char matching[2 * NETWORK_LIST_MAX + 96];
+    assert(port > 0);
     uint32_t mark = nft_new_mark();
     if (*spared != '\0') {
         snprintf(from, sizeof from, "ip saddr != { %s }", spared);
@@ -67,6 +69,7 @@ static void stop_proxies(struct target_cluster *cluster, struct active_fault *fa
                          struct proxy_counts *counts)
 {
     struct proxies *proxies = fault->state;
+    assert(proxies->count <= fault->targets.count);
     for (uint32_t i = 0; i < proxies->count; i++) {
         /* The proxy first: its resets have to reach both ends on the redirected path. */
         proxy_stop(&proxies->list[i], counts);

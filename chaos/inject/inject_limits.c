@@ -1,4 +1,5 @@
 /* chaos/inject/inject_limits.c: resource limits: how much more a process may map or open. */
+#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -24,6 +25,7 @@ static uint64_t mapped_bytes(pid_t pid)
 {
     static const char key[] = "\nVmSize:";
     char status[STATUS_MAX];
+    assert(pid > 0);
     if (proc_read(pid, "status", status, sizeof status) <= 0) { return 0; }
     const char *line = strstr(status, key);
     return line != NULL ? strtoull(line + strlen(key), NULL, 10) * KIB : 0;
@@ -35,6 +37,7 @@ static uint64_t descriptors_with(pid_t pid, uint64_t more)
 {
     char path[64];
     bool used[DESCRIPTORS_MAX] = {false};
+    assert(pid > 0);
     snprintf(path, sizeof path, "/proc/%ld/fd", (long)pid);
     DIR *folder = opendir(path);
     if (folder == NULL) { return 0; }
@@ -59,6 +62,7 @@ static enum tn_status begin_limit(struct target_cluster *cluster, struct active_
                                   struct error *error)
 {
     struct limited *limited = fault->state;
+    assert(fault->targets.count > 0);
     const struct place *place = fault->targets.places[0];
     bool memory = fault->injection.fault == FAULT_MEMORY;
     uint64_t value = fault->injection.value > 0 ? (uint64_t)fault->injection.value : 0, bound = 0;
@@ -87,6 +91,7 @@ static enum tn_status begin_limit(struct target_cluster *cluster, struct active_
 static void end_limit(struct target_cluster *cluster, struct active_fault *fault)
 {
     const struct limited *limited = fault->state;
+    assert(limited->pid > 0);
     bool same = fault->targets.places[0]->pid == limited->pid;
     (void)cluster;
     if (same) { (void)prlimit(limited->pid, limited->resource, &limited->before, NULL); }

@@ -23,6 +23,7 @@ typedef void (*write_rules)(struct rules *rules);
 static void remove_tables(struct target_cluster *cluster, const struct active_fault *fault,
                           uint32_t count)
 {
+    assert(count <= fault->targets.count);
     for (uint32_t i = 0; i < count; i++) {
         nft_remove(cluster->lab, fault->targets.places[i]->name, fault->injection.id);
     }
@@ -32,6 +33,7 @@ static void remove_tables(struct target_cluster *cluster, const struct active_fa
 static enum tn_status apply(struct target_cluster *cluster, struct active_fault *fault,
                             write_rules write, struct error *error)
 {
+    assert(fault->targets.count > 0);
     for (uint32_t i = 0; i < fault->targets.count; i++) {
         const struct place *target = fault->targets.places[i];
         struct rules rules = {.cluster = cluster, .fault = fault, .target = target};
@@ -174,6 +176,7 @@ static void draw_half(struct target_cluster *cluster, struct target_list *target
                       struct half *rest)
 {
     uint32_t left[2] = {0, 0}, wanted[2], kept = 0;
+    assert(rest->names[0] == '\0');
     for (uint32_t i = 0; i < targets->count; i++) { left[targets->places[i]->is_node]++; }
     for (int kind = 0; kind < 2; kind++) {
         wanted[kind] = (left[kind] + (uint32_t)random_below(&cluster->random, 2)) / 2;
@@ -233,6 +236,7 @@ static enum tn_status begin_burst(struct target_cluster *cluster, struct active_
                                   struct error *error)
 {
     struct storm *storm = fault->state;
+    assert(!storm->in_burst);
     enum tn_status status = apply(cluster, fault, reset_all, error);
     if (status != TN_OK) { return status; }
     storm->in_burst = true;
@@ -244,6 +248,7 @@ static enum tn_status begin_burst(struct target_cluster *cluster, struct active_
 static void end_burst(struct target_cluster *cluster, struct active_fault *fault)
 {
     struct storm *storm = fault->state;
+    assert(storm->in_burst);
     remove_tables(cluster, fault, fault->targets.count);
     storm->in_burst = false;
 }
@@ -312,6 +317,7 @@ static void remove_rates(struct target_cluster *cluster, const struct active_fau
                          uint32_t count)
 {
     struct error error;
+    assert(count <= fault->targets.count);
     for (uint32_t i = 0; i < count; i++) {
         (void)!set_rate(cluster, fault->targets.places[i]->name, NULL, &error);
     }

@@ -37,7 +37,7 @@ struct mistake {
 
 /* ------------------------------------------------------------- the attempts */
 
-/* `arguments` in the network of `place`; NULL: in ours. */
+/* Run `arguments` in the network of `place`; NULL: in the harness's. */
 static enum tn_status start_attempt(const struct target_cluster *cluster,
                                     struct active_fault *fault, const char *what, int wanted,
                                     const struct place *place, const char *const *arguments,
@@ -154,6 +154,7 @@ static bool is_inconclusive(const struct attempt *attempt)
 static void judge(struct active_fault *fault)
 {
     const struct mistake *mistake = fault->state;
+    assert(mistake->count > 0);
     bool wrong = false;
     for (uint32_t i = 0; i < mistake->count; i++) {
         const struct attempt *attempt = &mistake->attempts[i];
@@ -196,6 +197,7 @@ static bool all_ended(struct mistake *mistake)
 static enum tn_status begin_attempts(struct target_cluster *cluster, struct active_fault *fault,
                                      struct error *error)
 {
+    assert(fault->targets.count > 0);
     const struct place *place = fault->targets.places[0];
     if (fault->injection.fault == FAULT_TWO_CLUSTERS) {
         return begin_two_clusters(cluster, fault, error);
@@ -231,12 +233,12 @@ static enum tn_status begin_mistake(struct target_cluster *cluster, struct activ
     return TN_OK;
 }
 
-/* When the place's own process dies, the attempt is no mistake any more and might succeed: it is
- * withdrawn at once. */
+/* When the place's own process dies, the attempt might rightly succeed: it is withdrawn at once. */
 static void tick_mistake(struct target_cluster *cluster, struct active_fault *fault)
 {
     struct mistake *mistake = fault->state;
     (void)cluster;
+    assert(mistake->place != NULL);
     if (mistake->place->pid != mistake->pid) { withdraw(mistake); }
     if (all_ended(mistake)) { fault->injection.for_ms = 1; /* It is over. */ }
 }

@@ -1,4 +1,5 @@
 /* chaos/inject/inject_process.c: signals: kill, terminate, freeze, zombie, crash loop. */
+#include <assert.h>
 #include <poll.h>
 #include <signal.h>
 
@@ -10,6 +11,7 @@ enum { ZOMBIE_LEAD_MS = 100 };
 static enum tn_status send_signal(struct target_cluster *cluster, struct active_fault *fault,
                                   int number, const char *name, struct error *error)
 {
+    assert(fault->targets.count > 0);
     fault_describe(fault, "%s to ", name);
     if (fault_signal_targets(cluster, fault, number) > 0) { return TN_OK; }
     return error_set(error, TN_EAGAIN, "%s is not running now", fault->injection.selector);
@@ -42,6 +44,7 @@ static enum tn_status begin_freeze(struct target_cluster *cluster, struct active
                                    struct error *error)
 {
     struct frozen *frozen = fault->state;
+    assert(frozen->count == 0);
     enum tn_status status = send_signal(cluster, fault, SIGSTOP, "SIGSTOP", error);
     for (uint32_t i = 0; status == TN_OK && i < fault->targets.count; i++) {
         pid_t pid = fault->targets.places[i]->pid;
@@ -55,6 +58,7 @@ static void end_freeze(struct target_cluster *cluster, struct active_fault *faul
     const struct frozen *frozen = fault->state;
     uint32_t continued = 0;
     (void)cluster;
+    assert(frozen->count > 0);
     for (uint32_t i = 0; i < frozen->count; i++) {
         bool stopped = proc_state(frozen->pids[i]) == 'T';
         if (stopped && kill(frozen->pids[i], SIGCONT) == 0) { continued++; }
@@ -113,6 +117,7 @@ static void tick_crash_loop(struct target_cluster *cluster, struct active_fault 
     struct crash_loop *loop = fault->state;
     const struct place *place = fault->targets.places[0];
     (void)cluster;
+    assert(loop->kills > 0);
     if (place->pid <= 0 || place->pid == loop->last || kill(place->pid, SIGKILL) != 0) { return; }
     loop->last = place->pid;
     loop->kills++;

@@ -54,6 +54,7 @@ static enum tn_status signal_all(struct target_cluster *cluster, struct active_f
 static enum tn_status send_signal(struct target_cluster *cluster, struct active_fault *fault,
                                   int number, const char *name, struct error *error)
 {
+    assert(cluster->remote != NULL);
     const char *selector = fault->injection.selector;
     struct task task;
     fault->targets.count = 0;
@@ -112,6 +113,7 @@ static enum tn_status begin_crash_loop(struct target_cluster *cluster, struct ac
                                        struct error *error)
 {
     struct signalled *signalled = fault->state;
+    assert(signalled->count == 0);
     signalled->kills = 1;
     return send_signal(cluster, fault, SIGKILL, "SIGKILL of each incarnation", error);
 }
@@ -123,6 +125,7 @@ static void tick_crash_loop(struct target_cluster *cluster, struct active_fault 
     struct error error;
     const uint64_t now_ms = clock_monotonic_ms();
     char task[TASK_NAME_MAX];
+    assert(signalled->count > 0);
     if (now_ms < signalled->look_at_ms) { return; }
     signalled->look_at_ms = now_ms + LOOK_MS;
     task_format(last->task, ':', task, sizeof task);

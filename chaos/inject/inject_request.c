@@ -46,6 +46,7 @@ static enum tn_status begin_request(struct target_cluster *cluster, struct activ
                                     struct error *error)
 {
     struct operator_request *request = fault->state;
+    assert(request->stage == REQUESTED);
     const char *verb = fault->injection.fault == FAULT_PAUSE ? "pause" : "resign";
     enum tn_status status = run_command(cluster, fault, verb, error);
     if (status != TN_OK) { return status; }
@@ -68,12 +69,13 @@ static void enter(struct active_fault *fault, enum request_stage stage, const ch
     if (stage == DONE) { fault->injection.for_ms = 1; }
 }
 
-/* A refusal is not a bug: the run may be over, or without a chief. It is repeated, because a pause
- * would last for ever otherwise. */
+/* A refusal is not a bug: the run may be over, or without a chief. It is repeated, because the
+ * pause must end. */
 static void resume(struct target_cluster *cluster, struct active_fault *fault)
 {
     struct error error;
     struct operator_request *request = fault->state;
+    assert(request->stage == PAUSED || request->stage == RESUMING);
     uint64_t now_ms = clock_monotonic_ms();
     if (!subprocess_has_ended(&request->command) || now_ms < request->retry_ms) { return; }
     if (request->stage == RESUMING && succeeded(&request->command)) {

@@ -1,4 +1,5 @@
 /* chaos/inject/inject_zookeeper.c: a ZooKeeper ensemble that loses its data. */
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,8 @@ enum { DIE_MS = 2000 }; /* A killed process has ended by then, unless its disk h
 static enum tn_status move_data(const struct target_cluster *cluster, uint32_t server,
                                 struct error *error)
 {
+    assert(server > 0);
+    assert(cluster->wipes > 0);
     char from[2 * TARGET_PATH_MAX], folder[2 * TARGET_PATH_MAX], to[3 * TARGET_PATH_MAX];
     snprintf(from, sizeof from, "%s/zookeeper/%u/data/version-2", cluster->run_dir, server);
     snprintf(folder, sizeof folder, "%s/scratch/wiped-%u/%u/data", cluster->dir, cluster->wipes,
@@ -57,6 +60,7 @@ static enum tn_status begin_wipe(struct target_cluster *cluster, struct active_f
                                  struct error *error)
 {
     enum tn_status status = TN_OK;
+    assert(cluster->remote == NULL);
     target_cluster_refresh(cluster);
     pid_t agent = cluster->places[0].pid;
     if (agent <= 0 || !all_servers_run(cluster)) {

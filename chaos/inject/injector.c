@@ -13,6 +13,7 @@ enum tn_status injector_begin(const struct injector *injector, struct target_clu
     const struct injection *injection = &fault->injection;
     const struct fault_descriptor *descriptor = fault_descriptor(injection->fault);
     enum tn_status status = TN_OK;
+    assert(injector->begin != NULL);
     assert(fault->state == NULL);
     if (descriptor->duration == DURATION_REQUIRED && injection->for_ms == 0) {
         return error_set(error, TN_EINVAL, "%s would never end: give it a duration",
@@ -46,6 +47,7 @@ void injector_end(const struct injector *injector, struct target_cluster *cluste
 void fault_describe(struct active_fault *fault, const char *format, ...)
 {
     va_list arguments;
+    assert(format != NULL);
     va_start(arguments, format);
     (void)vsnprintf(fault->text, sizeof fault->text, format, arguments);
     va_end(arguments);
@@ -54,6 +56,7 @@ void fault_describe(struct active_fault *fault, const char *format, ...)
 void fault_describe_item(struct active_fault *fault, const char *format, ...)
 {
     char item[FAULT_TEXT_MAX];
+    assert(memchr(fault->text, '\0', sizeof fault->text) != NULL);
     size_t used = strlen(fault->text);
     const char *separator = used > 0 && fault->text[used - 1] != ' ' ? ", " : "";
     va_list arguments;
@@ -68,6 +71,7 @@ uint32_t fault_signal_targets(struct target_cluster *cluster, struct active_faul
                               int number)
 {
     uint32_t count = 0;
+    assert(fault->targets.count <= PLACES_MAX);
     /* The agent is the first place: it is dead before it can restart others. */
     for (uint32_t i = 0; i < fault->targets.count; i++) {
         const struct place *place = fault->targets.places[i];
@@ -86,6 +90,7 @@ enum tn_status fault_keep_shim_targets(const struct target_cluster *cluster,
 {
     struct target_list *targets = &fault->targets;
     uint32_t kept = 0;
+    assert(targets->count <= PLACES_MAX);
     for (uint32_t i = 0; i < targets->count && cluster->control != NULL; i++) {
         struct place *place = targets->places[i];
         if (fault_control_slot(cluster->control, place->name) != NULL) {
@@ -100,6 +105,7 @@ enum tn_status fault_keep_shim_targets(const struct target_cluster *cluster,
 
 struct fault_slot *fault_slot_of(const struct target_cluster *cluster, const struct place *place)
 {
+    assert(cluster->control != NULL);
     struct fault_slot *slot = fault_control_slot(cluster->control, place->name);
     assert(slot != NULL);
     return slot;

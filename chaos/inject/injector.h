@@ -16,7 +16,7 @@ enum { FAULT_TEXT_MAX = 512 };
 struct active_fault {
     struct injection injection;
     struct target_list targets; /* Resolved when it began. */
-    char text[FAULT_TEXT_MAX];  /* What was done, for people: "SIGKILL to ps:1 (pid 123)". */
+    char text[FAULT_TEXT_MAX];  /* For people: "SIGKILL to ps:1 (pid 123)". */
     void *state;                /* The injector's own `state_bytes`, zeroed before begin. */
 };
 
@@ -24,11 +24,11 @@ struct active_fault {
  * `begin` injects the fault into `fault->targets` and sets its text. It blocks for at most about
  * 50 ms. After TN_OK and with `for_ms` > 0 the fault is active: `tick`, which may be NULL, is
  * called about every 20 ms, and `end`, which may be NULL, once: when `for_ms` is over, or when the
- * round ends before. `begin` and `tick` may change `for_ms`. `end` undoes the fault and sets the
- * text anew; a text that begins with "WRONG:" reports that the cluster broke a guarantee.
+ * round ends before. `begin` and `tick` may change `for_ms`. `end` undoes the fault and sets a
+ * new text; a text that begins with "WRONG:" reports that the cluster broke a guarantee.
  *
  *   TN_EAGAIN   the target cannot be attacked now: try again soon
- *   TN_ENOTSUP  this machine cannot inject the fault, and the error says why
+ *   TN_ENOTSUP  this machine cannot inject the fault; the error has the reason
  *   others      the fault could not be injected
  */
 struct injector {

@@ -34,7 +34,7 @@ struct entry {
     bool skipped;
     uint64_t due_ms;   /* It was due then; 0: not yet. */
     uint64_t retry_ms; /* Not tried again before. */
-    uint64_t began_ms; /* Of an active fault. */
+    uint64_t began_ms; /* When an active fault began. */
     struct failpoint_watch watch;
 };
 
@@ -113,6 +113,7 @@ static void record_begin(struct nemesis *nemesis, const struct entry *entry, uin
 static void skip(struct nemesis *nemesis, struct entry *entry, const char *why)
 {
     const struct injection *injection = &entry->fault.injection;
+    assert(entry->stage == STAGE_WAITING || entry->stage == STAGE_ARMED);
     history_file_add(nemesis->config.history, "skipped",
                      json_pack("{s:i, s:s, s:s, s:o}", "id", (int)injection->id, "fault",
                                fault_descriptor(injection->fault)->name, "whom",
@@ -179,6 +180,7 @@ static const char *find_obstacle(const struct nemesis *nemesis, const struct ent
 static void try_again(struct nemesis *nemesis, struct entry *entry, const struct error *error,
                       uint64_t now_ms)
 {
+    assert(now_ms >= entry->due_ms);
     entry->retry_ms = now_ms + RETRY_MS;
     if (error->status != TN_EAGAIN || now_ms - entry->due_ms > PATIENCE_MS) {
         skip(nemesis, entry, error->text);
@@ -188,6 +190,7 @@ static void try_again(struct nemesis *nemesis, struct entry *entry, const struct
 static void try_arm(struct nemesis *nemesis, struct entry *entry, uint64_t now_ms)
 {
     struct error error;
+    assert(entry->stage == STAGE_WAITING);
     if (failpoint_watch_arm(&entry->watch, nemesis->config.cluster, &entry->fault.injection,
                             &error) == TN_OK) {
         entry->stage = STAGE_ARMED;
@@ -200,6 +203,7 @@ static void try_begin(struct nemesis *nemesis, struct entry *entry, uint64_t now
 {
     struct error error;
     struct active_fault *fault = &entry->fault;
+    assert(entry->stage == STAGE_WAITING);
     if (strncmp(fault->injection.selector, "zookeeper-", 10) == 0) {
         watcher_find_leader(nemesis->config.watcher);
     }
@@ -217,6 +221,7 @@ static void poll_failpoint(struct nemesis *nemesis, struct entry *entry, uint64_
 {
     struct active_fault *fault = &entry->fault;
     const struct injection *injection = &fault->injection;
+    assert(entry->stage == STAGE_ARMED);
     if (!failpoint_watch_poll(&entry->watch, nemesis->config.cluster)) { return; }
     fault->targets = (struct target_list){.count = 1, .places = {entry->watch.place}};
     fault_describe(fault, "%s (pid %ld) at %s", entry->watch.place->name, (long)entry->watch.pid,

@@ -31,7 +31,7 @@ struct nemesis *nemesis_create(const struct nemesis_config *config);
 /* Ends no fault: call nemesis_finish() before. NULL is allowed. */
 void nemesis_destroy(struct nemesis *nemesis);
 
-/* Do what is due at `now_ms` (monotonic). */
+/* Begin and end the faults that are due at `now_ms` (monotonic). */
 void nemesis_step(struct nemesis *nemesis, uint64_t now_ms);
 
 /* The run is over: end active faults, skip those that were never due. */

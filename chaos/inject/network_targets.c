@@ -1,5 +1,6 @@
 #include "chaos/inject/network_targets.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ enum tn_status network_keep_targets(const struct target_cluster *cluster,
 
 void network_describe_targets(const struct target_cluster *cluster, struct active_fault *fault)
 {
+    assert(cluster->lab != NULL);
     for (uint32_t i = 0; i < fault->targets.count; i++) {
         const char *name = fault->targets.places[i]->name;
         fault_describe_item(fault, "%s (%s)", name, lab_address(cluster->lab, name));
@@ -33,6 +35,7 @@ void network_describe_targets(const struct target_cluster *cluster, struct activ
 
 void network_list_add(char list[static NETWORK_LIST_MAX], const char *item)
 {
+    assert(item != NULL);
     size_t length = strlen(list);
     snprintf(list + length, NETWORK_LIST_MAX - length, "%s%s", length > 0 ? ", " : "", item);
 }
@@ -40,6 +43,7 @@ void network_list_add(char list[static NETWORK_LIST_MAX], const char *item)
 void network_list(const struct target_cluster *cluster, enum network_kind kind,
                   const struct place *except, char list[static NETWORK_LIST_MAX])
 {
+    assert(cluster->lab != NULL);
     list[0] = '\0';
     for (uint32_t i = 0; i < cluster->count; i++) {
         const struct place *place = &cluster->places[i];

@@ -9,6 +9,7 @@
 __attribute__((format(printf, 2, 0))) static void append(struct nft_script *script,
                                                          const char *format, va_list arguments)
 {
+    assert(script->length < sizeof script->text);
     size_t room = sizeof script->text - script->length;
     int length = vsnprintf(script->text + script->length, room, format, arguments);
     if (length >= 0 && (size_t)length + 1 < room) {
@@ -32,7 +33,7 @@ void nft_script_begin(struct nft_script *script, uint32_t id)
 {
     script->length = 0;
     script->in_chain = script->cut_off = false;
-    /* One that an earlier round left behind goes: "add" makes "delete" safe. */
+    /* Delete a table that an earlier round left behind; "add" makes sure that there is one. */
     nft_rule(script, "add table ip chaos_%u", id);
     nft_rule(script, "delete table ip chaos_%u", id);
     nft_rule(script, "table ip chaos_%u {", id);
@@ -40,6 +41,7 @@ void nft_script_begin(struct nft_script *script, uint32_t id)
 
 static void begin_chain(struct nft_script *script, const char *type, const char *hook, int priority)
 {
+    assert(script->length > 0);
     if (script->in_chain) { nft_rule(script, "}"); }
     script->in_chain = true;
     nft_rule(script, "chain %s_%s_%d {", type, hook, priority < 0 ? -priority : priority);
@@ -61,7 +63,7 @@ void nft_mark_new_connections(struct nft_script *script, uint32_t mark)
     static const char *const hooks[] = {"prerouting", "output"};
     for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++) {
         nft_chain(script, hooks[i], NFT_PRIORITY_MARK);
-        /* By its SYN: one that is older than all rules is new to the tracker, too. */
+        /* Its SYN is the sign: a connection that is older than all rules is new to the tracker. */
         nft_rule(script, "tcp flags & (syn | ack) == syn ct mark < %u ct mark set %u", mark, mark);
     }
 }
@@ -77,7 +79,7 @@ void nft_reset_rules(struct nft_script *script, const char *matching)
     static const char *const hooks[] = {"input", "output"};
     for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++) {
         nft_chain(script, hooks[i], NFT_PRIORITY_FILTER);
-        nft_rule(script, "tcp flags & rst != 0 accept"); /* Our own as well. */
+        nft_rule(script, "tcp flags & rst != 0 accept"); /* Also the resets that follow. */
         nft_rule(script, "meta l4proto tcp %s reject with tcp reset", matching);
     }
 }
@@ -97,6 +99,6 @@ void nft_remove(struct lab *lab, const char *place, uint32_t id)
     struct error error;
     snprintf(text, sizeof text, "delete table ip chaos_%u\n", id);
     if (lab_nft(lab, place, text, &error) != TN_OK) {
-        log_warn("a fault of %s could not be undone: %s", place, error.text);
+        log_warn("cannot undo a fault of %s: %s", place, error.text);
     }
 }

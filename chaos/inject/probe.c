@@ -16,12 +16,13 @@
 #include "common/faults/failpoint.h"
 
 /* Each of these tries one need in a process of its own, so that nothing is left of what it made. On
- * failure `why` says what failed. */
+ * failure `why` is the reason. */
 
 /* Run a nft script, or a command, in a lab of one place. */
 static bool try_lab(const char *script, const char *const *command, char why[static PROBE_WHY_MAX])
 {
     static const char *const names[] = {"probe"};
+    assert((script != NULL) != (command != NULL));
     struct lab *lab = NULL;
     struct error error;
     enum tn_status status = lab_open(names, 1, NULL, &lab, &error);
@@ -124,6 +125,7 @@ static _Noreturn void try_in_child(int pipe_end, unsigned need)
 static bool try_need(unsigned need, char why[static PROBE_WHY_MAX])
 {
     int ends[2], status = -1;
+    assert(need < NEED_COUNT);
     snprintf(why, PROBE_WHY_MAX, "cannot be tried");
     if (pipe2(ends, O_CLOEXEC) != 0) { return false; }
     pid_t pid = fork();

@@ -15,7 +15,7 @@ enum { PROBE_WHY_MAX = 160 };
 
 struct probe {
     unsigned has; /* A set of `enum need`. */
-    /* What failed, for each need that is missing, in the order of the enum. */
+    /* The reason, for each need that is missing, in the order of the enum. */
     char why_not[NEED_COUNT][PROBE_WHY_MAX];
 };
 

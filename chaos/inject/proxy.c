@@ -1,6 +1,7 @@
 #include "chaos/inject/proxy.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netfilter_ipv4.h>
@@ -24,49 +25,52 @@
 
 enum { CONNECTIONS_MAX = 512, READ_BYTES = 64 * 1024, LISTENER = 3 };
 
-/* Side 0 was dialled by, side 1 leads to whom it meant. Stream i is what side i sends. */
-struct passage {
-    int fds[2];             /* -1: free. */
-    int towards;            /* The stream that the node receives. */
-    bool ended[2], told[2]; /* Side i sends no more; the other has been told so. */
+/* A redirected connection: side 0 is the peer that connected, side 1 the destination it wanted.
+ * Stream i carries the bytes that side i sends. */
+struct connection {
+    int fds[2];    /* -1: free. */
+    int received;  /* The stream that the node receives. */
+    bool ended[2]; /* Side i has ended its stream, ... */
+    bool shut[2];  /* ... and the other side was shut after the last byte. */
     struct stream streams[2];
 };
 
-struct passages {
+struct relay {
     struct proxy_config config;
-    struct in_addr own; /* Address of the node. */
+    struct in_addr node; /* Its address. */
     struct proxy_counts *counts;
     struct random random;
-    struct passage list[CONNECTIONS_MAX];
+    struct connection connections[CONNECTIONS_MAX];
     struct pollfd polled[2 * CONNECTIONS_MAX + 1];
     uint8_t bytes[READ_BYTES];
 };
 
-/* ------------------------------------------------------------- passages */
+/* ------------------------------------------------------------- connections */
 
-/* `abruptly`: both ends get a reset. */
-static void close_passage(struct passage *passage, bool abruptly)
+/* `abruptly`: with a reset of both sides. */
+static void close_connection(struct connection *connection, bool abruptly)
 {
     const struct linger hard = {.l_onoff = 1};
     for (int side = 0; side < 2; side++) {
-        if (abruptly && passage->fds[side] >= 0) {
-            (void)setsockopt(passage->fds[side], SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+        if (abruptly && connection->fds[side] >= 0) {
+            (void)setsockopt(connection->fds[side], SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
         }
-        if (passage->fds[side] >= 0) { close(passage->fds[side]); }
-        passage->fds[side] = -1;
-        stream_free(&passage->streams[side]);
+        if (connection->fds[side] >= 0) { close(connection->fds[side]); }
+        connection->fds[side] = -1;
+        stream_free(&connection->streams[side]);
     }
 }
 
-/* Begin to connect to where the other wanted to go; -1: cannot. */
-static int dial(const struct sockaddr_in *meant)
+/* Begin to connect; -1: it failed. */
+static int begin_connect(const struct sockaddr_in *destination)
 {
     const int mark = PROXY_PACKET_MARK, yes = 1;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) { return -1; }
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     if (setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark) == 0 &&
-        (connect(fd, (const struct sockaddr *)(const void *)meant, sizeof *meant) == 0 ||
+        (connect(fd, (const struct sockaddr *)(const void *)destination, sizeof *destination) ==
+             0 ||
          errno == EINPROGRESS)) {
         return fd;
     }
@@ -74,165 +78,172 @@ static int dial(const struct sockaddr_in *meant)
     return -1;
 }
 
-static struct passage *free_passage(struct passages *all)
+static struct connection *free_connection(struct relay *relay)
 {
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
-        if (all->list[i].fds[0] < 0) { return &all->list[i]; }
+        if (relay->connections[i].fds[0] < 0) { return &relay->connections[i]; }
     }
     return NULL;
 }
 
-/* Where a redirected connection was meant to go. False: it was not redirected. */
-static bool find_meant(int fd, struct sockaddr_in *meant)
+/* The destination that a redirected connection had. False: it was not redirected. */
+static bool find_destination(int fd, struct sockaddr_in *destination)
 {
-    struct sockaddr_in ours = {0};
-    socklen_t size = sizeof *meant, ours_size = sizeof ours;
-    *meant = ours;
-    if (getsockopt(fd, IPPROTO_IP, SO_ORIGINAL_DST, meant, &size) != 0) { return false; }
-    if (getsockname(fd, (struct sockaddr *)(void *)&ours, &ours_size) != 0) { return false; }
-    return ours.sin_port != meant->sin_port || ours.sin_addr.s_addr != meant->sin_addr.s_addr;
+    struct sockaddr_in own = {0};
+    socklen_t size = sizeof *destination, own_size = sizeof own;
+    *destination = own;
+    if (getsockopt(fd, IPPROTO_IP, SO_ORIGINAL_DST, destination, &size) != 0) { return false; }
+    if (getsockname(fd, (struct sockaddr *)(void *)&own, &own_size) != 0) { return false; }
+    return own.sin_port != destination->sin_port ||
+           own.sin_addr.s_addr != destination->sin_addr.s_addr;
 }
 
-static void take_connection(struct passages *all)
+static void accept_connection(struct relay *relay)
 {
-    struct sockaddr_in meant;
+    struct sockaddr_in destination;
     const int yes = 1;
     int fd = accept4(LISTENER, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) { return; }
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    struct passage *passage = free_passage(all);
-    int other = passage != NULL && find_meant(fd, &meant) ? dial(&meant) : -1;
+    struct connection *connection = free_connection(relay);
+    int other =
+        connection != NULL && find_destination(fd, &destination) ? begin_connect(&destination) : -1;
     if (other < 0) {
         close(fd);
         return;
     }
-    atomic_fetch_add(&all->counts->connections, 1);
-    /* Towards the node: what the dialler sends if it dialled the node, else what comes back. */
-    int towards = meant.sin_addr.s_addr == all->own.s_addr ? 0 : 1;
-    *passage = (struct passage){.fds = {fd, other}, .towards = towards};
-    const struct proxy_config *config = &all->config;
-    stream_init(&passage->streams[towards], config->delay_ms, config->duplicate_percent,
-                random_next(&all->random));
-    stream_init(&passage->streams[!towards], 0, 0, 0);
+    atomic_fetch_add(&relay->counts->connections, 1);
+    /* A peer connected to the node, or the node to a peer. */
+    int received = destination.sin_addr.s_addr == relay->node.s_addr ? 0 : 1;
+    *connection = (struct connection){.fds = {fd, other}, .received = received};
+    const struct proxy_config *config = &relay->config;
+    stream_init(&connection->streams[received], config->delay_ms, config->duplicate_percent,
+                random_next(&relay->random));
+    stream_init(&connection->streams[!received], 0, 0, 0);
 }
 
-static bool put(struct passages *all, struct passage *passage, int side, size_t size,
+static bool put(struct relay *relay, struct connection *connection, int side, size_t size,
                 uint64_t now_ms)
 {
-    struct stream *stream = &passage->streams[side];
+    assert(side == 0 || side == 1);
+    struct stream *stream = &connection->streams[side];
     uint64_t frames = stream->frames, doubled = stream->doubled;
-    bool good = stream_put(stream, all->bytes, size, now_ms);
-    if (side == passage->towards) { atomic_fetch_add(&all->counts->bytes, size); }
-    atomic_fetch_add(&all->counts->frames, stream->frames - frames);
-    atomic_fetch_add(&all->counts->doubled, stream->doubled - doubled);
-    return good;
+    bool success = stream_put(stream, relay->bytes, size, now_ms);
+    if (side == connection->received) { atomic_fetch_add(&relay->counts->bytes, size); }
+    atomic_fetch_add(&relay->counts->frames, stream->frames - frames);
+    atomic_fetch_add(&relay->counts->doubled, stream->doubled - doubled);
+    return success;
 }
 
-/* False: the passage is at its end. */
-static bool read_side(struct passages *all, struct passage *passage, int side, uint64_t now_ms)
+/* False: the connection has failed. */
+static bool read_side(struct relay *relay, struct connection *connection, int side, uint64_t now_ms)
 {
-    ssize_t size = recv(passage->fds[side], all->bytes, sizeof all->bytes, 0);
+    ssize_t size = recv(connection->fds[side], relay->bytes, sizeof relay->bytes, 0);
     if (size < 0) { return errno == EAGAIN || errno == EINTR; }
-    if (size > 0) { return put(all, passage, side, (size_t)size, now_ms); }
-    passage->ended[side] = true;
-    return stream_end(&passage->streams[side], now_ms);
+    if (size > 0) { return put(relay, connection, side, (size_t)size, now_ms); }
+    connection->ended[side] = true;
+    return stream_end(&connection->streams[side], now_ms);
 }
 
-static bool write_side(struct passage *passage, int side, uint64_t now_ms)
+static bool write_side(struct connection *connection, int side, uint64_t now_ms)
 {
-    struct stream *stream = &passage->streams[!side];
+    assert(side == 0 || side == 1);
+    struct stream *stream = &connection->streams[!side];
     const uint8_t *bytes;
     size_t size = stream_due(stream, now_ms, &bytes);
     if (size == 0) { return true; }
-    ssize_t sent = send(passage->fds[side], bytes, size, MSG_NOSIGNAL);
+    ssize_t sent = send(connection->fds[side], bytes, size, MSG_NOSIGNAL);
     if (sent < 0) { return errno == EAGAIN || errno == EINTR; }
-    stream_gone(stream, (size_t)sent);
+    stream_remove(stream, (size_t)sent);
     return true;
 }
 
-/* The end of what one side sends is told to the other after its last byte. */
-static void tell_ends(struct passage *passage)
+/* Pass the end of a stream on after its last byte. */
+static void pass_ends(struct connection *connection)
 {
     for (int side = 0; side < 2; side++) {
-        if (!passage->ended[side] || passage->told[side] || passage->streams[side].queued > 0) {
+        if (!connection->ended[side] || connection->shut[side] ||
+            connection->streams[side].queued > 0) {
             continue;
         }
-        (void)shutdown(passage->fds[!side], SHUT_WR);
-        passage->told[side] = true;
+        (void)shutdown(connection->fds[!side], SHUT_WR);
+        connection->shut[side] = true;
     }
 }
 
 /* ------------------------------------------------------------- the loop */
 
-/* What a side is waited for; 0: nothing. */
-static short wanted(const struct passage *passage, int side, uint64_t now_ms)
+/* The events that a side is polled for; 0: none. */
+static short wanted(const struct connection *connection, int side, uint64_t now_ms)
 {
     const uint8_t *bytes;
     short events = 0;
-    bool room = passage->streams[side].queued < STREAM_QUEUE_BYTES;
-    if (!passage->ended[side] && room) { events |= POLLIN; }
-    if (stream_due(&passage->streams[!side], now_ms, &bytes) > 0) { events |= POLLOUT; }
+    bool room = connection->streams[side].queued < STREAM_QUEUE_BYTES;
+    if (!connection->ended[side] && room) { events |= POLLIN; }
+    if (stream_due(&connection->streams[!side], now_ms, &bytes) > 0) { events |= POLLOUT; }
     return events;
 }
 
-static int prepare_poll(struct passages *all, uint64_t now_ms)
+static int prepare_poll(struct relay *relay, uint64_t now_ms)
 {
     uint64_t until_ms = now_ms + 1000;
-    all->polled[0] = (struct pollfd){.fd = LISTENER, .events = POLLIN};
+    relay->polled[0] = (struct pollfd){.fd = LISTENER, .events = POLLIN};
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
-        const struct passage *passage = &all->list[i];
+        const struct connection *connection = &relay->connections[i];
         for (int side = 0; side < 2; side++) {
-            struct pollfd *polled = &all->polled[1 + 2 * i + side];
+            struct pollfd *polled = &relay->polled[1 + 2 * i + side];
             *polled = (struct pollfd){.fd = -1};
-            if (passage->fds[0] < 0) { continue; }
-            polled->events = wanted(passage, side, now_ms);
-            if (polled->events != 0) { polled->fd = passage->fds[side]; }
-            uint64_t due_ms = stream_deadline_ms(&passage->streams[side]);
+            if (connection->fds[0] < 0) { continue; }
+            polled->events = wanted(connection, side, now_ms);
+            if (polled->events != 0) { polled->fd = connection->fds[side]; }
+            uint64_t due_ms = stream_deadline_ms(&connection->streams[side]);
             if (due_ms > now_ms && due_ms < until_ms) { until_ms = due_ms; }
         }
     }
     return (int)(until_ms - now_ms);
 }
 
-static void serve(struct passages *all, struct passage *passage, const struct pollfd *polled,
+static void serve(struct relay *relay, struct connection *connection, const struct pollfd *polled,
                   uint64_t now_ms)
 {
-    bool good = true;
-    for (int side = 0; side < 2 && good; side++) {
+    bool success = true;
+    for (int side = 0; side < 2 && success; side++) {
         short came = polled[side].revents;
         bool broken = came & (POLLERR | POLLHUP | POLLNVAL);
-        if (good && ((came & POLLOUT) || (broken && (polled[side].events & POLLOUT)))) {
-            good = write_side(passage, side, now_ms);
+        if (success && ((came & POLLOUT) || (broken && (polled[side].events & POLLOUT)))) {
+            success = write_side(connection, side, now_ms);
         }
-        if (good && ((came & POLLIN) || broken) && !passage->ended[side]) {
-            good = read_side(all, passage, side, now_ms);
+        if (success && ((came & POLLIN) || broken) && !connection->ended[side]) {
+            success = read_side(relay, connection, side, now_ms);
         }
-        if (came & POLLERR) { good = false; }
+        if (came & POLLERR) { success = false; }
     }
-    if (good) { tell_ends(passage); }
-    if (!good || (passage->told[0] && passage->told[1])) { close_passage(passage, !good); }
+    if (success) { pass_ends(connection); }
+    if (!success || (connection->shut[0] && connection->shut[1])) {
+        close_connection(connection, !success);
+    }
 }
 
-static _Noreturn void work(struct passages *all)
+static _Noreturn void work(struct relay *relay)
 {
     for (;;) {
-        int timeout_ms = prepare_poll(all, clock_monotonic_ms());
-        if (poll(all->polled, 2 * CONNECTIONS_MAX + 1, timeout_ms) <= 0) { continue; }
+        int timeout_ms = prepare_poll(relay, clock_monotonic_ms());
+        if (poll(relay->polled, 2 * CONNECTIONS_MAX + 1, timeout_ms) <= 0) { continue; }
         uint64_t now_ms = clock_monotonic_ms();
         for (int i = 0; i < CONNECTIONS_MAX; i++) {
-            if (all->list[i].fds[0] >= 0) {
-                serve(all, &all->list[i], &all->polled[1 + 2 * i], now_ms);
+            if (relay->connections[i].fds[0] >= 0) {
+                serve(relay, &relay->connections[i], &relay->polled[1 + 2 * i], now_ms);
             }
         }
-        if (all->polled[0].revents != 0) { take_connection(all); }
+        if (relay->polled[0].revents != 0) { accept_connection(relay); }
     }
 }
 
 /* ------------------------------------------------------------- the process */
 
-/* In the child. It keeps nothing of the harness's but the listener: locks and pipes must end with
- * the harness. */
-static _Noreturn void become(struct passages *all, int listener, int network, pid_t parent)
+/* In the child. It keeps no descriptor of the harness but the listener, so that locks and pipes end
+ * with the harness. */
+static _Noreturn void run_child(struct relay *relay, int listener, int network, pid_t parent)
 {
     sigset_t none;
     sigemptyset(&none);
@@ -246,7 +257,7 @@ static _Noreturn void become(struct passages *all, int listener, int network, pi
     (void)syscall(SYS_close_range, LISTENER + 1U, ~0U, 0U);
     for (int number = 1; number < 32; number++) { (void)signal(number, SIG_DFL); }
     sigprocmask(SIG_SETMASK, &none, NULL);
-    work(all);
+    work(relay);
 }
 
 static int open_listener(uint16_t *port)
@@ -267,37 +278,39 @@ static int open_listener(uint16_t *port)
 enum tn_status proxy_start(const struct proxy_config *config, const struct lab *lab,
                            const char *place, struct proxy *out, struct error *error)
 {
+    assert(config->duplicate_percent <= 100);
     enum tn_status status = lab_enter(lab, place, error);
     if (status != TN_OK) { return status; }
     int listener = open_listener(&out->port);
     lab_leave(lab);
-    struct passages *all = calloc(1, sizeof *all);
+    struct relay *relay = calloc(1, sizeof *relay);
     void *shared =
         mmap(NULL, sizeof *out->counts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     out->pid = 0;
-    if (all != NULL && listener >= 0 && shared != MAP_FAILED) {
-        out->counts = all->counts = shared;
-        all->config = *config;
-        all->random.state = config->seed;
-        (void)inet_pton(AF_INET, lab_address(lab, place), &all->own);
+    if (relay != NULL && listener >= 0 && shared != MAP_FAILED) {
+        out->counts = relay->counts = shared;
+        relay->config = *config;
+        relay->random.state = config->seed;
+        (void)inet_pton(AF_INET, lab_address(lab, place), &relay->node);
         for (int i = 0; i < CONNECTIONS_MAX; i++) {
-            all->list[i].fds[0] = all->list[i].fds[1] = -1;
+            relay->connections[i].fds[0] = relay->connections[i].fds[1] = -1;
         }
         pid_t parent = getpid();
         out->pid = fork();
-        if (out->pid == 0) { become(all, listener, lab_namespace(lab, place), parent); }
+        if (out->pid == 0) { run_child(relay, listener, lab_namespace(lab, place), parent); }
     }
     if (out->pid <= 0) {
         status = error_set(error, TN_EIO, "cannot start a proxy: %s", strerror(errno));
         if (shared != MAP_FAILED) { munmap(shared, sizeof *out->counts); }
     }
     if (listener >= 0) { close(listener); }
-    free(all);
+    free(relay);
     return status;
 }
 
 void proxy_stop(struct proxy *proxy, struct proxy_counts *counts)
 {
+    assert(proxy->pid > 0);
     kill(proxy->pid, SIGKILL);
     while (waitpid(proxy->pid, NULL, 0) < 0 && errno == EINTR) {}
     proxy->pid = 0;

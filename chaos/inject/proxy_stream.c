@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
+
 void stream_init(struct stream *stream, uint32_t delay_ms, uint32_t duplicate_percent,
                  uint64_t seed)
 {
+    assert(duplicate_percent <= 100);
     *stream = (struct stream){.delay_ms = delay_ms,
                               .duplicate_percent = duplicate_percent,
                               .random = {.state = seed},
@@ -26,11 +29,12 @@ void stream_free(struct stream *stream)
 
 static bool enqueue(struct stream *stream, const uint8_t *bytes, size_t size, uint64_t now_ms)
 {
+    assert(stream->first != NULL || stream->queued == 0);
     if (size == 0) { return true; }
     struct stream_chunk *chunk = malloc(sizeof *chunk + size);
     if (chunk == NULL) { return false; }
     uint64_t due_ms = now_ms + random_below(&stream->random, (uint64_t)stream->delay_ms + 1);
-    if (due_ms < stream->last_due_ms) { due_ms = stream->last_due_ms; /* In order. */ }
+    if (due_ms < stream->last_due_ms) { due_ms = stream->last_due_ms; /* Keep the order. */ }
     *chunk = (struct stream_chunk){.due_ms = due_ms, .size = size};
     memcpy(chunk->bytes, bytes, size);
     if (stream->first != NULL) {
@@ -56,8 +60,8 @@ static bool make_room(struct stream *stream, size_t size)
     return true;
 }
 
-/* What was gathered goes on, and is no frame to be repeated. */
-static bool let_pass(struct stream *stream, uint64_t now_ms)
+/* Queue the bytes that were collected, and begin the next frame. */
+static bool flush_frame(struct stream *stream, uint64_t now_ms)
 {
     size_t have = stream->frame_have;
     stream->frame_have = stream->frame_size = 0;
@@ -67,34 +71,36 @@ static bool let_pass(struct stream *stream, uint64_t now_ms)
 static bool finish_frame(struct stream *stream, uint64_t now_ms)
 {
     size_t size = stream->frame_size;
-    /* The first says who speaks: the receiver knows nobody before. */
+    assert(stream->frame_have == size);
+    /* The first frame identifies the sender, and may come only once. */
     bool twice =
         stream->frames++ > 0 && random_below(&stream->random, 100) < stream->duplicate_percent;
     stream->doubled += twice;
-    return (!twice || enqueue(stream, stream->frame, size, now_ms)) && let_pass(stream, now_ms);
+    return (!twice || enqueue(stream, stream->frame, size, now_ms)) && flush_frame(stream, now_ms);
 }
 
-/* The header is whole: how large is the frame, and is it one? */
+/* The header is complete: find the size of the frame. Bytes that are not a frame are passed on. */
 static bool begin_frame(struct stream *stream, uint64_t now_ms)
 {
     struct frame_header header;
+    assert(stream->frame_have == WIRE_HEADER_BYTES);
     if (wire_decode_header(stream->frame, WIRE_BODY_MAX, &header, NULL) != TN_OK) {
         stream->raw = true;
-        return let_pass(stream, now_ms);
+        return flush_frame(stream, now_ms);
     }
     stream->frame_size = WIRE_HEADER_BYTES + (size_t)header.body_bytes;
     if (stream->frame_size <= STREAM_FRAME_BYTES) { return true; }
     stream->passing = header.body_bytes;
-    return let_pass(stream, now_ms);
+    return flush_frame(stream, now_ms);
 }
 
-/* Take some of the bytes into the frame; how many. 0: out of memory. */
-static size_t gather(struct stream *stream, const uint8_t *bytes, size_t size, uint64_t now_ms)
+/* Add some of the bytes to the frame; returns their number. 0: out of memory. */
+static size_t collect(struct stream *stream, const uint8_t *bytes, size_t size, uint64_t now_ms)
 {
     bool in_body = stream->frame_size > 0;
-    size_t whole = in_body ? stream->frame_size : WIRE_HEADER_BYTES;
-    size_t taken = whole - stream->frame_have < size ? whole - stream->frame_have : size;
-    if (!make_room(stream, whole)) { return 0; }
+    size_t wanted = in_body ? stream->frame_size : WIRE_HEADER_BYTES;
+    size_t taken = size_min(wanted - stream->frame_have, size);
+    if (!make_room(stream, wanted)) { return 0; }
     memcpy(stream->frame + stream->frame_have, bytes, taken);
     stream->frame_have += taken;
     if (!in_body && stream->frame_have == WIRE_HEADER_BYTES && !begin_frame(stream, now_ms)) {
@@ -110,7 +116,7 @@ bool stream_put(struct stream *stream, const uint8_t *bytes, size_t size, uint64
     while (size > 0) {
         size_t taken = size;
         if (!stream->raw && stream->passing == 0) {
-            taken = gather(stream, bytes, size, now_ms);
+            taken = collect(stream, bytes, size, now_ms);
             if (taken == 0) { return false; }
         } else {
             if (!stream->raw && stream->passing < size) { taken = stream->passing; }
@@ -125,10 +131,10 @@ bool stream_put(struct stream *stream, const uint8_t *bytes, size_t size, uint64
 
 bool stream_end(struct stream *stream, uint64_t now_ms)
 {
-    return let_pass(stream, now_ms);
+    return flush_frame(stream, now_ms);
 }
 
-/* ------------------------------------------------------------- going out */
+/* ------------------------------------------------------------- sending */
 
 size_t stream_due(const struct stream *stream, uint64_t now_ms, const uint8_t **bytes)
 {
@@ -138,7 +144,7 @@ size_t stream_due(const struct stream *stream, uint64_t now_ms, const uint8_t **
     return chunk->size - chunk->at;
 }
 
-void stream_gone(struct stream *stream, size_t size)
+void stream_remove(struct stream *stream, size_t size)
 {
     struct stream_chunk *chunk = stream->first;
     assert(chunk != NULL && size <= chunk->size - chunk->at);

@@ -82,6 +82,7 @@ bool fault_fits_failpoint(enum fault fault, const struct failpoint_info *failpoi
                           size_t size)
 {
     const struct fault_descriptor *descriptor = fault_descriptor(fault);
+    assert(size > 0);
     if (failpoint == NULL) {
         snprintf(why, size, "no failpoint has this name: `tanist chaos list` names all");
     } else if (descriptor->at_failpoint == POINT_NONE) {

@@ -14,7 +14,7 @@
 #include "common/cluster/run.h"
 #include "common/faults/fault_control.h"
 
-/* What a fault needs of the machine; chaos/inject/probe.h finds out what the machine has. */
+/* Needs of a fault; chaos/inject/probe.h finds out which of them the machine satisfies. */
 enum need {
     NEED_NETWORK = 1,    /* Network namespaces, veth, nft: chaos/cluster/lab.h. */
     NEED_BANDWIDTH = 2,  /* tc with tbf. */
@@ -41,7 +41,7 @@ enum fault_duration {
     DURATION_COUNT
 };
 
-/* What the judge and the reports must know of a fault. */
+/* Properties of a fault for the judge and for reports. */
 enum fault_effect {
     EFFECT_ANY_TASK = 1,           /* It can cost any task its session or its leadership. */
     EFFECT_DAMAGES_CHECKPOINT = 2, /* One checkpoint is no longer whole. */
@@ -61,14 +61,14 @@ enum fault_family {
     FAMILY_COUNT
 };
 
-/* What "value" of a plan counts. */
+/* The unit and the bounds of "value" in a plan. */
 struct fault_value {
     const char *unit; /* "ms"; NULL: the fault has no value. */
     double least, most;
     bool has_default; /* The value may be left out. */
 };
 
-/* All that is known of a fault but how to inject it: a row of FAULT_LIST. */
+/* A row of FAULT_LIST, without the injectors. */
 struct fault_descriptor {
     const char *name;  /* In plans, histories and reports. */
     const char *about; /* One line for users. */
@@ -99,7 +99,8 @@ const char *fault_duration_name(enum fault_duration duration);
 /* The index-th kind of targets of a fault, "node"; NULL after the last. */
 const char *fault_target_name(enum fault fault, unsigned index);
 
-/* Whether `fault` can be injected at that failpoint, which may be NULL. If not, `why` says so. */
+/* Whether `fault` can be injected at that failpoint, which may be NULL. If not, `why` is the
+ * reason. */
 struct failpoint_info;
 bool fault_fits_failpoint(enum fault fault, const struct failpoint_info *failpoint, char *why,
                           size_t size);

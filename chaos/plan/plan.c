@@ -1,5 +1,6 @@
 #include "chaos/plan/plan.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +83,8 @@ static enum tn_status read_sets(const json_t *json, struct plan *out, struct err
 static enum tn_status read_faults(const json_t *json, struct plan *out, struct error *error)
 {
     json_t *faults = json_object_get(json, "faults"), *object;
-    size_t index;
-    size_t count = json_array_size(faults);
+    assert(out->fault_count == 0);
+    size_t index, count = json_array_size(faults);
     if (count == 0 || count > PLAN_FAULTS_MAX) {
         return json_refuse("", "faults", NULL, error, "give a list of 1 to %d objects",
                            PLAN_FAULTS_MAX);
@@ -173,6 +174,7 @@ enum tn_status plan_read(const char *file_or_name, struct plan *out, struct erro
     const char *builtin = plan_builtin_text(file_or_name);
     char *text;
     size_t size;
+    assert(file_or_name != NULL);
     *out = (struct plan){0};
     if (builtin != NULL) { return read_text(builtin, strlen(builtin), file_or_name, out, error); }
     if (strchr(file_or_name, '/') == NULL && access(file_or_name, F_OK) != 0) {

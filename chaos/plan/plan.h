@@ -30,7 +30,7 @@ struct plan_fault {
     double progress[2];                               /* TRIGGER_STEP: share of the job's steps. */
     double after_s[2]; /* TRIGGER_TIME, TRIGGER_FAILPOINT: of the first fault, ... */
     double every_s[2]; /* ... and from each to the next; 0: each is drawn from `after_s`. */
-    uint32_t count[2]; /* Of the trigger. */
+    uint32_t count[2]; /* The trigger's. */
     double for_s[2];   /* The duration, in session timeouts if `for_sessions` is set. */
     bool for_sessions;
     double value[2];
@@ -62,7 +62,7 @@ void plan_free(struct plan *plan);
 const char *plan_builtin_name(uint32_t index);
 const char *plan_builtin_text(const char *name);
 
-/* What a schedule depends on in a job. */
+/* The parts of a job that a schedule depends on. */
 struct cluster_shape {
     uint32_t coordinators, ps, workers, servers;
     uint64_t steps;

@@ -61,6 +61,7 @@ static const struct fault_descriptor *descriptor_of(const struct line *line)
 static enum tn_status read_name(const struct line *line, const char *key, const char *const *names,
                                 size_t count, size_t *index)
 {
+    assert(count > 0);
     const json_t *value = json_object_get(line->object, key);
     const char *name = json_string_value(value);
     if (name == NULL) { return json_refuse(line->where, key, value, line->error, "give a text"); }
@@ -259,6 +260,7 @@ static enum tn_status check_value(const struct line *line)
 enum tn_status plan_fault_read(json_t *object, const char *where, bool drawn,
                                struct plan_fault *out, struct error *error)
 {
+    assert(object != NULL);
     struct line line = {object, where, out, error};
     *out = (struct plan_fault){.trigger = {.type = TRIGGER_TIME}, .count = {1, 1}};
     enum tn_status status = json_codec_read(&table, object, where, out, error);

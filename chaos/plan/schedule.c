@@ -18,7 +18,7 @@ static const uint64_t DRAW_STREAM = 1U << 20; /* Above the numbers of lines. */
 struct drawing {
     const struct plan *plan;
     const struct cluster_shape *shape;
-    uint64_t seed; /* Of the round. */
+    uint64_t seed; /* The round's. */
     struct schedule *out;
     struct error *error;
 };
@@ -28,6 +28,7 @@ struct drawing {
 /* Rounded to three decimals, so that the history shows the exact value. */
 static double draw_real(struct random *random, const double range[2])
 {
+    assert(range[0] <= range[1]);
     double unit = (double)(random_next(random) >> 11) * 0x1p-53;
     double value = round((range[0] + unit * (range[1] - range[0])) * 1000.0) / 1000.0;
     return fmax(range[0], fmin(range[1], value));
@@ -35,6 +36,7 @@ static double draw_real(struct random *random, const double range[2])
 
 static uint32_t draw_count(struct random *random, const uint32_t range[2])
 {
+    assert(range[0] <= range[1]);
     return range[0] + (uint32_t)random_below(random, (uint64_t)range[1] - range[0] + 1);
 }
 
@@ -99,6 +101,7 @@ static enum tn_status add_fault(struct drawing *drawing, uint32_t index, struct 
 {
     const struct plan_fault *line = &drawing->plan->faults[index];
     const struct cluster_shape *shape = drawing->shape;
+    assert(index < drawing->plan->fault_count);
     if (drawing->out->count == INJECTIONS_MAX) {
         return error_set(drawing->error, TN_EINVAL,
                          "faults[%u]: the plan makes more than %d faults per round: lower times",
@@ -134,6 +137,7 @@ static enum tn_status add_line(struct drawing *drawing, uint32_t index)
     const struct plan_fault *line = &drawing->plan->faults[index];
     struct random random = {random_at(drawing->seed, index, 0)};
     struct pace pace = {0};
+    assert(line->times[1] > 0 || line->every_s[1] > 0);
     uint32_t times = line->times[1] ? draw_count(&random, line->times) : UINT32_MAX;
     for (uint32_t i = 0; i < times; i++) {
         enum tn_status status = add_fault(drawing, index, &pace, &random);

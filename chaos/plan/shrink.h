@@ -27,7 +27,7 @@ enum shrink_phase {
 
 struct shrink {
     enum shrink_phase phase;
-    uint32_t count;                            /* Of the schedule. */
+    uint32_t count;                            /* All faults of the schedule. */
     uint32_t kept_count, kept[INJECTIONS_MAX]; /* Indices of the smallest set known to fail. */
     uint32_t parts, part;                      /* `kept` has so many parts; the one tried now. */
     uint32_t tries;                            /* Results so far. */

@@ -146,6 +146,7 @@ static enum tn_status draw_server(const char *selector, const struct cluster_sha
                                   struct random *random, char out[static SELECTOR_MAX],
                                   struct error *error)
 {
+    assert(kind_of(selector) == TARGET_ZOOKEEPER);
     uint32_t server = server_of(selector);
     if (server > shape->servers || shape->servers == 0) {
         return refuse_count(selector, shape->servers, "ZooKeeper servers of its own", error);

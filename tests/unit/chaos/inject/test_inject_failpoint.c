@@ -1,5 +1,5 @@
-/* chaos/inject/inject_failpoint.h: which processes are selected, and what is reported afterwards.
- * Built with failpoints. */
+/* chaos/inject/inject_failpoint.h: which processes are selected, and the report afterwards. Built
+ * with failpoints. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

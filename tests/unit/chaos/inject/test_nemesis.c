@@ -1,5 +1,5 @@
-/* chaos/inject/nemesis.h: when faults begin and end, what is tried again, and what is recorded. The
- * injectors, the watcher, failpoints and the history are replaced by fakes. */
+/* chaos/inject/nemesis.h: when faults begin and end, which are tried again, and the records of
+ * them. The injectors, the watcher, failpoints and the history are replaced by fakes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -23,12 +23,12 @@ static struct {
     uint64_t set_for_ms;         /* Its tick sets this; 0: nothing. */
     unsigned begins, ticks, ends, leaders_asked;
     bool asked_remote;  /* For an injector of remote clusters. */
-    const char *lacks;  /* Of the machine. */
+    const char *lacks;  /* Result of the probe. */
     bool armed, passed; /* The failpoint. */
     unsigned disarmed;
     struct cluster_view view;
-    unsigned faults, undos, skips; /* Lines of the history. */
-    char why[200];                 /* Of the last that was skipped. */
+    unsigned faults, undos, skips; /* Lines in the history. */
+    char why[200];                 /* Text of the last line "skipped". */
 } world;
 
 static enum tn_status begin(struct target_cluster *cluster, struct active_fault *fault,

@@ -22,10 +22,10 @@ static size_t drain(uint64_t now_ms)
     size_t have = 0, size;
     const uint8_t *bytes;
     while ((size = stream_due(&stream, now_ms, &bytes)) > 0) {
-        if (size > 7) { size = 7; /* The socket takes what it likes. */ }
+        if (size > 7) { size = 7; /* As a socket that accepts a part. */ }
         memcpy(out + have, bytes, size);
         have += size;
-        stream_gone(&stream, size);
+        stream_remove(&stream, size);
     }
     return have;
 }
@@ -38,7 +38,7 @@ static void make_frame(uint64_t sequence, uint32_t body_bytes, uint8_t *frame)
     if (body_bytes == BODY) { memset(frame + WIRE_HEADER_BYTES, (int)sequence, BODY); }
 }
 
-/* Nothing is due before its time, nothing overtakes, and at the latest all is there. */
+/* Bytes stay in order; none is due before it was sent, all are due after the largest delay. */
 static void delayed_bytes_keep_their_order(void **state)
 {
     (void)state;
@@ -58,8 +58,9 @@ static void delayed_bytes_keep_their_order(void **state)
     stream_free(&stream);
 }
 
-/* Frames that come in pieces of any size are found, and go out whole: each once or twice. */
-static void frames_in_pieces_go_twice(void **state)
+/* Frames that arrive in pieces of any size are recognised, and leave complete: each once or twice.
+ */
+static void frames_in_pieces_are_repeated(void **state)
 {
     (void)state;
     for (size_t piece = 1; piece <= 3 * FRAME; piece += 13) {
@@ -85,8 +86,8 @@ static void frames_in_pieces_go_twice(void **state)
     }
 }
 
-/* The first frame, by which the receiver learns who speaks, goes once. */
-static void first_frame_goes_once(void **state)
+/* The first frame, which identifies the sender, is not repeated. */
+static void first_frame_is_not_repeated(void **state)
 {
     (void)state;
     uint8_t frame[FRAME];
@@ -99,8 +100,8 @@ static void first_frame_goes_once(void **state)
     stream_free(&stream);
 }
 
-/* A frame that is too large to be kept passes as it comes, once, and the next is found. */
-static void large_frames_pass_once(void **state)
+/* A frame that is too large is not repeated, and the next frame is recognised. */
+static void large_frames_are_not_repeated(void **state)
 {
     (void)state;
     static uint8_t block[64 * 1024];
@@ -121,8 +122,8 @@ static void large_frames_pass_once(void **state)
     stream_free(&stream);
 }
 
-/* What is no frame, and half a frame at the end, go as they are. */
-static void other_bytes_go_once(void **state)
+/* Bytes that are not a frame, and an incomplete frame at the end, pass unchanged. */
+static void other_bytes_are_not_repeated(void **state)
 {
     (void)state;
     uint8_t frame[FRAME];
@@ -145,10 +146,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(delayed_bytes_keep_their_order),
-        cmocka_unit_test(frames_in_pieces_go_twice),
-        cmocka_unit_test(first_frame_goes_once),
-        cmocka_unit_test(large_frames_pass_once),
-        cmocka_unit_test(other_bytes_go_once),
+        cmocka_unit_test(frames_in_pieces_are_repeated),
+        cmocka_unit_test(first_frame_is_not_repeated),
+        cmocka_unit_test(large_frames_are_not_repeated),
+        cmocka_unit_test(other_bytes_are_not_repeated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

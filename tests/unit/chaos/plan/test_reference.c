@@ -68,7 +68,7 @@ static void write_failpoints(FILE *out)
 {
     unsigned count;
     const struct failpoint_info *list = failpoint_list(&count);
-    fputs("| failpoint | who passes | when | can fail |\n|---|---|---|---|\n", out);
+    fputs("| failpoint | passed by | when | can fail |\n|---|---|---|---|\n", out);
     for (unsigned i = 0; i < count; i++) {
         fprintf(out, "| `%s` | %s | %s | %s |\n", list[i].name,
                 strcmp(list[i].who, "any") == 0 ? "any node" : list[i].who, list[i].when,
@@ -96,7 +96,7 @@ static void read_document(void)
     fclose(file);
 }
 
-/* The document, with each table made anew. */
+/* The document with current tables. */
 static void rewrite_document(void)
 {
     const char *from = document;
