@@ -1,12 +1,12 @@
 /*
- * common/node/inbox.h: what happened to a node, in order, copied from the libraries' threads for
- * the one thread that handles it.
+ * common/node/inbox.h: the events of a node in order, copied from the libraries' threads for the
+ * thread that handles them.
  *
- * Threads: anybody puts, one thread takes. Blocking: only inbox_take().
+ * Threads: any thread puts, one thread takes. Blocking: only inbox_take().
  *
- * Bound: ZooKeeper's events answer our own requests and watches, and a role's are answers too; at
- * most INBOX_FRAMES_MAX frames wait, then inbox_put_transport() refuses and the caller closes the
- * connection, so that a peer that floods us hurts itself alone.
+ * Bounds: events of ZooKeeper and of the role answer our own requests and watches. At most
+ * INBOX_FRAMES_MAX frames wait; then inbox_put_transport() refuses and the caller closes the
+ * connection, so that a peer that sends too much harms only itself.
  */
 #ifndef COMMON_NODE_INBOX_H
 #define COMMON_NODE_INBOX_H
@@ -17,11 +17,11 @@ enum { INBOX_FRAMES_MAX = 16384 };
 
 struct inbox;
 
-/* One thing that happened. `type` tells which member holds; pointers live until it is released. */
+/* One event. `type` tells which member is valid; pointers are valid until it is released. */
 struct inbox_item {
     enum node_event_type type;
     struct zk_event zk;
-    struct transport_event transport; /* `body` belongs to whoever handles it. */
+    struct transport_event transport; /* The handler owns `body`. */
     void *role;
     void (*release_role)(void *event);
     struct inbox_item *next;
@@ -29,13 +29,13 @@ struct inbox_item {
 
 /* NULL: out of memory. */
 struct inbox *inbox_create(void);
-/* Frees what nobody took. NULL is allowed. */
+/* Frees the items that were not taken. NULL is allowed. */
 void inbox_destroy(struct inbox *inbox);
 
-/* Out of memory ends the process (TN_EXIT_ERROR): an answer that is lost would be waited for for
- * ever. */
+/* Without memory the process ends (TN_EXIT_ERROR), as the node would wait for ever for a lost
+ * answer. */
 void inbox_put_zk(struct inbox *inbox, const struct zk_event *event);
-/* False: too many frames wait; the body was released, the caller closes the connection. */
+/* False: too many frames wait; the body is released, and the caller closes the connection. */
 bool inbox_put_transport(struct inbox *inbox, const struct transport_event *event);
 void inbox_put_role(struct inbox *inbox, void *event, void (*release)(void *event));
 void inbox_put_leave(struct inbox *inbox);

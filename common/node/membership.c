@@ -1,15 +1,17 @@
 #include "common/node/membership.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/minmax.h"
 #include "common/faults/failpoint.h"
 #include "tanist/status.h"
 
-__attribute__((format(printf, 2, 3))) static void say_why(struct membership *m, const char *format,
+__attribute__((format(printf, 2, 3))) static void set_why(struct membership *m, const char *format,
                                                           ...)
 {
     va_list arguments;
@@ -21,10 +23,11 @@ __attribute__((format(printf, 2, 3))) static void say_why(struct membership *m, 
 void membership_init(struct membership *m, const struct node_identity *identity,
                      const struct node_ports *ports)
 {
+    assert(ports != NULL && identity->incarnation != 0);
     *m = (struct membership){.identity = *identity, .ports = ports};
     m->redial_delay_ms = CHIEF_REDIAL_MS;
-    m->say_at_ms = UINT64_MAX;
-    say_why(m, "a connection to ZooKeeper");
+    m->next_log_ms = UINT64_MAX;
+    set_why(m, "a connection to ZooKeeper");
 }
 
 uint64_t membership_next_op(struct membership *m)
@@ -34,6 +37,7 @@ uint64_t membership_next_op(struct membership *m)
 
 static unsigned end(struct membership *m, int exit_code)
 {
+    assert(exit_code != 0 && m->exit_code == 0);
     m->exit_code = exit_code;
     log_error("leaving: %s", m->why);
     return MEMBERSHIP_ENDED;
@@ -41,8 +45,9 @@ static unsigned end(struct membership *m, int exit_code)
 
 /* ------------------------------------------------------------ registration */
 
-static void register_self(struct membership *m)
+static void send_registration(struct membership *m)
 {
+    assert(!m->registered && m->session != 0);
     struct member member = {
         .task = m->identity.task,
         .incarnation = m->identity.incarnation,
@@ -65,12 +70,13 @@ static void register_self(struct membership *m)
     m->ports->zk.write(m->ports->zk.ctx, m->register_op, &create, 1);
 }
 
-/* Only what is read counts as registered: an answer may be lost, a leftover may be in our place. */
-static void register_answered(struct membership *m, const struct zk_event *event)
+/* The node is registered once it has read its own znode: an answer may be lost, and the znode may
+ * be a leftover of a former process. */
+static void handle_register_answer(struct membership *m, const struct zk_event *event)
 {
     m->register_op = 0;
     if (event->outcome == ZK_REFUSED && event->reason != ZK_REASON_NODE_EXISTS) {
-        say_why(m, "%s to be created: %s", m->self_mirror.path,
+        set_why(m, "%s to be created: %s", m->self_mirror.path,
                 event->reason == ZK_REASON_NO_NODE   ? "the cluster is not set up yet"
                 : event->reason == ZK_REASON_NO_AUTH ? "ZooKeeper denies it"
                                                      : "ZooKeeper refused");
@@ -80,22 +86,22 @@ static void register_answered(struct membership *m, const struct zk_event *event
     mirror_refresh(&m->self_mirror, &m->ports->zk, &m->next_op);
 }
 
-static void say_taken(struct membership *m, const struct zk_event *event)
+static void describe_holder(struct membership *m, const struct zk_event *event)
 {
     struct member other;
     char name[TASK_NAME_MAX];
     task_format(m->identity.task, ':', name, sizeof name);
     if (member_decode(event->data, event->size, &other, NULL) != TN_OK) {
-        say_why(m, "%s is held by an unreadable registration", name);
+        set_why(m, "%s is held by an unreadable registration", name);
         return;
     }
-    say_why(m, "%s is held by process %llu on %.40s at %.60s", name, (unsigned long long)other.pid,
-            other.host, other.address);
+    set_why(m, "%s is held by process %" PRIu64 " on %.40s at %.60s", name, other.pid, other.host,
+            other.address);
 }
 
-/* Not before: a server that lags behind may show a new session a /run from before its time, with an
- * order to load what the others have long trained. One that shows us our own registration shows
- * nothing older than that. */
+/* Only after the registration: a server that lags behind may return an old /run, with an order to
+ * load a generation that the others have trained long ago. A server that returns our registration
+ * returns nothing older than that. */
 static void run_mirror_start(struct membership *m)
 {
     char path[256];
@@ -103,21 +109,21 @@ static void run_mirror_start(struct membership *m)
     mirror_start(&m->run_mirror, MIRROR_DATA, path, &m->ports->zk, &m->next_op, m->now_ms);
 }
 
-static void forget_taken(struct membership *m)
+static void clear_taken(struct membership *m)
 {
     m->taken_since_ms = 0;
-    m->taken_asked = false;
+    m->taken_rechecked = false;
 }
 
 static unsigned self_read(struct membership *m, const struct zk_event *event)
 {
     if (event->stat.ephemeral_owner != m->session) {
         if (m->taken_since_ms == 0) { m->taken_since_ms = m->now_ms; }
-        say_taken(m, event);
-        if (!m->registered) { return m->taken_asked ? end(m, TN_EXIT_TASK_TAKEN) : 0; }
+        describe_holder(m, event);
+        if (!m->registered) { return m->taken_rechecked ? end(m, TN_EXIT_TASK_TAKEN) : 0; }
         return end(m, TN_EXIT_SESSION_EXPIRED);
     }
-    forget_taken(m);
+    clear_taken(m);
     if (m->registered) { return 0; }
     m->registered = true;
     m->why[0] = '\0';
@@ -129,24 +135,26 @@ static unsigned self_read(struct membership *m, const struct zk_event *event)
 
 static unsigned self_absent(struct membership *m)
 {
-    forget_taken(m);
+    clear_taken(m);
     if (m->registered) {
-        /* Whoever removed it told the cluster that we are dead: so be it. */
-        say_why(m, "our registration %s was removed", m->self_mirror.path);
+        /* The rest of the cluster takes us for dead, so we end. */
+        set_why(m, "our registration %s was removed", m->self_mirror.path);
         return end(m, TN_EXIT_SESSION_EXPIRED);
     }
-    if (m->register_op == 0) { register_self(m); }
+    if (m->register_op == 0) { send_registration(m); }
     return 0;
 }
 
-/* Time may have passed while we were stopped, and he who held our task may have left meanwhile:
- * only what is read after our patience is over counts. */
-static void look_again_if_taken(struct membership *m)
+/* If this process was stopped meanwhile, the other holder of our task may have left. Only a read
+ * after the grace period counts. */
+static void check_if_still_taken(struct membership *m)
 {
-    if (m->taken_since_ms == 0 || m->taken_asked || m->registered || !m->zk_connected) { return; }
-    uint64_t patience = (uint64_t)m->identity.session_timeout_ms + REGISTER_GRACE_MS;
-    if (m->now_ms < m->taken_since_ms + patience) { return; }
-    m->taken_asked = true;
+    if (m->taken_since_ms == 0 || m->taken_rechecked || m->registered || !m->zk_connected) {
+        return;
+    }
+    uint64_t grace_ms = (uint64_t)m->identity.session_timeout_ms + REGISTER_GRACE_MS;
+    if (m->now_ms < m->taken_since_ms + grace_ms) { return; }
+    m->taken_rechecked = true;
     mirror_refresh(&m->self_mirror, &m->ports->zk, &m->next_op);
 }
 
@@ -154,11 +162,11 @@ static void look_again_if_taken(struct membership *m)
 
 static void update_context(const struct membership *m)
 {
-    uint64_t epoch = m->chief.epoch > m->run.epoch ? m->chief.epoch : m->run.epoch;
+    uint64_t epoch = u64_max(m->chief.epoch, m->run.epoch);
     log_set_context(epoch, m->run.generation);
 }
 
-static void hang_up(struct membership *m)
+static void close_link(struct membership *m)
 {
     conn_id link = m->link;
     m->link = (conn_id){0};
@@ -171,7 +179,7 @@ static unsigned chief_read(struct membership *m, const struct zk_event *event)
 {
     struct chief_record record;
     struct error error;
-    if (event->size == 0) { return 0; /* Nobody has held the office yet. */ }
+    if (event->size == 0) { return 0; /* There was no chief yet. */ }
     if (chief_record_decode(event->data, event->size, &record, &error) != TN_OK) {
         log_warn("%s; ignored", error.text);
         return 0;
@@ -184,9 +192,9 @@ static unsigned chief_read(struct membership *m, const struct zk_event *event)
     if (other) {
         char name[TASK_NAME_MAX];
         task_format(record.task, ':', name, sizeof name);
-        log_info("chief is %s at %s, epoch %llu (%s)", name, record.address,
-                 (unsigned long long)record.epoch, record.cause);
-        hang_up(m);
+        log_info("chief is %s at %s, epoch %" PRIu64 " (%s)", name, record.address, record.epoch,
+                 record.cause);
+        close_link(m);
         m->acknowledged = 0;
         m->redial_at_ms = m->now_ms;
         m->redial_delay_ms = CHIEF_REDIAL_MS;
@@ -204,8 +212,8 @@ static unsigned run_read(struct membership *m, const struct zk_event *event)
         return 0;
     }
     if (!m->has_run || run.phase != m->run.phase || run.generation != m->run.generation) {
-        log_info("run is %s, generation %llu%s%s", run_phase_name(run.phase),
-                 (unsigned long long)run.generation, run.reason[0] != '\0' ? ": " : "", run.reason);
+        log_info("run is %s, generation %" PRIu64 "%s%s", run_phase_name(run.phase), run.generation,
+                 run.reason[0] != '\0' ? ": " : "", run.reason);
     }
     m->run = run;
     m->run_version = event->stat.version;
@@ -218,19 +226,19 @@ static unsigned run_read(struct membership *m, const struct zk_event *event)
 static unsigned mirrors_handle(struct membership *m, const struct zk_event *event)
 {
     const struct zk_port *zk = &m->ports->zk;
-    unsigned news = 0;
+    unsigned changes = 0;
     switch (mirror_handle(&m->self_mirror, event, zk, &m->next_op, m->now_ms)) {
     case MIRROR_NOTHING: break;
-    case MIRROR_PRESENT: news |= self_read(m, event); break;
-    case MIRROR_ABSENT: news |= self_absent(m); break;
+    case MIRROR_PRESENT: changes |= self_read(m, event); break;
+    case MIRROR_ABSENT: changes |= self_absent(m); break;
     }
     if (mirror_handle(&m->chief_mirror, event, zk, &m->next_op, m->now_ms) == MIRROR_PRESENT) {
-        news |= chief_read(m, event);
+        changes |= chief_read(m, event);
     }
     if (mirror_handle(&m->run_mirror, event, zk, &m->next_op, m->now_ms) == MIRROR_PRESENT) {
-        news |= run_read(m, event);
+        changes |= run_read(m, event);
     }
-    return news;
+    return changes;
 }
 
 static void mirrors_start(struct membership *m)
@@ -246,15 +254,15 @@ static void mirrors_start(struct membership *m)
 static unsigned zk_handle(struct membership *m, const struct zk_event *event)
 {
     if (event->type == ZK_EXPIRED) {
-        say_why(m, "ZooKeeper ended our session");
+        set_why(m, "ZooKeeper ended our session");
         return end(m, TN_EXIT_SESSION_EXPIRED);
     }
     if (event->type == ZK_DISCONNECTED) { m->zk_connected = false; }
     if (event->type == ZK_CONNECTED) {
         m->zk_connected = true;
-        /* An outage is nobody's fault: whoever holds our task gets his time again. */
+        /* During an outage a leftover cannot time out: its grace period starts again. */
         if (m->taken_since_ms != 0) { m->taken_since_ms = m->now_ms; }
-        m->taken_asked = false;
+        m->taken_rechecked = false;
         if (m->session == 0) {
             m->session = event->session;
             mirrors_start(m);
@@ -263,7 +271,7 @@ static unsigned zk_handle(struct membership *m, const struct zk_event *event)
         m->session = event->session;
     }
     if (event->type == ZK_RESULT && m->register_op != 0 && event->op == m->register_op) {
-        register_answered(m, event);
+        handle_register_answer(m, event);
         return 0;
     }
     return mirrors_handle(m, event);
@@ -281,8 +289,8 @@ static void transport_handle(struct membership *m, const struct transport_event 
         break;
     case TRANSPORT_FRAME:
         if (event->header.type != FRAME_REPORT_ACK) { break; }
-        if (event->header.sequence > m->report.sequence) { break; /* Nobody's: not ours. */ }
-        if (event->header.sequence > m->acknowledged) { m->acknowledged = event->header.sequence; }
+        if (event->header.sequence > m->report.sequence) { break; /* Not of a report of ours. */ }
+        m->acknowledged = u64_max(m->acknowledged, event->header.sequence);
         m->redial_delay_ms = CHIEF_REDIAL_MS;
         if (event->header.epoch > m->chief.epoch) {
             mirror_refresh(&m->chief_mirror, &m->ports->zk, &m->next_op);
@@ -292,13 +300,12 @@ static void transport_handle(struct membership *m, const struct transport_event 
         m->link = (conn_id){0};
         m->link_open = false;
         m->redial_at_ms = m->now_ms + m->redial_delay_ms;
-        m->redial_delay_ms *= 2;
-        if (m->redial_delay_ms > CHIEF_REDIAL_MAX_MS) { m->redial_delay_ms = CHIEF_REDIAL_MAX_MS; }
+        m->redial_delay_ms = u32_min(2 * m->redial_delay_ms, CHIEF_REDIAL_MAX_MS);
         break;
     }
 }
 
-/* A node reports once it has something to say, and the chief not to itself. */
+/* A node needs the link once it has a report; the chief does not report to itself. */
 static bool wants_link(const struct membership *m)
 {
     return m->report.sequence != 0 && m->has_chief &&
@@ -316,11 +323,12 @@ static uint64_t report_due_ms(const struct membership *m)
 
 static void send_report(struct membership *m)
 {
+    assert(m->link_open && m->report.sequence >= m->sent);
     m->sent_at_ms = m->now_ms;
     m->sent = m->report.sequence;
     m->urgent = false;
     struct buffer *body = buffer_acquire(m->ports->buffers, REPORT_BYTES);
-    if (body == NULL) { return; /* Out of memory: again at the next resend. */ }
+    if (body == NULL) { return; /* Out of memory: the next resend repeats it. */ }
     report_encode(&m->report, body->data);
     body->size = REPORT_BYTES;
     const struct frame_header header = {
@@ -333,7 +341,7 @@ static void send_report(struct membership *m)
     m->ports->transport.send(m->ports->transport.ctx, m->link, &header, body);
 }
 
-static void pump_link(struct membership *m)
+static void drive_link(struct membership *m)
 {
     if (wants_link(m) && m->link.v == 0 && m->now_ms >= m->redial_at_ms) {
         m->link = m->ports->transport.dial(m->ports->transport.ctx, m->chief.address);
@@ -341,8 +349,8 @@ static void pump_link(struct membership *m)
     if (m->now_ms >= report_due_ms(m)) { send_report(m); }
 }
 
-/* Equal but for the step and what is filled in here. */
-static bool same_but_step(const struct report *a, const struct report *b)
+/* Equal but for the step and what membership_report() fills in. */
+static bool equal_but_step(const struct report *a, const struct report *b)
 {
     uint8_t left[REPORT_BYTES], right[REPORT_BYTES];
     struct report copy = *b;
@@ -354,23 +362,24 @@ static bool same_but_step(const struct report *a, const struct report *b)
 
 void membership_report(struct membership *m, const struct report *report)
 {
+    assert(report != NULL);
     struct report next = *report;
     next.task = m->identity.task;
     next.incarnation = m->identity.incarnation;
     next.sequence = m->report.sequence;
-    next.epoch = m->chief.epoch > m->run.epoch ? m->chief.epoch : m->run.epoch;
-    bool same = m->report.sequence != 0 && same_but_step(&m->report, &next);
+    next.epoch = u64_max(m->chief.epoch, m->run.epoch);
+    bool same = m->report.sequence != 0 && equal_but_step(&m->report, &next);
     if (same && m->report.step == next.step) { return; }
     bool last = m->has_run && next.step >= m->run.until && m->report.step < m->run.until;
     next.sequence++;
     m->urgent = m->urgent || !same || last;
     m->report = next;
-    if (m->exit_code == 0) { pump_link(m); }
+    if (m->exit_code == 0) { drive_link(m); }
 }
 
 /* ----------------------------------------------------------------- waiting */
 
-/* What is waited for so long that it must be said, or NULL. */
+/* What the node waits for, NULL: nothing. */
 static const char *waits_for(const struct membership *m)
 {
     if (m->session == 0 || !m->zk_connected) { return "a connection to ZooKeeper"; }
@@ -386,24 +395,23 @@ static const char *waits_for(const struct membership *m)
     }
 }
 
-static void say_waiting(struct membership *m)
+static void log_waiting(struct membership *m)
 {
     const char *what = waits_for(m);
     if (what == NULL) {
-        m->say_at_ms = UINT64_MAX;
-    } else if (m->say_at_ms == UINT64_MAX) {
+        m->next_log_ms = UINT64_MAX;
+    } else if (m->next_log_ms == UINT64_MAX) {
         m->waiting_since_ms = m->now_ms;
-        m->say_at_ms = m->now_ms + WAIT_SAY_MS;
-    } else if (m->now_ms >= m->say_at_ms) {
-        log_info("waiting for %llu s: %s",
-                 (unsigned long long)((m->now_ms - m->waiting_since_ms) / 1000), what);
-        m->say_at_ms = m->now_ms + WAIT_SAY_MS;
+        m->next_log_ms = m->now_ms + WAIT_LOG_MS;
+    } else if (m->now_ms >= m->next_log_ms) {
+        log_info("waiting for %" PRIu64 " s: %s", (m->now_ms - m->waiting_since_ms) / 1000, what);
+        m->next_log_ms = m->now_ms + WAIT_LOG_MS;
     }
 }
 
 /* ---------------------------------------------------------------- reactor */
 
-static void pump(struct membership *m)
+static void run_timers(struct membership *m)
 {
     const struct zk_port *zk = &m->ports->zk;
     mirror_tick(&m->self_mirror, zk, &m->next_op, m->now_ms);
@@ -411,47 +419,43 @@ static void pump(struct membership *m)
     mirror_tick(&m->run_mirror, zk, &m->next_op, m->now_ms);
     if (m->session != 0 && m->register_op == 0 && m->register_retry_ms != 0 &&
         m->now_ms >= m->register_retry_ms && !m->registered) {
-        register_self(m);
+        send_registration(m);
     }
-    pump_link(m);
-    say_waiting(m);
+    drive_link(m);
+    log_waiting(m);
 }
 
 unsigned membership_handle(struct membership *m, const struct node_event *event)
 {
-    unsigned news = 0;
+    unsigned changes = 0;
+    assert(event != NULL);
     if (m->exit_code != 0) { return 0; }
     assert(event->now_ms >= m->now_ms);
     m->now_ms = event->now_ms;
     m->wall_ms = event->wall_ms;
-    if (event->type == NODE_ZK) { news |= zk_handle(m, event->zk); }
+    if (event->type == NODE_ZK) { changes |= zk_handle(m, event->zk); }
     if (event->type == NODE_TRANSPORT) { transport_handle(m, event->transport); }
-    if (m->exit_code != 0) { return news; }
-    look_again_if_taken(m);
-    pump(m);
-    return news;
-}
-
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
+    if (m->exit_code != 0) { return changes; }
+    check_if_still_taken(m);
+    run_timers(m);
+    return changes;
 }
 
 uint64_t membership_deadline_ms(const struct membership *m)
 {
     if (m->exit_code != 0) { return UINT64_MAX; }
-    uint64_t first = m->say_at_ms;
-    first = earlier(first, mirror_deadline_ms(&m->self_mirror));
-    first = earlier(first, mirror_deadline_ms(&m->chief_mirror));
-    first = earlier(first, mirror_deadline_ms(&m->run_mirror));
-    first = earlier(first, report_due_ms(m));
-    if (wants_link(m) && m->link.v == 0) { first = earlier(first, m->redial_at_ms); }
+    uint64_t first = m->next_log_ms;
+    first = u64_min(first, mirror_deadline_ms(&m->self_mirror));
+    first = u64_min(first, mirror_deadline_ms(&m->chief_mirror));
+    first = u64_min(first, mirror_deadline_ms(&m->run_mirror));
+    first = u64_min(first, report_due_ms(m));
+    if (wants_link(m) && m->link.v == 0) { first = u64_min(first, m->redial_at_ms); }
     if (m->register_op == 0 && m->register_retry_ms != 0 && !m->registered) {
-        first = earlier(first, m->register_retry_ms);
+        first = u64_min(first, m->register_retry_ms);
     }
-    if (m->taken_since_ms != 0 && !m->taken_asked && !m->registered && m->zk_connected) {
+    if (m->taken_since_ms != 0 && !m->taken_rechecked && !m->registered && m->zk_connected) {
         first =
-            earlier(first, m->taken_since_ms + m->identity.session_timeout_ms + REGISTER_GRACE_MS);
+            u64_min(first, m->taken_since_ms + m->identity.session_timeout_ms + REGISTER_GRACE_MS);
     }
     return first;
 }

@@ -1,8 +1,7 @@
 /*
- * common/node/node.h: what every role looks like to the outside: a reactor. Whatever happens
- * reaches it as one event; whatever it does goes through ports. It owns no thread, reads no clock
- * and never blocks (arithmetic apart). In production common/node/runtime.c drives it with the real
- * ports; in tests/sim the simulator does.
+ * common/node/node.h: the interface of every role: a reactor. It receives events and acts through
+ * ports. It owns no thread, reads no clock and never blocks, except for arithmetic. In production
+ * common/node/runtime.c drives it with the real ports; in tests/sim the simulator does.
  */
 #ifndef COMMON_NODE_NODE_H
 #define COMMON_NODE_NODE_H
@@ -21,14 +20,14 @@ struct node_ports {
     struct buffer_pool *buffers;
 };
 
-/* Who a node is. Copied by value into each role's state. */
+/* The identity of a node; copied into the state of its role. */
 struct node_identity {
     struct task task;
     uint64_t incarnation;
     uint64_t pid;
     char cluster[CLUSTER_NAME_MAX];
     char host[HOST_NAME_MAX_BYTES];
-    char address[TRANSPORT_ADDRESS_MAX]; /* Where peers dial it. */
+    char address[TRANSPORT_ADDRESS_MAX]; /* Where peers dial the node. */
     uint32_t session_timeout_ms;
 };
 
@@ -37,8 +36,8 @@ enum node_event_type {
     NODE_TICK,  /* `deadline_ms()` has passed. */
     NODE_ZK,
     NODE_TRANSPORT, /* The body's reference passes to the node. */
-    NODE_ROLE,      /* What the role's own port answers (a `struct store_event` for a ps). */
-    NODE_LEAVE,     /* Asked to go (SIGTERM): leave in good order, soon. */
+    NODE_ROLE,      /* An event of the role's own port (a `struct store_event` for a ps). */
+    NODE_LEAVE,     /* The node shall leave in good order, soon (SIGTERM). */
 };
 
 struct node_event {
@@ -52,12 +51,12 @@ struct node_event {
     };
 };
 
-/* A role, as its runtime sees it. */
+/* A role as its runtime uses it. */
 struct node {
     void *self;
     void (*handle)(void *self, const struct node_event *event);
     uint64_t (*deadline_ms)(const void *self); /* When to deliver NODE_TICK; UINT64_MAX: never. */
-    bool (*finished)(const void *self, int *exit_code); /* Then nothing more is delivered. */
+    bool (*finished)(const void *self, int *exit_code); /* No event is delivered afterwards. */
 };
 
 #endif

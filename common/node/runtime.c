@@ -24,7 +24,7 @@ struct runtime {
     struct zk *zk;
     struct transport *transport;
     struct node_ports ports;
-    char *session_file; /* NULL: not saved, or already. */
+    char *session_file; /* NULL: not saved, or saved already. */
     pthread_t watcher;  /* Of signals. */
     bool watching;
     int signals, stop; /* Descriptors: signalfd; eventfd that ends the watcher. */
@@ -41,7 +41,7 @@ static void on_transport(void *ctx, const struct transport_event *event)
 {
     struct runtime *runtime = ctx;
     if (inbox_put_transport(runtime->inbox, event)) { return; }
-    log_warn("a peer sends faster than we can take: its connection is closed");
+    log_warn("connection closed: its peer sends faster than this node can receive");
     const struct transport_port *port = &runtime->ports.transport;
     port->close(port->ctx, event->conn);
 }
@@ -58,12 +58,12 @@ static void *watch_signals(void *ctx)
         if (polled[1].revents != 0) { return NULL; }
         struct signalfd_siginfo info;
         if (read(runtime->signals, &info, sizeof info) != (ssize_t)sizeof info) { continue; }
-        log_info("asked to leave (%s)", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+        log_info("leaving on request (%s)", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
         inbox_put_leave(runtime->inbox);
     }
 }
 
-/* Before any other thread exists, so that all of them inherit the mask. */
+/* Called before other threads exist, so that they inherit the mask. */
 static enum tn_status block_signals(struct runtime *runtime, struct error *error)
 {
     sigset_t wanted;
@@ -78,7 +78,7 @@ static enum tn_status block_signals(struct runtime *runtime, struct error *error
         runtime->watching = true;
         return TN_OK;
     }
-    return error_set(error, TN_ENOMEM, "no thread or descriptor for signals");
+    return error_set(error, TN_ENOMEM, "cannot start the thread that waits for signals");
 }
 
 static void release_signals(struct runtime *runtime)
@@ -135,17 +135,18 @@ static enum tn_status allocate(struct runtime *runtime, const struct runtime_con
 {
     runtime->inbox = inbox_create();
     runtime->ports.buffers = buffer_pool_create(config->buffer_limit_bytes);
-    bool whole = runtime->inbox != NULL && runtime->ports.buffers != NULL;
+    bool allocated = runtime->inbox != NULL && runtime->ports.buffers != NULL;
     if (config->session_file != NULL) {
         runtime->session_file = strdup(config->session_file);
-        whole = whole && runtime->session_file != NULL;
+        allocated = allocated && runtime->session_file != NULL;
     }
-    return whole ? TN_OK : error_set(error, TN_ENOMEM, "no memory to start a node");
+    return allocated ? TN_OK : error_set(error, TN_ENOMEM, "no memory to start a node");
 }
 
 enum tn_status runtime_open(const struct runtime_config *config, struct runtime **out,
                             struct error *error)
 {
+    assert(config->zk_connect != NULL && config->incarnation != 0);
     *out = NULL;
     struct runtime *runtime = calloc(1, sizeof *runtime);
     if (runtime == NULL) { return error_set(error, TN_ENOMEM, "no memory to start a node"); }
@@ -192,14 +193,16 @@ void runtime_post(struct runtime *runtime, void *event, void (*release)(void *ev
 
 /* --------------------------------------------------------------------- run */
 
-/* Before the node sees the connection, so that no ephemeral exists that the agent cannot end. */
+/* Before the node learns of the connection, so that the agent can end every session that has
+ * ephemerals. */
 static void save_session(struct runtime *runtime)
 {
+    assert(runtime->zk != NULL);
     if (runtime->session_file == NULL) { return; }
     struct zk_session session = zk_session_of(runtime->zk);
     struct error error;
     if (session_file_write(runtime->session_file, &session, &error) != TN_OK) {
-        log_warn("%s: if this node dies, its session will only time out", error.text);
+        log_warn("%s: if this node dies, its session ends only by its timeout", error.text);
     }
     free(runtime->session_file);
     runtime->session_file = NULL;
@@ -222,12 +225,13 @@ static void deliver(struct runtime *runtime, const struct node *node, struct inb
 
 int runtime_run(struct runtime *runtime, const struct node *node)
 {
+    assert(node->handle != NULL && node->finished != NULL && node->deadline_ms != NULL);
     int exit_code = 0;
     const struct node_event start = {
         .type = NODE_START, .now_ms = clock_monotonic_ms(), .wall_ms = clock_wall_ms()};
     node->handle(node->self, &start);
     while (!node->finished(node->self, &exit_code)) {
-        /* Ticks come in time also when events never cease. */
+        /* Ticks are delivered in time even if events never pause. */
         struct inbox_item *item = inbox_take(runtime->inbox, node->deadline_ms(node->self));
         if (item != NULL) { deliver(runtime, node, item); }
         bool due = clock_monotonic_ms() >= node->deadline_ms(node->self);

@@ -1,7 +1,7 @@
 /*
- * common/node/runtime.h: runs one node for real: opens ZooKeeper and the transport, collects their
- * events in an inbox and hands them to the node one by one on the calling thread, with the time.
- * Also says every 3 s what a node waits for.
+ * common/node/runtime.h: runs one node in production: opens ZooKeeper and the transport, collects
+ * their events in an inbox, and delivers them to the node one by one on the calling thread, with
+ * the time.
  */
 #ifndef COMMON_NODE_RUNTIME_H
 #define COMMON_NODE_RUNTIME_H
@@ -19,29 +19,29 @@ struct runtime_config {
     uint64_t incarnation;
     uint32_t body_max;         /* Largest frame body in bytes. */
     size_t buffer_limit_bytes; /* 0: no bound. */
-    const char *
-        session_file; /* Where the agent finds our ZooKeeper session; NULL: not saved. Mode 0600. */
+    const char *session_file;  /* Where the agent finds our ZooKeeper session; NULL: not saved. */
 };
 
-/* Open everything; no event is delivered yet. SIGTERM and SIGINT become NODE_LEAVE (block them
- * before threads start: done here). Errors: those of zk_open and transport_open, with their words.
+/* Open everything; no event is delivered yet. SIGTERM and SIGINT become NODE_LEAVE; they are
+ * blocked here, so call it before other threads start. Errors: those of zk_open() and
+ * transport_open().
  */
 MUST_CHECK enum tn_status runtime_open(const struct runtime_config *config, struct runtime **out,
                                        struct error *error);
 
 const struct node_ports *runtime_ports(struct runtime *runtime);
-/* What peers can dial. */
+/* The address that peers dial. */
 void runtime_address(const struct runtime *runtime, char *text, size_t size);
 
-/* Give the node an event of its own (NODE_ROLE) from any thread. `event` is malloc'ed and passed to
- * `release` when it was handled, or at close. */
+/* Deliver an event of the role's own port (NODE_ROLE), from any thread. `event` is malloc'ed and
+ * passed to `release` after it was handled, or at close. */
 void runtime_post(struct runtime *runtime, void *event, void (*release)(void *event));
 
-/* Deliver NODE_START, then everything that happens, until the node is finished; return its exit
- * code. */
+/* Deliver NODE_START, then all events until the node has finished; returns its exit code. Blocks.
+ */
 int runtime_run(struct runtime *runtime, const struct node *node);
 
-/* Close in good order: the session ends, the ephemerals go. */
+/* Close in good order: ends the session, which removes the ephemerals. */
 void runtime_close(struct runtime *runtime);
 
 #endif

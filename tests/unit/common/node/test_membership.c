@@ -16,14 +16,14 @@ static struct fake_ports fake;
 static struct node_ports ports;
 static struct membership m;
 static uint64_t now;
-static unsigned news;
+static unsigned changes;
 static char text[ZNODE_JSON_MAX];
 
 static void show(struct node_event event)
 {
     event.now_ms = now;
     event.wall_ms = 1000000 + now;
-    news = membership_handle(&m, &event);
+    changes = membership_handle(&m, &event);
 }
 
 static void show_zk(struct zk_event event)
@@ -123,9 +123,9 @@ static void test_registers(void **state)
         TN_OK);
     assert_true(member.incarnation == 42 && member.pid == 7 && member.since_wall_ms == 1001000);
     answer_write("/members/ps-1", ZK_OK, ZK_REASON_NONE);
-    assert_int_equal(news, 0);
+    assert_int_equal(changes, 0);
     answer_read("/members/ps-1", create->writes[0].data, 5, 0);
-    assert_int_equal(news, MEMBERSHIP_REGISTERED);
+    assert_int_equal(changes, MEMBERSHIP_REGISTERED);
     assert_true(m.registered);
 }
 
@@ -136,7 +136,7 @@ static void test_lost_answer(void **state)
     answer_read("/members/ps-1", NULL, 0, 0);
     answer_write("/members/ps-1", ZK_UNKNOWN, ZK_REASON_CONNECTION);
     answer_read("/members/ps-1", fake_last(&fake, 'w', "/ps-1")->writes[0].data, 5, 0);
-    assert_int_equal(news, MEMBERSHIP_REGISTERED);
+    assert_int_equal(changes, MEMBERSHIP_REGISTERED);
 }
 
 /* A leftover of our predecessor is waited for; when it goes we register. */
@@ -146,7 +146,7 @@ static void test_leftover(void **state)
     answer_read("/members/ps-1", "{}", 4, 0);
     assert_null(fake_last(&fake, 'w', "/ps-1"));
     tick(6999);
-    assert_int_equal(news, 0);
+    assert_int_equal(changes, 0);
     show_zk((struct zk_event){.type = ZK_CHANGED, .path = "/tanist/c/members/ps-1"});
     answer_read("/members/ps-1", NULL, 0, 0);
     assert_non_null(fake_last(&fake, 'w', "/ps-1"));
@@ -164,7 +164,7 @@ static void test_task_taken(void **state)
     tick(7000);
     assert_int_equal(m.exit_code, 0);
     answer_read("/members/ps-1", text, 4, 0);
-    assert_int_equal(news, MEMBERSHIP_ENDED);
+    assert_int_equal(changes, MEMBERSHIP_ENDED);
     assert_int_equal(m.exit_code, TN_EXIT_TASK_TAKEN);
     assert_non_null(strstr(m.why, "ps:1 is held by process 99 on there"));
 }
@@ -206,7 +206,7 @@ static void test_ends(void **state)
     registered();
     show_zk((struct zk_event){.type = ZK_CHANGED, .path = "/tanist/c/members/ps-1"});
     answer_read("/members/ps-1", NULL, 0, 0);
-    assert_int_equal(news, MEMBERSHIP_ENDED);
+    assert_int_equal(changes, MEMBERSHIP_ENDED);
     assert_int_equal(m.exit_code, TN_EXIT_SESSION_EXPIRED);
     assert_true(membership_deadline_ms(&m) == UINT64_MAX);
 }
@@ -221,11 +221,11 @@ static void test_run(void **state)
     registered();
     run_encode(&run, text);
     answer_read("/run", text, 0, 6);
-    assert_int_equal(news, MEMBERSHIP_RUN);
+    assert_int_equal(changes, MEMBERSHIP_RUN);
     assert_true(m.run.generation == 3 && m.run_version == 6);
     show_zk((struct zk_event){.type = ZK_CHANGED, .path = "/tanist/c/run"});
     answer_read("/run", "{\"version\":9}", 0, 7);
-    assert_int_equal(news, 0);
+    assert_int_equal(changes, 0);
     assert_true(m.run.generation == 3 && m.run_version == 6);
 }
 
@@ -236,7 +236,7 @@ static void test_reports(void **state)
     struct report report = {.generation = 1, .step = 10}, back;
     membership_report(&m, &report);
     answer_read("/chief", office_text(3, 70), 0, 1);
-    assert_int_equal(news, MEMBERSHIP_CHIEF);
+    assert_int_equal(changes, MEMBERSHIP_CHIEF);
     assert_string_equal(fake.dialled_address, "tcp://chief:2");
     show_transport((struct transport_event){.type = TRANSPORT_OPENED, .conn = {1}});
     membership_report(&m, &report);
