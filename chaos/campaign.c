@@ -17,22 +17,14 @@
 #include "chaos/cluster/targets.h"
 #include "chaos/report/report.h"
 #include "chaos/round.h"
-#include "common/base/clock.h"
+#include "common/base/embedded.h"
 #include "common/base/files.h"
 
 enum { HARNESS_NICE = -10 };
 enum { DIR_MAX = 700, FOLDER_MAX = 900, PATH_LONG_MAX = 1000 };
 
-/* The job if the user gives none: small, on synthetic data, and long enough for faults. */
-static const char default_job[] =
-    "{\"name\": \"chaos\", \"seed\": 1,"
-    " \"model\": {\"type\": \"mlp\", \"inputs\": 128, \"hidden\": [256], \"outputs\": 10},"
-    " \"data\": {\"type\": \"synthetic\", \"examples\": 8192, \"test_examples\": 1024,"
-    "  \"noise\": 2.0},"
-    " \"train\": {\"mode\": \"sync\", \"steps\": 4000, \"batch\": 512, \"slices\": 8,"
-    "  \"optimizer\": \"adam\", \"learning_rate\": 0.002},"
-    " \"checkpoint\": {\"every_steps\": 200},"
-    " \"cluster\": {\"coordinators\": 2, \"ps\": 2, \"workers\": 2}}";
+/* chaos/default_job.json: small, on synthetic data, and long enough for faults. */
+extern const struct embedded_file campaign_jobs[];
 
 struct campaign {
     struct campaign_config config;
@@ -41,8 +33,8 @@ struct campaign {
     struct probe probe;
     struct lab *lab;  /* NULL: none. */
     json_t *baseline; /* Owned. */
-    uint32_t rounds;
-    uint32_t *numbers; /* The rounds that were run. Owned. */
+    uint32_t round_count;
+    char **histories; /* Paths, one per round that was run. Owned. */
 };
 
 static void log_line(const struct campaign *campaign, int level, const char *format, ...)
@@ -78,9 +70,10 @@ static enum tn_status read_job(struct campaign *campaign, struct error *error)
 {
     const char *file = campaign->config.job_file;
     job_init(&campaign->job);
-    enum tn_status status = file != NULL ? job_read_file(&campaign->job, file, error)
-                                         : job_read_text(&campaign->job, default_job,
-                                                         strlen(default_job), "the job", error);
+    const char *text = embedded_text(campaign_jobs, "default_job");
+    enum tn_status status =
+        file != NULL ? job_read_file(&campaign->job, file, error)
+                     : job_read_text(&campaign->job, text, strlen(text), "the default job", error);
     if (status == TN_OK) { status = set_all(campaign, error); }
     if (status != TN_OK) { return status; }
     const struct job *job = &campaign->job;
@@ -89,11 +82,11 @@ static enum tn_status read_job(struct campaign *campaign, struct error *error)
         return error_set(error, TN_EINVAL, "the job has %u tasks: a campaign can attack at most %u",
                          nodes, FAULT_CONTROL_SLOTS - job->zookeeper.servers);
     }
-    char *text = job_to_json(job);
-    if (text == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    char *json = job_to_json(job);
+    if (json == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     snprintf(campaign->job_file, sizeof campaign->job_file, "%s/job.json", campaign->dir);
-    status = files_write_atomic(campaign->job_file, text, strlen(text), error);
-    free(text);
+    status = files_write_atomic(campaign->job_file, json, strlen(json), error);
+    free(json);
     return status;
 }
 
@@ -226,7 +219,8 @@ void campaign_close(struct campaign *campaign)
     if (campaign == NULL) { return; }
     lab_close(campaign->lab);
     json_decref(campaign->baseline);
-    free(campaign->numbers);
+    for (uint32_t i = 0; i < campaign->round_count; i++) { free(campaign->histories[i]); }
+    free(campaign->histories);
     free(campaign);
 }
 
@@ -269,23 +263,32 @@ static void log_outcome(const struct campaign *campaign, uint32_t round, const c
     }
 }
 
+/* Remember the history of a round for the report. */
+static enum tn_status add_history(struct campaign *campaign, const char *dir, struct error *error)
+{
+    char **histories =
+        reallocarray(campaign->histories, campaign->round_count + 1, sizeof *campaign->histories);
+    if (histories == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    campaign->histories = histories;
+    int length = asprintf(&histories[campaign->round_count], "%s/history.jsonl", dir);
+    if (length < 0) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    campaign->round_count++;
+    return TN_OK;
+}
+
 enum tn_status campaign_round(struct campaign *campaign, uint32_t round,
                               const struct schedule *schedule, struct outcome *outcome,
                               struct error *error)
 {
     char dir[FOLDER_MAX];
     assert(campaign->baseline != NULL);
-    uint32_t *numbers =
-        reallocarray(campaign->numbers, campaign->rounds + 1, sizeof *campaign->numbers);
-    if (numbers == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    campaign->numbers = numbers;
     snprintf(dir, sizeof dir, "%s/round-%04u", campaign->dir, round);
     struct round_config config = round_of(campaign, schedule, dir);
     config.number = round;
     log_line(campaign, 1, "round %u: %u faults planned", round, schedule->count);
     enum tn_status status = round_run(&config, outcome, NULL, error);
+    if (status == TN_OK) { status = add_history(campaign, dir, error); }
     if (status != TN_OK) { return status; }
-    campaign->numbers[campaign->rounds++] = round;
     log_outcome(campaign, round, dir, outcome);
     if (!outcome->passed) {
         write_repeat(campaign, dir);
@@ -297,17 +300,6 @@ enum tn_status campaign_round(struct campaign *campaign, uint32_t round,
 
 enum tn_status campaign_report(const struct campaign *campaign, struct error *error)
 {
-    char(*paths)[PATH_LONG_MAX] = calloc(campaign->rounds + 1, sizeof *paths);
-    const char **list = calloc(campaign->rounds + 1, sizeof *list);
-    enum tn_status status =
-        paths != NULL && list != NULL ? TN_OK : error_set(error, TN_ENOMEM, "out of memory");
-    for (uint32_t i = 0; status == TN_OK && i < campaign->rounds; i++) {
-        snprintf(paths[i], sizeof paths[i], "%s/round-%04u/history.jsonl", campaign->dir,
-                 campaign->numbers[i]);
-        list[i] = paths[i];
-    }
-    if (status == TN_OK) { status = report_write(campaign->dir, list, campaign->rounds, error); }
-    free(list);
-    free(paths);
-    return status;
+    return report_write(campaign->dir, (const char *const *)campaign->histories,
+                        campaign->round_count, error);
 }

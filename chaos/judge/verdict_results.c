@@ -73,7 +73,7 @@ void verdict_check_orders(json_t *checks, const struct judgement *judgement, uin
     assert(judgement != NULL);
     assert(ensembles > 0);
     if (ensembles > 1) {
-        (void)snprintf(wiped, sizeof wiped, " of %" PRIu32 " successive ensembles", ensembles);
+        (void)snprintf(wiped, sizeof wiped, " in %" PRIu32 " successive ensembles", ensembles);
     }
     verdict_add(checks, "orders", judgement->passed,
                 "%" PRIu64 " transactions of %" PRIu32 " servers%s: %" PRIu64 " elections, %" PRIu64
