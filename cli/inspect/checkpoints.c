@@ -230,8 +230,8 @@ int command_checkpoints(int argc, char **argv)
         .synopsis = "list|verify --dir DIR | --store FOLDER | --zk CONNECT [OPTION]...",
         .about =
             "List the committed checkpoints, newest first. `verify` also reads every shard and "
-            "compares it with its\ndigest (exit status 6 if one is damaged). With --dir or "
-            "--store the checkpoints are read from the disk,\nso the cluster need not run.",
+            "compares it\nwith its digest (exit status 6 if one is damaged). With --dir or "
+            "--store the checkpoints are read\nfrom the disk, so the cluster need not run.",
         .examples = "  tanist checkpoints list --dir runs/fashion-mnist\n"
                     "  tanist checkpoints verify --dir runs/fashion-mnist -o json\n"
                     "  tanist checkpoints list --zk h1:2181 --cluster NAME\n",

@@ -41,15 +41,15 @@ static void add_options(struct options *options, struct node_options *o)
     options_text(options, "job", &o->job, "FILE", "The job file.");
     options_texts(options, "set", &o->set, "KEY=VALUE",
                   "Override a key of the job file (see `tanist help job`).");
-    options_number(options, "index", &o->index, "I", "Index of the task in its role, from 0.");
+    options_number(options, "index", &o->index, "I",
+                   "Index of the task among those of its role, from 0.");
     zk_options_add(options, &o->zk);
     options_text(options, "cluster", &o->cluster, "NAME",
                  "Name of the cluster; default: the name of the job.");
     options_text(options, "dir", &o->dir, "DIR",
                  "Folder for checkpoints; default: the name of the job.");
     options_text(options, "listen", &o->listen, "ADDRESS",
-                 "tcp://HOST:PORT where other nodes reach this one; port 0: any. Default "
-                 "tcp://127.0.0.1:0.");
+                 "Address where other nodes reach this one; default tcp://127.0.0.1:0 (any port).");
     options_text(options, "job_name", &o->job_name, "ROLE", "The role, as in TensorFlow.");
     options_text(options, "task_index", &o->task_index, "I", "As in TensorFlow; same as --index.");
     options_text(options, "ps_hosts", &o->ps_hosts, "H:P,...", "All ps, as in TensorFlow.");

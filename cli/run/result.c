@@ -69,11 +69,12 @@ char *result_text(const struct result *result, const struct run *run, const char
     fprintf(out, "%s: %" PRIu64 " steps (%s) in %.1f s\n", status, cluster_recorded_step(run),
             cluster_mode_name(result->job), result->seconds);
     if (run->evaluation.step != STEP_NONE) {
-        fprintf(out, "loss %.4f, accuracy %.4f on the test set; parameters %s\n",
+        fprintf(out, "test loss %.4f, test accuracy %.4f; digest of the parameters %s\n",
                 run->evaluation.loss, run->evaluation.accuracy, digest);
     }
     fprintf(out,
-            "%" PRIu64 " elections, %zu recoveries; checkpoint %" PRIu64 " of step %" PRIu64 "\n",
+            "elections: %" PRIu64 "; recoveries: %zu; last checkpoint: %" PRIu64 " (step %" PRIu64
+            ")\n",
             run->elections, json_array_size(result->recoveries), run->committed_checkpoint,
             run->committed_step);
     if (fclose(out) == 0) { return text; }
