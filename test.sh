@@ -1,18 +1,20 @@
 #!/bin/bash
-# Installs what the tests need, builds, and runs them. The last line is always `N passed, N failed`.
+# Installs missing packages, builds, and runs the tests. The last line is always `N passed, N failed`,
+# followed by `, N skipped` when tests were skipped.
 #
-#   ./test.sh                 what CI runs: all tests of the release build, a selection of attacks on real
-#                             clusters, and the unit, simulator and contract tests under ASan and UBSan
-#   ./test.sh --all           the same, and under TSan as well
+#   ./test.sh                 as in CI: all tests of the release build, a selection of chaos campaigns, and
+#                             the unit, simulator and contract tests under ASan and UBSan
+#   ./test.sh --all           the same, also under TSan, and a campaign for each failpoint
+#   ./test.sh --rewrite-golden   write the golden files of the unit tests again; review the diff
 #   ./test.sh PART ...        only these parts:
 #     --unit                  unit tests            --contract     adapters, against the real libraries
-#     --tidy                  layout, purity, style --sim [N]      simulator (N: seeds)
+#     --tidy                  layout, purity, style --sim [N]      simulator (N: number of seeds)
 #     --asan                  under ASan and UBSan  --tsan         under TSan
-#     --chaos [N]             tanist chaos: N times the selection of attacks (docs/chaos.md)
+#     --chaos [N]             the selection of chaos campaigns, N times (docs/chaos.md)
 #     --fuzz [SECONDS]        each decoder under libFuzzer
 #     --msan                  unit tests under MemorySanitizer (clang), where no library prevents it
-#     --model                 the protocol's model, exhaustively, and with errors planted (spin)
-#     --mutants               protocol bugs planted one at a time, each to be found by the simulator
+#     --model                 the protocol's model: every state, and with planted errors (spin)
+#     --mutants               planted protocol bugs; the simulator must find each
 #
 # Logs: build/test-logs. TANIST_JOBS: parallel jobs (default: all cores).
 # Exit status: 0 all passed, 1 something failed, 128 bad arguments.
@@ -22,6 +24,7 @@ cd "$(dirname "$0")"
 
 passed=0
 failed=0
+skipped=0
 jobs=${TANIST_JOBS:-$(nproc)}
 logs=build/test-logs
 parts=()
@@ -31,14 +34,16 @@ sim_seeds=
 all=0
 sanitized_parts='unit|sim|contract'
 
-finish() { # the one line that everybody reads, whatever happened before
-  printf '\n%d passed, %d failed\n' "$passed" "$failed"
+finish() { # Prints the sums and exits.
+  printf '\n%d passed, %d failed' "$passed" "$failed"
+  if [ "$skipped" -gt 0 ]; then printf ', %d skipped' "$skipped"; fi
+  printf '\n'
   if [ "$failed" -gt 0 ]; then exit 1; else exit 0; fi
 }
 
-usage() { sed -n '2,18s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,20s/^# \{0,1\}//p' "$0"; }
 
-number_or() { # number_or WORD DEFAULT: WORD if it is a number
+number_or() { # number_or ARGUMENT DEFAULT: ARGUMENT if it is a number
   if [[ ${1:-} =~ ^[0-9]+$ ]]; then echo "$1"; else echo "$2"; fi
 }
 
@@ -48,6 +53,7 @@ while [ $# -gt 0 ]; do
     --chaos) parts+=(chaos); chaos_rounds=$(number_or "${2:-}" $chaos_rounds) ;;
     --sim) parts+=(sim); sim_seeds=$(number_or "${2:-}" "") ;;
     --fuzz) parts+=(fuzz); fuzz_seconds=$(number_or "${2:-}" $fuzz_seconds) ;;
+    --rewrite-golden) parts+=(unit); export TANIST_REWRITE_GOLDEN=1 ;;
     --all) all=1; parts+=(unit contract tidy sim chaos asan tsan) ;;
     -h | --help) usage; exit 0 ;;
     *) print_error "unknown argument '$1'"; usage >&2; exit 128 ;;
@@ -59,18 +65,7 @@ done
 
 has() { [[ " ${parts[*]} " == *" $1 "* ]]; }
 
-# count_junit FILE: add the numbers of one ctest run.
-count_junit() {
-  local head tests failures skipped
-  head=$(grep -o '<testsuite [^>]*' "$1" 2>/dev/null || tr '\n' ' ' <"$1" | grep -o '<testsuite [^>]*')
-  tests=$(sed -n 's/.* tests="\([0-9]*\)".*/\1/p' <<<"$head")
-  failures=$(sed -n 's/.* failures="\([0-9]*\)".*/\1/p' <<<"$head")
-  skipped=$(sed -n 's/.* skipped="\([0-9]*\)".*/\1/p' <<<"$head")
-  passed=$((passed + tests - failures - ${skipped:-0}))
-  failed=$((failed + failures))
-}
-
-# run_ctest DIR LABELS: the tests of DIR with one of LABELS (a regular expression).
+# run_ctest DIR LABELS: the tests of the build folder DIR with one of LABELS (a regular expression).
 run_ctest() {
   local dir=$1 labels=$2 name log junit
   name=$(basename "$dir")-${labels//|/-}
@@ -79,22 +74,23 @@ run_ctest() {
   print_heading "$(basename "$dir"): $labels"
   rm -f "$junit"
   ctest --test-dir "$dir" -L "^($labels)\$" -j "$jobs" --output-on-failure --no-tests=ignore \
-    --output-junit "$junit" >"$log" 2>&1 || true
+    --test-output-size-passed 1000000 --output-junit "$junit" >"$log" 2>&1 || true
   if ! grep -q 'tests passed' "$log"; then
     if ! grep -q '^ *Start ' "$log" && [ "$(wc -l <"$log")" -le 3 ]; then
-      echo "   no tests of this kind"
+      echo "   no tests with this label"
       return
     fi
     tail -20 "$log" >&2
     failed=$((failed + 1))
     return
   fi
-  local before=$failed
-  tr '\n\t' '  ' <"$junit" >"$junit.line"
-  count_junit "$junit.line"
-  rm -f "$junit.line"
+  local more_passed more_failed more_skipped
+  read -r more_passed more_failed more_skipped <<<"$(scripts/count_tests.py "$junit" || echo 0 1 0)"
+  passed=$((passed + more_passed))
+  failed=$((failed + more_failed))
+  skipped=$((skipped + more_skipped))
   grep -E 'tests passed|Total Test time' "$log" | sed 's/^/   /'
-  [ "$failed" = "$before" ] || { grep -vE '   Passed  |^ +Start ' "$log" | tail -60; echo "   all words: $log"; }
+  [ "$more_failed" = 0 ] || { grep -vE '   Passed  |^ +Start ' "$log" | tail -60; echo "   whole log: $log"; }
 }
 
 # build_or_fail DIR FLAG...: a build that fails counts as one failed test.
@@ -107,8 +103,8 @@ build_or_fail() {
   return 1
 }
 
-# judge NAME COMMAND...: a part that is no ctest; one test, by exit status.
-judge() {
+# run_command NAME COMMAND...: a test outside ctest; it passes when the exit status is 0.
+run_command() {
   local name=$1 log=$logs/$1.log
   shift
   print_heading "$name: $*"
@@ -116,38 +112,38 @@ judge() {
     passed=$((passed + 1))
   else
     failed=$((failed + 1))
-    echo "   FAILED; all words: $log"
+    echo "   FAILED; whole log: $log"
   fi
 }
 
-# attack NAME BUILD ROUNDS PLAN [ARGUMENT...]: a campaign; what is left of failed rounds is in $logs/NAME.
-attack() {
+# campaign NAME BUILD ROUNDS PLAN [ARGUMENT...]: a chaos campaign; $logs/NAME keeps the failed rounds.
+campaign() {
   local name=$1 build=$2 rounds=$3 plan=$4
   shift 4
   rm -rf "${logs:?}/$name"
-  judge "$name" "$build/tanist" chaos run --plan "$plan" --rounds "$rounds" --dir "$logs/$name" -q "$@"
+  run_command "$name" "$build/tanist" chaos run --plan "$plan" --rounds "$rounds" --dir "$logs/$name" -q "$@"
 }
 
-# What a sanitizer says is in the logs of the nodes, where the verdict finds it.
-attack_sanitized() { # attack_sanitized NAME BUILD
+# campaign_sanitized NAME BUILD: reports of sanitizers are in the logs of the nodes; the verdict finds them.
+campaign_sanitized() {
   LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0" \
     TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp:history_size=4" \
-    UBSAN_OPTIONS=print_stacktrace=1 attack "$1" "$2" 1 kill-anything
+    UBSAN_OPTIONS=print_stacktrace=1 campaign "$1" "$2" 1 kill-anything
 }
 
-# What is attacked in each test run, with each kind of fault at least once. Some five minutes.
-attack_selection() { # attack_selection TIMES
+# campaign_selection TIMES: every kind of fault at least once; about five minutes.
+campaign_selection() {
   local times=$1
-  attack chaos-kill build-chaos "$times" kill-anything --seed 1
-  attack chaos-async build-chaos "$times" kill-anything --seed 2 --set train.mode=async
-  attack chaos-zombies build-chaos "$times" zombies
-  attack chaos-partitions build-chaos "$times" partitions
-  attack chaos-zookeeper build-chaos "$times" zookeeper
-  attack chaos-disks build-chaos "$times" disks
-  attack chaos-hostile-peer build-chaos "$times" hostile-peer
-  attack chaos-operator build-chaos "$times" operator
-  attack chaos-moments build-chaos "$times" moments
-  attack chaos-everything build-chaos $((2 * times)) everything
+  campaign chaos-kill build-chaos "$times" kill-anything --seed 1
+  campaign chaos-async build-chaos "$times" kill-anything --seed 2 --set train.mode=async
+  campaign chaos-zombies build-chaos "$times" zombies
+  campaign chaos-partitions build-chaos "$times" partitions
+  campaign chaos-zookeeper build-chaos "$times" zookeeper
+  campaign chaos-disks build-chaos "$times" disks
+  campaign chaos-hostile-peer build-chaos "$times" hostile-peer
+  campaign chaos-operator build-chaos "$times" operator
+  campaign chaos-moments build-chaos "$times" moments
+  campaign chaos-everything build-chaos $((2 * times)) everything
 }
 
 sets=(runtime build test)
@@ -167,22 +163,22 @@ if [ -n "$release_labels" ]; then
   fi
 fi
 
-# Attacks reach into the processes: a build of their own, with failpoints.
+# Campaigns need a build with failpoints.
 if has chaos && build_or_fail build-chaos -DCMAKE_BUILD_TYPE=Release -DTANIST_TESTS=OFF \
     -DTANIST_FAILPOINTS=ON; then
-  attack_selection "$chaos_rounds"
-  if [ $all = 1 ]; then judge chaos-failpoints tests/chaos/failpoints.py --program build-chaos/tanist; fi
+  campaign_selection "$chaos_rounds"
+  if [ $all = 1 ]; then run_command chaos-failpoints tests/chaos/failpoints.py --program build-chaos/tanist; fi
 fi
 
 if has asan && build_or_fail build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DTANIST_SANITIZE=address,undefined; then
   run_ctest build-asan "$sanitized_parts"
-  if [ $all = 1 ]; then attack_sanitized chaos-asan build-asan; fi
+  if [ $all = 1 ]; then campaign_sanitized chaos-asan build-asan; fi
 fi
 if has tsan && build_or_fail build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DTANIST_SANITIZE=thread; then
   run_ctest build-tsan "$sanitized_parts"
-  if [ $all = 1 ]; then attack_sanitized chaos-tsan build-tsan; fi
+  if [ $all = 1 ]; then campaign_sanitized chaos-tsan build-tsan; fi
 fi
 if has msan && build_or_fail build-msan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=clang \
     -DTANIST_SANITIZE=memory; then
@@ -198,17 +194,17 @@ if has fuzz && build_or_fail build-fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAK
     mkdir -p "$corpus"
     seeds=()
     [ ! -d "tests/fuzz/corpus/${name#fuzz_}" ] || seeds=("tests/fuzz/corpus/${name#fuzz_}")
-    judge "$name" "$target" -max_total_time="$fuzz_seconds" -timeout=10 -verbosity=0 \
+    run_command "$name" "$target" -max_total_time="$fuzz_seconds" -timeout=10 -verbosity=0 \
       -print_final_stats=1 -artifact_prefix="$logs/" "$corpus" "${seeds[@]}"
   done
 fi
 
 if has model; then
-  judge model tests/model/check.sh
-  judge model-mutants tests/model/mutants.sh
+  run_command model tests/model/check.sh
+  run_command model-mutants tests/model/mutants.sh
 fi
 if has mutants; then
-  judge sim-mutants tests/sim/mutants.py --jobs "$jobs"
+  run_command sim-mutants tests/sim/mutants.py --jobs "$jobs"
 fi
 
 finish

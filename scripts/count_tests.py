@@ -31,12 +31,12 @@ def main():
             failed += 1
         elif case.find("skipped") is not None:
             skipped += 1
-            print(f"skipped: {name}", file=sys.stderr)
+            print(f"   skipped: {name}", file=sys.stderr)
         else:
             passed += 1
         if cases > 0:
             skipped += cases
-            print(f"skipped: {cases} of {name}", file=sys.stderr)
+            print(f"   skipped: {cases} cases of {name}", file=sys.stderr)
     print(passed, failed, skipped)
 
 
