@@ -75,6 +75,7 @@ static void enter(struct checkpoint_client *client, int state)
 
 void checkpoint_retention_follow(struct checkpoint_client *client, const struct run *run)
 {
+    assert(run != NULL);
     client->retention.load_checkpoint = run->phase == RUN_LOADING ? run->load_checkpoint : 0;
     if (run->committed_checkpoint != 0) { client->retention.wanted = run->committed_checkpoint; }
     if (client->retention.state != RETENTION_IDLE) { return; }

@@ -113,6 +113,8 @@ static void refuse(struct ps *ps, const struct ps_action *action)
 
 static void apply(struct ps *ps)
 {
+    assert(ps->core.applying);
+    assert(ps->actions.part_count >= 1);
     FAILPOINT("ps.before_apply");
     if (shard_apply(&ps->shard, ps->actions.parts, ps->actions.part_count)) {
         FAILPOINT("ps.applied_before_ack");
@@ -126,6 +128,7 @@ static void apply(struct ps *ps)
 
 static void load(struct ps *ps, const struct ps_action *action)
 {
+    assert(ps->core.loading_generation == action->generation);
     ps->load_began_ms = ps->now_ms;
     ps->has_clocks = false;
     if (!shard_begin_load(&ps->shard)) {
@@ -203,6 +206,7 @@ static void carry_out(struct ps *ps, const struct ps_action *action, struct buff
 /* Pass an event to the core and carry out its actions; likewise for their results. */
 static void feed(struct ps *ps, const struct ps_event *event, struct buffer *body)
 {
+    assert(ps->finished || ps->follow_up_count == 0);
     struct ps_event next = *event;
     for (;;) {
         ps_step_handle(&ps->core, &next, &ps->actions);
@@ -221,10 +225,12 @@ static void feed(struct ps *ps, const struct ps_event *event, struct buffer *bod
 
 /* ------------------------------------------------------------------ frames */
 
-/* Why the frame is not a valid push to this shard, or NULL. */
-static const char *push_fault(const struct ps *ps, const struct transport_event *event)
+/* Why the frame is not a valid push or pull, or NULL. */
+static const char *frame_fault(const struct ps *ps, const struct transport_event *event)
 {
     const struct frame_header *header = &event->header;
+    if (header->type == FRAME_PULL) { return NULL; }
+    if (header->type != FRAME_PUSH) { return "a ps does not accept this type"; }
     uint32_t slices = ps->config.job->train.slices;
     size_t bytes = event->body != NULL ? event->body->size : 0;
     if (!slices_is_node(slices, header->first, header->count)) {
@@ -239,10 +245,11 @@ static const char *push_fault(const struct ps *ps, const struct transport_event 
 
 static void frame(struct ps *ps, const struct transport_event *event)
 {
+    assert(event->type == TRANSPORT_FRAME);
     const struct frame_header *header = &event->header;
-    const char *fault = NULL;
+    const char *fault = frame_fault(ps, event);
     struct ps_event request = {
-        .type = PS_EV_PUSH,
+        .type = header->type == FRAME_PULL ? PS_EV_PULL : PS_EV_PUSH,
         .conn = event->conn,
         .generation = header->generation,
         .step = header->step,
@@ -250,13 +257,6 @@ static void frame(struct ps *ps, const struct transport_event *event)
         .first = header->first,
         .count = header->count,
     };
-    if (header->type == FRAME_PUSH) {
-        fault = push_fault(ps, event);
-    } else if (header->type == FRAME_PULL) {
-        request.type = PS_EV_PULL;
-    } else {
-        fault = "a ps does not accept this type";
-    }
     if (fault == NULL) {
         /* No worker is of this generation: the sender wants the refusal, which has our step. */
         ps->is_probe = header->generation == UINT64_MAX;

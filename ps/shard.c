@@ -75,6 +75,7 @@ void shard_release_all(struct shard *shard)
 
 static bool acquire_arrays(const struct shard *shard, struct buffer *out[OPTIMIZER_ARRAYS_MAX])
 {
+    assert(shard->arrays >= 1 && shard->arrays <= OPTIMIZER_ARRAYS_MAX);
     memset(out, 0, OPTIMIZER_ARRAYS_MAX * sizeof out[0]);
     for (uint32_t a = 0; a < shard->arrays; a++) {
         out[a] = buffer_acquire(shard->config.pool, array_bytes(shard));
@@ -126,6 +127,7 @@ static const float *sum_block(const struct shard *shard, const struct slice_sum 
 static void update_block(const struct shard *shard, const float *gradient, uint64_t offset,
                          uint32_t count, struct buffer *const fresh[OPTIMIZER_ARRAYS_MAX])
 {
+    assert(offset + count <= shard->config.count);
     const float *in[OPTIMIZER_ARRAYS_MAX] = {NULL};
     float *out[OPTIMIZER_ARRAYS_MAX] = {NULL};
     for (uint32_t a = 0; a < shard->arrays; a++) {

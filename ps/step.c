@@ -79,6 +79,7 @@ bool ps_save_pending(const struct ps_step *s)
 /* Whether the shard contains contributions at or above the ordered step already. */
 static bool is_past_save_step(const struct ps_step *s)
 {
+    assert(s->generation != 0);
     if (s->config.mode == TRAIN_SYNC) { return s->step > s->save_step; }
     for (uint32_t v = 0; v < s->config.slices; v++) {
         if (s->clock[v] > s->save_step) { return true; }

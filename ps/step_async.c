@@ -55,6 +55,7 @@ static void park(struct ps_step *s, const struct ps_event *event)
 
 void ps_async_push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
+    assert(event->generation == s->generation);
     uint32_t slice = event->first;
     assert(event->count == 1);
     assert(slice < s->config.slices);
@@ -84,6 +85,7 @@ void ps_async_push(struct ps_step *s, const struct ps_event *event, struct ps_ac
 
 void ps_async_pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
+    assert(event->generation == s->generation);
     if (event->step == STEP_LATEST) {
         ps_answer(s, out, event->conn, event->round, s->step, false);
         return;
@@ -113,6 +115,7 @@ void ps_async_applied(struct ps_step *s, struct ps_actions *out)
  * worker sent them before it gathered anew. */
 static bool has_parked(const struct ps_step *s, conn_id conn, uint64_t wanted)
 {
+    assert(conn.v != 0);
     for (uint32_t v = 0; v < s->config.slices; v++) {
         if (s->held_count[v] == 0 || s->parked_conn[v].v != conn.v) { continue; }
         if (s->parked_step[v] < wanted) { return true; }
@@ -122,6 +125,7 @@ static bool has_parked(const struct ps_step *s, conn_id conn, uint64_t wanted)
 
 static void answer_pulls(struct ps_step *s, struct ps_actions *out)
 {
+    assert(!s->applying);
     for (uint32_t i = 0; i < s->peer_count; i++) {
         struct ps_peer *peer = &s->peers[i];
         if (peer->wanted == 0 || too_far_ahead(s, peer->wanted)) { continue; }
@@ -138,6 +142,7 @@ static void answer_pulls(struct ps_step *s, struct ps_actions *out)
  * SLICES_MAX: none can be applied now. */
 static uint32_t next_unblocked(const struct ps_step *s)
 {
+    assert(!s->applying);
     uint32_t best = SLICES_MAX;
     for (uint32_t v = 0; v < s->config.slices; v++) {
         if (s->held_count[v] == 0 || blocked(s, s->parked_step[v])) { continue; }

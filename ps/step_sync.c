@@ -47,6 +47,7 @@ static void replace_nested(struct ps_step *s, struct slice_node node, struct ps_
 
 static void hold(struct ps_step *s, struct slice_node node, struct ps_actions *out)
 {
+    assert(node.count >= 1);
     replace_nested(s, node, out);
     slice_set_add(&s->covered, node);
     s->held_count[node.first] = node.count;
@@ -71,6 +72,7 @@ static void apply_if_complete(struct ps_step *s, struct ps_actions *out)
 
 void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
+    assert(event->generation == s->generation);
     assert(event->count >= 1);
     assert(event->first + event->count <= s->config.slices);
     struct slice_node node = {event->first, event->count};
@@ -94,6 +96,7 @@ void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_act
 
 void ps_sync_pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
+    assert(event->generation == s->generation);
     uint64_t step = event->step == STEP_LATEST ? s->step : event->step;
     /* A worker that pulls begins anew: it may have dropped earlier answers, and it ignores the
      * answer that it waited for. */

@@ -186,6 +186,7 @@ static double accuracy_of(const struct compute *compute, const struct evaluation
 struct evaluation compute_evaluate(const struct compute *compute, const float *values,
                                    uint64_t step)
 {
+    assert(values != NULL);
     struct digest digest = digest_of(values, compute->parameters * sizeof(float));
     struct evaluation evaluation = {
         .step = step,

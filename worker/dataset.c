@@ -109,6 +109,7 @@ static enum tn_status open_idx(const struct job *job, enum dataset_split split,
 enum tn_status dataset_open(const struct job *job, enum dataset_split split, struct dataset **out,
                             struct error *error)
 {
+    assert(split == DATASET_TRAIN || split == DATASET_TEST);
     *out = NULL;
     struct dataset *dataset = calloc(1, sizeof *dataset);
     if (dataset == NULL) { return error_set(error, TN_ENOMEM, "data: out of memory"); }

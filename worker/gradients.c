@@ -30,6 +30,7 @@ void gradients_close(struct gradients *gradients)
 
 bool gradients_put(struct gradients *gradients, uint32_t node, const float *sum)
 {
+    assert(sum != NULL);
     for (uint32_t p = 0; p < gradients->ps_count; p++) {
         size_t bytes = gradients->shards[p].count * sizeof *sum;
         struct buffer *part = buffer_acquire(gradients->pool, bytes);

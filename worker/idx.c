@@ -27,6 +27,7 @@ struct source {
 static enum tn_status source_open(struct source *source, const uint8_t *bytes, size_t size,
                                   struct error *error)
 {
+    assert(bytes != NULL || size == 0);
     memset(source, 0, sizeof *source);
     source->at = bytes;
     source->rest = size;
@@ -206,6 +207,7 @@ static enum tn_status read_all(int file, uint8_t *bytes, size_t size, struct err
 
 static enum tn_status read_file(int file, struct idx *out, struct error *error)
 {
+    assert(file >= 0);
     struct stat about;
     if (fstat(file, &about) != 0) { return error_set(error, TN_EIO, "%s", strerror(errno)); }
     if (!S_ISREG(about.st_mode)) { return error_set(error, TN_EINVAL, "not a regular file"); }

@@ -71,6 +71,7 @@ void links_tick(struct links *links, uint64_t now_ms)
     for (uint32_t i = 0; i < links->count; i++) {
         struct link *link = &links->items[i];
         if (!link->known || link->conn.v != 0 || now_ms < link->redial_at_ms) { continue; }
+        assert(!link->open);
         link->conn = links->port.dial(links->port.ctx, link->address);
     }
 }

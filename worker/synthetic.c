@@ -22,6 +22,7 @@ static float uniform_at(uint64_t seed, uint64_t stream, uint64_t index)
 
 static void fill_classes(uint64_t seed, uint64_t split, float noise, struct dataset *dataset)
 {
+    assert(dataset->labels != NULL);
     uint32_t width = dataset->inputs;
     for (uint64_t i = 0; i < dataset->examples; i++) {
         uint64_t label = random_at(seed, STREAM_LABELS + split, i) % dataset->outputs;
@@ -36,6 +37,7 @@ static void fill_classes(uint64_t seed, uint64_t split, float noise, struct data
 
 static void fill_linear(uint64_t seed, uint64_t split, float noise, struct dataset *dataset)
 {
+    assert(dataset->targets != NULL);
     uint64_t width = dataset->inputs, outputs = dataset->outputs;
     for (uint64_t i = 0; i < dataset->examples; i++) {
         float *row = dataset->input_floats + i * width;

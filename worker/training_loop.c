@@ -79,6 +79,7 @@ static void become_whole(struct training_loop *loop, uint64_t step, uint64_t now
 static void order(struct training_loop *loop, const struct run *run, uint64_t now_ms,
                   struct loop_actions *out)
 {
+    assert(run != NULL);
     loop->phase = run->phase;
     loop->until = run->until;
     loop->evaluate_step = run->evaluate_step;
@@ -99,6 +100,7 @@ static void order(struct training_loop *loop, const struct run *run, uint64_t no
 static void assign(struct training_loop *loop, const struct assignment *assignment, uint64_t now_ms,
                    struct loop_actions *out)
 {
+    assert(assignment != NULL);
     if (assignment->slice_count != loop->config.slices) { return; }
     memset(&loop->owned, 0, sizeof loop->owned);
     for (uint32_t v = 0; v < loop->config.slices; v++) {

@@ -74,6 +74,7 @@ static void send(struct worker *worker, uint32_t ps, struct frame_header header,
 
 static void compute(struct worker *worker, const struct loop_action *action)
 {
+    assert(worker->core.computing);
     uint32_t end = action->first_node + action->node_count;
     assert(end <= worker->core.node_count);
     for (uint32_t node = action->first_node; node < end; node++) {
@@ -90,6 +91,7 @@ static void compute(struct worker *worker, const struct loop_action *action)
 
 static void push(struct worker *worker, const struct loop_action *action)
 {
+    assert(worker->core.ps[action->ps].up);
     uint32_t end = action->first_node + action->node_count;
     assert(end <= worker->core.node_count);
     FAILPOINT("worker.before_push");
@@ -109,6 +111,7 @@ static void push(struct worker *worker, const struct loop_action *action)
 
 static void pull(struct worker *worker, const struct loop_action *action)
 {
+    assert(worker->core.ps[action->ps].up);
     struct frame_header header = {
         .sequence = action->round,
         .type = FRAME_PULL,
@@ -134,6 +137,7 @@ static void swap_values(struct worker *worker)
 
 static void evaluate(struct worker *worker, const struct loop_action *action)
 {
+    assert(worker->core.evaluating);
     worker->evaluation = compute_evaluate(&worker->compute, worker->current->data, action->step);
     log_info("evaluated step %" PRIu64 ": test_loss=%.4f accuracy=%.4f training_loss=%.4f",
              action->step, worker->evaluation.loss, worker->evaluation.accuracy,
@@ -160,6 +164,7 @@ static void carry_out(struct worker *worker, const struct loop_action *action,
  * read. */
 static void feed(struct worker *worker, struct loop_event event, const struct buffer *body)
 {
+    assert(worker->finished || worker->follow_up_count == 0);
     event.now_ms = worker->now_ms;
     for (;;) {
         training_loop_handle(&worker->core, &event, &worker->actions);
@@ -179,6 +184,8 @@ static void feed(struct worker *worker, struct loop_event event, const struct bu
 
 static void frame(struct worker *worker, uint32_t ps, const struct transport_event *event)
 {
+    assert(event->type == TRANSPORT_FRAME);
+    assert(ps < ps_count(worker));
     const struct frame_header *header = &event->header;
     struct loop_event next = {
         .ps = ps,
@@ -243,6 +250,7 @@ static void follow(struct worker *worker)
 
 static void ps_changed(struct worker *worker, uint32_t ps)
 {
+    assert(ps < ps_count(worker));
     const struct roster_seat *seat = &worker->roster.seats[ps];
     const struct member *member = seat->present ? &seat->member : NULL;
     if (!links_set_member(&worker->links, ps, member, worker->now_ms)) { return; }

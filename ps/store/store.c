@@ -41,6 +41,7 @@ static uint8_t *array_bytes(const struct store_array *array)
 static enum tn_status read_piece(int fd, const char *path, uint8_t *piece, uint64_t at, size_t *got,
                                  struct error *error)
 {
+    assert(fd >= 0);
     ssize_t result;
     do {
         result = pread(fd, piece, PIECE_BYTES, (off_t)at);
@@ -147,6 +148,7 @@ static enum tn_status write_records(struct writer *writer, struct error *error)
  * to the disk. */
 static enum tn_status write_file(struct writer *writer, struct digest *digest, struct error *error)
 {
+    assert(writer->file_bytes > 0);
     struct table *table = &writer->table;
     enum tn_status status = table_create(table, writer->partial, writer->file_bytes, error);
     if (status == TN_OK) { status = write_records(writer, error); }
@@ -351,6 +353,8 @@ static enum tn_status read_chunk(const struct reader *reader, uint32_t array, ui
 /* Read all chunks of all arrays that overlap the range. */
 static enum tn_status read_chunks(const struct reader *reader, struct error *error)
 {
+    assert(reader->header.chunk_floats >= 1);
+    assert(reader->header.state_arrays <= STORE_ARRAYS_MAX);
     const struct store_header *header = &reader->header;
     uint64_t low = u64_max(header->first, reader->first);
     uint64_t high = u64_min(header->first + header->count, reader->first + reader->count);
@@ -418,6 +422,8 @@ enum tn_status store_read_range(const char *dir, const struct store_read_request
                                 const atomic_bool *cancelled, struct store_metadata *metadata,
                                 struct error *error)
 {
+    assert(metadata != NULL);
+    assert(request->manifest->shard_count <= MANIFEST_SHARDS_MAX);
     const struct manifest *manifest = request->manifest;
     metadata->optimizer_steps = 0;
     metadata->blob_bytes = 0;

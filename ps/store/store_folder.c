@@ -147,6 +147,7 @@ enum tn_status store_sync_folders(const char *dir, uint64_t id, uint32_t shard, 
 enum tn_status store_put_manifest(const char *dir, const struct manifest *manifest,
                                   struct error *error)
 {
+    assert(manifest->id != 0);
     char path[PATH_MAX];
     char *text;
     size_t size;
@@ -212,6 +213,7 @@ void store_remove_partials(const char *shard_folder)
 
 static void remove_shards(int checkpoint)
 {
+    assert(checkpoint >= 0);
     int copy = open_inside(checkpoint, ".");
     DIR *folder = copy < 0 ? NULL : fdopendir(copy);
     if (folder == NULL) {
@@ -284,6 +286,7 @@ enum tn_status store_collect(const char *dir, const uint64_t *keep, size_t keep_
 
 enum tn_status store_discard(const char *dir, uint64_t id, struct error *error)
 {
+    assert(id != 0);
     char path[PATH_MAX];
     bool gone;
     if (!store_path_of_manifest(path, dir, id)) { return store_path_too_long(dir, error); }

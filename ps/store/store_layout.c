@@ -165,6 +165,7 @@ bool store_path_of_manifest(char path[static PATH_MAX], const char *dir, uint64_
 bool store_path_of_shard_folder(char path[static PATH_MAX], const char *dir, uint64_t id,
                                 uint32_t shard, uint32_t shards)
 {
+    assert(shard < shards);
     return path_fits(snprintf(path, PATH_MAX, "%s/%010" PRIu64 "/shard-%" PRIu32 "-of-%" PRIu32,
                               dir, id, shard, shards));
 }
@@ -172,6 +173,7 @@ bool store_path_of_shard_folder(char path[static PATH_MAX], const char *dir, uin
 bool store_path_of_shard(char path[static PATH_MAX], const char *dir, uint64_t id, uint32_t shard,
                          uint32_t shards)
 {
+    assert(shard < shards);
     return path_fits(snprintf(path, PATH_MAX,
                               "%s/%010" PRIu64 "/shard-%" PRIu32 "-of-%" PRIu32 "/" STORE_DATA_NAME,
                               dir, id, shard, shards));

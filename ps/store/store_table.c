@@ -107,6 +107,7 @@ static enum tn_status commit_transaction(struct table *table, struct error *erro
 enum tn_status table_create(struct table *table, const char *path, uint64_t bytes,
                             struct error *error)
 {
+    assert(bytes >= 1);
     enum tn_status status = open_environment(table, path, bytes, MDB_WRITEMAP | MDB_NOSYNC, error);
     if (status == TN_OK) { status = reserve_space(table, bytes, error); }
     return status == TN_OK ? begin_transaction(table, 0, error) : status;
@@ -115,6 +116,8 @@ enum tn_status table_create(struct table *table, const char *path, uint64_t byte
 enum tn_status table_append(struct table *table, uint64_t key, size_t size, uint8_t **out,
                             struct error *error)
 {
+    assert(table->txn != NULL);
+    assert(size >= 1);
     if (table->appended == APPENDS_PER_TRANSACTION) {
         enum tn_status status = commit_transaction(table, error);
         if (status == TN_OK) { status = begin_transaction(table, 0, error); }

@@ -102,6 +102,7 @@ static float *forward(const struct model *model, const struct layers *layers, co
 static void backward(const struct model *model, const struct layers *layers, const float *values,
                      const struct examples *examples, const float *upper, float *gradient_out)
 {
+    assert(layers->count >= 1);
     const struct kernels *kernels = model->kernels;
     size_t rows = examples->count;
     float *lower = output_of(model, layers, layers->count);
