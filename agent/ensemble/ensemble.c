@@ -64,7 +64,7 @@ static enum tn_status find_class_path(char text[static ENSEMBLE_TEXT_MAX], struc
 enum tn_status ensemble_command(const char *cfg_path, uint32_t heap_mib,
                                 struct ensemble_command *out, struct error *error)
 {
-    assert(cfg_path != NULL && heap_mib > 0);
+    assert(cfg_path != NULL && out != NULL);
     enum tn_status status = find_java(out->java, error);
     if (status == TN_OK) { status = find_class_path(out->class_path, error); }
     if (status != TN_OK) { return status; }

@@ -189,8 +189,8 @@ static void reaper_deletes_only_the_znodes_of_the_session(void **state)
     memset(&candidates, 0, sizeof candidates);
     asked.count = 0;
     node_reaper_begin(&reaper, &node, &observer, &candidates, &port, &next_op, NULL);
-    assert_int_equal(asked.count,
-                     2); /* Only the exit note: the znode belongs to another session. */
+    /* Only the exit note is written: the member znode belongs to another session. */
+    assert_int_equal(asked.count, 2);
     assert_string_equal(asked.texts[1], "set /tanist/c/exits/ps-0");
     observer.tasks[0].session = 42;
     node_reaper_begin(&reaper, &node, &observer, &candidates, &port, &next_op, NULL);
