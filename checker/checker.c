@@ -1,23 +1,29 @@
 #include "checker/checker.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
 #include "common/cluster/placement.h"
 
 void checker_init(struct checker *checker, const struct checker_config *config)
 {
+    assert(config->view.fail != NULL);
+    assert(config->view.values != NULL || !config->exact_steps);
+    assert(config->view.digest != NULL || !config->exact_cuts);
+    assert(config->view.shard == NULL || config->tree != NULL);
     *checker = (struct checker){.config = *config};
 }
 
-static void say(const struct checker *checker, const char *format, ...)
+static void log_line(const struct checker *checker, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static void fail(const struct checker *checker, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void say(const struct checker *checker, const char *format, ...)
+static void log_line(const struct checker *checker, const char *format, ...)
 {
     char text[CHECKER_TEXT_MAX];
     if (checker->config.view.log == NULL) { return; }
@@ -41,6 +47,7 @@ static void fail(const struct checker *checker, const char *format, ...)
 static enum shard_state shard_of(const struct checker *checker, const struct manifest *manifest,
                                  uint32_t index)
 {
+    assert(checker->config.view.shard != NULL && index < manifest->shard_count);
     return checker->config.view.shard(checker->config.view.ctx, manifest, index, NULL);
 }
 
@@ -55,43 +62,45 @@ static bool ends_with(const char *path, const char *end)
     return length >= tail && strcmp(path + length - tail, end) == 0;
 }
 
-/* --------------------------------------------------------------- offices */
+/* ---------------------------------------------------------------- chiefs */
 
-static void on_office(struct checker *checker, const struct zk_change *change)
+static void on_chief(struct checker *checker, const struct zk_change *change)
 {
     struct chief_record record;
     struct error error;
+    assert(ends_with(change->path, "/chief"));
     if (change->blob == NULL || change->blob->size == 0) { return; }
     if (chief_record_decode(change->blob->data, change->blob->size, &record, &error) != TN_OK) {
         fail(checker, "I1: /chief cannot be read: %s", error.text);
         return;
     }
     if (checker->has_chief && record.epoch <= checker->chief.epoch) {
-        fail(checker, "I1: epoch %" PRIu64 " taken after %" PRIu64, record.epoch,
-             checker->chief.epoch);
+        fail(checker, "I1: epoch %" PRIu64 " after %" PRIu64, record.epoch, checker->chief.epoch);
     }
     bool raised = checker->has_chief && record.incarnation == checker->chief.incarnation;
     if (!raised) { checker->elections++; }
     checker->chief = record;
     checker->has_chief = true;
-    say(checker, "chief: coordinator:%u epoch %" PRIu64 "%s", record.task.index, record.epoch,
-        raised ? " (raised)" : "");
+    log_line(checker, "chief: coordinator:%u epoch %" PRIu64 "%s", record.task.index, record.epoch,
+             raised ? " (raised)" : "");
 }
 
 /* ---------------------------------------------------------------- orders */
 
 static bool is_intact(const struct checker *checker, const struct manifest *manifest)
 {
+    assert(sees_disks(checker));
     for (uint32_t i = 0; i < manifest->shard_count; i++) {
         if (shard_of(checker, manifest, i) != SHARD_WHOLE) { return false; }
     }
     return true;
 }
 
-/* I5: nothing newer that is committed and intact may be passed over. */
+/* I5: no newer checkpoint may be committed and intact. */
 static void check_restore(struct checker *checker, const struct run *run)
 {
     const struct zk_tree *tree = checker->config.tree;
+    assert(tree != NULL && run->phase == RUN_LOADING);
     for (size_t i = 0; i < tree->count; i++) {
         const struct zk_node *node = &tree->nodes[i];
         if (strstr(node->path, "/checkpoints/") == NULL || node->blob == NULL) { continue; }
@@ -111,10 +120,11 @@ static void check_restore(struct checker *checker, const struct run *run)
     }
 }
 
-/* I9: what the newest committed checkpoint names is there (bits may have flipped). */
+/* I9: the shards that the newest committed manifest names exist (their bits may have flipped). */
 static void check_kept(struct checker *checker)
 {
     const struct zk_tree *tree = checker->config.tree;
+    assert(tree != NULL);
     bool found = checker->highest_id == 0;
     for (size_t i = 0; i < tree->count; i++) {
         const struct zk_node *node = &tree->nodes[i];
@@ -125,25 +135,28 @@ static void check_kept(struct checker *checker)
             TN_OK) {
             continue;
         }
-        /* After a fall-back the one that counts may have been collected rightly. */
+        /* After a fall-back the newest checkpoint is not the committed one, and may be collected.
+         */
         if (manifest.id != checker->run.committed_checkpoint) { continue; }
         if (manifest.id < checker->highest_id) { continue; }
         found = true;
         for (uint32_t s = 0; s < manifest.shard_count; s++) {
             if (shard_of(checker, &manifest, s) == SHARD_GONE) {
-                fail(checker, "I9: shard %u of the newest checkpoint %" PRIu64 " is gone", s,
+                fail(checker, "I9: shard %u of the newest checkpoint %" PRIu64 " does not exist", s,
                      manifest.id);
             }
         }
     }
     if (!found && checker->run.committed_checkpoint == checker->highest_id) {
-        fail(checker, "I9: the manifest of checkpoint %" PRIu64 " is gone", checker->highest_id);
+        fail(checker, "I9: the manifest of checkpoint %" PRIu64 " does not exist",
+             checker->highest_id);
     }
 }
 
 static void check_end(struct checker *checker, const struct run *run)
 {
     const struct job *job = checker->config.job;
+    assert(run->phase == RUN_DONE);
     checker->done = true;
     if (job->train.target_accuracy == 0 && run->evaluation.step != job->train.steps) {
         fail(checker, "I8: done at step %" PRIu64 " of %" PRIu64, run->evaluation.step,
@@ -158,12 +171,45 @@ static void check_end(struct checker *checker, const struct run *run)
     }
 }
 
-/* A ps begins on every slice where the order to load says. */
+/* A load resets the clock of every slice on every ps. */
 static void begin_generation(struct checker *checker, const struct run *run)
 {
+    assert(run->phase == RUN_LOADING);
     checker->pushed_generation = run->generation;
     for (uint32_t i = 0; i < PS_MAX; i++) {
         for (uint32_t v = 0; v < SLICES_MAX; v++) { checker->pushed[i][v] = run->load_step; }
+    }
+}
+
+static void check_epoch(const struct checker *checker, const struct run *run)
+{
+    const struct run *was = &checker->run;
+    /* `tanist run` and the like write "forming" to start a job, or to start it again while no node
+     * runs. They are not chiefs: they keep the epoch of the last order. */
+    bool begun = run->phase == RUN_FORMING && (!checker->has_run || run->epoch == was->epoch);
+    if (!begun && run->epoch != checker->chief.epoch) {
+        fail(checker, "I2: an order of epoch %" PRIu64 " in the term of epoch %" PRIu64, run->epoch,
+             checker->chief.epoch);
+    }
+    if (run->phase == RUN_LOADING && run->epoch <= checker->epoch_floor) {
+        fail(checker, "I1: an order of epoch %" PRIu64 " after a wipe at epoch %" PRIu64,
+             run->epoch, checker->epoch_floor);
+    }
+}
+
+static void check_generation(const struct checker *checker, const struct run *run)
+{
+    const struct run *was = &checker->run;
+    assert(checker->has_run);
+    if (run->generation < was->generation) {
+        fail(checker, "I3: generation %" PRIu64 " after %" PRIu64, run->generation,
+             was->generation);
+    }
+    bool started = run->phase == RUN_RUNNING && was->phase != RUN_RUNNING;
+    if (started && (run->generation != was->generation ||
+                    (was->phase != RUN_LOADING && was->phase != RUN_PAUSED))) {
+        fail(checker, "I3: running generation %" PRIu64 " after %s of %" PRIu64, run->generation,
+             run_phase_name(was->phase), was->generation);
     }
 }
 
@@ -177,29 +223,8 @@ static void on_order(struct checker *checker, const struct zk_change *change)
         return;
     }
     const struct run *was = &checker->run;
-    /* Who starts the job, or starts it again while nobody lives, is no chief: the epoch is that of
-     * the last order. */
-    bool begun = run.phase == RUN_FORMING && (!checker->has_run || run.epoch == was->epoch);
-    if (!begun && run.epoch != checker->chief.epoch) {
-        fail(checker, "I2: an order of epoch %" PRIu64 " in the time of epoch %" PRIu64, run.epoch,
-             checker->chief.epoch);
-    }
-    if (run.phase == RUN_LOADING && run.epoch <= checker->epoch_floor) {
-        fail(checker, "I1: order of epoch %" PRIu64 " after a wipe at epoch %" PRIu64, run.epoch,
-             checker->epoch_floor);
-    }
-    if (checker->has_run) {
-        if (run.generation < was->generation) {
-            fail(checker, "I3: generation %" PRIu64 " after %" PRIu64, run.generation,
-                 was->generation);
-        }
-        bool started = run.phase == RUN_RUNNING && was->phase != RUN_RUNNING;
-        if (started && (run.generation != was->generation ||
-                        (was->phase != RUN_LOADING && was->phase != RUN_PAUSED))) {
-            fail(checker, "I3: running generation %" PRIu64 " after %s of %" PRIu64, run.generation,
-                 run_phase_name(was->phase), was->generation);
-        }
-    }
+    check_epoch(checker, &run);
+    if (checker->has_run) { check_generation(checker, &run); }
     if (run.phase == RUN_LOADING && run.generation != was->generation) {
         checker->loads++;
         begin_generation(checker, &run);
@@ -207,9 +232,10 @@ static void on_order(struct checker *checker, const struct zk_change *change)
         if (sees_disks(checker)) { check_restore(checker, &run); }
     }
     if (!checker->has_run || run.phase != was->phase || run.generation != was->generation) {
-        say(checker, "run: %s generation %" PRIu64 " (load %" PRIu64 " at step %" PRIu64 ")%s%s",
-            run_phase_name(run.phase), run.generation, run.load_checkpoint, run.load_step,
-            run.reason[0] ? ": " : "", run.reason);
+        log_line(checker,
+                 "run: %s generation %" PRIu64 " (load %" PRIu64 " at step %" PRIu64 ")%s%s",
+                 run_phase_name(run.phase), run.generation, run.load_checkpoint, run.load_step,
+                 run.reason[0] ? ": " : "", run.reason);
     }
     checker->run = run;
     checker->has_run = true;
@@ -224,6 +250,7 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
 {
     struct manifest manifest;
     struct error error;
+    assert(change->kind == ZK_CREATE && change->blob != NULL);
     if (manifest_decode((const char *)change->blob->data, change->blob->size, &manifest, &error) !=
         TN_OK) {
         fail(checker, "I4: %s cannot be read: %s", change->path, error.text);
@@ -232,13 +259,11 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
     checker->commits++;
     if (manifest.id > checker->highest_id) {
         checker->highest_id = manifest.id;
-        if (checker->highest_epoch > checker->older_epoch) {
-            checker->older_epoch = checker->highest_epoch;
-        }
+        checker->older_epoch = u64_max(checker->older_epoch, checker->highest_epoch);
         checker->highest_epoch = manifest.epoch;
     }
-    say(checker, "checkpoint %" PRIu64 " committed: step %" PRIu64 " of generation %" PRIu64,
-        manifest.id, manifest.step, manifest.generation);
+    log_line(checker, "checkpoint %" PRIu64 " committed: step %" PRIu64 " of generation %" PRIu64,
+             manifest.id, manifest.step, manifest.generation);
     if (!sees_disks(checker)) { return; }
     const struct checker_view *view = &checker->config.view;
     for (uint32_t i = 0; i < manifest.shard_count; i++) {
@@ -262,10 +287,11 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
 void checker_on_txn(void *ctx, const struct zk_txn *txn)
 {
     struct checker *checker = ctx;
+    assert(checker != NULL);
     for (size_t i = 0; i < txn->count; i++) {
         const struct zk_change *change = &txn->changes[i];
         if (change->kind == ZK_DELETE) { continue; }
-        if (ends_with(change->path, "/chief")) { on_office(checker, change); }
+        if (ends_with(change->path, "/chief")) { on_chief(checker, change); }
         if (ends_with(change->path, "/run")) { on_order(checker, change); }
         if (strstr(change->path, "/checkpoints/") != NULL && change->kind == ZK_CREATE) {
             on_commit(checker, change);
@@ -278,20 +304,22 @@ void checker_on_txn(void *ctx, const struct zk_txn *txn)
 void checker_on_push(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
                      uint32_t slice)
 {
+    assert(shard < PS_MAX);
     if (generation != checker->pushed_generation || slice >= SLICES_MAX) { return; }
     if (step >= checker->pushed[shard][slice]) { checker->pushed[shard][slice] = step + 1; }
 }
 
-/* I7: values labelled `step` are given to nobody while a slice is further behind than the bound. */
+/* I7: a ps does not send values of `step` while a slice is further behind than the bound. */
 static void check_staleness(struct checker *checker, uint64_t generation, uint64_t step,
                             uint32_t shard)
 {
     uint64_t bound = checker->config.job->train.max_staleness;
+    assert(shard < PS_MAX);
     if (generation != checker->pushed_generation || bound == STALENESS_FREE) { return; }
     for (uint32_t v = 0; v < checker->config.job->train.slices; v++) {
         if (step <= checker->pushed[shard][v] + bound) { continue; }
         fail(checker,
-             "I7: ps:%u gave values of step %" PRIu64 " while slice %u is at %" PRIu64
+             "I7: ps:%u sent values of step %" PRIu64 " while slice %u is at %" PRIu64
              ", bound %" PRIu64,
              shard, step, v, checker->pushed[shard][v], bound);
     }
@@ -302,12 +330,13 @@ static void check_staleness(struct checker *checker, uint64_t generation, uint64
 void checker_on_values(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
                        uint32_t shards, const float *values, size_t count)
 {
+    assert(shard < shards && values != NULL);
     if (step > checker->config.job->train.steps) {
         fail(checker, "I6: values of step %" PRIu64 " of %" PRIu64, step,
              checker->config.job->train.steps);
         return;
     }
-    /* Over a wiped ensemble training goes on in the generation that nobody remembers. */
+    /* After a wipe, training continues in a generation that /run does not hold. */
     if (generation > checker->run.generation && generation > checker->generation_before_wipe) {
         fail(checker, "I3: values of generation %" PRIu64 " when %" PRIu64 " is ordered",
              generation, checker->run.generation);
@@ -333,9 +362,8 @@ void checker_on_wipe(struct checker *checker)
     if (floor > checker->epoch_floor || view->highest_epoch != NULL) {
         checker->epoch_floor = floor;
     }
-    if (checker->run.generation > checker->generation_before_wipe) {
-        checker->generation_before_wipe = checker->run.generation;
-    }
+    checker->generation_before_wipe =
+        u64_max(checker->generation_before_wipe, checker->run.generation);
     checker->has_chief = checker->has_run = false;
     checker->highest_id = checker->highest_epoch = checker->older_epoch = 0;
     checker->chief = (struct chief_record){0};

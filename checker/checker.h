@@ -1,23 +1,23 @@
 /*
- * checker/checker.h: watches the world from outside, knows the protocol's promises and nothing of
- * how they are kept. It sees each transaction ZooKeeper commits and each frame that is delivered.
+ * checker/checker.h: checks the guarantees of the protocol from outside, without knowledge of the
+ * code that implements them. It sees each transaction that ZooKeeper commits and, in the simulator,
+ * each frame that is delivered and the contents of the disks.
  *
- *  I1   Epochs never go back: each office is above the last; over a wiped ensemble, above what any
- *       disk names.
- *  I2   Only the holder of the newest office gives orders: /run's epoch is /chief's.
- *  I3   Generations only grow; an order to run follows an order to load it; checkpoint ids are
- *       never used twice.
- *  I4   A committed checkpoint is whole and durable on the disks, and holds exactly the values of
- *       its step.
- *  I5   A restore picks the newest committed checkpoint that is intact.
- *  I6   Sync: values a ps sends are, bit for bit, those of their step in an undisturbed run.
- *  I7   Async: no ps answers further ahead than the bound; a cut counts each contribution once (the
- *       ledger).
- *  I8   The end: status done, at the step asked for, with the digest of an undisturbed run.
- *  I9   Garbage collection spares what the newest committed manifest names.
- *  I10  After faults end, training goes on and ends within a bound, with no hand.
+ *  I1   Epochs never decrease: each chief's epoch is above the last; over a wiped ensemble, above
+ * all that any disk holds. I2   Only the newest chief gives orders: the epoch of /run is that of
+ * /chief. I3   Generations only grow; an order to run follows an order to load it; checkpoint ids
+ * are never used twice. I4   A committed checkpoint is complete and durable on the disks, and holds
+ * exactly the values of its step. I5   A restore uses the newest committed checkpoint that is
+ * intact. I6   Sync: the values that a ps sends are, bit for bit, those of their step in an
+ * undisturbed run. I7   Async: no ps answers further ahead than `max_staleness`; a checkpoint
+ * counts each contribution once. I8   The end: phase done, at the requested step, with the digest
+ * of an undisturbed run. I9   Garbage collection spares everything that the newest committed
+ * manifest names. I10  When faults end, training continues and ends within a bound, without an
+ * operator.
  *
- * docs/fault-tolerance.md has them with the rules that keep them.
+ * docs/fault-tolerance.md names the rules that ensure each of them.
+ *
+ * Threads: one owner.
  */
 #ifndef CHECKER_CHECKER_H
 #define CHECKER_CHECKER_H
@@ -32,26 +32,29 @@
 enum { CHECKER_TEXT_MAX = 256 };
 
 enum shard_state {
-    SHARD_WHOLE,   /* Durable, with the digest that the manifest names. */
-    SHARD_DAMAGED, /* A fault was done to its bytes. */
-    SHARD_GONE,    /* Not there, or never what the manifest says. */
+    SHARD_WHOLE,   /* Durable, with the digest in the manifest. */
+    SHARD_DAMAGED, /* A fault changed its bytes. */
+    SHARD_GONE,    /* Missing, or it never had the contents in the manifest. */
 };
 
 /*
- * What the checker sees besides transactions, and where its words go. All are called from within
- * the checker's own functions; texts are borrowed for the call.
+ * The checker's view besides transactions, and the receivers of its messages. All functions are
+ * called from within the checker's own functions; texts are borrowed for the call.
  */
 struct checker_view {
     void *ctx;
-    void (*log)(void *ctx, const char *text);  /* The story, a line each; NULL: nobody listens. */
-    void (*fail)(void *ctx, const char *text); /* A rule is broken: "I3: generation 4 after 5". */
-    /* A shard of a committed checkpoint on the disks; its values in `*values` (NULL is allowed)
-     * where they can be read. NULL: the disks cannot be seen (I4, I5, I9 are not checked). */
+    void (*log)(void *ctx, const char *text); /* One line for each order and commit. May be NULL. */
+    void (*fail)(void *ctx,
+                 const char *text); /* A guarantee is broken: "I3: generation 4 after 5". */
+    /* The state of a shard of a committed checkpoint on the disks. Its values, where they can be
+     * read, are stored in `*values`; `values` may be NULL. NULL: the disks cannot be seen, so I4,
+     * I5 and I9 are not checked. */
     enum shard_state (*shard)(void *ctx, const struct manifest *manifest, uint32_t shard,
                               const float **values);
-    /* The highest epoch that a disk names; NULL: it is guessed from what was committed. */
+    /* The highest epoch on any disk; NULL: estimated from the checkpoints that were committed. */
     uint64_t (*highest_epoch)(void *ctx);
-    /* An undisturbed run after `step` steps; NULL: not known, then nothing is `exact`. */
+    /* The values and their digest after `step` steps of an undisturbed run. NULL: unknown; then
+     * neither `exact_steps` nor `exact_cuts` may be set. */
     const float *(*values)(void *ctx, uint64_t step);
     struct digest (*digest)(void *ctx, uint64_t step);
 };
@@ -59,11 +62,12 @@ struct checker_view {
 struct checker_config {
     struct checker_view view;
     const struct job *job;
-    size_t parameters;          /* Of the model; where values are checked. */
-    bool exact_steps;           /* Sync: every step's values are a pure function. */
-    bool exact_cuts;            /* The same of checkpoints and the end: sync, or the ledger. */
-    const struct zk_tree *tree; /* With every transaction that was told of applied; where the disks
-                                   can be seen. */
+    size_t parameters; /* The model's; used where values are checked. */
+    bool exact_steps;  /* Sync: each step's values are those of the undisturbed run. */
+    bool exact_cuts;   /* The same for checkpoints and the end. */
+    /* The tree with every transaction that the checker has seen applied; used where the disks can
+     * be seen. */
+    const struct zk_tree *tree;
 };
 
 struct checker {
@@ -72,28 +76,29 @@ struct checker {
     bool has_chief;
     struct run run;
     bool has_run;
-    uint64_t epoch_floor; /* Epochs of orders after a wipe are above it. */
+    uint64_t epoch_floor; /* Epochs of orders after a wipe must be above it. */
     uint64_t generation_before_wipe;
-    uint64_t pushed_generation;          /* Of `pushed`: */
-    uint64_t pushed[PS_MAX][SLICES_MAX]; /* Async: the steps below this one have reached the ps. */
-    uint64_t highest_id;                 /* Of a committed checkpoint, */
-    uint64_t highest_epoch;              /* and who committed it; */
-    uint64_t older_epoch;                /* of those before it: surely copied to a disk. */
+    uint64_t pushed_generation; /* The generation of `pushed`. */
+    /* Async, by ps and slice: the steps below this one have reached the ps. */
+    uint64_t pushed[PS_MAX][SLICES_MAX];
+    uint64_t highest_id;    /* The newest committed checkpoint ... */
+    uint64_t highest_epoch; /* ... and the epoch that committed it. */
+    uint64_t older_epoch;   /* The highest epoch of the older ones: surely copied to a disk. */
     uint64_t loads, restores, commits, elections, values_checked;
     bool done;
 };
 
 void checker_init(struct checker *checker, const struct checker_config *config);
 
-/* Observer of the ensemble. */
+/* A transaction was committed; `ctx` is the checker. */
 void checker_on_txn(void *ctx, const struct zk_txn *txn);
-/* A push of `slice` at `step` reached a ps. */
+/* A push of `slice` at `step` reached the ps of `shard`. */
 void checker_on_push(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
                      uint32_t slice);
-/* A ps of `shard` (of `shards`) sent the values of `step`. */
+/* The ps of `shard`, one of `shards`, sent the values of `step`. */
 void checker_on_values(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
                        uint32_t shards, const float *values, size_t count);
-/* The ensemble was wiped: what follows is told of a new, empty one. */
+/* The ensemble was wiped: the transactions that follow are those of a new, empty one. */
 void checker_on_wipe(struct checker *checker);
 
 #endif

@@ -13,15 +13,15 @@ enum { FOLDER_MAX = 1024, FILE_PATH_MAX = FOLDER_MAX + 300, FILES_MAX = 4096 };
 /* A transaction and the servers that logged it. */
 struct logged {
     struct txn_log_entry entry;
-    uint32_t servers; /* A bit each. */
+    uint32_t servers; /* Bit N: server N. */
 };
 
 struct merge {
     struct logged *list;
     size_t count, capacity;
-    size_t sorted; /* The first ones, of the servers read before. */
+    size_t sorted; /* The first entries, from the servers read before. */
     uint32_t server;
-    uint64_t last[ENSEMBLE_SERVERS_MAX + 1]; /* Highest zxid of each server. */
+    uint64_t last[ENSEMBLE_SERVERS_MAX + 1]; /* The highest zxid of each server. */
 };
 
 static uint64_t epoch_of(uint64_t zxid)
@@ -36,7 +36,7 @@ static int by_zxid(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* The reader's transaction has room for many changes: keep one that fits. */
+/* A copy without the reader's spare space for changes. */
 static struct zk_txn *compact(const struct zk_txn *txn)
 {
     size_t size = sizeof *txn + txn->count * sizeof txn->changes[0];
@@ -53,9 +53,12 @@ static struct zk_txn *compact(const struct zk_txn *txn)
 static void visit(void *ctx, const struct txn_log_entry *entry)
 {
     struct merge *merge = ctx;
+    assert(merge->server >= 1 && merge->server <= ENSEMBLE_SERVERS_MAX);
     uint32_t bit = 1u << merge->server;
     uint64_t zxid = entry->txn->zxid;
-    if (zxid <= merge->last[merge->server]) { return; /* Another of its files began earlier. */ }
+    if (zxid <= merge->last[merge->server]) {
+        return; /* An earlier file of the server has it, too. */
+    }
     merge->last[merge->server] = zxid;
     struct logged key = {.entry.txn = entry->txn};
     struct logged *known = NULL;
@@ -76,7 +79,7 @@ static void visit(void *ctx, const struct txn_log_entry *entry)
     added->entry.txn = compact(entry->txn);
 }
 
-/* log.10 comes after log.f: the names end in a number without leading zeros. */
+/* The names end in a hexadecimal number without leading zeros, so log.10 follows log.f. */
 static int by_name(const void *a, const void *b)
 {
     const char *const *left = a, *const *right = b;
@@ -84,10 +87,11 @@ static int by_name(const void *a, const void *b)
     return l != r ? (l < r ? -1 : 1) : strcmp(*left, *right);
 }
 
-/* The log files of a folder, oldest first. Returns their number, 0 also when there is no folder. */
+/* Lists the log files of a folder, oldest first. Returns their number; 0 without a folder. */
 static size_t list_logs(const char *folder, char *names[static FILES_MAX])
 {
     DIR *dir = opendir(folder);
+    assert(names != NULL);
     size_t count = 0;
     if (dir == NULL) { return 0; }
     for (struct dirent *entry; (entry = readdir(dir)) != NULL && count < FILES_MAX;) {
@@ -114,7 +118,7 @@ static enum tn_status read_server(struct merge *merge, const char *folder, bool 
         if (status == TN_OK && txn_log_read(names[i], visit, merge) < 0) {
             status = errno != 0
                          ? error_set(error, TN_EIO, "%s: %s", names[i], strerror(errno))
-                         : error_set(error, TN_ECORRUPT, "%s is no transaction log", names[i]);
+                         : error_set(error, TN_ECORRUPT, "%s is not a transaction log", names[i]);
         }
         free(names[i]);
     }
@@ -124,9 +128,12 @@ static enum tn_status read_server(struct merge *merge, const char *folder, bool 
     return status;
 }
 
-/* Only one server logged it, and that one never took part again while others went on. */
+/* Whether only one server logged it, and that server did not log any later epoch although others
+ * did.
+ */
 static bool is_abandoned(const struct merge *merge, const struct logged *logged, uint64_t newest)
 {
+    assert(logged->servers != 0);
     if ((logged->servers & (logged->servers - 1)) != 0) { return false; }
     uint32_t server = (uint32_t)__builtin_ctz(logged->servers);
     uint64_t epoch = epoch_of(logged->entry.txn->zxid);
@@ -136,6 +143,7 @@ static bool is_abandoned(const struct merge *merge, const struct logged *logged,
 static void keep(struct ensemble_log *out, const struct merge *merge)
 {
     uint64_t newest = 0, before = 0;
+    assert(merge->sorted == merge->count);
     if (merge->count == 0) { return; }
     newest = merge->list[merge->count - 1].entry.txn->zxid;
     out->entries = calloc(merge->count, sizeof *out->entries);
@@ -148,7 +156,7 @@ static void keep(struct ensemble_log *out, const struct merge *merge)
             zk_txn_release(logged->entry.txn);
             continue;
         }
-        /* Numbers are given one by one, from 1 in each of ZooKeeper's epochs. */
+        /* Numbers are consecutive, from 1 in each of ZooKeeper's epochs. */
         bool same = epoch_of(zxid) == epoch_of(before);
         out->missing += same ? zxid - before - 1 : (zxid & UINT32_MAX) - 1;
         before = zxid;
@@ -156,8 +164,9 @@ static void keep(struct ensemble_log *out, const struct merge *merge)
     }
 }
 
-static void forget(struct merge *merge)
+static void release_all(struct merge *merge)
 {
+    assert(merge->list != NULL || merge->count == 0);
     for (size_t i = 0; i < merge->count; i++) { zk_txn_release(merge->list[i].entry.txn); }
 }
 
@@ -165,10 +174,11 @@ enum tn_status ensemble_log_read(const char *dir, struct ensemble_log *out, stru
 {
     struct merge merge = {0};
     struct stat about;
+    assert(dir != NULL);
     enum tn_status status = TN_OK;
     *out = (struct ensemble_log){0};
     if (stat(dir, &about) != 0 || !S_ISDIR(about.st_mode)) {
-        return error_set(error, TN_ENOENT, "%s is not there", dir);
+        return error_set(error, TN_ENOENT, "the folder %s does not exist", dir);
     }
     for (uint32_t server = 1; server <= ENSEMBLE_SERVERS_MAX && status == TN_OK; server++) {
         char folder[FOLDER_MAX];
@@ -181,7 +191,7 @@ enum tn_status ensemble_log_read(const char *dir, struct ensemble_log *out, stru
     if (status == TN_OK) {
         keep(out, &merge);
     } else {
-        forget(&merge);
+        release_all(&merge);
     }
     free(merge.list);
     return status;

@@ -14,8 +14,8 @@ struct judge {
     struct judgement *out;
     struct checker checker;
     struct zk_tree tree;
-    uint32_t index;
-    uint64_t wall_ms; /* Of the transaction that is looked at. */
+    uint32_t index;   /* The ensemble being judged. */
+    uint64_t wall_ms; /* The time of the transaction being judged. */
 };
 
 static bool ends_with(const char *path, const char *end)
@@ -24,9 +24,10 @@ static bool ends_with(const char *path, const char *end)
     return length >= tail && strcmp(path + length - tail, end) == 0;
 }
 
-static void on_log(void *ctx, const char *text)
+static void log_line(void *ctx, const char *text)
 {
     const struct judge *judge = ctx;
+    assert(text != NULL);
     if (judge->input->on_event != NULL) {
         judge->input->on_event(judge->input->ctx, judge->wall_ms, text);
     }
@@ -35,8 +36,9 @@ static void on_log(void *ctx, const char *text)
 static void fail(void *ctx, const char *text)
 {
     struct judge *judge = ctx;
-    on_log(judge, text);
-    if (!judge->out->passed) { return; /* The first one stays. */ }
+    assert(judge->index < judge->input->ensemble_count);
+    log_line(judge, text);
+    if (!judge->out->passed) { return; /* The first finding stays. */ }
     judge->out->passed = false;
     if (judge->input->ensemble_count > 1) {
         (void)snprintf(judge->out->text, sizeof judge->out->text, "ensemble %u: %s",
@@ -46,33 +48,35 @@ static void fail(void *ctx, const char *text)
     }
 }
 
-/* An order is a write of /run by a chief, and every one of these must be fenced. */
+/* Every order, a write of /run by a chief, must be fenced. */
 static void check_fence(struct judge *judge, const struct txn_log_entry *entry)
 {
     const struct zk_txn *txn = entry->txn;
+    assert(entry->check_count <= TXN_CHECKS_MAX);
     for (size_t i = 0; i < txn->count; i++) {
         const struct zk_change *change = &txn->changes[i];
         struct run run;
         if (change->kind != ZK_SET || !ends_with(change->path, "/run")) { continue; }
         if (run_decode(change->blob->data, change->blob->size, &run, NULL) != TN_OK) { continue; }
-        if (run.phase == RUN_FORMING) { continue; /* Also written by who starts the job. */ }
+        if (run.phase == RUN_FORMING) { continue; /* Also written by programs that start a job. */ }
         bool fenced = false;
         for (size_t c = 0; c < entry->check_count; c++) {
             fenced = fenced || ends_with(entry->checks[c], "/chief");
         }
-        if (!fenced) { fail(judge, "I2: an order was not conditional on its office"); }
+        if (!fenced) { fail(judge, "I2: an order was not conditional on /chief"); }
     }
 }
 
-/* What a log says is not trusted: a change of what is not there changes nothing. */
+/* Logs are not trusted: a change that does not fit the tree is skipped. */
 static bool is_possible(const struct zk_tree *tree, const struct zk_change *change)
 {
     char parent[ZK_PATH_MAX];
-    bool there = zk_tree_find(tree, change->path) != NULL;
+    assert(tree->count > 0);
+    bool exists = zk_tree_find(tree, change->path) != NULL;
     if (change->path[0] != '/' || strcmp(change->path, "/") == 0) { return false; }
     zk_parent_of(change->path, parent);
-    if (change->kind == ZK_CREATE) { return !there && zk_tree_find(tree, parent) != NULL; }
-    return there && zk_tree_find(tree, parent) != NULL;
+    if (change->kind == ZK_CREATE) { return !exists && zk_tree_find(tree, parent) != NULL; }
+    return exists && zk_tree_find(tree, parent) != NULL;
 }
 
 static void grow_tree(struct zk_tree *tree, const struct zk_txn *txn)
@@ -94,6 +98,7 @@ static void grow_tree(struct zk_tree *tree, const struct zk_txn *txn)
 
 static void take_census(const struct zk_tree *tree, struct judge_census *out)
 {
+    assert(out != NULL);
     for (size_t i = 0; i < tree->count; i++) {
         char parent[ZK_PATH_MAX];
         const char *path = tree->nodes[i].path;
@@ -113,6 +118,7 @@ static void take_census(const struct zk_tree *tree, struct judge_census *out)
 static enum tn_status judge_ensemble(struct judge *judge, struct error *error)
 {
     struct ensemble_log log;
+    assert(judge->index < judge->input->ensemble_count);
     const char *folder = judge->input->ensembles[judge->index];
     bool last = judge->index + 1 == judge->input->ensemble_count;
     enum tn_status status = ensemble_log_read(folder, &log, error);
@@ -166,18 +172,19 @@ enum tn_status judge_run(const struct judge_input *input, struct judgement *out,
 {
     struct judge *judge = calloc(1, sizeof *judge);
     enum tn_status status = TN_OK;
+    assert(input->job != NULL && input->ensembles != NULL);
     assert(input->ensemble_count > 0);
     *out = (struct judgement){.passed = true, .text = "no rule broken"};
-    if (judge == NULL) { return error_set(error, TN_ENOMEM, "no memory to judge a run"); }
+    if (judge == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     judge->input = input;
     judge->out = out;
     checker_init(&judge->checker,
-                 &(struct checker_config){.view = {.ctx = judge, .log = on_log, .fail = fail},
+                 &(struct checker_config){.view = {.ctx = judge, .log = log_line, .fail = fail},
                                           .job = input->job});
     for (; judge->index < input->ensemble_count && status == TN_OK; judge->index++) {
         if (judge->index > 0) {
             checker_on_wipe(&judge->checker);
-            on_log(judge, "the ensemble was wiped");
+            log_line(judge, "the ensemble was wiped");
         }
         status = judge_ensemble(judge, error);
     }

@@ -1,7 +1,7 @@
 /*
- * checker/judge.h: judge a real run by the checker of the simulated ones: its servers' transaction
- * logs say everything that was ever ordered, with what each write was conditional on. The disks
- * cannot be seen from there: I1, I2, I3 and I8 are checked, and that each order was fenced.
+ * checker/judge.h: applies the checker of simulated runs to a real one. The transaction logs of the
+ * run's ZooKeeper servers contain every order, and what each write was conditional on. They do not
+ * show the disks: I1, I2, I3 and I8 are checked, and that each order was fenced.
  *
  * Threads: any, one owner. Blocking: on the disk.
  */
@@ -16,41 +16,45 @@ enum { JUDGE_TEXT_MAX = 320 };
 
 struct judge_input {
     const struct job *job;
-    /* Where the servers' data are: each has N/data/version-2 for N = 1 and up. More than one when
-     * the ensemble was wiped: oldest first; the last is the one that the run ended with. */
+    /* The folders with the servers' data, N/data/version-2 for N = 1 and up. There is more than one
+     * if the ensemble was wiped: oldest first; the run ended with the last one. */
     const char *const *ensembles;
     uint32_t ensemble_count;
-    /* Told of each line of the story, with the wall clock of its transaction; NULL: of none. */
+    /* Called for each order and commit, as a line of text with the time of its transaction. May be
+     * NULL. */
     void (*on_event)(void *ctx, uint64_t wall_ms, const char *text);
-    /* Told of each znode that the last life ended with; `owner`: of an ephemeral one; NULL. */
+    /* Called for each znode that the last ensemble ended with; `owner` is the session that owns an
+     * ephemeral one. May be NULL. */
     void (*on_znode)(void *ctx, const char *path, uint64_t owner, const void *data, size_t size);
     void *ctx;
 };
 
-/* Znodes at the end of a run, by what they are. */
+/* The numbers of znodes at the end of a run, by kind. */
 struct judge_census {
     uint64_t members, candidates, exits, checkpoints, history, requests;
-    uint64_t others; /* Whose number is fixed: folders, /spec, /chief, /run, /assignment. */
+    uint64_t others; /* Those whose number is fixed: folders, /spec, /chief, /run, /assignment. */
 };
 
 struct judgement {
-    bool passed;               /* No rule is broken, no transaction is missing. */
-    char text[JUDGE_TEXT_MAX]; /* "no rule broken", or the first that is. */
+    bool passed;               /* No rule was broken and no transaction is missing. */
+    char text[JUDGE_TEXT_MAX]; /* "no rule broken", or the first finding. */
     uint64_t transactions, elections, loads, restores, commits;
-    uint64_t missing;           /* Transactions that happened and are in no log. */
-    uint64_t znodes;            /* At the end of the last life, without the root. */
-    struct judge_census census; /* Of them. */
-    uint32_t servers;           /* Of the last life. */
+    uint64_t missing;           /* Transactions that are in no log. */
+    uint64_t znodes;            /* At the end of the last ensemble, without the root. */
+    struct judge_census census; /* Those znodes by kind. */
+    uint32_t servers;           /* Servers of the last ensemble whose logs were read. */
     bool has_run;
-    struct run run; /* The last that was ordered. */
+    struct run run; /* The last order. */
 };
 
 /*
- * A former life may be without any transaction (it was wiped again before it had one); the last may
- * not.
+ * Judge a run. A former ensemble may have no transactions (it was wiped before the first one); the
+ * last one must have some.
  *
- *   TN_ENOENT    the folder of a life is not there, or the last one's servers logged nothing
- *   TN_EIO, TN_ECORRUPT  a log cannot be read, or is none: it is named
+ *   TN_ENOENT    the folder of an ensemble does not exist, or the servers of the last one logged
+ *                nothing
+ *   TN_EIO, TN_ECORRUPT  a log cannot be read, or is not a transaction log; the error names it
+ *   TN_ENOMEM    out of memory
  */
 MUST_CHECK enum tn_status judge_run(const struct judge_input *input, struct judgement *out,
                                     struct error *error);

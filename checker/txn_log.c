@@ -1,5 +1,6 @@
 #include "checker/txn_log.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ enum {
     OP_CLOSE_SESSION = -11,
 };
 
-/* A record being read; `bad` once it ended too soon. */
+/* A record being read; `bad` once the record was too short. */
 struct cursor {
     const uint8_t *at;
     size_t left;
@@ -33,6 +34,7 @@ struct cursor {
 static uint64_t take(struct cursor *cursor, size_t bytes)
 {
     uint64_t value = 0;
+    assert(bytes <= sizeof value);
     if (cursor->left < bytes) {
         cursor->bad = true;
         return 0;
@@ -47,9 +49,10 @@ static int32_t take_int(struct cursor *cursor)
     return (int32_t)(uint32_t)take(cursor, 4);
 }
 
-/* A buffer or text: its bytes stay in the record. */
+/* A buffer or text. The result points into the record. */
 static const uint8_t *take_bytes(struct cursor *cursor, size_t *size)
 {
+    assert(size != NULL);
     int32_t length = take_int(cursor);
     *size = 0;
     if (length <= 0) { return cursor->at; }
@@ -88,6 +91,7 @@ static struct zk_blob *take_blob(struct cursor *cursor)
 
 static void skip_acl(struct cursor *cursor)
 {
+    assert(cursor->at != NULL);
     int32_t count = take_int(cursor);
     for (int32_t i = 0; i < count && !cursor->bad; i++) {
         size_t size;
@@ -100,6 +104,7 @@ static void skip_acl(struct cursor *cursor)
 static void take_operation(struct cursor *cursor, int32_t op, struct txn_log_entry *entry)
 {
     struct zk_txn *txn = entry->txn;
+    assert(txn->count <= CHANGES_MAX);
     struct zk_change change = {.kind = ZK_SET};
     char path[ZK_PATH_MAX];
     switch (op) {
@@ -126,11 +131,13 @@ static void take_operation(struct cursor *cursor, int32_t op, struct txn_log_ent
         }
         return;
     case OP_CLOSE_SESSION: txn->closes_session = true; return;
-    default: return; /* Sessions that begin, errors: nothing changes. */
+    default: return; /* New sessions and errors change nothing. */
     }
     if (txn->count < CHANGES_MAX) {
         txn->changes[txn->count++] = change;
-    } else { /* Nobody of ours makes one so large: what cannot be kept must not pass for seen. */
+    } else {
+        /* No program of Tanist writes so large a transaction. It is refused: a part of it would
+         * pass for the complete one. */
         free(change.blob);
         cursor->bad = true;
     }
@@ -151,6 +158,7 @@ static void take_multi(struct cursor *cursor, struct txn_log_entry *entry)
 
 static bool visit_record(const uint8_t *record, size_t size, txn_log_visit visit, void *ctx)
 {
+    assert(size > 0 && visit != NULL);
     struct cursor cursor = {.at = record, .left = size};
     struct txn_log_entry entry = {0};
     entry.txn = calloc(1, sizeof *entry.txn + CHANGES_MAX * sizeof entry.txn->changes[0]);
@@ -172,10 +180,12 @@ static bool visit_record(const uint8_t *record, size_t size, txn_log_visit visit
     return good;
 }
 
-/* Checksum, length, record, 'B'. Zeros follow the last one: the file is allocated ahead. */
+/* A record is: checksum, length, bytes, 'B'. Zeros follow the last one, since files are allocated
+ * in advance. */
 static bool read_record(FILE *file, uint8_t *record, size_t *size)
 {
     uint8_t head[12];
+    assert(file != NULL && record != NULL);
     if (fread(head, 1, sizeof head, file) != sizeof head) { return false; }
     struct cursor cursor = {.at = head, .left = sizeof head};
     (void)take(&cursor, 8);
@@ -187,6 +197,7 @@ static bool read_record(FILE *file, uint8_t *record, size_t *size)
 
 long txn_log_read(const char *path, txn_log_visit visit, void *ctx)
 {
+    assert(path != NULL && visit != NULL);
     FILE *file = fopen(path, "rb");
     if (file == NULL) { return -1; }
     uint8_t header[LOG_HEADER_BYTES];

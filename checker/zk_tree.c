@@ -7,6 +7,7 @@
 
 static uint32_t path_hash(const char *path)
 {
+    assert(path != NULL);
     uint32_t hash = 2166136261u;
     for (; *path != '\0'; path++) { hash = (hash ^ (uint8_t)*path) * 16777619u; }
     return hash;
@@ -30,11 +31,13 @@ static struct zk_blob *blob_retain(struct zk_blob *blob)
 
 static void blob_release(struct zk_blob *blob)
 {
+    assert(blob == NULL || blob->references > 0);
     if (blob != NULL && --blob->references == 0) { free(blob); }
 }
 
 static struct zk_node *node_add(struct zk_tree *tree, const char *path)
 {
+    assert(tree->count <= tree->capacity);
     if (tree->count == tree->capacity) {
         tree->capacity = tree->capacity ? tree->capacity * 2 : 64;
         tree->nodes = realloc(tree->nodes, tree->capacity * sizeof *tree->nodes);
@@ -48,6 +51,7 @@ static struct zk_node *node_add(struct zk_tree *tree, const char *path)
 
 static void node_remove(struct zk_tree *tree, struct zk_node *node)
 {
+    assert(tree->count > 0);
     blob_release(node->blob);
     *node = tree->nodes[--tree->count];
 }
@@ -96,7 +100,7 @@ static bool has_children(const struct zk_tree *tree, const char *path)
     return false;
 }
 
-/* Change one znode. The same code serves the leader and the followers. */
+/* Changes one znode; used by the leader and by the followers. */
 static void apply_change(struct zk_tree *tree, const struct zk_change *change, uint64_t zxid,
                          uint64_t wall_ms)
 {
@@ -133,6 +137,7 @@ static void apply_change(struct zk_tree *tree, const struct zk_change *change, u
 static enum zk_reason validate(const struct zk_tree *tree, uint64_t session,
                                const struct zk_write *write, struct zk_change *change)
 {
+    assert(write->path != NULL);
     *change = (struct zk_change){.kind = write->kind};
     (void)snprintf(change->path, sizeof change->path, "%s", write->path);
     if (write->kind == ZK_CREATE) {
@@ -142,7 +147,7 @@ static enum zk_reason validate(const struct zk_tree *tree, uint64_t session,
         if (parent == NULL) { return ZK_REASON_NO_NODE; }
         if (parent->stat.ephemeral_owner != 0) { return ZK_REASON_OTHER; }
         if (write->flags & ZK_SEQUENTIAL) {
-            /* Room is left by callers: a path that does not fit is a programmer's error. */
+            /* Callers keep paths short: one that does not fit is a programming error. */
             int length = snprintf(change->path, sizeof change->path, "%.200s%010u", write->path,
                                   parent->next_sequence);
             assert(length > 0);
@@ -175,7 +180,7 @@ static struct zk_txn *txn_create(size_t capacity, uint64_t session, uint64_t wal
     return txn;
 }
 
-/* A deep copy, to go back to when a later part of a transaction fails. */
+/* A deep copy, to be restored if a later part of a transaction fails. */
 static struct zk_tree tree_copy(const struct zk_tree *tree)
 {
     struct zk_tree copy = *tree;
@@ -190,6 +195,7 @@ struct zk_txn *zk_tree_prepare(struct zk_tree *tree, uint64_t session, uint64_t 
                                const struct zk_write *writes, size_t count, enum zk_reason *reason,
                                int32_t *failed)
 {
+    assert(count > 0 && reason != NULL);
     struct zk_txn *txn = txn_create(count, session, wall_ms);
     txn->zxid = tree->zxid + 1;
     struct zk_tree before = {0};

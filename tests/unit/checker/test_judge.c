@@ -1,4 +1,4 @@
-/* A run judged by transaction logs: crafted ones, in ZooKeeper's own format, of a few servers. */
+/* The judge, with transaction logs of a few servers that the tests write in ZooKeeper's format. */
 #include "checker/judge.h"
 
 #include <stdarg.h>
@@ -24,23 +24,23 @@ struct log_bytes {
     uint8_t bytes[BYTES_MAX];
 };
 
-static void put(struct log_bytes *text, uint64_t value, size_t bytes)
+static void put(struct log_bytes *log, uint64_t value, size_t bytes)
 {
-    for (size_t i = bytes; i-- > 0;) { text->bytes[text->size++] = (uint8_t)(value >> (8 * i)); }
+    for (size_t i = bytes; i-- > 0;) { log->bytes[log->size++] = (uint8_t)(value >> (8 * i)); }
 }
 
-static void put_bytes(struct log_bytes *text, const void *data, size_t size)
+static void put_bytes(struct log_bytes *log, const void *data, size_t size)
 {
-    put(text, size, 4);
-    memcpy(text->bytes + text->size, data, size);
-    text->size += size;
+    put(log, size, 4);
+    memcpy(log->bytes + log->size, data, size);
+    log->size += size;
 }
 
 /* ------------------------------------------------------------ a log file */
 
 struct stage {
     char dir[64];
-    struct log_bytes log; /* Of the server that is written now. */
+    struct log_bytes log; /* The log of one server, being written. */
 };
 
 static void begin_log(struct stage *stage)
@@ -63,7 +63,7 @@ static void begin_record(struct log_bytes *record, uint64_t zxid, int op)
 
 static void add_record(struct stage *stage, const struct log_bytes *record)
 {
-    put(&stage->log, 0, 8); /* The checksum is not looked at. */
+    put(&stage->log, 0, 8); /* The checksum is not checked. */
     put_bytes(&stage->log, record->bytes, record->size);
     put(&stage->log, 'B', 1);
 }
@@ -137,7 +137,7 @@ static void end_log(struct stage *stage, const char *life, int server)
 
 /* ---------------------------------------------------------------- orders */
 
-static void add_office(struct stage *stage, uint64_t zxid, uint64_t epoch)
+static void add_chief(struct stage *stage, uint64_t zxid, uint64_t epoch)
 {
     static char text[ZNODE_JSON_MAX];
     struct chief_record record = {.epoch = epoch, .incarnation = epoch + 100, .pid = 7};
@@ -157,7 +157,7 @@ static void add_order(struct stage *stage, uint64_t zxid, uint64_t epoch, enum r
     add_set(stage, zxid, "/t/run", text, fenced);
 }
 
-/* The first transactions of a cluster, up to `zxid` 8, in the office of `epoch`. */
+/* The first transactions of a cluster, up to zxid 8, with a chief of `epoch`. */
 static void add_beginning(struct stage *stage, uint64_t epoch)
 {
     add_create(stage, 1, "/t", false);
@@ -165,7 +165,7 @@ static void add_beginning(struct stage *stage, uint64_t epoch)
     add_create(stage, 3, "/t/chief", false);
     add_create(stage, 4, "/t/run", false);
     add_create(stage, 5, "/t/members/ps-0", true);
-    add_office(stage, 6, epoch);
+    add_chief(stage, 6, epoch);
     add_order(stage, 7, epoch, RUN_LOADING, 1, true);
     add_order(stage, 8, epoch, RUN_RUNNING, 1, true);
 }
@@ -239,8 +239,8 @@ static int remove_stage(void **state)
 
 /* ----------------------------------------------------------------- tests */
 
-/* Orders that follow each other as they must are counted, and so are the znodes that are left. */
-static void a_good_run(void **state)
+/* Correct orders pass and are counted, as are the znodes that remain. */
+static void correct_run_passes(void **state)
 {
     struct stage *stage = *state;
     struct judgement out;
@@ -254,54 +254,54 @@ static void a_good_run(void **state)
     assert_int_equal(out.transactions, 10);
     assert_int_equal(out.elections, 1);
     assert_int_equal(out.loads, 1);
-    assert_int_equal(out.znodes, 4); /* The session's own went with it. */
+    assert_int_equal(out.znodes, 4); /* The ephemeral one was deleted with its session. */
     assert_int_equal(out.census.members, 0);
     assert_int_equal(out.run.phase, RUN_DONE);
 }
 
-/* An order without its office, of a deposed chief, or out of turn breaks a rule. */
-static void bad_orders(void **state)
+/* An order breaks a rule if it is not fenced, from a deposed chief, or of a lower generation. */
+static void wrong_orders_break_rules(void **state)
 {
     struct stage *stage = *state;
     add_beginning(stage, 1);
     size_t size = stage->log.size;
     add_order(stage, 9, 1, RUN_PAUSED, 1, false);
     end_log(stage, "zookeeper", 1);
-    assert_verdict(stage, NULL, "I2: an order was not conditional on its office");
+    assert_verdict(stage, NULL, "I2: an order was not conditional on /chief");
     stage->log.size = size;
-    add_office(stage, 9, 2);
+    add_chief(stage, 9, 2);
     add_order(stage, 10, 1, RUN_PAUSED, 1, true);
     end_log(stage, "zookeeper", 1);
-    assert_verdict(stage, NULL, "I2: an order of epoch 1 in the time of epoch 2");
+    assert_verdict(stage, NULL, "I2: an order of epoch 1 in the term of epoch 2");
     stage->log.size = size;
     add_order(stage, 9, 1, RUN_RUNNING, 0, true);
     end_log(stage, "zookeeper", 1);
     assert_verdict(stage, NULL, "I3: generation 0 after 1");
 }
 
-/* A job that is started again after everything died keeps the epoch of its last order, though a
- * chief had come to office since, and died before it gave one. */
-static void who_starts_again_is_no_chief(void **state)
+/* A job that is restarted after all its processes died keeps the epoch of its last order, even if
+ * another chief was elected since and died before it gave an order. */
+static void restarted_job_keeps_its_epoch(void **state)
 {
     struct stage *stage = *state;
     add_beginning(stage, 1);
-    add_office(stage, 9, 2);
+    add_chief(stage, 9, 2);
     add_order(stage, 10, 1, RUN_FORMING, 1, false);
-    add_office(stage, 11, 3);
+    add_chief(stage, 11, 3);
     add_order(stage, 12, 3, RUN_LOADING, 2, true);
     end_log(stage, "zookeeper", 1);
     assert_verdict(stage, NULL, "no rule broken");
     stage->log.size = 0;
     begin_log(stage);
     add_beginning(stage, 1);
-    add_office(stage, 9, 2);
+    add_chief(stage, 9, 2);
     add_order(stage, 10, 3, RUN_FORMING, 1, false);
     end_log(stage, "zookeeper", 1);
-    assert_verdict(stage, NULL, "I2: an order of epoch 3 in the time of epoch 2");
+    assert_verdict(stage, NULL, "I2: an order of epoch 3 in the term of epoch 2");
 }
 
-/* What one server missed another has; what none has is missing, and said. */
-static void logs_are_merged(void **state)
+/* The log of one server fills the gaps of another; transactions in no log are a finding. */
+static void logs_of_all_servers_are_merged(void **state)
 {
     struct stage *stage = *state;
     add_beginning(stage, 1);
@@ -317,7 +317,7 @@ static void logs_are_merged(void **state)
     assert_verdict(stage, NULL, "2 transactions are in no server's log");
 }
 
-/* A proposal that only a server of the past logged was never committed. */
+/* A proposal that only a deposed leader logged was never committed. */
 static void abandoned_proposals_do_not_count(void **state)
 {
     struct stage *stage = *state;
@@ -335,8 +335,8 @@ static void abandoned_proposals_do_not_count(void **state)
     assert_int_equal(out.transactions, 9);
 }
 
-/* Over a wiped ensemble nothing is known but what the disks say. */
-static void a_wiped_ensemble_starts_anew(void **state)
+/* After a wipe the epochs and generations of the old ensemble do not count. */
+static void wiped_ensemble_starts_again(void **state)
 {
     struct stage *stage = *state;
     add_beginning(stage, 3);
@@ -349,43 +349,43 @@ static void a_wiped_ensemble_starts_anew(void **state)
     add_beginning(stage, 1);
     add_order(stage, 9, 2, RUN_PAUSED, 1, true);
     end_log(stage, "zookeeper", 1);
-    assert_verdict(stage, "wiped-1", "ensemble 2: I2: an order of epoch 2 in the time of epoch 1");
+    assert_verdict(stage, "wiped-1", "ensemble 2: I2: an order of epoch 2 in the term of epoch 1");
 }
 
-/* Over a wiped ensemble epochs are above those that a copied manifest names. */
+/* After a wipe epochs must be above those of manifests that were copied to disks. */
 static void epochs_survive_a_wipe(void **state)
 {
     struct stage *stage = *state;
     add_beginning(stage, 3);
     add_create(stage, 9, "/t/checkpoints", false);
     add_checkpoint(stage, 10, 3, 1);
-    add_checkpoint(stage, 11, 3, 2); /* Now the first one has surely been copied. */
+    add_checkpoint(stage, 11, 3, 2); /* Now the first one was surely copied. */
     end_log(stage, "wiped-1", 1);
     begin_log(stage);
     add_beginning(stage, 3);
     end_log(stage, "zookeeper", 1);
-    assert_verdict(stage, "wiped-1", "ensemble 2: I1: order of epoch 3 after a wipe at epoch 3");
+    assert_verdict(stage, "wiped-1", "ensemble 2: I1: an order of epoch 3 after a wipe at epoch 3");
     begin_log(stage);
     add_beginning(stage, 4);
     end_log(stage, "zookeeper", 1);
     assert_verdict(stage, "wiped-1", "no rule broken");
 }
 
-/* Without logs, or with something else in their place, nothing is judged. */
-static void nothing_to_judge(void **state)
+/* A run without logs, or with files that are not logs, cannot be judged. */
+static void run_without_logs_is_not_judged(void **state)
 {
     struct stage *stage = *state;
     struct judgement out;
     struct error error = {0};
     assert_int_equal(judge(stage, NULL, &out, &error), TN_ENOENT);
-    stage->log.size = 0; /* Killed before it had written anything. */
+    stage->log.size = 0; /* The server was killed before its first write. */
     end_log(stage, "zookeeper", 1);
     assert_int_equal(judge(stage, NULL, &out, &error), TN_ENOENT);
     begin_log(stage);
     stage->log.bytes[0] = 'x';
     end_log(stage, "zookeeper", 1);
     assert_int_equal(judge(stage, NULL, &out, &error), TN_ECORRUPT);
-    assert_non_null(strstr(error.text, "log.1 is no transaction log"));
+    assert_non_null(strstr(error.text, "log.1 is not a transaction log"));
 }
 
 #define STAGED(test) cmocka_unit_test_setup_teardown(test, make_stage, remove_stage)
@@ -393,13 +393,13 @@ static void nothing_to_judge(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STAGED(a_good_run),
-        STAGED(bad_orders),
-        STAGED(who_starts_again_is_no_chief),
-        STAGED(logs_are_merged),
+        STAGED(correct_run_passes),
+        STAGED(wrong_orders_break_rules),
+        STAGED(restarted_job_keeps_its_epoch),
+        STAGED(logs_of_all_servers_are_merged),
         STAGED(abandoned_proposals_do_not_count),
-        STAGED(nothing_to_judge),
-        STAGED(a_wiped_ensemble_starts_anew),
+        STAGED(run_without_logs_is_not_judged),
+        STAGED(wiped_ensemble_starts_again),
         STAGED(epochs_survive_a_wipe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
