@@ -30,7 +30,7 @@ static uint64_t selected_slots(const struct target_cluster *cluster,
     uint64_t slots = 0;
     for (uint32_t i = 0; i < cluster->count; i++) {
         const struct place *place = &cluster->places[i];
-        if (!place->is_node || !selector_passes(place->name, failpoint->who)) { continue; }
+        if (!place->is_node || !selector_passes(place->name, failpoint->passed_by)) { continue; }
         if (!is_selected(cluster, place, selector, follows_chief)) { continue; }
         const struct fault_slot *slot = fault_control_slot(cluster->control, place->name);
         if (slot != NULL) { slots |= fault_slot_bit(cluster->control, slot); }
@@ -53,17 +53,18 @@ enum tn_status failpoint_watch_arm(struct failpoint_watch *watch, struct target_
         return error_set(error, TN_ENOTSUP,
                          "this program has no failpoints: build with -DTANIST_FAILPOINTS=ON");
     }
-    watch->follows_chief = equal(injection->selector, "chief") && equal(failpoint->who, "any");
+    watch->follows_chief =
+        equal(injection->selector, "chief") && equal(failpoint->passed_by, "any");
     uint64_t slots = selected_slots(cluster, failpoint, injection->selector, watch->follows_chief);
     if (slots == 0 && watch->follows_chief && *cluster->chief == '\0') {
         return error_set(error, TN_EAGAIN, "no chief is known");
     }
     if (slots == 0) {
         return error_set(error, TN_EINVAL, "%s never passes %s: %s does", injection->selector,
-                         failpoint->name, failpoint->who);
+                         failpoint->name, failpoint->passed_by);
     }
     bool stall = injection->fault == FAULT_STALL && injection->value > 0;
-    watch->order = fault_control_order(
+    watch->order = fault_control_arm(
         cluster->control, failpoint->name, fault_descriptor(injection->fault)->at_failpoint, slots,
         trigger->count > 0 ? trigger->count : 1, stall ? (uint32_t)injection->value : 0);
     if (watch->order != NULL) { return TN_OK; }
@@ -79,14 +80,14 @@ bool failpoint_watch_poll(struct failpoint_watch *watch, struct target_cluster *
         const struct fault_slot *chief =
             watch->follows_chief ? fault_control_slot(cluster->control, cluster->chief) : NULL;
         if (chief != NULL && *cluster->chief != '\0') {
-            order->who = fault_slot_bit(cluster->control, chief);
+            order->slots = fault_slot_bit(cluster->control, chief);
         }
         return false;
     }
-    uint32_t by = order->by;
+    uint32_t by = order->done_by;
     assert(by < FAULT_CONTROL_SLOTS);
     watch->place = target_cluster_place(cluster, cluster->control->slots[by].name);
-    watch->pid = (pid_t)order->pid;
+    watch->pid = (pid_t)order->done_pid;
     assert(watch->place != NULL);
     failpoint_watch_disarm(watch);
     return true;

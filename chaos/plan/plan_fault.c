@@ -140,9 +140,10 @@ static enum tn_status add_selector(const struct line *line, const json_t *value)
         return json_refuse(line->where, "whom", NULL, line->error, "%s", why);
     }
     const struct failpoint_info *failpoint = failpoint_of(line);
-    if (failpoint != NULL && !selector_passes(selector, failpoint->who)) {
+    if (failpoint != NULL && !selector_passes(selector, failpoint->passed_by)) {
         return json_refuse(line->where, "whom", value, line->error,
-                           "it never passes %s: give \"%s\"", failpoint->name, failpoint->who);
+                           "it never passes %s: give \"%s\"", failpoint->name,
+                           failpoint->passed_by);
     }
     snprintf(out->selectors[out->selector_count++], SELECTOR_MAX, "%s", selector);
     return TN_OK;
@@ -152,7 +153,7 @@ static enum tn_status add_selector(const struct line *line, const json_t *value)
 static const char *default_selector(const struct line *line)
 {
     const struct failpoint_info *failpoint = failpoint_of(line);
-    if (failpoint != NULL) { return failpoint->who; }
+    if (failpoint != NULL) { return failpoint->passed_by; }
     return descriptor_of(line)->targets == TARGET_CLUSTER ? "cluster" : NULL;
 }
 

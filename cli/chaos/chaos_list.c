@@ -58,8 +58,8 @@ static json_t *failpoints_json(void)
     const struct failpoint_info *points = failpoint_list(&count);
     for (unsigned i = 0; i < count; i++) {
         json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:s}", "name", points[i].name, "who",
-                                              points[i].who, "can_fail", points[i].can_fail, "when",
-                                              points[i].when));
+                                              points[i].passed_by, "can_fail", points[i].can_fail,
+                                              "when", points[i].when));
     }
     return list;
 }
@@ -141,7 +141,7 @@ static bool print_failpoints(void)
     table_init(&table, columns, sizeof columns / sizeof *columns);
     for (unsigned i = 0; i < count; i++) {
         table_cell(&table, "%s", points[i].name);
-        table_cell(&table, "%s", points[i].who);
+        table_cell(&table, "%s", points[i].passed_by);
         table_cell(&table, "%s", points[i].can_fail ? "yes" : "no");
         table_cell(&table, "%s", points[i].when);
     }

@@ -1,9 +1,10 @@
 #include "common/faults/failpoint.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const struct failpoint_info list[] = {
-#define ROW(name, who, can_fail, when) {name, who, can_fail, when},
+#define ROW(name, passed_by, can_fail, when) {name, passed_by, can_fail, when},
     FAILPOINT_LIST(ROW)
 #undef ROW
 };
@@ -16,6 +17,7 @@ const struct failpoint_info *failpoint_list(unsigned *count)
 
 const struct failpoint_info *failpoint_find(const char *name)
 {
+    assert(name != NULL);
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         if (strcmp(list[i].name, name) == 0) { return &list[i]; }
     }
@@ -40,8 +42,8 @@ bool failpoints_built(void)
 #include "common/base/log.h"
 #include "common/faults/fault_control.h"
 
-/* Set once, before there are threads. */
-static struct fault_control *control; /* NULL: nothing is ever done. */
+/* Set once, before other threads start. */
+static struct fault_control *control; /* NULL: failpoints do nothing. */
 static uint32_t self;                 /* Our slot. */
 
 bool failpoints_built(void)
@@ -51,6 +53,7 @@ bool failpoints_built(void)
 
 void failpoint_init(const char *task_name)
 {
+    assert(task_name != NULL);
     const char *path = getenv(FAULTS_VARIABLE);
     struct error error;
     fault_control_close(control);
@@ -58,12 +61,12 @@ void failpoint_init(const char *task_name)
     if (path == NULL || *path == '\0') { return; }
     struct fault_control *opened;
     if (fault_control_open(path, &opened, &error) != TN_OK) {
-        log_warn("%s: %s; no failpoint will do anything", FAULTS_VARIABLE, error.text);
+        log_warn("%s: %s; failpoints are disabled", FAULTS_VARIABLE, error.text);
         return;
     }
     const struct fault_slot *slot = fault_control_slot(opened, task_name);
     if (slot == NULL) {
-        log_warn("%s: %s has no slot in it; no failpoint will do anything", path, task_name);
+        log_warn("%s: %s has no slot; failpoints are disabled", path, task_name);
         fault_control_close(opened);
         return;
     }
@@ -71,7 +74,7 @@ void failpoint_init(const char *task_name)
     control = opened;
 }
 
-/* Whether this pass is the one. Of several threads and processes, one is told so. */
+/* Whether this is the pass that counts. True for exactly one of several threads and processes. */
 static bool counts_down(struct fault_point *point)
 {
     uint32_t left = point->countdown;
@@ -85,13 +88,13 @@ static void stall(uint32_t stall_ms)
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {}
 }
 
-/* Counted before it is done: who is killed tells nobody. */
+/* Recorded before it is done, as a killed process cannot record anything. */
 static bool carry_out(struct fault_point *point, const char *name)
 {
     uint32_t action = point->action, stall_ms = point->stall_ms;
     log_warn("failpoint %s", name);
-    point->by = self;
-    point->pid = (uint32_t)getpid();
+    point->done_by = self;
+    point->done_pid = (uint32_t)getpid();
     point->armed = 0;
     point->done++;
     switch (action) {
@@ -103,19 +106,20 @@ static bool carry_out(struct fault_point *point, const char *name)
     }
 }
 
-static bool is_meant(const struct fault_point *point, const char *name, bool can_fail)
+static bool applies(const struct fault_point *point, const char *name, bool can_fail)
 {
-    return point->armed != 0 && (point->who >> self & 1) != 0 &&
+    return point->armed != 0 && (point->slots >> self & 1) != 0 &&
            strncmp(point->name, name, FAULT_CONTROL_POINT_MAX) == 0 &&
            (can_fail || point->action != POINT_FAIL);
 }
 
 static bool pass(const char *name, bool can_fail)
 {
+    assert(name != NULL && self < FAULT_CONTROL_SLOTS);
     bool fails = false;
     for (int i = 0; control != NULL && i < FAULT_CONTROL_POINTS; i++) {
         struct fault_point *point = &control->points[i];
-        if (is_meant(point, name, can_fail) && counts_down(point)) {
+        if (applies(point, name, can_fail) && counts_down(point)) {
             fails = carry_out(point, name) || fails;
         }
     }
@@ -130,7 +134,7 @@ void failpoint_pass(const char *name)
 enum tn_status failpoint_status(const char *name, struct error *error)
 {
     if (!pass(name, true)) { return TN_OK; }
-    return error_set(error, TN_EIO, "failpoint %s: ordered to fail", name);
+    return error_set(error, TN_EIO, "failpoint %s: armed to fail", name);
 }
 
 #endif

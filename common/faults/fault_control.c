@@ -24,8 +24,8 @@ enum tn_status fault_control_create(const char *path, const char *const *names, 
     assert(count <= FAULT_CONTROL_SLOTS);
     *out = NULL;
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0) { return files_error(error, errno, "make", path); }
-    /* Its room is taken now: a page that cannot be had later would be a signal. */
+    if (fd < 0) { return files_error(error, errno, "create", path); }
+    /* Allocated now: a page that cannot be allocated later would raise SIGBUS. */
     int failed = posix_fallocate(fd, 0, sizeof(struct fault_control));
     enum tn_status status =
         failed ? files_error(error, failed, "write", path) : map(fd, path, out, error);
@@ -49,9 +49,10 @@ enum tn_status fault_control_open(const char *path, struct fault_control **out, 
     int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0) { return files_error(error, errno, "open", path); }
     off_t size = lseek(fd, 0, SEEK_END);
-    enum tn_status status = size == (off_t)sizeof(struct fault_control)
-                                ? map(fd, path, out, error)
-                                : error_set(error, TN_ECORRUPT, "%s is no fault control", path);
+    enum tn_status status =
+        size == (off_t)sizeof(struct fault_control)
+            ? map(fd, path, out, error)
+            : error_set(error, TN_ECORRUPT, "%s is not a fault control file", path);
     close(fd);
     if (status != TN_OK) { return status; }
     assert(*out != NULL);
@@ -60,7 +61,7 @@ enum tn_status fault_control_open(const char *path, struct fault_control **out, 
     }
     fault_control_close(*out);
     *out = NULL;
-    return error_set(error, TN_ECORRUPT, "%s is no fault control of this version", path);
+    return error_set(error, TN_ECORRUPT, "%s is not a fault control file of this version", path);
 }
 
 void fault_control_close(struct fault_control *control)
@@ -70,6 +71,7 @@ void fault_control_close(struct fault_control *control)
 
 struct fault_slot *fault_control_slot(struct fault_control *control, const char *name)
 {
+    assert(name != NULL);
     for (int i = 0; control != NULL && i < FAULT_CONTROL_SLOTS; i++) {
         if (strncmp(control->slots[i].name, name, FAULT_CONTROL_NAME_MAX) == 0) {
             return &control->slots[i];
@@ -84,9 +86,9 @@ uint64_t fault_slot_bit(const struct fault_control *control, const struct fault_
     return (uint64_t)1 << (slot - control->slots);
 }
 
-struct fault_point *fault_control_order(struct fault_control *control, const char *name,
-                                        enum point_action action, uint64_t who, uint32_t countdown,
-                                        uint32_t stall_ms)
+struct fault_point *fault_control_arm(struct fault_control *control, const char *name,
+                                      enum point_action action, uint64_t slots, uint32_t countdown,
+                                      uint32_t stall_ms)
 {
     size_t length = strlen(name);
     assert(length < FAULT_CONTROL_POINT_MAX && countdown > 0);
@@ -96,7 +98,7 @@ struct fault_point *fault_control_order(struct fault_control *control, const cha
     memset(point->name, 0, sizeof point->name);
     memcpy(point->name, name, length);
     point->taken = 1;
-    point->who = who;
+    point->slots = slots;
     point->action = action;
     point->stall_ms = stall_ms;
     point->countdown = countdown;
@@ -107,6 +109,7 @@ struct fault_point *fault_control_order(struct fault_control *control, const cha
 
 void fault_point_release(struct fault_point *point)
 {
+    assert(point->taken != 0);
     point->armed = 0;
     point->taken = 0;
 }

@@ -57,8 +57,8 @@ static enum tn_status arm(struct failpoint_watch *watch, enum fault fault, const
 /* As the process of that slot does. */
 static void carry_out(struct fault_point *order, uint32_t slot)
 {
-    order->by = slot;
-    order->pid = 4711;
+    order->done_by = slot;
+    order->done_pid = 4711;
     order->armed = 0;
     order->done++;
 }
@@ -85,7 +85,7 @@ static void selector_becomes_a_set_of_slots(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct failpoint_watch watch;
         assert_int_equal(arm(&watch, FAULT_KILL, cases[i].selector, cases[i].failpoint), TN_OK);
-        assert_int_equal(watch.order->who, cases[i].slots);
+        assert_int_equal(watch.order->slots, cases[i].slots);
         assert_int_equal(watch.order->countdown, 2);
         failpoint_watch_disarm(&watch);
     }
@@ -134,10 +134,10 @@ static void chief_is_followed(void **state)
     assert_int_equal(arm(&watch, FAULT_FREEZE, "chief", "node.leaving"), TN_OK);
     snprintf(cluster.chief, sizeof cluster.chief, "coordinator:0");
     assert_false(failpoint_watch_poll(&watch, &cluster));
-    assert_int_equal(watch.order->who, 1u << 2);
+    assert_int_equal(watch.order->slots, 1u << 2);
     snprintf(cluster.chief, sizeof cluster.chief, "%s", "");
     assert_false(failpoint_watch_poll(&watch, &cluster));
-    assert_int_equal(watch.order->who, 1u << 2);
+    assert_int_equal(watch.order->slots, 1u << 2);
     failpoint_watch_disarm(&watch);
 }
 

@@ -71,8 +71,8 @@ static void write_failpoints(FILE *out)
     fputs("| failpoint | passed by | when | can fail |\n|---|---|---|---|\n", out);
     for (unsigned i = 0; i < count; i++) {
         fprintf(out, "| `%s` | %s | %s | %s |\n", list[i].name,
-                strcmp(list[i].who, "any") == 0 ? "any node" : list[i].who, list[i].when,
-                list[i].can_fail ? "yes" : "");
+                strcmp(list[i].passed_by, "any") == 0 ? "any node" : list[i].passed_by,
+                list[i].when, list[i].can_fail ? "yes" : "");
     }
 }
 

@@ -55,7 +55,7 @@ static int remove_control(void **state)
 static struct fault_point *order(const char *name, enum point_action action, uint32_t countdown)
 {
     const struct fault_slot *slot = fault_control_slot(control, "ps:1");
-    return fault_control_order(control, name, action, fault_slot_bit(control, slot), countdown, 1);
+    return fault_control_arm(control, name, action, fault_slot_bit(control, slot), countdown, 1);
 }
 
 /* Nothing is done where nothing is ordered, at another place, or for another process. */
@@ -65,8 +65,8 @@ static void others_are_left_alone(void **state)
     const struct fault_slot *other = fault_control_slot(control, "ps:0");
     FAILPOINT("ps.before_apply");
     struct fault_point *mine = order("ps.before", POINT_KILL, 1);
-    struct fault_point *theirs = fault_control_order(control, "ps.before_apply", POINT_KILL,
-                                                     fault_slot_bit(control, other), 1, 0);
+    struct fault_point *theirs = fault_control_arm(control, "ps.before_apply", POINT_KILL,
+                                                   fault_slot_bit(control, other), 1, 0);
     FAILPOINT("ps.before_apply");
     assert_int_equal(signals, 0);
     assert_true(mine->done == 0 && theirs->done == 0);
@@ -83,8 +83,8 @@ static void the_counted_pass_is_struck_once(void **state)
         assert_int_equal(point->done, pass >= 3);
     }
     assert_int_equal(last_signal, SIGKILL);
-    assert_int_equal(point->by, 2);
-    assert_int_equal(point->pid, getpid());
+    assert_int_equal(point->done_by, 2);
+    assert_int_equal(point->done_pid, getpid());
     assert_int_equal(point->armed, 0);
 }
 
@@ -104,7 +104,7 @@ static void the_next_life_is_spared(void **state)
 static void passes_of_several_are_counted_together(void **state)
 {
     (void)state;
-    fault_control_order(control, "load.mid_read", POINT_KILL, 6, 3, 0); /* ps:0 and ps:1. */
+    fault_control_arm(control, "load.mid_read", POINT_KILL, 6, 3, 0); /* ps:0 and ps:1. */
     FAILPOINT("load.mid_read");
     failpoint_init("ps:0");
     FAILPOINT("load.mid_read");
@@ -113,7 +113,7 @@ static void passes_of_several_are_counted_together(void **state)
     failpoint_init("ps:1");
     FAILPOINT("load.mid_read");
     assert_int_equal(signals, 1);
-    assert_int_equal(control->points[0].by, 1);
+    assert_int_equal(control->points[0].done_by, 1);
 }
 
 /* An operation fails in words, when ordered; where nothing can fail the order is passed by. */
@@ -149,7 +149,7 @@ static void stalls_and_released_orders_do_no_harm(void **state)
 static void without_control_nothing_is_done(void **state)
 {
     (void)state;
-    fault_control_order(control, "ps.before_apply", POINT_KILL, UINT64_MAX, 1, 0);
+    fault_control_arm(control, "ps.before_apply", POINT_KILL, UINT64_MAX, 1, 0);
     failpoint_init("worker:7");
     FAILPOINT("ps.before_apply");
     setenv(FAULTS_VARIABLE, "/nowhere", 1);
@@ -169,7 +169,7 @@ static void the_list_is_whole(void **state)
     for (unsigned i = 0; i < count; i++) {
         bool known = false;
         for (size_t r = 0; r < sizeof roles / sizeof *roles; r++) {
-            known = known || strcmp(list[i].who, roles[r]) == 0;
+            known = known || strcmp(list[i].passed_by, roles[r]) == 0;
         }
         assert_true(known);
         assert_ptr_equal(failpoint_find(list[i].name), &list[i]);

@@ -71,14 +71,14 @@ static void rows_are_bounded_and_come_back(void **state)
     struct fault_point *rows[FAULT_CONTROL_POINTS];
     assert_int_equal(fault_control_create(path, names, 3, &control, NULL), TN_OK);
     for (int i = 0; i < FAULT_CONTROL_POINTS; i++) {
-        rows[i] = fault_control_order(control, "ckpt.before_sync", POINT_KILL, 4, 2, 0);
+        rows[i] = fault_control_arm(control, "ckpt.before_sync", POINT_KILL, 4, 2, 0);
         assert_non_null(rows[i]);
     }
-    assert_null(fault_control_order(control, "ps.mid_step", POINT_KILL, 4, 1, 0));
+    assert_null(fault_control_arm(control, "ps.mid_step", POINT_KILL, 4, 1, 0));
     rows[3]->done = 1;
     fault_point_release(rows[3]);
     assert_int_equal(rows[3]->armed, 0);
-    struct fault_point *again = fault_control_order(control, "x", POINT_STALL, 1, 1, 70);
+    struct fault_point *again = fault_control_arm(control, "x", POINT_STALL, 1, 1, 70);
     assert_ptr_equal(again, rows[3]);
     assert_string_equal(again->name, "x");
     assert_true(again->done == 0 && again->armed == 1 && again->stall_ms == 70);
