@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Strikes a run at each failpoint in turn (common/faults/failpoint.h) and checks the promise: the point was
-passed and struck exactly once, the run ended by itself, with the parameters of the run in which
-nothing was struck, and left no process, socket or file behind.
+"""Injects a fault at each failpoint in turn (common/faults/failpoint.h), in a run of a small job.
+
+A test passes if a process passed the failpoint and got the fault exactly once, and the run ended by
+itself, with the parameters of the baseline run, and left no process, socket or file behind.
 
   tests/chaos/failpoints.py [--program build-chaos/tanist] [--names NAME,...] [--rounds N] [--seed S]
                             [--action kill|freeze|stall|fail] [--beside N] [--set KEY=VALUE ...]
                             [--keep]
 
-With --beside, N more points drawn at random kill in the same run, if they are passed.
+With --beside, N more failpoints, drawn at random, kill in the same run, if they are passed.
 
-The program must have been built with them: cmake --preset chaos. Round by round another pass is
-drawn from the seed: the first, or a later one, of any of those who pass there.
+The program must have been built with failpoints: cmake --preset chaos. In each round the seed draws
+which pass of the failpoint counts, by any of the processes that pass it.
 
-Exit status: 0 every point kept the promise, 1 not, 128 bad arguments.
+Exit status: 0 all tests passed, 1 a test failed, 128 bad arguments.
 """
 
 import argparse
@@ -28,26 +29,27 @@ import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-import rig  # noqa: E402
+from run import ROOT, Failure, Run, marked  # noqa: E402
 
 STEPS = 6000
 SETTINGS = (f"train.steps={STEPS}", "checkpoint.every_steps=600", "checkpoint.keep=1",
-            "evaluate.every_steps=2000", "model.inputs=64", "model.outputs=4", "cluster.ps=2", "cluster.workers=2", "cluster.coordinators=2")
+            "evaluate.every_steps=2000", "model.inputs=64", "model.outputs=4", "cluster.ps=2", "cluster.workers=2",
+            "cluster.coordinators=2")
 ROLES = {"coordinator": 2, "ps": 2, "worker": 2}
 ACTIONS = {"kill": 1, "freeze": 2, "stall": 3, "fail": 4}
 LIMIT_S = 90
 FROZEN_S = (0.1, 3.0)
 
-# How often a point is passed at least in an undisturbed run, by all together; 1 if not named.
+# The least number of passes in a run without faults, by all processes together; 1 if not named.
 PASSES = {"node.before_register": 6, "node.registered": 6, "node.leaving": 5, "election.standing": 2,
           "chief.before_write": 8, "ckpt.before_commit": 2, "ckpt.after_commit": 2,
           "worker.before_push": 2 * STEPS, "worker.evaluated": 3, "ps.mid_step": STEPS // 4,
           "ps.before_apply": 2 * STEPS, "ps.applied_before_ack": 2 * STEPS, "ckpt.before_sync": 4,
           "ckpt.before_rename": 4, "ckpt.before_report": 4, "ckpt.before_copy": 4,
           "ckpt.before_collect": 4, "load.mid_read": 2}
-# These are passed in a recovery: a ps is killed first, just after the first commit.
+# These are passed in recoveries: a ps is killed first, just after the first commit.
 RECOVERY = ("chief.paused", "chief.loading", "load.mid_read", "load.before_adopt")
-# And these again by the next chief: in every second round the first one is killed first.
+# These are passed again by the next chief: in every second round the first chief is killed first.
 SUCCESSION = ("office.before_multi", "office.after_multi", "office.before_run")
 
 
@@ -72,7 +74,7 @@ NAMES = [f"{role}:{index}" for role, count in ROLES.items() for index in range(c
 
 
 class Faults:
-    """The file that the processes of a run map, and the orders in it."""
+    """The fault control file that the processes of a run map."""
 
     def __init__(self, path):
         path.write_bytes(bytes(ctypes.sizeof(Control)))
@@ -82,30 +84,31 @@ class Faults:
             self.control.slots[i].name = name.encode()
         self.control.version = 1
         self.control.magic = 0x544e4643
-        self.orders = 0
+        self.count = 0
 
-    def order(self, point, whom, action, countdown):
-        row = self.control.points[self.orders]
-        self.orders += 1
-        row.name = point.encode()
-        row.who = sum(1 << i for i, name in enumerate(NAMES) if name.startswith(whom))
+    def arm(self, failpoint, prefix, action, countdown):
+        """Arm a failpoint for all processes whose names begin with `prefix`."""
+        row = self.control.points[self.count]
+        self.count += 1
+        row.name = failpoint.encode()
+        row.who = sum(1 << i for i, name in enumerate(NAMES) if name.startswith(prefix))
         row.action, row.stall_ms, row.countdown = ACTIONS[action], 400, countdown
         row.taken = row.armed = 1
         return row
 
 
 def read_list():
-    """{name: (who, can fail)} of FAILPOINT_LIST."""
-    text = (rig.ROOT / "common/faults/failpoint.h").read_text().replace("\\\n", " ")
-    return {name: (who, flag == "1")
-            for name, who, flag in re.findall(r'X\("([^"]+)",\s*"(\w+)",\s*([01]),', text)}
+    """{name: (role that passes it, can fail)}, from FAILPOINT_LIST."""
+    text = (ROOT / "common/faults/failpoint.h").read_text().replace("\\\n", " ")
+    return {name: (role, flag == "1")
+            for name, role, flag in re.findall(r'X\("([^"]+)",\s*"(\w+)",\s*([01]),', text)}
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", default=str(rig.ROOT / "build-chaos/tanist"))
-    parser.add_argument("--job", default=str(rig.ROOT / "examples/quick.json"))
+    parser.add_argument("--program", default=str(ROOT / "build-chaos/tanist"))
+    parser.add_argument("--job", default=str(ROOT / "examples/quick.json"))
     parser.add_argument("--names", default="")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
@@ -119,76 +122,77 @@ def arguments():
         name for name, (_, can_fail) in args.points.items() if can_fail or args.action != "fail"]
     for name in args.names:
         if name not in args.points:
-            print(f"no failpoint '{name}'; there are {', '.join(args.points)}", file=sys.stderr)
+            print(f"unknown failpoint '{name}': give one of {', '.join(args.points)}", file=sys.stderr)
             sys.exit(128)
     return args
 
 
-def order_all(faults, name, args, round_number, dice):
-    """The orders of one round: (the one that is tested, the others, words)."""
-    who = {"any": "", "chief": "coordinator"}.get(args.points[name][0], args.points[name][0])
-    countdown = dice.randint(1, PASSES.get(name, 1))
+def arm_all(faults, name, args, round_number, draw):
+    """Arm the failpoints of one test: (the one under test, those that come before it, description)."""
+    prefix = {"any": "", "chief": "coordinator"}.get(args.points[name][0], args.points[name][0])
+    countdown = draw.randint(1, PASSES.get(name, 1))
     before = []
     if name in RECOVERY:
-        before.append(faults.order("ckpt.before_copy", f"ps:{dice.randrange(ROLES['ps'])}", "kill", 1))
+        before.append(faults.arm("ckpt.before_copy", f"ps:{draw.randrange(ROLES['ps'])}", "kill", 1))
     if name in SUCCESSION and round_number % 2 == 0:
-        before.append(faults.order("chief.before_write", "coordinator", "kill", dice.randint(1, 8)))
+        before.append(faults.arm("chief.before_write", "coordinator", "kill", draw.randint(1, 8)))
         countdown = 2
     if name == "chief.loading" and round_number % 2 == 1:
         countdown = 2
-    point = faults.order(name, who, args.action, countdown)
-    beside = [other for other in dice.sample(sorted(args.points), args.beside) if other != name]
+    tested = faults.arm(name, prefix, args.action, countdown)
+    beside = [other for other in draw.sample(sorted(args.points), args.beside) if other != name]
     for other in beside:
-        faults.order(other, "", "kill", dice.randint(1, PASSES.get(other, 1)))
-    words = f"pass {countdown}" + (f" after {before[0].name.decode()}" if before else "")
-    words += f" beside {', '.join(beside)}" if beside else ""
-    return point, before, words
+        faults.arm(other, "", "kill", draw.randint(1, PASSES.get(other, 1)))
+    text = f"pass {countdown}" + (f" after {before[0].name.decode()}" if before else "")
+    return tested, before, text + (f" beside {', '.join(beside)}" if beside else "")
 
 
-def thaw(run, point, dice, over):
-    """Let a frozen process go on after a while."""
+def thaw(run, point, draw, over):
+    """Continue the frozen process after a while."""
     while not over.is_set():
         if point.done:
-            time.sleep(dice.uniform(*FROZEN_S))
-            if point.pid in rig.marked(run.mark):
+            time.sleep(draw.uniform(*FROZEN_S))
+            if point.pid in marked(run.mark):
                 os.kill(point.pid, signal.SIGCONT)
             return
         time.sleep(0.02)
 
 
-def play(args, faults_of, calm):
-    """One run; its result after all checks. `faults_of(faults)` gives its orders."""
-    run = rig.Run(args.program, args.job, [*SETTINGS, *args.settings], rig.new_folder())
+def check(result, point, before, text, baseline):
+    """Raise Failure unless the faults happened and the result is that of the baseline run."""
+    if any(row.done != 1 for row in before):
+        raise Failure(f"{before[0].name.decode()}, which comes before, was not passed")
+    if point is not None and point.done != 1:
+        raise Failure(f"the fault happened {point.done} times, not once ({text})")
+    if baseline and result["parameters_digest"] != baseline["parameters_digest"]:
+        raise Failure(f"digest {result['parameters_digest']}, "
+                      f"but {baseline['parameters_digest']} in the baseline run ({text})")
+
+
+def execute(args, arm, baseline):
+    """One run: (its result, a description). `arm(faults)` arms the failpoints."""
+    run = Run(args.program, args.job, [*SETTINGS, *args.settings])
     failed, over, began = True, threading.Event(), time.monotonic()
     try:
         faults = Faults(run.folder / "faults.ctl")
-        os.environ["TANIST_FAULTS"] = str(run.folder / "faults.ctl")
-        point, before, words, dice = faults_of(faults)
-        run.start()
+        point, before, text, draw = arm(faults)
+        run.start({"TANIST_FAULTS": str(run.folder / "faults.ctl")})
         if point is not None and args.action == "freeze":
-            threading.Thread(target=thaw, args=(run, point, dice, over), daemon=True).start()
+            threading.Thread(target=thaw, args=(run, point, draw, over), daemon=True).start()
         result = run.wait(LIMIT_S)
-        if any(row.done != 1 for row in before):
-            raise rig.Failure(f"{before[0].name.decode()}, which comes before, was not struck")
-        if point is not None and point.done != 1:
-            raise rig.Failure(f"was struck {point.done} times, not once ({words})")
-        if calm and result["parameters_digest"] != calm["parameters_digest"]:
-            raise rig.Failure(f"digest {result['parameters_digest']}, "
-                              f"the undisturbed run has {calm['parameters_digest']} ({words})")
-        if calm and result["steps"] != calm["steps"]:
-            raise rig.Failure(f"{result['steps']} steps, the undisturbed run did {calm['steps']}")
+        check(result, point, before, text, baseline)
         left = run.leftovers()
         if left:
-            raise rig.Failure("left behind: " + "; ".join(left))
+            raise Failure("left behind: " + "; ".join(left))
         failed = False
-        struck = f"{NAMES[point.by]}, {words}, " if point is not None else ""
-        return result, f"{struck}{time.monotonic() - began:.1f} s"
+        place = f"{NAMES[point.by]}, {text}, " if point is not None else ""
+        return result, f"{place}{time.monotonic() - began:.1f} s"
     finally:
         over.set()
         if failed:
             print(run.log_tail(), file=sys.stderr)
         if failed and args.keep:
-            run.kill_all()
+            run.kill()
             print(f"kept: {run.folder}", file=sys.stderr)
         else:
             run.clean()
@@ -196,21 +200,21 @@ def play(args, faults_of, calm):
 
 def main():
     args = arguments()
-    calm, words = play(args, lambda faults: (None, [], "", None), None)
-    print(f"undisturbed: {calm['parameters_digest']}, {words}", flush=True)
-    failures = rounds = 0
+    baseline, text = execute(args, lambda faults: (None, [], "", None), None)
+    print(f"baseline: {baseline['parameters_digest']}, {text}", flush=True)
+    failures = tests = 0
     for round_number in range(1, args.rounds + 1):
         for name in args.names:
-            dice = random.Random(f"{args.seed} {name} {round_number}")
-            rounds += 1
+            draw = random.Random(f"{args.seed} {name} {round_number}")
+            tests += 1
             try:
-                _, words = play(args, lambda faults, name=name, dice=dice, number=round_number: (
-                    *order_all(faults, name, args, number, dice), dice), calm)
-                print(f"{name}: {args.action}: {words}", flush=True)
-            except rig.Failure as failure:
+                _, text = execute(args, lambda faults, name=name, draw=draw, number=round_number: (
+                    *arm_all(faults, name, args, number, draw), draw), baseline)
+                print(f"{name}: {args.action}: {text}", flush=True)
+            except Failure as failure:
                 failures += 1
                 print(f"{name}: {args.action}: FAILED: {failure}", flush=True)
-    print(f"{rounds} strikes, {failures} broke the promise")
+    print(f"{tests} tests, {failures} failed")
     return 1 if failures else 0
 
 
