@@ -34,6 +34,11 @@ uint64_t cluster_recorded_step(const struct run *run)
     return evaluated == STEP_NONE ? run->committed_step : u64_max(run->committed_step, evaluated);
 }
 
+bool cluster_run_is_over(const struct run *run)
+{
+    return run->phase == RUN_DONE || run->phase == RUN_FAILED;
+}
+
 const char *cluster_mode_name(const struct job *job)
 {
     return job->train.mode == TRAIN_SYNC ? "sync" : "async";

@@ -1,8 +1,8 @@
 /*
  * cli/cluster_read.h: read the state of a cluster from its znodes.
  *
- * Threads: those of zk_sync. Blocking: every call, for a bounded time. Besides the errors named
- * here, each call fails as zk_sync_read() does, and with TN_ECORRUPT.
+ * Threads: those of zk_sync. Blocking: every cluster_read_*() call, for a bounded time. Besides the
+ * errors named here, each of them fails as zk_sync_read() does, and with TN_ECORRUPT.
  */
 #ifndef CLI_CLUSTER_READ_H
 #define CLI_CLUSTER_READ_H
@@ -15,12 +15,6 @@
 /* TN_ENOENT: there is no such znode. */
 MUST_CHECK enum tn_status cluster_read_run(struct zk_sync *sync, const char *cluster,
                                            struct run *out, struct error *error);
-
-/* The last step that /run records: that of the last checkpoint or of the last evaluation. */
-uint64_t cluster_recorded_step(const struct run *run);
-
-/* "sync" or "async". Static storage. */
-const char *cluster_mode_name(const struct job *job);
 
 /* TN_ENOENT: no coordinator has been chief yet. */
 MUST_CHECK enum tn_status cluster_read_chief(struct zk_sync *sync, const char *cluster,
@@ -40,5 +34,14 @@ MUST_CHECK enum tn_status cluster_read_history(struct zk_sync *sync, const char 
 MUST_CHECK enum tn_status cluster_read_manifest(struct zk_sync *sync, const char *cluster,
                                                 const char *name, struct manifest *out,
                                                 struct error *error);
+
+/* The last step that /run records: that of the last checkpoint or of the last evaluation. */
+uint64_t cluster_recorded_step(const struct run *run);
+
+/* The run is done or has failed. */
+bool cluster_run_is_over(const struct run *run);
+
+/* "sync" or "async". Static storage. */
+const char *cluster_mode_name(const struct job *job);
 
 #endif

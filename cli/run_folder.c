@@ -69,7 +69,7 @@ static enum tn_status lock_folder(struct run_folder *folder, struct error *error
         }
         return TN_OK;
     }
-    if (pread(folder->lock, text, sizeof text - 1, 0) < 0) { text[0] = 0; }
+    if (pread(folder->lock, text, sizeof text - 1, 0) < 0) { text[0] = '\0'; }
     return error_set(error, TN_EEXIST,
                      "%s is in use by another tanist (pid %ld): wait for it, stop it, or give "
                      "another --dir",

@@ -95,11 +95,11 @@ enum tn_status zk_options_open(const char *connect, const char *credentials, uin
                                struct zk_sync **out, struct error *error)
 {
     assert(connect != NULL);
-    const char *const who = text_or_null(credentials);
+    const char *const user = text_or_null(credentials);
     const uint32_t first_ms = u32_min(timeout_ms, WAIT_NOTICE_MS);
-    enum tn_status status = zk_sync_open(connect, who, first_ms, out, error);
+    enum tn_status status = zk_sync_open(connect, user, first_ms, out, error);
     if (status != TN_ECONNECT || timeout_ms <= first_ms) { return status; }
     fprintf(stderr, "still waiting for ZooKeeper at %s after %d s (giving up after %u s)\n",
             connect, WAIT_NOTICE_MS / 1000, timeout_ms / 1000);
-    return zk_sync_open(connect, who, timeout_ms - first_ms, out, error);
+    return zk_sync_open(connect, user, timeout_ms - first_ms, out, error);
 }

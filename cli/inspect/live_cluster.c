@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 
 #include "agent/observe/run_note.h"
+#include "cli/cluster_read.h"
 #include "cli/run_folder.h"
 #include "common/base/clock.h"
 #include "common/base/minmax.h"
@@ -113,9 +114,8 @@ static unsigned note_connection(struct live_cluster *live, const struct zk_event
 /* The run has ended, and the observer has read everything that was written at its end. */
 static bool has_ended(const struct observer *observer)
 {
-    return observer->has_run &&
-           (observer->run.phase == RUN_DONE || observer->run.phase == RUN_FAILED) &&
-           observer->settled && observer_is_idle(observer);
+    return observer->has_run && cluster_run_is_over(&observer->run) && observer->settled &&
+           observer_is_idle(observer);
 }
 
 bool live_cluster_next(struct live_cluster *live, struct live_cluster_changes *changes,

@@ -233,9 +233,10 @@ static enum tn_status turn(struct top *top, struct error *error)
     if (strcmp(connect, top->live.target.connect) != 0 && status == TN_OK) {
         status = start_prober(top, error);
     }
-    if (status == TN_OK) { ask_or_sample(top, clock_monotonic_ms()); }
+    if (status != TN_OK) { return status; }
+    ask_or_sample(top, clock_monotonic_ms());
     draw(top, clock_monotonic_ms());
-    return status;
+    return TN_OK;
 }
 
 static uint32_t ps_present(const struct observer *observer)

@@ -29,15 +29,19 @@ struct watch {
 /* Print one event; takes `object`. Ends the command if stdout cannot be written. */
 static void print_event(struct watch *watch, json_t *object, const char *text)
 {
+    bool written = true;
     if (watch->json) {
-        watch->exit_code = output_json(object, JSON_COMPACT | JSON_REAL_PRECISION(10));
+        written = output_json(object, JSON_COMPACT | JSON_REAL_PRECISION(10)) == TN_EXIT_OK;
     } else {
+        char now[TIME_TEXT_MAX];
         const char *time = json_string_value(json_object_get(object, "time"));
-        bool written = printf("%s  %s\n", time != NULL ? time : "", text) > 0;
-        watch->exit_code = written && fflush(stdout) == 0 ? TN_EXIT_OK : TN_EXIT_IO;
+        clock_format(clock_wall_ms(), now);
+        written = printf("%s  %s\n", time != NULL ? time : now, text) > 0 && fflush(stdout) == 0;
         json_decref(object);
     }
-    if (watch->exit_code != TN_EXIT_OK) { watch->over = true; }
+    if (written) { return; }
+    watch->over = true;
+    watch->exit_code = TN_EXIT_IO;
 }
 
 static json_t *event_json(const struct watch *watch, const char *event, const char *task,

@@ -28,15 +28,10 @@ struct operation {
     const char *done; /* Printed then. */
 };
 
-static bool run_over(const struct state *now)
-{
-    return now->run.phase == RUN_DONE || now->run.phase == RUN_FAILED;
-}
-
 static bool stopped(const struct state *before, const struct state *now)
 {
     (void)before;
-    return run_over(now);
+    return cluster_run_is_over(&now->run);
 }
 
 static bool resigned(const struct state *before, const struct state *now)
@@ -92,7 +87,7 @@ static enum tn_status wait_effect(const struct operation *operation, struct zk_s
         enum tn_status status = read_state(sync, cluster, &now, error);
         if (status != TN_OK) { return status; }
         if (operation->has_effect(before, &now)) { return TN_OK; }
-        if (run_over(&now)) { return fail_run_over(operation, &now, error); }
+        if (cluster_run_is_over(&now.run)) { return fail_run_over(operation, &now, error); }
         (void)poll(NULL, 0, POLL_MS);
     }
     return error_set(error, TN_EUNHEALTHY,
@@ -112,7 +107,7 @@ static enum tn_status request(const struct operation *operation, struct target *
     if (status != TN_OK) { return status; }
     status = read_state(sync, target->cluster, &before, error);
     bool already = status == TN_OK && operation->has_effect(&before, &before);
-    if (status == TN_OK && !already && run_over(&before)) {
+    if (status == TN_OK && !already && cluster_run_is_over(&before.run)) {
         status = fail_run_over(operation, &before, error);
     }
     if (status == TN_OK && !already) {

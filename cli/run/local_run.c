@@ -53,11 +53,6 @@ static void all_tasks(struct local_run *run)
 
 /* ------------------------------------------------------------- the cluster */
 
-static bool run_is_over(const struct run *found)
-{
-    return found->phase == RUN_DONE || found->phase == RUN_FAILED;
-}
-
 /* A shared ZooKeeper may hold an earlier run of the same name whose files are not in our folder. It
  * is removed if it is done, and left alone otherwise. */
 static enum tn_status remove_finished_run(const struct local_run *run, struct zk_sync *sync,
@@ -90,10 +85,12 @@ static enum tn_status continue_run(struct local_run *run, struct zk_sync *sync, 
 {
     struct run found;
     enum tn_status status = cluster_read_run(sync, run->job.name, &found, error);
-    if (status != TN_OK || (found.generation == 0 && !run_is_over(&found))) { return status; }
+    if (status != TN_OK || (found.generation == 0 && !cluster_run_is_over(&found))) {
+        return status;
+    }
     /* Other agents may be running it. An agent that comes late to a finished run only reports that.
      */
-    if (run->one_of_many && !(run->begin_again && run_is_over(&found))) { return TN_OK; }
+    if (run->one_of_many && !(run->begin_again && cluster_run_is_over(&found))) { return TN_OK; }
     progress_print(&run->progress, clock_monotonic_ms(),
                    "continuing the run in %s from checkpoint %" PRIu64 " (step %" PRIu64 ")",
                    run->folder.dir, found.committed_checkpoint, found.committed_step);
@@ -119,8 +116,8 @@ static enum tn_status create_cluster(struct local_run *run, struct zk_sync *sync
 
 static enum tn_status write_note(const struct local_run *run, struct error *error)
 {
-    struct stat network;
     assert(run->ensemble.count <= ENSEMBLE_SERVERS_MAX);
+    struct stat network;
     struct run_note note = {.agent_pid = (uint64_t)getpid(),
                             .cluster_made_ms = run->cluster_made_ms,
                             .server_count = run->ensemble.count};

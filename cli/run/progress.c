@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "agent/observe/event_text.h"
+#include "cli/wait_notice.h"
 
-enum { LINE_MS = 2000, WAIT_MS = 3000 };
+enum { LINE_MS = 2000 };
 
 void progress_init(struct progress *progress, const struct job *job, uint64_t now_ms)
 {
@@ -22,8 +23,8 @@ void progress_init(struct progress *progress, const struct job *job, uint64_t no
 void progress_print(const struct progress *progress, uint64_t now_ms, const char *format, ...)
 {
     char text[EVENT_TEXT_MAX + 256];
-    assert(now_ms >= progress->started_ms);
     va_list arguments;
+    assert(now_ms >= progress->started_ms);
     if (progress->quiet) { return; }
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
@@ -33,10 +34,10 @@ void progress_print(const struct progress *progress, uint64_t now_ms, const char
 
 static void print_running(struct progress *progress, const struct agent_event *event)
 {
+    assert(event->observer->has_run);
     const struct run *run = &event->observer->run;
     char evaluated[96] = "";
     uint64_t step = 0;
-    assert(event->observer->has_run);
     if (progress->steps == NULL || !step_poller_reached(progress->steps, event->observer, &step)) {
         return;
     }
@@ -70,10 +71,9 @@ static void missing_tasks(const struct observer *observer, char *text, size_t si
 static void print_waiting(struct progress *progress, const struct agent_event *event)
 {
     const struct observer *observer = event->observer;
-    uint64_t waited_ms = event->now_ms - progress->waiting_since_ms;
+    const uint64_t waited_ms = event->now_ms - progress->waiting_since_ms;
     char waited[32], missing[256];
-    assert(event->observer != NULL);
-    if (waited_ms < WAIT_MS) { return; }
+    if (waited_ms < WAIT_NOTICE_MS) { return; }
     event_text_duration(waited_ms, waited, sizeof waited);
     missing_tasks(observer, missing, sizeof missing);
     if (!observer->has_chief) {
@@ -102,8 +102,8 @@ static void tick(struct progress *progress, const struct agent_event *event)
 
 static void note_phase(struct progress *progress, const struct agent_event *event)
 {
-    enum run_phase phase = event->observer->run.phase;
     assert(event->observer != NULL);
+    const enum run_phase phase = event->observer->run.phase;
     if (progress->have_phase && phase == progress->phase) { return; }
     progress->have_phase = true;
     progress->phase = phase;
