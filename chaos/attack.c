@@ -49,6 +49,7 @@ static enum tn_status draw(struct attack *attack, struct error *error)
 {
     const struct attack_config *config = attack->config;
     struct cluster_shape shape = cluster_shape_of(config->job);
+    assert(attack->schedule.count == 0);
     shape.steps = shape.steps > config->step ? shape.steps - config->step : 1;
     enum tn_status status =
         schedule_draw(config->plan, config->seed, 1, &shape, &attack->schedule, error);
@@ -118,6 +119,7 @@ static void note_changes(struct attack *attack, uint64_t now_ms)
 static bool is_settled(const struct attack *attack, uint64_t now_ms)
 {
     const struct cluster_view *view = watcher_view(attack->harness.watcher);
+    assert(attack->changed_ms <= now_ms);
     if (attack->counts.waiting > 0 || attack->counts.active > 0) { return false; }
     if (now_ms > attack->changed_ms + bound_ms(attack) + SLACK_MS) { return true; }
     return view->has_run && view->phase == RUN_RUNNING &&
@@ -128,6 +130,7 @@ static enum tn_status wait_running(struct attack *attack, struct error *error)
 {
     const struct cluster_view *view = watcher_view(attack->harness.watcher);
     const uint64_t until_ms = clock_monotonic_ms() + FIRST_MS;
+    assert(view != NULL);
     while (!view->has_run || view->phase != RUN_RUNNING) {
         watcher_poll(attack->harness.watcher, POLL_MS);
         if (*attack->config->stop) { return error_set(error, TN_EAGAIN, "stopped"); }
@@ -147,6 +150,7 @@ static void inject_faults(struct attack *attack, struct outcome *outcome)
     const struct cluster_view *view = watcher_view(harness->watcher);
     const uint64_t began_ms = attack->changed_ms = clock_monotonic_ms();
     bool finished = false;
+    assert(!outcome->stopped);
     while (!is_over(view) && !outcome->stopped) {
         watcher_poll(harness->watcher, POLL_MS);
         const uint64_t now_ms = clock_monotonic_ms();

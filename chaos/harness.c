@@ -28,6 +28,7 @@ void harness_log(void *ctx, const char *text)
 {
     const struct harness *harness = ctx;
     char line[LINE_MAX];
+    assert(text != NULL);
     snprintf(line, sizeof line, "%7.2f s  %s", harness_seconds(harness), text);
     harness->config.log(harness->config.ctx, line);
 }
@@ -104,6 +105,7 @@ enum tn_status harness_judge(struct harness *harness, harness_judge_function *ju
 {
     json_t *history = NULL;
     const struct nemesis_counts counts = nemesis_counts(harness->nemesis);
+    assert(harness->history != NULL);
     outcome->injected = counts.done;
     outcome->skipped = counts.skipped;
     outcome->seconds = harness_seconds(harness);

@@ -47,6 +47,7 @@ static enum tn_status create_control(struct target_cluster *cluster, const char 
 {
     const char *names[FAULT_CONTROL_SLOTS];
     uint32_t count = 0;
+    assert(cluster->control == NULL);
     for (uint32_t i = 1; i < cluster->count && count < FAULT_CONTROL_SLOTS; i++) {
         names[count++] = cluster->places[i].name;
     }
@@ -129,6 +130,7 @@ static enum tn_status prepare(struct round *round, struct error *error)
 static enum tn_status on_end(struct round *round, int exit_code, bool *over, struct error *error)
 {
     struct harness *harness = &round->harness;
+    assert(harness->watcher != NULL);
     round->exit_code = exit_code;
     harness_record_run(harness, "ended", exit_code);
     *over = exit_code == 0 || !harness->cluster.agent_killed;
@@ -145,6 +147,7 @@ static enum tn_status inject_faults(struct round *round, struct error *error)
     struct harness *harness = &round->harness;
     enum tn_status status = TN_OK;
     bool over = false;
+    assert(harness->nemesis != NULL);
     int exit_code = 0;
     harness_record_run(harness, "started", 0);
     while (!over && status == TN_OK) {
@@ -193,6 +196,7 @@ static json_t *judge(void *ctx, const json_t *history)
 static enum tn_status measure_baseline(struct round *round, json_t **out, struct error *error)
 {
     const struct target_cluster *cluster = &round->harness.cluster;
+    assert(out != NULL);
     const struct cluster_view *view = watcher_view(round->harness.watcher);
     if (round->exit_code != 0 ||
         strcmp(json_member_text(round->result, "status", ""), "done") != 0) {
@@ -218,6 +222,8 @@ static enum tn_status conclude(struct round *round, struct outcome *outcome, jso
                                struct error *error)
 {
     struct harness *harness = &round->harness;
+    assert(!round->stopped);
+    assert(round->result == NULL);
     if (round->late) { round->exit_code = -1; }
     round->result = round->late ? NULL : cluster_run_result(&round->run);
     harness_record_end(harness, round->exit_code, round->result);

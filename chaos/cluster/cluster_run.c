@@ -27,6 +27,7 @@ static bool is_replaced(const struct cluster_run *run, const char *entry)
 static enum tn_status make_environment(struct cluster_run *run, struct error *error)
 {
     size_t count = 0, kept = 0;
+    assert(run->environment == NULL);
     while (environ[count] != NULL) { count++; }
     run->environment = calloc(count + CLUSTER_RUN_VARIABLES + 1, sizeof *run->environment);
     if (run->environment == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
@@ -106,6 +107,7 @@ bool cluster_run_ended(struct cluster_run *run, int *exit_code)
 void cluster_run_kill(struct cluster_run *run, uint32_t limit_ms)
 {
     pid_t pids[PROC_MARKED_MAX];
+    assert(run->mark[0] != '\0');
     uint64_t until_ms = clock_monotonic_ms() + limit_ms;
     for (;;) {
         size_t count = proc_find_marked(run->mark, pids, PROC_MARKED_MAX);

@@ -110,6 +110,8 @@ static enum tn_status run_program(const char *path, const char *const *argv, con
     char log_path[FD_PATH_MAX], line[OUTPUT_LINE_MAX], end[128];
     struct process process;
     int exit_code = 0, signal_number = 0;
+    assert(path != NULL);
+    assert(output >= 0);
     format_fd_path(output, log_path);
     const struct process_config config = {.program = path,
                                           .arguments = argv,
@@ -129,6 +131,7 @@ static enum tn_status run_program(const char *path, const char *const *argv, con
 static enum tn_status run_command(int fd, const char *const *argv, struct error *error)
 {
     char path[PATH_MAX], network[FD_PATH_MAX];
+    assert(argv[0] != NULL);
     if (!find_program(argv[0], path)) {
         return error_set(error, TN_ENOTSUP, "%s is not on PATH", argv[0]);
     }
@@ -145,6 +148,7 @@ static enum tn_status run_script(int fd, const char *program, const char *option
                                  const char *script, struct error *error)
 {
     char path[FD_PATH_MAX];
+    assert(script != NULL);
     int file = open_memory("script", script);
     if (file < 0) { return error_set(error, TN_EIO, "memfd_create: %s", strerror(errno)); }
     format_fd_path(file, path);
@@ -212,6 +216,7 @@ static enum tn_status make_namespace(int *out, struct error *error)
 
 static enum tn_status make_namespaces(struct lab *lab, struct error *error)
 {
+    assert(lab->hub < 0);
     enum tn_status status = make_namespace(&lab->hub, error);
     if (status != TN_OK) { return status; }
     for (unsigned i = 0; status == TN_OK && i < lab->count; i++) {

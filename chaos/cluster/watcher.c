@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <jansson.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,7 +161,7 @@ static void record_event(struct watcher *watcher, json_t *event, const char *tex
 
 /* When the chief was elected, by its own clock, which is this machine's clock; the present time if
  * its clock cannot be trusted. */
-static uint64_t office_us(const struct watcher *watcher, const struct chief_record *record)
+static uint64_t elected_us(const struct watcher *watcher, const struct chief_record *record)
 {
     uint64_t now_us = clock_monotonic_ns() / 1000, wall_ms = clock_wall_ms();
     bool known = watcher->cluster->remote == NULL && record->since_wall_ms <= wall_ms &&
@@ -173,12 +174,13 @@ static void on_chief(struct watcher *watcher)
     const struct chief_record *record = &watcher->observer->chief;
     struct target_cluster *cluster = watcher->cluster;
     char name[TASK_NAME_MAX];
+    assert(watcher->observer->has_chief);
     task_format(record->task, ':', name, sizeof name);
     if (record->epoch <= watcher->epoch) { return; }
     watcher->epoch = record->epoch;
     watcher->chief_incarnation = record->incarnation;
     snprintf(cluster->chief, sizeof cluster->chief, "%.*s", PLACE_NAME_MAX - 1, name);
-    history_file_add_at(watcher->history, office_us(watcher, record), "chief",
+    history_file_add_at(watcher->history, elected_us(watcher, record), "chief",
                         json_pack("{s:s, s:I, s:I, s:I, s:o}", "place", name, "pid",
                                   (json_int_t)record->pid, "epoch", (json_int_t)record->epoch,
                                   "took_ms", (json_int_t)record->took_ms, "cause",
@@ -191,6 +193,7 @@ static void on_member(struct watcher *watcher)
 {
     const struct observed_task *observed = &watcher->observer->tasks[watcher->observer->changed];
     char task[TASK_NAME_MAX], text[EVENT_TEXT_MAX];
+    assert(watcher->observer->changed < watcher->observer->task_count);
     task_format(observed->task, ':', task, sizeof task);
     struct place *place = target_cluster_place(watcher->cluster, task);
     bool chief = observed->member.incarnation == watcher->chief_incarnation;
@@ -220,6 +223,8 @@ static void on_run(struct watcher *watcher)
 {
     const struct run *run = &watcher->observer->run;
     struct cluster_view *view = &watcher->view;
+    assert(watcher->observer->has_run);
+    assert(run->phase < RUN_PHASES);
     bool same = view->has_run && view->phase == run->phase;
     view->has_run = true;
     if (same && view->generation == run->generation) { return; }
@@ -252,6 +257,7 @@ static enum tn_status open_zk(struct watcher *watcher, struct error *error)
                                      .deadline_ms = DEADLINE_MS,
                                      .sink = zk_inbox_sink,
                                      .sink_ctx = watcher->inbox};
+    assert(watcher->zk == NULL);
     enum tn_status status = zk_open(&config, &watcher->zk, error);
     if (status == TN_OK) { watcher->port = zk_port_of(watcher->zk); }
     return status;
@@ -351,6 +357,7 @@ static void sample_steps(struct watcher *watcher, uint64_t now_ms)
     const struct observer *observer = watcher->observer;
     struct cluster_view *view = &watcher->view;
     uint64_t least = UINT64_MAX, generation = 0, step = 0;
+    assert(watcher->steps != NULL);
     for (uint32_t i = 0; i < observer->task_count; i++) {
         const struct observed_task *observed = &observer->tasks[i];
         if (observed->task.role != ROLE_PS || !observed->present) { continue; }
@@ -394,6 +401,7 @@ static bool due(uint64_t *at_ms, uint64_t now_ms, uint64_t every_ms)
 void watcher_poll(struct watcher *watcher, uint32_t timeout_ms)
 {
     struct pollfd polled = {.fd = zk_inbox_fd(watcher->inbox), .events = POLLIN};
+    assert(timeout_ms <= INT_MAX);
     (void)poll(&polled, 1, (int)timeout_ms);
     handle_zk(watcher);
     uint64_t now_ms = clock_monotonic_ms();

@@ -87,6 +87,7 @@ static void check_transactions(json_t *checks, const struct verdict_input *input
 {
     struct judgement judgement;
     struct error error = {0};
+    assert(input->former_count == 0 || input->former_zookeepers != NULL);
     if (input->former_count > VERDICT_FORMER_MAX) {
         verdict_add(checks, "orders", false, "the ensemble was wiped %u times; the limit is %d",
                     input->former_count, VERDICT_FORMER_MAX);

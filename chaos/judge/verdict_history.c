@@ -65,6 +65,7 @@ static size_t id_of(const json_t *line)
 static void on_fault(struct standstill *s, const json_t *line)
 {
     size_t id = id_of(line);
+    assert(id <= INJECTIONS_MAX);
     s->faults++;
     if (s->lasting[id]) { return; /* Injected again while it lasts, as in a crash loop. */ }
     begin(s);
@@ -77,6 +78,7 @@ static void on_fault(struct standstill *s, const json_t *line)
 static void on_undo(struct standstill *s, const json_t *line)
 {
     size_t id = id_of(line);
+    assert(id <= INJECTIONS_MAX);
     if (!s->lasting[id]) { return; }
     s->lasting[id] = false;
     finish(s);

@@ -62,6 +62,7 @@ static void check_accuracy(json_t *checks, const json_t *baseline, const json_t 
 void verdict_check_result(json_t *checks, enum train_mode mode, const json_t *baseline,
                           const json_t *result)
 {
+    assert(mode == TRAIN_SYNC || mode == TRAIN_ASYNC);
     (mode == TRAIN_SYNC ? check_digest : check_accuracy)(checks, baseline, result);
 }
 
@@ -96,6 +97,7 @@ static uint64_t count_damage(const json_t *history)
     uint64_t count = 0;
     size_t i;
     const json_t *line;
+    assert(history != NULL);
     json_array_foreach(history, i, line)
     {
         count += line_is(line, "fault") && is_damaging(json_member_text(line, "fault", ""));
@@ -110,6 +112,7 @@ void verdict_check_checkpoints(json_t *checks, const json_t *verified, const jso
     const char *reason = NULL;
     size_t i;
     const json_t *checkpoint;
+    assert(history != NULL);
     json_array_foreach(list, i, checkpoint)
     {
         count++;
