@@ -15,7 +15,7 @@
 #include "common/base/error.h"
 
 /* Load the library unless it is loaded. Sets OPENBLAS_NUM_THREADS in this process: call it before
- * there are threads. TN_ENOENT: it is not installed; the error tells what to install. */
+ * there are threads. TN_ENOENT: it is not installed; the error names the package. */
 MUST_CHECK enum tn_status blas_open(struct error *error);
 
 /* `multiply` and `fingerprint` of struct kernels. They load the library if necessary, and abort the

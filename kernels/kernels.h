@@ -10,7 +10,7 @@
  * fingerprint. Reductions run in a fixed order; no result depends on alignment, threads or time.
  * The functions marked "exact" have the same bits in every backend.
  *
- * Matrices are row-major without gaps. Outputs must not overlap inputs, except where a comment says
+ * Matrices are row-major without gaps. Outputs must not overlap inputs, except where a comment has
  * "in place". Arrays that start on a 64-byte boundary are faster; results do not depend on it.
  *
  * Threads: any, each on its own memory. Nothing blocks, fails or allocates after kernels_open().

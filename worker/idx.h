@@ -32,7 +32,7 @@ struct idx {
 /*
  * Read the array in bytes[0..size). On failure nothing is owned.
  *
- *   TN_ECORRUPT  magic, type, rank, a dimension, too short, too long, or checksum: the error tells
+ *   TN_ECORRUPT  magic, type, rank, a dimension, too short, too long, or checksum: see the error
  *   TN_ENOMEM    out of memory for the elements
  */
 MUST_CHECK enum tn_status idx_parse(const uint8_t *bytes, size_t size, struct idx *out,

@@ -140,7 +140,7 @@ static void values(struct training_loop *loop, const struct loop_event *event,
     if (event->generation != loop->generation || ps->held) { return; }
     uint64_t wanted = loop->state == LOOP_GATHER ? loop->gather_step : loop->step + 1;
     if (loop->state == LOOP_IDLE || (wanted != STEP_LATEST && event->step != wanted)) { return; }
-    /* The answer to a request of an older round says nothing about the present one. Only in sync
+    /* The answer to a request of an older round is of no use for the present one. Only in sync
      * mode the values of the next step are the same, whichever request they answer. */
     bool any_round = loop->state == LOOP_WHOLE && loop->config.mode == TRAIN_SYNC;
     if (event->round != loop->round && !any_round) { return; }

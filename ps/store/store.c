@@ -292,7 +292,7 @@ static enum tn_status check_file(const struct reader *reader, struct error *erro
     enum tn_status status = TN_OK;
     if (fstat(fd, &info) != 0) { status = files_error(error, errno, "stat", reader->path); }
     if (status == TN_OK && (!S_ISREG(info.st_mode) || (uint64_t)info.st_size != part->bytes)) {
-        status = error_set(error, TN_ECORRUPT, "%s has %jd bytes, the manifest says %" PRIu64,
+        status = error_set(error, TN_ECORRUPT, "%s has %jd bytes, the manifest has %" PRIu64,
                            reader->path, (intmax_t)info.st_size, part->bytes);
     }
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);

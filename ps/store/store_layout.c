@@ -95,9 +95,8 @@ enum tn_status store_header_match(const struct store_header *header,
     };
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         if (fields[i].found != fields[i].expected) {
-            return error_set(error, TN_ECORRUPT,
-                             "its %s is %" PRIu64 ", the manifest says %" PRIu64, fields[i].name,
-                             fields[i].found, fields[i].expected);
+            return error_set(error, TN_ECORRUPT, "its %s is %" PRIu64 ", the manifest has %" PRIu64,
+                             fields[i].name, fields[i].found, fields[i].expected);
         }
     }
     return TN_OK;

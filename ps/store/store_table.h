@@ -26,7 +26,7 @@ struct table {
  * Make a file of exactly `bytes`, all of them reserved on the device, because writing through the
  * map to a full device would raise SIGBUS. Nothing is durable before table_sync(). After a failure
  * the file may exist, and only table_close() may follow. TN_ENOSPC: the device is full (the error
- * tells the bytes needed and left); TN_EIO
+ * has the numbers of bytes needed and left); TN_EIO
  */
 MUST_CHECK enum tn_status table_create(struct table *table, const char *path, uint64_t bytes,
                                        struct error *error);

@@ -194,7 +194,7 @@ static void wrong_sizes_are_detected(void **state)
         assert_int_equal(truncate(path, (off_t)size - 1), 0);
         assert_int_equal(read_range(&manifest, 0, SMALL, &metadata, &error), TN_ECORRUPT);
     }
-    assert_non_null(strstr(error.text, "has 0 bytes, the manifest says"));
+    assert_non_null(strstr(error.text, "has 0 bytes, the manifest has"));
 }
 
 /* The error for a missing shard names it and the place where it was written. */
@@ -239,7 +239,7 @@ static void header_contradicts_a_wrong_manifest(void **state)
     assert_int_equal(rename(shard_path(&two, 0), shard_path(&one, 0)), 0);
     adopt_damaged_file(&one, 0);
     assert_int_equal(store_verify(dir, &one, 0, NULL, &error), TN_ECORRUPT);
-    assert_non_null(strstr(error.text, "its id is 2, the manifest says 1"));
+    assert_non_null(strstr(error.text, "its id is 2, the manifest has 1"));
 }
 
 /* Floats that changed while they were written are detected by the digest of their chunk. */

@@ -1,5 +1,4 @@
-/* worker/models/linear.c: linear regression: outputs = inputs weights + bias, mean squared error.
- */
+/* worker/models/linear.c: linear regression, outputs = inputs weights + bias, squared error. */
 #include <assert.h>
 
 #include "worker/models/models.h"

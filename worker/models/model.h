@@ -92,7 +92,7 @@ MUST_CHECK enum tn_status model_describe(const struct model_config *config,
  * Open a model for slices of up to `examples_max` examples (at least 1). `kernels` must outlive it.
  *
  *   TN_EINVAL  as model_describe()
- *   TN_ENOMEM  out of scratch memory; the error tells how much is needed
+ *   TN_ENOMEM  out of scratch memory; the error has the number of MB needed
  */
 MUST_CHECK enum tn_status model_open(const struct model_config *config,
                                      const struct kernels *kernels, uint32_t examples_max,

@@ -97,7 +97,7 @@ static void header_must_match_the_manifest(void **state)
     wrong[6].state_arrays++;
     for (size_t i = 0; i < 7; i++) {
         assert_int_equal(store_header_match(&wrong[i], &manifest, 0, &error), TN_ECORRUPT);
-        assert_non_null(strstr(error.text, "the manifest says"));
+        assert_non_null(strstr(error.text, "the manifest has"));
     }
 }
 
