@@ -131,6 +131,8 @@ static void update_block(const struct shard *shard, const float *gradient, uint6
     const float *in[OPTIMIZER_ARRAYS_MAX] = {NULL};
     float *out[OPTIMIZER_ARRAYS_MAX] = {NULL};
     for (uint32_t a = 0; a < shard->arrays; a++) {
+        assert(shard->current[a] != NULL);
+        assert(fresh[a] != NULL);
         in[a] = (const float *)shard->current[a]->data + offset;
         out[a] = (float *)fresh[a]->data + offset;
     }
