@@ -49,6 +49,7 @@ void history_file_add(struct history_file *file, const char *kind, json_t *objec
 /* "t_ms" and "kind", then all of `object`. NULL: out of memory. */
 static json_t *make_line(double t_ms, const char *kind, json_t *object)
 {
+    assert(kind != NULL);
     json_t *line = json_pack("{s:f, s:s}", "t_ms", t_ms, "kind", kind);
     if (line != NULL && object != NULL && json_object_update_missing(line, object) == 0) {
         return line;
@@ -100,6 +101,7 @@ static const char *defect_of(const json_t *line)
 
 static enum tn_status read_lines(FILE *stream, const char *path, json_t *lines, struct error *error)
 {
+    assert(json_is_array(lines));
     enum tn_status status = TN_OK;
     char *text = NULL;
     size_t capacity = 0, number = 0;
@@ -177,6 +179,7 @@ static const struct json_table trigger_table = {JSON_FIELDS(trigger_fields), .st
 
 static json_t *build_trigger(const void *member)
 {
+    assert(member != NULL);
     const struct trigger *trigger = member;
     json_t *object = json_object();
     bool built =
@@ -188,6 +191,7 @@ static json_t *build_trigger(const void *member)
 
 static bool read_trigger(const json_t *value, void *member)
 {
+    assert(member != NULL);
     struct trigger *trigger = member;
     if (json_codec_read(&trigger_table, value, "", trigger, NULL) != TN_OK) { return false; }
     for (size_t i = 0; i < trigger_table.count; i++) {
@@ -200,11 +204,13 @@ static bool read_trigger(const json_t *value, void *member)
 
 static json_t *build_fault(const void *member)
 {
+    assert(member != NULL);
     return json_string(fault_descriptor(*(const enum fault *)member)->name);
 }
 
 static bool read_fault(const json_t *value, void *member)
 {
+    assert(member != NULL);
     return json_is_string(value) && fault_parse(json_string_value(value), member);
 }
 

@@ -9,12 +9,14 @@
 
 const char *json_member_text(const json_t *object, const char *key, const char *otherwise)
 {
+    assert(key != NULL);
     const json_t *value = json_object_get(object, key);
     return json_is_string(value) ? json_string_value(value) : otherwise;
 }
 
 double json_member_number(const json_t *object, const char *key, double otherwise)
 {
+    assert(key != NULL);
     const json_t *value = json_object_get(object, key);
     double number = json_number_value(value);
     return json_is_number(value) && fabs(number) < NUMBER_LIMIT ? number : otherwise;
@@ -22,6 +24,7 @@ double json_member_number(const json_t *object, const char *key, double otherwis
 
 json_int_t json_member_integer(const json_t *object, const char *key, json_int_t otherwise)
 {
+    assert(key != NULL);
     const json_t *value = json_object_get(object, key);
     json_int_t number = json_integer_value(value);
     bool sane = json_is_integer(value) && number < NUMBER_LIMIT && number > -NUMBER_LIMIT;
@@ -30,6 +33,7 @@ json_int_t json_member_integer(const json_t *object, const char *key, json_int_t
 
 bool json_member_true(const json_t *object, const char *key)
 {
+    assert(key != NULL);
     return json_is_true(json_object_get(object, key));
 }
 

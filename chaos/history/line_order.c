@@ -18,6 +18,7 @@ struct clocks {
 /* "2026-11-20T21:36:49.123Z" in ms since 1970; -1: it is not a time. */
 static double wall_ms_of(const char *text)
 {
+    assert(text != NULL);
     struct tm time = {0};
     double seconds;
     int read = sscanf(text, "%4d-%2d-%2dT%2d:%2d:%6lfZ", &time.tm_year, &time.tm_mon, &time.tm_mday,
@@ -45,6 +46,7 @@ static struct clocks read_clocks(const json_t *history)
  * the event was read; if a fault sets clocks, not much earlier either. */
 static double happened_at_ms(const json_t *line, const struct clocks *clocks)
 {
+    assert(clocks != NULL);
     enum { NEAR_MS = 2000 };
     double read_ms = json_member_number(line, "t_ms", 0);
     if (read_ms < 0) { read_ms = 0; }

@@ -31,6 +31,7 @@ struct incident {
 static struct incident new_incident(const struct timeline *all, const struct timeline_fault *fault,
                                     double at_ms)
 {
+    assert(at_ms >= 0);
     struct incident incident = {.fault = fault,
                                 .at_ms = at_ms,
                                 .loss_seen_ms = -1,
@@ -50,6 +51,7 @@ static struct incident new_incident(const struct timeline *all, const struct tim
 
 static bool is_any(const char *word, const char *const *list)
 {
+    assert(word != NULL);
     for (; *list != NULL; list++) {
         if (strcmp(word, *list) == 0) { return true; }
     }
@@ -59,6 +61,8 @@ static bool is_any(const char *word, const char *const *list)
 /* Whether the fault can cost any node its session or its leadership, whatever its targets are. */
 static bool affects_all(const struct timeline_fault *fault)
 {
+    assert(fault->fault != NULL);
+    assert(fault->selector != NULL);
     const struct fault_descriptor *descriptor = fault_find(fault->fault);
     return (descriptor != NULL && (descriptor->effects & EFFECT_ANY_TASK) != 0) ||
            strncmp(fault->selector, "zookeeper", 9) == 0 ||
@@ -75,6 +79,7 @@ static bool affects_all(const struct timeline_fault *fault)
 static const struct timeline_fault *cause_of(const struct timeline *all, const char *place,
                                              double since_ms, double at_ms)
 {
+    assert(since_ms >= 0);
     enum { RECENT_MS = 3000, HIT_MS = 15000, WIDE_MS = 6000, ANY_MS = 10000, SLACK_MS = 1000 };
     const struct timeline_fault *hit = NULL, *wide = NULL, *any = NULL;
     for (size_t i = 0; i < all->fault_count; i++) {
@@ -96,6 +101,8 @@ static const struct timeline_fault *cause_of(const struct timeline *all, const c
 
 static bool is_symptom(const struct timeline_event *event, const struct timeline_fault *fault)
 {
+    assert(event->event != NULL);
+    assert(event->task != NULL);
     static const char *const losses[] = {"task-lost", "chief-lost", NULL};
     static const char *const general[] = {"paused", "loading",  "forming", "zookeeper-lost",
                                           "failed", "fallback", NULL};
@@ -149,6 +156,7 @@ static void set_new_chief(const struct timeline *all, struct incident *incident,
 /* The first term that began because of the fault. */
 static void find_new_chief(const struct timeline *all, struct incident *incident)
 {
+    assert(incident->fault != NULL);
     for (size_t i = 1; i < all->term_count; i++) {
         const struct term *former = &all->terms[i - 1], *term = &all->terms[i];
         if (term->from_ms < incident->at_ms) { continue; }
@@ -187,6 +195,7 @@ static double first_advance_ms(const struct timeline *all, double from_ms, json_
 static void set_pause(const struct timeline *all, struct incident *incident,
                       const struct pause *pause)
 {
+    assert(pause->from_ms <= pause->to_ms);
     incident->paused = true;
     incident->open = incident->open || !pause->ended;
     incident->paused_ms = pause->from_ms;
@@ -200,6 +209,7 @@ static void set_pause(const struct timeline *all, struct incident *incident,
 static bool lost_a_target(const struct timeline *all, const struct timeline_fault *fault,
                           double until_ms)
 {
+    assert(fault != NULL);
     for (size_t i = 0; i < all->event_count; i++) {
         const struct timeline_event *event = &all->events[i];
         if (event->at_ms < fault->at_ms || event->at_ms > until_ms) { continue; }
@@ -231,6 +241,7 @@ static void find_pause(const struct timeline *all, struct incident *incident)
 
 static bool overlaps_pause(const struct timeline *all, double from_ms, double to_ms)
 {
+    assert(from_ms <= to_ms);
     for (size_t i = 0; i < all->pause_count; i++) {
         if (all->pauses[i].from_ms < to_ms && all->pauses[i].to_ms > from_ms) { return true; }
     }
@@ -242,6 +253,7 @@ static bool overlaps_pause(const struct timeline *all, double from_ms, double to
 static bool causes_stall(const struct timeline *all, const struct timeline_fault *fault,
                          double from_ms)
 {
+    assert(fault->at_ms <= fault->until_ms);
     enum { NEAR_MS = 1000, SAMPLE_MS = 200 };
     if (from_ms < fault->at_ms - SAMPLE_MS) { return false; }
     if (from_ms > fault->at_ms + NEAR_MS && from_ms > fault->until_ms) { return false; }
@@ -255,6 +267,7 @@ static bool causes_stall(const struct timeline *all, const struct timeline_fault
 /* No step was done for STALL_MS, although the workers were not stopped. */
 static void find_stall(const struct timeline *all, struct incident *incident)
 {
+    assert(incident->fault != NULL);
     double last_ms = -1; /* When the step last advanced. */
     if (incident->paused || incident->at_ms < all->train_from_ms) { return; }
     for (size_t i = 1; i < all->sample_count; i++) {
@@ -292,6 +305,7 @@ static void set_ms(json_t *object, const char *key, double ms)
 /* The phases follow each other: none begins before the one before it ended. */
 static void set_phases(json_t *object, const struct timeline *all, const struct incident *incident)
 {
+    assert(json_is_object(object));
     double ends[RECOVERY_PHASES] = {detected_ms(all, incident), incident->elected_ms,
                                     incident->restored_ms,
                                     incident->open ? -1 : incident->resumed_ms};
@@ -310,6 +324,7 @@ static void set_phases(json_t *object, const struct timeline *all, const struct 
 /* Recoveries that can be compared: from the same fault, injected into targets of the same kind. */
 static void name_group(const struct incident *incident, char *text, size_t size)
 {
+    assert(size > 0);
     const struct timeline_fault *fault = incident->fault;
     if (fault == NULL) {
         (void)snprintf(text, size, "unprovoked");
@@ -344,6 +359,7 @@ static json_t *incident_json(const struct timeline *all, const struct incident *
 
 static int add_incident(json_t *list, const struct timeline *all, const struct incident *incident)
 {
+    assert(json_is_array(list));
     return json_array_append_new(list, incident_json(all, incident));
 }
 

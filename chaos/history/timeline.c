@@ -9,6 +9,7 @@
 
 bool timeline_fault_hits(const struct timeline_fault *fault, const char *place)
 {
+    assert(place != NULL);
     for (size_t i = 0; i < json_array_size(fault->targets); i++) {
         const char *name = json_string_value(json_array_get(fault->targets, i));
         if (name != NULL && strcmp(name, place) == 0) { return true; }
@@ -18,6 +19,8 @@ bool timeline_fault_hits(const struct timeline_fault *fault, const char *place)
 
 const char *timeline_fault_moment(const struct timeline_fault *fault)
 {
+    assert(fault->point != NULL);
+    assert(fault->phase != NULL);
     if (*fault->point != '\0') { return fault->point; }
     return *fault->phase != '\0' ? fault->phase : "unknown";
 }
@@ -26,6 +29,7 @@ const char *timeline_fault_moment(const struct timeline_fault *fault)
 
 static bool parse_state(const char *name, enum place_state *out)
 {
+    assert(name != NULL);
     static const struct {
         const char *name;
         enum place_state state;
@@ -81,6 +85,7 @@ static void read_lane(struct timeline *out, size_t lane)
 
 static bool has_lane(const struct timeline *all, const char *place)
 {
+    assert(place != NULL);
     for (size_t i = 0; i < all->lane_count; i++) {
         if (strcmp(lane_name(all, i), place) == 0) { return true; }
     }
@@ -101,6 +106,7 @@ static void read_lanes(struct timeline *out)
 
 static double next_down_ms(const struct timeline *all, const char *place, double from_ms)
 {
+    assert(place != NULL);
     for (size_t i = 0; i < all->place_interval_count; i++) {
         const struct place_interval *interval = &all->place_intervals[i];
         if (interval->state == PLACE_DOWN && interval->from_ms >= from_ms &&
@@ -127,6 +133,7 @@ static double term_begin_ms(const struct timeline *all, json_int_t epoch, double
 
 static void read_term(struct timeline *out, const json_t *line, double at_ms)
 {
+    assert(out->term_count < out->line_count);
     struct term term = {.place = json_member_text(line, "place", ""),
                         .epoch = json_member_integer(line, "epoch", 0),
                         .took_ms = json_member_number(line, "took_ms", 0)};
@@ -144,6 +151,7 @@ static void read_term(struct timeline *out, const json_t *line, double at_ms)
 
 static void read_event(struct timeline *out, const json_t *line, double at_ms)
 {
+    assert(out->event_count < out->line_count);
     const json_t *event = json_object_get(line, "event");
     const char *name = json_member_text(event, "event", "");
     out->events[out->event_count++] =
@@ -160,6 +168,7 @@ static void read_event(struct timeline *out, const json_t *line, double at_ms)
 
 static void read_fault(struct timeline *out, const json_t *line, double at_ms)
 {
+    assert(out->fault_count < out->line_count);
     out->faults[out->fault_count++] =
         (struct timeline_fault){.id = json_member_integer(line, "id", 0),
                                 .step = json_member_integer(line, "step", -1),
@@ -192,6 +201,7 @@ static bool is_same_phase(const json_t *a, const json_t *b)
 static void read_sample(struct timeline *out, const json_t *line, const json_t *before,
                         double at_ms)
 {
+    assert(out->sample_count < out->line_count);
     struct sample sample = {.at_ms = at_ms,
                             .step = json_member_integer(line, "step", -1),
                             .generation = json_member_integer(line, "generation", 0)};
@@ -228,6 +238,8 @@ static bool phase_of_event(const json_t *event, enum run_phase *out)
 
 static void enter_phase(struct timeline *out, enum run_phase phase, double at_ms)
 {
+    assert(phase < RUN_PHASES);
+    assert(out->phase_interval_count < out->line_count);
     size_t count = out->phase_interval_count;
     struct phase_interval *last = count > 0 ? &out->phase_intervals[count - 1] : NULL;
     if (last != NULL && last->phase == phase) { return; }
@@ -247,6 +259,7 @@ static void enter_phase(struct timeline *out, enum run_phase phase, double at_ms
 static void read_step_phase(struct timeline *out, const json_t *line, const json_t *before,
                             double at_ms, const struct sample *running)
 {
+    assert(running != NULL);
     enum { SEEN_LATE_MS = 100, SETTLED_MS = 400 };
     enum run_phase phase;
     if (!run_phase_parse(json_member_text(line, "phase", ""), &phase)) { return; }
@@ -296,6 +309,7 @@ static bool stands_still(enum run_phase phase)
 /* From the first running until stopping begins. */
 static void read_window(struct timeline *out)
 {
+    assert(out->end_ms >= 0);
     out->train_from_ms = out->train_to_ms = out->end_ms;
     for (size_t i = out->phase_interval_count; i-- > 0;) {
         const struct phase_interval *interval = &out->phase_intervals[i];
@@ -315,6 +329,7 @@ static void read_window(struct timeline *out)
  * change. */
 static void read_pause_events(const struct timeline *all, struct pause *pause)
 {
+    assert(pause->from_ms <= pause->to_ms);
     enum { LATE_MS = 500 };
     for (size_t i = 0; i < all->line_count; i++) {
         const json_t *line = all->lines[i].line, *event = json_object_get(line, "event");
@@ -374,6 +389,7 @@ static void read_frame(const json_t *history, struct timeline *out)
 /* A line adds at most one element to an array; each lane has one more interval than lines. */
 static bool allocate(struct timeline *out)
 {
+    assert(out->lines != NULL);
     size_t most = out->line_count + 1;
     size_t lanes = json_array_size(json_object_get(out->begin, "places")) + 1;
     out->lanes = calloc(lanes, sizeof *out->lanes);

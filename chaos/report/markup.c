@@ -8,12 +8,15 @@
 
 void markup_free(struct markup *markup)
 {
+    assert(markup != NULL);
     free(markup->at);
     *markup = (struct markup){0};
 }
 
 static void add_bytes(struct markup *markup, const char *bytes, size_t count)
 {
+    assert(bytes != NULL);
+    assert(markup->used <= markup->size);
     enum { FIRST_SIZE = 4096 };
     if (markup->failed) { return; }
     if (markup->used + count + 1 > markup->size) {
@@ -32,6 +35,7 @@ static void add_bytes(struct markup *markup, const char *bytes, size_t count)
 
 void markup_add(struct markup *markup, const char *html)
 {
+    assert(html != NULL);
     add_bytes(markup, html, strlen(html));
 }
 
@@ -48,6 +52,7 @@ __attribute__((format(printf, 2, 0))) static char *format_text(struct markup *ma
 
 void markup_format(struct markup *markup, const char *format, ...)
 {
+    assert(format != NULL);
     va_list arguments;
     va_start(arguments, format);
     char *html = format_text(markup, format, arguments);
@@ -92,6 +97,7 @@ void markup_wrap(struct markup *markup, const char *before, const char *text, co
 
 void markup_join(struct markup *markup, const struct markup *other)
 {
+    assert(other != markup);
     if (other->failed) { markup->failed = true; }
     if (other->at != NULL) { add_bytes(markup, other->at, other->used); }
 }
@@ -118,6 +124,7 @@ __attribute__((format(printf, 2, 0))) static void add_escaped(struct markup *mar
 void markup_label(struct markup *markup, const char *class, double x, double y, const char *format,
                   ...)
 {
+    assert(class != NULL);
     va_list arguments;
     va_start(arguments, format);
     markup_format(markup, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", class, x, y);

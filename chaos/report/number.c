@@ -52,11 +52,13 @@ struct number_text number_count(int64_t count)
 
 struct number_text number_duration_member(const json_t *object, const char *key)
 {
+    assert(key != NULL);
     return number_duration(json_member_number(object, key, -1));
 }
 
 struct number_text number_count_member(const json_t *object, const char *key)
 {
+    assert(key != NULL);
     return number_count(json_member_integer(object, key, 0));
 }
 

@@ -14,6 +14,7 @@
 /* The part of `path` after `dir`; all of it if it is not below `dir`. */
 static const char *path_below(const char *dir, const char *path)
 {
+    assert(path != NULL);
     size_t length = strlen(dir);
     while (length > 0 && dir[length - 1] == '/') { length--; }
     bool below = length > 0 && strncmp(dir, path, length) == 0 && path[length] == '/';
@@ -31,6 +32,7 @@ static bool is_open(const json_t *report, const json_t *round)
 static enum tn_status add_round(json_t *report, const json_t *history, const char *name,
                                 const char *unread, struct markup *rounds, struct error *error)
 {
+    assert(name != NULL);
     struct timeline timeline;
     if (!timeline_read(history, &timeline)) { return error_set(error, TN_ENOMEM, "out of memory"); }
     json_t *recoveries = recovery_list(&timeline);
@@ -62,6 +64,7 @@ static enum tn_status add_file(json_t *report, const char *dir, const char *path
 static enum tn_status write_file(const char *dir, const char *name, const char *data, size_t size,
                                  struct error *error)
 {
+    assert(data != NULL);
     char path[4096];
     int length = snprintf(path, sizeof path, "%s/%s", dir, name);
     if (length < 0 || (size_t)length >= sizeof path) {

@@ -43,6 +43,7 @@ struct group {
 
 static struct group group_of(const json_t *recoveries, const char *name, const json_t *spread)
 {
+    assert(name != NULL);
     struct group group = {.name = name, .spread = spread};
     size_t count = 0;
     for (size_t i = 0; i < json_array_size(recoveries); i++) {
@@ -78,6 +79,7 @@ static int most_frequent_first(const void *a, const void *b)
 /* The most frequent groups, the slowest of them first. NULL: out of memory. */
 static struct group *groups_of(const json_t *report, size_t most, size_t *count)
 {
+    assert(count != NULL);
     const json_t *recoveries = json_object_get(report, "recoveries");
     const json_t *spreads = json_object_get(json_object_get(report, "percentiles"), "by_group");
     struct group *groups = calloc(json_object_size(spreads) + 1, sizeof *groups);
@@ -94,6 +96,7 @@ static struct group *groups_of(const json_t *report, size_t most, size_t *count)
 
 void report_phase_chart(struct markup *out, const json_t *report)
 {
+    assert(json_is_object(report));
     enum { SHOWN = 16, WIDTH = 150 };
     size_t count;
     struct group *groups = groups_of(report, SHOWN, &count);
@@ -141,6 +144,7 @@ static struct scale scale_of(const double *values, size_t count)
 
 static double share_of(const struct scale *scale, double ms)
 {
+    assert(scale->least_ms < scale->most_ms);
     if (!scale->logarithmic) { return (ms - scale->least_ms) / (scale->most_ms - scale->least_ms); }
     return log(ms / scale->least_ms) / log(scale->most_ms / scale->least_ms);
 }
@@ -148,6 +152,7 @@ static double share_of(const struct scale *scale, double ms)
 static void draw_bins(struct markup *out, const struct scale *scale, const double *values,
                       size_t count)
 {
+    assert(count > 0);
     size_t bins[BINS] = {0}, most = 1;
     double width = (double)(PLOT_RIGHT - PLOT_LEFT) / BINS;
     for (size_t i = 0; i < count; i++) {
@@ -180,6 +185,7 @@ static void draw_mark(struct markup *out, const struct scale *scale, const char 
 
 void report_histogram(struct markup *out, const char *title, double *values, size_t count)
 {
+    assert(title != NULL);
     json_t *spread = recovery_spread(values, count);
     if (spread == NULL) { return; }
     struct scale scale = scale_of(values, count);

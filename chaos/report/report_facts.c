@@ -36,6 +36,7 @@ static json_int_t number_of(const char *path)
 
 static json_t *checks_of(const json_t *verdict, const char *unread)
 {
+    assert(verdict == NULL || json_is_object(verdict));
     if (unread != NULL) {
         return json_pack("[{s:s, s:b, s:s}]", "name", "history", "ok", 0, "text", unread);
     }
@@ -80,12 +81,14 @@ json_t *report_begin(void)
 
 static void add_count(json_t *object, const char *key, json_int_t count)
 {
+    assert(key != NULL);
     json_object_set_new(object, key, json_integer(json_member_integer(object, key, 0) + count));
 }
 
 /* The object `key` of `object`, which is made if it is missing. */
 static json_t *object_at(json_t *object, const char *key)
 {
+    assert(key != NULL);
     if (json_object_get(object, key) == NULL) { json_object_set_new(object, key, json_object()); }
     return json_object_get(object, key);
 }
@@ -156,6 +159,7 @@ static json_t *check_named(json_t *checks, const char *name)
 /* The text is that of the first round that failed, or else of the last round. */
 static void sum_checks(json_t *checks, const json_t *round)
 {
+    assert(json_is_array(checks));
     const json_t *list = json_object_get(round, "checks");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *one = json_array_get(list, i);
@@ -170,6 +174,7 @@ static void sum_checks(json_t *checks, const json_t *round)
 /* The number of sync rounds, and of those that ended with the digest of the baseline run. */
 static void sum_digests(json_t *campaign, const json_t *rounds)
 {
+    assert(json_is_object(campaign));
     const char *baseline = json_member_text(json_object_get(campaign, "calm"), "digest", NULL);
     json_int_t sync = 0, equal = 0;
     for (size_t i = 0; i < json_array_size(rounds); i++) {
@@ -187,6 +192,7 @@ static void sum_digests(json_t *campaign, const json_t *rounds)
 /* Goodput and availability of all training time together. */
 static void sum_goodput(json_t *campaign, const json_t *rounds)
 {
+    assert(json_is_object(campaign));
     double seconds = 0, steps = 0, baseline_steps = 0, available_s = 0;
     for (size_t i = 0; i < json_array_size(rounds); i++) {
         const json_t *goodput = json_object_get(json_array_get(rounds, i), "goodput");
@@ -207,6 +213,7 @@ static void sum_goodput(json_t *campaign, const json_t *rounds)
 /* Faults of a family are neighbours. */
 static json_t *order_by_family(const json_t *kinds)
 {
+    assert(json_is_object(kinds));
     json_t *ordered = json_object(), *count;
     const struct report_family *family;
     const char *name;
@@ -222,6 +229,7 @@ static json_t *order_by_family(const json_t *kinds)
 /* Phases in their order, then failpoints. */
 static json_t *order_by_phase(const json_t *moments)
 {
+    assert(json_is_object(moments));
     json_t *ordered = json_object(), *count;
     const char *name;
     for (enum run_phase phase = 0; phase < RUN_PHASES; phase++) {

@@ -1,4 +1,6 @@
 /* chaos/report/report_family.c: faults of a family have one colour and one icon. */
+#include <assert.h>
+
 #include "chaos/plan/fault.h"
 #include "chaos/report/report_private.h"
 
@@ -19,6 +21,7 @@ static const struct report_family families[FAMILY_COUNT] = {
 
 const struct report_family *report_family_of(const char *fault)
 {
+    assert(fault != NULL);
     const struct fault_descriptor *descriptor = fault_find(fault);
     return &families[descriptor != NULL ? descriptor->family : FAMILY_OPERATOR];
 }
@@ -30,6 +33,7 @@ const struct report_family *report_family_at(size_t index)
 
 void report_family_icon(struct markup *out, const struct report_family *family)
 {
+    assert(family != NULL);
     markup_format(out, "<svg class=\"icon\" viewBox=\"0 0 12 12\"><use href=\"#s-%s\"/></svg>",
                   family->name);
 }

@@ -74,6 +74,7 @@ static void add_tiles(struct markup *out, const json_t *report)
 
 static void add_lead(struct markup *out, const json_t *campaign)
 {
+    assert(json_is_object(campaign));
     const json_t *digest = json_object_get(campaign, "digest");
     json_int_t rounds = json_member_integer(campaign, "rounds", 0);
     json_int_t sync = json_member_integer(digest, "sync_rounds", 0);
@@ -98,6 +99,7 @@ static void add_lead(struct markup *out, const json_t *campaign)
 /* A square for each round, if there are many. */
 static void add_strip(struct markup *out, const json_t *rounds)
 {
+    assert(json_is_array(rounds));
     enum { MANY = 8 };
     if (json_array_size(rounds) < MANY) { return; }
     markup_add(out, "<div class=\"strip\">");
@@ -116,6 +118,7 @@ static void add_strip(struct markup *out, const json_t *rounds)
 
 static void add_failed_links(struct markup *out, const json_t *rounds)
 {
+    assert(json_is_array(rounds));
     markup_add(out, "<p class=\"links\">Failed:");
     for (size_t i = 0; i < json_array_size(rounds); i++) {
         const json_t *round = json_array_get(rounds, i);
@@ -163,6 +166,8 @@ static void add_verdict(struct markup *out, const json_t *report)
 static void add_histogram(struct markup *out, const json_t *report, const char *title,
                           const char *group, const char *other_group, const char *key)
 {
+    assert(key != NULL);
+    assert(group == NULL || other_group != NULL);
     const json_t *recoveries = json_object_get(report, "recoveries");
     size_t size = json_array_size(recoveries), count = 0;
     double *values = calloc(size + 1, sizeof *values);
@@ -228,6 +233,7 @@ static void add_legend(struct markup *out)
 
 static void add_fact(struct markup *out, const char *name, const json_t *value)
 {
+    assert(name != NULL);
     if (value == NULL || json_is_null(value)) { return; }
     markup_wrap(out, "<tr><th>", name, "<td>");
     if (json_is_string(value)) {
@@ -242,6 +248,7 @@ static void add_fact(struct markup *out, const char *name, const json_t *value)
 
 static void add_command(struct markup *out, const json_t *campaign)
 {
+    assert(json_is_object(campaign));
     const char *command = json_member_text(campaign, "command", NULL);
     markup_add(out, "<h2>Run it again</h2><pre id=\"command\">");
     if (command != NULL) {
@@ -313,6 +320,7 @@ static void add_symbols(struct markup *out)
 
 static void add_head(struct markup *out, const json_t *campaign)
 {
+    assert(json_is_object(campaign));
     markup_add(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
                     "name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta "
                     "name=\"color-scheme\" content=\"light dark\"><title>tanist chaos: ");

@@ -35,6 +35,7 @@ static void spread(const struct rates *rates, double *into, double from_ms, doub
 /* Far above the baseline's rate is only an artefact of when samples were taken: it is cut. */
 static double top_of(const struct rates *rates)
 {
+    assert(rates->count <= BUCKETS);
     double top = rates->baseline * 1.2;
     for (size_t i = 0; i < rates->count; i++) { top = double_max(top, rates->steps[i]); }
     if (rates->baseline > 0) { top = double_min(top, rates->baseline * 3); }
@@ -64,6 +65,8 @@ static void measure(struct rates *rates, const struct timeline *all, size_t buck
 static void draw_area(struct markup *out, const char *class, const struct chart_frame *frame,
                       const struct rates *rates, const double *values)
 {
+    assert(rates->top > 0);
+    assert(rates->count <= BUCKETS);
     double x = frame->left, height = frame->bottom - frame->top;
     bool on = false;
     markup_format(out, "<path class=\"%s\" d=\"", class);
@@ -83,6 +86,7 @@ static void draw_area(struct markup *out, const char *class, const struct chart_
 static void draw_level(struct markup *out, const char *class, const struct chart_frame *frame,
                        double y)
 {
+    assert(frame->left <= frame->right);
     markup_format(out, "<path class=\"%s\" d=\"M%.1f %.1fH%.1f\"/>", class, frame->left, y,
                   frame->right);
 }
@@ -107,6 +111,8 @@ static void draw_checkpoints(struct markup *out, const struct chart_frame *frame
 void report_rate_chart(struct markup *out, const struct chart_frame *frame,
                        const struct timeline *timeline)
 {
+    assert(timeline != NULL);
+    assert(frame->top < frame->bottom);
     struct rates rates;
     double axis = frame->left - 10;
     measure(&rates, timeline, BUCKETS);
@@ -129,6 +135,7 @@ void report_rate_chart(struct markup *out, const struct chart_frame *frame,
 
 void report_sparkline(struct markup *out, const struct timeline *timeline)
 {
+    assert(timeline != NULL);
     const struct chart_frame frame = {
         .left = 0, .right = 200, .top = 1, .bottom = 21, .end_ms = timeline->end_ms};
     struct rates rates;

@@ -51,6 +51,7 @@ static void add_summary(struct markup *out, const struct timeline *timeline, con
 /* The checks that failed, and how to do the round again. */
 static void add_failure(struct markup *out, const json_t *round)
 {
+    assert(!json_member_true(round, "ok"));
     const json_t *checks = json_object_get(round, "checks");
     const char *history = json_member_text(round, "history", "");
     markup_add(out, "<div class=\"failure\"><h3>Failed checks</h3><ul>");
@@ -69,6 +70,7 @@ static void add_failure(struct markup *out, const json_t *round)
 
 static void add_checks(struct markup *out, const json_t *round)
 {
+    assert(json_is_object(round));
     const json_t *checks = json_object_get(round, "checks");
     const char *digest = json_member_text(round, "digest", NULL);
     markup_add(out, "<p class=\"results\">");

@@ -18,6 +18,7 @@ static void duration_cell(struct markup *out, const json_t *object, const char *
 
 void report_checks_table(struct markup *out, const json_t *report)
 {
+    assert(json_is_object(report));
     const json_t *checks = json_object_get(json_object_get(report, "campaign"), "checks");
     markup_add(out, "<table class=\"checks\"><thead><tr><th>check<th class=\"n\">rounds"
                     "<th>result<tbody>");
@@ -40,6 +41,7 @@ void report_checks_table(struct markup *out, const json_t *report)
 
 void report_spread_table(struct markup *out, const json_t *report)
 {
+    assert(json_is_object(report));
     static const char *const about[RECOVERY_PHASES + 1] = {
         "from the fault to its first symptom", "until a new chief is elected",
         "until workers may train again", "until the first new step",
@@ -98,6 +100,8 @@ static void heat_cell(struct markup *out, json_int_t count, json_int_t most)
 static void fault_row(struct markup *out, const json_t *campaign, const char *fault,
                       json_int_t most, json_int_t total)
 {
+    assert(json_is_object(campaign));
+    assert(total > 0);
     const struct report_family *family = report_family_of(fault);
     const json_t *row = json_object_get(json_object_get(campaign, "faults_at"), fault);
     const char *moment;
@@ -112,6 +116,7 @@ static void fault_row(struct markup *out, const json_t *campaign, const char *fa
 
 void report_faults_table(struct markup *out, const json_t *report)
 {
+    assert(json_is_object(report));
     const json_t *campaign = json_object_get(report, "campaign");
     json_int_t most = most_of(json_object_get(campaign, "faults_at"));
     const char *name;
@@ -158,6 +163,7 @@ static void recovery_cells(struct markup *out, const json_t *recovery)
 static void recovery_row(struct markup *out, const json_t *recovery, double scale_ms,
                          bool with_round)
 {
+    assert(scale_ms >= 0);
     enum { WIDTH = 240 };
     const char *fault = json_member_text(recovery, "fault", "?");
     const struct report_family *family = report_family_of(fault);
@@ -185,6 +191,7 @@ static void recovery_row(struct markup *out, const json_t *recovery, double scal
 void report_recovery_rows(struct markup *out, const json_t *recoveries, size_t most,
                           bool with_round)
 {
+    assert(most > 0);
     size_t count = json_array_size(recoveries), shown = size_min(count, most);
     double scale_ms = 0;
     for (size_t i = 0; i < shown; i++) {
@@ -222,6 +229,7 @@ static int slowest_first(const void *a, const void *b)
 
 void report_slowest_table(struct markup *out, const json_t *report)
 {
+    assert(json_is_object(report));
     enum { SLOWEST = 12 };
     const json_t *recoveries = json_object_get(report, "recoveries");
     size_t count = json_array_size(recoveries);

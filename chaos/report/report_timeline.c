@@ -46,6 +46,8 @@ struct picture {
 
 static double label_width(const struct timeline_fault *fault)
 {
+    assert(fault->fault != NULL);
+    assert(fault->selector != NULL);
     return 20 + 6.4 * (double)strlen(fault->fault) + 5.7 * (double)strlen(fault->selector);
 }
 
@@ -62,6 +64,7 @@ static size_t free_row(const double rights[BADGE_ROWS], double from)
 static struct badge place_badge(const struct picture *picture, size_t index,
                                 double rights[BADGE_ROWS])
 {
+    assert(index < picture->all->fault_count);
     enum { MANY = 36, MARGIN = 8 };
     const struct timeline_fault *fault = &picture->all->faults[index];
     double x = chart_frame_x(&picture->lanes, fault->at_ms), width = label_width(fault);
@@ -73,6 +76,7 @@ static struct badge place_badge(const struct picture *picture, size_t index,
         badge.row = free_row(rights, x - BADGE_RADIUS);
     }
     if (badge.row == BADGE_ROWS) { badge.row = index % BADGE_ROWS; }
+    assert(badge.row < BADGE_ROWS);
     rights[badge.row] = x + (badge.side == SIDE_RIGHT ? width - BADGE_RADIUS : BADGE_RADIUS);
     return badge;
 }
@@ -80,6 +84,7 @@ static struct badge place_badge(const struct picture *picture, size_t index,
 /* Returns the bottom of the last row. */
 static double place_badges(struct picture *picture)
 {
+    assert(picture->badges != NULL);
     double rights[BADGE_ROWS] = {0};
     size_t rows = 0;
     for (size_t i = 0; i < picture->all->fault_count; i++) {
@@ -99,6 +104,7 @@ static bool is_same_group(const char *a, const char *b)
 /* Returns the bottom of the last lane. */
 static double place_lanes(struct picture *picture, double top)
 {
+    assert(picture->lane_tops != NULL);
     const struct timeline *all = picture->all;
     for (size_t i = 0; i < all->lane_count; i++) {
         if (i > 0 && !is_same_group(all->lanes[i - 1], all->lanes[i])) { top += GROUP_GAP; }
@@ -122,6 +128,7 @@ static bool lay_out(struct picture *picture)
     picture->chart = picture->lanes;
     picture->chart.top = picture->lanes.bottom + CHART_GAP;
     picture->chart.bottom = picture->chart.top + CHART;
+    assert(picture->lanes.top <= picture->lanes.bottom);
     return true;
 }
 
@@ -144,6 +151,7 @@ static double middle_of(const struct picture *picture, const char *place)
 
 static double tick_ms(double whole_ms)
 {
+    assert(whole_ms > 0);
     enum { TICKS_MAX = 13 };
     static const double steps[] = {10,    20,    50,    100,   200,    500,    1000,   2000,   5000,
                                    10000, 20000, 30000, 60000, 120000, 300000, 600000, 1800000};
@@ -174,6 +182,7 @@ static void draw_axis(struct markup *out, const struct picture *picture)
 static void draw_phase(struct markup *out, const struct picture *picture,
                        const struct phase_interval *interval)
 {
+    assert(interval->from_ms <= interval->to_ms);
     double from = chart_frame_x(&picture->lanes, interval->from_ms);
     double to = chart_frame_x(&picture->lanes, interval->to_ms), top = picture->lanes.top - 3;
     const char *name = run_phase_name(interval->phase);
@@ -191,12 +200,15 @@ static void draw_phase(struct markup *out, const struct picture *picture,
 static void draw_bar(struct markup *out, const char *class, double from, double to, double middle,
                      double height)
 {
+    assert(from <= to);
     markup_rect(out, class, from, middle - height / 2, to - from, height, 2);
 }
 
 static void draw_place(struct markup *out, const struct picture *picture,
                        const struct place_interval *interval)
 {
+    assert(interval->from_ms <= interval->to_ms);
+    assert(interval->state <= PLACE_FROZEN);
     static const char *const states[] = {
         [PLACE_DOWN] = "down", [PLACE_UP] = "up", [PLACE_FROZEN] = "frozen"};
     const char *place = picture->all->lanes[interval->lane], *state = states[interval->state];
@@ -221,6 +233,7 @@ static void draw_place(struct markup *out, const struct picture *picture,
 
 static void draw_term(struct markup *out, const struct picture *picture, const struct term *term)
 {
+    assert(term->place != NULL);
     double y = middle_of(picture, term->place);
     double from = chart_frame_x(&picture->lanes, term->from_ms);
     double to = double_max(chart_frame_x(&picture->lanes, term->to_ms), from + 2);
@@ -253,6 +266,7 @@ static void draw_handover(struct markup *out, const struct picture *picture,
 static void draw_target(struct markup *out, const struct picture *picture,
                         const struct timeline_fault *fault, double y)
 {
+    assert(fault->at_ms <= fault->until_ms);
     static const char *const layers[] = {"under", "span", "edge"};
     double from = chart_frame_x(&picture->lanes, fault->at_ms);
     double to = chart_frame_x(&picture->lanes, fault->until_ms);
@@ -296,6 +310,7 @@ static void draw_fault_title(struct markup *out, const struct timeline_fault *fa
 
 static void draw_fault(struct markup *out, const struct picture *picture, size_t index)
 {
+    assert(index < picture->all->fault_count);
     enum { LABEL_AWAY = 10 };
     const struct timeline_fault *fault = &picture->all->faults[index];
     const struct badge *badge = &picture->badges[index];
@@ -349,6 +364,7 @@ static void draw(struct markup *out, const struct picture *picture)
 
 void report_timeline(struct markup *out, const struct timeline *timeline)
 {
+    assert(timeline != NULL);
     struct picture picture = {.all = timeline};
     if (lay_out(&picture)) {
         draw(out, &picture);
