@@ -1,10 +1,11 @@
 /*
- * check_run: judge a real run by the checker of the simulated ones (checker/judge.h).
+ * check_run: judges a real run with the checker of the simulated ones (checker/judge.h).
  *
  *   check_run DIR [--trace] [--former FOLDER]...
  *
- * Reads what the servers of DIR/zookeeper committed, from their own logs. FOLDER, oldest first, has
- * the data of servers that were wiped: FOLDER/N/data/version-2. Exit status 1 if a rule is broken.
+ * Reads the transactions from the logs of the servers in DIR/zookeeper. Each FOLDER, oldest first,
+ * has the data of servers that were wiped: FOLDER/N/data/version-2. Exit status 1: a rule is
+ * broken.
  */
 #include <inttypes.h>
 #include <stdio.h>

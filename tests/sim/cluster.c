@@ -17,7 +17,7 @@ static void on_txn(void *ctx, const struct zk_txn *txn)
     if (cluster->checker.done && !was_done) { cluster->stopping = true; }
 }
 
-/* Who sent it is known by its incarnation. */
+/* The process with that incarnation. */
 static const struct process *sender_of(const struct sim_cluster *cluster, uint64_t incarnation)
 {
     for (uint32_t t = 0; t < cluster->task_count; t++) {
@@ -32,7 +32,7 @@ static const struct process *sender_of(const struct sim_cluster *cluster, uint64
     return NULL;
 }
 
-static void tell_frame(struct sim_cluster *cluster, const struct frame_header *header)
+static void log_frame(struct sim_cluster *cluster, const struct frame_header *header)
 {
     static const char *const names[FRAME_TYPE_END] = {
         [FRAME_REPORT] = "report", [FRAME_REPORT_ACK] = "ack", [FRAME_PUSH] = "push",
@@ -40,7 +40,7 @@ static void tell_frame(struct sim_cluster *cluster, const struct frame_header *h
     };
     const struct process *from = sender_of(cluster, header->sender);
     if (header->type == FRAME_REPORT || header->type == FRAME_REPORT_ACK) { return; }
-    world_say(&cluster->world, "%s from %s:%u generation %" PRIu64 " step %" PRIi64 " [%u+%u]",
+    world_log(&cluster->world, "%s from %s:%u generation %" PRIu64 " step %" PRIi64 " [%u+%u]",
               names[header->type], role_name(from->task.role), from->task.index, header->generation,
               (int64_t)header->step, header->first, header->count);
 }
@@ -49,7 +49,7 @@ static void on_frame(void *ctx, void *receiver, const struct frame_header *heade
 {
     struct sim_cluster *cluster = ctx;
     const struct process *to = receiver;
-    if (cluster->world.tells_frames) { tell_frame(cluster, header); }
+    if (cluster->world.shows_frames) { log_frame(cluster, header); }
     if (header->type == FRAME_PUSH && to->task.role == ROLE_PS) {
         checker_on_push(&cluster->checker, header->generation, header->step, to->task.index,
                         header->first);
@@ -120,7 +120,7 @@ static void build(struct sim_cluster *cluster, const struct sim_setup *setup, ui
     memset(cluster, 0, sizeof *cluster);
     cluster->setup = *setup;
     world_init(&cluster->world, seed, verbose);
-    cluster->world.tells_frames = verbose && getenv("SIM_FRAMES") != NULL;
+    cluster->world.shows_frames = verbose && getenv("SIM_FRAMES") != NULL;
     cluster->next_incarnation = seed << 20 | 1;
     cluster->zk = zk_model_create(&cluster->world, &setup->zk);
     cluster->net = net_model_create(&cluster->world, &setup->net);
@@ -149,7 +149,7 @@ static void build(struct sim_cluster *cluster, const struct sim_setup *setup, ui
 
 /* -------------------------------------------------------------------- run */
 
-static bool somebody_lives(const struct sim_cluster *cluster)
+static bool any_process_runs(const struct sim_cluster *cluster)
 {
     for (uint32_t t = 0; t < cluster->task_count; t++) {
         if (cluster->now[t] != NULL && cluster->now[t]->alive) { return true; }
@@ -164,7 +164,7 @@ static void run_until(struct sim_cluster *cluster, uint64_t until_us)
             cluster->stopping = false;
             sim_agents_job_ended(cluster);
         }
-        if (cluster->checker.done && !somebody_lives(cluster)) { return; }
+        if (cluster->checker.done && !any_process_runs(cluster)) { return; }
     }
 }
 
@@ -183,10 +183,10 @@ static void count(struct sim_cluster *cluster)
     coverage->kills += cluster->kills;
 }
 
-static void tell_setup(struct sim_cluster *cluster)
+static void log_setup(struct sim_cluster *cluster)
 {
     const struct job *job = &cluster->setup.job;
-    world_say(&cluster->world,
+    world_log(&cluster->world,
               "%s%s: %u coordinators, %u ps, %u workers%s; %u slices, %" PRIu64
               " steps, optimizer %s; "
               "session %u ms; %u servers",
@@ -202,7 +202,7 @@ void sim_cluster_run(struct sim_cluster *cluster, const struct sim_setup *setup,
 {
     build(cluster, setup, seed, mask, verbose);
     cluster->coverage = coverage;
-    tell_setup(cluster);
+    log_setup(cluster);
     for (uint32_t i = 0; i < cluster->agent_count; i++) { sim_agent_start(&cluster->agents[i]); }
     uint64_t start_us = cluster->world.now_us;
     run_until(cluster, start_us + setup->faults_until_ms * 1000);
@@ -218,7 +218,7 @@ void sim_cluster_run(struct sim_cluster *cluster, const struct sim_setup *setup,
         world_fail(&cluster->world, "I10: %u s after the faults ended the run is still %s: %s",
                    SIM_LIVENESS_MS / 1000, run_phase_name(cluster->checker.run.phase),
                    cluster->checker.run.reason);
-    } else if (somebody_lives(cluster)) {
+    } else if (any_process_runs(cluster)) {
         world_fail(&cluster->world, "I10: the run is done, but not all nodes have left");
     }
     count(cluster);

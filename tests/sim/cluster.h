@@ -1,6 +1,6 @@
 /*
  * tests/sim/cluster.h: a whole cluster in the simulated world: an ensemble, hosts with their
- * agents, the nodes; what the seed decides about them; the faults; and the verdict.
+ * agents, nodes, faults, and the checker that judges the run.
  */
 #ifndef SIM_CLUSTER_H
 #define SIM_CLUSTER_H
@@ -18,16 +18,16 @@ enum {
     SIM_TASKS_MAX = 12,
     SIM_PROCESSES_MAX = 2048,
     SIM_FAULTS_FROM_MS = 200,
-    SIM_LIVENESS_MS = 120000, /* After the last fault ended, a run must end within this. */
+    SIM_LIVENESS_MS = 120000, /* A run must end within this after the last fault. */
 };
 
-/* What the seed decides before anything happens. */
+/* The decisions of the seed before the run starts. */
 struct sim_setup {
     struct job job;
     bool ledger;
-    bool one_host; /* All tasks under one agent; else an agent for each. */
+    bool one_host; /* All tasks have one agent; else each has its own. */
     uint32_t zk_tick_ms;
-    uint32_t agent_notice_us; /* From a child's death to its reap. */
+    uint32_t agent_notice_us; /* From the death of a child until the agent reaps it. */
     uint64_t faults_until_ms;
     struct zk_model_config zk;
     struct net_config net;
@@ -41,11 +41,11 @@ struct sim_agent {
     bool alive;
     uint32_t host;
     uint32_t task_count;
-    uint32_t tasks[SIM_TASKS_MAX];    /* Indices of the cluster's tasks; child i is tasks[i]. */
-    uint64_t unreaped[SIM_TASKS_MAX]; /* Sessions its predecessor left behind. */
+    uint32_t tasks[SIM_TASKS_MAX];    /* Child i is the cluster's task tasks[i]. */
+    uint64_t unreaped[SIM_TASKS_MAX]; /* Sessions left by the former process. */
     struct supervisor supervisor;
     uint64_t tick_at_us;
-    uint64_t life; /* Counts its starts: what a dead one had planned is void. */
+    uint64_t starts; /* Number of starts: entries scheduled before the last start are void. */
 };
 
 struct sim_cluster {
@@ -74,11 +74,12 @@ struct sim_cluster {
     uint64_t kills;
 };
 
-/* Draw what the seed says. */
+/* Draws the setup of a seed. */
 void sim_setup_draw(struct sim_setup *setup, uint64_t seed);
 
-/* Run it: safety phase, heal, liveness phase. The world says whether it failed; free it afterwards.
- * Faults whose bit (by index) is not set in `mask` are left out. */
+/* Runs a seed: a safety phase with faults, then, with all faults undone, a liveness phase.
+ * `cluster->world.failed` is the result; free the cluster afterwards. Faults whose bit is not set
+ * in `mask` are left out. */
 void sim_cluster_run(struct sim_cluster *cluster, const struct sim_setup *setup, uint64_t seed,
                      uint64_t mask, bool verbose, struct coverage *coverage);
 void sim_cluster_free(struct sim_cluster *cluster);
@@ -90,18 +91,18 @@ void sim_agent_saw_end(struct sim_cluster *cluster, uint32_t task, int exit_code
 void sim_agents_job_ended(struct sim_cluster *cluster);
 struct sim_agent *sim_agent_of(struct sim_cluster *cluster, uint32_t task);
 
-/* sim_view.c: the world, as the checker sees it. */
+/* sim_view.c: what the checker may read. */
 struct checker_view sim_view(struct sim_cluster *cluster);
 
-/* sim_nodes.c: make the process of a task and start it. */
+/* sim_nodes.c: creates the process of a task and starts it. */
 void sim_spawn(struct sim_cluster *cluster, uint32_t task);
-/* Create the znodes that the nodes expect. */
+/* Creates the znodes that the nodes need. */
 void sim_bootstrap(struct sim_cluster *cluster);
 
-/* sim_injector.c: let a fault happen, and end. */
+/* sim_injector.c: injects a fault and schedules its end. */
 void sim_inject(struct sim_cluster *cluster, const struct fault *fault);
 void sim_kill_task(struct sim_cluster *cluster, uint32_t task);
-/* Undo all that lasts. */
+/* Undoes every lasting fault. */
 void sim_heal(struct sim_cluster *cluster);
 
 #endif

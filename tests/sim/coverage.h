@@ -1,6 +1,6 @@
 /*
- * tests/sim/coverage.h: how often each fault happened at each moment of the run. A cell that stays
- * empty is a case nobody has tested.
+ * tests/sim/coverage.h: how often each fault happened at each moment of a run. An empty cell is a
+ * case that no seed has tested.
  */
 #ifndef SIM_COVERAGE_H
 #define SIM_COVERAGE_H
@@ -9,11 +9,11 @@
 #include "tests/sim/faults.h"
 
 enum coverage_moment {
-    MOMENT_BEFORE,   /* Nobody has been elected yet. */
-    MOMENT_NO_CHIEF, /* The chief is gone, its successor not in office. */
+    MOMENT_BEFORE,   /* No chief has been elected yet. */
+    MOMENT_NO_CHIEF, /* The chief was lost; its successor is not elected yet. */
     MOMENT_FORMING,
     MOMENT_LOADING,
-    MOMENT_RESTORING, /* Loading a checkpoint. */
+    MOMENT_RESTORING, /* Loading a checkpoint, not the initial values. */
     MOMENT_RUNNING,
     MOMENT_SAVING, /* Running, with a checkpoint ordered and reached by some ps. */
     MOMENT_PAUSED,
@@ -28,7 +28,7 @@ struct coverage {
 };
 
 void coverage_add(struct coverage *into, const struct coverage *from);
-/* The table, on stdout; returns the number of empty cells. */
+/* Prints the table on stdout. Returns the number of empty cells. */
 uint32_t coverage_print(const struct coverage *coverage);
 
 #endif

@@ -1,8 +1,10 @@
-/* What lies on the modelled disk, and what each request does to it. disk_model.c is the queue. */
+/* The contents of the modelled disk, and the effect of each request. disk_model.c has the queue. */
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
 #include "tests/sim/disk_model_private.h"
 
 static struct disk_shard *find_shard(const struct disk_model *disk, uint64_t id, uint32_t index,
@@ -65,8 +67,8 @@ bool disk_model_damage(struct disk_model *disk, uint64_t chance)
     if (disk->shard_count == 0) { return false; }
     struct disk_shard *shard = disk->shards[chance % disk->shard_count];
     shard->damaged = true;
-    world_say(disk->world, "disk: a bit flips in shard %u of checkpoint %llu", shard->index,
-              (unsigned long long)shard->id);
+    world_log(disk->world, "disk: a bit flips in shard %u of checkpoint %" PRIu64, shard->index,
+              shard->id);
     return true;
 }
 
@@ -134,8 +136,8 @@ static enum tn_status do_read(struct disk_model *disk, const struct disk_request
     *metadata = (struct store_metadata){0};
     for (uint32_t i = 0; i < manifest->shard_count; i++) {
         const struct manifest_shard *part = &manifest->shards[i];
-        uint64_t from = part->first > first ? part->first : first;
-        uint64_t to = part->first + part->count < end ? part->first + part->count : end;
+        uint64_t from = u64_max(part->first, first);
+        uint64_t to = u64_min(part->first + part->count, end);
         if (from >= to) { continue; }
         const struct disk_shard *shard = find_shard(disk, manifest->id, i, manifest->shard_count);
         if (shard == NULL) { return TN_ENOENT; }

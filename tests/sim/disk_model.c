@@ -1,5 +1,4 @@
-/* The requests to the modelled disk: each waits its turn and takes its time. disk_contents.c does
- * what they ask. */
+/* The queue of requests to the modelled disk. disk_contents.c executes them. */
 #include "tests/sim/disk_model.h"
 
 #include <assert.h>

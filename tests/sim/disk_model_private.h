@@ -1,4 +1,4 @@
-/* tests/sim/disk_model_private.h: what the contents of the disk and its queue of requests share. */
+/* tests/sim/disk_model_private.h: shared by the contents of the disk and its queue of requests. */
 #ifndef SIM_DISK_MODEL_PRIVATE_H
 #define SIM_DISK_MODEL_PRIVATE_H
 
@@ -53,7 +53,7 @@ struct disk_user {
     size_t waiting;
 };
 
-/* disk_contents.c: carry out a request at once. `metadata` is filled by a read that succeeds. */
+/* disk_contents.c: executes a request. A read that succeeds fills `metadata`. */
 void disk_execute(struct disk_model *disk, const struct disk_request *request,
                   struct store_event *event, struct store_metadata *metadata);
 void disk_forget_all(struct disk_model *disk);

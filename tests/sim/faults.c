@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/base/minmax.h"
+
 static const char *const names[FAULT_KINDS] = {
     [FAULT_KILL] = "kill",
     [FAULT_CRASH_LOOP] = "crash-loop",
@@ -23,7 +25,7 @@ static const char *const names[FAULT_KINDS] = {
     [FAULT_HOLD] = "hold",
 };
 
-/* How often each is drawn, relative to the others: what is rare in life is rarer here too. */
+/* How often each kind is drawn, relative to the others. */
 static const uint32_t weights[FAULT_KINDS] = {
     [FAULT_KILL] = 30,         [FAULT_CRASH_LOOP] = 4, [FAULT_FREEZE] = 10,
     [FAULT_AGENT] = 3,         [FAULT_HOST] = 4,       [FAULT_EVERYTHING] = 2,
@@ -53,8 +55,7 @@ static enum fault_kind draw_kind(struct random *random, uint32_t allowed)
     return FAULT_KILL;
 }
 
-/* From 0.3 to 10 session timeouts for what ends by itself; the short ones are as nasty as the long.
- */
+/* A third each: 20 ms to one session timeout, 0.3 to one, and 0.3 to 10. */
 static uint64_t draw_duration(struct random *random, uint32_t session_timeout_ms)
 {
     uint64_t scale = random_below(random, 3);
@@ -67,7 +68,8 @@ uint32_t faults_draw(struct random *random, uint32_t count, uint64_t from_ms, ui
                      uint32_t allowed, uint32_t session_timeout_ms,
                      struct fault out[static FAULTS_MAX])
 {
-    if (count > FAULTS_MAX) { count = FAULTS_MAX; }
+    assert(from_ms < to_ms);
+    count = u32_min(count, FAULTS_MAX);
     for (uint32_t i = 0; i < count; i++) {
         struct fault fault = {.kind = draw_kind(random, allowed)};
         fault.at_ms = from_ms + random_below(random, to_ms - from_ms);
@@ -75,7 +77,7 @@ uint32_t faults_draw(struct random *random, uint32_t count, uint64_t from_ms, ui
         fault.target = (uint32_t)random_below(random, 1000);
         fault.other = (uint32_t)random_below(random, 1000);
         fault.both_ways = random_below(random, 2) == 0;
-        /* Faults love company: some come right after the one before. */
+        /* One third of the faults follow the fault before within 60 ms. */
         if (i > 0 && random_below(random, 3) == 0) {
             fault.at_ms = out[i - 1].at_ms + random_below(random, 60);
         }

@@ -1,11 +1,11 @@
 /*
- * sim: run the cluster under seeds.
+ * sim: runs the cluster in the simulator, one run for each seed.
  *
  *   sim FIRST_SEED COUNT [--jobs N] [--trace] [--no-shrink] [--mask HEX] [--quiet]
- *   sim --file FILE      the seeds and masks that FILE lists, one a line; # begins a comment
+ *   sim --file FILE      the seeds and masks in FILE, one on each line; # begins a comment
  *
- * A seed that fails is shrunk to the fewest faults that still fail, and told with the command that
- * replays it. Exit status 1 if any seed failed.
+ * The faults of a seed that fails are shrunk to a minimal set that still fails, and printed with
+ * the command that replays it. Exit status 1 if any seed failed.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,9 +16,10 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/base/minmax.h"
 #include "tests/sim/cluster.h"
 
-enum { SILENT = LOG_ERROR + 1 };
+enum { SILENT = LOG_ERROR + 1, JOBS_MAX = 64 };
 
 struct options {
     uint64_t first, count, mask;
@@ -27,27 +28,27 @@ struct options {
     const char *file;
 };
 
-static bool runs_well(uint64_t seed, uint64_t mask, bool trace, struct coverage *coverage,
-                      char failure[static 256], bool print)
+static bool passes(uint64_t seed, uint64_t mask, bool trace, struct coverage *coverage,
+                   char failure[static 256], bool print)
 {
     static struct sim_setup setup;
     static struct sim_cluster cluster;
     sim_setup_draw(&setup, seed);
     sim_cluster_run(&cluster, &setup, seed, mask, trace, coverage);
-    bool well = !cluster.world.failed;
+    bool passed = !cluster.world.failed;
     (void)snprintf(failure, 256, "%s", cluster.world.failure);
-    if (!well && print) { world_print_trace(&cluster.world); }
+    if (!passed && print) { world_print_trace(&cluster.world); }
     sim_cluster_free(&cluster);
-    return well;
+    return passed;
 }
 
-/* The rule that broke ("I6"): a smaller schedule must break the same one. */
+/* Whether two failures broke the same rule ("I6"): a smaller set of faults must break the same. */
 static bool same_rule(const char *a, const char *b)
 {
     return strncmp(a, b, 3) == 0;
 }
 
-/* Leave out one fault after the other as long as it still fails. */
+/* Leaves out one fault after the other as long as the run still fails. Returns the mask. */
 static uint64_t shrink(uint64_t seed, uint64_t mask, const char *failure)
 {
     static struct sim_setup setup;
@@ -60,7 +61,7 @@ static uint64_t shrink(uint64_t seed, uint64_t mask, const char *failure)
         for (uint32_t i = 0; i < setup.fault_count; i++) {
             uint64_t tried = mask & ~(1ull << i);
             if (tried == mask) { continue; }
-            if (runs_well(seed, tried, false, &scrap, again, false)) { continue; }
+            if (passes(seed, tried, false, &scrap, again, false)) { continue; }
             if (!same_rule(failure, again)) { continue; }
             mask = tried;
             smaller = true;
@@ -69,7 +70,7 @@ static uint64_t shrink(uint64_t seed, uint64_t mask, const char *failure)
     return mask;
 }
 
-/* Which sources this was, as far as it can be told. */
+/* Prints the commit of the sources, if git knows it. */
 static void print_commit(void)
 {
     char text[80] = "";
@@ -79,13 +80,13 @@ static void print_commit(void)
     (void)pclose(git);
 }
 
-static void tell_failure(const struct options *options, uint64_t seed, char failure[static 256])
+static void report_failure(const struct options *options, uint64_t seed, char failure[static 256])
 {
     struct coverage scrap = {0};
     uint64_t mask = options->mask;
     printf("seed %" PRIu64 " FAILED: %s\n", seed, failure);
     if (options->shrink) { mask = shrink(seed, mask, failure); }
-    (void)runs_well(seed, mask, false, &scrap, failure, true);
+    (void)passes(seed, mask, false, &scrap, failure, true);
     static struct sim_setup setup;
     sim_setup_draw(&setup, seed);
     for (uint32_t i = 0; i < setup.fault_count; i++) {
@@ -127,52 +128,52 @@ static bool parse(int argc, char **argv, struct options *options)
     return options->jobs >= 1;
 }
 
-/* Every `jobs`-th seed from `offset`. Returns the number that failed; stops after ten. */
+/* Runs every `jobs`-th seed from `offset`. Returns the number of failures; stops after ten. */
 static uint32_t run_seeds(const struct options *options, uint32_t offset, struct coverage *coverage)
 {
     uint32_t failed = 0;
     for (uint64_t i = offset; i < options->count && failed < 10; i += options->jobs) {
         char failure[256];
         uint64_t seed = options->first + i;
-        if (runs_well(seed, options->mask, options->trace, coverage, failure, false)) { continue; }
+        if (passes(seed, options->mask, options->trace, coverage, failure, false)) { continue; }
         failed++;
-        tell_failure(options, seed, failure);
+        report_failure(options, seed, failure);
         (void)fflush(stdout);
     }
     return failed;
 }
 
-/* Each job is a process of its own that writes its figures into a pipe. */
+/* Each job is a child process that writes its results into a pipe. */
 static uint32_t run_jobs(const struct options *options, struct coverage *total)
 {
     uint32_t failed = 0;
-    int pipes[64][2];
-    uint32_t jobs = options->jobs < 64 ? options->jobs : 64;
+    int pipes[JOBS_MAX][2];
+    uint32_t jobs = u32_min(options->jobs, JOBS_MAX);
     for (uint32_t j = 0; j < jobs; j++) {
         if (pipe(pipes[j]) != 0) { return 1; }
         (void)fflush(stdout);
         if (fork() != 0) { continue; }
         struct coverage coverage = {0};
         uint32_t bad = run_seeds(options, j, &coverage);
-        bool told = write(pipes[j][1], &bad, sizeof bad) == (ssize_t)sizeof bad &&
+        bool sent = write(pipes[j][1], &bad, sizeof bad) == (ssize_t)sizeof bad &&
                     write(pipes[j][1], &coverage, sizeof coverage) == (ssize_t)sizeof coverage;
         (void)fflush(stdout);
-        _exit(told ? 0 : 1);
+        _exit(sent ? 0 : 1);
     }
     for (uint32_t j = 0; j < jobs; j++) {
         struct coverage coverage;
         uint32_t bad = 1;
         (void)close(pipes[j][1]);
-        bool told = read(pipes[j][0], &bad, sizeof bad) == (ssize_t)sizeof bad &&
-                    read(pipes[j][0], &coverage, sizeof coverage) == (ssize_t)sizeof coverage;
-        if (told) { coverage_add(total, &coverage); }
-        failed += told ? bad : 1;
+        bool received = read(pipes[j][0], &bad, sizeof bad) == (ssize_t)sizeof bad &&
+                        read(pipes[j][0], &coverage, sizeof coverage) == (ssize_t)sizeof coverage;
+        if (received) { coverage_add(total, &coverage); }
+        failed += received ? bad : 1;
         (void)wait(NULL);
     }
     return failed;
 }
 
-/* Seeds that found something once. */
+/* Runs the seeds of a file. Returns the number of failures. */
 static uint32_t run_file(const char *path, const struct options *options, struct coverage *coverage)
 {
     FILE *file = fopen(path, "r");
@@ -187,9 +188,9 @@ static uint32_t run_file(const char *path, const struct options *options, struct
         char failure[256];
         uint64_t seed;
         if (sscanf(line, "%" SCNu64 " %" SCNx64, &seed, &one.mask) < 1) { continue; }
-        if (runs_well(seed, one.mask, false, coverage, failure, false)) { continue; }
+        if (passes(seed, one.mask, false, coverage, failure, false)) { continue; }
         failed++;
-        tell_failure(&one, seed, failure);
+        report_failure(&one, seed, failure);
     }
     (void)fclose(file);
     return failed;

@@ -1,4 +1,4 @@
-/* The streams of the network, and who falls silent. net_port.c dials, sends and closes. */
+/* The streams of the network, and silent peers. net_port.c dials, sends and closes. */
 #include "tests/sim/net_model.h"
 
 #include <assert.h>
@@ -27,7 +27,7 @@ struct net_side *net_other(struct net_link *link, const struct net_side *side)
     return &link->sides[side == &link->sides[0]];
 }
 
-/* Does what `side`'s peer sends arrive? */
+/* Whether frames of the peer reach `side`. */
 static bool way_is_open(struct net_link *link, const struct net_side *side)
 {
     const struct net_endpoint *from = net_other(link, side)->endpoint, *to = side->endpoint;
@@ -64,34 +64,37 @@ void net_append_close(struct net_link *link, struct net_side *side, enum tn_stat
     net_append(link, side, frame);
 }
 
-void net_tell_open(struct net_link *link, struct net_side *side)
+void net_report_open(struct net_link *link, struct net_side *side)
 {
-    if (side->told_open || side->told_closed || side->endpoint == NULL) { return; }
-    side->told_open = true;
+    if (side->reported_open || side->reported_closed || side->endpoint == NULL) { return; }
+    side->reported_open = true;
     side->heard_us = link->net->world->now_us;
     struct transport_event event = {
         .type = TRANSPORT_OPENED, .conn = {side->id}, .accepted = side == &link->sides[1]};
     side->endpoint->sink(side->endpoint->ctx, &event);
 }
 
-static void tell_closed(struct net_side *side, enum tn_status status)
+static void report_closed(struct net_side *side, enum tn_status status)
 {
-    if (side->told_closed || side->endpoint == NULL) { return; }
-    side->told_closed = true;
+    if (side->reported_closed || side->endpoint == NULL) { return; }
+    side->reported_closed = true;
     if (side->endpoint->dead) { return; }
     struct transport_event event = {.type = TRANSPORT_CLOSED, .conn = {side->id}, .status = status};
     side->endpoint->sink(side->endpoint->ctx, &event);
 }
 
-/* `side` gives up; its peer hears of it if it can. */
+/* Closes `side`, and sends the end of the stream to its peer. */
 static void close_both(struct net_link *link, struct net_side *side, enum tn_status why)
 {
     struct net_side *peer = net_other(link, side);
-    if (peer->endpoint != NULL && !peer->told_closed) { net_append_close(link, peer, TN_ECLOSED); }
-    tell_closed(side, why);
+    if (peer->endpoint != NULL && !peer->reported_closed) {
+        net_append_close(link, peer, TN_ECLOSED);
+    }
+    report_closed(side, why);
 }
 
-static void tell_frame(struct net_link *link, struct net_side *side, const struct net_frame *frame)
+static void deliver_frame(struct net_link *link, struct net_side *side,
+                          const struct net_frame *frame)
 {
     struct net_endpoint *endpoint = side->endpoint;
     side->heard_us = link->net->world->now_us;
@@ -126,8 +129,8 @@ static void on_pump(struct world *world, void *target, uint64_t index, uint64_t 
     side->pumping = false;
     while (side->head != NULL) {
         struct net_frame *frame = side->head;
-        bool gone = side->endpoint == NULL || side->endpoint->dead || side->told_closed;
-        if (!gone) {
+        bool ended = side->endpoint == NULL || side->endpoint->dead || side->reported_closed;
+        if (!ended) {
             if (frame->due_us > world->now_us) {
                 net_schedule_pump(link, side, frame->due_us);
                 return;
@@ -136,13 +139,13 @@ static void on_pump(struct world *world, void *target, uint64_t index, uint64_t 
                 net_schedule_pump(link, side, world->now_us + RETRY_US);
                 return;
             }
-            net_tell_open(link, side);
+            net_report_open(link, side);
         }
         side->head = frame->next;
         if (side->head == NULL) { side->tail = &side->head; }
-        gone = gone || side->endpoint->dead || side->told_closed;
-        if (!gone && frame->closes) { tell_closed(side, frame->status); }
-        if (!gone && !frame->closes) { tell_frame(link, side, frame); }
+        ended = ended || side->endpoint->dead || side->reported_closed;
+        if (!ended && frame->closes) { report_closed(side, frame->status); }
+        if (!ended && !frame->closes) { deliver_frame(link, side, frame); }
         free(frame);
     }
 }
@@ -153,8 +156,8 @@ static bool is_over(const struct net_link *link)
 {
     for (int i = 0; i < 2; i++) {
         const struct net_side *side = &link->sides[i];
-        bool gone = side->endpoint == NULL || side->endpoint->dead || side->told_closed;
-        if (!gone || side->head != NULL) { return false; }
+        bool ended = side->endpoint == NULL || side->endpoint->dead || side->reported_closed;
+        if (!ended || side->head != NULL) { return false; }
     }
     return true;
 }
@@ -163,18 +166,20 @@ static void on_sweep(struct world *world, void *target, uint64_t a, uint64_t b, 
 {
     (void)data;
     struct net_model *net = target;
-    while (net->first_living < net->link_count && is_over(net->links[net->first_living])) {
-        net->first_living++;
+    while (net->first_open < net->link_count && is_over(net->links[net->first_open])) {
+        net->first_open++;
     }
-    for (size_t l = net->first_living; l < net->link_count; l++) {
+    for (size_t l = net->first_open; l < net->link_count; l++) {
         struct net_link *link = net->links[l];
         if (!link->established || is_over(link)) { continue; }
         for (int i = 0; i < 2; i++) {
             struct net_side *side = &link->sides[i], *peer = net_other(link, side);
-            if (side->told_closed || side->endpoint->dead || side->endpoint->frozen) { continue; }
-            bool beats = !peer->endpoint->dead && !peer->endpoint->frozen && !peer->told_closed &&
-                         way_is_open(link, side);
-            if (beats) { side->heard_us = world->now_us; }
+            if (side->reported_closed || side->endpoint->dead || side->endpoint->frozen) {
+                continue;
+            }
+            bool alive = !peer->endpoint->dead && !peer->endpoint->frozen &&
+                         !peer->reported_closed && way_is_open(link, side);
+            if (alive) { side->heard_us = world->now_us; }
             if (world->now_us - side->heard_us > net_patience_us(net)) {
                 close_both(link, side, TN_ETIMEDOUT);
             }
@@ -255,7 +260,7 @@ static void for_each_side(struct net_endpoint *endpoint,
                           void (*visit)(struct net_link *link, struct net_side *side))
 {
     struct net_model *net = endpoint->net;
-    for (size_t l = net->first_living; l < net->link_count; l++) {
+    for (size_t l = net->first_open; l < net->link_count; l++) {
         for (int i = 0; i < 2; i++) {
             struct net_side *side = &net->links[l]->sides[i];
             if (side->endpoint == endpoint) { visit(net->links[l], side); }
@@ -266,7 +271,9 @@ static void for_each_side(struct net_endpoint *endpoint,
 static void close_peer(struct net_link *link, struct net_side *side)
 {
     struct net_side *peer = net_other(link, side);
-    if (peer->endpoint != NULL && !peer->told_closed) { net_append_close(link, peer, TN_ECLOSED); }
+    if (peer->endpoint != NULL && !peer->reported_closed) {
+        net_append_close(link, peer, TN_ECLOSED);
+    }
 }
 
 static void reset_link(struct net_link *link, struct net_side *side)
@@ -277,11 +284,11 @@ static void reset_link(struct net_link *link, struct net_side *side)
 
 static void open_late(struct net_link *link, struct net_side *side)
 {
-    if (link->established) { net_tell_open(link, side); }
+    if (link->established) { net_report_open(link, side); }
 }
 
-/* What a dying process had not handed to its kernel is lost: the end of what is on its way, from
- * anywhere on. So it may die between any two of its sends. */
+/* A process may die between any two of its sends: a random part of the end of the stream is lost.
+ */
 static void lose_tail(struct net_link *link, struct net_side *side)
 {
     struct net_side *peer = net_other(link, side);

@@ -1,4 +1,4 @@
-/* tests/sim/net_model_private.h: what the streams of the network and its ports share. */
+/* tests/sim/net_model_private.h: shared by the streams of the network and its ports. */
 #ifndef SIM_NET_MODEL_PRIVATE_H
 #define SIM_NET_MODEL_PRIVATE_H
 
@@ -16,12 +16,12 @@ struct net_frame {
     uint8_t bytes[];
 };
 
-/* One end of a connection, and the stream towards it. */
+/* One end of a connection, and the stream of frames towards it. */
 struct net_side {
-    struct net_endpoint *endpoint; /* NULL: the dial found nobody. */
+    struct net_endpoint *endpoint; /* NULL: no process listens at the address. */
     uint64_t id;
-    bool told_open, told_closed;
-    bool closing; /* By its own wish. */
+    bool reported_open, reported_closed;
+    bool closing; /* This side has closed the connection. */
     uint64_t heard_us;
     struct net_frame *head, **tail;
     uint64_t last_us;
@@ -31,7 +31,7 @@ struct net_side {
 struct net_link {
     struct net_model *net;
     bool established;
-    struct net_side sides[2]; /* 0 dialled. */
+    struct net_side sides[2]; /* [0] is the side that dialled. */
 };
 
 struct net_endpoint {
@@ -42,7 +42,7 @@ struct net_endpoint {
     transport_sink sink;
     void *ctx;
     bool dead, frozen;
-    bool silent; /* Dead with its host: nobody answers for it. */
+    bool silent; /* The host died too: it does not refuse connections. */
 };
 
 struct net_model {
@@ -50,7 +50,7 @@ struct net_model {
     struct net_config config;
     struct net_link **links; /* By connection: ids 2i+1 (dialler) and 2i+2. */
     size_t link_count, link_capacity;
-    size_t first_living; /* All links before it are over. */
+    size_t first_open; /* All links before it have ended. */
     struct net_endpoint *endpoints[NET_ENDPOINTS_MAX];
     size_t endpoint_count;
     bool cut[NET_HOSTS_MAX][NET_HOSTS_MAX];
@@ -62,11 +62,11 @@ struct net_model {
 uint64_t net_latency(struct net_model *net);
 uint64_t net_patience_us(const struct net_model *net); /* Four heartbeats. */
 struct net_side *net_other(struct net_link *link, const struct net_side *side);
-/* Put a frame (taken over), or the end, into the stream towards `side`. */
+/* Append a frame (taken over), or the end, to the stream towards `side`. */
 void net_append(struct net_link *link, struct net_side *side, struct net_frame *frame);
 void net_append_close(struct net_link *link, struct net_side *side, enum tn_status status);
 void net_schedule_pump(struct net_link *link, struct net_side *side, uint64_t at_us);
-void net_tell_open(struct net_link *link, struct net_side *side);
+void net_report_open(struct net_link *link, struct net_side *side);
 
 /* net_port.c */
 void net_break_link(struct net_link *link, enum tn_status status);

@@ -1,4 +1,4 @@
-/* What a process may ask of the network: dial, send, close. */
+/* The port of a process: dial, send, close. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 /* ---------------------------------------------------------------- dialing */
 
-/* What was sent before OPENED goes with the connection. */
+/* Frames sent before OPENED are lost with the connection. */
 static void fail_dial(struct net_link *link, enum tn_status status)
 {
     struct net_side *accepter = &link->sides[1];
@@ -29,14 +29,14 @@ static void establish(struct net_link *link, struct net_endpoint *peer)
     accepter->endpoint = peer;
     accepter->heard_us = dialler->heard_us = now_us;
     link->established = true;
-    if (dialler->endpoint->cluster != peer->cluster) { /* Never heard of by the peer's driver. */
-        accepter->told_closed = true;
+    if (dialler->endpoint->cluster != peer->cluster) { /* The peer refuses the handshake. */
+        accepter->reported_closed = true;
         net_append_close(link, dialler, TN_ECLOSED);
     }
-    /* A frozen one is told at its thaw. */
-    if (!peer->frozen) { net_tell_open(link, accepter); }
-    if (!dialler->endpoint->dead && !dialler->endpoint->frozen) { net_tell_open(link, dialler); }
-    /* What was sent before OPENED. */
+    /* A frozen process receives OPENED at its thaw. */
+    if (!peer->frozen) { net_report_open(link, accepter); }
+    if (!dialler->endpoint->dead && !dialler->endpoint->frozen) { net_report_open(link, dialler); }
+    /* The frames sent before OPENED. */
     net_schedule_pump(link, accepter, now_us);
 }
 
@@ -47,7 +47,7 @@ static void on_connect(struct world *world, void *target, uint64_t number, uint6
     struct net_link *link = target;
     struct net_model *net = link->net;
     struct net_endpoint *endpoint = link->sides[0].endpoint;
-    if (endpoint->dead || link->sides[0].told_closed || link->sides[0].closing) { return; }
+    if (endpoint->dead || link->sides[0].reported_closed || link->sides[0].closing) { return; }
     struct net_endpoint *peer = number < net->endpoint_count ? net->endpoints[number] : NULL;
     bool blocked = peer != NULL && (peer->silent || net->cut[endpoint->host][peer->host] ||
                                     net->cut[peer->host][endpoint->host]);
@@ -112,7 +112,7 @@ static void port_send(void *ctx, conn_id conn, const struct frame_header *header
     struct net_side *side;
     struct net_link *link = find_link(endpoint->net, conn.v, &side);
     assert(!endpoint->dead);
-    if (link == NULL || side->told_closed || side->closing) {
+    if (link == NULL || side->reported_closed || side->closing) {
         buffer_release(body);
         return;
     }
@@ -140,7 +140,7 @@ static void port_close(void *ctx, conn_id conn)
     struct net_endpoint *endpoint = ctx;
     struct net_side *side;
     struct net_link *link = find_link(endpoint->net, conn.v, &side);
-    if (link == NULL || side->told_closed || side->closing) { return; }
+    if (link == NULL || side->reported_closed || side->closing) { return; }
     side->closing = true;
     net_append_close(link, side, TN_OK);
     if (net_other(link, side)->endpoint != NULL) {

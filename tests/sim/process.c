@@ -5,7 +5,7 @@
 
 enum { POOL_LIMIT_BYTES = 16 << 20 };
 
-/* The process's own clock: monotonic, from its start of the world, with drift. */
+/* The monotonic clock of the process, with its drift. */
 static uint64_t local_ms(const struct process *process)
 {
     uint64_t us = process->config.world->now_us;
@@ -30,6 +30,7 @@ static void schedule_tick(struct process *process)
 
 static void end(struct process *process, int exit_code)
 {
+    assert(process->alive);
     zk_client_close(process->zk);
     net_endpoint_kill(process->endpoint, false);
     disk_user_kill(process->store);
@@ -105,6 +106,8 @@ struct process *process_create(const struct process_config *config, struct task 
 
 void process_start(struct process *process)
 {
+    assert(!process->alive);
+    assert(process->node.handle != NULL);
     process->alive = true;
     process->started_us = process->config.world->now_us;
     process_deliver(process, &(struct node_event){.type = NODE_START});
@@ -126,7 +129,7 @@ void process_freeze(struct process *process, bool frozen)
     disk_user_freeze(process->store, frozen);
     net_endpoint_freeze(process->endpoint, frozen);
     process->tick_at_us = 0;
-    /* A zombie wakes: its timers and what had arrived come first, the news of its expiry after. */
+    /* After a thaw, timers and the events that waited come before the expiry of the session. */
     if (!frozen) { schedule_tick(process); }
     zk_client_freeze(process->zk, frozen);
 }

@@ -1,6 +1,6 @@
 /*
- * tests/sim/process.h: one node as a process of the simulated world: the very code of a role behind
- * modelled ports, that can be killed at any moment, frozen, and woken as a zombie.
+ * tests/sim/process.h: a process of the simulated world: the code of a role behind modelled ports.
+ * It can be killed at any moment, frozen, and thawed after its session has expired.
  */
 #ifndef SIM_PROCESS_H
 #define SIM_PROCESS_H
@@ -13,7 +13,7 @@
 
 struct process;
 
-/* Called when a process has ended by itself, with its exit code; not when it was killed. */
+/* Called when a process exits by itself, not when it is killed. */
 typedef void (*process_ended)(void *ctx, struct process *process, int exit_code);
 
 struct process_config {
@@ -25,7 +25,7 @@ struct process_config {
     uint64_t incarnation;
     uint64_t cluster_key;
     uint32_t session_timeout_ms;
-    int32_t clock_drift_ppm; /* Its clock runs so much faster. */
+    int32_t clock_drift_ppm; /* Its clock is faster by this much. */
     process_ended ended;
     void *ctx;
 };
@@ -40,19 +40,19 @@ struct process {
     struct node_ports ports;
     struct node node;
     void (*destroy)(void *self);
-    uint64_t tick_at_us; /* Of the earliest tick that is scheduled; 0: none. */
+    uint64_t tick_at_us; /* Time of the earliest scheduled tick; 0: none. */
     uint64_t started_us;
-    uint32_t depth; /* Nested deliveries: must stay at one. */
+    uint32_t depth; /* Nested deliveries; at most one. */
 };
 
-/* Set up ports for a process that is about to become `task`; then fill in node and destroy, and
- * start it. */
+/* Creates a process for `task` with its ports. The caller sets `node` and `destroy`, and starts it.
+ */
 struct process *process_create(const struct process_config *config, struct task task);
 void process_start(struct process *process);
-/* SIGKILL. `silently`: its host lost power, peers are not told. */
+/* SIGKILL. `silently`: the host lost power, so its connections are not closed. */
 void process_kill(struct process *process, bool silently);
 void process_freeze(struct process *process, bool frozen);
-/* Deliver any event of its own. */
+/* Delivers an event to the node, now. */
 void process_deliver(struct process *process, const struct node_event *event);
 void process_free(struct process *process);
 

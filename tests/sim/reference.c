@@ -15,8 +15,8 @@ struct reference {
     struct optimizer optimizer;
     size_t parameters;
     uint32_t arrays;
-    uint64_t steps; /* Computed so far. */
-    float **values; /* values[s]: after s steps. */
+    uint64_t steps; /* Number of steps computed so far. */
+    float **values; /* values[s]: parameters after s steps. */
     float *state[2][OPTIMIZER_ARRAYS_MAX];
     float *gradients; /* One per slice. */
     uint32_t *indices;
@@ -75,7 +75,7 @@ void reference_free(struct reference *reference)
     free(reference);
 }
 
-/* The sum of a node of the tree, by its definition. */
+/* The sum of a node of the tree, by definition, into the gradients of its first slice. */
 static void sum_node(struct reference *reference, struct slice_node node)
 {
     if (node.count == 1) { return; }

@@ -1,7 +1,7 @@
 /*
- * tests/sim/reference.h: what training must give: every step's parameters, computed here alone,
- * slice by slice and in the order of the tree, with none of the cluster's own code for computing
- * and summing (worker/compute.c, ps/shard.c).
+ * tests/sim/reference.h: the expected parameters after each step, computed in one place, slice by
+ * slice and summed in the order of the tree, without the cluster's code for computing and summing
+ * (worker/compute.c, ps/shard.c).
  */
 #ifndef SIM_REFERENCE_H
 #define SIM_REFERENCE_H
@@ -24,14 +24,14 @@ size_t reference_parameters(const struct reference *reference);
 struct digest reference_digest(struct reference *reference, uint64_t step);
 
 /*
- * The ledger: a model whose parameters count how often each example was used: its gradient is -1
- * for an example's own parameter, and with rate = batch size each use adds exactly 1. A lost or
- * doubled contribution shows as a wrong count, in any mode and whatever the order. Open it instead
- * of the job's model; close with ledger_close().
+ * The ledger: a model whose parameters count how often each example was used: the gradient of an
+ * example is -1 for its own parameter, and with rate = batch size each use adds exactly 1. A lost
+ * or doubled contribution is a wrong count, in any mode and order. It is opened instead of the
+ * job's model, and closed with ledger_close().
  */
 struct model *ledger_open(uint32_t examples, const struct kernels *kernels, uint32_t examples_max);
 void ledger_close(struct model *model);
-/* Examples for it: inputs are the rows of the unit matrix. */
+/* The examples of the ledger: the inputs are the rows of the unit matrix. */
 struct dataset *ledger_dataset(uint32_t examples);
 
 #endif

@@ -1,5 +1,4 @@
-/* What the seed decides before anything happens: the job, the sizes, the speeds, which faults and
- * when. */
+/* The setup of a seed: the job, sizes, speeds, and faults with their times. */
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +37,7 @@ static void draw_job(struct sim_setup *setup, struct random *random)
     job->train.learning_rate = 0.0625;
     job->train.max_staleness = coin(random) ? STALENESS_FREE : random_below(random, 4);
     if (setup->ledger || job->train.mode == TRAIN_ASYNC) {
-        /* A count must come out exact: rate and shares are powers of two, and no memory is kept. */
+        /* The counts must be exact: rates and shares are powers of two, and SGD keeps no state. */
         setup->ledger = true;
         job->train.optimizer = OPTIMIZER_SGD;
         job->train.learning_rate = job->train.batch;
@@ -57,8 +56,8 @@ static void draw_job(struct sim_setup *setup, struct random *random)
         random_below(random, 3) == 0 ? CHIEF_FAILURE_RESTORE : CHIEF_FAILURE_CONTINUE;
 }
 
-/* Servers lag a little; now and then by seconds, as a follower may that is about to be given up. */
-static uint32_t often_little(uint64_t lag_us)
+/* Servers lag a little; one in ten by up to seconds, as a follower that is about to be dropped. */
+static uint32_t mostly_small(uint64_t lag_us)
 {
     return (uint32_t)(lag_us % 10 == 0 ? lag_us * 20 : lag_us);
 }
@@ -68,14 +67,14 @@ static void draw_world(struct sim_setup *setup, struct random *random)
     setup->one_host = random_below(random, 3) == 0;
     setup->zk_tick_ms = (uint32_t)between(random, 200, 1000);
     setup->agent_notice_us = (uint32_t)between(random, 500, 8000);
-    /* Swarm: each kind of trouble is absent in half of the runs. */
+    /* Swarm testing: each kind of disturbance is absent from half of the runs. */
     struct zk_model_config *zk = &setup->zk;
     zk->servers = coin(random) ? 3 : 1;
     zk->tick_ms = setup->zk_tick_ms;
     zk->latency_us = (uint32_t)between(random, 200, 4000);
     zk->slow_per_mille = coin(random) ? (uint32_t)random_below(random, 50) : 0;
     zk->slow_us = (uint32_t)between(random, 10000, 900000);
-    zk->lag_us = coin(random) ? often_little(random_below(random, 100000)) : 500;
+    zk->lag_us = coin(random) ? mostly_small(random_below(random, 100000)) : 500;
     struct net_config *net = &setup->net;
     net->latency_us = (uint32_t)between(random, 1000, 15000);
     net->slow_per_mille =

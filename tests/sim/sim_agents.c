@@ -1,5 +1,4 @@
-/* The agents of the simulated world: the supervisor's own code, with processes that cost nothing to
- * start. */
+/* The agents of the simulated world: the code of agent/supervisor.h with simulated processes. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +31,7 @@ static uint32_t child_of(const struct sim_agent *agent, uint32_t task)
 
 /* ------------------------------------------------------------ processes */
 
-/* A crash loop: what came up goes down again. */
+/* A crash loop kills the process again after its start. */
 static void on_loop_kill(struct world *world, void *target, uint64_t task, uint64_t b, void *data)
 {
     (void)world;
@@ -41,12 +40,12 @@ static void on_loop_kill(struct world *world, void *target, uint64_t task, uint6
     sim_kill_task(target, (uint32_t)task);
 }
 
-/* `a` the child, `b` the number of the agent's life. */
+/* `a`: the child. `b`: `starts` of the agent. */
 static void on_spawn(struct world *world, void *target, uint64_t a, uint64_t b, void *data)
 {
     (void)data;
     struct sim_agent *agent = target;
-    if (!agent->alive || b != agent->life) { return; }
+    if (!agent->alive || b != agent->starts) { return; }
     struct sim_cluster *cluster = agent->cluster;
     uint32_t task = agent->tasks[a];
     sim_spawn(cluster, task);
@@ -56,7 +55,7 @@ static void on_spawn(struct world *world, void *target, uint64_t a, uint64_t b, 
     }
 }
 
-/* The session_reaper closes the session, sooner or later. */
+/* The session reaper closes the session, some time later. */
 static void on_close(struct world *world, void *target, uint64_t session, uint64_t b, void *data)
 {
     (void)world;
@@ -66,8 +65,8 @@ static void on_close(struct world *world, void *target, uint64_t session, uint64
     zk_model_close_session(cluster->zk, session);
 }
 
-/* The dead one's znodes go first, by the agent's own session, in the order of agent/node_reaper.h;
- * what the dead one still has in flight may arrive before its session is closed. */
+/* The znodes of a dead node are removed over the agent's session, in the order of
+ * agent/node_reaper.h; requests of the dead node may arrive until its session is closed. */
 static void on_reap(struct world *world, void *target, uint64_t session, uint64_t task, void *data)
 {
     (void)data;
@@ -95,8 +94,8 @@ static void reap(struct sim_cluster *cluster, uint32_t task, uint64_t session)
     world_after(&cluster->world, wait, on_reap, cluster, session, task, NULL);
 }
 
-/* S7: /run as ZooKeeper has it, when it answers. */
-static void on_ask_run(struct world *world, void *target, uint64_t life, uint64_t b, void *data)
+/* S7: reads /run, when ZooKeeper answers. */
+static void on_ask_run(struct world *world, void *target, uint64_t starts, uint64_t b, void *data)
 {
     (void)data;
     struct sim_agent *agent = target;
@@ -104,13 +103,13 @@ static void on_ask_run(struct world *world, void *target, uint64_t life, uint64_
     char path[ZK_PATH_MAX];
     struct run run;
     struct error error;
-    if (!agent->alive || agent->life != life) { return; }
+    if (!agent->alive || agent->starts != starts) { return; }
     znode_path(path, cluster->setup.job.name, "run");
     const struct zk_node *node = NULL;
     if (zk_model_serves(cluster->zk)) { node = zk_tree_find(zk_model_tree(cluster->zk), path); }
     if (node == NULL || node->blob == NULL ||
         run_decode(node->blob->data, node->blob->size, &run, &error) != TN_OK) {
-        world_after(world, REAP_RETRY_US, on_ask_run, agent, life, b, NULL);
+        world_after(world, REAP_RETRY_US, on_ask_run, agent, starts, b, NULL);
         return;
     }
     bool ended = run.phase == RUN_DONE || run.phase == RUN_FAILED;
@@ -126,7 +125,7 @@ static void carry_out(struct sim_agent *agent, const struct supervisor_action *a
     switch (action->type) {
     case DO_SPAWN: {
         uint64_t wait = world_between(&cluster->world, SPAWN_MIN_US, SPAWN_MAX_US);
-        world_after(&cluster->world, wait, on_spawn, agent, action->child, agent->life, NULL);
+        world_after(&cluster->world, wait, on_spawn, agent, action->child, agent->starts, NULL);
         break;
     }
     case DO_REAP_NODE:
@@ -139,7 +138,7 @@ static void carry_out(struct sim_agent *agent, const struct supervisor_action *a
         break;
     case DO_KILL: sim_kill_task(cluster, task); break;
     case DO_READ_RUN:
-        world_after(&cluster->world, REAP_RETRY_US, on_ask_run, agent, agent->life, 0, NULL);
+        world_after(&cluster->world, REAP_RETRY_US, on_ask_run, agent, agent->starts, 0, NULL);
         break;
     case DO_FAIL:
         world_fail(&cluster->world, "I10: an agent gives up on %s:%u",
@@ -149,13 +148,13 @@ static void carry_out(struct sim_agent *agent, const struct supervisor_action *a
     }
 }
 
-static void on_supervisor_tick(struct world *world, void *target, uint64_t at_us, uint64_t life,
+static void on_supervisor_tick(struct world *world, void *target, uint64_t at_us, uint64_t starts,
                                void *data)
 {
     (void)world;
     (void)data;
     struct sim_agent *agent = target;
-    if (!agent->alive || agent->life != life || agent->tick_at_us != at_us) { return; }
+    if (!agent->alive || agent->starts != starts || agent->tick_at_us != at_us) { return; }
     agent->tick_at_us = 0;
     feed(agent, &(struct supervisor_event){.type = SUPERVISOR_TICK});
 }
@@ -174,17 +173,17 @@ static void feed(struct sim_agent *agent, const struct supervisor_event *event)
     uint64_t at_us = deadline * 1000 > world->now_us ? deadline * 1000 : world->now_us + 1000;
     if (agent->tick_at_us != 0 && agent->tick_at_us <= at_us) { return; }
     agent->tick_at_us = at_us;
-    world_at(world, at_us, on_supervisor_tick, agent, at_us, agent->life, NULL);
+    world_at(world, at_us, on_supervisor_tick, agent, at_us, agent->starts, NULL);
 }
 
 /* -------------------------------------------------------------- watching */
 
-static void on_poll(struct world *world, void *target, uint64_t life, uint64_t b, void *data)
+static void on_poll(struct world *world, void *target, uint64_t starts, uint64_t b, void *data)
 {
     (void)data;
     struct sim_agent *agent = target;
     struct sim_cluster *cluster = agent->cluster;
-    if (!agent->alive || agent->life != life) { return; }
+    if (!agent->alive || agent->starts != starts) { return; }
     for (uint32_t i = 0; i < agent->task_count && zk_model_serves(cluster->zk); i++) {
         const struct process *process = cluster->now[agent->tasks[i]];
         if (process == NULL || !process->alive) { continue; }
@@ -196,7 +195,7 @@ static void on_poll(struct world *world, void *target, uint64_t life, uint64_t b
              &(struct supervisor_event){
                  .type = seen ? SUPERVISOR_MEMBER_SEEN : SUPERVISOR_MEMBER_LOST, .child = i});
     }
-    world_after(world, MEMBER_POLL_US, on_poll, agent, life, b, NULL);
+    world_after(world, MEMBER_POLL_US, on_poll, agent, starts, b, NULL);
 }
 
 void sim_agent_saw_end(struct sim_cluster *cluster, uint32_t task, int exit_code, int signal)
@@ -215,7 +214,7 @@ void sim_agents_job_ended(struct sim_cluster *cluster)
     }
 }
 
-/* ------------------------------------------------------------ life cycle */
+/* ------------------------------------------------------------ starts cycle */
 
 void sim_agent_start(struct sim_agent *agent)
 {
@@ -226,11 +225,11 @@ void sim_agent_start(struct sim_agent *agent)
         agent->unreaped[i] = 0;
     }
     agent->alive = true;
-    agent->life++;
+    agent->starts++;
     agent->tick_at_us = 0;
     supervisor_init(&agent->supervisor, kinds, agent->task_count);
     feed(agent, &(struct supervisor_event){.type = SUPERVISOR_START_NODES});
-    world_after(&agent->cluster->world, MEMBER_POLL_US, on_poll, agent, agent->life, 0, NULL);
+    world_after(&agent->cluster->world, MEMBER_POLL_US, on_poll, agent, agent->starts, 0, NULL);
 }
 
 static void on_agent_back(struct world *world, void *target, uint64_t a, uint64_t b, void *data)
@@ -240,7 +239,7 @@ static void on_agent_back(struct world *world, void *target, uint64_t a, uint64_
     (void)data;
     struct sim_agent *agent = target;
     if (agent->alive) { return; }
-    world_say(world, "agent of host %u is back", agent->host);
+    world_log(world, "agent of host %u is back", agent->host);
     sim_agent_start(agent);
 }
 
@@ -248,7 +247,7 @@ void sim_agent_die(struct sim_agent *agent, bool silently, uint64_t back_after_m
 {
     if (!agent->alive) { return; }
     agent->alive = false;
-    world_say(&agent->cluster->world, "agent of host %u dies with its nodes%s", agent->host,
+    world_log(&agent->cluster->world, "agent of host %u dies with its nodes%s", agent->host,
               silently ? " (power lost)" : "");
     for (uint32_t i = 0; i < agent->task_count; i++) {
         struct process *process = agent->cluster->now[agent->tasks[i]];

@@ -1,4 +1,4 @@
-/* Faults as they happen, and their end. */
+/* Injects the faults, and undoes them. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -9,7 +9,7 @@ void sim_kill_task(struct sim_cluster *cluster, uint32_t task)
 {
     struct process *process = cluster->now[task];
     if (process == NULL || !process->alive) { return; }
-    world_say(&cluster->world, "kill -9 %s:%u", role_name(cluster->tasks[task].role),
+    world_log(&cluster->world, "kill -9 %s:%u", role_name(cluster->tasks[task].role),
               cluster->tasks[task].index);
     cluster->kills++;
     process_kill(process, false);
@@ -21,7 +21,7 @@ static bool is_over(const struct sim_cluster *cluster)
     return cluster->checker.done || cluster->healed;
 }
 
-/* ------------------------------------------------------------- their end */
+/* ----------------------------------------------------------------- undoing */
 
 static void on_thaw(struct world *world, void *target, uint64_t task, uint64_t b, void *data)
 {
@@ -29,7 +29,7 @@ static void on_thaw(struct world *world, void *target, uint64_t task, uint64_t b
     (void)data;
     struct process *process = target;
     if (!process->alive || !process->frozen) { return; }
-    world_say(world, "SIGCONT %s:%u", role_name(process->task.role), process->task.index);
+    world_log(world, "SIGCONT %s:%u", role_name(process->task.role), process->task.index);
     (void)task;
     process_freeze(process, false);
 }
@@ -76,8 +76,8 @@ static void request(struct sim_cluster *cluster, enum request_kind kind)
     znode_path(path, cluster->setup.job.name, "requests");
     if (zk_tree_find(zk_model_tree(cluster->zk), path) == NULL) { return; }
     znode_path(path, cluster->setup.job.name, "requests/");
-    struct request wish = {.kind = kind, .wall_ms = world_ms(&cluster->world), .by = "operator"};
-    size_t size = request_encode(&wish, text);
+    struct request entry = {.kind = kind, .wall_ms = world_ms(&cluster->world), .by = "operator"};
+    size_t size = request_encode(&entry, text);
     struct zk_write write = {
         .kind = ZK_CREATE, .path = path, .data = text, .size = size, .flags = ZK_SEQUENTIAL};
     zk_model_write(cluster->zk, &write, 1);
@@ -97,13 +97,13 @@ static void on_resume(struct world *world, void *target, uint64_t a, uint64_t b,
     request(cluster, REQUEST_RESUME);
 }
 
-/* --------------------------------------------------------- how they begin */
+/* --------------------------------------------------------------- injecting */
 
 static void freeze(struct sim_cluster *cluster, uint32_t task, uint64_t duration_ms)
 {
     struct process *process = cluster->now[task];
     if (process == NULL || !process->alive || process->frozen) { return; }
-    world_say(&cluster->world, "SIGSTOP %s:%u for %" PRIu64 " ms",
+    world_log(&cluster->world, "SIGSTOP %s:%u for %" PRIu64 " ms",
               role_name(cluster->tasks[task].role), cluster->tasks[task].index, duration_ms);
     process_freeze(process, true);
     world_after(&cluster->world, duration_ms * 1000, on_thaw, process, task, 0, NULL);
@@ -182,7 +182,7 @@ void sim_inject(struct sim_cluster *cluster, const struct fault *fault)
     struct sim_agent *agent = sim_agent_of(cluster, task);
     struct process *process = cluster->now[task];
     cluster->coverage->cells[fault->kind][moment(cluster)]++;
-    world_say(&cluster->world, "fault: %s", fault_name(fault->kind));
+    world_log(&cluster->world, "fault: %s", fault_name(fault->kind));
     switch (fault->kind) {
     case FAULT_KILL: sim_kill_task(cluster, task); break;
     case FAULT_CRASH_LOOP:
@@ -217,7 +217,7 @@ void sim_inject(struct sim_cluster *cluster, const struct fault *fault)
 void sim_heal(struct sim_cluster *cluster)
 {
     struct world *world = &cluster->world;
-    world_say(world, "faults end");
+    world_log(world, "faults end");
     cluster->healed = true;
     cluster->healed_ms = world_ms(world);
     net_model_heal(cluster->net);

@@ -1,4 +1,4 @@
-/* The nodes of the simulated world: the product's own roles, created as cli/ creates them. */
+/* The nodes of the simulated world: the roles, created as cli/ creates them. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ void sim_bootstrap(struct sim_cluster *cluster)
 static void on_ended(void *ctx, struct process *process, int exit_code)
 {
     struct sim_cluster *cluster = ctx;
-    world_say(&cluster->world, "%s:%u leaves with %d", role_name(process->task.role),
+    world_log(&cluster->world, "%s:%u leaves with %d", role_name(process->task.role),
               process->task.index, exit_code);
     for (uint32_t t = 0; t < cluster->task_count; t++) {
         if (cluster->now[t] == process) { sim_agent_saw_end(cluster, t, exit_code, 0); }
@@ -121,7 +121,7 @@ void sim_spawn(struct sim_cluster *cluster, uint32_t task)
     (void)snprintf(identity.cluster, sizeof identity.cluster, "%s", cluster->setup.job.name);
     (void)snprintf(identity.host, sizeof identity.host, "host%u", config.host);
     net_endpoint_address(process->endpoint, identity.address, sizeof identity.address);
-    world_say(world, "start %s:%u", role_name(cluster->tasks[task].role),
+    world_log(world, "start %s:%u", role_name(cluster->tasks[task].role),
               cluster->tasks[task].index);
     switch (cluster->tasks[task].role) {
     case ROLE_COORDINATOR: make_coordinator(cluster, process, &identity); break;

@@ -1,10 +1,10 @@
-/* tests/sim/sim_view.c: what the checker sees of the simulated world. */
+/* The simulated world as the checker reads it. */
 #include "tests/sim/cluster.h"
 
 static void on_log(void *ctx, const char *text)
 {
     struct sim_cluster *cluster = ctx;
-    world_say(&cluster->world, "%s", text);
+    world_log(&cluster->world, "%s", text);
 }
 
 static void on_fail(void *ctx, const char *text)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
+
 void world_init(struct world *world, uint64_t seed, bool verbose)
 {
     memset(world, 0, sizeof *world);
@@ -32,12 +34,13 @@ static bool comes_before(const struct world_entry *a, const struct world_entry *
 void world_at(struct world *world, uint64_t at_us, world_call call, void *target, uint64_t a,
               uint64_t b, void *data)
 {
+    assert(call != NULL);
     if (world->count == world->capacity) {
         world->capacity = world->capacity ? world->capacity * 2 : 1024;
         world->queue = realloc(world->queue, world->capacity * sizeof *world->queue);
         assert(world->queue != NULL);
     }
-    struct world_entry entry = {.at_us = at_us > world->now_us ? at_us : world->now_us,
+    struct world_entry entry = {.at_us = u64_max(at_us, world->now_us),
                                 .number = world->next_number++,
                                 .call = call,
                                 .target = target,
@@ -60,6 +63,7 @@ void world_after(struct world *world, uint64_t delay_us, world_call call, void *
 
 static struct world_entry pop_entry(struct world *world)
 {
+    assert(world->count > 0);
     struct world_entry top = world->queue[0], last = world->queue[--world->count];
     size_t i = 0;
     for (;;) {
@@ -99,6 +103,7 @@ uint64_t world_ms(const struct world *world)
 
 uint64_t world_below(struct world *world, uint64_t limit)
 {
+    assert(limit > 0);
     return random_below(&world->random, limit);
 }
 
@@ -110,10 +115,11 @@ uint64_t world_between(struct world *world, uint64_t low, uint64_t high)
 
 bool world_chance(struct world *world, uint32_t per_mille)
 {
+    assert(per_mille <= 1000);
     return per_mille != 0 && random_below(&world->random, 1000) < per_mille;
 }
 
-void world_say(struct world *world, const char *format, ...)
+void world_log(struct world *world, const char *format, ...)
 {
     char *line = world->trace[world->trace_count++ % WORLD_TRACE_LINES];
     int used = snprintf(line, WORLD_TRACE_BYTES, "[%8.3f] ", (double)world->now_us / 1e6);
@@ -134,7 +140,7 @@ void world_fail(struct world *world, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(world->failure, sizeof world->failure, format, arguments);
     va_end(arguments);
-    world_say(world, "VIOLATED: %s", world->failure);
+    world_log(world, "VIOLATED: %s", world->failure);
 }
 
 void world_print_trace(const struct world *world)

@@ -1,4 +1,4 @@
-/* The clients' half of the model: what libzookeeper and common/zk/zk.c together show to a node. */
+/* The clients' half of the model: libzookeeper and common/zk/zk.c, as a node sees them. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 struct parcel {
     struct parcel *next;
     struct zk_client *client;
-    uint64_t connection; /* 0: made by the client's own side, cannot be lost. */
+    uint64_t connection; /* 0: made by the client library, never lost. */
     uint64_t zxid;
-    struct zk_event event; /* Its pointers are offsets into `bytes`, made good at delivery. */
+    struct zk_event event; /* Its pointers are set at delivery, from the offsets below. */
     size_t path_offset, data_offset, children_offset, total;
     bool has_path;
     bool children, existed; /* ZK_CHANGED: the watch that fired. */
@@ -72,13 +72,13 @@ static void hand_over(struct parcel *parcel)
     }
     event.children = children;
     if (event.type == ZK_RESULT && !take_in_flight(client, event.op)) { return; }
-    /* What tells of a change carries no zxid. */
+    /* A change event has no zxid. */
     bool answer = event.type == ZK_RESULT;
     if (answer && parcel->zxid > client->last_zxid) { client->last_zxid = parcel->zxid; }
     client->sink(client->ctx, &event);
 }
 
-/* Lost with its connection. The next one has been asked already, or will be. */
+/* A change event that was lost with its connection: its watch fires again, or is set again. */
 static void keep_watch(const struct parcel *parcel)
 {
     struct zk_client *client = parcel->client;
@@ -86,7 +86,7 @@ static void keep_watch(const struct parcel *parcel)
     struct zk_watch watch = {.children = parcel->children, .existed = parcel->existed};
     (void)snprintf(watch.path, sizeof watch.path, "%s", parcel->bytes);
     if (client->connected) {
-        zk_client_tell(client, &watch);
+        zk_client_notify(client, &watch);
     } else {
         zk_client_watch(client, watch.path, watch.children, watch.existed);
     }
@@ -135,7 +135,7 @@ void zk_client_post(struct zk_client *client, uint64_t connection, const struct 
     if (!client->dead) { post(client, connection, pack(event)); }
 }
 
-void zk_client_tell(struct zk_client *client, const struct zk_watch *watch)
+void zk_client_notify(struct zk_client *client, const struct zk_watch *watch)
 {
     if (client->dead) { return; }
     const struct zk_event event = {.type = ZK_CHANGED, .path = watch->path, .failed_write = -1};
@@ -187,9 +187,8 @@ static void expire(struct zk_client *client)
     zk_client_post(client, 0, &(struct zk_event){.type = ZK_EXPIRED, .failed_write = -1});
 }
 
-/* The ensemble serves, but will not have us back, as it knows less than we have seen: after a
- * session timeout of that the session must be gone (common/zk/zk.c finds out by a second session).
- */
+/* The ensemble serves, but refuses this client because it has seen a higher zxid. After two session
+ * timeouts the session has expired (common/zk/zk.c finds out with a second session). */
 static void consider_refusal(struct zk_client *client)
 {
     uint64_t now = client->model->world->now_us;
@@ -241,7 +240,7 @@ void zk_client_sweep(struct zk_client *client)
     } else if (client->unreachable_us == 0) {
         client->unreachable_us = now;
     } else if (now - client->unreachable_us > (uint64_t)client->timeout_ms * 667) {
-        zk_client_disconnect(client); /* Two thirds of the timeout without an answer. */
+        zk_client_disconnect(client); /* The library disconnects after two thirds of the timeout. */
     }
 }
 
@@ -269,7 +268,7 @@ static void on_deadline(struct world *world, void *target, uint64_t op, uint64_t
     }
 }
 
-/* Answered without having been sent. */
+/* The client library answers without sending. */
 static void answer_unsent(struct zk_client *client, struct zk_request *request,
                           enum zk_outcome outcome, enum zk_reason reason)
 {
@@ -407,7 +406,7 @@ void zk_client_freeze(struct zk_client *client, bool frozen)
         free(parcel);
         parcel = next;
     }
-    while (parcel != NULL) { /* Died of what it heard. */
+    while (parcel != NULL) { /* The process exited while handling an event. */
         struct parcel *next = parcel->next;
         free(parcel);
         parcel = next;
@@ -417,7 +416,7 @@ void zk_client_freeze(struct zk_client *client, bool frozen)
 void zk_client_close(struct zk_client *client)
 {
     if (client->dead) { return; }
-    /* As the library: nothing is sent when it is not connected. */
+    /* As the library does: nothing is sent while disconnected. */
     if (client->connected) { zk_model_close_session(client->model, client->session); }
     zk_client_kill(client);
 }

@@ -1,5 +1,5 @@
-/* The servers' half of the model: quorum, the log, sessions and their expiry. zk_client.c is the
- * other half. */
+/* The servers' half of the model: quorum, the log, sessions and their expiry. zk_client.c has the
+ * clients' half. */
 #include "tests/sim/zk_model.h"
 
 #include <assert.h>
@@ -103,6 +103,7 @@ struct zk_session_state *zk_model_session(struct zk_model *model, uint64_t id)
 
 struct zk_session_state *zk_model_new_session(struct zk_model *model, struct zk_client *client)
 {
+    assert(zk_model_has_quorum(model));
     assert(model->session_count < ZK_SESSIONS_MAX);
     uint64_t tick = model->config.tick_ms;
     uint64_t timeout = client->timeout_ms < 2 * tick ? 2 * tick : client->timeout_ms;
@@ -155,20 +156,20 @@ static void expire_sessions(struct zk_model *model)
     for (size_t i = 0; i < model->session_count; i++) {
         struct zk_session_state *session = &model->sessions[i];
         if (!session->open) { continue; }
-        /* No quorum, no clock: a new leader gives every session its whole timeout again. */
+        /* Without a quorum no session expires; a new leader gives each its whole timeout again. */
         bool heard = session->client != NULL && session->client->session == session->id &&
                      zk_client_alive_at_server(session->client);
         if (!quorum || !model->had_quorum || heard) {
             session->heard_us = now;
         } else if (now - session->heard_us > session->timeout_us) {
-            world_say(model->world, "zookeeper: session %" PRIu64 " expires", session->id);
+            world_log(model->world, "zookeeper: session %" PRIu64 " expires", session->id);
             end_session(model, session);
         }
     }
     model->had_quorum = quorum;
 }
 
-/* Twice a tick: sessions expire, clients notice that they are cut off, and try again. */
+/* Four times a tick: sessions expire, clients detect lost connections and reconnect. */
 static void on_sweep(struct world *world, void *target, uint64_t a, uint64_t b, void *data)
 {
     (void)data;
@@ -197,14 +198,14 @@ void zk_model_server(struct zk_model *model, uint32_t server, bool up)
     assert(server < model->config.servers);
     if (model->servers[server].up == up) { return; }
     model->servers[server].up = up;
-    world_say(model->world, "zookeeper server %u %s", server + 1, up ? "up" : "down");
+    world_log(model->world, "zookeeper server %u %s", server + 1, up ? "up" : "down");
     if (up) {
         apply_up_to(model, server, model->leader.zxid);
         model->servers[server].apply_us = model->world->now_us;
     } else {
         drop_clients_of(model, server);
     }
-    /* A minority stops serving: its clients are sent away. */
+    /* Servers without a quorum stop serving: their clients are disconnected. */
     if (!zk_model_has_quorum(model)) {
         for (uint32_t i = 0; i < model->config.servers; i++) { drop_clients_of(model, i); }
     }
@@ -224,7 +225,7 @@ static void forget_log(struct zk_model *model)
 
 void zk_model_wipe(struct zk_model *model)
 {
-    world_say(model->world, "zookeeper: every server loses its disk");
+    world_log(model->world, "zookeeper: every server loses its disk");
     for (uint32_t i = 0; i < model->config.servers; i++) { zk_model_server(model, i, false); }
     forget_log(model);
     zk_tree_free(&model->leader);

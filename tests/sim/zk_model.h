@@ -1,9 +1,9 @@
 /*
- * tests/sim/zk_model.h: a ZooKeeper ensemble under virtual time, as faithful as docs/simulator.md
- * says: servers that lag, sessions that expire by ticks, ephemerals that outlive their process,
- * watches that fire once, coalesce and come late, answers that get lost, requests of the dead that
- * still arrive, a client that never learns of its expiry by itself, a wiped ensemble that refuses
- * whoever has seen more than it knows.
+ * tests/sim/zk_model.h: a model of a ZooKeeper ensemble under virtual time. docs/simulator.md lists
+ * what it reproduces: servers lag; sessions expire by ticks; ephemerals outlive their process;
+ * watches fire once, coalesce and arrive late; answers are lost; requests of a dead process still
+ * arrive; a client learns of the expiry only from a server; and a wiped ensemble refuses clients
+ * that have seen a higher zxid than its own.
  */
 #ifndef SIM_ZK_MODEL_H
 #define SIM_ZK_MODEL_H
@@ -20,46 +20,45 @@ struct zk_client;
 struct zk_model_config {
     uint32_t servers;
     uint32_t tick_ms;
-    uint32_t latency_us;     /* Usual one-way delay; drawn between a half and the double of it. */
-    uint32_t slow_per_mille; /* Messages that take up to `slow_us` instead. */
+    uint32_t latency_us;     /* One-way delay: drawn from half to twice this. */
+    uint32_t slow_per_mille; /* Share of messages that take up to `slow_us`. */
     uint32_t slow_us;
-    uint32_t lag_us; /* A server applies a transaction up to so much after the leader. */
+    uint32_t lag_us; /* A server applies a transaction at most this long after the leader. */
 };
 
-/* Told of each committed transaction, before any server but the leader shows it. For the checker.
- */
+/* Called for each committed transaction, before a server other than the leader applies it. */
 typedef void (*zk_observer)(void *ctx, const struct zk_txn *txn);
 
 struct zk_model *zk_model_create(struct world *world, const struct zk_model_config *config);
 void zk_model_free(struct zk_model *model);
 void zk_model_observe(struct zk_model *model, zk_observer observer, void *ctx);
-const struct zk_tree *zk_model_tree(const struct zk_model *model); /* The leader's: the truth. */
+const struct zk_tree *zk_model_tree(const struct zk_model *model); /* The leader's tree. */
 
-/* A process on `host` opens a session. The client lives as long as the model. */
+/* Opens a session for a process on `host`. The model owns the client. */
 struct zk_client *zk_client_open(struct zk_model *model, uint32_t host, uint32_t session_timeout_ms,
                                  uint32_t deadline_ms, zk_sink sink, void *ctx);
 struct zk_port zk_client_port(struct zk_client *client);
 uint64_t zk_client_session(const struct zk_client *client); /* 0 before the first connection. */
-/* The process died: nothing is delivered any more, nothing is closed; what it sent is still on its
- * way. */
+/* The process died: it receives no more events; the session is not closed, and requests in flight
+ * still arrive. */
 void zk_client_kill(struct zk_client *client);
-/* SIGSTOP and SIGCONT: what arrives meanwhile is delivered after the thaw, in order. */
+/* SIGSTOP and SIGCONT: events that arrive while frozen are delivered after the thaw, in order. */
 void zk_client_freeze(struct zk_client *client, bool frozen);
-/* Orderly end: the session is closed. */
+/* The process ends in order: its session is closed. */
 void zk_client_close(struct zk_client *client);
 
-/* Somebody who knows the session's password closes it (an agent for its dead child). */
+/* Closes a session from outside, by its id (an agent does so for a dead child). */
 void zk_model_close_session(struct zk_model *model, uint64_t session);
 
-/* Write without any client, at once: for setting the scene. Asserts success. */
+/* Writes at once, without a client, to set up a test. Asserts success. */
 void zk_model_write(struct zk_model *model, const struct zk_write *writes, size_t count);
 
 /* Faults. */
 void zk_model_server(struct zk_model *model, uint32_t server, bool up);
 void zk_model_cut(struct zk_model *model, uint32_t host, uint32_t server, bool cut);
 void zk_model_drop_connection(struct zk_client *client);
-void zk_model_wipe(
-    struct zk_model *model); /* All servers lose their disks; they are down until started. */
+/* All servers lose their disks; they are down until zk_model_server() starts them. */
+void zk_model_wipe(struct zk_model *model);
 bool zk_model_serves(const struct zk_model *model);
 
 #endif

@@ -1,4 +1,4 @@
-/* tests/sim/zk_model_private.h: what the servers' half and the clients' half of the model share. */
+/* tests/sim/zk_model_private.h: shared by the servers' half and the clients' half of the model. */
 #ifndef SIM_ZK_MODEL_PRIVATE_H
 #define SIM_ZK_MODEL_PRIVATE_H
 
@@ -8,14 +8,13 @@ enum { ZK_SESSIONS_MAX = 4096, ZK_CLIENTS_MAX = 4096, ZK_WATCHES_MAX = 1024 };
 
 enum request_verb { REQUEST_WRITE, REQUEST_READ, REQUEST_LIST };
 
-/* One request on its way. `list` holds every living one, so that the end of the world can free
- * them. */
+/* A request in flight. All of them are in a list, so that zk_model_free() can free them. */
 struct zk_request {
     struct zk_request *next, *list_next, **list_link;
     struct zk_client *client;
-    uint64_t connection; /* Of the client, when it was sent. */
-    uint64_t zxid;       /* Of its transaction, once committed. */
-    bool detached;       /* Its connection broke: nobody waits for the answer. */
+    uint64_t connection; /* Connection of the client when it was sent. */
+    uint64_t zxid;       /* Zxid of its transaction, once committed. */
+    bool detached;       /* Its connection broke: the answer is dropped. */
     uint64_t session;
     uint64_t op;
     enum request_verb verb;
@@ -45,7 +44,7 @@ struct in_flight {
     struct in_flight *next;
 };
 
-/* An event on its way to a client, flat. */
+/* An event in flight to a client, flattened. */
 struct parcel;
 
 struct zk_client {
@@ -59,22 +58,23 @@ struct zk_client {
     uint64_t connection; /* Number of the present or last connection. */
     uint64_t session;
     uint64_t last_zxid;
-    uint64_t unreachable_us; /* Since when its server cannot be reached; 0: it can. */
-    uint64_t refused_us;     /* Since when a serving ensemble has refused us; 0: it has not. */
+    uint64_t unreachable_us; /* Since when the server cannot be reached; 0: it can. */
+    uint64_t refused_us;     /* Since when a serving ensemble refuses the client; 0: it does not. */
     uint64_t next_try_us;
-    uint64_t to_server_us, to_leader_us, to_client_us; /* FIFO: nothing may overtake. */
-    struct zk_request *pipeline;                       /* At the server, in order. */
-    struct zk_request *working; /* The write being worked on; reads behind it wait. */
+    uint64_t to_server_us, to_leader_us,
+        to_client_us;            /* Arrival of the last message: no message overtakes it. */
+    struct zk_request *pipeline; /* Requests at the server, in order. */
+    struct zk_request *working;  /* The write in progress; later requests wait for it. */
     struct in_flight *in_flight;
     struct zk_watch *watches;
     size_t watch_count;
-    struct parcel *backlog, **backlog_tail; /* While frozen. */
+    struct parcel *backlog, **backlog_tail; /* Events that arrived while frozen. */
 };
 
 struct zk_server {
     bool up;
     struct zk_tree tree;
-    uint64_t apply_us; /* Nothing is applied before what came earlier. */
+    uint64_t apply_us; /* When the last transaction is applied: transactions keep their order. */
 };
 
 struct zk_model {
@@ -92,7 +92,7 @@ struct zk_model {
     size_t client_count;
     uint64_t next_session;
     bool cut[ZK_HOSTS_MAX][ZK_SERVERS_MAX];
-    struct zk_request *requests; /* All that live. */
+    struct zk_request *requests; /* All requests in flight. */
     bool had_quorum;
     zk_observer observer;
     void *observer_ctx;
@@ -106,33 +106,34 @@ struct zk_session_state *zk_model_session(struct zk_model *model, uint64_t id);
 struct zk_session_state *zk_model_new_session(struct zk_model *model, struct zk_client *client);
 
 /* zk_client.c */
-void zk_client_sweep(struct zk_client *client);      /* Every tick: connect, notice loss. */
-void zk_client_disconnect(struct zk_client *client); /* Its connection broke. */
+void zk_client_sweep(
+    struct zk_client *client); /* Connects, and detects the loss of a connection. */
+void zk_client_disconnect(struct zk_client *client); /* The connection broke. */
 void zk_client_free(struct zk_client *client);
 
 /* zk_watch.c */
 void zk_client_watch(struct zk_client *client, const char *path, bool children, bool existed);
-/* Its server shows `txn` now. */
+/* The server of the client has applied `txn`. */
 void zk_client_applied(struct zk_client *client, const struct zk_txn *txn);
-/* It is connected again. */
+/* The client is connected again. */
 void zk_client_rearm(struct zk_client *client);
 
 /* zk_request.c */
 struct zk_request *zk_request_create(struct zk_client *client);
-/* Give it its writes, which are well-formed. */
+/* Copies well-formed writes into the request. */
 void zk_request_copy(struct zk_request *request, const struct zk_write *writes, size_t count);
 void zk_request_send(struct zk_request *request);
-void zk_requests_detach(
-    struct zk_client *client); /* The connection broke: what is under way may yet happen. */
+/* The connection broke: requests in flight may still be applied. */
+void zk_requests_detach(struct zk_client *client);
 void zk_requests_applied(struct zk_client *client, const struct zk_txn *txn);
 void zk_request_free(struct zk_request *request);
 
-/* zk_client.c, for zk_request.c: an event on its way to the client over `connection`; 0: made by
- * the client itself. */
+/* zk_client.c: sends an event to the client over `connection`; 0: the event is made by the client
+ * library. */
 void zk_client_post(struct zk_client *client, uint64_t connection, const struct zk_event *event);
-/* A watch has fired: an event over the present connection. */
-void zk_client_tell(struct zk_client *client, const struct zk_watch *watch);
+/* Sends the event of a fired watch over the present connection. */
+void zk_client_notify(struct zk_client *client, const struct zk_watch *watch);
 bool zk_client_reaches(const struct zk_client *client, uint32_t server);
-bool zk_client_alive_at_server(const struct zk_client *client); /* Would its pings be heard? */
+bool zk_client_alive_at_server(const struct zk_client *client); /* Whether its pings arrive. */
 
 #endif

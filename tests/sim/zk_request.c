@@ -1,7 +1,7 @@
 /*
- * A request's way: sent -> at the client's server, in order -> a read is answered there; a write
- * goes to the leader, commits, and is answered when that server has applied it. A connection that
- * breaks loses the answer, never surely the write.
+ * Requests: sent -> at the client's server, in order -> a read is answered there; a write goes to
+ * the leader, is committed, and is answered when that server has applied it. When a connection
+ * breaks, the answer is lost, and the write may still be applied.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static const char *created_path(const struct zk_txn *txn)
     return NULL;
 }
 
-/* Only the version is sure (common/zk/zk.h): nobody shall rest on the others. */
+/* Only the version is defined (common/zk/zk.h): no caller may use the other fields. */
 static struct zk_stat set_stat(const struct zk_txn *txn)
 {
     for (size_t i = 0; i < txn->count; i++) {
@@ -102,7 +102,7 @@ static void on_leader(struct world *world, void *target, uint64_t era, uint64_t 
     struct zk_model *model = client->model;
     struct zk_session_state *session = zk_model_session(model, request->session);
     if (era != model->era || session == NULL || !session->open || !zk_model_has_quorum(model)) {
-        /* The request dies here; its client learns of it by losing the connection. */
+        /* The request is dropped; its client is disconnected. */
         if (client->working == request) {
             client->working = NULL;
             if (!request->detached) { zk_client_disconnect(client); }
@@ -145,7 +145,7 @@ static void to_leader(struct zk_request *request)
              client->model->era, 0, NULL);
 }
 
-/* Work on what waits at the server, in order. */
+/* Handles the requests that wait at the server, in order. */
 static void pump(struct zk_client *client)
 {
     while (client->working == NULL && client->pipeline != NULL) {
@@ -169,11 +169,11 @@ static void on_arrive(struct world *world, void *target, uint64_t server, uint64
     struct zk_client *client = request->client;
     bool stale = !client->connected || client->connection != request->connection;
     if (stale || client->dead || !zk_client_reaches(client, (uint32_t)server)) {
-        /* Its sender is gone. What was in the pipe may still be heard. */
+        /* The connection broke. A write in flight may still arrive. */
         request->detached = true;
-        bool heard = request->verb == REQUEST_WRITE && client->model->servers[server].up &&
-                     (client->dead || world_chance(world, 500));
-        if (heard) {
+        bool arrives = request->verb == REQUEST_WRITE && client->model->servers[server].up &&
+                       (client->dead || world_chance(world, 500));
+        if (arrives) {
             to_leader(request);
         } else {
             zk_request_free(request);
@@ -230,7 +230,7 @@ void zk_requests_detach(struct zk_client *client)
         struct zk_request *request = client->working;
         client->working = NULL;
         request->detached = true;
-        /* Committed, only its answer was missing. Else on_leader will free it. */
+        /* It is committed and only the answer was missing. Else on_leader() frees it. */
         if (request->zxid != 0) { zk_request_free(request); }
     }
     while (client->pipeline != NULL) {

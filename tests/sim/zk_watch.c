@@ -1,7 +1,7 @@
 /*
- * The watches of a client: fired once by what its server applies, and compared at a reconnection.
- * The server forgets a watch as it fires, the client when it hears of it: one that is lost with its
- * connection is still the client's, and fires at the next.
+ * The watches of a client: they fire once, when its server applies a change, and are compared at a
+ * reconnection. The server forgets a watch when it fires, the client when the event arrives: when
+ * the event is lost with its connection, the client sets the watch again at the next one.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -24,16 +24,16 @@ void zk_client_watch(struct zk_client *client, const char *path, bool children, 
     (void)snprintf(watch->path, sizeof watch->path, "%s", path);
 }
 
-/* The library tells the end of a znode once, whatever was watched of it. */
-static void fire(struct zk_client *client, size_t index, bool gone)
+/* The library reports the removal of a znode once, whatever was watched. */
+static void fire(struct zk_client *client, size_t index, bool removed)
 {
     struct zk_watch fired = client->watches[index];
     client->watches[index] = client->watches[--client->watch_count];
-    for (size_t i = client->watch_count; gone && i-- > 0;) {
+    for (size_t i = client->watch_count; removed && i-- > 0;) {
         if (strcmp(client->watches[i].path, fired.path) != 0) { continue; }
         client->watches[i] = client->watches[--client->watch_count];
     }
-    zk_client_tell(client, &fired);
+    zk_client_notify(client, &fired);
 }
 
 static bool concerns(const struct zk_watch *watch, const struct zk_change *change)
@@ -53,14 +53,14 @@ void zk_client_applied(struct zk_client *client, const struct zk_txn *txn)
         const struct zk_change *change = &txn->changes[c];
         for (size_t i = client->watch_count; i-- > 0;) {
             if (i >= client->watch_count || !concerns(&client->watches[i], change)) { continue; }
-            bool gone = change->kind == ZK_DELETE;
-            fire(client, i, gone && strcmp(client->watches[i].path, change->path) == 0);
+            bool removed = change->kind == ZK_DELETE;
+            fire(client, i, removed && strcmp(client->watches[i].path, change->path) == 0);
         }
     }
     zk_requests_applied(client, txn);
 }
 
-/* After a reconnection the server compares: what changed unseen fires now. */
+/* After a reconnection the server compares, and fires the watches of changed znodes. */
 void zk_client_rearm(struct zk_client *client)
 {
     const struct zk_tree *tree = &client->model->servers[client->server].tree;
