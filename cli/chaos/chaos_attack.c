@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "chaos/attack.h"
 #include "chaos/history/history.h"
@@ -93,24 +92,21 @@ static int conclude(const struct attack_options *given, const struct outcome *ou
 
 static int work(struct attack_options *given)
 {
-    struct target *target = calloc(1, sizeof *target);
+    struct target target;
     struct outcome outcome = {0};
     struct plan plan;
     struct error error = {0};
     char dir[CHAOS_PATH_MAX];
-    if (target == NULL) { return TN_EXIT_ERROR; }
     enum tn_status status = plan_read(given->plan, &plan, &error);
-    if (status == TN_OK) {
-        if (given->report != NULL) {
-            snprintf(dir, sizeof dir, "%s", given->report);
-        } else {
-            snprintf(dir, sizeof dir, "runs/attack-%s-%" PRIu64, plan.name, given->seed.value);
-        }
-        status = target_find(&given->target, target, &error);
-        if (status == TN_OK) { status = attack(given, target, dir, &plan, &outcome, &error); }
-        plan_free(&plan);
+    if (status != TN_OK) { return command_failed(&error); }
+    if (given->report != NULL) {
+        snprintf(dir, sizeof dir, "%s", given->report);
+    } else {
+        snprintf(dir, sizeof dir, "runs/attack-%s-%" PRIu64, plan.name, given->seed.value);
     }
-    free(target);
+    status = target_find(&given->target, &target, &error);
+    if (status == TN_OK) { status = attack(given, &target, dir, &plan, &outcome, &error); }
+    plan_free(&plan);
     return status == TN_OK ? conclude(given, &outcome, dir) : command_failed(&error);
 }
 

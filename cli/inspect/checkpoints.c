@@ -70,30 +70,22 @@ static enum tn_status read_manifests(struct zk_sync *sync, const char *cluster,
     return TN_OK;
 }
 
-static enum tn_status read_cluster(struct target *target, struct listing *out, struct error *error)
+static enum tn_status read_cluster(const struct target_options *given, struct listing *out,
+                                   struct error *error)
 {
+    struct target target;
     struct zk_sync *sync = NULL;
     struct spec spec;
     struct zk_sync_list names = {0};
     char path[256];
-    enum tn_status status = target_open(target, &sync, &spec, NULL, error);
+    enum tn_status status = target_find(given, &target, error);
+    if (status == TN_OK) { status = target_open(&target, &sync, &spec, NULL, error); }
     if (status != TN_OK) { return status; }
-    znode_path(path, target->cluster, "checkpoints");
+    znode_path(path, target.cluster, "checkpoints");
     status = zk_sync_list(sync, path, &names, error);
-    if (status == TN_OK) { status = read_manifests(sync, target->cluster, &names, out, error); }
+    if (status == TN_OK) { status = read_manifests(sync, target.cluster, &names, out, error); }
     zk_sync_list_free(&names);
     zk_sync_close(sync);
-    return status;
-}
-
-static enum tn_status find_and_read_cluster(const struct target_options *given, struct listing *out,
-                                            struct error *error)
-{
-    struct target *target = calloc(1, sizeof *target);
-    if (target == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    enum tn_status status = target_find(given, target, error);
-    if (status == TN_OK) { status = read_cluster(target, out, error); }
-    free(target);
     return status;
 }
 
@@ -202,7 +194,7 @@ static enum tn_status read_and_verify(const struct checkpoints_options *given,
                          "FOLDER");
     }
     enum tn_status status = *folder ? read_folder(folder, listing, error)
-                                    : find_and_read_cluster(&given->target, listing, error);
+                                    : read_cluster(&given->target, listing, error);
     return status == TN_OK && verifies ? verify(folder, listing, intact, error) : status;
 }
 

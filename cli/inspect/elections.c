@@ -96,20 +96,16 @@ static enum tn_status read_elections(struct target *target, struct elections *ou
 
 static int work(const struct target_options *given, bool json)
 {
-    struct target *target = calloc(1, sizeof *target);
+    struct target target;
     struct elections *elections = calloc(1, sizeof *elections);
     struct error error = {0};
-    enum tn_status status = TN_OK;
-    if (target == NULL || elections == NULL) {
-        status = error_set(&error, TN_ENOMEM, "out of memory");
-    }
-    if (status == TN_OK) { status = target_find(given, target, &error); }
-    if (status == TN_OK) { status = read_elections(target, elections, &error); }
+    if (elections == NULL) { return TN_EXIT_ERROR; }
+    enum tn_status status = target_find(given, &target, &error);
+    if (status == TN_OK) { status = read_elections(&target, elections, &error); }
     int exit_code = status != TN_OK ? command_failed(&error)
                     : json          ? print_json(elections)
                                     : print_table(elections);
     free(elections);
-    free(target);
     return exit_code;
 }
 

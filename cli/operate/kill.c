@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cli/commands.h"
 #include "cli/target.h"
@@ -31,22 +30,19 @@ static enum tn_status kill_task(struct target *target, const char *task, enum ki
 
 static int work(const struct target_options *given, const char *task, const char *signal_name)
 {
-    struct target *target = calloc(1, sizeof *target);
+    struct target target;
     struct error error = {0};
-    struct member member = {0};
+    struct member member;
+    char name[TASK_NAME_MAX];
     enum kill_signal signal = KILL_SIGKILL;
-    if (target == NULL) { return TN_EXIT_ERROR; }
     (void)kill_signal_parse(signal_name, &signal);
-    enum tn_status status = target_find(given, target, &error);
-    if (status == TN_OK) { status = kill_task(target, task, signal, &member, &error); }
-    if (status == TN_OK) {
-        char name[TASK_NAME_MAX];
-        task_format(member.task, ':', name, sizeof name);
-        fprintf(stderr, "%s: sent SIG%s to %s (pid %" PRIu64 " on %s)\n", target->cluster,
-                signal_name, name, member.pid, member.host);
-    }
-    free(target);
-    return status == TN_OK ? TN_EXIT_OK : command_failed(&error);
+    enum tn_status status = target_find(given, &target, &error);
+    if (status == TN_OK) { status = kill_task(&target, task, signal, &member, &error); }
+    if (status != TN_OK) { return command_failed(&error); }
+    task_format(member.task, ':', name, sizeof name);
+    fprintf(stderr, "%s: sent SIG%s to %s (pid %" PRIu64 " on %s)\n", target.cluster, signal_name,
+            name, member.pid, member.host);
+    return TN_EXIT_OK;
 }
 
 int command_kill(int argc, char **argv)

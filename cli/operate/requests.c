@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cli/cluster_read.h"
 #include "cli/commands.h"
@@ -139,14 +138,13 @@ static int command(const struct operation *operation, int argc, char **argv)
     options_number(&options, "timeout", &timeout_s, "SECONDS",
                    "How long to wait for the effect; default 60.");
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
-    struct target *target = calloc(1, sizeof *target);
+    struct target target;
     struct error error = {0};
-    if (target == NULL) { return TN_EXIT_ERROR; }
-    enum tn_status status = target_find(&given, target, &error);
-    if (status == TN_OK) { status = request(operation, target, timeout_s.value * 1000, &error); }
-    if (status == TN_OK) { fprintf(stderr, "%s: %s\n", target->cluster, operation->done); }
-    free(target);
-    return status == TN_OK ? TN_EXIT_OK : command_failed(&error);
+    enum tn_status status = target_find(&given, &target, &error);
+    if (status == TN_OK) { status = request(operation, &target, timeout_s.value * 1000, &error); }
+    if (status != TN_OK) { return command_failed(&error); }
+    fprintf(stderr, "%s: %s\n", target.cluster, operation->done);
+    return TN_EXIT_OK;
 }
 
 int command_stop(int argc, char **argv)
