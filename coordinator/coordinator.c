@@ -62,16 +62,16 @@ void coordinator_decide(struct coordinator *c, struct chief_event event)
 static void report_task(struct coordinator *c, uint32_t index, const char *cause)
 {
     assert(index < c->roster.count);
-    const struct roster_seat *seat = &c->roster.seats[index];
+    const struct roster_entry *entry = &c->roster.entries[index];
     struct reported_task *reported = &c->reported[index];
     reported->known = true;
-    reported->present = seat->present;
-    reported->incarnation = seat->present ? seat->member.incarnation : 0;
+    reported->present = entry->present;
+    reported->incarnation = entry->present ? entry->member.incarnation : 0;
     coordinator_decide(c, (struct chief_event){.type = CHIEF_EV_MEMBER,
-                                               .member = {.task = seat->task,
-                                                          .present = seat->present,
-                                                          .incarnation = seat->member.incarnation,
-                                                          .pid = seat->member.pid,
+                                               .member = {.task = entry->task,
+                                                          .present = entry->present,
+                                                          .incarnation = entry->member.incarnation,
+                                                          .pid = entry->member.pid,
                                                           .cause = cause}});
 }
 
@@ -79,19 +79,19 @@ static void report_task(struct coordinator *c, uint32_t index, const char *cause
 static void check_task(struct coordinator *c, uint32_t index)
 {
     assert(index < c->roster.count);
-    const struct roster_seat *seat = &c->roster.seats[index];
+    const struct roster_entry *entry = &c->roster.entries[index];
     struct reported_task *reported = &c->reported[index];
-    bool settled = seat->present || seat->mirror.state == MIRROR_WATCHING;
+    bool settled = entry->present || entry->mirror.state == MIRROR_WATCHING;
     if (!settled || reported->note_op != 0) { return; }
-    bool same = reported->known && reported->present == seat->present &&
-                (!seat->present || reported->incarnation == seat->member.incarnation);
+    bool same = reported->known && reported->present == entry->present &&
+                (!entry->present || reported->incarnation == entry->member.incarnation);
     if (same) { return; }
     if (!reported->present) {
         report_task(c, index, NULL);
         return;
     }
     char path[256];
-    znode_exit_path(path, c->identity.cluster, seat->task);
+    znode_exit_path(path, c->identity.cluster, entry->task);
     reported->note_op = membership_next_op(&c->membership);
     c->ports->zk.read(c->ports->zk.ctx, reported->note_op, path, false);
 }

@@ -251,10 +251,10 @@ static void follow(struct worker *worker)
 static void ps_changed(struct worker *worker, uint32_t ps)
 {
     assert(ps < ps_count(worker));
-    const struct roster_seat *seat = &worker->roster.seats[ps];
-    const struct member *member = seat->present ? &seat->member : NULL;
+    const struct roster_entry *entry = &worker->roster.entries[ps];
+    const struct member *member = entry->present ? &entry->member : NULL;
     if (!links_set_member(&worker->links, ps, member, worker->now_ms)) { return; }
-    log_info("ps:%" PRIu32 " restarted at %s", ps, seat->member.address);
+    log_info("ps:%" PRIu32 " restarted at %s", ps, entry->member.address);
     feed(worker, (struct loop_event){.type = LOOP_EV_LINK_DOWN, .ps = ps}, NULL);
 }
 
@@ -283,8 +283,8 @@ static void zookeeper(struct worker *worker, const struct zk_event *event)
         follow(worker);
         return;
     }
-    int seat = roster_handle(&worker->roster, event, zk, next_op, worker->now_ms);
-    if (seat >= 0) { ps_changed(worker, (uint32_t)seat); }
+    int entry = roster_handle(&worker->roster, event, zk, next_op, worker->now_ms);
+    if (entry >= 0) { ps_changed(worker, (uint32_t)entry); }
     if (mirror_handle(&worker->assignment, event, zk, next_op, worker->now_ms) == MIRROR_PRESENT) {
         assigned(worker, event);
     }

@@ -22,13 +22,16 @@ enum tn_status bootstrap_init(struct bootstrap *b, const char *cluster, const st
     const struct run run = {
         .phase = RUN_FORMING, .evaluate_step = STEP_NONE, .evaluation = {.step = STEP_NONE}};
     struct assignment assignment = {.slice_count = slices};
-    assert(cluster_name_check(cluster, NULL) == TN_OK && slices <= SLICES_MAX);
+    assert(cluster_name_check(cluster, NULL) == TN_OK);
+    assert(slices <= SLICES_MAX);
     memset(b, 0, sizeof *b);
     for (uint32_t i = 0; i < slices; i++) { assignment.worker[i] = UINT16_MAX; }
     assignment_encode(&assignment, b->assignment);
     run_encode(&run, b->run);
     b->spec = spec_encode(spec);
-    if (b->spec == NULL) { return error_set(error, TN_ENOMEM, "no memory for a cluster's spec"); }
+    if (b->spec == NULL) {
+        return error_set(error, TN_ENOMEM, "no memory for the spec of a cluster");
+    }
     add(b, cluster, "", NULL);
     memcpy(b->znodes[0].path, "/tanist", sizeof "/tanist");
     add(b, cluster, "", NULL);
@@ -53,7 +56,7 @@ enum tn_status bootstrap_compare(const char *cluster, const struct spec *found,
 {
     if (found->ps != wanted->ps) {
         return error_set(error, TN_EEXIST,
-                         "cluster %s exists with %" PRIu32 " ps, the job wants %" PRIu32
+                         "cluster %s exists with %" PRIu32 " ps, the job has %" PRIu32
                          ": give the job another name, or remove the cluster",
                          cluster, found->ps, wanted->ps);
     }
@@ -88,7 +91,7 @@ enum tn_status bootstrap_read_spec(struct zk_sync *sync, const char *cluster, st
     return status;
 }
 
-/* An answer that was lost: the same again finds it there. */
+/* If the answer was lost, the second attempt finds the znode. */
 static enum tn_status create(struct zk_sync *sync, const struct bootstrap_znode *znode,
                              struct error *error)
 {
@@ -104,7 +107,7 @@ enum tn_status bootstrap_create(struct zk_sync *sync, const char *cluster,
                                 struct error *error)
 {
     struct bootstrap *b = malloc(sizeof *b);
-    if (b == NULL) { return error_set(error, TN_ENOMEM, "no memory for a cluster's spec"); }
+    if (b == NULL) { return error_set(error, TN_ENOMEM, "no memory for the spec of a cluster"); }
     enum tn_status status = bootstrap_init(b, cluster, wanted, slices, error);
     bool compared = false;
     for (uint32_t i = 0; status == TN_OK && i < b->count; i++) {

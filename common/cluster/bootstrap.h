@@ -1,6 +1,6 @@
 /*
- * common/cluster/bootstrap.h: the persistent znodes of a cluster, made once before its nodes start.
- * Making them again is harmless; a cluster of the same name with another job is refused.
+ * common/cluster/bootstrap.h: the persistent znodes of a cluster, created before its nodes start.
+ * Creating them again changes nothing; an existing cluster with another job is refused.
  */
 #ifndef COMMON_CLUSTER_BOOTSTRAP_H
 #define COMMON_CLUSTER_BOOTSTRAP_H
@@ -16,8 +16,8 @@ struct bootstrap_znode {
     size_t size;
 };
 
-/* What is to be created, in this order, each persistent; one that exists is fine. The spec comes
- * first of what has data: whoever creates it first decides. */
+/* The znodes to create, in this order, all persistent; existing ones are fine. The spec is the
+ * first one with data: the process that creates it decides what the cluster is. */
 struct bootstrap {
     uint32_t count;
     struct bootstrap_znode znodes[BOOTSTRAP_ZNODES_MAX];
@@ -25,30 +25,30 @@ struct bootstrap {
     char run[ZNODE_JSON_MAX], assignment[ZNODE_JSON_MAX];
 };
 
-/* Pure but for memory. `slices`: of the job. Asserts that `cluster` is a cluster's name. TN_ENOMEM.
+/* Pure but for memory. `slices`: of the job. `cluster` must pass cluster_name_check(). TN_ENOMEM.
  */
 MUST_CHECK enum tn_status bootstrap_init(struct bootstrap *bootstrap, const char *cluster,
                                          const struct spec *spec, uint32_t slices,
                                          struct error *error);
 void bootstrap_free(struct bootstrap *bootstrap);
 
-/* TN_EEXIST: `found`, in ZooKeeper, is of another job than `wanted`; the error says what differs
- * and the remedy. */
+/* TN_EEXIST: `found`, in ZooKeeper, belongs to another job than `wanted`; the error names the
+ * difference and the remedy. */
 MUST_CHECK enum tn_status bootstrap_compare(const char *cluster, const struct spec *found,
                                             const struct spec *wanted, struct error *error);
 
-/* Create all of it and return the spec as it is in ZooKeeper (its key counts, and its job_json is
- * to be freed; NULL after a failure). Blocks. TN_EEXIST as above; else what zk_sync says. */
+/* Create all znodes and return the spec in ZooKeeper, whose key is valid. The caller frees its
+ * job_json, NULL after a failure. Blocks. TN_EEXIST as above; other errors as zk_sync_write(). */
 MUST_CHECK enum tn_status bootstrap_create(struct zk_sync *sync, const char *cluster,
                                            const struct spec *wanted, uint32_t slices,
                                            struct spec *out, struct error *error);
 
-/* The spec of a cluster that exists. TN_ENOENT: there is none of that name. Blocks. */
+/* The spec of an existing cluster. TN_ENOENT: there is no cluster of that name. Blocks. */
 MUST_CHECK enum tn_status bootstrap_read_spec(struct zk_sync *sync, const char *cluster,
                                               struct spec *out, struct error *error);
 
-/* Let a run that is done, failed or stopped in the middle begin again from its last committed
- * checkpoint: /run says forming. Only while no node lives. Blocks. TN_ENOENT: no such cluster. */
+/* Make a run that is done, failed or interrupted start again from its last committed checkpoint:
+ * set /run to forming. Only while no node runs. Blocks. TN_ENOENT: no such cluster. */
 MUST_CHECK enum tn_status bootstrap_reform(struct zk_sync *sync, const char *cluster,
                                            struct error *error);
 

@@ -1,6 +1,7 @@
 #include "common/cluster/cluster_spec.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,15 +14,16 @@ void cluster_spec_init(struct cluster_spec *spec)
     memset(spec, 0, sizeof *spec);
 }
 
-uint32_t cluster_spec_seat(struct task task)
+uint32_t cluster_spec_index(struct task task)
 {
     assert(task.role < ROLE_COUNT);
+    assert(task.index < role_limit[task.role]);
     uint32_t first = 0;
     for (int role = 0; role < (int)task.role; role++) { first += role_limit[role]; }
     return first + task.index;
 }
 
-/* TensorFlow's name of a job. "evaluator" is known but has no task here. */
+/* A role by the name of a TensorFlow job. "evaluator" is valid, but Tanist has no such task. */
 static enum tn_status job_name_role(const char *name, enum role *out, struct error *error)
 {
     if (role_parse(name, out)) { return TN_OK; }
@@ -31,8 +33,8 @@ static enum tn_status job_name_role(const char *name, enum role *out, struct err
     }
     if (strcmp(name, "evaluator") == 0) {
         return error_set(error, TN_EINVAL,
-                         "job \"evaluator\": Tanist's workers evaluate by the chief's order; leave "
-                         "the evaluator out");
+                         "job \"evaluator\": in Tanist the workers evaluate; leave the evaluator "
+                         "out");
     }
     return error_set(error, TN_EINVAL,
                      "job \"%s\" is unknown: use coordinator (or chief, master), ps or worker",
@@ -48,31 +50,31 @@ static enum tn_status set_address(struct cluster_spec *spec, struct task task, c
     char *end = NULL;
     long port = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
     if (colon == NULL || colon == address || end == colon + 1 || *end || port < 1 || port > 65535) {
-        return error_set(error, TN_EINVAL, "%s: \"%s\" is no address: give host:port", name,
+        return error_set(error, TN_EINVAL, "%s: \"%s\" is not an address: give host:port", name,
                          address);
     }
     if (strlen(address) >= TRANSPORT_ADDRESS_MAX - sizeof "tcp://") {
         return error_set(error, TN_EINVAL, "%s: the address is too long", name);
     }
     if (task.index >= role_limit[task.role]) {
-        return error_set(error, TN_EINVAL, "%s: at most %u of them are possible", name,
-                         role_limit[task.role]);
+        return error_set(error, TN_EINVAL, "%s: the index is at most %" PRIu32, name,
+                         role_limit[task.role] - 1);
     }
-    memcpy(spec->address[cluster_spec_seat(task)], address, strlen(address) + 1);
+    memcpy(spec->address[cluster_spec_index(task)], address, strlen(address) + 1);
     if (spec->count[task.role] <= task.index) { spec->count[task.role] = task.index + 1; }
     return TN_OK;
 }
 
-static void forget_role(struct cluster_spec *spec, enum role role)
+static void clear_role(struct cluster_spec *spec, enum role role)
 {
     assert(role < ROLE_COUNT);
     struct task first = {.role = role};
-    memset(spec->address[cluster_spec_seat(first)], 0,
+    memset(spec->address[cluster_spec_index(first)], 0,
            (size_t)role_limit[role] * sizeof spec->address[0]);
     spec->count[role] = 0;
 }
 
-/* A whole decimal number without sign. */
+/* A decimal number without a sign, below TASKS_MAX. */
 static bool parse_index(const char *text, uint32_t *out)
 {
     char *end = NULL;
@@ -93,7 +95,7 @@ static enum tn_status read_hosts(struct cluster_spec *spec, const char *job_name
         return error_set(error, TN_EINVAL,
                          "cluster.%s is neither a list of addresses nor an object", job_name);
     }
-    forget_role(spec, task.role);
+    clear_role(spec, task.role);
     for (size_t i = 0; status == TN_OK && i < json_array_size(hosts); i++) {
         const char *address = json_string_value(json_array_get(hosts, i));
         task.index = (uint32_t)i;
@@ -103,10 +105,10 @@ static enum tn_status read_hosts(struct cluster_spec *spec, const char *job_name
          at = json_object_iter_next((json_t *)(uintptr_t)hosts, at)) {
         const char *key = json_object_iter_key(at);
         const char *address = json_string_value(json_object_iter_value(at));
-        status =
-            parse_index(key, &task.index)
-                ? set_address(spec, task, address != NULL ? address : "", error)
-                : error_set(error, TN_EINVAL, "cluster.%s: \"%s\" is no task index", job_name, key);
+        status = parse_index(key, &task.index)
+                     ? set_address(spec, task, address != NULL ? address : "", error)
+                     : error_set(error, TN_EINVAL, "cluster.%s: \"%s\" is not a task index",
+                                 job_name, key);
     }
     return status;
 }
@@ -120,7 +122,7 @@ static enum tn_status read_task(struct cluster_spec *spec, const json_t *task, s
         return error_set(error, TN_EINVAL, "task.type is missing: give \"worker\", \"ps\" ...");
     }
     if (json_is_integer(index)) {
-        snprintf(number, sizeof number, "%lld", (long long)json_integer_value(index));
+        snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(index));
     } else if (json_is_string(index)) {
         snprintf(number, sizeof number, "%s", json_string_value(index));
     }
@@ -162,7 +164,7 @@ enum tn_status cluster_spec_set_hosts(struct cluster_spec *spec, enum role role,
     char address[TRANSPORT_ADDRESS_MAX];
     struct task task = {.role = role};
     enum tn_status status = TN_OK;
-    forget_role(spec, role);
+    clear_role(spec, role);
     for (const char *at = hosts; status == TN_OK && *at; task.index++) {
         size_t length = strcspn(at, ",");
         snprintf(address, sizeof address, "%.*s", (int)(length < sizeof address ? length : 0), at);
@@ -182,8 +184,9 @@ enum tn_status cluster_spec_set_task(struct cluster_spec *spec, const char *job_
     }
     if (task_index != NULL &&
         (!parse_index(task_index, &task.index) || task.index >= role_limit[task.role])) {
-        return error_set(error, TN_EINVAL, "task index \"%s\": give a whole number from 0 to %u",
-                         task_index, role_limit[task.role] - 1);
+        return error_set(error, TN_EINVAL,
+                         "task index \"%s\": give a whole number from 0 to %" PRIu32, task_index,
+                         role_limit[task.role] - 1);
     }
     spec->task = task;
     spec->has_task = true;
@@ -226,14 +229,16 @@ enum tn_status cluster_spec_apply(const struct cluster_spec *spec, struct job *j
         job->cluster.min_workers = job->cluster.workers;
     }
     if (!spec->has_task || spec->task.index < *numbers[spec->task.role]) { return TN_OK; }
-    return error_set(error, TN_EINVAL, "task %s:%u is not in the cluster: it has %u of that role",
+    return error_set(error, TN_EINVAL,
+                     "task %s:%" PRIu32 " is not in the cluster, which has %" PRIu32
+                     " tasks of that role: give more, or a lower index",
                      role_name(spec->task.role), spec->task.index, *numbers[spec->task.role]);
 }
 
 bool cluster_spec_listen(const struct cluster_spec *spec, char text[static TRANSPORT_ADDRESS_MAX])
 {
     if (!spec->has_task) { return false; }
-    const char *address = spec->address[cluster_spec_seat(spec->task)];
+    const char *address = spec->address[cluster_spec_index(spec->task)];
     if (!*address) { return false; }
     snprintf(text, TRANSPORT_ADDRESS_MAX, "tcp://%.*s", TRANSPORT_ADDRESS_MAX - 8, address);
     return true;

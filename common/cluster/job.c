@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,7 @@ void job_init(struct job *job)
 enum tn_status job_read_text(struct job *job, const char *text, size_t size, const char *source,
                              struct error *error)
 {
+    assert(text != NULL && source != NULL);
     json_error_t where;
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
     if (root == NULL) {
@@ -83,7 +85,7 @@ enum tn_status job_read_file(struct job *job, const char *path, struct error *er
     } else if (ferror(file)) {
         status = error_set(error, TN_EIO, "cannot read the job file %s: %s", path, strerror(errno));
     } else if (size > JOB_FILE_MAX) {
-        status = error_set(error, TN_EINVAL, "%s is larger than 1 MiB: that is no job file", path);
+        status = error_set(error, TN_EINVAL, "%s is larger than 1 MiB: it is not a job file", path);
     } else {
         status = job_read_text(job, text, size, path, error);
     }
@@ -108,13 +110,13 @@ static json_t *value_from_flag(const struct json_field *key, const char *text)
 
 enum tn_status job_set(struct job *job, const char *assignment, struct error *error)
 {
+    assert(assignment != NULL);
     char name[KEY_NAME_MAX];
     const char *equals = strchr(assignment, '=');
     size_t length = equals != NULL ? (size_t)(equals - assignment) : 0;
     if (length == 0 || length >= sizeof name) {
         return error_set(error, TN_EINVAL,
-                         "\"%s\" is no assignment: give key=value, like "
-                         "train.steps=500",
+                         "\"%s\" is not an assignment: give key=value, like train.steps=500",
                          assignment);
     }
     memcpy(name, assignment, length);
@@ -139,13 +141,13 @@ static enum tn_status check_cluster(const struct job *job, struct error *error)
 {
     if (job->cluster.min_workers > job->cluster.workers) {
         return error_set(error, TN_EINVAL,
-                         "cluster.min_workers is %u but cluster.workers only %u: training could "
-                         "never start; lower it",
+                         "cluster.min_workers is %" PRIu32 ", but cluster.workers only %" PRIu32
+                         ": training would never start; lower it",
                          job->cluster.min_workers, job->cluster.workers);
     }
     if (job->zookeeper.servers == 2) {
         return error_set(error, TN_EINVAL,
-                         "zookeeper.servers is 2: two servers survive no failure; give 1 or 3");
+                         "zookeeper.servers is 2: two servers tolerate no failure; give 1 or 3");
     }
     return TN_OK;
 }
@@ -160,7 +162,8 @@ static enum tn_status check_model(const struct job *job, struct error *error)
     }
     if (strcmp(job->model.type, "linear") != 0 && job->model.outputs < 2) {
         return error_set(error, TN_EINVAL,
-                         "model.outputs is %u: a classifier tells at least 2 classes apart",
+                         "model.outputs is %" PRIu32
+                         ": a classifier has at least 2 classes; give 2 or more",
                          job->model.outputs);
     }
     if (strcmp(job->data.type, "idx") == 0 && job->data.path[0] == '\0') {
@@ -176,12 +179,13 @@ static enum tn_status check_model(const struct job *job, struct error *error)
 
 enum tn_status job_check(const struct job *job, struct error *error)
 {
+    assert(job->train.slices > 0);
     enum tn_status status = cluster_name_check(job->name, error);
     if (status != TN_OK) { return error_context(error, "name"); }
     if (job->train.batch % job->train.slices != 0) {
         return error_set(error, TN_EINVAL,
-                         "train.batch is %u, no multiple of train.slices (%u): slices are equal "
-                         "parts; give %u",
+                         "train.batch is %" PRIu32 ", not a multiple of train.slices (%" PRIu32
+                         "): slices are equal parts; give %" PRIu32,
                          job->train.batch, job->train.slices,
                          (job->train.batch / job->train.slices + 1) * job->train.slices);
     }
@@ -213,10 +217,13 @@ uint64_t job_hash(const struct job *job)
     return hash;
 }
 
-static void key_text(const struct json_field *key, const struct job *job, char text[static 96])
+/* `digits`: of real numbers; 0: all that are needed to read the same number. */
+static void key_text(const struct json_field *key, const struct job *job, size_t digits,
+                     char text[static 96])
 {
     json_t *value = json_codec_build_field(key, job);
-    size_t size = value != NULL ? json_dumpb(value, text, 95, JSON_ENCODE_ANY | JSON_COMPACT) : 0;
+    size_t flags = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(digits);
+    size_t size = value != NULL ? json_dumpb(value, text, 95, flags) : 0;
     text[size < 95 ? size : 95] = '\0';
     json_decref(value);
 }
@@ -227,8 +234,8 @@ bool job_difference(const struct job *a, const struct job *b, char *text, size_t
         const struct json_field *key = &job_keys.fields[i];
         char there[96], here[96];
         if ((key->tags & JOB_KEY_FIXED) == 0) { continue; }
-        key_text(key, a, there);
-        key_text(key, b, here);
+        key_text(key, a, 0, there);
+        key_text(key, b, 0, here);
         if (strcmp(there, here) == 0) { continue; }
         snprintf(text, size, "%s is %s there and %s here", key->name, there, here);
         return true;
@@ -277,7 +284,7 @@ char *job_reference(void)
     for (size_t i = 0; i < job_keys.count; i++) {
         const struct json_field *key = &job_keys.fields[i];
         char value[96];
-        key_text(key, &defaults, value);
+        key_text(key, &defaults, 15, value);
         fprintf(out, "| `%s`%s | ", key->name, (key->tags & JOB_KEY_FIXED) != 0 ? " *" : "");
         print_allowed(out, key);
         fprintf(out, " | `%s` | %s |\n", value, key->help);

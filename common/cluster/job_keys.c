@@ -23,7 +23,7 @@ enum { CHANGEABLE = 0, FIXED = JOB_KEY_FIXED };
         .help = text                                                                               \
     }
 
-#define MANY 9e15 /* Whole numbers up to here are exact in a double, hence in JSON. */
+#define MANY 9e15 /* Whole numbers up to this are exact in a double, and hence in JSON. */
 
 static const struct json_field hidden_layer = {
     .type = FIELD_UINT,
@@ -52,7 +52,8 @@ static const struct json_field fields[] = {
         .help = "Widths of the hidden layers, a list: `[128]`. Of `mlp` only.",
     },
     NAME(FIELD_CHOICE, "data.type", data.type, data_types, FIXED,
-         "`idx`: images and labels in IDX form, gzip'ed or not. `synthetic`: drawn from the seed."),
+         "`idx`: images and labels in IDX format, gzip'ed or not. `synthetic`: drawn from the "
+         "seed."),
     TEXT("data.path", data.path, FIXED,
          "Folder with `train-images-idx3-ubyte[.gz]` and the other three files."),
     NUMBER(FIELD_UINT, "data.examples", data.examples, 1, 1 << 30, FIXED,
@@ -75,9 +76,10 @@ static const struct json_field fields[] = {
     NAME(FIELD_ENUM, "train.optimizer", train.optimizer, optimizers, FIXED,
          "How a gradient is applied."),
     NUMBER(FIELD_REAL, "train.learning_rate", train.learning_rate, 1e-12, 1e6, FIXED, "Step size."),
-    NUMBER(FIELD_UINT, "train.decay_steps", train.decay_steps, 0, MANY, FIXED,
-           "The learning rate falls in a straight line and reaches `train.final_learning_rate` at "
-           "this step, then stays; 0: it is the same at all steps."),
+    NUMBER(
+        FIELD_UINT, "train.decay_steps", train.decay_steps, 0, MANY, FIXED,
+        "The learning rate falls linearly, reaches `train.final_learning_rate` at this step, and "
+        "then stays; 0: it is the same at all steps."),
     NUMBER(FIELD_REAL, "train.final_learning_rate", train.final_learning_rate, 0, 1e6, FIXED,
            "See `train.decay_steps`."),
     NUMBER(FIELD_REAL, "train.momentum", train.momentum, 0, 0.999999, FIXED, "Of `momentum`."),
@@ -94,33 +96,33 @@ static const struct json_field fields[] = {
                 "applied; 0: lock step; `none`: no bound.",
     },
     NUMBER(FIELD_REAL, "train.target_accuracy", train.target_accuracy, 0, 1, CHANGEABLE,
-           "Stop early when the test accuracy reaches this; 0: train all steps. Looked at when "
-           "evaluated: see `evaluate.every_steps`."),
+           "Stop early when the test accuracy reaches this; 0: train all steps. Checked at each "
+           "evaluation: see `evaluate.every_steps`."),
     NUMBER(FIELD_UINT, "evaluate.every_steps", evaluate.every_steps, 0, MANY, CHANGEABLE,
-           "Evaluate on the test set every so many steps; 0: only at the end."),
+           "Steps between evaluations on the test set; 0: only at the end."),
     NUMBER(FIELD_UINT, "checkpoint.every_steps", checkpoint.every_steps, 0, MANY, CHANGEABLE,
-           "Checkpoint every so many steps; 0: not by steps."),
+           "Steps between checkpoints; 0: not by steps."),
     NUMBER(FIELD_UINT, "checkpoint.every_seconds", checkpoint.every_seconds, 0, 1e6, CHANGEABLE,
-           "Checkpoint every so many seconds; 0: not by time. There is always one at the end."),
+           "Seconds between checkpoints; 0: not by time. There is always one at the end."),
     NUMBER(FIELD_UINT, "checkpoint.keep", checkpoint.keep, 1, 1000, CHANGEABLE,
-           "Committed checkpoints that stay on disk."),
+           "Committed checkpoints that are kept on disk."),
     NUMBER(FIELD_UINT, "cluster.coordinators", cluster.coordinators, 1, COORDINATORS_MAX,
-           CHANGEABLE, "Candidates for chief: one rules, the others wait to take over."),
+           CHANGEABLE, "Candidates for chief: one is the chief, the others wait to take over."),
     NUMBER(FIELD_UINT, "cluster.ps", cluster.ps, 1, PS_MAX, FIXED,
            "Parameter servers; each owns one range of the parameters."),
     NUMBER(FIELD_UINT, "cluster.workers", cluster.workers, 1, WORKERS_MAX, CHANGEABLE,
            "Workers. At most `train.slices` of them have work in sync mode."),
     NUMBER(FIELD_UINT, "cluster.min_workers", cluster.min_workers, 1, WORKERS_MAX, CHANGEABLE,
-           "Workers that must be there before training starts."),
+           "Workers that must be registered before training starts."),
     NUMBER(FIELD_UINT, "zookeeper.servers", zookeeper.servers, 1, 3, CHANGEABLE,
            "Servers of the ensemble that `tanist run` starts: 1 or 3."),
-    NUMBER(
-        FIELD_UINT, "zookeeper.session_timeout_ms", zookeeper.session_timeout_ms, 200, 600000,
-        CHANGEABLE,
-        "Silence after which ZooKeeper takes a node for dead (host loss, freeze). A process that "
-        "dies is noticed at once, whatever this is."),
+    NUMBER(FIELD_UINT, "zookeeper.session_timeout_ms", zookeeper.session_timeout_ms, 200, 600000,
+           CHANGEABLE,
+           "Silence after which ZooKeeper ends the session of a node (host loss, freeze). The "
+           "death of a "
+           "process is noticed at once, whatever this is."),
     NAME(FIELD_ENUM, "on_chief_failure", on_chief_failure, policies, CHANGEABLE,
-         "`continue`: workers train on while the next chief takes office. `restore`: they pause, "
+         "`continue`: workers go on training until there is a new chief. `restore`: they pause, "
          "and all ps restore the last committed checkpoint."),
 };
 

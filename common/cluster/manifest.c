@@ -10,7 +10,7 @@
 #include "common/base/json_codec.h"
 #include "common/base/utf8.h"
 
-/* A seed uses all 64 bits: it is a text, in decimal as people give it. */
+/* A seed uses all 64 bits, so it is a text, in decimal as in the job file. */
 static json_t *build_seed(const void *member)
 {
     uint64_t seed;
@@ -85,7 +85,9 @@ static const struct json_table manifest_table = {
 
 /* ------------------------------------------------------------------- check */
 
-/* What JSON cannot carry: numbers above 2^63-1, texts that do not end or are not UTF-8. */
+/* Refuse what JSON cannot represent: numbers above 2^63-1, texts that are unterminated or not
+ * UTF-8.
+ */
 static enum tn_status check_fields(const struct json_table *table, const void *record,
                                    const char *where, struct error *error)
 {
@@ -111,6 +113,7 @@ static enum tn_status check_fields(const struct json_table *table, const void *r
 
 static enum tn_status check_shards(const struct manifest *manifest, struct error *error)
 {
+    assert(manifest->shard_count <= MANIFEST_SHARDS_MAX);
     uint64_t next = 0;
     for (uint32_t i = 0; i < manifest->shard_count; i++) {
         const struct manifest_shard *shard = &manifest->shards[i];
@@ -121,13 +124,12 @@ static enum tn_status check_shards(const struct manifest *manifest, struct error
         if (shard->first != next) {
             return error_set(error, TN_EINVAL,
                              "shards[%" PRIu32 "].first is %" PRIu64 ", expected %" PRIu64
-                             ": shards follow each other without gap",
+                             ": shards have no gaps",
                              i, shard->first, next);
         }
         if (shard->count > manifest->parameter_count - next) {
             return error_set(error, TN_EINVAL,
-                             "shards[%" PRIu32 "].count is %" PRIu64 ", but only %" PRIu64
-                             " parameters are left",
+                             "shards[%" PRIu32 "].count is %" PRIu64 ", expected at most %" PRIu64,
                              i, shard->count, manifest->parameter_count - next);
         }
         if (shard->bytes == 0) {
@@ -138,7 +140,7 @@ static enum tn_status check_shards(const struct manifest *manifest, struct error
     }
     if (next != manifest->parameter_count) {
         return error_set(error, TN_EINVAL,
-                         "shards end at %" PRIu64 ", but there are %" PRIu64 " parameters", next,
+                         "shards end at %" PRIu64 ", expected %" PRIu64 " parameters", next,
                          manifest->parameter_count);
     }
     return TN_OK;
@@ -179,7 +181,7 @@ static json_t *build(const struct manifest *manifest)
     return NULL;
 }
 
-/* The closing digest: over the compact text of everything else. False: out of memory. */
+/* The closing digest, of the compact text of all other members. False: out of memory. */
 static bool digest_object(const json_t *object, struct digest *out)
 {
     char *text = json_dumps(object, JSON_COMPACT);
@@ -201,6 +203,7 @@ static bool add_digest(json_t *object)
 enum tn_status manifest_encode(const struct manifest *manifest, char **text, size_t *size,
                                struct error *error)
 {
+    assert(manifest != NULL);
     *text = NULL;
     *size = 0;
     enum tn_status status = manifest_check(manifest, error);
@@ -216,8 +219,8 @@ enum tn_status manifest_encode(const struct manifest *manifest, char **text, siz
 
 /* ------------------------------------------------------------------ decode */
 
-/* The digest at the end is over the canonical text of the fields as we understood them: whatever
- * the damage, a manifest that passes says exactly what was written. */
+/* The closing digest is compared with that of the canonical text of the decoded fields, so that a
+ * manifest that passes is exactly what was written. */
 static enum tn_status check_digest(const json_t *object, const struct manifest *manifest,
                                    struct error *error)
 {
@@ -231,7 +234,7 @@ static enum tn_status check_digest(const json_t *object, const struct manifest *
     json_decref(canonical);
     if (!ok) { return error_set(error, TN_ENOMEM, "no memory to check the manifest"); }
     if (!digest_equal(expected, found)) {
-        return error_set(error, TN_ECORRUPT, "its digest does not match: a field was changed");
+        return error_set(error, TN_ECORRUPT, "the digest does not match: a field was changed");
     }
     return TN_OK;
 }
@@ -261,6 +264,7 @@ static enum tn_status decode_object(const json_t *object, struct manifest *out, 
 enum tn_status manifest_decode(const char *text, size_t size, struct manifest *out,
                                struct error *error)
 {
+    assert(text != NULL || size == 0);
     memset(out, 0, sizeof *out);
     if (size > MANIFEST_JSON_MAX) {
         return error_set(error, TN_ECORRUPT, "%zu bytes, expected at most %d", size,

@@ -1,7 +1,8 @@
 /*
- * common/cluster/manifest.h: the record that makes shards a checkpoint. A checkpoint exists once
- * its manifest is in ZooKeeper (`/checkpoints/ID`, written by the chief in a fenced transaction);
- * each ps keeps a copy beside its shard, so that disks alone are enough when ZooKeeper is wiped.
+ * common/cluster/manifest.h: the record that makes a set of shards a checkpoint. A checkpoint
+ * exists once its manifest is in ZooKeeper (`/checkpoints/ID`, written by the chief in a fenced
+ * transaction). Each ps keeps a copy beside its shard, so that the disks suffice after ZooKeeper
+ * has lost its data.
  *
  * Pure: no I/O, no clock. Encoding and decoding allocate; cores only fill and read the struct.
  */
@@ -17,26 +18,26 @@
 enum {
     MANIFEST_SHARDS_MAX = 64,
     MANIFEST_ARRAYS_MAX = 8,       /* Values and optimizer state of a shard. */
-    MANIFEST_JSON_MAX = 64 * 1024, /* Bytes; a longer text is refused unread. */
+    MANIFEST_JSON_MAX = 64 * 1024, /* Bytes; a longer text is refused. */
     MANIFEST_FORMAT = 1,
 };
 
-/* What one ps wrote. */
+/* The shard of one ps. */
 struct manifest_shard {
     uint64_t first;       /* Of the flat parameter vector, in floats. */
     uint64_t count;       /* Floats of each array; 0 is allowed: more ps than parameters. */
     uint64_t bytes;       /* Exact size of its file. */
     struct digest digest; /* Of its whole file. */
-    char place[128];      /* "host:folder", for people and for other hosts; UTF-8. */
+    char place[128];      /* "host:folder", UTF-8. */
 };
 
 struct manifest {
-    uint64_t id;         /* From 1; grows with each checkpoint ordered, committed or not. */
+    uint64_t id;         /* From 1; grows with each checkpoint, committed or not. */
     uint64_t generation; /* In which its step was reached. */
     uint64_t step;
     uint64_t epoch; /* Of the chief that committed it. */
     uint64_t created_wall_ms;
-    uint64_t variables_hash; /* Of the variable table: a restore onto another model is refused. */
+    uint64_t variables_hash; /* Of the variable table; a restore into another model is refused. */
     uint64_t parameter_count;
     uint64_t seed;
     uint32_t slices;
@@ -44,27 +45,27 @@ struct manifest {
     uint32_t shard_count;  /* 1 to MANIFEST_SHARDS_MAX. */
     char optimizer[16];
     char mode[8];      /* "sync" or "async". */
-    char kernels[128]; /* Fingerprint of the arithmetic that made these bits. */
+    char kernels[128]; /* Fingerprint of the arithmetic that computed these bits. */
     struct manifest_shard shards[MANIFEST_SHARDS_MAX]; /* In the order of the flat vector. */
 };
 
-/* Whether `manifest` can be a checkpoint: every field within its bounds, shards contiguous from 0
- * to `parameter_count`. TN_EINVAL: the error names the field, the value and what was expected. */
+/* Check that `manifest` can be a checkpoint: every field within its bounds, shards contiguous from
+ * 0 to `parameter_count`. TN_EINVAL: the error names the field, its value and what is expected. */
 MUST_CHECK enum tn_status manifest_check(const struct manifest *manifest, struct error *error);
 
 /*
  * One line of JSON without a line end, zero-terminated; the caller frees `*text`. `*size` does not
  * count the zero. Equal manifests give equal bytes.
  *
- *   TN_EINVAL  it does not pass manifest_check, or a text in it is not UTF-8
+ *   TN_EINVAL  it does not pass manifest_check()
  *   TN_ENOMEM
  */
 MUST_CHECK enum tn_status manifest_encode(const struct manifest *manifest, char **text,
                                           size_t *size, struct error *error);
 
 /*
- * Read what manifest_encode made, from anybody: bounded, strict, and closed by a digest over all
- * fields, so that a flipped bit anywhere is refused. `*out` is undefined after a failure.
+ * Read the output of manifest_encode() from any source: bounded, strict, and protected by a digest
+ * over all fields, so that any flipped bit is refused. `*out` is undefined after a failure.
  *
  *   TN_ECORRUPT  the error names the field, or says that the digest does not match
  *   TN_EINVAL    a format later than MANIFEST_FORMAT

@@ -16,6 +16,7 @@ uint64_t placement_ps_max(uint64_t parameters)
 /* floor(blocks * index / ps_count) * PLACEMENT_BLOCK without overflow, at most `parameters`. */
 static uint64_t boundary(uint64_t parameters, uint32_t ps_count, uint32_t index)
 {
+    assert(index <= ps_count);
     uint64_t blocks = blocks_of(parameters);
     uint64_t whole = blocks / ps_count * index;
     uint64_t rest = blocks % ps_count * index / ps_count;

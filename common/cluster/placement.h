@@ -1,9 +1,9 @@
 /*
- * common/cluster/placement.h: which part of the parameters each ps owns.
+ * common/cluster/placement.h: the part of the parameters that each ps owns.
  *
- * The parameters are one flat vector of floats in the order of the variable table. It is cut into
- * contiguous ranges of equal size but for one block of PLACEMENT_BLOCK floats, so that every shard
- * starts on a cache line. Nothing is stored: everybody computes the same ranges.
+ * The parameters are one flat vector of floats in the order of the variable table. It is
+ * divided into contiguous ranges whose sizes differ by at most one block of PLACEMENT_BLOCK floats;
+ * every shard starts on a cache line. Nothing is stored: all nodes compute the same ranges.
  *
  * Pure. Threads: any.
  */
@@ -19,12 +19,12 @@ struct placement {
     uint64_t first, count;
 };
 
-/* The most ps that `parameters` floats can be spread over with none empty: at least 1. Who reads
- * `cluster.ps` from a user checks it with variable_table_check_ps() of common/cluster/variables.h.
+/* The largest number of ps that own part of `parameters` floats; at least 1. `cluster.ps` of a user
+ * is checked by variable_table_check_ps() of common/cluster/variables.h.
  */
 uint64_t placement_ps_max(uint64_t parameters);
 
-/* What ps `index` of `ps_count` owns. Empty for some if ps_count > placement_ps_max(). */
+/* The range of ps `index` of `ps_count`. Empty for some if ps_count > placement_ps_max(). */
 struct placement placement_range(uint64_t parameters, uint32_t ps_count, uint32_t index);
 
 #endif

@@ -1,23 +1,25 @@
 /*
  * The encoding: every field as 64 bits little-endian in the order of `fields` below (doubles by
- * their bits), then `place`, then zeros. The role tells what the fields mean, not where they lie.
+ * their bits), then `place`, then zeros. All roles have the same layout.
  */
 #include "common/cluster/report.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
-/* Format of the body; it changes whenever the order or meaning of a field does. */
+/* The format of the body; changes with the order or meaning of the fields. */
 #define REPORT_MAGIC UINT64_C(0x3230545250524e54) /* "TNRPRT02" */
 
 struct cursor {
-    uint8_t *out;      /* Writing, */
-    const uint8_t *in; /* or reading. */
+    uint8_t *out; /* NULL: reading. */
+    const uint8_t *in;
     size_t at;
 };
 
 static void integer(struct cursor *cursor, uint64_t *value)
 {
+    assert((cursor->out == NULL) != (cursor->in == NULL));
     assert(cursor->at + 8 <= REPORT_BYTES);
     if (cursor->out != NULL) {
         for (int i = 0; i < 8; i++) { cursor->out[cursor->at++] = (uint8_t)(*value >> (8 * i)); }
@@ -35,7 +37,7 @@ static void real(struct cursor *cursor, double *value)
     memcpy(value, &bits, sizeof bits);
 }
 
-/* Both directions go through this list, so that they cannot differ. */
+/* Encoding and decoding use this list, so that they cannot differ. */
 static void fields(struct cursor *cursor, struct report *report)
 {
     uint64_t *const integers[] = {
@@ -70,7 +72,7 @@ static void fields(struct cursor *cursor, struct report *report)
     real(cursor, &report->evaluation.train_loss);
 }
 
-/* Counters are recorded as JSON integers, which end at 2^63 - 1. */
+/* Counters become JSON integers, which end at 2^63 - 1. */
 static enum tn_status check_counters(const struct report *report, struct error *error)
 {
     const struct {
@@ -97,15 +99,17 @@ static enum tn_status check_counters(const struct report *report, struct error *
     };
     for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
         if (counters[i].value <= INT64_MAX) { continue; }
-        return error_set(error, TN_EPROTO, "a report of %s %u: its %s is %llu",
+        return error_set(error, TN_EPROTO,
+                         "report of %s:%" PRIu32 ": %s is %" PRIu64 ", expected at most 2^63-1",
                          role_name(report->task.role), report->task.index, counters[i].name,
-                         (unsigned long long)counters[i].value);
+                         counters[i].value);
     }
     return TN_OK;
 }
 
 void report_encode(const struct report *report, uint8_t out[static REPORT_BYTES])
 {
+    assert(report->task.role < ROLE_COUNT);
     struct report copy = *report;
     struct cursor cursor = {.out = out};
     uint64_t magic = REPORT_MAGIC, role = copy.task.role, index = copy.task.index;
@@ -125,8 +129,7 @@ enum tn_status report_decode(const void *bytes, size_t size, struct report *out,
 {
     static const uint32_t limits[ROLE_COUNT] = {COORDINATORS_MAX, PS_MAX, WORKERS_MAX};
     if (size != REPORT_BYTES) {
-        return error_set(error, TN_EPROTO, "a report has %zu bytes, expected %d", size,
-                         REPORT_BYTES);
+        return error_set(error, TN_EPROTO, "report has %zu bytes, expected %d", size, REPORT_BYTES);
     }
     struct cursor cursor = {.in = bytes};
     uint64_t magic = 0, role = 0, index = 0;
@@ -135,22 +138,22 @@ enum tn_status report_decode(const void *bytes, size_t size, struct report *out,
     integer(&cursor, &role);
     integer(&cursor, &index);
     if (magic != REPORT_MAGIC) {
-        return error_set(error, TN_EPROTO, "a report of an unknown format: %016llx",
-                         (unsigned long long)magic);
+        return error_set(error, TN_EPROTO, "report has the unknown format %016" PRIx64, magic);
     }
     if (role >= ROLE_COUNT) {
-        return error_set(error, TN_EPROTO, "a report of role %llu", (unsigned long long)role);
+        return error_set(error, TN_EPROTO, "report has the unknown role %" PRIu64, role);
     }
     if (index >= limits[role]) {
-        return error_set(error, TN_EPROTO, "a report of %s %llu: indexes end at %u",
-                         role_name((enum role)role), (unsigned long long)index, limits[role] - 1);
+        return error_set(error, TN_EPROTO,
+                         "report of %s:%" PRIu64 ": the index is at most %" PRIu32,
+                         role_name((enum role)role), index, limits[role] - 1);
     }
     out->task = (struct task){.role = (enum role)role, .index = (uint32_t)index};
     fields(&cursor, out);
     const char *place = (const char *)bytes + cursor.at;
     if (memchr(place, '\0', sizeof out->place) == NULL) {
-        return error_set(error, TN_EPROTO, "a report of %s %llu: its place has no end",
-                         role_name((enum role)role), (unsigned long long)index);
+        return error_set(error, TN_EPROTO, "report of %s:%" PRIu64 ": its place is not terminated",
+                         role_name((enum role)role), index);
     }
     memcpy(out->place, place, sizeof out->place);
     return check_counters(out, error);

@@ -1,7 +1,7 @@
 /*
- * common/cluster/report.h: what a node tells the chief: its whole state, every time, so that a lost
- * report does not matter and a new chief knows all after one round. Pure: plain data and its
- * fixed-size encoding.
+ * common/cluster/report.h: the report of a node to the chief. Each contains the whole state, so
+ * that a lost report does not matter and a new chief knows everything after one round. Pure: plain
+ * data and its fixed-size encoding.
  */
 #ifndef COMMON_CLUSTER_REPORT_H
 #define COMMON_CLUSTER_REPORT_H
@@ -18,9 +18,9 @@ enum { REPORT_BYTES = 512 }; /* Encoded; unused bytes are zero. */
 struct report {
     struct task task;
     uint64_t incarnation;
-    uint64_t sequence;   /* Grows with each report of an incarnation; an older one is ignored. */
+    uint64_t sequence;   /* Grows with each report of an incarnation; older ones are ignored. */
     uint64_t epoch;      /* The highest epoch the node has seen in /chief or /run. */
-    uint64_t generation; /* Ps: loaded and whole. Worker: the one it works in. 0: none. */
+    uint64_t generation; /* Ps: completely loaded. Worker: the one it works in. 0: none. */
     uint64_t step;       /* Ps: steps applied. Worker: the step it computes. */
 
     /* Ps only. */
@@ -29,18 +29,18 @@ struct report {
     uint64_t saved_digest[2]; /* XXH3-128 of the shard. */
     uint64_t saved_bytes;
     uint64_t
-        missed_checkpoint;    /* Could not be written at its step: too late, or the disk said no. */
-    uint64_t late_checkpoint; /* Last one of these that was ordered too late for us. */
+        missed_checkpoint; /* Was not written at its step: ordered too late, or the disk failed. */
+    uint64_t late_checkpoint; /* The last of these that was ordered too late. */
     uint64_t failed_load;     /* Checkpoint that could not be loaded (damaged, missing); 0: none. */
     uint64_t failed_load_generation; /* ... when ordered for this generation. */
-    uint64_t disk_checkpoint; /* Newest checkpoint whose manifest lies on its disk; 0: none. */
+    uint64_t disk_checkpoint;        /* Newest checkpoint with a manifest on its disk; 0: none. */
     uint64_t disk_step;
-    uint64_t disk_epoch; /* Highest epoch any manifest on its disk names. */
+    uint64_t disk_epoch; /* Highest epoch of the manifests on its disk. */
     uint64_t disk_generation;
 
     /* Worker only. */
-    uint64_t ready;               /* 1: data loaded, may be given slices. */
-    struct evaluation evaluation; /* Newest it made in `generation`. */
+    uint64_t ready;               /* 1: data loaded, can own slices. */
+    struct evaluation evaluation; /* Its newest in `generation`. */
     char place[64];               /* Ps: host:folder of its checkpoints. */
 };
 

@@ -1,5 +1,6 @@
 #include "common/cluster/requests.h"
 
+#include <assert.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +9,10 @@
 
 #include "common/base/clock.h"
 
-enum { LOOK_MS = 20 };
+enum { POLL_MS = 20 };
 
 /* "pid 123 on alpha" */
-static void say_who(char text[static HOST_NAME_MAX_BYTES])
+static void describe_sender(char text[static HOST_NAME_MAX_BYTES])
 {
     char host[HOST_NAME_MAX_BYTES] = "";
     (void)gethostname(host, sizeof host - 1);
@@ -21,9 +22,10 @@ static void say_who(char text[static HOST_NAME_MAX_BYTES])
 enum tn_status request_send(struct zk_sync *sync, const char *cluster, enum request_kind kind,
                             struct error *error)
 {
+    assert(kind < REQUEST_KINDS);
     char path[256], text[ZNODE_JSON_MAX];
     struct request request = {.kind = kind, .wall_ms = clock_wall_ms()};
-    say_who(request.by);
+    describe_sender(request.by);
     znode_path(path, cluster, "requests/n-");
     const struct zk_write write = {.kind = ZK_CREATE,
                                    .path = path,
@@ -65,13 +67,13 @@ enum tn_status request_find_member(struct zk_sync *sync, const char *cluster, co
         if (status != TN_OK) { return status; }
         wanted = record.task;
     } else if (!task_parse(task, &wanted)) {
-        return error_set(error, TN_EINVAL, "\"%s\" is no task: give ps:1, worker:0, or chief",
+        return error_set(error, TN_EINVAL, "\"%s\" is not a task: give ps:1, worker:0, or chief",
                          task);
     }
     znode_member_path(path, cluster, wanted);
     enum tn_status status = zk_sync_read(sync, path, &data, error);
     if (status == TN_ENOENT) {
-        return error_set(error, TN_EAGAIN, "%s of %s is not there now", task, cluster);
+        return error_set(error, TN_EAGAIN, "%s of %s is not running now", task, cluster);
     }
     if (status != TN_OK) { return status; }
     status = member_decode(data.data, data.size, out, error);
@@ -82,17 +84,17 @@ enum tn_status request_find_member(struct zk_sync *sync, const char *cluster, co
     return status;
 }
 
-static enum tn_status put_order(struct zk_sync *sync, const char *path,
-                                const struct kill_request *order, struct error *error)
+static enum tn_status create_request(struct zk_sync *sync, const char *path,
+                                     const struct kill_request *request, struct error *error)
 {
     char text[ZNODE_JSON_MAX];
     const struct zk_write write = {
-        .kind = ZK_CREATE, .path = path, .data = text, .size = kill_request_encode(order, text)};
+        .kind = ZK_CREATE, .path = path, .data = text, .size = kill_request_encode(request, text)};
     return zk_sync_write(sync, &write, 1, error);
 }
 
-/* It lies there; TN_ENOENT: it was taken. */
-static enum tn_status look(struct zk_sync *sync, const char *path, struct error *error)
+/* TN_OK: the request waits; TN_ENOENT: it was taken. */
+static enum tn_status read_request(struct zk_sync *sync, const char *path, struct error *error)
 {
     struct zk_sync_data data;
     enum tn_status status = zk_sync_read(sync, path, &data, error);
@@ -100,15 +102,15 @@ static enum tn_status look(struct zk_sync *sync, const char *path, struct error 
     return status;
 }
 
-/* Somebody else's order may lie there first. */
-static enum tn_status put_in_turn(struct zk_sync *sync, const char *path,
-                                  const struct kill_request *order, uint64_t until_ms,
-                                  struct error *error)
+/* Another operator's request may be waiting: try again until `until_ms`. */
+static enum tn_status create_in_turn(struct zk_sync *sync, const char *path,
+                                     const struct kill_request *request, uint64_t until_ms,
+                                     struct error *error)
 {
-    enum tn_status status = put_order(sync, path, order, error);
+    enum tn_status status = create_request(sync, path, request, error);
     while (status == TN_EEXIST && clock_monotonic_ms() < until_ms) {
-        (void)poll(NULL, 0, LOOK_MS);
-        status = put_order(sync, path, order, error);
+        (void)poll(NULL, 0, POLL_MS);
+        status = create_request(sync, path, request, error);
     }
     return status;
 }
@@ -116,25 +118,27 @@ static enum tn_status put_in_turn(struct zk_sync *sync, const char *path,
 enum tn_status request_kill(struct zk_sync *sync, const char *cluster, const struct member *member,
                             enum kill_signal signal, uint32_t wait_ms, struct error *error)
 {
+    assert(signal < KILL_SIGNALS);
     char path[256], task[TASK_NAME_MAX];
-    struct kill_request order = {
+    struct kill_request request = {
         .incarnation = member->incarnation, .signal = signal, .wall_ms = clock_wall_ms()};
     const uint64_t until_ms = clock_monotonic_ms() + wait_ms;
-    say_who(order.by);
+    describe_sender(request.by);
     task_format(member->task, ':', task, sizeof task);
     znode_kill_path(path, cluster, member->task);
-    enum tn_status status = put_in_turn(sync, path, &order, until_ms, error);
+    enum tn_status status = create_in_turn(sync, path, &request, until_ms, error);
     if (status != TN_OK && status != TN_EEXIST && status != TN_ENOENT) { return status; }
     while (status == TN_OK && clock_monotonic_ms() < until_ms) {
-        (void)poll(NULL, 0, LOOK_MS);
-        status = look(sync, path, error);
+        (void)poll(NULL, 0, POLL_MS);
+        status = read_request(sync, path, error);
         if (status == TN_ENOENT) { return TN_OK; }
     }
     if (status != TN_OK && status != TN_EEXIST && status != TN_ENOENT) { return status; }
-    const struct zk_write back = {.kind = ZK_DELETE, .path = path, .version = ZK_ANY_VERSION};
-    const bool ours = status == TN_OK;
-    status = zk_sync_write(sync, &back, 1, error);
-    if (ours && status == TN_ENOENT) { return TN_OK; /* Taken at the last moment. */ }
+    const struct zk_write withdraw = {.kind = ZK_DELETE, .path = path, .version = ZK_ANY_VERSION};
+    const bool created = status == TN_OK;
+    status = zk_sync_write(sync, &withdraw, 1, error);
+    if (created && status == TN_ENOENT) { return TN_OK; /* Taken at the last moment. */ }
     return error_set(error, TN_EUNHEALTHY,
-                     "no agent that allows chaos runs %s: start it with --allow-chaos", task);
+                     "no agent that allows faults runs %s: start its agent with --allow-chaos",
+                     task);
 }

@@ -1,6 +1,6 @@
 /*
- * common/cluster/requests.h: what an operator asks of a cluster, by a znode: a wish to the chief, a
- * signal to a task by way of its agent.
+ * common/cluster/requests.h: requests of an operator, sent as znodes: to the chief, or to an agent
+ * to signal one of its nodes.
  *
  * Threads: those of zk_sync. Blocking: every call; each also fails as zk_sync_write() does.
  */
@@ -10,21 +10,22 @@
 #include "common/cluster/znodes.h"
 #include "common/zk/zk_sync.h"
 
-/* Write a wish; the chief grants it when it sees it. */
+/* Send a request to the chief, which carries it out when it reads it. */
 MUST_CHECK enum tn_status request_send(struct zk_sync *sync, const char *cluster,
                                        enum request_kind kind, struct error *error);
 
-/* Who holds a task now: "ps:1", or "chief". TN_EINVAL: that is no task; TN_EAGAIN: nobody does. */
+/* The node that holds a task now: "ps:1", or "chief". TN_EINVAL: not the name of a task; TN_EAGAIN:
+ * no node holds it. */
 MUST_CHECK enum tn_status request_find_member(struct zk_sync *sync, const char *cluster,
                                               const char *task, struct member *out,
                                               struct error *error);
 
 /*
- * Have `member` sent a signal by its agent, and wait until the agent has taken the order. A member
- * that has died meanwhile is spared, and so is its successor.
+ * Ask the agent of `member` to send it a signal, and wait until the agent has taken the request. If
+ * the member has died meanwhile, its successor is not signalled.
  *
- *   TN_EUNHEALTHY  nobody has taken it within `wait_ms`, and it was taken back: no agent that
- *                  allows it runs the task
+ *   TN_EUNHEALTHY  no agent has taken the request within `wait_ms`, and it was withdrawn: no agent
+ *                  that allows it runs the task
  */
 MUST_CHECK enum tn_status request_kill(struct zk_sync *sync, const char *cluster,
                                        const struct member *member, enum kill_signal signal,

@@ -1,7 +1,7 @@
 /*
- * common/cluster/roster.h: who is there, for those who must know (the chief: all; a worker: the
- * ps). One mirror on /members/ROLE-INDEX per task of the spec: a restart between two looks still
- * shows as a new incarnation. Pure but for the port.
+ * common/cluster/roster.h: the nodes that are present, followed by the chief (all) and by workers
+ * (the ps). One mirror on /members/ROLE-INDEX per task of the spec, so that a restart between two
+ * reads shows as a new incarnation. Pure but for the port.
  */
 #ifndef COMMON_CLUSTER_ROSTER_H
 #define COMMON_CLUSTER_ROSTER_H
@@ -9,23 +9,23 @@
 #include "common/cluster/znodes.h"
 #include "common/zk/mirror.h"
 
-struct roster_seat {
+struct roster_entry {
     struct task task;
     bool present;
-    struct member member; /* Last seen, also after it went. */
+    struct member member; /* The last one, also while absent. */
     struct mirror mirror;
 };
 
 struct roster {
     uint32_t count;
-    struct roster_seat seats[TASKS_MAX];
+    struct roster_entry entries[TASKS_MAX];
 };
 
 /* Follow `ps` parameter servers and `workers` workers (either may be 0). */
 void roster_start(struct roster *roster, const char *cluster, uint32_t ps, uint32_t workers,
                   const struct zk_port *zk, uint64_t *next_op, uint64_t now_ms);
 
-/* Index of the seat that changed (came, went, or was reborn under a new incarnation), or -1. */
+/* The index of the entry that appeared, disappeared or has a new incarnation; -1: none. */
 int roster_handle(struct roster *roster, const struct zk_event *event, const struct zk_port *zk,
                   uint64_t *next_op, uint64_t now_ms);
 void roster_tick(struct roster *roster, const struct zk_port *zk, uint64_t *next_op,

@@ -1,7 +1,7 @@
 /*
- * common/cluster/run.h: what /run says: the wanted state of the whole cluster, written by the chief
- * alone (fenced), watched and obeyed by everyone. Level-triggered: the last value is all a node
- * needs. Plain data; pure.
+ * common/cluster/run.h: the contents of /run: the desired state of the whole cluster, written by
+ * the chief alone (fenced) and followed by all nodes. Level-triggered: a node needs only the last
+ * value. Plain data; pure.
  */
 #ifndef COMMON_CLUSTER_RUN_H
 #define COMMON_CLUSTER_RUN_H
@@ -13,12 +13,12 @@
 
 enum run_phase {
     RUN_FORMING,  /* Waiting for every ps and enough workers. */
-    RUN_LOADING,  /* Every ps loads `generation` from `load_checkpoint`. Workers stand still. */
+    RUN_LOADING,  /* Every ps loads `generation` from `load_checkpoint`. Workers are idle. */
     RUN_RUNNING,  /* Workers train `generation` up to step `until`. */
-    RUN_PAUSED,   /* Workers stand still: a ps is missing, or an operator wants it. */
+    RUN_PAUSED,   /* Workers are idle: a ps is missing, or by request of an operator. */
     RUN_STOPPING, /* No more steps: final checkpoint and evaluation. */
-    RUN_DONE,     /* Finished; nodes leave. */
-    RUN_FAILED,   /* Given up, `reason` says why; nodes leave. */
+    RUN_DONE,     /* Finished; nodes exit. */
+    RUN_FAILED,   /* Failed for `reason`; nodes exit. */
     RUN_PHASES
 };
 
@@ -32,21 +32,19 @@ enum recovery_kind {
 
 enum { RUN_TEXT_MAX = 160 };
 #define STEP_NONE UINT64_MAX
-/* The reason of RUN_FAILED when nothing failed: an operator wanted the end before anything began.
- */
+/* The reason of RUN_FAILED if nothing failed but an operator stopped the run before it began. */
 #define RUN_STOPPED_REASON "stopped by an operator before training began"
 
-/* The interruption that is being mended, from the write that stopped the workers to the one that
- * lets them go on. */
+/* A recovery, from the write that stops the workers to the write that lets them continue. */
 struct recovery {
     enum recovery_kind kind;
-    struct task task; /* Whose loss caused it. */
+    struct task task; /* The task whose loss caused it. */
     uint64_t started_wall_ms;
     uint64_t step;            /* Highest step any ps had reached. */
     char cause[RUN_TEXT_MAX]; /* "signal 9 (Killed)", "session expired", ... */
 };
 
-/* What a worker found by evaluating the test set at `step`. */
+/* The result of evaluating the test set at `step`, by a worker. */
 struct evaluation {
     uint64_t step;     /* STEP_NONE: never evaluated. */
     double loss;       /* Mean over the test set. */
@@ -58,26 +56,26 @@ struct evaluation {
 
 struct run {
     enum run_phase phase;
-    uint64_t epoch;                /* Of the chief that wrote this. */
-    uint64_t revision;             /* Of this write among those of that chief: recognises it. */
-    uint64_t generation;           /* 0 while nothing was ever loaded. */
-    uint64_t load_checkpoint;      /* What `generation` starts from; 0: initial values. */
-    uint64_t load_step;            /* Its step. */
+    uint64_t epoch;           /* Of the chief that wrote this. */
+    uint64_t revision;        /* Counts the writes of that chief, which recognises them by it. */
+    uint64_t generation;      /* 0 until something is loaded. */
+    uint64_t load_checkpoint; /* `generation` starts from it; 0: initial values. */
+    uint64_t load_step;       /* Its step. */
     uint64_t committed_checkpoint; /* Newest committed; 0: none. */
     uint64_t committed_step;
-    uint64_t last_checkpoint; /* Highest id ever ordered; ids are never used twice. */
-    uint64_t save_checkpoint; /* Order: write checkpoint of this id ... 0: no order. */
+    uint64_t last_checkpoint; /* Highest id ever used; ids are never used twice. */
+    uint64_t save_checkpoint; /* Every ps shall write the checkpoint of this id ... 0: none. */
     uint64_t save_step;       /* ... having applied exactly this many steps. */
-    uint64_t until;           /* Workers contribute to steps below this one only. */
-    bool ending;              /* `until` is the last step of all: nothing raises it any more. */
-    uint64_t evaluate_step;   /* Evaluation wanted at the first step >= this; STEP_NONE: none. */
-    bool held;                /* An operator wants the pause. */
+    uint64_t until;           /* Workers contribute only to steps below this one. */
+    bool ending;              /* `until` is final. */
+    uint64_t evaluate_step;   /* Evaluate at the first step >= this; STEP_NONE: no. */
+    bool held;                /* Paused by an operator. */
     struct recovery recovery;
-    struct evaluation evaluation; /* Newest known. */
+    struct evaluation evaluation; /* The newest. */
     uint64_t started_wall_ms;
     uint64_t changed_wall_ms;
-    uint64_t elections;        /* Counted by the chiefs since the cluster exists. */
-    char reason[RUN_TEXT_MAX]; /* FAILED: why. FORMING, PAUSED: what is waited for. */
+    uint64_t elections;        /* Since the cluster was created. */
+    char reason[RUN_TEXT_MAX]; /* FAILED: the cause. FORMING, PAUSED: what the run waits for. */
 };
 
 const char *run_phase_name(enum run_phase phase); /* "forming", ... Static storage. */

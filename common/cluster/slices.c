@@ -72,8 +72,8 @@ static bool same(struct slice_node a, struct slice_node b)
     return a.first == b.first && a.count == b.count;
 }
 
-/* Walk from the root towards `node`. On success its parent and sibling are told, unless it is the
- * root, for which the parent's count stays 0. */
+/* Walk from the root to `node` and return its parent and sibling; the root has a parent with count
+ * 0. False: it is not a node of the tree. */
 static bool find(uint32_t slices, struct slice_node node, struct slice_node *parent,
                  struct slice_node *sibling)
 {
@@ -108,7 +108,7 @@ bool slices_parent(uint32_t slices, struct slice_node node, struct slice_node *p
     return parent->count > 0;
 }
 
-/* Depth-first walks keep the nodes to visit here: each level leaves at most one right half. */
+/* Size of the stack of a depth-first walk: each level adds at most one right half. */
 enum { DEPTH_MAX = 16 };
 
 uint32_t slices_cover(uint32_t slices, const struct slice_set *owned,
@@ -150,7 +150,7 @@ uint32_t slices_plan(uint32_t slices, struct slice_node node, const struct slice
         assert(slices_is_node(slices, parts[i].first, parts[i].count));
         part_at[parts[i].first] = parts[i];
     }
-    /* Each node is met twice: going down, and, marked, when both halves have their values. */
+    /* Each node is visited twice: on the way down, and again when both halves have their values. */
     struct {
         struct slice_node node;
         bool halves_done;
@@ -159,7 +159,7 @@ uint32_t slices_plan(uint32_t slices, struct slice_node node, const struct slice
     while (depth > 0) {
         struct slice_node at = stack[--depth].node;
         if (is_part(part_at, at)) { continue; }
-        assert(at.count >= 2); /* Else a slice is in no part. */
+        assert(at.count >= 2); /* Otherwise a slice is in no part. */
         struct slice_node left, right;
         slices_children(at, &left, &right);
         if (stack[depth].halves_done) {
@@ -167,13 +167,13 @@ uint32_t slices_plan(uint32_t slices, struct slice_node node, const struct slice
             continue;
         }
         assert(depth + 3 <= 2 * DEPTH_MAX);
-        stack[depth++].halves_done = true; /* `at` stays where it was. */
+        stack[depth++].halves_done = true; /* `at` stays on the stack. */
         stack[depth].node = right;
         stack[depth++].halves_done = false;
         stack[depth].node = left;
         stack[depth++].halves_done = false;
     }
-    assert(count == part_count - 1); /* Else a part lies within another or outside. */
+    assert(count == part_count - 1); /* Otherwise parts overlap or lie outside. */
     return count;
 }
 

@@ -1,11 +1,11 @@
 /*
  * common/cluster/slices.h: the fixed binary tree over the slices 0..V-1 of a step's global batch.
  *
- * Float addition is not associative, so whoever sums gradients must add them in one order, whatever
- * the grouping of slices by worker. That order is this tree: the node [first, first+count) is the
- * sum of its two children, split at the largest power of two below `count`; the root is [0, V). A
- * worker that owns all slices of a node sends that node's sum; a ps goes on from there to the root.
- * The result has the same bits as if one process had done it all.
+ * Float addition is not associative, so gradients must be added in the same order however slices
+ * are assigned to workers. This tree is that order: the node [first, first+count) is the sum of its
+ * two children, split at the largest power of two below `count`; the root is [0, V). A worker that
+ * owns all slices of a node sends the sum of that node; a ps continues from there to the root. The
+ * result has the same bits as if one process had added everything.
  *
  * Pure: no state, no allocation. Threads: any.
  */
@@ -33,32 +33,34 @@ bool slice_set_has_all(const struct slice_set *set, struct slice_node node);
 bool slice_set_has_any(const struct slice_set *set, struct slice_node node);
 uint32_t slice_set_count(const struct slice_set *set);
 
-/* Is [first, first+count) a node of the tree over `slices`? Safe for any numbers, also a peer's. */
+/* Whether [first, first+count) is a node of the tree over `slices`. Accepts any numbers, also from
+ * peers. */
 bool slices_is_node(uint32_t slices, uint32_t first, uint32_t count);
 
 /* The two halves of a node of at least two slices; left.first == node.first. */
 void slices_children(struct slice_node node, struct slice_node *left, struct slice_node *right);
 
-/* The node above `node` and the other child of that one. False for the root. */
+/* The parent of `node`, and the other child of that parent. False for the root. */
 bool slices_parent(uint32_t slices, struct slice_node node, struct slice_node *parent,
                    struct slice_node *sibling);
 
-/* The fewest nodes of the tree that make up `owned` (members from `slices` on are ignored), in
- * ascending order, into out[0..SLICES_MAX). Returns their number. */
+/* The fewest nodes of the tree whose union is `owned` (slices from `slices` on are ignored), in
+ * ascending order, to out[0..SLICES_MAX). Returns their number. */
 uint32_t slices_cover(uint32_t slices, const struct slice_set *owned,
                       struct slice_node out[static SLICES_MAX]);
 
-/* One addition: the value of a node is kept in the slot of its first slice; do slot[into] +=
- * slot[from], element by element. */
+/* One addition: slot[into] += slot[from], element by element. The value of a node is in the slot of
+ * its first slice. */
 struct slice_sum {
     uint32_t into, from;
 };
 
 /*
- * The additions that make the value of `node`, in postorder, out of `parts`: nodes of the tree
- * whose values lie in the slots of their first slices. Together the parts must be exactly the
- * slices of `node`, none twice, in any order. Afterwards slot[node.first] holds the sum. Returns
- * the number of additions, part_count - 1. A worker passes its single slices, a ps what came.
+ * The additions, in postorder, that compute the value of `node` from `parts`: nodes of the tree
+ * whose values are in the slots of their first slices. Together the parts must be exactly the
+ * slices of `node`, none twice, in any order. Afterwards slot[node.first] is the sum. Returns the
+ * number of additions, part_count - 1. A worker passes its single slices, a ps the nodes that it
+ * received.
  */
 uint32_t slices_plan(uint32_t slices, struct slice_node node, const struct slice_node *parts,
                      uint32_t part_count, struct slice_sum out[static SLICES_MAX]);
@@ -68,8 +70,8 @@ struct slice_range {
     uint32_t first, count;
 };
 
-/* The part of a batch of `batch` positions that is slice `slice` of `slices`: equal but for one
- * position. Empty if batch < slices allows no better. */
+/* The part of a batch of `batch` positions that is slice `slice` of `slices`. Sizes differ by at
+ * most one position; some are empty if batch < slices. */
 struct slice_range slices_positions(uint32_t slices, uint32_t batch, uint32_t slice);
 
 #endif

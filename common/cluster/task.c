@@ -19,6 +19,7 @@ const char *role_name(enum role role)
 
 bool role_parse(const char *text, enum role *out)
 {
+    assert(text != NULL);
     for (int role = 0; role < ROLE_COUNT; role++) {
         if (!text_equal(text, roles[role].name)) { continue; }
         *out = (enum role)role;
@@ -41,7 +42,7 @@ void task_format(struct task task, char separator, char *text, size_t size)
     text_add_number(&name, task.index);
 }
 
-/* Decimal, without leading zeros, below `limit`, and nothing after it. */
+/* A decimal number below `limit`, without leading zeros, and nothing else. */
 static bool parse_index(const char *digits, uint32_t limit, uint32_t *out)
 {
     if (digits[0] == '\0' || (digits[0] == '0' && digits[1] != '\0')) { return false; }
@@ -57,6 +58,7 @@ static bool parse_index(const char *digits, uint32_t limit, uint32_t *out)
 
 bool task_parse(const char *text, struct task *out)
 {
+    assert(text != NULL);
     char name[TASK_NAME_MAX];
     uint32_t length = 0;
     while (text[length] != '\0' && text[length] != ':' && text[length] != '-') {

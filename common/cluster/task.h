@@ -1,4 +1,4 @@
-/* common/cluster/task.h: the name of a seat in the cluster, as in TensorFlow's ClusterSpec: "ps:1",
+/* common/cluster/task.h: the tasks of a cluster by name, as in TensorFlow's ClusterSpec: "ps:1",
  * "worker:0". Pure. */
 #ifndef COMMON_CLUSTER_TASK_H
 #define COMMON_CLUSTER_TASK_H
@@ -29,9 +29,9 @@ const char *role_name(enum role role);
 bool role_parse(const char *text, enum role *out);
 
 bool task_equal(struct task a, struct task b);
-/* "ps:1" for people, "ps-1" for znodes. */
+/* "ps:1" for display, "ps-1" for znodes. */
 void task_format(struct task task, char separator, char *text, size_t size);
-/* Reads either form; false when it is neither or the index is out of the role's bounds. */
+/* Reads either form; false: it is neither, or the index is out of the role's bounds. */
 bool task_parse(const char *text, struct task *out);
 /* Append "ps:1" to a text. */
 void task_append(struct text *text, struct task task);

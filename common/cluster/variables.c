@@ -7,12 +7,13 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "common/base/minmax.h"
 #include "common/base/random.h"
 #include "common/cluster/placement.h"
 
 #define PARAMETERS_MAX (UINT64_C(1) << 40)
 
-/* Random streams of the initial values: one a variable, from here on. */
+/* The first random stream of the initial values; each variable has one. */
 #define STREAM_INITIAL UINT64_C(0x696e697469616c00)
 
 static enum tn_status check_name(const struct variable_table *table, const char *name,
@@ -25,7 +26,7 @@ static enum tn_status check_name(const struct variable_table *table, const char 
     }
     for (uint32_t i = 0; i < table->count; i++) {
         if (strcmp(table->variables[i].name, name) == 0) {
-            return error_set(error, TN_EINVAL, "variable '%s' is there twice: rename one", name);
+            return error_set(error, TN_EINVAL, "variable '%s' exists twice: rename one", name);
         }
     }
     return TN_OK;
@@ -36,14 +37,14 @@ static enum tn_status check_shape(const struct variable_table *table, const char
                                   struct error *error)
 {
     if (rank < 1 || rank > VARIABLE_RANK_MAX) {
-        return error_set(error, TN_EINVAL, "variable '%s' has rank %u: give 1 to %d", name, rank,
-                         VARIABLE_RANK_MAX);
+        return error_set(error, TN_EINVAL, "variable '%s' has rank %" PRIu32 ": give 1 to %d", name,
+                         rank, VARIABLE_RANK_MAX);
     }
     *count = 1;
     for (uint32_t i = 0; i < rank; i++) {
         if (shape[i] == 0) {
-            return error_set(error, TN_EINVAL, "variable '%s': dimension %u is 0: give at least 1",
-                             name, i);
+            return error_set(error, TN_EINVAL,
+                             "variable '%s': dimension %" PRIu32 " is 0: give at least 1", name, i);
         }
         bool fits = shape[i] <= PARAMETERS_MAX / *count;
         *count = fits ? *count * shape[i] : PARAMETERS_MAX;
@@ -51,7 +52,7 @@ static enum tn_status check_shape(const struct variable_table *table, const char
     }
     if (*count >= PARAMETERS_MAX - table->parameter_count) {
         return error_set(error, TN_EINVAL,
-                         "variable '%s' brings the model over %" PRIu64
+                         "with variable '%s' the model has more than %" PRIu64
                          " parameters: make the model smaller",
                          name, PARAMETERS_MAX);
     }
@@ -62,10 +63,11 @@ enum tn_status variable_table_add(struct variable_table *table, const char *name
                                   const uint32_t *shape, enum variable_init init,
                                   struct error *error)
 {
+    assert(name != NULL && table->count <= VARIABLES_MAX);
     uint64_t count = 0;
     if (table->count == VARIABLES_MAX) {
         return error_set(error, TN_EINVAL,
-                         "variable '%s' is one too many: a model has at most %d variables", name,
+                         "variable '%s' does not fit: a model has at most %d variables", name,
                          VARIABLES_MAX);
     }
     enum tn_status status = check_name(table, name, error);
@@ -93,6 +95,7 @@ static size_t put_u32(uint8_t *bytes, uint32_t value)
 uint64_t variable_table_hash(const struct variable_table *table)
 {
     enum { ENTRY_BYTES = VARIABLE_NAME_MAX + 4 * (2 + VARIABLE_RANK_MAX) };
+    assert(table->count <= VARIABLES_MAX);
     uint8_t bytes[VARIABLES_MAX * ENTRY_BYTES];
     size_t size = 0;
     for (uint32_t i = 0; i < table->count; i++) {
@@ -113,16 +116,17 @@ enum tn_status variable_table_check_ps(const struct variable_table *table, uint3
 {
     uint64_t most = placement_ps_max(table->parameter_count);
     if (ps_count >= 1 && ps_count <= most) { return TN_OK; }
-    return error_set(error, TN_EINVAL,
-                     "cluster.ps is %u, but the model's %" PRIu64
-                     " parameters are spread over 1 to %" PRIu64 " ps in blocks of %d: use %s ps",
-                     ps_count, table->parameter_count, most, PLACEMENT_BLOCK,
-                     ps_count == 0 ? "more" : "fewer");
+    return error_set(
+        error, TN_EINVAL,
+        "cluster.ps is %" PRIu32 ", but the model's %" PRIu64
+        " parameters can be divided among 1 to %" PRIu64 " ps in blocks of %d: use %s ps",
+        ps_count, table->parameter_count, most, PLACEMENT_BLOCK, ps_count == 0 ? "more" : "fewer");
 }
 
 static void init_part(const struct variable *variable, uint64_t seed, uint64_t stream,
                       uint64_t first, uint64_t count, float *out)
 {
+    assert(first + count <= variable->count);
     float fan_out = (float)variable->shape[variable->rank - 1];
     float fan_in = variable->rank == 1 ? fan_out : (float)variable->count / fan_out;
     switch (variable->init) {
@@ -152,9 +156,8 @@ void variables_init_range(const struct variable_table *table, uint64_t seed, uin
     uint64_t end = first + count;
     for (uint32_t i = 0; i < table->count; i++) {
         const struct variable *variable = &table->variables[i];
-        uint64_t from = first > variable->offset ? first : variable->offset;
-        uint64_t limit = variable->offset + variable->count;
-        uint64_t to = end < limit ? end : limit;
+        uint64_t from = u64_max(first, variable->offset);
+        uint64_t to = u64_min(end, variable->offset + variable->count);
         if (from < to) {
             init_part(variable, seed, STREAM_INITIAL + i, from - variable->offset, to - from,
                       out + (from - first));

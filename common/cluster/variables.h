@@ -1,12 +1,12 @@
 /*
  * common/cluster/variables.h: the variables of a model, as one table that every node computes from
- * the job file. All parameters together are one flat vector of floats: the variables one after
- * another, each row-major, without gaps.
+ * the job file. All parameters are one flat vector of floats: the variables one after another, each
+ * row-major, without gaps.
  *
- * Initial values are a pure function of (seed, variable, element), so a ps fills its shard alone,
- * whatever the number of ps, with bits that do not depend on libm.
+ * Initial values are a pure function of (seed, variable, element), so that each ps initialises
+ * its shard alone, whatever the number of ps, with bits that do not depend on libm.
  *
- * Threads: a table is its owner's; the functions keep nothing.
+ * Threads: a table belongs to its owner; the functions have no state.
  */
 #ifndef COMMON_CLUSTER_VARIABLES_H
 #define COMMON_CLUSTER_VARIABLES_H
@@ -42,7 +42,7 @@ struct variable_table {
  * Append a variable; start from a table of zeros. `name` is copied.
  *
  *   TN_EINVAL  empty, too long or repeated name; rank or a dimension out of range; table full; more
- *              than 2^40 parameters. The table is as before.
+ *              than 2^40 parameters. The table is unchanged.
  */
 MUST_CHECK enum tn_status variable_table_add(struct variable_table *table, const char *name,
                                              uint32_t rank, const uint32_t *shape,
@@ -51,7 +51,7 @@ MUST_CHECK enum tn_status variable_table_add(struct variable_table *table, const
 /* XXH3-64 over names, shapes and initialisers: equal on all nodes of a job. */
 uint64_t variable_table_hash(const struct variable_table *table);
 
-/* TN_EINVAL if some of `ps_count` ps would own nothing; the text says how many may be. */
+/* TN_EINVAL: some of `ps_count` ps would own nothing; the error names the largest number. */
 MUST_CHECK enum tn_status variable_table_check_ps(const struct variable_table *table,
                                                   uint32_t ps_count, struct error *error);
 

@@ -13,9 +13,10 @@ enum tn_status cluster_name_check(const char *name, struct error *error)
 {
     static const char allowed[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    assert(name != NULL);
     size_t length = strlen(name);
     if (length == 0 || length >= CLUSTER_NAME_MAX) {
-        return error_set(error, TN_EINVAL, "a cluster's name of %zu characters: give 1 to %d",
+        return error_set(error, TN_EINVAL, "the cluster name has %zu characters: give 1 to %d",
                          length, CLUSTER_NAME_MAX - 1);
     }
     size_t good = strspn(name, allowed);
@@ -33,11 +34,12 @@ enum tn_status cluster_name_check(const char *name, struct error *error)
 
 void znode_path(char path[static 256], const char *cluster, const char *rest)
 {
+    assert(cluster[0] != '\0');
     int length = snprintf(path, 256, "/tanist/%s%s%s", cluster, rest[0] != '\0' ? "/" : "", rest);
     assert(length > 0 && length < 256);
 }
 
-static void seat_path(char path[static 256], const char *cluster, const char *folder,
+static void task_path(char path[static 256], const char *cluster, const char *folder,
                       struct task task)
 {
     char name[TASK_NAME_MAX], rest[2 * TASK_NAME_MAX];
@@ -48,17 +50,17 @@ static void seat_path(char path[static 256], const char *cluster, const char *fo
 
 void znode_member_path(char path[static 256], const char *cluster, struct task task)
 {
-    seat_path(path, cluster, "members", task);
+    task_path(path, cluster, "members", task);
 }
 
 void znode_exit_path(char path[static 256], const char *cluster, struct task task)
 {
-    seat_path(path, cluster, "exits", task);
+    task_path(path, cluster, "exits", task);
 }
 
 void znode_kill_path(char path[static 256], const char *cluster, struct task task)
 {
-    seat_path(path, cluster, "kills", task);
+    task_path(path, cluster, "kills", task);
 }
 
 /* Zero-padded, so that a listing sorts by age. */
@@ -139,7 +141,7 @@ static bool read_task(const json_t *value, void *member)
 
 static const struct json_converter task_name = {build_task, read_task, "a task like \"ps:1\""};
 
-/* The table of `struct RECORD` out of RECORD_fields. */
+/* The table of `struct RECORD`, from RECORD_fields. */
 #define TABLE(record)                                                                              \
     static const struct json_table record##_table = {                                              \
         JSON_FIELDS(record##_fields),                                                              \
@@ -326,7 +328,7 @@ static size_t encode(const struct json_table *table, const void *record,
     return length;
 }
 
-/* A JSON object of our version, or NULL. */
+/* A JSON object of our version; NULL: see `error`. */
 static json_t *open_object(const void *data, size_t size, struct error *error)
 {
     json_error_t where;
@@ -337,8 +339,8 @@ static json_t *open_object(const void *data, size_t size, struct error *error)
     }
     const json_t *version = json_object_get(object, "version");
     if (json_is_integer(version) && json_integer_value(version) == TREE_VERSION) { return object; }
-    error_set(error, TN_ECORRUPT, "version is %lld, this program reads %d",
-              (long long)json_integer_value(version), TREE_VERSION);
+    error_set(error, TN_ECORRUPT, "version is %" JSON_INTEGER_FORMAT ", this program reads %d",
+              json_integer_value(version), TREE_VERSION);
     json_decref(object);
     return NULL;
 }
@@ -377,10 +379,11 @@ CODEC(assignment, assignment, "/assignment")
 
 char *spec_encode(const struct spec *spec)
 {
+    assert(spec != NULL);
     json_t *object = json_object();
     bool whole =
         object != NULL && json_codec_build(&spec_table, spec, 0, object) && put_version(object);
-    /* The job is JSON itself: kept as an object where it can be, for people who look. */
+    /* The job is JSON itself: stored as an object if possible, which is easier to read. */
     if (whole && spec->job_json != NULL) {
         json_t *job = json_loads(spec->job_json, 0, NULL);
         if (job == NULL) { job = json_text(spec->job_json); }

@@ -1,21 +1,21 @@
 /*
- * common/cluster/znodes.h: the znodes of a cluster: their paths and what they hold (JSON, with a
- * "version" field). Decoders check every field and name the one that is wrong; a znode that cannot
- * be read is reported, never obeyed.
+ * common/cluster/znodes.h: the znodes of a cluster: their paths and contents (JSON with a "version"
+ * field). Decoders check every field and name a wrong one; an unreadable znode is logged and
+ * ignored.
  *
  *   /tanist/NAME/spec                 struct spec                              persistent
  *               /election/GUID-NNNN   the candidate's task name                ephemeral, seq.
- *               /chief                struct office; its version is the fence  persistent
+ *               /chief                struct chief_record; its version is the fence  persistent
  *               /members/ROLE-INDEX   struct member                            ephemeral
  *               /exits/ROLE-INDEX     struct exit_note, by the agent           persistent
  *               /run                  struct run                               persistent
  *               /assignment           struct assignment                        persistent
  *               /checkpoints/ID       struct manifest (common/cluster/manifest.h)      persistent
  *               /history/NNNN         struct history_entry, bounded            persistent, seq.
- *               /requests/NNNN        struct request, an operator's wish       persistent, seq.
- *               /kills/ROLE-INDEX     struct kill_request, to the task's agent   persistent
+ *               /requests/NNNN        struct request of an operator            persistent, seq.
+ *               /kills/ROLE-INDEX     struct kill_request to the task's agent  persistent
  *
- * /chief is created empty: nobody has held the office yet.
+ * /chief is created empty, as there was no chief yet.
  */
 #ifndef COMMON_CLUSTER_ZNODES_H
 #define COMMON_CLUSTER_ZNODES_H
@@ -35,12 +35,12 @@ enum {
     HOST_NAME_MAX_BYTES = 64,
     ZNODE_JSON_MAX = 16 * 1024,
 };
-enum { HISTORY_MAX = 1000 }; /* Older entries are deleted by the chief. */
+enum { HISTORY_MAX = 1000 }; /* The chief deletes older entries. */
 
 /* Letters, digits, '-', '_' and '.', at most CLUSTER_NAME_MAX - 1, not starting with '.'. */
 MUST_CHECK enum tn_status cluster_name_check(const char *name, struct error *error);
 
-/* "/tanist/NAME" + "/" + `rest` ("" for the root itself). Asserts that it fits. */
+/* "/tanist/NAME/REST"; REST "" is the root itself. The result must fit. */
 void znode_path(char path[static 256], const char *cluster, const char *rest);
 void znode_member_path(char path[static 256], const char *cluster, struct task task);
 void znode_exit_path(char path[static 256], const char *cluster, struct task task);
@@ -48,13 +48,12 @@ void znode_kill_path(char path[static 256], const char *cluster, struct task tas
 void znode_checkpoint_path(char path[static 256], const char *cluster, uint64_t id);
 
 struct spec {
-    uint64_t key;      /* Random, made with the cluster: the key on every frame. */
-    uint64_t job_hash; /* Of what must not change while the cluster lives: model, seed, mode,
-                        * slices, batch, optimizer, numbers of ps. */
+    uint64_t key;      /* Random, created with the cluster; on every frame. */
+    uint64_t job_hash; /* job_hash(): of what must not change while the cluster exists. */
     uint64_t variables_hash;
     uint32_t coordinators, ps, workers;
     uint64_t created_wall_ms;
-    char *job_json; /* The job file as given, for people. Owned; free(). May be NULL. */
+    char *job_json; /* The job file as given, for display. Owned; free(). May be NULL. */
 };
 
 struct chief_record {
@@ -63,9 +62,9 @@ struct chief_record {
     uint64_t incarnation;
     uint64_t pid;
     uint64_t since_wall_ms;
-    uint64_t took_ms; /* From the predecessor's znode seen gone to the office taken. */
+    uint64_t took_ms; /* From the loss of the former chief's znode to this record. */
     char host[HOST_NAME_MAX_BYTES];
-    char address[TRANSPORT_ADDRESS_MAX]; /* Reports go there. */
+    char address[TRANSPORT_ADDRESS_MAX]; /* Nodes send reports to it. */
     char cause[RUN_TEXT_MAX]; /* "first chief", "coordinator:0: signal 9 (Killed)", ... */
 };
 
@@ -87,18 +86,18 @@ struct exit_note {
 struct assignment {
     uint64_t generation;
     uint32_t slice_count;
-    uint16_t worker[SLICES_MAX]; /* Index of the worker that owns each slice; UINT16_MAX: nobody. */
+    uint16_t worker[SLICES_MAX]; /* Index of the worker that owns each slice; UINT16_MAX: none. */
 };
 
 enum history_kind {
-    HISTORY_ELECTED, /* `task` took office: `took_ms`, `cause`. */
+    HISTORY_ELECTED, /* `task` became the chief: `took_ms`, `cause`. */
     HISTORY_TASK_UP,
     HISTORY_TASK_LOST,  /* `cause`. */
     HISTORY_PAUSED,     /* `cause`. */
-    HISTORY_RECOVERED,  /* Running again: `took_ms` paused, `steps_redone`. */
+    HISTORY_RECOVERED,  /* Running again: paused for `took_ms`, `steps_redone`. */
     HISTORY_RUNNING,    /* First start. */
     HISTORY_CHECKPOINT, /* `checkpoint` committed at `step`. */
-    HISTORY_FALLBACK,   /* `checkpoint` could not be loaded; an older one is. */
+    HISTORY_FALLBACK,   /* `checkpoint` cannot be loaded, an older one is. */
     HISTORY_EVALUATED,
     HISTORY_DONE,
     HISTORY_FAILED,
@@ -133,9 +132,9 @@ struct request {
 const char *request_kind_name(enum request_kind kind);
 
 enum kill_signal { KILL_SIGKILL, KILL_SIGTERM, KILL_SIGSTOP, KILL_SIGCONT, KILL_SIGNALS };
-/* An attack on one process, carried out by its agent, if that allows it. */
+/* A signal for one process, sent by its agent if that allows faults. */
 struct kill_request {
-    uint64_t incarnation; /* Whoever holds the task with another is not meant. */
+    uint64_t incarnation; /* A process with another one is not signalled. */
     enum kill_signal signal;
     uint64_t wall_ms;
     char by[HOST_NAME_MAX_BYTES];
@@ -144,9 +143,8 @@ const char *kill_signal_name(enum kill_signal signal); /* "KILL", "TERM", ... St
 bool kill_signal_parse(const char *name, enum kill_signal *out);
 
 /*
- * Encoders write a NUL-terminated JSON text into `text` and return its length; they assert that it
- * fits ZNODE_JSON_MAX. Decoders read `size` bytes: TN_ECORRUPT with the field named. They leave
- * `*out` undefined on failure.
+ * Encoders write a NUL-terminated JSON text to `text` and return its length, which always fits.
+ * Decoders read `size` bytes; TN_ECORRUPT: the error names the field, `*out` is undefined.
  */
 size_t chief_record_encode(const struct chief_record *record, char text[static ZNODE_JSON_MAX]);
 size_t member_encode(const struct member *member, char text[static ZNODE_JSON_MAX]);

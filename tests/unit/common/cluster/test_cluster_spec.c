@@ -54,7 +54,7 @@ static void test_object_form(void **state)
                                     &error),
         TN_OK);
     assert_int_equal(spec.count[ROLE_WORKER], 3);
-    assert_string_equal(spec.address[cluster_spec_seat((struct task){ROLE_WORKER, 0})], "f:6");
+    assert_string_equal(spec.address[cluster_spec_index((struct task){ROLE_WORKER, 0})], "f:6");
     assert_int_equal(spec.task.index, 2);
 }
 
@@ -67,7 +67,7 @@ static void test_refuses(void **state)
     refused("{\"cluster\": {\"wroker\": []}}", "\"wroker\" is unknown");
     refused("{\"cluster\": {\"worker\": [\"nowhere\"]}}", "give host:port");
     refused("{\"cluster\": {\"worker\": [\"h:0\"]}}", "give host:port");
-    refused("{\"cluster\": {\"worker\": {\"x\": \"h:1\"}}}", "no task index");
+    refused("{\"cluster\": {\"worker\": {\"x\": \"h:1\"}}}", "not a task index");
     refused("{\"cluster\": {\"worker\": 3}}", "neither a list");
     refused("{\"task\": {\"type\": \"evaluator\", \"index\": 0}}", "evaluator");
     refused("{\"task\": {\"type\": \"worker\", \"index\": -1}}", "task index");

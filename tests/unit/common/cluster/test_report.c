@@ -79,14 +79,14 @@ static void test_refused(void **state)
     memcpy(bytes, good, sizeof bytes), bytes[8] = ROLE_COUNT;
     assert_refused(bytes, sizeof bytes, "role 3");
     memcpy(bytes, good, sizeof bytes), bytes[16] = PS_MAX;
-    assert_refused(bytes, sizeof bytes, "ps 64");
+    assert_refused(bytes, sizeof bytes, "ps:64");
     memcpy(bytes, good, sizeof bytes), memset(bytes + 8 * 7, 0xff, 8);
-    assert_refused(bytes, sizeof bytes, "its step");
+    assert_refused(bytes, sizeof bytes, ": step is 18446744073709551615");
     memset(in.place, 'x', sizeof in.place);
     report_encode(&in, bytes); /* Cut, so that it ends. */
     assert_int_equal(bytes[PLACE_AT], 'x');
     memset(bytes + PLACE_AT, 'x', sizeof in.place);
-    assert_refused(bytes, sizeof bytes, "no end");
+    assert_refused(bytes, sizeof bytes, "not terminated");
 }
 
 int main(void)

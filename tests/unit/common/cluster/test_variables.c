@@ -49,7 +49,7 @@ static void test_bad_variables_are_refused(void **state)
                      TN_EINVAL);
     assert_int_equal(variable_table_add(&table, "hidden/bias", 1, &one, VARIABLE_ZEROS, &error),
                      TN_EINVAL);
-    assert_string_equal(error.text, "variable 'hidden/bias' is there twice: rename one");
+    assert_string_equal(error.text, "variable 'hidden/bias' exists twice: rename one");
     assert_int_equal(variable_table_add(&table, "a", 0, &one, VARIABLE_ZEROS, &error), TN_EINVAL);
     assert_int_equal(variable_table_add(&table, "a", 5, huge, VARIABLE_ZEROS, &error), TN_EINVAL);
     assert_int_equal(variable_table_add(&table, "a", 1, &zero, VARIABLE_ZEROS, &error), TN_EINVAL);

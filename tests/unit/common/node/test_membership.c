@@ -327,8 +327,8 @@ static void test_roster(void **state)
         event = (struct zk_event){.type = ZK_CHANGED, .path = read->writes[0].path};
         assert_int_equal(roster_handle(&roster, &event, &ports.zk, &op, now), -1);
     }
-    assert_false(roster.seats[2].present);
-    assert_int_equal(roster.seats[2].member.incarnation, 9);
+    assert_false(roster.entries[2].present);
+    assert_int_equal(roster.entries[2].member.incarnation, 9);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
