@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The report of a campaign as a browser gets it: well-formed, self-contained, of a reasonable size.
+"""The report of a campaign as a browser reads it: well-formed, self-contained, of a reasonable size.
 
 TANIST_PROGRAM: the program. No browser and no network is needed.
 """
@@ -25,7 +25,7 @@ ROUNDS = 40
 
 
 class Page(HTMLParser):
-    """Elements that are opened are closed, in order; what loads something is noted."""
+    """Checks that elements are closed in order, and collects ids and links."""
 
     def __init__(self):
         super().__init__()
@@ -53,7 +53,7 @@ class Page(HTMLParser):
 
 
 class Report(unittest.TestCase):
-    """A campaign of many rounds, two of which failed, one without a history that can be read."""
+    """A campaign of many rounds. Two failed, one of them because its history cannot be read."""
 
     @classmethod
     def setUpClass(cls):
@@ -78,41 +78,41 @@ class Report(unittest.TestCase):
     def tearDownClass(cls):
         shutil.rmtree(cls.folder, ignore_errors=True)
 
-    def test_it_says_where_it_is(self):
+    def test_command_prints_the_path(self):
         self.assertEqual(self.done.returncode, 0, self.done.stderr)
         self.assertEqual(self.done.stdout.strip(), f"{self.folder}/report.html")
 
-    def test_the_page_is_well_formed(self):
+    def test_page_is_well_formed(self):
         self.assertEqual(self.page.wrong, [])
         self.assertEqual(self.page.open, [])
         self.assertEqual(len(self.page.ids), len(set(self.page.ids)), "an id is used twice")
 
-    def test_pictures_are_xml(self):
+    def test_pictures_are_valid_xml(self):
         pictures = re.findall(r"<svg.*?</svg>", self.html, re.DOTALL)
         self.assertGreater(len(pictures), ROUNDS)
         for picture in pictures:
             ElementTree.fromstring(picture)
 
-    def test_numbers_are_numbers(self):
+    def test_numbers_are_finite(self):
         for word in ("nan", "inf"):
             self.assertIsNone(re.search(rf'[" ,MVHL]-?{word}[" ,]', self.html), word)
 
-    def test_it_needs_nothing_else(self):
+    def test_page_loads_no_other_file(self):
         self.assertTrue(all(link.startswith("#") for link in self.page.links), self.page.links)
         self.assertNotIn("@import", self.html)
         self.assertNotIn("//", re.sub(r"<pre.*?</pre>", "", self.html, flags=re.DOTALL))
 
-    def test_every_link_leads_somewhere(self):
+    def test_links_have_targets(self):
         wanted = {link[1:] for link in self.page.links}
         self.assertEqual(wanted - set(self.page.ids), set())
 
-    def test_failed_rounds_are_open_and_say_why(self):
+    def test_failed_rounds_are_open(self):
         opened = re.findall(r'<details class="round (\w+)" id="round-(\d+)" open>', self.html)
         self.assertEqual(opened, [("passed", "1"), ("failed", "7"), ("failed", "9")])
         self.assertIn("tanist chaos replay round-0007/history.jsonl", self.html)
         self.assertIn("tanist chaos shrink round-0007/history.jsonl", self.html)
 
-    def test_sums(self):
+    def test_sums_are_over_all_rounds(self):
         campaign = self.json["campaign"]
         self.assertEqual((campaign["rounds"], campaign["passed"], campaign["failed"]),
                          (ROUNDS, ROUNDS - 2, 2))
@@ -120,10 +120,10 @@ class Report(unittest.TestCase):
         self.assertEqual(campaign["faults"], sum(campaign["faults_by_moment"].values()))
         self.assertEqual(len(self.json["recoveries"]), 3 * (ROUNDS - 1))
 
-    def test_its_size(self):
+    def test_page_is_small(self):
         self.assertLess(len(self.html) / ROUNDS, 40_000)
 
-    def test_a_folder_without_rounds(self):
+    def test_folder_without_rounds_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([PROGRAM, "chaos", "report", folder], timeout=60, check=False,
                                   capture_output=True, text=True)
