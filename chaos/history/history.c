@@ -202,27 +202,14 @@ static bool read_trigger(const json_t *value, void *member)
     return true;
 }
 
-static json_t *build_fault(const void *member)
-{
-    assert(member != NULL);
-    return json_string(fault_descriptor(*(const enum fault *)member)->name);
-}
-
-static bool read_fault(const json_t *value, void *member)
-{
-    assert(member != NULL);
-    return json_is_string(value) && fault_parse(json_string_value(value), member);
-}
-
 static const struct json_converter trigger_converter = {
     build_trigger, read_trigger, "a trigger: its \"type\" and the members of that type"};
-static const struct json_converter fault_converter = {build_fault, read_fault,
-                                                      "a fault of `tanist chaos list`"};
 
 #define AT(member) JSON_MEMBER(struct injection, member)
 static const struct json_field injection_fields[] = {
     {"id", FIELD_UINT, AT(id)},
-    {"fault", FIELD_CUSTOM, AT(fault), .converter = &fault_converter},
+    {"fault", FIELD_ENUM, AT(fault), .names = fault_names,
+     .wanted = "a fault of `tanist chaos list`"},
     {"whom", FIELD_TEXT, AT(selector)},
     {"trigger", FIELD_CUSTOM, AT(trigger), .converter = &trigger_converter},
     {"for_ms", FIELD_UINT, AT(for_ms)},

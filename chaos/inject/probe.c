@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -112,42 +113,36 @@ static bool try_failpoints(char why[static PROBE_WHY_MAX])
 static bool (*const tries[NEED_COUNT])(char why[static PROBE_WHY_MAX]) = {
     try_network, try_bandwidth, try_shim, try_tmpfs, try_failpoints};
 
-/* In the child: the reason of a failure goes through the pipe. */
-static _Noreturn void try_in_child(int pipe_end, unsigned need)
+/* In a child, which writes the reason of a failure into memory that both share. */
+static bool try_need(unsigned need, char *why)
 {
-    char why[PROBE_WHY_MAX] = "";
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    bool success = tries[need](why);
-    if (!success && write(pipe_end, why, strlen(why)) < 0) { _exit(2); }
-    _exit(success ? 0 : 1);
-}
-
-static bool try_need(unsigned need, char why[static PROBE_WHY_MAX])
-{
-    int ends[2], status = -1;
+    int status = -1;
     assert(need < NEED_COUNT);
     snprintf(why, PROBE_WHY_MAX, "cannot be tried");
-    if (pipe2(ends, O_CLOEXEC) != 0) { return false; }
     pid_t pid = fork();
-    if (pid == 0) { try_in_child(ends[1], need); }
-    close(ends[1]);
-    if (pid > 0) {
-        ssize_t size = read(ends[0], why, PROBE_WHY_MAX - 1);
-        if (size > 0) { why[size] = '\0'; }
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        _exit(tries[need](why) ? 0 : 1);
     }
-    close(ends[0]);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
     return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 void probe_machine(struct probe *probe)
 {
-    memset(probe, 0, sizeof *probe);
+    struct probe *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    *probe = (struct probe){0};
     for (unsigned i = 0; i < NEED_COUNT; i++) {
-        if (!try_need(i, probe->why_not[i])) { continue; }
-        probe->has |= 1U << i;
-        probe->why_not[i][0] = '\0';
+        if (shared == MAP_FAILED) {
+            snprintf(probe->why_not[i], PROBE_WHY_MAX, "out of memory");
+        } else if (try_need(i, shared->why_not[i])) {
+            probe->has |= 1U << i;
+        } else {
+            memcpy(probe->why_not[i], shared->why_not[i], PROBE_WHY_MAX);
+        }
     }
+    if (shared != MAP_FAILED) { (void)munmap(shared, sizeof *shared); }
 }
 
 const char *probe_lacks(const struct probe *probe, unsigned wanted)

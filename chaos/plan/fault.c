@@ -19,26 +19,24 @@ static const struct fault_descriptor faults[FAULT_COUNT] = {
 #undef FAULT_ROW
 };
 
+const char *const fault_names[FAULT_COUNT + 1] = {
+#define FAULT_NAME(constant, fault_name, ...) [FAULT_##constant] = fault_name,
+    FAULT_LIST(FAULT_NAME)
+#undef FAULT_NAME
+};
+
 const struct fault_descriptor *fault_descriptor(enum fault fault)
 {
     assert(fault < FAULT_COUNT);
     return &faults[fault];
 }
 
-bool fault_parse(const char *name, enum fault *out)
-{
-    for (int i = 0; i < FAULT_COUNT; i++) {
-        if (strcmp(faults[i].name, name) != 0) { continue; }
-        *out = (enum fault)i;
-        return true;
-    }
-    return false;
-}
-
 const struct fault_descriptor *fault_find(const char *name)
 {
-    enum fault fault;
-    return fault_parse(name, &fault) ? &faults[fault] : NULL;
+    for (int i = 0; i < FAULT_COUNT; i++) {
+        if (strcmp(faults[i].name, name) == 0) { return &faults[i]; }
+    }
+    return NULL;
 }
 
 const char *fault_need_name(unsigned index)

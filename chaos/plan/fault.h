@@ -86,11 +86,11 @@ enum fault {
         FAULT_COUNT
 };
 
+/* The names, in the order of the enum; NULL after the last. */
+extern const char *const fault_names[FAULT_COUNT + 1];
 const struct fault_descriptor *fault_descriptor(enum fault fault);
 /* NULL: no fault has that name. */
 const struct fault_descriptor *fault_find(const char *name);
-/* False: no fault has that name. */
-bool fault_parse(const char *name, enum fault *out);
 
 /* "network", "shim"; index < NEED_COUNT. */
 const char *fault_need_name(unsigned index);

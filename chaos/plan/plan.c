@@ -11,6 +11,7 @@
 #include "common/base/files.h"
 #include "common/base/json_codec.h"
 #include "common/base/nearest.h"
+#include "common/base/text.h"
 #include "common/cluster/job.h"
 
 enum { PLAN_FILE_MAX = 1 << 20, BUILTIN_MAX = 64, LIST_BYTES = 400 };
@@ -152,21 +153,22 @@ const char *plan_builtin_text(const char *name)
 
 static enum tn_status refuse_name(const char *name, struct error *error)
 {
-    const char *names[BUILTIN_MAX], *near;
-    char list[LIST_BYTES] = "";
-    size_t count = 0, used = 0;
-    for (const char *each; count < BUILTIN_MAX && (each = plan_builtin_name((uint32_t)count));) {
-        int added = snprintf(list + used, sizeof list - used, "%s%s", count ? ", " : "", each);
-        used = used + (size_t)added < sizeof list ? used + (size_t)added : sizeof list - 1;
-        names[count++] = each;
+    const char *names[BUILTIN_MAX], *each;
+    char text[LIST_BYTES];
+    struct text list = text_begin(text, sizeof text);
+    size_t count = 0;
+    for (; count < BUILTIN_MAX && (each = plan_builtin_name((uint32_t)count)) != NULL; count++) {
+        text_add(&list, count > 0 ? ", " : "");
+        text_add(&list, each);
+        names[count] = each;
     }
-    near = nearest_word(name, names, count);
+    const char *near = nearest_word(name, names, count);
     if (near != NULL) {
         return error_set(error, TN_ENOENT, "unknown plan \"%.200s\": did you mean \"%s\"?", name,
                          near);
     }
     return error_set(error, TN_ENOENT, "unknown plan \"%.200s\": give a file, or one of %s", name,
-                     list);
+                     text);
 }
 
 enum tn_status plan_read(const char *file_or_name, struct plan *out, struct error *error)

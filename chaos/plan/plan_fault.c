@@ -6,21 +6,29 @@
 
 #include "chaos/plan/target_selector.h"
 #include "common/base/json_codec.h"
-#include "common/base/nearest.h"
 #include "common/faults/failpoint.h"
 
-enum { DAY_S = 86400, FAILPOINTS_MAX = 128 };
+enum { DAY_S = 86400 };
+
+static const char *const failpoint_names[] = {
+#define FAILPOINT_NAME(name, ...) name,
+    FAILPOINT_LIST(FAILPOINT_NAME)
+#undef FAILPOINT_NAME
+        NULL,
+};
 
 #define AT(member) JSON_MEMBER(struct plan_fault, member)
 static const struct json_field fields[] = {
-    {"fault", FIELD_OTHER, .wanted = "the name of a fault"},
+    {"fault", FIELD_ENUM, AT(fault), .names = fault_names,
+     .wanted = "a fault of `tanist chaos list`"},
     {"whom", FIELD_OTHER, .wanted = "a selector"},
     {"after_s", FIELD_REAL_RANGE, AT(after_s), .most = DAY_S, .wanted = "seconds"},
     {"every_s", FIELD_REAL_RANGE, AT(every_s), .least = 0.01, .most = DAY_S, .wanted = "seconds"},
     {"at_progress", FIELD_REAL_RANGE, AT(progress), .most = 1,
      .wanted = "a share of the job's steps"},
-    {"in_phase", FIELD_OTHER, .wanted = "a phase"},
-    {"at_point", FIELD_OTHER, .wanted = "a failpoint"},
+    {"in_phase", FIELD_ENUM, AT(trigger.phase), .names = run_phase_names},
+    {"at_point", FIELD_CHOICE, AT(trigger.failpoint), .names = failpoint_names,
+     .wanted = "a failpoint of `tanist chaos list`"},
     {"pass", FIELD_UINT_RANGE, AT(count), .least = 1, .most = 1000000, .wanted = "which pass"},
     {"always", FIELD_BOOL, AT(always)},
     {"times", FIELD_UINT_RANGE, AT(times), .least = 1, .most = INJECTIONS_MAX,
@@ -53,68 +61,6 @@ static bool has(const struct line *line, const char *key)
 static const struct fault_descriptor *descriptor_of(const struct line *line)
 {
     return fault_descriptor(line->out->fault);
-}
-
-/* ----------------------------------------------------------------- names */
-
-/* One of `names`; `*index` of it. */
-static enum tn_status read_name(const struct line *line, const char *key, const char *const *names,
-                                size_t count, size_t *index)
-{
-    assert(count > 0);
-    const json_t *value = json_object_get(line->object, key);
-    const char *name = json_string_value(value);
-    if (name == NULL) { return json_refuse(line->where, key, value, line->error, "give a text"); }
-    for (*index = 0; *index < count; ++*index) {
-        if (strcmp(names[*index], name) == 0) { return TN_OK; }
-    }
-    const char *near = nearest_word(name, names, count);
-    if (near != NULL) {
-        return json_refuse(line->where, key, value, line->error, "did you mean \"%s\"?", near);
-    }
-    return json_refuse(line->where, key, value, line->error,
-                       "unknown name: `tanist chaos list` lists all");
-}
-
-static enum tn_status read_fault(const struct line *line)
-{
-    const char *names[FAULT_COUNT];
-    size_t index = 0;
-    for (int i = 0; i < FAULT_COUNT; i++) { names[i] = fault_descriptor((enum fault)i)->name; }
-    enum tn_status status = read_name(line, "fault", names, FAULT_COUNT, &index);
-    if (status == TN_OK) { line->out->fault = (enum fault)index; }
-    return status;
-}
-
-static enum tn_status read_phase(const struct line *line)
-{
-    const char *names[RUN_PHASES];
-    size_t index = 0;
-    for (int i = 0; i < RUN_PHASES; i++) { names[i] = run_phase_name((enum run_phase)i); }
-    enum tn_status status = read_name(line, "in_phase", names, RUN_PHASES, &index);
-    if (status != TN_OK) { return status; }
-    line->out->trigger.type = TRIGGER_PHASE;
-    line->out->trigger.phase = (enum run_phase)index;
-    return TN_OK;
-}
-
-static enum tn_status read_failpoint(const struct line *line)
-{
-    const char *names[FAILPOINTS_MAX];
-    char why[FAULT_WHY_MAX];
-    size_t index = 0;
-    unsigned count;
-    const struct failpoint_info *list = failpoint_list(&count);
-    assert(count <= FAILPOINTS_MAX);
-    for (unsigned i = 0; i < count; i++) { names[i] = list[i].name; }
-    enum tn_status status = read_name(line, "at_point", names, count, &index);
-    if (status != TN_OK) { return status; }
-    if (!fault_fits_failpoint(line->out->fault, &list[index], why, sizeof why)) {
-        return json_refuse(line->where, "at_point", NULL, line->error, "%s", why);
-    }
-    line->out->trigger.type = TRIGGER_FAILPOINT;
-    snprintf(line->out->trigger.failpoint, FAILPOINT_NAME_MAX, "%s", list[index].name);
-    return TN_OK;
 }
 
 /* ----------------------------------------------------------------- targets */
@@ -177,23 +123,26 @@ static enum tn_status read_selectors(const struct line *line)
 
 /* ----------------------------------------------------------------- when, how long, how much */
 
-static enum tn_status read_trigger(const struct line *line)
+static enum tn_status check_trigger(const struct line *line)
 {
     const char *where = line->where;
     bool timed = has(line, "after_s") || has(line, "every_s"), failpoint = has(line, "at_point");
-    int triggers = has(line, "at_progress") + has(line, "in_phase") + (failpoint || timed);
+    bool step = has(line, "at_progress"), phase = has(line, "in_phase");
+    int triggers = step + phase + (failpoint || timed);
     if (triggers != 1) {
         return json_refuse(where, "", NULL, line->error,
                            "%s: give one of after_s and every_s, at_progress, in_phase, at_point",
                            triggers == 0 ? "it has no trigger" : "it has several triggers");
     }
-    if (has(line, "pass") && !failpoint && !has(line, "in_phase")) {
+    if (has(line, "pass") && !failpoint && !phase) {
         return json_refuse(where, "pass", NULL, line->error,
                            "it counts passes of in_phase or at_point: give one of them");
     }
-    if (has(line, "at_progress")) { line->out->trigger.type = TRIGGER_STEP; }
-    if (has(line, "in_phase")) { return read_phase(line); }
-    return failpoint ? read_failpoint(line) : TN_OK;
+    line->out->trigger.type = step        ? TRIGGER_STEP
+                              : phase     ? TRIGGER_PHASE
+                              : failpoint ? TRIGGER_FAILPOINT
+                                          : TRIGGER_TIME;
+    return TN_OK;
 }
 
 /* A line from which single faults are drawn has no repetition. */
@@ -209,14 +158,20 @@ static enum tn_status check_drawn(const struct line *line, bool drawn)
                        "the plan draws single faults: leave it out, or give \"always\": true");
 }
 
-/* A fault that happens inside a process needs a place in its code. */
 static enum tn_status check_failpoint(const struct line *line)
 {
+    char why[FAULT_WHY_MAX];
+    const struct failpoint_info *failpoint = failpoint_of(line);
     bool needed = (descriptor_of(line)->needs & NEED_FAILPOINTS) != 0;
-    if (!needed || line->out->trigger.type == TRIGGER_FAILPOINT) { return TN_OK; }
-    return json_refuse(line->where, "at_point", NULL, line->error,
-                       "%s needs it: name a failpoint, like \"node.before_register\"",
-                       descriptor_of(line)->name);
+    if (needed && failpoint == NULL) {
+        return json_refuse(line->where, "at_point", NULL, line->error,
+                           "%s needs it: name a failpoint, like \"node.before_register\"",
+                           descriptor_of(line)->name);
+    }
+    if (failpoint == NULL || fault_fits_failpoint(line->out->fault, failpoint, why, sizeof why)) {
+        return TN_OK;
+    }
+    return json_refuse(line->where, "at_point", NULL, line->error, "%s", why);
 }
 
 static enum tn_status check_duration(const struct line *line)
@@ -265,8 +220,10 @@ enum tn_status plan_fault_read(json_t *object, const char *where, bool drawn,
     struct line line = {object, where, out, error};
     *out = (struct plan_fault){.trigger = {.type = TRIGGER_TIME}, .count = {1, 1}};
     enum tn_status status = json_codec_read(&table, object, where, out, error);
-    if (status == TN_OK) { status = read_fault(&line); }
-    if (status == TN_OK) { status = read_trigger(&line); }
+    if (status == TN_OK && !has(&line, "fault")) {
+        status = json_refuse(where, "fault", NULL, error, "it is missing: name a fault");
+    }
+    if (status == TN_OK) { status = check_trigger(&line); }
     if (status == TN_OK) { status = check_drawn(&line, drawn); }
     if (status == TN_OK) { status = check_failpoint(&line); }
     if (status == TN_OK) { status = read_selectors(&line); }

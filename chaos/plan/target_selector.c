@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/nearest.h"
+#include "common/base/text.h"
 #include "common/cluster/task.h"
 
 /* Each selector that is not the name of one target, and what it selects. */
@@ -76,14 +77,12 @@ bool selector_passes(const char *selector, const char *who)
            role_of(selector) == role_of(who);
 }
 
-static void list_keywords(unsigned targets, char *text, size_t size)
+static void list_keywords(unsigned targets, struct text *out)
 {
-    size_t used = 0;
-    *text = '\0';
-    for (int i = 0; i < KEYWORDS && used < size; i++) {
+    for (int i = 0; i < KEYWORDS; i++) {
         if ((targets & keywords[i].kind) == 0) { continue; }
-        int added = snprintf(text + used, size - used, "%s%s", used ? ", " : "", keywords[i].name);
-        used += added > 0 ? (size_t)added : 0;
+        text_add(out, out->used > 0 ? ", " : "");
+        text_add(out, keywords[i].name);
     }
 }
 
@@ -97,7 +96,8 @@ bool selector_fits_fault(const char *selector, enum fault fault, char *why, size
     if ((descriptor->targets & kind) != 0) { return true; }
     for (int i = 0; i < KEYWORDS; i++) { names[i] = keywords[i].name; }
     const char *near = kind == 0 ? nearest_word(selector, names, KEYWORDS) : NULL;
-    list_keywords(descriptor->targets, list, sizeof list);
+    struct text keyword_list = text_begin(list, sizeof list);
+    list_keywords(descriptor->targets, &keyword_list);
     if (near != NULL) {
         snprintf(why, size, "\"%.40s\": did you mean \"%s\"?", selector, near);
     } else if (kind != 0) {

@@ -51,7 +51,8 @@ struct json_field {
     size_t length_offset;
     const struct json_table *table;
     const struct json_converter *converter;
-    const char *wanted; /* What messages ask for: "seconds"; NULL: only the type. */
+    const char *wanted; /* What messages ask for: "seconds", in place of `names` if there are any;
+                         * NULL: only the type, or the names. */
     const char *help;   /* Documentation; the codec does not use it. */
     unsigned tags;      /* The owner's; json_codec_build() selects by them. */
 };

@@ -121,9 +121,10 @@ static void describe_list(const struct json_field *field, struct text *out)
 /* What is right, for a message: "seconds, a number from 0 to 3600". */
 static void describe(const struct json_field *field, struct text *out)
 {
+    bool is_name = field->type == FIELD_ENUM || field->type == FIELD_CHOICE;
     if (field->wanted != NULL) {
         text_add(out, field->wanted);
-        text_add(out, ", ");
+        text_add(out, is_name ? "" : ", ");
     }
     switch (field->type) {
     case FIELD_UINT:
@@ -135,7 +136,9 @@ static void describe(const struct json_field *field, struct text *out)
         text_add(out, " bytes");
         break;
     case FIELD_ENUM:
-    case FIELD_CHOICE: describe_names(field->names, out); break;
+    case FIELD_CHOICE:
+        if (field->wanted == NULL) { describe_names(field->names, out); }
+        break;
     case FIELD_HEX:
         text_add_number(out, field->size / sizeof(uint64_t) * HEX_DIGITS);
         text_add(out, " hexadecimal digits");
@@ -152,6 +155,17 @@ static void describe(const struct json_field *field, struct text *out)
     }
 }
 
+/* The name that a person probably meant; NULL: no name is similar. */
+static const char *nearest_name(const struct json_table *table, const struct json_field *field,
+                                const json_t *value)
+{
+    size_t count = 0;
+    bool is_name = field->type == FIELD_ENUM || field->type == FIELD_CHOICE;
+    if (!is_name || table->status != TN_EINVAL || !json_is_string(value)) { return NULL; }
+    while (field->names[count] != NULL) { count++; }
+    return nearest_word(json_string_value(value), field->names, count);
+}
+
 enum tn_status json_codec_refuse_value(const struct json_table *table,
                                        const struct json_field *field, const json_t *value,
                                        const char *where, struct error *error)
@@ -159,6 +173,11 @@ enum tn_status json_codec_refuse_value(const struct json_table *table,
     const char *key = field->name != NULL ? field->name : "";
     char wanted[REMEDY_MAX / 2];
     struct text text = text_begin(wanted, sizeof wanted);
+    const char *near = nearest_name(table, field, value);
+    if (near != NULL) {
+        json_refuse(where, key, value, error, "did you mean \"%s\"?", near);
+        return with_status(table, error);
+    }
     describe(field, &text);
     return json_codec_refuse(table, where, key, value, wanted, error);
 }

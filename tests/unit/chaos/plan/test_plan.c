@@ -104,7 +104,7 @@ struct wrong {
 
 static const struct wrong wrong_lines[] = {
     {"\"fault\": \"krill\", \"whom\": \"ps\", \"after_s\": 1", "did you mean \"kill\"?"},
-    {"\"whom\": \"ps\", \"after_s\": 1", "faults[0].fault: give a text"},
+    {"\"whom\": \"ps\", \"after_s\": 1", "faults[0].fault: it is missing"},
     {"\"fault\": \"kill\", \"whom\": \"pss\", \"after_s\": 1",
      "faults[0].whom: \"pss\": did you mean \"ps\"?"},
     {"\"fault\": \"kill\", \"whom\": [], \"after_s\": 1", "faults[0].whom is []: give the targets"},
