@@ -3,8 +3,10 @@
 
   tests/tidy/documents.py
 
-Links lead to a file; files and constants in `backticks` exist; rules that the code cites (C11, P7) are
-defined in docs/protocol.md. Each finding is `file:line: what; remedy`. Exit status: 0 clean, 1 findings.
+Links lead to a file. In `backticks`, files exist, constants and names_with_underscores (functions, tests, keys)
+occur in the sources, and a function() named right after a file is defined in that file. Rules that the code
+cites (C11, P7) are defined in docs/protocol.md. Each finding is `file:line: what; remedy`. Exit status: 0 clean,
+1 findings.
 """
 
 import re
@@ -18,6 +20,8 @@ CITING = ("agent", "checker", "common", "coordinator", "ps", "worker")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 NAMED_FILE = re.compile(r"`((?:" + "|".join(FOLDERS) + r")/[\w./-]+\.[a-z]+)`")
 CONSTANT = re.compile(r"`([A-Z]{2,}(?:_[A-Z]+)+)`")
+NAME = re.compile(r"`([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?:\(\))?`")
+FUNCTION_OF = re.compile(r"`([\w./-]+\.c)`(?:,|:) `(\w+)\(\)`")
 SYSTEM = ("RLIMIT_",)  # The kernel's names; a document may use them although the code does not.
 RULE = re.compile(r"(?<![\w.])([ACEPRSTWZ]\d{1,2})(?!\w)")
 DEFINED = re.compile(r"\*\*([ACEPRSTWZ]\d{1,2})\*\*")
@@ -36,7 +40,11 @@ def sources(folders):
             yield from sorted((ROOT / folder).glob(f"**/{ending}"))
 
 
-def check_document(path, constants):
+def defines(path, function):
+    return path.exists() and re.search(rf"^\w[^;=]*\b{function}\(", path.read_text(), re.MULTILINE)
+
+
+def check_document(path, constants, names):
     for number, line in enumerate(path.read_text().splitlines(), 1):
         for target in LINK.findall(line):
             if "://" not in target and not (path.parent / target).exists():
@@ -44,6 +52,12 @@ def check_document(path, constants):
         for name in NAMED_FILE.findall(line):
             if not (ROOT / name).exists() and "name" not in Path(name).stem:  # A pattern.
                 yield number, f"{name} does not exist; name an existing file"
+        for name in NAME.findall(line):
+            if name not in names:
+                yield number, f"{name} does not occur in the sources; name an existing one"
+        for file, function in FUNCTION_OF.findall(line):
+            if not defines(ROOT / file, function):
+                yield number, f"{file} does not define {function}(); name its file"
         for name in CONSTANT.findall(line):
             if name not in constants and not name.startswith(SYSTEM):
                 yield number, f"no constant is called {name}; name an existing one"
@@ -58,13 +72,17 @@ def check_citations(path, rules):
 
 
 def main():
-    constants = set()
+    constants, names = set(), set()
     for path in sources(FOLDERS):
-        constants.update(re.findall(r"\b[A-Z]{2,}(?:_[A-Z0-9]+)+\b", path.read_text()))
+        text = path.read_text()
+        constants.update(re.findall(r"\b[A-Z]{2,}(?:_[A-Z0-9]+)+\b", text))
+        names.update(re.findall(r"\b[a-z]\w*_\w+\b", text))
+    for path in [*ROOT.glob("tests/**/*.py"), *ROOT.glob("chaos/plan/builtin/*.json")]:
+        names.update(re.findall(r"\b[a-z]\w*_\w+\b", path.read_text()))
     for path in [*ROOT.glob("**/*.pml"), *ROOT.glob("scripts/*.sh"), *ROOT.glob("*.sh")]:
         constants.update(re.findall(r"\b[A-Z]{2,}(?:_[A-Z]+)+\b", path.read_text()))
     rules = set(DEFINED.findall((ROOT / "docs/protocol.md").read_text()))
-    findings = [(path, *found) for path in documents() for found in check_document(path, constants)]
+    findings = [(path, *found) for path in documents() for found in check_document(path, constants, names)]
     findings += [(path, *found) for path in sources(CITING) for found in check_citations(path, rules)]
     for path, number, what in findings:
         print(f"{path.relative_to(ROOT)}:{number}: {what}")
