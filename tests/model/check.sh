@@ -1,10 +1,10 @@
 #!/bin/bash
-# Visits every state of office.pml and checks its assertions in each.
+# Visits every state of leadership.pml and checks its assertions in each.
 #
-#   tests/model/check.sh [-D...]     -DUNKNOWNS=3 and the like make it larger
+#   tests/model/check.sh [-D...]     -DUNKNOWNS=3 and the like make the model larger
 #
-# Says states, depth, memory and time. Exit status: 0 all states visited and nothing violated; 1 an assertion or a
-# deadlock (the steps that lead there are printed), or not all states were visited, or a statement was never reached.
+# Prints states, depth, memory and time. Exit status: 0 every state was visited and nothing violated; 1 an assertion or
+# a deadlock (the steps that lead to it are printed), or some states were not visited, or a statement was never reached.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 memory_mb=${TANIST_MODEL_MB:-4000}
@@ -14,7 +14,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
 
-spin "$@" -a "$here/office.pml"
+spin "$@" -a "$here/leadership.pml"
 gcc -O2 -w -DSAFETY -DCOLLAPSE -DMEMLIM="$memory_mb" -o pan pan.c
 nice -n 10 ./pan -m$depth_max >pan.out 2>&1 || true
 
@@ -23,11 +23,11 @@ states=$(value 's/^ *\([0-9.e+]*\) states, stored.*/\1/p')
 depth=$(value 's/.*depth reached \([0-9]*\).*/\1/p')
 memory=$(value 's/^ *\([0-9.]*\)\ttotal actual memory.*/\1/p')
 seconds=$(value 's/.*elapsed time \([0-9.e+]*\) seconds.*/\1/p')
-echo "office.pml: ${states:-?} states, depth ${depth:-?}, ${memory:-?} MB, ${seconds:-?} s"
+echo "leadership.pml: ${states:-?} states, depth ${depth:-?}, ${memory:-?} MB, ${seconds:-?} s"
 
-if [ -f office.pml.trail ]; then
+if [ -f leadership.pml.trail ]; then
   grep -E '^pan:1:' pan.out || true
-  spin "$@" -t -p -g "$here/office.pml" | tail -60
+  spin "$@" -t -p -g "$here/leadership.pml" | tail -60
   exit 1
 fi
 if ! grep -q 'errors: 0' pan.out || grep -qE 'Search not completed|max search depth|out of memory|reached -DMEMLIM' pan.out; then
