@@ -20,6 +20,7 @@ enum { WAIT_NOTIFY_MS = 3000 };
 
 void agent_notify(struct agent *agent, enum agent_event_type type, const char *text)
 {
+    assert(agent->config->notify != NULL);
     const struct agent_event event = {.type = type,
                                       .now_ms = agent->now_ms,
                                       .text = text,
@@ -72,6 +73,7 @@ static void notify_restart(struct agent *agent, uint32_t index)
 
 static void spawn(struct agent *agent, uint32_t index)
 {
+    assert(index < agent->children.count);
     struct error error;
     notify_restart(agent, index);
     if (children_spawn(&agent->children, index, &error) == TN_OK) {
@@ -134,6 +136,7 @@ static void record_failure(struct agent *agent, const struct supervisor_action *
 
 static void carry_out(struct agent *agent, const struct supervisor_action *action)
 {
+    assert(action->child < agent->children.count || action->type == DO_END);
     switch (action->type) {
     case DO_SPAWN: spawn(agent, action->child); break;
     case DO_REAP_NODE: reap_node(agent, action->child); break;
@@ -196,6 +199,7 @@ static void reap(struct agent *agent, uint32_t index)
 
 static void handle_signals(struct agent *agent)
 {
+    assert(agent->signals >= 0);
     struct signalfd_siginfo info;
     while (read(agent->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         if (agent->result->signal == 0) { agent->result->signal = (int)info.ssi_signo; }
@@ -205,6 +209,7 @@ static void handle_signals(struct agent *agent)
 
 static void check_connection(struct agent *agent)
 {
+    assert(agent->now_ms >= agent->started_ms);
     if (agent->prepared || agent->supervisor.phase != SUPERVISOR_WORKING) { return; }
     uint64_t waited_ms = agent->now_ms - agent->started_ms;
     if (waited_ms >= agent->config->connect_timeout_ms) {
@@ -228,6 +233,7 @@ static void check_connection(struct agent *agent)
 /* A server in this state does not recover by itself. */
 static void kill_stuck_servers(struct agent *agent)
 {
+    assert(agent->children.count <= SUPERVISOR_CHILDREN_MAX);
     for (uint32_t i = 0; i < agent->children.count; i++) {
         struct child *child = &agent->children.list[i];
         char text[256];
@@ -317,6 +323,7 @@ static enum tn_status block_signals(struct agent *agent, struct error *error)
 
 static enum tn_status open_agent(struct agent *agent, struct error *error)
 {
+    assert(agent->inbox == NULL && agent->observer == NULL);
     enum child_kind kinds[SUPERVISOR_CHILDREN_MAX];
     enum tn_status status = children_init(&agent->children, agent->config, error);
     if (status != TN_OK) { return status; }

@@ -90,6 +90,7 @@ static void reopen_zk(struct agent *agent)
 
 void agent_restore(struct agent *agent)
 {
+    assert(agent->config->restore != NULL);
     struct error error = {0};
     bool due = agent->reopened && agent->connected && agent->prepared &&
                agent->supervisor.phase == SUPERVISOR_WORKING;
@@ -135,6 +136,7 @@ static void run_changed(struct agent *agent)
 
 static void handle_kills(struct agent *agent, const struct zk_event *event)
 {
+    assert(agent->observing);
     struct task task;
     struct kill_request request;
     if (kill_requests_handle(&agent->kill_requests, event, &agent->port, agent->now_ms, &task,

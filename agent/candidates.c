@@ -56,6 +56,7 @@ static void take_listing(struct candidates *candidates, const struct zk_event *e
 void candidates_handle(struct candidates *candidates, const struct zk_event *event,
                        const struct zk_port *zk, uint64_t now_ms)
 {
+    assert(candidates->count <= CANDIDATES_MAX);
     if (mirror_handle(&candidates->mirror, event, zk, &candidates->next_op, now_ms) ==
         MIRROR_PRESENT) {
         take_listing(candidates, event, zk);

@@ -32,6 +32,7 @@ enum {
  * command line does), and those that the agent sets itself. */
 static bool is_replaced(const char *entry)
 {
+    assert(entry != NULL);
     static const char *const names[] = {
         "TF_CONFIG=", "JOB_NAME=", "TASK_INDEX=", "PS_HOSTS=", "WORKER_HOSTS="};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -167,6 +168,7 @@ static void data_folder(const struct children *children, const struct child *chi
 
 bool children_server_is_stuck(const struct children *children, struct child *child, uint64_t now_ms)
 {
+    assert(child >= children->list && child < children->list + children->count);
     char data[CHILD_PATH_MAX];
     if (child->server == NULL || child->process.pid == 0) { return false; }
     data_folder(children, child, data);
@@ -254,6 +256,7 @@ bool children_take_session(const char *path, struct zk_session *out)
 
 void children_close_former(const struct agent_config *config)
 {
+    assert(config->dir != NULL && config->connect != NULL);
     char folder[CHILD_PATH_MAX];
     snprintf(folder, sizeof folder, "%s/sessions", config->dir);
     DIR *stream = opendir(folder);

@@ -27,6 +27,7 @@ void kill_requests_start(struct kill_requests *requests, const char *cluster,
 static void delete_request(struct kill_requests *requests, struct kill_entry *entry,
                            int32_t version, const struct zk_port *zk)
 {
+    assert(entry->mirror.path[0] != '\0');
     const struct zk_write write = {
         .kind = ZK_DELETE, .path = entry->mirror.path, .version = version};
     entry->delete_op = ++requests->next_op;

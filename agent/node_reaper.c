@@ -76,6 +76,7 @@ static void finish(struct reap *reap, struct session_reaper *session_reaper)
 void node_reaper_handle(struct node_reaper *reaper, const struct zk_event *event,
                         struct session_reaper *session_reaper)
 {
+    assert(reaper != NULL && event != NULL);
     if (event->type != ZK_RESULT) { return; }
     for (int i = 0; i < REAPS_MAX; i++) {
         if (reaper->list[i].last_op != 0 && reaper->list[i].last_op == event->op) {

@@ -30,6 +30,7 @@ struct launch {
 /* In the child: only system calls. Never returns. */
 static _Noreturn void become(struct launch *launch)
 {
+    assert(launch->log >= 0 && launch->null >= 0);
     union {
         const char *const *given;
         char *const *wanted;

@@ -45,6 +45,7 @@ static void reap(const struct session_reaper *reaper, const struct dead_session 
 static void *work(void *ctx)
 {
     struct session_reaper *reaper = ctx;
+    assert(reaper != NULL);
     pthread_mutex_lock(&reaper->lock);
     for (;;) {
         struct dead_session *dead = reaper->first;

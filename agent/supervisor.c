@@ -76,6 +76,7 @@ static void terminate_child(struct supervisor *supervisor, uint32_t index,
 
 static bool any_runs(const struct supervisor *supervisor, enum child_kind kind)
 {
+    assert(supervisor->count <= SUPERVISOR_CHILDREN_MAX);
     for (uint32_t i = 0; i < supervisor->count; i++) {
         if (supervisor->children[i].kind == kind && runs(&supervisor->children[i])) { return true; }
     }
@@ -85,6 +86,7 @@ static bool any_runs(const struct supervisor *supervisor, enum child_kind kind)
 /* Whether a child of `kind` runs that was not sent SIGKILL yet. */
 static bool any_to_kill(const struct supervisor *supervisor, enum child_kind kind)
 {
+    assert(supervisor->count <= SUPERVISOR_CHILDREN_MAX);
     for (uint32_t i = 0; i < supervisor->count; i++) {
         const struct supervised *child = &supervisor->children[i];
         if (child->kind == kind && child->state == CHILD_ALIVE && !child->killed) { return true; }
@@ -201,6 +203,7 @@ static bool count_end(struct supervised *child, uint64_t now_ms)
 static void restart_due(struct supervisor *supervisor, uint64_t now_ms,
                         struct supervisor_actions *out)
 {
+    assert(supervisor->count <= SUPERVISOR_CHILDREN_MAX);
     if (supervisor->phase != SUPERVISOR_WORKING) { return; }
     for (uint32_t i = 0; i < supervisor->count; i++) {
         struct supervised *child = &supervisor->children[i];

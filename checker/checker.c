@@ -183,6 +183,7 @@ static void begin_generation(struct checker *checker, const struct run *run)
 
 static void check_epoch(const struct checker *checker, const struct run *run)
 {
+    assert(checker->has_run || checker->run.epoch == 0);
     const struct run *was = &checker->run;
     /* `tanist run` and the like write "forming" to start a job, or to start it again while no node
      * runs. They are not chiefs: they keep the epoch of the last order. */
@@ -215,6 +216,7 @@ static void check_generation(const struct checker *checker, const struct run *ru
 
 static void on_order(struct checker *checker, const struct zk_change *change)
 {
+    assert(ends_with(change->path, "/run"));
     struct run run;
     struct error error;
     if (change->blob == NULL || change->blob->size == 0) { return; }
@@ -356,6 +358,7 @@ void checker_on_values(struct checker *checker, uint64_t generation, uint64_t st
 
 void checker_on_wipe(struct checker *checker)
 {
+    assert(checker->highest_id > 0 || checker->older_epoch == 0);
     const struct checker_view *view = &checker->config.view;
     uint64_t floor =
         view->highest_epoch != NULL ? view->highest_epoch(view->ctx) : checker->older_epoch;

@@ -156,6 +156,7 @@ static int by_path(const void *a, const void *b)
 
 static void show_znodes(struct judge *judge)
 {
+    assert(judge->input != NULL);
     struct zk_tree *tree = &judge->tree;
     if (judge->input->on_znode == NULL || tree->count == 0) { return; }
     qsort(tree->nodes, tree->count, sizeof *tree->nodes, by_path);

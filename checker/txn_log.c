@@ -69,6 +69,7 @@ static const uint8_t *take_bytes(struct cursor *cursor, size_t *size)
 
 static void take_path(struct cursor *cursor, char path[static ZK_PATH_MAX])
 {
+    assert(path != NULL);
     size_t size;
     const uint8_t *bytes = take_bytes(cursor, &size);
     if (size >= ZK_PATH_MAX) { cursor->bad = true; }
@@ -145,6 +146,7 @@ static void take_operation(struct cursor *cursor, int32_t op, struct txn_log_ent
 
 static void take_multi(struct cursor *cursor, struct txn_log_entry *entry)
 {
+    assert(entry->txn != NULL);
     int32_t count = take_int(cursor);
     for (int32_t i = 0; i < count && !cursor->bad; i++) {
         int32_t op = take_int(cursor);

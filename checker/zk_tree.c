@@ -71,6 +71,7 @@ void zk_tree_free(struct zk_tree *tree)
 
 struct zk_node *zk_tree_find(const struct zk_tree *tree, const char *path)
 {
+    assert(tree->count <= tree->capacity);
     uint32_t hash = path_hash(path);
     for (size_t i = 0; i < tree->count; i++) {
         if (tree->nodes[i].hash == hash && strcmp(tree->nodes[i].path, path) == 0) {
@@ -91,6 +92,7 @@ void zk_parent_of(const char *path, char parent[static ZK_PATH_MAX])
 
 static bool has_children(const struct zk_tree *tree, const char *path)
 {
+    assert(path[0] == '/');
     size_t length = strlen(path);
     for (size_t i = 0; i < tree->count; i++) {
         if (strncmp(tree->nodes[i].path, path, length) == 0 && tree->nodes[i].path[length] == '/') {
@@ -228,6 +230,7 @@ struct zk_txn *zk_tree_prepare(struct zk_tree *tree, uint64_t session, uint64_t 
 
 struct zk_txn *zk_tree_close_session(struct zk_tree *tree, uint64_t session, uint64_t wall_ms)
 {
+    assert(tree->count > 0);
     struct zk_txn *txn = txn_create(tree->count, session, wall_ms);
     txn->zxid = ++tree->zxid;
     txn->closes_session = true;
@@ -254,6 +257,7 @@ void zk_tree_apply(struct zk_tree *tree, const struct zk_txn *txn)
 
 void zk_txn_release(struct zk_txn *txn)
 {
+    assert(txn == NULL || txn->references > 0);
     if (txn == NULL || --txn->references > 0) { return; }
     for (size_t i = 0; i < txn->count; i++) { blob_release(txn->changes[i].blob); }
     free(txn);

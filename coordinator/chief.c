@@ -124,6 +124,7 @@ static struct chief_peer *peer_of(struct chief *c, struct task task)
 
 static void on_member(struct chief *c, const struct chief_event *event)
 {
+    assert(event->type == CHIEF_EV_MEMBER);
     struct chief_peer *peer = peer_of(c, event->member.task);
     if (peer == NULL) { return; }
     bool same =

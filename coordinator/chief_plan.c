@@ -74,6 +74,7 @@ void plan_fail(struct plan *p, const char *why)
 /* C11: a generation that no node has ever seen, not even before a wipe. */
 static uint64_t fresh_generation(const struct plan *p)
 {
+    assert(p->c->config.ps <= PS_MAX);
     uint64_t highest = p->run->generation;
     for (uint32_t i = 0; i < p->c->config.ps; i++) {
         const struct report *report = &p->c->ps[i].report;
@@ -320,6 +321,7 @@ static void begin_term(struct plan *p)
 
 static void finish(struct plan *p)
 {
+    assert(p->run == &p->w->run);
     struct run *run = p->run;
     if (run->phase == RUN_RUNNING && run->ending && chief_all_ps_at(p->c, run, run->until)) {
         set_phase(p, RUN_STOPPING);

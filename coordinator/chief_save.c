@@ -33,6 +33,7 @@ uint64_t plan_boundary(const struct chief *c, uint64_t step)
 
 void plan_next_evaluation(struct plan *p)
 {
+    assert(p->run == &p->w->run);
     struct run *run = p->run;
     bool known = run->evaluation.step != STEP_NONE;
     uint64_t every = p->c->config.evaluate_every, next = STEP_NONE;

@@ -128,6 +128,7 @@ static void tasks_handle(struct coordinator *c, const struct zk_event *event)
 /* The child whose name ends in the lowest sequence number; NULL: none. */
 static const char *oldest_request(const struct zk_event *event)
 {
+    assert(event->children != NULL || event->child_count == 0);
     const char *first = NULL;
     for (size_t i = 0; i < event->child_count; i++) {
         const char *name = event->children[i];
@@ -208,6 +209,7 @@ static void requests_handle(struct coordinator *c, const struct zk_event *event)
 
 static void report_handle(struct coordinator *c, const struct transport_event *event)
 {
+    assert(c->election.phase <= ELECTION_CHIEF);
     struct report report;
     struct error error = {0};
     if (event->type != TRANSPORT_FRAME || event->header.type != FRAME_REPORT) { return; }
@@ -265,6 +267,7 @@ static void start(struct coordinator *c)
 
 static void zk_handle(struct coordinator *c, const struct zk_event *event)
 {
+    assert(event != NULL);
     if (!c->finished) { leadership_handle(c, event); }
     if (!c->finished) { write_handle(c, event); }
     if (!c->finished) { requests_handle(c, event); }
@@ -273,6 +276,7 @@ static void zk_handle(struct coordinator *c, const struct zk_event *event)
 
 static void tick(struct coordinator *c)
 {
+    assert(!c->finished);
     const struct zk_port *zk = &c->ports->zk;
     if (c->roster_started) { roster_tick(&c->roster, zk, &c->membership.next_op, c->now_ms); }
     if (c->stage == LEADERSHIP_ACTIVE) {

@@ -89,6 +89,7 @@ static void claim(struct coordinator *c, const struct election_action *action, u
  * wait for the answer. */
 static void ask_cause(struct coordinator *c)
 {
+    assert(c->stage == LEADERSHIP_NONE);
     char path[256];
     c->cause[0] = '\0';
     if (!c->membership.has_chief) { return; }
@@ -394,6 +395,7 @@ void leadership_handle(struct coordinator *c, const struct zk_event *event)
 
 void leadership_tick(struct coordinator *c)
 {
+    assert(!c->finished);
     if (c->roster_started && c->now_ms >= election_deadline_ms(&c->election)) {
         election_feed(c, (struct election_event){.type = ELECTION_EV_TICK});
     }

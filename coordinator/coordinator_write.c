@@ -47,6 +47,7 @@ static uint64_t send(struct coordinator *c, const struct transaction *t)
 
 static void add_run(struct coordinator *c, struct transaction *t, const struct run *run)
 {
+    assert(t->count == 1);
     struct zk_write *write = add(c, t, c->run_exists ? ZK_SET : ZK_CREATE, "run");
     write->data = c->run_text;
     write->size = run_encode(run, c->run_text);
@@ -318,6 +319,7 @@ static enum chief_outcome outcome_of(const struct coordinator *c, const struct z
 
 static void write_answered(struct coordinator *c, const struct zk_event *event)
 {
+    assert(!c->writing.reads);
     c->writing.outcome = outcome_of(c, event);
     switch (c->writing.outcome) {
     case CHIEF_WRITE_OK:

@@ -27,6 +27,7 @@ static const char DEBIAN_JAR[] = "/usr/share/java/zookeeper.jar";
 
 static enum tn_status find_java(char java[static ENSEMBLE_TEXT_MAX], struct error *error)
 {
+    assert(java != NULL);
     const char *home = getenv("JAVA_HOME");
     if (home != NULL && home[0] != '\0') {
         int length = snprintf(java, ENSEMBLE_TEXT_MAX, "%s/bin/java", home);
@@ -175,6 +176,7 @@ static void format_path(char path[static ENSEMBLE_TEXT_MAX], const char *dir, si
 static enum tn_status read_earlier(const char *dir, size_t count, struct zoo_cfg *cfgs,
                                    struct error *error)
 {
+    assert(count <= ENSEMBLE_SERVERS_MAX);
     char path[ENSEMBLE_TEXT_MAX];
     for (size_t i = 0; i < count; i++) {
         format_path(path, dir, i + 1, "/zoo.cfg");
@@ -297,6 +299,7 @@ static enum tn_status write_server(const char *dir, size_t id, const struct zoo_
 static enum tn_status write_files(const char *dir, size_t count, const struct zoo_cfg *cfgs,
                                   struct error *error)
 {
+    assert(count <= ENSEMBLE_SERVERS_MAX);
     enum tn_status status = TN_OK;
     for (size_t i = 0; status == TN_OK && i < count; i++) {
         status = write_server(dir, i + 1, &cfgs[i], error);
@@ -327,6 +330,7 @@ static enum tn_status describe(const char *dir, size_t count, const struct zoo_c
 enum tn_status ensemble_prepare(const char *dir, size_t count, const struct networks *networks,
                                 struct ensemble *out, struct error *error)
 {
+    assert(dir != NULL && out != NULL);
     struct hosts hosts = {0};
     if (count != 1 && count != 3) {
         return error_set(error, TN_EINVAL, "%zu ZooKeeper servers: use 1 or 3", count);

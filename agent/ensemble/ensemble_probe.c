@@ -75,6 +75,7 @@ static enum tn_status wait_ready(int fd, short events, uint64_t until_ms)
 
 static enum tn_status connect_to(const struct addrinfo *address, uint64_t until_ms, int *out)
 {
+    assert(address != NULL && out != NULL);
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) { return TN_EIO; }
     enum tn_status status = TN_OK;
@@ -129,6 +130,7 @@ static enum tn_status resolve(const char *address, struct addrinfo **out)
 
 enum tn_status ensemble_probe(const char *address, uint32_t timeout_ms, struct ensemble_health *out)
 {
+    assert(address != NULL && out != NULL);
     struct addrinfo *addresses = NULL;
     char answer[ANSWER_MAX];
     uint64_t until_ms = clock_monotonic_ms() + timeout_ms;

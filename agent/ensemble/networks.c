@@ -72,6 +72,7 @@ static enum tn_status read_places(struct networks *networks, json_t *root, struc
 
 enum tn_status networks_read(struct networks *networks, const char *path, struct error *error)
 {
+    assert(path != NULL);
     char *text = NULL;
     size_t size = 0;
     json_error_t wrong;

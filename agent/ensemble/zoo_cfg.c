@@ -60,6 +60,7 @@ static bool copy_text(char *to, size_t size, const char *from)
  * the end. */
 static char *next_part(char **rest, char separator)
 {
+    assert(rest != NULL && separator != '\0');
     char *part = *rest;
     if (part == NULL) { return NULL; }
     char *from = part;
@@ -72,6 +73,7 @@ static char *next_part(char **rest, char separator)
 
 static bool copy_host(char *to, char *host)
 {
+    assert(to != NULL && host != NULL);
     size_t length = strlen(host);
     if (length > 1 && host[0] == '[' && host[length - 1] == ']') {
         host[length - 1] = '\0';
@@ -121,6 +123,7 @@ static struct zoo_server *find_server(struct zoo_cfg *cfg, uint32_t id)
 static enum tn_status parse_server(struct zoo_cfg *cfg, const struct item *item,
                                    struct error *error)
 {
+    assert(cfg->server_count <= ZOO_SERVERS_MAX);
     static const char form[] =
         "use host:peer-port:election-port[:participant|:observer][;[address:]client-port]";
     char value[LINE_MAX_BYTES]; /* A copy to be cut; item->value stays intact for the error. */
@@ -174,6 +177,7 @@ static enum tn_status parse_item(struct zoo_cfg *cfg, const struct item *item, s
 /* Removes white space at both ends; returns the new start. */
 static char *trim(char *text)
 {
+    assert(text != NULL);
     while (isspace((unsigned char)*text)) { text++; }
     char *end = text + strlen(text);
     while (end > text && isspace((unsigned char)end[-1])) { end--; }
@@ -246,6 +250,7 @@ static enum tn_status parse_file(struct zoo_cfg *cfg, const char *path, struct e
 
 enum tn_status zoo_cfg_read(struct zoo_cfg *cfg, const char *path, struct error *error)
 {
+    assert(path != NULL);
     zoo_cfg_init(cfg);
     enum tn_status status = parse_file(cfg, path, error);
     if (status == TN_OK && cfg->dynamic_path[0] != '\0') {
@@ -280,6 +285,7 @@ static bool is_wildcard(const char *host)
 static enum tn_status client_address(const struct zoo_cfg *cfg, const struct zoo_server *server,
                                      char text[static ZOO_ADDRESS_MAX], struct error *error)
 {
+    assert(server == NULL || server->id > 0);
     bool alone = server == NULL;
     uint16_t port = !alone && server->client_port != 0 ? server->client_port : cfg->client_port;
     const char *host = alone ? cfg->client_host : server->client_host;
@@ -350,6 +356,7 @@ const struct zoo_server *zoo_cfg_own_server(const struct zoo_cfg *cfg, uint32_t 
 enum tn_status zoo_cfg_own_address(const struct zoo_cfg *cfg, const struct zoo_server *own,
                                    char *text, size_t size, struct error *error)
 {
+    assert(size > 0);
     char address[ZOO_ADDRESS_MAX];
     struct zoo_server known;
     if (own != NULL) {

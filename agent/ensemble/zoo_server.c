@@ -66,6 +66,7 @@ static enum tn_status identify(struct zoo_server_files *server, struct error *er
 
 enum tn_status zoo_server_read(const char *path, struct zoo_server_files *out, struct error *error)
 {
+    assert(path != NULL && out != NULL);
     char resolved[PATH_MAX];
     memset(out, 0, sizeof *out);
     if (realpath(path, resolved) == NULL) { return files_error(error, errno, "open", path); }
@@ -118,6 +119,7 @@ static bool is_server_of(pid_t pid, const char *cfg_path)
 
 pid_t zoo_server_pid(const struct zoo_server_files *server)
 {
+    assert(server->pid_path[0] != '\0');
     unsigned long pid = read_number(server->pid_path);
     if (pid == 0 || pid > INT_MAX) { return 0; }
     return is_server_of((pid_t)pid, server->cfg_path) ? (pid_t)pid : 0;
@@ -143,6 +145,7 @@ enum tn_status zoo_server_detach(const struct zoo_server_files *server,
                                  const struct ensemble_command *command, pid_t *pid,
                                  struct error *error)
 {
+    assert(command->argv[0] != NULL && pid != NULL);
     int log = open(server->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (log < 0) { return files_error(error, errno, "open", server->log_path); }
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);

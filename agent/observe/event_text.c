@@ -59,6 +59,7 @@ static void recovery_reason(const struct history_entry *entry, const char *task,
 static void recovered(const struct history_entry *entry, const char *task,
                       char text[static EVENT_TEXT_MAX])
 {
+    assert(entry->kind == HISTORY_RECOVERED);
     char reason[RUN_TEXT_MAX + 64];
     recovery_reason(entry, task, reason, sizeof reason);
     snprintf(text, EVENT_TEXT_MAX,
@@ -70,6 +71,7 @@ static void recovered(const struct history_entry *entry, const char *task,
 static void paused(const struct history_entry *entry, const char *task,
                    char text[static EVENT_TEXT_MAX])
 {
+    assert(entry->kind == HISTORY_PAUSED);
     char reason[RUN_TEXT_MAX + 64];
     recovery_reason(entry, task, reason, sizeof reason);
     snprintf(text, EVENT_TEXT_MAX, "paused at step %" PRIu64 ": %s", entry->step, reason);
@@ -78,6 +80,7 @@ static void paused(const struct history_entry *entry, const char *task,
 static void evaluated(const struct history_entry *entry, const char *what,
                       char text[static EVENT_TEXT_MAX])
 {
+    assert(entry->kind == HISTORY_EVALUATED || entry->kind == HISTORY_DONE);
     snprintf(text, EVENT_TEXT_MAX, "%s at step %" PRIu64 ": loss %.4f, accuracy %.4f", what,
              entry->step, entry->loss, entry->accuracy);
 }
@@ -128,6 +131,7 @@ void event_text_history(const struct history_entry *entry, char text[static EVEN
 void event_text_member(const struct member *member, bool present, bool chief,
                        char text[static EVENT_TEXT_MAX])
 {
+    assert(member != NULL);
     char task[TASK_NAME_MAX];
     task_format(member->task, ':', task, sizeof task);
     snprintf(text, EVENT_TEXT_MAX, "%s (pid %" PRIu64 ") is %s%s", task, member->pid,
@@ -136,6 +140,7 @@ void event_text_member(const struct member *member, bool present, bool chief,
 
 static bool concerns_a_task(const struct history_entry *entry)
 {
+    assert(entry->kind < HISTORY_KINDS);
     switch (entry->kind) {
     case HISTORY_ELECTED:
     case HISTORY_TASK_UP:
@@ -176,6 +181,7 @@ static void set_details(json_t *object, const struct history_entry *entry)
 
 json_t *event_text_history_json(const struct history_entry *entry)
 {
+    assert(entry->kind < HISTORY_KINDS);
     char time[TIME_TEXT_MAX], task[TASK_NAME_MAX];
     bool concerns = concerns_a_task(entry);
     clock_format(entry->wall_ms, time);

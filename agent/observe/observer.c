@@ -78,6 +78,7 @@ static unsigned read_run(struct observer *observer, const struct zk_event *event
 
 static unsigned read_chief(struct observer *observer, const struct zk_event *event)
 {
+    assert(event->data != NULL || event->size == 0);
     struct error error;
     struct chief_record record;
     observer->chief_answered = true;
@@ -94,6 +95,7 @@ static unsigned read_chief(struct observer *observer, const struct zk_event *eve
 
 static unsigned read_member(struct observer *observer, uint32_t index, const struct zk_event *event)
 {
+    assert(index < observer->task_count);
     struct observed_task *task = &observer->tasks[index];
     struct error error;
     struct member member;
@@ -112,6 +114,7 @@ static unsigned read_member(struct observer *observer, uint32_t index, const str
 static unsigned handle_task(struct observer *observer, uint32_t index, const struct zk_event *event,
                             const struct zk_port *zk, uint64_t now_ms)
 {
+    assert(index < observer->task_count);
     struct observed_task *task = &observer->tasks[index];
     bool was_present = task->present;
     switch (mirror_handle(&task->mirror, event, zk, &observer->next_op, now_ms)) {
@@ -174,6 +177,7 @@ static void identify_history(struct observer *observer, const struct zk_stat *st
 /* Collects the numbers of the entries that were not reported yet. */
 static void take_listing(struct observer *observer, const struct zk_event *event)
 {
+    assert(event->children != NULL || event->child_count == 0);
     const size_t limit = sizeof observer->waiting / sizeof *observer->waiting;
     size_t count = 0;
     for (size_t i = 0; i < event->child_count && count < limit; i++) {
@@ -230,6 +234,7 @@ static unsigned take_entry(struct observer *observer, const struct zk_event *eve
 static unsigned handle_history(struct observer *observer, const struct zk_event *event,
                                const struct zk_port *zk, uint64_t now_ms)
 {
+    assert(observer->entry_op == 0 || observer->waiting_count > 0);
     switch (mirror_handle(&observer->history_mirror, event, zk, &observer->next_op, now_ms)) {
     case MIRROR_PRESENT:
         identify_history(observer, &event->stat);
@@ -259,6 +264,7 @@ static bool all_answered(const struct observer *observer)
 unsigned observer_handle(struct observer *observer, const struct zk_event *event,
                          const struct zk_port *zk, uint64_t now_ms)
 {
+    assert(observer->task_count <= TASKS_MAX);
     uint64_t *next_op = &observer->next_op;
     unsigned changes = 0;
     switch (mirror_handle(&observer->run_mirror, event, zk, next_op, now_ms)) {
@@ -289,6 +295,7 @@ void observer_ask_run(struct observer *observer, const struct zk_port *zk)
 
 void observer_tick(struct observer *observer, const struct zk_port *zk, uint64_t now_ms)
 {
+    assert(observer->task_count <= TASKS_MAX);
     mirror_tick(&observer->run_mirror, zk, &observer->next_op, now_ms);
     mirror_tick(&observer->chief_mirror, zk, &observer->next_op, now_ms);
     mirror_tick(&observer->history_mirror, zk, &observer->next_op, now_ms);
@@ -302,6 +309,7 @@ void observer_tick(struct observer *observer, const struct zk_port *zk, uint64_t
 
 uint64_t observer_deadline_ms(const struct observer *observer)
 {
+    assert(observer->task_count <= TASKS_MAX);
     uint64_t first = observer->retry_at_ms;
     const struct mirror *mirrors[] = {&observer->run_mirror, &observer->chief_mirror,
                                       &observer->history_mirror};

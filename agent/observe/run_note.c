@@ -40,6 +40,7 @@ static void note_from_json(const json_t *root, struct run_note *note)
 
 enum tn_status run_note_read(const char *dir, struct run_note *out, struct error *error)
 {
+    assert(dir != NULL && out != NULL);
     char path[NOTE_PATH_MAX], *text = NULL;
     size_t size = 0;
     memset(out, 0, sizeof *out);
@@ -92,6 +93,7 @@ enum tn_status run_note_write(const char *dir, const struct run_note *note, stru
 
 uint64_t run_server_pid(const char *dir, uint32_t id)
 {
+    assert(dir != NULL);
     char path[NOTE_PATH_MAX];
     uint64_t pid = 0;
     snprintf(path, sizeof path, "%s/zookeeper/%u/pid", dir, id);
