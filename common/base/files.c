@@ -49,6 +49,7 @@ static size_t folder_length(const char *path)
 
 static int write_whole(int fd, const char *data, size_t size)
 {
+    assert(fd >= 0);
     while (size > 0) {
         ssize_t written = write(fd, data, size);
         if (written < 0 && errno == EINTR) { continue; }
@@ -62,6 +63,7 @@ static int write_whole(int fd, const char *data, size_t size)
 /* A new file beside `path`, its name in `temporary`. Negative: see errno. */
 static int open_temporary(const char *path, char temporary[static PATH_MAX])
 {
+    assert(path[0] != '\0');
     static atomic_uint counter;
     size_t folder = folder_length(path);
     for (int i = 0; i < TEMPORARY_TRIES; i++) {
@@ -109,6 +111,8 @@ enum tn_status files_write_atomic(const char *path, const void *data, size_t siz
 static enum tn_status read_open(int fd, const char *path, size_t limit, char **data, size_t *size,
                                 struct error *error)
 {
+    assert(fd >= 0);
+    assert(data != NULL && size != NULL);
     struct stat info;
     if (fstat(fd, &info) != 0) { return files_error(error, errno, "inspect", path); }
     if (!S_ISREG(info.st_mode)) {

@@ -78,6 +78,7 @@ static json_t *build_hex(const struct json_field *field, const void *at)
 
 static json_t *build_object(const struct json_table *table, const void *at)
 {
+    assert(table != NULL);
     json_t *object = json_object();
     if (object != NULL && json_codec_build(table, at, 0, object)) { return object; }
     json_decref(object);
@@ -125,6 +126,7 @@ json_t *json_codec_build_field(const struct json_field *field, const void *recor
 /* The object that the row's key belongs to, made if absent, and the key's name in it. */
 static json_t *section_of(json_t *object, const struct json_field *field, const char **name)
 {
+    assert(strlen(field->name) < FIELD_NAME_MAX);
     char section[FIELD_NAME_MAX];
     const char *dot = strchr(field->name, '.');
     *name = dot != NULL ? dot + 1 : field->name;

@@ -59,6 +59,7 @@ static const char *verb(const struct json_table *table)
 enum tn_status json_codec_refuse(const struct json_table *table, const char *where, const char *key,
                                  const json_t *value, const char *wanted, struct error *error)
 {
+    assert(table->status != TN_OK);
     char missing[FIELD_NAME_MAX];
     snprintf(missing, sizeof missing, "%s is missing", key);
     json_refuse(where, value != NULL ? key : missing, value, error, "%s %s", verb(table), wanted);
@@ -105,6 +106,7 @@ static void describe_number(const struct json_field *field, struct text *out)
 
 static void describe_names(const char *const *names, struct text *out)
 {
+    assert(names != NULL && names[0] != NULL);
     for (size_t i = 0; names[i] != NULL; i++) {
         text_add(out, i > 0 ? " or \"" : "\"");
         text_add(out, names[i]);
@@ -114,6 +116,7 @@ static void describe_names(const char *const *names, struct text *out)
 
 static void describe_list(const struct json_field *field, struct text *out)
 {
+    assert(field->element->size > 0);
     text_add(out, field->least > 0 ? "a list of 1 to " : "a list of at most ");
     text_add_number(out, field->size / field->element->size);
 }

@@ -54,6 +54,7 @@ static bool read_uint(const struct json_field *field, const json_t *value, unsig
 
 static bool read_real(const struct json_field *field, const json_t *value, void *at)
 {
+    assert(field->size == sizeof(double));
     double number = is_none(field, value) ? NAN : json_number_value(value);
     if (!isnan(number) && !(json_is_number(value) && is_within(field, number))) { return false; }
     memcpy(at, &number, sizeof number);
@@ -62,6 +63,7 @@ static bool read_real(const struct json_field *field, const json_t *value, void 
 
 static bool read_text(const struct json_field *field, const json_t *value, char *at)
 {
+    assert(field->size > 0);
     if (!json_is_string(value) || json_string_length(value) >= field->size) { return false; }
     memset(at, 0, field->size);
     memcpy(at, json_string_value(value), json_string_length(value));
@@ -71,6 +73,7 @@ static bool read_text(const struct json_field *field, const json_t *value, char 
 /* The index among the row's names; -1: none of them. */
 static int index_of(const struct json_field *field, const json_t *value)
 {
+    assert(field->names != NULL);
     if (!json_is_string(value)) { return -1; }
     for (int i = 0; field->names[i] != NULL; i++) {
         if (strcmp(json_string_value(value), field->names[i]) == 0) { return i; }
@@ -138,6 +141,7 @@ static bool read_value(const struct json_field *field, const json_t *value, unsi
 static bool read_range(const struct json_field *field, const json_t *value, unsigned rules,
                        char *at)
 {
+    assert(field->size == 2 * sizeof(double) || field->size == 2 * sizeof(uint32_t));
     const json_t *low = value, *high = value;
     struct json_field end = *field;
     end.type = field->type == FIELD_REAL_RANGE ? FIELD_REAL : FIELD_UINT;
@@ -155,6 +159,7 @@ static enum tn_status read_list(const struct json_table *table, const struct jso
                                 const json_t *value, const char *where, void *record,
                                 struct error *error)
 {
+    assert(field->element != NULL && field->element->size > 0);
     const struct json_field *element = field->element;
     size_t length = json_array_size(value);
     char *at = (char *)record + field->offset;

@@ -1,5 +1,6 @@
 #include "common/base/log.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -55,6 +56,7 @@ __attribute__((format(printf, 2, 3))) static void append(struct line *line, cons
 /* One event is one line, whatever a peer or a file name put into the message. */
 static void append_plain(struct line *line, const char *text)
 {
+    assert(line->size < sizeof line->text);
     for (const char *at = text; *at != '\0'; at++) {
         unsigned char byte = (unsigned char)*at;
         append(line, "%c", byte < 0x20 || byte == 0x7f ? ' ' : byte);
@@ -63,6 +65,7 @@ static void append_plain(struct line *line, const char *text)
 
 static void format_text(struct line *line, enum log_level level, const char *message)
 {
+    assert(level <= LOG_ERROR);
     static const char *const names[] = {"DEBUG", "INFO ", "WARN ", "ERROR"};
     char time[TIME_TEXT_MAX];
     clock_format(clock_wall_ms(), time);
@@ -79,6 +82,7 @@ static void format_text(struct line *line, enum log_level level, const char *mes
 /* False: out of memory. A message whose escapes do not fit is cut. */
 static bool format_json(struct line *line, enum log_level level, char *message)
 {
+    assert(level <= LOG_ERROR);
     static const char *const names[] = {"debug", "info", "warn", "error"};
     const size_t limit = sizeof line->text - 1;
     char time[TIME_TEXT_MAX];
@@ -113,6 +117,7 @@ static void write_all(const char *text, size_t size)
 
 void log_write(enum log_level level, const char *format, ...)
 {
+    assert(format != NULL);
     if (level < minimum || level > LOG_ERROR) { return; }
     char message[MESSAGE_MAX_BYTES];
     va_list arguments;

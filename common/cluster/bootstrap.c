@@ -54,6 +54,7 @@ void bootstrap_free(struct bootstrap *b)
 enum tn_status bootstrap_compare(const char *cluster, const struct spec *found,
                                  const struct spec *wanted, struct error *error)
 {
+    assert(found != NULL && wanted != NULL);
     if (found->ps != wanted->ps) {
         return error_set(error, TN_EEXIST,
                          "cluster %s exists with %" PRIu32 " ps, the job has %" PRIu32
@@ -78,6 +79,7 @@ enum tn_status bootstrap_compare(const char *cluster, const struct spec *found,
 enum tn_status bootstrap_read_spec(struct zk_sync *sync, const char *cluster, struct spec *out,
                                    struct error *error)
 {
+    assert(sync != NULL && out != NULL);
     char path[256];
     struct zk_sync_data data;
     znode_path(path, cluster, "spec");
@@ -106,6 +108,7 @@ enum tn_status bootstrap_create(struct zk_sync *sync, const char *cluster,
                                 const struct spec *wanted, uint32_t slices, struct spec *out,
                                 struct error *error)
 {
+    assert(sync != NULL && out != NULL);
     struct bootstrap *b = malloc(sizeof *b);
     if (b == NULL) { return error_set(error, TN_ENOMEM, "no memory for the spec of a cluster"); }
     enum tn_status status = bootstrap_init(b, cluster, wanted, slices, error);
@@ -128,6 +131,7 @@ enum tn_status bootstrap_create(struct zk_sync *sync, const char *cluster,
 
 enum tn_status bootstrap_reform(struct zk_sync *sync, const char *cluster, struct error *error)
 {
+    assert(sync != NULL);
     char path[256], text[ZNODE_JSON_MAX];
     struct zk_sync_data data;
     struct run run;

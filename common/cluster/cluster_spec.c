@@ -26,6 +26,7 @@ uint32_t cluster_spec_index(struct task task)
 /* A role by the name of a TensorFlow job. "evaluator" is valid, but Tanist has no such task. */
 static enum tn_status job_name_role(const char *name, enum role *out, struct error *error)
 {
+    assert(name != NULL);
     if (role_parse(name, out)) { return TN_OK; }
     if (strcmp(name, "chief") == 0 || strcmp(name, "master") == 0) {
         *out = ROLE_COORDINATOR;
@@ -44,6 +45,7 @@ static enum tn_status job_name_role(const char *name, enum role *out, struct err
 static enum tn_status set_address(struct cluster_spec *spec, struct task task, const char *address,
                                   struct error *error)
 {
+    assert(task.role < ROLE_COUNT);
     char name[TASK_NAME_MAX];
     task_format(task, ':', name, sizeof name);
     const char *colon = strrchr(address, ':');
@@ -132,6 +134,7 @@ static enum tn_status read_task(struct cluster_spec *spec, const json_t *task, s
 enum tn_status cluster_spec_read_tf_config(struct cluster_spec *spec, const char *text,
                                            struct error *error)
 {
+    assert(text != NULL);
     json_error_t where;
     const char *job_name;
     json_t *hosts, *root = json_loads(text, JSON_REJECT_DUPLICATES, &where);
@@ -161,6 +164,7 @@ enum tn_status cluster_spec_read_tf_config(struct cluster_spec *spec, const char
 enum tn_status cluster_spec_set_hosts(struct cluster_spec *spec, enum role role, const char *hosts,
                                       struct error *error)
 {
+    assert(hosts != NULL);
     char address[TRANSPORT_ADDRESS_MAX];
     struct task task = {.role = role};
     enum tn_status status = TN_OK;
@@ -177,6 +181,7 @@ enum tn_status cluster_spec_set_hosts(struct cluster_spec *spec, enum role role,
 enum tn_status cluster_spec_set_task(struct cluster_spec *spec, const char *job_name,
                                      const char *task_index, struct error *error)
 {
+    assert(spec->task.role < ROLE_COUNT);
     struct task task = spec->task;
     if (job_name != NULL) {
         enum tn_status status = job_name_role(job_name, &task.role, error);
@@ -220,6 +225,7 @@ enum tn_status cluster_spec_read_environment(struct cluster_spec *spec, struct e
 enum tn_status cluster_spec_apply(const struct cluster_spec *spec, struct job *job,
                                   struct error *error)
 {
+    assert(spec->task.role < ROLE_COUNT);
     uint32_t *numbers[ROLE_COUNT] = {&job->cluster.coordinators, &job->cluster.ps,
                                      &job->cluster.workers};
     for (int role = 0; role < ROLE_COUNT; role++) {

@@ -72,6 +72,7 @@ static enum tn_status errno_status(int number)
 
 enum tn_status job_read_file(struct job *job, const char *path, struct error *error)
 {
+    assert(path != NULL);
     FILE *file = fopen(path, "re");
     if (file == NULL) {
         return error_set(error, errno_status(errno), "cannot open the job file %s: %s", path,
@@ -197,6 +198,7 @@ enum tn_status job_check(const struct job *job, struct error *error)
 
 static char *to_json(const struct job *job, unsigned tags, size_t flags)
 {
+    assert(job != NULL);
     json_t *root = json_object();
     bool built = root != NULL && json_codec_build(&job_keys, job, tags, root);
     char *text = built ? json_dumps(root, flags) : NULL;
@@ -221,6 +223,7 @@ uint64_t job_hash(const struct job *job)
 static void key_text(const struct json_field *key, const struct job *job, size_t digits,
                      char text[static 96])
 {
+    assert(key->type != FIELD_OTHER);
     json_t *value = json_codec_build_field(key, job);
     size_t flags = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(digits);
     size_t size = value != NULL ? json_dumpb(value, text, 95, flags) : 0;
@@ -230,6 +233,7 @@ static void key_text(const struct json_field *key, const struct job *job, size_t
 
 bool job_difference(const struct job *a, const struct job *b, char *text, size_t size)
 {
+    assert(a != NULL && b != NULL);
     for (size_t i = 0; i < job_keys.count; i++) {
         const struct json_field *key = &job_keys.fields[i];
         char there[96], here[96];

@@ -175,6 +175,7 @@ enum tn_status manifest_check(const struct manifest *manifest, struct error *err
 /* Every member but "check", the closing digest. NULL: out of memory. */
 static json_t *build(const struct manifest *manifest)
 {
+    assert(manifest->shard_count > 0 && manifest->shard_count <= MANIFEST_SHARDS_MAX);
     json_t *object = json_pack("{s:i}", "format", MANIFEST_FORMAT);
     if (object != NULL && json_codec_build(&manifest_table, manifest, 0, object)) { return object; }
     json_decref(object);
@@ -224,6 +225,7 @@ enum tn_status manifest_encode(const struct manifest *manifest, char **text, siz
 static enum tn_status check_digest(const json_t *object, const struct manifest *manifest,
                                    struct error *error)
 {
+    assert(manifest->shard_count > 0 && manifest->shard_count <= MANIFEST_SHARDS_MAX);
     const char *recorded = json_string_value(json_object_get(object, "check"));
     struct digest expected, found;
     if (recorded == NULL || !digest_parse(recorded, &expected)) {

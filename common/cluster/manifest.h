@@ -67,7 +67,7 @@ MUST_CHECK enum tn_status manifest_encode(const struct manifest *manifest, char 
  * Read the output of manifest_encode() from any source: bounded, strict, and protected by a digest
  * over all fields, so that any flipped bit is refused. `*out` is undefined after a failure.
  *
- *   TN_ECORRUPT  the error names the field, or says that the digest does not match
+ *   TN_ECORRUPT  the error names the field, or the digest does not match
  *   TN_EINVAL    a format later than MANIFEST_FORMAT
  *   TN_ENOMEM
  */

@@ -75,6 +75,7 @@ static void fields(struct cursor *cursor, struct report *report)
 /* Counters become JSON integers, which end at 2^63 - 1. */
 static enum tn_status check_counters(const struct report *report, struct error *error)
 {
+    assert(report->task.role < ROLE_COUNT);
     const struct {
         const char *name;
         uint64_t value;
@@ -127,6 +128,7 @@ void report_encode(const struct report *report, uint8_t out[static REPORT_BYTES]
 enum tn_status report_decode(const void *bytes, size_t size, struct report *out,
                              struct error *error)
 {
+    assert(bytes != NULL && out != NULL);
     static const uint32_t limits[ROLE_COUNT] = {COORDINATORS_MAX, PS_MAX, WORKERS_MAX};
     if (size != REPORT_BYTES) {
         return error_set(error, TN_EPROTO, "report has %zu bytes, expected %d", size, REPORT_BYTES);

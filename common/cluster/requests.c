@@ -57,6 +57,7 @@ static enum tn_status read_chief(struct zk_sync *sync, const char *cluster,
 enum tn_status request_find_member(struct zk_sync *sync, const char *cluster, const char *task,
                                    struct member *out, struct error *error)
 {
+    assert(task != NULL && out != NULL);
     char path[256];
     struct zk_sync_data data;
     struct chief_record record = {0};
@@ -87,6 +88,7 @@ enum tn_status request_find_member(struct zk_sync *sync, const char *cluster, co
 static enum tn_status create_request(struct zk_sync *sync, const char *path,
                                      const struct kill_request *request, struct error *error)
 {
+    assert(request->signal < KILL_SIGNALS);
     char text[ZNODE_JSON_MAX];
     const struct zk_write write = {
         .kind = ZK_CREATE, .path = path, .data = text, .size = kill_request_encode(request, text)};

@@ -71,6 +71,7 @@ int roster_handle(struct roster *roster, const struct zk_event *event, const str
 void roster_tick(struct roster *roster, const struct zk_port *zk, uint64_t *next_op,
                  uint64_t now_ms)
 {
+    assert(roster->count <= TASKS_MAX);
     for (uint32_t i = 0; i < roster->count; i++) {
         mirror_tick(&roster->entries[i].mirror, zk, next_op, now_ms);
     }
@@ -78,6 +79,7 @@ void roster_tick(struct roster *roster, const struct zk_port *zk, uint64_t *next
 
 uint64_t roster_deadline_ms(const struct roster *roster)
 {
+    assert(roster->count <= TASKS_MAX);
     uint64_t first = UINT64_MAX;
     for (uint32_t i = 0; i < roster->count; i++) {
         first = u64_min(first, mirror_deadline_ms(&roster->entries[i].mirror));

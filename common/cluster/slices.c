@@ -77,6 +77,7 @@ static bool same(struct slice_node a, struct slice_node b)
 static bool find(uint32_t slices, struct slice_node node, struct slice_node *parent,
                  struct slice_node *sibling)
 {
+    assert(slices > 0 && slices <= SLICES_MAX);
     *parent = *sibling = (struct slice_node){0, 0};
     struct slice_node at = {0, slices};
     while (!same(at, node)) {

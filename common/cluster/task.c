@@ -35,6 +35,7 @@ bool task_equal(struct task a, struct task b)
 
 void task_format(struct task task, char separator, char *text, size_t size)
 {
+    assert(size > 0);
     const char between[2] = {separator, '\0'};
     struct text name = text_begin(text, size);
     text_add(&name, role_name(task.role));

@@ -36,6 +36,7 @@ static enum tn_status check_shape(const struct variable_table *table, const char
                                   uint32_t rank, const uint32_t *shape, uint64_t *count,
                                   struct error *error)
 {
+    assert(table->parameter_count <= PARAMETERS_MAX);
     if (rank < 1 || rank > VARIABLE_RANK_MAX) {
         return error_set(error, TN_EINVAL, "variable '%s' has rank %" PRIu32 ": give 1 to %d", name,
                          rank, VARIABLE_RANK_MAX);
@@ -114,6 +115,7 @@ uint64_t variable_table_hash(const struct variable_table *table)
 enum tn_status variable_table_check_ps(const struct variable_table *table, uint32_t ps_count,
                                        struct error *error)
 {
+    assert(table->parameter_count <= PARAMETERS_MAX);
     uint64_t most = placement_ps_max(table->parameter_count);
     if (ps_count >= 1 && ps_count <= most) { return TN_OK; }
     return error_set(

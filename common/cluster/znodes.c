@@ -42,6 +42,7 @@ void znode_path(char path[static 256], const char *cluster, const char *rest)
 static void task_path(char path[static 256], const char *cluster, const char *folder,
                       struct task task)
 {
+    assert(task.role < ROLE_COUNT);
     char name[TASK_NAME_MAX], rest[2 * TASK_NAME_MAX];
     task_format(task, '-', name, sizeof name);
     snprintf(rest, sizeof rest, "%s/%s", folder, name);
@@ -348,6 +349,7 @@ static json_t *open_object(const void *data, size_t size, struct error *error)
 static enum tn_status decode(const struct json_table *table, const char *what, const void *data,
                              size_t size, void *out, struct error *error)
 {
+    assert(data != NULL || size == 0);
     json_t *object = open_object(data, size, error);
     enum tn_status status =
         object != NULL ? json_codec_read(table, object, "", out, error) : TN_ECORRUPT;
@@ -396,6 +398,7 @@ char *spec_encode(const struct spec *spec)
 
 enum tn_status spec_decode(const void *data, size_t size, struct spec *out, struct error *error)
 {
+    assert(data != NULL || size == 0);
     *out = (struct spec){0};
     json_t *object = open_object(data, size, error);
     enum tn_status status =

@@ -91,6 +91,7 @@ static void stall(uint32_t stall_ms)
 /* Recorded before it is done, as a killed process cannot record anything. */
 static bool carry_out(struct fault_point *point, const char *name)
 {
+    assert(point->action > POINT_NONE && point->action <= POINT_FAIL);
     uint32_t action = point->action, stall_ms = point->stall_ms;
     log_warn("failpoint %s", name);
     point->done_by = self;

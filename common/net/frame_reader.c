@@ -119,6 +119,7 @@ enum tn_status frame_reader_next(struct frame_reader *reader, bool *complete,
                                  struct frame_header *header, struct buffer **body,
                                  struct error *error)
 {
+    assert(reader->stage_at <= reader->stage_end && reader->stage_end <= FRAME_READER_STAGE_BYTES);
     *complete = false;
     if (!reader->in_body) {
         if (reader->stage_end - reader->stage_at < WIRE_HEADER_BYTES) {

@@ -43,6 +43,7 @@ enum tn_status frame_writer_push(struct frame_writer *writer, const struct frame
 
 static void start_flight(struct frame_writer *writer)
 {
+    assert(writer->count <= writer->capacity);
     while (writer->count > 0 && writer->flight_count < FRAME_WRITER_FLIGHT_MAX) {
         writer->flight[writer->flight_count++] = writer->ring[writer->first];
         writer->first = (writer->first + 1) % writer->capacity;

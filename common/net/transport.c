@@ -8,7 +8,6 @@
  */
 #include "common/net/transport.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -99,6 +98,7 @@ static void on_closed(struct connection_host *host, struct connection *connectio
 /* With the mutex held. */
 static void accept_next(struct transport *transport)
 {
+    assert(transport->listener != NULL);
     transport->accept_later = false;
     if (!transport->stopping) {
         nng_stream_listener_accept(transport->listener, transport->accept_aio);
@@ -107,6 +107,7 @@ static void accept_next(struct transport *transport)
 
 static void accept_stream(struct transport *transport, nng_stream *stream)
 {
+    assert(stream != NULL);
     uint64_t id;
     struct connection *connection = take_slot(transport, &id);
     if (connection == NULL) {
@@ -166,6 +167,7 @@ static void reap_all(struct transport *transport, struct connection *closed)
 
 static void report_refused(struct transport *transport, uint64_t serial)
 {
+    assert(serial > 0);
     struct transport_event event = {
         .type = TRANSPORT_CLOSED,
         .conn = {make_id(serial, SLOT_NONE)},
@@ -217,6 +219,7 @@ static void *run_maintenance(void *arg)
 /* "tcp://HOST:PORT" or "ipc://PATH"; nng would accept more, and guess a missing port. */
 static enum tn_status check_address(const char *address, struct error *error)
 {
+    assert(address != NULL);
     if (strlen(address) >= TRANSPORT_ADDRESS_MAX) {
         return error_set(error, TN_EINVAL, "address %.40s... is longer than %d characters", address,
                          TRANSPORT_ADDRESS_MAX - 1);
@@ -234,6 +237,7 @@ static enum tn_status check_address(const char *address, struct error *error)
 
 static enum tn_status explain_listen(int result, const char *address, struct error *error)
 {
+    assert(result != 0);
     switch (result) {
     case NNG_ENOMEM: return error_set(error, TN_ENOMEM, "listen on %s: out of memory", address);
     case NNG_EADDRINUSE:
@@ -254,18 +258,13 @@ static enum tn_status explain_listen(int result, const char *address, struct err
 static void set_bound_address(struct transport *transport, const char *asked)
 {
     nng_sockaddr bound;
-    char host[INET6_ADDRSTRLEN] = "";
-    char *text = transport->address;
-    (void)snprintf(text, sizeof transport->address, "%s", asked);
-    if (nng_stream_listener_get_addr(transport->listener, NNG_OPT_LOCADDR, &bound) != 0) { return; }
-    if (bound.s_family == NNG_AF_INET) {
-        (void)inet_ntop(AF_INET, &bound.s_in.sa_addr, host, sizeof host);
-        (void)snprintf(text, sizeof transport->address, "tcp://%s:%u", host,
-                       ntohs(bound.s_in.sa_port));
-    } else if (bound.s_family == NNG_AF_INET6) {
-        (void)inet_ntop(AF_INET6, bound.s_in6.sa_addr, host, sizeof host);
-        (void)snprintf(text, sizeof transport->address, "tcp://[%s]:%u", host,
-                       ntohs(bound.s_in6.sa_port));
+    char host_port[TRANSPORT_ADDRESS_MAX];
+    if (nng_stream_listener_get_addr(transport->listener, NNG_OPT_LOCADDR, &bound) == 0 &&
+        connection_format_address(&bound, host_port, sizeof host_port)) {
+        (void)snprintf(transport->address, sizeof transport->address, "tcp://%.*s",
+                       TRANSPORT_ADDRESS_MAX - 7, host_port);
+    } else {
+        (void)snprintf(transport->address, sizeof transport->address, "%s", asked);
     }
 }
 
@@ -397,6 +396,7 @@ void transport_address(const struct transport *transport, char *text, size_t siz
 
 static conn_id number_refused_dial(struct transport *transport)
 {
+    assert(transport->refused_reported <= transport->refused);
     pthread_mutex_lock(&transport->mutex);
     uint64_t id = make_id(++transport->refused, SLOT_NONE);
     pthread_cond_signal(&transport->changed);
@@ -452,6 +452,7 @@ static void port_close(void *ctx, conn_id conn)
 
 struct transport_port transport_port_of(struct transport *transport)
 {
+    assert(transport != NULL);
     return (struct transport_port){
         .ctx = transport,
         .dial = port_dial,

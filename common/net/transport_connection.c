@@ -45,6 +45,7 @@ void connection_destroy(struct connection *connection)
 /* The memory of a slot is allocated once and kept: later connections allocate nothing. */
 static enum tn_status prepare_slot(struct connection *connection)
 {
+    assert(connection->phase == CONNECTION_FREE);
     if (connection->prepared) { return TN_OK; }
     const struct transport_config *config = &connection->host->config;
     if (nng_aio_alloc(&connection->read_aio, on_read, connection) != 0 ||
@@ -118,6 +119,7 @@ static int finish_now(struct connection *connection)
 /* The caller's count in `pending` passes to the read. */
 static void continue_reading(struct connection *connection)
 {
+    assert(connection->pending > 0);
     if (connection->phase == CONNECTION_CLOSING) {
         end_operation(connection);
         return;
@@ -147,6 +149,7 @@ static bool read_now(struct connection *connection)
 /* The caller's count in `pending` passes to the write. */
 static void continue_writing(struct connection *connection)
 {
+    assert(connection->pending > 0);
     struct iovec pieces[FRAME_WRITER_PIECES];
     unsigned count = frame_writer_gather(&connection->writer, pieces);
     connection->writing = count > 0;
@@ -184,6 +187,7 @@ static void start_writing(struct connection *connection)
 static void push(struct connection *connection, const struct frame_header *header,
                  struct buffer *body)
 {
+    assert(connection->phase != CONNECTION_FREE && connection->phase != CONNECTION_CLOSING);
     enum tn_status status = frame_writer_push(&connection->writer, header, body);
     if (status != TN_OK) {
         buffer_release(body);
@@ -205,6 +209,7 @@ static void push_heartbeat(struct connection *connection)
 
 static void notify(struct connection *connection, struct transport_event *event)
 {
+    assert(connection->id != 0);
     /* The id does not change while an operation is pending. */
     event->conn = (conn_id){connection->id};
     event->accepted = connection->accepted;
@@ -244,6 +249,7 @@ static void end_dial(struct connection *connection, int result)
 /* The first valid header of a peer that dialed us arrived: announce the connection to the sink. */
 static bool announce(struct connection *connection)
 {
+    assert(connection->accepted && connection->pending > 0);
     pthread_mutex_lock(&connection->mutex);
     bool opened = connection->phase == CONNECTION_GREETING;
     if (opened) {
@@ -259,6 +265,7 @@ static bool announce(struct connection *connection)
  * events stay in order because the next read starts afterwards. */
 static enum tn_status deliver(struct connection *connection, struct error *error)
 {
+    assert(connection->pending > 0);
     bool announced = connection->announced; /* Only announce() sets it, on this path. */
     for (;;) {
         bool complete;
@@ -277,19 +284,20 @@ static enum tn_status deliver(struct connection *connection, struct error *error
     }
 }
 
-static void name_peer(nng_stream *stream, char *text, size_t size)
+bool connection_format_address(const nng_sockaddr *address, char *text, size_t size)
 {
-    nng_sockaddr peer;
+    assert(address != NULL && size > 0);
     char host[INET6_ADDRSTRLEN] = "";
-    (void)snprintf(text, size, "a peer");
-    if (nng_stream_get_addr(stream, NNG_OPT_REMADDR, &peer) != 0) { return; }
-    if (peer.s_family == NNG_AF_INET) {
-        (void)inet_ntop(AF_INET, &peer.s_in.sa_addr, host, sizeof host);
-        (void)snprintf(text, size, "%s:%u", host, ntohs(peer.s_in.sa_port));
-    } else if (peer.s_family == NNG_AF_INET6) {
-        (void)inet_ntop(AF_INET6, peer.s_in6.sa_addr, host, sizeof host);
-        (void)snprintf(text, size, "[%s]:%u", host, ntohs(peer.s_in6.sa_port));
+    if (address->s_family == NNG_AF_INET) {
+        (void)inet_ntop(AF_INET, &address->s_in.sa_addr, host, sizeof host);
+        (void)snprintf(text, size, "%s:%u", host, ntohs(address->s_in.sa_port));
+    } else if (address->s_family == NNG_AF_INET6) {
+        (void)inet_ntop(AF_INET6, address->s_in6.sa_addr, host, sizeof host);
+        (void)snprintf(text, size, "[%s]:%u", host, ntohs(address->s_in6.sa_port));
+    } else {
+        return false;
     }
+    return true;
 }
 
 /* Log why we close; a port scanner must not flood the log. */
@@ -299,14 +307,19 @@ static void warn(struct connection *connection, const struct error *error)
     do {
         if (left == 0) { return; }
     } while (!atomic_compare_exchange_weak(&connection->host->warnings_left, &left, left - 1));
-    char peer[INET6_ADDRSTRLEN + 16];
-    name_peer(connection->stream, peer, sizeof peer);
+    nng_sockaddr address;
+    char peer[TRANSPORT_ADDRESS_MAX];
+    if (nng_stream_get_addr(connection->stream, NNG_OPT_REMADDR, &address) != 0 ||
+        !connection_format_address(&address, peer, sizeof peer)) {
+        (void)snprintf(peer, sizeof peer, "a peer");
+    }
     log_warn("connection with %s closed: %s", peer, error->text);
 }
 
 /* Deliver what arrived and continue reading. Takes over the held mutex and releases it. */
 static void end_read(struct connection *connection)
 {
+    assert(connection->pending > 0);
     enum tn_status status;
     do {
         pthread_mutex_unlock(&connection->mutex);
@@ -410,6 +423,7 @@ enum tn_status connection_accept(struct connection *connection, uint64_t id, nng
 void connection_send(struct connection *connection, uint64_t id, const struct frame_header *header,
                      struct buffer *body)
 {
+    assert(header != NULL);
     pthread_mutex_lock(&connection->mutex);
     bool open = connection->id == id && connection->phase != CONNECTION_CLOSING;
     if (open) { push(connection, header, body); }

@@ -97,6 +97,9 @@ MUST_CHECK enum tn_status connection_dial(struct connection *connection, uint64_
 MUST_CHECK enum tn_status connection_accept(struct connection *connection, uint64_t id,
                                             nng_stream *stream);
 
+/* "10.0.0.1:4000" or "[::1]:4000"; false: of another family. */
+bool connection_format_address(const nng_sockaddr *address, char *text, size_t size);
+
 /* The functions of the port; an outdated `id` is ignored. `body`: takes the reference. */
 void connection_send(struct connection *connection, uint64_t id, const struct frame_header *header,
                      struct buffer *body);

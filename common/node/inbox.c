@@ -63,6 +63,7 @@ static bool is_frame(const struct inbox_item *item)
 
 static bool put(struct inbox *inbox, struct inbox_item *item)
 {
+    assert(item->next == NULL);
     pthread_mutex_lock(&inbox->lock);
     bool accepted = !is_frame(item) || inbox->frames < INBOX_FRAMES_MAX;
     if (accepted) {
@@ -84,6 +85,7 @@ void inbox_put_zk(struct inbox *inbox, const struct zk_event *event)
 
 bool inbox_put_transport(struct inbox *inbox, const struct transport_event *event)
 {
+    assert(event->type == TRANSPORT_FRAME || event->body == NULL);
     struct inbox_item *item = new_item(NODE_TRANSPORT, 0);
     item->transport = *event;
     if (put(inbox, item)) { return true; }

@@ -32,6 +32,7 @@ void membership_init(struct membership *m, const struct node_identity *identity,
 
 uint64_t membership_next_op(struct membership *m)
 {
+    assert(m->next_op < UINT64_MAX);
     return ++m->next_op;
 }
 
@@ -74,6 +75,7 @@ static void send_registration(struct membership *m)
  * be a leftover of a former process. */
 static void handle_register_answer(struct membership *m, const struct zk_event *event)
 {
+    assert(m->register_op != 0);
     m->register_op = 0;
     if (event->outcome == ZK_REFUSED && event->reason != ZK_REASON_NODE_EXISTS) {
         set_why(m, "%s to be created: %s", m->self_mirror.path,
@@ -117,6 +119,7 @@ static void clear_taken(struct membership *m)
 
 static unsigned self_read(struct membership *m, const struct zk_event *event)
 {
+    assert(m->session != 0);
     if (event->stat.ephemeral_owner != m->session) {
         if (m->taken_since_ms == 0) { m->taken_since_ms = m->now_ms; }
         describe_holder(m, event);
@@ -177,6 +180,7 @@ static void close_link(struct membership *m)
 
 static unsigned chief_read(struct membership *m, const struct zk_event *event)
 {
+    assert(event->outcome == ZK_OK);
     struct chief_record record;
     struct error error;
     if (event->size == 0) { return 0; /* There was no chief yet. */ }
@@ -204,6 +208,7 @@ static unsigned chief_read(struct membership *m, const struct zk_event *event)
 
 static unsigned run_read(struct membership *m, const struct zk_event *event)
 {
+    assert(event->outcome == ZK_OK);
     struct run run;
     struct error error;
     if (m->has_run && event->stat.version == m->run_version) { return 0; }
@@ -243,6 +248,7 @@ static unsigned mirrors_handle(struct membership *m, const struct zk_event *even
 
 static void mirrors_start(struct membership *m)
 {
+    assert(m->session != 0);
     const struct zk_port *zk = &m->ports->zk;
     char path[256];
     znode_member_path(path, m->identity.cluster, m->identity.task);
@@ -281,6 +287,7 @@ static unsigned zk_handle(struct membership *m, const struct zk_event *event)
 
 static void transport_handle(struct membership *m, const struct transport_event *event)
 {
+    assert(event != NULL);
     if (m->link.v == 0 || event->conn.v != m->link.v) { return; }
     switch (event->type) {
     case TRANSPORT_OPENED:
@@ -314,6 +321,7 @@ static bool wants_link(const struct membership *m)
 
 static uint64_t report_due_ms(const struct membership *m)
 {
+    assert(m->sent <= m->report.sequence);
     if (!m->link_open) { return UINT64_MAX; }
     if (m->sent == 0) { return 0; }
     if (m->sent != m->report.sequence) { return m->urgent ? 0 : m->sent_at_ms + REPORT_STEP_MS; }
@@ -343,6 +351,7 @@ static void send_report(struct membership *m)
 
 static void drive_link(struct membership *m)
 {
+    assert(m->ports != NULL);
     if (wants_link(m) && m->link.v == 0 && m->now_ms >= m->redial_at_ms) {
         m->link = m->ports->transport.dial(m->ports->transport.ctx, m->chief.address);
     }
@@ -352,6 +361,7 @@ static void drive_link(struct membership *m)
 /* Equal but for the step and what membership_report() fills in. */
 static bool equal_but_step(const struct report *a, const struct report *b)
 {
+    assert(a != NULL && b != NULL);
     uint8_t left[REPORT_BYTES], right[REPORT_BYTES];
     struct report copy = *b;
     copy.step = a->step;

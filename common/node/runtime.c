@@ -66,6 +66,7 @@ static void *watch_signals(void *ctx)
 /* Called before other threads exist, so that they inherit the mask. */
 static enum tn_status block_signals(struct runtime *runtime, struct error *error)
 {
+    assert(!runtime->watching);
     sigset_t wanted;
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGTERM);
@@ -99,6 +100,7 @@ static void release_signals(struct runtime *runtime)
 static enum tn_status open_transport(struct runtime *runtime, const struct runtime_config *config,
                                      struct error *error)
 {
+    assert(runtime->inbox != NULL && runtime->ports.buffers != NULL);
     const struct transport_config transport = {
         .listen = config->listen,
         .cluster = config->cluster_key,
@@ -117,6 +119,7 @@ static enum tn_status open_transport(struct runtime *runtime, const struct runti
 static enum tn_status open_zk(struct runtime *runtime, const struct runtime_config *config,
                               struct error *error)
 {
+    assert(runtime->inbox != NULL);
     const struct zk_config zk = {
         .connect = config->zk_connect,
         .session_timeout_ms = config->session_timeout_ms,
@@ -210,6 +213,7 @@ static void save_session(struct runtime *runtime)
 
 static void deliver(struct runtime *runtime, const struct node *node, struct inbox_item *item)
 {
+    assert(node->self != NULL);
     struct node_event event = {.type = item != NULL ? item->type : NODE_TICK,
                                .now_ms = clock_monotonic_ms(),
                                .wall_ms = clock_wall_ms()};

@@ -95,6 +95,7 @@ static void finish(struct request *request, const struct zk_event *answer)
 /* The part that was refused; parts before it are marked as ok, parts after it as inconsistent. */
 static int32_t failed_part(const struct request *request)
 {
+    assert(request->count > 0 && request->count <= ZK_WRITES_MAX);
     for (int i = 0; i < request->count; i++) {
         int error = request->results[i].err;
         if (error != ZOK && error != ZRUNTIMEINCONSISTENCY) { return i; }
@@ -218,9 +219,8 @@ static bool may_send(struct request *request, enum zk_reason reason)
     if (reason != ZK_REASON_NONE) {
         zk_inflight_refuse(&zk->inflight, &request->entry, ZK_REFUSED, reason);
     } else if (!connected || zoo_state(zk->handle) != ZOO_CONNECTED_STATE) {
-        /* The second condition also avoids zoo_amulti in an expired session, where 3.8.0 frees
-         * paths that it never allocated. The remaining race needs a reconnection and an expiry
-         * within this call, and an expiry ends the process anyway. */
+        /* Also avoids zoo_amulti in an expired session, where 3.8.0 frees paths that it never
+         * allocated. A reconnection and an expiry within this call end the process anyway. */
         zk_inflight_park(&zk->inflight, &request->entry);
     } else {
         return true;

@@ -75,6 +75,7 @@ void zk_format_address(const struct sockaddr *address, char *text, size_t size)
 
 static enum tn_status check_port(const char *text, size_t length, struct error *error)
 {
+    assert(text != NULL);
     unsigned long port = 0;
     for (size_t i = 0; i < length; i++) {
         bool digit = text[i] >= '0' && text[i] <= '9';
@@ -90,6 +91,7 @@ static enum tn_status check_port(const char *text, size_t length, struct error *
 /* One "host:port". The last colon separates them, so that IPv6 addresses work too. */
 static enum tn_status check_server(const char *text, size_t length, struct error *error)
 {
+    assert(text != NULL);
     const char *colon = memrchr(text, ':', length);
     if (length == 0) { return error_set(error, TN_EINVAL, "a server is empty"); }
     if (colon == NULL) { return error_set(error, TN_EINVAL, "add a port, such as :2181"); }

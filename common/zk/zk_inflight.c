@@ -10,6 +10,7 @@
 
 void zk_inflight_deliver(struct zk_inflight *inflight, const struct zk_event *event)
 {
+    assert(event != NULL);
     pthread_mutex_lock(&inflight->delivery);
     if (!inflight->muted) { inflight->sink(inflight->sink_ctx, event); }
     pthread_mutex_unlock(&inflight->delivery);
@@ -17,6 +18,7 @@ void zk_inflight_deliver(struct zk_inflight *inflight, const struct zk_event *ev
 
 static void move_entry(struct zk_entry *entry, struct zk_entry_list *to)
 {
+    assert(entry->list != NULL || to != NULL);
     if (entry->list != NULL) { TAILQ_REMOVE(entry->list, entry, link); }
     entry->list = to;
     if (to != NULL) { TAILQ_INSERT_TAIL(to, entry, link); }
@@ -25,6 +27,7 @@ static void move_entry(struct zk_entry *entry, struct zk_entry_list *to)
 /* Both are called with the lock held and release it while the sink runs. */
 static void answer_entry(struct zk_inflight *inflight, struct zk_entry *entry)
 {
+    assert(entry->outcome != ZK_OK);
     move_entry(entry, NULL);
     pthread_mutex_unlock(&inflight->lock);
     struct zk_event event = {.type = ZK_RESULT,
@@ -40,6 +43,7 @@ static void answer_entry(struct zk_inflight *inflight, struct zk_entry *entry)
 
 static void answer_late(struct zk_inflight *inflight, struct zk_entry *entry)
 {
+    assert(entry->list == &inflight->waiting);
     /* The library may call back and free the entry as soon as the lock is released. */
     char path[ZK_PATH_MAX];
     memcpy(path, entry->path, sizeof path);
@@ -159,6 +163,7 @@ void zk_inflight_add(struct zk_inflight *inflight, struct zk_entry *entry, uint6
 static void schedule_answer(struct zk_inflight *inflight, struct zk_entry *entry,
                             struct zk_entry_list *list)
 {
+    assert(list == &inflight->refused || list == &inflight->parked);
     pthread_mutex_lock(&inflight->lock);
     bool late = entry->list == &inflight->late;
     if (list == &inflight->parked && inflight->deadline_ms > ZK_PARKED_MS) {

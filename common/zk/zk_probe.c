@@ -49,6 +49,7 @@ void zk_probe_note(struct zk_probe *probe, bool connected, uint32_t timeout_ms)
 
 static void on_second(void *ctx, const struct zk_event *event)
 {
+    assert(event != NULL);
     struct zk_probe *probe = ctx;
     pthread_mutex_lock(&probe->lock);
     if (event->type == ZK_CONNECTED) { probe->second_connected = true; }
@@ -94,6 +95,7 @@ static void open_second(struct zk_probe *probe)
 /* Whether the session has expired, `elapsed_ms` after the last look. */
 static bool has_expired(struct zk_probe *probe, uint64_t elapsed_ms)
 {
+    assert(probe->lost && !probe->reported);
     probe->lost_ms += elapsed_ms;
     if (probe->lost_ms < (uint64_t)probe->timeout_ms * SUSPECT_TIMEOUTS) { return false; }
     if (probe->second != NULL && !probe->second_broken) {
@@ -110,6 +112,7 @@ static bool has_expired(struct zk_probe *probe, uint64_t elapsed_ms)
  * pause of the whole process only the length of the step. */
 static uint64_t wait_step(struct zk_probe *probe)
 {
+    assert(probe->timeout_ms > 0);
     uint64_t step_ms = u64_max(probe->timeout_ms / STEPS_PER_TIMEOUT, STEP_MIN_MS);
     uint64_t start_ms = clock_monotonic_ms();
     (void)condition_wait_until(&probe->changed, &probe->lock, start_ms + step_ms);

@@ -16,6 +16,7 @@ struct closing {
 
 static void on_event(void *ctx, const struct zk_event *event)
 {
+    assert(event != NULL);
     struct closing *closing = ctx;
     pthread_mutex_lock(&closing->lock);
     if (event->type == ZK_CONNECTED) { closing->connected = true; }

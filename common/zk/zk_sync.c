@@ -59,6 +59,7 @@ static bool copy_answer(struct answer *answer, const struct zk_event *event)
 
 static void on_event(void *ctx, const struct zk_event *event)
 {
+    assert(event != NULL);
     struct zk_sync *sync = ctx;
     pthread_mutex_lock(&sync->lock);
     if (event->type == ZK_CONNECTED) { sync->connected = true; }
@@ -151,6 +152,7 @@ struct sync_request {
 static void send_once(struct zk_sync *sync, const struct sync_request *request,
                       uint64_t deadline_ms)
 {
+    assert(request->type != REQUEST_WRITE || request->count > 0);
     const struct zk_port port = zk_port_of(sync->zk);
     pthread_mutex_lock(&sync->lock);
     clear(&sync->answer);
@@ -172,6 +174,7 @@ static void send_once(struct zk_sync *sync, const struct sync_request *request,
 static enum tn_status status_of(const struct zk_sync *sync, const struct sync_request *request,
                                 struct error *error)
 {
+    assert(request->path != NULL);
     const struct answer *answer = &sync->answer;
     if (answer->outcome == ZK_OK) { return TN_OK; }
     if (sync->over) {
