@@ -1,4 +1,4 @@
-/* The simulator's disk keeps the sentences of ps/store/store_port.h. */
+/* tests/sim/disk_model.h has the contract of ps/store/store_port.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +70,7 @@ static void pass(struct fixture *f, uint64_t us)
     while (world_step(&f->world, until_us)) {}
 }
 
-/* The last answer after all has been done. */
+/* The last answer, after all requests are done. */
 static const struct answer *last(struct fixture *f, int user)
 {
     pass(f, SECOND_US);
@@ -78,7 +78,7 @@ static const struct answer *last(struct fixture *f, int user)
     return &f->users[user].answers[f->users[user].count - 1];
 }
 
-/* Ask to write shard `shard` of two of checkpoint `id`: values from `value`, and the note "n". */
+/* Writes shard `shard` of two of checkpoint `id`: values from `value`, and the note "n". */
 static enum tn_status write_shard(struct fixture *f, int user, uint64_t id, uint32_t shard,
                                   float value)
 {
@@ -103,7 +103,7 @@ static enum tn_status write_shard(struct fixture *f, int user, uint64_t id, uint
     return status;
 }
 
-/* Write both shards and commit: the manifest as the chief would make it. */
+/* Writes both shards and commits them with a manifest like the chief's. */
 static struct manifest commit(struct fixture *f, uint64_t id, float value)
 {
     struct manifest manifest = {.id = id,
@@ -139,8 +139,8 @@ static struct buffer *read_range(struct fixture *f, int user, const struct manif
     return buffer;
 }
 
-/* What was written is read by anybody: a shard with its metadata, any other range without. */
-static void a_checkpoint_is_read_back(void **state)
+/* Every process can read a checkpoint: a shard with its metadata, any other range without. */
+static void checkpoint_is_read_back(void **state)
 {
     (void)state;
     struct fixture f;
@@ -164,8 +164,8 @@ static void a_checkpoint_is_read_back(void **state)
     end(&f);
 }
 
-/* Requests are carried out one at a time, in order; too many are refused and take nothing. */
-static void the_queue_is_bounded_and_in_order(void **state)
+/* Requests are executed one at a time, in order; too many are refused without an effect. */
+static void queue_is_bounded_and_in_order(void **state)
 {
     (void)state;
     struct fixture f;
@@ -187,7 +187,7 @@ static void the_queue_is_bounded_and_in_order(void **state)
     end(&f);
 }
 
-/* Only what has a manifest is a checkpoint; a listing begins with the newest. */
+/* Only a checkpoint with a manifest is listed; the newest is first. */
 static void committed_checkpoints_are_listed(void **state)
 {
     (void)state;
@@ -206,8 +206,9 @@ static void committed_checkpoints_are_listed(void **state)
     end(&f);
 }
 
-/* A collection removes what is below and not kept, committed or not, and counts checkpoints. */
-static void collection_spares_what_is_kept(void **state)
+/* A collection removes checkpoints below the id that are not kept, and counts the committed ones.
+ */
+static void collection_keeps_the_listed_checkpoints(void **state)
 {
     (void)state;
     struct fixture f;
@@ -229,8 +230,8 @@ static void collection_spares_what_is_kept(void **state)
     end(&f);
 }
 
-/* A part written twice is the same; over a committed one only the same bytes are taken. */
-static void a_committed_shard_is_not_overwritten(void **state)
+/* A shard can be written twice; over a committed one only the same bytes are accepted. */
+static void committed_shard_is_not_overwritten(void **state)
 {
     (void)state;
     struct fixture f;
@@ -253,7 +254,7 @@ static void a_committed_shard_is_not_overwritten(void **state)
     end(&f);
 }
 
-/* A bit that flipped is found by reading and verifying, in that shard alone. */
+/* Reading and verifying find a flipped bit, and only in its shard. */
 static void damage_is_found(void **state)
 {
     (void)state;
@@ -276,8 +277,8 @@ static void damage_is_found(void **state)
     end(&f);
 }
 
-/* What was being written when its process died never was; a dead process hears nothing. */
-static void a_death_leaves_nothing_half_done(void **state)
+/* A write in progress when its process dies has no effect; a dead process receives nothing. */
+static void write_of_a_dead_process_has_no_effect(void **state)
 {
     (void)state;
     struct fixture f;
@@ -296,8 +297,8 @@ static void a_death_leaves_nothing_half_done(void **state)
     end(&f);
 }
 
-/* A frozen process hears its answer after the thaw. */
-static void a_freeze_only_delays(void **state)
+/* A frozen process receives its answer after the thaw. */
+static void freeze_only_delays(void **state)
 {
     (void)state;
     struct fixture f;
@@ -312,8 +313,8 @@ static void a_freeze_only_delays(void **state)
     end(&f);
 }
 
-/* A disk that fails writes says so, keeps nothing of them, and works again once healed. */
-static void a_failing_disk_keeps_nothing(void **state)
+/* A failed write has an error and no effect; after healing the disk works again. */
+static void failed_write_has_no_effect(void **state)
 {
     (void)state;
     struct fixture f;
@@ -331,15 +332,15 @@ static void a_failing_disk_keeps_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_checkpoint_is_read_back),
-        cmocka_unit_test(the_queue_is_bounded_and_in_order),
+        cmocka_unit_test(checkpoint_is_read_back),
+        cmocka_unit_test(queue_is_bounded_and_in_order),
         cmocka_unit_test(committed_checkpoints_are_listed),
-        cmocka_unit_test(collection_spares_what_is_kept),
-        cmocka_unit_test(a_committed_shard_is_not_overwritten),
+        cmocka_unit_test(collection_keeps_the_listed_checkpoints),
+        cmocka_unit_test(committed_shard_is_not_overwritten),
         cmocka_unit_test(damage_is_found),
-        cmocka_unit_test(a_death_leaves_nothing_half_done),
-        cmocka_unit_test(a_freeze_only_delays),
-        cmocka_unit_test(a_failing_disk_keeps_nothing),
+        cmocka_unit_test(write_of_a_dead_process_has_no_effect),
+        cmocka_unit_test(freeze_only_delays),
+        cmocka_unit_test(failed_write_has_no_effect),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The simulator's network keeps the sentences of common/net/transport.h. */
+/* tests/sim/net_model.h has the contract of common/net/transport.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,14 +18,14 @@ struct node {
     struct transport_event events[EVENTS_MAX];
     char bodies[EVENTS_MAX][8];
     size_t count;
-    conn_id close_on_open; /* v != 0: close what is opened, from within the sink. */
+    conn_id close_on_open; /* v != 0: close each connection from within the sink. */
 };
 
 struct fixture {
     struct world world;
     struct net_model *net;
     struct buffer_pool *pool;
-    struct node a, b, stranger;
+    struct node a, b, foreign;
 };
 
 static void on_event(void *ctx, const struct transport_event *event)
@@ -59,7 +59,7 @@ static void begin(struct fixture *f, uint64_t seed)
     f->pool = buffer_pool_create(0);
     open_node(f, &f->a, 0, 7);
     open_node(f, &f->b, 1, 7);
-    open_node(f, &f->stranger, 2, 8);
+    open_node(f, &f->foreign, 2, 8);
 }
 
 static void end(struct fixture *f)
@@ -95,7 +95,7 @@ static size_t count_of(const struct node *node, enum transport_event_type type)
     return count;
 }
 
-/* The node's last event is the one and only CLOSED, with this status. */
+/* The last event of the node is its only CLOSED, with this status. */
 static void assert_closed(const struct node *node, enum tn_status status)
 {
     assert_int_equal(count_of(node, TRANSPORT_CLOSED), 1);
@@ -103,7 +103,7 @@ static void assert_closed(const struct node *node, enum tn_status status)
     assert_int_equal(node->events[node->count - 1].status, status);
 }
 
-/* Frames arrive in the order they were sent in, also those sent before OPENED, under any seed. */
+/* Frames arrive in the order in which they were sent, also those sent before OPENED. */
 static void frames_keep_their_order(void **state)
 {
     (void)state;
@@ -128,8 +128,8 @@ static void frames_keep_their_order(void **state)
     }
 }
 
-/* The transport fills in who sends; the body is the sender's own no more, and arrives whole. */
-static void a_body_changes_hands(void **state)
+/* The transport sets the sender and takes the body, which arrives complete. */
+static void transport_takes_the_body(void **state)
 {
     (void)state;
     struct fixture f;
@@ -150,8 +150,8 @@ static void a_body_changes_hands(void **state)
     end(&f);
 }
 
-/* Whoever closes hears TN_OK, the peer TN_ECLOSED, each once; later frames are dropped. */
-static void both_sides_hear_of_the_end_once(void **state)
+/* The side that closes receives TN_OK, its peer TN_ECLOSED, once each; later frames are dropped. */
+static void both_sides_receive_closed_once(void **state)
 {
     (void)state;
     struct fixture f;
@@ -174,9 +174,9 @@ static void both_sides_hear_of_the_end_once(void **state)
     end(&f);
 }
 
-/* A dial that is closed before it opened ends in CLOSED, and the peer never hears of it; so does
- * closing from within the sink. */
-static void closing_is_possible_at_any_moment(void **state)
+/* A dial that is closed before OPENED ends in CLOSED, and its peer receives nothing; a connection
+ * can be closed from within the sink. */
+static void connection_can_be_closed_at_any_moment(void **state)
 {
     (void)state;
     struct fixture f;
@@ -197,8 +197,8 @@ static void closing_is_possible_at_any_moment(void **state)
     end(&f);
 }
 
-/* A dial that cannot work says why. */
-static void a_dial_fails_with_its_reason(void **state)
+/* A failed dial has the cause as its status. */
+static void failed_dial_has_a_status(void **state)
 {
     (void)state;
     struct fixture f;
@@ -219,21 +219,22 @@ static void a_dial_fails_with_its_reason(void **state)
     end(&f);
 }
 
-/* Nodes of another cluster are not spoken with, and never heard of. */
-static void strangers_are_sent_away(void **state)
+/* Connections of nodes of another cluster are refused before their driver learns of them. */
+static void nodes_of_another_cluster_are_refused(void **state)
 {
     (void)state;
     struct fixture f;
     begin(&f, 5);
-    send(&f.stranger, dial(&f.stranger, &f.a), 1, NULL);
+    send(&f.foreign, dial(&f.foreign, &f.a), 1, NULL);
     pass(&f, SECOND_US);
-    assert_closed(&f.stranger, TN_ECLOSED);
+    assert_closed(&f.foreign, TN_ECLOSED);
     assert_int_equal(f.a.count, 0);
     end(&f);
 }
 
-/* A process that dies is noticed at once; frames that were on their way come first, or are lost. */
-static void a_death_is_told_by_the_kernel(void **state)
+/* The death of a process closes its connections at once, after frames in flight, or without them.
+ */
+static void death_of_a_process_closes_its_connections(void **state)
 {
     (void)state;
     struct fixture f;
@@ -253,8 +254,8 @@ static void a_death_is_told_by_the_kernel(void **state)
     end(&f);
 }
 
-/* A host that dies is silent: its peers notice after four heartbeats, and nobody answers there. */
-static void a_dead_host_is_silent(void **state)
+/* A dead host is silent: its peers time out after four heartbeats, and dials time out. */
+static void dead_host_is_silent(void **state)
 {
     (void)state;
     struct fixture f;
@@ -273,8 +274,8 @@ static void a_dead_host_is_silent(void **state)
     end(&f);
 }
 
-/* What reaches a frozen process waits for its thaw; a short freeze breaks nothing. */
-static void a_short_freeze_only_delays(void **state)
+/* Frames for a frozen process wait for its thaw; a short freeze closes nothing. */
+static void short_freeze_only_delays(void **state)
 {
     (void)state;
     struct fixture f;
@@ -293,8 +294,8 @@ static void a_short_freeze_only_delays(void **state)
     end(&f);
 }
 
-/* A long freeze is a silent peer; the frozen one learns of it after its thaw, once. */
-static void a_long_freeze_is_silence(void **state)
+/* The peers of a process that is frozen for long time out; it receives CLOSED after its thaw. */
+static void long_freeze_times_out(void **state)
 {
     (void)state;
     struct fixture f;
@@ -312,8 +313,8 @@ static void a_long_freeze_is_silence(void **state)
     end(&f);
 }
 
-/* One direction cut: who hears nothing closes, and the other side hears that. */
-static void a_cut_of_one_way_ends_both(void **state)
+/* With one direction cut, the side that receives nothing closes, and its peer receives CLOSED. */
+static void cut_of_one_direction_closes_both_sides(void **state)
 {
     (void)state;
     struct fixture f;
@@ -329,8 +330,8 @@ static void a_cut_of_one_way_ends_both(void **state)
     end(&f);
 }
 
-/* A short cut loses nothing: TCP sends again. */
-static void a_short_cut_only_delays(void **state)
+/* A short cut loses no frame: TCP sends it again. */
+static void short_cut_only_delays(void **state)
 {
     (void)state;
     struct fixture f;
@@ -349,7 +350,7 @@ static void a_short_cut_only_delays(void **state)
 }
 
 /* A reset closes every connection on both sides; frames sent after it are dropped. */
-static void a_reset_closes_all(void **state)
+static void reset_closes_all_connections(void **state)
 {
     (void)state;
     struct fixture f;
@@ -369,18 +370,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_keep_their_order),
-        cmocka_unit_test(a_body_changes_hands),
-        cmocka_unit_test(both_sides_hear_of_the_end_once),
-        cmocka_unit_test(closing_is_possible_at_any_moment),
-        cmocka_unit_test(a_dial_fails_with_its_reason),
-        cmocka_unit_test(strangers_are_sent_away),
-        cmocka_unit_test(a_death_is_told_by_the_kernel),
-        cmocka_unit_test(a_dead_host_is_silent),
-        cmocka_unit_test(a_short_freeze_only_delays),
-        cmocka_unit_test(a_long_freeze_is_silence),
-        cmocka_unit_test(a_cut_of_one_way_ends_both),
-        cmocka_unit_test(a_short_cut_only_delays),
-        cmocka_unit_test(a_reset_closes_all),
+        cmocka_unit_test(transport_takes_the_body),
+        cmocka_unit_test(both_sides_receive_closed_once),
+        cmocka_unit_test(connection_can_be_closed_at_any_moment),
+        cmocka_unit_test(failed_dial_has_a_status),
+        cmocka_unit_test(nodes_of_another_cluster_are_refused),
+        cmocka_unit_test(death_of_a_process_closes_its_connections),
+        cmocka_unit_test(dead_host_is_silent),
+        cmocka_unit_test(short_freeze_only_delays),
+        cmocka_unit_test(long_freeze_times_out),
+        cmocka_unit_test(cut_of_one_direction_closes_both_sides),
+        cmocka_unit_test(short_cut_only_delays),
+        cmocka_unit_test(reset_closes_all_connections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
