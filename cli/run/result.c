@@ -8,6 +8,7 @@
 
 #include "agent/observe/event_text.h"
 #include "cli/cluster_read.h"
+#include "common/base/json_codec.h"
 
 void result_init(struct result *result, const struct job *job)
 {
@@ -50,9 +51,12 @@ char *result_json(const struct result *result, const struct run *run, const char
         (json_int_t)run->elections, "recoveries", result->recoveries, "epoch",
         (json_int_t)run->epoch, "generation", (json_int_t)run->generation, "checkpoint", "id",
         (json_int_t)run->committed_checkpoint, "step", (json_int_t)run->committed_step);
-    if (root != NULL && run->phase == RUN_FAILED) {
-        json_object_set_new(root, "reason", json_string(run->reason));
+    if (root != NULL) {
+        const char *stored = result->checkpoint_digest;
+        json_object_set_new(root, "checkpoint_digest", *stored ? json_string(stored) : json_null());
     }
+    const char *reason = run->phase == RUN_FAILED ? run->reason : result->damage.text;
+    if (root != NULL && *reason) { json_object_set_new(root, "reason", json_text(reason)); }
     char *text = root != NULL ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(10)) : NULL;
     json_decref(root);
     return text;
@@ -77,6 +81,10 @@ char *result_text(const struct result *result, const struct run *run, const char
             ")\n",
             run->elections, json_array_size(result->recoveries), run->committed_checkpoint,
             run->committed_step);
+    if (*result->checkpoint_digest) {
+        fprintf(out, "digest of the parameters in the last checkpoint, read from the disk: %s\n",
+                result->checkpoint_digest);
+    }
     if (fclose(out) == 0) { return text; }
     free(text);
     return NULL;

@@ -5,6 +5,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "common/base/digest.h"
+#include "common/base/error.h"
 #include "common/cluster/job.h"
 #include "common/cluster/znodes.h"
 
@@ -12,6 +14,8 @@ struct result {
     const struct job *job;
     json_t *recoveries; /* Owned. */
     double seconds;
+    char checkpoint_digest[DIGEST_TEXT_BYTES]; /* From cli/run/stored_digest.h; "": unknown. */
+    struct error damage; /* The last checkpoint is damaged. Empty text: no damage is known. */
 };
 
 /* Without enough memory `recoveries` is NULL and stays empty. */

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/run/local_options.h"
+#include "cli/run/stored_digest.h"
 #include "cli/run/validate.h"
 
 enum { SERVERS_WAIT_S = 60, CONNECT_WAIT_S = 20 };
@@ -31,10 +32,28 @@ static enum tn_status read_job(const struct run_options *given, const char *path
     return status == TN_OK ? TN_OK : error_context(error, "--seed");
 }
 
-static const char *status_of(const struct agent_result *result)
+static const char *status_of(const struct local_run *run)
 {
+    const struct agent_result *result = &run->agent_result;
+    if (*run->result.damage.text) { return "failed"; }
     if (!result->job_ended || result_run_was_stopped(&result->run)) { return "stopped"; }
     return result->run.phase == RUN_DONE ? "done" : "failed";
+}
+
+/* Read the last checkpoint of a finished run back from the disk. */
+static void check_checkpoint(struct local_run *run)
+{
+    struct error error = {0};
+    char folder[RUN_PATH_MAX];
+    assert(run->agent_result.run.phase == RUN_DONE);
+    run_folder_path(&run->folder, "checkpoints", folder);
+    enum tn_status status =
+        stored_digest_check(folder, &run->agent_result.run, run->result.checkpoint_digest, &error);
+    if (status == TN_ENOENT) {
+        fprintf(stderr, "tanist: the last checkpoint was not read back: %s\n", error.text);
+    } else if (status != TN_OK) {
+        run->result.damage = error;
+    }
 }
 
 /* Report how the run ended. Writes the result of a finished run into the folder. Returns the exit
@@ -62,6 +81,7 @@ static int report_end(const struct local_run *run, const char *json)
                 result->run.reason, result->run.committed_checkpoint);
         return TN_EXIT_ERROR;
     }
+    if (*run->result.damage.text) { return command_failed(&run->result.damage); }
     if (json != NULL && run_folder_finish(&run->folder, json, &error) != TN_OK) {
         fprintf(stderr, "tanist: %s\n", error.text);
     }
@@ -78,7 +98,8 @@ static bool print_text(const char *text, bool line_end)
 static int conclude(const struct run_options *given, struct local_run *run)
 {
     const struct agent_result *result = &run->agent_result;
-    const char *status = status_of(result);
+    if (result->job_ended && result->run.phase == RUN_DONE) { check_checkpoint(run); }
+    const char *status = status_of(run);
     const bool wants_json = output_is_json(given->output);
     char *json = result->has_run ? result_json(&run->result, &result->run, status) : NULL;
     char *text = result->has_run ? result_text(&run->result, &result->run, status) : NULL;

@@ -270,6 +270,7 @@ struct reader {
     const struct store_array *arrays;
     uint64_t first, count; /* The range of the flat vector to read. */
     const atomic_bool *cancelled;
+    struct digest_stream *values; /* Gets the values, array 0, in their order. NULL: not wanted. */
     uint32_t shard;
     struct store_header header;
     struct table table;
@@ -338,6 +339,9 @@ static enum tn_status read_chunk(const struct reader *reader, uint32_t array, ui
         !digest_equal(digest_decode(data), digest_of(data + DIGEST_BYTES, bytes))) {
         return error_set(error, TN_ECORRUPT, "%s: array %" PRIu32 ": chunk %" PRIu64 " is damaged",
                          reader->path, array, chunk);
+    }
+    if (reader->values != NULL && array == 0) {
+        digest_add(reader->values, data + DIGEST_BYTES, bytes);
     }
     if (reader->arrays == NULL) { return TN_OK; }
     uint64_t from = header->first + chunk * header->chunk_floats;
@@ -452,8 +456,9 @@ enum tn_status store_read_range(const char *dir, const struct store_read_request
     return TN_OK;
 }
 
-enum tn_status store_verify(const char *dir, const struct manifest *manifest, uint32_t shard,
-                            const atomic_bool *cancelled, struct error *error)
+static enum tn_status verify_shards(const char *dir, const struct manifest *manifest,
+                                    uint32_t shard, struct digest_stream *values,
+                                    const atomic_bool *cancelled, struct error *error)
 {
     assert(shard == STORE_ALL_SHARDS || shard < manifest->shard_count);
     for (uint32_t i = 0; i < manifest->shard_count; i++) {
@@ -461,9 +466,26 @@ enum tn_status store_verify(const char *dir, const struct manifest *manifest, ui
         struct reader reader = {.manifest = manifest,
                                 .count = manifest->parameter_count,
                                 .cancelled = cancelled,
+                                .values = values,
                                 .shard = i};
         enum tn_status status = read_shard(dir, &reader, NULL, error);
         if (status != TN_OK) { return status; }
     }
     return TN_OK;
+}
+
+enum tn_status store_verify(const char *dir, const struct manifest *manifest, uint32_t shard,
+                            const atomic_bool *cancelled, struct error *error)
+{
+    return verify_shards(dir, manifest, shard, NULL, cancelled, error);
+}
+
+enum tn_status store_digest_values(const char *dir, const struct manifest *manifest,
+                                   struct digest *digest, struct error *error)
+{
+    struct digest_stream values;
+    digest_begin(&values);
+    enum tn_status status = verify_shards(dir, manifest, STORE_ALL_SHARDS, &values, NULL, error);
+    *digest = digest_end(&values);
+    return status;
 }

@@ -193,6 +193,7 @@ class Runs(Cli):
         self.assertEqual(first["status"], "done")
         self.assertEqual((first["mode"], first["steps"], first["examples"]), ("sync", 300, 9600))
         self.assertEqual(len(first["parameters_digest"]), 32)
+        self.assertEqual(first["checkpoint_digest"], first["parameters_digest"])
         for key in ("loss", "accuracy", "seconds", "elections", "recoveries", "epoch", "generation",
                     "checkpoint"):
             self.assertIn(key, first)

@@ -22,6 +22,44 @@ static void shards_round_trip(void **state)
     assert_int_equal(store_verify(dir, &manifest, STORE_ALL_SHARDS, NULL, &error), TN_OK);
 }
 
+/* The digest of the stored values is that of the flat parameter vector, whatever the shards. */
+static void stored_digest_is_that_of_the_parameters(void **state)
+{
+    (void)state;
+    struct arrays arrays;
+    arrays_make(&arrays, PARAMETERS);
+    arrays_fill(&arrays, 0, PARAMETERS);
+    const struct digest expected = digest_of(arrays_bits(&arrays, 0), PARAMETERS * sizeof(float));
+    for (uint32_t shards = 1; shards <= 5; shards += 2) {
+        struct digest stored;
+        struct manifest manifest = write_checkpoint(shards, PARAMETERS, shards);
+        assert_int_equal(store_digest_values(dir, &manifest, &stored, NULL), TN_OK);
+        assert_true(digest_equal(stored, expected));
+    }
+    arrays_free(&arrays);
+}
+
+/* One bit that was flipped before the shard was written, so that all of its own digests match. */
+static void stored_digest_shows_a_bit_flipped_by_the_writer(void **state)
+{
+    (void)state;
+    struct digest right, flipped;
+    struct arrays arrays;
+    struct manifest manifest = write_checkpoint(1, PARAMETERS, 1);
+    assert_int_equal(store_digest_values(dir, &manifest, &right, NULL), TN_OK);
+    arrays_make(&arrays, PARAMETERS);
+    arrays_fill(&arrays, 0, PARAMETERS);
+    arrays_bits(&arrays, 0)[PARAMETERS / 2] ^= 1;
+    const struct store_write_request request = request_of(&manifest, 0, &arrays);
+    assert_int_equal(store_write(dir, &request, NULL, &manifest.shards[0].digest,
+                                 &manifest.shards[0].bytes, NULL),
+                     TN_OK);
+    arrays_free(&arrays);
+    assert_int_equal(store_verify(dir, &manifest, STORE_ALL_SHARDS, NULL, NULL), TN_OK);
+    assert_int_equal(store_digest_values(dir, &manifest, &flipped, NULL), TN_OK);
+    assert_false(digest_equal(right, flipped));
+}
+
 static void restore_onto(uint32_t from, uint32_t to)
 {
     struct manifest manifest = write_checkpoint(7, PARAMETERS, from);
@@ -302,6 +340,8 @@ static int run_in(const char *base)
     }
     const struct CMUnitTest tests[] = {
         TEST(shards_round_trip),
+        TEST(stored_digest_is_that_of_the_parameters),
+        TEST(stored_digest_shows_a_bit_flipped_by_the_writer),
         TEST(three_shards_are_restored_onto_two),
         TEST(two_shards_are_restored_onto_five),
         TEST(ranges_at_edges_are_read),

@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,11 +46,34 @@ static void result_has_every_field(void **state)
     assert_int_equal(json_integer_value(json_object_get(root, "examples")), 600 * 64);
     assert_string_equal(json_string_value(json_object_get(root, "parameters_digest")),
                         "00000000000000010000000000000abc");
+    assert_true(json_is_null(json_object_get(root, "checkpoint_digest")));
     const json_t *recovery = json_array_get(json_object_get(root, "recoveries"), 0);
     assert_string_equal(json_string_value(json_object_get(recovery, "kind")), "ps");
     assert_string_equal(json_string_value(json_object_get(recovery, "task")), "ps:1");
     assert_int_equal(json_integer_value(json_object_get(recovery, "paused_ms")), 18);
     assert_int_equal(json_integer_value(json_object_get(recovery, "steps_redone")), 4);
+    json_decref(root);
+    free(text);
+    result_free(&result);
+}
+
+/* A damaged last checkpoint is the reason of the failure, beside the digest that the disk holds. */
+static void damaged_checkpoint_is_the_reason(void **state)
+{
+    (void)state;
+    struct job job;
+    struct result result;
+    const struct run run = {.phase = RUN_DONE, .committed_checkpoint = 7};
+    job_init(&job);
+    result_init(&result, &job);
+    snprintf(result.checkpoint_digest, sizeof result.checkpoint_digest, "%032d", 5);
+    snprintf(result.damage.text, sizeof result.damage.text, "checkpoint 7: other parameters");
+    char *text = result_json(&result, &run, "failed");
+    json_t *root = json_loads(text, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(root, "checkpoint_digest")),
+                        "00000000000000000000000000000005");
+    assert_string_equal(json_string_value(json_object_get(root, "reason")),
+                        "checkpoint 7: other parameters");
     json_decref(root);
     free(text);
     result_free(&result);
@@ -112,6 +136,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(result_has_every_field),
+        cmocka_unit_test(damaged_checkpoint_is_the_reason),
         cmocka_unit_test(recovery_text_names_task_and_cause),
         cmocka_unit_test(early_stop_is_not_a_failure),
         cmocka_unit_test(fallback_text_names_both_checkpoints),

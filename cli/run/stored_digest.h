@@ -1,0 +1,27 @@
+/*
+ * cli/run/stored_digest.h: the parameters of a run's last checkpoint, recomputed from the disk.
+ * What a worker evaluated says nothing about what the shards hold; this does.
+ *
+ * Threads: any. Blocking: reads the whole checkpoint.
+ */
+#ifndef CLI_RUN_STORED_DIGEST_H
+#define CLI_RUN_STORED_DIGEST_H
+
+#include "common/base/digest.h"
+#include "common/base/error.h"
+#include "common/cluster/run.h"
+
+/*
+ * Set `text` to the digest of the parameters in the last committed checkpoint of `run`, as its
+ * shards in `folder` hold them, and compare it with that of the worker that evaluated the same
+ * step. `text` is empty if it could not be computed.
+ *
+ *   TN_ENOENT    no checkpoint was committed, or its manifest is not in `folder`
+ *   TN_ECORRUPT  a shard is missing or damaged, or the digests differ: the error names both
+ *   TN_EIO, TN_EINVAL, TN_ENOMEM
+ */
+MUST_CHECK enum tn_status stored_digest_check(const char *folder, const struct run *run,
+                                              char text[static DIGEST_TEXT_BYTES],
+                                              struct error *error);
+
+#endif
