@@ -1,8 +1,8 @@
 /*
- * tests/contract/cut_proxy.h: a proxy in front of a server that forwards one connection at a time.
- * While it is cut, the connection is closed and new ones are closed at once.
+ * tests/contract/cut_proxy.h: a proxy that forwards one connection at a time to a server. While it
+ * is cut, the connection is closed and new ones are closed at once.
  *
- * Threads: it has its own; start, cut and stop are called by the test's thread.
+ * Threads: it has its own; the test's thread calls start, cut and stop.
  */
 #ifndef TESTS_CUT_PROXY_H
 #define TESTS_CUT_PROXY_H
@@ -32,7 +32,7 @@ struct cut_proxy {
     atomic_bool cut, stopping;
 };
 
-static void cut_proxy_hang_up(struct cut_proxy *proxy)
+static void cut_proxy_close(struct cut_proxy *proxy)
 {
     if (proxy->client >= 0) { close(proxy->client); }
     if (proxy->server >= 0) { close(proxy->server); }
@@ -43,14 +43,14 @@ static void cut_proxy_accept(struct cut_proxy *proxy)
 {
     int client = accept(proxy->listener, NULL, NULL);
     if (client < 0) { return; }
-    cut_proxy_hang_up(proxy);
+    cut_proxy_close(proxy);
     proxy->client = client;
     if (!atomic_load(&proxy->cut)) {
         proxy->server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     }
     const struct sockaddr *target = (const struct sockaddr *)(const void *)&proxy->target;
     if (proxy->server < 0 || connect(proxy->server, target, sizeof proxy->target) != 0) {
-        cut_proxy_hang_up(proxy);
+        cut_proxy_close(proxy);
     }
 }
 
@@ -70,24 +70,22 @@ static void *cut_proxy_run(void *argument)
 {
     struct cut_proxy *proxy = argument;
     while (!atomic_load(&proxy->stopping)) {
-        if (atomic_load(&proxy->cut)) { cut_proxy_hang_up(proxy); }
+        if (atomic_load(&proxy->cut)) { cut_proxy_close(proxy); }
         struct pollfd polls[] = {{.fd = proxy->listener, .events = POLLIN},
                                  {.fd = proxy->client, .events = POLLIN},
                                  {.fd = proxy->server, .events = POLLIN}};
         if (poll(polls, 3, CUT_PROXY_POLL_MS) <= 0) { continue; }
-        bool alive = true;
-        if (polls[1].revents != 0) { alive = cut_proxy_pass(proxy->client, proxy->server); }
-        if (polls[2].revents != 0 && alive) {
-            alive = cut_proxy_pass(proxy->server, proxy->client);
-        }
-        if (!alive) { cut_proxy_hang_up(proxy); }
+        bool open = true;
+        if (polls[1].revents != 0) { open = cut_proxy_pass(proxy->client, proxy->server); }
+        if (polls[2].revents != 0 && open) { open = cut_proxy_pass(proxy->server, proxy->client); }
+        if (!open) { cut_proxy_close(proxy); }
         if (polls[0].revents != 0) { cut_proxy_accept(proxy); }
     }
-    cut_proxy_hang_up(proxy);
+    cut_proxy_close(proxy);
     return NULL;
 }
 
-/* To the first of `servers` ("127.0.0.1:20131,..."). */
+/* Forward to the first of `servers` ("127.0.0.1:20131,..."). */
 static void cut_proxy_start(struct cut_proxy *proxy, const char *servers)
 {
     unsigned port = 0;

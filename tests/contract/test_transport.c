@@ -1,5 +1,4 @@
-/* The transport against real sockets: what peers may rely on while all is well. What happens with
- * bad and dead peers is in test_transport_faults.c. */
+/* The transport over real sockets, with peers that work. test_transport_faults.c has the others. */
 #include "transport_probe.h"
 
 #define LOOPBACK "tcp://127.0.0.1:0"
@@ -32,15 +31,15 @@ static void exchange(const char *listen)
     probe_close(server);
 }
 
-/* Small frames and one of 8 MiB go there and come back with the same content, over TCP. */
-static void test_round_trip_tcp(void **state)
+/* Small frames and one of 8 MiB are echoed with the same contents, over TCP. */
+static void frames_round_trip_over_tcp(void **state)
 {
     (void)state;
     exchange(LOOPBACK);
 }
 
 /* The same over a Unix socket. */
-static void test_round_trip_ipc(void **state)
+static void frames_round_trip_over_ipc(void **state)
 {
     (void)state;
     char folder[] = "/tmp/tanist-transport-XXXXXX", path[64], address[80];
@@ -52,9 +51,9 @@ static void test_round_trip_ipc(void **state)
     assert_int_equal(remove(folder), 0);
 }
 
-/* Frames of any mix of sizes arrive in the order in which they were sent, also those sent before
- * the connection was open. The probe checks the order. */
-static void test_order_also_before_opened(void **state)
+/* Frames of mixed sizes arrive in the order in which they were sent, also those that were sent
+ * before the connection was open. The probe checks the order. */
+static void frames_keep_their_order(void **state)
 {
     (void)state;
     struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK, .echo = true});
@@ -69,7 +68,7 @@ static void test_order_also_before_opened(void **state)
 }
 
 /* A hundred connections at once, each with its own traffic. */
-static void test_many_connections(void **state)
+static void many_connections_work(void **state)
 {
     (void)state;
     enum { COUNT = 100 };
@@ -86,8 +85,8 @@ static void test_many_connections(void **state)
     probe_close(server);
 }
 
-/* One body goes to many peers from where it lies, and returns to its pool once. */
-static void test_one_body_to_many(void **state)
+/* One body is sent to many peers without a copy and returns to its pool once. */
+static void one_body_is_sent_to_many(void **state)
 {
     (void)state;
     enum { COUNT = 8 };
@@ -107,8 +106,8 @@ static void test_one_body_to_many(void **state)
     probe_close(server);
 }
 
-/* A connection is told of as closed once on both sides; sending to it afterwards is harmless. */
-static void test_close_tells_both_sides(void **state)
+/* CLOSED is delivered once on both sides; sending afterwards is harmless. */
+static void close_reaches_both_sides(void **state)
 {
     (void)state;
     struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK});
@@ -130,8 +129,8 @@ static void test_close_tells_both_sides(void **state)
     probe_close(server);
 }
 
-/* An idle connection lives on: heartbeats keep it, and never reach the sink. */
-static void test_idle_connection_is_kept(void **state)
+/* Heartbeats keep an idle connection open and never reach the sink. */
+static void idle_connection_is_kept(void **state)
 {
     (void)state;
     struct probe_options options = {.listen = LOOPBACK, .heartbeat_ms = 150};
@@ -139,7 +138,7 @@ static void test_idle_connection_is_kept(void **state)
     struct probe *client = probe_open(options);
     conn_id conn = probe_dial(client, server->address);
     WAIT_UNTIL(server, server->opened == 1);
-    /* A dead link beside it, made of the same time limits, tells when enough time has passed. */
+    /* When a silent connection with the same limits is closed, enough time has passed. */
     struct probe *deaf =
         probe_open((struct probe_options){.listen = LOOPBACK, .heartbeat_ms = 60000});
     for (unsigned lives = 1; lives <= 2; lives++) {
@@ -155,8 +154,8 @@ static void test_idle_connection_is_kept(void **state)
     probe_close(deaf);
 }
 
-/* Traffic on 500 connections that are opened and closed at any moment, by either side. */
-static void test_closing_under_traffic(void **state)
+/* 500 connections with traffic are opened and closed at any moment, by either side. */
+static void connections_close_under_traffic(void **state)
 {
     (void)state;
     struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK, .echo = true});
@@ -180,8 +179,8 @@ static void test_closing_under_traffic(void **state)
     probe_close(server);
 }
 
-/* Whole transports closed with traffic in flight in both directions. */
-static void test_closing_transports_under_traffic(void **state)
+/* Transports are closed with traffic in flight in both directions. */
+static void transports_close_under_traffic(void **state)
 {
     (void)state;
     for (unsigned round = 0; round < 100; round++) {
@@ -201,15 +200,15 @@ static void test_closing_transports_under_traffic(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip_tcp),
-        cmocka_unit_test(test_round_trip_ipc),
-        cmocka_unit_test(test_order_also_before_opened),
-        cmocka_unit_test(test_many_connections),
-        cmocka_unit_test(test_one_body_to_many),
-        cmocka_unit_test(test_close_tells_both_sides),
-        cmocka_unit_test(test_idle_connection_is_kept),
-        cmocka_unit_test(test_closing_under_traffic),
-        cmocka_unit_test(test_closing_transports_under_traffic),
+        cmocka_unit_test(frames_round_trip_over_tcp),
+        cmocka_unit_test(frames_round_trip_over_ipc),
+        cmocka_unit_test(frames_keep_their_order),
+        cmocka_unit_test(many_connections_work),
+        cmocka_unit_test(one_body_is_sent_to_many),
+        cmocka_unit_test(close_reaches_both_sides),
+        cmocka_unit_test(idle_connection_is_kept),
+        cmocka_unit_test(connections_close_under_traffic),
+        cmocka_unit_test(transports_close_under_traffic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

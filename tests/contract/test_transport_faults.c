@@ -1,4 +1,5 @@
-/* The transport and peers that are rude, wrong, silent or gone. Raw sockets play the peers. */
+/* The transport with peers that violate the protocol, are silent or disappear. The peers are raw
+ * sockets. */
 #include "transport_probe.h"
 
 #include <arpa/inet.h>
@@ -10,9 +11,9 @@
 
 #define LOOPBACK "tcp://127.0.0.1:0"
 
-enum { QUICK_MS = 100 }; /* A heartbeat short enough to wait for four of. */
+enum { QUICK_MS = 100 }; /* A short heartbeat, as tests wait for four. */
 
-/* A blocking socket that gives up after the deadline instead of hanging the test. */
+/* A blocking socket with a timeout, so that the test cannot hang. */
 static int raw_socket(void)
 {
     int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -38,7 +39,7 @@ static int raw_connect(const char *address)
     return fd;
 }
 
-/* A listening socket of a peer that plays dead until somebody accepts; its address is written. */
+/* A listening socket whose connections are not accepted yet; its address is written. */
 static int raw_listen(char *address, size_t size)
 {
     int fd = raw_socket();
@@ -57,7 +58,7 @@ static void raw_send(int fd, const void *bytes, size_t size)
     assert_true(sent == (ssize_t)size || errno == EPIPE || errno == ECONNRESET);
 }
 
-/* The transport closed its end: nothing or a reset is read. What it sent before is skipped. */
+/* The transport has closed the connection: the end or a reset is read, after earlier bytes. */
 static void assert_closed_by_peer(int fd)
 {
     char bytes[4096];
@@ -81,7 +82,7 @@ static void encode(uint8_t bytes[WIRE_HEADER_BYTES], uint8_t type, uint32_t body
     wire_encode_header(&header, bytes);
 }
 
-/* Each way to be no peer of ours, once. */
+/* Each kind of invalid peer, once. */
 static void be_hostile(const char *address)
 {
     uint8_t bytes[WIRE_HEADER_BYTES], garbage[1000];
@@ -101,7 +102,7 @@ static void be_hostile(const char *address)
     raw_send(fd, bytes, 33);
     reset(fd);
 
-    bytes[30] ^= 1; /* The checksum is wrong now. */
+    bytes[30] ^= 1; /* Makes the checksum wrong. */
     fd = raw_connect(address);
     raw_send(fd, bytes, sizeof bytes);
     assert_closed_by_peer(fd);
@@ -118,8 +119,8 @@ static void be_hostile(const char *address)
     assert_closed_by_peer(fd);
 }
 
-/* Hostile peers are closed, are never told of, and do not disturb those who behave. */
-static void test_hostile_peers_disturb_nobody(void **state)
+/* Hostile peers are closed without an event and do not disturb other peers. */
+static void hostile_peers_do_not_disturb_others(void **state)
 {
     (void)state;
     struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK, .echo = true});
@@ -139,9 +140,8 @@ static void test_hostile_peers_disturb_nobody(void **state)
     probe_close(server);
 }
 
-/* A known peer that breaks the protocol, or leaves in the middle of a body, is told of as closed.
- */
-static void test_known_peer_breaks_the_protocol(void **state)
+/* A known peer that violates the protocol, or disconnects within a body, causes CLOSED. */
+static void protocol_error_closes_the_connection(void **state)
 {
     (void)state;
     struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK});
@@ -164,9 +164,9 @@ static void test_known_peer_breaks_the_protocol(void **state)
     probe_close(server);
 }
 
-/* Peers that go silent at any moment are closed after four heartbeats: one that never says who it
- * is without a word, one in the middle of a body with TN_ETIMEDOUT. */
-static void test_silent_peers(void **state)
+/* Silent peers are closed after four heartbeats: without an event before the first header, with
+ * TN_ETIMEDOUT within a body. */
+static void silent_peers_are_closed(void **state)
 {
     (void)state;
     struct probe *server =
@@ -184,8 +184,8 @@ static void test_silent_peers(void **state)
     probe_close(server);
 }
 
-/* A black hole: the kernel completes the connection, nobody ever reads or writes. */
-static void test_black_hole(void **state)
+/* A black hole: the kernel completes the connection, but no process reads or writes. */
+static void black_hole_is_closed(void **state)
 {
     (void)state;
     char address[TRANSPORT_ADDRESS_MAX];
@@ -200,8 +200,8 @@ static void test_black_hole(void **state)
     close(listener);
 }
 
-/* A peer that still says it is alive but never reads is closed too. */
-static void test_peer_that_does_not_read(void **state)
+/* A peer that sends heartbeats but never reads is closed too. */
+static void peer_that_does_not_read_is_closed(void **state)
 {
     (void)state;
     char address[TRANSPORT_ADDRESS_MAX];
@@ -213,7 +213,7 @@ static void test_peer_that_does_not_read(void **state)
     for (uint64_t i = 1; i <= 10; i++) { probe_send(client, conn, i, 8 << 20); }
     uint8_t bytes[WIRE_HEADER_BYTES];
     encode(bytes, FRAME_HEARTBEAT, 0);
-    /* Its receive timeout is the pace at which it says so. */
+    /* Its receive timeout is the interval of its heartbeats. */
     struct timeval pace = {.tv_usec = 20000};
     assert_int_equal(setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &pace, sizeof pace), 0);
     unsigned closed = 0;
@@ -232,7 +232,7 @@ static void test_peer_that_does_not_read(void **state)
 }
 
 /* The queue to a peer is bounded: more than FRAME_WRITER_FRAMES_MAX frames close it. */
-static void test_full_queue(void **state)
+static void full_queue_closes_the_connection(void **state)
 {
     (void)state;
     char address[TRANSPORT_ADDRESS_MAX];
@@ -251,8 +251,8 @@ static void test_full_queue(void **state)
     close(listener);
 }
 
-/* A body for which the pool has no room closes the connection; the next one works. */
-static void test_pool_exhausted(void **state)
+/* A body that the pool has no memory for closes the connection; the next one works. */
+static void exhausted_pool_closes_the_connection(void **state)
 {
     (void)state;
     struct probe *server = probe_open(
@@ -268,8 +268,8 @@ static void test_pool_exhausted(void **state)
     probe_close(server);
 }
 
-/* A dial that cannot succeed is answered by CLOSED alone. */
-static void test_dials_that_fail(void **state)
+/* A dial that cannot succeed causes only CLOSED. */
+static void failed_dials_are_closed(void **state)
 {
     (void)state;
     char address[TRANSPORT_ADDRESS_MAX];
@@ -292,9 +292,9 @@ static void test_dials_that_fail(void **state)
     probe_close(client);
 }
 
-/* Connections are bounded on both sides: one more dial is answered by CLOSED, one more peer is
- * closed at the door; when one leaves there is room again. */
-static void test_connections_are_bounded(void **state)
+/* Connections are bounded on both sides: one more dial causes CLOSED, one more peer is closed at
+ * once; after one has closed, another can connect. */
+static void connections_are_bounded(void **state)
 {
     (void)state;
     enum { MAX = TRANSPORT_CONNECTIONS_MAX };
@@ -315,8 +315,8 @@ static void test_connections_are_bounded(void **state)
     probe_close(server);
 }
 
-/* What keeps a port from opening is said in words. */
-static void test_listen_errors(void **state)
+/* The error tells why listening failed. */
+static void listen_errors_are_explained(void **state)
 {
     (void)state;
     struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK});
@@ -346,16 +346,16 @@ static void test_listen_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hostile_peers_disturb_nobody),
-        cmocka_unit_test(test_known_peer_breaks_the_protocol),
-        cmocka_unit_test(test_silent_peers),
-        cmocka_unit_test(test_black_hole),
-        cmocka_unit_test(test_peer_that_does_not_read),
-        cmocka_unit_test(test_full_queue),
-        cmocka_unit_test(test_pool_exhausted),
-        cmocka_unit_test(test_dials_that_fail),
-        cmocka_unit_test(test_connections_are_bounded),
-        cmocka_unit_test(test_listen_errors),
+        cmocka_unit_test(hostile_peers_do_not_disturb_others),
+        cmocka_unit_test(protocol_error_closes_the_connection),
+        cmocka_unit_test(silent_peers_are_closed),
+        cmocka_unit_test(black_hole_is_closed),
+        cmocka_unit_test(peer_that_does_not_read_is_closed),
+        cmocka_unit_test(full_queue_closes_the_connection),
+        cmocka_unit_test(exhausted_pool_closes_the_connection),
+        cmocka_unit_test(failed_dials_are_closed),
+        cmocka_unit_test(connections_are_bounded),
+        cmocka_unit_test(listen_errors_are_explained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /*
- * A transport with a sink that watches what the contract promises of the order of events, and lets
- * a test wait for what it expects, with a deadline. Bodies carry a pattern made of the frame's
- * sequence number, so that every one can be checked wherever it arrives.
+ * A transport with a sink that checks the order of events against the contract, and lets a test
+ * wait for a condition with a deadline. Bodies have a pattern made of the frame's sequence number,
+ * so that each can be checked where it arrives.
  */
 #ifndef TESTS_CONTRACT_TRANSPORT_PROBE_H
 #define TESTS_CONTRACT_TRANSPORT_PROBE_H
@@ -46,7 +46,7 @@ struct probe {
     unsigned closed;
     uint64_t frames;
     uint64_t body_bytes;
-    unsigned broken; /* Promises. */
+    unsigned violations; /* Of the contract. */
     char address[TRANSPORT_ADDRESS_MAX];
 };
 
@@ -89,9 +89,9 @@ static inline enum tn_status closed_because(struct probe *probe, conn_id conn)
     return status;
 }
 
-/* OPENED once and first; FRAME between; CLOSED once and last. Of a dial that fails only CLOSED. */
-static inline bool note_event(struct probe *probe, struct seen *seen,
-                              const struct transport_event *event)
+/* OPENED once and first; then FRAMEs; CLOSED once and last. A failed dial gives only CLOSED. */
+static inline bool event_is_valid(struct probe *probe, struct seen *seen,
+                                  const struct transport_event *event)
 {
     if (seen->closed > 0) { return false; }
     switch (event->type) {
@@ -126,7 +126,7 @@ static inline void probe_sink(void *ctx, const struct transport_event *event)
 {
     struct probe *probe = ctx;
     pthread_mutex_lock(&probe->mutex);
-    if (!note_event(probe, seen_of(probe, event->conn), event)) { probe->broken++; }
+    if (!event_is_valid(probe, seen_of(probe, event->conn), event)) { probe->violations++; }
     bool echo = probe->echo;
     pthread_cond_broadcast(&probe->changed);
     pthread_mutex_unlock(&probe->mutex);
@@ -138,7 +138,7 @@ static inline void probe_sink(void *ctx, const struct transport_event *event)
     }
 }
 
-/* Wait until `condition` holds, with the probe's mutex held while it is looked at. */
+/* Wait until `condition` holds; it is evaluated with the probe's mutex held. */
 #define WAIT_UNTIL(probe, condition)                                                               \
     do {                                                                                           \
         struct timespec until_;                                                                    \
@@ -151,7 +151,7 @@ static inline void probe_sink(void *ctx, const struct transport_event *event)
         }                                                                                          \
         held_ = (condition);                                                                       \
         pthread_mutex_unlock(&(probe)->mutex);                                                     \
-        if (!held_) fail_msg("in %d s it never came true: %s", PROBE_DEADLINE_S, #condition);      \
+        if (!held_) fail_msg("not true within %d s: %s", PROBE_DEADLINE_S, #condition);            \
     } while (0)
 
 struct probe_options {
@@ -181,7 +181,7 @@ static inline struct probe *probe_open(struct probe_options options)
         .sink_ctx = probe,
     };
     struct error error = {0};
-    /* `port` must be there before the first event: without a peer that knows us there is none. */
+    /* `port` is set before the first event, as no peer knows the address yet. */
     enum tn_status status = transport_open(&config, &probe->transport, &error);
     if (status != TN_OK) { fail_msg("%s", error.text); }
     probe->port = transport_port_of(probe->transport);
@@ -189,12 +189,12 @@ static inline struct probe *probe_open(struct probe_options options)
     return probe;
 }
 
-/* Every connection that opened has closed, no promise was broken, no buffer is missing (the pool
- * asserts that). */
+/* Every connection that opened has closed, the contract was not violated, and all buffers were
+ * released (the pool asserts that). */
 static inline void probe_close(struct probe *probe)
 {
     transport_close(probe->transport);
-    assert_int_equal(probe->broken, 0);
+    assert_int_equal(probe->violations, 0);
     for (unsigned i = 0; i < probe->seen_count; i++) { assert_int_equal(probe->seen[i].closed, 1); }
     buffer_pool_destroy(probe->pool);
     pthread_cond_destroy(&probe->changed);

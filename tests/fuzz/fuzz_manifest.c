@@ -50,7 +50,7 @@ static void clear_after_end(char *text, size_t size)
     memset(text + length, 0, size - length);
 }
 
-/* The input as the memory of a manifest, cut to a few shards that follow each other. */
+/* The input as the memory of a manifest, reduced to a few contiguous shards. */
 static void try_struct(const uint8_t *bytes, size_t size)
 {
     struct error error = {.text = ""};

@@ -50,24 +50,24 @@ static uint64_t read_stream(struct buffer_pool *pool, const uint8_t *data, size_
     while (size > 0) {
         struct iovec places[FRAME_READER_SPACES];
         unsigned count = frame_reader_space(&reader, places);
-        size_t came = 0;
+        size_t received = 0;
         for (unsigned i = 0; i < count; i++) {
-            size_t taken = size_min(places[i].iov_len, size_min(piece, size) - came);
-            memcpy(places[i].iov_base, data + came, taken);
-            came += taken;
+            size_t taken = size_min(places[i].iov_len, size_min(piece, size) - received);
+            memcpy(places[i].iov_base, data + received, taken);
+            received += taken;
         }
-        data += came;
-        size -= came;
-        frame_reader_received(&reader, came);
-        bool whole = true;
-        while (whole) {
+        data += received;
+        size -= received;
+        frame_reader_received(&reader, received);
+        bool complete = true;
+        while (complete) {
             struct frame_header header;
             struct buffer *body = NULL;
-            if (frame_reader_next(&reader, &whole, &header, &body, NULL) != TN_OK) {
+            if (frame_reader_next(&reader, &complete, &header, &body, NULL) != TN_OK) {
                 frame_reader_destroy(&reader);
                 return digest;
             }
-            if (!whole) { break; }
+            if (!complete) { break; }
             digest = digest * 31 + header.type + header.step + header.body_bytes;
             if (body != NULL) { digest = digest * 31 + ((uint8_t *)body->data)[body->size - 1]; }
             buffer_release(body);

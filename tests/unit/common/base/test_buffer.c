@@ -1,4 +1,4 @@
-/* Buffers: size classes, counting references, reuse and the bound. */
+/* Buffers: size classes, reference counts, reuse and the limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,8 +21,8 @@ static int destroy_pool(void **state)
     return 0;
 }
 
-/* A buffer is aligned, at least as large as asked, and writable to its last byte. */
-static void test_shape(void **state)
+/* A buffer is aligned, at least as large as requested, and writable to its last byte. */
+static void buffer_is_aligned_and_large_enough(void **state)
 {
     static const size_t sizes[] = {0, 1, 4096, 4097, 200 << 10, (5 << 20) + 1};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -38,7 +38,7 @@ static void test_shape(void **state)
 
 /* Every byte of each buffer can be written, at every offset in a page, and buffers do not overlap.
  */
-static void test_every_byte_is_usable(void **state)
+static void every_byte_is_usable(void **state)
 {
     enum { COUNT = 130 };
     struct buffer *held[COUNT];
@@ -54,8 +54,8 @@ static void test_every_byte_is_usable(void **state)
     }
 }
 
-/* Classes are powers of two and one and a half times these, so that at most a third is wasted. */
-static void test_size_classes(void **state)
+/* Classes are powers of two and one and a half times these, so that at most a third is unused. */
+static void size_classes_waste_at_most_a_third(void **state)
 {
     static const size_t pairs[][2] = {{1, 4096},    {4097, 6144},           {6144, 6144},
                                       {6145, 8192}, {200 << 10, 256 << 10}, {190 << 10, 192 << 10}};
@@ -66,8 +66,8 @@ static void test_size_classes(void **state)
     }
 }
 
-/* The newest released buffer of the class comes back first: it is still in the caches. */
-static void test_reuse_newest_first(void **state)
+/* The newest released buffer of a class is reused first, as it is still in the caches. */
+static void newest_buffer_is_reused_first(void **state)
 {
     struct buffer *one = buffer_acquire(*state, 5000);
     struct buffer *two = buffer_acquire(*state, 5000);
@@ -82,7 +82,7 @@ static void test_reuse_newest_first(void **state)
 }
 
 /* A buffer returns to its pool with the last reference, not before. */
-static void test_references(void **state)
+static void last_reference_returns_the_buffer(void **state)
 {
     struct buffer *shared = buffer_acquire(*state, 100);
     assert_ptr_equal(buffer_retain(shared), shared);
@@ -96,8 +96,8 @@ static void test_references(void **state)
     buffer_release(NULL);
 }
 
-/* The bound refuses, and gives the memory of free buffers of other classes to who needs it. */
-static void test_limit(void **state)
+/* A buffer above the limit is refused, after free buffers of other classes were freed. */
+static void limit_is_enforced(void **state)
 {
     (void)state;
     struct buffer_pool *pool = buffer_pool_create(16384);
@@ -117,8 +117,8 @@ static void test_limit(void **state)
     buffer_pool_destroy(pool);
 }
 
-/* Arrays that kernels walk in step do not start at the same place of a page. */
-static void test_starts_differ_within_the_page(void **state)
+/* Arrays that kernels walk in step start at different offsets within a page. */
+static void starts_differ_within_the_page(void **state)
 {
     struct buffer *one = buffer_acquire(*state, 1 << 20);
     struct buffer *two = buffer_acquire(*state, 1 << 20);
@@ -130,14 +130,16 @@ static void test_starts_differ_within_the_page(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_shape, create_pool, destroy_pool),
-        cmocka_unit_test_setup_teardown(test_every_byte_is_usable, create_pool, destroy_pool),
-        cmocka_unit_test_setup_teardown(test_size_classes, create_pool, destroy_pool),
-        cmocka_unit_test_setup_teardown(test_reuse_newest_first, create_pool, destroy_pool),
-        cmocka_unit_test_setup_teardown(test_references, create_pool, destroy_pool),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test_setup_teardown(test_starts_differ_within_the_page, create_pool,
+        cmocka_unit_test_setup_teardown(buffer_is_aligned_and_large_enough, create_pool,
                                         destroy_pool),
+        cmocka_unit_test_setup_teardown(every_byte_is_usable, create_pool, destroy_pool),
+        cmocka_unit_test_setup_teardown(size_classes_waste_at_most_a_third, create_pool,
+                                        destroy_pool),
+        cmocka_unit_test_setup_teardown(newest_buffer_is_reused_first, create_pool, destroy_pool),
+        cmocka_unit_test_setup_teardown(last_reference_returns_the_buffer, create_pool,
+                                        destroy_pool),
+        cmocka_unit_test(limit_is_enforced),
+        cmocka_unit_test_setup_teardown(starts_differ_within_the_page, create_pool, destroy_pool),
     };
     buffer_pool_destroy(NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 
 #include "common/base/digest.h"
 
-/* The digest of nothing is the published value of XXH3-128, so other tools agree with ours. */
+/* The digest of no bytes is the published value of XXH3-128, so that other tools agree. */
 static void digest_of_nothing_is_the_published_value(void **state)
 {
     (void)state;
@@ -18,7 +18,7 @@ static void digest_of_nothing_is_the_published_value(void **state)
     assert_string_equal(text, "99aa06d3014798d86001c324468d497f");
 }
 
-/* However the input is cut, the stream gives the digest of the whole. */
+/* The stream gives the same digest however the input is divided. */
 static void pieces_give_the_digest_of_the_whole(void **state)
 {
     (void)state;
@@ -35,7 +35,7 @@ static void pieces_give_the_digest_of_the_whole(void **state)
     }
 }
 
-/* Text and bytes go there and back. */
+/* A digest is the same after a round trip through text and through bytes. */
 static void text_and_bytes_round_trip(void **state)
 {
     (void)state;
@@ -53,7 +53,7 @@ static void text_and_bytes_round_trip(void **state)
     assert_true(digest_equal(digest_decode(bytes), digest));
 }
 
-/* Anything but 32 lower-case digits is no digest. */
+/* A text other than 32 lower-case digits is refused. */
 static void other_texts_are_refused(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Durable small files: whole or absent, and every refusal in words. */
+/* Durable small files: complete or absent, and errors that name the path. */
 #include <errno.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -35,11 +35,11 @@ static int remove_folder(void **state)
     (void)state;
     static const char *const names[] = {"a/b/c", "a/b", "a", "file", "pipe", ""};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) { remove(in_folder(names[i])); }
-    return access(folder, F_OK) == 0; /* Anything left over is a failure. */
+    return access(folder, F_OK) == 0; /* Any file left over is a failure. */
 }
 
-/* What is written is read; a second write replaces the first and leaves nothing beside it. */
-static void written_is_read(void **state)
+/* A written file is read; a second write replaces it and leaves no other file. */
+static void written_file_is_read(void **state)
 {
     (void)state;
     char *data;
@@ -54,7 +54,7 @@ static void written_is_read(void **state)
     }
 }
 
-/* A file over the limit is refused before memory is taken for it. */
+/* A file above the limit is refused before memory is allocated. */
 static void larger_than_the_limit_is_refused(void **state)
 {
     (void)state;
@@ -67,7 +67,7 @@ static void larger_than_the_limit_is_refused(void **state)
     assert_null(data);
 }
 
-/* Neither a folder nor a pipe without a writer is read, and neither makes us wait. */
+/* A folder and a pipe without a writer are refused without blocking. */
 static void only_regular_files_are_read(void **state)
 {
     (void)state;
@@ -79,7 +79,7 @@ static void only_regular_files_are_read(void **state)
 }
 
 /* A missing file or folder is TN_ENOENT and named. */
-static void missing_is_named(void **state)
+static void missing_file_is_named(void **state)
 {
     (void)state;
     char *data;
@@ -91,8 +91,8 @@ static void missing_is_named(void **state)
     assert_int_equal(files_sync_folder(in_folder("no"), &error), TN_ENOENT);
 }
 
-/* Folders are made with their parents, twice without harm, and never over a file. */
-static void folders_are_made(void **state)
+/* Folders are created with their parents; existing ones are fine, a file is not. */
+static void folders_are_created(void **state)
 {
     (void)state;
     struct stat info;
@@ -105,8 +105,8 @@ static void folders_are_made(void **state)
     assert_int_equal(files_make_folders("", &error), TN_ENOENT);
 }
 
-/* The system's errors become ours: full is full, whatever else is wrong is the disk. */
-static void errno_has_a_meaning(void **state)
+/* Each errno becomes a status; unknown ones become TN_EIO. */
+static void errno_becomes_a_status(void **state)
 {
     (void)state;
     assert_int_equal(files_status_of(ENOSPC), TN_ENOSPC);
@@ -121,12 +121,12 @@ static void errno_has_a_meaning(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(written_is_read),
+        cmocka_unit_test(written_file_is_read),
         cmocka_unit_test(larger_than_the_limit_is_refused),
         cmocka_unit_test(only_regular_files_are_read),
-        cmocka_unit_test(missing_is_named),
-        cmocka_unit_test(folders_are_made),
-        cmocka_unit_test(errno_has_a_meaning),
+        cmocka_unit_test(missing_file_is_named),
+        cmocka_unit_test(folders_are_created),
+        cmocka_unit_test(errno_becomes_a_status),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

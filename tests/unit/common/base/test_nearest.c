@@ -1,4 +1,4 @@
-/* "Did you mean": near words are found, far ones are not made up. */
+/* "Did you mean": similar words are suggested, others are not. */
 #include "common/base/nearest.h"
 
 #include <setjmp.h>
@@ -15,8 +15,8 @@ static const char *near(const char *word)
     return nearest_word(word, words, sizeof words / sizeof *words);
 }
 
-/* One letter more, less, other or swapped; and the last part of a dotted name. */
-static void test_near(void **state)
+/* One letter inserted, removed, replaced or swapped; and the last part of a dotted name. */
+static void similar_word_is_found(void **state)
 {
     (void)state;
     assert_string_equal(near("statsu"), "status");
@@ -26,8 +26,8 @@ static void test_near(void **state)
     assert_string_equal(near("steps"), "train.steps");
 }
 
-/* A word that is like none has no neighbour. */
-static void test_far(void **state)
+/* A word that is similar to none gets no suggestion. */
+static void other_word_is_not_found(void **state)
 {
     (void)state;
     assert_null(near("banana"));
@@ -38,6 +38,7 @@ static void test_far(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_near), cmocka_unit_test(test_far)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(similar_word_is_found),
+                                       cmocka_unit_test(other_word_is_not_found)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

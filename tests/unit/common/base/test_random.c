@@ -7,7 +7,8 @@
 
 #include "common/base/random.h"
 
-/* The sequential generator is SplitMix64: Vigna's reference gives these for seed 1234567. */
+/* The sequential generator is SplitMix64; these are the values of Vigna's reference for seed
+ * 1234567. */
 static void sequence_is_splitmix64(void **state)
 {
     (void)state;
@@ -20,7 +21,7 @@ static void sequence_is_splitmix64(void **state)
     }
 }
 
-/* These values are part of what a seed means: if they change, no old run can be repeated. */
+/* If these values change, old runs cannot be repeated from their seeds. */
 static void values_never_change(void **state)
 {
     (void)state;
@@ -29,7 +30,7 @@ static void values_never_change(void **state)
     assert_true(random_at(UINT64_MAX, UINT64_MAX, UINT64_MAX) == UINT64_C(13789142548563044188));
 }
 
-/* Seed, stream and index are three different things: exchanging them gives other values. */
+/* Exchanging seed, stream and index gives other values. */
 static void seed_stream_and_index_differ(void **state)
 {
     (void)state;
@@ -40,7 +41,7 @@ static void seed_stream_and_index_differ(void **state)
     }
 }
 
-/* Units lie in [0, 1) and fill it evenly: the mean of many is one half. */
+/* Units are uniform in [0, 1): the mean of many is one half. */
 static void units_are_uniform(void **state)
 {
     (void)state;
@@ -55,7 +56,7 @@ static void units_are_uniform(void **state)
     assert_true(mean > 0.495 && mean < 0.505);
 }
 
-/* random_below reaches every value below its limit, and no other. */
+/* random_below() returns every value below its limit, and no other. */
 static void below_covers_its_range(void **state)
 {
     (void)state;

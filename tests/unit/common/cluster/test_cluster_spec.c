@@ -1,4 +1,4 @@
-/* TF_CONFIG and its relatives. */
+/* TF_CONFIG, and the flags and variables of distributed TensorFlow. */
 #include "common/cluster/cluster_spec.h"
 
 #include <setjmp.h>
@@ -19,8 +19,8 @@ static void refused(const char *text, const char *expected)
     }
 }
 
-/* The list form: chief is our coordinator; the task's own address is where it listens. */
-static void test_list_form(void **state)
+/* The list form: a chief is a coordinator; a task listens on its own address. */
+static void list_form_is_read(void **state)
 {
     (void)state;
     struct error error;
@@ -41,8 +41,8 @@ static void test_list_form(void **state)
     assert_string_equal(listen, "tcp://c:3");
 }
 
-/* The object form names indices; a task index may be text. */
-static void test_object_form(void **state)
+/* The object form has explicit indices; the task index may be a text. */
+static void object_form_is_read(void **state)
 {
     (void)state;
     struct error error;
@@ -58,8 +58,8 @@ static void test_object_form(void **state)
     assert_int_equal(spec.task.index, 2);
 }
 
-/* Mistakes are named. */
-static void test_refuses(void **state)
+/* The error names the wrong part. */
+static void wrong_config_is_named(void **state)
 {
     (void)state;
     refused("{", "line 1");
@@ -74,8 +74,8 @@ static void test_refuses(void **state)
     refused("{\"task\": {}}", "task.type is missing");
 }
 
-/* Flags replace what TF_CONFIG said, and the numbers reach the job. */
-static void test_flags(void **state)
+/* Flags replace the values of TF_CONFIG, and the job gets the numbers of tasks. */
+static void flags_replace_the_config(void **state)
 {
     (void)state;
     struct error error;
@@ -97,10 +97,10 @@ static void test_flags(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list_form),
-        cmocka_unit_test(test_object_form),
-        cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_flags),
+        cmocka_unit_test(list_form_is_read),
+        cmocka_unit_test(object_form_is_read),
+        cmocka_unit_test(wrong_config_is_named),
+        cmocka_unit_test(flags_replace_the_config),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The job file: defaults, keys, --set, words for what is wrong, hash. */
+/* The job file: defaults, keys, --set, errors, hash. */
 #include "common/cluster/job.h"
 
 #include <setjmp.h>
@@ -14,7 +14,7 @@ static enum tn_status read_text(struct job *job, const char *text, struct error 
     return job_read_text(job, text, strlen(text), "job.json", error);
 }
 
-/* Text is refused with a word of `expected`, and the job stays as it was. */
+/* The text is refused with `expected` in the error, and the job does not change. */
 static void refused(const char *text, const char *expected)
 {
     struct job job, before;
@@ -39,8 +39,8 @@ static void set_refused(const char *assignment, const char *expected)
     }
 }
 
-/* Keys in sections reach their fields; others keep their defaults. */
-static void test_reads_sections(void **state)
+/* Keys in sections set their members; other members keep their defaults. */
+static void sections_are_read(void **state)
 {
     (void)state;
     struct job job;
@@ -62,8 +62,8 @@ static void test_reads_sections(void **state)
     assert_int_equal(job.train.batch, 64);
 }
 
-/* Each kind of mistake is named with where it is and what would be right. */
-static void test_refuses(void **state)
+/* The error names the place of each mistake and what is expected. */
+static void wrong_file_is_named(void **state)
 {
     (void)state;
     refused("{\n  \"seed\": 1,,\n}", "line 2, column 13");
@@ -82,8 +82,8 @@ static void test_refuses(void **state)
     refused("{\"seed\": 7, \"name\": 3}", "a text");
 }
 
-/* --set takes the same keys; words need no quotes and lists no brackets. */
-static void test_set(void **state)
+/* --set has the same keys; texts need no quotes and lists no brackets. */
+static void assignments_are_read(void **state)
 {
     (void)state;
     struct job job;
@@ -105,8 +105,8 @@ static void test_set(void **state)
     set_refused("train.steps=", "train.steps is \"\"");
 }
 
-/* What no single key can tell is told with the number that would do. */
-static void test_check(void **state)
+/* Wrong combinations of keys are refused with a valid value. */
+static void combinations_are_checked(void **state)
 {
     (void)state;
     struct job job;
@@ -125,7 +125,7 @@ static void test_check(void **state)
 }
 
 /* The canonical JSON reads back to the same job. */
-static void test_round_trip(void **state)
+static void canonical_json_comes_back(void **state)
 {
     (void)state;
     struct job job, again;
@@ -143,8 +143,8 @@ static void test_round_trip(void **state)
     free(text_again);
 }
 
-/* Steps may change while a cluster lives, the batch may not; the difference is named. */
-static void test_hash(void **state)
+/* Steps may change while a cluster exists, the batch may not; the difference is named. */
+static void hash_covers_fixed_keys(void **state)
 {
     (void)state;
     struct job a, b;
@@ -161,8 +161,8 @@ static void test_hash(void **state)
     assert_string_equal(text, "train.batch is 64 there and 128 here");
 }
 
-/* docs/job-file.md holds the reference that the table generates. */
-static void test_documented(void **state)
+/* docs/job-file.md contains the reference that the table generates. */
+static void reference_is_documented(void **state)
 {
     (void)state;
     static char document[64 * 1024];
@@ -181,13 +181,10 @@ static void test_documented(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reads_sections),
-        cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_set),
-        cmocka_unit_test(test_check),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_hash),
-        cmocka_unit_test(test_documented),
+        cmocka_unit_test(sections_are_read),         cmocka_unit_test(wrong_file_is_named),
+        cmocka_unit_test(assignments_are_read),      cmocka_unit_test(combinations_are_checked),
+        cmocka_unit_test(canonical_json_comes_back), cmocka_unit_test(hash_covers_fixed_keys),
+        cmocka_unit_test(reference_is_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Manifests: there and back, and every kind of wrong one refused by name. */
+/* Manifests: encoding, decoding, and errors that name the wrong field. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,8 +43,8 @@ static char *encode(const struct manifest *manifest)
     return text;
 }
 
-/* What is encoded is decoded to the same fields, and encodes to the same bytes again. */
-static void round_trip(void **state)
+/* An encoded manifest is decoded to the same fields, which encode to the same bytes. */
+static void manifest_comes_back(void **state)
 {
     (void)state;
     struct manifest manifest = sample();
@@ -59,8 +59,8 @@ static void round_trip(void **state)
     free(text);
 }
 
-/* The largest manifest there can be fits the bound on its text. */
-static void largest_fits(void **state)
+/* The text of the largest possible manifest is within the limit. */
+static void largest_manifest_fits(void **state)
 {
     (void)state;
     struct manifest manifest = sample();
@@ -80,7 +80,7 @@ static void largest_fits(void **state)
     free(text);
 }
 
-/* Flipping any bit, or cutting at any place, gives TN_ECORRUPT (or a later format) and words. */
+/* Any flipped bit and any cut gives TN_ECORRUPT (or a later format) and a message. */
 static void any_damage_is_refused(void **state)
 {
     (void)state;
@@ -103,7 +103,7 @@ static void any_damage_is_refused(void **state)
     free(text);
 }
 
-/* Each impossible field is named when a manifest is made. */
+/* Encoding names each impossible field. */
 static void impossible_fields_are_named(void **state)
 {
     (void)state;
@@ -137,7 +137,7 @@ static void impossible_fields_are_named(void **state)
     }
 }
 
-/* Text that is not UTF-8 cannot be put into JSON: an error, not a broken manifest. */
+/* A text that is not UTF-8 is an error when encoding. */
 static void text_must_be_utf8(void **state)
 {
     (void)state;
@@ -148,7 +148,7 @@ static void text_must_be_utf8(void **state)
     assert_int_equal(manifest_encode(&manifest, &text, &size, NULL), TN_EINVAL);
 }
 
-/* A later format says which program to use instead of guessing. */
+/* A later format is refused; the error tells which program to use. */
 static void later_format_is_refused(void **state)
 {
     (void)state;
@@ -164,7 +164,7 @@ static void later_format_is_refused(void **state)
     free(text);
 }
 
-/* A duplicate or an unknown key is no manifest of ours. */
+/* Duplicate and unknown keys are refused. */
 static void other_keys_are_refused(void **state)
 {
     (void)state;
@@ -183,12 +183,9 @@ static void other_keys_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trip),
-        cmocka_unit_test(largest_fits),
-        cmocka_unit_test(any_damage_is_refused),
-        cmocka_unit_test(impossible_fields_are_named),
-        cmocka_unit_test(text_must_be_utf8),
-        cmocka_unit_test(later_format_is_refused),
+        cmocka_unit_test(manifest_comes_back),    cmocka_unit_test(largest_manifest_fits),
+        cmocka_unit_test(any_damage_is_refused),  cmocka_unit_test(impossible_fields_are_named),
+        cmocka_unit_test(text_must_be_utf8),      cmocka_unit_test(later_format_is_refused),
         cmocka_unit_test(other_keys_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@ static void check_tiling(uint64_t parameters, uint32_t ps_count)
 }
 
 /* Ranges tile the vector, start on cache lines and differ by less than two blocks. */
-static void test_ranges_tile(void **state)
+static void ranges_tile_the_vector(void **state)
 {
     (void)state;
     const uint64_t sizes[] = {1, 15, 16, 17, 33, 160, 1000, 101770, UINT64_C(1) << 40};
@@ -36,7 +36,7 @@ static void test_ranges_tile(void **state)
 }
 
 /* 33 floats are three blocks, so a fourth ps would be empty. */
-static void test_most_ps(void **state)
+static void largest_number_of_ps_is_known(void **state)
 {
     (void)state;
     assert_int_equal(placement_ps_max(33), 3);
@@ -45,7 +45,7 @@ static void test_most_ps(void **state)
 }
 
 /* No overflow at the largest numbers. */
-static void test_huge_numbers(void **state)
+static void largest_numbers_do_not_overflow(void **state)
 {
     (void)state;
     struct placement last = placement_range(UINT64_MAX, UINT32_MAX, UINT32_MAX - 1);
@@ -55,9 +55,9 @@ static void test_huge_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranges_tile),
-        cmocka_unit_test(test_most_ps),
-        cmocka_unit_test(test_huge_numbers),
+        cmocka_unit_test(ranges_tile_the_vector),
+        cmocka_unit_test(largest_number_of_ps_is_known),
+        cmocka_unit_test(largest_numbers_do_not_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

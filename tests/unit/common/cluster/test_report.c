@@ -1,4 +1,4 @@
-/* Reports as bytes. */
+/* The encoding of reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,8 +50,8 @@ static void assert_refused(const uint8_t *bytes, size_t size, const char *word)
     assert_non_null(strstr(error.text, word));
 }
 
-/* What is encoded comes back: encoding it again gives the same bytes. */
-static void test_round_trip(void **state)
+/* A decoded report encodes to the same bytes. */
+static void report_comes_back(void **state)
 {
     (void)state;
     struct report in = sample(), out;
@@ -66,8 +66,8 @@ static void test_round_trip(void **state)
     assert_string_equal(out.place, in.place);
 }
 
-/* A peer's wrong size, format, role, index or text is refused by name. */
-static void test_refused(void **state)
+/* A wrong size, format, role, index, counter or text is named. */
+static void wrong_report_is_refused(void **state)
 {
     (void)state;
     struct report in = sample();
@@ -83,7 +83,7 @@ static void test_refused(void **state)
     memcpy(bytes, good, sizeof bytes), memset(bytes + 8 * 7, 0xff, 8);
     assert_refused(bytes, sizeof bytes, ": step is 18446744073709551615");
     memset(in.place, 'x', sizeof in.place);
-    report_encode(&in, bytes); /* Cut, so that it ends. */
+    report_encode(&in, bytes); /* Cut, so that it is terminated. */
     assert_int_equal(bytes[PLACE_AT], 'x');
     memset(bytes + PLACE_AT, 'x', sizeof in.place);
     assert_refused(bytes, sizeof bytes, "not terminated");
@@ -92,8 +92,8 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(report_comes_back),
+        cmocka_unit_test(wrong_report_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static void run_plan(float *slot, uint32_t slices, struct slice_node node,
 }
 
 /* A node is split at the largest power of two below its count. */
-static void test_children_split_at_the_largest_power_of_two(void **state)
+static void children_split_at_the_largest_power_of_two(void **state)
 {
     (void)state;
     struct slice_node left, right;
@@ -49,8 +49,8 @@ static void test_children_split_at_the_largest_power_of_two(void **state)
     expect_node(right, 1, 1);
 }
 
-/* Ranges that are no node, or are nonsense from a peer, are refused. */
-static void test_only_nodes_are_nodes(void **state)
+/* Ranges that are not nodes, and impossible ranges from peers, are refused. */
+static void other_ranges_are_not_nodes(void **state)
 {
     (void)state;
     assert_true(slices_is_node(6, 0, 6));
@@ -67,8 +67,8 @@ static void test_only_nodes_are_nodes(void **state)
     assert_false(slices_is_node(UINT32_MAX, 0, 1));
 }
 
-/* Parents and siblings are what children say. */
-static void test_parents_agree_with_children(void **state)
+/* Parents and siblings are consistent with children. */
+static void parents_agree_with_children(void **state)
 {
     (void)state;
     struct slice_node parent, sibling;
@@ -81,8 +81,8 @@ static void test_parents_agree_with_children(void **state)
     expect_node(sibling, 4, 3);
 }
 
-/* Sets count, add and remove across words. */
-static void test_sets_cross_words(void **state)
+/* Sets count, add and remove across word boundaries. */
+static void sets_cross_words(void **state)
 {
     (void)state;
     struct slice_set set = {{0}};
@@ -96,7 +96,7 @@ static void test_sets_cross_words(void **state)
 }
 
 /* The cover is made of maximal nodes in ascending order. */
-static void test_cover_is_maximal(void **state)
+static void cover_is_maximal(void **state)
 {
     (void)state;
     struct slice_node out[SLICES_MAX];
@@ -114,7 +114,7 @@ static void test_cover_is_maximal(void **state)
 }
 
 /* The whole cover of every other slice of 256 fits. */
-static void test_cover_of_alternate_slices(void **state)
+static void cover_of_alternate_slices_fits(void **state)
 {
     (void)state;
     struct slice_node out[SLICES_MAX];
@@ -126,7 +126,7 @@ static void test_cover_of_alternate_slices(void **state)
 }
 
 /* A plan from single slices equals the recursive definition, bit for bit, for every V. */
-static void test_plan_follows_the_tree(void **state)
+static void plan_follows_the_tree(void **state)
 {
     (void)state;
     for (uint32_t slices = 1; slices <= SLICES_MAX; slices++) {
@@ -143,8 +143,8 @@ static void test_plan_follows_the_tree(void **state)
     }
 }
 
-/* Slices dealt at random to three workers that send covers give the same bits as one worker. */
-static void test_grouping_does_not_change_bits(void **state)
+/* Slices assigned at random to three workers that send covers give the same bits as one worker. */
+static void grouping_does_not_change_bits(void **state)
 {
     (void)state;
     struct random random = {7};
@@ -171,8 +171,8 @@ static void test_grouping_does_not_change_bits(void **state)
     }
 }
 
-/* The slices' positions tile the batch, equal but for one. */
-static void test_positions_tile_the_batch(void **state)
+/* The positions of the slices tile the batch; their sizes differ by at most one. */
+static void positions_tile_the_batch(void **state)
 {
     (void)state;
     const uint32_t batches[] = {1, 7, 8, 256, 1000, 4000000000};
@@ -193,15 +193,15 @@ static void test_positions_tile_the_batch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_children_split_at_the_largest_power_of_two),
-        cmocka_unit_test(test_only_nodes_are_nodes),
-        cmocka_unit_test(test_parents_agree_with_children),
-        cmocka_unit_test(test_sets_cross_words),
-        cmocka_unit_test(test_cover_is_maximal),
-        cmocka_unit_test(test_cover_of_alternate_slices),
-        cmocka_unit_test(test_plan_follows_the_tree),
-        cmocka_unit_test(test_grouping_does_not_change_bits),
-        cmocka_unit_test(test_positions_tile_the_batch),
+        cmocka_unit_test(children_split_at_the_largest_power_of_two),
+        cmocka_unit_test(other_ranges_are_not_nodes),
+        cmocka_unit_test(parents_agree_with_children),
+        cmocka_unit_test(sets_cross_words),
+        cmocka_unit_test(cover_is_maximal),
+        cmocka_unit_test(cover_of_alternate_slices_fits),
+        cmocka_unit_test(plan_follows_the_tree),
+        cmocka_unit_test(grouping_does_not_change_bits),
+        cmocka_unit_test(positions_tile_the_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Names of tasks and of what /run says. */
+/* Names of tasks, phases and recoveries. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 #include "common/cluster/run.h"
 #include "common/cluster/task.h"
 
-/* A name comes back from either form. */
-static void test_round_trip(void **state)
+/* A name is parsed from either form. */
+static void name_comes_back(void **state)
 {
     (void)state;
     const struct task task = {.role = ROLE_WORKER, .index = 17};
@@ -25,9 +25,9 @@ static void test_round_trip(void **state)
     assert_true(task_parse(name, &back) && task_equal(task, back));
 }
 
-/* What is no task is refused: unknown role, index missing, signed, padded, over the bound, or
- * followed by more. */
-static void test_refused(void **state)
+/* An unknown role, or an index that is missing, signed, padded, too large or followed by more, is
+ * refused. */
+static void other_names_are_refused(void **state)
 {
     (void)state;
     static const char *const wrong[] = {"",
@@ -53,8 +53,8 @@ static void test_refused(void **state)
     assert_true(task.role == ROLE_PS && task.index == 5);
 }
 
-/* Every phase and every kind of recovery has the name that /run and the histories hold. */
-static void test_names(void **state)
+/* Every phase and every kind of recovery has its name in /run and in histories. */
+static void enums_have_names(void **state)
 {
     (void)state;
     static const char *const phases[RUN_PHASES] = {"forming",  "loading", "running", "paused",
@@ -69,8 +69,8 @@ static void test_names(void **state)
     }
 }
 
-/* A text that does not fit is cut and still ends. */
-static void test_text(void **state)
+/* A text that does not fit is cut and terminated. */
+static void long_text_is_cut(void **state)
 {
     (void)state;
     char place[12];
@@ -88,10 +88,10 @@ static void test_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_text),
+        cmocka_unit_test(name_comes_back),
+        cmocka_unit_test(other_names_are_refused),
+        cmocka_unit_test(enums_have_names),
+        cmocka_unit_test(long_text_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

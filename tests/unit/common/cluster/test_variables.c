@@ -24,8 +24,8 @@ static struct variable_table two_layers(void)
     return table;
 }
 
-/* Variables lie one after another without gaps. */
-static void test_offsets_have_no_gaps(void **state)
+/* Variables follow each other without gaps. */
+static void offsets_have_no_gaps(void **state)
 {
     (void)state;
     struct variable_table table = two_layers();
@@ -34,8 +34,8 @@ static void test_offsets_have_no_gaps(void **state)
     assert_int_equal(table.parameter_count, 10620);
 }
 
-/* Bad names, shapes and sizes are refused in words, and leave the table as it was. */
-static void test_bad_variables_are_refused(void **state)
+/* Wrong names, shapes and sizes are refused and do not change the table. */
+static void wrong_variables_are_refused(void **state)
 {
     (void)state;
     struct variable_table table = two_layers(), before = table;
@@ -59,7 +59,7 @@ static void test_bad_variables_are_refused(void **state)
 }
 
 /* The 65th variable is refused. */
-static void test_table_is_bounded(void **state)
+static void table_is_bounded(void **state)
 {
     (void)state;
     struct variable_table table = {0};
@@ -73,8 +73,8 @@ static void test_table_is_bounded(void **state)
                      TN_EINVAL);
 }
 
-/* Names, shapes and initialisers all reach the hash. */
-static void test_hash_sees_everything(void **state)
+/* Names, shapes and initialisers all change the hash. */
+static void hash_covers_everything(void **state)
 {
     (void)state;
     struct variable_table table = two_layers(), changed = table;
@@ -91,8 +91,8 @@ static void test_hash_sees_everything(void **state)
     assert_int_equal(variable_table_hash(&changed), hash);
 }
 
-/* Any cut of the vector gives the bits of the whole. */
-static void test_ranges_agree_with_the_whole(void **state)
+/* Any division of the vector gives the same bits. */
+static void ranges_agree_with_the_whole(void **state)
 {
     (void)state;
     struct variable_table table = two_layers();
@@ -107,8 +107,8 @@ static void test_ranges_agree_with_the_whole(void **state)
     assert_memory_not_equal(part, whole, 600 * sizeof(float));
 }
 
-/* The values have the range, mean and deviation that their initialiser promises. */
-static void test_initial_values_are_distributed(void **state)
+/* The values have the range, mean and deviation of their initialiser. */
+static void initial_values_are_distributed(void **state)
 {
     (void)state;
     struct variable_table table = two_layers();
@@ -128,7 +128,7 @@ static void test_initial_values_are_distributed(void **state)
 }
 
 /* A ps that would own nothing is refused, with the remedy. */
-static void test_too_many_ps_are_refused(void **state)
+static void too_many_ps_are_refused(void **state)
 {
     (void)state;
     struct variable_table table = two_layers();
@@ -142,13 +142,13 @@ static void test_too_many_ps_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_offsets_have_no_gaps),
-        cmocka_unit_test(test_bad_variables_are_refused),
-        cmocka_unit_test(test_table_is_bounded),
-        cmocka_unit_test(test_hash_sees_everything),
-        cmocka_unit_test(test_ranges_agree_with_the_whole),
-        cmocka_unit_test(test_initial_values_are_distributed),
-        cmocka_unit_test(test_too_many_ps_are_refused),
+        cmocka_unit_test(offsets_have_no_gaps),
+        cmocka_unit_test(wrong_variables_are_refused),
+        cmocka_unit_test(table_is_bounded),
+        cmocka_unit_test(hash_covers_everything),
+        cmocka_unit_test(ranges_agree_with_the_whole),
+        cmocka_unit_test(initial_values_are_distributed),
+        cmocka_unit_test(too_many_ps_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

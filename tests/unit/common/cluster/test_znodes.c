@@ -1,4 +1,4 @@
-/* The znodes of a cluster: what is written comes back, what is damaged is named. */
+/* The znodes of a cluster: encoding, decoding, and errors that name the wrong field. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,8 +47,8 @@ static struct run sample_run(void)
     };
 }
 
-/* /run comes back whole: encoding it again gives the same text. */
-static void test_run(void **state)
+/* A decoded /run encodes to the same text. */
+static void run_comes_back(void **state)
 {
     (void)state;
     const struct run in = sample_run();
@@ -82,8 +82,8 @@ static const char *with(const char *from, const char *to)
     return changed;
 }
 
-/* A field that is wrong or missing is named with its value; nothing is guessed. */
-static void test_run_refused(void **state)
+/* The error names a wrong field with its value, and a missing field. */
+static void wrong_run_is_named(void **state)
 {
     (void)state;
     const struct run in = sample_run();
@@ -105,7 +105,7 @@ static void test_run_refused(void **state)
 }
 
 /* A text with a NUL, or longer than its array, is refused. */
-static void test_text_bounds(void **state)
+static void wrong_texts_are_refused(void **state)
 {
     (void)state;
     struct run in = sample_run();
@@ -117,8 +117,8 @@ static void test_text_bounds(void **state)
     assert_run_refused(with("waiting for", longer), "reason");
 }
 
-/* The small records come back. */
-static void test_records(void **state)
+/* Small records are the same after a round trip. */
+static void records_come_back(void **state)
 {
     (void)state;
     const struct chief_record record = {.epoch = 3,
@@ -147,8 +147,9 @@ static void test_records(void **state)
     assert_memory_equal(&request, &request_back, sizeof request);
 }
 
-/* An order to kill comes back; one without an incarnation, or with another signal, is refused. */
-static void test_kill_order(void **state)
+/* A kill request is the same after a round trip; one without an incarnation, or with an unknown
+ * signal, is refused. */
+static void kill_request_comes_back(void **state)
 {
     (void)state;
     static const char *const wrong[] = {
@@ -171,8 +172,8 @@ static void test_kill_order(void **state)
     }
 }
 
-/* Every kind of history entry comes back. */
-static void test_history(void **state)
+/* Every kind of history entry is the same after a round trip. */
+static void history_comes_back(void **state)
 {
     (void)state;
     for (int kind = 0; kind < HISTORY_KINDS; kind++) {
@@ -190,8 +191,8 @@ static void test_history(void **state)
     }
 }
 
-/* Slices keep their workers; nobody is null; no list is longer than SLICES_MAX. */
-static void test_assignment(void **state)
+/* Slices keep their workers; a slice without a worker is null. */
+static void assignment_comes_back(void **state)
 {
     (void)state;
     struct assignment in = {.generation = 2, .slice_count = 3, .worker = {4, UINT16_MAX, 0}}, out;
@@ -207,7 +208,7 @@ static void test_assignment(void **state)
 }
 
 /* The spec carries the job as given. */
-static void test_spec(void **state)
+static void spec_carries_the_job(void **state)
 {
     (void)state;
     char job[] = "{\"name\":\"mnist\"}";
@@ -226,8 +227,8 @@ static void test_spec(void **state)
     free(json);
 }
 
-/* Paths, and names that would break them. */
-static void test_paths(void **state)
+/* Paths are formatted, and names that would break them are refused. */
+static void paths_are_formatted(void **state)
 {
     (void)state;
     char path[256];
@@ -248,11 +249,11 @@ static void test_paths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),         cmocka_unit_test(test_run_refused),
-        cmocka_unit_test(test_text_bounds), cmocka_unit_test(test_records),
-        cmocka_unit_test(test_kill_order),  cmocka_unit_test(test_history),
-        cmocka_unit_test(test_assignment),  cmocka_unit_test(test_spec),
-        cmocka_unit_test(test_paths),
+        cmocka_unit_test(run_comes_back),          cmocka_unit_test(wrong_run_is_named),
+        cmocka_unit_test(wrong_texts_are_refused), cmocka_unit_test(records_come_back),
+        cmocka_unit_test(kill_request_comes_back), cmocka_unit_test(history_comes_back),
+        cmocka_unit_test(assignment_comes_back),   cmocka_unit_test(spec_carries_the_job),
+        cmocka_unit_test(paths_are_formatted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

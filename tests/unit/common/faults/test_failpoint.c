@@ -1,4 +1,4 @@
-/* Failpoints do what is ordered, where and when it is ordered, and once. Built with them. */
+/* Failpoints do what they are armed for, at the right pass, once. Built with failpoints. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@ static char path[] = "/tmp/tanist-failpoint-XXXXXX";
 static struct fault_control *control;
 static int signals, last_signal;
 
-/* In place of the system's: a test is not to be killed. */
+/* Replaces the function of libc, as the test must not be killed. */
 int __wrap_raise(int number);
 int __wrap_raise(int number)
 {
@@ -52,19 +52,19 @@ static int remove_control(void **state)
     return removed;
 }
 
-static struct fault_point *order(const char *name, enum point_action action, uint32_t countdown)
+static struct fault_point *arm(const char *name, enum point_action action, uint32_t countdown)
 {
     const struct fault_slot *slot = fault_control_slot(control, "ps:1");
     return fault_control_arm(control, name, action, fault_slot_bit(control, slot), countdown, 1);
 }
 
-/* Nothing is done where nothing is ordered, at another place, or for another process. */
-static void others_are_left_alone(void **state)
+/* Nothing happens where nothing is armed, at other failpoints, and in other processes. */
+static void other_passes_do_nothing(void **state)
 {
     (void)state;
     const struct fault_slot *other = fault_control_slot(control, "ps:0");
     FAILPOINT("ps.before_apply");
-    struct fault_point *mine = order("ps.before", POINT_KILL, 1);
+    struct fault_point *mine = arm("ps.before", POINT_KILL, 1);
     struct fault_point *theirs = fault_control_arm(control, "ps.before_apply", POINT_KILL,
                                                    fault_slot_bit(control, other), 1, 0);
     FAILPOINT("ps.before_apply");
@@ -72,11 +72,11 @@ static void others_are_left_alone(void **state)
     assert_true(mine->done == 0 && theirs->done == 0);
 }
 
-/* The n-th pass is struck, is counted before it is, and no later one is. */
-static void the_counted_pass_is_struck_once(void **state)
+/* The n-th pass is hit, after it was recorded; later passes are not. */
+static void counted_pass_is_hit_once(void **state)
 {
     (void)state;
-    struct fault_point *point = order("ps.before_apply", POINT_KILL, 3);
+    struct fault_point *point = arm("ps.before_apply", POINT_KILL, 3);
     for (int pass = 1; pass <= 5; pass++) {
         FAILPOINT("ps.before_apply");
         assert_int_equal(signals, pass >= 3);
@@ -88,11 +88,11 @@ static void the_counted_pass_is_struck_once(void **state)
     assert_int_equal(point->armed, 0);
 }
 
-/* Who starts again after his death finds the order done. */
-static void the_next_life_is_spared(void **state)
+/* A process that starts again finds the failpoint disarmed. */
+static void next_incarnation_is_not_hit(void **state)
 {
     (void)state;
-    order("ps.before_apply", POINT_FREEZE, 1);
+    arm("ps.before_apply", POINT_FREEZE, 1);
     FAILPOINT("ps.before_apply");
     assert_int_equal(last_signal, SIGSTOP);
     failpoint_init("ps:1");
@@ -100,8 +100,8 @@ static void the_next_life_is_spared(void **state)
     assert_int_equal(signals, 1);
 }
 
-/* Passes of all who are meant count together: one is struck. */
-static void passes_of_several_are_counted_together(void **state)
+/* Passes of all slots count together; one of them is hit. */
+static void passes_of_all_slots_are_counted_together(void **state)
 {
     (void)state;
     fault_control_arm(control, "load.mid_read", POINT_KILL, 6, 3, 0); /* ps:0 and ps:1. */
@@ -116,13 +116,13 @@ static void passes_of_several_are_counted_together(void **state)
     assert_int_equal(control->points[0].done_by, 1);
 }
 
-/* An operation fails in words, when ordered; where nothing can fail the order is passed by. */
-static void an_operation_fails_when_ordered(void **state)
+/* An operation fails with a message when armed to; a failpoint that cannot fail ignores that. */
+static void operation_fails_when_armed(void **state)
 {
     (void)state;
     struct error error;
     assert_int_equal(FAILPOINT_STATUS("ckpt.before_sync", &error), TN_OK);
-    struct fault_point *point = order("ckpt.before_sync", POINT_FAIL, 1);
+    struct fault_point *point = arm("ckpt.before_sync", POINT_FAIL, 1);
     FAILPOINT("ckpt.before_sync");
     assert_int_equal(point->done, 0);
     assert_int_equal(FAILPOINT_STATUS("ckpt.before_sync", &error), TN_EIO);
@@ -131,22 +131,22 @@ static void an_operation_fails_when_ordered(void **state)
     assert_int_equal(point->done, 1);
 }
 
-/* A stall only takes time; an order that is taken back, none. */
-static void stalls_and_released_orders_do_no_harm(void **state)
+/* A stall takes time; a released failpoint does nothing. */
+static void stall_takes_time_and_released_does_nothing(void **state)
 {
     (void)state;
     struct error error;
-    struct fault_point *stall = order("ckpt.before_sync", POINT_STALL, 1);
-    struct fault_point *released = order("ckpt.before_sync", POINT_KILL, 1);
+    struct fault_point *stall = arm("ckpt.before_sync", POINT_STALL, 1);
+    struct fault_point *released = arm("ckpt.before_sync", POINT_KILL, 1);
     fault_point_release(released);
     assert_int_equal(FAILPOINT_STATUS("ckpt.before_sync", &error), TN_OK);
     assert_int_equal(stall->done, 1);
     assert_int_equal(signals, 0);
-    assert_ptr_equal(order("ps.before_apply", POINT_KILL, 1), released);
+    assert_ptr_equal(arm("ps.before_apply", POINT_KILL, 1), released);
 }
 
-/* Without the file, with a bad one, or without a slot in it, nothing is ever done. */
-static void without_control_nothing_is_done(void **state)
+/* Without the file, with a wrong file, or without a slot in it, nothing happens. */
+static void without_control_nothing_happens(void **state)
 {
     (void)state;
     fault_control_arm(control, "ps.before_apply", POINT_KILL, UINT64_MAX, 1, 0);
@@ -158,8 +158,8 @@ static void without_control_nothing_is_done(void **state)
     assert_int_equal(signals, 0);
 }
 
-/* The list has each name once, known by name, and says who passes there. */
-static void the_list_is_whole(void **state)
+/* The list has each name once, with the nodes that pass it. */
+static void list_is_complete(void **state)
 {
     (void)state;
     static const char *const roles[] = {"any", "coordinator", "chief", "ps", "worker"};
@@ -183,14 +183,14 @@ static void the_list_is_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_CONTROL(others_are_left_alone),
-        WITH_CONTROL(the_counted_pass_is_struck_once),
-        WITH_CONTROL(the_next_life_is_spared),
-        WITH_CONTROL(passes_of_several_are_counted_together),
-        WITH_CONTROL(an_operation_fails_when_ordered),
-        WITH_CONTROL(stalls_and_released_orders_do_no_harm),
-        WITH_CONTROL(without_control_nothing_is_done),
-        cmocka_unit_test(the_list_is_whole),
+        WITH_CONTROL(other_passes_do_nothing),
+        WITH_CONTROL(counted_pass_is_hit_once),
+        WITH_CONTROL(next_incarnation_is_not_hit),
+        WITH_CONTROL(passes_of_all_slots_are_counted_together),
+        WITH_CONTROL(operation_fails_when_armed),
+        WITH_CONTROL(stall_takes_time_and_released_does_nothing),
+        WITH_CONTROL(without_control_nothing_happens),
+        cmocka_unit_test(list_is_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

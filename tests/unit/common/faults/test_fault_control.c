@@ -1,4 +1,4 @@
-/* The file of faults: made whole, seen by all who map it, refused when it is of another kind. */
+/* The fault control file: created, shared by all processes that map it, and checked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,8 +31,8 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
-/* What one writes, another who has mapped the file reads. */
-static void two_maps_show_the_same(void **state)
+/* A value written through one map is read through another. */
+static void two_maps_share_the_file(void **state)
 {
     (void)state;
     struct fault_control *harness, *node;
@@ -47,7 +47,7 @@ static void two_maps_show_the_same(void **state)
     fault_control_close(harness);
 }
 
-/* A slot is found by its whole name only, and has a bit of its own. */
+/* A slot is found by its complete name only, and has its own bit. */
 static void slots_are_found_by_name(void **state)
 {
     (void)state;
@@ -63,8 +63,8 @@ static void slots_are_found_by_name(void **state)
     fault_control_close(control);
 }
 
-/* As many orders as there are rows can wait; a released row is given out again, as new. */
-static void rows_are_bounded_and_come_back(void **state)
+/* Failpoints can be armed until all rows are in use; a released row is reused and reset. */
+static void rows_are_bounded_and_reused(void **state)
 {
     (void)state;
     struct fault_control *control;
@@ -85,8 +85,8 @@ static void rows_are_bounded_and_come_back(void **state)
     fault_control_close(control);
 }
 
-/* A file of another size, another magic or another version is refused in words. */
-static void strangers_are_refused(void **state)
+/* A file of another size, magic or version is refused with a message. */
+static void other_files_are_refused(void **state)
 {
     (void)state;
     struct fault_control *control;
@@ -110,10 +110,10 @@ static void strangers_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_maps_show_the_same),
+        cmocka_unit_test(two_maps_share_the_file),
         cmocka_unit_test(slots_are_found_by_name),
-        cmocka_unit_test(rows_are_bounded_and_come_back),
-        cmocka_unit_test(strangers_are_refused),
+        cmocka_unit_test(rows_are_bounded_and_reused),
+        cmocka_unit_test(other_files_are_refused),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

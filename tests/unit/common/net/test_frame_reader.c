@@ -1,4 +1,4 @@
-/* Frames out of a stream that arrives in pieces of any size. */
+/* Decoding frames from a stream that arrives in pieces of any size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static void append(struct bench *bench, uint64_t sequence, uint32_t body_bytes)
     bench->stream_bytes += body_bytes;
 }
 
-/* Put up to `limit` bytes into the reader's places, as a read would. */
+/* Store up to `limit` bytes where the reader wants them, as a read would. */
 static size_t feed(struct frame_reader *reader, const uint8_t *data, size_t limit)
 {
     struct iovec places[FRAME_READER_SPACES];
@@ -59,7 +59,7 @@ static size_t feed(struct frame_reader *reader, const uint8_t *data, size_t limi
     return came;
 }
 
-/* Take all whole frames out; their bodies and order are checked. */
+/* Take all complete frames out and check their bodies and order. */
 static uint64_t take(struct frame_reader *reader, uint64_t last)
 {
     for (;;) {
@@ -78,8 +78,8 @@ static uint64_t take(struct frame_reader *reader, uint64_t last)
     }
 }
 
-/* However the stream is cut, the same frames come out in order. */
-static void test_any_pieces(void **state)
+/* The frames are the same however the stream is divided. */
+static void pieces_of_any_size_give_the_frames(void **state)
 {
     struct bench *bench = *state;
     static const uint32_t bodies[] = {0, 1, 80, 5000, 0, 0, 40000, 32768, 32688, 3};
@@ -97,8 +97,8 @@ static void test_any_pieces(void **state)
     }
 }
 
-/* A large body is read straight to its place: only the stage's worth is copied. */
-static void test_large_body_goes_straight(void **state)
+/* A large body is read straight into its buffer; only what fits the stage is copied. */
+static void large_body_is_not_copied(void **state)
 {
     struct bench *bench = *state;
     append(bench, 1, 200000);
@@ -124,8 +124,8 @@ static void assert_refused(struct bench *bench, enum tn_status status, const cha
     frame_reader_reset(&bench->reader);
 }
 
-/* Another cluster, too large a body and no room in the pool are refused, each in its words. */
-static void test_refusals(void **state)
+/* Another cluster, too large a body and a full pool are refused with a message. */
+static void wrong_frames_are_refused(void **state)
 {
     struct bench *bench = *state;
     struct frame_header header = {.type = FRAME_PUSH, .cluster = CLUSTER + 1};
@@ -142,9 +142,8 @@ static void test_refusals(void **state)
     buffer_release(all);
 }
 
-/* A stream that ends in the middle of a body gives the buffer back, and the next one starts anew.
- */
-static void test_reset_in_the_middle(void **state)
+/* A stream that ends within a body releases the buffer, and the next stream works. */
+static void reset_releases_an_incomplete_body(void **state)
 {
     struct bench *bench = *state;
     append(bench, 1, 100000);
@@ -160,10 +159,10 @@ static void test_reset_in_the_middle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_any_pieces, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_large_body_goes_straight, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_reset_in_the_middle, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pieces_of_any_size_give_the_frames, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(large_body_is_not_copied, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(wrong_frames_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reset_releases_an_incomplete_body, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

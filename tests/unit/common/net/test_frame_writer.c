@@ -1,4 +1,4 @@
-/* A queue of frames into a stream that takes as many bytes at a time as it likes. */
+/* A queue of frames for a stream that accepts any number of bytes at a time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static enum tn_status push(struct bench *bench, uint64_t sequence, uint32_t body
     return status;
 }
 
-/* Take at most `limit` bytes out, as a stream would. */
+/* Send at most `limit` bytes, as a stream would. */
 static size_t drain(struct frame_writer *writer, uint8_t *out, size_t limit)
 {
     struct iovec pieces[FRAME_WRITER_PIECES];
@@ -59,8 +59,8 @@ static size_t drain(struct frame_writer *writer, uint8_t *out, size_t limit)
     return sent;
 }
 
-/* However little the stream takes at a time, the bytes are those of the frames, in order. */
-static void test_any_pieces(void **state)
+/* The bytes are those of the frames in order, however few the stream accepts at a time. */
+static void pieces_of_any_size_are_the_frames(void **state)
 {
     struct bench *bench = *state;
     static const uint32_t bodies[] = {0, 1, 80, 5000, 0, 0, 7000, 3};
@@ -85,8 +85,8 @@ static void test_any_pieces(void **state)
     }
 }
 
-/* A body is released as soon as its last byte is sent, not with the whole burst. */
-static void test_bodies_are_released_early(void **state)
+/* A body is released as soon as its last byte is sent, not after the whole burst. */
+static void bodies_are_released_early(void **state)
 {
     struct bench *bench = *state;
     uint8_t out[1000];
@@ -99,8 +99,8 @@ static void test_bodies_are_released_early(void **state)
     assert_int_equal(bench->writer.flight_count, 1);
 }
 
-/* Several frames go out in one piece; the queue is bounded. */
-static void test_bound(void **state)
+/* Several frames are sent in one piece; the queue is bounded. */
+static void queue_is_bounded(void **state)
 {
     struct bench *bench = *state;
     for (uint64_t i = 0; i < FRAME_WRITER_FRAMES_MAX; i++) {
@@ -112,8 +112,8 @@ static void test_bound(void **state)
     assert_int_equal(push(bench, 0, 8), TN_OK);
 }
 
-/* What is in flight stays when the rest is dropped: somebody may still read it. */
-static void test_drop_keeps_the_flight(void **state)
+/* Frames in flight stay when the others are dropped, as the stream may be reading them. */
+static void drop_keeps_frames_in_flight(void **state)
 {
     struct bench *bench = *state;
     for (uint64_t i = 0; i < 10; i++) { assert_int_equal(push(bench, i, 64), TN_OK); }
@@ -130,10 +130,10 @@ static void test_drop_keeps_the_flight(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_any_pieces, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_bodies_are_released_early, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_bound, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_drop_keeps_the_flight, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pieces_of_any_size_are_the_frames, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bodies_are_released_early, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(queue_is_bounded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(drop_keeps_frames_in_flight, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The frame header as bytes: one form only, and nothing damaged gets through. */
+/* The encoding of frame headers: exactly one form, and any damage is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static struct frame_header sample(void)
     };
 }
 
-/* Bytes changed by hand, with the checksum made right again. */
+/* Correct the checksum of bytes that the test has changed. */
 static void seal(uint8_t *bytes)
 {
     uint32_t sum = XXH32(bytes, 76, 0);
@@ -45,8 +45,8 @@ static void assert_refused(const uint8_t *bytes, const char *word)
     assert_int_equal(wire_decode_header(bytes, BODY_MAX, &out, NULL), TN_EPROTO);
 }
 
-/* What is encoded comes back, every field of it. */
-static void test_round_trip(void **state)
+/* Every field is the same after a round trip. */
+static void header_comes_back(void **state)
 {
     (void)state;
     struct frame_header in = sample(), out;
@@ -63,8 +63,8 @@ static void test_round_trip(void **state)
     assert_memory_equal(bytes, again, sizeof bytes);
 }
 
-/* The layout on the wire is fixed: other releases and other machines read these bytes. */
-static void test_layout(void **state)
+/* The layout is fixed, as other releases and machines read these bytes. */
+static void layout_is_fixed(void **state)
 {
     (void)state;
     static const uint8_t expected[76] = {
@@ -83,8 +83,8 @@ static void test_layout(void **state)
     assert_int_equal(wire_decode_header(bytes, BODY_MAX, &out, NULL), TN_OK);
 }
 
-/* A flip of any one bit is noticed. */
-static void test_any_flipped_bit_is_refused(void **state)
+/* A flip of any single bit is refused. */
+static void any_flipped_bit_is_refused(void **state)
 {
     (void)state;
     struct frame_header in = sample(), out;
@@ -97,8 +97,8 @@ static void test_any_flipped_bit_is_refused(void **state)
     }
 }
 
-/* Each refusal names the field, in the order in which the fields are believed. */
-static void test_refusals_name_the_field(void **state)
+/* The error names the field, in the order in which the fields are checked. */
+static void errors_name_the_field(void **state)
 {
     (void)state;
     struct frame_header in = sample();
@@ -122,8 +122,8 @@ static void test_refusals_name_the_field(void **state)
     assert_refused(bytes, "checksum");
 }
 
-/* A body of exactly the limit passes, one byte more does not. */
-static void test_body_limit(void **state)
+/* A body of exactly the limit is accepted, one byte more is refused. */
+static void body_limit_is_exact(void **state)
 {
     (void)state;
     struct frame_header in = sample(), out;
@@ -139,11 +139,9 @@ static void test_body_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_layout),
-        cmocka_unit_test(test_any_flipped_bit_is_refused),
-        cmocka_unit_test(test_refusals_name_the_field),
-        cmocka_unit_test(test_body_limit),
+        cmocka_unit_test(header_comes_back),          cmocka_unit_test(layout_is_fixed),
+        cmocka_unit_test(any_flipped_bit_is_refused), cmocka_unit_test(errors_name_the_field),
+        cmocka_unit_test(body_limit_is_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

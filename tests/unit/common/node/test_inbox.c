@@ -14,8 +14,8 @@
 #include "common/node/inbox.h"
 #include "common/zk/session_file.h"
 
-/* What the library lends for a call is ours afterwards. */
-static void test_zk_is_copied(void **state)
+/* Memory that the library lends for the call is copied. */
+static void zk_event_is_copied(void **state)
 {
     (void)state;
     struct inbox *inbox = inbox_create();
@@ -47,8 +47,8 @@ static void release(void *event)
     free(event);
 }
 
-/* First in, first out, of all kinds; what nobody took is freed. */
-static void test_order(void **state)
+/* Items of all kinds are taken first in, first out; the rest is freed. */
+static void items_keep_their_order(void **state)
 {
     (void)state;
     struct inbox *inbox = inbox_create();
@@ -73,8 +73,8 @@ static void test_order(void **state)
     buffer_pool_destroy(pool);
 }
 
-/* A peer that floods us is refused; that it closed is still told. */
-static void test_bound(void **state)
+/* Too many frames are refused; the end of the connection is still delivered. */
+static void frames_are_bounded(void **state)
 {
     (void)state;
     struct inbox *inbox = inbox_create();
@@ -87,8 +87,8 @@ static void test_bound(void **state)
     inbox_destroy(inbox);
 }
 
-/* A session comes back from its file, which nobody else may read. */
-static void test_session_file(void **state)
+/* A session is the same after a round trip through its file, which only the owner may read. */
+static void session_file_comes_back(void **state)
 {
     (void)state;
     char folder[] = "/tmp/tanist-session-XXXXXX", path[64];
@@ -113,10 +113,10 @@ static void test_session_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zk_is_copied),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_bound),
-        cmocka_unit_test(test_session_file),
+        cmocka_unit_test(zk_event_is_copied),
+        cmocka_unit_test(items_keep_their_order),
+        cmocka_unit_test(frames_are_bounded),
+        cmocka_unit_test(session_file_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

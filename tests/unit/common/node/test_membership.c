@@ -1,4 +1,4 @@
-/* Registration, following the chief and the run, reporting; and the roster that sees it. */
+/* Registration, following the chief and the run, reports; and the roster. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -110,8 +110,9 @@ static const char *office_text(uint64_t epoch, uint64_t incarnation)
     return text;
 }
 
-/* The znode is ephemeral, says who we are, and counts once it is seen with our session. */
-static void test_registers(void **state)
+/* The znode is ephemeral and describes the node, which is registered once it reads it with its own
+ * session. */
+static void node_registers(void **state)
 {
     (void)state;
     answer_read("/members/ps-1", NULL, 0, 0);
@@ -129,8 +130,8 @@ static void test_registers(void **state)
     assert_true(m.registered);
 }
 
-/* An answer that was lost is found again: the znode is ours. */
-static void test_lost_answer(void **state)
+/* After a lost answer the node reads its own znode. */
+static void lost_answer_is_recovered(void **state)
 {
     (void)state;
     answer_read("/members/ps-1", NULL, 0, 0);
@@ -139,8 +140,8 @@ static void test_lost_answer(void **state)
     assert_int_equal(changes, MEMBERSHIP_REGISTERED);
 }
 
-/* A leftover of our predecessor is waited for; when it goes we register. */
-static void test_leftover(void **state)
+/* The node waits for a leftover of a former process to disappear, then registers. */
+static void leftover_is_waited_for(void **state)
 {
     (void)state;
     answer_read("/members/ps-1", "{}", 4, 0);
@@ -152,8 +153,8 @@ static void test_leftover(void **state)
     assert_non_null(fake_last(&fake, 'w', "/ps-1"));
 }
 
-/* A living holder of our task wins: after a session timeout and 2 s we leave and name it. */
-static void test_task_taken(void **state)
+/* If another node holds the task, the node ends after a session timeout and 2 s and names it. */
+static void taken_task_ends_the_node(void **state)
 {
     (void)state;
     const struct member other = {
@@ -169,8 +170,8 @@ static void test_task_taken(void **state)
     assert_non_null(strstr(m.why, "ps:1 is held by process 99 on there"));
 }
 
-/* Whoever was stopped while he waited for a leftover looks again before he gives up. */
-static void test_stopped_while_taken(void **state)
+/* A node that was stopped while it waited for a leftover reads again before it ends. */
+static void stopped_node_checks_again(void **state)
 {
     (void)state;
     answer_read("/members/ps-1", "{}", 4, 0);
@@ -183,8 +184,8 @@ static void test_stopped_while_taken(void **state)
     assert_int_equal(m.exit_code, 0);
 }
 
-/* While ZooKeeper is away nobody's time runs. */
-static void test_outage_is_not_counted(void **state)
+/* An outage of ZooKeeper does not count towards the grace period. */
+static void outage_is_not_counted(void **state)
 {
     (void)state;
     answer_read("/members/ps-1", "{}", 4, 0);
@@ -199,8 +200,8 @@ static void test_outage_is_not_counted(void **state)
     assert_int_equal(m.exit_code, TN_EXIT_TASK_TAKEN);
 }
 
-/* Expiry, or our own znode removed, ends the incarnation. */
-static void test_ends(void **state)
+/* An expired session, or the removal of its znode, ends the node. */
+static void lost_session_ends_the_node(void **state)
 {
     (void)state;
     registered();
@@ -211,12 +212,12 @@ static void test_ends(void **state)
     assert_true(membership_deadline_ms(&m) == UINT64_MAX);
 }
 
-/* /run is followed; what cannot be read is not obeyed. */
-static void test_run(void **state)
+/* /run is followed; an unreadable one is ignored. */
+static void run_is_followed(void **state)
 {
     (void)state;
     const struct run run = {.phase = RUN_RUNNING, .epoch = 2, .generation = 3};
-    /* Not before we are registered: what a server shows may be older than our session. */
+    /* Not before the registration: a server may return values from before the session. */
     assert_null(fake_last(&fake, 'r', "/run"));
     registered();
     run_encode(&run, text);
@@ -229,8 +230,8 @@ static void test_run(void **state)
     assert_true(m.run.generation == 3 && m.run_version == 6);
 }
 
-/* Reports go to each new chief, again until acknowledged, and now and then. */
-static void test_reports(void **state)
+/* Reports are sent to each new chief, repeated until acknowledged, and refreshed. */
+static void reports_are_sent_to_each_chief(void **state)
 {
     (void)state;
     struct report report = {.generation = 1, .step = 10}, back;
@@ -258,8 +259,9 @@ static void test_reports(void **state)
     assert_true(fake.closed == 1 && fake.dialled == 2 && m.acknowledged == 0);
 }
 
-/* A step alone is told at most every REPORT_STEP_MS; anything else, or the last step, at once. */
-static void test_report_rate(void **state)
+/* A new step alone is reported at most every REPORT_STEP_MS; other changes, and the last step, at
+ * once. */
+static void step_reports_are_limited(void **state)
 {
     (void)state;
     struct report report = {.generation = 1, .step = 10};
@@ -284,8 +286,8 @@ static void test_report_rate(void **state)
     assert_int_equal(fake.frame_count, sent + 2);
 }
 
-/* A chief that cannot be reached is dialled again, more and more slowly. */
-static void test_redial(void **state)
+/* An unreachable chief is dialed again, more and more slowly. */
+static void chief_is_redialed_more_slowly(void **state)
 {
     (void)state;
     membership_report(&m, &(struct report){0});
@@ -302,8 +304,8 @@ static void test_redial(void **state)
     }
 }
 
-/* The roster tells who came, went, and was reborn between two looks. */
-static void test_roster(void **state)
+/* The roster reports nodes that appear, disappear, and restart between two reads. */
+static void roster_sees_changes(void **state)
 {
     (void)state;
     static struct roster roster;
@@ -336,18 +338,18 @@ static void test_roster(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_registers),
-        TEST(test_lost_answer),
-        TEST(test_leftover),
-        TEST(test_task_taken),
-        TEST(test_outage_is_not_counted),
-        TEST(test_ends),
-        TEST(test_stopped_while_taken),
-        TEST(test_run),
-        TEST(test_reports),
-        TEST(test_report_rate),
-        TEST(test_redial),
-        TEST(test_roster),
+        TEST(node_registers),
+        TEST(lost_answer_is_recovered),
+        TEST(leftover_is_waited_for),
+        TEST(taken_task_ends_the_node),
+        TEST(outage_is_not_counted),
+        TEST(lost_session_ends_the_node),
+        TEST(stopped_node_checks_again),
+        TEST(run_is_followed),
+        TEST(reports_are_sent_to_each_chief),
+        TEST(step_reports_are_limited),
+        TEST(chief_is_redialed_more_slowly),
+        TEST(roster_sees_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* A mirror misses nothing: whatever is in doubt is read again. */
+/* A mirror misses no change: it reads again in any doubt. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,8 +38,8 @@ static void change(const char *path)
     assert_int_equal(show(&(struct zk_event){.type = ZK_CHANGED, .path = path}), MIRROR_NOTHING);
 }
 
-/* Read, watched, read again when the watch fires; other paths and other answers do not count. */
-static void test_follows(void **state)
+/* Read, watched, read again when the watch fires; other paths and other answers are ignored. */
+static void mirror_follows_changes(void **state)
 {
     (void)state;
     start(MIRROR_DATA);
@@ -55,8 +55,8 @@ static void test_follows(void **state)
     assert_int_equal(fake.request_count, 3);
 }
 
-/* A change while reading may be newer than the answer: it is given, and read once more. */
-static void test_change_while_reading(void **state)
+/* A change during a read may be newer than the answer, so the mirror reads again. */
+static void change_while_reading_is_read_again(void **state)
 {
     (void)state;
     start(MIRROR_DATA);
@@ -69,8 +69,8 @@ static void test_change_while_reading(void **state)
     assert_int_equal(fake.request_count, 2);
 }
 
-/* No answer is no news: tried again a little later. */
-static void test_unknown(void **state)
+/* After an unknown outcome the mirror reads again a little later. */
+static void unknown_answer_is_retried(void **state)
 {
     (void)state;
     start(MIRROR_DATA);
@@ -83,8 +83,8 @@ static void test_unknown(void **state)
     assert_true(mirror_deadline_ms(&mirror) == UINT64_MAX);
 }
 
-/* A missing znode leaves no watch on its children: looked for again and again. */
-static void test_missing_listing(void **state)
+/* The children of a missing znode cannot be watched, so the mirror polls. */
+static void missing_listing_is_retried(void **state)
 {
     (void)state;
     start(MIRROR_CHILDREN);
@@ -93,8 +93,8 @@ static void test_missing_listing(void **state)
     assert_int_equal(mirror_deadline_ms(&mirror), 1000 + MIRROR_RETRY_MS);
 }
 
-/* A new connection reads again, and an answer of before it does not count. */
-static void test_reconnected(void **state)
+/* A new connection makes the mirror read again; an earlier answer is ignored. */
+static void reconnection_reads_again(void **state)
 {
     (void)state;
     start(MIRROR_DATA);
@@ -103,8 +103,8 @@ static void test_reconnected(void **state)
     assert_int_equal(answer(2, ZK_OK, ZK_REASON_NONE), MIRROR_PRESENT);
 }
 
-/* A stopped mirror asks for nothing. */
-static void test_stopped(void **state)
+/* A stopped mirror sends no request. */
+static void stopped_mirror_sends_nothing(void **state)
 {
     (void)state;
     start(MIRROR_DATA);
@@ -118,9 +118,12 @@ static void test_stopped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_follows),     cmocka_unit_test(test_change_while_reading),
-        cmocka_unit_test(test_unknown),     cmocka_unit_test(test_missing_listing),
-        cmocka_unit_test(test_reconnected), cmocka_unit_test(test_stopped),
+        cmocka_unit_test(mirror_follows_changes),
+        cmocka_unit_test(change_while_reading_is_read_again),
+        cmocka_unit_test(unknown_answer_is_retried),
+        cmocka_unit_test(missing_listing_is_retried),
+        cmocka_unit_test(reconnection_reads_again),
+        cmocka_unit_test(stopped_mirror_sends_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* What may be sent to ZooKeeper, and which connect strings are well formed. */
+/* Requests that may be sent to ZooKeeper, and well-formed connect strings. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 #include "common/zk/zk_check.h"
 
-/* ZooKeeper's own rules for paths. */
+/* ZooKeeper's rules for paths. */
 static void paths_are_checked(void **state)
 {
     (void)state;
@@ -40,7 +40,7 @@ static void path_length_is_bounded(void **state)
     assert_true(zk_check_path(path));
 }
 
-/* The bound holds for the sum of all data, and deletes and checks have none. */
+/* The limit applies to the sum of all data; deletes and checks have none. */
 static void sizes_are_summed(void **state)
 {
     (void)state;
@@ -56,7 +56,7 @@ static void sizes_are_summed(void **state)
     assert_int_equal(zk_check_writes(writes, 3), ZK_REASON_TOO_LARGE);
 }
 
-/* No part, or more than there may be, is a mistake. */
+/* No parts and too many parts are refused. */
 static void number_of_parts_is_bounded(void **state)
 {
     (void)state;
@@ -81,7 +81,7 @@ static void answer_names_the_first_create(void **state)
     assert_null(zk_asked_path(NULL, 0));
 }
 
-/* Addresses are written as they are typed. */
+/* Addresses are formatted as users write them. */
 static void addresses_are_formatted(void **state)
 {
     (void)state;
