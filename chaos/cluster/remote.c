@@ -1,7 +1,6 @@
 #include "chaos/cluster/remote.h"
 
 #include <assert.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,29 +53,10 @@ enum tn_status remote_find(struct remote *remote, const char *task, struct membe
     return close_if_lost(remote, status);
 }
 
-static bool signal_of(int number, enum kill_signal *out)
+enum tn_status remote_signal(struct remote *remote, const struct member *member,
+                             enum kill_signal signal, struct error *error)
 {
-    static const int numbers[KILL_SIGNALS] = {[KILL_SIGKILL] = SIGKILL,
-                                              [KILL_SIGTERM] = SIGTERM,
-                                              [KILL_SIGSTOP] = SIGSTOP,
-                                              [KILL_SIGCONT] = SIGCONT};
-    for (int i = 0; i < KILL_SIGNALS; i++) {
-        if (numbers[i] != number) { continue; }
-        *out = (enum kill_signal)i;
-        return true;
-    }
-    return false;
-}
-
-enum tn_status remote_signal(struct remote *remote, const struct member *member, int number,
-                             struct error *error)
-{
-    enum kill_signal signal;
     assert(member != NULL);
-    if (!signal_of(number, &signal)) {
-        return error_set(error, TN_EINVAL,
-                         "signal %d cannot be sent: give KILL, TERM, STOP or CONT", number);
-    }
     enum tn_status status = connect_if_needed(remote, error);
     if (status == TN_OK) {
         status = request_kill(remote->sync, remote->cluster, member, signal, ANSWER_MS, error);

@@ -27,10 +27,10 @@ void remote_close(struct remote *remote);
 MUST_CHECK enum tn_status remote_find(struct remote *remote, const char *task, struct member *out,
                                       struct error *error);
 
-/* Send SIGKILL, SIGTERM, SIGSTOP or SIGCONT to that incarnation, never to its successor. TN_EINVAL:
- * another signal; TN_EUNHEALTHY: no agent with --allow-chaos runs it. */
+/* Send a signal to that incarnation, never to its successor. TN_EUNHEALTHY: no agent with
+ * --allow-chaos runs it. */
 MUST_CHECK enum tn_status remote_signal(struct remote *remote, const struct member *member,
-                                        int number, struct error *error);
+                                        enum kill_signal signal, struct error *error);
 
 /* Send a request to the chief: REQUEST_RESIGN, REQUEST_PAUSE, REQUEST_RESUME, ... Does not wait for
  * its effect. */

@@ -2,7 +2,6 @@
  */
 #include <assert.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
 
 #include "chaos/cluster/remote.h"
@@ -20,14 +19,14 @@ struct signalled {
 };
 
 static enum tn_status signal_one(struct target_cluster *cluster, struct active_fault *fault,
-                                 const char *name, int number, struct error *error)
+                                 const char *name, enum kill_signal signal, struct error *error)
 {
     struct signalled *signalled = fault->state;
     assert(signalled->count < TASKS_MAX);
     struct member *member = &signalled->members[signalled->count];
     char task[TASK_NAME_MAX];
     enum tn_status status = remote_find(cluster->remote, name, member, error);
-    if (status == TN_OK) { status = remote_signal(cluster->remote, member, number, error); }
+    if (status == TN_OK) { status = remote_signal(cluster->remote, member, signal, error); }
     if (status != TN_OK) { return status; }
     signalled->count++;
     task_format(member->task, ':', task, sizeof task);
@@ -39,12 +38,12 @@ static enum tn_status signal_one(struct target_cluster *cluster, struct active_f
 
 /* "everything" is every node; a node that does not run now is left out. */
 static enum tn_status signal_all(struct target_cluster *cluster, struct active_fault *fault,
-                                 int number, struct error *error)
+                                 enum kill_signal signal, struct error *error)
 {
     const struct signalled *signalled = fault->state;
     for (uint32_t i = 0; i < cluster->count; i++) {
         if (!cluster->places[i].is_node) { continue; }
-        enum tn_status status = signal_one(cluster, fault, cluster->places[i].name, number, error);
+        enum tn_status status = signal_one(cluster, fault, cluster->places[i].name, signal, error);
         if (status != TN_OK && status != TN_EAGAIN) { return status; }
     }
     if (signalled->count > 0) { return TN_OK; }
@@ -52,16 +51,16 @@ static enum tn_status signal_all(struct target_cluster *cluster, struct active_f
 }
 
 static enum tn_status send_signal(struct target_cluster *cluster, struct active_fault *fault,
-                                  int number, const char *name, struct error *error)
+                                  enum kill_signal signal, const char *name, struct error *error)
 {
     assert(cluster->remote != NULL);
     const char *selector = fault->injection.selector;
     struct task task;
     fault->targets.count = 0;
     fault_describe(fault, "%s to ", name);
-    if (strcmp(selector, "everything") == 0) { return signal_all(cluster, fault, number, error); }
+    if (strcmp(selector, "everything") == 0) { return signal_all(cluster, fault, signal, error); }
     if (strcmp(selector, "chief") == 0 || task_parse(selector, &task)) {
-        return signal_one(cluster, fault, selector, number, error);
+        return signal_one(cluster, fault, selector, signal, error);
     }
     return error_set(error, TN_ENOTSUP, "%s is out of reach: only nodes can be signalled",
                      selector);
@@ -72,19 +71,19 @@ static enum tn_status send_signal(struct target_cluster *cluster, struct active_
 static enum tn_status begin_kill(struct target_cluster *cluster, struct active_fault *fault,
                                  struct error *error)
 {
-    return send_signal(cluster, fault, SIGKILL, "SIGKILL", error);
+    return send_signal(cluster, fault, KILL_SIGKILL, "SIGKILL", error);
 }
 
 static enum tn_status begin_terminate(struct target_cluster *cluster, struct active_fault *fault,
                                       struct error *error)
 {
-    return send_signal(cluster, fault, SIGTERM, "SIGTERM", error);
+    return send_signal(cluster, fault, KILL_SIGTERM, "SIGTERM", error);
 }
 
 static enum tn_status begin_freeze(struct target_cluster *cluster, struct active_fault *fault,
                                    struct error *error)
 {
-    return send_signal(cluster, fault, SIGSTOP, "SIGSTOP", error);
+    return send_signal(cluster, fault, KILL_SIGSTOP, "SIGSTOP", error);
 }
 
 /* The request names the incarnation, so that a successor is not meant. */
@@ -95,7 +94,7 @@ static void end_freeze(struct target_cluster *cluster, struct active_fault *faul
     uint32_t accepted = 0;
     for (uint32_t i = 0; i < signalled->count; i++) {
         accepted +=
-            remote_signal(cluster->remote, &signalled->members[i], SIGCONT, &error) == TN_OK;
+            remote_signal(cluster->remote, &signalled->members[i], KILL_SIGCONT, &error) == TN_OK;
     }
     fault_describe(fault, "SIGCONT: %u of %u requests were accepted", accepted, signalled->count);
 }
@@ -115,7 +114,7 @@ static enum tn_status begin_crash_loop(struct target_cluster *cluster, struct ac
     struct signalled *signalled = fault->state;
     assert(signalled->count == 0);
     signalled->kills = 1;
-    return send_signal(cluster, fault, SIGKILL, "SIGKILL of each incarnation", error);
+    return send_signal(cluster, fault, KILL_SIGKILL, "SIGKILL of each incarnation", error);
 }
 
 static void tick_crash_loop(struct target_cluster *cluster, struct active_fault *fault)
@@ -131,7 +130,7 @@ static void tick_crash_loop(struct target_cluster *cluster, struct active_fault 
     task_format(last->task, ':', task, sizeof task);
     if (remote_find(cluster->remote, task, &now, &error) != TN_OK) { return; }
     if (now.incarnation == last->incarnation) { return; }
-    if (remote_signal(cluster->remote, &now, SIGKILL, &error) != TN_OK) { return; }
+    if (remote_signal(cluster->remote, &now, KILL_SIGKILL, &error) != TN_OK) { return; }
     *last = now;
     signalled->kills++;
 }
