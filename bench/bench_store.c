@@ -130,10 +130,10 @@ static void print_ratio(const char *what, enum rate ours, enum rate raw, size_t 
 
 static void *filled(size_t size)
 {
-    uint64_t *words = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
-    if (words == NULL) { fail("memory"); }
-    for (size_t i = 0; i < size / 8; i++) { words[i] = i * 0x9e3779b97f4a7c15ULL; }
-    return words;
+    uint64_t *values = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
+    if (values == NULL) { fail("memory"); }
+    for (size_t i = 0; i < size / 8; i++) { values[i] = i * 0x9e3779b97f4a7c15ULL; }
+    return values;
 }
 
 int main(int argc, char **argv)

@@ -223,7 +223,7 @@ static void our_close(void)
 /* ------------------------------------------------------------- measuring */
 
 struct measure {
-    double microseconds; /* Of one exchange. */
+    double microseconds; /* Per exchange. */
     double switches;
     double faults;
 };

@@ -1,15 +1,16 @@
-# Warnings are errors, everywhere; sanitizers by TANIST_SANITIZE, everywhere but in what is loaded into others' programs.
+# Warnings are errors in all targets. TANIST_SANITIZE selects sanitizers for all targets, except those that are loaded
+# into other programs.
 add_library(tanist_warnings INTERFACE)
 add_library(tanist_options INTERFACE)
 target_link_libraries(tanist_options INTERFACE tanist_warnings)
 target_compile_options(tanist_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla
   -Wformat=2 -Werror -fno-omit-frame-pointer -g
-  # Clang's enums are unsigned; gcc, which builds what we ship, does not warn of them.
+  # Clang's enums are unsigned; gcc, which builds the release, does not warn about them.
   $<$<C_COMPILER_ID:Clang>:-Wno-sign-conversion>
-  # Same bits everywhere: no contraction into fused multiply-add behind our back.
+  # The same bits everywhere: no implicit contraction into fused multiply-add.
   -ffp-contract=off)
-# Assertions stay on in every build: they guard invariants, and never cost where it matters.
+# Assertions stay on in every build.
 foreach(type RELEASE RELWITHDEBINFO MINSIZEREL)
   string(REPLACE "-DNDEBUG" "" CMAKE_C_FLAGS_${type} "${CMAKE_C_FLAGS_${type}}")
   string(REPLACE "-O3" "-O2" CMAKE_C_FLAGS_${type} "${CMAKE_C_FLAGS_${type}}")

@@ -1,7 +1,7 @@
 # Files that become part of the program: struct embedded_file (common/base/embedded.h).
 #
-# Included: tanist_embed(TARGET TABLE FILE...) adds to TARGET the table `TABLE`, a row a file, by name without
-# extension. The build makes it anew when a file changes, by running this file as a script (cmake -P) with OUTPUT,
+# Included: tanist_embed(TARGET TABLE FILE...) adds to TARGET the table `TABLE`, with a row for each file, by name without
+# extension. The build makes it again when a file changes, by running this file as a script (cmake -P) with OUTPUT,
 # TABLE and FILES.
 function(tanist_embed target table)
   set(output ${CMAKE_BINARY_DIR}/generated/${table}.c)

@@ -1,4 +1,4 @@
-# What `cmake --install` puts in place. The public API is include/tanist and nothing else.
+# The files of `cmake --install`. The public API is only include/tanist.
 # Documents keep their layout below the documentation folder, so that links between them and the paths that
 # --help names (docs/chaos.md) lead to a file there.
 include(GNUInstallDirs)

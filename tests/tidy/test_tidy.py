@@ -91,7 +91,7 @@ CASES = (
     ("english", {"ps/a.py": '"""What runs."""\n'}, 'ps/a.py:1: "What"'),
     ("english", {"ps/a.sh": "echo ready\n# Runs for\n# ever.\n"}, 'ps/a.sh:2: "for ever"'),
     ("english", {"CMakeLists.txt": "# Told by CMake.\n"}, 'CMakeLists.txt:1: "Told"'),
-    ("english", {"docs/a.md": "One who\n```json\nwhom\n```\n"}, 'docs/a.md:1: "who"'),
+    ("english", {"docs/a.md": "readers who know; one who\n```json\nwhom\n```\n"}, 'docs/a.md:1: "who"'),
     ("english", {"docs/a.md": "| `whom` | a target |\n```json\nwhom\n```\n"}, None),
     ("english", {"plan.json": '{"about": "nobody", "note": "it strikes once"}\n'}, 'plan.json:1: "strikes"'),
     ("english", {"build/a.c": "/* nobody */\n"}, None),

@@ -33,7 +33,7 @@ struct roles_store {
     struct manifest manifests[4];
     bool broken; /* Reads fail. */
     uint32_t collections;
-    uint64_t kept[8], below; /* Of the last collection. */
+    uint64_t kept[8], below; /* Arguments of the last collection. */
     size_t kept_count;
     void (*answer)(void *world, uint32_t node,
                    struct roles_store_answer *answer); /* Takes ownership. */

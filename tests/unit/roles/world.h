@@ -55,7 +55,7 @@ struct world_node {
     struct ps *ps;
     struct worker *worker;
     struct model *model;
-    struct roles_store store; /* Of a ps; outlives it. */
+    struct roles_store store; /* The store of a ps; it outlives the ps. */
     struct report report;     /* The last one that the chief received. */
 };
 

@@ -366,7 +366,7 @@ static void test_worker_behind_at_the_end_catches_up(void **state)
 }
 
 /* The loop waits for a ps until its values arrived, and not while it is paused. */
-static void test_loop_tells_which_ps_it_waits_for(void **state)
+static void test_loop_names_the_ps_it_waits_for(void **state)
 {
     (void)state;
     begin_at(TRAIN_SYNC, "1111", 5);
@@ -397,7 +397,7 @@ int main(void)
         cmocka_unit_test(test_async_assignment_begins_at_the_slowest_slice),
         cmocka_unit_test(test_answers_of_older_rounds_are_ignored),
         cmocka_unit_test(test_worker_behind_at_the_end_catches_up),
-        cmocka_unit_test(test_loop_tells_which_ps_it_waits_for),
+        cmocka_unit_test(test_loop_names_the_ps_it_waits_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
