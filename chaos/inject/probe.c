@@ -79,11 +79,11 @@ bool probe_find_shim(char *path, size_t size)
     /* In the program's folder in a build; in the library folder once installed. */
     static const char *const places[] = {"tanist-faults.so",
                                          TANIST_LIBRARY_PATH "/tanist-faults.so"};
-    char program[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[length > 0 ? length : 0] = '\0';
-    const char *slash = strrchr(program, '/');
+    char program[PATH_MAX] = "";
     assert(size > 0);
+    path[0] = '\0';
+    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0) { return false; }
+    const char *slash = strrchr(program, '/');
     for (size_t i = 0; slash != NULL && i < sizeof places / sizeof *places; i++) {
         int used = snprintf(path, size, "%.*s/%s", (int)(slash - program), program, places[i]);
         if (used > 0 && (size_t)used < size && access(path, R_OK) == 0) { return true; }
