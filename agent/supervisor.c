@@ -226,7 +226,7 @@ static void job_continues(struct supervisor *supervisor)
     }
 }
 
-/* S4. */
+/* S4: kills processes whose member znode has been missing for too long. */
 static void kill_frozen(struct supervisor *supervisor, uint64_t now_ms,
                         struct supervisor_actions *out)
 {

@@ -211,7 +211,6 @@ static void write_done(struct chief *c, struct chief_actions *out)
     if (w->commits) {
         add_checkpoint(c, (struct chief_checkpoint){.id = w->manifest.id,
                                                     .step = w->manifest.step,
-                                                    .generation = w->manifest.generation,
                                                     .epoch = w->manifest.epoch});
         collect_checkpoints(c, out);
     }

@@ -71,7 +71,7 @@ struct chief_config {
 };
 
 struct chief_checkpoint {
-    uint64_t id, step, generation, epoch;
+    uint64_t id, step, epoch;
 };
 
 enum chief_event_type {

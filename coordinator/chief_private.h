@@ -39,8 +39,6 @@ void plan_evaluation(struct plan *p);
 void plan_next_evaluation(struct plan *p);
 /* The first step at which all nodes stop: the end, or with a target the next evaluation. */
 uint64_t plan_boundary(const struct chief *c, uint64_t step);
-/* Whether nodes stop at each evaluation until its result is known (C8). */
-bool chief_gates(const struct chief *c);
 /* The number of steps that an order must be ahead of the fastest ps, to reach every ps in time. */
 uint64_t chief_lead(const struct chief *c);
 

@@ -19,7 +19,8 @@ static uint64_t multiple_after(uint64_t step, uint64_t every)
 
 /* ------------------------------------------------------------- evaluations */
 
-bool chief_gates(const struct chief *c)
+/* C8: whether nodes stop at each evaluation until its result is known. */
+static bool has_gates(const struct chief *c)
 {
     return c->config.target_accuracy > 0 && c->config.evaluate_every > 0;
 }
@@ -28,7 +29,7 @@ uint64_t plan_boundary(const struct chief *c, uint64_t step)
 {
     assert(c->config.steps > 0);
     uint64_t last = u64_max(c->config.steps, step);
-    return chief_gates(c) ? u64_min(multiple_after(step, c->config.evaluate_every), last) : last;
+    return has_gates(c) ? u64_min(multiple_after(step, c->config.evaluate_every), last) : last;
 }
 
 void plan_next_evaluation(struct plan *p)
@@ -71,7 +72,7 @@ void plan_evaluation(struct plan *p)
     entry->loss = found->loss;
     entry->accuracy = found->accuracy;
     bool waited_for = found->step == run->until;
-    if (waited_for && chief_gates(p->c) && !run->ending) {
+    if (waited_for && has_gates(p->c) && !run->ending) {
         run->ending = found->accuracy >= p->c->config.target_accuracy;
         if (!run->ending) {
             run->until = plan_boundary(p->c, run->until);

@@ -279,7 +279,7 @@ static void checkpoint_answered(struct coordinator *c, const struct zk_event *ev
     if (event->outcome == ZK_OK) {
         if (manifest_decode(event->data, event->size, &manifest, &error) == TN_OK) {
             r->checkpoints[r->found++] = (struct chief_checkpoint){
-                manifest.id, manifest.step, manifest.generation, manifest.epoch};
+                .id = manifest.id, .step = manifest.step, .epoch = manifest.epoch};
         } else {
             log_warn("checkpoint ignored: %s: %s", event->path, error.text);
         }
