@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/clock.h"
+#include "common/base/condition.h"
 
 enum { PROBE_MS = 300 };
 
@@ -38,11 +38,7 @@ static void ask(struct prober *prober, size_t index)
 static void pause_asking(struct prober *prober)
 {
     const uint64_t until_ms = clock_monotonic_ms() + prober->every_ms;
-    const struct timespec until = {.tv_sec = (time_t)(until_ms / 1000),
-                                   .tv_nsec = (long)(until_ms % 1000) * 1000000};
-    while (!prober->stopping) {
-        if (pthread_cond_timedwait(&prober->wake, &prober->lock, &until) != 0) { return; }
-    }
+    while (!prober->stopping && condition_wait_until(&prober->wake, &prober->lock, until_ms)) {}
 }
 
 static void *work(void *ctx)
@@ -60,7 +56,6 @@ static void *work(void *ctx)
 enum tn_status prober_start(const struct target_server *servers, size_t count, uint32_t every_ms,
                             struct prober **out, struct error *error)
 {
-    pthread_condattr_t attributes;
     assert(count <= ZOO_SERVERS_MAX);
     struct prober *prober = calloc(1, sizeof *prober);
     *out = NULL;
@@ -71,10 +66,7 @@ enum tn_status prober_start(const struct target_server *servers, size_t count, u
         memcpy(prober->servers[i].address, servers[i].address, sizeof servers[i].address);
     }
     pthread_mutex_init(&prober->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&prober->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&prober->wake);
     if (pthread_create(&prober->thread, NULL, work, prober) != 0) {
         free(prober);
         return error_set(error, TN_ENOMEM, "cannot start a thread to ask the ZooKeeper servers");

@@ -19,6 +19,8 @@
 
 #include <cmocka.h>
 
+#include "common/base/clock.h"
+#include "common/base/condition.h"
 #include "common/net/transport.h"
 
 enum { PROBE_CONNECTIONS = 2048, PROBE_DEADLINE_S = 60, PROBE_CLUSTER = 77 };
@@ -141,13 +143,11 @@ static inline void probe_sink(void *ctx, const struct transport_event *event)
 /* Wait until `condition` holds; it is evaluated with the probe's mutex held. */
 #define WAIT_UNTIL(probe, condition)                                                               \
     do {                                                                                           \
-        struct timespec until_;                                                                    \
         bool held_ = true;                                                                         \
-        clock_gettime(CLOCK_REALTIME, &until_);                                                    \
-        until_.tv_sec += PROBE_DEADLINE_S;                                                         \
+        uint64_t until_ms_ = clock_monotonic_ms() + PROBE_DEADLINE_S * 1000;                       \
         pthread_mutex_lock(&(probe)->mutex);                                                       \
         while (held_ && !(condition)) {                                                            \
-            held_ = pthread_cond_timedwait(&(probe)->changed, &(probe)->mutex, &until_) == 0;      \
+            held_ = condition_wait_until(&(probe)->changed, &(probe)->mutex, until_ms_);           \
         }                                                                                          \
         held_ = (condition);                                                                       \
         pthread_mutex_unlock(&(probe)->mutex);                                                     \
@@ -167,7 +167,7 @@ static inline struct probe *probe_open(struct probe_options options)
     struct probe *probe = calloc(1, sizeof *probe);
     assert_non_null(probe);
     pthread_mutex_init(&probe->mutex, NULL);
-    pthread_cond_init(&probe->changed, NULL);
+    condition_init(&probe->changed);
     probe->pool = buffer_pool_create(options.pool_limit_bytes);
     probe->echo = options.echo;
     struct transport_config config = {
