@@ -214,6 +214,35 @@ static void check_generation(const struct checker *checker, const struct run *ru
     }
 }
 
+/* I3: an id stands for one step. A chief orders each checkpoint under a new id, also after a wipe:
+ * the disks hold the shards of every checkpoint that was committed before it. */
+static void check_checkpoint_ids(struct checker *checker, const struct run *run)
+{
+    const struct run *was = &checker->run;
+    if (checker->has_run && run->last_checkpoint < was->last_checkpoint) {
+        fail(checker, "I3: the last checkpoint id is %" PRIu64 " after %" PRIu64,
+             run->last_checkpoint, was->last_checkpoint);
+    }
+    const uint64_t id = run->save_checkpoint;
+    if (id == 0) { return; }
+    if (id == checker->ordered_id && checker->has_run && was->save_checkpoint == id) {
+        if (run->save_step != checker->ordered_step) {
+            fail(checker,
+                 "I3: checkpoint id %" PRIu64 " is used for step %" PRIu64 " and for step %" PRIu64,
+                 id, checker->ordered_step, run->save_step);
+        }
+        return;
+    }
+    const uint64_t highest = u64_max(checker->ordered_id, checker->id_floor);
+    if (id <= highest) {
+        fail(checker,
+             "I3: checkpoint id %" PRIu64 " is used again; ids up to %" PRIu64 " were used", id,
+             highest);
+    }
+    checker->ordered_id = u64_max(id, checker->ordered_id);
+    checker->ordered_step = run->save_step;
+}
+
 static void on_order(struct checker *checker, const struct zk_change *change)
 {
     assert(ends_with(change->path, "/run"));
@@ -227,6 +256,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
     const struct run *was = &checker->run;
     check_epoch(checker, &run);
     if (checker->has_run) { check_generation(checker, &run); }
+    check_checkpoint_ids(checker, &run);
     if (run.phase == RUN_LOADING && run.generation != was->generation) {
         checker->loads++;
         begin_generation(checker, &run);
@@ -259,6 +289,10 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
         return;
     }
     checker->commits++;
+    if (manifest.id <= checker->highest_id) {
+        fail(checker, "I3: checkpoint %" PRIu64 " is committed after checkpoint %" PRIu64,
+             manifest.id, checker->highest_id);
+    }
     if (manifest.id > checker->highest_id) {
         checker->highest_id = manifest.id;
         checker->older_epoch = u64_max(checker->older_epoch, checker->highest_epoch);
@@ -367,7 +401,9 @@ void checker_on_wipe(struct checker *checker)
     }
     checker->generation_before_wipe =
         u64_max(checker->generation_before_wipe, checker->run.generation);
+    checker->id_floor = u64_max(checker->id_floor, checker->highest_id);
     checker->has_chief = checker->has_run = false;
+    checker->ordered_id = checker->ordered_step = 0;
     checker->highest_id = checker->highest_epoch = checker->older_epoch = 0;
     checker->chief = (struct chief_record){0};
     checker->run = (struct run){0};

@@ -81,6 +81,9 @@ struct checker {
     uint64_t pushed_generation; /* The generation of `pushed`. */
     /* Async, by ps and slice: the steps below this one have reached the ps. */
     uint64_t pushed[PS_MAX][SLICES_MAX];
+    uint64_t ordered_id;    /* The newest checkpoint that was ordered, */
+    uint64_t ordered_step;  /* and its step; 0 after a wipe. */
+    uint64_t id_floor;      /* Ids that are ordered after a wipe must be above it. */
     uint64_t highest_id;    /* The newest committed checkpoint ... */
     uint64_t highest_epoch; /* ... and the epoch that committed it. */
     uint64_t older_epoch;   /* The highest epoch of the older ones: surely copied to a disk. */

@@ -38,6 +38,10 @@ MUTANTS = [
      "    start_loading(p, run->committed_checkpoint, run->committed_step);\n}\n\n/* ------------------------------------------------------------ term, end of the run */",
      "    struct chief_checkpoint old = checkpoint_before(p->c, run->committed_checkpoint);\n"
      "    start_loading(p, old.id, old.step);\n}\n\n/* ------------------------------------------------------------ term, end of the run */"),
+    ("a checkpoint that was missed keeps its id", "coordinator/chief_save.c",
+     "    p->run->save_checkpoint = ++p->run->last_checkpoint;",
+     "    p->run->last_checkpoint += p->run->last_checkpoint <= p->run->committed_checkpoint;\n"
+     "    p->run->save_checkpoint = p->run->last_checkpoint;"),
     ("the newest checkpoint is deleted as well", "coordinator/chief.c",
      "    while (c->checkpoint_count > c->config.checkpoint_keep &&", "    while (c->checkpoint_count > 0 &&"),
     ("the epoch is not raised after a wipe", "coordinator/chief.c",

@@ -279,6 +279,70 @@ static void wrong_orders_break_rules(void **state)
     assert_verdict(stage, NULL, "I3: generation 0 after 1");
 }
 
+static void add_save(struct stage *stage, uint64_t zxid, uint64_t id, uint64_t step)
+{
+    static char text[ZNODE_JSON_MAX];
+    struct run run = {.phase = RUN_RUNNING, .epoch = 1, .generation = 1};
+    run.last_checkpoint = run.save_checkpoint = id;
+    run.save_step = step;
+    run.evaluation.step = run.evaluate_step = STEP_NONE;
+    (void)run_encode(&run, text);
+    add_set(stage, zxid, "/t/run", text, true);
+}
+
+/* A checkpoint is ordered under a new id, which keeps its step; ids are not committed twice. */
+static void checkpoint_id_is_used_once(void **state)
+{
+    struct stage *stage = *state;
+    add_beginning(stage, 1);
+    add_create(stage, 9, "/t/checkpoints", false);
+    add_save(stage, 10, 1, 100);
+    add_save(stage, 11, 2, 110);
+    add_save(stage, 12, 2, 110);
+    size_t size = stage->log.size;
+    end_log(stage, "zookeeper", 1);
+    assert_verdict(stage, NULL, "no rule broken");
+    add_save(stage, 13, 2, 120);
+    end_log(stage, "zookeeper", 1);
+    assert_verdict(stage, NULL, "I3: checkpoint id 2 is used for step 110 and for step 120");
+    stage->log.size = size;
+    add_order(stage, 13, 1, RUN_RUNNING, 1, true);
+    end_log(stage, "zookeeper", 1);
+    assert_verdict(stage, NULL, "I3: the last checkpoint id is 0 after 2");
+    stage->log.size = size;
+    add_save(stage, 13, 3, 130);
+    add_save(stage, 14, 2, 140);
+    end_log(stage, "zookeeper", 1);
+    assert_verdict(stage, NULL, "I3: the last checkpoint id is 2 after 3");
+    stage->log.size = size;
+    add_checkpoint(stage, 13, 1, 2);
+    add_checkpoint(stage, 14, 1, 1);
+    end_log(stage, "zookeeper", 1);
+    assert_verdict(stage, NULL, "I3: checkpoint 1 is committed after checkpoint 2");
+}
+
+/* After a wipe no id is ordered that a committed checkpoint has. */
+static void checkpoint_ids_survive_a_wipe(void **state)
+{
+    struct stage *stage = *state;
+    add_beginning(stage, 1);
+    add_create(stage, 9, "/t/checkpoints", false);
+    add_save(stage, 10, 4, 100);
+    add_checkpoint(stage, 11, 1, 4);
+    end_log(stage, "wiped-1", 1);
+    begin_log(stage);
+    add_beginning(stage, 1);
+    size_t size = stage->log.size;
+    add_save(stage, 9, 5, 100);
+    end_log(stage, "zookeeper", 1);
+    assert_verdict(stage, "wiped-1", "no rule broken");
+    stage->log.size = size;
+    add_save(stage, 9, 4, 100);
+    end_log(stage, "zookeeper", 1);
+    assert_verdict(stage, "wiped-1",
+                   "ensemble 2: I3: checkpoint id 4 is used again; ids up to 4 were used");
+}
+
 /* A job that is restarted after all its processes died keeps the epoch of its last order, even if
  * another chief was elected since and died before it gave an order. */
 static void restarted_job_keeps_its_epoch(void **state)
@@ -395,6 +459,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STAGED(correct_run_passes),
         STAGED(wrong_orders_break_rules),
+        STAGED(checkpoint_id_is_used_once),
+        STAGED(checkpoint_ids_survive_a_wipe),
         STAGED(restarted_job_keeps_its_epoch),
         STAGED(logs_of_all_servers_are_merged),
         STAGED(abandoned_proposals_do_not_count),
