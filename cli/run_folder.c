@@ -6,11 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/files.h"
+
+enum { MOVES_MAX = 100 };
 
 static void join(char path[static RUN_PATH_MAX], const char *dir, const char *name)
 {
@@ -52,6 +55,29 @@ bool run_folder_has_result(const char *dir)
     return access(path, F_OK) == 0;
 }
 
+static enum tn_status write_pid(const struct run_folder *folder, const char *path,
+                                struct error *error)
+{
+    char text[32];
+    assert(folder->lock >= 0);
+    const int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    if (ftruncate(folder->lock, 0) != 0 ||
+        pwrite(folder->lock, text, (size_t)length, 0) != (ssize_t)length) {
+        return files_error(error, errno, "write", path);
+    }
+    return TN_OK;
+}
+
+/* Whether `fd` is still the file at `path`. Between open() and the lock, the agent that held the
+ * lock may have moved the folder aside: the lock is then one of the old folder. */
+static bool is_file_at(int fd, const char *path)
+{
+    struct stat locked, current;
+    return fstat(fd, &locked) == 0 && stat(path, &current) == 0 &&
+           locked.st_dev == current.st_dev && locked.st_ino == current.st_ino;
+}
+
+/* TN_EAGAIN: the folder was moved aside at the same time; create it again. */
 static enum tn_status lock_folder(struct run_folder *folder, struct error *error)
 {
     char path[RUN_PATH_MAX], text[32] = "";
@@ -59,15 +85,14 @@ static enum tn_status lock_folder(struct run_folder *folder, struct error *error
     assert(folder->lock < 0);
     join(path, folder->dir, "lock");
     folder->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (folder->lock < 0 && errno == ENOENT) { return error_set(error, TN_EAGAIN, "moved aside"); }
     if (folder->lock < 0) { return files_error(error, errno, "open", path); }
     struct flock lock = whole_lock();
     if (fcntl(folder->lock, F_OFD_SETLK, &lock) == 0) {
-        int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
-        if (ftruncate(folder->lock, 0) != 0 ||
-            write(folder->lock, text, (size_t)length) != (ssize_t)length) {
-            return files_error(error, errno, "write", path);
-        }
-        return TN_OK;
+        if (is_file_at(folder->lock, path)) { return write_pid(folder, path, error); }
+        close(folder->lock);
+        folder->lock = -1;
+        return error_set(error, TN_EAGAIN, "moved aside");
     }
     if (pread(folder->lock, text, sizeof text - 1, 0) < 0) { text[0] = '\0'; }
     return error_set(error, TN_EEXIST,
@@ -76,11 +101,12 @@ static enum tn_status lock_folder(struct run_folder *folder, struct error *error
                      folder->dir, strtol(text, NULL, 10));
 }
 
-static enum tn_status create_folder(struct run_folder *folder, const char *dir, struct error *error)
+static enum tn_status create_once(struct run_folder *folder, const char *dir, struct error *error)
 {
     enum tn_status status = files_make_folders(dir, error);
     if (status != TN_OK) { return error_context(error, "--dir"); }
     char *absolute = realpath(dir, NULL);
+    if (absolute == NULL && errno == ENOENT) { return error_set(error, TN_EAGAIN, "moved aside"); }
     if (absolute == NULL) { return files_error(error, errno, "open", dir); }
     size_t length = strlen(absolute);
     if (length < RUN_PATH_MAX - 256) { memcpy(folder->dir, absolute, length + 1); }
@@ -92,16 +118,35 @@ static enum tn_status create_folder(struct run_folder *folder, const char *dir, 
     return lock_folder(folder, error);
 }
 
+/* Each repetition means that another agent has moved the folder aside in between. */
+static enum tn_status create_folder(struct run_folder *folder, const char *dir, struct error *error)
+{
+    enum tn_status status = TN_EAGAIN;
+    for (int i = 0; i < MOVES_MAX && status == TN_EAGAIN; i++) {
+        status = create_once(folder, dir, error);
+    }
+    if (status != TN_EAGAIN) { return status; }
+    return error_set(error, TN_EEXIST,
+                     "%s is moved aside again and again by another tanist: give another --dir",
+                     dir);
+}
+
 /* DIR becomes DIR.20261120T213649Z, and DIR is new. */
 static enum tn_status move_aside(struct run_folder *folder, struct error *error)
 {
-    char old[RUN_PATH_MAX + 32], stamp[32];
+    char old[RUN_PATH_MAX + 48], stamp[32];
     assert(folder->lock >= 0);
     time_t seconds = (time_t)(clock_wall_ms() / 1000);
     struct tm utc;
     strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&seconds, &utc));
     snprintf(old, sizeof old, "%s.%s", folder->dir, stamp);
-    if (rename(folder->dir, old) != 0) { return files_error(error, errno, "rename", folder->dir); }
+    /* Another run may have been moved aside within the same second. */
+    for (int n = 2; rename(folder->dir, old) != 0; n++) {
+        if ((errno != ENOTEMPTY && errno != EEXIST) || n > MOVES_MAX) {
+            return files_error(error, errno, "rename", folder->dir);
+        }
+        snprintf(old, sizeof old, "%s.%s-%d", folder->dir, stamp, n);
+    }
     fprintf(stderr,
             "%s contained a finished run: moved it to %s (--resume would have continued it)\n",
             folder->dir, old);
@@ -149,12 +194,17 @@ static enum tn_status check_contents(struct run_folder *folder, const struct job
 {
     char path[RUN_PATH_MAX], result[RUN_PATH_MAX];
     assert(folder->lock >= 0);
+    enum tn_status status = TN_OK;
+    /* Another agent may use the new folder, and end, before this one has locked it. */
+    for (int i = 0; i < MOVES_MAX && !resume && run_folder_has_result(folder->dir); i++) {
+        status = move_aside(folder, error);
+        if (status != TN_OK) { return status; }
+    }
     run_folder_path(folder, "job.json", path);
     run_folder_path(folder, "result.json", result);
     const bool finished = access(result, F_OK) == 0;
-    if (finished && !resume) { return move_aside(folder, error); }
     if (access(path, F_OK) != 0) { return TN_OK; }
-    enum tn_status status = compare_job(folder, job, path, error);
+    status = compare_job(folder, job, path, error);
     if (status == TN_OK && finished && unlink(result) != 0) {
         return files_error(error, errno, "remove", result);
     }
