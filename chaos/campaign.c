@@ -116,12 +116,25 @@ static void separate_mounts(void)
     if (unshare(CLONE_NEWNS) == 0) { (void)mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL); }
 }
 
+/* The user wants no network namespaces: it is as if the machine had none. */
+static void give_up_network(struct probe *probe)
+{
+    const unsigned gone = probe->has & (NEED_NETWORK | NEED_BANDWIDTH);
+    for (unsigned i = 0; i < NEED_COUNT; i++) {
+        if (!(gone & (1U << i))) { continue; }
+        snprintf(probe->why_not[i], sizeof probe->why_not[i],
+                 "the run has no network namespaces (--network loopback)");
+    }
+    probe->has &= ~gone;
+}
+
 static enum tn_status make_lab(struct campaign *campaign, struct error *error)
 {
     struct target_cluster shape;
     const char *names[PLACES_MAX];
     uint32_t count = 0;
-    if (!campaign->config.lab || !(campaign->probe.has & NEED_NETWORK)) { return TN_OK; }
+    if (!campaign->config.lab) { give_up_network(&campaign->probe); }
+    if (!(campaign->probe.has & NEED_NETWORK)) { return TN_OK; }
     target_cluster_init(&shape, &campaign->job);
     for (uint32_t i = 1; i < shape.count; i++) { names[count++] = shape.places[i].name; }
     snprintf(campaign->networks, sizeof campaign->networks, "%s/networks.json", campaign->dir);
@@ -253,10 +266,12 @@ static void log_outcome(const struct campaign *campaign, uint32_t round, const c
     if (outcome->skipped > 0) {
         snprintf(skipped, sizeof skipped, ", %u skipped", outcome->skipped);
     }
-    if (outcome->passed) {
-        log_line(campaign, 0, "round %u: passed in %.1f s, %u faults%s%s", round, outcome->seconds,
-                 outcome->injected, skipped,
-                 outcome->injected > 0 ? "" : "; no fault was injected, so nothing was tested");
+    if (outcome->passed && outcome->injected == 0) {
+        log_line(campaign, 0, "round %u: SKIPPED after %.1f s%s: no fault was injected", round,
+                 outcome->seconds, skipped);
+    } else if (outcome->passed) {
+        log_line(campaign, 0, "round %u: passed in %.1f s, %u faults%s", round, outcome->seconds,
+                 outcome->injected, skipped);
     } else {
         log_line(campaign, 0, "round %u: FAILED after %u faults%s: %s (kept in %s)", round,
                  outcome->injected, skipped, outcome->failed_checks, folder);

@@ -30,8 +30,10 @@ struct campaign_config {
     const struct plan *plan;
     const char *command; /* The user's, for the report. */
     uint64_t seed;
-    bool lab;  /* Use network namespaces if the machine allows it. */
-    bool keep; /* Keep the folders of rounds that passed too. */
+    bool lab;               /* Use network namespaces if the machine allows it. */
+    unsigned allowed_skips; /* A set of `enum need`: chaos/judge/verdict.h. */
+    bool may_be_idle;       /* Rounds in which no fault was injected are judged as well. */
+    bool keep;              /* Keep the folders of rounds that passed too. */
     /* A line for people; `level` 0: a round's outcome, 1: what happens in it. */
     void (*log)(void *ctx, int level, const char *text);
     void *ctx;

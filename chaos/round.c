@@ -187,6 +187,8 @@ static json_t *judge(void *ctx, const json_t *history)
         .exit_code = round->exit_code,
         .mark = round->run.mark,
         .recover_within_ms = (uint64_t)(round->config->campaign->plan->recover_within_s * 1000),
+        .allowed_skips = round->config->campaign->allowed_skips,
+        .may_be_idle = round->config->campaign->may_be_idle,
         .former_zookeepers = former,
         .former_count = cluster->wipes};
     return verdict_make(&input);

@@ -12,7 +12,8 @@
  *   that type among at_ms, step, phase, point, count}, for_ms, value: the schedule, for replay
  * - fault: id, fault, "whom", targets [place], step, phase, point?, text: a fault was injected
  * - undo: id, fault, targets, text: it was undone
- * - skipped: id, fault, "whom", text: it was not injected; the text has the reason
+ * - skipped: id, fault, "whom", lacks?, text: it was not injected; the text has the reason, "lacks"
+ *   the need of the fault that this machine does not satisfy
  * - place: place, state "up" | "down" | "frozen" | "thawed", pid: seen by the harness
  * - chief: place, pid, epoch, took_ms: it became chief; the line has the time of its own record
  * - event: event (as in `tanist watch -o jsonl`: an object with "event", "epoch", "task", ...),

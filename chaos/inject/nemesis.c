@@ -114,10 +114,13 @@ static void skip(struct nemesis *nemesis, struct entry *entry, const char *why)
 {
     const struct injection *injection = &entry->fault.injection;
     assert(entry->stage == STAGE_WAITING || entry->stage == STAGE_ARMED);
-    history_file_add(nemesis->config.history, "skipped",
-                     json_pack("{s:i, s:s, s:s, s:o}", "id", (int)injection->id, "fault",
-                               fault_descriptor(injection->fault)->name, "whom",
-                               injection->selector, "text", json_text(why)));
+    const unsigned needs = fault_descriptor(injection->fault)->needs |
+                           (is_at_failpoint(entry) ? (unsigned)NEED_FAILPOINTS : 0);
+    history_file_add(
+        nemesis->config.history, "skipped",
+        json_pack("{s:i, s:s, s:s, s:s*, s:o}", "id", (int)injection->id, "fault",
+                  fault_descriptor(injection->fault)->name, "whom", injection->selector, "lacks",
+                  probe_lacking_need(nemesis->config.probe, needs), "text", json_text(why)));
     entry->stage = STAGE_OVER;
     entry->skipped = true;
     report(nemesis, entry, " was skipped", why);

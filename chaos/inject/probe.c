@@ -153,6 +153,14 @@ const char *probe_lacks(const struct probe *probe, unsigned wanted)
     return NULL;
 }
 
+const char *probe_lacking_need(const struct probe *probe, unsigned wanted)
+{
+    for (unsigned i = 0; i < NEED_COUNT; i++) {
+        if (wanted & ~probe->has & (1U << i)) { return fault_need_name(i); }
+    }
+    return NULL;
+}
+
 json_t *probe_json(const struct probe *probe)
 {
     json_t *object = json_object();

@@ -22,6 +22,8 @@ struct probe {
 void probe_machine(struct probe *probe);
 /* Why the first of `needs` that is missing is missing; NULL: none is. Borrowed from `probe`. */
 const char *probe_lacks(const struct probe *probe, unsigned needs);
+/* The name of that need, "network"; NULL: none is missing. */
+const char *probe_lacking_need(const struct probe *probe, unsigned needs);
 /* Path of tanist-faults.so: in the folder of the program, or in the library folder of an installed
  * one. False: it is in neither; `path` is empty. */
 bool probe_find_shim(char *path, size_t size);

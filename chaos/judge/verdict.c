@@ -186,6 +186,7 @@ json_t *verdict_make(const struct verdict_input *input)
     assert(cluster != NULL);
     assert(input->history != NULL);
     if (checks == NULL) { return NULL; }
+    if (!input->may_be_idle) { verdict_check_faults(checks, input->history, input->allowed_skips); }
     verdict_check_ended(checks, input->exit_code, input->result);
     verdict_check_result(checks, cluster->job->train.mode, input->baseline, input->result);
     check_transactions(checks, input);
@@ -193,6 +194,7 @@ json_t *verdict_make(const struct verdict_input *input)
     verdict_check_refusals(checks, input->history);
     (void)snprintf(log, sizeof log, "%s/run.log", cluster->dir);
     verdict_check_crashes(checks, log, cluster->run_dir);
+    verdict_check_exits(checks, log, input->history);
     verdict_check_recovery(checks, input->history, input->recover_within_ms);
     verdict_check_resources(checks, input->history);
     verdict_check_disk(checks, cluster->run_dir, cluster->job->checkpoint.keep);

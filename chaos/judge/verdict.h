@@ -23,6 +23,8 @@ struct verdict_input {
     int exit_code;              /* The attacked run's. */
     const char *mark;           /* NAME=VALUE in the environment of every process of the run. */
     uint64_t recover_within_ms; /* The bound on each recovery. */
+    unsigned allowed_skips;     /* A set of `enum need`: faults that need these may be skipped. */
+    bool may_be_idle;           /* A round in which no fault was injected is judged as well. */
     /* Data folders of former ensembles, which "wipe" moved aside, oldest first; the last one is
      * RUN_DIR/zookeeper. With more than VERDICT_FORMER_MAX the check "orders" fails. */
     const char *const *former_zookeepers;
@@ -31,9 +33,9 @@ struct verdict_input {
 
 /*
  * The "verdict" object of the history: {"ok": bool, "checks": [{"name", "ok", "text"}]}, with the
- * checks: ended, digest (sync) or accuracy (async), orders (the checker over all transactions),
- * znodes, checkpoints, refusals, crashes, recovery, memory, descriptors, threads, disk,
- * nothing-left. A new reference. NULL: out of memory.
+ * checks: faults, ended, digest (sync) or accuracy (async), orders (the checker over all
+ * transactions), znodes, checkpoints, refusals, crashes, exits, recovery, memory, descriptors,
+ * threads, disk, nothing-left. A new reference. NULL: out of memory.
  */
 json_t *verdict_make(const struct verdict_input *input);
 

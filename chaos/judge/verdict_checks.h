@@ -56,6 +56,12 @@ void verdict_check_znodes(json_t *checks, const struct judgement *judgement, con
  */
 void verdict_check_recovery(json_t *checks, const json_t *history, uint64_t within_ms);
 
+/*
+ * "faults": at least one fault was injected. A round in which none was passes only if this machine
+ * lacks what all of them need, and `allowed_skips`, a set of `enum need`, has all of that.
+ */
+void verdict_check_faults(json_t *checks, const json_t *history, unsigned allowed_skips);
+
 /* "refusals": every mistake that must be refused (a second process for a task, another job) was. */
 void verdict_check_refusals(json_t *checks, const json_t *history);
 
@@ -79,5 +85,8 @@ void verdict_check_nothing_left(json_t *checks, const char *mark, const char *di
 /* "crashes": no process ended by a signal that the harness does not send, failed an assertion or
  * was reported by a sanitizer. Restarts would hide all of these. */
 void verdict_check_crashes(json_t *checks, const char *run_log, const char *run_dir);
+/* "exits": each exit code of a node that the agent logged has a cause among the faults in
+ * `history`. Restarts would hide the others. */
+void verdict_check_exits(json_t *checks, const char *run_log, const json_t *history);
 
 #endif

@@ -1,4 +1,4 @@
-/* Recoveries and refusals in a round's history. */
+/* Faults, recoveries and refusals in a round's history. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,6 +9,47 @@
 #include "chaos/history/timeline.h"
 #include "chaos/judge/verdict_checks.h"
 #include "chaos/plan/fault.h"
+
+/* ----------------------------------------------------------------- faults */
+
+/* The need with that name, as a set; 0: none has it. */
+static unsigned need_of(const char *name)
+{
+    for (unsigned i = 0; i < NEED_COUNT; i++) {
+        if (strcmp(fault_need_name(i), name) == 0) { return 1U << i; }
+    }
+    return 0;
+}
+
+void verdict_check_faults(json_t *checks, const json_t *history, unsigned allowed_skips)
+{
+    unsigned injected = 0, skipped = 0, allowed = 0;
+    const char *lacks = "", *why = "the plan has none";
+    size_t i;
+    const json_t *line;
+    assert(allowed_skips < 1U << NEED_COUNT);
+    json_array_foreach(history, i, line)
+    {
+        injected += line_is(line, "fault");
+        if (!line_is(line, "skipped")) { continue; }
+        lacks = json_member_text(line, "lacks", "");
+        why = json_member_text(line, "text", "unknown");
+        skipped++;
+        allowed += (need_of(lacks) & allowed_skips) != 0;
+    }
+    if (injected > 0) {
+        verdict_add(checks, "faults", true, "%u faults were injected, %u skipped", injected,
+                    skipped);
+    } else if (skipped > 0 && allowed == skipped) {
+        verdict_add(
+            checks, "faults", true,
+            "no fault was injected, so nothing was tested; allowed by --allow-skips: %.300s", why);
+    } else {
+        verdict_add(checks, "faults", false,
+                    "no fault was injected, so nothing was tested: %.300s%s%.40s", why,
+                    lacks[0] != '\0' ? "; permit it with --allow-skips " : "", lacks);
+    }
+}
 
 /* --------------------------------------------------------------- recovery */
 

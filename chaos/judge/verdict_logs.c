@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chaos/history/json_member.h"
 #include "chaos/judge/verdict_checks.h"
+#include "chaos/plan/fault.h"
+#include "tanist/status.h"
 
 enum { PATH_BYTES = 4096, FOUND_MAX = 240 };
 
@@ -78,5 +81,96 @@ void verdict_check_crashes(json_t *checks, const char *run_log, const char *run_
     } else {
         verdict_add(checks, "crashes", true, "no process crashed, according to %u logs",
                     search.files);
+    }
+}
+
+/* ------------------------------------------------------------- exit codes */
+
+#define FAMILY(name) (1U << FAMILY_##name)
+
+/* The exit codes with which a node may end although the job continues, and the families of faults
+ * of which one must have been injected; 0: the code needs no fault. */
+static const struct exit_cause {
+    int code;
+    unsigned families;
+} exit_causes[] = {
+    {TN_EXIT_OK, 0},
+    {TN_EXIT_SESSION_EXPIRED, 0},
+    {TN_EXIT_DEPOSED, 0},
+    {TN_EXIT_RESIGNED, FAMILY(OPERATOR)},
+    {TN_EXIT_CANNOT_CONNECT, FAMILY(ZOOKEEPER) | FAMILY(NETWORK) | FAMILY(FREEZE)},
+    {TN_EXIT_IO, FAMILY(DISK) | FAMILY(LIMITS) | FAMILY(FAILPOINT)},
+    {TN_EXIT_ERROR, FAMILY(LIMITS)}, /* No memory, or no descriptor. */
+};
+
+static bool has_cause(int code, unsigned families)
+{
+    for (size_t i = 0; i < sizeof exit_causes / sizeof *exit_causes; i++) {
+        const struct exit_cause *cause = &exit_causes[i];
+        if (cause->code != code) { continue; }
+        return cause->families == 0 || (cause->families & families) != 0;
+    }
+    return false;
+}
+
+static unsigned injected_families(const json_t *history)
+{
+    unsigned families = 0;
+    size_t i;
+    const json_t *line;
+    json_array_foreach(history, i, line)
+    {
+        if (!line_is(line, "fault")) { continue; }
+        const struct fault_descriptor *fault = fault_find(json_member_text(line, "fault", ""));
+        if (fault != NULL) { families |= 1U << fault->family; }
+    }
+    return families;
+}
+
+/* The agent logs the end of a node as "[   1.2 s] ps:0 (pid 7): exit code 1 (error); restarting".
+ * Returns the exit code; -1: the line is not such a line. */
+static int exit_code_of(const char *line)
+{
+    static const char *const roles[] = {"coordinator:", "ps:", "worker:"};
+    const char *pid = strstr(line, " (pid "), *at = strstr(line, "): exit code ");
+    if (pid == NULL || at == NULL || at < pid) { return -1; }
+    const char *task = pid;
+    while (task > line && task[-1] != ' ') { task--; }
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+        if (strncmp(task, roles[i], strlen(roles[i])) != 0) { continue; }
+        return (int)strtol(at + strlen("): exit code "), NULL, 10);
+    }
+    return -1;
+}
+
+void verdict_check_exits(json_t *checks, const char *run_log, const json_t *history)
+{
+    char *line = NULL, first[FOUND_MAX] = "";
+    size_t size = 0;
+    unsigned ends = 0, unexpected = 0;
+    assert(run_log != NULL);
+    const unsigned families = injected_families(history);
+    FILE *file = fopen(run_log, "re");
+    if (file == NULL) {
+        verdict_add(checks, "exits", false, "the log of the run cannot be read");
+        return;
+    }
+    while (getline(&line, &size, file) > 0) {
+        const int code = exit_code_of(line);
+        ends += code >= 0;
+        if (code < 0 || has_cause(code, families)) { continue; }
+        line[strcspn(line, "\n")] = '\0';
+        if (unexpected++ == 0) { (void)snprintf(first, sizeof first, "%.200s", line); }
+    }
+    free(line);
+    (void)fclose(file);
+    if (unexpected > 0) {
+        verdict_add(checks, "exits", false,
+                    "%u nodes ended with an exit code that no injected fault explains; the first: "
+                    "%s",
+                    unexpected, first);
+    } else {
+        verdict_add(checks, "exits", true, "%u nodes ended by themselves, each with a known cause",
+                    ends);
     }
 }

@@ -115,6 +115,7 @@ int chaos_replay(int argc, char **argv)
     options_text(&options, "dir", &session->options.dir, "DIR",
                  "Folder for histories, failed rounds and the report; default runs/replay.");
     output_option_text(&options, &session->options.output);
+    chaos_options_add_skips(&options, &session->options);
     chaos_options_add(&options, &session->options);
     chaos_session_name(session, argc, argv);
     if (options_parse(&options, argc, argv, &exit_code)) {

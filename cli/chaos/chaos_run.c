@@ -53,6 +53,7 @@ static void add_options(struct options *options, struct run_options *given,
                  "Folder for histories, failed rounds and the report; default "
                  "runs/chaos-PLAN-SEED.");
     output_option_text(options, &common->output);
+    chaos_options_add_skips(options, common);
     chaos_options_add(options, common);
 }
 
@@ -73,7 +74,9 @@ int chaos_run(int argc, char **argv)
             "against the baseline. A round\nthat fails is kept whole, with the command that "
             "repeats "
             "it. As root, each task gets its own network\nnamespace.\n"
-            "Exit status: 0 every round passed, 1 a round failed, 130 stopped.",
+            "Exit status: 0 every round passed, 1 a round failed or no fault was injected in it, "
+            "130 "
+            "stopped.",
         .examples =
             "  tanist chaos run --plan kill-chief --rounds 5\n"
             "  tanist chaos run --plan everything --job examples/fashion-mnist.json --seed 7\n"

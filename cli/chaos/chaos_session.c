@@ -26,6 +26,36 @@ void chaos_options_add(struct options *options, struct chaos_options *given)
                  "Print only the outcome of each round on stderr.");
 }
 
+void chaos_options_add_skips(struct options *options, struct chaos_options *given)
+{
+    options_text(options, "allow-skips", &given->allow_skips, "NEED,...",
+                 "A round passes without any fault if this machine lacks what its faults need, and "
+                 "it is named here: network, bandwidth, shim, tmpfs, failpoints.");
+}
+
+/* The set of `enum need` that `text` names, separated by commas. */
+static enum tn_status parse_needs(const char *text, unsigned *out, struct error *error)
+{
+    *out = 0;
+    while (text != NULL && *text != '\0') {
+        const size_t length = strcspn(text, ",");
+        unsigned found = 0;
+        for (unsigned i = 0; i < NEED_COUNT; i++) {
+            const char *name = fault_need_name(i);
+            if (strlen(name) == length && strncmp(name, text, length) == 0) { found = 1U << i; }
+        }
+        if (found == 0) {
+            return error_set(error, TN_EINVAL,
+                             "--allow-skips: \"%.*s\": give network, bandwidth, shim, tmpfs or "
+                             "failpoints",
+                             (int)length, text);
+        }
+        *out |= found;
+        text += length + (text[length] == ',');
+    }
+    return TN_OK;
+}
+
 static void print_progress(void *ctx, int level, const char *text)
 {
     const struct chaos_session *session = ctx;
@@ -48,6 +78,8 @@ enum tn_status chaos_session_open(struct chaos_session *session, struct error *e
 {
     const struct chaos_options *o = &session->options;
     assert(session->campaign == NULL);
+    unsigned allowed_skips = 0;
+    if (parse_needs(o->allow_skips, &allowed_skips, error) != TN_OK) { return TN_EINVAL; }
     ssize_t length = readlink("/proc/self/exe", session->program, sizeof session->program - 1);
     if (length <= 0) { return error_set(error, TN_EIO, "/proc/self/exe: %s", strerror(errno)); }
     session->program[length] = '\0';
@@ -71,6 +103,8 @@ enum tn_status chaos_session_open(struct chaos_session *session, struct error *e
                                            .seed = seed,
                                            .lab = o->network == NULL ||
                                                   strcmp(o->network, "loopback") != 0,
+                                           .allowed_skips = allowed_skips,
+                                           .may_be_idle = o->may_be_idle,
                                            .keep = o->keep,
                                            .log = print_progress,
                                            .ctx = session,
@@ -95,6 +129,7 @@ enum tn_status chaos_session_round(struct chaos_session *session, uint32_t round
     *passed = outcome.passed;
     session->totals.rounds++;
     session->totals.failed += !outcome.passed;
+    session->totals.idle += outcome.passed && outcome.injected == 0;
     session->totals.faults += outcome.injected;
     session->totals.skipped += outcome.skipped;
     return TN_OK;
@@ -104,18 +139,19 @@ static int print_summary(const struct chaos_session *session)
 {
     const struct chaos_totals *totals = &session->totals;
     char report[CHAOS_PATH_MAX + 16];
-    assert(totals->failed <= totals->rounds);
+    assert(totals->failed + totals->idle <= totals->rounds);
     snprintf(report, sizeof report, "%s/report.html", session->dir);
     if (output_is_json(session->options.output)) {
-        return output_json(json_pack("{s:i, s:s, s:i, s:i, s:i, s:i, s:s}", "version", 1, "plan",
-                                     session->plan.name, "rounds", (int)totals->rounds, "broken",
-                                     (int)totals->failed, "faults", (int)totals->faults, "skipped",
-                                     (int)totals->skipped, "report", report),
+        return output_json(json_pack("{s:i, s:s, s:i, s:i, s:i, s:i, s:i, s:s}", "version", 1,
+                                     "plan", session->plan.name, "rounds", (int)totals->rounds,
+                                     "broken", (int)totals->failed, "untested", (int)totals->idle,
+                                     "faults", (int)totals->faults, "skipped", (int)totals->skipped,
+                                     "report", report),
                            JSON_INDENT(2));
     }
     int length = printf("%u of %u rounds passed; %u faults injected, %u skipped; report: %s\n",
-                        totals->rounds - totals->failed, totals->rounds, totals->faults,
-                        totals->skipped, report);
+                        totals->rounds - totals->failed - totals->idle, totals->rounds,
+                        totals->faults, totals->skipped, report);
     return length > 0 ? TN_EXIT_OK : TN_EXIT_IO;
 }
 

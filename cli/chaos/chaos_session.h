@@ -18,9 +18,11 @@ enum { CHAOS_PATH_MAX = 1024, CHAOS_COMMAND_MAX = 2048 };
 
 struct chaos_options {
     const char *dir, *job, *output, *network; /* `output` NULL: no summary on stdout. */
+    const char *allow_skips;                  /* Names of needs, separated by commas; NULL: none. */
     struct option_texts set;
     struct option_number seed;
     bool keep, quiet;
+    bool may_be_idle; /* chaos/campaign.h */
 };
 
 /* Add the options that all three commands have: --set, --network, --keep, --quiet. The commands add
@@ -29,6 +31,7 @@ void chaos_options_add(struct options *options, struct chaos_options *given);
 
 struct chaos_totals {
     uint32_t rounds, failed; /* `failed` of all `rounds`. */
+    uint32_t idle;           /* Not failed, but no fault was injected. */
     uint32_t faults, skipped;
 };
 
@@ -45,6 +48,9 @@ struct chaos_session {
 /* Keep the command line, for the report. */
 void chaos_session_name(struct chaos_session *session, int argc, char **argv);
 
+/* Add --allow-skips, for commands that judge rounds. */
+void chaos_options_add_skips(struct options *options, struct chaos_options *given);
+
 /* Begin a campaign with `options` and `plan`, and run the baseline. SIGINT and SIGTERM end the
  * campaign from then on. Errors are those of campaign_open(). */
 MUST_CHECK enum tn_status chaos_session_open(struct chaos_session *session, struct error *error);
@@ -56,8 +62,8 @@ MUST_CHECK enum tn_status chaos_session_round(struct chaos_session *session, uin
                                               const struct schedule *schedule, bool *passed,
                                               struct error *error);
 
-/* Write the reports and print the summary. Returns the exit code: 0 if every round has passed, 1 if
- * one has failed, 130 if the user has stopped the campaign, or that of `status`, whose `error` is
+/* Write the reports and print the summary. Returns the exit code: 0 if no round has failed, 1 if
+ * one has, 130 if the user has stopped the campaign, or that of `status`, whose `error` is
  * reported. */
 int chaos_session_conclude(struct chaos_session *session, enum tn_status status,
                            const struct error *error);

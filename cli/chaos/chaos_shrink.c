@@ -132,6 +132,7 @@ int chaos_shrink(int argc, char **argv)
     options_text(&options, "dir", &session->options.dir, "DIR",
                  "Folder for histories, failed rounds and the report; default runs/shrink.");
     chaos_options_add(&options, &session->options);
+    session->options.may_be_idle = true; /* A subset whose faults are never due has not failed. */
     chaos_session_name(session, argc, argv);
     if (options_parse(&options, argc, argv, &exit_code)) {
         search->tries = tries.value;

@@ -94,6 +94,22 @@ class Campaign(unittest.TestCase):
         self.assertEqual(kinds(repeated, "planned")[0]["trigger"],
                          kinds(lines_of(kept / "history.jsonl"), "planned")[0]["trigger"])
 
+    def test_round_without_faults_fails_unless_skips_are_allowed(self):
+        plan = self.plan(faults=[{"fault": "cut", "whom": "worker:0", "at_progress": [0.2, 0.3], "for_s": 0.2}])
+        done = self.run_plan(plan, "--network", "loopback", "--set", "train.steps=3000")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("nothing was tested", done.stderr)
+        self.assertIn("--allow-skips network", done.stderr)
+        shutil.rmtree(self.folder / "c")
+        done = self.run_plan(plan, "--network", "loopback", "--set", "train.steps=3000", "--allow-skips",
+                             "tmpfs,network")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("round 1: SKIPPED", done.stderr)
+        self.assertEqual(json.loads(done.stdout)["untested"], 1)
+        wrong = self.run_plan(plan, "--allow-skips", "networks")
+        self.assertEqual(wrong.returncode, 3)
+        self.assertIn('"networks": give network, bandwidth', wrong.stderr)
+
     def test_full_disk_is_a_device_of_the_round(self):
         can = json.loads(tanist("chaos", "list", "-o", "json").stdout)["machine"]["tmpfs"]
         if can is not True:

@@ -82,6 +82,11 @@ const char *probe_lacks(const struct probe *probe, unsigned needs)
     return needs ? world.lacks : NULL;
 }
 
+const char *probe_lacking_need(const struct probe *probe, unsigned needs)
+{
+    return probe_lacks(probe, needs) != NULL ? "network" : NULL;
+}
+
 enum tn_status failpoint_watch_arm(struct failpoint_watch *watch, struct target_cluster *cluster,
                                    const struct injection *injection, struct error *error)
 {

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "chaos/plan/fault.h"
 #include "tests/unit/support/checks.h"
 
 /* Histories are written with ' for ". */
@@ -28,6 +29,34 @@ static json_t *parse(const char *text)
     json_t *json = json_loads(copy, 0, NULL);
     assert_non_null(json);
     return json;
+}
+
+/* ----------------------------------------------------------------- faults */
+
+static void assert_faults(const char *history, unsigned allowed_skips, const char *want)
+{
+    json_t *checks = json_array(), *json = parse(history);
+    verdict_check_faults(checks, json, allowed_skips);
+    json_decref(json);
+    assert_check(checks, "faults", want);
+}
+
+/* A round without a fault has tested nothing: it fails unless the need that is missing is allowed.
+ */
+static void faults_wants_a_fault(void **state)
+{
+    static const char cut[] = "{'kind': 'skipped', 'lacks': 'network', 'text': 'no namespaces'}";
+    static const char late[] = "{'kind': 'skipped', 'text': 'the run ended before it was due'}";
+    char both[512];
+    (void)state;
+    assert_faults("[{'kind': 'fault', 'fault': 'kill'}]", 0, "+1 faults");
+    assert_faults("[]", 0, "-nothing was tested");
+    (void)snprintf(both, sizeof both, "[%s]", cut);
+    assert_faults(both, 0, "-no namespaces|--allow-skips network");
+    assert_faults(both, NEED_SHIM, "-no namespaces");
+    assert_faults(both, NEED_NETWORK | NEED_SHIM, "+--allow-skips|no namespaces");
+    (void)snprintf(both, sizeof both, "[%s, %s]", cut, late);
+    assert_faults(both, NEED_NETWORK, "-before it was due");
 }
 
 /* -------------------------------------------------------------------- end */
@@ -376,6 +405,7 @@ static void nothing_left_finds_a_socket(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(faults_wants_a_fault),
         cmocka_unit_test(ended_wants_exit_code_and_status),
         cmocka_unit_test(digest_is_compared),
         cmocka_unit_test(accuracy_is_compared),

@@ -64,6 +64,37 @@ static void crashes_are_found(void **state)
     assert_crashes(dir, "", "==7==ERROR: AddressSanitizer: heap-use\n", "-ps-0.log");
 }
 
+static void assert_exits(const char *dir, const char *fault, const char *run_log, const char *want)
+{
+    char path[256];
+    json_t *checks = json_array();
+    json_t *history = json_pack("[{s:s, s:s}]", "kind", "fault", "fault", fault);
+    put(dir, "run.log", run_log);
+    snprintf(path, sizeof path, "%s/run.log", dir);
+    verdict_check_exits(checks, path, history);
+    json_decref(history);
+    assert_check(checks, "exits", want);
+}
+
+/* A node that exits with 1 is a bug that its restart hides, unless a fault explains it. */
+static void exit_codes_need_a_cause(void **state)
+{
+    const char *dir = *state;
+    static const char error[] = "[ 1.0 s] ps:0 (pid 7): exit code 1 (error); restarting\n";
+    static const char deposed[] = "[ 1.0 s] coordinator:1 (pid 8): exit code 11 (deposed)\n";
+    static const char io[] = "[ 1.0 s] ps:1 (pid 9): exit code 6 (input or output failed)\n";
+    assert_exits(dir, "kill", error, "-1 nodes|ps:0|exit code 1");
+    assert_exits(dir, "memory", error, "+1 nodes");
+    assert_exits(dir, "kill", deposed, "+1 nodes");
+    assert_exits(dir, "kill", io, "-ps:1|exit code 6");
+    assert_exits(dir, "disk-full", io, "+");
+    assert_exits(dir, "kill", "[ 1.0 s] worker:2 (pid 9): exit code 77\n", "-worker:2|77");
+    assert_exits(dir, "kill", "[ 1.0 s] zookeeper:1 (pid 9): exit code 143\n", "+0 nodes");
+    json_t *checks = json_array();
+    verdict_check_exits(checks, "/nowhere/run.log", NULL);
+    assert_check(checks, "exits", "-cannot be read");
+}
+
 /* The check fails if there are no logs. */
 static void crashes_want_logs(void **state)
 {
@@ -97,6 +128,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(crashes_are_found, make_run, remove_run),
+        cmocka_unit_test_setup_teardown(exit_codes_need_a_cause, make_run, remove_run),
         cmocka_unit_test(crashes_want_logs),
         cmocka_unit_test(refusals_are_read),
     };
