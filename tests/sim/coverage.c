@@ -1,5 +1,6 @@
 #include "tests/sim/coverage.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -11,6 +12,7 @@ static const char *const names[MOMENTS] = {
 
 void coverage_add(struct coverage *into, const struct coverage *from)
 {
+    assert(into != from);
     for (int k = 0; k < FAULT_KINDS; k++) {
         for (int m = 0; m < MOMENTS; m++) { into->cells[k][m] += from->cells[k][m]; }
     }

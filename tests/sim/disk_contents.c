@@ -27,6 +27,7 @@ static struct manifest *find_manifest(const struct disk_model *disk, uint64_t id
 
 static void remove_shard(struct disk_model *disk, size_t i)
 {
+    assert(i < disk->shard_count);
     free(disk->shards[i]->data);
     free(disk->shards[i]);
     disk->shards[i] = disk->shards[--disk->shard_count];
@@ -77,6 +78,7 @@ bool disk_model_damage(struct disk_model *disk, uint64_t chance)
 static enum tn_status do_write(struct disk_model *disk, const struct disk_request *request,
                                struct store_event *event)
 {
+    assert(request->write.state_arrays > 0);
     const struct store_write_request *write = &request->write;
     if (world_chance(disk->world, disk->config.fail_per_mille)) {
         return world_chance(disk->world, 500) ? TN_EIO : TN_ENOSPC;

@@ -40,6 +40,7 @@ static void on_pump(struct world *world, void *target, uint64_t index, uint64_t 
 
 void net_schedule_pump(struct net_link *link, struct net_side *side, uint64_t at_us)
 {
+    assert(at_us >= link->net->world->now_us);
     if (side->pumping || side->endpoint == NULL) { return; }
     side->pumping = true;
     world_at(link->net->world, at_us, on_pump, link, side == &link->sides[1], 0, NULL);
@@ -47,6 +48,7 @@ void net_schedule_pump(struct net_link *link, struct net_side *side, uint64_t at
 
 void net_append(struct net_link *link, struct net_side *side, struct net_frame *frame)
 {
+    assert(frame->next == NULL);
     uint64_t due = link->net->world->now_us + net_latency(link->net);
     if (due < side->last_us) { due = side->last_us; }
     side->last_us = frame->due_us = due;
@@ -96,6 +98,8 @@ static void close_both(struct net_link *link, struct net_side *side, enum tn_sta
 static void deliver_frame(struct net_link *link, struct net_side *side,
                           const struct net_frame *frame)
 {
+    assert(side->endpoint != NULL);
+    assert(!side->endpoint->dead);
     struct net_endpoint *endpoint = side->endpoint;
     side->heard_us = link->net->world->now_us;
     if (frame->header.cluster != endpoint->cluster) {

@@ -17,6 +17,7 @@ static void feed(struct sim_agent *agent, const struct supervisor_event *event);
 
 struct sim_agent *sim_agent_of(struct sim_cluster *cluster, uint32_t task)
 {
+    assert(task < cluster->task_count);
     return &cluster->agents[cluster->setup.one_host ? 0 : task];
 }
 
@@ -218,6 +219,7 @@ void sim_agents_job_ended(struct sim_cluster *cluster)
 
 void sim_agent_start(struct sim_agent *agent)
 {
+    assert(!agent->alive);
     enum child_kind kinds[SIM_TASKS_MAX];
     for (uint32_t i = 0; i < agent->task_count; i++) {
         kinds[i] = CHILD_NODE;

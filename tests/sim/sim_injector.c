@@ -7,6 +7,7 @@
 
 void sim_kill_task(struct sim_cluster *cluster, uint32_t task)
 {
+    assert(task < cluster->task_count);
     struct process *process = cluster->now[task];
     if (process == NULL || !process->alive) { return; }
     world_log(&cluster->world, "kill -9 %s:%u", role_name(cluster->tasks[task].role),

@@ -94,9 +94,10 @@ static void make_worker(struct sim_cluster *cluster, struct process *process,
 
 void sim_spawn(struct sim_cluster *cluster, uint32_t task)
 {
+    assert(task < cluster->task_count);
+    assert(cluster->process_count < SIM_PROCESSES_MAX);
     struct process *old = cluster->now[task];
     assert(old == NULL || !old->alive);
-    assert(cluster->process_count < SIM_PROCESSES_MAX);
     struct world *world = &cluster->world;
     struct process_config config = {
         .world = world,

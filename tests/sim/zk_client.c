@@ -198,6 +198,8 @@ static void consider_refusal(struct zk_client *client)
 
 static void try_connect(struct zk_client *client)
 {
+    assert(!client->connected);
+    assert(!client->expired);
     struct zk_model *model = client->model;
     uint32_t server = (uint32_t)world_below(model->world, model->config.servers);
     if (!zk_model_has_quorum(model) || !zk_client_reaches(client, server)) { return; }

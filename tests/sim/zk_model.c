@@ -52,6 +52,7 @@ static void show_to_clients(struct zk_model *model, uint32_t server, const struc
 
 static void apply_up_to(struct zk_model *model, uint32_t index, uint64_t zxid)
 {
+    assert(index < model->config.servers);
     struct zk_server *server = &model->servers[index];
     while (server->tree.zxid < zxid) {
         size_t next = (size_t)(server->tree.zxid - model->log_base);

@@ -40,6 +40,7 @@ static void answer(struct zk_request *request, struct zk_event *event)
 
 static void answer_read(struct zk_request *request)
 {
+    assert(request->verb != REQUEST_WRITE);
     struct zk_client *client = request->client;
     const struct zk_tree *tree = &client->model->servers[client->server].tree;
     const struct zk_node *node = zk_tree_find(tree, request->path);
@@ -140,6 +141,7 @@ void zk_requests_applied(struct zk_client *client, const struct zk_txn *txn)
 
 static void to_leader(struct zk_request *request)
 {
+    assert(request->verb == REQUEST_WRITE);
     struct zk_client *client = request->client;
     world_at(client->model->world, after(client, &client->to_leader_us), on_leader, request,
              client->model->era, 0, NULL);
@@ -204,6 +206,8 @@ struct zk_request *zk_request_create(struct zk_client *client)
 
 void zk_request_copy(struct zk_request *request, const struct zk_write *writes, size_t count)
 {
+    assert(request->writes == NULL);
+    assert(count > 0);
     request->count = count;
     request->writes = calloc(count, sizeof *writes);
     assert(request->writes != NULL);

@@ -11,6 +11,7 @@
 
 void zk_client_watch(struct zk_client *client, const char *path, bool children, bool existed)
 {
+    assert(path[0] == '/');
     for (size_t i = 0; i < client->watch_count; i++) {
         struct zk_watch *watch = &client->watches[i];
         if (watch->children == children && strcmp(watch->path, path) == 0) {
@@ -27,6 +28,7 @@ void zk_client_watch(struct zk_client *client, const char *path, bool children, 
 /* The library reports the removal of a znode once, whatever was watched. */
 static void fire(struct zk_client *client, size_t index, bool removed)
 {
+    assert(index < client->watch_count);
     struct zk_watch fired = client->watches[index];
     client->watches[index] = client->watches[--client->watch_count];
     for (size_t i = client->watch_count; removed && i-- > 0;) {
@@ -63,6 +65,7 @@ void zk_client_applied(struct zk_client *client, const struct zk_txn *txn)
 /* After a reconnection the server compares, and fires the watches of changed znodes. */
 void zk_client_rearm(struct zk_client *client)
 {
+    assert(client->connected);
     const struct zk_tree *tree = &client->model->servers[client->server].tree;
     for (size_t i = client->watch_count; i-- > 0;) {
         if (i >= client->watch_count) { continue; }
