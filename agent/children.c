@@ -13,6 +13,7 @@
 
 #include "agent/ensemble/zoo_repair.h"
 #include "common/base/clock.h"
+#include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/zk/session_file.h"
 
@@ -76,7 +77,7 @@ static enum tn_status make_folder(const char *dir, const char *name, struct erro
     char path[CHILD_PATH_MAX];
     assert(dir != NULL);
     snprintf(path, sizeof path, "%s/%s", dir, name);
-    if (mkdir(path, 0755) == 0 || errno == EEXIST) { return TN_OK; }
+    if (mkdir(path, 0700) == 0 || errno == EEXIST) { return TN_OK; }
     return error_set(error, errno == ENOSPC ? TN_ENOSPC : TN_EIO, "cannot make the folder %s: %s",
                      path, strerror(errno));
 }
@@ -147,10 +148,12 @@ static void write_pid(const char *dir, const struct child *child)
     char path[CHILD_PATH_MAX];
     assert(child->server != NULL);
     snprintf(path, sizeof path, "%s/zookeeper/%u/pid", dir, child->server->id);
-    FILE *file = fopen(path, "we");
-    if (file == NULL) { return; }
-    fprintf(file, "%ld\n", (long)child->process.pid);
-    fclose(file);
+    char text[32];
+    int length = snprintf(text, sizeof text, "%ld\n", (long)child->process.pid);
+    struct error error;
+    if (files_write_atomic(path, text, (size_t)length, &error) != TN_OK) {
+        log_debug("the pid of a server was not written: %s", error.text);
+    }
 }
 
 static const char *network_path(const struct child *child)

@@ -84,7 +84,7 @@ static enum tn_status lock_folder(struct run_folder *folder, struct error *error
     assert(folder->dir[0] == '/');
     assert(folder->lock < 0);
     join(path, folder->dir, "lock");
-    folder->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    folder->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (folder->lock < 0 && errno == ENOENT) { return error_set(error, TN_EAGAIN, "moved aside"); }
     if (folder->lock < 0) { return files_error(error, errno, "open", path); }
     struct flock lock = whole_lock();

@@ -146,7 +146,7 @@ enum tn_status zoo_server_detach(const struct zoo_server_files *server,
                                  struct error *error)
 {
     assert(command->argv[0] != NULL && pid != NULL);
-    int log = open(server->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    int log = open(server->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (log < 0) { return files_error(error, errno, "open", server->log_path); }
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     *pid = null < 0 ? -1 : fork();

@@ -73,7 +73,7 @@ static int open_temporary(const char *path, char temporary[static PATH_MAX])
             errno = ENAMETOOLONG;
             return -1;
         }
-        int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (fd >= 0 || errno != EEXIST) { return fd; }
     }
     return -1;
@@ -160,7 +160,7 @@ enum tn_status files_read(const char *path, size_t limit, char **data, size_t *s
 static enum tn_status make_folder(const char *path, struct error *error)
 {
     struct stat info;
-    if (mkdir(path, 0755) == 0) { return TN_OK; }
+    if (mkdir(path, 0700) == 0) { return TN_OK; }
     int failed = errno; /* Also EROFS or EACCES of the parent, though the folder exists. */
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) { return TN_OK; }
     return files_error(error, failed, "make the folder", path);

@@ -27,6 +27,7 @@ enum tn_status files_error(struct error *error, int system_errno, const char *wh
  * Make `path` hold exactly these bytes: written to a temporary file beside it (".NAME.tmp-*"),
  * synced, renamed, folder synced. After TN_OK the contents survive a loss of power. Of two
  * concurrent writers one wins, with all its contents. After a failure the old contents remain.
+ * Only the owner may read the file, for it may hold a key.
  */
 MUST_CHECK enum tn_status files_write_atomic(const char *path, const void *data, size_t size,
                                              struct error *error);
@@ -38,8 +39,8 @@ MUST_CHECK enum tn_status files_write_atomic(const char *path, const void *data,
 MUST_CHECK enum tn_status files_read(const char *path, size_t limit, char **data, size_t *size,
                                      struct error *error);
 
-/* `path` and its parents, like `mkdir -p`; existing folders are left alone. TN_EEXIST: a part of
- * the path is a file. */
+/* `path` and its parents, like `mkdir -p -m 700`; existing folders are left alone. TN_EEXIST: a
+ * part of the path is a file. */
 MUST_CHECK enum tn_status files_make_folders(const char *path, struct error *error);
 
 /* Make creations, renames and removals in the folder survive a loss of power. */

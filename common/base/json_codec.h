@@ -65,6 +65,7 @@ enum json_rule {
     JSON_ALL_REQUIRED = 1,    /* Each key must be present; otherwise absent members stay. */
     JSON_UNKNOWN_REFUSED = 2, /* Otherwise unknown keys are ignored. */
     JSON_WHOLE_REALS = 4,     /* 1e3 is a whole number too. */
+    JSON_PLAIN_TEXTS = 8,     /* Control characters in texts are read as spaces (utf8_plain). */
 };
 
 struct json_table {

@@ -20,7 +20,7 @@ static void format_value(const json_t *value, char text[static VALUE_MAX])
     char *all = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
     int length = snprintf(text, VALUE_MAX, "%s", all != NULL ? all : "?");
     if (length >= VALUE_MAX) { memcpy(text + VALUE_MAX - sizeof "...", "...", sizeof "..."); }
-    utf8_clean(text);
+    utf8_plain(text);
     free(all);
 }
 
@@ -34,7 +34,8 @@ enum tn_status json_refuse(const char *where, const char *key, const json_t *val
     vsnprintf(text, sizeof text, remedy, arguments);
     va_end(arguments);
     snprintf(place, sizeof place, "%s%s%s", where, *where && *key ? "." : "", key);
-    utf8_clean(place);
+    utf8_plain(place);
+    utf8_plain(text);
     if (value != NULL) {
         format_value(value, shown);
         return error_set(error, TN_EINVAL, "%s is %s: %s", *place ? place : "the document", shown,

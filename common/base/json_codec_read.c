@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "common/base/json_codec_private.h"
+#include "common/base/minmax.h"
+#include "common/base/utf8.h"
 
 static bool is_none(const struct json_field *field, const json_t *value)
 {
@@ -38,7 +40,7 @@ static bool read_uint(const struct json_field *field, const json_t *value, unsig
 {
     uint64_t number = uint_limit(field);
     if (!is_none(field, value)) {
-        uint64_t limit = field->size == sizeof number ? INT64_MAX : number;
+        uint64_t limit = field->size == sizeof number ? COUNTER_MAX : number;
         if (!read_whole(value, rules, &number) || number > limit) { return false; }
         if (!is_within(field, (double)number)) { return false; }
     }
@@ -61,12 +63,13 @@ static bool read_real(const struct json_field *field, const json_t *value, void 
     return true;
 }
 
-static bool read_text(const struct json_field *field, const json_t *value, char *at)
+static bool read_text(const struct json_field *field, const json_t *value, unsigned rules, char *at)
 {
     assert(field->size > 0);
     if (!json_is_string(value) || json_string_length(value) >= field->size) { return false; }
     memset(at, 0, field->size);
     memcpy(at, json_string_value(value), json_string_length(value));
+    if ((rules & JSON_PLAIN_TEXTS) != 0) { utf8_plain(at); }
     return true;
 }
 
@@ -122,8 +125,8 @@ static bool read_value(const struct json_field *field, const json_t *value, unsi
     case FIELD_UINT: return read_uint(field, value, rules, at);
     case FIELD_REAL: return read_real(field, value, at);
     case FIELD_BOOL: *(bool *)at = json_is_true(value); return json_is_boolean(value);
-    case FIELD_TEXT: return read_text(field, value, at);
-    case FIELD_CHOICE: return index_of(field, value) >= 0 && read_text(field, value, at);
+    case FIELD_TEXT: return read_text(field, value, rules, at);
+    case FIELD_CHOICE: return index_of(field, value) >= 0 && read_text(field, value, rules, at);
     case FIELD_ENUM: return read_enum(field, value, at);
     case FIELD_HEX: return read_hex(field, value, at);
     case FIELD_CUSTOM: return field->converter->read(value, at);

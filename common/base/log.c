@@ -54,16 +54,7 @@ __attribute__((format(printf, 2, 3))) static void append(struct line *line, cons
 }
 
 /* One event is one line, whatever a peer or a file name put into the message. */
-static void append_plain(struct line *line, const char *text)
-{
-    assert(line->size < sizeof line->text);
-    for (const char *at = text; *at != '\0'; at++) {
-        unsigned char byte = (unsigned char)*at;
-        append(line, "%c", byte < 0x20 || byte == 0x7f ? ' ' : byte);
-    }
-}
-
-static void format_text(struct line *line, enum log_level level, const char *message)
+static void format_text(struct line *line, enum log_level level, char *message)
 {
     assert(level <= LOG_ERROR);
     static const char *const names[] = {"DEBUG", "INFO ", "WARN ", "ERROR"};
@@ -75,8 +66,8 @@ static void format_text(struct line *line, enum log_level level, const char *mes
     uint64_t generation = atomic_load_explicit(&our_generation, memory_order_relaxed);
     if (epoch != 0) { append(line, " epoch=%" PRIu64, epoch); }
     if (generation != 0) { append(line, " generation=%" PRIu64, generation); }
-    append(line, " ");
-    append_plain(line, message);
+    utf8_plain(message);
+    append(line, " %s", message);
 }
 
 /* False: out of memory. A message whose escapes do not fit is cut. */

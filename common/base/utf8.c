@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Rows of table 3-7 of the Unicode standard: the first byte decides the length and the bounds of
  * the second; all later bytes are 80 to BF. */
@@ -50,5 +51,25 @@ void utf8_clean(char *text)
         size_t bytes = utf8_character_bytes(text);
         if (bytes == 0) { *text = '?'; }
         text += bytes > 0 ? bytes : 1;
+    }
+}
+
+/* Bytes of the control character at `text`; 0: it is another one. U+0080 to U+009F are the
+ * terminals' second set of control characters. */
+static size_t control_bytes(const unsigned char *text)
+{
+    if (text[0] < 0x20 || text[0] == 0x7f) { return 1; }
+    return text[0] == 0xc2 && text[1] < 0xa0 ? 2 : 0;
+}
+
+void utf8_plain(char *text)
+{
+    utf8_clean(text);
+    for (size_t at = 0; text[at] != '\0';) {
+        size_t control = control_bytes((const unsigned char *)text + at);
+        size_t bytes = control > 0 ? control : utf8_character_bytes(text + at);
+        assert(bytes > 0);
+        if (control > 0) { memset(text + at, ' ', control); }
+        at += bytes;
     }
 }

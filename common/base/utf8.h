@@ -19,4 +19,8 @@ bool utf8_is_valid(const char *text);
 /* Replace each byte of `text` that is not part of a valid character by '?'. */
 void utf8_clean(char *text);
 
+/* The same, and each control character becomes a space: `text` is one line, and a terminal that
+ * shows it does nothing else. For texts from outside that are logged or printed. */
+void utf8_plain(char *text);
+
 #endif

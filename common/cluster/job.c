@@ -11,7 +11,7 @@
 #include "common/base/utf8.h"
 #include "common/cluster/job_keys.h"
 
-enum { KEY_NAME_MAX = 96 };
+enum { KEY_NAME_MAX = 96, KEY_TEXT_MAX = 96 };
 
 void job_init(struct job *job)
 {
@@ -219,15 +219,21 @@ uint64_t job_hash(const struct job *job)
     return hash;
 }
 
-/* `digits`: of real numbers; 0: all that are needed to read the same number. */
+/* The value as JSON, cut short. `digits`: of real numbers; 0: all that are needed to read the same
+ * number. */
 static void key_text(const struct json_field *key, const struct job *job, size_t digits,
-                     char text[static 96])
+                     char text[static KEY_TEXT_MAX])
 {
     assert(key->type != FIELD_OTHER);
     json_t *value = json_codec_build_field(key, job);
     size_t flags = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(digits);
-    size_t size = value != NULL ? json_dumpb(value, text, 95, flags) : 0;
-    text[size < 95 ? size : 95] = '\0';
+    char *all = value != NULL ? json_dumps(value, flags) : NULL;
+    int length = snprintf(text, KEY_TEXT_MAX, "%s", all != NULL ? all : "?");
+    if (length >= KEY_TEXT_MAX) {
+        memcpy(text + KEY_TEXT_MAX - sizeof "...", "...", sizeof "...");
+        utf8_clean(text);
+    }
+    free(all);
     json_decref(value);
 }
 
@@ -236,7 +242,7 @@ bool job_difference(const struct job *a, const struct job *b, char *text, size_t
     assert(a != NULL && b != NULL);
     for (size_t i = 0; i < job_keys.count; i++) {
         const struct json_field *key = &job_keys.fields[i];
-        char there[96], here[96];
+        char there[KEY_TEXT_MAX], here[KEY_TEXT_MAX];
         if ((key->tags & JOB_KEY_FIXED) == 0) { continue; }
         key_text(key, a, 0, there);
         key_text(key, b, 0, here);
@@ -287,7 +293,7 @@ char *job_reference(void)
     fprintf(out, "| key | allowed | default | meaning |\n|---|---|---|---|\n");
     for (size_t i = 0; i < job_keys.count; i++) {
         const struct json_field *key = &job_keys.fields[i];
-        char value[96];
+        char value[KEY_TEXT_MAX];
         key_text(key, &defaults, 15, value);
         fprintf(out, "| `%s`%s | ", key->name, (key->tags & JOB_KEY_FIXED) != 0 ? " *" : "");
         print_allowed(out, key);

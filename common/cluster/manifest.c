@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/json_codec.h"
+#include "common/base/minmax.h"
 #include "common/base/utf8.h"
 
 /* A seed uses all 64 bits, so it is a text, in decimal as in the job file. */
@@ -85,9 +86,8 @@ static const struct json_table manifest_table = {
 
 /* ------------------------------------------------------------------- check */
 
-/* Refuse what JSON cannot represent: numbers above 2^63-1, texts that are unterminated or not
- * UTF-8.
- */
+/* Refuse what a decoder refuses: numbers above COUNTER_MAX, texts that are unterminated or
+ * not UTF-8. */
 static enum tn_status check_fields(const struct json_table *table, const void *record,
                                    const char *where, struct error *error)
 {
@@ -98,8 +98,8 @@ static enum tn_status check_fields(const struct json_table *table, const void *r
         if (field->type == FIELD_UINT && field->size == sizeof number) {
             memcpy(&number, at, sizeof number);
         }
-        if (number > INT64_MAX) {
-            return error_set(error, TN_EINVAL, "%s%s is %" PRIu64 ", expected at most 2^63-1",
+        if (number > COUNTER_MAX) {
+            return error_set(error, TN_EINVAL, "%s%s is %" PRIu64 ", expected at most 2^62-1",
                              where, field->name, number);
         }
         if (field->type != FIELD_TEXT) { continue; }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/json_codec.h"
+#include "common/base/utf8.h"
 
 /* ------------------------------------------------------------------- paths */
 
@@ -146,7 +147,7 @@ static const struct json_converter task_name = {build_task, read_task, "a task l
 #define TABLE(record)                                                                              \
     static const struct json_table record##_table = {                                              \
         JSON_FIELDS(record##_fields),                                                              \
-        .rules = JSON_ALL_REQUIRED,                                                                \
+        .rules = JSON_ALL_REQUIRED | JSON_PLAIN_TEXTS,                                             \
         .status = TN_ECORRUPT,                                                                     \
     }
 #define AT(member) JSON_MEMBER(struct RECORD, member)
@@ -354,6 +355,7 @@ static enum tn_status decode(const struct json_table *table, const char *what, c
     enum tn_status status =
         object != NULL ? json_codec_read(table, object, "", out, error) : TN_ECORRUPT;
     if (status != TN_OK) { error_context(error, "%s", what); }
+    if (status != TN_OK && error != NULL) { utf8_plain(error->text); /* It may quote the znode. */ }
     json_decref(object);
     return status;
 }

@@ -23,7 +23,7 @@ enum tn_status fault_control_create(const char *path, const char *const *names, 
 {
     assert(count <= FAULT_CONTROL_SLOTS);
     *out = NULL;
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) { return files_error(error, errno, "create", path); }
     /* Allocated now: a page that cannot be allocated later would raise SIGBUS. */
     int failed = posix_fallocate(fd, 0, sizeof(struct fault_control));

@@ -110,7 +110,7 @@ enum tn_status store_list(const char *dir, struct manifest *manifests, size_t ma
 
 static enum tn_status make_one(const char *path, const char *dir, struct error *error)
 {
-    if (mkdir(path, 0755) == 0 || errno == EEXIST) { return TN_OK; }
+    if (mkdir(path, 0700) == 0 || errno == EEXIST) { return TN_OK; }
     if (errno != ENOENT) { return files_error(error, errno, "make the folder", path); }
     return missing_folder(dir, error);
 }

@@ -50,7 +50,7 @@ static enum tn_status open_environment(struct table *table, const char *path, ui
     if (code == MDB_SUCCESS && bytes != 0) { code = mdb_env_set_mapsize(table->env, bytes); }
     /* No lock file: a file has one writer, and afterwards only readers. */
     if (code == MDB_SUCCESS) {
-        code = mdb_env_open(table->env, path, flags | MDB_NOSUBDIR | MDB_NOLOCK, 0644);
+        code = mdb_env_open(table->env, path, flags | MDB_NOSUBDIR | MDB_NOLOCK, 0600);
     }
     return code == MDB_SUCCESS ? TN_OK : table_error(error, code, "open", table);
 }

@@ -54,6 +54,25 @@ static void written_file_is_read(void **state)
     }
 }
 
+static unsigned mode_of(const char *path)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    return (unsigned)info.st_mode & 0777U;
+}
+
+/* Other users read neither state nor keys. */
+static void files_are_private(void **state)
+{
+    (void)state;
+    assert_int_equal(files_write_atomic(in_folder("file"), "key", 3, NULL), TN_OK);
+    assert_int_equal(mode_of(in_folder("file")), 0600);
+    assert_int_equal(files_make_folders(in_folder("private/inner"), NULL), TN_OK);
+    assert_int_equal(mode_of(in_folder("private")), 0700);
+    assert_int_equal(rmdir(in_folder("private/inner")), 0);
+    assert_int_equal(rmdir(in_folder("private")), 0);
+}
+
 /* A file above the limit is refused before memory is allocated. */
 static void larger_than_the_limit_is_refused(void **state)
 {
@@ -122,6 +141,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(written_file_is_read),
+        cmocka_unit_test(files_are_private),
         cmocka_unit_test(larger_than_the_limit_is_refused),
         cmocka_unit_test(only_regular_files_are_read),
         cmocka_unit_test(missing_file_is_named),

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/base/json_codec.h"
+#include "common/base/minmax.h"
 
 enum color { RED, GREEN };
 
@@ -100,7 +101,7 @@ static const struct json_table strict = {
 };
 
 static const char whole[] =
-    "{\"small\":65535,\"section\":{\"middle\":4294967295,\"large\":9223372036854775807},"
+    "{\"small\":65535,\"section\":{\"middle\":4294967295,\"large\":4611686018427387903},"
     "\"limit\":\"none\",\"real\":null,\"flag\":true,\"text\":\"seven b\",\"choice\":\"green\","
     "\"color\":\"green\",\"hash\":\"00000000000000ff\","
     "\"digest\":\"00000000000000020000000000000001\",\"list\":[1,null],\"inner\":{\"weight\":1},"
@@ -123,7 +124,7 @@ static void every_type_comes_back(void **state)
     struct record record = {0};
     assert_int_equal(read_text(&table, whole, &record, NULL), TN_OK);
     assert_true(record.small == UINT16_MAX && record.limit == UINT64_MAX && isnan(record.real));
-    assert_true(record.large == INT64_MAX && record.color == GREEN && record.hash == 0xff);
+    assert_true(record.large == COUNTER_MAX && record.color == GREEN && record.hash == 0xff);
     assert_true(record.digest[0] == 1 && record.digest[1] == 2);
     assert_true(record.list_length == 2 && record.list[1] == UINT16_MAX);
     assert_true(record.inners_length == 2 && record.inners[1].weight == 3);

@@ -76,6 +76,16 @@ static void cleaned_texts_are_valid(void **state)
     }
 }
 
+/* What is shown is one line without escape sequences; characters stay. */
+static void plain_texts_have_no_control_characters(void **state)
+{
+    (void)state;
+    char text[] = "a\x1b]0;title\x07\n\tb\x7f \xc2\x9b"
+                  "31m caf\xc3\xa9 \xc2\xa0\xff";
+    utf8_plain(text);
+    assert_string_equal(text, "a ]0;title   b    31m caf\xc3\xa9 \xc2\xa0?");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -83,6 +93,7 @@ int main(void)
         cmocka_unit_test(other_bytes_are_refused),
         cmocka_unit_test(cleaning_keeps_characters),
         cmocka_unit_test(cleaned_texts_are_valid),
+        cmocka_unit_test(plain_texts_have_no_control_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,6 +161,22 @@ static void hash_covers_fixed_keys(void **state)
     assert_string_equal(text, "train.batch is 64 there and 128 here");
 }
 
+/* A long value is cut, and nothing but the value is shown. */
+static void differences_cut_long_values(void **state)
+{
+    (void)state;
+    struct job a, b;
+    char text[300];
+    job_init(&a);
+    memset(a.data.path, 'p', sizeof a.data.path - 1);
+    a.data.path[sizeof a.data.path - 1] = '\0';
+    b = a;
+    b.data.path[0] = 'q';
+    assert_true(job_difference(&a, &b, text, sizeof text));
+    assert_non_null(strstr(text, "data.path is \"ppp"));
+    assert_non_null(strstr(text, "ppp... there and \"qpp"));
+}
+
 /* docs/job-file.md contains the reference that the table generates. */
 static void reference_is_documented(void **state)
 {
@@ -181,10 +197,10 @@ static void reference_is_documented(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sections_are_read),         cmocka_unit_test(wrong_file_is_named),
-        cmocka_unit_test(assignments_are_read),      cmocka_unit_test(combinations_are_checked),
-        cmocka_unit_test(canonical_json_comes_back), cmocka_unit_test(hash_covers_fixed_keys),
-        cmocka_unit_test(reference_is_documented),
+        cmocka_unit_test(sections_are_read),           cmocka_unit_test(wrong_file_is_named),
+        cmocka_unit_test(assignments_are_read),        cmocka_unit_test(combinations_are_checked),
+        cmocka_unit_test(canonical_json_comes_back),   cmocka_unit_test(hash_covers_fixed_keys),
+        cmocka_unit_test(differences_cut_long_values), cmocka_unit_test(reference_is_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

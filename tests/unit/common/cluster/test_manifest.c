@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/minmax.h"
 #include "common/cluster/manifest.h"
 
 static struct manifest sample(void)
@@ -64,13 +65,13 @@ static void largest_manifest_fits(void **state)
 {
     (void)state;
     struct manifest manifest = sample();
-    manifest.parameter_count = INT64_MAX;
+    manifest.parameter_count = COUNTER_MAX;
     manifest.shard_count = MANIFEST_SHARDS_MAX;
     for (uint32_t i = 0; i < MANIFEST_SHARDS_MAX; i++) {
         struct manifest_shard *shard = &manifest.shards[i];
-        shard->first = i == 0 ? 0 : (uint64_t)INT64_MAX - 64 + i;
-        shard->count = i == 0 ? (uint64_t)INT64_MAX - 63 : 1;
-        shard->bytes = INT64_MAX;
+        shard->first = i == 0 ? 0 : COUNTER_MAX - 64 + i;
+        shard->count = i == 0 ? COUNTER_MAX - 63 : 1;
+        shard->bytes = COUNTER_MAX;
         memset(shard->place, '"', sizeof shard->place - 1);
     }
     struct manifest decoded;

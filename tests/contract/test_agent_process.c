@@ -1,0 +1,60 @@
+/* agent/process.h with real processes. */
+#include "agent/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static enum tn_status start(const char *log_path, struct process *process, struct error *error)
+{
+    static const char *const arguments[] = {"true", NULL};
+    static char *const environment[] = {NULL};
+    const struct process_config config = {.program = "/bin/true",
+                                          .arguments = arguments,
+                                          .environment = environment,
+                                          .log_path = log_path};
+    return process_start(&config, process, error);
+}
+
+/* A link that another user left in a shared folder does not choose the file that is written; what
+ * is made is private. */
+static void log_does_not_follow_a_link(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/tanist-process-XXXXXX", log[64], victim[64];
+    struct process process;
+    struct error error;
+    struct stat info;
+    int exit_code, signal_number;
+    assert_non_null(mkdtemp(folder));
+    snprintf(log, sizeof log, "%s/log", folder);
+    snprintf(victim, sizeof victim, "%s/victim", folder);
+    assert_int_equal(symlink(victim, log), 0);
+    assert_int_equal(start(log, &process, &error), TN_EIO);
+    assert_non_null(strstr(error.text, log));
+    assert_int_equal(access(victim, F_OK), -1);
+    assert_int_equal(unlink(log), 0);
+    assert_int_equal(start(log, &process, &error), TN_OK);
+    assert_true(process_wait(&process, -1, &exit_code, &signal_number));
+    assert_int_equal(exit_code, 0);
+    assert_int_equal(stat(log, &info), 0);
+    assert_int_equal(info.st_mode & 0777U, 0600);
+    assert_int_equal(unlink(log), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(log_does_not_follow_a_link),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
