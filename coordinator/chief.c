@@ -85,6 +85,17 @@ static void record_members(struct chief *c)
     }
 }
 
+/* C12: the reports from before the election were kept without the orders to check them by. */
+static void check_reports(struct chief *c, struct chief_peer *peers, uint32_t count)
+{
+    assert(c->elected);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!peers[i].reported || chief_refuses_report(c, &peers[i].report) == NULL) { continue; }
+        peers[i].report = (struct report){0};
+        peers[i].reported = false;
+    }
+}
+
 static void on_elected(struct chief *c, const struct chief_event *event)
 {
     if (c->elected) { return; }
@@ -105,6 +116,8 @@ static void on_elected(struct chief *c, const struct chief_event *event)
         c->run.committed_checkpoint = newest->id;
         c->run.committed_step = newest->step;
     }
+    check_reports(c, c->ps, c->config.ps);
+    check_reports(c, c->workers, c->config.workers);
     c->inherited = c->run.epoch != 0 && c->run.phase != RUN_FORMING;
     c->rate_at_ms = c->ordered_at_ms = c->now_ms;
     c->rate_step = STEP_NONE;
@@ -147,7 +160,8 @@ static void on_member(struct chief *c, const struct chief_event *event)
     if (!peer->present) { return; }
     peer->incarnation = event->member.incarnation;
     peer->pid = event->member.pid;
-    if (peer->early.incarnation == peer->incarnation) {
+    if (peer->early.incarnation == peer->incarnation &&
+        chief_refuses_report(c, &peer->early) == NULL) {
         peer->report = peer->early;
         peer->reported = true;
     }
@@ -172,7 +186,7 @@ static void on_report(struct chief *c, const struct report *report)
 {
     assert(report != NULL);
     struct chief_peer *peer = peer_of(c, report->task);
-    if (peer == NULL) { return; }
+    if (peer == NULL || chief_refuses_report(c, report) != NULL) { return; }
     if (!peer->present || report->incarnation != peer->incarnation) {
         peer->early = *report;
         return;
@@ -320,7 +334,7 @@ static void begin_write(struct chief *c, const struct plan *plan, struct chief_a
         c->ordered_at_ms = c->now_ms;
     }
     if (c->write.commits) { c->boost /= 2; }
-    if (plan->late) { c->boost = c->boost * 2 + chief_lead(c); }
+    if (plan->late) { c->boost = u64_min(c->boost * 2 + chief_lead(c), CHIEF_LEAD_MAX); }
     for (uint32_t i = 0; plan->clears_lost && i < c->config.ps; i++) { c->ps[i].lost = false; }
     run->epoch = c->epoch;
     run->revision = ++c->revision;

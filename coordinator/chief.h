@@ -28,6 +28,9 @@
  *  C10  Slices are assigned to the workers that are ready.
  *  C11  Epochs and checkpoint ids start above those that any ps has on disk, also when ZooKeeper
  *       was wiped; then the oldest of the newest checkpoints of all disks is the committed one.
+ *  C12  A report that no node of this run can send is ignored: of an incarnation that is registered
+ *       as another task, of a step that no order allows, or of an epoch, generation or checkpoint
+ *       id that leaves no room for later ones.
  *
  * Threads: the owner's.
  */
@@ -37,6 +40,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/minmax.h"
 #include "common/cluster/manifest.h"
 #include "common/cluster/report.h"
 #include "common/cluster/run.h"
@@ -55,6 +59,12 @@ enum {
     CHIEF_DELIVERY_MS = 50,     /* Most orders reach all nodes within this time. */
     CHIEF_LINGER_MS = 3000, /* The chief waits for the others after the end, at most this long. */
 };
+
+/* C12: a disk raises the epochs, generations and ids of the chief at most to here, which leaves as
+ * many for the rest of the run. */
+#define CHIEF_RAISE_MAX (COUNTER_MAX / 2)
+/* No order is further ahead. */
+#define CHIEF_LEAD_MAX (COUNTER_MAX / 8)
 
 struct chief_config {
     struct task self;
@@ -209,6 +219,9 @@ void chief_init(struct chief *c, const struct chief_config *config);
 /* Apply one event and fill `out` (old contents are discarded). Cannot fail: stale, repeated and
  * misplaced events are ignored. Asks for nothing before CHIEF_EV_ELECTED. */
 void chief_step(struct chief *c, const struct chief_event *event, struct chief_actions *out);
+
+/* C12: why the chief ignores a report, for the log; NULL: it does not. Static storage. */
+const char *chief_refuses_report(const struct chief *c, const struct report *report);
 
 uint64_t chief_deadline_ms(const struct chief *c); /* UINT64_MAX: none. */
 

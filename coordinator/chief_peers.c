@@ -5,6 +5,51 @@
 #include "common/base/text.h"
 #include "coordinator/chief_private.h"
 
+/* The last step that any node may reach: the end, whatever orders moved it. */
+static uint64_t step_limit(const struct chief *c)
+{
+    const struct run *next = c->writing ? &c->write.run : &c->run;
+    uint64_t known = u64_max(c->run.until, c->run.load_step);
+    return u64_max(c->config.steps, u64_max(known, u64_max(next->until, next->load_step)));
+}
+
+static bool registered_otherwise(const struct chief_peer *peers, uint32_t count, enum role role,
+                                 const struct report *report)
+{
+    assert(count <= PS_MAX || count <= WORKERS_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        bool own = role == report->task.role && i == report->task.index;
+        if (peers[i].present && peers[i].incarnation == report->incarnation && !own) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *chief_refuses_report(const struct chief *c, const struct report *report)
+{
+    const struct run *next = c->writing ? &c->write.run : &c->run;
+    assert(report != NULL);
+    if (registered_otherwise(c->ps, c->config.ps, ROLE_PS, report) ||
+        registered_otherwise(c->workers, c->config.workers, ROLE_WORKER, report)) {
+        return "its sender is registered as another task";
+    }
+    /* Before its election the chief knows no orders; it checks what it kept when it is elected. */
+    if (!c->elected) { return NULL; }
+    if (report->step > step_limit(c)) { return "its step is beyond the last one"; }
+    uint64_t generation = u64_max(report->generation, report->disk_generation);
+    if (generation > u64_max(next->generation, CHIEF_RAISE_MAX)) {
+        return "its generation is too high";
+    }
+    if (report->disk_epoch > u64_max(c->epoch, CHIEF_RAISE_MAX)) {
+        return "the epoch on its disk is too high";
+    }
+    if (report->disk_checkpoint > u64_max(next->last_checkpoint, CHIEF_RAISE_MAX)) {
+        return "the id of a checkpoint on its disk is too high";
+    }
+    return NULL;
+}
+
 bool chief_worker_ready(const struct chief_peer *peer)
 {
     assert(peer->known || !peer->present);

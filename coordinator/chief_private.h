@@ -2,7 +2,6 @@
 #ifndef COORDINATOR_CHIEF_PRIVATE_H
 #define COORDINATOR_CHIEF_PRIVATE_H
 
-#include "common/base/minmax.h"
 #include "coordinator/chief.h"
 
 /* Whether a plan must become a write: not at all, within CHIEF_SOFT_MS, at once. */

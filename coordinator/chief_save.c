@@ -8,7 +8,8 @@
 uint64_t chief_lead(const struct chief *c)
 {
     assert(c->elected);
-    return CHIEF_AHEAD_STEPS + c->rate * CHIEF_AHEAD_MS / 1000 + c->boost;
+    uint64_t lead = CHIEF_AHEAD_STEPS + c->rate * CHIEF_AHEAD_MS / 1000 + c->boost;
+    return u64_min(lead, CHIEF_LEAD_MAX);
 }
 
 static uint64_t multiple_after(uint64_t step, uint64_t every)

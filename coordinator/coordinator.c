@@ -226,6 +226,13 @@ static void report_handle(struct coordinator *c, const struct transport_event *e
         log_warn("report ignored: its incarnation is not that of its sender");
         return;
     }
+    const char *refused = chief_refuses_report(&c->chief, &report);
+    if (refused != NULL) {
+        char name[TASK_NAME_MAX];
+        task_format(report.task, ':', name, sizeof name);
+        log_warn("report of %s ignored: %s", name, refused);
+        return;
+    }
     coordinator_decide(c, (struct chief_event){.type = CHIEF_EV_REPORT, .report = &report});
     const struct frame_header header = {.type = FRAME_REPORT_ACK,
                                         .epoch = c->election.epoch,

@@ -8,6 +8,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
+#include "common/base/utf8.h"
+
 /* The format of the body; changes with the order or meaning of the fields. */
 #define REPORT_MAGIC UINT64_C(0x3230545250524e54) /* "TNRPRT02" */
 
@@ -72,7 +75,6 @@ static void fields(struct cursor *cursor, struct report *report)
     real(cursor, &report->evaluation.train_loss);
 }
 
-/* Counters become JSON integers, which end at 2^63 - 1. */
 static enum tn_status check_counters(const struct report *report, struct error *error)
 {
     assert(report->task.role < ROLE_COUNT);
@@ -80,7 +82,6 @@ static enum tn_status check_counters(const struct report *report, struct error *
         const char *name;
         uint64_t value;
     } counters[] = {
-        {"incarnation", report->incarnation},
         {"sequence", report->sequence},
         {"epoch", report->epoch},
         {"generation", report->generation},
@@ -99,9 +100,9 @@ static enum tn_status check_counters(const struct report *report, struct error *
         {"evaluation.step", report->evaluation.step == STEP_NONE ? 0 : report->evaluation.step},
     };
     for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
-        if (counters[i].value <= INT64_MAX) { continue; }
+        if (counters[i].value <= COUNTER_MAX) { continue; }
         return error_set(error, TN_EPROTO,
-                         "report of %s:%" PRIu32 ": %s is %" PRIu64 ", expected at most 2^63-1",
+                         "report of %s:%" PRIu32 ": %s is %" PRIu64 ", expected at most 2^62-1",
                          role_name(report->task.role), report->task.index, counters[i].name,
                          counters[i].value);
     }
@@ -158,5 +159,11 @@ enum tn_status report_decode(const void *bytes, size_t size, struct report *out,
                          role_name((enum role)role), index);
     }
     memcpy(out->place, place, sizeof out->place);
+    utf8_clean(out->place);
+    if (out->saved_checkpoint != 0 && out->saved_bytes == 0) {
+        return error_set(error, TN_EPROTO,
+                         "report of %s:%" PRIu64 ": saved_bytes of checkpoint %" PRIu64 " is 0",
+                         role_name((enum role)role), index, out->saved_checkpoint);
+    }
     return check_counters(out, error);
 }

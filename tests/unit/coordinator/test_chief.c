@@ -286,6 +286,51 @@ static void old_checkpoints_are_deleted_after_a_commit(void **state)
     assert_int_equal(actions.deletes[0], 1);
 }
 
+static void assert_ignored(const struct report *hostile, const char *why)
+{
+    assert_string_equal(chief_refuses_report(&chief, hostile), why);
+    feed((struct chief_event){.type = CHIEF_EV_REPORT, .report = hostile});
+    assert_string_equal(asked(), "");
+    settle();
+    assert_string_equal(asked(), "");
+}
+
+/* C12: a forged report neither moves the end nor uses up the numbers. */
+static void reports_that_no_node_sends_are_ignored(void **state)
+{
+    (void)state;
+    begin_running();
+    struct report good = reports[0][0], bad = good;
+    good.sequence++;
+    bad.sequence += 100;
+    bad.step = 101;
+    assert_ignored(&bad, "its step is beyond the last one");
+    bad = good, bad.disk_epoch = CHIEF_RAISE_MAX + 1;
+    assert_ignored(&bad, "the epoch on its disk is too high");
+    bad = good, bad.disk_generation = COUNTER_MAX;
+    assert_ignored(&bad, "its generation is too high");
+    bad = good, bad.disk_checkpoint = COUNTER_MAX;
+    assert_ignored(&bad, "the id of a checkpoint on its disk is too high");
+    bad = good, bad.incarnation = 20; /* Worker 0. */
+    assert_ignored(&bad, "its sender is registered as another task");
+    assert_null(chief_refuses_report(&chief, &good));
+    assert_int_equal(chief.run.until, 100);
+}
+
+/* C12: what arrived before the election is checked by it. */
+static void early_reports_are_checked_at_the_election(void **state)
+{
+    (void)state;
+    begin();
+    member(ROLE_PS, 0, 10, NULL);
+    reports[0][0].disk_epoch = COUNTER_MAX;
+    report(ROLE_PS, 0);
+    assert_true(chief.ps[0].reported);
+    elected(1, NULL, NULL, NULL, 0);
+    assert_false(chief.ps[0].reported);
+    assert_int_equal(actions.raise_epoch, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
@@ -295,6 +340,8 @@ int main(void)
         TEST(damaged_checkpoint_falls_back_to_the_previous),
         TEST(failing_disk_does_not_move_orders_ahead),
         TEST(old_checkpoints_are_deleted_after_a_commit),
+        TEST(reports_that_no_node_sends_are_ignored),
+        TEST(early_reports_are_checked_at_the_election),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,6 +82,11 @@ static void wrong_report_is_refused(void **state)
     assert_refused(bytes, sizeof bytes, "ps:64");
     memcpy(bytes, good, sizeof bytes), memset(bytes + 8 * 7, 0xff, 8);
     assert_refused(bytes, sizeof bytes, ": step is 18446744073709551615");
+    memcpy(bytes, good, sizeof bytes), bytes[8 * 7 + 7] = 0x40; /* 2^62 and more. */
+    assert_refused(bytes, sizeof bytes, "expected at most 2^62-1");
+    in.saved_bytes = 0;
+    report_encode(&in, bytes);
+    assert_refused(bytes, sizeof bytes, "saved_bytes of checkpoint 7 is 0");
     memset(in.place, 'x', sizeof in.place);
     report_encode(&in, bytes); /* Cut, so that it is terminated. */
     assert_int_equal(bytes[PLACE_AT], 'x');
