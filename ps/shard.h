@@ -27,7 +27,7 @@ struct shard_config {
     const struct kernels *kernels; /* Outlives the shard. */
     struct optimizer optimizer;
     struct buffer_pool *pool; /* Outlives the shard. */
-    uint64_t first, count;    /* Of the flat vector, in floats. */
+    uint64_t first, count;    /* Range of the flat vector, in floats. */
     uint32_t slices;          /* V */
 };
 

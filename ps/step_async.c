@@ -67,7 +67,7 @@ void ps_async_push(struct ps_step *s, const struct ps_event *event, struct ps_ac
         return;
     }
     if (event->step > s->clock[slice]) {
-        /* An earlier contribution of this slice is missing: its owner must gather anew. */
+        /* An earlier contribution of this slice is missing: its owner must gather again. */
         ps_act(out, PS_DO_DROP);
         ps_refuse(out, event->conn, REFUSAL_STEP_GONE);
         return;
@@ -112,7 +112,7 @@ void ps_async_applied(struct ps_step *s, struct ps_actions *out)
 }
 
 /* Whether a push of this connection below step `wanted` is parked. Later ones do not count: the
- * worker sent them before it gathered anew. */
+ * worker sent them before it gathered again. */
 static bool has_parked(const struct ps_step *s, conn_id conn, uint64_t wanted)
 {
     assert(conn.v != 0);

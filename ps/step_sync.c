@@ -98,7 +98,7 @@ void ps_sync_pull(struct ps_step *s, const struct ps_event *event, struct ps_act
 {
     assert(event->generation == s->generation);
     uint64_t step = event->step == STEP_LATEST ? s->step : event->step;
-    /* A worker that pulls begins anew: it may have dropped earlier answers, and it ignores the
+    /* A worker that pulls starts over: it may have dropped earlier answers, and it ignores the
      * answer that it waited for. */
     struct ps_peer *peer = ps_peer_of(s, event->conn);
     if (peer != NULL) { peer->answered = peer->wanted = 0; }

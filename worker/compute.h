@@ -47,7 +47,7 @@ struct compute {
         double loss_sum;
         uint64_t examples;
     } recent[COMPUTE_RECENT_STEPS];
-    uint64_t recent_step; /* Of the newest entry. */
+    uint64_t recent_step; /* Step of the newest entry. */
     uint32_t recent_count;
 };
 

@@ -22,7 +22,7 @@ enum dataset_split { DATASET_TRAIN, DATASET_TEST };
 
 struct dataset {
     uint32_t examples;
-    uint32_t inputs, outputs; /* Of the model. */
+    uint32_t inputs, outputs; /* As in the model. */
     /* One array of each pair is owned; the other is NULL. */
     uint8_t *input_bytes; /* Pixels: value / 255. */
     float *input_floats;

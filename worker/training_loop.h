@@ -48,7 +48,7 @@ struct training_loop_config {
     enum train_mode mode;
     uint32_t slices; /* V */
     uint32_t ps;     /* 1 to PS_MAX. */
-    uint32_t index;  /* Of this worker. */
+    uint32_t index;  /* Index of this worker. */
 };
 
 enum loop_event_type {
@@ -56,7 +56,7 @@ enum loop_event_type {
     LOOP_EV_ASSIGNMENT,
     LOOP_EV_LINK_UP,   /* A new connection to `ps`, on which nothing was sent yet. */
     LOOP_EV_LINK_DOWN, /* Frames sent on it may be lost. */
-    LOOP_EV_VALUES,    /* Of `generation` and `step`; the driver has checked the size. */
+    LOOP_EV_VALUES,    /* Values of `generation` and `step`; the driver has checked the size. */
     LOOP_EV_REFUSED,   /* For the reason `refusal`; `generation` and `step` are the ps's own. */
     LOOP_EV_COMPUTED,  /* The last LOOP_DO_COMPUTE is done. */
     LOOP_EV_EVALUATED, /* The last LOOP_DO_EVALUATE is done. */
@@ -116,7 +116,7 @@ struct training_loop {
     enum loop_state state;
     uint64_t generation;  /* In which it works; 0: none yet. */
     uint64_t round;       /* Counts changes of state and step; older answers are ignored. */
-    uint64_t step;        /* Of the current values; kept while gathering. */
+    uint64_t step;        /* Step of the current values; kept while gathering. */
     uint64_t progress_ms; /* Time of the last change of state or step. */
     struct slice_node nodes[SLICES_MAX]; /* With gradients of `step`, in order of computation. */
     uint32_t node_count;

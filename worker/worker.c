@@ -30,7 +30,7 @@ struct worker {
     struct compute compute;
     struct placement places[PS_MAX];
     struct buffer *current, *next; /* All parameters; see worker/training_loop.h. */
-    struct gradients gradients;    /* Of core.nodes. */
+    struct gradients gradients;    /* The gradients of core.nodes. */
     struct evaluation evaluation;  /* The newest of this generation. */
     uint64_t now_ms;
     struct loop_event follow_ups[FOLLOW_UPS_MAX];

@@ -112,7 +112,7 @@ struct ballast {
     uint64_t bytes;
 };
 
-/* Take all free space. The ps write meanwhile, so a part that is not free any more is tried by
+/* Take all free space. The ps write meanwhile, so a part that is not free any more is tried in
  * halves. */
 static void fill(struct ballast *ballast)
 {

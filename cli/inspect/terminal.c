@@ -129,7 +129,7 @@ void terminal_size(uint32_t *columns, uint32_t *rows)
     *rows = known ? size.ws_row : ROWS;
 }
 
-/* One write, so that a frame never appears by halves. No line end follows the last line: the
+/* One write, so that a frame never appears in part. No line end follows the last line: the
  * terminal would scroll. */
 bool terminal_draw(const char *frame)
 {

@@ -1,6 +1,6 @@
 /*
  * cli/run/stored_digest.h: the parameters of a run's last checkpoint, recomputed from the disk.
- * What a worker evaluated says nothing about what the shards hold; this does.
+ * An evaluation by a worker does not show the contents of the shards; this digest does.
  *
  * Threads: any. Blocking: reads the whole checkpoint.
  */

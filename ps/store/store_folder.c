@@ -229,7 +229,7 @@ static void remove_shards(int checkpoint)
     closedir(folder);
 }
 
-/* `*gone` is whether the folder is gone afterwards. An error is returned only if the manifest
+/* `*gone` is whether the folder was removed. An error is returned only if the manifest
  * may remain, and then the shards remain, too. */
 static enum tn_status remove_checkpoint(const char *dir, const char *name, bool *gone,
                                         struct error *error)

@@ -7,7 +7,7 @@
  *   DIR/<id>/shard-<i>-of-<n>/data.mdb.partial-*    a shard being written, or left by a crash
  *
  * A shard's file is an LMDB environment with one table, keys of 8 bytes, big-endian:
- *   0                        header: STORE_HEADER_WORDS little-endian words
+ *   0                        header: STORE_HEADER_WORDS little-endian 64-bit words
  *   1                        blob, if any
  *   (array + 1) << 32 | c    chunk c of an array: XXH3-128 of its floats (16 bytes), the floats
  *
@@ -29,7 +29,7 @@ enum {
     STORE_FORMAT = 1,
     STORE_HEADER_WORDS = 14,
     STORE_HEADER_BYTES = 8 * STORE_HEADER_WORDS,
-    STORE_PAGE_HEADER_BYTES = 16, /* Of LMDB, in front of a large value. */
+    STORE_PAGE_HEADER_BYTES = 16, /* In LMDB, in front of a large value. */
     STORE_CHUNK_FLOATS = ((1 << 20) - STORE_PAGE_HEADER_BYTES - DIGEST_BYTES) / 4,
     STORE_KEY_HEADER = 0,
     STORE_KEY_BLOB = 1,

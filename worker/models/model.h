@@ -22,7 +22,7 @@
 #include "kernels/kernels.h"
 
 enum { MODEL_HIDDEN_MAX = JOB_HIDDEN_MAX, MODEL_TYPE_MAX = 32 };
-enum { MODEL_WIDTH_MAX = 1 << 20 /* Of any layer. */, MODEL_CLASSES_MAX = 256 };
+enum { MODEL_WIDTH_MAX = 1 << 20 /* The widest layer. */, MODEL_CLASSES_MAX = 256 };
 
 /* As in the job file: "model": {"type": "mlp", "inputs": 784, "hidden": [128], "outputs": 10}. */
 struct model_config {

@@ -151,7 +151,7 @@ static void test_parked_push_is_replaced_by_a_duplicate(void **state)
     assert_int_equal(s.clock[0], 2);
 }
 
-/* A push that would skip a contribution is refused, so that its sender pulls again. */
+/* A push that would skip a contribution is refused, so that its sender gathers again. */
 static void test_push_above_the_clock_is_refused(void **state)
 {
     (void)state;
