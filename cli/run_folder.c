@@ -158,10 +158,10 @@ static enum tn_status move_aside(struct run_folder *folder, struct error *error)
 }
 
 static enum tn_status compare_job(const struct run_folder *folder, const struct job *job,
-                                  const char *path, struct error *error)
+                                  const char *path, bool finished, struct error *error)
 {
     struct job existing;
-    char difference[256];
+    char difference[JOB_DIFFERENCE_MAX];
     job_init(&existing);
     enum tn_status status = job_read_file(&existing, path, error);
     if (status != TN_OK) { return status; }
@@ -170,11 +170,11 @@ static enum tn_status compare_job(const struct run_folder *folder, const struct 
                          "%s contains a run of the job \"%s\", not of \"%s\": give another --dir",
                          folder->dir, existing.name, job->name);
     }
-    if (!job_difference(&existing, job, difference, sizeof difference)) { return TN_OK; }
+    if (!job_difference(&existing, job, difference)) { return TN_OK; }
     return error_set(error, TN_EINVAL,
-                     "%s contains an unfinished run of another job: %s; give another --dir, or the "
-                     "same value",
-                     folder->dir, difference);
+                     "%s contains %s run of another job: %s; give another --dir, or the same "
+                     "values",
+                     folder->dir, finished ? "a finished" : "an unfinished", difference);
 }
 
 static enum tn_status write_job(const struct run_folder *folder, const struct job *job,
@@ -204,7 +204,7 @@ static enum tn_status check_contents(struct run_folder *folder, const struct job
     run_folder_path(folder, "result.json", result);
     const bool finished = access(result, F_OK) == 0;
     if (access(path, F_OK) != 0) { return TN_OK; }
-    status = compare_job(folder, job, path, error);
+    status = compare_job(folder, job, path, finished, error);
     if (status == TN_OK && finished && unlink(result) != 0) {
         return files_error(error, errno, "remove", result);
     }

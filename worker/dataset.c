@@ -1,9 +1,11 @@
 #include "worker/dataset.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "worker/idx.h"
 #include "worker/synthetic.h"
@@ -23,6 +25,10 @@ static enum tn_status read_part(const struct job *job, const char *name, struct 
             return error_set(error, TN_EINTERNAL, "data.path cannot be formatted");
         }
         status = idx_read(path, out, error);
+    }
+    if (status == TN_EIO && access(path, R_OK) != 0 && errno != EIO) {
+        return error_set(error, TN_EINVAL, "data.path: cannot read %s: %s: %s", path,
+                         strerror(errno), remedy);
     }
     if (status == TN_ENOENT) {
         return error_set(error, status, "data.path '%s' has no file %s or %s.gz: %s",
@@ -103,7 +109,10 @@ static enum tn_status open_idx(const struct job *job, enum dataset_split split,
     }
     idx_free(&images);
     idx_free(&labels);
-    return status;
+    if (status != TN_ECORRUPT) { return status; }
+    /* Files that hold something else are a wrong data.path; no disk has failed. */
+    if (error != NULL) { error->status = TN_EINVAL; }
+    return TN_EINVAL;
 }
 
 enum tn_status dataset_open(const struct job *job, enum dataset_split split, struct dataset **out,

@@ -11,7 +11,7 @@ static enum tn_status check_data_dirs(const struct zk_servers *servers, size_t l
                                       struct error *error)
 {
     const struct zoo_server_files *list = servers->list;
-    assert(last < servers->count);
+    assert(last < ARGUMENTS_MAX);
     for (size_t i = 0; i < last; i++) {
         if (strcmp(list[i].cfg.data_dir, list[last].cfg.data_dir) != 0) { continue; }
         return error_set(error, TN_EINVAL,
@@ -48,6 +48,31 @@ bool zk_servers_parse(struct options *options, int argc, char **argv, struct zk_
     zk_servers_free(out);
     *code = command_failed(&error);
     return false;
+}
+
+bool zk_servers_parse_each(struct options *options, int argc, char **argv, struct zk_servers *out,
+                           int *code)
+{
+    assert(options->arguments_most <= ARGUMENTS_MAX);
+    if (!options_parse(options, argc, argv, code)) { return false; }
+    *code = TN_EXIT_OK;
+    *out = (struct zk_servers){.list = calloc(ARGUMENTS_MAX, sizeof *out->list)};
+    if (out->list == NULL) {
+        *code = TN_EXIT_ERROR;
+        return false;
+    }
+    for (size_t i = 0; i < options->argument_count; i++) {
+        struct error error = {0};
+        enum tn_status status =
+            zoo_server_read(options->arguments[i], &out->list[out->count], &error);
+        if (status == TN_OK) { status = check_data_dirs(out, out->count, &error); }
+        if (status == TN_OK) {
+            out->count++;
+        } else {
+            *code = command_failed(&error);
+        }
+    }
+    return true;
 }
 
 void zk_servers_free(struct zk_servers *servers)

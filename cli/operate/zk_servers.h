@@ -25,6 +25,10 @@ struct zk_servers {
  * and there is nothing to free. */
 bool zk_servers_parse(struct options *options, int argc, char **argv, struct zk_servers *out,
                       int *code);
+
+/* The same, but a file that cannot be read is reported and left out: `*code` is then not 0. */
+bool zk_servers_parse_each(struct options *options, int argc, char **argv, struct zk_servers *out,
+                           int *code);
 void zk_servers_free(struct zk_servers *servers);
 
 /* "server 1 (127.0.0.1:2181)"; returns `text`. */

@@ -227,8 +227,10 @@ static void stop_all(struct starter *starter)
 /* ------------------------------------------------------------------ running */
 
 /* Until all servers serve, one has ended, the time is over, or a signal arrives. */
-static int wait_until_serving(struct starter *starter, uint64_t wait_s, const sigset_t *signals)
+static int wait_until_serving(struct starter *starter, const struct start_options *options,
+                              const sigset_t *signals)
 {
+    const uint64_t wait_s = options->wait_s.value;
     assert(starter->count > 0);
     struct wait_notice notice = wait_notice_start(clock_monotonic_ms());
     for (;;) {
@@ -244,9 +246,10 @@ static int wait_until_serving(struct starter *starter, uint64_t wait_s, const si
         if (next_signal(signals) != 0) { return TN_EXIT_ERROR; }
     }
     if (wait_s == 0) { return TN_EXIT_OK; }
-    fprintf(stderr,
-            "tanist: only %zu of %zu servers serve after %" PRIu64 " s; all of them were started\n",
-            count_in(starter, SERVING), starter->count, wait_s);
+    fprintf(stderr, "tanist: only %zu of %zu servers serve after %" PRIu64 " s; %s\n",
+            count_in(starter, SERVING), starter->count, wait_s,
+            options->foreground ? "stopping them (--wait 0 waits for the others without limit)"
+                                : "all of them were started");
     return TN_EXIT_UNHEALTHY;
 }
 
@@ -269,7 +272,7 @@ static int run_servers(struct starter *starter, const struct zk_servers *servers
         stop_all(starter);
         return command_failed(&error);
     }
-    int code = wait_until_serving(starter, options->wait_s.value, signals);
+    int code = wait_until_serving(starter, options, signals);
     if (code == TN_EXIT_OK) {
         zk_servers_connect(servers, connect);
         puts(connect);
@@ -279,7 +282,7 @@ static int run_servers(struct starter *starter, const struct zk_servers *servers
         if (code == TN_EXIT_ERROR) { stop_all(starter); /* A signal has arrived. */ }
         return code;
     }
-    if (code == TN_EXIT_OK || code == TN_EXIT_UNHEALTHY) { code = stay(starter, signals); }
+    if (code == TN_EXIT_OK) { code = stay(starter, signals); }
     stop_all(starter);
     return code;
 }
@@ -319,7 +322,8 @@ int zk_start(int argc, char **argv)
             "Start the ZooKeeper server of each file in the background, and wait until all\n"
             "serve. Prints the connect string. Creates a missing dataDir or myid. The dataDir\n"
             "also holds the pid (tanist.pid) and the log (tanist.log) of the server.\n"
-            "Exit status 5: the servers run, but do not serve (yet).",
+            "Exit status 5: the servers do not serve in time; those in the background keep "
+            "running.",
         .examples = "  tanist zk start deploy/zookeeper/zoo1.cfg deploy/zookeeper/zoo2.cfg "
                     "deploy/zookeeper/zoo3.cfg\n"
                     "  tanist zk start --foreground /etc/zookeeper/conf/zoo.cfg\n",
@@ -331,7 +335,8 @@ int zk_start(int argc, char **argv)
     options_flag(&options, 'f', "foreground", &start.foreground,
                  "Stay, and stop the servers when this command ends (Ctrl-C, SIGTERM, SIGKILL).");
     options_number(&options, "wait", &start.wait_s, "SECONDS",
-                   "How long to wait until all serve; default 60. 0: do not wait.");
+                   "How long to wait until all serve; default 60. 0: do not wait, or without limit "
+                   "with --foreground.");
     options_number(&options, "heap", &start.heap_mib, "MIB",
                    "Java heap of each server; default 512.");
     if (!zk_servers_parse(&options, argc, argv, &servers, &code)) { return code; }

@@ -1,8 +1,10 @@
 /* cli/operate/zk_stop.c: `tanist zk stop`. */
 #include <assert.h>
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/operate/zk.h"
 #include "cli/operate/zk_servers.h"
@@ -38,19 +40,32 @@ static bool end_server(const struct zoo_server_files *server, pid_t pid, uint64_
     return true;
 }
 
+static bool report_failure(const struct zoo_server_files *server, pid_t pid, int failure)
+{
+    char name[ZK_SERVER_NAME_MAX], text[128];
+    assert(failure != 0);
+    fprintf(stderr, "tanist: cannot stop %s (pid %ld): %s\n", zk_server_name(server, name),
+            (long)pid, strerror_r(failure, text, sizeof text));
+    return false;
+}
+
 /* All servers get SIGTERM first, so that they exit at the same time. */
 static int stop_servers(const struct zk_servers *servers)
 {
     assert(servers->count <= ARGUMENTS_MAX);
     pid_t pids[ARGUMENTS_MAX];
+    int failures[ARGUMENTS_MAX] = {0};
     int code = TN_EXIT_OK;
     for (size_t i = 0; i < servers->count; i++) {
         pids[i] = zoo_server_pid(&servers->list[i]);
-        if (pids[i] != 0) { kill(pids[i], SIGTERM); }
+        if (pids[i] != 0 && kill(pids[i], SIGTERM) != 0) { failures[i] = errno; }
     }
     const uint64_t until_ms = clock_monotonic_ms() + ZK_STOP_MS;
     for (size_t i = 0; i < servers->count; i++) {
-        if (!end_server(&servers->list[i], pids[i], until_ms)) { code = TN_EXIT_SERVER_ERROR; }
+        bool ended = failures[i] == 0 || failures[i] == ESRCH
+                         ? end_server(&servers->list[i], pids[i], until_ms)
+                         : report_failure(&servers->list[i], pids[i], failures[i]);
+        if (!ended) { code = TN_EXIT_SERVER_ERROR; }
     }
     return code;
 }
@@ -60,8 +75,10 @@ int zk_stop(int argc, char **argv)
     struct options options = {
         .command = "zk stop",
         .synopsis = "ZOO.cfg...",
-        .about = "Stop the ZooKeeper servers that `tanist zk start` started from these files.\n"
-                 "Their data stays. A server that is not running is not an error.",
+        .about =
+            "Stop the ZooKeeper servers that `tanist zk start` started from these files.\n"
+            "Their data stays. A server that is not running is not an error. A file that cannot be "
+            "read is one,\nbut the servers of the other files are stopped.",
         .examples = "  tanist zk stop deploy/zookeeper/zoo1.cfg deploy/zookeeper/zoo2.cfg "
                     "deploy/zookeeper/zoo3.cfg\n",
         .arguments_least = 1,
@@ -69,8 +86,8 @@ int zk_stop(int argc, char **argv)
     };
     struct zk_servers servers;
     int code = TN_EXIT_OK;
-    if (!zk_servers_parse(&options, argc, argv, &servers, &code)) { return code; }
-    code = stop_servers(&servers);
+    if (!zk_servers_parse_each(&options, argc, argv, &servers, &code)) { return code; }
+    const int stopped = stop_servers(&servers);
     zk_servers_free(&servers);
-    return code;
+    return code != TN_EXIT_OK ? code : stopped;
 }

@@ -46,14 +46,14 @@ static enum tn_status name_difference(const struct job *job, const struct spec *
                                       struct error *error)
 {
     struct job existing;
-    char difference[256];
+    char difference[JOB_DIFFERENCE_MAX];
     assert(error->status != TN_OK);
     job_init(&existing);
     if (found->job_json == NULL || job_read_text(&existing, found->job_json,
                                                  strlen(found->job_json), "/spec", NULL) != TN_OK) {
         return error->status;
     }
-    if (!job_difference(&existing, job, difference, sizeof difference)) { return error->status; }
+    if (!job_difference(&existing, job, difference)) { return error->status; }
     return error_set(
         error, TN_EINVAL,
         "the cluster \"%s\" was created for another job: %s; rename the job (--set name=...), or "

@@ -92,8 +92,9 @@ static enum tn_status continue_run(struct local_run *run, struct zk_sync *sync, 
      */
     if (run->one_of_many && !(run->begin_again && cluster_run_is_over(&found))) { return TN_OK; }
     progress_print(&run->progress, clock_monotonic_ms(),
-                   "continuing the run in %s from checkpoint %" PRIu64 " (step %" PRIu64 ")",
-                   run->folder.dir, found.committed_checkpoint, found.committed_step);
+                   "continuing the %srun in %s from checkpoint %" PRIu64 " (step %" PRIu64 ")",
+                   found.phase == RUN_DONE ? "finished " : "", run->folder.dir,
+                   found.committed_checkpoint, found.committed_step);
     status = bootstrap_reform(sync, run->job.name, error);
     /* Refused: another agent did the same a moment before. */
     return status == TN_EREFUSED && run->one_of_many ? TN_OK : status;

@@ -18,6 +18,7 @@
 #include "common/base/minmax.h"
 #include "common/cluster/bootstrap.h"
 #include "common/cluster/cluster_spec.h"
+#include "common/cluster/placement.h"
 #include "common/faults/failpoint.h"
 #include "worker/models/model.h"
 
@@ -176,14 +177,14 @@ static enum tn_status check_spec(struct node_setup *setup, const struct spec *sp
                                  struct error *error)
 {
     struct job existing;
-    char difference[256];
+    char difference[JOB_DIFFERENCE_MAX];
     setup->cluster_key = spec->key;
     if (spec->job_hash == job_hash(&setup->job)) { return TN_OK; }
     job_init(&existing);
     bool found =
         spec->job_json != NULL &&
         job_read_text(&existing, spec->job_json, strlen(spec->job_json), "spec", NULL) == TN_OK &&
-        job_difference(&existing, &setup->job, difference, sizeof difference);
+        job_difference(&existing, &setup->job, difference);
     return error_set(
         error, TN_EINVAL,
         "the cluster \"%s\" was created for another job: %s; give the same job file to "
@@ -218,6 +219,8 @@ static enum tn_status find_cluster(struct node_setup *setup, enum role role, str
 {
     struct zk_sync *sync = NULL;
     struct spec spec = {0};
+    static_assert((uint64_t)PLACEMENT_SHARD_MAX * sizeof(float) == WIRE_BODY_MAX,
+                  "the largest shard fits into a frame");
     assert(setup->runtime == NULL);
     if (take_key_of_agent(setup)) { return TN_OK; }
     enum tn_status status =

@@ -44,6 +44,25 @@ void job_init(struct job *job)
 
 /* ------------------------------------------------------------- reading */
 
+/* Whether a job file has the key model.hidden, in its section or with its full name. */
+static bool names_hidden(const json_t *root)
+{
+    return json_object_get(root, "model.hidden") != NULL ||
+           json_object_get(json_object_get(root, "model"), "hidden") != NULL;
+}
+
+/* Hidden layers that the user did not give are those of the type: one of an mlp, none of others. */
+static void settle_hidden(struct job *job)
+{
+    struct job defaults;
+    assert(job->model.hidden_count <= JOB_HIDDEN_MAX);
+    if (job->model.hidden_given) { return; }
+    job_init(&defaults);
+    memcpy(job->model.hidden, defaults.model.hidden, sizeof job->model.hidden);
+    const bool has_layers = strcmp(job->model.type, defaults.model.type) == 0;
+    job->model.hidden_count = has_layers ? defaults.model.hidden_count : 0;
+}
+
 enum tn_status job_read_text(struct job *job, const char *text, size_t size, const char *source,
                              struct error *error)
 {
@@ -57,6 +76,8 @@ enum tn_status job_read_text(struct job *job, const char *text, size_t size, con
     struct job read = *job;
     enum tn_status status = json_codec_read(&job_keys, root, "", &read, error);
     if (status == TN_OK) {
+        if (names_hidden(root)) { read.model.hidden_given = true; }
+        settle_hidden(&read);
         *job = read;
     } else {
         (void)error_context(error, "%s", source);
@@ -131,7 +152,11 @@ enum tn_status job_set(struct job *job, const char *assignment, struct error *er
     if (value == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     struct job changed = *job;
     enum tn_status status = json_codec_read_field(&job_keys, key, value, "", &changed, error);
-    if (status == TN_OK) { *job = changed; }
+    if (status == TN_OK) {
+        if (strcmp(name, "model.hidden") == 0) { changed.model.hidden_given = true; }
+        if (strcmp(name, "model.type") == 0) { settle_hidden(&changed); }
+        *job = changed;
+    }
     json_decref(value);
     return status;
 }
@@ -237,20 +262,28 @@ static void key_text(const struct json_field *key, const struct job *job, size_t
     json_decref(value);
 }
 
-bool job_difference(const struct job *a, const struct job *b, char *text, size_t size)
+bool job_difference(const struct job *a, const struct job *b, char text[static JOB_DIFFERENCE_MAX])
 {
+    static const char cut[] = ", and others";
+    size_t used = 0;
     assert(a != NULL && b != NULL);
     for (size_t i = 0; i < job_keys.count; i++) {
         const struct json_field *key = &job_keys.fields[i];
-        char there[KEY_TEXT_MAX], here[KEY_TEXT_MAX];
+        char there[KEY_TEXT_MAX], here[KEY_TEXT_MAX], one[256];
         if ((key->tags & JOB_KEY_FIXED) == 0) { continue; }
         key_text(key, a, 0, there);
         key_text(key, b, 0, here);
         if (strcmp(there, here) == 0) { continue; }
-        snprintf(text, size, "%s is %s there and %s here", key->name, there, here);
-        return true;
+        int length = snprintf(one, sizeof one, "%s%s is %s there and %s here", used > 0 ? ", " : "",
+                              key->name, there, here);
+        if (used + (size_t)length + sizeof cut > JOB_DIFFERENCE_MAX) {
+            memcpy(text + used, cut, sizeof cut);
+            return true;
+        }
+        memcpy(text + used, one, (size_t)length + 1);
+        used += (size_t)length;
     }
-    return false;
+    return used > 0;
 }
 
 /* ------------------------------------------------------------- the reference */

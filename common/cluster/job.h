@@ -15,7 +15,12 @@
 #include "common/base/error.h"
 #include "common/cluster/znodes.h"
 
-enum { JOB_PATH_MAX = 256, JOB_HIDDEN_MAX = 8, JOB_FILE_MAX = 1 << 20 };
+enum {
+    JOB_PATH_MAX = 256,
+    JOB_HIDDEN_MAX = 8,
+    JOB_FILE_MAX = 1 << 20,
+    JOB_DIFFERENCE_MAX = 640,
+};
 
 enum train_mode { TRAIN_SYNC, TRAIN_ASYNC };
 enum chief_failure_policy { CHIEF_FAILURE_CONTINUE, CHIEF_FAILURE_RESTORE };
@@ -31,6 +36,7 @@ struct job {
         uint32_t inputs, outputs;
         uint32_t hidden_count;
         uint32_t hidden[JOB_HIDDEN_MAX];
+        bool hidden_given; /* By a file or --set; if not, the type decides. */
     } model;
     struct {
         char type[32]; /* "idx", "synthetic" */
@@ -93,9 +99,10 @@ char *job_to_json(const struct job *job);
  * evaluations, and the numbers of workers and coordinators may change. */
 uint64_t job_hash(const struct job *job);
 
-/* The first key covered by job_hash() in which `a` and `b` differ, with both values
- * ("train.batch is 64 there and 128 here"); false: none. */
-bool job_difference(const struct job *a, const struct job *b, char *text, size_t size);
+/* All keys covered by job_hash() in which `a` and `b` differ, with both values ("train.batch is 64
+ * there and 128 here, seed is ..."); false: none. A text that does not fit ends with "and others".
+ */
+bool job_difference(const struct job *a, const struct job *b, char text[static JOB_DIFFERENCE_MAX]);
 
 /* The reference of all keys as a Markdown table, as in docs/job-file.md. malloc'ed; NULL: out of
  * memory. */

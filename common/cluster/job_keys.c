@@ -49,7 +49,8 @@ static const struct json_field fields[] = {
         .length_offset = offsetof(struct job, model.hidden_count),
         .element = &hidden_layer,
         .tags = FIXED,
-        .help = "Widths of the hidden layers, a list: `[128]`. Of `mlp` only.",
+        .help =
+            "Widths of the hidden layers, a list: `[128]`. Of `mlp` only; default `[]` for others.",
     },
     NAME(FIELD_CHOICE, "data.type", data.type, data_types, FIXED,
          "`idx`: images and labels in IDX format, gzip'ed or not. `synthetic`: drawn from the "

@@ -10,6 +10,7 @@
 #include "common/base/minmax.h"
 #include "common/base/random.h"
 #include "common/cluster/placement.h"
+#include "common/cluster/task.h"
 
 #define PARAMETERS_MAX (UINT64_C(1) << 40)
 
@@ -117,7 +118,22 @@ enum tn_status variable_table_check_ps(const struct variable_table *table, uint3
 {
     assert(table->parameter_count <= PARAMETERS_MAX);
     uint64_t most = placement_ps_max(table->parameter_count);
-    if (ps_count >= 1 && ps_count <= most) { return TN_OK; }
+    uint64_t least = placement_ps_min(table->parameter_count);
+    if (ps_count >= least && ps_count <= most) { return TN_OK; }
+    if (least > PS_MAX) {
+        return error_set(error, TN_EINVAL,
+                         "the model's %" PRIu64 " parameters need %" PRIu64
+                         " ps, because a shard has at most 1 GiB, but a cluster has at most %d: "
+                         "make the model smaller",
+                         table->parameter_count, least, PS_MAX);
+    }
+    if (ps_count >= 1 && ps_count < least) {
+        return error_set(error, TN_EINVAL,
+                         "cluster.ps is %" PRIu32 ", but the model's %" PRIu64
+                         " parameters need at least %" PRIu64
+                         " ps, because a shard has at most 1 GiB: give --set cluster.ps=%" PRIu64,
+                         ps_count, table->parameter_count, least, least);
+    }
     return error_set(
         error, TN_EINVAL,
         "cluster.ps is %" PRIu32 ", but the model's %" PRIu64

@@ -115,6 +115,32 @@ class BadInput(Cli):
     def test_missing_data(self):
         self.refused(3, ["/nowhere"], "run", FASHION, "--set", "data.path=/nowhere")
 
+    def test_wrong_data_folder(self):
+        """Files of the right names that are not IDX, or cannot be read, are a wrong folder: exit code 3."""
+        folder = self.folder / "data"
+        folder.mkdir()
+        for name in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):
+            (folder / f"{name}-ubyte").write_text("other data")
+        self.refused(3, [str(folder), "not an IDX file"], "run", FASHION, "--set", f"data.path={folder}")
+        (folder / "t10k-labels-idx1-ubyte").unlink()
+        (folder / "t10k-labels-idx1-ubyte.gz").symlink_to("t10k-labels-idx1-ubyte.gz")
+        self.refused(3, ["data.path", "symbolic links"], "run", FASHION, "--set", f"data.path={folder}")
+
+    def test_no_hidden_layers(self):
+        """softmax and linear need no "hidden"; layers that are given are refused."""
+        model = '"model": {"type": "softmax", "inputs": 64, "outputs": 2%s}, "data": {"type": "synthetic"}'
+        job = self.job('{"name": "h", "train": {"steps": 3}, "zookeeper": {"servers": 1}, %s}' % (model % ""))
+        result = self.tanist("run", job, "--dir", "run", "-q")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        job = self.job("{%s}" % (model % ', "hidden": [7]'))
+        self.refused(3, ["model.hidden has 1 layers"], "run", job)
+
+    def test_shard_too_large(self):
+        """A shard above 1 GiB is refused at once, with the number of ps that the model needs."""
+        wide = ["--set", "data.type=synthetic", "--set", "model.inputs=1048576"]
+        self.refused(3, ["cluster.ps is 1", "at least 3 ps"], "run", FASHION, *wide, "--set",
+                     "model.hidden=512", "--set", "cluster.ps=1")
+
     def test_wrong_shape(self):
         self.refused(3, ["model.inputs"], "run", FASHION, "--set", "model.inputs=100")
         self.refused(3, ["model.outputs"], "run", FASHION, "--set", "model.outputs=5")
@@ -181,6 +207,51 @@ class BadInput(Cli):
         self.assertIn("tanist 0.", self.tanist("--version").stdout)
 
 
+class ZkServers(Cli):
+    """`tanist zk` with servers of an ensemble of three."""
+
+    def files(self):
+        """A zoo.cfg for each of three servers, on free ports."""
+        sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(9)]
+        ports = [taken.getsockname()[1] for taken in sockets]
+        for taken in sockets:
+            taken.close()
+        servers = "".join(f"server.{i + 1}=127.0.0.1:{ports[3 * i]}:{ports[3 * i + 1]}\n" for i in range(3))
+        names = []
+        for i in range(3):
+            folder = self.folder / f"zk{i + 1}"
+            folder.mkdir()
+            (folder / "myid").write_text(f"{i + 1}\n")
+            names.append(f"zoo{i + 1}.cfg")
+            (self.folder / names[i]).write_text(
+                f"tickTime=500\ninitLimit=10\nsyncLimit=4\ndataDir={folder}\nadmin.enableServer=false\n"
+                f"4lw.commands.whitelist=srvr,ruok,mntr\nclientPort={ports[3 * i + 2]}\n{servers}")
+        return names
+
+    def test_wait_ends_in_the_foreground(self):
+        """A server without a quorum is stopped when --wait is over: exit code 5."""
+        name = self.files()[0]
+        result = self.tanist("zk", "start", "--foreground", "--wait", "2", "--heap", "64", name)
+        self.assertEqual(result.returncode, 5, result.stderr)
+        self.assertIn("0 of 1 servers serve after 2 s; stopping them", result.stderr)
+        self.check_no_process_left()
+
+    def test_stop_reports_each(self):
+        """`zk stop` reports each file: stopped, not running, or not readable."""
+        names = self.files()
+        started = self.tanist("zk", "start", "--wait", "0", "--heap", "64", *names[:2])
+        self.assertEqual(started.returncode, 0, started.stderr)
+        stopped = self.tanist("zk", "stop", "nowhere.cfg", *names)
+        self.assertEqual(stopped.returncode, 3, stopped.stderr)
+        lines = stopped.stderr.splitlines()
+        self.assertEqual(len(lines), 4, stopped.stderr)
+        for line, text in zip(lines, ("nowhere.cfg", "stopped", "stopped", "is not running")):
+            self.assertIn(text, line)
+        for i in range(3):
+            self.assertIn(f"server {i + 1} ", lines[i + 1])
+        self.check_no_process_left()
+
+
 class Runs(Cli):
     def result(self, process, timeout=60):
         out, errors = process.communicate(timeout=timeout)
@@ -205,6 +276,8 @@ class Runs(Cli):
         longer = self.result(self.start("--resume", "--set", "train.steps=400"))
         self.assertEqual(longer["steps"], 400)
         self.assertGreater(longer["epoch"], second["epoch"])
+        self.refused(3, ["a finished run", "train.batch is 32 there and 64 here", "seed is"], "run", QUICK,
+                     "--dir", "run", "--resume", "--set", "train.batch=64", "--set", "seed=99")
         self.assertEqual(self.tanist("status", "--dir", "run").returncode, 5)
         self.verify_damage()
 

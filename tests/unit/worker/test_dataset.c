@@ -106,12 +106,12 @@ static void test_misfits_are_refused(void **state)
                    "pixels: set model.inputs to 2");
     job.model.inputs = 2;
     write_images(3);
-    expect_refusal(&job, TN_ECORRUPT, "train-images has 3 images, but train-labels has 2 labels");
+    expect_refusal(&job, TN_EINVAL, "train-images has 3 images, but train-labels has 2 labels");
     write_images(2);
     write_labels(2, 3);
     expect_refusal(&job, TN_EINVAL, "train-labels: label 1 is 3, but model.outputs is 3");
     write_file("train-images-idx3-ubyte", (uint8_t[]){0, 0, 8}, 3);
-    expect_refusal(&job, TN_ECORRUPT, "/train-images-idx3-ubyte: too short: 3 of 4 bytes");
+    expect_refusal(&job, TN_EINVAL, "/train-images-idx3-ubyte: too short: 3 of 4 bytes");
     strcpy(job.model.type, "linear");
     expect_refusal(&job, TN_EINVAL, "model.type 'linear' needs targets");
     strcpy(job.data.type, "csv");

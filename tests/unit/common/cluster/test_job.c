@@ -148,16 +148,16 @@ static void hash_covers_fixed_keys(void **state)
 {
     (void)state;
     struct job a, b;
-    char text[128];
+    char text[JOB_DIFFERENCE_MAX];
     job_init(&a);
     job_init(&b);
     b.train.steps = 5;
     b.cluster.workers = 1;
     assert_int_equal(job_hash(&a), job_hash(&b));
-    assert_false(job_difference(&a, &b, text, sizeof text));
+    assert_false(job_difference(&a, &b, text));
     b.train.batch = 128;
     assert_int_not_equal(job_hash(&a), job_hash(&b));
-    assert_true(job_difference(&a, &b, text, sizeof text));
+    assert_true(job_difference(&a, &b, text));
     assert_string_equal(text, "train.batch is 64 there and 128 here");
 }
 
@@ -166,15 +166,65 @@ static void differences_cut_long_values(void **state)
 {
     (void)state;
     struct job a, b;
-    char text[300];
+    char text[JOB_DIFFERENCE_MAX];
     job_init(&a);
     memset(a.data.path, 'p', sizeof a.data.path - 1);
     a.data.path[sizeof a.data.path - 1] = '\0';
     b = a;
     b.data.path[0] = 'q';
-    assert_true(job_difference(&a, &b, text, sizeof text));
+    assert_true(job_difference(&a, &b, text));
     assert_non_null(strstr(text, "data.path is \"ppp"));
     assert_non_null(strstr(text, "ppp... there and \"qpp"));
+}
+
+/* Every key that differs is named; a list that does not fit says that there are more. */
+static void difference_names_all_keys(void **state)
+{
+    (void)state;
+    struct job a, b;
+    char text[JOB_DIFFERENCE_MAX];
+    job_init(&a);
+    job_init(&b);
+    b.seed = 2;
+    b.train.batch = 128;
+    b.cluster.ps = 3;
+    assert_true(job_difference(&a, &b, text));
+    assert_string_equal(text, "seed is 1 there and 2 here, train.batch is 64 there and 128 here, "
+                              "cluster.ps is 2 there and 3 here");
+    memset(b.data.path, 'x', sizeof b.data.path - 1);
+    b.data.path[sizeof b.data.path - 1] = '\0';
+    b.model.inputs = b.model.outputs = b.data.examples = b.data.test_examples = 123456;
+    b.data.noise = b.train.learning_rate = b.train.momentum = b.train.beta1 = 0.123456789012345;
+    b.train.beta2 = b.train.epsilon = b.train.final_learning_rate = 0.123456789012345;
+    assert_true(job_difference(&a, &b, text));
+    assert_true(strlen(text) < sizeof text);
+    assert_string_equal(text + strlen(text) - strlen(", and others"), ", and others");
+}
+
+/* Without model.hidden, softmax and linear have no hidden layer, and an mlp has one. */
+static void hidden_layers_follow_the_type(void **state)
+{
+    (void)state;
+    struct job job;
+    struct error error;
+    job_init(&job);
+    assert_int_equal(read_text(&job, "{\"model\": {\"type\": \"softmax\"}}", &error), TN_OK);
+    assert_int_equal(job.model.hidden_count, 0);
+    assert_int_equal(job_set(&job, "model.type=linear", &error), TN_OK);
+    assert_int_equal(job.model.hidden_count, 0);
+    assert_int_equal(job_set(&job, "model.type=mlp", &error), TN_OK);
+    assert_int_equal(job.model.hidden_count, 1);
+    assert_int_equal(job.model.hidden[0], 128);
+    assert_int_equal(job_set(&job, "model.hidden=64", &error), TN_OK);
+    assert_int_equal(job_set(&job, "model.type=softmax", &error), TN_OK);
+    assert_int_equal(job.model.hidden_count, 1); /* Given, so that model_describe() refuses it. */
+    job_init(&job);
+    assert_int_equal(
+        read_text(&job, "{\"model\": {\"type\": \"linear\", \"hidden\": [3]}}", &error), TN_OK);
+    assert_int_equal(job.model.hidden_count, 1);
+    job_init(&job);
+    assert_int_equal(read_text(&job, "{\"model.hidden\": [3]}", &error), TN_OK);
+    assert_int_equal(job.model.hidden[0], 3);
 }
 
 /* docs/job-file.md contains the reference that the table generates. */
@@ -197,10 +247,16 @@ static void reference_is_documented(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sections_are_read),           cmocka_unit_test(wrong_file_is_named),
-        cmocka_unit_test(assignments_are_read),        cmocka_unit_test(combinations_are_checked),
-        cmocka_unit_test(canonical_json_comes_back),   cmocka_unit_test(hash_covers_fixed_keys),
-        cmocka_unit_test(differences_cut_long_values), cmocka_unit_test(reference_is_documented),
+        cmocka_unit_test(sections_are_read),
+        cmocka_unit_test(wrong_file_is_named),
+        cmocka_unit_test(assignments_are_read),
+        cmocka_unit_test(combinations_are_checked),
+        cmocka_unit_test(canonical_json_comes_back),
+        cmocka_unit_test(hash_covers_fixed_keys),
+        cmocka_unit_test(differences_cut_long_values),
+        cmocka_unit_test(difference_names_all_keys),
+        cmocka_unit_test(hidden_layers_follow_the_type),
+        cmocka_unit_test(reference_is_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "common/cluster/task.h"
+
 static struct variable_table two_layers(void)
 {
     struct variable_table table = {0};
@@ -139,6 +141,25 @@ static void too_many_ps_are_refused(void **state)
     assert_int_equal(variable_table_check_ps(&table, 0, &error), TN_EINVAL);
 }
 
+/* A shard that no frame can carry is refused, with the number of ps that it needs. */
+static void too_few_ps_are_refused(void **state)
+{
+    (void)state;
+    struct variable_table table = {0};
+    struct error error = {0};
+    const uint32_t gibibyte[] = {1 << 14, 1 << 14}, row[] = {1}, huge[] = {1 << 17, 1 << 17};
+    assert_int_equal(variable_table_add(&table, "a", 2, gibibyte, VARIABLE_ZEROS, &error), TN_OK);
+    assert_int_equal(variable_table_check_ps(&table, 1, &error), TN_OK);
+    assert_int_equal(variable_table_add(&table, "b", 1, row, VARIABLE_ZEROS, &error), TN_OK);
+    assert_int_equal(variable_table_check_ps(&table, 1, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "need at least 2 ps"));
+    assert_non_null(strstr(error.text, "--set cluster.ps=2"));
+    assert_int_equal(variable_table_check_ps(&table, 2, &error), TN_OK);
+    assert_int_equal(variable_table_add(&table, "c", 2, huge, VARIABLE_ZEROS, &error), TN_OK);
+    assert_int_equal(variable_table_check_ps(&table, PS_MAX, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "need 66 ps"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +170,7 @@ int main(void)
         cmocka_unit_test(ranges_agree_with_the_whole),
         cmocka_unit_test(initial_values_are_distributed),
         cmocka_unit_test(too_many_ps_are_refused),
+        cmocka_unit_test(too_few_ps_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
