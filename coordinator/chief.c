@@ -160,9 +160,9 @@ static void on_member(struct chief *c, const struct chief_event *event)
     if (!peer->present) { return; }
     peer->incarnation = event->member.incarnation;
     peer->pid = event->member.pid;
-    if (peer->early.incarnation == peer->incarnation &&
-        chief_refuses_report(c, &peer->early) == NULL) {
-        peer->report = peer->early;
+    const struct report *early = chief_early_report(peer, peer->incarnation);
+    if (early != NULL && chief_refuses_report(c, early) == NULL) {
+        peer->report = *early;
         peer->reported = true;
     }
     if (joined) { queue_entry(c, HISTORY_TASK_UP, event->member.task, peer->pid, 0, NULL); }
@@ -188,7 +188,7 @@ static void on_report(struct chief *c, const struct report *report)
     struct chief_peer *peer = peer_of(c, report->task);
     if (peer == NULL || chief_refuses_report(c, report) != NULL) { return; }
     if (!peer->present || report->incarnation != peer->incarnation) {
-        peer->early = *report;
+        chief_keep_early(peer, report);
         return;
     }
     if (peer->reported && report->sequence < peer->report.sequence) { return; }

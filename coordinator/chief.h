@@ -57,6 +57,7 @@ enum {
     CHIEF_AHEAD_STEPS = 2,      /* ... and these steps more. */
     CHIEF_RATE_MS = 500,        /* The interval over which steps per second are measured. */
     CHIEF_DELIVERY_MS = 50,     /* Most orders reach all nodes within this time. */
+    CHIEF_EARLY_MAX = 4,        /* Early reports of one task, each of another incarnation. */
     CHIEF_LINGER_MS = 3000, /* The chief waits for the others after the end, at most this long. */
 };
 
@@ -170,7 +171,10 @@ struct chief_peer {
     bool lost;     /* It was lost or restarted since the workers last resumed. */
     uint64_t incarnation, pid;
     struct report report;
-    struct report early;      /* The last one from an incarnation that is not the present member. */
+    /* The last reports of incarnations that are not the present member. One that registers later is
+     * among them, whatever its predecessors send late: it does not repeat what was acknowledged. */
+    struct report early[CHIEF_EARLY_MAX];
+    uint32_t early_next;      /* The entry that the next incarnation replaces. */
     char cause[RUN_TEXT_MAX]; /* Why the last process ended. */
 };
 

@@ -50,6 +50,28 @@ const char *chief_refuses_report(const struct chief *c, const struct report *rep
     return NULL;
 }
 
+const struct report *chief_early_report(const struct chief_peer *peer, uint64_t incarnation)
+{
+    assert(peer != NULL);
+    for (uint32_t i = 0; i < CHIEF_EARLY_MAX && incarnation != 0; i++) {
+        if (peer->early[i].incarnation == incarnation) { return &peer->early[i]; }
+    }
+    return NULL;
+}
+
+void chief_keep_early(struct chief_peer *peer, const struct report *report)
+{
+    assert(peer->early_next < CHIEF_EARLY_MAX);
+    for (uint32_t i = 0; i < CHIEF_EARLY_MAX; i++) {
+        struct report *kept = &peer->early[i];
+        if (kept->incarnation != report->incarnation) { continue; }
+        if (report->sequence >= kept->sequence) { *kept = *report; }
+        return;
+    }
+    peer->early[peer->early_next] = *report;
+    peer->early_next = (peer->early_next + 1) % CHIEF_EARLY_MAX;
+}
+
 bool chief_worker_ready(const struct chief_peer *peer)
 {
     assert(peer->known || !peer->present);

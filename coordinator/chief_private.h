@@ -46,6 +46,9 @@ void plan_requests(struct plan *p);
 void plan_assignment(struct plan *p);
 
 /* chief_peers.c: the state of the members. */
+/* The report kept from an incarnation before it was a member; NULL: none. */
+const struct report *chief_early_report(const struct chief_peer *peer, uint64_t incarnation);
+void chief_keep_early(struct chief_peer *peer, const struct report *report);
 bool chief_worker_ready(const struct chief_peer *peer);
 bool chief_ps_reported(const struct chief *c, uint32_t index);
 /* Whether the ps is present and serves `run`'s generation. */

@@ -322,6 +322,33 @@ static void early_report_counts_once_its_member_is_seen(void **state)
     assert_int_equal(chief.ps[0].report.incarnation, 10);
 }
 
+/* ps 0 (10) dies; its successor (12) reports before its znode is seen, and is acknowledged. Then
+ * late reports arrive: of 10, of a process that died before this chief was elected (9), and an
+ * older one of the successor. */
+static void late_report_does_not_replace_an_early_one(void **state)
+{
+    (void)state;
+    take_over(RUN_RUNNING);
+    written();
+    member(ROLE_PS, 0, 10, NULL);
+    member(ROLE_PS, 0, 0, "killed");
+    struct report early = {
+        .task = {ROLE_PS, 0}, .incarnation = 12, .sequence = 3, .disk_checkpoint = 5};
+    feed((struct chief_event){.type = CHIEF_EV_REPORT, .report = &early});
+    struct report late[] = {early, early, early};
+    late[0].incarnation = 10;
+    late[1].incarnation = 9;
+    late[2].sequence = 2;
+    late[2].disk_checkpoint = 0;
+    for (int i = 0; i < 3; i++) {
+        feed((struct chief_event){.type = CHIEF_EV_REPORT, .report = &late[i]});
+    }
+    member(ROLE_PS, 0, 12, NULL);
+    assert_true(chief.ps[0].reported);
+    assert_int_equal(chief.ps[0].report.sequence, 3);
+    assert_int_equal(chief.ps[0].report.disk_checkpoint, 5);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
@@ -343,6 +370,7 @@ int main(void)
         TEST(wiped_zookeeper_starts_above_the_disks),
         TEST(raising_the_epoch_is_repeated),
         TEST(early_report_counts_once_its_member_is_seen),
+        TEST(late_report_does_not_replace_an_early_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
