@@ -168,7 +168,7 @@ void ps_async_loaded(struct ps_step *s, const uint64_t *clocks)
 {
     assert(!s->applying);
     for (uint32_t v = 0; v < s->config.slices; v++) {
-        s->clock[v] = clocks != NULL && clocks[v] > s->step ? clocks[v] : s->step;
+        s->clock[v] = clocks != NULL ? u64_max(clocks[v], s->step) : s->step;
     }
     set_step(s);
 }

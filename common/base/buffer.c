@@ -15,7 +15,7 @@ enum {
     HUGE_FROM_BYTES = 4 << 20, /* From here on huge pages are asked for. */
 };
 
-/* A buffer and what is needed to free it. */
+/* A buffer with the fields that free it. */
 struct owned_buffer {
     struct buffer buffer; /* First, so that both have the same address. */
     void *memory;
@@ -132,7 +132,7 @@ static struct buffer *make_buffer(struct buffer_pool *pool, unsigned size_class,
     return &made->buffer;
 }
 
-/* A free buffer of the class; or NULL, and `*reserved` tells whether bytes for a new one are
+/* A free buffer of the class; or NULL, and `*reserved` is whether bytes for a new one are
  * reserved. */
 static struct buffer *take_or_reserve(struct buffer_pool *pool, unsigned size_class, bool *reserved,
                                       unsigned *color, struct buffer **evicted)

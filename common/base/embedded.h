@@ -4,7 +4,7 @@
 
 /* One row of a table; the last row has no name. */
 struct embedded_file {
-    const char *name;          /* Of the file, without its extension. */
+    const char *name;          /* Name of the file, without its extension. */
     const unsigned char *text; /* Terminated. */
 };
 

@@ -25,7 +25,7 @@ struct error {
  * does not fit is cut. */
 enum tn_status error_set(struct error *error, enum tn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-#ifdef __clang_analyzer__ /* Tells clang-tidy what error_set() returns. */
+#ifdef __clang_analyzer__ /* Shows clang-tidy the result of error_set(). */
 #define error_set(error, status, ...) ((void)(error_set)(error, status, __VA_ARGS__), (status))
 #endif
 

@@ -134,7 +134,7 @@ static enum tn_status read_open(int fd, const char *path, size_t limit, char **d
             free(bytes);
             return files_error(error, failed, "read", path);
         }
-        if (got == 0) { break; /* The file became shorter; what remains is its contents. */ }
+        if (got == 0) { break; /* The file became shorter while it was read. */ }
         used += (size_t)got;
     }
     bytes[used] = '\0';

@@ -19,7 +19,7 @@ enum field_type {
     FIELD_UINT,   /* uint16_t, uint32_t or uint64_t, by `size`. */
     FIELD_REAL,   /* double */
     FIELD_BOOL,   /* bool */
-    FIELD_TEXT,   /* char[size], terminated; what is not UTF-8 in it is written as '?'. */
+    FIELD_TEXT,   /* char[size], terminated; invalid UTF-8 is written as '?'. */
     FIELD_ENUM,   /* An enum whose values are the indexes of `names`. */
     FIELD_CHOICE, /* char[size] that holds one of `names`. */
     FIELD_HEX,    /* uint64_t[size / 8] as 16 hexadecimal digits each, the last element first. */
@@ -44,15 +44,15 @@ struct json_field {
     size_t offset, size; /* JSON_MEMBER(); of an element of a list, `size` alone. */
     double least, most;  /* Bounds of a number, both allowed; unbounded unless least < most. LIST:
                           * `least` is the smallest length. */
-    const char *none;    /* How JSON writes a UINT with all bits set or a REAL that is not finite:
+    const char *none;    /* The JSON of a UINT with all bits set or a REAL that is not finite:
                           * this text, or null where this is "null"; NULL: not at all. */
     const char *const *names; /* NULL-ended. */
     const struct json_field *element;
     size_t length_offset;
     const struct json_table *table;
     const struct json_converter *converter;
-    const char *wanted; /* What messages ask for: "seconds", in place of `names` if there are any;
-                         * NULL: only the type, or the names. */
+    const char *wanted; /* The expected value in messages: "seconds", in place of `names` if there
+                         * are any; NULL: only the type, or the names. */
     const char *help;   /* Documentation; the codec does not use it. */
     unsigned tags;      /* The owner's; json_codec_build() selects by them. */
 };
@@ -70,9 +70,10 @@ enum json_rule {
 
 struct json_table {
     const struct json_field *fields;
-    size_t count;          /* At most JSON_FIELDS_MAX. */
-    unsigned rules;        /* A set of `enum json_rule`. */
-    enum tn_status status; /* Of errors: TN_EINVAL for what people write, TN_ECORRUPT otherwise. */
+    size_t count;   /* At most JSON_FIELDS_MAX. */
+    unsigned rules; /* A set of `enum json_rule`. */
+    enum tn_status
+        status; /* For errors: TN_EINVAL for texts that people write, else TN_ECORRUPT. */
     const char *keys_help; /* Where all keys are listed; NULL: messages list them. */
 };
 
@@ -114,7 +115,7 @@ enum tn_status json_refuse(const char *where, const char *key, const json_t *val
                            struct error *error, const char *remedy, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* A JSON string of any text; what is not UTF-8 becomes '?'. A new reference; NULL: out of memory.
+/* A JSON string of any text; invalid UTF-8 becomes '?'. A new reference; NULL: out of memory.
  */
 json_t *json_text(const char *text);
 

@@ -122,7 +122,7 @@ static void describe_list(const struct json_field *field, struct text *out)
     text_add_number(out, field->size / field->element->size);
 }
 
-/* What is right, for a message: "seconds, a number from 0 to 3600". */
+/* The valid values, for a message: "seconds, a number from 0 to 3600". */
 static void describe(const struct json_field *field, struct text *out)
 {
     bool is_name = field->type == FIELD_ENUM || field->type == FIELD_CHOICE;

@@ -42,7 +42,7 @@ void log_set_context(uint64_t epoch, uint64_t generation)
     atomic_store_explicit(&our_generation, generation, memory_order_relaxed);
 }
 
-/* Append; what does not fit is cut, two bytes are kept for the end of the line. */
+/* Append, and cut the line if it is too long; two bytes are kept for its end. */
 __attribute__((format(printf, 2, 3))) static void append(struct line *line, const char *format, ...)
 {
     size_t space = sizeof line->text - 2 - line->size;

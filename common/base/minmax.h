@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The largest counter (epoch, generation, step, id, ...) that is accepted from outside. What is
- * added to it inside stays below 2^63, where JSON integers end. */
+/* The largest counter (epoch, generation, step, id, ...) that is accepted from outside. Sums
+ * with it stay below 2^63, where JSON integers end. */
 #define COUNTER_MAX ((UINT64_C(1) << 62) - 1)
 
 static inline uint32_t u32_min(uint32_t a, uint32_t b)

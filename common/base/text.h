@@ -1,5 +1,5 @@
-/* common/base/text.h: short texts built without stdio, for cores. What does not fit is cut; the
- * result is always terminated. Pure. */
+/* common/base/text.h: short texts built without stdio, for cores. A text that is too long is
+ * cut; the result is always terminated. Pure. */
 #ifndef COMMON_BASE_TEXT_H
 #define COMMON_BASE_TEXT_H
 

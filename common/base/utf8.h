@@ -1,6 +1,6 @@
 /*
  * common/base/utf8.h: valid UTF-8 from any bytes. Texts from outside (messages of libraries, file
- * names, what was cut after n bytes) go through utf8_clean() before they become JSON.
+ * names, texts cut after n bytes) go through utf8_clean() before they become JSON.
  *
  * Pure. Source: RFC 3629; no overlong forms, no surrogates, nothing above U+10FFFF.
  */

@@ -21,7 +21,7 @@
 
 struct cluster_spec {
     bool has_task;
-    struct task task;           /* Of this process. */
+    struct task task;           /* The task of this process. */
     uint32_t count[ROLE_COUNT]; /* Highest index + 1 of each role; 0: not given. */
     char address[TASKS_MAX]
                 [TRANSPORT_ADDRESS_MAX]; /* "host:port" or "", by cluster_spec_index(). */

@@ -68,7 +68,7 @@ struct job {
         uint32_t coordinators, ps, workers, min_workers;
     } cluster;
     struct {
-        uint32_t servers; /* Of a local ensemble: 1 or 3. */
+        uint32_t servers; /* In a local ensemble: 1 or 3. */
         uint32_t session_timeout_ms;
     } zookeeper;
     enum chief_failure_policy on_chief_failure;

@@ -221,7 +221,7 @@ enum tn_status manifest_encode(const struct manifest *manifest, char **text, siz
 /* ------------------------------------------------------------------ decode */
 
 /* The closing digest is compared with that of the canonical text of the decoded fields, so that a
- * manifest that passes is exactly what was written. */
+ * manifest that passes has exactly the written fields. */
 static enum tn_status check_digest(const json_t *object, const struct manifest *manifest,
                                    struct error *error)
 {

@@ -24,10 +24,10 @@ enum {
 
 /* The shard of one ps. */
 struct manifest_shard {
-    uint64_t first;       /* Of the flat parameter vector, in floats. */
+    uint64_t first;       /* Offset in the flat parameter vector, in floats. */
     uint64_t count;       /* Floats of each array; 0 is allowed: more ps than parameters. */
     uint64_t bytes;       /* Exact size of its file. */
-    struct digest digest; /* Of its whole file. */
+    struct digest digest; /* Digest of its whole file. */
     char place[128];      /* "host:folder", UTF-8. */
 };
 
@@ -35,9 +35,10 @@ struct manifest {
     uint64_t id;         /* From 1; grows with each checkpoint, committed or not. */
     uint64_t generation; /* In which its step was reached. */
     uint64_t step;
-    uint64_t epoch; /* Of the chief that committed it. */
+    uint64_t epoch; /* Epoch of the chief that committed it. */
     uint64_t created_wall_ms;
-    uint64_t variables_hash; /* Of the variable table; a restore into another model is refused. */
+    uint64_t
+        variables_hash; /* Hash of the variable table; a restore into another model is refused. */
     uint64_t parameter_count;
     uint64_t seed;
     uint32_t slices;

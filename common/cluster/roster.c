@@ -28,7 +28,7 @@ void roster_start(struct roster *roster, const char *cluster, uint32_t ps, uint3
     }
 }
 
-/* Whether the entry changed by what was read. */
+/* Whether the read changed the entry. */
 static bool entry_read(struct roster_entry *entry, const struct zk_event *event)
 {
     struct member member;

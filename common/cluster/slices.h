@@ -22,7 +22,7 @@ struct slice_node {
     uint32_t first, count;
 };
 
-/* A set of slices: bit v % 64 of words[v / 64]. All zero is the empty set. */
+/* A set of slices: bit v % 64 of `words[v / 64]`. All zero is the empty set. */
 struct slice_set {
     uint64_t words[SLICES_WORDS];
 };

@@ -23,7 +23,7 @@ enum variable_init {
     VARIABLE_HE_NORMAL,      /* Normal, deviation sqrt(2 / fan_in); He et al. 2015. */
 };
 
-/* Of a shape, the last dimension is fan_out, the product of the others fan_in. */
+/* The last dimension of a shape is fan_out, the product of the others is fan_in. */
 struct variable {
     char name[VARIABLE_NAME_MAX];
     uint32_t rank; /* 1 to VARIABLE_RANK_MAX. */

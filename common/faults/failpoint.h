@@ -69,7 +69,7 @@ bool failpoints_built(void);
 /* The name of this process ("ps:1"). Call it once, before other threads start; before that, and
  * without $TANIST_FAULTS, failpoints do nothing. */
 void failpoint_init(const char *task_name);
-/* Carry out what is armed here; return at once if nothing is. POINT_FAIL does not apply. */
+/* Carry out the action that is armed here, if any. POINT_FAIL does not apply. */
 void failpoint_pass(const char *name);
 /* TN_EIO: armed to fail. */
 MUST_CHECK enum tn_status failpoint_status(const char *name, struct error *error);

@@ -28,7 +28,7 @@ enum {
     FAULT_CONTROL_VERSION = 1,
 };
 
-/* What happens at an armed failpoint. */
+/* The action of an armed failpoint. */
 enum point_action { POINT_NONE, POINT_KILL, POINT_FREEZE, POINT_STALL, POINT_FAIL };
 
 struct fault_slot {

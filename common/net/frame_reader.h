@@ -53,7 +53,7 @@ unsigned frame_reader_space(const struct frame_reader *reader,
 void frame_reader_received(struct frame_reader *reader, size_t bytes);
 
 /*
- * Take one frame; `*complete` tells whether there was one. The caller owns one reference to
+ * Take one frame; `*complete` is whether there was one. The caller owns one reference to
  * `*body`, which is NULL if the frame has none. After an error the stream is unusable: close it.
  *
  *   TN_EPROTO  the header is not valid, of another cluster, or announces too large a body

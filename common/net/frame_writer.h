@@ -39,7 +39,7 @@ struct frame_writer {
     uint32_t count;
     struct queued_frame flight[FRAME_WRITER_FLIGHT_MAX]; /* Being sent; their addresses stay. */
     uint32_t flight_count;
-    size_t sent_bytes; /* Of the first frame in flight. */
+    size_t sent_bytes; /* Sent bytes of the first frame in flight. */
 };
 
 /*

@@ -1,10 +1,10 @@
 /*
  * The port over nng's byte streams: slots, accepting, and the maintenance thread.
  *
- * The maintenance thread is the only thread of ours. It counts the ticks of heartbeats and time
- * limits, and it releases closed connections: it alone delivers CLOSED and frees streams. All else
- * runs on nng's threads (one poller for the process, two task threads per core) and on the callers'
- * threads.
+ * The maintenance thread is the only thread of this module. It counts the ticks of heartbeats and
+ * time limits, and it releases closed connections: it alone delivers CLOSED and frees streams. All
+ * else runs on nng's threads (one poller for the process, two task threads per core) and on the
+ * callers' threads.
  */
 #include "common/net/transport.h"
 

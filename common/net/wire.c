@@ -102,7 +102,7 @@ static enum tn_status check_envelope(const uint8_t *in, struct error *error)
     }
     if (in[AT_VERSION] != WIRE_VERSION) {
         return error_set(error, TN_EPROTO,
-                         "frame version is %u, ours is %d: run the same release on every node",
+                         "frame version is %u, expected %d: run the same release on every node",
                          in[AT_VERSION], WIRE_VERSION);
     }
     uint32_t expected = XXH32(in, AT_CHECKSUM, 0);

@@ -18,7 +18,7 @@ enum { WIRE_HEADER_BYTES = 80, WIRE_VERSION = 1 };
 enum { WIRE_BODY_MAX = 1 << 30 };
 
 enum frame_type {
-    FRAME_HEARTBEAT = 1, /* Of the transport itself; never reaches a driver. */
+    FRAME_HEARTBEAT = 1, /* Used by the transport itself; never reaches a driver. */
     FRAME_REPORT, /* Node -> chief. Body: encoded `struct report`. `sequence` is the report's. */
     FRAME_REPORT_ACK, /* Chief -> node. `sequence` acknowledged, `epoch` the chief's own. */
     FRAME_PUSH, /* Worker -> ps. Body: sum of the gradients of slices [first, first+count), float32.

@@ -17,7 +17,7 @@ enum { INBOX_FRAMES_MAX = 16384 };
 
 struct inbox;
 
-/* One event. `type` tells which member is valid; pointers are valid until it is released. */
+/* One event. `type` selects the valid member; pointers are valid until it is released. */
 struct inbox_item {
     enum node_event_type type;
     struct zk_event zk;
@@ -32,7 +32,7 @@ struct inbox *inbox_create(void);
 /* Frees the items that were not taken. NULL is allowed. */
 void inbox_destroy(struct inbox *inbox);
 
-/* Without memory the process ends (TN_EXIT_ERROR), as the node would wait for ever for a lost
+/* Without memory the process ends (TN_EXIT_ERROR), as the node would wait forever for a lost
  * answer. */
 void inbox_put_zk(struct inbox *inbox, const struct zk_event *event);
 /* False: too many frames wait; the body is released, and the caller closes the connection. */

@@ -296,7 +296,9 @@ static void transport_handle(struct membership *m, const struct transport_event 
         break;
     case TRANSPORT_FRAME:
         if (event->header.type != FRAME_REPORT_ACK) { break; }
-        if (event->header.sequence > m->report.sequence) { break; /* Not of a report of ours. */ }
+        if (event->header.sequence > m->report.sequence) {
+            break; /* This node has not sent that report. */
+        }
         m->acknowledged = u64_max(m->acknowledged, event->header.sequence);
         m->redial_delay_ms = CHIEF_REDIAL_MS;
         if (event->header.epoch > m->chief.epoch) {
@@ -389,7 +391,7 @@ void membership_report(struct membership *m, const struct report *report)
 
 /* ----------------------------------------------------------------- waiting */
 
-/* What the node waits for, NULL: nothing. */
+/* The task or znode that the node waits for; NULL: it does not wait. */
 static const char *waits_for(const struct membership *m)
 {
     if (m->session == 0 || !m->zk_connected) { return "a connection to ZooKeeper"; }

@@ -50,7 +50,7 @@ struct membership {
     struct run run;      /* Last readable /run. */
     int32_t run_version; /* Znode version of it. */
     int exit_code;
-    char why[RUN_TEXT_MAX]; /* What the node waits for, or why it ended; for the log. */
+    char why[RUN_TEXT_MAX]; /* The reason for waiting, or for the end; for the log. */
     /* Private: see membership.c. */
     const struct node_ports *ports;
     uint64_t next_op;

@@ -25,7 +25,7 @@ struct runtime {
     struct transport *transport;
     struct node_ports ports;
     char *session_file; /* NULL: not saved, or saved already. */
-    pthread_t watcher;  /* Of signals. */
+    pthread_t watcher;  /* Waits for signals. */
     bool watching;
     int signals, stop; /* Descriptors: signalfd; eventfd that ends the watcher. */
     sigset_t mask_before;

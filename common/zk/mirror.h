@@ -24,7 +24,7 @@ struct mirror {
     enum mirror_kind kind;
     enum { MIRROR_STOPPED, MIRROR_READING, MIRROR_WATCHING, MIRROR_RETRYING } state;
     bool stale;  /* Changed while being read: read again. */
-    uint64_t op; /* Of the read in flight. */
+    uint64_t op; /* The read in flight. */
     uint64_t retry_at_ms;
     char path[ZK_PATH_MAX];
 };

@@ -29,7 +29,7 @@ struct zk {
     struct zk_probe *probe; /* NULL: none. */
     char *credentials;      /* NULL: none. */
     struct ACL acl_entries[2];
-    struct ACL_vector acl; /* Of znodes that we create. */
+    struct ACL_vector acl; /* For znodes that this client creates. */
 
     pthread_mutex_t lock; /* Guards the members below. */
     bool connected;
@@ -44,12 +44,12 @@ struct request {
     struct zk_entry entry; /* First, as zk_inflight.c frees it. */
     struct zk *zk;
     bool watch; /* Reads and lists. */
-    /* Of a write; the library writes to these until it calls back: */
+    /* For writes; the library uses these until it calls back: */
     int count;
     int first_create; /* Or -1. */
     int first_set;    /* Or -1. */
     zoo_op_result_t results[ZK_WRITES_MAX];
-    struct Stat stat;               /* Of the first SET. */
+    struct Stat stat;               /* The result of the first SET. */
     char created[CREATED_PATH_MAX]; /* By the first CREATE. */
 };
 
@@ -327,7 +327,7 @@ static void session_connected(struct zk *zk, zhandle_t *handle)
     }
     const clientid_t *id = zoo_client_id(handle);
     pthread_mutex_lock(&zk->lock);
-    bool expired = zk->expired; /* By the probe; the owner has been told. */
+    bool expired = zk->expired; /* Set by the probe, which has notified the owner. */
     zk->connected = !expired;
     zk->session.id = id->client_id;
     memcpy(zk->session.password, id->passwd, sizeof zk->session.password);

@@ -51,10 +51,10 @@ enum zk_reason {
 };
 
 struct zk_stat {
-    int32_t version; /* Of the data; each set adds 1. */
+    int32_t version; /* Version of the data; each set adds 1. */
     int32_t children_version;
-    uint64_t created_zxid;     /* Of the transaction that created the znode. */
-    uint64_t modified_zxid;    /* Of the last one that set its data. */
+    uint64_t created_zxid;     /* The transaction that created the znode. */
+    uint64_t modified_zxid;    /* The last transaction that set its data. */
     uint64_t ephemeral_owner;  /* Session that owns it; 0: persistent. */
     uint64_t modified_wall_ms; /* By the server's clock; for display. */
 };
@@ -74,7 +74,7 @@ struct zk_write {
 };
 
 enum zk_event_type {
-    ZK_CONNECTED,    /* `session` is ours. Also after each reconnection. */
+    ZK_CONNECTED,    /* `session` is open. Also after each reconnection. */
     ZK_DISCONNECTED, /* For an unknown time; requests in flight end as UNKNOWN. */
     ZK_EXPIRED,      /* The session has expired and its ephemerals are removed. Also if
                         authentication failed, or if the servers lost their data and served other
@@ -120,7 +120,7 @@ struct zk_port {
 
 /* --------------------------------------------------------------- the client */
 
-/* Whoever knows it can use and close the session. Secret. */
+/* A process that knows it can use and close the session. Secret. */
 struct zk_session {
     int64_t id;
     char password[16];
@@ -135,7 +135,7 @@ struct zk_config {
                        * all and writable by this user alone; NULL: open to all. Copied. */
     const struct zk_session
         *resume;        /* Continue this session instead of opening a new one. May be NULL. */
-    bool without_probe; /* Wait for ever to be connected again; for zk_probe.c alone. */
+    bool without_probe; /* Wait without limit for a connection; only for zk_probe.c. */
     zk_sink sink;
     void *sink_ctx;
 };

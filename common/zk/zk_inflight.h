@@ -24,7 +24,7 @@ struct zk_entry {
     struct zk_entry_list *list;
     uint64_t op;
     uint64_t deadline_ms;    /* Monotonic. */
-    enum zk_outcome outcome; /* Of an answer by this module. */
+    enum zk_outcome outcome; /* The answer, if this module makes it. */
     enum zk_reason reason;
     char path[ZK_PATH_MAX];
 };

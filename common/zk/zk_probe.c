@@ -103,7 +103,7 @@ static bool has_expired(struct zk_probe *probe, uint64_t elapsed_ms)
         probe->serving = probe->second_connected;
         return probe->served_ms >= probe->timeout_ms;
     }
-    close_second(probe); /* A session whose connection broke may be refused for ever as well. */
+    close_second(probe); /* After a broken connection this session, too, may be refused forever. */
     if (!probe->stopping) { open_second(probe); }
     return false;
 }
@@ -137,7 +137,7 @@ static void *run(void *ctx)
         }
         probe->reported = true;
         log_warn("ZooKeeper has served a second session for %" PRIu32
-                 " ms and does not accept ours: it has expired",
+                 " ms and refuses the first one: it has expired",
                  probe->timeout_ms);
         pthread_mutex_unlock(&probe->lock);
         probe->on_expired(probe->ctx);

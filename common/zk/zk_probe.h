@@ -2,9 +2,9 @@
  * common/zk/zk_probe.h: detects an expired session that no server reports. Private to zk.c.
  *
  * A server refuses clients that have seen a later transaction than it has. After the ensemble has
- * lost its data all servers do so, for ever, and a client is never told that its session is gone.
- * Hence: after two session timeouts without a connection a second session is opened. Once that has
- * been served without interruption for a whole session timeout, while the first is still not
+ * lost its data all servers do so forever, and no server reports that the session has expired.
+ * Therefore, after two session timeouts without a connection a second session is opened. Once that
+ * has been served without interruption for a whole session timeout, while the first is still not
  * connected, the first session has expired. While no server serves (an outage, no quorum) nothing
  * is concluded, however long that lasts. Time in which this process was stopped does not count.
  *

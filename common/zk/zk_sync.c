@@ -26,7 +26,7 @@ struct zk_sync {
     pthread_cond_t changed;
     bool connected, expired;
     bool over;   /* `expired` as the caller's thread saw it last. */
-    uint64_t op; /* Of the request under way. */
+    uint64_t op; /* The request in progress. */
     struct answer answer;
 };
 

@@ -24,8 +24,8 @@ static enum tn_status start(const char *log_path, struct process *process, struc
     return process_start(&config, process, error);
 }
 
-/* A link that another user left in a shared folder does not choose the file that is written; what
- * is made is private. */
+/* A link that another user left in a shared folder does not choose the file that is written; new
+ * files are private. */
 static void log_does_not_follow_a_link(void **state)
 {
     (void)state;

@@ -315,7 +315,7 @@ static void connections_are_bounded(void **state)
     probe_close(server);
 }
 
-/* The error tells why listening failed. */
+/* The error gives the cause. */
 static void listen_errors_are_explained(void **state)
 {
     (void)state;

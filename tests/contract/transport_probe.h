@@ -48,7 +48,7 @@ struct probe {
     unsigned closed;
     uint64_t frames;
     uint64_t body_bytes;
-    unsigned violations; /* Of the contract. */
+    unsigned violations; /* Violations of the contract. */
     char address[TRANSPORT_ADDRESS_MAX];
 };
 

@@ -16,7 +16,7 @@
 struct stage {
     char parent[64], dir[96];
     struct job job;
-    struct run_folder other;                  /* Of the other agent. */
+    struct run_folder other;                  /* The folder of the other agent. */
     void (*before_lock)(struct stage *stage); /* Called once. */
 };
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "common/base/digest.h"
+#include "common/base/minmax.h"
 
 /* The digest of no bytes is the published value of XXH3-128, so that other tools agree. */
 static void digest_of_nothing_is_the_published_value(void **state)
@@ -29,7 +30,7 @@ static void pieces_give_the_digest_of_the_whole(void **state)
         digest_begin(&stream);
         for (size_t at = 0; at < sizeof data; at += piece) {
             size_t left = sizeof data - at;
-            digest_add(&stream, data + at, left < piece ? left : piece);
+            digest_add(&stream, data + at, size_min(left, piece));
         }
         assert_true(digest_equal(digest_end(&stream), digest_of(data, sizeof data)));
     }

@@ -117,7 +117,7 @@ static enum tn_status read_text(const struct json_table *by, const char *text, s
     return status;
 }
 
-/* What is read is written to the same text, in the order of the table. */
+/* A decoded text is encoded to the same text, in the order of the table. */
 static void every_type_comes_back(void **state)
 {
     (void)state;
@@ -192,7 +192,7 @@ static const struct {
     {"{\"letter\": \"xy\"}", "letter is \"xy\": give one letter"},
 };
 
-/* Each wrong value is named with its place, the value and what would be right. */
+/* Each wrong value is named with its place, the value and the expected value. */
 static void wrong_values_are_named(void **state)
 {
     (void)state;
@@ -234,7 +234,7 @@ static const struct json_table ranges_table = {
     .status = TN_EINVAL,
 };
 
-/* A range is one number or two in order; whole reals are whole numbers where a table says so. */
+/* A range is one number or two in order; a table can require whole numbers for reals. */
 static void ranges_have_two_ends(void **state)
 {
     (void)state;

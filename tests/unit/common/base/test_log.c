@@ -14,7 +14,7 @@
 
 static char lines[16384];
 
-/* What log_warn() writes to stderr for `message`, in `lines`. */
+/* The output of log_warn() for `message`, in `lines`. */
 static const char *written(enum log_format format, const char *message)
 {
     FILE *file = tmpfile();

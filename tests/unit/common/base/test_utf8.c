@@ -1,4 +1,4 @@
-/* UTF-8: what is a character, and what is left of bytes that are none. */
+/* common/base/utf8.h: valid characters, and the replacement of invalid bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static void characters_have_one_to_four_bytes(void **state)
     assert_true(utf8_is_valid(""));
 }
 
-/* Overlong forms, surrogates, cut sequences, lone bytes and what is above U+10FFFF are not valid;
+/* Overlong forms, surrogates, cut sequences, lone bytes and codes above U+10FFFF are not valid;
  * jansson agrees, or json_string() would fail on cleaned texts. */
 static void other_bytes_are_refused(void **state)
 {
@@ -76,7 +76,7 @@ static void cleaned_texts_are_valid(void **state)
     }
 }
 
-/* What is shown is one line without escape sequences; characters stay. */
+/* A displayed text is one line without escape sequences; characters stay. */
 static void plain_texts_have_no_control_characters(void **state)
 {
     (void)state;

@@ -149,7 +149,7 @@ static void text_must_be_utf8(void **state)
     assert_int_equal(manifest_encode(&manifest, &text, &size, NULL), TN_EINVAL);
 }
 
-/* A later format is refused; the error tells which program to use. */
+/* A later format is refused; the error names the program to use. */
 static void later_format_is_refused(void **state)
 {
     (void)state;

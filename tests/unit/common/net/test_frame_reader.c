@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
 #include "common/net/frame_reader.h"
 
 enum { CLUSTER = 9, BODY_MAX = 1 << 20, STREAM_MAX = 256 * 1024 };
@@ -90,7 +91,7 @@ static void pieces_of_any_size_give_the_frames(void **state)
         uint64_t last = 0;
         for (size_t at = 0; at < bench->stream_bytes;) {
             size_t left = bench->stream_bytes - at;
-            at += feed(&bench->reader, bench->stream + at, pieces[p] < left ? pieces[p] : left);
+            at += feed(&bench->reader, bench->stream + at, size_min(pieces[p], left));
             last = take(&bench->reader, last);
         }
         assert_int_equal(last, COUNT);
