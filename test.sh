@@ -14,7 +14,7 @@
 #     --fuzz [SECONDS]        each decoder under libFuzzer
 #     --msan                  unit tests under MemorySanitizer (clang), where no library prevents it
 #     --model                 the protocol's model: every state, and with planted errors (spin)
-#     --mutants               planted protocol bugs; the simulator must find each
+#     --mutants               planted bugs; the simulator, or the test that is named, must find each
 #
 # Logs: build/test-logs. TANIST_JOBS: parallel jobs (default: all cores).
 # Exit status: 0 all passed, 1 something failed, 128 bad arguments.
@@ -211,6 +211,7 @@ if has model; then
 fi
 if has mutants; then
   run_command sim-mutants tests/sim/mutants.py --jobs "$jobs"
+  run_command planted tests/sim/planted.py
 fi
 
 finish

@@ -5,6 +5,10 @@ A real run; every wait is bounded. TANIST_PROGRAM: the program.
 """
 
 import json
+import os
+import re
+import signal
+import socket
 import time
 import unittest
 
@@ -58,6 +62,28 @@ class Kill(Cli):
         self.wait_step(self.wait_step()["step"] + 1)
         self.refused(5, ["ps:7"], "kill", "ps:7", "--dir", "run")
         self.refused(3, ["unknown", "worker:0"], "kill", "unknown", "--dir", "run")
+
+    def sessions(self):
+        """The number of sessions that the ZooKeeper of the run knows."""
+        note = json.loads((self.folder / "run/run.json").read_text())
+        host, port = note["zookeeper"].split(",")[0].rsplit(":", 1)
+        with socket.create_connection((host, int(port)), timeout=5) as server:
+            server.sendall(b"mntr")
+            with server.makefile(encoding="ascii") as answer:
+                return int(re.search(r"zk_global_sessions\t(\d+)", answer.read()).group(1))
+
+    def test_sessions_of_dead_nodes_are_closed(self):
+        """The agent closes the session of a node that was killed; it does not wait until it times out."""
+        self.begin("--set", "zookeeper.session_timeout_ms=60000")
+        before = self.sessions()
+        for name in ("ps:0", "worker:1"):
+            pid = self.pid(name)
+            os.kill(pid, signal.SIGKILL)
+            self.wait_another(name, pid)
+        end = time.monotonic() + 20
+        while self.sessions() > before and time.monotonic() < end:
+            time.sleep(0.1)
+        self.assertLessEqual(self.sessions(), before)
 
     def test_not_allowed(self):
         """Without --allow-chaos the command fails within 5 s and leaves no request behind."""

@@ -45,6 +45,31 @@ static void log_frame(struct sim_cluster *cluster, const struct frame_header *he
               (int64_t)header->step, header->first, header->count);
 }
 
+static struct sim_question *question_at(struct sim_cluster *cluster, uint64_t sender, uint64_t ps,
+                                        uint64_t round)
+{
+    uint64_t mixed = (sender * 31 + ps) * 31 + round;
+    return &cluster->questions[(mixed * 0x9e3779b97f4a7c15ULL >> 32) % SIM_QUESTIONS];
+}
+
+/* P2: a ps answers a push or pull with values only if it serves the generation of the request. A
+ * push that was on its way while the ps loaded another generation must be refused. */
+static void check_answer(struct sim_cluster *cluster, const struct frame_header *header,
+                         uint64_t worker)
+{
+    const struct sim_question *asked =
+        question_at(cluster, worker, header->sender, header->sequence);
+    assert(header->type == FRAME_VALUES);
+    if (asked->sender != worker || asked->ps != header->sender ||
+        asked->round != header->sequence) {
+        return;
+    }
+    if (asked->generation == header->generation) { return; }
+    world_fail(&cluster->world,
+               "P2: a request of generation %" PRIu64 " got values of generation %" PRIu64,
+               asked->generation, header->generation);
+}
+
 static void on_frame(void *ctx, void *receiver, const struct frame_header *header, const void *body)
 {
     struct sim_cluster *cluster = ctx;
@@ -54,7 +79,13 @@ static void on_frame(void *ctx, void *receiver, const struct frame_header *heade
         checker_on_push(&cluster->checker, header->generation, header->step, to->task.index,
                         header->first);
     }
+    if ((header->type == FRAME_PUSH || header->type == FRAME_PULL) && to->task.role == ROLE_PS) {
+        *question_at(cluster, header->sender, to->config.incarnation, header->sequence) =
+            (struct sim_question){header->sender, to->config.incarnation, header->sequence,
+                                  header->generation};
+    }
     if (header->type != FRAME_VALUES) { return; }
+    check_answer(cluster, header, to->config.incarnation);
     const struct process *process = sender_of(cluster, header->sender);
     assert(process != NULL && process->task.role == ROLE_PS);
     checker_on_values(&cluster->checker, header->generation, header->step, process->task.index,

@@ -48,6 +48,13 @@ struct sim_agent {
     uint64_t starts; /* Number of starts: entries scheduled before the last start are void. */
 };
 
+/* A push or pull that reached a ps, by its round. */
+struct sim_question {
+    uint64_t sender, ps, round, generation; /* Incarnations of the worker and of the ps. */
+};
+
+enum { SIM_QUESTIONS = 1024 };
+
 struct sim_cluster {
     struct world world;
     struct sim_setup setup;
@@ -60,6 +67,8 @@ struct sim_cluster {
     struct reference *reference;
     struct checker checker;
     struct coverage *coverage;
+    struct sim_question
+        questions[SIM_QUESTIONS]; /* A hash table; an older question is forgotten. */
     uint32_t task_count;
     struct task tasks[SIM_TASKS_MAX];
     struct process *now[SIM_TASKS_MAX]; /* The last process of each task. */

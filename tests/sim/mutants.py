@@ -38,6 +38,9 @@ MUTANTS = [
      "    start_loading(p, run->committed_checkpoint, run->committed_step);\n}\n\n/* ------------------------------------------------------------ term, end of the run */",
      "    struct chief_checkpoint old = checkpoint_before(p->c, run->committed_checkpoint);\n"
      "    start_loading(p, old.id, old.step);\n}\n\n/* ------------------------------------------------------------ term, end of the run */"),
+    ("a ps accepts requests of an old generation", "ps/step.c",
+     "    if (s->generation == event->generation && s->generation != 0) { return false; }",
+     "    if (s->generation != 0) { return false; }"),
     ("a checkpoint that was missed keeps its id", "coordinator/chief_save.c",
      "    p->run->save_checkpoint = ++p->run->last_checkpoint;",
      "    p->run->last_checkpoint += p->run->last_checkpoint <= p->run->committed_checkpoint;\n"

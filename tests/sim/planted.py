@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Planted errors that a normal test of ./test.sh must find, each with that test.
+
+Unlike those of mutants.py, they are not errors of the protocol alone: the tests are those of the store, the
+agent and the digest. Each is built in a copy of the tree, and passes if its test fails.
+
+  tests/sim/planted.py [--only PART] [--check]
+"""
+
+import os
+import sys
+import tempfile
+
+import mutants
+
+# (name, file, text, replacement, targets to build, test that must fail)
+PLANTED = [
+    ("a stale manifest is used", "coordinator/chief_plan.c", None, None, ["sim"], "sim.seeds"),
+    ("a shard is not synced", "ps/store/store_table.c",
+     "    if (fsync(table_descriptor(table)) != 0) {", "    if (table == NULL) {",
+     ["test_store_crash_states"], "contract.store_crash_states"),
+    ("the folder of a shard is not synced", "ps/store/store_folder.c",
+     "    enum tn_status status = files_sync_folder(path, error);\n    if (status != TN_OK) { return status; }\n",
+     "    enum tn_status status = TN_OK;\n",
+     ["test_store_crash_states"], "contract.store_crash_states"),
+    ("the folder of a checkpoint is not synced", "ps/store/store_folder.c",
+     "    status = files_sync_folder(path, error);\n", "",
+     ["test_store_crash_states"], "contract.store_crash_states"),
+    ("a manifest is removed without a sync before its shards", "ps/store/store_folder.c",
+     "    if (failed == 0 && fsync(checkpoint) != 0) { failed = errno; }\n", "",
+     ["test_store_crash_states"], "contract.store_crash_states"),
+    ("sessions of dead nodes are not closed", "agent/agent.c",
+     "&node.session) && !closed;", "&node.session) && !closed && false;",
+     ["tanist"], "contract.kill"),
+    ("the shard writer flips a bit", "ps/store/store.c",
+     "        digest_encode(digest_of(floats, bytes), out);\n        memcpy(out + DIGEST_BYTES, floats, bytes);\n",
+     "        memcpy(out + DIGEST_BYTES, floats, bytes);\n        out[DIGEST_BYTES] ^= 1;\n"
+     "        digest_encode(digest_of(out + DIGEST_BYTES, bytes), out);\n",
+     ["test_store"], "contract.store"),
+    ("the digest is constant", "common/base/digest.c",
+     "    return (struct digest){.high = hash.high64, .low = hash.low64};\n}\n\nvoid digest_format",
+     "    (void)hash;\n    return (struct digest){.high = 1, .low = 2};\n}\n\nvoid digest_format",
+     ["test_common_base_digest"], "unit.common_base_digest"),
+]
+
+STALE_MANIFEST = "a restore loads the checkpoint before the newest"
+
+
+def resolved(planted):
+    """The row with its changes; the stale manifest is the same change as in mutants.py."""
+    name, path, old, new, targets, test = planted
+    if old is not None:
+        return name, path, [(old, new)], targets, test
+    same = next(mutant for mutant in mutants.MUTANTS if mutant[0] == STALE_MANIFEST)
+    return name, same[1], mutants.changes_of(same), targets, test
+
+
+def is_found(tree, row):
+    name, path, changes, targets, test = row
+    file_path = os.path.join(tree, path)
+    with open(file_path, encoding="utf-8") as file:
+        source = file.read()
+    changed = source
+    for old, new in changes:
+        changed = changed.replace(old, new)
+    with open(file_path, "w", encoding="utf-8") as file:
+        file.write(changed)
+    build = os.path.join(tree, "build")
+    made = mutants.run(["ninja", "-C", build, *targets])
+    tested = mutants.run(["ctest", "--test-dir", build, "-R", f"^{test}$", "--no-tests=error"])
+    with open(file_path, "w", encoding="utf-8") as file:
+        file.write(source)
+    if made.returncode != 0:
+        print(f"NO BUILD {name}\n{made.stdout[-1500:]}", flush=True)
+        return False
+    found = "tests failed out of" in tested.stdout and "Not Run" not in tested.stdout and tested.returncode != 0
+    print(f"{'found   ' if found else 'ESCAPED '} {name}: {test}", flush=True)
+    return found
+
+
+def main():
+    arguments = sys.argv[1:]
+    only = arguments[arguments.index("--only") + 1] if "--only" in arguments else ""
+    rows = [resolved(planted) for planted in PLANTED if only in planted[0]]
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    stale = [row[0] for row in rows if mutants.is_stale(root, (row[0], row[1], row[2]))]
+    for name in stale:
+        print(f"STALE    {name}: its text does not occur exactly once")
+    if "--check" in arguments or stale:
+        print(f"{len(rows) - len(stale)} of {len(rows)} planted errors apply")
+        return 1 if stale else 0
+    with tempfile.TemporaryDirectory(prefix="tanist-planted-") as tree:
+        mutants.copy_tree(root, tree)
+        made = mutants.run(["cmake", "-G", "Ninja", "-S", tree, "-B", os.path.join(tree, "build"), "-DTANIST_BENCH=OFF"])
+        if made.returncode != 0:
+            print(made.stdout[-2000:], made.stderr[-2000:])
+            return 1
+        found = sum(is_found(tree, row) for row in rows)
+    print(f"{found} of {len(rows)} planted errors found")
+    return 0 if found == len(rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
