@@ -21,7 +21,7 @@ extern char **environ;
 
 enum {
     ENVIRONMENT_EXTRA = 3,
-    ARGUMENTS = 20,
+    ARGUMENTS = 24,
     /* The agent, coordinators and ZooKeeper servers run before ps and workers: they need little
      * processor time, but at once. */
     NICE_ADVANTAGE = 10,
@@ -229,6 +229,8 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
         "--listen",       listen,
         "--incarnation",  incarnation,
         "--session-file", child->session_path,
+        "--log-format",   config->log_format != NULL ? config->log_format : "text",
+        "--log-level",    config->log_level != NULL ? config->log_level : "info",
     };
     const struct process_config process = {.program = "/proc/self/exe",
                                            .arguments = arguments,

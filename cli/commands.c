@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/output.h"
 #include "cli/subcommands.h"
 #include "common/cluster/job.h"
 #include "tanist/status.h"
@@ -88,6 +89,6 @@ int cli_main(int argc, char **argv)
 int command_failed(const struct error *error)
 {
     assert(error->status != TN_OK);
-    fprintf(stderr, "tanist: %s\n", error->text);
+    output_message(LOG_ERROR, "%s", error->text);
     return tanist_exit_code(error->status);
 }

@@ -1,10 +1,13 @@
 #include "cli/output.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tanist/status.h"
+
+enum { MESSAGE_MAX = 2048 };
 
 void output_option_table(struct options *options, const char **format)
 {
@@ -25,6 +28,21 @@ bool output_is_json(const char *format)
 {
     assert(format != NULL);
     return strcmp(format, "json") == 0;
+}
+
+void output_message(enum log_level level, const char *format, ...)
+{
+    char text[MESSAGE_MAX];
+    va_list arguments;
+    assert(format != NULL);
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (log_is_json()) {
+        log_write(level, "%s", text);
+    } else {
+        fprintf(stderr, "%s%s\n", level == LOG_ERROR ? "tanist: " : "", text);
+    }
 }
 
 int output_json(json_t *object, size_t flags)

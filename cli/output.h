@@ -1,5 +1,5 @@
 /*
- * cli/output.h: the option --output (-o) of a command, and the one way to print JSON on stdout.
+ * cli/output.h: the option --output (-o) of a command, JSON on stdout, and messages on stderr.
  *
  * Threads: any.
  */
@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "cli/options.h"
+#include "common/base/log.h"
 
 /* Add --output to a command whose format for people is a table, or lines of text. `*format`
  * receives the choice and is set to the default. */
@@ -18,6 +19,11 @@ void output_option_text(struct options *options, const char **format);
 
 /* The user chose JSON. */
 bool output_is_json(const char *format);
+
+/* A message for the user on stderr: a line of text, "tanist: ..." if it is an error, or an entry of
+ * the log if that is JSON. */
+void output_message(enum log_level level, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Print `object` and a line end, and flush. Takes the reference; NULL means that there was not
  * enough memory to make the object. `flags` are those of json_dumpf(). Returns the exit code:

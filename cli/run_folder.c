@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/output.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
 
@@ -147,9 +148,9 @@ static enum tn_status move_aside(struct run_folder *folder, struct error *error)
         }
         snprintf(old, sizeof old, "%s.%s-%d", folder->dir, stamp, n);
     }
-    fprintf(stderr,
-            "%s contained a finished run: moved it to %s (--resume would have continued it)\n",
-            folder->dir, old);
+    output_message(LOG_INFO,
+                   "%s contained a finished run: moved it to %s (--resume would have continued it)",
+                   folder->dir, old);
     close(folder->lock);
     folder->lock = -1;
     char dir[RUN_PATH_MAX];

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/run/local_options.h"
 #include "cli/run/validate.h"
 #include "common/base/minmax.h"
@@ -132,14 +133,14 @@ static int conclude(const struct local_run *run)
     const struct agent_result *result = &run->agent_result;
     if (!result->job_ended) { return result->signal != 0 ? 128 + result->signal : TN_EXIT_ERROR; }
     if (result->run.phase == RUN_DONE) {
-        fprintf(stderr, "the job is done\n");
+        output_message(LOG_INFO, "the job is done");
         return TN_EXIT_OK;
     }
     if (result_run_was_stopped(&result->run)) {
-        fprintf(stderr, "the job was " RUN_STOPPED_REASON "\n");
+        output_message(LOG_INFO, "the job was " RUN_STOPPED_REASON);
         return TN_EXIT_OK;
     }
-    fprintf(stderr, "tanist: the job failed: %s\n", result->run.reason);
+    output_message(LOG_ERROR, "the job failed: %s", result->run.reason);
     return TN_EXIT_ERROR;
 }
 

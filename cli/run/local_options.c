@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/base/log.h"
+#include "cli/output.h"
 #include "common/base/minmax.h"
 
 enum { WAIT_MOST_S = 86400 };
@@ -23,14 +23,22 @@ void local_options_add(struct options *options, struct local_options *given, con
                  "Let `tanist kill` and `tanist chaos attack` send signals to the nodes.");
     options_flag(options, 'q', "quiet", &given->quiet, "Print no progress on stderr.");
     options_flag(options, 'v', "verbose", &given->verbose, "Print debug messages on stderr.");
+    log_options_add(options, &given->log,
+                    "Least important messages in the logs of this command and its nodes; default "
+                    "warn, in JSON info; of nodes info.");
 }
 
 struct local_run *local_options_new_run(const struct local_options *given)
 {
     struct local_run *run = calloc(1, sizeof *run);
     if (run == NULL) { return NULL; }
-    log_init(given->verbose ? LOG_DEBUG : LOG_WARN, LOG_TEXT, "agent");
+    /* In JSON the progress is part of the log, as messages of level info. */
+    const enum log_level level =
+        given->log.format != NULL && output_is_json(given->log.format) ? LOG_INFO : LOG_WARN;
+    log_options_start(&given->log, given->verbose ? LOG_DEBUG : level, "agent");
     local_run_init(run);
+    run->log_format = given->log.format;
+    run->log_level = given->log.level;
     run->allow_chaos = given->allow_chaos;
     run->progress.quiet = given->quiet;
     return run;

@@ -7,12 +7,14 @@
 #ifndef CLI_RUN_LOCAL_OPTIONS_H
 #define CLI_RUN_LOCAL_OPTIONS_H
 
+#include "cli/log_options.h"
 #include "cli/options.h"
 #include "cli/run/local_run.h"
 #include "cli/zk_options.h"
 
 struct local_options {
     struct zk_options zk;
+    struct log_options log;
     const char *dir;
     struct option_texts set;
     struct option_number wait; /* Seconds. */

@@ -29,6 +29,7 @@ void local_run_init(struct local_run *run)
     run->started_ms = clock_monotonic_ms();
     snprintf(run->listen_host, sizeof run->listen_host, "127.0.0.1");
     progress_init(&run->progress, &run->job, run->started_ms);
+    if (isatty(STDERR_FILENO) == 0) { run->progress.line_ms = PROGRESS_LOG_MS; }
     result_init(&run->result, &run->job);
 }
 
@@ -263,6 +264,8 @@ enum tn_status local_run_work(struct local_run *run, struct error *error)
                                         .tasks = run->tasks,
                                         .task_count = run->task_count,
                                         .allow_chaos = run->allow_chaos,
+                                        .log_format = run->log_format,
+                                        .log_level = run->log_level,
                                         .connect_timeout_ms = run->connect_timeout_ms,
                                         .prepare = prepare,
                                         .restore = restore,

@@ -24,6 +24,7 @@ struct local_run {
     bool one_of_many; /* `tanist agent`: other hosts run other tasks of the same cluster. */
     bool begin_again; /* With one_of_many: continue even if the run has finished. */
     bool allow_chaos; /* As in struct agent_config. */
+    const char *log_format, *log_level; /* As in struct agent_config. */
     uint32_t connect_timeout_ms;
     uint32_t task_count; /* 0: all tasks of the job. */
     struct task tasks[TASKS_MAX];

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/log_options.h"
 #include "cli/run/cluster_create.h"
 #include "cli/run/validate.h"
 #include "cli/wait_notice.h"
@@ -27,18 +28,14 @@ enum { WAIT_S = 60, FRAME_EXTRA_BYTES = 64 * 1024, POLL_MS = 200 };
 struct node_options {
     struct zk_options zk;
     const char *job, *cluster, *dir, *listen, *session_file;
-    const char *job_name, *task_index, *ps_hosts, *worker_hosts, *log_format, *log_level;
+    const char *job_name, *task_index, *ps_hosts, *worker_hosts;
+    struct log_options log;
     struct option_texts set;
     struct option_number index, incarnation, wait;
 };
 
-static const char *const log_formats[] = {"text", "json", NULL};
-static const char *const log_levels[] = {"debug", "info", "warn", "error", NULL};
-
 static void add_options(struct options *options, struct node_options *o)
 {
-    o->log_format = "text";
-    o->log_level = "info";
     options_text(options, "job", &o->job, "FILE", "The job file.");
     options_texts(options, "set", &o->set, "KEY=VALUE",
                   "Override a key of the job file (see `tanist help job`).");
@@ -58,20 +55,9 @@ static void add_options(struct options *options, struct node_options *o)
                  "All workers, as in TensorFlow.");
     options_number(options, "wait", &o->wait, "SECONDS",
                    "How long to wait for ZooKeeper and for the cluster; default 60.");
-    options_choice(options, 0, "log-format", &o->log_format, log_formats,
-                   "Format of the log on stderr; default text.");
-    options_choice(options, 0, "log-level", &o->log_level, log_levels,
-                   "Least important messages that are logged; default info.");
+    log_options_add(options, &o->log, "Least important messages that are logged; default info.");
     options_number(options, "incarnation", &o->incarnation, "N", NULL);
     options_text(options, "session-file", &o->session_file, "FILE", NULL);
-}
-
-static enum log_level level_of(const char *name)
-{
-    for (int i = 0; log_levels[i] != NULL; i++) {
-        if (strcmp(log_levels[i], name) == 0) { return (enum log_level)i; }
-    }
-    return LOG_INFO;
 }
 
 /* Which task this node is: TF_CONFIG and the other variables of the environment, then flags. */
@@ -309,8 +295,7 @@ int node_command(const struct node_role *role, int argc, char **argv)
     enum tn_status status = resolve(&given, role->role, setup, &error);
     if (status == TN_OK) {
         task_format(setup->task, ':', name, sizeof name);
-        log_init(level_of(given.log_level),
-                 strcmp(given.log_format, "json") == 0 ? LOG_JSON : LOG_TEXT, name);
+        log_options_start(&given.log, LOG_INFO, name);
         (void)prctl(PR_SET_NAME, "tanist");
         failpoint_init(name);
         exit_code = run_node(role, setup);

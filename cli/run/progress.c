@@ -8,15 +8,15 @@
 
 #include "agent/observe/event_text.h"
 #include "cli/wait_notice.h"
-
-enum { LINE_MS = 2000 };
+#include "common/base/log.h"
 
 void progress_init(struct progress *progress, const struct job *job, uint64_t now_ms)
 {
     assert(job != NULL);
     *progress = (struct progress){.job = job,
                                   .started_ms = now_ms,
-                                  .line_at_ms = now_ms + LINE_MS,
+                                  .line_ms = PROGRESS_TERMINAL_MS,
+                                  .line_at_ms = now_ms + PROGRESS_TERMINAL_MS,
                                   .waiting_since_ms = now_ms};
 }
 
@@ -29,6 +29,10 @@ void progress_print(const struct progress *progress, uint64_t now_ms, const char
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    if (log_is_json()) {
+        log_info("%s", text);
+        return;
+    }
     fprintf(stderr, "[%6.1f s] %s\n", (double)(now_ms - progress->started_ms) / 1000.0, text);
 }
 
@@ -68,12 +72,22 @@ static void missing_tasks(const struct observer *observer, char *text, size_t si
     }
 }
 
+/* A wait is reported at its start, and then as often as progress. */
+static bool wait_line_is_due(struct progress *progress, uint64_t now_ms)
+{
+    const uint64_t last_ms = progress->waiting_line_ms;
+    assert(last_ms <= now_ms);
+    if (last_ms != 0 && now_ms - last_ms < progress->line_ms) { return false; }
+    progress->waiting_line_ms = now_ms;
+    return true;
+}
+
 static void print_waiting(struct progress *progress, const struct agent_event *event)
 {
     const struct observer *observer = event->observer;
     const uint64_t waited_ms = event->now_ms - progress->waiting_since_ms;
     char waited[32], missing[256];
-    if (waited_ms < WAIT_NOTICE_MS) { return; }
+    if (waited_ms < WAIT_NOTICE_MS || !wait_line_is_due(progress, event->now_ms)) { return; }
     event_text_duration(waited_ms, waited, sizeof waited);
     missing_tasks(observer, missing, sizeof missing);
     if (!observer->has_chief) {
@@ -92,9 +106,11 @@ static void tick(struct progress *progress, const struct agent_event *event)
     if (event->observer == NULL) { return; }
     if (progress->steps != NULL) { step_poller_ask_all(progress->steps, event->observer); }
     if (event->now_ms < progress->line_at_ms) { return; }
-    progress->line_at_ms = event->now_ms + LINE_MS;
+    progress->line_at_ms = event->now_ms + PROGRESS_TERMINAL_MS;
     if (event->observer->has_run && event->observer->run.phase == RUN_RUNNING) {
-        print_running(progress, event);
+        const uint64_t last_ms = progress->rate_at_ms;
+        const bool due = last_ms == 0 || event->now_ms - last_ms >= progress->line_ms;
+        if (due) { print_running(progress, event); }
     } else {
         print_waiting(progress, event);
     }
@@ -109,6 +125,7 @@ static void note_phase(struct progress *progress, const struct agent_event *even
     progress->phase = phase;
     progress->waiting_since_ms = event->now_ms;
     progress->rate_at_ms = 0;
+    progress->waiting_line_ms = 0;
 }
 
 void progress_handle(struct progress *progress, const struct agent_event *event)
@@ -116,6 +133,10 @@ void progress_handle(struct progress *progress, const struct agent_event *event)
     char text[EVENT_TEXT_MAX];
     switch (event->type) {
     case AGENT_WAITING:
+        if (wait_line_is_due(progress, event->now_ms)) {
+            progress_print(progress, event->now_ms, "%s", event->text);
+        }
+        break;
     case AGENT_SIGNAL_SENT:
     case AGENT_CHILD_DIED: progress_print(progress, event->now_ms, "%s", event->text); break;
     case AGENT_DISCONNECTED:
@@ -133,7 +154,7 @@ void progress_handle(struct progress *progress, const struct agent_event *event)
         break;
     case AGENT_RUN: note_phase(progress, event); break;
     case AGENT_TICK: tick(progress, event); break;
-    case AGENT_CONNECTED:
+    case AGENT_CONNECTED: progress->waiting_line_ms = 0; break;
     case AGENT_SETTLED: break;
     }
 }

@@ -1,6 +1,7 @@
 /*
  * cli/run/progress.h: the progress of a run on stderr: events as they happen, a line of progress
- * every 2 s, and every wait of more than 3 s with its reason and its duration.
+ * every 2 s (without a terminal every minute), and every wait of more than 3 s with its reason and
+ * its duration. In a JSON log, all of them are entries of level info.
  *
  * Threads: the owner's.
  */
@@ -10,16 +11,21 @@
 #include "agent/agent.h"
 #include "agent/observe/step_poller.h"
 
+enum { PROGRESS_TERMINAL_MS = 2000, PROGRESS_LOG_MS = 60000 };
+
 struct progress {
     const struct job *job;
     struct step_poller *steps; /* Borrowed. NULL: the steps of the ps are unknown. */
     bool quiet;
+    uint64_t line_ms; /* Between two lines of progress: PROGRESS_TERMINAL_MS or PROGRESS_LOG_MS. */
     uint64_t started_ms, line_at_ms, waiting_since_ms;
+    uint64_t waiting_line_ms; /* The last line of this wait; 0: none. */
     uint64_t rate_step, rate_at_ms;
     bool have_phase;
     enum run_phase phase;
 };
 
+/* For a terminal; `line_ms` may be changed. */
 void progress_init(struct progress *progress, const struct job *job, uint64_t now_ms);
 void progress_handle(struct progress *progress, const struct agent_event *event);
 

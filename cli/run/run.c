@@ -50,7 +50,7 @@ static void check_checkpoint(struct local_run *run)
     enum tn_status status =
         stored_digest_check(folder, &run->agent_result.run, run->result.checkpoint_digest, &error);
     if (status == TN_ENOENT) {
-        fprintf(stderr, "tanist: the last checkpoint was not read back: %s\n", error.text);
+        output_message(LOG_ERROR, "the last checkpoint was not read back: %s", error.text);
     } else if (status != TN_OK) {
         run->result.damage = error;
     }
@@ -64,26 +64,26 @@ static int report_end(const struct local_run *run, const char *json)
     struct error error;
     assert(json == NULL || run->agent_result.has_run);
     if (!result->job_ended) {
-        fprintf(stderr,
-                "stopped by a signal; checkpoint %" PRIu64 " is of step %" PRIu64
-                "; the same command continues from there\n",
-                result->run.committed_checkpoint, result->run.committed_step);
+        output_message(LOG_INFO,
+                       "stopped by a signal; checkpoint %" PRIu64 " is of step %" PRIu64
+                       "; the same command continues from there",
+                       result->run.committed_checkpoint, result->run.committed_step);
         return 128 + result->signal;
     }
     if (result_run_was_stopped(&result->run)) {
-        fprintf(stderr, RUN_STOPPED_REASON "; the same command continues the run\n");
+        output_message(LOG_INFO, RUN_STOPPED_REASON "; the same command continues the run");
         return TN_EXIT_OK;
     }
     if (result->run.phase == RUN_FAILED) {
-        fprintf(stderr,
-                "tanist: the job failed: %s; after repairing the cause, the same command continues "
-                "from checkpoint %" PRIu64 "\n",
-                result->run.reason, result->run.committed_checkpoint);
+        output_message(LOG_ERROR,
+                       "the job failed: %s; after repairing the cause, the same command continues "
+                       "from checkpoint %" PRIu64,
+                       result->run.reason, result->run.committed_checkpoint);
         return TN_EXIT_ERROR;
     }
     if (*run->result.damage.text) { return command_failed(&run->result.damage); }
     if (json != NULL && run_folder_finish(&run->folder, json, &error) != TN_OK) {
-        fprintf(stderr, "tanist: %s\n", error.text);
+        output_message(LOG_ERROR, "%s", error.text);
     }
     return TN_EXIT_OK;
 }

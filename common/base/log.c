@@ -36,6 +36,11 @@ void log_init(enum log_level level, enum log_format format, const char *task)
     snprintf(our_task, sizeof our_task, "%s", task != NULL ? task : "");
 }
 
+bool log_is_json(void)
+{
+    return output == LOG_JSON;
+}
+
 void log_set_context(uint64_t epoch, uint64_t generation)
 {
     atomic_store_explicit(&our_epoch, epoch, memory_order_relaxed);

@@ -15,6 +15,9 @@ enum log_format { LOG_TEXT, LOG_JSON };
 /* Set once at start, before threads exist. `task` ("ps:1", "agent") is copied. */
 void log_init(enum log_level level, enum log_format format, const char *task);
 
+/* Whether the log is JSON, so that everything on stderr should be. */
+bool log_is_json(void);
+
 /* The epoch and generation of the following lines; the node's driver sets them when they change. */
 void log_set_context(uint64_t epoch, uint64_t generation);
 

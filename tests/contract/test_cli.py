@@ -293,6 +293,23 @@ class Runs(Cli):
         verdicts = [entry["intact"] for entry in json.loads(result.stdout)["checkpoints"]]
         self.assertEqual(verdicts.count(False), 1)
 
+    def test_json_log(self):
+        """With --log-format json, every line on stderr and in the logs of the nodes is JSON."""
+        process = self.start("--log-format", "json", "--log-level", "debug")
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, errors)
+        messages = [json.loads(line)["message"] for line in errors.splitlines()]
+        self.assertTrue(any("sync mode" in message for message in messages), messages)
+        logs = list((self.folder / "run/logs").glob("[cpw]*.log"))
+        self.assertGreater(len(logs), 2)
+        entries = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
+        self.assertLessEqual({"time", "level", "task", "message"}, set(entries[0]))
+        result = self.tanist("run", QUICK, "--dir", "run", "--resume", "--set", "seed=5", "--log-format", "json")
+        self.assertEqual(result.returncode, 3)
+        entry = json.loads(result.stderr)
+        self.assertEqual(entry["level"], "error")
+        self.assertIn("seed is", entry["message"])
+
     def test_signals(self):
         """SIGINT ends a run with 130, SIGTERM with 143; the same command continues it."""
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
