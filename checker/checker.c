@@ -153,6 +153,25 @@ static void check_kept(struct checker *checker)
     }
 }
 
+/* I11. After a wipe the disks still know what was committed. */
+static void check_start_over(const struct checker *checker, const struct run *run)
+{
+    const struct checker_view *view = &checker->config.view;
+    bool committed = checker->highest_id != 0 ||
+                     (view->highest_epoch != NULL && view->highest_epoch(view->ctx) != 0);
+    if (run->load_checkpoint != 0 || !committed || checker->loss_accepted) { return; }
+    fail(checker, "I11: generation %" PRIu64 " starts over although a checkpoint is committed",
+         run->generation);
+}
+
+static void on_request(struct checker *checker, const struct zk_change *change)
+{
+    struct request request;
+    if (change->blob == NULL || change->blob->size == 0) { return; }
+    if (request_decode(change->blob->data, change->blob->size, &request, NULL) != TN_OK) { return; }
+    if (request.kind == REQUEST_ACCEPT_LOSS) { checker->loss_accepted = true; }
+}
+
 static void check_end(struct checker *checker, const struct run *run)
 {
     const struct job *job = checker->config.job;
@@ -258,6 +277,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
     if (checker->has_run) { check_generation(checker, &run); }
     check_checkpoint_ids(checker, &run);
     if (run.phase == RUN_LOADING && run.generation != was->generation) {
+        check_start_over(checker, &run);
         checker->loads++;
         begin_generation(checker, &run);
         checker->restores += run.load_checkpoint != 0;
@@ -289,10 +309,13 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
         return;
     }
     checker->commits++;
-    if (manifest.id <= checker->highest_id) {
+    /* While a wiped cluster forms, each ps publishes the newest manifest of its disk. */
+    bool published = !checker->has_run || checker->run.phase == RUN_FORMING;
+    if (manifest.id <= checker->highest_id && !published) {
         fail(checker, "I3: checkpoint %" PRIu64 " is committed after checkpoint %" PRIu64,
              manifest.id, checker->highest_id);
     }
+    checker->loss_accepted = false;
     if (manifest.id > checker->highest_id) {
         checker->highest_id = manifest.id;
         checker->older_epoch = u64_max(checker->older_epoch, checker->highest_epoch);
@@ -328,6 +351,7 @@ void checker_on_txn(void *ctx, const struct zk_txn *txn)
         const struct zk_change *change = &txn->changes[i];
         if (change->kind == ZK_DELETE) { continue; }
         if (ends_with(change->path, "/chief")) { on_chief(checker, change); }
+        if (strstr(change->path, "/requests/") != NULL) { on_request(checker, change); }
         if (ends_with(change->path, "/run")) { on_order(checker, change); }
         if (strstr(change->path, "/checkpoints/") != NULL && change->kind == ZK_CREATE) {
             on_commit(checker, change);

@@ -4,16 +4,23 @@
  * each frame that is delivered and the contents of the disks.
  *
  *  I1   Epochs never decrease: each chief's epoch is above the last; over a wiped ensemble, above
- * all that any disk holds. I2   Only the newest chief gives orders: the epoch of /run is that of
- * /chief. I3   Generations only grow; an order to run follows an order to load it; checkpoint ids
- * are never used twice. I4   A committed checkpoint is complete and durable on the disks, and holds
- * exactly the values of its step. I5   A restore uses the newest committed checkpoint that is
- * intact. I6   Sync: the values that a ps sends are, bit for bit, those of their step in an
- * undisturbed run. I7   Async: no ps answers further ahead than `max_staleness`; a checkpoint
- * counts each contribution once. I8   The end: phase done, at the requested step, with the digest
- * of an undisturbed run. I9   Garbage collection spares everything that the newest committed
- * manifest names. I10  When faults end, training continues and ends within a bound, without an
- * operator.
+ *       all that any disk holds.
+ *  I2   Only the newest chief gives orders: the epoch of /run is that of /chief.
+ *  I3   Generations only grow; an order to run follows an order to load it; checkpoint ids are
+ *       never used twice.
+ *  I4   A committed checkpoint is complete and durable on the disks, and holds exactly the values
+ *       of its step.
+ *  I5   A restore uses the newest committed checkpoint that is intact.
+ *  I6   Sync: the values that a ps sends are, bit for bit, those of their step in an undisturbed
+ *       run.
+ *  I7   Async: no ps answers further ahead than `max_staleness`; a checkpoint counts each
+ *       contribution once.
+ *  I8   The end: phase done, at the requested step, with the digest of an undisturbed run.
+ *  I9   Garbage collection spares everything that the newest committed manifest names.
+ *  I10  When faults end, training continues and ends within a bound, without an operator unless
+ *       every checkpoint is damaged.
+ *  I11  A run starts from the initial values only while nothing is committed, or after an operator
+ *       accepted the loss.
  *
  * docs/fault-tolerance.md names the rules that ensure each of them.
  *
@@ -88,6 +95,7 @@ struct checker {
     uint64_t highest_epoch; /* ... and the epoch that committed it. */
     uint64_t older_epoch;   /* The highest epoch of the older ones: surely copied to a disk. */
     uint64_t loads, restores, commits, elections, values_checked;
+    bool loss_accepted; /* An operator asked for it; until the next commit. */
     bool done;
 };
 

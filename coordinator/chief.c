@@ -55,18 +55,28 @@ static void add_checkpoint(struct chief *c, struct chief_checkpoint checkpoint)
     c->checkpoints[at] = checkpoint;
 }
 
-/* Call it only after a commit. The checkpoint that a load in progress reads is spared. */
+/* Call it only after a commit. What could not be loaded stays: its files may come back; and so does
+ * the checkpoint that a load in progress reads. */
 static void collect_checkpoints(struct chief *c, struct chief_actions *out)
 {
     assert(c->config.checkpoint_keep > 0);
-    while (c->checkpoint_count > c->config.checkpoint_keep &&
-           out->delete_count < CHIEF_DELETE_MAX) {
-        uint64_t oldest = c->checkpoints[0].id;
-        if (c->run.phase == RUN_LOADING && oldest == c->run.load_checkpoint) { return; }
-        out->deletes[out->delete_count++] = oldest;
-        c->checkpoint_count--;
-        memmove(c->checkpoints, c->checkpoints + 1, c->checkpoint_count * sizeof c->checkpoints[0]);
+    uint32_t loadable = 0, left = 0;
+    for (uint32_t i = 0; i < c->checkpoint_count; i++) {
+        loadable += !run_is_unloadable(&c->run, c->checkpoints[i].id);
     }
+    for (uint32_t i = 0; i < c->checkpoint_count; i++) {
+        uint64_t id = c->checkpoints[i].id;
+        bool wanted = run_is_unloadable(&c->run, id) ||
+                      (c->run.phase == RUN_LOADING && id == c->run.load_checkpoint);
+        if (!wanted && loadable > c->config.checkpoint_keep &&
+            out->delete_count < CHIEF_DELETE_MAX) {
+            out->deletes[out->delete_count++] = id;
+            loadable--;
+        } else {
+            c->checkpoints[left++] = c->checkpoints[i];
+        }
+    }
+    c->checkpoint_count = left;
 }
 
 /* ------------------------------------------------------------------ events */
@@ -203,7 +213,9 @@ static void on_request(struct chief *c, const struct chief_event *event)
     if (c->request.waits) { return; }
     c->request =
         (struct chief_request){.waits = true, .id = event->request.id, .kind = event->request.kind};
+    c->request.step = event->request.step;
     text_set(c->request.by, sizeof c->request.by, event->request.by);
+    text_set(c->request.path, sizeof c->request.path, event->request.path);
 }
 
 /* ------------------------------------------------------------------ writes */
@@ -223,6 +235,7 @@ static void write_done(struct chief *c, struct chief_actions *out)
     drop_queued(c, w->queued);
     if (w->assigns) { c->assignment = w->assignment; }
     if (w->commits) {
+        c->committed = true;
         add_checkpoint(c, (struct chief_checkpoint){.id = w->manifest.id,
                                                     .step = w->manifest.step,
                                                     .epoch = w->manifest.epoch});
@@ -286,7 +299,10 @@ static void on_written(struct chief *c, const struct chief_event *event, struct 
     if (event->written.outcome == CHIEF_WRITE_DEPOSED) {
         exit_with(out, TN_EXIT_DEPOSED);
     } else if (c->raising != 0) {
-        if (event->written.outcome == CHIEF_WRITE_OK) { c->epoch = c->raising; }
+        if (event->written.outcome == CHIEF_WRITE_OK) {
+            c->epoch = c->raising;
+            c->committed = false;
+        }
         if (event->written.outcome != CHIEF_WRITE_OK) {
             c->retry_at_ms = c->now_ms + CHIEF_RETRY_MS;
         }
@@ -310,8 +326,8 @@ static void emit_write(struct chief *c, struct chief_actions *out)
     out->write = &c->write;
 }
 
-/* C11: the highest epoch on any disk. 0 if it is the epoch of this chief and this chief committed
- * the newest checkpoint: then the disks have it from this chief. */
+/* C11: the highest epoch on any disk. 0 if it is the epoch of this chief and this chief has
+ * committed a checkpoint: then the disks have it from this chief. */
 static uint64_t epoch_on_disks(const struct chief *c)
 {
     assert(c->elected);
@@ -319,9 +335,7 @@ static uint64_t epoch_on_disks(const struct chief *c)
     for (uint32_t i = 0; i < c->config.ps; i++) {
         if (c->ps[i].reported) { highest = u64_max(highest, c->ps[i].report.disk_epoch); }
     }
-    bool ours =
-        c->checkpoint_count > 0 && c->checkpoints[c->checkpoint_count - 1].epoch == c->epoch;
-    return highest == c->epoch && ours ? 0 : highest;
+    return highest == c->epoch && c->committed ? 0 : highest;
 }
 
 static void begin_write(struct chief *c, const struct plan *plan, struct chief_actions *out)

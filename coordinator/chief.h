@@ -128,6 +128,8 @@ struct chief_event {
             uint64_t id;
             enum request_kind kind;
             const char *by;
+            uint64_t step;    /* ACCEPT_LOSS. */
+            const char *path; /* RESTORE; NULL otherwise. */
         } request;
         struct {
             uint64_t op;
@@ -183,6 +185,8 @@ struct chief_request {
     uint64_t id;
     enum request_kind kind;
     char by[HOST_NAME_MAX_BYTES];
+    uint64_t step;
+    char path[RESTORE_PATH_MAX];
 };
 
 struct chief {
@@ -198,6 +202,7 @@ struct chief {
     uint32_t checkpoint_count;
     struct chief_checkpoint checkpoints[CHIEF_CHECKPOINTS_MAX]; /* In ascending order of id. */
     bool inherited; /* The run had begun before this chief was elected. */
+    bool committed; /* This chief has committed a checkpoint in its epoch. */
     bool opened;    /* /run has our epoch. */
     bool counted;   /* /run counts our election. */
     struct chief_request request;

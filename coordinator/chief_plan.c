@@ -1,19 +1,20 @@
 /*
- * The rules C2 to C5, C9 and C11, which decide the contents of /run. Each rule sees the run as the
+ * The rules C2, C3, C5 and C9, which decide the contents of /run. Each rule sees the run as the
  * rules before it left it, so one write may carry several changes.
  *
  *   forming  -> loading   every ps and enough workers are ready        form()
- *   loading  -> loading   a checkpoint cannot be loaded: the previous  fall_back()
- *   loading  -> running   every ps holds the generation                resume()
+ *   loading  -> loading, held   a checkpoint cannot be loaded          chief_load.c
+ *   held     -> loading   its files are back, or an operator decided   chief_load.c
+ *   loading  -> running   every ps holds the generation                plan_resume()
  *   running, stopping -> paused   a ps is lost; or the chief was, with `restore`  plan_interrupt()
  *   running  -> paused    an operator requests it                      plan_requests()
- *   paused   -> running   every ps holds the generation                resume()
- *   paused   -> loading   a ps does not                                start_loading()
+ *   paused   -> running   every ps holds the generation                plan_resume()
+ *   paused   -> loading   a ps does not                                plan_load()
  *   running  -> stopping  every ps has reached the last step           finish()
  *   stopping -> done      it is committed and evaluated                finish()
  *   any      -> failed                                                 plan_fail()
  *
- * resume() leaves the phase as it is while an operator wants the pause.
+ * plan_resume() leaves the phase as it is while an operator wants the pause.
  */
 #include <assert.h>
 #include <string.h>
@@ -53,7 +54,7 @@ void plan_reason(struct plan *p, const char *text)
 
 /* ------------------------------------------------------------------- loading */
 
-static void set_phase(struct plan *p, enum run_phase phase)
+void plan_phase(struct plan *p, enum run_phase phase)
 {
     assert(p->run->phase != RUN_DONE && p->run->phase != RUN_FAILED);
     p->run->phase = phase;
@@ -64,96 +65,25 @@ static void set_phase(struct plan *p, enum run_phase phase)
 void plan_fail(struct plan *p, const char *why)
 {
     assert(why != NULL);
-    set_phase(p, RUN_FAILED);
+    plan_phase(p, RUN_FAILED);
     text_set(p->run->reason, sizeof p->run->reason, why);
     p->run->save_checkpoint = p->run->save_step = 0;
     struct history_entry *entry = plan_entry(p, HISTORY_FAILED);
     text_set(entry->cause, sizeof entry->cause, why);
 }
 
-/* C11: a generation that no node has ever seen, not even before a wipe. */
-static uint64_t fresh_generation(const struct plan *p)
-{
-    assert(p->c->config.ps <= PS_MAX);
-    uint64_t highest = p->run->generation;
-    for (uint32_t i = 0; i < p->c->config.ps; i++) {
-        const struct report *report = &p->c->ps[i].report;
-        highest = u64_max(highest, u64_max(report->generation, report->disk_generation));
-    }
-    return highest + 1;
-}
-
-static void start_loading(struct plan *p, uint64_t checkpoint, uint64_t step)
-{
-    struct run *run = p->run;
-    assert(run->phase == RUN_FORMING || run->phase == RUN_PAUSED || run->phase == RUN_LOADING);
-    run->generation = fresh_generation(p);
-    run->load_checkpoint = checkpoint;
-    run->load_step = step;
-    run->save_checkpoint = run->save_step = 0;
-    for (uint32_t i = 0; i < p->c->config.ps; i++) {
-        run->last_checkpoint = u64_max(run->last_checkpoint, p->c->ps[i].report.disk_checkpoint);
-    }
-    /* An evaluation of a step that is lost is no longer valid. */
-    if (run->evaluation.step != STEP_NONE && run->evaluation.step > step) {
-        run->evaluation = (struct evaluation){.step = STEP_NONE};
-    }
-    if (run->until < step) { run->until = step; }
-    plan_next_evaluation(p);
-    set_phase(p, RUN_LOADING);
-}
-
-/* The newest committed checkpoint before `id`; id 0: the initial values. */
-static struct chief_checkpoint checkpoint_before(const struct chief *c, uint64_t id)
-{
-    assert(c->checkpoint_count <= CHIEF_CHECKPOINTS_MAX);
-    struct chief_checkpoint found = {0};
-    for (uint32_t i = 0; i < c->checkpoint_count; i++) {
-        if (c->checkpoints[i].id < id) { found = c->checkpoints[i]; }
-    }
-    return found;
-}
-
-static void fall_back(struct plan *p, uint32_t index)
-{
-    struct run *run = p->run;
-    struct task task = {.role = ROLE_PS, .index = index};
-    char cause[RUN_TEXT_MAX];
-    struct text text = text_begin(cause, sizeof cause);
-    assert(run->phase == RUN_LOADING);
-    assert(index < p->c->config.ps);
-    task_append(&text, task);
-    if (run->load_checkpoint == 0) {
-        text_add(&text, " cannot make the initial values");
-        plan_fail(p, cause);
-        return;
-    }
-    struct chief_checkpoint older = checkpoint_before(p->c, run->load_checkpoint);
-    struct history_entry *entry = plan_entry(p, HISTORY_FALLBACK);
-    entry->checkpoint = run->load_checkpoint;
-    entry->step = run->load_step;
-    entry->task = task;
-    text_add(&text, " cannot load it; ");
-    text_add(&text, older.id != 0 ? "loading checkpoint " : "starting from the initial values");
-    if (older.id != 0) { text_add_number(&text, older.id); }
-    text_set(entry->cause, sizeof entry->cause, cause);
-    run->committed_checkpoint = older.id;
-    run->committed_step = older.step;
-    start_loading(p, older.id, older.step);
-}
-
-/* Every ps holds the generation: run, and record the recovery that ends here. */
-static void resume(struct plan *p)
+void plan_resume(struct plan *p)
 {
     struct run *run = p->run;
     bool restored = run->phase == RUN_LOADING;
     assert(run->phase == RUN_LOADING || run->phase == RUN_PAUSED);
     p->clears_lost = true;
-    if (run->held) {
+    if (run->pause_requested) {
         plan_reason(p, "paused by an operator");
         return;
     }
-    set_phase(p, RUN_RUNNING);
+    if (restored) { plan_note_loaded(p, run->load_checkpoint); }
+    plan_phase(p, RUN_RUNNING);
     bool first = run->recovery.kind == RECOVERY_NONE;
     struct history_entry *entry = plan_entry(p, first ? HISTORY_RUNNING : HISTORY_RECOVERED);
     if (restored) { entry->checkpoint = run->load_checkpoint; }
@@ -169,56 +99,7 @@ static void resume(struct plan *p)
     run->recovery = (struct recovery){.kind = RECOVERY_NONE};
 }
 
-static void watch_loading(struct plan *p)
-{
-    assert(p->run->phase == RUN_LOADING);
-    for (uint32_t i = 0; i < p->c->config.ps; i++) {
-        const struct report *report = &p->c->ps[i].report;
-        bool failed = chief_ps_reported(p->c, i) &&
-                      report->failed_load_generation == p->run->generation &&
-                      report->failed_load == p->run->load_checkpoint;
-        if (!failed) { continue; }
-        fall_back(p, i);
-        return;
-    }
-    if (chief_all_ps_hold(p->c, p->run)) { resume(p); }
-}
-
 /* ------------------------------------------------------------------- forming */
-
-/* C11: when ZooKeeper was wiped, the oldest of the newest checkpoints of all disks is the committed
- * one, for every disk holds it. */
-static void adopt_from_disks(struct plan *p)
-{
-    const struct report *oldest = NULL;
-    struct run *run = p->run;
-    assert(run->phase == RUN_FORMING);
-    uint32_t without = 0, with = 0, empty = 0;
-    if (run->committed_checkpoint != 0 || run->generation != 0) { return; }
-    for (uint32_t i = 0; i < p->c->config.ps; i++) {
-        const struct report *report = &p->c->ps[i].report;
-        if (report->disk_checkpoint == 0) {
-            without++;
-            empty = i;
-            continue;
-        }
-        with++;
-        if (oldest == NULL || report->disk_checkpoint < oldest->disk_checkpoint) {
-            oldest = report;
-        }
-    }
-    if (with == 0) { return; }
-    if (without == 0) {
-        run->committed_checkpoint = oldest->disk_checkpoint;
-        run->committed_step = oldest->disk_step;
-        return;
-    }
-    struct history_entry *entry = plan_entry(p, HISTORY_FALLBACK);
-    entry->checkpoint = oldest->disk_checkpoint;
-    entry->task = (struct task){.role = ROLE_PS, .index = empty};
-    text_set(entry->cause, sizeof entry->cause,
-             "it is not on every disk; starting from the initial values");
-}
 
 static void form(struct plan *p)
 {
@@ -229,7 +110,7 @@ static void form(struct plan *p)
         plan_reason(p, reason);
         return;
     }
-    adopt_from_disks(p);
+    plan_adopt_from_disks(p);
     bool again = run->committed_checkpoint != 0 || run->generation != 0;
     if (again && run->recovery.kind == RECOVERY_NONE) {
         run->recovery = (struct recovery){.kind = RECOVERY_RESTART,
@@ -241,7 +122,8 @@ static void form(struct plan *p)
     if (run->started_wall_ms == 0) { run->started_wall_ms = p->c->wall_ms; }
     run->until = plan_boundary(p->c, run->committed_step);
     run->ending = run->until >= p->c->config.steps;
-    start_loading(p, run->committed_checkpoint, run->committed_step);
+    plan_load(
+        p, (struct chief_checkpoint){.id = run->committed_checkpoint, .step = run->committed_step});
 }
 
 /* ------------------------------------------------------------- interruptions */
@@ -251,7 +133,7 @@ void plan_interrupt(struct plan *p, enum recovery_kind kind, struct task task, c
     struct run *run = p->run;
     assert(kind != RECOVERY_NONE);
     assert(run->phase == RUN_RUNNING || run->phase == RUN_STOPPING || run->phase == RUN_PAUSED);
-    set_phase(p, RUN_PAUSED);
+    plan_phase(p, RUN_PAUSED);
     if (run->recovery.kind == RECOVERY_NONE) {
         run->recovery = (struct recovery){
             .task = task,
@@ -293,14 +175,15 @@ static void watch_pause(struct plan *p)
         return;
     }
     if (run->recovery.kind != RECOVERY_CHIEF && chief_all_ps_hold(p->c, run)) {
-        resume(p);
+        plan_resume(p);
         return;
     }
     run->recovery.step = u64_max(run->recovery.step, chief_max_step(p->c, run));
     if (run->recovery.kind != RECOVERY_CHIEF && p->c->inherited && chief_all_ps_empty(p->c)) {
         run->recovery.kind = RECOVERY_RESTART;
     }
-    start_loading(p, run->committed_checkpoint, run->committed_step);
+    plan_load(
+        p, (struct chief_checkpoint){.id = run->committed_checkpoint, .step = run->committed_step});
 }
 
 /* ------------------------------------------------------------ term, end of the run */
@@ -324,12 +207,12 @@ static void finish(struct plan *p)
     assert(p->run == &p->w->run);
     struct run *run = p->run;
     if (run->phase == RUN_RUNNING && run->ending && chief_all_ps_at(p->c, run, run->until)) {
-        set_phase(p, RUN_STOPPING);
+        plan_phase(p, RUN_STOPPING);
         plan_checkpoints(p);
     }
     if (run->phase != RUN_STOPPING) { return; }
     if (run->committed_step != run->until || run->evaluation.step != run->until) { return; }
-    set_phase(p, RUN_DONE);
+    plan_phase(p, RUN_DONE);
     struct history_entry *entry = plan_entry(p, HISTORY_DONE);
     entry->step = run->until;
     entry->checkpoint = run->committed_checkpoint;
@@ -379,7 +262,8 @@ void chief_plan(struct plan *p)
     if (w->run.phase == RUN_FORMING) { form(p); }
     if (w->run.phase == RUN_RUNNING || w->run.phase == RUN_STOPPING) { watch_ps(p); }
     if (w->run.phase == RUN_PAUSED) { watch_pause(p); }
-    if (w->run.phase == RUN_LOADING) { watch_loading(p); }
+    if (w->run.phase == RUN_HELD) { plan_watch_held(p); }
+    if (w->run.phase == RUN_LOADING) { plan_watch_loading(p); }
     repair_end(p);
     plan_evaluation(p);
     plan_checkpoints(p);

@@ -31,6 +31,24 @@ void plan_need(struct plan *p, enum urgency urgency);
 /* A new entry in this write, with time, epoch, generation and step filled in. */
 struct history_entry *plan_entry(struct plan *p, enum history_kind kind);
 
+/* Enter a phase; its reason is empty. */
+void plan_phase(struct plan *p, enum run_phase phase);
+/* Every ps holds the generation: run, and record the recovery that ends here. */
+void plan_resume(struct plan *p);
+
+/* chief_load.c: which checkpoint a generation starts from. */
+/* Order a new generation that starts from `from`; id 0: from the initial values. */
+void plan_load(struct plan *p, struct chief_checkpoint from);
+/* C11: when ZooKeeper was wiped, the newest checkpoint that a disk knows is the committed one. */
+void plan_adopt_from_disks(struct plan *p);
+void plan_watch_loading(struct plan *p);
+void plan_watch_held(struct plan *p);
+/* An operator's decisions while the run is held; otherwise they change nothing. */
+void plan_restore(struct plan *p, const char *path);
+void plan_accept_loss(struct plan *p, uint64_t step);
+/* `checkpoint` was loaded (0: the initial values were made). */
+void plan_note_loaded(struct plan *p, uint64_t checkpoint);
+
 /* chief_save.c: the orders for checkpoints and evaluations. */
 void plan_checkpoints(struct plan *p);
 void plan_evaluation(struct plan *p);

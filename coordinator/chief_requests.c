@@ -12,7 +12,7 @@ static void end_soon(struct plan *p)
     struct run *run = p->run;
     assert(run->phase != RUN_DONE);
     assert(run->phase != RUN_FAILED);
-    run->held = false;
+    run->pause_requested = false;
     if (run->phase == RUN_FORMING) {
         plan_fail(p, RUN_STOPPED_REASON);
         return;
@@ -27,7 +27,7 @@ static void hold(struct plan *p)
 {
     assert(p->c->request.waits);
     if (p->run->phase == RUN_STOPPING) { return; }
-    p->run->held = true;
+    p->run->pause_requested = true;
     if (p->run->phase == RUN_RUNNING) {
         plan_interrupt(p, RECOVERY_OPERATOR, p->c->config.self, p->c->request.by);
     }
@@ -57,8 +57,10 @@ void plan_requests(struct plan *p)
     case REQUEST_STOP: end_soon(p); break;
     case REQUEST_RESIGN: break; /* The chief resigns once this write is done. */
     case REQUEST_PAUSE: hold(p); break;
-    case REQUEST_RESUME: p->run->held = false; break;
+    case REQUEST_RESUME: p->run->pause_requested = false; break;
     case REQUEST_CHECKPOINT: save_soon(p); break;
+    case REQUEST_RESTORE: plan_restore(p, request->path); break;
+    case REQUEST_ACCEPT_LOSS: plan_accept_loss(p, request->step); break;
     case REQUEST_KINDS: assert(false);
     }
 }

@@ -185,10 +185,12 @@ static void request_answered(struct coordinator *c, const struct zk_event *event
         return;
     }
     log_info("request to %s from %s", request_kind_name(request.kind), request.by);
-    coordinator_decide(
-        c, (struct chief_event){
-               .type = CHIEF_EV_REQUEST,
-               .request = {.id = c->request_id, .kind = request.kind, .by = request.by}});
+    coordinator_decide(c, (struct chief_event){.type = CHIEF_EV_REQUEST,
+                                               .request = {.id = c->request_id,
+                                                           .kind = request.kind,
+                                                           .by = request.by,
+                                                           .step = request.step,
+                                                           .path = request.path}});
 }
 
 static void requests_handle(struct coordinator *c, const struct zk_event *event)

@@ -32,6 +32,7 @@ enum tn_status checkpoint_client_open(struct checkpoint_client *client,
         .keep = config->keep,
     };
     client->load.retry_at_ms = client->retention.retry_at_ms = UINT64_MAX;
+    client->publication.retry_at_ms = UINT64_MAX;
     client->manifests = calloc(STORE_LIST_MAX, sizeof *client->manifests);
     if (client->manifests != NULL) { return TN_OK; }
     return error_set(error, TN_ENOMEM, "no memory for the list of checkpoints");
@@ -150,9 +151,10 @@ static bool fits(const struct checkpoint_client *client, const struct manifest *
     return false;
 }
 
-static enum checkpoint_event load_failed(struct checkpoint_client *client)
+static enum checkpoint_event load_failed(struct checkpoint_client *client, bool missing)
 {
     assert(client->load.checkpoint != 0);
+    client->load_missing = missing;
     client->load.checkpoint = 0;
     client->load.manifest_op = client->load.read_op = 0;
     client->load.retry_at_ms = UINT64_MAX;
@@ -170,11 +172,12 @@ static enum checkpoint_event load_proceed(struct checkpoint_client *client)
         client->load.manifest_op = checkpoint_client_read_manifest(client, client->load.checkpoint);
         return CHECKPOINT_NO_EVENT;
     }
-    if (!fits(client, &client->load.manifest)) { return load_failed(client); }
+    if (!fits(client, &client->load.manifest)) { return load_failed(client, false); }
     struct store_read_request request = {
         .manifest = &client->load.manifest,
         .first = client->shard->config.first,
         .count = client->shard->config.count,
+        .fallback_dir = client->membership->run.restore_from,
     };
     for (uint32_t a = 0; a < client->shard->arrays; a++) {
         assert(client->shard->incoming[a] != NULL);
@@ -218,11 +221,11 @@ static enum checkpoint_event manifest_answered(struct checkpoint_client *client,
         log_error("checkpoint %" PRIu64
                   " cannot be loaded: neither ZooKeeper nor this disk has its manifest",
                   client->load.checkpoint);
-        return load_failed(client);
+        return load_failed(client, event->reason == ZK_REASON_NO_NODE);
     }
     client->load.found =
         checkpoint_client_decode_manifest(event, client->load.checkpoint, &client->load.manifest);
-    return client->load.found ? load_proceed(client) : load_failed(client);
+    return client->load.found ? load_proceed(client) : load_failed(client, false);
 }
 
 static enum checkpoint_event read_answered(struct checkpoint_client *client,
@@ -232,7 +235,7 @@ static enum checkpoint_event read_answered(struct checkpoint_client *client,
     if (event->status != TN_OK) {
         log_error("checkpoint %" PRIu64 " cannot be loaded: %s", client->load.checkpoint,
                   event->text);
-        return load_failed(client);
+        return load_failed(client, event->status == TN_ENOENT);
     }
     assert(event->metadata != NULL);
     client->load.checkpoint = client->load.read_op = 0;
@@ -298,6 +301,57 @@ static enum checkpoint_event write_answered(struct checkpoint_client *client, ui
     return CHECKPOINT_SAVED;
 }
 
+/* ------------------------------------------------------------- publication */
+
+static void publish(struct checkpoint_client *client)
+{
+    char path[256], *text = NULL;
+    size_t size = 0;
+    struct error error;
+    assert(client->manifest_count > 0);
+    client->publication.retry_at_ms = UINT64_MAX;
+    if (manifest_encode(&client->manifests[0], &text, &size, &error) != TN_OK) {
+        log_error("checkpoint %" PRIu64 ": its manifest is not published: %s",
+                  client->manifests[0].id, error.text);
+        client->publication.done = true;
+        return;
+    }
+    znode_checkpoint_path(path, client->membership->identity.cluster, client->manifests[0].id);
+    const struct zk_write write = {.kind = ZK_CREATE, .path = path, .data = text, .size = size};
+    client->publication.op = membership_next_op(client->membership);
+    client->ports->zk.write(client->ports->zk.ctx, client->publication.op, &write, 1);
+    free(text);
+}
+
+bool checkpoint_client_ready(struct checkpoint_client *client, const struct run *run)
+{
+    if (!client->listed) { return false; }
+    bool lost = run->phase == RUN_FORMING && run->generation == 0 && run->committed_checkpoint == 0;
+    if (!lost || client->manifest_count == 0) { client->publication.done = true; }
+    if (client->publication.done) { return true; }
+    if (client->publication.op == 0 && client->publication.retry_at_ms == UINT64_MAX) {
+        publish(client);
+    }
+    return client->publication.done;
+}
+
+static void published(struct checkpoint_client *client, const struct zk_event *event)
+{
+    client->publication.op = 0;
+    if (event->outcome == ZK_UNKNOWN) {
+        client->publication.retry_at_ms = client->now_ms + CHECKPOINT_RETRY_MS;
+        return;
+    }
+    client->publication.done = true;
+    if (event->outcome == ZK_OK) {
+        log_warn("ZooKeeper has lost its data: checkpoint %" PRIu64 " is published again",
+                 client->manifests[0].id);
+    } else if (event->reason != ZK_REASON_NODE_EXISTS) {
+        log_error("checkpoint %" PRIu64 ": its manifest cannot be published in ZooKeeper",
+                  client->manifests[0].id);
+    }
+}
+
 /* --------------------------------------------------------------- retention */
 
 void checkpoint_client_follow(struct checkpoint_client *client, const struct run *run)
@@ -332,6 +386,10 @@ enum checkpoint_event checkpoint_client_handle_zk(struct checkpoint_client *clie
     if (client->load.manifest_op != 0 && event->op == client->load.manifest_op) {
         return manifest_answered(client, event);
     }
+    if (client->publication.op != 0 && event->op == client->publication.op) {
+        published(client, event);
+        return CHECKPOINT_NO_EVENT;
+    }
     checkpoint_retention_handle_zk(client, event);
     return CHECKPOINT_NO_EVENT;
 }
@@ -341,11 +399,13 @@ enum checkpoint_event checkpoint_client_tick(struct checkpoint_client *client, u
     assert(now_ms >= client->now_ms);
     client->now_ms = now_ms;
     if (now_ms >= client->retention.retry_at_ms) { checkpoint_retention_proceed(client); }
+    if (now_ms >= client->publication.retry_at_ms) { publish(client); }
     if (now_ms >= client->load.retry_at_ms) { return load_proceed(client); }
     return CHECKPOINT_NO_EVENT;
 }
 
 uint64_t checkpoint_client_deadline_ms(const struct checkpoint_client *client)
 {
-    return u64_min(client->load.retry_at_ms, client->retention.retry_at_ms);
+    uint64_t deadline = u64_min(client->load.retry_at_ms, client->retention.retry_at_ms);
+    return u64_min(deadline, client->publication.retry_at_ms);
 }

@@ -20,7 +20,7 @@
 #include "ps/shard.h"
 #include "ps/store/store_port.h"
 
-enum { CHECKPOINT_SAVES_MAX = 2, CHECKPOINT_RETRY_MS = 50 };
+enum { CHECKPOINT_SAVES_MAX = 2, CHECKPOINT_RETRY_MS = 50, RETENTION_COPY_RETRY_MS = 1000 };
 
 /* What happened, as the functions that handle events report it. */
 enum checkpoint_event {
@@ -49,6 +49,7 @@ struct checkpoint_client {
     uint64_t saved_checkpoint;                  /* The newest one saved, with its file's ... */
     struct digest saved_digest;
     uint64_t saved_bytes;
+    bool load_missing;              /* The load that failed lacked a shard or the manifest. */
     struct store_metadata metadata; /* Of the last load. */
     /* Private. */
     struct store_port store;
@@ -67,6 +68,11 @@ struct checkpoint_client {
     struct {
         uint64_t op, checkpoint;
     } saving[CHECKPOINT_SAVES_MAX];
+    /* C11: after a wipe of ZooKeeper the newest manifest of this disk is published there. */
+    struct {
+        bool done;
+        uint64_t op, retry_at_ms;
+    } publication;
     /* After each commit: see checkpoint_retention.c. */
     struct {
         uint64_t wanted, current, done; /* Ids of committed checkpoints. */
@@ -79,8 +85,11 @@ struct checkpoint_client {
             RETENTION_COLLECT
         } state;
         uint64_t op, retry_at_ms;
+        bool copy_failed; /* The last attempt to copy `manifest`. */
         struct manifest manifest;
-        uint64_t ids[STORE_KEEP_MAX]; /* To be kept. */
+        uint32_t unloadable_count;
+        uint64_t unloadable[RUN_UNLOADABLE_MAX]; /* As /run lists them: to be kept. */
+        uint64_t ids[STORE_KEEP_MAX];            /* To be kept. */
         size_t id_count;
     } retention;
 };
@@ -117,6 +126,10 @@ bool checkpoint_client_save(struct checkpoint_client *client, const struct check
 void checkpoint_client_follow(struct checkpoint_client *client, const struct run *run);
 /* No save is in progress and the work after the last commit is done. */
 bool checkpoint_client_idle(const struct checkpoint_client *client);
+
+/* The first listing is complete, and ZooKeeper has the newest manifest of this disk if it lost its
+ * data: reports may begin. `run` is what /run says. */
+bool checkpoint_client_ready(struct checkpoint_client *client, const struct run *run);
 
 enum checkpoint_event checkpoint_client_handle_store(struct checkpoint_client *client,
                                                      const struct store_event *event);

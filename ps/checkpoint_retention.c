@@ -4,7 +4,8 @@
  *
  *   IDLE     --a newer commit-->                READ
  *   READ     --manifest read from ZooKeeper-->  PUT      (copy it to the disk)
- *   PUT      --copied, or failed-->             LIST     (which checkpoints are committed?)
+ *   PUT      --copied-->                        LIST     (which checkpoints are committed?)
+ *   PUT      --failed-->                        PUT, or READ if there was another commit
  *   LIST     --listed-->                        COLLECT
  *   COLLECT  --collected, or failed-->          IDLE, or READ if there was another commit
  *   READ, LIST --failed-->                      IDLE, or READ if there was another commit
@@ -46,6 +47,8 @@ static void send_to_store(struct checkpoint_client *client)
     if (status != TN_OK) { retry_later(client); }
 }
 
+static void enter(struct checkpoint_client *client, int state);
+
 void checkpoint_retention_proceed(struct checkpoint_client *client)
 {
     char path[256];
@@ -54,6 +57,7 @@ void checkpoint_retention_proceed(struct checkpoint_client *client)
     case RETENTION_IDLE: return;
     case RETENTION_READ:
         client->retention.current = client->retention.wanted;
+        client->retention.copy_failed = false;
         client->retention.op = checkpoint_client_read_manifest(client, client->retention.current);
         return;
     case RETENTION_LIST:
@@ -62,6 +66,14 @@ void checkpoint_retention_proceed(struct checkpoint_client *client)
         client->ports->zk.list(client->ports->zk.ctx, client->retention.op, path, false);
         return;
     case RETENTION_PUT:
+        /* A copy that failed is not needed once a newer checkpoint is committed. */
+        if (client->retention.copy_failed &&
+            client->retention.wanted != client->retention.current) {
+            enter(client, RETENTION_READ);
+            return;
+        }
+        send_to_store(client);
+        return;
     case RETENTION_COLLECT: send_to_store(client); return;
     }
 }
@@ -76,6 +88,8 @@ static void enter(struct checkpoint_client *client, int state)
 void checkpoint_retention_follow(struct checkpoint_client *client, const struct run *run)
 {
     assert(run != NULL);
+    client->retention.unloadable_count = run->unloadable_count;
+    memcpy(client->retention.unloadable, run->unloadable, sizeof client->retention.unloadable);
     client->retention.load_checkpoint = run->phase == RUN_LOADING ? run->load_checkpoint : 0;
     if (run->committed_checkpoint != 0) { client->retention.wanted = run->committed_checkpoint; }
     if (client->retention.state != RETENTION_IDLE) { return; }
@@ -111,52 +125,66 @@ static void manifest_read(struct checkpoint_client *client, const struct zk_even
     enter(client, RETENTION_PUT);
 }
 
-static int newest_first(const void *a, const void *b)
+/* Add `id` to the checkpoints that are kept. False: there is no room. */
+static bool keep(struct checkpoint_client *client, uint64_t id)
 {
-    const uint64_t *left = a, *right = b;
-    return (*left < *right) - (*left > *right);
+    for (size_t i = 0; i < client->retention.id_count; i++) {
+        if (client->retention.ids[i] == id) { return true; }
+    }
+    if (client->retention.id_count == STORE_KEEP_MAX) { return false; }
+    client->retention.ids[client->retention.id_count++] = id;
+    return true;
 }
 
-/* The ids of the committed checkpoints, newest first and each once: those with a znode, and those
- * with a manifest on the disk, which includes checkpoints that a wiped ZooKeeper has lost. Znodes
- * with other names are ignored. */
-static size_t committed_ids(const struct checkpoint_client *client, const struct zk_event *event,
-                            uint64_t ids[static ZK_CHILDREN_MAX + STORE_LIST_MAX])
+static bool has_manifest(const struct checkpoint_client *client, uint64_t id)
 {
-    assert(event->child_count <= ZK_CHILDREN_MAX);
-    assert(client->manifest_count <= STORE_LIST_MAX);
-    size_t count = 0, unique = 0;
-    for (size_t i = 0; i < event->child_count; i++) {
+    for (uint32_t i = 0; i < client->manifest_count; i++) {
+        if (client->manifests[i].id == id) { return true; }
+    }
+    return false;
+}
+
+/* Checkpoints that no manifest on this disk proves to be superseded: those that are only known by
+ * the name of a znode, and those that could not be loaded. A name proves nothing about other
+ * checkpoints, so it does not count towards `keep`. */
+static bool keep_unproved(struct checkpoint_client *client, const struct zk_event *event)
+{
+    bool fits = true;
+    for (size_t i = 0; i < event->child_count && fits; i++) {
         char *end = NULL;
         uint64_t id = strtoull(event->children[i], &end, 10);
-        if (end != event->children[i] && *end == '\0' && id != 0) { ids[count++] = id; }
+        bool is_id = end != event->children[i] && *end == '\0';
+        if (is_id && id != 0 && id < client->retention.current && !has_manifest(client, id)) {
+            fits = keep(client, id);
+        }
     }
-    for (uint32_t i = 0; i < client->manifest_count; i++) {
-        ids[count++] = client->manifests[i].id;
+    for (uint32_t i = 0; i < client->retention.unloadable_count && fits; i++) {
+        fits = keep(client, client->retention.unloadable[i]);
     }
-    qsort(ids, count, sizeof *ids, newest_first);
-    for (size_t i = 0; i < count; i++) {
-        if (unique == 0 || ids[unique - 1] != ids[i]) { ids[unique++] = ids[i]; }
-    }
-    return unique;
+    return fits;
 }
 
 static void committed_listed(struct checkpoint_client *client, const struct zk_event *event)
 {
     assert(client->retention.state == RETENTION_LIST);
-    uint64_t ids[ZK_CHILDREN_MAX + STORE_LIST_MAX];
+    assert(client->manifest_count <= STORE_LIST_MAX);
     if (event->outcome != ZK_OK || event->child_count > ZK_CHILDREN_MAX) {
         log_warn("old checkpoints are not removed: the committed ones cannot be listed");
         finish(client);
         return;
     }
-    size_t kept = size_min(committed_ids(client, event, ids), client->keep);
-    kept = size_min(kept, STORE_KEEP_MAX - 1);
-    memcpy(client->retention.ids, ids, kept * sizeof *ids);
-    if (client->retention.load_checkpoint != 0) {
-        client->retention.ids[kept++] = client->retention.load_checkpoint;
+    /* The manifests on this disk prove which checkpoints are committed; newest first. */
+    client->retention.id_count = 0;
+    bool fits =
+        client->retention.load_checkpoint == 0 || keep(client, client->retention.load_checkpoint);
+    uint32_t proved = u32_min(client->manifest_count, client->keep);
+    for (uint32_t i = 0; i < proved && fits; i++) { fits = keep(client, client->manifests[i].id); }
+    if (!fits || !keep_unproved(client, event)) {
+        log_warn("old checkpoints are not removed: /checkpoints lists more than %d",
+                 STORE_KEEP_MAX);
+        finish(client);
+        return;
     }
-    client->retention.id_count = kept;
     enter(client, RETENTION_COLLECT);
 }
 
@@ -188,8 +216,12 @@ static void manifest_copied(struct checkpoint_client *client, const struct store
     if (event->status == TN_OK) {
         checkpoint_client_add_manifest(client, &client->retention.manifest);
     } else {
-        log_warn("checkpoint %" PRIu64 ": its manifest is not copied to the disk: %s",
+        log_warn("checkpoint %" PRIu64 ": its manifest is not copied to the disk, trying again: %s",
                  client->retention.current, event->text);
+        retry_later(client);
+        client->retention.copy_failed = true;
+        client->retention.retry_at_ms = client->now_ms + RETENTION_COPY_RETRY_MS;
+        return;
     }
     enter(client, RETENTION_LIST);
 }

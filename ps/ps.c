@@ -317,6 +317,7 @@ static void handle_checkpoint_event(struct ps *ps, enum checkpoint_event type)
     case CHECKPOINT_LOAD_FAILED:
         shard_discard_incoming(&ps->shard);
         event.type = PS_EV_LOAD_FAILED;
+        event.missing = ps->checkpoints.load_missing;
         break;
     case CHECKPOINT_SAVED: event.type = PS_EV_SAVED; break;
     case CHECKPOINT_SAVE_FAILED: event.type = PS_EV_SAVE_FAILED; break;
@@ -330,7 +331,8 @@ static void report(struct ps *ps)
 {
     const struct ps_step *core = &ps->core;
     const struct checkpoint_client *checkpoints = &ps->checkpoints;
-    if (!checkpoints->listed) { return; }
+    if (!ps->membership.has_run) { return; }
+    if (!checkpoint_client_ready(&ps->checkpoints, &ps->membership.run)) { return; }
     struct report report = {
         .generation = core->generation,
         .step = core->step,
@@ -340,6 +342,8 @@ static void report(struct ps *ps)
         .late_checkpoint = core->late_checkpoint,
         .failed_load = core->failed_load,
         .failed_load_generation = core->failed_load_generation,
+        .failed_load_missing = core->failed_load_missing,
+        .loading_generation = core->loading_generation,
         .disk_epoch = checkpoints->highest_epoch,
         .disk_generation = checkpoints->highest_generation,
         .evaluation = {.step = STEP_NONE},

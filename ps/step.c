@@ -194,7 +194,7 @@ static void loaded(struct ps_step *s, const uint64_t *clocks, struct ps_actions 
     if (s->config.mode == TRAIN_ASYNC) { ps_async_loaded(s, clocks); }
 }
 
-static void load_failed(struct ps_step *s, struct ps_actions *out)
+static void load_failed(struct ps_step *s, bool missing, struct ps_actions *out)
 {
     if (s->loading_generation == 0) { return; }
     assert(s->generation == 0);
@@ -203,6 +203,7 @@ static void load_failed(struct ps_step *s, struct ps_actions *out)
     if (load_is_outdated(s, out)) { return; }
     s->failed_load = checkpoint;
     s->failed_load_generation = generation;
+    s->failed_load_missing = missing;
 }
 
 /* ---------------------------------------------------------------- dispatch */
@@ -282,7 +283,7 @@ void ps_step_handle(struct ps_step *s, const struct ps_event *event, struct ps_a
     case PS_EV_CONN_CLOSED: conn_closed(s, event->conn); break;
     case PS_EV_APPLIED: applied(s, out); break;
     case PS_EV_LOADED: loaded(s, event->clocks, out); break;
-    case PS_EV_LOAD_FAILED: load_failed(s, out); break;
+    case PS_EV_LOAD_FAILED: load_failed(s, event->missing, out); break;
     case PS_EV_SAVED: save_ended(s, event->checkpoint, true); break;
     case PS_EV_SAVE_FAILED: save_ended(s, event->checkpoint, false); break;
     }

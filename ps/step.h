@@ -64,6 +64,7 @@ struct ps_event {
     uint64_t checkpoint; /* SAVED, SAVE_FAILED. */
     uint32_t first, count;
     const struct run *run;
+    bool missing;           /* LOAD_FAILED: the disk lacks it; else it is damaged. */
     const uint64_t *clocks; /* LOADED, async: the `slices` clocks stored with the shard, or NULL. */
 };
 
@@ -121,6 +122,7 @@ struct ps_step {
     uint64_t missed_checkpoint; /* The newest that was not saved. */
     uint64_t late_checkpoint;   /* The newest whose order arrived after its step. */
     uint64_t failed_load, failed_load_generation;
+    bool failed_load_missing;
     uint64_t loading_generation; /* 0: no load is in progress. */
     uint64_t loading_checkpoint, loading_step;
     /* Async: to be stored with a saved shard. */

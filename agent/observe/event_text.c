@@ -118,6 +118,7 @@ void event_text_history(const struct history_entry *entry, char text[static EVEN
         snprintf(text, EVENT_TEXT_MAX, "checkpoint %" PRIu64 "%s%s", entry->checkpoint,
                  *because ? because : " cannot be loaded", entry->cause);
         break;
+    case HISTORY_HELD: snprintf(text, EVENT_TEXT_MAX, "held: %s", entry->cause); break;
     case HISTORY_EVALUATED: evaluated(entry, "evaluated", text); break;
     case HISTORY_DONE: evaluated(entry, "done", text); break;
     case HISTORY_FAILED:
@@ -169,6 +170,7 @@ static void set_details(json_t *object, const struct history_entry *entry)
         set_number(object, "steps_redone", entry->steps_redone);
         break;
     case HISTORY_CHECKPOINT:
+    case HISTORY_HELD:
     case HISTORY_FALLBACK: set_number(object, "checkpoint", entry->checkpoint); break;
     case HISTORY_EVALUATED:
     case HISTORY_DONE:

@@ -41,13 +41,13 @@ static bool resigned(const struct state *before, const struct state *now)
 static bool paused(const struct state *before, const struct state *now)
 {
     (void)before;
-    return now->run.held && now->run.phase != RUN_RUNNING;
+    return now->run.pause_requested && now->run.phase != RUN_RUNNING;
 }
 
 static bool resumed(const struct state *before, const struct state *now)
 {
     (void)before;
-    return !now->run.held;
+    return !now->run.pause_requested;
 }
 
 static enum tn_status read_state(struct zk_sync *sync, const char *cluster, struct state *out,

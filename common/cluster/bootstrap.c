@@ -143,7 +143,7 @@ enum tn_status bootstrap_reform(struct zk_sync *sync, const char *cluster, struc
     if (status != TN_OK || run.phase == RUN_FORMING) { return status; }
     run.phase = RUN_FORMING;
     run.save_checkpoint = run.save_step = 0;
-    run.held = run.ending = false;
+    run.pause_requested = run.ending = false;
     run.revision = 0;
     run.reason[0] = '\0';
     const struct zk_write write = {.kind = ZK_SET,

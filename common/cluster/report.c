@@ -12,7 +12,7 @@
 #include "common/base/utf8.h"
 
 /* The format of the body; changes with the order or meaning of the fields. */
-#define REPORT_MAGIC UINT64_C(0x3230545250524e54) /* "TNRPRT02" */
+#define REPORT_MAGIC UINT64_C(0x3330545250524e54) /* "TNRPRT03" */
 
 struct cursor {
     uint8_t *out; /* NULL: reading. */
@@ -58,6 +58,8 @@ static void fields(struct cursor *cursor, struct report *report)
         &report->late_checkpoint,
         &report->failed_load,
         &report->failed_load_generation,
+        &report->failed_load_missing,
+        &report->loading_generation,
         &report->disk_checkpoint,
         &report->disk_step,
         &report->disk_epoch,
@@ -93,6 +95,7 @@ static enum tn_status check_counters(const struct report *report, struct error *
         {"late_checkpoint", report->late_checkpoint},
         {"failed_load", report->failed_load},
         {"failed_load_generation", report->failed_load_generation},
+        {"loading_generation", report->loading_generation},
         {"disk_checkpoint", report->disk_checkpoint},
         {"disk_step", report->disk_step},
         {"disk_epoch", report->disk_epoch},

@@ -7,7 +7,7 @@
 const char *const run_phase_names[RUN_PHASES + 1] = {
     [RUN_FORMING] = "forming", [RUN_LOADING] = "loading",   [RUN_RUNNING] = "running",
     [RUN_PAUSED] = "paused",   [RUN_STOPPING] = "stopping", [RUN_DONE] = "done",
-    [RUN_FAILED] = "failed",
+    [RUN_FAILED] = "failed",   [RUN_HELD] = "held",
 };
 
 const char *const recovery_kind_names[RECOVERY_OPERATOR + 2] = {
@@ -20,6 +20,15 @@ const char *run_phase_name(enum run_phase phase)
 {
     assert(phase < RUN_PHASES);
     return run_phase_names[phase];
+}
+
+bool run_is_unloadable(const struct run *run, uint64_t checkpoint)
+{
+    assert(run->unloadable_count <= RUN_UNLOADABLE_MAX);
+    for (uint32_t i = 0; i < run->unloadable_count; i++) {
+        if (run->unloadable[i] == checkpoint) { return true; }
+    }
+    return false;
 }
 
 bool run_phase_parse(const char *name, enum run_phase *out)

@@ -16,6 +16,7 @@ enum run_phase {
     RUN_LOADING,  /* Every ps loads `generation` from `load_checkpoint`. Workers are idle. */
     RUN_RUNNING,  /* Workers train `generation` up to step `until`. */
     RUN_PAUSED,   /* Workers are idle: a ps is missing, or by request of an operator. */
+    RUN_HELD,     /* A checkpoint cannot be loaded: a ps or an operator must help. */
     RUN_STOPPING, /* No more steps: final checkpoint and evaluation. */
     RUN_DONE,     /* Finished; nodes exit. */
     RUN_FAILED,   /* Failed for `reason`; nodes exit. */
@@ -30,7 +31,7 @@ enum recovery_kind {
     RECOVERY_OPERATOR
 };
 
-enum { RUN_TEXT_MAX = 160 };
+enum { RUN_TEXT_MAX = 160, RESTORE_PATH_MAX = 512, RUN_UNLOADABLE_MAX = 64 };
 #define STEP_NONE UINT64_MAX
 /* The reason of RUN_FAILED if nothing failed but an operator stopped the run before it began. */
 #define RUN_STOPPED_REASON "stopped by an operator before training began"
@@ -69,14 +70,27 @@ struct run {
     uint64_t until;           /* Workers contribute only to steps below this one. */
     bool ending;              /* `until` is final. */
     uint64_t evaluate_step;   /* Evaluate at the first step >= this; STEP_NONE: no. */
-    bool held;                /* Paused by an operator. */
+    bool pause_requested;     /* Paused by an operator. */
     struct recovery recovery;
     struct evaluation evaluation; /* The newest. */
     uint64_t started_wall_ms;
     uint64_t changed_wall_ms;
     uint64_t elections;        /* Since the cluster was created. */
-    char reason[RUN_TEXT_MAX]; /* FAILED: the cause. FORMING, PAUSED: what the run waits for. */
+    char reason[RUN_TEXT_MAX]; /* FAILED: the cause. FORMING, PAUSED, HELD: what the run waits for.
+                                */
+    /* HELD: the checkpoint that cannot be loaded, and the indexes of the ps that cannot. */
+    uint64_t held_checkpoint, held_step;
+    uint32_t missing_count;
+    uint16_t missing[PS_MAX];
+    /* Committed checkpoints that could not be loaded: they are never deleted. */
+    uint32_t unloadable_count;
+    uint64_t unloadable[RUN_UNLOADABLE_MAX];
+    char restore_from[RESTORE_PATH_MAX]; /* Folder in which a ps looks for shards it lacks; "":
+                                            none. */
 };
+
+/* Whether `checkpoint` is listed as unloadable. */
+bool run_is_unloadable(const struct run *run, uint64_t checkpoint);
 
 const char *run_phase_name(enum run_phase phase); /* "forming", ... Static storage. */
 /* False: no phase has that name. */

@@ -81,12 +81,17 @@ static const char *const history_kind_names[HISTORY_KINDS + 1] = {
     [HISTORY_RECOVERED] = "recovered",   [HISTORY_RUNNING] = "running",
     [HISTORY_CHECKPOINT] = "checkpoint", [HISTORY_FALLBACK] = "fallback",
     [HISTORY_EVALUATED] = "evaluated",   [HISTORY_DONE] = "done",
-    [HISTORY_FAILED] = "failed",
+    [HISTORY_FAILED] = "failed",         [HISTORY_HELD] = "held",
 };
 
 static const char *const request_kind_names[REQUEST_KINDS + 1] = {
-    [REQUEST_STOP] = "stop",     [REQUEST_RESIGN] = "resign",         [REQUEST_PAUSE] = "pause",
-    [REQUEST_RESUME] = "resume", [REQUEST_CHECKPOINT] = "checkpoint",
+    [REQUEST_STOP] = "stop",
+    [REQUEST_RESIGN] = "resign",
+    [REQUEST_PAUSE] = "pause",
+    [REQUEST_RESUME] = "resume",
+    [REQUEST_CHECKPOINT] = "checkpoint",
+    [REQUEST_RESTORE] = "restore",
+    [REQUEST_ACCEPT_LOSS] = "accept-loss",
 };
 
 static const char *const kill_signal_names[KILL_SIGNALS + 1] = {
@@ -174,6 +179,13 @@ static const struct json_field evaluation_fields[] = {
 TABLE(evaluation);
 #undef RECORD
 
+/* A ps that lacks a shard; a checkpoint that could not be loaded. */
+static const struct json_field missing_ps = {
+    .type = FIELD_UINT,
+    .size = sizeof(uint16_t),
+    .most = PS_MAX - 1,
+};
+static const struct json_field unloadable_id = {.type = FIELD_UINT, .size = sizeof(uint64_t)};
 #define RECORD run
 static const struct json_field run_fields[] = {
     {"phase", FIELD_ENUM, AT(phase), .names = run_phase_names},
@@ -190,13 +202,20 @@ static const struct json_field run_fields[] = {
     {"until", FIELD_UINT, AT(until)},
     {"ending", FIELD_BOOL, AT(ending)},
     {"evaluate_step", FIELD_UINT, AT(evaluate_step), .none = "null"},
-    {"held", FIELD_BOOL, AT(held)},
+    {"held", FIELD_BOOL, AT(pause_requested)},
     {"recovery", FIELD_OBJECT, AT(recovery), .table = &recovery_table},
     {"evaluation", FIELD_OBJECT, AT(evaluation), .table = &evaluation_table},
     {"started_ms", FIELD_UINT, AT(started_wall_ms)},
     {"changed_ms", FIELD_UINT, AT(changed_wall_ms)},
     {"elections", FIELD_UINT, AT(elections)},
     {"reason", FIELD_TEXT, AT(reason)},
+    {"held_checkpoint", FIELD_UINT, AT(held_checkpoint)},
+    {"held_step", FIELD_UINT, AT(held_step)},
+    {"missing", FIELD_LIST, AT(missing), .element = &missing_ps,
+     .length_offset = offsetof(struct run, missing_count)},
+    {"unloadable", FIELD_LIST, AT(unloadable), .element = &unloadable_id,
+     .length_offset = offsetof(struct run, unloadable_count)},
+    {"restore_from", FIELD_TEXT, AT(restore_from)},
 };
 TABLE(run);
 #undef RECORD
@@ -262,6 +281,8 @@ static const struct json_field request_fields[] = {
     {"kind", FIELD_ENUM, AT(kind), .names = request_kind_names},
     {"at_ms", FIELD_UINT, AT(wall_ms)},
     {"by", FIELD_TEXT, AT(by)},
+    {"step", FIELD_UINT, AT(step)},
+    {"path", FIELD_TEXT, AT(path)},
 };
 TABLE(request);
 #undef RECORD

@@ -99,6 +99,7 @@ enum history_kind {
     HISTORY_CHECKPOINT, /* `checkpoint` committed at `step`. */
     HISTORY_FALLBACK,   /* `checkpoint` cannot be loaded, an older one is. */
     HISTORY_EVALUATED,
+    HISTORY_HELD, /* `checkpoint` of `step` cannot be loaded by `task`; nothing is loaded. */
     HISTORY_DONE,
     HISTORY_FAILED,
     HISTORY_KINDS
@@ -122,12 +123,16 @@ enum request_kind {
     REQUEST_PAUSE,
     REQUEST_RESUME,
     REQUEST_CHECKPOINT,
+    REQUEST_RESTORE,     /* Held: load the newest checkpoint, with shards also from `path`. */
+    REQUEST_ACCEPT_LOSS, /* Held: load the newest loadable checkpoint not beyond `step`. */
     REQUEST_KINDS
 };
 struct request {
     enum request_kind kind;
     uint64_t wall_ms;
     char by[HOST_NAME_MAX_BYTES];
+    uint64_t step;               /* ACCEPT_LOSS; 0: the initial values. */
+    char path[RESTORE_PATH_MAX]; /* RESTORE. */
 };
 const char *request_kind_name(enum request_kind kind);
 

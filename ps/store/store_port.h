@@ -22,7 +22,7 @@ enum {
     STORE_ARRAYS_MAX = MANIFEST_ARRAYS_MAX,
     STORE_BLOB_MAX = 4096, /* Bytes that the owner may store with a shard. */
     STORE_LIST_MAX = 32,   /* Checkpoints in a listing. */
-    STORE_KEEP_MAX = 64,   /* Ids that a collection keeps. */
+    STORE_KEEP_MAX = 256,  /* Ids that a collection keeps. */
     STORE_QUEUE_MAX = 16,  /* Requests accepted and not yet answered. */
     STORE_TEXT_MAX = 1024, /* Bytes of an event's text. */
 };
@@ -62,7 +62,9 @@ struct store_write_request {
  */
 struct store_read_request {
     const struct manifest *manifest;
-    uint64_t first; /* The range of the flat parameter vector to read, in floats. */
+    const char *fallback_dir; /* Read-only: shards that the store's folder lacks are read from there
+                               * or from its folder "checkpoints". Copied. NULL or "": nowhere. */
+    uint64_t first;           /* The range of the flat parameter vector to read, in floats. */
     uint64_t count;
     struct store_array arrays[STORE_ARRAYS_MAX]; /* `manifest->state_arrays` of them. */
 };

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ struct job {
     struct store_write_request write;
     struct store_read_request read;
     struct manifest manifest; /* READ, VERIFY, PUT_MANIFEST. */
+    char fallback_dir[PATH_MAX];
     uint8_t blob[STORE_BLOB_MAX];
     uint64_t keep[STORE_KEEP_MAX];
     size_t keep_count;
@@ -208,6 +210,9 @@ static enum tn_status port_read(void *ctx, uint64_t op, const struct store_read_
     job->read = *request;
     job->manifest = *request->manifest;
     job->read.manifest = &job->manifest;
+    const char *fallback = request->fallback_dir != NULL ? request->fallback_dir : "";
+    snprintf(job->fallback_dir, sizeof job->fallback_dir, "%s", fallback);
+    job->read.fallback_dir = job->fallback_dir;
     return submit(ctx, job);
 }
 

@@ -235,6 +235,7 @@ void sim_cluster_run(struct sim_cluster *cluster, const struct sim_setup *setup,
     cluster->coverage = coverage;
     log_setup(cluster);
     for (uint32_t i = 0; i < cluster->agent_count; i++) { sim_agent_start(&cluster->agents[i]); }
+    sim_operator_start(cluster);
     uint64_t start_us = cluster->world.now_us;
     run_until(cluster, start_us + setup->faults_until_ms * 1000);
     if (!cluster->world.failed && !cluster->checker.done) {

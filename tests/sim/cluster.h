@@ -110,6 +110,8 @@ void sim_bootstrap(struct sim_cluster *cluster);
 
 /* sim_injector.c: injects a fault and schedules its end. */
 void sim_inject(struct sim_cluster *cluster, const struct fault *fault);
+/* An operator watches for a held run. */
+void sim_operator_start(struct sim_cluster *cluster);
 void sim_kill_task(struct sim_cluster *cluster, uint32_t task);
 /* Undoes every lasting fault. */
 void sim_heal(struct sim_cluster *cluster);

@@ -43,8 +43,20 @@ bool disk_model_holds(const struct disk_model *disk, const struct manifest *mani
                       uint32_t index, bool *flipped)
 {
     const struct disk_shard *shard = find_shard(disk, manifest->id, index, manifest->shard_count);
-    *flipped = shard != NULL && shard->damaged;
-    return is_whole(shard, manifest, index);
+    bool away = (disk->away >> index & 1) != 0;
+    *flipped = shard != NULL && (shard->damaged || away);
+    return !away && is_whole(shard, manifest, index);
+}
+
+void disk_model_away(struct disk_model *disk, uint32_t ps, bool away)
+{
+    assert(ps < 64);
+    disk->away = away ? disk->away | UINT64_C(1) << ps : disk->away & ~(UINT64_C(1) << ps);
+}
+
+bool disk_model_is_away(const struct disk_model *disk)
+{
+    return disk->away != 0;
 }
 
 const float *disk_model_values(const struct disk_model *disk, const struct manifest *manifest,
@@ -142,7 +154,7 @@ static enum tn_status do_read(struct disk_model *disk, const struct disk_request
         uint64_t to = u64_min(part->first + part->count, end);
         if (from >= to) { continue; }
         const struct disk_shard *shard = find_shard(disk, manifest->id, i, manifest->shard_count);
-        if (shard == NULL) { return TN_ENOENT; }
+        if (shard == NULL || (disk->away >> i & 1) != 0) { return TN_ENOENT; }
         if (!is_whole(shard, manifest, i)) { return TN_ECORRUPT; }
         for (uint32_t a = 0; a < manifest->state_arrays; a++) {
             const struct store_array *array = &request->read.arrays[a];

@@ -21,6 +21,9 @@ struct disk_config {
 struct disk_model *disk_model_create(struct world *world, const struct disk_config *config);
 void disk_model_free(struct disk_model *disk);
 void disk_model_heal(struct disk_model *disk); /* No new faults; damaged shards stay damaged. */
+/* The shards of a ps are on a host that is away, or back again. */
+void disk_model_away(struct disk_model *disk, uint32_t ps, bool away);
+bool disk_model_is_away(const struct disk_model *disk);
 /* Flips a bit in the shard selected by `chance`; false: there is no shard. */
 bool disk_model_damage(struct disk_model *disk, uint64_t chance);
 

@@ -25,6 +25,7 @@ struct disk_model {
     size_t shard_count;
     struct manifest *manifests[DISK_MANIFESTS_MAX];
     size_t manifest_count;
+    uint64_t away; /* Bit i: the shards of ps i are on a host that is away. */
     struct disk_user *users;
     struct manifest listed[STORE_LIST_MAX];
 };

@@ -23,10 +23,11 @@ static const char *const names[FAULT_KINDS] = {
     [FAULT_DAMAGE] = "damage",
     [FAULT_RESIGN] = "resign",
     [FAULT_HOLD] = "hold",
+    [FAULT_MOVE] = "move",
 };
 
 /* How often each kind is drawn, relative to the others. */
-static const uint32_t weights[FAULT_KINDS] = {
+static const uint32_t weights[FAULT_DRAWN] = {
     [FAULT_KILL] = 30,         [FAULT_CRASH_LOOP] = 4, [FAULT_FREEZE] = 10,
     [FAULT_AGENT] = 3,         [FAULT_HOST] = 4,       [FAULT_EVERYTHING] = 2,
     [FAULT_RESET] = 8,         [FAULT_CUT_PEERS] = 8,  [FAULT_CUT_ZOOKEEPER] = 8,
@@ -44,10 +45,10 @@ const char *fault_name(enum fault_kind kind)
 static enum fault_kind draw_kind(struct random *random, uint32_t allowed)
 {
     uint32_t total = 0;
-    for (uint32_t k = 0; k < FAULT_KINDS; k++) { total += allowed >> k & 1 ? weights[k] : 0; }
+    for (uint32_t k = 0; k < FAULT_DRAWN; k++) { total += allowed >> k & 1 ? weights[k] : 0; }
     assert(total > 0);
     uint64_t pick = random_below(random, total);
-    for (uint32_t k = 0; k < FAULT_KINDS; k++) {
+    for (uint32_t k = 0; k < FAULT_DRAWN; k++) {
         uint32_t weight = allowed >> k & 1 ? weights[k] : 0;
         if (pick < weight) { return (enum fault_kind)k; }
         pick -= weight;

@@ -27,6 +27,8 @@ enum fault_kind {
     FAULT_DAMAGE,        /* A bit flips in a shard. */
     FAULT_RESIGN,        /* An operator asks the chief to resign. */
     FAULT_HOLD,          /* An operator pauses the run and resumes it later. */
+    FAULT_DRAWN,         /* The kinds above are drawn from the main stream of the seed. */
+    FAULT_MOVE = FAULT_DRAWN, /* A ps starts on a host without its shards, then moves back. */
     FAULT_KINDS
 };
 

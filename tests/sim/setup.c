@@ -88,6 +88,20 @@ static void draw_world(struct sim_setup *setup, struct random *random)
     disk->damage_per_mille = random_below(random, 8) == 0 ? (uint32_t)random_below(random, 100) : 0;
 }
 
+/* One seed in five moves a ps to a host without its shards. Drawn from a stream of its own, so that
+ * the other faults of a seed stay what they were. */
+static void draw_move(struct sim_setup *setup, uint64_t seed)
+{
+    struct random random = {.state = seed ^ 0x6d6f766500000000u};
+    if (random_below(&random, 5) != 0 || setup->fault_count == FAULTS_MAX) { return; }
+    setup->faults[setup->fault_count++] = (struct fault){
+        .kind = FAULT_MOVE,
+        .at_ms = between(&random, SIM_FAULTS_FROM_MS, setup->faults_until_ms),
+        .duration_ms = between(&random, 100, 4000),
+        .target = (uint32_t)random_below(&random, 1000),
+    };
+}
+
 void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
 {
     struct random random = {.state = seed ^ 0x7a6e697374000000u};
@@ -95,10 +109,11 @@ void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
     draw_job(setup, &random);
     draw_world(setup, &random);
     setup->faults_until_ms = between(&random, 2000, 12000);
-    uint32_t allowed = (uint32_t)random_next(&random) & ((1u << FAULT_KINDS) - 1);
+    uint32_t allowed = (uint32_t)random_next(&random) & ((1u << FAULT_DRAWN) - 1);
     allowed |= 1u << FAULT_KILL;
     uint32_t count = (uint32_t)random_below(&random, 24);
     setup->fault_count =
         faults_draw(&random, count, SIM_FAULTS_FROM_MS, setup->faults_until_ms, allowed,
                     setup->job.zookeeper.session_timeout_ms, setup->faults);
+    draw_move(setup, seed);
 }

@@ -5,6 +5,8 @@
 
 #include "tests/sim/cluster.h"
 
+enum { OPERATOR_MS = 1000 };
+
 void sim_kill_task(struct sim_cluster *cluster, uint32_t task)
 {
     assert(task < cluster->task_count);
@@ -70,14 +72,15 @@ static void on_servers_up(struct world *world, void *target, uint64_t mask, uint
     }
 }
 
-static void request(struct sim_cluster *cluster, enum request_kind kind)
+static void request(struct sim_cluster *cluster, enum request_kind kind, uint64_t step)
 {
     if (!zk_model_serves(cluster->zk)) { return; }
     char path[256], text[ZNODE_JSON_MAX];
     znode_path(path, cluster->setup.job.name, "requests");
     if (zk_tree_find(zk_model_tree(cluster->zk), path) == NULL) { return; }
     znode_path(path, cluster->setup.job.name, "requests/");
-    struct request entry = {.kind = kind, .wall_ms = world_ms(&cluster->world), .by = "operator"};
+    struct request entry = {
+        .kind = kind, .wall_ms = world_ms(&cluster->world), .by = "operator", .step = step};
     size_t size = request_encode(&entry, text);
     struct zk_write write = {
         .kind = ZK_CREATE, .path = path, .data = text, .size = size, .flags = ZK_SEQUENTIAL};
@@ -95,7 +98,29 @@ static void on_resume(struct world *world, void *target, uint64_t a, uint64_t b,
         world_after(world, 100000, on_resume, target, a, b, NULL);
         return;
     }
-    request(cluster, REQUEST_RESUME);
+    request(cluster, REQUEST_RESUME, 0);
+}
+
+/* An operator looks from time to time. When the run is held although every disk is there, it
+ * accepts the loss: of the steps since an older checkpoint, then of everything. */
+static void on_operator(struct world *world, void *target, uint64_t held_ms, uint64_t b, void *data)
+{
+    (void)b;
+    (void)data;
+    struct sim_cluster *cluster = target;
+    const struct run *run = &cluster->checker.run;
+    bool held = run->phase == RUN_HELD && !disk_model_is_away(cluster->disk);
+    held_ms = held ? held_ms + OPERATOR_MS : 0;
+    if (held_ms == 20 * OPERATOR_MS) { request(cluster, REQUEST_ACCEPT_LOSS, run->held_step); }
+    if (held_ms == 40 * OPERATOR_MS) { request(cluster, REQUEST_ACCEPT_LOSS, 0); }
+    if (held_ms >= 40 * OPERATOR_MS) { held_ms = 0; }
+    if (cluster->checker.done) { return; }
+    world_after(world, OPERATOR_MS * 1000, on_operator, target, held_ms, 0, NULL);
+}
+
+void sim_operator_start(struct sim_cluster *cluster)
+{
+    world_after(&cluster->world, OPERATOR_MS * 1000, on_operator, cluster, 0, 0, NULL);
 }
 
 /* --------------------------------------------------------------- injecting */
@@ -151,6 +176,34 @@ static void stop_servers(struct sim_cluster *cluster, const struct fault *fault)
                 NULL);
 }
 
+static uint32_t task_of_ps(const struct sim_cluster *cluster, uint32_t index)
+{
+    for (uint32_t t = 0; t < cluster->task_count; t++) {
+        if (cluster->tasks[t].role == ROLE_PS && cluster->tasks[t].index == index) { return t; }
+    }
+    assert(false);
+    return 0;
+}
+
+/* The ps restarts where its shards are again. */
+static void on_moved_back(struct world *world, void *target, uint64_t ps, uint64_t b, void *data)
+{
+    (void)b;
+    (void)data;
+    struct sim_cluster *cluster = target;
+    world_log(world, "ps:%u moves back to its shards", (unsigned)ps);
+    disk_model_away(cluster->disk, (uint32_t)ps, false);
+    sim_kill_task(cluster, task_of_ps(cluster, (uint32_t)ps));
+}
+
+static void move(struct sim_cluster *cluster, const struct fault *fault)
+{
+    uint32_t ps = fault->target % cluster->setup.job.cluster.ps;
+    disk_model_away(cluster->disk, ps, true);
+    sim_kill_task(cluster, task_of_ps(cluster, ps));
+    world_after(&cluster->world, fault->duration_ms * 1000, on_moved_back, cluster, ps, 0, NULL);
+}
+
 static void kill_all(struct sim_cluster *cluster)
 {
     for (uint32_t t = 0; t < cluster->task_count; t++) { sim_kill_task(cluster, t); }
@@ -168,6 +221,7 @@ static enum coverage_moment moment(const struct sim_cluster *cluster)
     switch (run->phase) {
     case RUN_LOADING: return run->load_checkpoint != 0 ? MOMENT_RESTORING : MOMENT_LOADING;
     case RUN_RUNNING: return disk_model_writing(cluster->disk) ? MOMENT_SAVING : MOMENT_RUNNING;
+    case RUN_HELD:
     case RUN_PAUSED: return MOMENT_PAUSED;
     case RUN_STOPPING:
     case RUN_DONE:
@@ -206,11 +260,12 @@ void sim_inject(struct sim_cluster *cluster, const struct fault *fault)
     case FAULT_OUTAGE:
     case FAULT_WIPE: stop_servers(cluster, fault); break;
     case FAULT_DAMAGE: (void)disk_model_damage(cluster->disk, fault->other); break;
-    case FAULT_RESIGN: request(cluster, REQUEST_RESIGN); break;
+    case FAULT_RESIGN: request(cluster, REQUEST_RESIGN, 0); break;
     case FAULT_HOLD:
-        request(cluster, REQUEST_PAUSE);
+        request(cluster, REQUEST_PAUSE, 0);
         world_after(&cluster->world, fault->duration_ms * 1000, on_resume, cluster, 0, 0, NULL);
         break;
+    case FAULT_MOVE: move(cluster, fault); break;
     case FAULT_KINDS: assert(false);
     }
 }
@@ -223,6 +278,9 @@ void sim_heal(struct sim_cluster *cluster)
     cluster->healed_ms = world_ms(world);
     net_model_heal(cluster->net);
     disk_model_heal(cluster->disk);
+    for (uint32_t ps = 0; ps < cluster->setup.job.cluster.ps; ps++) {
+        if (disk_model_is_away(cluster->disk)) { on_moved_back(world, cluster, ps, 0, NULL); }
+    }
     bool wiped = zk_tree_find(zk_model_tree(cluster->zk), "/tanist") == NULL;
     on_servers_up(world, cluster, UINT64_MAX, wiped, NULL);
     uint32_t hosts = cluster->setup.one_host ? 1 : cluster->task_count;

@@ -239,15 +239,117 @@ static void damaged_checkpoint_falls_back_to_the_previous(void **state)
     reports[0][0].failed_load = 3;
     reports[0][0].failed_load_generation = 5;
     report(ROLE_PS, 0);
-    assert_string_equal(asked(), "loading g6 from 0@0 until 100 eval 100 +fallback");
+    assert_string_equal(asked(), "held g5 from 3@30 until 100 eval 100 +held");
+    assert_int_equal(actions.write->run.held_checkpoint, 3);
+    assert_int_equal(actions.write->run.missing_count, 1);
+    assert_int_equal(actions.write->run.missing[0], 0);
+    assert_true(run_is_unloadable(&actions.write->run, 5));
+    assert_true(run_is_unloadable(&actions.write->run, 3));
     written();
-    reports[0][0].failed_load = 0;
-    reports[0][0].failed_load_generation = 6;
+}
+
+/* Checkpoint 5 is being loaded as generation 4; ps:0 has loaded it. */
+static void begin_loading(void)
+{
+    const struct chief_checkpoint list[] = {{.id = 3, .step = 30}, {.id = 5, .step = 50}};
+    const struct run run = {.phase = RUN_LOADING,
+                            .epoch = 1,
+                            .generation = 4,
+                            .load_checkpoint = 5,
+                            .load_step = 50,
+                            .committed_checkpoint = 5,
+                            .committed_step = 50,
+                            .last_checkpoint = 5,
+                            .until = 100,
+                            .ending = true,
+                            .evaluate_step = 100,
+                            .evaluation = {.step = STEP_NONE}};
+    begin();
+    elected(2, &run, NULL, list, 2);
+    written();
+    member(ROLE_PS, 0, 10, NULL);
+    member(ROLE_PS, 1, 11, NULL);
+    reports[0][0].generation = 4;
     report(ROLE_PS, 0);
-    assert_string_equal(asked(), "failed g6 from 0@0 until 100 eval 100 +failed");
+}
+
+static void lacks(uint64_t checkpoint, uint64_t generation)
+{
+    reports[0][1].failed_load = checkpoint;
+    reports[0][1].failed_load_generation = generation;
+    reports[0][1].failed_load_missing = 1;
+    report(ROLE_PS, 1);
+}
+
+/* A missing shard may be on another host, so nothing older is loaded; the ps that restarts with it
+ * is asked for the newest checkpoint again. */
+static void missing_shard_holds_the_run_until_the_ps_restarts(void **state)
+{
+    (void)state;
+    begin_loading();
+    lacks(5, 4);
+    assert_string_equal(asked(), "held g4 from 5@50 until 100 eval 100 +held");
+    assert_int_equal(actions.write->run.missing[0], 1);
+    assert_string_equal(actions.write->run.reason,
+                        "ps:1 cannot load checkpoint 5 (step 50): bring its files back, or see "
+                        "`tanist restore --help`");
     written();
-    pass(CHIEF_LINGER_MS);
-    assert_string_equal(asked(), "exit 1");
+    pass(60000);
+    assert_null(actions.write);
+    member(ROLE_PS, 1, 12, "killed");
+    if (chief.writing) { written(); }
+    reports[0][1] = (struct report){.task = {ROLE_PS, 1}, .incarnation = 12};
+    report(ROLE_PS, 1);
+    assert_string_equal(asked(), "loading g5 from 5@50 until 100 eval 100");
+    assert_int_equal(actions.write->run.unloadable_count, 0);
+}
+
+/* Only an operator gives steps up: those after an older checkpoint, or with step 0 all of them. */
+static void operator_accepts_the_loss_of_steps(void **state)
+{
+    (void)state;
+    begin_loading();
+    lacks(5, 4);
+    written();
+    feed((struct chief_event){
+        .type = CHIEF_EV_REQUEST,
+        .request = {.id = 1, .kind = REQUEST_ACCEPT_LOSS, .by = "o", .step = 10}});
+    assert_int_equal(actions.write->run.phase, RUN_HELD); /* No checkpoint is that old. */
+    written();
+    feed((struct chief_event){
+        .type = CHIEF_EV_REQUEST,
+        .request = {.id = 2, .kind = REQUEST_ACCEPT_LOSS, .by = "o", .step = 50}});
+    assert_string_equal(asked(), "loading g5 from 3@30 until 100 eval 100 -request 2");
+    written();
+    reports[0][0].generation = 5;
+    report(ROLE_PS, 0);
+    lacks(3, 5);
+    written();
+    feed((struct chief_event){.type = CHIEF_EV_REQUEST,
+                              .request = {.id = 3, .kind = REQUEST_ACCEPT_LOSS, .by = "o"}});
+    assert_string_equal(asked(), "loading g6 from 0@0 until 100 eval 100 -request 3");
+}
+
+/* A folder that an operator names reaches the ps by /run, until the generation runs. */
+static void restore_names_a_folder_to_the_ps(void **state)
+{
+    (void)state;
+    begin_loading();
+    lacks(5, 4);
+    written();
+    feed((struct chief_event){
+        .type = CHIEF_EV_REQUEST,
+        .request = {.id = 1, .kind = REQUEST_RESTORE, .by = "o", .path = "/mnt/x"}});
+    assert_int_equal(actions.write->run.phase, RUN_LOADING);
+    assert_int_equal(actions.write->run.load_checkpoint, 5);
+    assert_string_equal(actions.write->run.restore_from, "/mnt/x");
+    written();
+    for (uint32_t i = 0; i < 2; i++) {
+        reports[0][i].generation = 5;
+        report(ROLE_PS, i);
+    }
+    assert_int_equal(actions.write->run.phase, RUN_RUNNING);
+    assert_string_equal(actions.write->run.restore_from, "");
 }
 
 /* A disk that fails repeatedly does not increase the lead: checkpoints would move out of reach. */
@@ -338,6 +440,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(chief_follows_its_trace),
         TEST(damaged_checkpoint_falls_back_to_the_previous),
+        TEST(missing_shard_holds_the_run_until_the_ps_restarts),
+        TEST(operator_accepts_the_loss_of_steps),
+        TEST(restore_names_a_folder_to_the_ps),
         TEST(failing_disk_does_not_move_orders_ahead),
         TEST(old_checkpoints_are_deleted_after_a_commit),
         TEST(reports_that_no_node_sends_are_ignored),

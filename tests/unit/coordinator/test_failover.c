@@ -282,7 +282,7 @@ static void wiped_zookeeper_starts_above_the_disks(void **state)
     worker_ready(0);
     if (actions.write == NULL) { answer(CHIEF_WRITE_OK, NULL); }
     assert_true(chief.write.run.generation == 5 && chief.write.run.epoch == 7);
-    assert_true(chief.write.run.load_checkpoint == 8 && chief.write.run.load_step == 80);
+    assert_true(chief.write.run.load_checkpoint == 9 && chief.write.run.load_step == 81);
     assert_int_equal(chief.write.run.last_checkpoint, 9);
     assert_int_equal(chief.write.run.elections, 1);
 }

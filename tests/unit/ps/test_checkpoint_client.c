@@ -274,7 +274,8 @@ static void test_save_reports_its_result(void **state)
     assert_true(checkpoint_client_idle(&client));
 }
 
-/* After a commit the manifest is copied, and all checkpoints but the newest two are removed. */
+/* After a commit the manifest is copied and old checkpoints are collected. A checkpoint that is
+ * known only by the name of a znode stays: its name does not prove that another is superseded. */
 static void test_commit_copies_and_collects(void **state)
 {
     (void)state;
@@ -294,9 +295,10 @@ static void test_commit_copies_and_collects(void **state)
     store.busy = false;
     tick();
     assert_int_equal(store.last, STORE_COLLECT);
-    assert_int_equal(store.kept_count, 2);
+    assert_int_equal(store.kept_count, 3);
     assert_int_equal(store.kept[0], 9);
-    assert_int_equal(store.kept[1], 7);
+    assert_int_equal(store.kept[1], 3);
+    assert_int_equal(store.kept[2], 7);
     assert_int_equal(store.below, 9);
     answer_store(TN_OK);
     assert_true(checkpoint_client_idle(&client));
@@ -331,15 +333,70 @@ static void test_newer_commit_is_handled_next(void **state)
         &client,
         &(struct run){.phase = RUN_LOADING, .committed_checkpoint = 10, .load_checkpoint = 2});
     answer_manifest(9);
-    answer_store(TN_EIO); /* The copy failed; the work continues. */
+    answer_store(TN_OK);
     const char *const children[] = {"0000000009"};
     answer_zk((struct zk_event){.children = children, .child_count = 1});
     assert_int_equal(store.kept_count, 2);
-    assert_int_equal(store.kept[1], 2);
+    assert_int_equal(store.kept[0], 2);
     answer_store(TN_OK);
     assert_false(checkpoint_client_idle(&client));
     answer_zk((struct zk_event){.outcome = ZK_REFUSED});
     assert_true(checkpoint_client_idle(&client));
+}
+
+/* Invented names under /checkpoints delete nothing, and what could not be loaded stays. */
+static void test_names_alone_delete_nothing(void **state)
+{
+    (void)state;
+    struct manifest manifest = manifest_of(8);
+    listed(&manifest);
+    checkpoint_client_follow(&client, &(struct run){.phase = RUN_RUNNING,
+                                                    .committed_checkpoint = 9,
+                                                    .unloadable_count = 1,
+                                                    .unloadable = {4}});
+    answer_manifest(9);
+    answer_store(TN_OK);
+    const char *const children[] = {"9999999995", "9999999996", "9999999997", "9999999998",
+                                    "0000000009"};
+    answer_zk((struct zk_event){.children = children, .child_count = 5});
+    assert_int_equal(store.kept_count, 3);
+    assert_int_equal(store.kept[0], 9);
+    assert_int_equal(store.kept[1], 8);
+    assert_int_equal(store.kept[2], 4);
+}
+
+/* A copy of a manifest that failed is made before anything is collected. */
+static void test_a_failed_copy_is_repeated(void **state)
+{
+    (void)state;
+    listed(NULL);
+    checkpoint_client_follow(&client,
+                             &(struct run){.phase = RUN_RUNNING, .committed_checkpoint = 9});
+    answer_manifest(9);
+    answer_store(TN_ENOSPC);
+    assert_int_equal(client.retention.state, RETENTION_PUT);
+    assert_int_equal(checkpoint_client_deadline_ms(&client),
+                     client.now_ms + RETENTION_COPY_RETRY_MS);
+    (void)checkpoint_client_tick(&client, checkpoint_client_deadline_ms(&client));
+    assert_int_equal(store.last, STORE_PUT_MANIFEST);
+    answer_store(TN_OK);
+    assert_int_equal(client.retention.state, RETENTION_LIST);
+    assert_int_equal(client.manifests[0].id, 9);
+}
+
+/* After a wipe the newest manifest of the disk is published before the first report. */
+static void test_a_wiped_zookeeper_gets_the_newest_manifest(void **state)
+{
+    (void)state;
+    const struct run wiped = {.phase = RUN_FORMING};
+    struct manifest manifest = manifest_of(8);
+    listed(&manifest);
+    assert_false(checkpoint_client_ready(&client, &wiped));
+    answer_zk((struct zk_event){.outcome = ZK_UNKNOWN});
+    assert_false(checkpoint_client_ready(&client, &wiped));
+    tick();
+    answer_zk((struct zk_event){.outcome = ZK_REFUSED, .reason = ZK_REASON_NODE_EXISTS});
+    assert_true(checkpoint_client_ready(&client, &wiped));
 }
 
 int main(void)
@@ -353,6 +410,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_commit_copies_and_collects, setup, teardown),
         cmocka_unit_test_setup_teardown(test_manifests_on_disk_count_as_committed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_newer_commit_is_handled_next, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_names_alone_delete_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_failed_copy_is_repeated, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_wiped_zookeeper_gets_the_newest_manifest, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 #include "common/cluster/report.h"
 
-enum { PLACE_AT = 8 * (3 + 22 + 3) };
+enum { PLACE_AT = 8 * (3 + 24 + 3) };
 
 static struct report sample(void)
 {

@@ -57,8 +57,8 @@ static void other_names_are_refused(void **state)
 static void enums_have_names(void **state)
 {
     (void)state;
-    static const char *const phases[RUN_PHASES] = {"forming",  "loading", "running", "paused",
-                                                   "stopping", "done",    "failed"};
+    static const char *const phases[RUN_PHASES] = {"forming", "loading",  "running", "paused",
+                                                   "held",    "stopping", "done",    "failed"};
     static const char *const kinds[] = {"none", "ps", "chief", "restart", "operator"};
     for (int i = 0; i < RUN_PHASES; i++) {
         assert_string_equal(run_phase_name((enum run_phase)i), phases[i]);

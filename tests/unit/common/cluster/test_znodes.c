@@ -29,7 +29,7 @@ static struct run sample_run(void)
         .save_step = 900,
         .until = 1000,
         .evaluate_step = STEP_NONE,
-        .held = true,
+        .pause_requested = true,
         .recovery = {.kind = RECOVERY_PS,
                      .task = {.role = ROLE_PS, .index = 1},
                      .started_wall_ms = 5,
@@ -58,7 +58,7 @@ static void run_comes_back(void **state)
     assert_int_equal(run_decode(text, size, &out, NULL), TN_OK);
     run_encode(&out, again);
     assert_string_equal(text, again);
-    assert_true(out.phase == RUN_PAUSED && out.held && out.evaluate_step == STEP_NONE);
+    assert_true(out.phase == RUN_PAUSED && out.pause_requested && out.evaluate_step == STEP_NONE);
     assert_true(out.recovery.kind == RECOVERY_PS && out.recovery.task.index == 1);
     assert_true(isnan(out.evaluation.train_loss) && out.evaluation.digest[1] == UINT64_MAX);
     assert_string_equal(out.reason, in.reason);

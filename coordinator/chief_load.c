@@ -1,0 +1,262 @@
+/*
+ * The rules C4, C11 and C12: which checkpoint a generation starts from, and what happens when it
+ * cannot be loaded. A run never starts over while a committed checkpoint exists:
+ *
+ *   loading -> loading   damaged: the committed one before            fall_back()
+ *   loading -> held      missing, or there is none before             hold()
+ *   held    -> loading   a ps came back, or an operator decided       plan_watch_held(),
+ *                                                                     plan_restore(),
+ *                                                                     plan_accept_loss()
+ */
+#include <assert.h>
+
+#include "common/base/text.h"
+#include "coordinator/chief_private.h"
+
+/* C11: a generation that no node has ever seen, not even before a wipe. */
+static uint64_t fresh_generation(const struct plan *p)
+{
+    assert(p->c->config.ps <= PS_MAX);
+    uint64_t highest = p->run->generation;
+    for (uint32_t i = 0; i < p->c->config.ps; i++) {
+        const struct report *report = &p->c->ps[i].report;
+        highest = u64_max(highest, u64_max(report->generation, report->disk_generation));
+    }
+    return highest + 1;
+}
+
+static void clear_hold(struct run *run)
+{
+    run->held_checkpoint = run->held_step = 0;
+    run->missing_count = 0;
+}
+
+void plan_load(struct plan *p, struct chief_checkpoint from)
+{
+    struct run *run = p->run;
+    assert(run->phase == RUN_FORMING || run->phase == RUN_PAUSED || run->phase == RUN_LOADING ||
+           run->phase == RUN_HELD);
+    run->generation = fresh_generation(p);
+    run->load_checkpoint = run->committed_checkpoint = from.id;
+    run->load_step = run->committed_step = from.step;
+    run->save_checkpoint = run->save_step = 0;
+    clear_hold(run);
+    for (uint32_t i = 0; i < p->c->config.ps; i++) {
+        run->last_checkpoint = u64_max(run->last_checkpoint, p->c->ps[i].report.disk_checkpoint);
+    }
+    /* An evaluation of a step that is lost is no longer valid. */
+    if (run->evaluation.step != STEP_NONE && run->evaluation.step > from.step) {
+        run->evaluation = (struct evaluation){.step = STEP_NONE};
+    }
+    if (run->until < from.step) { run->until = from.step; }
+    plan_next_evaluation(p);
+    plan_phase(p, RUN_LOADING);
+}
+
+/* ------------------------------------------------------------- what is known */
+
+/* The newest committed checkpoint that is not known to be unloadable, with an id below `id` and a
+ * step up to `step`. Id 0: there is none. */
+static struct chief_checkpoint newest_loadable(const struct plan *p, uint64_t id, uint64_t step)
+{
+    const struct chief *c = p->c;
+    assert(c->checkpoint_count <= CHIEF_CHECKPOINTS_MAX);
+    struct chief_checkpoint found = {0};
+    for (uint32_t i = 0; i < c->checkpoint_count; i++) {
+        const struct chief_checkpoint *each = &c->checkpoints[i];
+        if (each->id < id && each->step <= step && !run_is_unloadable(p->run, each->id)) {
+            found = *each;
+        }
+    }
+    return found;
+}
+
+/* The newest checkpoint that ZooKeeper or a disk knows of. */
+static struct chief_checkpoint newest_known(const struct chief *c)
+{
+    assert(c->checkpoint_count <= CHIEF_CHECKPOINTS_MAX);
+    struct chief_checkpoint found = {0};
+    if (c->checkpoint_count > 0) { found = c->checkpoints[c->checkpoint_count - 1]; }
+    for (uint32_t i = 0; i < c->config.ps; i++) {
+        const struct report *report = &c->ps[i].report;
+        if (!chief_ps_reported(c, i) || report->disk_checkpoint <= found.id) { continue; }
+        found = (struct chief_checkpoint){.id = report->disk_checkpoint, .step = report->disk_step};
+    }
+    return found;
+}
+
+void plan_adopt_from_disks(struct plan *p)
+{
+    struct run *run = p->run;
+    assert(run->phase == RUN_FORMING);
+    if (run->committed_checkpoint != 0 || run->generation != 0) { return; }
+    struct chief_checkpoint newest = newest_known(p->c);
+    run->committed_checkpoint = newest.id;
+    run->committed_step = newest.step;
+}
+
+/* ------------------------------------------------------------------- failures */
+
+static bool has_failed(const struct plan *p, uint32_t index)
+{
+    const struct report *report = &p->c->ps[index].report;
+    return chief_ps_reported(p->c, index) && report->failed_load_generation == p->run->generation &&
+           report->failed_load == p->run->load_checkpoint;
+}
+
+static void note_unloadable(struct run *run, uint64_t checkpoint)
+{
+    assert(checkpoint != 0);
+    if (run_is_unloadable(run, checkpoint)) { return; }
+    if (run->unloadable_count < RUN_UNLOADABLE_MAX) {
+        run->unloadable[run->unloadable_count++] = checkpoint;
+    }
+}
+
+void plan_note_loaded(struct plan *p, uint64_t checkpoint)
+{
+    struct run *run = p->run;
+    uint32_t kept = 0;
+    run->restore_from[0] = '\0';
+    for (uint32_t i = 0; i < run->unloadable_count; i++) {
+        if (run->unloadable[i] != checkpoint) { run->unloadable[kept++] = run->unloadable[i]; }
+    }
+    run->unloadable_count = kept;
+}
+
+/* "ps:0, ps:2 cannot load checkpoint 9 (step 267): ..." */
+static void describe_hold(struct plan *p)
+{
+    const struct run *run = p->run;
+    char reason[RUN_TEXT_MAX];
+    struct text text = text_begin(reason, sizeof reason);
+    for (uint32_t i = 0; i < run->missing_count; i++) {
+        if (i > 0) { text_add(&text, ", "); }
+        task_append(&text, (struct task){.role = ROLE_PS, .index = run->missing[i]});
+    }
+    text_add(&text, " cannot load checkpoint ");
+    text_add_number(&text, run->held_checkpoint);
+    text_add(&text, " (step ");
+    text_add_number(&text, run->held_step);
+    text_add(&text, "): bring its files back, or see `tanist restore --help`");
+    plan_reason(p, reason);
+}
+
+/* Record which ps cannot load the checkpoint of the hold. */
+static void list_missing(struct plan *p)
+{
+    struct run *run = p->run;
+    run->missing_count = 0;
+    for (uint32_t i = 0; i < p->c->config.ps; i++) {
+        if (has_failed(p, i)) { run->missing[run->missing_count++] = (uint16_t)i; }
+    }
+    describe_hold(p);
+}
+
+static void hold(struct plan *p, uint32_t index)
+{
+    struct run *run = p->run;
+    struct history_entry *entry = plan_entry(p, HISTORY_HELD);
+    entry->checkpoint = run->load_checkpoint;
+    entry->step = run->load_step;
+    entry->task = (struct task){.role = ROLE_PS, .index = index};
+    run->held_checkpoint = run->load_checkpoint;
+    run->held_step = run->load_step;
+    run->save_checkpoint = run->save_step = 0;
+    plan_phase(p, RUN_HELD);
+    list_missing(p);
+    text_set(entry->cause, sizeof entry->cause, run->reason);
+}
+
+static void fall_back(struct plan *p, uint32_t index)
+{
+    struct run *run = p->run;
+    struct task task = {.role = ROLE_PS, .index = index};
+    char cause[RUN_TEXT_MAX];
+    struct text text = text_begin(cause, sizeof cause);
+    assert(run->phase == RUN_LOADING);
+    assert(index < p->c->config.ps);
+    task_append(&text, task);
+    if (run->load_checkpoint == 0) {
+        text_add(&text, " cannot make the initial values");
+        plan_fail(p, cause);
+        return;
+    }
+    note_unloadable(run, run->load_checkpoint);
+    struct chief_checkpoint older = newest_loadable(p, run->load_checkpoint, UINT64_MAX);
+    if (older.id == 0 || p->c->ps[index].report.failed_load_missing != 0) {
+        hold(p, index);
+        return;
+    }
+    struct history_entry *entry = plan_entry(p, HISTORY_FALLBACK);
+    entry->checkpoint = run->load_checkpoint;
+    entry->step = run->load_step;
+    entry->task = task;
+    text_add(&text, " cannot load it; loading checkpoint ");
+    text_add_number(&text, older.id);
+    text_set(entry->cause, sizeof entry->cause, cause);
+    plan_load(p, older);
+}
+
+void plan_watch_loading(struct plan *p)
+{
+    assert(p->run->phase == RUN_LOADING);
+    for (uint32_t i = 0; i < p->c->config.ps; i++) {
+        if (!has_failed(p, i)) { continue; }
+        fall_back(p, i);
+        return;
+    }
+    if (chief_all_ps_hold(p->c, p->run)) { plan_resume(p); }
+}
+
+/* ----------------------------------------------------------------------- held */
+
+/* Whether the ps has not tried to load the checkpoint of the hold: it has restarted since. */
+static bool is_untried(const struct plan *p, uint32_t index)
+{
+    const struct report *report = &p->c->ps[index].report;
+    return report->generation != p->run->generation &&
+           report->loading_generation != p->run->generation && !has_failed(p, index);
+}
+
+/* Files may have come back, so every checkpoint may be loadable again. */
+static void try_all_again(struct plan *p)
+{
+    p->run->unloadable_count = 0;
+    plan_load(p, newest_known(p->c));
+}
+
+void plan_watch_held(struct plan *p)
+{
+    struct run *run = p->run;
+    char reason[RUN_TEXT_MAX];
+    bool untried = false;
+    assert(run->phase == RUN_HELD);
+    if (!chief_all_ps_reported(p->c)) {
+        (void)chief_name_missing(p->c, reason);
+        plan_reason(p, reason);
+        return;
+    }
+    for (uint32_t i = 0; i < p->c->config.ps; i++) { untried = untried || is_untried(p, i); }
+    if (untried) {
+        try_all_again(p);
+    } else {
+        list_missing(p);
+    }
+}
+
+void plan_restore(struct plan *p, const char *path)
+{
+    assert(path != NULL);
+    if (p->run->phase != RUN_HELD) { return; }
+    text_set(p->run->restore_from, sizeof p->run->restore_from, path);
+    try_all_again(p);
+}
+
+void plan_accept_loss(struct plan *p, uint64_t step)
+{
+    if (p->run->phase != RUN_HELD) { return; }
+    struct chief_checkpoint from = newest_loadable(p, UINT64_MAX, step);
+    /* Only step 0 accepts the loss of everything. */
+    if (from.id != 0 || step == 0) { plan_load(p, from); }
+}

@@ -1,0 +1,308 @@
+/* Reading and verifying shards; store.c writes them. */
+#include "ps/store/store.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/files.h"
+#include "common/base/minmax.h"
+#include "common/faults/failpoint.h"
+#include "ps/store/store_folder.h"
+#include "ps/store/store_layout.h"
+#include "ps/store/store_private.h"
+#include "ps/store/store_table.h"
+
+enum { PIECE_BYTES = 1 << 20 };
+
+/* Read the next piece of a file: TN_OK with `*got` > 0, or an error. */
+static enum tn_status read_piece(int fd, const char *path, uint8_t *piece, uint64_t at, size_t *got,
+                                 struct error *error)
+{
+    assert(fd >= 0);
+    ssize_t result;
+    do {
+        result = pread(fd, piece, PIECE_BYTES, (off_t)at);
+    } while (result < 0 && errno == EINTR);
+    if (result < 0) { return files_error(error, errno, "read", path); }
+    if (result == 0) {
+        return error_set(error, TN_ECORRUPT, "%s is truncated at byte %" PRIu64, path, at);
+    }
+    *got = (size_t)result;
+    return TN_OK;
+}
+
+/* The digest of the first `size` bytes of a file. */
+enum tn_status store_digest_file(int fd, const char *path, uint64_t size,
+                                 const atomic_bool *cancelled, struct digest *out,
+                                 struct error *error)
+{
+    struct digest_stream stream;
+    enum tn_status status = TN_OK;
+    uint8_t *piece = malloc(PIECE_BYTES);
+    if (piece == NULL) { return error_set(error, TN_ENOMEM, "out of memory to read %s", path); }
+    digest_begin(&stream);
+    for (uint64_t at = 0; at < size && status == TN_OK;) {
+        size_t got = 0;
+        status = store_is_cancelled(cancelled) ? store_cancelled_error(error)
+                                               : read_piece(fd, path, piece, at, &got, error);
+        digest_add(&stream, piece, got);
+        at += got;
+    }
+    free(piece);
+    *out = digest_end(&stream);
+    return status;
+}
+
+/* One shard being read. `arrays` NULL: it is only verified. */
+struct reader {
+    const struct manifest *manifest;
+    const struct store_array *arrays;
+    uint64_t first, count; /* The range of the flat vector to read. */
+    const atomic_bool *cancelled;
+    struct digest_stream *values; /* Gets the values, array 0, in their order. NULL: not wanted. */
+    uint32_t shard;
+    struct store_header header;
+    struct table table;
+    char path[PATH_MAX];
+};
+
+/* Check the size and digest of the file before LMDB opens it: LMDB crashes on damaged pages, and
+ * reading beyond the end of a truncated file raises SIGBUS. */
+static enum tn_status check_file(const struct reader *reader, struct error *error)
+{
+    const struct manifest_shard *part = &reader->manifest->shards[reader->shard];
+    int fd = open(reader->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT) {
+        return error_set(error, TN_ENOENT, "%s does not exist; it was written at %s", reader->path,
+                         part->place);
+    }
+    if (fd < 0) { return files_error(error, errno, "open", reader->path); }
+    struct stat info;
+    struct digest digest = {0, 0};
+    enum tn_status status = TN_OK;
+    if (fstat(fd, &info) != 0) { status = files_error(error, errno, "stat", reader->path); }
+    if (status == TN_OK && (!S_ISREG(info.st_mode) || (uint64_t)info.st_size != part->bytes)) {
+        status = error_set(error, TN_ECORRUPT, "%s has %jd bytes, the manifest has %" PRIu64,
+                           reader->path, (intmax_t)info.st_size, part->bytes);
+    }
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    if (status == TN_OK) {
+        status =
+            store_digest_file(fd, reader->path, part->bytes, reader->cancelled, &digest, error);
+    }
+    if (status == TN_OK && !digest_equal(digest, part->digest)) {
+        status = error_set(error, TN_ECORRUPT,
+                           "%s is damaged, or of another checkpoint: its "
+                           "digest differs from the manifest",
+                           reader->path);
+    }
+    close(fd);
+    return status;
+}
+
+static enum tn_status read_header(struct reader *reader, struct error *error)
+{
+    const uint8_t *data;
+    size_t size;
+    enum tn_status status = table_get(&reader->table, STORE_KEY_HEADER, &data, &size, error);
+    if (status != TN_OK) { return status; }
+    status = store_header_decode(data, size, &reader->header, error);
+    if (status == TN_OK) {
+        status = store_header_match(&reader->header, reader->manifest, reader->shard, error);
+    }
+    if (status != TN_OK) { error_context(error, "%s", reader->path); }
+    return status;
+}
+
+/* Check a chunk and copy the part of it that lies in the range. */
+static enum tn_status read_chunk(const struct reader *reader, uint32_t array, uint64_t chunk,
+                                 struct error *error)
+{
+    const uint8_t *data;
+    size_t size;
+    const struct store_header *header = &reader->header;
+    size_t bytes = (size_t)store_chunk_length(header->count, header->chunk_floats, chunk) * 4;
+    enum tn_status status =
+        table_get(&reader->table, store_key_of_chunk(array, chunk), &data, &size, error);
+    if (status != TN_OK) { return status; }
+    if (size != DIGEST_BYTES + bytes ||
+        !digest_equal(digest_decode(data), digest_of(data + DIGEST_BYTES, bytes))) {
+        return error_set(error, TN_ECORRUPT, "%s: array %" PRIu32 ": chunk %" PRIu64 " is damaged",
+                         reader->path, array, chunk);
+    }
+    if (reader->values != NULL && array == 0) {
+        digest_add(reader->values, data + DIGEST_BYTES, bytes);
+    }
+    if (reader->arrays == NULL) { return TN_OK; }
+    uint64_t from = header->first + chunk * header->chunk_floats;
+    uint64_t to = from + bytes / 4;
+    uint64_t low = u64_max(from, reader->first);
+    uint64_t high = u64_min(to, reader->first + reader->count);
+    assert(low < high);
+    memcpy(store_array_bytes(&reader->arrays[array]) + (low - reader->first) * 4,
+           data + DIGEST_BYTES + (low - from) * 4, (size_t)(high - low) * 4);
+    return TN_OK;
+}
+
+/* Read all chunks of all arrays that overlap the range. */
+static enum tn_status read_chunks(const struct reader *reader, struct error *error)
+{
+    assert(reader->header.chunk_floats >= 1);
+    assert(reader->header.state_arrays <= STORE_ARRAYS_MAX);
+    const struct store_header *header = &reader->header;
+    uint64_t low = u64_max(header->first, reader->first);
+    uint64_t high = u64_min(header->first + header->count, reader->first + reader->count);
+    if (low >= high) { return TN_OK; }
+    uint64_t begin = (low - header->first) / header->chunk_floats;
+    uint64_t end = store_chunks(high - header->first, header->chunk_floats);
+    for (uint32_t array = 0; array < header->state_arrays; array++) {
+        for (uint64_t chunk = begin; chunk < end; chunk++) {
+            if (store_is_cancelled(reader->cancelled)) { return store_cancelled_error(error); }
+            enum tn_status status = read_chunk(reader, array, chunk, error);
+            if (status == TN_OK && reader->arrays != NULL) {
+                status = FAILPOINT_STATUS("load.mid_read", error);
+            }
+            if (status != TN_OK) { return status; }
+        }
+    }
+    return TN_OK;
+}
+
+/* `metadata` may be NULL. */
+static enum tn_status read_metadata(const struct reader *reader, struct store_metadata *metadata,
+                                    struct error *error)
+{
+    const uint8_t *data;
+    size_t size;
+    const struct store_header *header = &reader->header;
+    if (metadata == NULL) { return TN_OK; }
+    metadata->optimizer_steps = u64_max(metadata->optimizer_steps, header->optimizer_steps);
+    bool whole = reader->first == header->first && reader->count == header->count;
+    if (!whole || header->blob_bytes == 0) { return TN_OK; }
+    enum tn_status status = table_get(&reader->table, STORE_KEY_BLOB, &data, &size, error);
+    if (status != TN_OK) { return status; }
+    if (size != header->blob_bytes || size > STORE_BLOB_MAX) {
+        return error_set(error, TN_ECORRUPT, "%s: its blob has %zu bytes", reader->path, size);
+    }
+    memcpy(metadata->blob, data, size);
+    metadata->blob_bytes = size;
+    return TN_OK;
+}
+
+static enum tn_status read_shard(const char *dir, struct reader *reader,
+                                 struct store_metadata *metadata, struct error *error)
+{
+    const struct manifest *manifest = reader->manifest;
+    assert(reader->shard < manifest->shard_count);
+    if (!store_path_of_shard(reader->path, dir, manifest->id, reader->shard,
+                             manifest->shard_count)) {
+        return store_path_too_long(dir, error);
+    }
+    enum tn_status status = check_file(reader, error);
+    if (status == TN_OK) {
+        status = table_open(&reader->table, reader->path, error);
+        if (status == TN_OK) { status = read_header(reader, error); }
+        if (status == TN_OK) { status = read_chunks(reader, error); }
+        if (status == TN_OK) { status = read_metadata(reader, metadata, error); }
+        table_close(&reader->table);
+    }
+    if (status != TN_OK) {
+        error_context(error, "checkpoint %" PRIu64 ": shard %" PRIu32, manifest->id, reader->shard);
+    }
+    return status;
+}
+
+/* The store's folder lacks the shard: `error` says so. Try the folder of a restore. */
+static enum tn_status read_from_fallback(const char *dir, struct reader *reader,
+                                         struct store_metadata *metadata, struct error *error)
+{
+    static const char *const below[] = {"", "/checkpoints"};
+    enum tn_status status = TN_ENOENT;
+    if (dir == NULL || dir[0] == '\0') { return status; }
+    for (size_t i = 0; i < sizeof below / sizeof *below && status == TN_ENOENT; i++) {
+        char path[PATH_MAX];
+        int length = snprintf(path, sizeof path, "%s%s", dir, below[i]);
+        if (length < 0 || (size_t)length >= sizeof path) { return TN_ENOENT; }
+        status = read_shard(path, reader, metadata, error);
+    }
+    return status;
+}
+
+enum tn_status store_read_range(const char *dir, const struct store_read_request *request,
+                                const atomic_bool *cancelled, struct store_metadata *metadata,
+                                struct error *error)
+{
+    assert(metadata != NULL);
+    assert(request->manifest->shard_count <= MANIFEST_SHARDS_MAX);
+    const struct manifest *manifest = request->manifest;
+    metadata->optimizer_steps = 0;
+    metadata->blob_bytes = 0;
+    if (request->first > manifest->parameter_count ||
+        request->count > manifest->parameter_count - request->first) {
+        return error_set(error, TN_EINVAL,
+                         "checkpoint %" PRIu64 " has %" PRIu64 " parameters: %" PRIu64
+                         " from %" PRIu64 " cannot be read",
+                         manifest->id, manifest->parameter_count, request->count, request->first);
+    }
+    for (uint32_t i = 0; i < manifest->shard_count; i++) {
+        const struct manifest_shard *part = &manifest->shards[i];
+        if (part->first >= request->first + request->count ||
+            part->first + part->count <= request->first) {
+            continue;
+        }
+        struct reader reader = {.manifest = manifest,
+                                .arrays = request->arrays,
+                                .first = request->first,
+                                .count = request->count,
+                                .cancelled = cancelled,
+                                .shard = i};
+        enum tn_status status = read_shard(dir, &reader, metadata, error);
+        if (status == TN_ENOENT) {
+            status = read_from_fallback(request->fallback_dir, &reader, metadata, error);
+        }
+        if (status != TN_OK) { return status; }
+    }
+    return TN_OK;
+}
+
+static enum tn_status verify_shards(const char *dir, const struct manifest *manifest,
+                                    uint32_t shard, struct digest_stream *values,
+                                    const atomic_bool *cancelled, struct error *error)
+{
+    assert(shard == STORE_ALL_SHARDS || shard < manifest->shard_count);
+    for (uint32_t i = 0; i < manifest->shard_count; i++) {
+        if (shard != STORE_ALL_SHARDS && shard != i) { continue; }
+        struct reader reader = {.manifest = manifest,
+                                .count = manifest->parameter_count,
+                                .cancelled = cancelled,
+                                .values = values,
+                                .shard = i};
+        enum tn_status status = read_shard(dir, &reader, NULL, error);
+        if (status != TN_OK) { return status; }
+    }
+    return TN_OK;
+}
+
+enum tn_status store_verify(const char *dir, const struct manifest *manifest, uint32_t shard,
+                            const atomic_bool *cancelled, struct error *error)
+{
+    return verify_shards(dir, manifest, shard, NULL, cancelled, error);
+}
+
+enum tn_status store_digest_values(const char *dir, const struct manifest *manifest,
+                                   struct digest *digest, struct error *error)
+{
+    struct digest_stream values;
+    digest_begin(&values);
+    enum tn_status status = verify_shards(dir, manifest, STORE_ALL_SHARDS, &values, NULL, error);
+    *digest = digest_end(&values);
+    return status;
+}
