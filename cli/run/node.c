@@ -67,7 +67,9 @@ static enum tn_status resolve_task(const struct node_options *o, enum role role,
     char index[24];
     assert(role < ROLE_COUNT);
     cluster_spec_init(spec);
-    enum tn_status status = cluster_spec_read_environment(spec, error);
+    /* An agent has applied the environment to the job file and gives all other values as flags. */
+    enum tn_status status =
+        o->session_file != NULL ? TN_OK : cluster_spec_read_environment(spec, error);
     if (status == TN_OK && o->ps_hosts != NULL) {
         status = cluster_spec_set_hosts(spec, ROLE_PS, o->ps_hosts, error);
     }
@@ -86,7 +88,12 @@ static enum tn_status resolve_task(const struct node_options *o, enum role role,
     }
     if (status != TN_OK) { return status; }
     if (spec->has_task && spec->task.role != role && o->job_name == NULL) {
-        spec->has_task = false;
+        char name[TASK_NAME_MAX];
+        task_format(spec->task, ':', name, sizeof name);
+        return error_set(error, TN_EINVAL,
+                         "TF_CONFIG (or JOB_NAME) is of task %s, but the command is \"%s\": run "
+                         "`tanist %s`, or give --index",
+                         name, role_name(role), role_name(spec->task.role));
     }
     if (!spec->has_task) {
         return error_set(error, TN_EINVAL,
@@ -292,6 +299,7 @@ int node_command(const struct node_role *role, int argc, char **argv)
     struct node_setup *setup = calloc(1, sizeof *setup);
     struct error error = {0};
     if (setup == NULL) { return TN_EXIT_ERROR; }
+    log_options_start(&given.log, LOG_INFO, role_name(role->role)); /* For errors until then. */
     enum tn_status status = resolve(&given, role->role, setup, &error);
     if (status == TN_OK) {
         task_format(setup->task, ':', name, sizeof name);

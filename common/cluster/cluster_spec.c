@@ -131,6 +131,53 @@ static enum tn_status read_task(struct cluster_spec *spec, const json_t *task, s
     return cluster_spec_set_task(spec, type, number, error);
 }
 
+static struct task task_at(uint32_t index)
+{
+    struct task task = {.role = ROLE_COORDINATOR, .index = index};
+    assert(index < TASKS_MAX);
+    while (task.index >= role_limit[task.role]) {
+        task.index -= role_limit[task.role];
+        task.role = (enum role)(task.role + 1);
+    }
+    return task;
+}
+
+static enum tn_status check_addresses(const struct cluster_spec *spec, struct error *error)
+{
+    for (uint32_t i = 0; i < TASKS_MAX; i++) {
+        if (!*spec->address[i]) { continue; }
+        for (uint32_t j = 0; j < i; j++) {
+            char one[TASK_NAME_MAX], other[TASK_NAME_MAX];
+            if (strcmp(spec->address[i], spec->address[j]) != 0) { continue; }
+            task_format(task_at(j), ':', one, sizeof one);
+            task_format(task_at(i), ':', other, sizeof other);
+            return error_set(error, TN_EINVAL,
+                             "%s and %s have the same address %s: give each task its own port", one,
+                             other, spec->address[i]);
+        }
+    }
+    return TN_OK;
+}
+
+/* Refuses a cluster whose nodes would wait for each other forever. */
+static enum tn_status check_cluster(const struct cluster_spec *spec, struct error *error)
+{
+    char name[TASK_NAME_MAX];
+    assert(spec->task.role < ROLE_COUNT);
+    if (spec->count[ROLE_COORDINATOR] == 0) {
+        return error_set(error, TN_EINVAL,
+                         "the cluster has no chief: add \"chief\": [\"host:port\"]");
+    }
+    enum tn_status status = check_addresses(spec, error);
+    if (status != TN_OK || !spec->has_task) { return status; }
+    if (*spec->address[cluster_spec_index(spec->task)]) { return TN_OK; }
+    task_format(spec->task, ':', name, sizeof name);
+    return error_set(error, TN_EINVAL,
+                     "task %s is not in the cluster, which has %" PRIu32
+                     " tasks of that role: correct task.index, or add its address",
+                     name, spec->count[spec->task.role]);
+}
+
 enum tn_status cluster_spec_read_tf_config(struct cluster_spec *spec, const char *text,
                                            struct error *error)
 {
@@ -156,6 +203,7 @@ enum tn_status cluster_spec_read_tf_config(struct cluster_spec *spec, const char
         }
     }
     if (status == TN_OK && task != NULL) { status = read_task(spec, task, error); }
+    if (status == TN_OK && cluster != NULL) { status = check_cluster(spec, error); }
     if (status != TN_OK) { (void)error_context(error, "TF_CONFIG"); }
     json_decref(root);
     return status;

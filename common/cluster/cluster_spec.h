@@ -32,7 +32,8 @@ void cluster_spec_init(struct cluster_spec *spec);
 /* Index into `address` of a task. */
 uint32_t cluster_spec_index(struct task task);
 
-/* Read the text of TF_CONFIG. TN_EINVAL: the error names the wrong part. */
+/* Read the text of TF_CONFIG. TN_EINVAL: the error names the wrong part, also if a given cluster
+ * has no chief, has an address twice, or lacks the task. */
 MUST_CHECK enum tn_status cluster_spec_read_tf_config(struct cluster_spec *spec, const char *text,
                                                       struct error *error);
 

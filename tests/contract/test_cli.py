@@ -194,6 +194,30 @@ class BadInput(Cli):
                      env={"TF_CONFIG": "{"})
         self.refused(3, ["--index"], "worker", "--job", QUICK, "--zk", "127.0.0.1:1")
 
+    def test_tf_config_mistakes(self):
+        """A cluster that cannot work is refused before ZooKeeper is asked, which is not running here."""
+        whole = {"chief": ["h1:4000"], "ps": ["h2:4000"], "worker": ["h3:4000", "h4:4000"]}
+        worker = {"type": "worker", "index": 1}
+        cases = [("worker", {"cluster": {"ps": ["h2:4000"], "worker": ["h3:4000", "h4:4000"]}, "task": worker},
+                  "no chief"),
+                 ("worker", {"cluster": dict(whole, ps=["h4:4000"]), "task": worker},
+                  "ps:0 and worker:1 have the same address h4:4000"),
+                 ("worker", {"cluster": whole, "task": {"type": "worker", "index": 2}}, "worker:2 is not in the cluster"),
+                 ("ps", {"cluster": whole, "task": worker}, "run `tanist worker`"),
+                 ("worker", {"cluster": whole, "task": {"type": "wroker", "index": 1}}, "wroker")]
+        for command, config, text in cases:
+            with self.subTest(text):
+                self.refused(3, ["TF_CONFIG", text], command, "--job", QUICK, "--zk", "127.0.0.1:1",
+                             env={"TF_CONFIG": json.dumps(config)})
+        self.refused(3, ["TF_CONFIG", "no chief"], "agent", QUICK, "--zk", "127.0.0.1:1",
+                     env={"TF_CONFIG": json.dumps(cases[0][1])})
+
+    def test_tf_config_is_not_for_run(self):
+        """`tanist run` runs all tasks of the job file, whatever TF_CONFIG its environment contains."""
+        config = {"cluster": {"worker": ["h3:4000"]}, "task": {"type": "worker", "index": 0}}
+        result = self.tanist("run", QUICK, "--dir", "run", "-q", env={"TF_CONFIG": json.dumps(config)})
+        self.assertEqual(result.returncode, 0, result.stderr)
+
     def test_help(self):
         listed = self.tanist("help").stdout.split("Commands:")[1].splitlines()
         commands = [line.split()[0] for line in listed if line.startswith("  ")]

@@ -49,7 +49,8 @@ static void object_form_is_read(void **state)
     cluster_spec_init(&spec);
     assert_int_equal(
         cluster_spec_read_tf_config(&spec,
-                                    "{\"cluster\": {\"worker\": {\"2\": \"d:4\", \"0\": \"f:6\"}},"
+                                    "{\"cluster\": {\"master\": [\"a:1\"],"
+                                    " \"worker\": {\"2\": \"d:4\", \"0\": \"f:6\"}},"
                                     " \"task\": {\"type\": \"worker\", \"index\": \"2\"}}",
                                     &error),
         TN_OK);
@@ -72,6 +73,26 @@ static void wrong_config_is_named(void **state)
     refused("{\"task\": {\"type\": \"evaluator\", \"index\": 0}}", "evaluator");
     refused("{\"task\": {\"type\": \"worker\", \"index\": -1}}", "task index");
     refused("{\"task\": {}}", "task.type is missing");
+}
+
+/* A cluster in which the nodes would wait forever is refused at once. */
+static void impossible_cluster_is_refused(void **state)
+{
+    (void)state;
+    refused("{\"cluster\": {\"ps\": [\"b:2\"], \"worker\": [\"d:4\"]}}", "has no chief");
+    refused("{\"cluster\": {}}", "has no chief");
+    refused(
+        "{\"cluster\": {\"chief\": [\"a:1\"], \"ps\": [\"b:2\"], \"worker\": [\"c:3\", \"b:2\"]}}",
+        "ps:0 and worker:1 have the same address b:2");
+    refused("{\"cluster\": {\"chief\": [\"a:1\"], \"ps\": [\"b:2\"]},"
+            " \"task\": {\"type\": \"ps\", \"index\": 1}}",
+            "task ps:1 is not in the cluster, which has 1 tasks");
+    refused("{\"cluster\": {\"chief\": [\"a:1\"], \"ps\": [\"b:2\"]},"
+            " \"task\": {\"type\": \"worker\", \"index\": 0}}",
+            "task worker:0 is not in the cluster, which has 0 tasks");
+    refused("{\"cluster\": {\"chief\": [\"a:1\"], \"worker\": {\"0\": \"b:2\", \"2\": \"c:3\"}},"
+            " \"task\": {\"type\": \"worker\", \"index\": 1}}",
+            "task worker:1 is not in the cluster");
 }
 
 /* Flags replace the values of TF_CONFIG, and the job gets the numbers of tasks. */
@@ -97,9 +118,8 @@ static void flags_replace_the_config(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(list_form_is_read),
-        cmocka_unit_test(object_form_is_read),
-        cmocka_unit_test(wrong_config_is_named),
+        cmocka_unit_test(list_form_is_read),        cmocka_unit_test(object_form_is_read),
+        cmocka_unit_test(wrong_config_is_named),    cmocka_unit_test(impossible_cluster_is_refused),
         cmocka_unit_test(flags_replace_the_config),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

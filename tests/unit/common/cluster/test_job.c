@@ -177,7 +177,7 @@ static void differences_cut_long_values(void **state)
     assert_non_null(strstr(text, "ppp... there and \"qpp"));
 }
 
-/* Every key that differs is named; a list that does not fit says that there are more. */
+/* Every key that differs is named; a list that does not fit ends with "and others". */
 static void difference_names_all_keys(void **state)
 {
     (void)state;
