@@ -57,7 +57,7 @@ struct evaluation {
 
 struct run {
     enum run_phase phase;
-    uint64_t epoch;           /* Of the chief that wrote this. */
+    uint64_t epoch;           /* The epoch of the chief that wrote this. */
     uint64_t revision;        /* Counts the writes of that chief, which recognises them by it. */
     uint64_t generation;      /* 0 until something is loaded. */
     uint64_t load_checkpoint; /* `generation` starts from it; 0: initial values. */
