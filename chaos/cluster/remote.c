@@ -66,7 +66,10 @@ enum tn_status remote_signal(struct remote *remote, const struct member *member,
 
 enum tn_status remote_request(struct remote *remote, enum request_kind kind, struct error *error)
 {
+    struct sent_request sent;
     enum tn_status status = connect_if_needed(remote, error);
-    if (status == TN_OK) { status = request_send(remote->sync, remote->cluster, kind, error); }
+    if (status == TN_OK) {
+        status = request_send(remote->sync, remote->cluster, kind, &sent, error);
+    }
     return close_if_lost(remote, status);
 }

@@ -70,7 +70,8 @@ static enum tn_status fail_run_over(const struct operation *operation, const str
 
 static enum tn_status wait_effect(const struct operation *operation, struct zk_sync *sync,
                                   const char *cluster, uint64_t timeout_ms,
-                                  const struct state *before, struct error *error)
+                                  const struct state *before, const struct sent_request *sent,
+                                  struct error *error)
 {
     struct wait_notice notice = wait_notice_start(clock_monotonic_ms());
     struct state now = *before;
@@ -89,10 +90,13 @@ static enum tn_status wait_effect(const struct operation *operation, struct zk_s
         if (cluster_run_is_over(&now.run)) { return fail_run_over(operation, &now, error); }
         (void)poll(NULL, 0, POLL_MS);
     }
-    return error_set(error, TN_EUNHEALTHY,
-                     "%s did not %s within %" PRIu64 " s (phase %s): check with `tanist status` "
-                     "that it has a chief",
-                     cluster, operation->name, timeout_ms / 1000, run_phase_name(now.run.phase));
+    const bool granted = request_withdraw(sync, cluster, sent, NULL) == TN_ENOENT;
+    return error_set(error, TN_EUNHEALTHY, "%s did not %s within %" PRIu64 " s (phase %s): %s",
+                     cluster, operation->name, timeout_ms / 1000, run_phase_name(now.run.phase),
+                     granted ? "the chief has accepted the request; watch its effect with `tanist "
+                               "status`"
+                             : "the request was withdrawn; check with `tanist status` that the "
+                               "cluster has a chief, and try again");
 }
 
 static enum tn_status request(const struct operation *operation, struct target *target,
@@ -101,6 +105,7 @@ static enum tn_status request(const struct operation *operation, struct target *
     struct zk_sync *sync = NULL;
     struct spec spec;
     struct state before = {0};
+    struct sent_request sent;
     assert(operation->kind < REQUEST_KINDS);
     enum tn_status status = target_open(target, &sync, &spec, NULL, error);
     if (status != TN_OK) { return status; }
@@ -110,10 +115,10 @@ static enum tn_status request(const struct operation *operation, struct target *
         status = fail_run_over(operation, &before, error);
     }
     if (status == TN_OK && !already) {
-        status = request_send(sync, target->cluster, operation->kind, error);
+        status = request_send(sync, target->cluster, operation->kind, &sent, error);
     }
     if (status == TN_OK && !already) {
-        status = wait_effect(operation, sync, target->cluster, timeout_ms, &before, error);
+        status = wait_effect(operation, sync, target->cluster, timeout_ms, &before, &sent, error);
     }
     zk_sync_close(sync);
     return status;

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,6 +130,26 @@ enum tn_status bootstrap_create(struct zk_sync *sync, const char *cluster,
     return status;
 }
 
+enum tn_status bootstrap_clear_requests(struct zk_sync *sync, const char *cluster,
+                                        struct error *error)
+{
+    assert(sync != NULL);
+    char path[ZK_PATH_MAX], rest[ZK_PATH_MAX];
+    struct zk_sync_list found = {0};
+    znode_path(path, cluster, "requests");
+    enum tn_status status = zk_sync_list(sync, path, &found, error);
+    if (status == TN_ENOENT) { return TN_OK; }
+    for (size_t i = 0; status == TN_OK && i < found.count; i++) {
+        snprintf(rest, sizeof rest, "requests/%.100s", found.names[i]);
+        znode_path(path, cluster, rest);
+        const struct zk_write write = {.kind = ZK_DELETE, .path = path, .version = ZK_ANY_VERSION};
+        status = zk_sync_write(sync, &write, 1, error);
+        if (status == TN_ENOENT) { status = TN_OK; }
+    }
+    zk_sync_list_free(&found);
+    return status;
+}
+
 enum tn_status bootstrap_reform(struct zk_sync *sync, const char *cluster, struct error *error)
 {
     assert(sync != NULL);
@@ -141,6 +162,8 @@ enum tn_status bootstrap_reform(struct zk_sync *sync, const char *cluster, struc
     status = run_decode(data.data, data.size, &run, error);
     free(data.data);
     if (status != TN_OK || run.phase == RUN_FORMING) { return status; }
+    status = bootstrap_clear_requests(sync, cluster, error);
+    if (status != TN_OK) { return status; }
     run.phase = RUN_FORMING;
     run.save_checkpoint = run.save_step = 0;
     run.pause_requested = run.ending = false;

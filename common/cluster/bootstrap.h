@@ -47,8 +47,14 @@ MUST_CHECK enum tn_status bootstrap_create(struct zk_sync *sync, const char *clu
 MUST_CHECK enum tn_status bootstrap_read_spec(struct zk_sync *sync, const char *cluster,
                                               struct spec *out, struct error *error);
 
+/* Delete all requests of operators. Only while no node runs. Blocks. TN_OK also when there is no
+ * such cluster. */
+MUST_CHECK enum tn_status bootstrap_clear_requests(struct zk_sync *sync, const char *cluster,
+                                                   struct error *error);
+
 /* Make a run that is done, failed or interrupted start again from its last committed checkpoint:
- * set /run to forming. Only while no node runs. Blocks. TN_ENOENT: no such cluster. */
+ * delete the requests of operators, and set /run to forming. Only while no node runs. Blocks.
+ * TN_ENOENT: no such cluster. */
 MUST_CHECK enum tn_status bootstrap_reform(struct zk_sync *sync, const char *cluster,
                                            struct error *error);
 

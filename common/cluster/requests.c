@@ -1,6 +1,7 @@
 #include "common/cluster/requests.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,19 +21,42 @@ static void describe_sender(char text[static HOST_NAME_MAX_BYTES])
 }
 
 enum tn_status request_send(struct zk_sync *sync, const char *cluster, enum request_kind kind,
-                            struct error *error)
+                            struct sent_request *sent, struct error *error)
 {
     assert(kind < REQUEST_KINDS);
-    char path[256], text[ZNODE_JSON_MAX];
+    char path[256], rest[64], text[ZNODE_JSON_MAX];
     struct request request = {.kind = kind, .wall_ms = clock_wall_ms()};
     describe_sender(request.by);
-    znode_path(path, cluster, "requests/n-");
+    snprintf(sent->prefix, sizeof sent->prefix, "n-%016" PRIx64 "-", clock_new_incarnation());
+    snprintf(rest, sizeof rest, "requests/%s", sent->prefix);
+    znode_path(path, cluster, rest);
     const struct zk_write write = {.kind = ZK_CREATE,
                                    .path = path,
                                    .data = text,
                                    .size = request_encode(&request, text),
-                                   .flags = ZK_SEQUENTIAL};
+                                   .flags = ZK_EPHEMERAL | ZK_SEQUENTIAL};
     return zk_sync_write(sync, &write, 1, error);
+}
+
+enum tn_status request_withdraw(struct zk_sync *sync, const char *cluster,
+                                const struct sent_request *sent, struct error *error)
+{
+    assert(sent->prefix[0] != '\0');
+    char path[ZK_PATH_MAX], rest[ZK_PATH_MAX];
+    struct zk_sync_list found = {0};
+    znode_path(path, cluster, "requests");
+    enum tn_status status = zk_sync_list(sync, path, &found, error);
+    if (status != TN_OK) { return status; }
+    status = TN_ENOENT;
+    for (size_t i = 0; i < found.count; i++) {
+        if (strncmp(found.names[i], sent->prefix, strlen(sent->prefix)) != 0) { continue; }
+        snprintf(rest, sizeof rest, "requests/%.100s", found.names[i]);
+        znode_path(path, cluster, rest);
+        const struct zk_write write = {.kind = ZK_DELETE, .path = path, .version = ZK_ANY_VERSION};
+        status = zk_sync_write(sync, &write, 1, error);
+    }
+    zk_sync_list_free(&found);
+    return status;
 }
 
 /* ------------------------------------------------------------------- kill */

@@ -10,9 +10,20 @@
 #include "common/cluster/znodes.h"
 #include "common/zk/zk_sync.h"
 
-/* Send a request to the chief, which carries it out when it reads it. */
+/* A request to the chief, by which its sender finds it again. */
+struct sent_request {
+    char prefix[32]; /* Of the znode's name; no other request has it. */
+};
+
+/* Send a request to the chief, which carries it out when it reads it. It expires with the session
+ * of `sync`: close that only after the effect, or to give the request up. */
 MUST_CHECK enum tn_status request_send(struct zk_sync *sync, const char *cluster,
-                                       enum request_kind kind, struct error *error);
+                                       enum request_kind kind, struct sent_request *sent,
+                                       struct error *error);
+
+/* TN_OK: the request was withdrawn, and nothing was done; TN_ENOENT: the chief has granted it. */
+MUST_CHECK enum tn_status request_withdraw(struct zk_sync *sync, const char *cluster,
+                                           const struct sent_request *sent, struct error *error);
 
 /* The node that holds a task now: "ps:1", or "chief". TN_EINVAL: not the name of a task; TN_EAGAIN:
  * no node holds it. */

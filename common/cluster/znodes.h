@@ -12,7 +12,7 @@
  *               /assignment           struct assignment                        persistent
  *               /checkpoints/ID       struct manifest (common/cluster/manifest.h)      persistent
  *               /history/NNNN         struct history_entry, bounded            persistent, seq.
- *               /requests/NNNN        struct request of an operator            persistent, seq.
+ *               /requests/NNNN        struct request of an operator            ephemeral, seq.
  *               /kills/ROLE-INDEX     struct kill_request to the task's agent  persistent
  *
  * /chief is created empty, as there was no chief yet.

@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/cluster/bootstrap.h"
+#include "common/cluster/requests.h"
 #include "common/node/membership.h"
 #include "common/node/runtime.h"
 #include "coordinator/coordinator.h"
@@ -290,13 +291,43 @@ static void run_survives_the_resignation_of_its_chief(void **state)
     assert_true(count_history(HISTORY_CHECKPOINT) >= 2);
 }
 
+static size_t count_requests(void)
+{
+    struct zk_sync_list list;
+    assert_int_equal(zk_sync_list(sync_client, "/tanist/c/requests", &list, NULL), TN_OK);
+    size_t count = list.count;
+    zk_sync_list_free(&list);
+    return count;
+}
+
+/* A request is withdrawn by its sender, and ends with its sender's session. */
+static void request_ends_with_its_sender(void **state)
+{
+    (void)state;
+    struct zk_sync *sender = NULL;
+    struct sent_request sent, other;
+    struct error error;
+    assert_int_equal(zk_sync_open(servers.ensemble.connect, NULL, 10000, &sender, &error), TN_OK);
+    assert_int_equal(request_send(sender, "c", REQUEST_STOP, &sent, &error), TN_OK);
+    assert_int_equal(request_send(sender, "c", REQUEST_STOP, &other, &error), TN_OK);
+    assert_int_equal(count_requests(), 2);
+    assert_int_equal(request_withdraw(sender, "c", &sent, &error), TN_OK);
+    assert_int_equal(count_requests(), 1);
+    assert_int_equal(request_withdraw(sender, "c", &sent, &error), TN_ENOENT);
+    zk_sync_close(sender);
+    assert_int_equal(count_requests(), 0);
+}
+
 /* A run that is done forms again, from its last checkpoint. */
 static void finished_run_can_form_again(void **state)
 {
     (void)state;
+    request(REQUEST_STOP);
+    assert_int_equal(count_requests(), 1);
     assert_int_equal(bootstrap_reform(sync_client, "c", NULL), TN_OK);
     struct run run = read_run();
     assert_true(run.phase == RUN_FORMING && run.committed_step == STEPS);
+    assert_int_equal(count_requests(), 0);
     assert_int_equal(bootstrap_reform(sync_client, "d", NULL), TN_ENOENT);
 }
 
@@ -319,6 +350,7 @@ int main(void)
         cmocka_unit_test(cluster_is_created_once),
         cmocka_unit_test(run_survives_the_resignation_of_its_chief),
         cmocka_unit_test(finished_run_can_form_again),
+        cmocka_unit_test(request_ends_with_its_sender),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
