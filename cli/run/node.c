@@ -20,10 +20,11 @@
 #include "common/cluster/bootstrap.h"
 #include "common/cluster/cluster_spec.h"
 #include "common/cluster/placement.h"
+#include "common/cluster/report.h"
 #include "common/faults/failpoint.h"
 #include "worker/models/model.h"
 
-enum { WAIT_S = 60, FRAME_EXTRA_BYTES = 64 * 1024, POLL_MS = 200 };
+enum { WAIT_S = 60, POLL_MS = 200 };
 
 struct node_options {
     struct zk_options zk;
@@ -238,11 +239,23 @@ static enum tn_status find_cluster(struct node_setup *setup, enum role role, str
 
 /* ------------------------------------------------------------- running */
 
+/* The largest body that a node of this role receives: coordinators get reports, ps gradients of
+ * their shard, workers the values of one. */
+static uint32_t largest_body(const struct node_setup *setup)
+{
+    const struct job *job = &setup->job;
+    if (setup->task.role == ROLE_COORDINATOR) { return REPORT_BYTES; }
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < job->cluster.ps; i++) {
+        uint64_t parameters = setup->variables.parameter_count;
+        largest = u64_max(largest, placement_range(parameters, job->cluster.ps, i).count);
+    }
+    return (uint32_t)u64_min(largest * sizeof(float), WIRE_BODY_MAX);
+}
+
 static enum tn_status open_runtime(struct node_setup *setup, struct error *error)
 {
     struct node_identity *identity = &setup->identity;
-    const uint64_t body_max = u64_min(
-        setup->variables.parameter_count * sizeof(float) + FRAME_EXTRA_BYTES, WIRE_BODY_MAX);
     assert(setup->runtime == NULL);
     const struct runtime_config config = {.zk_connect = setup->connect,
                                           .zk_credentials = text_or_null(setup->credentials),
@@ -251,7 +264,7 @@ static enum tn_status open_runtime(struct node_setup *setup, struct error *error
                                           .listen = setup->listen,
                                           .cluster_key = setup->cluster_key,
                                           .incarnation = identity->incarnation,
-                                          .body_max = (uint32_t)body_max,
+                                          .body_max = largest_body(setup),
                                           .session_file = setup->session_file};
     identity->task = setup->task;
     identity->pid = (uint64_t)getpid();

@@ -20,6 +20,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/condition.h"
+#include "common/net/transport_address.h"
 #include "common/net/transport_connection.h"
 
 enum {
@@ -105,6 +106,31 @@ static void accept_next(struct transport *transport)
     }
 }
 
+/* Peers that do not identify themselves cannot hold the slots of those that do: one that is too
+ * many closes the one that has waited longest, of its own address if that one has too many. */
+static void bound_unknown(struct transport *transport, struct connection *newest)
+{
+    struct connection *oldest[2] = {NULL, NULL}; /* Of all addresses, of the newest one's. */
+    uint64_t ids[2] = {UINT64_MAX, UINT64_MAX}, id, peer, newest_peer;
+    unsigned counts[2] = {0, 0};
+    if (!connection_is_unknown(newest, &id, &newest_peer)) { return; }
+    for (unsigned i = 0; i < TRANSPORT_CONNECTIONS_MAX; i++) {
+        struct connection *connection = &transport->slots[i];
+        if (!connection_is_unknown(connection, &id, &peer)) { continue; }
+        for (unsigned set = 0; set < (peer == newest_peer ? 2 : 1); set++) {
+            counts[set]++;
+            if (id >= ids[set]) { continue; }
+            ids[set] = id;
+            oldest[set] = connection;
+        }
+    }
+    if (counts[1] > TRANSPORT_UNKNOWN_HOST_MAX) {
+        connection_close(oldest[1], ids[1]);
+    } else if (counts[0] > TRANSPORT_UNKNOWN_MAX) {
+        connection_close(oldest[0], ids[0]);
+    }
+}
+
 static void accept_stream(struct transport *transport, nng_stream *stream)
 {
     assert(stream != NULL);
@@ -115,6 +141,8 @@ static void accept_stream(struct transport *transport, nng_stream *stream)
     } else if (connection_accept(connection, id, stream) != TN_OK) {
         nng_stream_free(stream);
         return_slot(transport, connection);
+    } else {
+        bound_unknown(transport, connection);
     }
 }
 
@@ -260,7 +288,7 @@ static void set_bound_address(struct transport *transport, const char *asked)
     nng_sockaddr bound;
     char host_port[TRANSPORT_ADDRESS_MAX];
     if (nng_stream_listener_get_addr(transport->listener, NNG_OPT_LOCADDR, &bound) == 0 &&
-        connection_format_address(&bound, host_port, sizeof host_port)) {
+        transport_format_address(&bound, host_port, sizeof host_port)) {
         (void)snprintf(transport->address, sizeof transport->address, "tcp://%.*s",
                        TRANSPORT_ADDRESS_MAX - 7, host_port);
     } else {

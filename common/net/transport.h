@@ -22,6 +22,9 @@
 enum {
     TRANSPORT_ADDRESS_MAX = 128,
     TRANSPORT_CONNECTIONS_MAX = 256, /* Dialed and accepted; one more is closed at once. */
+    TRANSPORT_GREETING_MS = 1000,    /* A peer that dialed us sends its first header within this. */
+    TRANSPORT_UNKNOWN_MAX = 64,      /* Accepted connections without a first header, of these ... */
+    TRANSPORT_UNKNOWN_HOST_MAX = 32, /* ... from one address; one more closes the oldest. */
     TRANSPORT_QUEUE_MAX = 1024,      /* Frames that wait on one connection. */
 };
 

@@ -1,11 +1,11 @@
 #include "common/net/transport_connection.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/net/transport_address.h"
 
 _Static_assert((int)FRAME_WRITER_FRAMES_MAX == (int)TRANSPORT_QUEUE_MAX,
                "both bounds are the same queue's");
@@ -284,22 +284,6 @@ static enum tn_status deliver(struct connection *connection, struct error *error
     }
 }
 
-bool connection_format_address(const nng_sockaddr *address, char *text, size_t size)
-{
-    assert(address != NULL && size > 0);
-    char host[INET6_ADDRSTRLEN] = "";
-    if (address->s_family == NNG_AF_INET) {
-        (void)inet_ntop(AF_INET, &address->s_in.sa_addr, host, sizeof host);
-        (void)snprintf(text, size, "%s:%u", host, ntohs(address->s_in.sa_port));
-    } else if (address->s_family == NNG_AF_INET6) {
-        (void)inet_ntop(AF_INET6, address->s_in6.sa_addr, host, sizeof host);
-        (void)snprintf(text, size, "[%s]:%u", host, ntohs(address->s_in6.sa_port));
-    } else {
-        return false;
-    }
-    return true;
-}
-
 /* Log why we close; a port scanner must not flood the log. */
 static void warn(struct connection *connection, const struct error *error)
 {
@@ -310,7 +294,7 @@ static void warn(struct connection *connection, const struct error *error)
     nng_sockaddr address;
     char peer[TRANSPORT_ADDRESS_MAX];
     if (nng_stream_get_addr(connection->stream, NNG_OPT_REMADDR, &address) != 0 ||
-        !connection_format_address(&address, peer, sizeof peer)) {
+        !transport_format_address(&address, peer, sizeof peer)) {
         (void)snprintf(peer, sizeof peer, "a peer");
     }
     log_warn("connection with %s closed: %s", peer, error->text);
@@ -382,6 +366,7 @@ static void assign_slot(struct connection *connection, uint64_t id, enum connect
     connection->announced = phase == CONNECTION_DIALING;
     connection->silent_ticks = 0;
     connection->idle_ticks = 0;
+    connection->greeting_ticks = 0;
 }
 
 enum tn_status connection_dial(struct connection *connection, uint64_t id, const char *address)
@@ -414,10 +399,21 @@ enum tn_status connection_accept(struct connection *connection, uint64_t id, nng
     pthread_mutex_lock(&connection->mutex);
     assign_slot(connection, id, CONNECTION_GREETING);
     connection->stream = stream;
+    connection->peer = transport_hash_peer(stream);
     connection->pending = 1;
     continue_reading(connection);
     pthread_mutex_unlock(&connection->mutex);
     return TN_OK;
+}
+
+bool connection_is_unknown(struct connection *connection, uint64_t *id, uint64_t *peer)
+{
+    pthread_mutex_lock(&connection->mutex);
+    bool unknown = connection->phase == CONNECTION_GREETING;
+    *id = connection->id;
+    *peer = connection->peer;
+    pthread_mutex_unlock(&connection->mutex);
+    return unknown;
 }
 
 void connection_send(struct connection *connection, uint64_t id, const struct frame_header *header,
@@ -445,6 +441,12 @@ void connection_shut(struct connection *connection)
     pthread_mutex_unlock(&connection->mutex);
 }
 
+/* One more tick passes before these, as the first may follow at once. */
+static unsigned greeting_ticks_max(const struct connection_host *host)
+{
+    return TRANSPORT_GREETING_MS * TICKS_PER_INTERVAL / host->config.heartbeat_ms;
+}
+
 void connection_tick(struct connection *connection)
 {
     pthread_mutex_lock(&connection->mutex);
@@ -454,7 +456,11 @@ void connection_tick(struct connection *connection)
         connection->silent_ticks++;
         connection->idle_ticks++;
         bool stuck = connection->writing && connection->idle_ticks >= TICKS_SILENT_MAX;
-        if (stuck || connection->silent_ticks >= TICKS_SILENT_MAX) {
+        bool unknown = connection->phase == CONNECTION_GREETING;
+        if (unknown) { connection->greeting_ticks++; }
+        if (unknown && connection->greeting_ticks > greeting_ticks_max(connection->host)) {
+            begin_closing(connection, TN_ETIMEDOUT);
+        } else if (stuck || connection->silent_ticks >= TICKS_SILENT_MAX) {
             begin_closing(connection, TN_ETIMEDOUT);
         } else if (open && !connection->writing && connection->idle_ticks >= TICKS_IDLE_MAX) {
             push_heartbeat(connection);

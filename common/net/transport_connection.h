@@ -9,7 +9,8 @@
  *   all of these   CLOSING      error, silence, or the owner closes               begin_closing
  *   CLOSING        FREE         no operation is left; CLOSED is delivered         connection_reap
  *
- * A peer that never sends a valid header causes no event: no OPENED, no CLOSED.
+ * A peer that never sends a valid header causes no event: no OPENED, no CLOSED. It has
+ * TRANSPORT_GREETING_MS for it, whatever bytes it sends.
  *
  * `pending` counts the operations that nng carries out for us, from their start to the end of their
  * callbacks. As soon as a connection is CLOSING and has none pending, it is passed to the
@@ -74,8 +75,10 @@ struct connection {
     bool dialing;   /* `read_aio` is used by the dial. */
     bool writing;   /* `write_aio` sends what `writer` has in flight. */
     unsigned pending;
-    unsigned silent_ticks; /* Since a byte was received. */
-    unsigned idle_ticks;   /* Since a byte was sent. */
+    unsigned silent_ticks;   /* Since a byte was received. */
+    unsigned idle_ticks;     /* Since a byte was sent. */
+    unsigned greeting_ticks; /* Since the connection was accepted. */
+    uint64_t peer;           /* Hash of the address that dialed us. */
     nng_stream_dialer *dialer;
     nng_stream *stream;
     nng_aio *read_aio;
@@ -97,8 +100,8 @@ MUST_CHECK enum tn_status connection_dial(struct connection *connection, uint64_
 MUST_CHECK enum tn_status connection_accept(struct connection *connection, uint64_t id,
                                             nng_stream *stream);
 
-/* "10.0.0.1:4000" or "[::1]:4000"; false: of another family. */
-bool connection_format_address(const nng_sockaddr *address, char *text, size_t size);
+/* Whether the peer dialed us and has not sent its first header; `id` and `peer` are then set. */
+bool connection_is_unknown(struct connection *connection, uint64_t *id, uint64_t *peer);
 
 /* The functions of the port; an outdated `id` is ignored. `body`: takes the reference. */
 void connection_send(struct connection *connection, uint64_t id, const struct frame_header *header,

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -301,7 +302,10 @@ static void connections_are_bounded(void **state)
     struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK, .echo = true});
     struct probe *client = probe_open((struct probe_options){0});
     conn_id first = probe_dial(client, server->address);
-    for (unsigned i = 1; i < MAX; i++) { probe_dial(client, server->address); }
+    for (unsigned i = 1; i < MAX; i++) {
+        probe_dial(client, server->address);
+        WAIT_UNTIL(server, server->opened == i + 1); /* Fewer than TRANSPORT_UNKNOWN_HOST_MAX. */
+    }
     conn_id over = probe_dial(client, server->address);
     WAIT_UNTIL(client, client->closed == 1);
     assert_int_equal(closed_because(client, over), TN_ENOMEM);
@@ -312,6 +316,46 @@ static void connections_are_bounded(void **state)
     WAIT_UNTIL(server, server->closed == 1);
     assert_int_equal(server->opened, MAX);
     probe_close(client);
+    probe_close(server);
+}
+
+/* Peers that connect and send a byte take no slot from a peer that identifies itself. */
+static void unknown_peers_take_no_slots(void **state)
+{
+    (void)state;
+    enum { PEERS = 2 * TRANSPORT_CONNECTIONS_MAX };
+    struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK, .echo = true});
+    struct probe *client = probe_open((struct probe_options){0});
+    int peers[PEERS];
+    for (unsigned i = 0; i < PEERS; i++) {
+        peers[i] = raw_connect(server->address);
+        raw_send(peers[i], "T", 1);
+    }
+    conn_id member = probe_dial(client, server->address);
+    probe_send(client, member, 1, 8);
+    WAIT_UNTIL(client, client->frames == 1);
+    for (unsigned i = 0; i < PEERS; i++) { assert_closed_by_peer(peers[i]); }
+    assert_int_equal(server->opened, 1);
+    probe_close(client);
+    probe_close(server);
+}
+
+/* A first header that comes byte by byte is not waited for. */
+static void slow_greeting_is_closed(void **state)
+{
+    (void)state;
+    struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK});
+    uint8_t bytes[WIRE_HEADER_BYTES];
+    encode(bytes, FRAME_REPORT_ACK, 0);
+    int peer = raw_connect(server->address);
+    struct pollfd polled = {.fd = peer, .events = POLLIN};
+    size_t sent = 0;
+    for (; sent < sizeof bytes && poll(&polled, 1, 100) == 0; sent++) {
+        raw_send(peer, bytes + sent, 1);
+    }
+    assert_true(sent < sizeof bytes);
+    assert_closed_by_peer(peer);
+    assert_int_equal(server->opened, 0);
     probe_close(server);
 }
 
@@ -355,6 +399,8 @@ int main(void)
         cmocka_unit_test(exhausted_pool_closes_the_connection),
         cmocka_unit_test(failed_dials_are_closed),
         cmocka_unit_test(connections_are_bounded),
+        cmocka_unit_test(unknown_peers_take_no_slots),
+        cmocka_unit_test(slow_greeting_is_closed),
         cmocka_unit_test(listen_errors_are_explained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
