@@ -11,6 +11,7 @@
 #include "common/cluster/placement.h"
 #include "common/faults/failpoint.h"
 #include "common/node/membership.h"
+#include "kernels/finite.h"
 #include "ps/checkpoint_client.h"
 #include "ps/shard.h"
 #include "ps/slice_clocks.h"
@@ -240,6 +241,7 @@ static const char *frame_fault(const struct ps *ps, const struct transport_event
         return "an async push must be of one slice";
     }
     if (bytes != ps->shard.config.count * sizeof(float)) { return "its size is not the shard's"; }
+    if (!all_finite(event->body->data, bytes / sizeof(float))) { return "it is not finite"; }
     return NULL;
 }
 

@@ -11,6 +11,7 @@
 #include "common/cluster/roster.h"
 #include "common/faults/failpoint.h"
 #include "common/node/membership.h"
+#include "kernels/finite.h"
 #include "worker/compute.h"
 #include "worker/gradients.h"
 #include "worker/ps_links.h"
@@ -72,6 +73,17 @@ static void send(struct worker *worker, uint32_t ps, struct frame_header header,
     worker->ports.transport.send(worker->ports.transport.ctx, conn, &header, body);
 }
 
+/* A restart computes the same again: the exit code ends the job. */
+static void diverged(struct worker *worker, uint64_t step, struct slice_node node)
+{
+    assert(node.count > 0);
+    log_error("gradient is not finite: step=%" PRIu64 " slices=%" PRIu32 "..%" PRIu32
+              ": training diverged or an example is not a number; lower train.learning_rate or "
+              "check the data",
+              step, node.first, node.first + node.count - 1);
+    finish(worker, TN_EXIT_INVALID_INPUT);
+}
+
 static void compute(struct worker *worker, const struct loop_action *action)
 {
     assert(worker->core.computing);
@@ -80,6 +92,10 @@ static void compute(struct worker *worker, const struct loop_action *action)
     for (uint32_t node = action->first_node; node < end; node++) {
         const float *sum = compute_node(&worker->compute, worker->current->data, action->step,
                                         worker->core.nodes[node]);
+        if (sum != NULL && !all_finite(sum, worker->compute.parameters)) {
+            diverged(worker, action->step, worker->core.nodes[node]);
+            return;
+        }
         if (sum != NULL && gradients_put(&worker->gradients, node, sum)) { continue; }
         log_error("out of memory for the gradients of %" PRIu64 " parameters: exiting",
                   worker->compute.parameters);

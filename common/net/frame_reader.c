@@ -73,9 +73,7 @@ static enum tn_status begin_frame(struct frame_reader *reader, struct error *err
     if (status != TN_OK) { return status; }
     if (reader->header.cluster != reader->cluster) {
         return error_set(error, TN_EPROTO,
-                         "frame cluster is %016" PRIx64 ", expected %016" PRIx64
-                         ": the peer belongs to another cluster; check the addresses",
-                         reader->header.cluster, reader->cluster);
+                         "frame cluster is another one than ours: check the addresses");
     }
     reader->stage_at += WIRE_HEADER_BYTES;
     reader->body_have = 0;

@@ -28,7 +28,7 @@ struct zk {
     struct zk_inflight inflight;
     struct zk_probe *probe; /* NULL: none. */
     char *credentials;      /* NULL: none. */
-    struct ACL acl_entries[2];
+    struct ACL acl_entry;
     struct ACL_vector acl; /* For znodes that this client creates. */
 
     pthread_mutex_t lock; /* Guards the members below. */
@@ -417,10 +417,9 @@ static enum tn_status start(struct zk *zk, const struct zk_config *config)
         zk->credentials = strdup(config->credentials);
         if (zk->credentials == NULL) { return TN_ENOMEM; }
     }
-    zk->acl_entries[0] = (struct ACL){.perms = ZOO_PERM_READ, .id = ZOO_ANYONE_ID_UNSAFE};
-    zk->acl_entries[1] = (struct ACL){.perms = ZOO_PERM_ALL, .id = ZOO_AUTH_IDS};
+    zk->acl_entry = (struct ACL){.perms = ZOO_PERM_ALL, .id = ZOO_AUTH_IDS};
     bool own = zk->credentials != NULL;
-    zk->acl = own ? (struct ACL_vector){.count = 2, .data = zk->acl_entries} : ZOO_OPEN_ACL_UNSAFE;
+    zk->acl = own ? (struct ACL_vector){.count = 1, .data = &zk->acl_entry} : ZOO_OPEN_ACL_UNSAFE;
     if (!config->without_probe &&
         zk_probe_start(config->connect, on_probed, zk, &zk->probe) != TN_OK) {
         return TN_ENOMEM;

@@ -268,7 +268,8 @@ static void chroot_is_invisible(void **state)
     test_client_close(&client);
 }
 
-/* Znodes created with credentials can be read by all clients, and changed only by the owner. */
+/* Znodes created with credentials, which include the key of the frames, are read and changed only
+ * by the owner. */
 static void credentials_protect(void **state)
 {
     (void)state;
@@ -280,7 +281,9 @@ static void credentials_protect(void **state)
     test_client_open(&other, connect, SESSION_MS, DEADLINE_MS, "tanist:guess", NULL);
     test_client_open(&anonymous, connect, SESSION_MS, DEADLINE_MS, NULL, NULL);
     assert_ok(test_client_create(&owner, "/own", "first", 0));
-    assert_string_equal(test_client_get(&other, "/own").data, "first");
+    assert_string_equal(test_client_get(&owner, "/own").data, "first");
+    assert_refused(test_client_get(&other, "/own"), ZK_REASON_NO_AUTH);
+    assert_refused(test_client_get(&anonymous, "/own"), ZK_REASON_NO_AUTH);
     assert_refused(test_client_set(&other, "/own", "stolen", ZK_ANY_VERSION), ZK_REASON_NO_AUTH);
     assert_refused(test_client_set(&anonymous, "/own", "stolen", ZK_ANY_VERSION),
                    ZK_REASON_NO_AUTH);
