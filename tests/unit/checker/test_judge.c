@@ -321,14 +321,16 @@ static void checkpoint_id_is_used_once(void **state)
     assert_verdict(stage, NULL, "I3: checkpoint 1 is committed after checkpoint 2");
 }
 
-/* After a wipe no id is ordered that a committed checkpoint has. */
+/* After a wipe no id is ordered whose manifest was surely copied to a disk. */
 static void checkpoint_ids_survive_a_wipe(void **state)
 {
     struct stage *stage = *state;
     add_beginning(stage, 1);
     add_create(stage, 9, "/t/checkpoints", false);
     add_save(stage, 10, 4, 100);
-    add_checkpoint(stage, 11, 1, 4);
+    add_checkpoint(stage, 11, 0, 4);
+    add_save(stage, 12, 5, 110);
+    add_checkpoint(stage, 13, 1, 5);
     end_log(stage, "wiped-1", 1);
     begin_log(stage);
     add_beginning(stage, 1);
