@@ -50,7 +50,7 @@ struct agent_config {
     const struct ensemble *ensemble; /* Servers to run as well; NULL: none. */
     const struct task *tasks;
     uint32_t task_count;
-    const char *log_format, *log_level; /* Of nodes: --log-format, --log-level; NULL: defaults. */
+    const char *log_format, *log_level; /* Passed to the nodes; NULL: defaults. */
     bool allow_chaos;                   /* Carry out the requests in /kills to signal a node. */
     uint32_t connect_timeout_ms;        /* For the first answer of ZooKeeper. */
     /* Called once ZooKeeper answers, after the sessions of a former agent in `dir` were closed:

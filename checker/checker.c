@@ -153,7 +153,7 @@ static void check_kept(struct checker *checker)
     }
 }
 
-/* I11. After a wipe the disks still know what was committed. */
+/* I11. After a wipe the disks still hold the committed checkpoints. */
 static void check_start_over(const struct checker *checker, const struct run *run)
 {
     const struct checker_view *view = &checker->config.view;

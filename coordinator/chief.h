@@ -174,7 +174,7 @@ struct chief_peer {
     uint64_t incarnation, pid;
     struct report report;
     /* The last reports of incarnations that are not the present member. One that registers later is
-     * among them, whatever its predecessors send late: it does not repeat what was acknowledged. */
+     * among them, whatever its predecessors send late: it does not repeat acknowledged reports. */
     struct report early[CHIEF_EARLY_MAX];
     uint32_t early_next;      /* The entry that the next incarnation replaces. */
     char cause[RUN_TEXT_MAX]; /* Why the last process ended. */

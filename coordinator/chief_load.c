@@ -53,7 +53,7 @@ void plan_load(struct plan *p, struct chief_checkpoint from)
     plan_phase(p, RUN_LOADING);
 }
 
-/* ------------------------------------------------------------- what is known */
+/* ----------------------------------------------------------- known checkpoints */
 
 /* The newest committed checkpoint that is not known to be unloadable, with an id below `id` and a
  * step up to `step`. Id 0: there is none. */
@@ -219,7 +219,7 @@ static bool is_untried(const struct plan *p, uint32_t index)
            report->loading_generation != p->run->generation && !has_failed(p, index);
 }
 
-/* Files may have come back, so every checkpoint may be loadable again. */
+/* The missing files may exist again, so every checkpoint may be loadable again. */
 static void try_all_again(struct plan *p)
 {
     p->run->unloadable_count = 0;

@@ -22,7 +22,7 @@
 
 enum { CHECKPOINT_SAVES_MAX = 2, CHECKPOINT_RETRY_MS = 50, RETENTION_COPY_RETRY_MS = 1000 };
 
-/* What happened, as the functions that handle events report it. */
+/* Results of the functions that handle events. */
 enum checkpoint_event {
     CHECKPOINT_NO_EVENT,
     CHECKPOINT_LISTED, /* The first listing is complete: reports may begin. */
@@ -43,14 +43,14 @@ struct checkpoint_client {
     bool listed;
     uint32_t manifest_count;
     struct manifest *manifests; /* Copies on the disk, newest first; STORE_LIST_MAX at most. */
-    uint64_t highest_epoch, highest_generation; /* Of all manifests seen. */
+    uint64_t highest_epoch, highest_generation; /* In all manifests seen. */
     uint32_t saves;                             /* In progress. */
-    uint64_t event_checkpoint;                  /* Of the last SAVED or SAVE_FAILED. */
+    uint64_t event_checkpoint;                  /* In the last SAVED or SAVE_FAILED. */
     uint64_t saved_checkpoint;                  /* The newest one saved, with its file's ... */
     struct digest saved_digest;
     uint64_t saved_bytes;
     bool load_missing;              /* The load that failed lacked a shard or the manifest. */
-    struct store_metadata metadata; /* Of the last load. */
+    struct store_metadata metadata; /* From the last load. */
     /* Private. */
     struct store_port store;
     struct membership *membership;
@@ -128,14 +128,14 @@ void checkpoint_client_follow(struct checkpoint_client *client, const struct run
 bool checkpoint_client_idle(const struct checkpoint_client *client);
 
 /* The first listing is complete, and ZooKeeper has the newest manifest of this disk if it lost its
- * data: reports may begin. `run` is what /run says. */
+ * data: reports may begin. `run` is the value of /run. */
 bool checkpoint_client_ready(struct checkpoint_client *client, const struct run *run);
 
 enum checkpoint_event checkpoint_client_handle_store(struct checkpoint_client *client,
                                                      const struct store_event *event);
 enum checkpoint_event checkpoint_client_handle_zk(struct checkpoint_client *client,
                                                   const struct zk_event *event);
-/* Retries what is due; harmless at any time. */
+/* Retries the requests that are due; harmless at any time. */
 enum checkpoint_event checkpoint_client_tick(struct checkpoint_client *client, uint64_t now_ms);
 uint64_t checkpoint_client_deadline_ms(const struct checkpoint_client *client);
 

@@ -221,7 +221,7 @@ static void order(struct ps_step *s, const struct run *run, struct ps_actions *o
     if (load_wanted(s) && s->loading_generation == 0) { begin_load(s, out); }
 }
 
-/* A push or pull of another generation is refused, so that the sender learns of ours. */
+/* A push or pull of another generation is refused, so that the sender learns the present one. */
 static bool refused(const struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
     if (s->generation == event->generation && s->generation != 0) { return false; }

@@ -110,7 +110,7 @@ struct ps_actions {
 struct ps_peer {
     conn_id conn;
     uint64_t wanted;   /* The step it waits for; 0: none. */
-    uint64_t round;    /* Of its last push or pull. */
+    uint64_t round;    /* In its last push or pull. */
     uint64_t answered; /* The last step its pushes were answered with; 0: none. */
 };
 
@@ -129,10 +129,10 @@ struct ps_step {
     uint64_t clock[SLICES_MAX];
     /* Private. */
     struct ps_step_config config;
-    enum run_phase phase; /* Of the last order. */
+    enum run_phase phase; /* In the last order. */
     uint64_t ordered_generation, ordered_checkpoint, ordered_step;
     uint64_t save_checkpoint, save_step;
-    uint64_t until;        /* Of the last order. */
+    uint64_t until;        /* In the last order. */
     uint64_t save_handled; /* Newest checkpoint whose save was begun or missed. */
     uint32_t saves;        /* In progress: ... */
     struct {

@@ -86,7 +86,7 @@ static enum tn_status continue_run(struct local_run *run, struct zk_sync *sync, 
 {
     struct run found;
     enum tn_status status = cluster_read_run(sync, run->job.name, &found, error);
-    /* No node runs: a request is one of an operator who waited in vain. */
+    /* No node runs, so every request is left over from a client that gave up. */
     if (status == TN_OK && !run->one_of_many) {
         status = bootstrap_clear_requests(sync, run->job.name, error);
     }

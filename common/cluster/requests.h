@@ -12,7 +12,7 @@
 
 /* A request to the chief, by which its sender finds it again. */
 struct sent_request {
-    char prefix[32]; /* Of the znode's name; no other request has it. */
+    char prefix[32]; /* Start of the znode's name, unique to this request. */
 };
 
 /* Send a request to the chief, which carries it out when it reads it. It expires with the session

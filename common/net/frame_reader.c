@@ -73,7 +73,7 @@ static enum tn_status begin_frame(struct frame_reader *reader, struct error *err
     if (status != TN_OK) { return status; }
     if (reader->header.cluster != reader->cluster) {
         return error_set(error, TN_EPROTO,
-                         "frame cluster is another one than ours: check the addresses");
+                         "the frame belongs to another cluster: check the addresses");
     }
     reader->stage_at += WIRE_HEADER_BYTES;
     reader->body_have = 0;

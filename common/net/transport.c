@@ -110,7 +110,8 @@ static void accept_next(struct transport *transport)
  * many closes the one that has waited longest, of its own address if that one has too many. */
 static void bound_unknown(struct transport *transport, struct connection *newest)
 {
-    struct connection *oldest[2] = {NULL, NULL}; /* Of all addresses, of the newest one's. */
+    struct connection *oldest[2] = {NULL,
+                                    NULL}; /* Among all addresses; at the newest one's address. */
     uint64_t ids[2] = {UINT64_MAX, UINT64_MAX}, id, peer, newest_peer;
     unsigned counts[2] = {0, 0};
     if (!connection_is_unknown(newest, &id, &newest_peer)) { return; }

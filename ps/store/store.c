@@ -25,8 +25,8 @@ struct writer {
     const atomic_bool *cancelled;
     struct store_header header;
     uint64_t file_bytes;
-    char path[PATH_MAX];    /* Of the finished shard. */
-    char partial[PATH_MAX]; /* Of the file being written. */
+    char path[PATH_MAX];    /* The finished shard. */
+    char partial[PATH_MAX]; /* The file being written. */
     struct table table;
 };
 

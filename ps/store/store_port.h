@@ -45,7 +45,7 @@ struct store_write_request {
     uint64_t step;
     uint64_t epoch;
     uint64_t optimizer_steps; /* Updates applied so far (Adam's t). */
-    uint64_t first;           /* Of the flat parameter vector, in floats. */
+    uint64_t first;           /* Start in the flat parameter vector, in floats. */
     uint64_t count;           /* Floats of each array. */
     uint32_t shard;           /* Index of this shard, ... */
     uint32_t shards;          /* ... and how many the checkpoint has. */
@@ -69,7 +69,7 @@ struct store_read_request {
     struct store_array arrays[STORE_ARRAYS_MAX]; /* `manifest->state_arrays` of them. */
 };
 
-/* What is stored with the arrays of a shard, as a read returns it. */
+/* Values stored with the arrays of a shard, as a read returns them. */
 struct store_metadata {
     uint64_t optimizer_steps; /* The highest of the shards read. */
     size_t blob_bytes;        /* 0 unless the range is exactly one shard of the checkpoint. */

@@ -220,7 +220,7 @@ static enum tn_status read_shard(const char *dir, struct reader *reader,
     return status;
 }
 
-/* The store's folder lacks the shard: `error` says so. Try the folder of a restore. */
+/* The store's folder lacks the shard: `error` names it. Try the folder of a restore. */
 static enum tn_status read_from_fallback(const char *dir, struct reader *reader,
                                          struct store_metadata *metadata, struct error *error)
 {

@@ -20,7 +20,7 @@
 
 enum { INODES = 128, VERSIONS = 64, ENTRIES = 16, ENTRY_NAME = 64 };
 
-/* What an inode held at one moment: the entries of a folder, or the bytes of a file. */
+/* The contents of an inode at one moment: the entries of a folder, or the bytes of a file. */
 struct version {
     size_t count;
     struct {

@@ -4,12 +4,12 @@
 
 enum { PARAMETERS = 300, SHARDS = 2, CHECKPOINTS = 3 };
 
-/* What was promised about a checkpoint when the power failed. */
+/* The state of a checkpoint when the power failed. */
 static struct promise {
     struct manifest manifest;
     bool written;   /* Every shard: the chief commits it. */
     bool copied;    /* The manifest, too. */
-    bool collected; /* It may be gone. */
+    bool collected; /* It may have been removed. */
 } promises[CHECKPOINTS + 1];
 
 static void check_promise(const char *crashed, const struct promise *promise)

@@ -101,7 +101,7 @@ static void on_resume(struct world *world, void *target, uint64_t a, uint64_t b,
     request(cluster, REQUEST_RESUME, 0);
 }
 
-/* An operator looks from time to time. When the run is held although every disk is there, it
+/* An operator looks from time to time. When the run is held although every disk is present, it
  * accepts the loss: of the steps since an older checkpoint, then of everything. */
 static void on_operator(struct world *world, void *target, uint64_t held_ms, uint64_t b, void *data)
 {
