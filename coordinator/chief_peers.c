@@ -16,7 +16,7 @@ static uint64_t step_limit(const struct chief *c)
 static bool registered_otherwise(const struct chief_peer *peers, uint32_t count, enum role role,
                                  const struct report *report)
 {
-    assert(count <= PS_MAX || count <= WORKERS_MAX);
+    assert(count <= TASKS_MAX);
     for (uint32_t i = 0; i < count; i++) {
         bool own = role == report->task.role && i == report->task.index;
         if (peers[i].present && peers[i].incarnation == report->incarnation && !own) {

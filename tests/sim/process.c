@@ -3,7 +3,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { POOL_LIMIT_BYTES = 16 << 20 };
+#include "common/base/minmax.h"
+
+enum { POOL_LIMIT_BYTES = 16 << 20, WAIT_MAX_MS = 1000000000 };
 
 /* The monotonic clock of the process, with its drift. */
 static uint64_t local_ms(const struct process *process)
@@ -21,7 +23,7 @@ static void schedule_tick(struct process *process)
     uint64_t deadline = process->node.deadline_ms(process->node.self);
     if (deadline == UINT64_MAX || process->frozen) { return; }
     uint64_t now = local_ms(process);
-    uint64_t wait_us = deadline > now ? (deadline - now) * 1000 + 1000 : 1000;
+    uint64_t wait_us = deadline > now ? u64_min(deadline - now, WAIT_MAX_MS) * 1000 + 1000 : 1000;
     uint64_t at_us = world->now_us + wait_us;
     if (process->tick_at_us != 0 && process->tick_at_us <= at_us) { return; }
     process->tick_at_us = at_us;
