@@ -96,8 +96,12 @@ static enum tn_status open_files(struct launch *launch, struct error *error)
     const struct process_config *config = launch->config;
     assert(launch->log < 0 && launch->null < 0 && launch->network < 0);
     const char *path = config->log_path != NULL ? config->log_path : "/dev/null";
-    /* Not through a link that another user made in a shared folder. */
-    launch->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (config->output > 0) {
+        launch->log = fcntl(config->output, F_DUPFD_CLOEXEC, 3);
+    } else {
+        /* Not through a link that another user made in a shared folder. */
+        launch->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    }
     if (launch->log < 0) {
         return error_set(error, TN_EIO, "cannot open the log %s: %s", path, strerror(errno));
     }

@@ -20,6 +20,7 @@ struct process_config {
     const char *const *arguments; /* arguments[0] is the program's name; NULL-terminated. */
     char *const *environment;     /* NULL-terminated. */
     const char *log_path;         /* stdout and stderr are appended there; NULL: /dev/null. */
+    int output;                   /* Takes the place of `log_path` when it is > 0; borrowed. */
     const char *folder;           /* The working directory; NULL: the parent's. */
     const char *network;          /* The path of a network namespace; NULL: the parent's. */
     int nice;                     /* Where the system forbids it, the child has the parent's. */

@@ -107,16 +107,15 @@ static void read_first_line(int fd, char line[static OUTPUT_LINE_MAX])
 static enum tn_status run_program(const char *path, const char *const *argv, const char *network,
                                   int output, struct error *error)
 {
-    char log_path[FD_PATH_MAX], line[OUTPUT_LINE_MAX], end[128];
+    char line[OUTPUT_LINE_MAX], end[128];
     struct process process;
     int exit_code = 0, signal_number = 0;
     assert(path != NULL);
-    assert(output >= 0);
-    format_fd_path(output, log_path);
+    assert(output > 0);
     const struct process_config config = {.program = path,
                                           .arguments = argv,
                                           .environment = environ,
-                                          .log_path = log_path,
+                                          .output = output,
                                           .network = network};
     enum tn_status status = process_start(&config, &process, error);
     if (status != TN_OK) { return error_set(error, TN_ENOTSUP, "cannot start %s", path); }

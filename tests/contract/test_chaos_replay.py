@@ -14,7 +14,7 @@ from test_chaos import ROOT, kinds, lines_of, tanist
 
 # No restart of the agent is as fast as the plan demands; a resignation stops no worker.
 PLAN = {"name": "shrinkable", "about": "one harmless fault, one that breaks the plan's bound",
-        "recover_within_s": 1.5,
+        "recover_within_s": 0.8,
         "set": {"train.steps": 5000, "zookeeper.session_timeout_ms": 2000},
         "faults": [{"fault": "resign", "at_progress": [0.2, 0.3]},
                    {"fault": "kill", "whom": "agent", "at_progress": [0.5, 0.6]}]}
