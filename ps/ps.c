@@ -241,8 +241,8 @@ static const char *frame_fault(const struct ps *ps, const struct transport_event
         return "an async push must be of one slice";
     }
     if (bytes != ps->shard.config.count * sizeof(float)) { return "its size is not the shard's"; }
-    if (!all_finite(event->body->data, bytes / sizeof(float))) { return "it is not finite"; }
-    return NULL;
+    if (bytes == 0 || all_finite(event->body->data, bytes / sizeof(float))) { return NULL; }
+    return "it is not finite";
 }
 
 static void frame(struct ps *ps, const struct transport_event *event)

@@ -458,9 +458,8 @@ void connection_tick(struct connection *connection)
         bool stuck = connection->writing && connection->idle_ticks >= TICKS_SILENT_MAX;
         bool unknown = connection->phase == CONNECTION_GREETING;
         if (unknown) { connection->greeting_ticks++; }
-        if (unknown && connection->greeting_ticks > greeting_ticks_max(connection->host)) {
-            begin_closing(connection, TN_ETIMEDOUT);
-        } else if (stuck || connection->silent_ticks >= TICKS_SILENT_MAX) {
+        bool late = unknown && connection->greeting_ticks > greeting_ticks_max(connection->host);
+        if (late || stuck || connection->silent_ticks >= TICKS_SILENT_MAX) {
             begin_closing(connection, TN_ETIMEDOUT);
         } else if (open && !connection->writing && connection->idle_ticks >= TICKS_IDLE_MAX) {
             push_heartbeat(connection);
