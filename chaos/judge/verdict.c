@@ -99,7 +99,8 @@ static void check_transactions(json_t *checks, const struct verdict_input *input
         return;
     }
     verdict_check_orders(checks, &judgement, input->former_count + 1);
-    verdict_check_znodes(checks, &judgement, input->cluster->job, input->baseline);
+    verdict_check_znodes(checks, &judgement, input->cluster->job, input->baseline,
+                         verdict_count_unloadable(input->history));
 }
 
 enum tn_status verdict_count_znodes(const char *run_dir, uint64_t *count, struct error *error)
@@ -197,7 +198,8 @@ json_t *verdict_make(const struct verdict_input *input)
     verdict_check_exits(checks, log, input->history);
     verdict_check_recovery(checks, input->history, input->recover_within_ms);
     verdict_check_resources(checks, input->history);
-    verdict_check_disk(checks, cluster->run_dir, cluster->job->checkpoint.keep);
+    verdict_check_disk(checks, cluster->run_dir, cluster->job->checkpoint.keep,
+                       verdict_count_unloadable(input->history));
     verdict_check_nothing_left(checks, input->mark, cluster->dir, cluster->run_dir, EXIT_GRACE_MS);
     return verdict_of_checks(checks);
 }

@@ -45,7 +45,7 @@ void verdict_check_checkpoints(json_t *checks, const json_t *verified, const jso
 /* "znodes": each kind that can grow is within its bound, the others are those of the baseline
  * run. */
 void verdict_check_znodes(json_t *checks, const struct judgement *judgement, const struct job *job,
-                          const json_t *baseline);
+                          const json_t *baseline, uint64_t unloadable);
 
 /* ---------------------------------------------- chaos/judge/verdict_history.c: pure */
 
@@ -74,7 +74,7 @@ void verdict_check_resources(json_t *checks, const json_t *history);
 /* ---------------------------------------------- chaos/judge/verdict_folder.c: reads files */
 
 /* "disk": no more checkpoints than `keep` allows, and no abandoned partial files. */
-void verdict_check_disk(json_t *checks, const char *run_dir, uint32_t keep);
+void verdict_check_disk(json_t *checks, const char *run_dir, uint32_t keep, uint64_t unloadable);
 /* "nothing-left": no process with the mark, no socket in the run's folder, no mount below `dir`.
  * Retries for up to `patience_ms`. */
 void verdict_check_nothing_left(json_t *checks, const char *mark, const char *dir,
@@ -88,5 +88,8 @@ void verdict_check_crashes(json_t *checks, const char *run_log, const char *run_
 /* "exits": each exit code of a node that the agent logged has a cause among the faults in
  * `history`. Restarts would hide the others. */
 void verdict_check_exits(json_t *checks, const char *run_log, const json_t *history);
+
+/* How many checkpoints of the round could not be loaded, at most. */
+uint64_t verdict_count_unloadable(const json_t *history);
 
 #endif

@@ -110,7 +110,7 @@ static size_t count_abandoned(const struct store_view *view)
     return count;
 }
 
-void verdict_check_disk(json_t *checks, const char *run_dir, uint32_t keep)
+void verdict_check_disk(json_t *checks, const char *run_dir, uint32_t keep, uint64_t unloadable)
 {
     char folder[PATH_BYTES];
     struct store_view *view = calloc(1, sizeof *view);
@@ -122,7 +122,7 @@ void verdict_check_disk(json_t *checks, const char *run_dir, uint32_t keep)
         return;
     }
     /* One more exists until it is removed, another one while it is what the ps loaded. */
-    size_t abandoned = count_abandoned(view), most = (size_t)keep + 2;
+    size_t abandoned = count_abandoned(view), most = (size_t)(keep + 2 + unloadable);
     if (view->committed_count > most) {
         verdict_add(checks, "disk", false, "%zu committed checkpoints, at most %zu are allowed",
                     view->committed_count, most);

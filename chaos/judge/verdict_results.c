@@ -105,6 +105,21 @@ static uint64_t count_damage(const json_t *history)
     return count;
 }
 
+/* A checkpoint that could not be loaded is never deleted (C4), so it is kept besides the others. */
+uint64_t verdict_count_unloadable(const json_t *history)
+{
+    uint64_t count = count_damage(history);
+    size_t i;
+    const json_t *line;
+    assert(history != NULL);
+    json_array_foreach(history, i, line)
+    {
+        const char *event = json_member_text(line, "event", "");
+        count += strcmp(event, "fallback") == 0 || strcmp(event, "held") == 0;
+    }
+    return count;
+}
+
 void verdict_check_checkpoints(json_t *checks, const json_t *verified, const json_t *history)
 {
     const json_t *list = json_object_get(verified, "checkpoints");
@@ -140,7 +155,7 @@ struct bound {
 };
 
 void verdict_check_znodes(json_t *checks, const struct judgement *judgement, const struct job *job,
-                          const json_t *baseline)
+                          const json_t *baseline, uint64_t unloadable)
 {
     assert(judgement != NULL);
     assert(job != NULL);
@@ -157,7 +172,7 @@ void verdict_check_znodes(json_t *checks, const struct judgement *judgement, con
         {"members", census->members, tasks},
         {"candidates", census->candidates, 4 * (uint64_t)job->cluster.coordinators + 8},
         {"exits", census->exits, tasks},
-        {"checkpoints", census->checkpoints, job->checkpoint.keep + 2},
+        {"checkpoints", census->checkpoints, job->checkpoint.keep + 2 + unloadable},
         {"history entries", census->history, HISTORY_MAX + 200},
         {"requests", census->requests, 8},
         {"others", census->others, before},

@@ -163,7 +163,7 @@ static json_t *count(const struct judge_census *census, const char *baseline)
     job.cluster.coordinators = 2;
     job.cluster.ps = job.cluster.workers = 2;
     job.checkpoint.keep = 3;
-    verdict_check_znodes(checks, &judgement, &job, json);
+    verdict_check_znodes(checks, &judgement, &job, json, 0);
     json_decref(json);
     return checks;
 }
@@ -344,7 +344,7 @@ static void put_checkpoint(const char *dir, int id)
 static json_t *look_at_disk(const char *dir)
 {
     json_t *checks = json_array();
-    verdict_check_disk(checks, dir, 3);
+    verdict_check_disk(checks, dir, 3, 0);
     return checks;
 }
 
