@@ -170,7 +170,8 @@ static inline void make_state(const char *path, size_t index)
     const struct version *version = inode->list[inode->chosen];
     for (size_t e = 0; e < version->count; e++) {
         char inside[PATH_MAX];
-        (void)snprintf(inside, sizeof inside, "%s/%s", path, version->entries[e].name);
+        int length = snprintf(inside, sizeof inside, "%s/%s", path, version->entries[e].name);
+        assert_true(length > 0 && (size_t)length < sizeof inside);
         make_state(inside, version->entries[e].inode);
     }
 }
