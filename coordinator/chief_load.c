@@ -1,5 +1,5 @@
 /*
- * The rules C4, C11 and C12: which checkpoint a generation starts from, and what happens when it
+ * The rules C4 and C11: which checkpoint a generation starts from, and what happens when it
  * cannot be loaded. A run never starts over while a committed checkpoint exists:
  *
  *   loading -> loading   damaged: the committed one before            fall_back()
@@ -138,7 +138,7 @@ static void describe_hold(struct plan *p)
     text_add_number(&text, run->held_checkpoint);
     text_add(&text, " (step ");
     text_add_number(&text, run->held_step);
-    text_add(&text, "): bring its files back, or see `tanist restore --help`");
+    text_add(&text, "): bring its files back and restart that ps");
     plan_reason(p, reason);
 }
 

@@ -291,8 +291,8 @@ static void missing_shard_holds_the_run_until_the_ps_restarts(void **state)
     assert_string_equal(asked(), "held g4 from 5@50 until 100 eval 100 +held");
     assert_int_equal(actions.write->run.missing[0], 1);
     assert_string_equal(actions.write->run.reason,
-                        "ps:1 cannot load checkpoint 5 (step 50): bring its files back, or see "
-                        "`tanist restore --help`");
+                        "ps:1 cannot load checkpoint 5 (step 50): bring its files back and restart "
+                        "that ps");
     written();
     pass(60000);
     assert_null(actions.write);
