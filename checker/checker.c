@@ -153,14 +153,14 @@ static void check_kept(struct checker *checker)
     }
 }
 
-/* I11. After a wipe the disks still hold the committed checkpoints. */
+/* I12. After a wipe the disks still hold the committed checkpoints. */
 static void check_start_over(const struct checker *checker, const struct run *run)
 {
     const struct checker_view *view = &checker->config.view;
     bool committed = checker->highest_id != 0 ||
                      (view->highest_epoch != NULL && view->highest_epoch(view->ctx) != 0);
     if (run->load_checkpoint != 0 || !committed || checker->loss_accepted) { return; }
-    fail(checker, "I11: generation %" PRIu64 " starts over although a checkpoint is committed",
+    fail(checker, "I12: generation %" PRIu64 " starts over although a checkpoint is committed",
          run->generation);
 }
 

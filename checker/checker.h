@@ -19,7 +19,7 @@
  *  I9   Garbage collection spares everything that the newest committed manifest names.
  *  I10  When faults end, training continues and ends within a bound, without an operator unless
  *       every checkpoint is damaged.
- *  I11  A run starts from the initial values only while nothing is committed, or after an operator
+ *  I12  A run starts from the initial values only while nothing is committed, or after an operator
  *       accepted the loss.
  *
  * docs/fault-tolerance.md names the rules that ensure each of them.
