@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""`tanist zk`: the servers of an ensemble are started, reported and stopped.
+
+Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the program.
+"""
+
+import socket
+import unittest
+
+from test_cli import Cli
+
+
+class ZkServers(Cli):
+    """`tanist zk` with servers of an ensemble of three."""
+
+    def files(self):
+        """A zoo.cfg for each of three servers, on free ports."""
+        sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(9)]
+        ports = [taken.getsockname()[1] for taken in sockets]
+        for taken in sockets:
+            taken.close()
+        servers = "".join(f"server.{i + 1}=127.0.0.1:{ports[3 * i]}:{ports[3 * i + 1]}\n" for i in range(3))
+        names = []
+        for i in range(3):
+            folder = self.folder / f"zk{i + 1}"
+            folder.mkdir()
+            (folder / "myid").write_text(f"{i + 1}\n")
+            names.append(f"zoo{i + 1}.cfg")
+            (self.folder / names[i]).write_text(
+                f"tickTime=500\ninitLimit=10\nsyncLimit=4\ndataDir={folder}\nadmin.enableServer=false\n"
+                f"4lw.commands.whitelist=srvr,ruok,mntr\nclientPort={ports[3 * i + 2]}\n{servers}")
+        return names
+
+    def test_wait_ends_in_the_foreground(self):
+        """A server without a quorum is stopped when --wait is over: exit code 5."""
+        name = self.files()[0]
+        result = self.tanist("zk", "start", "--foreground", "--wait", "2", "--heap", "64", name)
+        self.assertEqual(result.returncode, 5, result.stderr)
+        self.assertIn("0 of 1 servers serve after 2 s; stopping them", result.stderr)
+        self.check_no_process_left()
+
+    def test_stop_reports_each(self):
+        """`zk stop` reports each file: stopped, not running, or not readable."""
+        names = self.files()
+        started = self.tanist("zk", "start", "--wait", "0", "--heap", "64", *names[:2])
+        self.assertEqual(started.returncode, 0, started.stderr)
+        stopped = self.tanist("zk", "stop", "nowhere.cfg", *names)
+        self.assertEqual(stopped.returncode, 3, stopped.stderr)
+        lines = stopped.stderr.splitlines()
+        self.assertEqual(len(lines), 4, stopped.stderr)
+        for line, text in zip(lines, ("nowhere.cfg", "stopped", "stopped", "is not running")):
+            self.assertIn(text, line)
+        for i in range(3):
+            self.assertIn(f"server {i + 1} ", lines[i + 1])
+        self.check_no_process_left()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
