@@ -203,51 +203,6 @@ static void chief_follows_its_trace(void **state)
 
 /* ------------------------------------------------------------------ by hand */
 
-/* A generation that cannot load falls back to the previous checkpoint, then to the initial values.
- */
-static void damaged_checkpoint_falls_back_to_the_previous(void **state)
-{
-    (void)state;
-    const struct chief_checkpoint list[] = {{.id = 5, .step = 50, .epoch = 1},
-                                            {.id = 3, .step = 30, .epoch = 1}};
-    const struct run run = {.phase = RUN_LOADING,
-                            .epoch = 1,
-                            .generation = 4,
-                            .load_checkpoint = 5,
-                            .load_step = 50,
-                            .committed_checkpoint = 5,
-                            .committed_step = 50,
-                            .last_checkpoint = 5,
-                            .until = 100,
-                            .ending = true,
-                            .evaluate_step = 100,
-                            .evaluation = {.step = STEP_NONE}};
-    begin();
-    elected(2, &run, NULL, list, 2);
-    written();
-    member(ROLE_PS, 0, 10, NULL);
-    member(ROLE_PS, 1, 11, NULL);
-    report(ROLE_PS, 0);
-    reports[0][1].failed_load = 5;
-    reports[0][1].failed_load_generation = 4;
-    report(ROLE_PS, 1);
-    assert_string_equal(asked(), "loading g5 from 3@30 until 100 eval 100 +fallback");
-    assert_string_equal(actions.write->history[0].cause,
-                        "ps:1 cannot load it; loading checkpoint 3");
-    assert_int_equal(actions.write->run.committed_checkpoint, 3);
-    written();
-    reports[0][0].failed_load = 3;
-    reports[0][0].failed_load_generation = 5;
-    report(ROLE_PS, 0);
-    assert_string_equal(asked(), "held g5 from 3@30 until 100 eval 100 +held");
-    assert_int_equal(actions.write->run.held_checkpoint, 3);
-    assert_int_equal(actions.write->run.missing_count, 1);
-    assert_int_equal(actions.write->run.missing[0], 0);
-    assert_true(run_is_unloadable(&actions.write->run, 5));
-    assert_true(run_is_unloadable(&actions.write->run, 3));
-    written();
-}
-
 /* Checkpoint 5 is being loaded as generation 4; ps:0 has loaded it. */
 static void begin_loading(void)
 {
@@ -271,6 +226,32 @@ static void begin_loading(void)
     member(ROLE_PS, 1, 11, NULL);
     reports[0][0].generation = 4;
     report(ROLE_PS, 0);
+}
+
+/* A generation that cannot load falls back to the previous checkpoint, then to the initial values.
+ */
+static void damaged_checkpoint_falls_back_to_the_previous(void **state)
+{
+    (void)state;
+    begin_loading();
+    reports[0][1].failed_load = 5;
+    reports[0][1].failed_load_generation = 4;
+    report(ROLE_PS, 1);
+    assert_string_equal(asked(), "loading g5 from 3@30 until 100 eval 100 +fallback");
+    assert_string_equal(actions.write->history[0].cause,
+                        "ps:1 cannot load it; loading checkpoint 3");
+    assert_int_equal(actions.write->run.committed_checkpoint, 3);
+    written();
+    reports[0][0].failed_load = 3;
+    reports[0][0].failed_load_generation = 5;
+    report(ROLE_PS, 0);
+    assert_string_equal(asked(), "held g5 from 3@30 until 100 eval 100 +held");
+    assert_int_equal(actions.write->run.held_checkpoint, 3);
+    assert_int_equal(actions.write->run.missing_count, 1);
+    assert_int_equal(actions.write->run.missing[0], 0);
+    assert_true(run_is_unloadable(&actions.write->run, 5));
+    assert_true(run_is_unloadable(&actions.write->run, 3));
+    written();
 }
 
 static void lacks(uint64_t checkpoint, uint64_t generation)
