@@ -74,28 +74,42 @@ enum tn_status cluster_read_member(struct zk_sync *sync, const char *cluster, st
     return status;
 }
 
-enum tn_status cluster_read_history(struct zk_sync *sync, const char *cluster, const char *name,
-                                    struct history_entry *out, struct error *error)
+typedef enum tn_status decode_fn(const void *data, size_t size, void *out, struct error *error);
+
+/* Read and decode the znode `name` in `folder`. */
+static enum tn_status read_below(struct zk_sync *sync, const char *cluster, const char *folder,
+                                 const char *name, decode_fn *decode, void *out,
+                                 struct error *error)
 {
     char below[NAME_BYTES];
     struct zk_sync_data data;
-    snprintf(below, sizeof below, "history/%.100s", name);
+    assert(*name != '\0');
+    snprintf(below, sizeof below, "%s/%.100s", folder, name);
     enum tn_status status = read_znode(sync, cluster, below, &data, error);
     if (status != TN_OK) { return status; }
-    status = history_decode(data.data, data.size, out, error);
+    status = decode(data.data, data.size, out, error);
     free(data.data);
     return status == TN_OK ? TN_OK : error_context(error, "%s", below);
+}
+
+static enum tn_status decode_history(const void *data, size_t size, void *out, struct error *error)
+{
+    return history_decode(data, size, out, error);
+}
+
+enum tn_status cluster_read_history(struct zk_sync *sync, const char *cluster, const char *name,
+                                    struct history_entry *out, struct error *error)
+{
+    return read_below(sync, cluster, "history", name, decode_history, out, error);
+}
+
+static enum tn_status decode_manifest(const void *data, size_t size, void *out, struct error *error)
+{
+    return manifest_decode(data, size, out, error);
 }
 
 enum tn_status cluster_read_manifest(struct zk_sync *sync, const char *cluster, const char *name,
                                      struct manifest *out, struct error *error)
 {
-    char below[NAME_BYTES];
-    struct zk_sync_data data;
-    snprintf(below, sizeof below, "checkpoints/%.100s", name);
-    enum tn_status status = read_znode(sync, cluster, below, &data, error);
-    if (status != TN_OK) { return status; }
-    status = manifest_decode(data.data, data.size, out, error);
-    free(data.data);
-    return status == TN_OK ? TN_OK : error_context(error, "%s", below);
+    return read_below(sync, cluster, "checkpoints", name, decode_manifest, out, error);
 }

@@ -107,9 +107,10 @@ static enum tn_status read_job(const struct agent_options *given, const char *pa
     return status;
 }
 
-static enum tn_status run_tasks(const struct agent_options *given, const char *path,
-                                struct local_run *run, struct error *error)
+static enum tn_status run_tasks(void *ctx, const char *path, struct local_run *run,
+                                struct error *error)
 {
+    const struct agent_options *given = ctx;
     enum tn_status status = read_job(given, path, run, error);
     if (status == TN_OK) { status = local_options_read_zk(&given->local, run, error); }
     if (status != TN_OK) { return status; }
@@ -128,8 +129,9 @@ static enum tn_status run_tasks(const struct agent_options *given, const char *p
 }
 
 /* Returns the exit code: that of the job. */
-static int conclude(const struct local_run *run)
+static int conclude(void *ctx, struct local_run *run)
 {
+    (void)ctx;
     const struct agent_result *result = &run->agent_result;
     if (!result->job_ended) { return result->signal != 0 ? 128 + result->signal : TN_EXIT_ERROR; }
     if (result->run.phase == RUN_DONE) {
@@ -156,7 +158,6 @@ static void add_options(struct options *options, struct agent_options *given)
 int command_agent(int argc, char **argv)
 {
     struct agent_options given = {0};
-    int exit_code = 0;
     struct options options = {
         .command = "agent",
         .synopsis = "JOB.json --tasks LIST --zk CONNECT [OPTION]...",
@@ -172,13 +173,5 @@ int command_agent(int argc, char **argv)
         .arguments_least = 1,
         .arguments_most = 1};
     add_options(&options, &given);
-    if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
-    struct local_run *run = local_options_new_run(&given.local);
-    struct error error = {0};
-    if (run == NULL) { return TN_EXIT_ERROR; }
-    enum tn_status status = run_tasks(&given, options.arguments[0], run, &error);
-    exit_code = status == TN_OK ? conclude(run) : command_failed(&error);
-    local_run_free(run);
-    free(run);
-    return exit_code;
+    return local_options_command(&options, argc, argv, &given.local, run_tasks, conclude, &given);
 }

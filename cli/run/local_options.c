@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/commands.h"
 #include "cli/output.h"
 #include "common/base/minmax.h"
 
@@ -28,7 +29,8 @@ void local_options_add(struct options *options, struct local_options *given, con
                     "warn, in JSON info; of nodes info.");
 }
 
-struct local_run *local_options_new_run(const struct local_options *given)
+/* A run with the defaults of the options; also starts the log. NULL: out of memory. */
+static struct local_run *new_run(const struct local_options *given)
 {
     struct local_run *run = calloc(1, sizeof *run);
     if (run == NULL) { return NULL; }
@@ -42,6 +44,25 @@ struct local_run *local_options_new_run(const struct local_options *given)
     run->allow_chaos = given->allow_chaos;
     run->progress.quiet = given->quiet;
     return run;
+}
+
+int local_options_command(struct options *options, int argc, char **argv,
+                          const struct local_options *given,
+                          enum tn_status (*work)(void *ctx, const char *path, struct local_run *run,
+                                                 struct error *error),
+                          int (*conclude)(void *ctx, struct local_run *run), void *ctx)
+{
+    int exit_code = 0;
+    struct error error = {0};
+    assert(work != NULL && conclude != NULL);
+    if (!options_parse(options, argc, argv, &exit_code)) { return exit_code; }
+    struct local_run *run = new_run(given);
+    if (run == NULL) { return TN_EXIT_ERROR; }
+    enum tn_status status = work(ctx, options->arguments[0], run, &error);
+    exit_code = status == TN_OK ? conclude(ctx, run) : command_failed(&error);
+    local_run_free(run);
+    free(run);
+    return exit_code;
 }
 
 enum tn_status local_options_read_zk(const struct local_options *given, struct local_run *run,

@@ -24,9 +24,16 @@ struct local_options {
 /* Add the options to a command. The default of --wait differs: `wait_help` names it. */
 void local_options_add(struct options *options, struct local_options *given, const char *wait_help);
 
-/* A run with the defaults of the options; also starts the log. The caller frees it with
- * local_run_free() and free(). NULL: out of memory. */
-struct local_run *local_options_new_run(const struct local_options *given);
+/*
+ * The command: parse the arguments, create a run, let `work` run the job of the file that the
+ * arguments name, and `conclude` report how it ended; its result is the exit code. `given` is part
+ * of `ctx`, which both receive.
+ */
+int local_options_command(struct options *options, int argc, char **argv,
+                          const struct local_options *given,
+                          enum tn_status (*work)(void *ctx, const char *path, struct local_run *run,
+                                                 struct error *error),
+                          int (*conclude)(void *ctx, struct local_run *run), void *ctx);
 
 /* Read the ZooKeeper options into `run->connect`, "" if none is given, and `run->credentials`. */
 MUST_CHECK enum tn_status local_options_read_zk(const struct local_options *given,

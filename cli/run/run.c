@@ -95,8 +95,9 @@ static bool print_text(const char *text, bool line_end)
 }
 
 /* Print the result. Returns the exit code. */
-static int conclude(const struct run_options *given, struct local_run *run)
+static int conclude(void *ctx, struct local_run *run)
 {
+    const struct run_options *given = ctx;
     const struct agent_result *result = &run->agent_result;
     if (result->job_ended && result->run.phase == RUN_DONE) { check_checkpoint(run); }
     const char *status = status_of(run);
@@ -110,9 +111,10 @@ static int conclude(const struct run_options *given, struct local_run *run)
     return exit_code;
 }
 
-static enum tn_status run_job(const struct run_options *given, const char *path,
-                              struct local_run *run, struct error *error)
+static enum tn_status run_job(void *ctx, const char *path, struct local_run *run,
+                              struct error *error)
 {
+    const struct run_options *given = ctx;
     enum tn_status status = read_job(given, path, &run->job, error);
     if (status == TN_OK) { status = validate_job(&run->job, &run->variables, error); }
     if (status == TN_OK) { status = local_options_read_zk(&given->local, run, error); }
@@ -137,7 +139,6 @@ static void add_options(struct options *options, struct run_options *given)
 int command_run(int argc, char **argv)
 {
     struct run_options given = {0};
-    int exit_code = 0;
     struct options options = {
         .command = "run",
         .synopsis = "JOB.json [OPTION]...",
@@ -155,13 +156,5 @@ int command_run(int argc, char **argv)
         .arguments_least = 1,
         .arguments_most = 1};
     add_options(&options, &given);
-    if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
-    struct local_run *run = local_options_new_run(&given.local);
-    struct error error = {0};
-    if (run == NULL) { return TN_EXIT_ERROR; }
-    enum tn_status status = run_job(&given, options.arguments[0], run, &error);
-    exit_code = status == TN_OK ? conclude(&given, run) : command_failed(&error);
-    local_run_free(run);
-    free(run);
-    return exit_code;
+    return local_options_command(&options, argc, argv, &given.local, run_job, conclude, &given);
 }
