@@ -318,7 +318,6 @@ COUNTS = {"dialect": dialect.count, "english": english.count}
 
 CHECKS = {name[6:]: function for name, function in list(globals().items())
           if name.startswith("check_") and name != "check_guard"}
-CHECKS["words"] = check_calls  # Its former name.
 
 
 def main():
