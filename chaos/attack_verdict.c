@@ -68,7 +68,8 @@ static void check_faults(json_t *checks, const json_t *history)
         if (line_is(line, "skipped")) { reason = json_member_text(line, "text", "unknown"); }
     }
     if (injected > 0) {
-        verdict_add(checks, "faults", true, "%u faults were injected", injected);
+        verdict_add(checks, "faults", true, "%u %s injected", injected,
+                    injected == 1 ? "fault was" : "faults were");
     } else {
         verdict_add(checks, "faults", false, "no fault was injected: %s", reason);
     }

@@ -19,6 +19,7 @@
 #include "chaos/round.h"
 #include "common/base/embedded.h"
 #include "common/base/files.h"
+#include "common/base/text.h"
 
 enum { HARNESS_NICE = -10 };
 enum { DIR_MAX = 700, FOLDER_MAX = 900, PATH_LONG_MAX = 1000 };
@@ -270,11 +271,12 @@ static void log_outcome(const struct campaign *campaign, uint32_t round, const c
         log_line(campaign, 0, "round %u: SKIPPED after %.1f s%s: no fault was injected", round,
                  outcome->seconds, skipped);
     } else if (outcome->passed) {
-        log_line(campaign, 0, "round %u: passed in %.1f s, %u faults%s", round, outcome->seconds,
-                 outcome->injected, skipped);
+        log_line(campaign, 0, "round %u: passed in %.1f s, %u fault%s%s", round, outcome->seconds,
+                 outcome->injected, text_plural(outcome->injected), skipped);
     } else {
-        log_line(campaign, 0, "round %u: FAILED after %u faults%s: %s (kept in %s)", round,
-                 outcome->injected, skipped, outcome->failed_checks, folder);
+        log_line(campaign, 0, "round %u: FAILED after %u fault%s%s: %s (kept in %s)", round,
+                 outcome->injected, text_plural(outcome->injected), skipped, outcome->failed_checks,
+                 folder);
     }
 }
 
@@ -300,7 +302,8 @@ enum tn_status campaign_round(struct campaign *campaign, uint32_t round,
     snprintf(dir, sizeof dir, "%s/round-%04u", campaign->dir, round);
     struct round_config config = round_of(campaign, schedule, dir);
     config.number = round;
-    log_line(campaign, 1, "round %u: %u faults planned", round, schedule->count);
+    log_line(campaign, 1, "round %u: %u fault%s planned", round, schedule->count,
+             text_plural(schedule->count));
     enum tn_status status = round_run(&config, outcome, NULL, error);
     if (status == TN_OK) { status = add_history(campaign, dir, error); }
     if (status != TN_OK) { return status; }

@@ -38,8 +38,8 @@ void verdict_check_faults(json_t *checks, const json_t *history, unsigned allowe
         allowed += (need_of(lacks) & allowed_skips) != 0;
     }
     if (injected > 0) {
-        verdict_add(checks, "faults", true, "%u faults were injected, %u skipped", injected,
-                    skipped);
+        verdict_add(checks, "faults", true, "%u %s injected, %u skipped", injected,
+                    injected == 1 ? "fault was" : "faults were", skipped);
     } else if (skipped > 0 && allowed == skipped) {
         verdict_add(
             checks, "faults", true,

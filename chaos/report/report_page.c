@@ -6,6 +6,7 @@
 #include "chaos/history/json_member.h"
 #include "chaos/report/number.h"
 #include "chaos/report/report_private.h"
+#include "common/base/text.h"
 
 static const json_t *campaign_of(const json_t *report)
 {
@@ -82,7 +83,7 @@ static void add_lead(struct markup *out, const json_t *campaign)
     const char *baseline = json_member_text(digest, "calm", NULL);
     markup_format(out, "<p class=\"lead\">%s faults in %s round%s. ",
                   number_count_member(campaign, "faults").at, number_count(rounds).at,
-                  rounds == 1 ? "" : "s");
+                  text_plural((uint64_t)rounds));
     if (sync > 0 && baseline != NULL && equal == sync) {
         markup_add(
             out,

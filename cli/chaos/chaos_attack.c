@@ -14,6 +14,7 @@
 #include "cli/stop_signal.h"
 #include "cli/target.h"
 #include "common/base/json_codec.h"
+#include "common/base/text.h"
 
 struct attack_options {
     struct target_options target;
@@ -75,9 +76,10 @@ static int print_outcome(const struct attack_options *given, const struct outcom
                                      "broken", json_text(outcome->failed_checks), "report", report),
                            JSON_INDENT(2));
     }
-    int length = printf("%s%s; %u faults injected, %u skipped; report: %s\n",
-                        outcome->passed ? "passed" : "failed: ", outcome->failed_checks,
-                        outcome->injected, outcome->skipped, report);
+    int length =
+        printf("%s%s; %u fault%s injected, %u skipped; report: %s\n",
+               outcome->passed ? "passed" : "failed: ", outcome->failed_checks, outcome->injected,
+               text_plural(outcome->injected), outcome->skipped, report);
     return length > 0 ? TN_EXIT_OK : TN_EXIT_IO;
 }
 

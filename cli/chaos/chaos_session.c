@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "cli/stop_signal.h"
 #include "common/base/log.h"
+#include "common/base/text.h"
 
 void chaos_options_add(struct options *options, struct chaos_options *given)
 {
@@ -149,9 +150,9 @@ static int print_summary(const struct chaos_session *session)
                                      "report", report),
                            JSON_INDENT(2));
     }
-    int length = printf("%u of %u rounds passed; %u faults injected, %u skipped; report: %s\n",
+    int length = printf("%u of %u rounds passed; %u fault%s injected, %u skipped; report: %s\n",
                         totals->rounds - totals->failed - totals->idle, totals->rounds,
-                        totals->faults, totals->skipped, report);
+                        totals->faults, text_plural(totals->faults), totals->skipped, report);
     return length > 0 ? TN_EXIT_OK : TN_EXIT_IO;
 }
 

@@ -12,6 +12,7 @@
 #include "cli/chaos/chaos.h"
 #include "cli/chaos/chaos_replay.h"
 #include "cli/output.h"
+#include "common/base/text.h"
 
 enum { TRIES = 3 };
 
@@ -44,7 +45,8 @@ static enum tn_status try_subset(struct search *search, bool *failed, struct err
     assert(search->all != NULL);
     enum tn_status status = make_schedule(search, &chosen, error);
     *failed = false;
-    fprintf(stderr, "trying %u of %u faults\n", chosen.count, search->all->count);
+    fprintf(stderr, "trying %u of %u fault%s\n", chosen.count, search->all->count,
+            text_plural(search->all->count));
     for (uint64_t i = 0; status == TN_OK && !*failed && i < search->tries; i++) {
         bool passed = true;
         status = chaos_session_round(search->session, search->round++, &chosen, &passed, error);

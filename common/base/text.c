@@ -46,3 +46,8 @@ bool text_equal(const char *a, const char *b)
     while (*a != '\0' && *a == *b) { a++, b++; }
     return *a == *b;
 }
+
+const char *text_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}

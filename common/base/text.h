@@ -22,4 +22,7 @@ void text_add_number(struct text *text, uint64_t number);
 void text_set(char *at, size_t size, const char *source);
 bool text_equal(const char *a, const char *b);
 
+/* The end of a regular noun after `count`: "" or "s". */
+const char *text_plural(uint64_t count);
+
 #endif

@@ -49,7 +49,7 @@ static void faults_wants_a_fault(void **state)
     static const char late[] = "{'kind': 'skipped', 'text': 'the run ended before it was due'}";
     char both[512];
     (void)state;
-    assert_faults("[{'kind': 'fault', 'fault': 'kill'}]", 0, "+1 faults");
+    assert_faults("[{'kind': 'fault', 'fault': 'kill'}]", 0, "+1 fault was");
     assert_faults("[]", 0, "-nothing was tested");
     (void)snprintf(both, sizeof both, "[%s]", cut);
     assert_faults(both, 0, "-no namespaces|--allow-skips network");
