@@ -15,7 +15,7 @@
 /* The environment variable with the digest credentials for ZooKeeper, "user:password". */
 #define CREDENTIALS_VARIABLE "TANIST_ZK_CREDENTIALS"
 
-enum { CHILD_PATH_MAX = 1024, CHILD_LOG_LINE_MAX = 320 };
+enum { CHILD_PATH_MAX = 1024, CHILD_LOG_LINE_MAX = 640 };
 
 struct child {
     struct process process;               /* pid 0: not running. */

@@ -238,7 +238,8 @@ static void write_done(struct chief *c, struct chief_actions *out)
         c->committed = true;
         add_checkpoint(c, (struct chief_checkpoint){.id = w->manifest.id,
                                                     .step = w->manifest.step,
-                                                    .epoch = w->manifest.epoch});
+                                                    .epoch = w->manifest.epoch,
+                                                    .inputs = w->run.inputs});
         collect_checkpoints(c, out);
     }
     if (!w->answers) { return; }

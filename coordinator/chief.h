@@ -31,6 +31,8 @@
  *  C12  A report that no node of this run can send is ignored: of an incarnation that is registered
  *       as another task, of a step that no order allows, or of an epoch, generation or checkpoint
  *       id that leaves no room for later ones.
+ *  C13  The fingerprint of the kernels and the digest of the data are those of the newest
+ *       checkpoint, or else of the first ready worker. A worker that differs gets no slices.
  *
  * Threads: the owner's.
  */
@@ -78,11 +80,13 @@ struct chief_config {
     uint32_t checkpoint_keep;        /* At least 1. */
     double target_accuracy;          /* 0: no target. */
     bool restore_on_failover;
+    bool same_bits;           /* Workers of another fingerprint get no slices (C13). */
     struct manifest manifest; /* The fields common to all checkpoints; the rest is filled in. */
 };
 
 struct chief_checkpoint {
     uint64_t id, step, epoch;
+    struct inputs inputs;
 };
 
 enum chief_event_type {

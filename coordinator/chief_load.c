@@ -233,7 +233,7 @@ void plan_watch_held(struct plan *p)
     bool untried = false;
     assert(run->phase == RUN_HELD);
     if (!chief_all_ps_reported(p->c)) {
-        (void)chief_name_missing(p->c, reason);
+        (void)chief_name_missing(p->c, run, reason);
         plan_reason(p, reason);
         return;
     }

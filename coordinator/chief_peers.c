@@ -139,13 +139,11 @@ uint64_t chief_max_step(const struct chief *c, const struct run *run)
     return step;
 }
 
-static uint32_t workers_ready(const struct chief *c)
+static uint32_t workers_ready(const struct chief *c, const struct run *run)
 {
     assert(c->config.workers <= WORKERS_MAX);
     uint32_t count = 0;
-    for (uint32_t i = 0; i < c->config.workers; i++) {
-        count += chief_worker_ready(&c->workers[i]);
-    }
+    for (uint32_t i = 0; i < c->config.workers; i++) { count += chief_worker_agrees(c, run, i); }
     return count;
 }
 
@@ -161,7 +159,21 @@ static void name_ps(struct text *text, const struct chief_peer *peer, uint32_t i
     }
 }
 
-bool chief_name_missing(const struct chief *c, char reason[static RUN_TEXT_MAX])
+static void name_refused(const struct chief *c, const struct run *run, struct text *text)
+{
+    assert(c->config.workers <= WORKERS_MAX);
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        if (!chief_worker_ready(&c->workers[i]) || chief_worker_agrees(c, run, i)) { continue; }
+        text_add(text, "; ");
+        task_append(text, (struct task){.role = ROLE_WORKER, .index = i});
+        text_add(text, inputs_data_agree(&run->inputs, &c->workers[i].report.inputs)
+                           ? " refused: other kernels"
+                           : " refused: other data");
+    }
+}
+
+bool chief_name_missing(const struct chief *c, const struct run *run,
+                        char reason[static RUN_TEXT_MAX])
 {
     assert(c->elected);
     struct text text = text_begin(reason, RUN_TEXT_MAX);
@@ -172,14 +184,16 @@ bool chief_name_missing(const struct chief *c, char reason[static RUN_TEXT_MAX])
         if (named++ > 0) { text_add(&text, ", "); }
         name_ps(&text, &c->ps[i], i);
     }
-    uint32_t ready = workers_ready(c), wanted = c->config.min_workers;
-    if (c->run.phase == RUN_FORMING && ready < wanted) {
+    uint32_t ready = workers_ready(c, run), wanted = c->config.min_workers;
+    if (run->phase == RUN_FORMING && ready < wanted) {
         if (named++ > 0) { text_add(&text, ", "); }
         text_add(&text, "workers (");
         text_add_number(&text, ready);
         text_add(&text, " of ");
         text_add_number(&text, wanted);
-        text_add(&text, " ready)");
+        text_add(&text, " ready");
+        name_refused(c, run, &text);
+        text_add(&text, ")");
     }
     return named > 0;
 }

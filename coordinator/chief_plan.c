@@ -106,7 +106,7 @@ static void form(struct plan *p)
     struct run *run = p->run;
     char reason[RUN_TEXT_MAX];
     assert(run->phase == RUN_FORMING);
-    if (chief_name_missing(p->c, reason)) {
+    if (chief_name_missing(p->c, run, reason)) {
         plan_reason(p, reason);
         return;
     }
@@ -170,7 +170,7 @@ static void watch_pause(struct plan *p)
     char reason[RUN_TEXT_MAX];
     assert(run->phase == RUN_PAUSED);
     if (!chief_all_ps_reported(p->c)) {
-        (void)chief_name_missing(p->c, reason);
+        (void)chief_name_missing(p->c, run, reason);
         plan_reason(p, reason);
         return;
     }
@@ -259,6 +259,7 @@ void chief_plan(struct plan *p)
     w->run = p->c->run;
     begin_term(p);
     plan_requests(p);
+    plan_inputs(p);
     if (w->run.phase == RUN_FORMING) { form(p); }
     if (w->run.phase == RUN_RUNNING || w->run.phase == RUN_STOPPING) { watch_ps(p); }
     if (w->run.phase == RUN_PAUSED) { watch_pause(p); }

@@ -59,6 +59,11 @@ uint64_t plan_boundary(const struct chief *c, uint64_t step);
 /* The number of steps that an order must be ahead of the fastest ps, to reach every ps in time. */
 uint64_t chief_lead(const struct chief *c);
 
+/* chief_inputs.c: the arithmetic and the data of the run. */
+void plan_inputs(struct plan *p);
+/* Whether the worker is ready and has the inputs of the run. */
+bool chief_worker_agrees(const struct chief *c, const struct run *run, uint32_t index);
+
 /* chief_requests.c */
 void plan_requests(struct plan *p);
 void plan_assignment(struct plan *p);
@@ -80,6 +85,7 @@ bool chief_all_ps_empty(const struct chief *c);
 /* Highest step any ps has reported in `run`'s generation; the generation's first if none has. */
 uint64_t chief_max_step(const struct chief *c, const struct run *run);
 /* Writes into `reason` which tasks the run waits for, as far as they fit. False: for none. */
-bool chief_name_missing(const struct chief *c, char reason[static RUN_TEXT_MAX]);
+bool chief_name_missing(const struct chief *c, const struct run *run,
+                        char reason[static RUN_TEXT_MAX]);
 
 #endif

@@ -75,7 +75,7 @@ void plan_assignment(struct plan *p)
     assert(c->assignment.slice_count <= SLICES_MAX);
     if (p->run->phase == RUN_FORMING || p->run->phase >= RUN_DONE) { return; }
     for (uint32_t i = 0; i < c->config.workers; i++) {
-        ready[i] = chief_worker_ready(&c->workers[i]);
+        ready[i] = chief_worker_agrees(c, p->run, i);
     }
     for (uint32_t v = 0; v < c->assignment.slice_count; v++) {
         uint16_t owner = c->assignment.worker[v];

@@ -106,6 +106,11 @@ static void fill_manifest(const struct plan *p, struct manifest *manifest)
     manifest->epoch = c->epoch;
     manifest->created_wall_ms = c->wall_ms;
     manifest->shard_count = c->config.ps;
+    const struct inputs *inputs = &p->run->inputs;
+    if (inputs->fingerprint[0] != '\0') {
+        text_set(manifest->kernels, sizeof manifest->kernels, inputs->fingerprint);
+    }
+    manifest->data = (struct digest){.low = inputs->data[0], .high = inputs->data[1]};
     for (uint32_t i = 0; i < c->config.ps; i++) {
         const struct report *report = &c->ps[i].report;
         struct placement range = placement_range(manifest->parameter_count, c->config.ps, i);

@@ -278,8 +278,14 @@ static void checkpoint_answered(struct coordinator *c, const struct zk_event *ev
     r->answered++;
     if (event->outcome == ZK_OK) {
         if (manifest_decode(event->data, event->size, &manifest, &error) == TN_OK) {
-            r->checkpoints[r->found++] = (struct chief_checkpoint){
-                .id = manifest.id, .step = manifest.step, .epoch = manifest.epoch};
+            struct chief_checkpoint *found = &r->checkpoints[r->found++];
+            *found = (struct chief_checkpoint){
+                .id = manifest.id,
+                .step = manifest.step,
+                .epoch = manifest.epoch,
+                .inputs.data = {manifest.data.low, manifest.data.high},
+            };
+            memcpy(found->inputs.fingerprint, manifest.kernels, sizeof manifest.kernels);
         } else {
             log_warn("checkpoint ignored: %s: %s", event->path, error.text);
         }

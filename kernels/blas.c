@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/kernels.h"
 #include "kernels/overlap.h"
 
 static struct {
@@ -72,7 +73,7 @@ static void need_blas(void)
 void blas_fingerprint(char *text, size_t size)
 {
     need_blas();
-    if (snprintf(text, size, "cpu: %s; kernels for %s", blas.get_config(), blas.get_corename()) <
+    if (snprintf(text, size, "cpu: %s" KERNELS_FOR "%s", blas.get_config(), blas.get_corename()) <
             0 &&
         size > 0) {
         text[0] = '\0';

@@ -32,11 +32,13 @@ struct adam_step {
     float rate, beta1, one_minus_beta1, beta2, one_minus_beta2, root, epsilon;
 };
 
+#define KERNELS_FOR "; kernels for "
+
 struct kernels {
     const char *name;
 
     /* Write what the bits of inexact functions depend on as text, truncated to `size`: the backend,
-     * the build of its library, the class of the processor. */
+     * the build of its library, and after KERNELS_FOR the type of processor. */
     void (*fingerprint)(char *text, size_t size);
 
     /* out[m][n] = op(a) op(b), where op(a) is m x k and op(b) is k x n. With `transpose_a`, `a` is

@@ -151,6 +151,34 @@ void dataset_close(struct dataset *dataset)
     free(dataset);
 }
 
+static void add_array(struct digest_stream *stream, const void *array, size_t bytes)
+{
+    const uint64_t size = array != NULL ? bytes : 0;
+    digest_add(stream, &size, sizeof size);
+    if (array != NULL) { digest_add(stream, array, bytes); }
+}
+
+static void add_split(struct digest_stream *stream, const struct dataset *data)
+{
+    const uint32_t shape[] = {data->examples, data->inputs, data->outputs};
+    const size_t inputs = (size_t)data->examples * data->inputs;
+    digest_add(stream, shape, sizeof shape);
+    add_array(stream, data->input_bytes, inputs);
+    add_array(stream, data->input_floats, inputs * sizeof(float));
+    add_array(stream, data->labels, data->examples);
+    add_array(stream, data->targets, (size_t)data->examples * data->outputs * sizeof(float));
+}
+
+struct digest dataset_digest(const struct dataset *train, const struct dataset *test)
+{
+    struct digest_stream stream;
+    assert(train != NULL && test != NULL);
+    digest_begin(&stream);
+    add_split(&stream, train);
+    add_split(&stream, test);
+    return digest_end(&stream);
+}
+
 enum tn_status batch_open(const struct dataset *dataset, uint32_t capacity, struct batch *out,
                           struct error *error)
 {

@@ -8,172 +8,12 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/cluster/placement.h"
-#include "common/cluster/roster.h"
-#include "common/faults/failpoint.h"
-#include "common/node/membership.h"
-#include "kernels/finite.h"
-#include "worker/compute.h"
-#include "worker/gradients.h"
-#include "worker/ps_links.h"
-#include "worker/training_loop.h"
-
-enum { FOLLOW_UPS_MAX = 4 };
-
-struct worker {
-    struct worker_config config;
-    struct node_ports ports;
-    struct membership membership;
-    struct roster roster;
-    struct mirror assignment;
-    struct links links;
-    struct training_loop core;
-    struct loop_actions actions;
-    struct compute compute;
-    struct placement places[PS_MAX];
-    struct buffer *current, *next; /* All parameters; see worker/training_loop.h. */
-    struct gradients gradients;    /* The gradients of core.nodes. */
-    struct evaluation evaluation;  /* The newest of this generation. */
-    uint64_t now_ms;
-    struct loop_event follow_ups[FOLLOW_UPS_MAX];
-    uint32_t follow_up_count;
-    bool is_following; /* The roster and the assignment are being watched. */
-    uint64_t wait_logged_at_ms;
-    bool finished;
-    int exit_code;
-};
-
-static void finish(struct worker *worker, int exit_code)
-{
-    assert(exit_code >= 0);
-    if (worker->finished) { return; }
-    worker->finished = true;
-    worker->exit_code = exit_code;
-}
+#include "worker/refusal.h"
+#include "worker/worker_private.h"
 
 static uint32_t ps_count(const struct worker *worker)
 {
     return worker->config.job->cluster.ps;
-}
-
-/* ----------------------------------------------------------------- actions */
-
-static void follow_up(struct worker *worker, enum loop_event_type type)
-{
-    assert(worker->follow_up_count < FOLLOW_UPS_MAX);
-    struct loop_event event = {.type = type, .now_ms = worker->now_ms};
-    worker->follow_ups[worker->follow_up_count++] = event;
-}
-
-static void send(struct worker *worker, uint32_t ps, struct frame_header header,
-                 struct buffer *body)
-{
-    conn_id conn = worker->links.items[ps].conn;
-    assert(conn.v != 0);
-    header.epoch = u64_max(worker->membership.chief.epoch, worker->membership.run.epoch);
-    worker->ports.transport.send(worker->ports.transport.ctx, conn, &header, body);
-}
-
-/* A restart computes the same again: the exit code ends the job. */
-static void diverged(struct worker *worker, uint64_t step, struct slice_node node)
-{
-    assert(node.count > 0);
-    log_error("gradient is not finite: step=%" PRIu64 " slices=%" PRIu32 "..%" PRIu32
-              ": training diverged or an example is not a number; lower train.learning_rate or "
-              "check the data",
-              step, node.first, node.first + node.count - 1);
-    finish(worker, TN_EXIT_INVALID_INPUT);
-}
-
-static void compute(struct worker *worker, const struct loop_action *action)
-{
-    assert(worker->core.computing);
-    uint32_t end = action->first_node + action->node_count;
-    assert(end <= worker->core.node_count);
-    for (uint32_t node = action->first_node; node < end; node++) {
-        const float *sum = compute_node(&worker->compute, worker->current->data, action->step,
-                                        worker->core.nodes[node]);
-        if (sum != NULL && !all_finite(sum, worker->compute.parameters)) {
-            diverged(worker, action->step, worker->core.nodes[node]);
-            return;
-        }
-        if (sum != NULL && gradients_put(&worker->gradients, node, sum)) { continue; }
-        log_error("out of memory for the gradients of %" PRIu64 " parameters: exiting",
-                  worker->compute.parameters);
-        finish(worker, TN_EXIT_ERROR);
-        return;
-    }
-    follow_up(worker, LOOP_EV_COMPUTED);
-}
-
-static void push(struct worker *worker, const struct loop_action *action)
-{
-    assert(worker->core.ps[action->ps].up);
-    uint32_t end = action->first_node + action->node_count;
-    assert(end <= worker->core.node_count);
-    FAILPOINT("worker.before_push");
-    for (uint32_t node = action->first_node; node < end; node++) {
-        struct frame_header header = {
-            .sequence = action->round,
-            .type = FRAME_PUSH,
-            .generation = action->generation,
-            .step = action->step,
-            .first = worker->core.nodes[node].first,
-            .count = worker->core.nodes[node].count,
-        };
-        struct buffer *part = gradients_get(&worker->gradients, node, action->ps);
-        send(worker, action->ps, header, buffer_retain(part));
-    }
-}
-
-static void pull(struct worker *worker, const struct loop_action *action)
-{
-    assert(worker->core.ps[action->ps].up);
-    struct frame_header header = {
-        .sequence = action->round,
-        .type = FRAME_PULL,
-        .generation = action->generation,
-        .step = action->step,
-    };
-    send(worker, action->ps, header, NULL);
-}
-
-static void take(struct worker *worker, uint32_t ps, const struct buffer *body)
-{
-    if (body == NULL) { return; }
-    assert(body->size == worker->places[ps].count * sizeof(float));
-    memcpy((float *)worker->next->data + worker->places[ps].first, body->data, body->size);
-}
-
-static void swap_values(struct worker *worker)
-{
-    struct buffer *old = worker->current;
-    worker->current = worker->next;
-    worker->next = old;
-}
-
-static void evaluate(struct worker *worker, const struct loop_action *action)
-{
-    assert(worker->core.evaluating);
-    worker->evaluation = compute_evaluate(&worker->compute, worker->current->data, action->step);
-    log_info("evaluated step %" PRIu64 ": test_loss=%.4f accuracy=%.4f training_loss=%.4f",
-             action->step, worker->evaluation.loss, worker->evaluation.accuracy,
-             worker->evaluation.train_loss);
-    FAILPOINT("worker.evaluated");
-    follow_up(worker, LOOP_EV_EVALUATED);
-}
-
-static void carry_out(struct worker *worker, const struct loop_action *action,
-                      const struct buffer *body)
-{
-    switch (action->type) {
-    case LOOP_DO_TAKE: take(worker, action->ps, body); break;
-    case LOOP_DO_SWAP: swap_values(worker); break;
-    case LOOP_DO_FORGET: gradients_clear(&worker->gradients); break;
-    case LOOP_DO_COMPUTE: compute(worker, action); break;
-    case LOOP_DO_PUSH: push(worker, action); break;
-    case LOOP_DO_PULL: pull(worker, action); break;
-    case LOOP_DO_EVALUATE: evaluate(worker, action); break;
-    }
 }
 
 /* Pass an event to the core and carry out its actions; likewise for their results. `body` is only
@@ -185,7 +25,7 @@ static void feed(struct worker *worker, struct loop_event event, const struct bu
     for (;;) {
         training_loop_handle(&worker->core, &event, &worker->actions);
         for (uint32_t i = 0; i < worker->actions.count && !worker->finished; i++) {
-            carry_out(worker, &worker->actions.items[i], body);
+            worker_carry_out(worker, &worker->actions.items[i], body);
         }
         body = NULL;
         if (worker->finished || worker->follow_up_count == 0) { return; }
@@ -309,13 +149,18 @@ static void zookeeper(struct worker *worker, const struct zk_event *event)
 static void follow_run(struct worker *worker)
 {
     const struct run *run = &worker->membership.run;
+    bool over = run->phase == RUN_DONE || run->phase == RUN_FAILED;
+    if (!over && refusal_log(worker->config.job, &run->inputs, &worker->config.inputs)) {
+        worker_finish(worker, TN_EXIT_INVALID_INPUT);
+        return;
+    }
     if (run->generation != worker->core.generation) {
         worker->evaluation = (struct evaluation){.step = STEP_NONE};
         compute_reset(&worker->compute);
     }
     feed(worker, (struct loop_event){.type = LOOP_EV_RUN, .run = run}, NULL);
-    if (run->phase == RUN_DONE) { finish(worker, TN_EXIT_OK); }
-    if (run->phase == RUN_FAILED) { finish(worker, TN_EXIT_ERROR); }
+    if (run->phase == RUN_DONE) { worker_finish(worker, TN_EXIT_OK); }
+    if (run->phase == RUN_FAILED) { worker_finish(worker, TN_EXIT_ERROR); }
 }
 
 /* ----------------------------------------------------------------- waiting */
@@ -362,6 +207,7 @@ static void report(struct worker *worker)
         .step = worker->core.step,
         .ready = 1,
         .evaluation = worker->evaluation,
+        .inputs = worker->config.inputs,
     };
     membership_report(&worker->membership, &report);
 }
@@ -388,7 +234,7 @@ static void handle(void *self, const struct node_event *event)
     assert(event->now_ms >= worker->now_ms);
     worker->now_ms = event->now_ms;
     unsigned changes = membership_handle(&worker->membership, event);
-    if ((changes & MEMBERSHIP_ENDED) != 0) { finish(worker, worker->membership.exit_code); }
+    if ((changes & MEMBERSHIP_ENDED) != 0) { worker_finish(worker, worker->membership.exit_code); }
     if ((changes & MEMBERSHIP_RUN) != 0) { follow_run(worker); }
     switch (event->type) {
     case NODE_START:
@@ -396,7 +242,7 @@ static void handle(void *self, const struct node_event *event)
     case NODE_ROLE: break;
     case NODE_ZK: zookeeper(worker, event->zk); break;
     case NODE_TRANSPORT: transport(worker, event->transport); break;
-    case NODE_LEAVE: finish(worker, TN_EXIT_OK); break;
+    case NODE_LEAVE: worker_finish(worker, TN_EXIT_OK); break;
     }
     if (worker->finished) { return; }
     tick(worker);

@@ -5,7 +5,8 @@
  * computes, and worker/ps_links.h keeps the connections.
  *
  * It exits with 0 when the run is done or it is asked to leave, with 1 when the run failed or
- * memory ran out, else with membership's code.
+ * memory ran out, with 3 when the run uses other data or another arithmetic, else with membership's
+ * code.
  */
 #ifndef WORKER_WORKER_H
 #define WORKER_WORKER_H
@@ -25,6 +26,7 @@ struct worker_config {
     const struct model *model; /* Opened for at least compute_slice_examples(job) examples. */
     const struct dataset *train;
     const struct dataset *test; /* May be NULL: evaluations then have a digest only. */
+    struct inputs inputs;       /* The arithmetic of `model` and the data. */
 };
 
 struct worker;

@@ -15,6 +15,7 @@
 #include "cli/table.h"
 #include "cli/target.h"
 #include "common/base/clock.h"
+#include "common/base/json_codec.h"
 #include "common/base/minmax.h"
 
 enum { PROBE_MS = 500, STEPS_MS = 300, POLL_MS = 2 };
@@ -194,6 +195,16 @@ static json_t *servers_json(const struct view *view)
     return list;
 }
 
+static void add_inputs(json_t *root, const struct inputs *inputs)
+{
+    char digest[33];
+    event_text_digest(inputs->data, digest);
+    json_object_set_new(root, "fingerprint",
+                        *inputs->fingerprint ? json_text(inputs->fingerprint) : json_null());
+    json_object_set_new(root, "data_digest",
+                        inputs_have_data(inputs) ? json_string(digest) : json_null());
+}
+
 static int print_json(const struct view *view)
 {
     const struct run *run = &view->run;
@@ -209,6 +220,7 @@ static int print_json(const struct view *view)
                   (json_int_t)view->step, "chief", chief_json(view), "tasks", tasks, "checkpoint",
                   "id", (json_int_t)run->committed_checkpoint, "step",
                   (json_int_t)run->committed_step, "zookeeper", "servers", servers_json(view));
+    add_inputs(root, &run->inputs);
     return output_json(root, JSON_INDENT(2));
 }
 
@@ -235,6 +247,12 @@ static void print_head(const struct view *view)
     } else {
         printf("checkpoint: none yet\n");
     }
+    if (inputs_have_data(&run->inputs)) {
+        char digest[33];
+        event_text_digest(run->inputs.data, digest);
+        printf("data: %s\n", digest);
+    }
+    if (*run->inputs.fingerprint) { printf("kernels: %s\n", run->inputs.fingerprint); }
 }
 
 static bool print_tasks(const struct view *view)

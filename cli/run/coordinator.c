@@ -9,8 +9,6 @@
 #include "kernels/kernels.h"
 #include "kernels/optimizer.h"
 
-enum { FINGERPRINT_MAX = 128 };
-
 struct coordinator_parts {
     struct coordinator_config config;
 };

@@ -14,7 +14,18 @@ struct worker_parts {
     struct model *model;
     struct dataset *train, *test;
     struct worker *worker;
+    struct inputs inputs;
 };
+
+/* The data stay in memory as they were read: the digest covers the very bytes that are trained on.
+ */
+static void identify_inputs(struct worker_parts *parts)
+{
+    const struct digest data = dataset_digest(parts->train, parts->test);
+    parts->kernels->fingerprint(parts->inputs.fingerprint, sizeof parts->inputs.fingerprint);
+    parts->inputs.data[0] = data.low;
+    parts->inputs.data[1] = data.high;
+}
 
 static enum tn_status open_worker(struct node_setup *setup, void **out, struct error *error)
 {
@@ -31,6 +42,7 @@ static enum tn_status open_worker(struct node_setup *setup, void **out, struct e
         status = dataset_open(&setup->job, DATASET_TRAIN, &parts->train, error);
     }
     if (status == TN_OK) { status = dataset_open(&setup->job, DATASET_TEST, &parts->test, error); }
+    if (status == TN_OK) { identify_inputs(parts); }
     return status;
 }
 
@@ -44,7 +56,8 @@ static enum tn_status run_worker(struct node_setup *setup, void *role, int *exit
                                          .job = &setup->job,
                                          .model = parts->model,
                                          .train = parts->train,
-                                         .test = parts->test};
+                                         .test = parts->test,
+                                         .inputs = parts->inputs};
     enum tn_status status = worker_create(&config, &parts->worker, error);
     if (status != TN_OK) { return status; }
     const struct node node = worker_node(parts->worker);

@@ -54,6 +54,7 @@ struct json_field {
     const char *wanted; /* The expected value in messages: "seconds", in place of `names` if there
                          * are any; NULL: only the type, or the names. */
     const char *help;   /* Documentation; the codec does not use it. */
+    bool optional;      /* JSON_ALL_REQUIRED does not require it. */
     unsigned tags;      /* The owner's; json_codec_build() selects by them. */
 };
 
@@ -62,7 +63,8 @@ struct json_field {
     .offset = offsetof(record, member), .size = sizeof(((record *)0)->member)
 
 enum json_rule {
-    JSON_ALL_REQUIRED = 1,    /* Each key must be present; otherwise absent members stay. */
+    JSON_ALL_REQUIRED =
+        1, /* Each key that is not optional must be present; otherwise absent members stay. */
     JSON_UNKNOWN_REFUSED = 2, /* Otherwise unknown keys are ignored. */
     JSON_WHOLE_REALS = 4,     /* 1e3 is a whole number too. */
     JSON_PLAIN_TEXTS = 8,     /* Control characters in texts are read as spaces (utf8_plain). */

@@ -270,7 +270,7 @@ static enum tn_status check_seen(const struct reader *reader, struct error *erro
     const struct json_table *table = reader->table;
     if ((table->rules & JSON_ALL_REQUIRED) == 0) { return TN_OK; }
     for (size_t i = 0; i < table->count; i++) {
-        if ((reader->seen & UINT64_C(1) << i) != 0) { continue; }
+        if ((reader->seen & UINT64_C(1) << i) != 0 || table->fields[i].optional) { continue; }
         return json_codec_refuse_value(table, &table->fields[i], NULL, reader->where, error);
     }
     return TN_OK;

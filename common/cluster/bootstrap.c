@@ -169,6 +169,8 @@ enum tn_status bootstrap_reform(struct zk_sync *sync, const char *cluster, struc
     run.pause_requested = run.ending = false;
     run.revision = 0;
     run.reason[0] = '\0';
+    /* Nothing that was trained remains, so that other workers and data may begin. */
+    if (run.committed_checkpoint == 0) { run.inputs = (struct inputs){0}; }
     const struct zk_write write = {.kind = ZK_SET,
                                    .path = path,
                                    .data = text,

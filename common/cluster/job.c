@@ -34,7 +34,8 @@ void job_init(struct job *job)
                   .beta1 = 0.9,
                   .beta2 = 0.999,
                   .epsilon = 1e-8,
-                  .max_staleness = STALENESS_FREE},
+                  .max_staleness = STALENESS_FREE,
+                  .same_bits = true},
         .checkpoint = {.every_steps = 0, .every_seconds = 10, .keep = 3},
         .cluster = {.coordinators = 2, .ps = 2, .workers = 2, .min_workers = 1},
         .zookeeper = {.servers = 3, .session_timeout_ms = 4000},
@@ -308,6 +309,7 @@ static void print_allowed(FILE *out, const struct json_field *key)
             fprintf(out, "%s`%s`", i == 0 ? "" : ", ", key->names[i]);
         }
         break;
+    case FIELD_BOOL: fprintf(out, "`true`, `false`"); break;
     case FIELD_LIST: fprintf(out, "list of at most %d whole numbers", JOB_HIDDEN_MAX); break;
     case FIELD_REAL: fprintf(out, "%g to %g", key->least, key->most); break;
     case FIELD_UINT: print_uint(out, key); break;

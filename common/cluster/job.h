@@ -55,6 +55,7 @@ struct job {
         double final_learning_rate;
         uint64_t max_staleness; /* Async; STALENESS_FREE: unbounded. */
         double target_accuracy; /* 0: none. */
+        bool same_bits;         /* Sync: workers of another fingerprint are refused. */
     } train;
     struct {
         uint64_t every_steps; /* 0: only at the end. */

@@ -99,6 +99,15 @@ static const struct json_field fields[] = {
     NUMBER(FIELD_REAL, "train.target_accuracy", train.target_accuracy, 0, 1, CHANGEABLE,
            "Stop early when the test accuracy reaches this; 0: train all steps. Checked at each "
            "evaluation: see `evaluate.every_steps`."),
+    {
+        .name = "train.same_bits",
+        .type = FIELD_BOOL,
+        AT(train.same_bits),
+        .tags = CHANGEABLE,
+        .help = "Sync: whether all workers must have the same arithmetic (version of OpenBLAS and "
+                "type of processor), so that the result has the same bits on any hosts. `false` "
+                "permits mixtures.",
+    },
     NUMBER(FIELD_UINT, "evaluate.every_steps", evaluate.every_steps, 0, MANY, CHANGEABLE,
            "Steps between evaluations on the test set; 0: only at the end."),
     NUMBER(FIELD_UINT, "checkpoint.every_steps", checkpoint.every_steps, 0, MANY, CHANGEABLE,

@@ -71,6 +71,7 @@ static const struct json_field manifest_fields[] = {
     {"mode", FIELD_TEXT, AT(mode)},
     {"optimizer", FIELD_TEXT, AT(optimizer)},
     {"kernels", FIELD_TEXT, AT(kernels)},
+    {"data", FIELD_HEX, AT(data), .optional = true},
     {"variables", FIELD_HEX, AT(variables_hash)},
     {"seed", FIELD_CUSTOM, AT(seed), .converter = &decimal_text},
     {"shards", FIELD_LIST, AT(shards), .element = &shard_element, .least = 1,
@@ -177,7 +178,13 @@ static json_t *build(const struct manifest *manifest)
 {
     assert(manifest->shard_count > 0 && manifest->shard_count <= MANIFEST_SHARDS_MAX);
     json_t *object = json_pack("{s:i}", "format", MANIFEST_FORMAT);
-    if (object != NULL && json_codec_build(&manifest_table, manifest, 0, object)) { return object; }
+    if (object != NULL && json_codec_build(&manifest_table, manifest, 0, object)) {
+        /* A manifest without it is as old ones are, whose closing digest does not cover it. */
+        if (digest_equal(manifest->data, (struct digest){0, 0})) {
+            (void)json_object_del(object, "data");
+        }
+        return object;
+    }
     json_decref(object);
     return NULL;
 }

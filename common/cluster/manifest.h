@@ -45,8 +45,9 @@ struct manifest {
     uint32_t state_arrays; /* Arrays per shard, the values included: 1 to MANIFEST_ARRAYS_MAX. */
     uint32_t shard_count;  /* 1 to MANIFEST_SHARDS_MAX. */
     char optimizer[16];
-    char mode[8];      /* "sync" or "async". */
-    char kernels[128]; /* Fingerprint of the arithmetic that computed these bits. */
+    char mode[8];       /* "sync" or "async". */
+    char kernels[128];  /* Fingerprint of the arithmetic that computed these bits. */
+    struct digest data; /* The digest of the data set; 0: unknown. */
     struct manifest_shard shards[MANIFEST_SHARDS_MAX]; /* In the order of the flat vector. */
 };
 

@@ -1,6 +1,6 @@
 /*
  * The encoding: every field as 64 bits little-endian in the order of `fields` below (doubles by
- * their bits), then `place`, then zeros. All roles have the same layout.
+ * their bits), then `place`, `inputs.fingerprint`, then zeros. All roles have the same layout.
  */
 #include "common/cluster/report.h"
 
@@ -12,7 +12,7 @@
 #include "common/base/utf8.h"
 
 /* The format of the body; changes with the order or meaning of the fields. */
-#define REPORT_MAGIC UINT64_C(0x3330545250524e54) /* "TNRPRT03" */
+#define REPORT_MAGIC UINT64_C(0x3430545250524e54) /* "TNRPRT04" */
 
 struct cursor {
     uint8_t *out; /* NULL: reading. */
@@ -68,6 +68,8 @@ static void fields(struct cursor *cursor, struct report *report)
         &report->evaluation.step,
         &report->evaluation.digest[0],
         &report->evaluation.digest[1],
+        &report->inputs.data[0],
+        &report->inputs.data[1],
     };
     for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++) {
         integer(cursor, integers[i]);
@@ -112,6 +114,30 @@ static enum tn_status check_counters(const struct report *report, struct error *
     return TN_OK;
 }
 
+/* `size` bytes, zero-filled; the last one is always zero. */
+static void put_text(struct cursor *cursor, const char *text, size_t size)
+{
+    assert(cursor->at + size <= REPORT_BYTES);
+    for (size_t i = 0; i + 1 < size && text[i] != '\0'; i++) {
+        cursor->out[cursor->at + i] = (uint8_t)text[i];
+    }
+    cursor->at += size;
+}
+
+static enum tn_status take_text(struct cursor *cursor, char *text, size_t size, const char *name,
+                                struct task task, struct error *error)
+{
+    assert(cursor->at + size <= REPORT_BYTES);
+    if (memchr(cursor->in + cursor->at, '\0', size) == NULL) {
+        return error_set(error, TN_EPROTO, "report of %s:%" PRIu32 ": its %s is not terminated",
+                         role_name(task.role), task.index, name);
+    }
+    memcpy(text, cursor->in + cursor->at, size);
+    utf8_clean(text);
+    cursor->at += size;
+    return TN_OK;
+}
+
 void report_encode(const struct report *report, uint8_t out[static REPORT_BYTES])
 {
     assert(report->task.role < ROLE_COUNT);
@@ -123,10 +149,8 @@ void report_encode(const struct report *report, uint8_t out[static REPORT_BYTES]
     integer(&cursor, &role);
     integer(&cursor, &index);
     fields(&cursor, &copy);
-    assert(cursor.at + sizeof copy.place <= REPORT_BYTES);
-    for (size_t i = 0; i + 1 < sizeof copy.place && copy.place[i] != '\0'; i++) {
-        out[cursor.at + i] = (uint8_t)copy.place[i];
-    }
+    put_text(&cursor, copy.place, sizeof copy.place);
+    put_text(&cursor, copy.inputs.fingerprint, sizeof copy.inputs.fingerprint);
 }
 
 enum tn_status report_decode(const void *bytes, size_t size, struct report *out,
@@ -156,17 +180,17 @@ enum tn_status report_decode(const void *bytes, size_t size, struct report *out,
     }
     out->task = (struct task){.role = (enum role)role, .index = (uint32_t)index};
     fields(&cursor, out);
-    const char *place = (const char *)bytes + cursor.at;
-    if (memchr(place, '\0', sizeof out->place) == NULL) {
-        return error_set(error, TN_EPROTO, "report of %s:%" PRIu64 ": its place is not terminated",
-                         role_name((enum role)role), index);
+    struct inputs *inputs = &out->inputs;
+    enum tn_status status =
+        take_text(&cursor, out->place, sizeof out->place, "place", out->task, error);
+    if (status == TN_OK) {
+        status = take_text(&cursor, inputs->fingerprint, sizeof inputs->fingerprint, "fingerprint",
+                           out->task, error);
     }
-    memcpy(out->place, place, sizeof out->place);
-    utf8_clean(out->place);
-    if (out->saved_checkpoint != 0 && out->saved_bytes == 0) {
+    if (status == TN_OK && out->saved_checkpoint != 0 && out->saved_bytes == 0) {
         return error_set(error, TN_EPROTO,
                          "report of %s:%" PRIu64 ": saved_bytes of checkpoint %" PRIu64 " is 0",
                          role_name((enum role)role), index, out->saved_checkpoint);
     }
-    return check_counters(out, error);
+    return status == TN_OK ? check_counters(out, error) : status;
 }

@@ -44,6 +44,8 @@ struct report {
     uint64_t ready;               /* 1: data loaded, can own slices. */
     struct evaluation evaluation; /* Its newest in `generation`. */
     char place[64];               /* Ps: host:folder of its checkpoints. */
+    /* Worker: its own. Ps: of the newest checkpoint on its disk. `from` is not sent. */
+    struct inputs inputs;
 };
 
 void report_encode(const struct report *report, uint8_t out[static REPORT_BYTES]);

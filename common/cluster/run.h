@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/cluster/inputs.h"
 #include "common/cluster/task.h"
 
 enum run_phase {
@@ -73,6 +74,7 @@ struct run {
     bool pause_requested;     /* Paused by an operator. */
     struct recovery recovery;
     struct evaluation evaluation; /* The newest. */
+    struct inputs inputs;         /* Those that all workers have: C13. */
     uint64_t started_wall_ms;
     uint64_t changed_wall_ms;
     uint64_t elections;        /* Since the cluster was created. */

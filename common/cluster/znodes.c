@@ -186,6 +186,15 @@ static const struct json_field missing_ps = {
     .most = PS_MAX - 1,
 };
 static const struct json_field unloadable_id = {.type = FIELD_UINT, .size = sizeof(uint64_t)};
+#define RECORD inputs
+static const struct json_field inputs_fields[] = {
+    {"fingerprint", FIELD_TEXT, AT(fingerprint)},
+    {"data", FIELD_HEX, AT(data)},
+    {"from", FIELD_TEXT, AT(from)},
+};
+TABLE(inputs);
+#undef RECORD
+
 #define RECORD run
 static const struct json_field run_fields[] = {
     {"phase", FIELD_ENUM, AT(phase), .names = run_phase_names},
@@ -205,6 +214,7 @@ static const struct json_field run_fields[] = {
     {"held", FIELD_BOOL, AT(pause_requested)},
     {"recovery", FIELD_OBJECT, AT(recovery), .table = &recovery_table},
     {"evaluation", FIELD_OBJECT, AT(evaluation), .table = &evaluation_table},
+    {"inputs", FIELD_OBJECT, AT(inputs), .table = &inputs_table, .optional = true},
     {"started_ms", FIELD_UINT, AT(started_wall_ms)},
     {"changed_ms", FIELD_UINT, AT(changed_wall_ms)},
     {"elections", FIELD_UINT, AT(elections)},

@@ -83,7 +83,8 @@ static void make_worker(struct sim_cluster *cluster, struct process *process,
                                    .job = &cluster->setup.job,
                                    .model = cluster->model,
                                    .train = cluster->train,
-                                   .test = cluster->test};
+                                   .test = cluster->test,
+                                   .inputs = {.fingerprint = "sim", .data = {1, 2}}};
     struct worker *worker;
     struct error error;
     enum tn_status status = worker_create(&config, &worker, &error);

@@ -296,8 +296,8 @@ static inline void world_begin(struct world *w, uint32_t index)
         enum tn_status status = model_open(&model, kernels_reference(),
                                            compute_slice_examples(&w->job), &node->model, NULL);
         assert(status == TN_OK);
-        struct worker_config config = {identity,    &node->ports, &w->job,
-                                       node->model, w->train,     w->test};
+        struct worker_config config = {identity, &node->ports, &w->job,      node->model,
+                                       w->train, w->test,      {.data = {0}}};
         status = worker_create(&config, &node->worker, NULL);
         assert(status == TN_OK);
         node->node = worker_node(node->worker);

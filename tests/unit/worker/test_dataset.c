@@ -49,6 +49,28 @@ static struct job job_with_folder(void)
     return job;
 }
 
+/* Equal examples have equal digests; one label or one pixel makes a difference. */
+static void test_digest_covers_every_byte(void **state)
+{
+    (void)state;
+    const struct job job = job_with_folder();
+    struct dataset *data[4];
+    for (int i = 0; i < 4; i++) {
+        const uint8_t pixel = i == 3 ? 103 : 102;
+        const uint8_t images[] = {0, 0, 8, 3, 0, 0, 0,  2,     0,   0, 0,
+                                  1, 0, 0, 0, 2, 0, 51, pixel, 255, 9, 9};
+        write_file("train-images-idx3-ubyte", images, 20);
+        write_labels(2, i == 2 ? 1 : 0);
+        assert_int_equal(dataset_open(&job, DATASET_TRAIN, &data[i], NULL), TN_OK);
+    }
+    const struct digest first = dataset_digest(data[0], data[0]);
+    assert_true(digest_equal(first, dataset_digest(data[1], data[1])));
+    assert_false(digest_equal(first, dataset_digest(data[2], data[0])));
+    assert_false(digest_equal(first, dataset_digest(data[3], data[0])));
+    assert_false(digest_equal(first, dataset_digest(data[0], data[3])));
+    for (int i = 0; i < 4; i++) { dataset_close(data[i]); }
+}
+
 static void expect_refusal(const struct job *job, enum tn_status status, const char *text)
 {
     struct dataset *dataset;
@@ -204,6 +226,7 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_digest_covers_every_byte),
         cmocka_unit_test(test_files_are_gathered),
         cmocka_unit_test(test_missing_files_are_named),
         cmocka_unit_test(test_misfits_are_refused),

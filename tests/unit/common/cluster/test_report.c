@@ -9,7 +9,7 @@
 
 #include "common/cluster/report.h"
 
-enum { PLACE_AT = 8 * (3 + 24 + 3) };
+enum { PLACE_AT = 8 * (3 + 26 + 3), FINGERPRINT_AT = PLACE_AT + 64 };
 
 static struct report sample(void)
 {
@@ -39,6 +39,7 @@ static struct report sample(void)
                        .train_loss = 1e-300,
                        .digest = {11, 12}},
         .place = "host:/data/ps-3",
+        .inputs = {.fingerprint = "cpu: x; kernels for y", .data = {5, 6}},
     };
 }
 
@@ -64,6 +65,8 @@ static void report_comes_back(void **state)
     assert_true(out.evaluation.step == STEP_NONE && out.evaluation.train_loss == 1e-300);
     assert_true(out.evaluation.digest[1] == 12 && out.disk_generation == 2 && out.ready == 1);
     assert_string_equal(out.place, in.place);
+    assert_string_equal(out.inputs.fingerprint, in.inputs.fingerprint);
+    assert_true(out.inputs.data[0] == 5 && out.inputs.data[1] == 6);
 }
 
 /* A wrong size, format, role, index, counter or text is named. */
@@ -91,7 +94,9 @@ static void wrong_report_is_refused(void **state)
     report_encode(&in, bytes); /* Cut, so that it is terminated. */
     assert_int_equal(bytes[PLACE_AT], 'x');
     memset(bytes + PLACE_AT, 'x', sizeof in.place);
-    assert_refused(bytes, sizeof bytes, "not terminated");
+    assert_refused(bytes, sizeof bytes, "place is not terminated");
+    memcpy(bytes, good, sizeof bytes), memset(bytes + FINGERPRINT_AT, 'x', FINGERPRINT_MAX);
+    assert_refused(bytes, sizeof bytes, "fingerprint is not terminated");
 }
 
 int main(void)

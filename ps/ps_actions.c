@@ -1,0 +1,169 @@
+/* The actions of the core, carried out. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/base/log.h"
+#include "common/base/minmax.h"
+#include "common/faults/failpoint.h"
+#include "ps/ps_private.h"
+#include "ps/slice_clocks.h"
+
+void ps_finish(struct ps *ps, int exit_code)
+{
+    assert(exit_code >= 0);
+    if (ps->finished) { return; }
+    ps->finished = true;
+    ps->exit_code = exit_code;
+}
+
+static void follow_up(struct ps *ps, struct ps_event event)
+{
+    assert(ps->follow_up_count < FOLLOW_UPS_MAX);
+    ps->follow_ups[ps->follow_up_count++] = event;
+}
+
+static void send(struct ps *ps, conn_id conn, struct frame_header header, struct buffer *body)
+{
+    assert(conn.v != 0);
+    header.epoch = u64_max(ps->membership.chief.epoch, ps->membership.run.epoch);
+    ps->ports.transport.send(ps->ports.transport.ctx, conn, &header, body);
+}
+
+static void answer(struct ps *ps, const struct ps_action *action)
+{
+    struct buffer *values = action->previous ? ps->shard.previous : ps->shard.current[0];
+    assert(values != NULL);
+    assert(action->generation == ps->core.generation);
+    struct frame_header header = {
+        .type = FRAME_VALUES,
+        .generation = action->generation,
+        .step = action->step,
+        .sequence = action->round,
+    };
+    send(ps, action->conn, header, buffer_retain(values));
+}
+
+static const char *refusal_text(enum refusal refusal)
+{
+    static const char *const texts[] = {
+        [REFUSAL_GENERATION] = "of another generation",
+        [REFUSAL_NOT_RUNNING] = "not loaded yet",
+        [REFUSAL_STEP_GONE] = "of a step that is no longer kept",
+    };
+    assert(refusal >= REFUSAL_GENERATION && refusal <= REFUSAL_STEP_GONE);
+    return texts[refusal];
+}
+
+/* Late requests after a restore are many and harmless, so they are counted in one line every
+ * PS_REFUSAL_LOG_MS. */
+static void refuse(struct ps *ps, const struct ps_action *action)
+{
+    struct frame_header header = {
+        .type = FRAME_REFUSED,
+        .generation = ps->core.generation,
+        .step = ps->core.step,
+        .first = (uint32_t)action->refusal,
+    };
+    send(ps, action->conn, header, NULL);
+    if (ps->is_probe) { return; }
+    ps->refusals++;
+    if (ps->now_ms < ps->log_refusals_at_ms) { return; }
+    log_info("refused %" PRIu64 " pushes or pulls: %s; this ps is at step=%" PRIu64
+             " of generation=%" PRIu64,
+             ps->refusals, refusal_text(action->refusal), ps->core.step, ps->core.generation);
+    ps->log_refusals_at_ms = ps->now_ms + PS_REFUSAL_LOG_MS;
+    ps->refusals = 0;
+}
+
+static void apply(struct ps *ps)
+{
+    assert(ps->core.applying);
+    assert(ps->actions.part_count >= 1);
+    FAILPOINT("ps.before_apply");
+    if (shard_apply(&ps->shard, ps->actions.parts, ps->actions.part_count)) {
+        FAILPOINT("ps.applied_before_ack");
+        follow_up(ps, (struct ps_event){.type = PS_EV_APPLIED});
+        return;
+    }
+    log_error("out of memory for the %" PRIu64 " parameters of the next step: exiting",
+              ps->shard.config.count);
+    ps_finish(ps, TN_EXIT_ERROR);
+}
+
+static void load(struct ps *ps, const struct ps_action *action)
+{
+    assert(ps->core.loading_generation == action->generation);
+    ps->load_began_ms = ps->now_ms;
+    ps->has_clocks = false;
+    if (!shard_begin_load(&ps->shard)) {
+        log_error("out of memory for %" PRIu64 " parameters: exiting", ps->shard.config.count);
+        ps_finish(ps, TN_EXIT_ERROR);
+        return;
+    }
+    if (action->checkpoint != 0) {
+        log_info("loading generation %" PRIu64 " from checkpoint %" PRIu64, action->generation,
+                 action->checkpoint);
+        checkpoint_client_load(&ps->checkpoints, action->checkpoint);
+        return;
+    }
+    shard_load_initial(&ps->shard, ps->config.variables, ps->config.job->seed);
+    ps->incoming_updates = 0;
+    follow_up(ps, (struct ps_event){.type = PS_EV_LOADED});
+}
+
+static void adopt(struct ps *ps)
+{
+    assert(ps->now_ms >= ps->load_began_ms);
+    shard_adopt(&ps->shard, ps->incoming_updates);
+    char source[48] = "initial values";
+    if (ps->core.loading_checkpoint != 0) {
+        snprintf(source, sizeof source, "checkpoint %" PRIu64, ps->core.loading_checkpoint);
+    }
+    log_info("loaded generation %" PRIu64 " from %s step=%" PRIu64 " took_ms=%" PRIu64,
+             ps->core.generation, source, ps->core.step, ps->now_ms - ps->load_began_ms);
+}
+
+static void save(struct ps *ps, const struct ps_action *action)
+{
+    static_assert((int)SLICE_CLOCKS_BYTES_MAX <= (int)STORE_BLOB_MAX,
+                  "the clocks fit the store's blob");
+    uint8_t clocks[STORE_BLOB_MAX];
+    struct checkpoint_save request = {
+        .checkpoint = action->checkpoint,
+        .generation = action->generation,
+        .step = action->step,
+    };
+    if (ps->config.job->train.mode == TRAIN_ASYNC) {
+        request.blob_bytes =
+            slice_clocks_encode(ps->core.clock, ps->config.job->train.slices, clocks);
+        request.blob = clocks;
+    }
+    log_debug("saving checkpoint %" PRIu64 " step=%" PRIu64, action->checkpoint, action->step);
+    if (checkpoint_client_save(&ps->checkpoints, &request)) { return; }
+    follow_up(ps, (struct ps_event){.type = PS_EV_SAVE_FAILED, .checkpoint = action->checkpoint});
+}
+
+/* `*body` is the event's; NULL afterwards if the shard holds it. */
+void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer **body)
+{
+    switch (action->type) {
+    case PS_DO_HOLD:
+        assert(*body != NULL);
+        shard_hold(&ps->shard, action->first, *body);
+        *body = NULL;
+        if (!ps->core.applying) { FAILPOINT("ps.mid_step"); }
+        break;
+    case PS_DO_DROP: break; /* The caller releases it. */
+    case PS_DO_RELEASE: shard_release(&ps->shard, action->first); break;
+    case PS_DO_RELEASE_ALL: shard_release_all(&ps->shard); break;
+    case PS_DO_APPLY: apply(ps); break;
+    case PS_DO_ANSWER: answer(ps, action); break;
+    case PS_DO_REFUSE: refuse(ps, action); break;
+    case PS_DO_LOAD: load(ps, action); break;
+    case PS_DO_ADOPT: adopt(ps); break;
+    case PS_DO_DISCARD: shard_discard_incoming(&ps->shard); break;
+    case PS_DO_FORGET: shard_forget(&ps->shard); break;
+    case PS_DO_SAVE: save(ps, action); break;
+    }
+}

@@ -1,0 +1,44 @@
+/* ps/ps_private.h: shared by ps.c (the reactor) and ps_actions.c (the actions of the core); no
+ * other file includes it. */
+#ifndef PS_PS_PRIVATE_H
+#define PS_PS_PRIVATE_H
+
+#include "common/node/membership.h"
+#include "ps/checkpoint_client.h"
+#include "ps/ps.h"
+#include "ps/shard.h"
+#include "ps/step.h"
+
+enum { FOLLOW_UPS_MAX = 4 };
+
+struct ps {
+    struct ps_config config;
+    struct node_ports ports;
+    struct membership membership;
+    struct ps_step core;
+    struct ps_actions actions;
+    struct shard shard;
+    struct checkpoint_client checkpoints;
+    uint64_t now_ms;
+    /* Results of actions that complete at once; the core handles them next. */
+    struct ps_event follow_ups[FOLLOW_UPS_MAX];
+    uint32_t follow_up_count;
+    uint64_t clocks[SLICES_MAX];
+    bool has_clocks;
+    uint64_t incoming_updates; /* Updates in the arrays that wait to be adopted. */
+    uint64_t load_began_ms;
+    uint64_t leave_at_ms; /* Latest time to leave after the run's end. UINT64_MAX: no end yet. */
+    uint64_t refusals, log_refusals_at_ms;
+    bool is_probe; /* The frame being handled only asks for this ps's step. */
+    bool finished;
+    int exit_code;
+    char place[64];
+};
+
+/* The node leaves with the first code. */
+void ps_finish(struct ps *ps, int exit_code);
+
+/* `*body` is that of the event that the core has handled; NULL afterwards if the shard holds it. */
+void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer **body);
+
+#endif

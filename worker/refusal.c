@@ -1,0 +1,43 @@
+#include "worker/refusal.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "common/base/digest.h"
+#include "common/base/log.h"
+#include "kernels/kernels.h"
+
+static void log_data(const struct job *job, const struct inputs *run, const struct inputs *ours)
+{
+    char texts[2][DIGEST_TEXT_BYTES];
+    assert(!inputs_data_agree(run, ours));
+    digest_format((struct digest){ours->data[0], ours->data[1]}, texts[0]);
+    digest_format((struct digest){run->data[0], run->data[1]}, texts[1]);
+    log_error("refused: the data at %s have the digest %s, but those of this run have %s (from "
+              "%s): copy the same files to every host, or start a new run",
+              *job->data.path ? job->data.path : job->data.type, texts[0], texts[1], run->from);
+}
+
+/* The type of processor is the part of a fingerprint that an operator can choose. */
+static void log_kernels(const struct inputs *run, const struct inputs *ours)
+{
+    const char *core = strstr(run->fingerprint, KERNELS_FOR);
+    assert(!inputs_fingerprints_agree(run, ours));
+    log_error("refused: the arithmetic of this worker is \"%s\", but that of this run is \"%s\" "
+              "(from %s): use the same OpenBLAS and set OPENBLAS_CORETYPE=%s, or permit other bits "
+              "with train.same_bits=false",
+              ours->fingerprint, run->fingerprint, run->from,
+              core != NULL ? core + strlen(KERNELS_FOR) : "the same");
+}
+
+bool refusal_log(const struct job *job, const struct inputs *run, const struct inputs *ours)
+{
+    bool same_bits = job->train.same_bits && job->train.mode == TRAIN_SYNC;
+    if (inputs_agree(run, ours, same_bits)) { return false; }
+    if (!inputs_data_agree(run, ours)) {
+        log_data(job, run, ours);
+    } else {
+        log_kernels(run, ours);
+    }
+    return true;
+}

@@ -1,0 +1,137 @@
+/* The actions of the core, carried out. */
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/minmax.h"
+#include "common/faults/failpoint.h"
+#include "kernels/finite.h"
+#include "worker/worker_private.h"
+
+void worker_finish(struct worker *worker, int exit_code)
+{
+    assert(exit_code >= 0);
+    if (worker->finished) { return; }
+    worker->finished = true;
+    worker->exit_code = exit_code;
+}
+
+static void follow_up(struct worker *worker, enum loop_event_type type)
+{
+    assert(worker->follow_up_count < FOLLOW_UPS_MAX);
+    struct loop_event event = {.type = type, .now_ms = worker->now_ms};
+    worker->follow_ups[worker->follow_up_count++] = event;
+}
+
+static void send(struct worker *worker, uint32_t ps, struct frame_header header,
+                 struct buffer *body)
+{
+    conn_id conn = worker->links.items[ps].conn;
+    assert(conn.v != 0);
+    header.epoch = u64_max(worker->membership.chief.epoch, worker->membership.run.epoch);
+    worker->ports.transport.send(worker->ports.transport.ctx, conn, &header, body);
+}
+
+/* A restart computes the same again: the exit code ends the job. */
+static void diverged(struct worker *worker, uint64_t step, struct slice_node node)
+{
+    assert(node.count > 0);
+    log_error("gradient is not finite: step=%" PRIu64 " slices=%" PRIu32 "..%" PRIu32
+              ": training diverged or an example is not a number; lower train.learning_rate or "
+              "check the data",
+              step, node.first, node.first + node.count - 1);
+    worker_finish(worker, TN_EXIT_INVALID_INPUT);
+}
+
+static void compute(struct worker *worker, const struct loop_action *action)
+{
+    assert(worker->core.computing);
+    uint32_t end = action->first_node + action->node_count;
+    assert(end <= worker->core.node_count);
+    for (uint32_t node = action->first_node; node < end; node++) {
+        const float *sum = compute_node(&worker->compute, worker->current->data, action->step,
+                                        worker->core.nodes[node]);
+        if (sum != NULL && !all_finite(sum, worker->compute.parameters)) {
+            diverged(worker, action->step, worker->core.nodes[node]);
+            return;
+        }
+        if (sum != NULL && gradients_put(&worker->gradients, node, sum)) { continue; }
+        log_error("out of memory for the gradients of %" PRIu64 " parameters: exiting",
+                  worker->compute.parameters);
+        worker_finish(worker, TN_EXIT_ERROR);
+        return;
+    }
+    follow_up(worker, LOOP_EV_COMPUTED);
+}
+
+static void push(struct worker *worker, const struct loop_action *action)
+{
+    assert(worker->core.ps[action->ps].up);
+    uint32_t end = action->first_node + action->node_count;
+    assert(end <= worker->core.node_count);
+    FAILPOINT("worker.before_push");
+    for (uint32_t node = action->first_node; node < end; node++) {
+        struct frame_header header = {
+            .sequence = action->round,
+            .type = FRAME_PUSH,
+            .generation = action->generation,
+            .step = action->step,
+            .first = worker->core.nodes[node].first,
+            .count = worker->core.nodes[node].count,
+        };
+        struct buffer *part = gradients_get(&worker->gradients, node, action->ps);
+        send(worker, action->ps, header, buffer_retain(part));
+    }
+}
+
+static void pull(struct worker *worker, const struct loop_action *action)
+{
+    assert(worker->core.ps[action->ps].up);
+    struct frame_header header = {
+        .sequence = action->round,
+        .type = FRAME_PULL,
+        .generation = action->generation,
+        .step = action->step,
+    };
+    send(worker, action->ps, header, NULL);
+}
+
+static void take(struct worker *worker, uint32_t ps, const struct buffer *body)
+{
+    if (body == NULL) { return; }
+    assert(body->size == worker->places[ps].count * sizeof(float));
+    memcpy((float *)worker->next->data + worker->places[ps].first, body->data, body->size);
+}
+
+static void swap_values(struct worker *worker)
+{
+    struct buffer *old = worker->current;
+    worker->current = worker->next;
+    worker->next = old;
+}
+
+static void evaluate(struct worker *worker, const struct loop_action *action)
+{
+    assert(worker->core.evaluating);
+    worker->evaluation = compute_evaluate(&worker->compute, worker->current->data, action->step);
+    log_info("evaluated step %" PRIu64 ": test_loss=%.4f accuracy=%.4f training_loss=%.4f",
+             action->step, worker->evaluation.loss, worker->evaluation.accuracy,
+             worker->evaluation.train_loss);
+    FAILPOINT("worker.evaluated");
+    follow_up(worker, LOOP_EV_EVALUATED);
+}
+
+void worker_carry_out(struct worker *worker, const struct loop_action *action,
+                      const struct buffer *body)
+{
+    switch (action->type) {
+    case LOOP_DO_TAKE: take(worker, action->ps, body); break;
+    case LOOP_DO_SWAP: swap_values(worker); break;
+    case LOOP_DO_FORGET: gradients_clear(&worker->gradients); break;
+    case LOOP_DO_COMPUTE: compute(worker, action); break;
+    case LOOP_DO_PUSH: push(worker, action); break;
+    case LOOP_DO_PULL: pull(worker, action); break;
+    case LOOP_DO_EVALUATE: evaluate(worker, action); break;
+    }
+}

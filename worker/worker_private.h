@@ -1,0 +1,46 @@
+/* worker/worker_private.h: shared by worker.c (the reactor) and worker_actions.c (the actions of
+ * the core); no other file includes it. */
+#ifndef WORKER_WORKER_PRIVATE_H
+#define WORKER_WORKER_PRIVATE_H
+
+#include "common/cluster/roster.h"
+#include "common/node/membership.h"
+#include "worker/compute.h"
+#include "worker/gradients.h"
+#include "worker/ps_links.h"
+#include "worker/training_loop.h"
+#include "worker/worker.h"
+
+enum { FOLLOW_UPS_MAX = 4 };
+
+struct worker {
+    struct worker_config config;
+    struct node_ports ports;
+    struct membership membership;
+    struct roster roster;
+    struct mirror assignment;
+    struct links links;
+    struct training_loop core;
+    struct loop_actions actions;
+    struct compute compute;
+    struct placement places[PS_MAX];
+    struct buffer *current, *next; /* All parameters; see worker/training_loop.h. */
+    struct gradients gradients;    /* The gradients of core.nodes. */
+    struct evaluation evaluation;  /* The newest of this generation. */
+    uint64_t now_ms;
+    struct loop_event follow_ups[FOLLOW_UPS_MAX];
+    uint32_t follow_up_count;
+    bool is_following; /* The roster and the assignment are being watched. */
+    uint64_t wait_logged_at_ms;
+    bool finished;
+    int exit_code;
+};
+
+/* The node leaves with the first code. */
+void worker_finish(struct worker *worker, int exit_code);
+
+/* `body` is that of the event that the core has handled; it is only read. */
+void worker_carry_out(struct worker *worker, const struct loop_action *action,
+                      const struct buffer *body);
+
+#endif
