@@ -209,6 +209,33 @@ static void requests_handle(struct coordinator *c, const struct zk_event *event)
 
 /* ----------------------------------------------------------------- reports */
 
+static uint32_t declared(const struct coordinator *c, enum role role)
+{
+    assert(role == ROLE_PS || role == ROLE_WORKER);
+    return role == ROLE_PS ? c->config.chief.ps : c->config.chief.workers;
+}
+
+static bool is_declared(const struct coordinator *c, struct task task)
+{
+    return task.role == ROLE_COORDINATOR || task.index < declared(c, task.role);
+}
+
+/* No order reaches such a node, and no command shows it: it has to know that, and to leave. */
+static void refuse_undeclared(struct coordinator *c, const struct transport_event *event,
+                              const struct report *report)
+{
+    char name[TASK_NAME_MAX];
+    task_format(report->task, ':', name, sizeof name);
+    log_warn("%s is refused: the job has only %" PRIu32 " tasks of that role", name,
+             declared(c, report->task.role));
+    const struct frame_header header = {.type = FRAME_REPORT_ACK,
+                                        .epoch = c->election.epoch,
+                                        .sequence = report->sequence,
+                                        .first = REPORT_ACK_UNDECLARED,
+                                        .count = declared(c, report->task.role)};
+    c->ports->transport.send(c->ports->transport.ctx, event->conn, &header, NULL);
+}
+
 static void report_handle(struct coordinator *c, const struct transport_event *event)
 {
     assert(c->election.phase <= ELECTION_CHIEF);
@@ -226,6 +253,10 @@ static void report_handle(struct coordinator *c, const struct transport_event *e
     }
     if (report.incarnation != event->header.sender) {
         log_warn("report ignored: its incarnation is not that of its sender");
+        return;
+    }
+    if (!is_declared(c, report.task)) {
+        refuse_undeclared(c, event, &report);
         return;
     }
     const char *refused = chief_refuses_report(&c->chief, &report);

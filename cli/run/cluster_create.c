@@ -1,6 +1,7 @@
 #include "cli/run/cluster_create.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,68 @@ enum tn_status cluster_check_no_nodes(struct zk_sync *sync, const char *cluster,
         if (count > 0) { return TN_EEXIST; }
     }
     return TN_OK;
+}
+
+static enum tn_status refuse_numbers(const struct job *job, const struct spec *spec,
+                                     struct error *error)
+{
+    bool workers = spec->workers != job->cluster.workers;
+    return error_set(error, TN_EINVAL,
+                     "%s is %" PRIu32 " here, but the cluster \"%s\" is running with %" PRIu32
+                     ": give every host and coordinator the same job file and host lists, or end "
+                     "the cluster with `tanist stop` first",
+                     workers ? "cluster.workers" : "cluster.coordinators",
+                     workers ? job->cluster.workers : job->cluster.coordinators, job->name,
+                     workers ? spec->workers : spec->coordinators);
+}
+
+static bool declares(const struct spec *spec, const struct job *job)
+{
+    return spec->workers == job->cluster.workers && spec->coordinators == job->cluster.coordinators;
+}
+
+/* TN_EREFUSED: another program changed /spec since `spec` was read. */
+static enum tn_status replace_spec(struct zk_sync *sync, const struct job *job, struct spec *spec,
+                                   struct error *error)
+{
+    char path[256];
+    struct spec wanted = *spec;
+    wanted.job_json = job_to_json(job);
+    wanted.coordinators = job->cluster.coordinators;
+    wanted.workers = job->cluster.workers;
+    char *text = wanted.job_json != NULL ? spec_encode(&wanted) : NULL;
+    if (text == NULL) {
+        free(wanted.job_json);
+        return error_set(error, TN_ENOMEM, "out of memory");
+    }
+    znode_path(path, job->name, "spec");
+    const struct zk_write write = {
+        .kind = ZK_SET, .path = path, .data = text, .size = strlen(text), .version = spec->version};
+    enum tn_status status = zk_sync_write(sync, &write, 1, error);
+    free(text);
+    if (status != TN_OK) {
+        free(wanted.job_json);
+        return status;
+    }
+    free(spec->job_json);
+    *spec = wanted;
+    return TN_OK;
+}
+
+enum tn_status cluster_declare(struct zk_sync *sync, const struct job *job, bool shared,
+                               struct spec *spec, struct error *error)
+{
+    assert(sync != NULL);
+    if (declares(spec, job)) { return TN_OK; }
+    if (shared && cluster_check_no_nodes(sync, job->name, error) != TN_OK) {
+        return error->status == TN_EEXIST ? refuse_numbers(job, spec, error) : error->status;
+    }
+    enum tn_status status = replace_spec(sync, job, spec, error);
+    if (status != TN_EREFUSED && status != TN_ETIMEDOUT) { return status; }
+    free(spec->job_json);
+    status = bootstrap_read_spec(sync, job->name, spec, error);
+    if (status != TN_OK || declares(spec, job)) { return status; }
+    return refuse_numbers(job, spec, error);
 }
 
 static enum tn_status remove_znode(struct zk_sync *sync, const char *path, struct error *error)

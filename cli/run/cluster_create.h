@@ -23,6 +23,12 @@ MUST_CHECK enum tn_status cluster_create(struct zk_sync *sync, const struct job 
                                          const struct variable_table *variables, uint64_t key,
                                          struct spec *out, struct error *error);
 
+/* Make `spec`, read from /spec, declare the numbers of coordinators and workers of `job`: they may
+ * change between two runs. With `shared`, other programs may run nodes of the cluster; then
+ * TN_EINVAL: the numbers differ, and nodes are running. */
+MUST_CHECK enum tn_status cluster_declare(struct zk_sync *sync, const struct job *job, bool shared,
+                                          struct spec *spec, struct error *error);
+
 /* TN_EEXIST: a node of the cluster is running; the error names it. */
 MUST_CHECK enum tn_status cluster_check_no_nodes(struct zk_sync *sync, const char *cluster,
                                                  struct error *error);

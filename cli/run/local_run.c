@@ -116,6 +116,9 @@ static enum tn_status create_cluster(struct local_run *run, struct zk_sync *sync
     if (status == TN_OK) {
         status = cluster_create(sync, &run->job, &run->variables, 0, spec, error);
     }
+    if (status == TN_OK) {
+        status = cluster_declare(sync, &run->job, !run->own_ensemble, spec, error);
+    }
     if (status == TN_OK) { status = continue_run(run, sync, error); }
     return status;
 }

@@ -78,7 +78,8 @@ static enum tn_status resolve_task(const struct node_options *o, enum role role,
         status = cluster_spec_set_hosts(spec, ROLE_WORKER, o->worker_hosts, error);
     }
     if (status == TN_OK && o->task_index != NULL) {
-        status = cluster_spec_set_task(spec, NULL, o->task_index, error);
+        const char *name = spec->has_task ? NULL : role_name(role);
+        status = cluster_spec_set_task(spec, name, o->task_index, error);
     }
     if (status == TN_OK && o->job_name != NULL) {
         status = cluster_spec_set_task(spec, o->job_name, NULL, error);
@@ -116,8 +117,8 @@ static enum tn_status resolve_job(const struct node_options *o, enum role role,
     enum tn_status status = TN_OK;
     if (o->job != NULL) { status = job_read_file(&setup->job, o->job, error); }
     if (status == TN_OK) { status = resolve_task(o, role, spec, error); }
-    if (status == TN_OK) { status = cluster_spec_apply(spec, &setup->job, error); }
     if (status == TN_OK) { status = override_job(&setup->job, &o->set, error); }
+    if (status == TN_OK) { status = cluster_spec_apply(spec, &setup->job, error); }
     if (status == TN_OK && o->cluster != NULL) {
         snprintf(setup->job.name, sizeof setup->job.name, "%s", o->cluster);
     }
@@ -167,13 +168,36 @@ static bool take_key_of_agent(struct node_setup *setup)
     return setup->cluster_key != 0;
 }
 
+static uint32_t declared(const struct spec *spec, enum role role)
+{
+    const uint32_t counts[ROLE_COUNT] = {spec->coordinators, spec->ps, spec->workers};
+    assert(role < ROLE_COUNT);
+    return counts[role];
+}
+
+static enum tn_status check_declared(const struct node_setup *setup, const struct spec *spec,
+                                     struct error *error)
+{
+    const enum role role = setup->task.role;
+    const uint32_t count = declared(spec, role);
+    if (setup->task.index < count) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "%s:%" PRIu32 " is not declared: the cluster \"%s\" was started with %" PRIu32
+                     " tasks of that role (cluster.%s): use a lower index, or stop the cluster and "
+                     "start its coordinators with a larger number",
+                     role_name(role), setup->task.index, setup->job.name, count,
+                     role == ROLE_PS       ? "ps"
+                     : role == ROLE_WORKER ? "workers"
+                                           : "coordinators");
+}
+
 static enum tn_status check_spec(struct node_setup *setup, const struct spec *spec,
                                  struct error *error)
 {
     struct job existing;
     char difference[JOB_DIFFERENCE_MAX];
     setup->cluster_key = spec->key;
-    if (spec->job_hash == job_hash(&setup->job)) { return TN_OK; }
+    if (spec->job_hash == job_hash(&setup->job)) { return check_declared(setup, spec, error); }
     job_init(&existing);
     bool found =
         spec->job_json != NULL &&
@@ -186,13 +210,39 @@ static enum tn_status check_spec(struct node_setup *setup, const struct spec *sp
         setup->job.name, found ? difference : "its hash differs");
 }
 
+/* Whether no coordinator runs: then the one that starts next may declare another number of tasks.
+ */
+static bool may_be_declared(struct node_setup *setup, struct zk_sync *sync)
+{
+    char path[256];
+    struct zk_sync_list found = {0};
+    znode_path(path, setup->job.name, "election");
+    if (zk_sync_list(sync, path, &found, NULL) != TN_OK) { return false; }
+    bool none = found.count == 0;
+    zk_sync_list_free(&found);
+    return none;
+}
+
+static enum tn_status look_for_spec(struct node_setup *setup, struct zk_sync *sync,
+                                    struct spec *spec, struct error *error)
+{
+    enum tn_status status = bootstrap_read_spec(sync, setup->job.name, spec, error);
+    if (status != TN_OK || setup->task.index < declared(spec, setup->task.role) ||
+        !may_be_declared(setup, sync)) {
+        return status;
+    }
+    free(spec->job_json);
+    spec->job_json = NULL;
+    return TN_ENOENT;
+}
+
 /* Wait until an agent or a coordinator has created the cluster. */
 static enum tn_status wait_for_spec(struct node_setup *setup, struct zk_sync *sync,
                                     struct spec *spec, struct error *error)
 {
     struct wait_notice notice = wait_notice_start(clock_monotonic_ms());
     enum tn_status status;
-    while ((status = bootstrap_read_spec(sync, setup->job.name, spec, error)) == TN_ENOENT) {
+    while ((status = look_for_spec(setup, sync, spec, error)) == TN_ENOENT) {
         const uint64_t now_ms = clock_monotonic_ms();
         if (now_ms - notice.start_ms > setup->wait_ms) {
             return error_set(error, TN_EUNHEALTHY,
@@ -228,6 +278,7 @@ static enum tn_status find_cluster(struct node_setup *setup, enum role role, str
     }
     if (role == ROLE_COORDINATOR) { /* The first coordinator creates the cluster. */
         status = cluster_create(sync, &setup->job, &setup->variables, 0, &spec, error);
+        if (status == TN_OK) { status = cluster_declare(sync, &setup->job, true, &spec, error); }
     } else {
         status = wait_for_spec(setup, sync, &spec, error);
     }

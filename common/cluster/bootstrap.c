@@ -90,6 +90,7 @@ enum tn_status bootstrap_read_spec(struct zk_sync *sync, const char *cluster, st
     }
     if (status != TN_OK) { return status; }
     status = spec_decode(data.data, data.size, out, error);
+    out->version = data.stat.version;
     free(data.data);
     return status;
 }

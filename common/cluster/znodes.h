@@ -53,7 +53,8 @@ struct spec {
     uint64_t variables_hash;
     uint32_t coordinators, ps, workers;
     uint64_t created_wall_ms;
-    char *job_json; /* The job file as given, for display. Owned; free(). May be NULL. */
+    int32_t version; /* The version of the znode, not part of its contents. */
+    char *job_json;  /* The job file as given, for display. Owned; free(). May be NULL. */
 };
 
 struct chief_record {

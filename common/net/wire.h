@@ -20,7 +20,8 @@ enum { WIRE_BODY_MAX = 1 << 30 };
 enum frame_type {
     FRAME_HEARTBEAT = 1, /* Used by the transport itself; never reaches a driver. */
     FRAME_REPORT, /* Node -> chief. Body: encoded `struct report`. `sequence` is the report's. */
-    FRAME_REPORT_ACK, /* Chief -> node. `sequence` acknowledged, `epoch` the chief's own. */
+    FRAME_REPORT_ACK, /* Chief -> node. `sequence` acknowledged, `epoch` the chief's own, `first`: 0
+                         or REPORT_ACK_UNDECLARED. */
     FRAME_PUSH, /* Worker -> ps. Body: sum of the gradients of slices [first, first+count), float32.
                  */
     FRAME_PULL, /* Worker -> ps. `step` wanted, or STEP_LATEST. */
@@ -35,6 +36,9 @@ enum refusal {
     REFUSAL_NOT_RUNNING,    /* The ps has no loaded generation, or is loading. */
     REFUSAL_STEP_GONE,      /* The requested step is older than those that the ps keeps. */
 };
+
+/* REPORT_ACK, `first`: the job of the chief has only `count` tasks of the sender's role. */
+enum { REPORT_ACK_UNDECLARED = 1 };
 
 #define STEP_LATEST UINT64_MAX
 

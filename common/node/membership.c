@@ -285,10 +285,23 @@ static unsigned zk_handle(struct membership *m, const struct zk_event *event)
 
 /* ----------------------------------------------------------------- reports */
 
-static void transport_handle(struct membership *m, const struct transport_event *event)
+/* The chief does not have our task: it was declared with fewer of the role. */
+static unsigned end_undeclared(struct membership *m, const struct frame_header *header)
+{
+    char name[TASK_NAME_MAX];
+    task_format(m->identity.task, ':', name, sizeof name);
+    set_why(m,
+            "the chief's job has %" PRIu32
+            " tasks of this role, so %s is not part of the cluster: give every host the same job "
+            "file and host lists",
+            header->count, name);
+    return end(m, TN_EXIT_INVALID_INPUT);
+}
+
+static unsigned transport_handle(struct membership *m, const struct transport_event *event)
 {
     assert(event != NULL);
-    if (m->link.v == 0 || event->conn.v != m->link.v) { return; }
+    if (m->link.v == 0 || event->conn.v != m->link.v) { return 0; }
     switch (event->type) {
     case TRANSPORT_OPENED:
         m->link_open = true;
@@ -296,6 +309,9 @@ static void transport_handle(struct membership *m, const struct transport_event 
         break;
     case TRANSPORT_FRAME:
         if (event->header.type != FRAME_REPORT_ACK) { break; }
+        if (event->header.first == REPORT_ACK_UNDECLARED) {
+            return end_undeclared(m, &event->header);
+        }
         if (event->header.sequence > m->report.sequence) {
             break; /* This node has not sent that report. */
         }
@@ -312,6 +328,7 @@ static void transport_handle(struct membership *m, const struct transport_event 
         m->redial_delay_ms = u32_min(2 * m->redial_delay_ms, CHIEF_REDIAL_MAX_MS);
         break;
     }
+    return 0;
 }
 
 /* A node needs the link once it has a report; the chief does not report to itself. */
@@ -446,7 +463,7 @@ unsigned membership_handle(struct membership *m, const struct node_event *event)
     m->now_ms = event->now_ms;
     m->wall_ms = event->wall_ms;
     if (event->type == NODE_ZK) { changes |= zk_handle(m, event->zk); }
-    if (event->type == NODE_TRANSPORT) { transport_handle(m, event->transport); }
+    if (event->type == NODE_TRANSPORT) { changes |= transport_handle(m, event->transport); }
     if (m->exit_code != 0) { return changes; }
     check_if_still_taken(m);
     run_timers(m);

@@ -259,6 +259,27 @@ static void reports_are_sent_to_each_chief(void **state)
     assert_true(fake.closed == 1 && fake.dialled == 2 && m.acknowledged == 0);
 }
 
+/* The chief's job has fewer tasks of the role: the node leaves with exit code 3, which a restart
+ * cannot repair. */
+static void undeclared_node_leaves(void **state)
+{
+    (void)state;
+    registered();
+    answer_read("/chief", office_text(1, 77), 0, 1);
+    membership_report(&m, &(struct report){.step = 1});
+    show_transport((struct transport_event){.type = TRANSPORT_OPENED, .conn = {1}});
+    show_transport((struct transport_event){.type = TRANSPORT_FRAME,
+                                            .conn = {1},
+                                            .header = {.type = FRAME_REPORT_ACK,
+                                                       .epoch = 1,
+                                                       .sequence = 1,
+                                                       .first = REPORT_ACK_UNDECLARED,
+                                                       .count = 1}});
+    assert_true(changes & MEMBERSHIP_ENDED);
+    assert_int_equal(m.exit_code, TN_EXIT_INVALID_INPUT);
+    assert_non_null(strstr(m.why, "has 1 tasks of this role, so ps:1"));
+}
+
 /* A new step alone is reported at most every REPORT_STEP_MS; other changes, and the last step, at
  * once. */
 static void step_reports_are_limited(void **state)
@@ -347,6 +368,7 @@ int main(void)
         TEST(stopped_node_checks_again),
         TEST(run_is_followed),
         TEST(reports_are_sent_to_each_chief),
+        TEST(undeclared_node_leaves),
         TEST(step_reports_are_limited),
         TEST(chief_is_redialed_more_slowly),
         TEST(roster_sees_changes),
