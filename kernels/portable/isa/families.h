@@ -1,0 +1,12 @@
+/* kernels/portable/isa/families.h: the tables of this folder, for the class of processors that is
+ * compiled. isa.c collects them. */
+#ifndef KERNELS_PORTABLE_ISA_FAMILIES_H
+#define KERNELS_PORTABLE_ISA_FAMILIES_H
+
+#include "kernels/portable/isa/isa.h"
+#include "kernels/portable/portable.h"
+
+extern const struct portable ISA(portable);
+extern const struct product_kernels ISA(product_kernels);
+
+#endif

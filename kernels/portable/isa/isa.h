@@ -1,0 +1,25 @@
+/*
+ * kernels/portable/isa/isa.h: the class of processors for which this folder is compiled. CMake
+ * compiles every file of the folder once per class and defines PORTABLE_ISA: scalar, avx2 or
+ * avx512. ISA(name) is `name` with the class as its suffix, so that all objects link together.
+ */
+#ifndef KERNELS_PORTABLE_ISA_ISA_H
+#define KERNELS_PORTABLE_ISA_ISA_H
+
+#define ISA_JOIN(name, isa)   name##_##isa
+#define ISA_EXPAND(name, isa) ISA_JOIN(name, isa)
+#define ISA(name)             ISA_EXPAND(name, PORTABLE_ISA)
+
+#define ISA_TEXT_OF(text) #text
+#define ISA_TEXT(text)    ISA_TEXT_OF(text)
+#define ISA_INLINE        static inline __attribute__((always_inline, unused))
+#define ISA_NAME          ISA_TEXT(PORTABLE_ISA)
+
+/* Unroll a loop with a constant number of iterations, at most 16. */
+#if defined(__clang__)
+#define ISA_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define ISA_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#endif

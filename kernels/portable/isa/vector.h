@@ -1,0 +1,103 @@
+/*
+ * kernels/portable/isa/vector.h: the operations in which all kernels are written, for one class of
+ * processors.
+ *
+ * `vec` is a register of VEC_LANES floats: 1, 8 or 16. Only the tile of the matrix product uses it,
+ * because its size is a matter of the register file.
+ *
+ * `wide` is 16 floats in every class: one register with AVX-512, two with AVX2, an array in plain
+ * C. All other kernels use it. Their sums have 16 lanes and one fixed tree, so their bits do not
+ * depend on the registers. `ints` is 16 integers of 32 bits, `lanes` 16 truth values.
+ *
+ * Each operation is IEEE 754's, rounded once; no class uses approximate instructions. A NaN stays a
+ * NaN, but its sign and payload differ between processors and compilers.
+ */
+#ifndef KERNELS_PORTABLE_ISA_VECTOR_H
+#define KERNELS_PORTABLE_ISA_VECTOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "common/base/minmax.h"
+#include "kernels/portable/isa/isa.h"
+
+enum { WIDE = 16 };
+
+#if defined(__AVX512F__)
+#include "kernels/portable/isa/vector_avx512.h"
+#elif defined(__AVX2__)
+#include "kernels/portable/isa/vector_avx2.h"
+#else
+#include "kernels/portable/isa/vector_scalar.h"
+#endif
+
+ISA_INLINE wide wide_zero(void)
+{
+    return wide_set(0.0F);
+}
+
+/* The lesser and the greater of a and b; b if they are equal or one is a NaN. */
+ISA_INLINE wide wide_lesser(wide a, wide b)
+{
+    return wide_select(lanes_less(a, b), a, b);
+}
+
+ISA_INLINE wide wide_greater(wide a, wide b)
+{
+    return wide_select(lanes_less(b, a), a, b);
+}
+
+ISA_INLINE wide wide_magnitude(wide x)
+{
+    return wide_of_bits(ints_and(ints_of_bits(x), ints_set(0x7fffffff)));
+}
+
+ISA_INLINE wide wide_negative(wide x)
+{
+    return wide_of_bits(ints_xor(ints_of_bits(x), ints_set(0x80000000)));
+}
+
+/* The magnitude of `x` with the sign of `sign`. `x` is not negative. */
+ISA_INLINE wide wide_with_sign(wide x, wide sign)
+{
+    ints bit = ints_and(ints_of_bits(sign), ints_set(0x80000000));
+    return wide_of_bits(ints_or(ints_of_bits(x), bit));
+}
+
+/* `x` where it is a NaN, else `y`. */
+ISA_INLINE wide wide_keep_nan(wide x, wide y)
+{
+    return wide_select(lanes_equal(x, x), y, x);
+}
+
+/* max(x, 0); a NaN stays, and so does -0. */
+ISA_INLINE wide wide_relu(wide x)
+{
+    return wide_select(lanes_less(x, wide_zero()), wide_zero(), x);
+}
+
+/* The sum of the lanes by a fixed tree: lane i and i + 8, then i + 4, i + 2, i + 1. */
+ISA_INLINE float wide_sum(wide x)
+{
+    float lane[WIDE];
+    wide_store(lane, x);
+    for (size_t half = WIDE / 2; half >= 1; half /= 2) {
+        for (size_t i = 0; i < half; i++) { lane[i] += lane[i + half]; }
+    }
+    return lane[0];
+}
+
+/* The greatest lane. If a lane is a NaN, the result is one of the lanes. */
+ISA_INLINE float wide_greatest(wide x)
+{
+    float lane[WIDE], best;
+    wide_store(lane, x);
+    best = lane[0];
+    for (size_t i = 1; i < WIDE; i++) {
+        if (lane[i] > best) { best = lane[i]; }
+    }
+    return best;
+}
+
+#endif
