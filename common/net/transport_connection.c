@@ -265,7 +265,6 @@ static bool announce(struct connection *connection)
  * events stay in order because the next read starts afterwards. */
 static enum tn_status deliver(struct connection *connection, struct error *error)
 {
-    assert(connection->pending > 0);
     bool announced = connection->announced; /* Only announce() sets it, on this path. */
     for (;;) {
         bool complete;
