@@ -12,9 +12,10 @@
  *  C2   A new chief writes /run with its epoch. With `restore_on_failover` a run in progress is
  *       paused and restored; without it nothing is paused.
  *  C3   forming -> loading when every ps has reported and `min_workers` workers are ready.
- *  C4   loading -> running when every ps reports the generation. When a ps cannot load the
- *       checkpoint, a new generation loads the previous one; without one, the initial values; when
- *       a ps cannot make the initial values, the run fails.
+ *  C4   loading -> running when every ps reports the generation. When the checkpoint is damaged, a
+ *       new generation loads the previous one; without one, or when its files are missing, the run
+ *       is held until a ps restarts or an operator decides. When a ps cannot make the initial
+ *       values, the run fails.
  *  C5   running, stopping -> paused when a ps is lost, restarted, or of another generation; then
  *       back to running if every ps holds the generation, else to loading, from the newest
  *       committed checkpoint.
@@ -27,7 +28,7 @@
  *       step is committed and evaluated.
  *  C10  Slices are assigned to the workers that are ready.
  *  C11  Epochs and checkpoint ids start above those that any ps has on disk, also when ZooKeeper
- *       was wiped; then the oldest of the newest checkpoints of all disks is the committed one.
+ *       was wiped; then the newest checkpoint of all disks is the committed one.
  *  C12  A report that no node of this run can send is ignored: of an incarnation that is registered
  *       as another task, of a step that no order allows, or of an epoch, generation or checkpoint
  *       id that leaves no room for later ones.

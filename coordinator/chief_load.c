@@ -13,6 +13,8 @@
 #include "common/base/text.h"
 #include "coordinator/chief_private.h"
 
+enum { HOLD_NAMED_MAX = 4 }; /* So that the remedy fits into the reason. */
+
 /* C11: a generation that no node has ever seen, not even before a wipe. */
 static uint64_t fresh_generation(const struct plan *p)
 {
@@ -117,7 +119,6 @@ void plan_note_loaded(struct plan *p, uint64_t checkpoint)
 {
     struct run *run = p->run;
     uint32_t kept = 0;
-    run->restore_from[0] = '\0';
     for (uint32_t i = 0; i < run->unloadable_count; i++) {
         if (run->unloadable[i] != checkpoint) { run->unloadable[kept++] = run->unloadable[i]; }
     }
@@ -130,15 +131,21 @@ static void describe_hold(struct plan *p)
     const struct run *run = p->run;
     char reason[RUN_TEXT_MAX];
     struct text text = text_begin(reason, sizeof reason);
-    for (uint32_t i = 0; i < run->missing_count; i++) {
+    const uint32_t named = u32_min(run->missing_count, HOLD_NAMED_MAX);
+    for (uint32_t i = 0; i < named; i++) {
         if (i > 0) { text_add(&text, ", "); }
         task_append(&text, (struct task){.role = ROLE_PS, .index = run->missing[i]});
+    }
+    if (run->missing_count > named) {
+        text_add(&text, " and ");
+        text_add_number(&text, run->missing_count - named);
+        text_add(&text, " more");
     }
     text_add(&text, " cannot load checkpoint ");
     text_add_number(&text, run->held_checkpoint);
     text_add(&text, " (step ");
     text_add_number(&text, run->held_step);
-    text_add(&text, "): bring its files back and restart that ps");
+    text_add(&text, "): restart it with its files, or use `tanist restore`");
     plan_reason(p, reason);
 }
 

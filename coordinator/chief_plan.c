@@ -79,7 +79,7 @@ void plan_resume(struct plan *p)
     assert(run->phase == RUN_LOADING || run->phase == RUN_PAUSED);
     p->clears_lost = true;
     if (run->pause_requested) {
-        plan_reason(p, "paused by an operator");
+        plan_reason(p, RUN_PAUSED_REASON);
         return;
     }
     if (restored) { plan_note_loaded(p, run->load_checkpoint); }

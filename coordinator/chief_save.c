@@ -133,6 +133,7 @@ static void commit(struct plan *p)
     run->committed_checkpoint = run->save_checkpoint;
     run->committed_step = run->save_step;
     run->save_checkpoint = run->save_step = 0;
+    run->restore_from[0] = '\0'; /* The ps have all shards of this checkpoint themselves. */
     struct history_entry *entry = plan_entry(p, HISTORY_CHECKPOINT);
     entry->checkpoint = run->committed_checkpoint;
     entry->step = run->committed_step;

@@ -37,6 +37,9 @@ enum { RUN_TEXT_MAX = 160, RESTORE_PATH_MAX = 512, RUN_UNLOADABLE_MAX = 64 };
 /* The reason of RUN_FAILED if nothing failed but an operator stopped the run before it began. */
 #define RUN_STOPPED_REASON "stopped by an operator before training began"
 
+/* The reason while nothing but an operator's `tanist pause` keeps the run from going on. */
+#define RUN_PAUSED_REASON "paused by an operator"
+
 /* A recovery, from the write that stops the workers to the write that lets them continue. */
 struct recovery {
     enum recovery_kind kind;
@@ -87,7 +90,7 @@ struct run {
     /* Committed checkpoints that could not be loaded: they are never deleted. */
     uint32_t unloadable_count;
     uint64_t unloadable[RUN_UNLOADABLE_MAX];
-    char restore_from[RESTORE_PATH_MAX]; /* Folder in which a ps looks for shards it lacks; "":
+    char restore_from[RESTORE_PATH_MAX]; /* Where a ps also looks for shards, until a commit; "":
                                             none. */
 };
 

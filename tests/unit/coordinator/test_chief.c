@@ -271,9 +271,10 @@ static void missing_shard_holds_the_run_until_the_ps_restarts(void **state)
     lacks(5, 4);
     assert_string_equal(asked(), "held g4 from 5@50 until 100 eval 100 +held");
     assert_int_equal(actions.write->run.missing[0], 1);
-    assert_string_equal(actions.write->run.reason,
-                        "ps:1 cannot load checkpoint 5 (step 50): bring its files back and restart "
-                        "that ps");
+    assert_string_equal(
+        actions.write->run.reason,
+        "ps:1 cannot load checkpoint 5 (step 50): restart it with its files, or use "
+        "`tanist restore`");
     written();
     pass(60000);
     assert_null(actions.write);
@@ -311,10 +312,12 @@ static void operator_accepts_the_loss_of_steps(void **state)
     assert_string_equal(asked(), "loading g6 from 0@0 until 100 eval 100 -request 3");
 }
 
-/* A folder that an operator names reaches the ps by /run, until the generation runs. */
+/* A folder that an operator names reaches the ps by /run, until they have a checkpoint of their
+ * own again: a ps that restarts before needs it once more. */
 static void restore_names_a_folder_to_the_ps(void **state)
 {
     (void)state;
+    config.checkpoint_every_steps = 10;
     begin_loading();
     lacks(5, 4);
     written();
@@ -330,6 +333,14 @@ static void restore_names_a_folder_to_the_ps(void **state)
         report(ROLE_PS, i);
     }
     assert_int_equal(actions.write->run.phase, RUN_RUNNING);
+    assert_string_equal(actions.write->run.restore_from, "/mnt/x");
+    written();
+    for (uint32_t i = 0; i < 2; i++) {
+        ps_at(i, 5, chief.run.save_step);
+        ps_saved(i, chief.run.save_checkpoint, chief.run.save_step);
+    }
+    if (actions.write == NULL) { settle(); }
+    assert_true(actions.write->commits);
     assert_string_equal(actions.write->run.restore_from, "");
 }
 
