@@ -30,6 +30,7 @@ static const struct subcommand list[] = {
     {"stop", "End the job early, with a final checkpoint.", command_stop},
     {"pause", "Pause training.", command_pause},
     {"resume", "Continue training after `tanist pause`.", command_resume},
+    {"restore", "Decide how a run that is held continues.", command_restore},
     {"kill", "Send a signal to one node, if its agent allows it.", command_kill},
     {"version", "Print the version.", command_version},
     {"help", "Explain a command, or `job`: all keys of a job file.", command_help},

@@ -69,7 +69,8 @@ enum tn_status remote_request(struct remote *remote, enum request_kind kind, str
     struct sent_request sent;
     enum tn_status status = connect_if_needed(remote, error);
     if (status == TN_OK) {
-        status = request_send(remote->sync, remote->cluster, kind, &sent, error);
+        const struct request request = {.kind = kind};
+        status = request_send(remote->sync, remote->cluster, &request, &sent, error);
     }
     return close_if_lost(remote, status);
 }

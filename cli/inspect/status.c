@@ -11,6 +11,7 @@
 #include "agent/observe/step_poller.h"
 #include "cli/cluster_read.h"
 #include "cli/commands.h"
+#include "cli/inspect/held_shards.h"
 #include "cli/output.h"
 #include "cli/table.h"
 #include "cli/target.h"
@@ -34,6 +35,7 @@ struct view {
     struct job job;
     bool has_run, has_chief;
     struct run run;
+    struct held_shards held;
     struct chief_record chief; /* The chief record; its node may be dead by now. */
     uint32_t count;
     struct task_state tasks[TASKS_MAX];
@@ -98,7 +100,10 @@ static void ask_steps(struct view *view)
         struct task_state *state = &view->tasks[i];
         if (state->task.role != ROLE_PS) { continue; }
         state->has_step = step_poller_get(steps, state->task.index, &generation, &state->step);
-        if (state->has_step) { least = u64_min(least, state->step); }
+        /* A ps that has not loaded its shard has made no step of this generation. */
+        if (state->has_step && generation == view->run.generation) {
+            least = u64_min(least, state->step);
+        }
     }
     step_poller_close(steps);
     if (least != UINT64_MAX) { view->step = least; }
@@ -115,6 +120,7 @@ static enum tn_status read_view(struct view *view, struct error *error)
         status = if_found(cluster_read_chief(sync, cluster, &view->chief, error), &view->has_chief);
     }
     if (status == TN_OK) { status = read_tasks(sync, view, error); }
+    if (status == TN_OK) { held_shards_read(&view->held, sync, cluster, &view->run); }
     zk_sync_close(sync);
     if (status != TN_OK) { return status; }
     if (view->has_run) { view->step = cluster_recorded_step(&view->run); }
@@ -221,6 +227,7 @@ static int print_json(const struct view *view)
                   "id", (json_int_t)run->committed_checkpoint, "step",
                   (json_int_t)run->committed_step, "zookeeper", "servers", servers_json(view));
     add_inputs(root, &run->inputs);
+    json_object_set_new(root, "held", held_shards_json(&view->held));
     return output_json(root, JSON_INDENT(2));
 }
 
@@ -233,6 +240,7 @@ static void print_head(const struct view *view)
            view->target.cluster, phase_of(view), cluster_mode_name(&view->job), view->step,
            view->job.train.steps, run->generation, view->has_chief ? view->chief.epoch : 0);
     if (*run->reason) { printf("reason: %s\n", run->reason); }
+    held_shards_print(&view->held);
     if (chief_is_present(view)) {
         const uint64_t now_ms = clock_wall_ms();
         task_format(view->chief.task, ':', task, sizeof task);

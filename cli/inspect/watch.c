@@ -66,14 +66,17 @@ static void print_state(struct watch *watch)
     for (uint32_t i = 0; i < observer->task_count; i++) { present += observer->tasks[i].present; }
     if (observer->has_chief) { task_format(observer->chief.task, ':', task, sizeof task); }
     const char *phase = observer->has_run ? run_phase_name(observer->run.phase) : "forming";
+    const char *reason = observer->has_run ? observer->run.reason : "";
     json_t *object = event_json(watch, "state", observer->has_chief ? task : NULL, NULL);
     json_object_set_new(object, "phase", json_string(phase));
+    json_object_set_new(object, "reason", *reason ? json_string(reason) : json_null());
     json_object_set_new(object, "tasks", json_integer(present));
     snprintf(
         text, sizeof text,
-        "%s is %s: chief %s, epoch %" PRIu64 ", generation %" PRIu64 ", %u of %u tasks present",
+        "%s is %s: chief %s, epoch %" PRIu64 ", generation %" PRIu64 ", %u of %u tasks present%s%s",
         watch->live.target.cluster, phase, task, observer->has_chief ? observer->chief.epoch : 0,
-        observer->has_run ? observer->run.generation : 0, present, observer->task_count);
+        observer->has_run ? observer->run.generation : 0, present, observer->task_count,
+        *reason ? "; " : "", reason);
     print_event(watch, object, text);
     watch->phase = observer->has_run ? observer->run.phase : RUN_FORMING;
     watch->elected_epoch = observer->has_chief ? observer->chief.epoch : 0;

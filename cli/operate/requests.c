@@ -115,7 +115,8 @@ static enum tn_status request(const struct operation *operation, struct target *
         status = fail_run_over(operation, &before, error);
     }
     if (status == TN_OK && !already) {
-        status = request_send(sync, target->cluster, operation->kind, &sent, error);
+        const struct request request = {.kind = operation->kind};
+        status = request_send(sync, target->cluster, &request, &sent, error);
     }
     if (status == TN_OK && !already) {
         status = wait_effect(operation, sync, target->cluster, timeout_ms, &before, &sent, error);

@@ -20,12 +20,13 @@ static void describe_sender(char text[static HOST_NAME_MAX_BYTES])
     snprintf(text, HOST_NAME_MAX_BYTES, "pid %ld on %.40s", (long)getpid(), host);
 }
 
-enum tn_status request_send(struct zk_sync *sync, const char *cluster, enum request_kind kind,
+enum tn_status request_send(struct zk_sync *sync, const char *cluster, const struct request *wanted,
                             struct sent_request *sent, struct error *error)
 {
-    assert(kind < REQUEST_KINDS);
+    assert(wanted->kind < REQUEST_KINDS);
     char path[256], rest[64], text[ZNODE_JSON_MAX];
-    struct request request = {.kind = kind, .wall_ms = clock_wall_ms()};
+    struct request request = *wanted;
+    request.wall_ms = clock_wall_ms();
     describe_sender(request.by);
     snprintf(sent->prefix, sizeof sent->prefix, "n-%016" PRIx64 "-", clock_new_incarnation());
     snprintf(rest, sizeof rest, "requests/%s", sent->prefix);
@@ -38,10 +39,32 @@ enum tn_status request_send(struct zk_sync *sync, const char *cluster, enum requ
     return zk_sync_write(sync, &write, 1, error);
 }
 
+/* Whether a child of /requests is the request. */
+static bool is_sent(const struct sent_request *sent, const char *name)
+{
+    assert(sent->prefix[0] != '\0');
+    return strncmp(name, sent->prefix, strlen(sent->prefix)) == 0;
+}
+
+enum tn_status request_find(struct zk_sync *sync, const char *cluster,
+                            const struct sent_request *sent, struct error *error)
+{
+    char path[ZK_PATH_MAX];
+    struct zk_sync_list found = {0};
+    znode_path(path, cluster, "requests");
+    enum tn_status status = zk_sync_list(sync, path, &found, error);
+    if (status != TN_OK) { return status; }
+    status = TN_ENOENT;
+    for (size_t i = 0; i < found.count; i++) {
+        if (is_sent(sent, found.names[i])) { status = TN_OK; }
+    }
+    zk_sync_list_free(&found);
+    return status;
+}
+
 enum tn_status request_withdraw(struct zk_sync *sync, const char *cluster,
                                 const struct sent_request *sent, struct error *error)
 {
-    assert(sent->prefix[0] != '\0');
     char path[ZK_PATH_MAX], rest[ZK_PATH_MAX];
     struct zk_sync_list found = {0};
     znode_path(path, cluster, "requests");
@@ -49,7 +72,7 @@ enum tn_status request_withdraw(struct zk_sync *sync, const char *cluster,
     if (status != TN_OK) { return status; }
     status = TN_ENOENT;
     for (size_t i = 0; i < found.count; i++) {
-        if (strncmp(found.names[i], sent->prefix, strlen(sent->prefix)) != 0) { continue; }
+        if (!is_sent(sent, found.names[i])) { continue; }
         snprintf(rest, sizeof rest, "requests/%.100s", found.names[i]);
         znode_path(path, cluster, rest);
         const struct zk_write write = {.kind = ZK_DELETE, .path = path, .version = ZK_ANY_VERSION};

@@ -15,11 +15,17 @@ struct sent_request {
     char prefix[32]; /* Start of the znode's name, unique to this request. */
 };
 
-/* Send a request to the chief, which carries it out when it reads it. It expires with the session
- * of `sync`: close that only after the effect, or to give the request up. */
+/* Send a request to the chief, which carries it out when it reads it. Time and sender are filled
+ * in. It expires with the session of `sync`: close that only after the effect, or to give the
+ * request up. */
 MUST_CHECK enum tn_status request_send(struct zk_sync *sync, const char *cluster,
-                                       enum request_kind kind, struct sent_request *sent,
+                                       const struct request *request, struct sent_request *sent,
                                        struct error *error);
+
+/* TN_OK: the request waits; TN_ENOENT: the chief has granted it; values that are read from now on
+ * show that. */
+MUST_CHECK enum tn_status request_find(struct zk_sync *sync, const char *cluster,
+                                       const struct sent_request *sent, struct error *error);
 
 /* TN_OK: the request was withdrawn, and nothing was done; TN_ENOENT: the chief has granted it. */
 MUST_CHECK enum tn_status request_withdraw(struct zk_sync *sync, const char *cluster,

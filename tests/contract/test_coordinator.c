@@ -308,8 +308,10 @@ static void request_ends_with_its_sender(void **state)
     struct sent_request sent, other;
     struct error error;
     assert_int_equal(zk_sync_open(servers.ensemble.connect, NULL, 10000, &sender, &error), TN_OK);
-    assert_int_equal(request_send(sender, "c", REQUEST_STOP, &sent, &error), TN_OK);
-    assert_int_equal(request_send(sender, "c", REQUEST_STOP, &other, &error), TN_OK);
+    const struct request stop = {.kind = REQUEST_STOP};
+    assert_int_equal(request_send(sender, "c", &stop, &sent, &error), TN_OK);
+    assert_int_equal(request_send(sender, "c", &stop, &other, &error), TN_OK);
+    assert_int_equal(request_find(sender, "c", &sent, &error), TN_OK);
     assert_int_equal(count_requests(), 2);
     assert_int_equal(request_withdraw(sender, "c", &sent, &error), TN_OK);
     assert_int_equal(count_requests(), 1);
