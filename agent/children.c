@@ -237,6 +237,7 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
                                            .environment = children->environment,
                                            .log_path = child->log_path,
                                            .network = network_path(child),
+                                           .blocks_faults = true,
                                            .nice = children->nice - advantage};
     (void)unlink(child->session_path);
     return process_start(&process, &child->process, error);

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/fault_signals.h"
 #include "tanist/status.h"
 
 /* The data of the child between vfork and exec. The child runs in the parent's memory and changes
@@ -35,8 +36,9 @@ static _Noreturn void become(struct launch *launch)
         const char *const *given;
         char *const *wanted;
     } arguments = {.given = launch->config->arguments}; /* execve() does not change them. */
-    sigset_t none;
-    sigemptyset(&none);
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    if (launch->config->blocks_faults) { fault_signals_set(&blocked); }
     launch->what = "folder";
     if (launch->config->folder != NULL && chdir(launch->config->folder) != 0) { goto fail; }
     launch->what = "network";
@@ -51,7 +53,7 @@ static _Noreturn void become(struct launch *launch)
     if (getppid() != launch->parent) { _exit(TN_EXIT_ERROR); /* The parent died before prctl(). */ }
     /* Libraries open sockets that are not close-on-exec. */
     (void)syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    sigprocmask(SIG_SETMASK, &blocked, NULL);
     (void)signal(SIGPIPE, SIG_DFL);
     launch->what = "program";
     execve(launch->config->program, arguments.wanted, launch->config->environment);

@@ -23,7 +23,8 @@ struct process_config {
     int output;                   /* Takes the place of `log_path` when it is > 0; borrowed. */
     const char *folder;           /* The working directory; NULL: the parent's. */
     const char *network;          /* The path of a network namespace; NULL: the parent's. */
-    int nice;                     /* Where the system forbids it, the child has the parent's. */
+    bool blocks_faults; /* The program starts with the signals of fault_signals.h blocked. */
+    int nice;           /* Where the system forbids it, the child has the parent's. */
 };
 
 struct process {

@@ -161,13 +161,15 @@ static bool is_permanent(const struct supervised *child)
 static bool is_fault(const struct supervised *child)
 {
     assert(child->signal >= 0);
+    if (child->kind == CHILD_SERVER) {
+        /* Java exits with 128 or more when a signal ended it. */
+        return child->signal == 0 && child->exit_code != 0 && child->exit_code < 128;
+    }
     switch (child->signal) {
     case 0:
-        /* Java exits with 128 or more when a signal ended it. */
-        if (child->kind == CHILD_SERVER) { return child->exit_code != 0 && child->exit_code < 128; }
         return child->exit_code != TN_EXIT_OK && child->exit_code != TN_EXIT_SESSION_EXPIRED &&
                child->exit_code != TN_EXIT_DEPOSED && child->exit_code != TN_EXIT_RESIGNED;
-    case SIGSEGV:
+    case SIGSEGV: /* Those of common/base/fault_signals.h. */
     case SIGABRT:
     case SIGBUS:
     case SIGFPE:

@@ -9,17 +9,18 @@
  *      SUPERVISOR_DELAY_MS and then twice as long each time, up to SUPERVISOR_DELAY_MAX_MS.
  *  S2  A fault is an end that the child caused (an error's exit code, SIGSEGV, SIGABRT, ...) within
  *      SUPERVISOR_LONG_LIFE_MS of its start. After SUPERVISOR_FAULTS_MAX in a row the job fails.
- *      Kills from outside delay restarts, but never fail the job. A run of SUPERVISOR_LONG_LIFE_MS
- *      resets faults and delay.
- *  S3  Exit codes that a restart cannot repair (arguments, invalid input, task taken) fail the job
- *      at once. TN_EXIT_SESSION_EXPIRED, DEPOSED and RESIGNED are not faults.
- *  S4  A process that runs although its member znode, seen before, has been absent for
- *      SUPERVISOR_FROZEN_MS was frozen for longer than its session: it is killed and restarted.
- *  S5  When the job has ended, nothing is started. Nodes leave by themselves; they get SIGTERM
- * after SUPERVISOR_LEAVE_MS, and SIGKILL SUPERVISOR_GRACE_MS later. Servers are stopped last. S6 On
- * the first request to stop, nodes get SIGTERM at once; on the second, all children get SIGKILL. S7
- * A node that exited with 0 may have learned of the job's end before the agent: it is restarted
- *      only after /run was read again, SUPERVISOR_ASK_MS later, and shows that the job continues.
+ *      Signals from outside delay restarts, but never fail the job: a node that receives SIGSEGV
+ *      from another process ends by SIGKILL (common/base/fault_signals.h), and no signal that ends
+ * a server is a fault. A run of SUPERVISOR_LONG_LIFE_MS resets faults and delay. S3  Exit codes
+ * that a restart cannot repair (arguments, invalid input, task taken) fail the job at once.
+ * TN_EXIT_SESSION_EXPIRED, DEPOSED and RESIGNED are not faults. S4  A process that runs although
+ * its member znode, seen before, has been absent for SUPERVISOR_FROZEN_MS was frozen for longer
+ * than its session: it is killed and restarted. S5  When the job has ended, nothing is started.
+ * Nodes leave by themselves; they get SIGTERM after SUPERVISOR_LEAVE_MS, and SIGKILL
+ * SUPERVISOR_GRACE_MS later. Servers are stopped last. S6 On the first request to stop, nodes get
+ * SIGTERM at once; on the second, all children get SIGKILL. S7 A node that exited with 0 may have
+ * learned of the job's end before the agent: it is restarted only after /run was read again,
+ * SUPERVISOR_ASK_MS later, and shows that the job continues.
  *
  * Threads: the owner's only.
  */

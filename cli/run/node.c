@@ -15,6 +15,7 @@
 #include "cli/run/validate.h"
 #include "cli/wait_notice.h"
 #include "common/base/clock.h"
+#include "common/base/fault_signals.h"
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/cluster/bootstrap.h"
@@ -354,6 +355,7 @@ int node_command(const struct node_role *role, int argc, char **argv)
     assert(role->open != NULL);
     assert(role->run != NULL);
     assert(role->close != NULL);
+    fault_signals_handle();
     struct options options = {.command = role_name(role->role),
                               .synopsis = "--job JOB.json --index I --zk CONNECT [OPTION]...",
                               .about = role->about,

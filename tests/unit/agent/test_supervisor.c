@@ -142,6 +142,20 @@ static void kills_from_outside_are_not_faults(void **state)
     }
 }
 
+/* S2: SIGSEGV ends a node at fault, but not a server, whose sender is unknown. */
+static void signals_end_a_server_without_a_fault(void **state)
+{
+    (void)state;
+    assert_string_equal(step(SUPERVISOR_EXITED, 1, 3000, 0, SIGSEGV), "reap 1, spawn 1");
+    spawned(1, 3000);
+    assert_int_equal(supervisor.children[1].faults, 1);
+    for (uint64_t now_ms = 3000; now_ms < 103000; now_ms += 2000) {
+        assert_string_equal(step(SUPERVISOR_EXITED, 0, now_ms, 0, SIGSEGV), "spawn 0");
+        spawned(0, now_ms);
+        assert_int_equal(supervisor.children[0].faults, 0);
+    }
+}
+
 /* S3: an exit code that a restart cannot repair fails the job at once; a lost session does not. */
 static void permanent_exit_code_fails_the_job(void **state)
 {
@@ -261,6 +275,7 @@ int main(void)
         cmocka_unit_test_setup(repeated_errors_fail_the_job, setup),
         cmocka_unit_test_setup(server_exit_codes_are_those_of_java, setup),
         cmocka_unit_test_setup(kills_from_outside_are_not_faults, setup),
+        cmocka_unit_test_setup(signals_end_a_server_without_a_fault, setup),
         cmocka_unit_test_setup(permanent_exit_code_fails_the_job, setup),
         cmocka_unit_test_setup(frozen_process_is_killed, setup),
         cmocka_unit_test_setup(servers_stop_after_the_nodes, setup),
