@@ -164,6 +164,19 @@ static void check_start_over(const struct checker *checker, const struct run *ru
          run->generation);
 }
 
+/* I13. `entry` is from the transaction that also writes /run, or from a later one. */
+static void on_history(struct checker *checker, const struct zk_change *change)
+{
+    const struct run *run = &checker->run;
+    struct history_entry entry;
+    if (change->blob == NULL || change->blob->size == 0) { return; }
+    if (history_decode(change->blob->data, change->blob->size, &entry, NULL) != TN_OK) { return; }
+    if (entry.kind != HISTORY_PAUSED || entry.generation != run->generation) { return; }
+    if (entry.step >= run->committed_step) { return; }
+    fail(checker, "I13: paused at step %" PRIu64 " although step %" PRIu64 " is committed",
+         entry.step, run->committed_step);
+}
+
 static void on_request(struct checker *checker, const struct zk_change *change)
 {
     struct request request;
@@ -354,6 +367,7 @@ void checker_on_txn(void *ctx, const struct zk_txn *txn)
         if (ends_with(change->path, "/chief")) { on_chief(checker, change); }
         if (strstr(change->path, "/requests/") != NULL) { on_request(checker, change); }
         if (ends_with(change->path, "/run")) { on_order(checker, change); }
+        if (strstr(change->path, "/history/") != NULL) { on_history(checker, change); }
         if (strstr(change->path, "/checkpoints/") != NULL && change->kind == ZK_CREATE) {
             on_commit(checker, change);
         }

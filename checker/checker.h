@@ -21,6 +21,7 @@
  *       every checkpoint is damaged.
  *  I12  A run starts from the initial values only while nothing is committed, or after an operator
  *       accepted the loss.
+ *  I13  The step at which a run is reported to pause is not below that of its committed checkpoint.
  *
  * docs/fault-tolerance.md names the rules that ensure each of them.
  *

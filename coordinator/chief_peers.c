@@ -130,7 +130,9 @@ bool chief_all_ps_empty(const struct chief *c)
 uint64_t chief_max_step(const struct chief *c, const struct run *run)
 {
     assert(c->config.ps <= PS_MAX);
-    uint64_t step = run->load_step;
+    /* A new chief may have no report yet: a ps that died with the former one sends none. */
+    uint64_t step = u64_max(run->load_step, run->committed_step);
+    if (run->evaluation.step != STEP_NONE) { step = u64_max(step, run->evaluation.step); }
     for (uint32_t i = 0; i < c->config.ps; i++) {
         /* A lost ps counts, too: the steps that it reached are those that may be lost. */
         const struct report *report = &c->ps[i].report;

@@ -82,7 +82,8 @@ bool chief_all_ps_hold(const struct chief *c, const struct run *run);
 bool chief_all_ps_at(const struct chief *c, const struct run *run, uint64_t step);
 /* Whether no ps has any generation: all of them have restarted. */
 bool chief_all_ps_empty(const struct chief *c);
-/* Highest step any ps has reported in `run`'s generation; the generation's first if none has. */
+/* The highest step that is known to be reached in `run`'s generation: a ps reported it, or /run
+ * records it. */
 uint64_t chief_max_step(const struct chief *c, const struct run *run);
 /* Writes into `reason` which tasks the run waits for, as far as they fit. False: for none. */
 bool chief_name_missing(const struct chief *c, const struct run *run,

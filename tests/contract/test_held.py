@@ -170,7 +170,8 @@ class OneHost(Held):
         self.wait_commits(1, after=held)
 
     def check_result(self, run):
-        self.assertEqual(self.tanist("stop", *self.target).returncode, 0)
+        stopped = self.tanist("stop", *self.target)
+        self.assertEqual(stopped.returncode, 0, stopped.stderr)
         out, errors = run.communicate(timeout=60)
         self.assertEqual(run.returncode, 0, errors)
         result = json.loads(out)
@@ -229,7 +230,8 @@ class TwoHosts(Held):
         self.lose(alone)
         alone = self.agent("ps:0", "h3")
         self.wait_commits(1, after=status["checkpoint"]["id"])
-        self.assertEqual(self.tanist("stop", *self.target).returncode, 0)
+        stopped = self.tanist("stop", *self.target)
+        self.assertEqual(stopped.returncode, 0, stopped.stderr)
         for agent in (others, alone):
             _, errors = agent.communicate(timeout=60)
             self.assertEqual(agent.returncode, 0, errors)

@@ -349,6 +349,27 @@ static void late_report_does_not_replace_an_early_one(void **state)
     assert_int_equal(chief.ps[0].report.disk_checkpoint, 5);
 }
 
+/* The ps that died with the chief reports nothing: the step is the last one that /run records. */
+static void pause_shows_the_last_recorded_step(void **state)
+{
+    (void)state;
+    struct run run = former_run(RUN_RUNNING);
+    run.load_checkpoint = run.load_step = 0;
+    begin();
+    elected(5, &run, &all_to_0, &checkpoint_5, 1);
+    written();
+    member(ROLE_PS, 0, 0, "killed");
+    assert_string_equal(asked(), "paused g3 from 0@0 until 100 save 6@70 eval 100 +paused");
+    assert_int_equal(actions.write->history[0].step, 50);
+    assert_int_equal(actions.write->run.recovery.step, 50);
+    run.evaluation.step = 60;
+    begin();
+    elected(5, &run, &all_to_0, &checkpoint_5, 1);
+    written();
+    member(ROLE_PS, 0, 0, "killed");
+    assert_int_equal(actions.write->run.recovery.step, 60);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
@@ -358,6 +379,7 @@ int main(void)
         TEST(new_chief_commits_the_ordered_checkpoint),
         TEST(new_chief_measures_the_rate_itself),
         TEST(new_chief_waits_for_the_same_generation),
+        TEST(pause_shows_the_last_recorded_step),
         TEST(restore_policy_pauses_and_loads),
         TEST(empty_ps_after_a_failover_are_a_restart),
         TEST(reformed_run_loads_the_committed_checkpoint),
