@@ -134,21 +134,30 @@ static void record_failure(struct agent *agent, const struct supervisor_action *
                     line);
 }
 
+static void abandon_sessions(struct agent *agent)
+{
+    assert(agent->supervisor.sessions == SESSIONS_ABANDONED);
+    if (!agent->supervisor.forced) {
+        log_warn("ZooKeeper did not close all sessions within %d ms: leaving without it",
+                 SUPERVISOR_SESSIONS_MS);
+    }
+    agent_leave_zk(agent, false);
+}
+
 static void carry_out(struct agent *agent, const struct supervisor_action *action)
 {
-    assert(action->child < agent->children.count || action->type == DO_END);
+    assert(action->child < agent->children.count || action->type >= DO_CLOSE_SESSIONS);
     switch (action->type) {
     case DO_SPAWN: spawn(agent, action->child); break;
     case DO_REAP_NODE: reap_node(agent, action->child); break;
-    case DO_TERMINATE:
-        if (agent->children.list[action->child].server != NULL) { agent_leave_zk(agent); }
-        send_signal(agent, action->child, SIGTERM);
-        break;
+    case DO_TERMINATE: send_signal(agent, action->child, SIGTERM); break;
     case DO_KILL: send_signal(agent, action->child, SIGKILL); break;
     case DO_READ_RUN:
         if (agent->observing) { observer_ask_run(agent->observer, &agent->port); }
         break;
     case DO_FAIL: record_failure(agent, action); break;
+    case DO_CLOSE_SESSIONS: agent_close_sessions(agent); break;
+    case DO_ABANDON_SESSIONS: abandon_sessions(agent); break;
     case DO_END: agent->over = true; break;
     }
 }
@@ -204,6 +213,7 @@ static void handle_signals(struct agent *agent)
     while (read(agent->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         if (agent->result->signal == 0) { agent->result->signal = (int)info.ssi_signo; }
         agent_feed(agent, SUPERVISOR_STOP, 0, 0, 0);
+        if (agent->supervisor.forced) { log_warn("second signal: all processes are killed"); }
     }
 }
 
@@ -280,9 +290,16 @@ static int poll_timeout(const struct agent *agent)
     return until_ms > agent->now_ms ? (int)(until_ms - agent->now_ms) : 0;
 }
 
+static void sessions_closed(struct agent *agent)
+{
+    if (agent->supervisor.sessions != SESSIONS_CLOSING) { return; }
+    agent_leave_zk(agent, true);
+    agent_feed(agent, SUPERVISOR_SESSIONS_CLOSED, 0, 0, 0);
+}
+
 static void turn(struct agent *agent)
 {
-    struct pollfd polled[SUPERVISOR_CHILDREN_MAX + 2];
+    struct pollfd polled[SUPERVISOR_CHILDREN_MAX + 3];
     uint32_t owners[SUPERVISOR_CHILDREN_MAX];
     nfds_t count = 0;
     assert(agent->children.count <= SUPERVISOR_CHILDREN_MAX);
@@ -294,13 +311,18 @@ static void turn(struct agent *agent)
     }
     polled[count] = (struct pollfd){.fd = zk_inbox_fd(agent->inbox), .events = POLLIN};
     polled[count + 1] = (struct pollfd){.fd = agent->signals, .events = POLLIN};
-    int ready = poll(polled, count + 2, poll_timeout(agent));
+    polled[count + 2] = (struct pollfd){.fd = -1, .events = POLLIN};
+    if (agent->session_reaper != NULL) {
+        polled[count + 2].fd = session_reaper_fd(agent->session_reaper);
+    }
+    int ready = poll(polled, count + 3, poll_timeout(agent));
     agent->now_ms = clock_monotonic_ms();
     for (nfds_t i = 0; ready > 0 && i < count; i++) {
         if (polled[i].revents != 0) { reap(agent, owners[i]); }
     }
     if (ready > 0 && polled[count + 1].revents != 0) { handle_signals(agent); }
     if (ready > 0 && polled[count].revents != 0) { agent_drain_zk(agent); }
+    if (ready > 0 && polled[count + 2].revents != 0) { sessions_closed(agent); }
     tick(agent);
 }
 
@@ -341,7 +363,7 @@ static enum tn_status open_agent(struct agent *agent, struct error *error)
 
 static void close_agent(struct agent *agent)
 {
-    agent_leave_zk(agent);
+    agent_leave_zk(agent, false);
     zk_inbox_destroy(agent->inbox);
     children_free(&agent->children);
     if (agent->signals >= 0) { close(agent->signals); }

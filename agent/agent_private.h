@@ -65,7 +65,12 @@ void agent_signal_node(struct agent *agent, struct task task, const struct kill_
 /* After a new session: call restore(), when it is due. */
 void agent_restore(struct agent *agent);
 
-/* Close the sessions while the servers still run. May be called twice. */
-void agent_leave_zk(struct agent *agent);
+/* Begin to close the sessions of all dead nodes; the session reaper's descriptor is readable when
+ * that is done. */
+void agent_close_sessions(struct agent *agent);
+
+/* Close the agent's own session, or leave it and those of dead nodes to their timeouts. May be
+ * called twice. */
+void agent_leave_zk(struct agent *agent, bool closed);
 
 #endif

@@ -66,22 +66,31 @@ static void prepare(struct agent *agent)
     agent_feed(agent, SUPERVISOR_START_NODES, 0, 0, 0);
 }
 
-/* The agent's session expired, because of a long pause of the machine or lost data: open another.
- */
+static void forget_zk(struct agent *agent)
+{
+    agent->zk = NULL;
+    agent->connected = agent->observing = false;
+}
+
+/* The agent's session expired, because of a long pause of the machine or lost data: open another,
+ * unless the agent is about to leave. */
 static void reopen_zk(struct agent *agent)
 {
+    const bool observing = agent->observing;
     assert(agent->zk != NULL);
-    log_warn("the agent's ZooKeeper session expired; opening another");
     node_reaper_abandon(&agent->node_reaper, agent->session_reaper);
     zk_close(agent->zk);
-    agent->zk = NULL;
+    forget_zk(agent);
     while (zk_inbox_take(agent->inbox) != NULL) {}
+    if (agent->supervisor.phase != SUPERVISOR_WORKING) { return; }
+    log_warn("the agent's ZooKeeper session expired; opening another");
     if (agent_open_zk(agent, &agent->error) != TN_OK) {
         agent_give_up(agent, agent->error.status);
         return;
     }
     agent->reopened = true;
-    if (!agent->observing) { return; }
+    if (!observing) { return; }
+    agent->observing = true;
     observer_restart(agent->observer, &agent->port, agent->now_ms);
     candidates_start(&agent->candidates, agent->config->job->name, OPS_CANDIDATES, &agent->port,
                      agent->now_ms);
@@ -175,17 +184,21 @@ void agent_drain_zk(struct agent *agent)
     }
 }
 
-void agent_leave_zk(struct agent *agent)
+void agent_close_sessions(struct agent *agent)
 {
-    bool forced = agent->supervisor.forced;
+    assert(agent->session_reaper != NULL);
     node_reaper_abandon(&agent->node_reaper, agent->session_reaper);
-    session_reaper_stop(agent->session_reaper, !forced);
+    session_reaper_finish(agent->session_reaper);
+}
+
+void agent_leave_zk(struct agent *agent, bool closed)
+{
+    session_reaper_stop(agent->session_reaper);
     agent->session_reaper = NULL;
-    if (forced) {
-        zk_abandon(agent->zk);
-    } else {
+    if (closed) {
         zk_close(agent->zk);
+    } else {
+        zk_abandon(agent->zk);
     }
-    agent->zk = NULL;
-    agent->connected = agent->observing = false;
+    forget_zk(agent);
 }

@@ -267,6 +267,7 @@ void children_close_former(const struct agent_config *config)
     snprintf(folder, sizeof folder, "%s/sessions", config->dir);
     DIR *stream = opendir(folder);
     if (stream == NULL) { return; }
+    const uint64_t until_ms = clock_monotonic_ms() + FORMER_CLOSE_MS;
     for (struct dirent *entry; (entry = readdir(stream));) {
         char path[CHILD_PATH_MAX + 256];
         struct zk_session session;
@@ -274,7 +275,10 @@ void children_close_former(const struct agent_config *config)
         if (!task_parse(entry->d_name, &task)) { continue; }
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         if (!children_take_session(path, &session)) { continue; }
-        enum tn_status status = zk_close_session(config->connect, &session, FORMER_CLOSE_MS);
+        const uint64_t now_ms = clock_monotonic_ms();
+        if (now_ms >= until_ms) { continue; }
+        enum tn_status status =
+            zk_close_session(config->connect, &session, (uint32_t)(until_ms - now_ms), NULL);
         log_debug("session of former %s closed: %s", entry->d_name, tanist_strerror(status));
     }
     closedir(stream);

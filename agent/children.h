@@ -61,7 +61,7 @@ MUST_CHECK enum tn_status children_spawn(struct children *children, uint32_t ind
 bool children_take_session(const char *path, struct zk_session *out);
 
 /* Close the sessions of nodes of a former agent of this folder, so that their ephemeral znodes
- * disappear now. Blocks up to 2 s for each. */
+ * disappear now. Blocks up to 2 s in all; sessions that are not closed by then time out. */
 void children_close_former(const struct agent_config *config);
 
 /* The end of a child, as text for people. */

@@ -83,9 +83,11 @@ static enum tn_status watch_child(struct launch *launch, pid_t pid, struct proce
         return error_set(error, TN_EIO, "cannot start %s: %s: %s", config->program, launch->what,
                          strerror(launch->failed));
     }
-    out->pid = pid;
     out->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (out->pidfd >= 0) { return TN_OK; }
+    if (out->pidfd >= 0) {
+        out->pid = pid;
+        return TN_OK;
+    }
     enum tn_status status =
         error_set(error, TN_EIO, "cannot watch %s: %s", config->program, strerror(errno));
     kill(pid, SIGKILL);
@@ -121,6 +123,7 @@ enum tn_status process_start(const struct process_config *config, struct process
                              struct error *error)
 {
     assert(config->program != NULL && config->arguments != NULL);
+    *out = (struct process){.pidfd = -1};
     struct launch launch = {
         .config = config, .parent = getpid(), .log = -1, .null = -1, .network = -1};
     enum tn_status status = open_files(&launch, error);

@@ -33,7 +33,7 @@ struct process {
 };
 
 /* Start a process. TN_EIO: the log, network, folder or program cannot be used; the error has the
- * system's reason. */
+ * system's reason, and `out->pid` is 0. */
 MUST_CHECK enum tn_status process_start(const struct process_config *config, struct process *out,
                                         struct error *error);
 

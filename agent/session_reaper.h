@@ -8,15 +8,12 @@
 #ifndef AGENT_SESSION_REAPER_H
 #define AGENT_SESSION_REAPER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "common/base/error.h"
 #include "common/zk/zk.h"
 
 struct session_reaper;
 
-/* `connect` (ZooKeeper's addresses) is copied. TN_ENOMEM: no memory, or no thread. */
+/* `connect` (ZooKeeper's addresses) is copied. TN_ENOMEM: no memory, descriptor or thread. */
 MUST_CHECK enum tn_status session_reaper_start(const char *connect, struct session_reaper **out,
                                                struct error *error);
 
@@ -25,9 +22,12 @@ MUST_CHECK enum tn_status session_reaper_start(const char *connect, struct sessi
 void session_reaper_close(struct session_reaper *reaper, const char *name,
                           const struct zk_session *session);
 
-/* Wait until all queued sessions are closed, at most 2 s for each, and free the reaper. With
- * `finish` false only the one in progress is waited for; the others are left to their timeouts.
- * NULL is allowed. */
-void session_reaper_stop(struct session_reaper *reaper, bool finish);
+/* No more sessions follow: once all queued ones are closed, session_reaper_fd() is readable. */
+void session_reaper_finish(struct session_reaper *reaper);
+int session_reaper_fd(const struct session_reaper *reaper);
+
+/* Free the reaper, at once: sessions that are not closed yet are left to their timeouts, and their
+ * number is logged. NULL is allowed. */
+void session_reaper_stop(struct session_reaper *reaper);
 
 #endif

@@ -103,7 +103,50 @@ static void enter(struct supervisor *supervisor, int phase, uint64_t now_ms)
     supervisor->phase_ms = now_ms;
 }
 
-/* Advances the end: nodes first, then servers, then DO_END (S5, S6). */
+static void set_sessions(struct supervisor *supervisor, int state, uint64_t now_ms)
+{
+    assert((int)supervisor->sessions < state);
+    supervisor->sessions = state;
+    supervisor->sessions_ms = now_ms;
+}
+
+/* Between the end of the last node and that of the servers. */
+static void close_sessions(struct supervisor *supervisor, uint64_t now_ms,
+                           struct supervisor_actions *out)
+{
+    assert(!any_runs(supervisor, CHILD_NODE));
+    if (supervisor->sessions == SESSIONS_OPEN && !supervisor->forced) {
+        set_sessions(supervisor, SESSIONS_CLOSING, now_ms);
+        act(out, DO_CLOSE_SESSIONS, 0, VERDICT_NONE);
+        return;
+    }
+    bool open = supervisor->sessions < SESSIONS_CLOSED;
+    if (open &&
+        (supervisor->forced || now_ms >= supervisor->sessions_ms + SUPERVISOR_SESSIONS_MS)) {
+        set_sessions(supervisor, SESSIONS_ABANDONED, now_ms);
+        act(out, DO_ABANDON_SESSIONS, 0, VERDICT_NONE);
+    }
+}
+
+/* S5, S6: the next step towards the end of a child. */
+static void stop_child(struct supervisor *supervisor, uint32_t index, uint64_t now_ms,
+                       struct supervisor_actions *out)
+{
+    bool node = supervisor->children[index].kind == CHILD_NODE;
+    bool due =
+        node ? supervisor->phase == SUPERVISOR_STOPPING : supervisor->sessions >= SESSIONS_CLOSED;
+    uint64_t since_ms = node ? supervisor->phase_ms : supervisor->sessions_ms;
+    /* A server that has not answered for so long does not handle SIGTERM either. */
+    bool silent = !node && supervisor->sessions == SESSIONS_ABANDONED;
+    assert(!due || since_ms <= now_ms);
+    if (supervisor->forced || (due && (silent || now_ms >= since_ms + SUPERVISOR_GRACE_MS))) {
+        (void)kill_child(supervisor, index, out);
+    } else if (due) {
+        terminate_child(supervisor, index, out);
+    }
+}
+
+/* Advances the end: nodes first, then sessions, then servers, then DO_END (S5, S6). */
 static void wind_down(struct supervisor *supervisor, uint64_t now_ms,
                       struct supervisor_actions *out)
 {
@@ -113,25 +156,10 @@ static void wind_down(struct supervisor *supervisor, uint64_t now_ms,
         now_ms >= supervisor->phase_ms + SUPERVISOR_LEAVE_MS) {
         enter(supervisor, SUPERVISOR_STOPPING, now_ms);
     }
-    bool nodes_run = any_runs(supervisor, CHILD_NODE);
-    if (!nodes_run && !supervisor->servers_stopping) {
-        supervisor->servers_stopping = true;
-        supervisor->servers_stop_ms = now_ms;
-    }
-    bool stopping = supervisor->phase == SUPERVISOR_STOPPING;
-    bool overdue = stopping && now_ms >= supervisor->phase_ms + SUPERVISOR_GRACE_MS;
-    for (uint32_t i = 0; i < supervisor->count; i++) {
-        bool node = supervisor->children[i].kind == CHILD_NODE;
-        bool late = node ? overdue
-                         : supervisor->servers_stopping &&
-                               now_ms >= supervisor->servers_stop_ms + SUPERVISOR_GRACE_MS;
-        if (supervisor->forced || late) {
-            (void)kill_child(supervisor, i, out);
-        } else if (node ? stopping : supervisor->servers_stopping) {
-            terminate_child(supervisor, i, out);
-        }
-    }
-    if (!nodes_run && !any_runs(supervisor, CHILD_SERVER)) {
+    if (!any_runs(supervisor, CHILD_NODE)) { close_sessions(supervisor, now_ms, out); }
+    for (uint32_t i = 0; i < supervisor->count; i++) { stop_child(supervisor, i, now_ms, out); }
+    if (supervisor->sessions >= SESSIONS_CLOSED && !any_runs(supervisor, CHILD_NODE) &&
+        !any_runs(supervisor, CHILD_SERVER)) {
         supervisor->phase = SUPERVISOR_OVER;
         act(out, DO_END, 0, VERDICT_NONE);
     }
@@ -313,6 +341,11 @@ void supervisor_step(struct supervisor *supervisor, const struct supervisor_even
         break;
     case SUPERVISOR_JOB_CONTINUES: job_continues(supervisor); break;
     case SUPERVISOR_JOB_ENDED: enter(supervisor, SUPERVISOR_LEAVING, event->now_ms); break;
+    case SUPERVISOR_SESSIONS_CLOSED:
+        if (supervisor->sessions == SESSIONS_CLOSING) {
+            set_sessions(supervisor, SESSIONS_CLOSED, event->now_ms);
+        }
+        break;
     case SUPERVISOR_STOP:
         supervisor->forced = supervisor->forced || supervisor->phase == SUPERVISOR_STOPPING;
         enter(supervisor, SUPERVISOR_STOPPING, event->now_ms);
@@ -343,8 +376,11 @@ uint64_t supervisor_deadline_ms(const struct supervisor *supervisor)
     if (supervisor->phase == SUPERVISOR_STOPPING && any_to_kill(supervisor, CHILD_NODE)) {
         deadline_ms = u64_min(deadline_ms, supervisor->phase_ms + SUPERVISOR_GRACE_MS);
     }
-    if (supervisor->servers_stopping && any_to_kill(supervisor, CHILD_SERVER)) {
-        deadline_ms = u64_min(deadline_ms, supervisor->servers_stop_ms + SUPERVISOR_GRACE_MS);
+    if (supervisor->sessions == SESSIONS_CLOSING) {
+        deadline_ms = u64_min(deadline_ms, supervisor->sessions_ms + SUPERVISOR_SESSIONS_MS);
+    }
+    if (supervisor->sessions == SESSIONS_CLOSED && any_to_kill(supervisor, CHILD_SERVER)) {
+        deadline_ms = u64_min(deadline_ms, supervisor->sessions_ms + SUPERVISOR_GRACE_MS);
     }
     return deadline_ms;
 }

@@ -11,16 +11,20 @@
  *      SUPERVISOR_LONG_LIFE_MS of its start. After SUPERVISOR_FAULTS_MAX in a row the job fails.
  *      Signals from outside delay restarts, but never fail the job: a node that receives SIGSEGV
  *      from another process ends by SIGKILL (common/base/fault_signals.h), and no signal that ends
- * a server is a fault. A run of SUPERVISOR_LONG_LIFE_MS resets faults and delay. S3  Exit codes
- * that a restart cannot repair (arguments, invalid input, task taken) fail the job at once.
- * TN_EXIT_SESSION_EXPIRED, DEPOSED and RESIGNED are not faults. S4  A process that runs although
- * its member znode, seen before, has been absent for SUPERVISOR_FROZEN_MS was frozen for longer
- * than its session: it is killed and restarted. S5  When the job has ended, nothing is started.
- * Nodes leave by themselves; they get SIGTERM after SUPERVISOR_LEAVE_MS, and SIGKILL
- * SUPERVISOR_GRACE_MS later. Servers are stopped last. S6 On the first request to stop, nodes get
- * SIGTERM at once; on the second, all children get SIGKILL. S7 A node that exited with 0 may have
- * learned of the job's end before the agent: it is restarted only after /run was read again,
- * SUPERVISOR_ASK_MS later, and shows that the job continues.
+ *      a server is a fault. A run of SUPERVISOR_LONG_LIFE_MS resets faults and delay.
+ *  S3  Exit codes that a restart cannot repair (arguments, invalid input, task taken) fail the job
+ *      at once. TN_EXIT_SESSION_EXPIRED, DEPOSED and RESIGNED are not faults.
+ *  S4  A process that runs although its member znode, seen before, has been absent for
+ *      SUPERVISOR_FROZEN_MS was frozen for longer than its session: it is killed and restarted.
+ *  S5  When the job has ended, nothing is started. Nodes leave by themselves; they get SIGTERM
+ *      after SUPERVISOR_LEAVE_MS, and SIGKILL SUPERVISOR_GRACE_MS later. When none runs, the
+ *      sessions of the dead are closed, for SUPERVISOR_SESSIONS_MS in all; then servers get
+ *      SIGTERM, or SIGKILL if they did not answer until then.
+ *  S6  On the first request to stop, nodes get SIGTERM at once; on the second, all children get
+ *      SIGKILL, and no session is waited for.
+ *  S7  A node that exited with 0 may have learned of the job's end before the agent: it is
+ *      restarted only after /run was read again, SUPERVISOR_ASK_MS later, and shows that the job
+ *      continues.
  *
  * Threads: the owner's only.
  */
@@ -43,6 +47,7 @@ enum {
     SUPERVISOR_FROZEN_MS = 500,
     SUPERVISOR_LEAVE_MS = 5000,
     SUPERVISOR_GRACE_MS = 5000,
+    SUPERVISOR_SESSIONS_MS = 3000,
     SUPERVISOR_ASK_MS = 200,
 };
 
@@ -51,13 +56,14 @@ enum child_kind { CHILD_SERVER, CHILD_NODE };
 enum supervisor_event_type {
     SUPERVISOR_START_SERVERS,
     SUPERVISOR_START_NODES,
-    SUPERVISOR_SPAWNED,       /* The process of `child` runs. */
-    SUPERVISOR_NOT_SPAWNED,   /* The system refused to start it; counts as a fault. */
-    SUPERVISOR_EXITED,        /* `exit_code`, or `signal` if it is not 0. */
-    SUPERVISOR_MEMBER_SEEN,   /* The member znode of the child's present process exists. */
-    SUPERVISOR_MEMBER_LOST,   /* The child's member znode does not exist. */
-    SUPERVISOR_JOB_CONTINUES, /* /run was read: the job has not ended. */
-    SUPERVISOR_JOB_ENDED,     /* /run was read: the job is done or has failed. */
+    SUPERVISOR_SPAWNED,         /* The process of `child` runs. */
+    SUPERVISOR_NOT_SPAWNED,     /* The system refused to start it; counts as a fault. */
+    SUPERVISOR_EXITED,          /* `exit_code`, or `signal` if it is not 0. */
+    SUPERVISOR_MEMBER_SEEN,     /* The member znode of the child's present process exists. */
+    SUPERVISOR_MEMBER_LOST,     /* The child's member znode does not exist. */
+    SUPERVISOR_JOB_CONTINUES,   /* /run was read: the job has not ended. */
+    SUPERVISOR_JOB_ENDED,       /* /run was read: the job is done or has failed. */
+    SUPERVISOR_SESSIONS_CLOSED, /* Answers DO_CLOSE_SESSIONS. */
     SUPERVISOR_STOP,
     SUPERVISOR_TICK,
 };
@@ -76,7 +82,9 @@ enum supervisor_action_type {
     DO_KILL,      /* Send SIGKILL. */
     DO_READ_RUN,  /* Read /run; answered by JOB_CONTINUES or JOB_ENDED. */
     DO_FAIL, /* The job cannot continue because of `child`. At most once; stopping has begun. */
-    DO_END,  /* No child runs any longer. Once. */
+    DO_CLOSE_SESSIONS,   /* No node runs: close all sessions, as far as ZooKeeper answers. Once. */
+    DO_ABANDON_SESSIONS, /* Leave those that are still open to their timeouts. At most once. */
+    DO_END,              /* No child runs any longer. Once. */
 };
 
 enum supervisor_verdict {
@@ -116,8 +124,8 @@ struct supervisor {
     uint64_t phase_ms; /* When it began. */
     bool failed;
     bool forced; /* A second request to stop was made. */
-    bool servers_stopping;
-    uint64_t servers_stop_ms;
+    enum { SESSIONS_OPEN, SESSIONS_CLOSING, SESSIONS_CLOSED, SESSIONS_ABANDONED } sessions;
+    uint64_t sessions_ms; /* When this state began. */
     uint32_t count;
     struct supervised children[SUPERVISOR_CHILDREN_MAX];
 };

@@ -15,6 +15,7 @@
 #ifndef COMMON_ZK_ZK_H
 #define COMMON_ZK_ZK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -168,12 +169,12 @@ void zk_server(const struct zk *zk, char *text, size_t size);
 
 /*
  * Close the session of a dead process, so that its ephemerals are removed now instead of at the
- * timeout (measured: 4-9 ms). Blocks for up to `timeout_ms`: call it on a thread of its own.
- * TN_EEXPIRED: it had ended already; TN_ECONNECT or TN_ETIMEDOUT: no server answered, the session
- * will time out.
+ * timeout (measured: 4-9 ms). Blocks for up to `timeout_ms`, or until another thread sets
+ * `*given_up` (NULL: none does): call it on a thread of its own. TN_EEXPIRED: it had ended already;
+ * TN_ECONNECT or TN_ETIMEDOUT: no server answered, the session will time out.
  */
 MUST_CHECK enum tn_status zk_close_session(const char *connect, const struct zk_session *session,
-                                           uint32_t timeout_ms);
+                                           uint32_t timeout_ms, const atomic_bool *given_up);
 
 /* Check the form of a connect string (hosts, ports, chroot) without connecting. */
 MUST_CHECK enum tn_status zk_check_connect(const char *connect, struct error *error);

@@ -7,6 +7,8 @@
 #include "common/base/minmax.h"
 #include "common/zk/zk.h"
 
+enum { GIVEN_UP_POLL_MS = 20 };
+
 struct closing {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -26,13 +28,16 @@ static void on_event(void *ctx, const struct zk_event *event)
     pthread_mutex_unlock(&closing->lock);
 }
 
-static enum tn_status wait_for_session(struct closing *closing, uint32_t timeout_ms)
+static enum tn_status wait_for_session(struct closing *closing, uint32_t timeout_ms,
+                                       const atomic_bool *given_up)
 {
-    uint64_t until_ms = clock_monotonic_ms() + timeout_ms;
-    bool in_time = true;
+    uint64_t now_ms = clock_monotonic_ms(), until_ms = now_ms + timeout_ms;
     pthread_mutex_lock(&closing->lock);
-    while (in_time && !closing->connected && !closing->expired) {
-        in_time = condition_wait_until(&closing->changed, &closing->lock, until_ms);
+    while (now_ms < until_ms && !closing->connected && !closing->expired &&
+           (given_up == NULL || !atomic_load(given_up))) {
+        (void)condition_wait_until(&closing->changed, &closing->lock,
+                                   u64_min(until_ms, now_ms + GIVEN_UP_POLL_MS));
+        now_ms = clock_monotonic_ms();
     }
     enum tn_status status = closing->expired     ? TN_EEXPIRED
                             : closing->connected ? TN_OK
@@ -42,7 +47,7 @@ static enum tn_status wait_for_session(struct closing *closing, uint32_t timeout
 }
 
 enum tn_status zk_close_session(const char *connect, const struct zk_session *session,
-                                uint32_t timeout_ms)
+                                uint32_t timeout_ms, const atomic_bool *given_up)
 {
     assert(session != NULL && timeout_ms > 0);
     struct closing closing = {.connected = false};
@@ -60,7 +65,7 @@ enum tn_status zk_close_session(const char *connect, const struct zk_session *se
                                .sink_ctx = &closing};
     struct zk *zk = NULL;
     enum tn_status status = zk_open(&config, &zk, NULL);
-    if (status == TN_OK) { status = wait_for_session(&closing, timeout_ms); }
+    if (status == TN_OK) { status = wait_for_session(&closing, timeout_ms, given_up); }
     zk_close(zk); /* Closes the session, if connected. */
     pthread_cond_destroy(&closing.changed);
     pthread_mutex_destroy(&closing.lock);

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -51,9 +53,31 @@ static void log_does_not_follow_a_link(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* Without a descriptor to watch it, a process is ended again, and no pid stays behind. */
+static void unwatched_process_is_ended(void **state)
+{
+    (void)state;
+    struct process process = {.pid = 12345};
+    struct error error;
+    struct rlimit before, limit;
+    int lowest = dup(0);
+    assert_true(lowest >= 0 && close(lowest) == 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    limit = before;
+    limit.rlim_cur = (rlim_t)lowest + 2; /* Enough for the log and /dev/null. */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    enum tn_status status = start(NULL, &process, &error);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(status, TN_EIO);
+    assert_non_null(strstr(error.text, "cannot watch /bin/true"));
+    assert_int_equal(process.pid, 0);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unwatched_process_is_ended),
         cmocka_unit_test(log_does_not_follow_a_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static void write_until_applied(struct test_client *client, const char *path)
 
 static void close_session(const struct zk_session *session, enum tn_status expected)
 {
-    assert_int_equal(zk_close_session(servers.ensemble.connect, session, 5000), expected);
+    assert_int_equal(zk_close_session(servers.ensemble.connect, session, 5000, NULL), expected);
 }
 
 /* The connected server dies: the session continues at another one, with ephemerals and watches. */
@@ -183,9 +183,9 @@ static void closing_without_servers_is_bounded(void **state)
     (void)state;
     struct zk_session session = {.id = 1};
     uint64_t start_ms = clock_monotonic_ms();
-    assert_int_equal(zk_close_session("127.0.0.1:1", &session, 300), TN_ETIMEDOUT);
+    assert_int_equal(zk_close_session("127.0.0.1:1", &session, 300, NULL), TN_ETIMEDOUT);
     assert_in_range(clock_monotonic_ms() - start_ms, 290, 3000);
-    assert_int_equal(zk_close_session("127.0.0.1", &session, 300), TN_EINVAL);
+    assert_int_equal(zk_close_session("127.0.0.1", &session, 300, NULL), TN_EINVAL);
 }
 
 /* Many requests while the leader dies: each is answered exactly once, and every write that was

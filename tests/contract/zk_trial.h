@@ -301,7 +301,7 @@ static void trial_close_session(struct trial_user *user)
         zk_model_close_session(trial->model, user->session);
     } else {
         struct zk_session session = zk_session_of(user->zk);
-        assert_int_equal(zk_close_session(trial->connect, &session, 10000), TN_OK);
+        assert_int_equal(zk_close_session(trial->connect, &session, 10000, NULL), TN_OK);
     }
     trial_wait(user, trial_is_expired, 0);
     trial_set_cutting(trial, false);

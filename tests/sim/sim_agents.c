@@ -121,7 +121,7 @@ static void on_ask_run(struct world *world, void *target, uint64_t starts, uint6
 static void carry_out(struct sim_agent *agent, const struct supervisor_action *action)
 {
     struct sim_cluster *cluster = agent->cluster;
-    uint32_t task = action->type == DO_END ? 0 : agent->tasks[action->child];
+    uint32_t task = action->type >= DO_CLOSE_SESSIONS ? 0 : agent->tasks[action->child];
     struct process *process = cluster->now[task];
     switch (action->type) {
     case DO_SPAWN: {
@@ -145,6 +145,8 @@ static void carry_out(struct sim_agent *agent, const struct supervisor_action *a
         world_fail(&cluster->world, "I10: an agent gives up on %s:%u",
                    role_name(cluster->tasks[task].role), cluster->tasks[task].index);
         break;
+    case DO_CLOSE_SESSIONS:
+    case DO_ABANDON_SESSIONS:
     case DO_END: break;
     }
 }

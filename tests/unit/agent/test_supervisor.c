@@ -19,8 +19,8 @@ static char trace[512];
 static const char *step(enum supervisor_event_type type, uint32_t child, uint64_t now_ms,
                         int exit_code, int signal_number)
 {
-    static const char *const names[] = {"spawn", "reap", "terminate", "kill",
-                                        "read",  "fail", "end"};
+    static const char *const names[] = {"spawn", "reap",  "terminate", "kill", "read",
+                                        "fail",  "close", "abandon",   "end"};
     struct supervisor_event event = {.type = type,
                                      .child = child,
                                      .now_ms = now_ms,
@@ -33,7 +33,7 @@ static const char *step(enum supervisor_event_type type, uint32_t child, uint64_
         const struct supervisor_action *action = &actions.list[i];
         length += (size_t)snprintf(trace + length, sizeof trace - length, "%s%s", i ? ", " : "",
                                    names[action->type]);
-        if (action->type != DO_END) {
+        if (action->type < DO_CLOSE_SESSIONS) {
             length += (size_t)snprintf(trace + length, sizeof trace - length, " %u", action->child);
         }
     }
@@ -53,6 +53,11 @@ static const char *killed(uint32_t child, uint64_t now_ms)
 static const char *tick(uint64_t now_ms)
 {
     return step(SUPERVISOR_TICK, 0, now_ms, 0, 0);
+}
+
+static const char *closed(uint64_t now_ms)
+{
+    return step(SUPERVISOR_SESSIONS_CLOSED, 0, now_ms, 0, 0);
 }
 
 static void spawned(uint32_t child, uint64_t now_ms)
@@ -189,7 +194,8 @@ static void servers_stop_after_the_nodes(void **state)
     (void)state;
     assert_string_equal(step(SUPERVISOR_JOB_ENDED, 0, 5000, 0, 0), "");
     assert_string_equal(exited(1, 5100, 0), "reap 1");
-    assert_string_equal(exited(2, 5200, 0), "reap 2, terminate 0");
+    assert_string_equal(exited(2, 5200, 0), "reap 2, close");
+    assert_string_equal(closed(5250), "terminate 0");
     assert_string_equal(exited(0, 5300, 143), "end");
     assert_int_equal(supervisor_deadline_ms(&supervisor), UINT64_MAX);
 }
@@ -202,7 +208,8 @@ static void remaining_children_are_terminated_then_killed(void **state)
     assert_string_equal(exited(1, 5100, 0), "reap 1");
     assert_string_equal(tick(supervisor_deadline_ms(&supervisor)), "terminate 2");
     assert_string_equal(tick(supervisor_deadline_ms(&supervisor)), "kill 2");
-    assert_string_equal(killed(2, 20000), "reap 2, terminate 0");
+    assert_string_equal(killed(2, 20000), "reap 2, close");
+    assert_string_equal(closed(20100), "terminate 0");
     assert_string_equal(tick(supervisor_deadline_ms(&supervisor)), "kill 0");
     assert_int_equal(supervisor_deadline_ms(&supervisor), UINT64_MAX);
     assert_string_equal(killed(0, 26000), "end");
@@ -230,7 +237,8 @@ static void nodes_that_left_at_the_end_do_not_restart(void **state)
     assert_string_equal(exited(1, 5000, 0), "reap 1");
     assert_string_equal(exited(2, 5000, 0), "reap 2");
     assert_string_equal(tick(5000 + SUPERVISOR_ASK_MS), "read 1, read 2");
-    assert_string_equal(step(SUPERVISOR_JOB_ENDED, 0, 5300, 0, 0), "terminate 0");
+    assert_string_equal(step(SUPERVISOR_JOB_ENDED, 0, 5300, 0, 0), "close");
+    assert_string_equal(closed(5350), "terminate 0");
     assert_string_equal(exited(0, 5400, 143), "end");
 }
 
@@ -242,7 +250,31 @@ static void second_stop_kills_all(void **state)
     assert_string_equal(exited(1, 5001, 0), "reap 1");
     assert_string_equal(step(SUPERVISOR_STOP, 0, 5002, 0, 0), "kill 0, kill 2");
     assert_string_equal(killed(0, 5003), "");
-    assert_string_equal(killed(2, 5004), "reap 2, end");
+    assert_string_equal(killed(2, 5004), "reap 2, abandon, end");
+}
+
+/* S5: one deadline bounds the closing of all sessions; servers that were silent are killed. */
+static void silent_servers_are_killed(void **state)
+{
+    (void)state;
+    (void)step(SUPERVISOR_STOP, 0, 5000, 0, 0);
+    assert_string_equal(exited(1, 5001, 0), "reap 1");
+    assert_string_equal(exited(2, 5002, 0), "reap 2, close");
+    assert_int_equal(supervisor_deadline_ms(&supervisor), 5002 + SUPERVISOR_SESSIONS_MS);
+    assert_string_equal(tick(5002 + SUPERVISOR_SESSIONS_MS), "abandon, kill 0");
+    assert_string_equal(closed(8100), "");
+    assert_string_equal(killed(0, 8101), "end");
+}
+
+/* S6: the second request to stop also ends the wait for sessions. */
+static void second_stop_abandons_sessions(void **state)
+{
+    (void)state;
+    (void)step(SUPERVISOR_STOP, 0, 5000, 0, 0);
+    (void)exited(1, 5001, 0);
+    assert_string_equal(exited(2, 5002, 0), "reap 2, close");
+    assert_string_equal(step(SUPERVISOR_STOP, 0, 5003, 0, 0), "abandon, kill 0");
+    assert_string_equal(killed(0, 5004), "end");
 }
 
 /* A node that waits for its restart when the agent is stopped does not restart. */
@@ -254,7 +286,7 @@ static void stop_cancels_a_pending_restart(void **state)
     assert_string_equal(killed(1, 1200), "reap 1");
     assert_string_equal(step(SUPERVISOR_STOP, 0, 1250, 0, 0), "terminate 2");
     assert_string_equal(tick(5000), "");
-    assert_string_equal(exited(2, 5001, 0), "reap 2, terminate 0");
+    assert_string_equal(exited(2, 5001, 0), "reap 2, close");
 }
 
 /* A process that the system refuses to start is retried after growing delays. */
@@ -283,6 +315,8 @@ int main(void)
         cmocka_unit_test_setup(node_that_left_restarts_if_the_job_continues, setup),
         cmocka_unit_test_setup(nodes_that_left_at_the_end_do_not_restart, setup),
         cmocka_unit_test_setup(second_stop_kills_all, setup),
+        cmocka_unit_test_setup(silent_servers_are_killed, setup),
+        cmocka_unit_test_setup(second_stop_abandons_sessions, setup),
         cmocka_unit_test_setup(stop_cancels_a_pending_restart, setup),
         cmocka_unit_test_setup(refused_start_is_retried, setup),
     };
