@@ -51,6 +51,7 @@ struct agent_config {
     const struct task *tasks;
     uint32_t task_count;
     const char *log_format, *log_level; /* Passed to the nodes; NULL: defaults. */
+    uint64_t log_bytes;                 /* A log of a child is rotated before it becomes larger. */
     bool allow_chaos;                   /* Carry out the requests in /kills to signal a node. */
     uint32_t connect_timeout_ms;        /* For the first answer of ZooKeeper. */
     /* Called once ZooKeeper answers, after the sessions of a former agent in `dir` were closed:

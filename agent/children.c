@@ -21,7 +21,7 @@ extern char **environ;
 
 enum {
     ENVIRONMENT_EXTRA = 3,
-    ARGUMENTS = 24,
+    ARGUMENTS = 28,
     /* The agent, coordinators and ZooKeeper servers run before ps and workers: they need little
      * processor time, but at once. */
     NICE_ADVANTAGE = 10,
@@ -128,6 +128,7 @@ enum tn_status children_init(struct children *children, const struct agent_confi
 
 void children_free(struct children *children)
 {
+    for (uint32_t i = 0; i < children->count; i++) { log_pipe_close(children->list[i].log); }
     if (children->environment != NULL) { free(children->environment[0]); }
     free(children->environment);
     children->environment = NULL;
@@ -187,10 +188,15 @@ static enum tn_status spawn_server(const struct children *children, struct child
                                    struct error *error)
 {
     assert(child->server != NULL);
+    if (child->log == NULL) {
+        enum tn_status opened =
+            log_pipe_open(child->log_path, children->config->log_bytes, &child->log, error);
+        if (opened != TN_OK) { return opened; }
+    }
     const struct process_config process = {.program = child->server->command.argv[0],
                                            .arguments = child->server->command.argv,
                                            .environment = environ,
-                                           .log_path = child->log_path,
+                                           .output = log_pipe_fd(child->log),
                                            .network = network_path(child),
                                            .nice = children->nice - NICE_ADVANTAGE};
     char data[CHILD_PATH_MAX];
@@ -213,10 +219,11 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
     if (children->environment == NULL) { children->environment = make_environment(config); }
     if (children->environment == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     int advantage = child->task.role == ROLE_COORDINATOR ? NICE_ADVANTAGE : 0;
-    char index[16], incarnation[32], listen[TRANSPORT_ADDRESS_MAX];
+    char index[16], incarnation[32], listen[TRANSPORT_ADDRESS_MAX], log_bytes[32];
     child->incarnation = clock_new_incarnation();
     snprintf(index, sizeof index, "%u", child->task.index);
     snprintf(incarnation, sizeof incarnation, "%" PRIu64, child->incarnation);
+    snprintf(log_bytes, sizeof log_bytes, "%" PRIu64, config->log_bytes);
     snprintf(listen, sizeof listen, "tcp://%s:0",
              child->network != NULL ? child->network->address : config->listen_host);
     const char *const arguments[ARGUMENTS] = {
@@ -231,6 +238,8 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
         "--session-file", child->session_path,
         "--log-format",   config->log_format != NULL ? config->log_format : "text",
         "--log-level",    config->log_level != NULL ? config->log_level : "info",
+        "--log-file",     child->log_path,
+        "--log-max-size", log_bytes,
     };
     const struct process_config process = {.program = "/proc/self/exe",
                                            .arguments = arguments,
@@ -298,6 +307,7 @@ void children_last_log_line(const struct child *child, char text[static CHILD_LO
 {
     char tail[CHILD_LOG_LINE_MAX];
     assert(child->log_path[0] != '\0');
+    if (child->log != NULL) { log_pipe_flush(child->log); }
     text[0] = '\0';
     FILE *file = fopen(child->log_path, "re");
     if (file == NULL) { return; }

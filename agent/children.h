@@ -8,6 +8,7 @@
 #define AGENT_CHILDREN_H
 
 #include "agent/agent.h"
+#include "agent/log_pipe.h"
 #include "agent/process.h"
 #include "agent/supervisor.h"
 #include "common/zk/zk.h"
@@ -25,6 +26,7 @@ struct child {
     uint64_t incarnation;          /* The present process, or the last one. */
     char name[TASK_NAME_MAX];      /* "ps:1", "zookeeper:2" */
     char log_path[CHILD_PATH_MAX], session_path[CHILD_PATH_MAX];
+    struct log_pipe *log;     /* The output of a server; nodes rotate their logs. Owned. */
     uint64_t broken_since_ms; /* When the data of a server became unreadable; 0: they are not. */
 };
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/files.h"
+#include "common/base/log_file.h"
 
 enum { SMALL_FILE_MAX = 64, COMMAND_LINE_MAX = 16384, LOG_TAIL_MAX = 8192 };
 
@@ -146,6 +147,7 @@ enum tn_status zoo_server_detach(const struct zoo_server_files *server,
                                  struct error *error)
 {
     assert(command->argv[0] != NULL && pid != NULL);
+    log_file_rotate_if_full(server->log_path, LOG_FILE_DEFAULT_BYTES);
     int log = open(server->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (log < 0) { return files_error(error, errno, "open", server->log_path); }
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);

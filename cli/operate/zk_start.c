@@ -9,12 +9,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/log_pipe.h"
 #include "agent/process.h"
 #include "cli/commands.h"
 #include "cli/operate/zk.h"
 #include "cli/operate/zk_servers.h"
 #include "cli/wait_notice.h"
 #include "common/base/clock.h"
+#include "common/base/log_file.h"
 
 enum {
     PROBE_MS = 500,
@@ -31,7 +33,7 @@ extern char **environ;
 enum phase { STARTING, SERVING, ENDED };
 
 struct start_options {
-    bool foreground;
+    bool foreground, quiet;
     struct option_number wait_s, heap_mib;
 };
 
@@ -39,8 +41,9 @@ struct start_options {
 struct started {
     const struct zoo_server_files *server;
     struct ensemble_command command;
-    pid_t pid;  /* 0: not started. */
-    bool found; /* It was running before, so it is not our child. */
+    struct log_pipe *log; /* In the foreground; owned. */
+    pid_t pid;            /* 0: not started. */
+    bool found;           /* It was running before, so it is not our child. */
     enum phase phase;
     enum tn_status answer; /* To the last probe. */
 };
@@ -60,12 +63,15 @@ static bool is_running_child(const struct started *one)
 static enum tn_status start_attached(struct started *one, struct error *error)
 {
     assert(one->pid == 0);
+    enum tn_status status =
+        log_pipe_open(one->server->log_path, LOG_FILE_DEFAULT_BYTES, &one->log, error);
+    if (status != TN_OK) { return status; }
     struct process_config config = {.program = one->command.argv[0],
                                     .arguments = one->command.argv,
                                     .environment = environ,
-                                    .log_path = one->server->log_path};
+                                    .output = log_pipe_fd(one->log)};
     struct process process;
-    enum tn_status status = process_start(&config, &process, error);
+    status = process_start(&config, &process, error);
     if (status != TN_OK) { return status; }
     close(process.pidfd); /* SIGCHLD reports its end. */
     one->pid = process.pid;
@@ -144,6 +150,7 @@ static void report_end(const struct started *one, int wait_status)
     } else { /* An exit code of Java, not of our programs. */
         snprintf(end, sizeof end, "exit code %d", WEXITSTATUS(wait_status));
     }
+    if (one->log != NULL) { log_pipe_flush(one->log); }
     zoo_server_last_error(one->server, log, sizeof log);
     fprintf(stderr, "tanist: %s ended: %s%s%s; its log is %s\n", zk_server_name(one->server, name),
             end, *log ? ": " : "", log, one->server->log_path);
@@ -240,7 +247,7 @@ static int wait_until_serving(struct starter *starter, const struct start_option
         if (count_in(starter, SERVING) == starter->count) { return TN_EXIT_OK; }
         const uint64_t now_ms = clock_monotonic_ms();
         if (now_ms - notice.start_ms >= wait_s * 1000) { break; }
-        if (wait_notice_due(&notice, now_ms)) {
+        if (!options->quiet && wait_notice_due(&notice, now_ms)) {
             report_waiting(starter, wait_notice_seconds(&notice, now_ms));
         }
         if (next_signal(signals) != 0) { return TN_EXIT_ERROR; }
@@ -273,7 +280,7 @@ static int run_servers(struct starter *starter, const struct zk_servers *servers
         return command_failed(&error);
     }
     int code = wait_until_serving(starter, options, signals);
-    if (code == TN_EXIT_OK) {
+    if (code == TN_EXIT_OK && !options->quiet) {
         zk_servers_connect(servers, connect);
         puts(connect);
         fflush(stdout);
@@ -308,6 +315,7 @@ static int start_servers(const struct zk_servers *servers, const struct start_op
     sigprocmask(SIG_BLOCK, &signals, &before);
     int code = run_servers(&starter, servers, options, &signals);
     sigprocmask(SIG_SETMASK, &before, NULL);
+    for (size_t i = 0; i < starter.count; i++) { log_pipe_close(starter.list[i].log); }
     free(starter.list);
     return code;
 }
@@ -334,6 +342,8 @@ int zk_start(int argc, char **argv)
     int code = TN_EXIT_OK;
     options_flag(&options, 'f', "foreground", &start.foreground,
                  "Stay, and stop the servers when this command ends (Ctrl-C, SIGTERM, SIGKILL).");
+    options_flag(&options, 'q', "quiet", &start.quiet,
+                 "Print errors only: neither waits nor the connect string.");
     options_number(&options, "wait", &start.wait_s, "SECONDS",
                    "How long to wait until all serve; default 60. 0: do not wait, or without limit "
                    "with --foreground.");

@@ -1,11 +1,13 @@
 #include "cli/run/local_options.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "common/base/log_file.h"
 #include "common/base/minmax.h"
 
 enum { WAIT_MOST_S = 86400 };
@@ -27,6 +29,10 @@ void local_options_add(struct options *options, struct local_options *given, con
     log_options_add(options, &given->log,
                     "Least important messages in the logs of this command and its nodes; default "
                     "warn, in JSON info; of nodes info.");
+    options_number(
+        options, "log-max-size", &given->log_bytes, "BYTES",
+        "Size at which a log of a node or server is rotated; default 16777216. Three old "
+        "files of each are kept.");
 }
 
 /* A run with the defaults of the options; also starts the log. NULL: out of memory. */
@@ -41,6 +47,7 @@ static struct local_run *new_run(const struct local_options *given)
     local_run_init(run);
     run->log_format = given->log.format;
     run->log_level = given->log.level;
+    run->log_bytes = given->log_bytes.given ? given->log_bytes.value : LOG_FILE_DEFAULT_BYTES;
     run->allow_chaos = given->allow_chaos;
     run->progress.quiet = given->quiet;
     return run;
@@ -78,6 +85,12 @@ enum tn_status local_options_work(const struct local_options *given, uint64_t wa
     char dir[RUN_PATH_MAX];
     assert(wait_s <= WAIT_MOST_S);
     assert(*run->job.name != '\0');
+    if (run->log_bytes < LOG_FILE_LEAST_BYTES) {
+        return error_set(error, TN_EINVAL,
+                         "--log-max-size is %" PRIu64 " bytes, which is too small: give at least "
+                         "%" PRIu64,
+                         run->log_bytes, LOG_FILE_LEAST_BYTES);
+    }
     if (given->wait.given) { wait_s = u64_min(given->wait.value, WAIT_MOST_S); }
     run->connect_timeout_ms = (uint32_t)wait_s * 1000;
     snprintf(dir, sizeof dir, "runs/%s", run->job.name);

@@ -18,6 +18,7 @@ struct local_options {
     const char *dir;
     struct option_texts set;
     struct option_number wait; /* Seconds. */
+    struct option_number log_bytes;
     bool resume, allow_chaos, quiet, verbose;
 };
 

@@ -273,6 +273,7 @@ enum tn_status local_run_work(struct local_run *run, struct error *error)
                                         .allow_chaos = run->allow_chaos,
                                         .log_format = run->log_format,
                                         .log_level = run->log_level,
+                                        .log_bytes = run->log_bytes,
                                         .connect_timeout_ms = run->connect_timeout_ms,
                                         .prepare = prepare,
                                         .restore = restore,

@@ -25,6 +25,7 @@ struct local_run {
     bool begin_again; /* With one_of_many: continue even if the run has finished. */
     bool allow_chaos; /* As in struct agent_config. */
     const char *log_format, *log_level; /* As in struct agent_config. */
+    uint64_t log_bytes;                 /* The same. */
     uint32_t connect_timeout_ms;
     uint32_t task_count; /* 0: all tasks of the job. */
     struct task tasks[TASKS_MAX];

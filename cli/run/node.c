@@ -29,11 +29,11 @@ enum { WAIT_S = 60, POLL_MS = 200 };
 
 struct node_options {
     struct zk_options zk;
-    const char *job, *cluster, *dir, *listen, *session_file;
+    const char *job, *cluster, *dir, *listen, *session_file, *log_file;
     const char *job_name, *task_index, *ps_hosts, *worker_hosts;
     struct log_options log;
     struct option_texts set;
-    struct option_number index, incarnation, wait;
+    struct option_number index, incarnation, wait, log_bytes;
 };
 
 static void add_options(struct options *options, struct node_options *o)
@@ -60,6 +60,8 @@ static void add_options(struct options *options, struct node_options *o)
     log_options_add(options, &o->log, "Least important messages that are logged; default info.");
     options_number(options, "incarnation", &o->incarnation, "N", NULL);
     options_text(options, "session-file", &o->session_file, "FILE", NULL);
+    options_text(options, "log-file", &o->log_file, "FILE", NULL);
+    options_number(options, "log-max-size", &o->log_bytes, "BYTES", NULL);
 }
 
 /* Which task this node is: TF_CONFIG and the other variables of the environment, then flags. */
@@ -366,6 +368,9 @@ int node_command(const struct node_role *role, int argc, char **argv)
     struct error error = {0};
     if (setup == NULL) { return TN_EXIT_ERROR; }
     log_options_start(&given.log, LOG_INFO, role_name(role->role)); /* For errors until then. */
+    if (given.log_file != NULL && given.log_bytes.value > 0) {
+        log_rotate_stderr(given.log_file, given.log_bytes.value);
+    }
     enum tn_status status = resolve(&given, role->role, setup, &error);
     if (status == TN_OK) {
         task_format(setup->task, ':', name, sizeof name);

@@ -3,14 +3,17 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/json_codec.h"
+#include "common/base/log_file.h"
 #include "common/base/minmax.h"
 #include "common/base/utf8.h"
 
@@ -111,6 +114,48 @@ static void write_all(const char *text, size_t size)
     }
 }
 
+/* The file that stderr is; limit 0: it is not rotated. */
+static struct {
+    pthread_mutex_t lock; /* Held while a line is written. */
+    char path[LOG_FILE_PATH_MAX];
+    uint64_t limit;
+} rotated = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void log_rotate_stderr(const char *path, uint64_t limit)
+{
+    assert(path != NULL && rotated.limit == 0);
+    if (strlen(path) >= sizeof rotated.path) { return; }
+    memcpy(rotated.path, path, strlen(path) + 1);
+    rotated.limit = limit;
+}
+
+/* dup2() replaces the file under the feet of libraries, too, between two of their writes. */
+static void rotate_before(size_t size)
+{
+    struct stat now;
+    assert(rotated.limit > 0);
+    if (fstat(STDERR_FILENO, &now) != 0 || now.st_size == 0) { return; }
+    if ((uint64_t)now.st_size + size <= rotated.limit) { return; }
+    int fd = log_file_rotate(rotated.path);
+    if (fd < 0) { return; }
+    (void)dup2(fd, STDOUT_FILENO);
+    (void)dup2(fd, STDERR_FILENO);
+    close(fd);
+}
+
+static void write_line(const struct line *line)
+{
+    assert(line->size > 0);
+    if (rotated.limit == 0) {
+        write_all(line->text, line->size);
+        return;
+    }
+    pthread_mutex_lock(&rotated.lock);
+    rotate_before(line->size);
+    write_all(line->text, line->size);
+    pthread_mutex_unlock(&rotated.lock);
+}
+
 void log_write(enum log_level level, const char *format, ...)
 {
     assert(format != NULL);
@@ -129,5 +174,5 @@ void log_write(enum log_level level, const char *format, ...)
         format_text(&line, level, message);
     }
     line.text[line.size++] = '\n';
-    write_all(line.text, line.size);
+    write_line(&line);
 }
