@@ -1,0 +1,29 @@
+/*
+ * graph/passes/passes.h: transformations of a specialised graph that preserve bits (rule A10). They
+ * replace nodes and rewrite references; nodes that are no longer needed stay in the graph, and the
+ * schedule leaves them out.
+ *
+ * `roots` are the values that the program computes; passes rewrite them too.
+ */
+#ifndef GRAPH_PASSES_PASSES_H
+#define GRAPH_PASSES_PASSES_H
+
+#include "graph/core/backend.h"
+
+struct pass {
+    struct tn_graph *graph;
+    const struct backend *backend;
+    tn_tensor *roots;
+    uint32_t root_count;
+};
+
+/* Compute nodes whose inputs are constants, by the kernels of the backend. `*folded` is set to the
+ * number of nodes that became constants. TN_ENOMEM: out of memory. */
+MUST_CHECK enum tn_status pass_fold(const struct pass *pass, uint32_t *folded, struct error *error);
+
+/* Let readers of equal nodes (operation, attributes and inputs) read the first of them. `*shared`
+ * is set to the number of nodes that are no longer read. TN_ENOMEM: out of memory. */
+MUST_CHECK enum tn_status pass_share(const struct pass *pass, uint32_t *shared,
+                                     struct error *error);
+
+#endif

@@ -1,0 +1,326 @@
+/* graph/program.c: tn_program_create(): from a graph to instructions and memory. */
+#include "graph/program.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/minmax.h"
+#include "graph/canonical.h"
+#include "graph/differentiate.h"
+#include "graph/ops/ops.h"
+#include "graph/passes/passes.h"
+#include "graph/reference/backend.h"
+#include "graph/schedule.h"
+
+static enum tn_status out_of_memory(struct error *error)
+{
+    return error_set(error, TN_ENOMEM, "out of memory: make the model or the slices smaller");
+}
+
+static enum tn_status list_variables(struct tn_program *program, struct error *error)
+{
+    const struct tn_graph *graph = program->graph;
+    program->variables = calloc((size_t)graph->variable_count + 1, sizeof *program->variables);
+    if (program->variables == NULL) { return out_of_memory(error); }
+    for (uint32_t i = 0; i < graph->count; i++) {
+        if (graph->nodes[i].op != &op_variable) { continue; }
+        assert(program->variable_count < graph->variable_count);
+        struct program_variable *variable = &program->variables[program->variable_count++];
+        variable->node = i;
+        variable->offset = program->parameters;
+        variable->count = (uint64_t)shape_elements(&graph->nodes[i].shapes[0]);
+        program->parameters += variable->count;
+    }
+    return TN_OK;
+}
+
+static enum tn_status differentiate(struct tn_program *program, struct error *error)
+{
+    tn_tensor *gradients = calloc(TN_VARIABLES_MAX, sizeof *gradients);
+    if (gradients == NULL) { return out_of_memory(error); }
+    enum tn_status status = graph_differentiate(program->graph, gradients, error);
+    for (uint32_t i = 0; i < program->variable_count; i++) {
+        program->variables[i].gradient = gradients[i];
+    }
+    free(gradients);
+    return status;
+}
+
+/* The roots in the order of their computation. The gradients' order is that of their nodes: those
+ * of the last layers first, so that what only they read is free early. */
+static int by_node(const void *left, const void *right)
+{
+    const tn_tensor *a = left, *b = right;
+    return a->v < b->v ? -1 : a->v > b->v;
+}
+
+static enum tn_status list_roots(struct tn_program *program, struct error *error)
+{
+    const struct tn_graph *graph = program->graph;
+    bool outputs = program->options.mode == TN_EVALUATE || program->options.keep_outputs;
+    program->roots =
+        calloc((size_t)graph->mark_count + program->variable_count + 1, sizeof *program->roots);
+    if (program->roots == NULL) { return out_of_memory(error); }
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < graph->mark_count; i++) {
+            bool is_loss = graph->marks[i].kind == MARK_LOSS;
+            if (pass == 0 ? is_loss : !is_loss && outputs) {
+                program->roots[program->root_count++] = graph->marks[i].value;
+            }
+        }
+        if (pass == 1) { break; }
+        tn_tensor *gradients = program->roots + program->root_count;
+        for (uint32_t i = 0; i < program->variable_count; i++) {
+            tn_tensor gradient = program->variables[i].gradient;
+            if (gradient.v != 0) { program->roots[program->root_count++] = gradient; }
+        }
+        qsort(gradients, (size_t)(program->roots + program->root_count - gradients),
+              sizeof *gradients, by_node);
+    }
+    if (program->root_count > 0) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "the graph computes nothing: call tn_loss(), tn_metric() or tn_output()");
+}
+
+/* The passes rewrite the roots; gradients and marks follow by the old value. */
+static enum tn_status run_passes(struct tn_program *program, struct error *error)
+{
+    uint32_t marks = program->graph->mark_count, variables = program->variable_count;
+    tn_tensor *values = calloc((size_t)marks + variables + 1, sizeof *values);
+    if (values == NULL) { return out_of_memory(error); }
+    for (uint32_t i = 0; i < marks; i++) { values[i] = program->graph->marks[i].value; }
+    for (uint32_t i = 0; i < variables; i++) { values[marks + i] = program->variables[i].gradient; }
+    struct pass pass = {program->graph, program->backend, values, marks + variables};
+    enum tn_status status = pass_fold(&pass, &program->facts.folded, error);
+    if (status == TN_OK) { status = pass_share(&pass, &program->facts.shared, error); }
+    for (uint32_t i = 0; i < marks; i++) { program->graph->marks[i].value = values[i]; }
+    for (uint32_t i = 0; i < variables; i++) { program->variables[i].gradient = values[marks + i]; }
+    free(values);
+    return status;
+}
+
+static tn_tensor through_views(const struct tn_graph *graph, tn_tensor value)
+{
+    while (node_of(graph, value)->op->traits.view) { value = input_of(graph, value, 0); }
+    return value;
+}
+
+/* Each gradient is computed in its place of the gradient vector. A value that is at another place
+ * already, or is the gradient of two variables, is copied. */
+static enum tn_status separate_gradients(struct tn_program *program, struct error *error)
+{
+    struct tn_graph *graph = program->graph;
+    size_t before = (size_t)graph->count * OP_OUTPUTS_MAX;
+    bool *claimed = calloc(before + 1, sizeof *claimed);
+    if (claimed == NULL) { return out_of_memory(error); }
+    for (uint32_t i = 0; i < graph->mark_count; i++) {
+        claimed[through_views(graph, graph->marks[i].value).v - 1] = true;
+    }
+    for (uint32_t i = 0; i < program->variable_count; i++) {
+        tn_tensor *gradient = &program->variables[i].gradient;
+        if (gradient->v == 0) { continue; }
+        tn_tensor root = through_views(graph, *gradient);
+        if (claimed[root.v - 1] || node_of(graph, root)->op->traits.leaf) {
+            graph_enter(graph, node_of(graph, *gradient));
+            *gradient = graph_add1(graph, &op_copy, *gradient);
+        } else {
+            claimed[root.v - 1] = true;
+        }
+    }
+    free(claimed);
+    return graph_failed(graph) ? out_of_memory(error) : TN_OK;
+}
+
+static void fix_places(struct tn_program *program)
+{
+    const struct tn_graph *graph = program->graph;
+    uint64_t size = type_size(TN_FLOAT32, program->backend->wide);
+    for (uint32_t i = 0; i < graph->count; i++) {
+        struct place *place = &program->fixed[i * OP_OUTPUTS_MAX];
+        if (graph->nodes[i].op == &op_constant) { *place = (struct place){SPACE_CONSTANTS, 0}; }
+        if (graph->nodes[i].op == &op_placeholder) {
+            *place = (struct place){SPACE_FIELDS, program->field_bytes};
+            program->field_bytes += plan_bytes(graph, tensor_of(i, 0), program->backend->wide);
+        }
+    }
+    for (uint32_t i = 0; i < program->variable_count; i++) {
+        const struct program_variable *variable = &program->variables[i];
+        uint64_t offset = variable->offset * size;
+        program->fixed[variable->node * OP_OUTPUTS_MAX] = (struct place){SPACE_VALUES, offset};
+        if (variable->gradient.v != 0) {
+            tn_tensor root = through_views(graph, variable->gradient);
+            program->fixed[root.v - 1] = (struct place){SPACE_GRADIENT, offset};
+        }
+    }
+}
+
+static enum tn_status schedule_and_plan(struct tn_program *program, struct error *error)
+{
+    const struct tn_graph *graph = program->graph;
+    size_t values = (size_t)graph->count * OP_OUTPUTS_MAX;
+    program->order = calloc((size_t)graph->count + 1, sizeof *program->order);
+    program->fixed = calloc(values + 1, sizeof *program->fixed);
+    program->kept = calloc(values + 1, sizeof *program->kept);
+    if (program->order == NULL || program->fixed == NULL || program->kept == NULL) {
+        return out_of_memory(error);
+    }
+    program->order_count =
+        graph_schedule(graph, program->roots, program->root_count, program->order);
+    if (program->order_count == 0) { return out_of_memory(error); }
+    program->facts.nodes = graph->count;
+    program->facts.pruned = graph->count - program->order_count;
+    fix_places(program);
+    for (uint32_t i = 0; i < program->root_count; i++) {
+        program->kept[program->roots[i].v - 1] = true;
+    }
+    struct plan_request request = {graph,          program->order, program->order_count,
+                                   program->fixed, program->kept,  program->backend->wide};
+    enum tn_status status = plan_create(&request, &program->plan, error);
+    if (status == TN_OK) { status = plan_check(&request, &program->plan, error); }
+    return status;
+}
+
+static struct tn_view view_of(const struct tn_graph *graph, tn_tensor value)
+{
+    return (struct tn_view){.type = tn_type_of(graph, value), .shape = *shape_of(graph, value)};
+}
+
+static enum tn_status add_instruction(struct tn_program *program, uint32_t number,
+                                      struct error *error)
+{
+    const struct tn_graph *graph = program->graph;
+    const struct node *node = &graph->nodes[number];
+    if (node->op->traits.leaf || node->op->traits.view) { return TN_OK; }
+    struct instruction *instruction = &program->instructions[program->instruction_count++];
+    instruction->kernel = program->backend->find(node->op);
+    instruction->call.node = node;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        instruction->in[i] = program->plan.places[node->inputs[i].v - 1];
+        instruction->call.in[i] = view_of(graph, node->inputs[i]);
+    }
+    for (uint32_t o = 0; o < node->op->outputs; o++) {
+        instruction->out[o] = program->plan.places[number * OP_OUTPUTS_MAX + o];
+        instruction->call.out[o] = view_of(graph, tensor_of(number, o));
+    }
+    program->facts.flops += node->op->flops != NULL ? node->op->flops(graph, node)
+                                                    : (double)shape_elements(&node->shapes[0]);
+    if (instruction->kernel != NULL) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "scope '%s': %s has no kernel in backend '%s': use another operation or "
+                     "backend",
+                     node->scope, node->op->name, program->backend->name);
+}
+
+static enum tn_status bind(struct tn_program *program, struct error *error)
+{
+    program->instructions = calloc((size_t)program->order_count + 1, sizeof *program->instructions);
+    if (program->instructions == NULL) { return out_of_memory(error); }
+    enum tn_status status = TN_OK;
+    for (uint32_t t = 0; t < program->order_count && status == TN_OK; t++) {
+        status = add_instruction(program, program->order[t], error);
+    }
+    program->facts.instructions = program->instruction_count;
+    program->facts.arena_bytes = program->plan.arena_bytes;
+    program->facts.lower_bound_bytes = program->plan.lower_bound_bytes;
+    program->facts.without_reuse_bytes = program->plan.without_reuse_bytes;
+    return status;
+}
+
+static enum tn_status allocate(struct tn_program *program, struct error *error)
+{
+    uint64_t bytes = program->plan.arena_bytes + program->field_bytes;
+    if (program->options.memory_max != 0 && bytes > program->options.memory_max) {
+        return error_set(error, TN_ENOMEM,
+                         "the program needs %" PRIu64 " bytes for %" PRIu32
+                         " examples, but memory_max is %" PRIu64 ": use fewer examples",
+                         bytes, program->options.examples, program->options.memory_max);
+    }
+    program->arena = aligned_alloc(PLAN_LINE, (size_t)program->plan.arena_bytes + PLAN_LINE);
+    program->fields = aligned_alloc(PLAN_LINE, (size_t)program->field_bytes + PLAN_LINE);
+    if (program->arena == NULL || program->fields == NULL) {
+        return error_set(error, TN_ENOMEM,
+                         "cannot allocate %" PRIu64 " bytes for %" PRIu32
+                         " examples: use fewer examples",
+                         bytes, program->options.examples);
+    }
+    memset(program->fields, 0, (size_t)program->field_bytes);
+    return TN_OK;
+}
+
+static enum tn_status compile(struct tn_program *program, const struct tn_graph *graph,
+                              struct error *error)
+{
+    const struct tn_program_options *options = &program->options;
+    enum tn_status status =
+        graph_canonical(graph, options->mode == TN_EVALUATE, &program->graph, error);
+    if (status == TN_OK) { status = list_variables(program, error); }
+    if (status == TN_OK && options->mode == TN_TRAIN) { status = differentiate(program, error); }
+    if (status != TN_OK) { return status; }
+    graph_specialise(program->graph, options->examples, program->backend->wide);
+    if (graph_failed(program->graph)) { return out_of_memory(error); }
+    if (!options->without_passes) { status = run_passes(program, error); }
+    if (status == TN_OK) { status = separate_gradients(program, error); }
+    if (status == TN_OK) { status = list_roots(program, error); }
+    if (status == TN_OK) { status = schedule_and_plan(program, error); }
+    if (status == TN_OK) { status = bind(program, error); }
+    return status == TN_OK ? allocate(program, error) : status;
+}
+
+enum tn_status program_create(const struct tn_graph *graph,
+                              const struct tn_program_options *options,
+                              const struct backend *backend, struct tn_program **out,
+                              struct error *error)
+{
+    assert(graph != NULL && options != NULL && backend != NULL);
+    *out = NULL;
+    if (options->examples == 0) {
+        return error_set(error, TN_EINVAL, "examples is 0: give at least 1");
+    }
+    struct tn_program *program = calloc(1, sizeof *program);
+    if (program == NULL) { return out_of_memory(error); }
+    program->options = *options;
+    program->backend = backend;
+    const char *check = getenv("TANIST_CHECK_NUMERICS");
+    program->check_numerics = check != NULL && strcmp(check, "1") == 0;
+    enum tn_status status = compile(program, graph, error);
+    if (status == TN_OK) {
+        *out = program;
+    } else {
+        tn_program_destroy(program);
+    }
+    return status;
+}
+
+enum tn_status tn_program_create(const struct tn_graph *graph,
+                                 const struct tn_program_options *options, struct tn_program **out,
+                                 struct tn_error *error)
+{
+    assert(options != NULL && options->struct_size == sizeof *options);
+    struct error text = {.status = TN_OK};
+    enum tn_status status = TN_OK;
+    *out = NULL;
+    if (options->kernels != NULL && strcmp(options->kernels, "reference") != 0) {
+        status = error_set(&text, TN_ENOENT, "there are no kernels '%s': use 'reference'",
+                           options->kernels);
+    } else {
+        status = program_create(graph, options, backend_reference(), out, &text);
+    }
+    return status == TN_OK ? TN_OK : error_export(&text, error);
+}
+
+void tn_program_destroy(struct tn_program *program)
+{
+    if (program == NULL) { return; }
+    tn_graph_destroy(program->graph);
+    plan_destroy(&program->plan);
+    free(program->variables);
+    free(program->roots);
+    free(program->order);
+    free(program->fixed);
+    free(program->kept);
+    free(program->instructions);
+    free(program->arena);
+    free(program->fields);
+    free(program);
+}

@@ -1,0 +1,70 @@
+/*
+ * graph/program.h: the inside of a program (tanist/program.h), and its creation for a given
+ * backend. Private to graph/ and its tests.
+ *
+ * Threads: a program belongs to one thread at a time.
+ */
+#ifndef GRAPH_PROGRAM_H
+#define GRAPH_PROGRAM_H
+
+#include "graph/core/backend.h"
+#include "graph/plan.h"
+#include "tanist/program.h"
+
+struct instruction {
+    kernel_function kernel;
+    struct kernel_call call;
+    struct place in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX];
+};
+
+/* A variable's range of the flat vector, in elements. */
+struct program_variable {
+    uint32_t node;
+    uint64_t offset, count;
+    tn_tensor gradient; /* TN_NONE: none flows. */
+};
+
+struct tn_program {
+    struct tn_graph *graph; /* Canonical, differentiated, specialised; owned. */
+    const struct backend *backend;
+    struct tn_program_options options;
+    struct program_variable *variables;
+    uint32_t variable_count;
+    uint64_t parameters, field_bytes;
+    tn_tensor *roots; /* Losses, gradients in the order of their nodes, metrics and outputs. */
+    uint32_t root_count;
+    uint32_t *order;
+    uint32_t order_count;
+    struct place *fixed; /* By value. */
+    bool *kept;          /* By value. */
+    struct plan plan;
+    struct instruction *instructions;
+    uint32_t instruction_count;
+    uint8_t *arena, *fields;
+    const void *values; /* Those of the last run. */
+    void *gradient;
+    bool check_numerics;
+    struct tn_program_facts facts;
+};
+
+/* tn_program_create() on a backend, which also decides the width of floats. */
+MUST_CHECK enum tn_status program_create(const struct tn_graph *graph,
+                                         const struct tn_program_options *options,
+                                         const struct backend *backend, struct tn_program **out,
+                                         struct error *error);
+
+/* tn_program_run(); `values` and `gradient` are floats or doubles as the backend has it and replace
+ * the pointers in `run`. */
+MUST_CHECK enum tn_status program_run(struct tn_program *program, struct tn_run *run,
+                                      const void *values, void *gradient, struct error *error);
+
+/* The memory of a value at the last run; NULL: the program does not compute it. */
+void *program_memory(const struct tn_program *program, const struct place *place, tn_tensor value);
+
+/* TN_EINVAL: an output of the instruction that just ran, or with NULL a variable or a field, has an
+ * element that is not finite; the text names it. */
+MUST_CHECK enum tn_status program_check_numerics(const struct tn_program *program,
+                                                 const struct instruction *instruction,
+                                                 const struct tn_run *run, struct error *error);
+
+#endif

@@ -1,0 +1,205 @@
+/* graph/run.c: running a program, its inputs, outputs and initial values. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/random.h"
+#include "graph/ops/ops.h"
+#include "graph/program.h"
+
+/* The first random stream of the initial values; each variable has one. */
+#define STREAM_INITIAL UINT64_C(0x696e697469616c00)
+
+uint64_t tn_program_parameters(const struct tn_program *program)
+{
+    assert(program != NULL);
+    return program->parameters;
+}
+
+static void fill(float *out, uint64_t count, float value)
+{
+    for (uint64_t i = 0; i < count; i++) { out[i] = value; }
+}
+
+/* Uniform in +-limit. */
+static void fill_uniform(float *out, uint64_t count, uint64_t seed, uint64_t stream, float limit)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        out[i] = (2.0F * random_unit_at(seed, stream, i) - 1.0F) * limit;
+    }
+}
+
+static void fill_normal(float *out, uint64_t count, uint64_t seed, uint64_t stream, float deviation)
+{
+    for (uint64_t i = 0; i < count; i++) { out[i] = random_normal_at(seed, stream, i) * deviation; }
+}
+
+static void initialize(const struct node *node, uint64_t count, uint64_t seed, uint64_t stream,
+                       float *out)
+{
+    const struct tn_variable_options *options = node->attributes.variable;
+    const struct tn_shape *shape = &node->shapes[0];
+    float fan_out = (float)shape_last(shape);
+    float fan_in = shape->rank <= 1 ? fan_out : (float)count / fan_out;
+    switch (options->init) {
+    case TN_INIT_DEFAULT: /* tn_variable() replaces it. */
+    case TN_INIT_ZEROS: fill(out, count, 0); break;
+    case TN_INIT_ONES: fill(out, count, 1); break;
+    case TN_INIT_GLOROT_UNIFORM:
+        fill_uniform(out, count, seed, stream, sqrtf(6.0F / (fan_in + fan_out)));
+        break;
+    case TN_INIT_HE_NORMAL: fill_normal(out, count, seed, stream, sqrtf(2.0F / fan_in)); break;
+    case TN_INIT_NORMAL: fill_normal(out, count, seed, stream, options->scale); break;
+    case TN_INIT_UNIFORM: fill_uniform(out, count, seed, stream, options->scale); break;
+    }
+}
+
+void tn_program_initialize(const struct tn_program *program, uint64_t seed, float *values)
+{
+    assert(program != NULL && (values != NULL || program->parameters == 0));
+    for (uint32_t i = 0; i < program->variable_count; i++) {
+        const struct program_variable *variable = &program->variables[i];
+        initialize(&program->graph->nodes[variable->node], variable->count, seed,
+                   STREAM_INITIAL + i, values + variable->offset);
+    }
+}
+
+void *program_memory(const struct tn_program *program, const struct place *place, tn_tensor value)
+{
+    const void *constant = node_of(program->graph, value)->attributes.data;
+    switch (place->space) {
+    case SPACE_ARENA: return program->arena + place->offset;
+    case SPACE_VALUES: return (uint8_t *)(uintptr_t)program->values + place->offset;
+    case SPACE_GRADIENT: return (uint8_t *)program->gradient + place->offset;
+    case SPACE_FIELDS: return program->fields + place->offset;
+    case SPACE_CONSTANTS: return (void *)(uintptr_t)constant; /* Kernels do not write inputs. */
+    case SPACE_NONE:
+    case SPACES: break;
+    }
+    return NULL;
+}
+
+static struct tn_view value_view(const struct tn_program *program, tn_tensor value)
+{
+    return (struct tn_view){
+        .type = tn_type_of(program->graph, value),
+        .shape = *shape_of(program->graph, value),
+        .data = program_memory(program, &program->plan.places[value.v - 1], value),
+    };
+}
+
+struct tn_view tn_program_field(const struct tn_program *program, const char *field)
+{
+    assert(program != NULL && field != NULL);
+    for (uint32_t t = 0; t < program->order_count; t++) {
+        const struct node *node = &program->graph->nodes[program->order[t]];
+        if (node->op == &op_placeholder && strcmp(node->attributes.name, field) == 0) {
+            return value_view(program, tensor_of(program->order[t], 0));
+        }
+    }
+    return (struct tn_view){0};
+}
+
+struct tn_view tn_program_output(const struct tn_program *program, const char *name)
+{
+    assert(program != NULL && name != NULL);
+    for (uint32_t i = 0; i < program->graph->mark_count; i++) {
+        const struct mark *mark = &program->graph->marks[i];
+        if (mark->name != NULL && strcmp(mark->name, name) == 0 &&
+            program->kept[mark->value.v - 1]) {
+            return value_view(program, mark->value);
+        }
+    }
+    return (struct tn_view){0};
+}
+
+void tn_program_describe(const struct tn_program *program, struct tn_program_facts *out)
+{
+    assert(program != NULL && out->struct_size == sizeof *out);
+    *out = program->facts;
+    out->struct_size = sizeof *out;
+}
+
+static void execute(const struct tn_program *program, struct instruction *instruction,
+                    const struct tn_run *run)
+{
+    struct kernel_call *call = &instruction->call;
+    const struct node *node = call->node;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        call->in[i].data = program_memory(program, &instruction->in[i], node->inputs[i]);
+    }
+    uint32_t number = (uint32_t)(node - program->graph->nodes);
+    for (uint32_t o = 0; o < node->op->outputs; o++) {
+        call->out[o].data = program_memory(program, &instruction->out[o], tensor_of(number, o));
+    }
+    call->seed = run->seed;
+    call->step = run->step;
+    call->first_example = run->first;
+    call->scale = run->scale;
+    instruction->kernel(call);
+}
+
+/* Variables without a gradient have zeros. */
+static void clear_unused_gradients(const struct tn_program *program)
+{
+    size_t size = type_size(TN_FLOAT32, program->backend->wide);
+    for (uint32_t i = 0; i < program->variable_count; i++) {
+        const struct program_variable *variable = &program->variables[i];
+        if (variable->gradient.v == 0) {
+            memset((uint8_t *)program->gradient + variable->offset * size, 0,
+                   (size_t)variable->count * size);
+        }
+    }
+}
+
+/* Examples in ascending order, loss by loss. */
+static double sum_losses(const struct tn_program *program)
+{
+    double total = 0;
+    for (uint32_t i = 0; i < program->graph->mark_count; i++) {
+        const struct mark *mark = &program->graph->marks[i];
+        if (mark->kind != MARK_LOSS) { continue; }
+        const void *data = value_view(program, mark->value).data;
+        double sum = 0;
+        for (uint32_t e = 0; e < program->options.examples; e++) {
+            sum += program->backend->wide ? ((const double *)data)[e]
+                                          : (double)((const float *)data)[e];
+        }
+        total += (double)mark->weight * sum;
+    }
+    return total;
+}
+
+enum tn_status program_run(struct tn_program *program, struct tn_run *run, const void *values,
+                           void *gradient, struct error *error)
+{
+    bool train = program->options.mode == TN_TRAIN;
+    assert(values != NULL || program->parameters == 0);
+    assert(gradient != NULL || program->parameters == 0 || !train);
+    program->values = values;
+    program->gradient = gradient;
+    if (program->check_numerics) {
+        enum tn_status status = program_check_numerics(program, NULL, run, error);
+        if (status != TN_OK) { return status; }
+    }
+    if (train) { clear_unused_gradients(program); }
+    for (uint32_t i = 0; i < program->instruction_count; i++) {
+        execute(program, &program->instructions[i], run);
+        if (!program->check_numerics) { continue; }
+        enum tn_status status =
+            program_check_numerics(program, &program->instructions[i], run, error);
+        if (status != TN_OK) { return status; }
+    }
+    run->loss_sum = sum_losses(program);
+    return TN_OK;
+}
+
+enum tn_status tn_program_run(struct tn_program *program, struct tn_run *run,
+                              struct tn_error *error)
+{
+    assert(program != NULL && run != NULL && run->struct_size == sizeof *run);
+    assert(!program->backend->wide);
+    struct error text = {.status = TN_OK};
+    enum tn_status status = program_run(program, run, run->values, run->gradient, &text);
+    return status == TN_OK ? TN_OK : error_export(&text, error);
+}

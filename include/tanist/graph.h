@@ -1,0 +1,164 @@
+/*
+ * tanist/graph.h: a model as a graph of operations: placeholders for the fields of an example,
+ * variables, operations, losses, metrics and outputs. Building a graph computes nothing.
+ *
+ * Errors stick: a call that cannot be carried out returns TN_NONE, every call with a TN_NONE
+ * returns TN_NONE, and tn_graph_status() returns the first error with its scope, operation and
+ * shapes. So a model needs no check per line.
+ *
+ * A graph's meaning depends on its connections, not on the order of the calls: C leaves open in
+ * which order the arguments of tn_add(g, f(g), h(g)) are evaluated, and gcc and clang differ.
+ * Before anything is derived from it, the graph is put into canonical order: depth first from the
+ * losses, the metrics and the outputs, each in the order of their calls, inputs before their
+ * readers, first input first. That order numbers the variables, and gradients that meet in a value
+ * are added in descending order of their consumers (rule A9). Nodes that no loss, metric or output
+ * depends on are dropped.
+ *
+ * Threads: a graph belongs to one thread at a time. Nothing blocks. Capacity: TN_GRAPH_NODES_MAX.
+ */
+#ifndef TANIST_GRAPH_H
+#define TANIST_GRAPH_H
+
+#include "tanist/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TN_GRAPH_NODES_MAX = 1 << 16, TN_VARIABLES_MAX = 4096, TN_SCOPES_MAX = 16 };
+
+struct tn_graph;
+
+/* A value of a graph. It may be copied; it has no meaning in another graph. */
+typedef struct {
+    uint32_t v;
+} tn_tensor;
+#define TN_NONE ((tn_tensor){0})
+
+/* TN_ENOMEM: out of memory. */
+TN_API TN_CHECKED enum tn_status tn_graph_create(struct tn_graph **out, struct tn_error *error);
+TN_API void tn_graph_destroy(struct tn_graph *graph); /* NULL is allowed. */
+/* TN_OK, or the first error since the graph was created. */
+TN_API enum tn_status tn_graph_status(const struct tn_graph *graph, struct tn_error *error);
+/* For a model's own checks: records TN_EINVAL with this text, unless the graph already has an
+ * error. Always returns TN_NONE. */
+TN_API tn_tensor tn_graph_fail(struct tn_graph *graph, const char *format, ...) TN_FORMAT(2, 3);
+/* XXH3-64 over operations, attributes, shapes, names and devices in canonical order: nodes compare
+ * it before they train together. 0: the graph has an error, or memory is exhausted. */
+TN_API uint64_t tn_graph_hash(const struct tn_graph *graph);
+
+/* Names of variables and of random operations are paths: "block2/attention/weights". A name
+ * consists of letters, digits, "_", "-" and "."; a whole path has less than TN_NAME_MAX
+ * characters. */
+TN_API void tn_scope_begin(struct tn_graph *graph, const char *name);
+TN_API void tn_scope_end(struct tn_graph *graph);
+
+/*
+ * The place of the operations and variables created from here to tn_device_end(): "/job:worker",
+ * "/job:ps/task:1", "/gpu:0". The parts that are left out are inherited. Without a device,
+ * operations run on the worker, and variables are where the job's placement puts them.
+ */
+TN_API void tn_device_begin(struct tn_graph *graph, const char *device);
+TN_API void tn_device_end(struct tn_graph *graph);
+
+/* ------------------------------------------------------------------------------- leaves */
+
+/* A field of the data set, by its name; shape.dims[0] is TN_BATCH. The same name again is the same
+ * placeholder, and must have the same type and shape. */
+TN_API tn_tensor tn_placeholder(struct tn_graph *graph, const char *field, enum tn_type type,
+                                struct tn_shape shape);
+/* The values are copied; at most 16 MiB. */
+TN_API tn_tensor tn_constant(struct tn_graph *graph, struct tn_view values);
+TN_API tn_tensor tn_scalar(struct tn_graph *graph, float value);
+
+enum tn_init {
+    TN_INIT_DEFAULT,        /* Zeros for rank 0 and 1, else Glorot uniform. */
+    TN_INIT_ZEROS,          /* */
+    TN_INIT_ONES,           /* */
+    TN_INIT_GLOROT_UNIFORM, /* In +-sqrt(6 / (fan_in + fan_out)). */
+    TN_INIT_HE_NORMAL,      /* Deviation sqrt(2 / fan_in). */
+    TN_INIT_NORMAL,         /* Deviation `scale`. */
+    TN_INIT_UNIFORM,        /* In +-`scale`. */
+};
+
+enum tn_update {
+    TN_UPDATE_OPTIMIZER, /* By the job's optimizer, or by `optimizer`. */
+    TN_UPDATE_AVERAGE,   /* value' = momentum value + (1 - momentum) mean over the batch's slices:
+                            batch statistics (rule A13). */
+    TN_UPDATE_NEVER,     /* Frozen. */
+};
+
+/* The default of each field is zero. */
+struct tn_variable_options {
+    enum tn_init init;
+    float scale;
+    enum tn_update update;
+    float momentum;
+    bool no_weight_decay;  /* The job's weight decay leaves this variable out. */
+    const char *optimizer; /* Copied. "adagrad": for this variable; NULL: the job's. */
+};
+
+/* A variable of float32, created when the name is new. The same name again is the same variable,
+ * and must have the same shape; its options then are ignored. `options` may be NULL. The fan_out of
+ * a shape is its last dimension, fan_in the product of the others. */
+TN_API tn_tensor tn_variable(struct tn_graph *graph, const char *name, struct tn_shape shape,
+                             const struct tn_variable_options *options);
+
+/* --------------------------------------------------------------------------- operations */
+/* Elementwise operations on two values broadcast as in NumPy. */
+
+TN_API tn_tensor tn_add(struct tn_graph *graph, tn_tensor a, tn_tensor b);
+TN_API tn_tensor tn_subtract(struct tn_graph *graph, tn_tensor a, tn_tensor b);
+TN_API tn_tensor tn_multiply(struct tn_graph *graph, tn_tensor a, tn_tensor b);
+TN_API tn_tensor tn_divide(struct tn_graph *graph, tn_tensor a, tn_tensor b);
+TN_API tn_tensor tn_scale(struct tn_graph *graph, tn_tensor a, float factor);
+TN_API tn_tensor tn_power(struct tn_graph *graph, tn_tensor a, float exponent);
+TN_API tn_tensor tn_sqrt(struct tn_graph *graph, tn_tensor a);
+TN_API tn_tensor tn_exp(struct tn_graph *graph, tn_tensor a);
+TN_API tn_tensor tn_log(struct tn_graph *graph, tn_tensor a);
+/* The nearest value in [lowest, highest]; the gradient outside is zero. */
+TN_API tn_tensor tn_clip(struct tn_graph *graph, tn_tensor a, float lowest, float highest);
+
+/* The last two dimensions, each operand transposed or not; the dimensions before them are equal,
+ * or `b` has rank 2 and is used for all of them. */
+TN_API tn_tensor tn_matmul(struct tn_graph *graph, tn_tensor a, tn_tensor b, bool transpose_a,
+                           bool transpose_b);
+
+/* TN_BATCH stays first. */
+TN_API tn_tensor tn_reshape(struct tn_graph *graph, tn_tensor x, struct tn_shape shape);
+/* Dimension i of the result is dimension order[i] of x. The batch stays first. */
+TN_API tn_tensor tn_permute(struct tn_graph *graph, tn_tensor x, const uint32_t *order,
+                            uint32_t count);
+/* `axis` is not the batch, here and below. */
+TN_API tn_tensor tn_concat(struct tn_graph *graph, const tn_tensor *parts, uint32_t count,
+                           uint32_t axis);
+TN_API tn_tensor tn_slice(struct tn_graph *graph, tn_tensor x, uint32_t axis, int64_t first,
+                          int64_t count);
+TN_API tn_tensor tn_pad(struct tn_graph *graph, tn_tensor x, uint32_t axis, int64_t before,
+                        int64_t after, float value);
+/* The value itself, through which no gradient passes. */
+TN_API tn_tensor tn_stop_gradient(struct tn_graph *graph, tn_tensor x);
+
+/* Over the dimensions axes[0..count), which are removed. Never over the batch: the result of an
+ * example must not depend on the other examples. */
+TN_API tn_tensor tn_sum(struct tn_graph *graph, tn_tensor x, const uint32_t *axes, uint32_t count);
+TN_API tn_tensor tn_mean(struct tn_graph *graph, tn_tensor x, const uint32_t *axes, uint32_t count);
+
+/* ---------------------------------------------------------------- losses and results */
+
+/* The loss of each example, [batch]; that of the step is `weight` times its mean. Several losses
+ * are added. */
+TN_API void tn_loss(struct tn_graph *graph, tn_tensor per_example, float weight);
+/* A number per example, [batch], whose mean over the test set is reported as `name`. */
+TN_API void tn_metric(struct tn_graph *graph, const char *name, tn_tensor per_example);
+/* The value that tn_program_output() returns for `name`. */
+TN_API void tn_output(struct tn_graph *graph, const char *name, tn_tensor x);
+
+/* For TN_NONE: a scalar, and 0. */
+TN_API struct tn_shape tn_shape_of(const struct tn_graph *graph, tn_tensor x);
+TN_API enum tn_type tn_type_of(const struct tn_graph *graph, tn_tensor x);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

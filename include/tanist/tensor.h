@@ -1,0 +1,41 @@
+/*
+ * tanist/tensor.h: types, shapes and views of memory. Plain structs without ownership.
+ */
+#ifndef TANIST_TENSOR_H
+#define TANIST_TENSOR_H
+
+#include "tanist/base.h"
+
+enum tn_type {
+    TN_FLOAT32 = 1, /* The only type of variables, and of values that have a gradient. */
+    TN_INT32,       /* Ids, labels. */
+    TN_INT64,       /* Ids, keys. */
+    TN_UINT8,       /* Pixels, labels; tn_cast() makes floats of them. */
+};
+
+enum { TN_RANK_MAX = 6 };
+
+/* The size of a first dimension that is the number of examples. It is known only once a program is
+ * created. */
+#define TN_BATCH ((int64_t)-1)
+
+/* Row-major, without gaps. Dimensions beyond `rank` are 0. Only dims[0] may be TN_BATCH. */
+struct tn_shape {
+    uint32_t rank; /* 0: a scalar. */
+    int64_t dims[TN_RANK_MAX];
+};
+
+#define TN_SHAPE(...)                                                                              \
+    ((struct tn_shape){.rank = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t),                 \
+                       .dims = {__VA_ARGS__}})
+#define TN_SCALAR ((struct tn_shape){0})
+
+/* Memory of the host that belongs to another owner. `data` starts on a 64-byte boundary where the
+ * library allocated it. */
+struct tn_view {
+    enum tn_type type;
+    struct tn_shape shape; /* Without TN_BATCH. */
+    void *data;
+};
+
+#endif
