@@ -14,7 +14,12 @@
 #define KERNELS_PORTABLE_PORTABLE_H
 
 #include "common/base/error.h"
+#include "kernels/portable/dropout.h"
+#include "kernels/portable/elementwise.h"
+#include "kernels/portable/normalize.h"
 #include "kernels/portable/product.h"
+#include "kernels/portable/reduce.h"
+#include "kernels/portable/softmax.h"
 
 /* The environment variable that names a class; "auto" or unset: the fastest. */
 #define PORTABLE_VARIABLE "TANIST_ISA"
@@ -22,6 +27,11 @@
 struct portable {
     const char *name;
     const struct product_kernels *product;
+    const struct elementwise_kernels *elementwise;
+    const struct reduce_kernels *reduce;
+    const struct softmax_kernels *softmax;
+    const struct normalize_kernels *normalize;
+    const struct dropout_kernels *dropout;
 };
 
 /*

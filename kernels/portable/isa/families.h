@@ -8,5 +8,10 @@
 
 extern const struct portable ISA(portable);
 extern const struct product_kernels ISA(product_kernels);
+extern const struct elementwise_kernels ISA(elementwise_kernels);
+extern const struct reduce_kernels ISA(reduce_kernels);
+extern const struct softmax_kernels ISA(softmax_kernels);
+extern const struct normalize_kernels ISA(normalize_kernels);
+extern const struct dropout_kernels ISA(dropout_kernels);
 
 #endif

@@ -5,4 +5,9 @@
 const struct portable ISA(portable) = {
     .name = ISA_NAME,
     .product = &ISA(product_kernels),
+    .elementwise = &ISA(elementwise_kernels),
+    .reduce = &ISA(reduce_kernels),
+    .softmax = &ISA(softmax_kernels),
+    .normalize = &ISA(normalize_kernels),
+    .dropout = &ISA(dropout_kernels),
 };

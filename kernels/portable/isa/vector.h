@@ -7,7 +7,8 @@
  *
  * `wide` is 16 floats in every class: one register with AVX-512, two with AVX2, an array in plain
  * C. All other kernels use it. Their sums have 16 lanes and one fixed tree, so their bits do not
- * depend on the registers. `ints` is 16 integers of 32 bits, `lanes` 16 truth values.
+ * depend on the registers. `ints` is 16 integers of 32 bits, `doubles` 16 doubles, `lanes` 16 truth
+ * values.
  *
  * Each operation is IEEE 754's, rounded once; no class uses approximate instructions. A NaN stays a
  * NaN, but its sign and payload differ between processors and compilers.
@@ -35,6 +36,21 @@ enum { WIDE = 16 };
 ISA_INLINE wide wide_zero(void)
 {
     return wide_set(0.0F);
+}
+
+/* A vector of `size` floats, 1 to 16; zeros in the other lanes. */
+ISA_INLINE wide wide_load_up_to(const float *at, size_t size)
+{
+    return size == WIDE ? wide_load(at) : wide_load_some(at, size);
+}
+
+ISA_INLINE void wide_store_up_to(float *at, wide x, size_t size)
+{
+    if (size == WIDE) {
+        wide_store(at, x);
+    } else {
+        wide_store_some(at, x, size);
+    }
 }
 
 /* The lesser and the greater of a and b; b if they are equal or one is a NaN. */
@@ -82,6 +98,17 @@ ISA_INLINE float wide_sum(wide x)
 {
     float lane[WIDE];
     wide_store(lane, x);
+    for (size_t half = WIDE / 2; half >= 1; half /= 2) {
+        for (size_t i = 0; i < half; i++) { lane[i] += lane[i + half]; }
+    }
+    return lane[0];
+}
+
+/* The same tree for doubles. */
+ISA_INLINE double doubles_sum(doubles x)
+{
+    double lane[WIDE];
+    doubles_store(lane, x);
     for (size_t half = WIDE / 2; half >= 1; half /= 2) {
         for (size_t i = 0; i < half; i++) { lane[i] += lane[i + half]; }
     }

@@ -16,6 +16,9 @@ typedef struct {
 } ints;
 /* All bits of a lane are equal. */
 typedef ints lanes;
+typedef struct {
+    __m256d part[4];
+} doubles;
 
 ISA_INLINE wide wide_set(float x)
 {
@@ -233,6 +236,35 @@ ISA_INLINE void ints_store_bytes(uint8_t *at, ints x, size_t count)
     uint8_t bytes[WIDE];
     _mm_storeu_si128((__m128i *)(void *)bytes, all);
     for (size_t i = 0; i < count; i++) { at[i] = bytes[i]; }
+}
+
+ISA_INLINE doubles doubles_zero(void)
+{
+    __m256d zero = _mm256_setzero_pd();
+    return (doubles){{zero, zero, zero, zero}};
+}
+
+ISA_INLINE __m256d quarter_of(wide x, size_t quarter)
+{
+    __m256 half = quarter < 2 ? x.lower : x.upper;
+    return _mm256_cvtps_pd(quarter % 2 == 0 ? _mm256_castps256_ps128(half)
+                                            : _mm256_extractf128_ps(half, 1));
+}
+
+/* sum + a * b in double, where the product is exact. */
+ISA_INLINE doubles doubles_add_products(doubles sum, wide a, wide b)
+{
+    ISA_UNROLL for (size_t i = 0; i < 4; i++)
+    {
+        __m256d product = _mm256_mul_pd(quarter_of(a, i), quarter_of(b, i));
+        sum.part[i] = _mm256_add_pd(sum.part[i], product);
+    }
+    return sum;
+}
+
+ISA_INLINE void doubles_store(double *at, doubles x)
+{
+    for (size_t i = 0; i < 4; i++) { _mm256_storeu_pd(at + 4 * i, x.part[i]); }
 }
 
 ISA_INLINE vec vec_load(const float *at)

@@ -11,6 +11,9 @@ typedef __mmask16 vec_mask;
 typedef __m512 wide;
 typedef __m512i ints;
 typedef __mmask16 lanes;
+typedef struct {
+    __m512d lower, upper;
+} doubles;
 
 ISA_INLINE lanes lanes_first(size_t count)
 {
@@ -190,6 +193,27 @@ ISA_INLINE ints ints_load_bytes(const uint8_t *at, size_t count)
 ISA_INLINE void ints_store_bytes(uint8_t *at, ints x, size_t count)
 {
     _mm512_mask_cvtepi32_storeu_epi8(at, lanes_first(count), x);
+}
+
+ISA_INLINE doubles doubles_zero(void)
+{
+    return (doubles){_mm512_setzero_pd(), _mm512_setzero_pd()};
+}
+
+/* sum + a * b in double, where the product is exact. */
+ISA_INLINE doubles doubles_add_products(doubles sum, wide a, wide b)
+{
+    __m512d low = _mm512_mul_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(a)),
+                                _mm512_cvtps_pd(_mm512_castps512_ps256(b)));
+    __m512d high = _mm512_mul_pd(_mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)),
+                                 _mm512_cvtps_pd(_mm512_extractf32x8_ps(b, 1)));
+    return (doubles){_mm512_add_pd(sum.lower, low), _mm512_add_pd(sum.upper, high)};
+}
+
+ISA_INLINE void doubles_store(double *at, doubles x)
+{
+    _mm512_storeu_pd(at, x.lower);
+    _mm512_storeu_pd(at + 8, x.upper);
 }
 
 ISA_INLINE vec_mask vec_first(size_t count)

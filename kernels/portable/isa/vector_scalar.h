@@ -19,6 +19,10 @@ typedef struct {
     uint32_t at[WIDE];
 } lanes;
 
+typedef struct {
+    double at[WIDE];
+} doubles;
+
 #define EACH_LANE for (size_t i = 0; i < WIDE; i++)
 
 ISA_INLINE wide wide_set(float x)
@@ -332,6 +336,26 @@ ISA_INLINE ints ints_load_bytes(const uint8_t *at, size_t count)
 ISA_INLINE void ints_store_bytes(uint8_t *at, ints x, size_t count)
 {
     for (size_t i = 0; i < count; i++) { at[i] = (uint8_t)x.at[i]; }
+}
+
+ISA_INLINE doubles doubles_zero(void)
+{
+    return (doubles){{0}};
+}
+
+/* sum + a * b in double, where the product is exact. */
+ISA_INLINE doubles doubles_add_products(doubles sum, wide a, wide b)
+{
+    EACH_LANE
+    {
+        sum.at[i] += (double)a.at[i] * (double)b.at[i];
+    }
+    return sum;
+}
+
+ISA_INLINE void doubles_store(double *at, doubles x)
+{
+    memcpy(at, x.at, sizeof x.at);
 }
 
 /* One lane: there is no partial vector. */
