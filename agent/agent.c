@@ -267,6 +267,7 @@ static void tick(struct agent *agent)
         observer_tick(agent->observer, &agent->port, agent->now_ms);
         candidates_tick(&agent->candidates, &agent->port, agent->now_ms);
         kill_requests_tick(&agent->kill_requests, &agent->port, agent->now_ms);
+        verifiers_tick(&agent->verifiers, &agent->port, agent->now_ms);
     }
     agent_restore(agent);
     if (agent->now_ms < agent->tick_at_ms) { return; }
@@ -279,14 +280,15 @@ static void tick(struct agent *agent)
 static int poll_timeout(const struct agent *agent)
 {
     uint64_t until_ms = agent->tick_at_ms;
-    uint64_t others[4] = {supervisor_deadline_ms(&agent->supervisor), UINT64_MAX, UINT64_MAX,
-                          UINT64_MAX};
+    uint64_t others[5] = {supervisor_deadline_ms(&agent->supervisor), UINT64_MAX, UINT64_MAX,
+                          UINT64_MAX, UINT64_MAX};
     if (agent->observing) {
         others[1] = observer_deadline_ms(agent->observer);
         others[2] = candidates_deadline_ms(&agent->candidates);
         others[3] = kill_requests_deadline_ms(&agent->kill_requests);
+        others[4] = verifiers_deadline_ms(&agent->verifiers);
     }
-    for (int i = 0; i < 4; i++) { until_ms = u64_min(until_ms, others[i]); }
+    for (int i = 0; i < 5; i++) { until_ms = u64_min(until_ms, others[i]); }
     return until_ms > agent->now_ms ? (int)(until_ms - agent->now_ms) : 0;
 }
 
@@ -299,7 +301,7 @@ static void sessions_closed(struct agent *agent)
 
 static void turn(struct agent *agent)
 {
-    struct pollfd polled[SUPERVISOR_CHILDREN_MAX + 3];
+    struct pollfd polled[SUPERVISOR_CHILDREN_MAX + VERIFIERS_MAX + 3];
     uint32_t owners[SUPERVISOR_CHILDREN_MAX];
     nfds_t count = 0;
     assert(agent->children.count <= SUPERVISOR_CHILDREN_MAX);
@@ -315,12 +317,16 @@ static void turn(struct agent *agent)
     if (agent->session_reaper != NULL) {
         polled[count + 2].fd = session_reaper_fd(agent->session_reaper);
     }
-    int ready = poll(polled, count + 3, poll_timeout(agent));
+    const nfds_t verifiers = verifiers_poll(&agent->verifiers, &polled[count + 3]);
+    int ready = poll(polled, count + 3 + verifiers, poll_timeout(agent));
     agent->now_ms = clock_monotonic_ms();
     for (nfds_t i = 0; ready > 0 && i < count; i++) {
         if (polled[i].revents != 0) { reap(agent, owners[i]); }
     }
     if (ready > 0 && polled[count + 1].revents != 0) { handle_signals(agent); }
+    if (ready > 0 && verifiers > 0) {
+        verifiers_reap(&agent->verifiers, agent->observing ? &agent->port : NULL);
+    }
     if (ready > 0 && polled[count].revents != 0) { agent_drain_zk(agent); }
     if (ready > 0 && polled[count + 2].revents != 0) { sessions_closed(agent); }
     tick(agent);
@@ -363,6 +369,7 @@ static enum tn_status open_agent(struct agent *agent, struct error *error)
 
 static void close_agent(struct agent *agent)
 {
+    verifiers_stop(&agent->verifiers);
     agent_leave_zk(agent, false);
     zk_inbox_destroy(agent->inbox);
     children_free(&agent->children);

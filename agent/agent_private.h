@@ -13,6 +13,7 @@
 #include "agent/children.h"
 #include "agent/kill_requests.h"
 #include "agent/node_reaper.h"
+#include "agent/verifiers.h"
 #include "common/zk/zk_inbox.h"
 
 enum { TICK_MS = 500 };
@@ -33,6 +34,7 @@ struct agent {
     struct candidates candidates;
     struct observer *observer; /* Owned. */
     struct kill_requests kill_requests;
+    struct verifiers verifiers;
     bool connected, observing, prepared, over;
     bool reopened; /* The session is a new one, and restore() has not succeeded since. */
     int signals;   /* A signalfd. */

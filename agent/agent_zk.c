@@ -12,6 +12,7 @@ enum { ZK_DEADLINE_MS = 5000 };
 #define OPS_OBSERVER   (UINT64_C(1) << 32)
 #define OPS_CANDIDATES (UINT64_C(2) << 32)
 #define OPS_KILLS      (UINT64_C(4) << 32)
+#define OPS_VERIFIERS  (UINT64_C(5) << 32)
 
 enum tn_status agent_open_zk(struct agent *agent, struct error *error)
 {
@@ -30,9 +31,11 @@ enum tn_status agent_open_zk(struct agent *agent, struct error *error)
     return status;
 }
 
-static void watch_kills(struct agent *agent)
+static void watch_requests(struct agent *agent)
 {
     const struct agent_config *config = agent->config;
+    verifiers_start(&agent->verifiers, &agent->children, OPS_VERIFIERS, &agent->port,
+                    agent->now_ms);
     if (config->allow_chaos) {
         kill_requests_start(&agent->kill_requests, config->job->name, config->tasks,
                             config->task_count, OPS_KILLS, &agent->port, agent->now_ms);
@@ -46,7 +49,7 @@ static void watch_cluster(struct agent *agent)
     observer_start(agent->observer, job->name, job->cluster.coordinators, job->cluster.ps,
                    job->cluster.workers, OPS_OBSERVER, &agent->port, agent->now_ms);
     candidates_start(&agent->candidates, job->name, OPS_CANDIDATES, &agent->port, agent->now_ms);
-    watch_kills(agent);
+    watch_requests(agent);
     agent->observing = true;
 }
 
@@ -94,7 +97,7 @@ static void reopen_zk(struct agent *agent)
     observer_restart(agent->observer, &agent->port, agent->now_ms);
     candidates_start(&agent->candidates, agent->config->job->name, OPS_CANDIDATES, &agent->port,
                      agent->now_ms);
-    watch_kills(agent);
+    watch_requests(agent);
 }
 
 void agent_restore(struct agent *agent)
@@ -166,6 +169,7 @@ static void handle_zk(struct agent *agent, const struct zk_event *event)
     node_reaper_handle(&agent->node_reaper, event, agent->session_reaper);
     if (!agent->observing) { return; }
     handle_kills(agent, event);
+    verifiers_handle(&agent->verifiers, event, &agent->port, agent->now_ms);
     candidates_handle(&agent->candidates, event, &agent->port, agent->now_ms);
     unsigned changes = observer_handle(agent->observer, event, &agent->port, agent->now_ms);
     if (changes & OBSERVER_MEMBER) { member_changed(agent); }

@@ -134,6 +134,15 @@ void children_free(struct children *children)
     children->environment = NULL;
 }
 
+char *const *children_environment(struct children *children)
+{
+    assert(children->config != NULL);
+    if (children->environment == NULL) {
+        children->environment = make_environment(children->config);
+    }
+    return children->environment;
+}
+
 void children_kinds(const struct children *children,
                     enum child_kind kinds[static SUPERVISOR_CHILDREN_MAX])
 {
@@ -216,8 +225,9 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
 {
     const struct agent_config *config = children->config;
     assert(child->server == NULL);
-    if (children->environment == NULL) { children->environment = make_environment(config); }
-    if (children->environment == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    if (children_environment(children) == NULL) {
+        return error_set(error, TN_ENOMEM, "out of memory");
+    }
     int advantage = child->task.role == ROLE_COORDINATOR ? NICE_ADVANTAGE : 0;
     char index[16], incarnation[32], listen[TRANSPORT_ADDRESS_MAX], log_bytes[32];
     child->incarnation = clock_new_incarnation();

@@ -51,6 +51,9 @@ void children_free(struct children *children);
 bool children_server_is_stuck(const struct children *children, struct child *child,
                               uint64_t now_ms);
 
+/* The environment of nodes, also for other processes of the program. NULL: out of memory. */
+char *const *children_environment(struct children *children);
+
 /* The argument of supervisor_init(). */
 void children_kinds(const struct children *children,
                     enum child_kind kinds[static SUPERVISOR_CHILDREN_MAX]);

@@ -1,4 +1,4 @@
-/* cli/inspect/checkpoints.c: `tanist checkpoints list|verify`: the committed checkpoints. */
+/* cli/inspect/checkpoints.c: `tanist checkpoints list|verify|answer`: the committed checkpoints. */
 #include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -9,25 +9,27 @@
 #include "agent/observe/event_text.h"
 #include "cli/cluster_read.h"
 #include "cli/commands.h"
+#include "cli/inspect/verify.h"
 #include "cli/output.h"
 #include "cli/table.h"
 #include "cli/target.h"
 #include "common/base/clock.h"
 #include "common/base/json_codec.h"
-#include "ps/store/store.h"
 #include "ps/store/store_folder.h"
 
-enum { LIST_MAX = 1000, WARNINGS_MAX = 4096, PATH_BYTES = 1024 };
+enum { LIST_MAX = 1000, WARNINGS_MAX = 4096, PATH_BYTES = 1024, TIMEOUT_S = 30 };
 
 struct listing {
     struct manifest *manifests; /* Newest first. Owned. */
     size_t count;
-    char **verdicts; /* Owned. NULL: not verified. "": intact; else a description of the damage. */
+    struct shard_conclusion *
+        *verdicts; /* One array for each checkpoint. Owned. NULL: only listed. */
 };
 
 struct checkpoints_options {
     struct target_options target;
-    const char *action, *store, *output;
+    struct option_number timeout_s;
+    const char *action, *store, *request, *output;
 };
 
 static void free_listing(struct listing *listing)
@@ -70,42 +72,103 @@ static enum tn_status read_manifests(struct zk_sync *sync, const char *cluster,
     return TN_OK;
 }
 
-static enum tn_status read_cluster(const struct target_options *given, struct listing *out,
-                                   struct error *error)
+/* ------------------------------------------------------------- verifying */
+
+static enum tn_status make_verdicts(struct listing *listing, struct error *error)
+{
+    assert(listing->verdicts == NULL);
+    listing->verdicts = calloc(listing->count + 1, sizeof *listing->verdicts);
+    if (listing->verdicts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    for (size_t i = 0; i < listing->count; i++) {
+        listing->verdicts[i] =
+            calloc(listing->manifests[i].shard_count, sizeof *listing->verdicts[i]);
+        if (listing->verdicts[i] == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    }
+    return TN_OK;
+}
+
+/* It was removed, because later ones have been committed since it was listed. */
+static void drop(struct listing *listing, size_t index)
+{
+    const size_t after = --listing->count - index;
+    free(listing->verdicts[index]);
+    memmove(&listing->manifests[index], &listing->manifests[index + 1],
+            after * sizeof *listing->manifests);
+    memmove(&listing->verdicts[index], &listing->verdicts[index + 1],
+            (after + 1) * sizeof *listing->verdicts);
+}
+
+/* The most serious of a checkpoint's verdicts: damage, else a shard that was not verified. */
+static const struct shard_conclusion *worst_of(const struct listing *listing, size_t index)
+{
+    const struct shard_conclusion *worst = &listing->verdicts[index][0];
+    for (uint32_t i = 1; i < listing->manifests[index].shard_count; i++) {
+        const struct shard_conclusion *next = &listing->verdicts[index][i];
+        if (worst->verdict == SHARD_VERDICT_DAMAGED) { break; }
+        if (next->verdict != SHARD_VERDICT_OK &&
+            (worst->verdict == SHARD_VERDICT_OK || next->verdict == SHARD_VERDICT_DAMAGED)) {
+            worst = next;
+        }
+    }
+    return worst;
+}
+
+static enum tn_status verify_disk(const char *folder, struct listing *listing, struct error *error)
+{
+    struct manifest *again = malloc(sizeof *again);
+    enum tn_status status = make_verdicts(listing, error);
+    if (again == NULL) { status = error_set(error, TN_ENOMEM, "out of memory"); }
+    for (size_t i = listing->count; status == TN_OK && i-- > 0;) {
+        const struct manifest *manifest = &listing->manifests[i];
+        status = verify_in_folder(folder, manifest, listing->verdicts[i], error);
+        if (status == TN_OK && worst_of(listing, i)->verdict != SHARD_VERDICT_OK &&
+            store_get_manifest(folder, manifest->id, again, NULL) == TN_ENOENT) {
+            drop(listing, i);
+        }
+    }
+    free(again);
+    return status;
+}
+
+static enum tn_status verify_hosts(struct zk_sync *sync, const char *cluster, uint64_t timeout_ms,
+                                   struct listing *listing, struct error *error)
+{
+    struct verify_cluster *verify = calloc(1, sizeof *verify);
+    if (verify == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    verify->sync = sync;
+    verify->cluster = cluster;
+    verify->timeout_ms = timeout_ms;
+    enum tn_status status = make_verdicts(listing, error);
+    for (size_t i = listing->count; status == TN_OK && i-- > 0;) {
+        status = verify_in_cluster(verify, &listing->manifests[i], listing->verdicts[i], error);
+        if (status != TN_ENOENT) { continue; }
+        drop(listing, i);
+        status = TN_OK;
+    }
+    free(verify);
+    return status;
+}
+
+static enum tn_status read_cluster(const struct checkpoints_options *given, bool verifies,
+                                   struct listing *out, struct error *error)
 {
     struct target target;
     struct zk_sync *sync = NULL;
     struct spec spec;
     struct zk_sync_list names = {0};
     char path[256];
-    enum tn_status status = target_find(given, &target, error);
+    enum tn_status status = target_find(&given->target, &target, error);
     if (status == TN_OK) { status = target_open(&target, &sync, &spec, NULL, error); }
     if (status != TN_OK) { return status; }
     znode_path(path, target.cluster, "checkpoints");
     status = zk_sync_list(sync, path, &names, error);
     if (status == TN_OK) { status = read_manifests(sync, target.cluster, &names, out, error); }
+    if (status == TN_OK && verifies) {
+        status = verify_hosts(sync, target.cluster, given->timeout_s.value * 1000, out, error);
+    }
     zk_sync_list_free(&names);
     zk_sync_close(sync);
     return status;
-}
-
-/* Read every shard. `*intact`: none is damaged. */
-static enum tn_status verify(const char *folder, struct listing *listing, bool *intact,
-                             struct error *error)
-{
-    *intact = true;
-    assert(listing->verdicts == NULL);
-    listing->verdicts = calloc(listing->count + 1, sizeof *listing->verdicts);
-    if (listing->verdicts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    for (size_t i = 0; i < listing->count; i++) {
-        struct error damage = {0};
-        enum tn_status status =
-            store_verify(folder, &listing->manifests[i], STORE_ALL_SHARDS, NULL, &damage);
-        listing->verdicts[i] = strdup(status == TN_OK ? "" : damage.text);
-        if (listing->verdicts[i] == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-        if (status != TN_OK) { *intact = false; }
-    }
-    return TN_OK;
 }
 
 /* ------------------------------------------------------------- printing */
@@ -132,17 +195,60 @@ static json_t *manifest_json(const struct manifest *manifest)
                      (json_int_t)manifest->shard_count, "places", places);
 }
 
+/* "host" of "host:folder" */
+static void host_of(const char *place, char host[static HOST_NAME_MAX_BYTES])
+{
+    snprintf(host, HOST_NAME_MAX_BYTES, "%.*s", (int)strcspn(place, ":"), place);
+}
+
+/* `intact` is null if no shard is damaged, but some were not verified. */
+static void add_verdicts(json_t *object, const struct listing *listing, size_t index)
+{
+    const struct manifest *manifest = &listing->manifests[index];
+    const struct shard_conclusion *worst = worst_of(listing, index);
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < manifest->shard_count; i++) {
+        const struct shard_conclusion *shard = &listing->verdicts[index][i];
+        char host[HOST_NAME_MAX_BYTES];
+        host_of(shard->place, host);
+        json_array_append_new(
+            list, json_pack("{s:I, s:s, s:o, s:o}", "shard", (json_int_t)i, "verdict",
+                            shard_verdict_name(shard->verdict), "host", json_text(host), "reason",
+                            shard->reason[0] != '\0' ? json_text(shard->reason) : json_null()));
+        if (shard != worst || shard->verdict == SHARD_VERDICT_OK) { continue; }
+        json_object_set_new(object, "error",
+                            json_sprintf("checkpoint %" PRIu64 ": shard %" PRIu32 ": %s",
+                                         manifest->id, i, shard->reason));
+    }
+    const bool unknown = worst->verdict == SHARD_VERDICT_UNKNOWN;
+    json_object_set_new(object, "intact",
+                        unknown ? json_null() : json_boolean(worst->verdict == SHARD_VERDICT_OK));
+    json_object_set_new(object, "verdicts", list);
+}
+
 static int print_json(const struct listing *listing)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < listing->count; i++) {
         json_t *object = manifest_json(&listing->manifests[i]);
-        const char *damage = listing->verdicts != NULL ? listing->verdicts[i] : NULL;
-        if (damage != NULL) { json_object_set_new(object, "intact", json_boolean(!*damage)); }
-        if (damage != NULL && *damage) { json_object_set_new(object, "error", json_text(damage)); }
+        if (listing->verdicts != NULL) { add_verdicts(object, listing, i); }
         json_array_append_new(list, object);
     }
     return output_json(json_pack("{s:i, s:o}", "version", 1, "checkpoints", list), JSON_INDENT(2));
+}
+
+/* A line for each shard that is not intact. */
+static void print_problems(const struct listing *listing)
+{
+    for (size_t i = 0; i < listing->count; i++) {
+        for (uint32_t s = 0; s < listing->manifests[i].shard_count; s++) {
+            const struct shard_conclusion *shard = &listing->verdicts[i][s];
+            if (shard->verdict == SHARD_VERDICT_OK) { continue; }
+            printf("checkpoint %" PRIu64 ": shard %" PRIu32 " at %s: %s: %s\n",
+                   listing->manifests[i].id, s, shard->place, shard_verdict_name(shard->verdict),
+                   shard->reason);
+        }
+    }
 }
 
 static int print_table(const struct listing *listing)
@@ -167,15 +273,18 @@ static int print_table(const struct listing *listing)
         table_cell(&table, "%" PRIu32, manifest->shard_count);
         table_cell(&table, "%s", time);
         if (listing->verdicts == NULL) { continue; }
-        table_cell(&table, "%s", *listing->verdicts[i] ? listing->verdicts[i] : "intact");
+        const enum shard_verdict worst = worst_of(listing, i)->verdict;
+        table_cell(&table, "%s", worst == SHARD_VERDICT_OK ? "intact" : shard_verdict_name(worst));
     }
-    return table_print(&table, stdout) ? TN_EXIT_OK : TN_EXIT_IO;
+    const bool printed = table_print(&table, stdout);
+    if (listing->verdicts != NULL) { print_problems(listing); }
+    return printed ? TN_EXIT_OK : TN_EXIT_IO;
 }
 
 /* ------------------------------------------------------------- the command */
 
 static enum tn_status read_and_verify(const struct checkpoints_options *given,
-                                      struct listing *listing, bool *intact, struct error *error)
+                                      struct listing *listing, struct error *error)
 {
     const char *dir = given->target.dir;
     char folder[PATH_BYTES] = "";
@@ -185,55 +294,98 @@ static enum tn_status read_and_verify(const struct checkpoints_options *given,
     } else if (dir != NULL) {
         snprintf(folder, sizeof folder, "%s/checkpoints", dir);
     }
-    if (strcmp(given->action, "list") != 0 && !verifies) {
-        return error_set(error, TN_EINVAL, "checkpoints %s: give list or verify", given->action);
+    if (!*folder) { return read_cluster(given, verifies, listing, error); }
+    enum tn_status status = read_folder(folder, listing, error);
+    return status == TN_OK && verifies ? verify_disk(folder, listing, error) : status;
+}
+
+static int exit_code_of(const struct listing *listing)
+{
+    int exit_code = TN_EXIT_OK;
+    for (size_t i = 0; listing->verdicts != NULL && i < listing->count; i++) {
+        const enum shard_verdict worst = worst_of(listing, i)->verdict;
+        if (worst == SHARD_VERDICT_DAMAGED) { return TN_EXIT_IO; }
+        if (worst == SHARD_VERDICT_UNKNOWN) { exit_code = TN_EXIT_NOT_VERIFIED; }
     }
-    if (verifies && !*folder) {
-        return error_set(error, TN_EINVAL,
-                         "checkpoints verify reads the disk: give --dir DIR of the run, or --store "
-                         "FOLDER");
-    }
-    enum tn_status status = *folder ? read_folder(folder, listing, error)
-                                    : read_cluster(&given->target, listing, error);
-    return status == TN_OK && verifies ? verify(folder, listing, intact, error) : status;
+    return exit_code;
 }
 
 static int work(const struct checkpoints_options *given)
 {
     struct listing listing = {0};
     struct error error = {0};
-    bool intact = true;
     int exit_code = TN_EXIT_OK;
-    if (read_and_verify(given, &listing, &intact, &error) != TN_OK) {
+    if (read_and_verify(given, &listing, &error) != TN_OK) {
         exit_code = command_failed(&error);
     } else {
         exit_code = output_is_json(given->output) ? print_json(&listing) : print_table(&listing);
+        if (exit_code == TN_EXIT_OK) { exit_code = exit_code_of(&listing); }
     }
     free_listing(&listing);
-    return intact ? exit_code : TN_EXIT_IO;
+    return exit_code;
+}
+
+/* The action of an agent, not of an operator. */
+static int answer(const struct checkpoints_options *given)
+{
+    struct target target;
+    struct zk_sync *sync = NULL;
+    struct spec spec;
+    struct error error = {0};
+    char folder[PATH_BYTES];
+    enum tn_status status = target_find(&given->target, &target, &error);
+    if (status == TN_OK && (given->request == NULL || given->target.dir == NULL)) {
+        status = error_set(&error, TN_EINVAL,
+                           "checkpoints answer is for agents: it needs --request NAME, --zk "
+                           "CONNECT and --dir DIR; give list or verify");
+    }
+    if (status == TN_OK) { status = target_open(&target, &sync, &spec, NULL, &error); }
+    if (status == TN_OK) {
+        snprintf(folder, sizeof folder, "%s/checkpoints", given->target.dir);
+        status = verify_answer(sync, target.cluster, given->request, folder, &error);
+    }
+    zk_sync_close(sync);
+    return status == TN_OK ? TN_EXIT_OK : command_failed(&error);
+}
+
+static int act(const struct checkpoints_options *given)
+{
+    struct error error = {0};
+    if (strcmp(given->action, "answer") == 0) { return answer(given); }
+    if (strcmp(given->action, "list") == 0 || strcmp(given->action, "verify") == 0) {
+        return work(given);
+    }
+    error_set(&error, TN_EINVAL, "checkpoints %s: give list or verify", given->action);
+    return command_failed(&error);
 }
 
 int command_checkpoints(int argc, char **argv)
 {
-    struct checkpoints_options given = {0};
+    struct checkpoints_options given = {.timeout_s = {.value = TIMEOUT_S}};
     int exit_code = 0;
     struct options options = {
         .command = "checkpoints",
         .synopsis = "list|verify --dir DIR | --store FOLDER | --zk CONNECT [OPTION]...",
         .about =
             "List the committed checkpoints, newest first. `verify` also reads every shard and "
-            "compares it\nwith its digest (exit status 6 if one is damaged). With --dir or "
-            "--store the checkpoints are read\nfrom the disk, so the cluster need not run.",
+            "compares it\nwith its digest (exit status 6 if one is damaged, else 7 if one was not "
+            "verified). With --dir or\n--store the checkpoints are read from the disk of this "
+            "host, so the cluster need not run; with\n--zk the agents of all hosts verify the "
+            "shards in their folders.",
         .examples = "  tanist checkpoints list --dir runs/fashion-mnist\n"
                     "  tanist checkpoints verify --dir runs/fashion-mnist -o json\n"
-                    "  tanist checkpoints list --zk h1:2181 --cluster NAME\n",
+                    "  tanist checkpoints verify --zk h1:2181 --cluster NAME\n",
         .arguments_least = 1,
         .arguments_most = 1};
     target_options_add(&options, &given.target);
     output_option_table(&options, &given.output);
     options_text(&options, "store", &given.store, "FOLDER",
                  "Folder of checkpoints; default DIR/checkpoints.");
+    options_number(&options, "timeout", &given.timeout_s, "SECONDS",
+                   "With --zk: how long an agent may take for a shard; default 30.");
+    options_text(&options, "request", &given.request, "NAME",
+                 "Of an agent: verify the shards in DIR for this request (`answer`).");
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
     given.action = options.arguments[0];
-    return work(&given);
+    return act(&given);
 }

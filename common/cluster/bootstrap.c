@@ -19,7 +19,7 @@ enum tn_status bootstrap_init(struct bootstrap *b, const char *cluster, const st
                               uint32_t slices, struct error *error)
 {
     static const char *const folders[] = {"election", "members",  "exits", "checkpoints",
-                                          "history",  "requests", "kills"};
+                                          "history",  "requests", "kills", "verifications"};
     const struct run run = {
         .phase = RUN_FORMING, .evaluate_step = STEP_NONE, .evaluation = {.step = STEP_NONE}};
     struct assignment assignment = {.slice_count = slices};

@@ -14,6 +14,7 @@
  *               /history/NNNN         struct history_entry, bounded            persistent, seq.
  *               /requests/NNNN        struct request of an operator            ephemeral, seq.
  *               /kills/ROLE-INDEX     struct kill_request to the task's agent  persistent
+ *               /verifications/NAME   common/cluster/verification.h            ephemeral
  *
  * /chief is created empty, as there was no chief yet.
  */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cluster/verification.h"
 #include "common/cluster/znodes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
@@ -48,6 +49,21 @@ static void try_spec(const uint8_t *bytes, size_t size)
     free(spec.job_json);
 }
 
+static void try_verification(const uint8_t *bytes, size_t size)
+{
+    static struct verification value;
+    struct error error = {.text = ""};
+    if (verification_decode(bytes, size, &value, &error) != TN_OK) {
+        assert(error.text[0] != '\0');
+        return;
+    }
+    char *text = verification_encode(&value);
+    assert(text != NULL);
+    enum tn_status status = verification_decode(text, strlen(text), &value, &error);
+    assert(status == TN_OK);
+    free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     try_chief_record(bytes, size);
@@ -58,6 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     try_history(bytes, size);
     try_request(bytes, size);
     try_kill_request(bytes, size);
+    try_verification(bytes, size);
     try_spec(bytes, size);
     return 0;
 }
