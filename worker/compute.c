@@ -86,17 +86,17 @@ static float *level(struct compute *compute, uint32_t depth)
     return *buffer != NULL ? (*buffer)->data : NULL;
 }
 
-/* Add to the entry of `step` in the ring. */
+/* Add to the entry of `step` in the ring, which may still be that of an earlier step. */
 static void add_loss(struct compute *compute, uint64_t step, double loss_sum, uint32_t examples)
 {
-    if (compute->recent_count == 0 || compute->recent_step != step) {
-        compute->recent_step = step;
-        compute->recent[step % COMPUTE_RECENT_STEPS].loss_sum = 0;
-        compute->recent[step % COMPUTE_RECENT_STEPS].examples = 0;
-        if (compute->recent_count < COMPUTE_RECENT_STEPS) { compute->recent_count++; }
+    const size_t at = step % COMPUTE_RECENT_STEPS;
+    if (compute->recent[at].step != step) {
+        compute->recent[at].step = step;
+        compute->recent[at].loss_sum = 0;
+        compute->recent[at].examples = 0;
     }
-    compute->recent[step % COMPUTE_RECENT_STEPS].loss_sum += loss_sum;
-    compute->recent[step % COMPUTE_RECENT_STEPS].examples += examples;
+    compute->recent[at].loss_sum += loss_sum;
+    compute->recent[at].examples += examples;
 }
 
 static void slice_gradient(struct compute *compute, const float *values, uint64_t step,
@@ -143,11 +143,13 @@ const float *compute_node(struct compute *compute, const float *values, uint64_t
 
 /* -------------------------------------------------------------- evaluation */
 
-double compute_train_loss(const struct compute *compute)
+/* A worker that had no slices for a while still has the losses from before. */
+double compute_train_loss(const struct compute *compute, uint64_t step)
 {
     double loss_sum = 0;
     uint64_t examples = 0;
     for (uint32_t i = 0; i < COMPUTE_RECENT_STEPS; i++) {
+        if (compute->recent[i].step + COMPUTE_RECENT_STEPS < step) { continue; }
         loss_sum += compute->recent[i].loss_sum;
         examples += compute->recent[i].examples;
     }
@@ -157,7 +159,6 @@ double compute_train_loss(const struct compute *compute)
 void compute_reset(struct compute *compute)
 {
     memset(compute->recent, 0, sizeof compute->recent);
-    compute->recent_count = 0;
 }
 
 static struct evaluation_sum evaluate_all(const struct compute *compute, const float *values)
@@ -192,7 +193,7 @@ struct evaluation compute_evaluate(const struct compute *compute, const float *v
         .step = step,
         .loss = (double)NAN,
         .accuracy = (double)NAN,
-        .train_loss = compute_train_loss(compute),
+        .train_loss = compute_train_loss(compute, step),
         .digest = {digest.low, digest.high},
     };
     const struct dataset *test = compute->config.test;

@@ -44,11 +44,10 @@ struct compute {
     double target_spread; /* Regression: squared deviations of the test targets from their mean. */
     /* Ring: the losses of this worker's slices in recent steps. */
     struct {
+        uint64_t step;
         double loss_sum;
-        uint64_t examples;
+        uint64_t examples; /* 0: the entry is empty. */
     } recent[COMPUTE_RECENT_STEPS];
-    uint64_t recent_step; /* Step of the newest entry. */
-    uint32_t recent_count;
 };
 
 /* The largest number of examples in a slice, for model_open(). */
@@ -65,9 +64,9 @@ void compute_close(struct compute *compute); /* A zeroed one is allowed. */
 const float *compute_node(struct compute *compute, const float *values, uint64_t step,
                           struct slice_node node);
 
-/* The mean loss of the examples of recent steps; NAN: there are none. compute_reset() removes them.
- */
-double compute_train_loss(const struct compute *compute);
+/* The mean loss of this worker's examples in the COMPUTE_RECENT_STEPS steps up to `step`; NAN:
+ * there are none. compute_reset() removes them. */
+double compute_train_loss(const struct compute *compute, uint64_t step);
 void compute_reset(struct compute *compute);
 
 /* Loss and accuracy on the test set (NAN without one), the training loss, and the digest of

@@ -115,7 +115,7 @@ static void test_sums_depend_on_the_step_only(void **state)
 static void test_steps_along_the_gradient_learn(void **state)
 {
     (void)state;
-    assert_true(isnan(compute_train_loss(&compute)));
+    assert_true(isnan(compute_train_loss(&compute, 0)));
     struct evaluation before = compute_evaluate(&compute, values, 0);
     for (uint64_t step = 0; step < 200; step++) {
         const float *sum = compute_node(&compute, values, step, (struct slice_node){0, 6});
@@ -127,7 +127,28 @@ static void test_steps_along_the_gradient_learn(void **state)
     assert_true(after.accuracy > before.accuracy);
     assert_true(after.train_loss < before.loss);
     compute_reset(&compute);
-    assert_true(isnan(compute_train_loss(&compute)));
+    assert_true(isnan(compute_train_loss(&compute, 0)));
+}
+
+/* After a gap, in which other workers computed its slices, only the losses since then count. */
+static void test_training_loss_forgets_steps_before_a_gap(void **state)
+{
+    (void)state;
+    struct compute fresh;
+    const struct slice_node node = {0, 1};
+    for (uint64_t step = 0; step < COMPUTE_RECENT_STEPS; step++) {
+        assert_non_null(compute_node(&compute, values, step, node));
+    }
+    for (uint64_t i = 0; i < compute.parameters; i++) { values[i] *= 100; } /* Another loss. */
+    assert_int_equal(compute_open(&fresh, &compute.config, NULL), TN_OK);
+    for (uint64_t step = 1000; step < 1003; step++) {
+        assert_non_null(compute_node(&compute, values, step, node));
+        assert_non_null(compute_node(&fresh, values, step, node));
+    }
+    const double loss = compute_evaluate(&compute, values, 1003).train_loss;
+    assert_true(loss == compute_evaluate(&fresh, values, 1003).train_loss);
+    assert_true(isnan(compute_evaluate(&compute, values, 2000).train_loss));
+    compute_close(&fresh);
 }
 
 /* The digest is of the bytes of all parameters, low half first. */
@@ -181,6 +202,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_node_is_the_sum_of_its_children, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sums_depend_on_the_step_only, setup, teardown),
         cmocka_unit_test_setup_teardown(test_steps_along_the_gradient_learn, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_training_loss_forgets_steps_before_a_gap, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_digest_covers_all_parameters, setup, teardown),
         cmocka_unit_test_setup_teardown(test_evaluation_without_a_test_set_has_a_digest, setup,
                                         teardown),
