@@ -38,7 +38,7 @@ static enum tn_status check_leaves(const struct tn_program *program, const struc
         if (node->op != &op_variable && node->op != &op_placeholder) { continue; }
         tn_tensor value = tensor_of(program->order[t], 0);
         struct tn_view view = {node->types[0], node->shapes[0],
-                               program_memory(program, &program->plan.places[value.v - 1], value)};
+                               program_memory(program, &program->plan.places[value.v - 1])};
         int64_t element = find_bad(program, &view);
         if (element >= 0) { return report(node, &view, element, run, error); }
     }

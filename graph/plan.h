@@ -21,7 +21,7 @@ enum space {
     SPACE_VALUES,    /* The variables, given at each run. */
     SPACE_GRADIENT,  /* Their gradient, given at each run. */
     SPACE_FIELDS,    /* The program's input memory. */
-    SPACE_CONSTANTS, /* The node's own data; `offset` is not used. */
+    SPACE_CONSTANTS, /* The data of a node; `offset` is its number. */
     SPACES,
 };
 

@@ -138,7 +138,7 @@ static void fix_places(struct tn_program *program)
     uint64_t size = type_size(TN_FLOAT32, program->backend->wide);
     for (uint32_t i = 0; i < graph->count; i++) {
         struct place *place = &program->fixed[i * OP_OUTPUTS_MAX];
-        if (graph->nodes[i].op == &op_constant) { *place = (struct place){SPACE_CONSTANTS, 0}; }
+        if (graph->nodes[i].op == &op_constant) { *place = (struct place){SPACE_CONSTANTS, i}; }
         if (graph->nodes[i].op == &op_placeholder) {
             *place = (struct place){SPACE_FIELDS, program->field_bytes};
             program->field_bytes += plan_bytes(graph, tensor_of(i, 0), program->backend->wide);

@@ -58,8 +58,8 @@ MUST_CHECK enum tn_status program_create(const struct tn_graph *graph,
 MUST_CHECK enum tn_status program_run(struct tn_program *program, struct tn_run *run,
                                       const void *values, void *gradient, struct error *error);
 
-/* The memory of a value at the last run; NULL: the program does not compute it. */
-void *program_memory(const struct tn_program *program, const struct place *place, tn_tensor value);
+/* The memory of a place at the last run; NULL: the program does not compute it. */
+void *program_memory(const struct tn_program *program, const struct place *place);
 
 /* TN_EINVAL: an output of the instruction that just ran, or with NULL a variable or a field, has an
  * element that is not finite; the text names it. */

@@ -64,15 +64,21 @@ void tn_program_initialize(const struct tn_program *program, uint64_t seed, floa
     }
 }
 
-void *program_memory(const struct tn_program *program, const struct place *place, tn_tensor value)
+/* Kernels do not write variables and constants. */
+static void *constant_data(const struct tn_program *program, uint64_t number)
 {
-    const void *constant = node_of(program->graph, value)->attributes.data;
+    assert(number < program->graph->count);
+    return (void *)(uintptr_t)program->graph->nodes[number].attributes.data;
+}
+
+void *program_memory(const struct tn_program *program, const struct place *place)
+{
     switch (place->space) {
     case SPACE_ARENA: return program->arena + place->offset;
     case SPACE_VALUES: return (uint8_t *)(uintptr_t)program->values + place->offset;
     case SPACE_GRADIENT: return (uint8_t *)program->gradient + place->offset;
     case SPACE_FIELDS: return program->fields + place->offset;
-    case SPACE_CONSTANTS: return (void *)(uintptr_t)constant; /* Kernels do not write inputs. */
+    case SPACE_CONSTANTS: return constant_data(program, place->offset);
     case SPACE_NONE:
     case SPACES: break;
     }
@@ -84,7 +90,7 @@ static struct tn_view value_view(const struct tn_program *program, tn_tensor val
     return (struct tn_view){
         .type = tn_type_of(program->graph, value),
         .shape = *shape_of(program->graph, value),
-        .data = program_memory(program, &program->plan.places[value.v - 1], value),
+        .data = program_memory(program, &program->plan.places[value.v - 1]),
     };
 }
 
@@ -126,15 +132,15 @@ static void execute(const struct tn_program *program, struct instruction *instru
     struct kernel_call *call = &instruction->call;
     const struct node *node = call->node;
     for (uint32_t i = 0; i < node->input_count; i++) {
-        call->in[i].data = program_memory(program, &instruction->in[i], node->inputs[i]);
+        call->in[i].data = program_memory(program, &instruction->in[i]);
     }
-    uint32_t number = (uint32_t)(node - program->graph->nodes);
     for (uint32_t o = 0; o < node->op->outputs; o++) {
-        call->out[o].data = program_memory(program, &instruction->out[o], tensor_of(number, o));
+        call->out[o].data = program_memory(program, &instruction->out[o]);
     }
     call->seed = run->seed;
     call->step = run->step;
     call->first_example = run->first;
+    call->examples = program->options.examples;
     call->scale = run->scale;
     instruction->kernel(call);
 }

@@ -14,6 +14,7 @@ struct kernel_call {
     const struct node *node;
     struct tn_view in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX];
     uint64_t seed, step, first_example; /* For random operations (rule A11). */
+    uint32_t examples;                  /* In this slice. */
     float scale;                        /* The factor of the gradient: 1 / batch. */
 };
 

@@ -16,6 +16,15 @@ static enum tn_status infer_leaf(const struct tn_graph *graph, struct node *node
     return TN_OK;
 }
 
+enum tn_status infer_from_attributes(const struct tn_graph *graph, struct node *node,
+                                     struct error *error)
+{
+    (void)graph, (void)error;
+    node->shapes[0] = node->attributes.shape;
+    node->types[0] = TN_FLOAT32;
+    return TN_OK;
+}
+
 const struct op_type op_placeholder = {
     .name = "placeholder",
     .version = 1,

@@ -47,6 +47,65 @@ extern const struct op_type op_concat;  /* parts; integer 0: axis */
 extern const struct op_type op_slice;   /* x; integers: axis, first, count */
 extern const struct op_type op_pad;     /* x; integers: axis, before, after; number 0: value */
 
+/* activation.c: x -> f(x); gradients: y, dy -> dx for the first four, x, dy -> dx for the others */
+extern const struct op_type op_relu, op_relu_gradient;
+extern const struct op_type op_leaky_relu, op_leaky_relu_gradient; /* number 0: slope below zero */
+extern const struct op_type op_sigmoid, op_sigmoid_gradient;
+extern const struct op_type op_tanh, op_tanh_gradient;
+extern const struct op_type op_gelu, op_gelu_gradient;
+extern const struct op_type op_silu, op_silu_gradient;
+
+/* softmax.c */
+extern const struct op_type op_softmax;
+extern const struct op_type op_softmax_gradient; /* y, dy -> dx */
+
+/* gather.c */
+extern const struct op_type op_gather;          /* rows, ids -> rows[ids] */
+extern const struct op_type op_gather_gradient; /* ids, dy -> gradient of the rows; shape */
+extern const struct op_type op_one_hot;         /* ids; integer 0: depth */
+extern const struct op_type op_cast;            /* x; attribute type; number 0: factor */
+
+/* classify.c: logits, labels; number 0: label smoothing */
+extern const struct op_type op_softmax_cross_entropy;
+extern const struct op_type op_softmax_cross_entropy_gradient; /* logits, labels, dy */
+extern const struct op_type op_is_correct;
+
+/* regress.c: outputs, targets -> the mean of each example; gradients: outputs, targets, dy */
+extern const struct op_type op_squared_error, op_squared_error_gradient;
+extern const struct op_type op_absolute_error, op_absolute_error_gradient;
+extern const struct op_type op_huber_error, op_huber_error_gradient; /* number 0: width */
+extern const struct op_type op_sigmoid_cross_entropy, op_sigmoid_cross_entropy_gradient;
+
+/* conv.c: integers of window.h */
+extern const struct op_type op_conv2d;                  /* x, weights */
+extern const struct op_type op_conv2d_input_gradient;   /* weights, dy; shape of x */
+extern const struct op_type op_conv2d_weights_gradient; /* x, dy; shape of weights */
+
+/* pool.c: x; integers of window.h */
+extern const struct op_type op_max_pool;
+extern const struct op_type op_max_pool_gradient; /* x, dy; shape of x */
+extern const struct op_type op_mean_pool;
+extern const struct op_type op_mean_pool_gradient; /* dy; shape of x */
+
+/* normalize.c: number 0: epsilon */
+extern const struct op_type op_layer_norm; /* x, gain, bias -> y, mean, 1 / deviation */
+extern const struct op_type
+    op_layer_norm_gradient;                /* x, gain, outputs 1 and 2, dy -> 3 gradients */
+extern const struct op_type op_batch_norm; /* x, gain, bias, moments for use -> y, mean, variance */
+extern const struct op_type
+    op_batch_norm_gradient;                  /* x, gain, outputs 1 and 2, dy -> 3 gradients */
+extern const struct op_type op_slice_moment; /* moment -> moment times the slice's share */
+
+/* dropout.c: x; integers: stream, batch in front; number 0: rate */
+extern const struct op_type op_dropout;
+
+/* attention.c: integer 0: causal; number 0: scale */
+extern const struct op_type op_attention;          /* q, k, v -> y, log of sums */
+extern const struct op_type op_attention_gradient; /* q, k, v, y, output 1, dy -> 3 gradients */
+
+/* The mean over all dimensions but the batch: [batch]. */
+tn_tensor mean_per_example(struct tn_graph *graph, tn_tensor x);
+
 /* `x` summed over the dimensions that broadcasting to its shape had repeated; the result has
  * `shape`. */
 tn_tensor sum_to_shape(struct tn_graph *graph, tn_tensor x, const struct tn_shape *shape);
@@ -59,6 +118,12 @@ tn_tensor sum_over(struct tn_graph *graph, tn_tensor x, uint32_t axes);
  * of one shape. */
 enum tn_status infer_like_input(const struct tn_graph *graph, struct node *node,
                                 struct error *error);
+/* A float output of the attribute `shape`. */
+enum tn_status infer_from_attributes(const struct tn_graph *graph, struct node *node,
+                                     struct error *error);
+/* TN_EINVAL unless input `input` is an integer. */
+MUST_CHECK enum tn_status check_integer(const struct tn_graph *graph, const struct node *node,
+                                        uint32_t input, struct error *error);
 /* TN_EINVAL unless input `input` is of type float32. */
 MUST_CHECK enum tn_status check_float(const struct tn_graph *graph, const struct node *node,
                                       uint32_t input, struct error *error);

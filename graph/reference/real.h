@@ -31,7 +31,17 @@ struct kernel_row {
     X(unary)                                                                                       \
     X(matmul)                                                                                      \
     X(reduce)                                                                                      \
-    X(arrange)
+    X(arrange)                                                                                     \
+    X(activation)                                                                                  \
+    X(softmax)                                                                                     \
+    X(gather)                                                                                      \
+    X(classify)                                                                                    \
+    X(regress)                                                                                     \
+    X(conv)                                                                                        \
+    X(pool)                                                                                        \
+    X(normalize)                                                                                   \
+    X(dropout)                                                                                     \
+    X(attention)
 
 #define X(family)                                                                                  \
     extern const struct kernel_row reference_##family##_float[], reference_##family##_wide[];
@@ -48,6 +58,19 @@ static inline real *real_output(const struct kernel_call *call, uint32_t output)
 {
     assert(call->out[output].type == TN_FLOAT32);
     return call->out[output].data;
+}
+
+/* Element `at` of a view of integers. */
+static inline int64_t integer_at(const struct tn_view *view, int64_t at)
+{
+    switch (view->type) {
+    case TN_INT32: return ((const int32_t *)view->data)[at];
+    case TN_INT64: return ((const int64_t *)view->data)[at];
+    case TN_UINT8: return ((const uint8_t *)view->data)[at];
+    case TN_FLOAT32: break;
+    }
+    assert(!"an integer type");
+    return 0;
 }
 
 /* Number of elements of output 0. */

@@ -119,6 +119,12 @@ TN_API tn_tensor tn_log(struct tn_graph *graph, tn_tensor a);
 /* The nearest value in [lowest, highest]; the gradient outside is zero. */
 TN_API tn_tensor tn_clip(struct tn_graph *graph, tn_tensor a, float lowest, float highest);
 
+enum tn_activation { TN_LINEAR, TN_RELU, TN_LEAKY_RELU, TN_GELU, TN_SILU, TN_SIGMOID, TN_TANH };
+/* leaky_relu has the slope 0.01 below zero; gelu is its tanh form. */
+TN_API tn_tensor tn_activate(struct tn_graph *graph, tn_tensor x, enum tn_activation activation);
+/* Over the last dimension. */
+TN_API tn_tensor tn_softmax(struct tn_graph *graph, tn_tensor x);
+
 /* The last two dimensions, each operand transposed or not; the dimensions before them are equal,
  * or `b` has rank 2 and is used for all of them. */
 TN_API tn_tensor tn_matmul(struct tn_graph *graph, tn_tensor a, tn_tensor b, bool transpose_a,
@@ -144,7 +150,68 @@ TN_API tn_tensor tn_stop_gradient(struct tn_graph *graph, tn_tensor x);
 TN_API tn_tensor tn_sum(struct tn_graph *graph, tn_tensor x, const uint32_t *axes, uint32_t count);
 TN_API tn_tensor tn_mean(struct tn_graph *graph, tn_tensor x, const uint32_t *axes, uint32_t count);
 
+/* rows[ids]: embeddings. Rows have no batch. The result has the dimensions of the ids, then those
+ * of a row. An id out of range gives NaN, also below. */
+TN_API tn_tensor tn_gather(struct tn_graph *graph, tn_tensor rows, tn_tensor ids);
+/* One more dimension, of size `depth`: 1 at the id, else 0. */
+TN_API tn_tensor tn_one_hot(struct tn_graph *graph, tn_tensor ids, int64_t depth);
+/* x * scale as float32; or, with scale 1, an integer as a wider one. */
+TN_API tn_tensor tn_cast(struct tn_graph *graph, tn_tensor x, enum tn_type type, float scale);
+
+struct tn_window {
+    uint32_t height, width;               /* 0: 1; of a convolution: those of the weights. */
+    uint32_t stride_height, stride_width; /* 0: 1. */
+    uint32_t top, left, bottom, right;    /* Padding, smaller than the window. */
+    bool same; /* Padding so that the result has size / stride, rounded up; replaces the four. */
+};
+/* x[batch][height][width][channels], weights[height][width][channels / groups][filters], padded
+ * with zeros. groups 0: 1. */
+TN_API tn_tensor tn_conv2d(struct tn_graph *graph, tn_tensor x, tn_tensor weights,
+                           struct tn_window window, uint32_t groups);
+/* Padding takes no part: the mean is that of the elements inside the image. */
+TN_API tn_tensor tn_max_pool(struct tn_graph *graph, tn_tensor x, struct tn_window window);
+TN_API tn_tensor tn_mean_pool(struct tn_graph *graph, tn_tensor x, struct tn_window window);
+/* Over the whole image: [batch][channels]. */
+TN_API tn_tensor tn_global_max_pool(struct tn_graph *graph, tn_tensor x);
+TN_API tn_tensor tn_global_mean_pool(struct tn_graph *graph, tn_tensor x);
+
+/* Over the last dimension, which `gain` and `bias` have. */
+TN_API tn_tensor tn_normalize_layer(struct tn_graph *graph, tn_tensor x, tn_tensor gain,
+                                    tn_tensor bias, float epsilon);
+/* Over all dimensions but the last, with the statistics of the slice, not of the whole batch;
+ * evaluation uses the variables `name`/mean and `name`/variance, averages of the slices' moments
+ * (rule A13). */
+TN_API tn_tensor tn_normalize_batch(struct tn_graph *graph, const char *name, tn_tensor x,
+                                    tn_tensor gain, tn_tensor bias, float momentum, float epsilon);
+
+/* Identity in evaluation. Which elements are dropped is a function of (seed, scope and `name`,
+ * step, position of the example in the batch, element): independent of the worker, of the number of
+ * slices, and of other operations (rule A11). */
+TN_API tn_tensor tn_dropout(struct tn_graph *graph, const char *name, tn_tensor x, float rate);
+
+/* softmax(q k^T scale + mask) v for [batch][heads][time][width]; scale 0: 1 / sqrt(width). Causal:
+ * a query sees the keys up to its own time. */
+TN_API tn_tensor tn_attention(struct tn_graph *graph, tn_tensor q, tn_tensor k, tn_tensor v,
+                              bool causal, float scale);
+
 /* ---------------------------------------------------------------- losses and results */
+/* Each loss is the mean over the elements of an example: [batch]. */
+
+/* logits[batch][...][classes], labels[batch][...]: integers. Smoothing s: the wanted distribution
+ * is (1 - s) times the label's plus s / classes for each class. */
+TN_API tn_tensor tn_softmax_cross_entropy(struct tn_graph *graph, tn_tensor logits,
+                                          tn_tensor labels);
+TN_API tn_tensor tn_softmax_cross_entropy_smoothed(struct tn_graph *graph, tn_tensor logits,
+                                                   tn_tensor labels, float smoothing);
+TN_API tn_tensor tn_sigmoid_cross_entropy(struct tn_graph *graph, tn_tensor logits,
+                                          tn_tensor targets);
+TN_API tn_tensor tn_squared_error(struct tn_graph *graph, tn_tensor outputs, tn_tensor targets);
+TN_API tn_tensor tn_absolute_error(struct tn_graph *graph, tn_tensor outputs, tn_tensor targets);
+/* Huber 1964: d^2 / 2 up to `width`, linear beyond. */
+TN_API tn_tensor tn_huber_error(struct tn_graph *graph, tn_tensor outputs, tn_tensor targets,
+                                float width);
+/* The share of elements whose greatest logit is that of the label: 1 or 0 with one label. */
+TN_API tn_tensor tn_is_correct(struct tn_graph *graph, tn_tensor logits, tn_tensor labels);
 
 /* The loss of each example, [batch]; that of the step is `weight` times its mean. Several losses
  * are added. */

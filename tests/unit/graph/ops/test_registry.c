@@ -1,10 +1,20 @@
 /* graph/ops/registry.h: every operation has its cases. */
+#include "tests/unit/graph/ops/cases_activation.h"
 #include "tests/unit/graph/ops/cases_arrange.h"
+#include "tests/unit/graph/ops/cases_attention.h"
+#include "tests/unit/graph/ops/cases_classify.h"
+#include "tests/unit/graph/ops/cases_conv.h"
+#include "tests/unit/graph/ops/cases_dropout.h"
 #include "tests/unit/graph/ops/cases_elementwise.h"
+#include "tests/unit/graph/ops/cases_gather.h"
 #include "tests/unit/graph/ops/cases_leaves.h"
 #include "tests/unit/graph/ops/cases_matmul.h"
+#include "tests/unit/graph/ops/cases_normalize.h"
+#include "tests/unit/graph/ops/cases_pool.h"
 #include "tests/unit/graph/ops/cases_reduce.h"
+#include "tests/unit/graph/ops/cases_regress.h"
 #include "tests/unit/graph/ops/cases_reshape.h"
+#include "tests/unit/graph/ops/cases_softmax.h"
 #include "tests/unit/graph/ops/cases_unary.h"
 
 /* The checks that an operation needs. Without a gradient of its own it must be part of another
@@ -21,13 +31,23 @@ static void every_operation_has_its_cases(void **state)
     (void)state;
     uint32_t count, missing = 0;
     const struct op_type *const *all = op_all(&count);
-    RUN_CASES(cases_leaves)
-    RUN_CASES(cases_elementwise)
-    RUN_CASES(cases_unary)
-    RUN_CASES(cases_matmul)
-    RUN_CASES(cases_reduce)
-    RUN_CASES(cases_reshape)
+    RUN_CASES(cases_activation)
     RUN_CASES(cases_arrange)
+    RUN_CASES(cases_attention)
+    RUN_CASES(cases_classify)
+    RUN_CASES(cases_conv)
+    RUN_CASES(cases_dropout)
+    RUN_CASES(cases_elementwise)
+    RUN_CASES(cases_gather)
+    RUN_CASES(cases_leaves)
+    RUN_CASES(cases_matmul)
+    RUN_CASES(cases_normalize)
+    RUN_CASES(cases_pool)
+    RUN_CASES(cases_reduce)
+    RUN_CASES(cases_regress)
+    RUN_CASES(cases_reshape)
+    RUN_CASES(cases_softmax)
+    RUN_CASES(cases_unary)
     for (uint32_t i = 0; i < count; i++) {
         uint8_t lacks = (uint8_t)(needed(all[i]) & ~case_record[i]);
         if (lacks == 0) { continue; }

@@ -1,0 +1,171 @@
+/*
+ * graph/reference/conv.c: convolution and its two gradients, by the definition. Each result has one
+ * accumulator; padding contributes nothing.
+ */
+#include <string.h>
+
+#include "graph/ops/ops.h"
+#include "graph/ops/window.h"
+#include "graph/reference/real.h"
+
+/* The sizes of one convolution. */
+struct geometry {
+    const int64_t *window;                  /* Integers of ops/window.h. */
+    int64_t batch, height, width, channels; /* The images'. */
+    int64_t rows, columns, filters;         /* The results'. */
+    int64_t group_channels, group_filters;
+};
+
+static struct geometry geometry_of(const struct kernel_call *call, const struct tn_shape *x,
+                                   const struct tn_shape *y)
+{
+    const int64_t *window = call->node->attributes.integers;
+    int64_t groups = window[WINDOW_GROUPS];
+    return (struct geometry){
+        .window = window,
+        .batch = x->dims[0],
+        .height = x->dims[1],
+        .width = x->dims[2],
+        .channels = x->dims[3],
+        .rows = y->dims[1],
+        .columns = y->dims[2],
+        .filters = y->dims[3],
+        .group_channels = x->dims[3] / groups,
+        .group_filters = y->dims[3] / groups,
+    };
+}
+
+/* The pixel under place (a, b) of the window of result (r, c), as an offset of its first channel;
+ * -1: it is padding. */
+static int64_t pixel_at(const struct geometry *g, int64_t image, int64_t r, int64_t c, int64_t a,
+                        int64_t b)
+{
+    int64_t y = r * g->window[WINDOW_STRIDE_Y] + a - g->window[WINDOW_TOP];
+    int64_t x = c * g->window[WINDOW_STRIDE_X] + b - g->window[WINDOW_LEFT];
+    if (y < 0 || y >= g->height || x < 0 || x >= g->width) { return -1; }
+    return ((image * g->height + y) * g->width + x) * g->channels;
+}
+
+static int64_t result_at(const struct geometry *g, int64_t image, int64_t r, int64_t c)
+{
+    return ((image * g->rows + r) * g->columns + c) * g->filters;
+}
+
+static int64_t weight_at(const struct geometry *g, int64_t a, int64_t b, int64_t channel)
+{
+    return ((a * g->window[WINDOW_WIDTH] + b) * g->group_channels + channel) * g->filters;
+}
+
+/* One result: the inner product of a window and a filter. */
+static double result_of(const struct geometry *g, const real *x, const real *weights, int64_t image,
+                        int64_t r, int64_t c, int64_t filter)
+{
+    int64_t first = filter / g->group_filters * g->group_channels;
+    double sum = 0;
+    for (int64_t a = 0; a < g->window[WINDOW_HEIGHT]; a++) {
+        for (int64_t b = 0; b < g->window[WINDOW_WIDTH]; b++) {
+            int64_t pixel = pixel_at(g, image, r, c, a, b);
+            if (pixel < 0) { continue; }
+            const real *in = x + pixel + first;
+            const real *w = weights + weight_at(g, a, b, 0) + filter;
+            for (int64_t k = 0; k < g->group_channels; k++) {
+                sum += (double)in[k] * (double)w[k * g->filters];
+            }
+        }
+    }
+    return sum;
+}
+
+static void conv2d(const struct kernel_call *call)
+{
+    struct geometry g = geometry_of(call, &call->in[0].shape, &call->out[0].shape);
+    const real *x = real_input(call, 0), *weights = real_input(call, 1);
+    real *out = real_output(call, 0);
+    for (int64_t image = 0; image < g.batch; image++) {
+        for (int64_t r = 0; r < g.rows; r++) {
+            for (int64_t c = 0; c < g.columns; c++) {
+                for (int64_t f = 0; f < g.filters; f++) {
+                    *out++ = (real)result_of(&g, x, weights, image, r, c, f);
+                }
+            }
+        }
+    }
+}
+
+/* The gradient of one weight: over all results in ascending order. */
+static double weight_gradient(const struct geometry *g, const real *x, const real *dy, int64_t a,
+                              int64_t b, int64_t channel, int64_t filter)
+{
+    int64_t first = filter / g->group_filters * g->group_channels;
+    double sum = 0;
+    for (int64_t image = 0; image < g->batch; image++) {
+        for (int64_t r = 0; r < g->rows; r++) {
+            for (int64_t c = 0; c < g->columns; c++) {
+                int64_t pixel = pixel_at(g, image, r, c, a, b);
+                if (pixel < 0) { continue; }
+                sum += (double)x[pixel + first + channel] *
+                       (double)dy[result_at(g, image, r, c) + filter];
+            }
+        }
+    }
+    return sum;
+}
+
+static void conv2d_weights_gradient(const struct kernel_call *call)
+{
+    struct geometry g = geometry_of(call, &call->in[0].shape, &call->in[1].shape);
+    const real *x = real_input(call, 0), *dy = real_input(call, 1);
+    real *out = real_output(call, 0);
+    for (int64_t a = 0; a < g.window[WINDOW_HEIGHT]; a++) {
+        for (int64_t b = 0; b < g.window[WINDOW_WIDTH]; b++) {
+            for (int64_t k = 0; k < g.group_channels; k++) {
+                for (int64_t f = 0; f < g.filters; f++) {
+                    *out++ = (real)weight_gradient(&g, x, dy, a, b, k, f);
+                }
+            }
+        }
+    }
+}
+
+/* Add the gradient of one result to the pixels under its window. */
+static void spread(const struct geometry *g, const real *weights, const real *dy, int64_t image,
+                   int64_t r, int64_t c, real *out)
+{
+    for (int64_t a = 0; a < g->window[WINDOW_HEIGHT]; a++) {
+        for (int64_t b = 0; b < g->window[WINDOW_WIDTH]; b++) {
+            int64_t pixel = pixel_at(g, image, r, c, a, b);
+            if (pixel < 0) { continue; }
+            for (int64_t channel = 0; channel < g->channels; channel++) {
+                int64_t group = channel / g->group_channels, k = channel % g->group_channels;
+                const real *w = weights + weight_at(g, a, b, k) + group * g->group_filters;
+                double sum = 0;
+                for (int64_t f = 0; f < g->group_filters; f++) {
+                    sum += (double)w[f] * (double)dy[group * g->group_filters + f];
+                }
+                out[pixel + channel] += (real)sum;
+            }
+        }
+    }
+}
+
+static void conv2d_input_gradient(const struct kernel_call *call)
+{
+    struct geometry g = geometry_of(call, &call->out[0].shape, &call->in[1].shape);
+    const real *weights = real_input(call, 0), *dy = real_input(call, 1);
+    real *out = real_output(call, 0);
+    memset(out, 0, (size_t)output_elements(call) * sizeof(real));
+    for (int64_t image = 0; image < g.batch; image++) {
+        for (int64_t r = 0; r < g.rows; r++) {
+            for (int64_t c = 0; c < g.columns; c++) {
+                spread(&g, weights, dy + result_at(&g, image, r, c), image, r, c, out);
+            }
+        }
+    }
+}
+
+const struct kernel_row REAL(reference_conv)[] = {
+    {&op_conv2d, conv2d},
+    {&op_conv2d_input_gradient, conv2d_input_gradient},
+    {&op_conv2d_weights_gradient, conv2d_weights_gradient},
+    {NULL, NULL},
+};
