@@ -299,6 +299,13 @@ static void sessions_closed(struct agent *agent)
     agent_feed(agent, SUPERVISOR_SESSIONS_CLOSED, 0, 0, 0);
 }
 
+/* Whether the last entries of the history are still being read, which the closing waits for. */
+static bool reads_history(const struct agent *agent)
+{
+    return agent->supervisor.sessions == SESSIONS_CLOSING && agent->observing && agent->connected &&
+           !observer_is_idle(agent->observer);
+}
+
 static void turn(struct agent *agent)
 {
     struct pollfd polled[SUPERVISOR_CHILDREN_MAX + VERIFIERS_MAX + 3];
@@ -314,7 +321,7 @@ static void turn(struct agent *agent)
     polled[count] = (struct pollfd){.fd = zk_inbox_fd(agent->inbox), .events = POLLIN};
     polled[count + 1] = (struct pollfd){.fd = agent->signals, .events = POLLIN};
     polled[count + 2] = (struct pollfd){.fd = -1, .events = POLLIN};
-    if (agent->session_reaper != NULL) {
+    if (agent->session_reaper != NULL && !reads_history(agent)) {
         polled[count + 2].fd = session_reaper_fd(agent->session_reaper);
     }
     const nfds_t verifiers = verifiers_poll(&agent->verifiers, &polled[count + 3]);

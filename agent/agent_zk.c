@@ -188,9 +188,12 @@ void agent_drain_zk(struct agent *agent)
     }
 }
 
+/* The entries of the end were written in one transaction with the /run that this agent has read:
+ * they are reported before it leaves. */
 void agent_close_sessions(struct agent *agent)
 {
     assert(agent->session_reaper != NULL);
+    if (agent->observing) { observer_ask_history(agent->observer, &agent->port); }
     node_reaper_abandon(&agent->node_reaper, agent->session_reaper);
     session_reaper_finish(agent->session_reaper);
 }

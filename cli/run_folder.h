@@ -5,6 +5,8 @@
  *   DIR/lock          locked while an agent uses the folder; holds the pid of the agent
  *   DIR/job.json      the job with the flags applied, as the nodes read it
  *   DIR/result.json   the result of the last run that has ended
+ *   DIR/record.json   the last known state, and in history.jsonl the last events
+ *                     (agent/observe/run_record.h)
  *   DIR/logs, sessions, zookeeper, ...   written by the agent and the nodes
  *
  * Threads: any. Blocking: on the disk.

@@ -293,6 +293,11 @@ void observer_ask_run(struct observer *observer, const struct zk_port *zk)
     mirror_refresh(&observer->run_mirror, zk, &observer->next_op);
 }
 
+void observer_ask_history(struct observer *observer, const struct zk_port *zk)
+{
+    mirror_refresh(&observer->history_mirror, zk, &observer->next_op);
+}
+
 void observer_tick(struct observer *observer, const struct zk_port *zk, uint64_t now_ms)
 {
     assert(observer->task_count <= TASKS_MAX);

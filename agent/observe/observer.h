@@ -71,6 +71,9 @@ unsigned observer_handle(struct observer *observer, const struct zk_event *event
 /* Read /run again now. OBSERVER_RUN follows, also when /run has not changed. */
 void observer_ask_run(struct observer *observer, const struct zk_port *zk);
 
+/* Look for new entries of the history now: until they are reported, observer_is_idle() is false. */
+void observer_ask_history(struct observer *observer, const struct zk_port *zk);
+
 void observer_tick(struct observer *observer, const struct zk_port *zk, uint64_t now_ms);
 uint64_t observer_deadline_ms(const struct observer *observer);
 

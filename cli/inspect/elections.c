@@ -4,10 +4,12 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/observe/event_text.h"
 #include "cli/cluster_read.h"
 #include "cli/commands.h"
+#include "cli/inspect/recorded.h"
 #include "cli/output.h"
 #include "cli/table.h"
 #include "cli/target.h"
@@ -94,6 +96,29 @@ static enum tn_status read_elections(struct target *target, struct elections *ou
     return status;
 }
 
+/* An entry of the recorded history; the newest HISTORY_MAX elections count. */
+static void take_recorded(void *ctx, const struct history_entry *entry)
+{
+    struct elections *elections = ctx;
+    if (entry->kind != HISTORY_ELECTED) { return; }
+    if (elections->count == HISTORY_MAX) {
+        elections->count--;
+        memmove(elections->list, elections->list + 1, elections->count * sizeof *elections->list);
+    }
+    elections->list[elections->count++] = *entry;
+}
+
+static enum tn_status read_recorded(const struct target_options *given, enum tn_status status,
+                                    struct elections *out, struct error *error)
+{
+    struct run_record *record = calloc(1, sizeof *record);
+    if (record == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    status = recorded_read(given, status, record, error);
+    free(record);
+    out->count = 0;
+    return status == TN_OK ? run_history_read(given->dir, take_recorded, out, error) : status;
+}
+
 static int work(const struct target_options *given, bool json)
 {
     struct target target;
@@ -102,6 +127,7 @@ static int work(const struct target_options *given, bool json)
     if (elections == NULL) { return TN_EXIT_ERROR; }
     enum tn_status status = target_find(given, &target, &error);
     if (status == TN_OK) { status = read_elections(&target, elections, &error); }
+    if (status != TN_OK) { status = read_recorded(given, status, elections, &error); }
     int exit_code = status != TN_OK ? command_failed(&error)
                     : json          ? print_json(elections)
                                     : print_table(elections);
@@ -120,7 +146,8 @@ int command_elections(int argc, char **argv)
         .about =
             "List the leader elections of a cluster: the epoch, the coordinator that became "
             "chief, the cause,\nthe time, and how long the election took: from the loss of the "
-            "former chief to the new chief\nrecord in ZooKeeper.",
+            "former chief to the new chief\nrecord in ZooKeeper. After a run, --dir lists those of "
+            "its record.",
         .examples = "  tanist elections --dir runs/fashion-mnist\n"
                     "  tanist elections --zk h1:2181 --cluster NAME -o json\n"};
     target_options_add(&options, &given);

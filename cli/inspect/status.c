@@ -12,7 +12,9 @@
 #include "cli/cluster_read.h"
 #include "cli/commands.h"
 #include "cli/inspect/held_shards.h"
+#include "cli/inspect/recorded.h"
 #include "cli/output.h"
+#include "cli/run_folder.h"
 #include "cli/table.h"
 #include "cli/target.h"
 #include "common/base/clock.h"
@@ -40,6 +42,7 @@ struct view {
     uint32_t count;
     struct task_state tasks[TASKS_MAX];
     uint64_t step; /* The least step of all ps; without an answer the last recorded one. */
+    uint64_t recorded_wall_ms; /* 0: this is the present state; else that of the record. */
 };
 
 /* ------------------------------------------------------------- reading */
@@ -51,20 +54,27 @@ static enum tn_status if_found(enum tn_status status, bool *found)
     return status == TN_ENOENT ? TN_OK : status;
 }
 
+/* The tasks of the job, all missing. */
+static void list_tasks(struct view *view, uint32_t coordinators, uint32_t ps, uint32_t workers)
+{
+    const uint32_t counts[ROLE_COUNT] = {coordinators, ps, workers};
+    assert(view->count == 0);
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        for (uint32_t i = 0; i < counts[role] && view->count < TASKS_MAX; i++) {
+            view->tasks[view->count++].task = (struct task){.role = (enum role)role, .index = i};
+        }
+    }
+}
+
 static enum tn_status read_tasks(struct zk_sync *sync, struct view *view, struct error *error)
 {
-    const uint32_t counts[ROLE_COUNT] = {view->spec.coordinators, view->spec.ps,
-                                         view->spec.workers};
     enum tn_status status = TN_OK;
-    for (int role = 0; role < ROLE_COUNT; role++) {
-        for (uint32_t i = 0; status == TN_OK && i < counts[role]; i++) {
-            assert(view->count < TASKS_MAX);
-            struct task_state *state = &view->tasks[view->count++];
-            state->task = (struct task){.role = (enum role)role, .index = i};
-            status = if_found(
-                cluster_read_member(sync, view->target.cluster, state->task, &state->member, error),
-                &state->present);
-        }
+    list_tasks(view, view->spec.coordinators, view->spec.ps, view->spec.workers);
+    for (uint32_t i = 0; status == TN_OK && i < view->count; i++) {
+        struct task_state *state = &view->tasks[i];
+        status = if_found(
+            cluster_read_member(sync, view->target.cluster, state->task, &state->member, error),
+            &state->present);
     }
     return status;
 }
@@ -126,6 +136,43 @@ static enum tn_status read_view(struct view *view, struct error *error)
     if (view->has_run) { view->step = cluster_recorded_step(&view->run); }
     ask_steps(view);
     return TN_OK;
+}
+
+/* The state in the folder of a run that is not active. */
+static enum tn_status view_record(struct view *view, const struct target_options *given,
+                                  enum tn_status status, struct error *error)
+{
+    char path[RUN_PATH_MAX];
+    struct run_record *record = calloc(1, sizeof *record);
+    if (record == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    status = recorded_read(given, status, record, error);
+    if (status == TN_OK) {
+        snprintf(path, sizeof path, "%s/job.json", given->dir);
+        job_init(&view->job);
+        status = job_read_file(&view->job, path, error);
+    }
+    if (status == TN_OK) {
+        view->recorded_wall_ms = record->wall_ms;
+        view->has_run = record->has_run;
+        view->run = record->run;
+        view->held = (struct held_shards){.run = &view->run}; /* Their places are unknown. */
+        view->has_chief = record->has_chief;
+        view->chief = record->chief;
+        view->step = record->step;
+        view->count = 0;
+        list_tasks(view, view->job.cluster.coordinators, view->job.cluster.ps,
+                   view->job.cluster.workers);
+        snprintf(view->target.cluster, sizeof view->target.cluster, "%s", view->job.name);
+    }
+    for (uint32_t i = 0; status == TN_OK && i < record->member_count; i++) {
+        for (uint32_t j = 0; j < view->count; j++) {
+            if (!task_equal(view->tasks[j].task, record->members[i].task)) { continue; }
+            view->tasks[j].present = true;
+            view->tasks[j].member = record->members[i];
+        }
+    }
+    free(record);
+    return status;
 }
 
 /* ------------------------------------------------------------- printing */
@@ -228,13 +275,22 @@ static int print_json(const struct view *view)
                   (json_int_t)run->committed_step, "zookeeper", "servers", servers_json(view));
     add_inputs(root, &run->inputs);
     json_object_set_new(root, "held", held_shards_json(&view->held));
+    if (view->recorded_wall_ms != 0) {
+        char time[TIME_TEXT_MAX];
+        clock_format(view->recorded_wall_ms, time);
+        json_object_set_new(root, "recorded_at", json_string(time));
+    }
     return output_json(root, JSON_INDENT(2));
 }
 
 static void print_head(const struct view *view)
 {
     const struct run *run = &view->run;
-    char task[TASK_NAME_MAX], age[32];
+    char task[TASK_NAME_MAX], age[32], time[TIME_TEXT_MAX];
+    if (view->recorded_wall_ms != 0) {
+        clock_format(view->recorded_wall_ms, time);
+        printf("record of %s; the run is not active now\n", time);
+    }
     printf("%s: %s (%s), step %" PRIu64 " of %" PRIu64 ", generation %" PRIu64 ", epoch %" PRIu64
            "\n",
            view->target.cluster, phase_of(view), cluster_mode_name(&view->job), view->step,
@@ -242,7 +298,8 @@ static void print_head(const struct view *view)
     if (*run->reason) { printf("reason: %s\n", run->reason); }
     held_shards_print(&view->held);
     if (chief_is_present(view)) {
-        const uint64_t now_ms = clock_wall_ms();
+        const bool recorded = view->recorded_wall_ms != 0;
+        const uint64_t now_ms = recorded ? view->recorded_wall_ms : clock_wall_ms();
         task_format(view->chief.task, ':', task, sizeof task);
         event_text_duration(now_ms - u64_min(now_ms, view->chief.since_wall_ms), age, sizeof age);
         printf("chief: %s (pid %" PRIu64 ") for %s\n", task, view->chief.pid, age);
@@ -320,7 +377,8 @@ int command_status(int argc, char **argv)
     struct options options = {
         .command = "status",
         .synopsis = TARGET_SYNOPSIS,
-        .about = "Show a cluster: phase, step, chief, tasks, newest checkpoint, ZooKeeper servers.",
+        .about = "Show a cluster: phase, step, chief, tasks, newest checkpoint, ZooKeeper servers. "
+                 "After a run,\n--dir shows the record of its last state.",
         .examples =
             "  tanist status --dir runs/fashion-mnist\n"
             "  tanist status --zk h1:2181,h2:2181,h3:2181 --cluster fashion-mnist -o json\n"};
@@ -332,6 +390,7 @@ int command_status(int argc, char **argv)
     if (view == NULL) { return TN_EXIT_ERROR; }
     enum tn_status status = target_find(&given, &view->target, &error);
     if (status == TN_OK) { status = read_view(view, &error); }
+    if (status != TN_OK) { status = view_record(view, &given, status, &error); }
     if (status != TN_OK) {
         exit_code = command_failed(&error);
     } else {

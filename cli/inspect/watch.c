@@ -11,12 +11,14 @@
 #include "agent/observe/event_text.h"
 #include "cli/commands.h"
 #include "cli/inspect/live_cluster.h"
+#include "cli/inspect/recorded.h"
 #include "cli/output.h"
 #include "common/base/clock.h"
 
 struct watch {
     struct live_cluster live;
     bool json, over;
+    bool history;           /* Print the events before the start, too. */
     uint64_t elected_epoch; /* The epoch of the newest election printed. */
     /* Incarnations. The former one matters because the election may be seen before the loss. */
     uint64_t chief, former_chief;
@@ -109,8 +111,10 @@ static void print_entry(struct watch *watch)
 {
     const struct history_entry *entry = &watch->live.observer->entry;
     char text[EVENT_TEXT_MAX];
-    if (watch->live.observer->entry_old) { return; }
-    if (entry->kind == HISTORY_ELECTED && entry->epoch <= watch->elected_epoch) { return; }
+    const bool old = watch->live.observer->entry_old;
+    if (old && !watch->history) { return; }
+    const bool printed = !old && entry->epoch <= watch->elected_epoch;
+    if (entry->kind == HISTORY_ELECTED && printed) { return; }
     event_text_history(entry, text);
     print_event(watch, event_text_history_json(entry), text);
 }
@@ -210,11 +214,33 @@ static enum tn_status work(struct watch *watch, const struct target_options *giv
     return status;
 }
 
+static void print_recorded(void *ctx, const struct history_entry *entry)
+{
+    struct watch *watch = ctx;
+    char text[EVENT_TEXT_MAX];
+    if (watch->over) { return; }
+    event_text_history(entry, text);
+    print_event(watch, event_text_history_json(entry), text);
+}
+
+/* --history of a run that is not active. */
+static enum tn_status watch_record(struct watch *watch, const struct target_options *given,
+                                   enum tn_status status, struct error *error)
+{
+    if (!watch->history) { return status; }
+    struct run_record *record = calloc(1, sizeof *record);
+    if (record == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    status = recorded_read(given, status, record, error);
+    free(record);
+    return status == TN_OK ? run_history_read(given->dir, print_recorded, watch, error) : status;
+}
+
 int command_watch(int argc, char **argv)
 {
     static const char *const outputs[] = {"text", "jsonl", "json", NULL};
     struct target_options given = {0};
     const char *output = "text";
+    bool history = false;
     int exit_code = 0;
     struct options options = {
         .command = "watch",
@@ -225,6 +251,8 @@ int command_watch(int argc, char **argv)
         .examples = "  tanist watch --dir runs/fashion-mnist\n"
                     "  tanist watch --zk h1:2181,h2:2181 --cluster NAME -o jsonl | jq .event\n"};
     target_options_add(&options, &given);
+    options_flag(&options, 0, "history", &history,
+                 "Print past events first; after a run, those in the record of --dir.");
     options_choice(&options, 'o', "output", &output, outputs,
                    "Output format; default text. json is the same as jsonl.");
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
@@ -232,7 +260,9 @@ int command_watch(int argc, char **argv)
     struct error error = {0};
     if (watch == NULL) { return TN_EXIT_ERROR; }
     watch->json = strcmp(output, "text") != 0;
+    watch->history = history;
     enum tn_status status = work(watch, &given, &error);
+    if (status != TN_OK) { status = watch_record(watch, &given, status, &error); }
     exit_code = status == TN_OK ? watch->exit_code : command_failed(&error);
     free(watch);
     return exit_code;

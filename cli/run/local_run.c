@@ -213,6 +213,7 @@ static void on_event(void *ctx, const struct agent_event *event)
     if (event->type == AGENT_RUN) {
         run->result.seconds = (double)(event->now_ms - run->started_ms) / 1000.0;
     }
+    recorder_handle(&run->recorder, event, run->steps);
     progress_handle(&run->progress, event);
 }
 
@@ -283,5 +284,8 @@ enum tn_status local_run_work(struct local_run *run, struct error *error)
                    "%s: %s mode, %u coordinators, %u ps, %u workers; ZooKeeper %s; files in %s",
                    run->job.name, cluster_mode_name(&run->job), run->job.cluster.coordinators,
                    run->job.cluster.ps, run->job.cluster.workers, run->connect, run->folder.dir);
-    return explain(run, agent_run(&config, &run->agent_result, error), error);
+    recorder_open(&run->recorder, run->folder.dir);
+    status = explain(run, agent_run(&config, &run->agent_result, error), error);
+    recorder_close(&run->recorder);
+    return status;
 }

@@ -9,6 +9,7 @@
 
 #include "agent/agent.h"
 #include "cli/run/progress.h"
+#include "cli/run/recorder.h"
 #include "cli/run/result.h"
 #include "cli/run_folder.h"
 #include "cli/zk_options.h"
@@ -39,6 +40,7 @@ struct local_run {
     /* Private: */
     struct ensemble ensemble;
     struct step_poller *steps;
+    struct recorder recorder;
     uint64_t cluster_made_ms; /* Identifies the cluster of the folder's files; 0: there is none. */
     uint64_t started_ms;
     uint64_t key; /* The key of the cluster; 0: unknown yet. */

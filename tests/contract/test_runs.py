@@ -41,7 +41,7 @@ class Runs(Cli):
         self.assertGreater(longer["epoch"], second["epoch"])
         self.refused(3, ["a finished run", "train.batch is 32 there and 64 here", "seed is"], "run", QUICK,
                      "--dir", "run", "--resume", "--set", "train.batch=64", "--set", "seed=99")
-        self.assertEqual(self.tanist("status", "--dir", "run").returncode, 5)
+        self.assertEqual(self.tanist("top", "--dir", "run").returncode, 5)
         self.verify_damage()
 
     def verify_damage(self):

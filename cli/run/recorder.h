@@ -1,0 +1,35 @@
+/*
+ * cli/run/recorder.h: keeps the record of a run in its folder (agent/observe/run_record.h) up to
+ * date: at once when the phase, the chief or a task changes, otherwise every RECORDER_MS.
+ *
+ * Threads: the main thread. Blocking: on the disk. A disk that refuses the record is logged once.
+ */
+#ifndef CLI_RUN_RECORDER_H
+#define CLI_RUN_RECORDER_H
+
+#include "agent/agent.h"
+#include "agent/observe/run_record.h"
+#include "agent/observe/step_poller.h"
+
+enum { RECORDER_MS = 2000 };
+
+struct recorder {
+    const char *dir; /* Borrowed. */
+    struct run_history history;
+    bool failed;            /* The failure was logged. */
+    uint64_t written_at_ms; /* 0: never. */
+    /* The state in the last record: */
+    bool has_run;
+    enum run_phase phase;
+    uint64_t epoch;
+    uint32_t present;
+};
+
+void recorder_open(struct recorder *recorder, const char *dir);
+void recorder_close(struct recorder *recorder);
+
+/* Pass every event of the agent. `steps` may be NULL. */
+void recorder_handle(struct recorder *recorder, const struct agent_event *event,
+                     struct step_poller *steps);
+
+#endif

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""After a run, its folder answers: status, elections and watch --history without a ZooKeeper.
+
+Real runs; every wait is bounded. TANIST_PROGRAM: the program.
+"""
+
+import json
+import time
+import unittest
+
+from test_cli import LONG, Cli
+
+
+class Record(Cli):
+    def json_of(self, command, *options):
+        result = self.tanist(command, "--dir", "run", "-o", "json", *options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("is not active; this is the record of 20", result.stderr)
+        return json.loads(result.stdout)
+
+    def events(self):
+        result = self.tanist("watch", "--history", "--dir", "run", "-o", "jsonl")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("this is the record of 20", result.stderr)
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
+    def test_finished_run(self):
+        done = self.start()
+        out, errors = done.communicate(timeout=60)
+        self.assertEqual(done.returncode, 0, errors)
+        result = json.loads(out)
+        status = self.json_of("status")
+        self.assertEqual((status["phase"], status["step"], status["epoch"]), ("done", 300, result["epoch"]))
+        self.assertEqual(status["checkpoint"], result["checkpoint"])
+        self.assertEqual({task["state"] for task in status["tasks"]} & {"chief"}, {"chief"})
+        self.assertTrue(status["recorded_at"].startswith("20"))
+        text = self.tanist("status", "--dir", "run").stdout
+        self.assertTrue(text.startswith("record of 20"), text)
+        self.assertEqual([entry["epoch"] for entry in self.json_of("elections")], [1])
+        names = [event["event"] for event in self.events()]
+        for name in ("elected", "running", "checkpoint", "done"):
+            self.assertIn(name, names)
+
+    def wait_recorded(self, epoch):
+        """Until the folder shows the election of an epoch at least as high, and a running phase; returns the epoch."""
+        end = time.monotonic() + 20
+        lines = state = None
+        while time.monotonic() < end:
+            try:
+                lines = (self.folder / "run/history.jsonl").read_text().splitlines()
+                events = [json.loads(line)["entry"] for line in lines]
+                state = json.loads((self.folder / "run/record.json").read_text())
+            except (FileNotFoundError, json.JSONDecodeError):  # Not written yet.
+                continue
+            last = max([event["epoch"] for event in events if event["kind"] == "elected"], default=0)
+            now = (state.get("chief", {}).get("epoch"), state.get("run", {}).get("phase"))
+            if last >= epoch and now == (last, "running"):
+                return last
+            time.sleep(0.05)
+        return self.fail(f"no election of epoch {epoch} is recorded: {lines} {state}")
+
+    def test_killed_agent(self):
+        """A kill leaves the last state, and a resumed run continues the history without repetition."""
+        epoch = 0
+        for _ in range(2):
+            run = self.start(*LONG)
+            self.addCleanup(run.kill)
+            self.wait_step(200)
+            epoch = self.wait_recorded(epoch + 1)
+            self.assertEqual(self.tanist("resign", "--dir", "run").returncode, 0)
+            epoch = self.wait_recorded(epoch + 1)
+            run.kill()
+            run.communicate(timeout=10)
+            self.check_no_process_left()
+            status = self.json_of("status")
+            self.assertEqual((status["phase"], status["epoch"]), ("running", epoch))
+        epochs = [entry["epoch"] for entry in self.json_of("elections")]
+        self.assertEqual(epochs, list(range(1, epoch + 1)))
+        lines = [json.dumps(event) for event in self.events()]
+        self.assertEqual(len(lines), len(set(lines)))
+
+    def test_no_record(self):
+        """A folder that an agent uses is never answered from the record."""
+        run = self.start(*LONG)
+        self.addCleanup(run.kill)
+        self.wait_step()
+        live = self.tanist("status", "--dir", "run", "-o", "json")
+        self.assertNotIn("recorded_at", json.loads(live.stdout))
+        run.kill()
+        run.communicate(timeout=10)
+        (self.folder / "run/record.json").write_text("{")
+        self.refused(5, ["is not active", "continue it"], "status", "--dir", "run")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
