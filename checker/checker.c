@@ -246,8 +246,8 @@ static void check_generation(const struct checker *checker, const struct run *ru
     }
 }
 
-/* I3: an id stands for one step. A chief orders each checkpoint under a new id, also after a wipe,
- * but for the newest one: its manifest may not be on any disk yet. */
+/* I3: an id stands for one step. A chief orders each checkpoint under a new id, also after a wipe:
+ * the disks hold the shards of every checkpoint that was committed before it. */
 static void check_checkpoint_ids(struct checker *checker, const struct run *run)
 {
     const struct run *was = &checker->run;
@@ -330,7 +330,6 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
     }
     checker->loss_accepted = false;
     if (manifest.id > checker->highest_id) {
-        checker->older_id = checker->highest_id;
         checker->highest_id = manifest.id;
         checker->older_epoch = u64_max(checker->older_epoch, checker->highest_epoch);
         checker->highest_epoch = manifest.epoch;
@@ -440,10 +439,10 @@ void checker_on_wipe(struct checker *checker)
     }
     checker->generation_before_wipe =
         u64_max(checker->generation_before_wipe, checker->run.generation);
-    checker->id_floor = u64_max(checker->id_floor, checker->older_id);
+    checker->id_floor = u64_max(checker->id_floor, checker->highest_id);
     checker->has_chief = checker->has_run = false;
     checker->ordered_id = checker->ordered_step = 0;
-    checker->highest_id = checker->older_id = checker->highest_epoch = checker->older_epoch = 0;
+    checker->highest_id = checker->highest_epoch = checker->older_epoch = 0;
     checker->chief = (struct chief_record){0};
     checker->run = (struct run){0};
 }

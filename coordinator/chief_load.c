@@ -44,7 +44,8 @@ void plan_load(struct plan *p, struct chief_checkpoint from)
     run->save_checkpoint = run->save_step = 0;
     clear_hold(run);
     for (uint32_t i = 0; i < p->c->config.ps; i++) {
-        run->last_checkpoint = u64_max(run->last_checkpoint, p->c->ps[i].report.disk_checkpoint);
+        run->last_checkpoint =
+            u64_max(run->last_checkpoint, p->c->ps[i].report.disk_last_checkpoint);
     }
     /* An evaluation of a step that is lost is no longer valid. */
     if (run->evaluation.step != STEP_NONE && run->evaluation.step > from.step) {

@@ -44,7 +44,8 @@ const char *chief_refuses_report(const struct chief *c, const struct report *rep
     if (report->disk_epoch > u64_max(c->epoch, CHIEF_RAISE_MAX)) {
         return "the epoch on its disk is too high";
     }
-    if (report->disk_checkpoint > u64_max(next->last_checkpoint, CHIEF_RAISE_MAX)) {
+    if (u64_max(report->disk_checkpoint, report->disk_last_checkpoint) >
+        u64_max(next->last_checkpoint, CHIEF_RAISE_MAX)) {
         return "the id of a checkpoint on its disk is too high";
     }
     return NULL;

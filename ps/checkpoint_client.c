@@ -58,6 +58,7 @@ void checkpoint_client_add_manifest(struct checkpoint_client *client,
     assert(client->manifest_count <= STORE_LIST_MAX);
     client->highest_epoch = u64_max(client->highest_epoch, manifest->epoch);
     client->highest_generation = u64_max(client->highest_generation, manifest->generation);
+    client->highest_id = u64_max(client->highest_id, manifest->id);
     uint32_t at = 0;
     while (at < client->manifest_count && client->manifests[at].id > manifest->id) { at++; }
     if (at == STORE_LIST_MAX) { return; }
@@ -95,6 +96,7 @@ static enum checkpoint_event listed(struct checkpoint_client *client,
     for (size_t i = 0; event->status == TN_OK && i < event->count; i++) {
         checkpoint_client_add_manifest(client, &event->manifests[i]);
     }
+    client->highest_id = u64_max(client->highest_id, event->highest_id);
     client->list_op = 0;
     client->listed = true;
     return CHECKPOINT_LISTED;

@@ -44,9 +44,10 @@ struct checkpoint_client {
     uint32_t manifest_count;
     struct manifest *manifests; /* Copies on the disk, newest first; STORE_LIST_MAX at most. */
     uint64_t highest_epoch, highest_generation; /* In all manifests seen. */
-    uint32_t saves;                             /* In progress. */
-    uint64_t event_checkpoint;                  /* In the last SAVED or SAVE_FAILED. */
-    uint64_t saved_checkpoint;                  /* The newest one saved, with its file's ... */
+    uint64_t highest_id;       /* The highest one here since the start, committed or not. */
+    uint32_t saves;            /* In progress. */
+    uint64_t event_checkpoint; /* In the last SAVED or SAVE_FAILED. */
+    uint64_t saved_checkpoint; /* The newest one saved, with its file's ... */
     struct digest saved_digest;
     uint64_t saved_bytes;
     bool load_missing;              /* The load that failed lacked a shard or the manifest. */

@@ -170,6 +170,7 @@ static void report(struct ps *ps)
         .loading_generation = core->loading_generation,
         .disk_epoch = checkpoints->highest_epoch,
         .disk_generation = checkpoints->highest_generation,
+        .disk_last_checkpoint = checkpoints->highest_id,
         .evaluation = {.step = STEP_NONE},
     };
     if (checkpoints->saved_checkpoint == core->saved_checkpoint) {

@@ -32,7 +32,7 @@ struct ps {
     bool is_probe; /* The frame being handled only asks for this ps's step. */
     bool finished;
     int exit_code;
-    char place[64];
+    char place[sizeof((struct report *)0)->place];
 };
 
 /* The node leaves with the first code. */

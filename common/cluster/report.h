@@ -39,11 +39,12 @@ struct report {
     uint64_t disk_step;
     uint64_t disk_epoch; /* Highest epoch of the manifests on its disk. */
     uint64_t disk_generation;
+    uint64_t disk_last_checkpoint; /* Highest id on its disk, of committed checkpoints or not. */
 
     /* Worker only. */
     uint64_t ready;               /* 1: data loaded, can own slices. */
     struct evaluation evaluation; /* Its newest in `generation`. */
-    char place[64];               /* Ps: host:folder of its checkpoints. */
+    char place[112];              /* Ps: host:folder of its checkpoints. */
     /* Worker: its own. Ps: of the newest checkpoint on its disk. `from` is not sent. */
     struct inputs inputs;
 };

@@ -47,6 +47,11 @@ static enum tn_status newest_below(const char *dir, uint64_t below, uint64_t *id
     return TN_OK;
 }
 
+enum tn_status store_highest_id(const char *dir, uint64_t *id, struct error *error)
+{
+    return newest_below(dir, UINT64_MAX, id, error);
+}
+
 static void add_warning(char *warnings, size_t size, const char *text)
 {
     size_t used = strlen(warnings);

@@ -24,6 +24,10 @@ MUST_CHECK enum tn_status store_list(const char *dir, struct manifest *manifests
                                      size_t *count, char *warnings, size_t warnings_size,
                                      struct error *error);
 
+/* The highest id of a checkpoint in DIR, committed or not; 0: none. TN_ENOENT: DIR does not exist;
+ * TN_EIO. */
+MUST_CHECK enum tn_status store_highest_id(const char *dir, uint64_t *id, struct error *error);
+
 /* Read one manifest. TN_ENOENT: there is none; TN_ECORRUPT: damaged, or of another id than its
  * folder; TN_EINVAL: the path is too long. */
 MUST_CHECK enum tn_status store_get_manifest(const char *dir, uint64_t id, struct manifest *out,

@@ -191,7 +191,7 @@ uint64_t store_id_of_name(const char *name)
     if (digits < 10 || digits > 19 || name[digits] != '\0') { return 0; }
     if (digits > 10 && name[0] == '0') { return 0; /* Not a name that the store writes. */ }
     for (size_t i = 0; i < digits; i++) { id = id * 10 + (uint64_t)(name[i] - '0'); }
-    return id;
+    return id <= COUNTER_MAX ? id : 0;
 }
 
 bool store_is_shard_folder(const char *name)

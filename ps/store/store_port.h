@@ -104,7 +104,8 @@ struct store_event {
     uint64_t bytes;       /* ... and its size, for the manifest. */
     const struct store_metadata *metadata; /* READ that succeeded. */
     const struct manifest *manifests;      /* LIST: committed checkpoints, newest first. */
-    size_t count; /* LIST: of manifests. COLLECT: of checkpoints removed. */
+    size_t count;        /* LIST: of manifests. COLLECT: of checkpoints removed. */
+    uint64_t highest_id; /* LIST: of all checkpoints, committed or not; 0: none. */
 };
 
 typedef void (*store_sink)(void *ctx, const struct store_event *event);

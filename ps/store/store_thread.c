@@ -96,6 +96,7 @@ static enum tn_status carry_out(struct store_thread *thread, const struct job *j
 {
     struct error *error = &thread->error;
     const char *dir = thread->dir;
+    enum tn_status status;
     switch (job->request) {
     case STORE_WRITE:
         return store_write(dir, &job->write, &thread->cancelled, &event->digest, &event->bytes,
@@ -107,6 +108,8 @@ static enum tn_status carry_out(struct store_thread *thread, const struct job *j
         return store_verify(dir, &job->manifest, job->shard, &thread->cancelled, error);
     case STORE_LIST:
         event->manifests = thread->listed;
+        status = store_highest_id(dir, &event->highest_id, error);
+        if (status != TN_OK) { return status; }
         return store_list(dir, thread->listed, STORE_LIST_MAX, &event->count, thread->warnings,
                           sizeof thread->warnings, error);
     case STORE_PUT_MANIFEST: return put_manifest(dir, job, error);

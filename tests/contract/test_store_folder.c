@@ -46,7 +46,8 @@ static const char *list_ids(size_t max, char *warnings, size_t size)
     return text;
 }
 
-/* Committed checkpoints are listed newest first, as many as fit; uncommitted ones are left out. */
+/* Committed checkpoints are listed newest first, as many as fit; uncommitted ones are left out, but
+ * their ids are used, too. */
 static void newest_is_listed_first(void **state)
 {
     (void)state;
@@ -57,6 +58,9 @@ static void newest_is_listed_first(void **state)
     (void)commit(3);
     (void)write_checkpoint(15, SMALL, 1);
     assert_string_equal(list_ids(LISTED, warnings, sizeof warnings), "12 9 3");
+    uint64_t highest = 0;
+    assert_int_equal(store_highest_id(dir, &highest, NULL), TN_OK);
+    assert_int_equal(highest, 15);
     assert_string_equal(list_ids(2, warnings, sizeof warnings), "12 9");
     assert_string_equal(warnings, "");
     assert_int_equal(listed[0].step, 120);

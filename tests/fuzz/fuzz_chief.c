@@ -18,7 +18,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-enum { PS = 2, WORKERS = 2, FIELDS = 20 };
+enum { PS = 2, WORKERS = 2, FIELDS = 21 };
 
 static struct {
     const uint8_t *bytes;
@@ -133,6 +133,7 @@ static void report_from_fields(void)
         &report->disk_step,
         &report->disk_epoch,
         &report->disk_generation,
+        &report->disk_last_checkpoint,
         &report->ready,
         &report->evaluation.step,
         &report->sequence,

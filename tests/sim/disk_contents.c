@@ -75,6 +75,18 @@ uint64_t disk_model_highest_epoch(const struct disk_model *disk)
     return highest;
 }
 
+uint64_t disk_model_highest_id(const struct disk_model *disk)
+{
+    uint64_t highest = 0;
+    for (size_t i = 0; i < disk->manifest_count; i++) {
+        highest = u64_max(highest, disk->manifests[i]->id);
+    }
+    for (size_t i = 0; i < disk->shard_count; i++) {
+        highest = u64_max(highest, disk->shards[i]->id);
+    }
+    return highest;
+}
+
 bool disk_model_damage(struct disk_model *disk, uint64_t chance)
 {
     if (disk->shard_count == 0) { return false; }
@@ -261,6 +273,7 @@ void disk_execute(struct disk_model *disk, const struct disk_request *request,
     case STORE_VERIFY: event->status = do_verify(disk, request); break;
     case STORE_LIST:
         event->manifests = disk->listed;
+        event->highest_id = disk_model_highest_id(disk);
         event->count = do_list(disk);
         break;
     case STORE_PUT_MANIFEST: event->status = do_put(disk, request); break;

@@ -42,6 +42,8 @@ bool disk_model_holds(const struct disk_model *disk, const struct manifest *mani
 const float *disk_model_values(const struct disk_model *disk, const struct manifest *manifest,
                                uint32_t index);
 uint64_t disk_model_highest_epoch(const struct disk_model *disk);
+/* The highest id of a checkpoint, committed or not; 0: none. */
+uint64_t disk_model_highest_id(const struct disk_model *disk);
 /* Whether a shard is being written. */
 bool disk_model_writing(const struct disk_model *disk);
 

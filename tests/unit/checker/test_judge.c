@@ -321,7 +321,7 @@ static void checkpoint_id_is_used_once(void **state)
     assert_verdict(stage, NULL, "I3: checkpoint 1 is committed after checkpoint 2");
 }
 
-/* After a wipe no id is ordered whose manifest was surely copied to a disk. */
+/* After a wipe no id is ordered that a committed checkpoint has. */
 static void checkpoint_ids_survive_a_wipe(void **state)
 {
     struct stage *stage = *state;
@@ -335,14 +335,14 @@ static void checkpoint_ids_survive_a_wipe(void **state)
     begin_log(stage);
     add_beginning(stage, 1);
     size_t size = stage->log.size;
-    add_save(stage, 9, 5, 100);
+    add_save(stage, 9, 6, 100);
     end_log(stage, "zookeeper", 1);
     assert_verdict(stage, "wiped-1", "no rule broken");
     stage->log.size = size;
-    add_save(stage, 9, 4, 100);
+    add_save(stage, 9, 5, 100);
     end_log(stage, "zookeeper", 1);
     assert_verdict(stage, "wiped-1",
-                   "ensemble 2: I3: checkpoint id 4 is used again; ids up to 4 were used");
+                   "ensemble 2: I3: checkpoint id 5 is used again; ids up to 5 were used");
 }
 
 /* A job that is restarted after all its processes died keeps the epoch of its last order, even if

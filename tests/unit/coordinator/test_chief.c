@@ -405,6 +405,8 @@ static void reports_that_no_node_sends_are_ignored(void **state)
     assert_ignored(&bad, "its generation is too high");
     bad = good, bad.disk_checkpoint = COUNTER_MAX;
     assert_ignored(&bad, "the id of a checkpoint on its disk is too high");
+    bad = good, bad.disk_last_checkpoint = COUNTER_MAX;
+    assert_ignored(&bad, "the id of a checkpoint on its disk is too high");
     bad = good, bad.incarnation = 20; /* Worker 0. */
     assert_ignored(&bad, "its sender is registered as another task");
     assert_null(chief_refuses_report(&chief, &good));

@@ -102,7 +102,8 @@ static void listed(const struct manifest *manifest)
                                 .request = STORE_LIST,
                                 .text = "",
                                 .manifests = manifest,
-                                .count = manifest != NULL};
+                                .count = manifest != NULL,
+                                .highest_id = manifest != NULL ? manifest->id + 1 : 0};
     assert_int_equal(checkpoint_client_handle_store(&client, &event), CHECKPOINT_LISTED);
     assert_true(client.listed);
 }
@@ -184,7 +185,7 @@ static enum checkpoint_event tick(void)
     return checkpoint_client_tick(&client, checkpoint_client_deadline_ms(&client));
 }
 
-/* The first listing sets the manifests, the highest epoch and the highest generation. */
+/* The first listing sets the manifests, and the highest epoch, generation and id. */
 static void test_first_listing_sets_manifests(void **state)
 {
     (void)state;
@@ -193,6 +194,7 @@ static void test_first_listing_sets_manifests(void **state)
     assert_int_equal(client.manifests[0].id, 9);
     assert_int_equal(client.highest_epoch, 5);
     assert_int_equal(client.highest_generation, 3);
+    assert_int_equal(client.highest_id, 10); /* A checkpoint without a manifest. */
 }
 
 /* A load uses the manifest on the disk and does not read ZooKeeper. */

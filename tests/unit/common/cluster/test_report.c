@@ -9,7 +9,7 @@
 
 #include "common/cluster/report.h"
 
-enum { PLACE_AT = 8 * (3 + 26 + 3), FINGERPRINT_AT = PLACE_AT + 64 };
+enum { PLACE_AT = 8 * (3 + 27 + 3), FINGERPRINT_AT = PLACE_AT + 112 };
 
 static struct report sample(void)
 {
@@ -32,6 +32,7 @@ static struct report sample(void)
         .disk_step = 1100,
         .disk_epoch = 3,
         .disk_generation = 2,
+        .disk_last_checkpoint = 8,
         .ready = 1,
         .evaluation = {.step = STEP_NONE,
                        .loss = -0.25,
@@ -63,7 +64,7 @@ static void report_comes_back(void **state)
     assert_memory_equal(bytes, again, sizeof bytes);
     assert_true(task_equal(out.task, in.task) && out.step == 1204 && out.saved_bytes == 4096);
     assert_true(out.evaluation.step == STEP_NONE && out.evaluation.train_loss == 1e-300);
-    assert_true(out.evaluation.digest[1] == 12 && out.disk_generation == 2 && out.ready == 1);
+    assert_true(out.evaluation.digest[1] == 12 && out.disk_last_checkpoint == 8 && out.ready == 1);
     assert_string_equal(out.place, in.place);
     assert_string_equal(out.inputs.fingerprint, in.inputs.fingerprint);
     assert_true(out.inputs.data[0] == 5 && out.inputs.data[1] == 6);
