@@ -39,11 +39,17 @@ static bool is_whole(const struct disk_shard *shard, const struct manifest *mani
            digest_equal(shard->digest, manifest->shards[i].digest);
 }
 
+/* Whether the shard is on another host than its ps. */
+static bool is_away(const struct disk_model *disk, const struct disk_shard *shard)
+{
+    return ((disk->away >> shard->index & 1) != 0) != shard->elsewhere;
+}
+
 bool disk_model_holds(const struct disk_model *disk, const struct manifest *manifest,
                       uint32_t index, bool *flipped)
 {
     const struct disk_shard *shard = find_shard(disk, manifest->id, index, manifest->shard_count);
-    bool away = (disk->away >> index & 1) != 0;
+    bool away = shard != NULL && is_away(disk, shard);
     *flipped = shard != NULL && (shard->damaged || away);
     return !away && is_whole(shard, manifest, index);
 }
@@ -113,6 +119,7 @@ static enum tn_status do_write(struct disk_model *disk, const struct disk_reques
     shard->id = write->id;
     shard->index = write->shard;
     shard->of = write->shards;
+    shard->elsewhere = (disk->away >> write->shard & 1) != 0;
     shard->first = write->first;
     shard->count = write->count;
     shard->optimizer_steps = write->optimizer_steps;
@@ -166,7 +173,7 @@ static enum tn_status do_read(struct disk_model *disk, const struct disk_request
         uint64_t to = u64_min(part->first + part->count, end);
         if (from >= to) { continue; }
         const struct disk_shard *shard = find_shard(disk, manifest->id, i, manifest->shard_count);
-        if (shard == NULL || (disk->away >> i & 1) != 0) { return TN_ENOENT; }
+        if (shard == NULL || (is_away(disk, shard) && !request->has_fallback)) { return TN_ENOENT; }
         if (!is_whole(shard, manifest, i)) { return TN_ECORRUPT; }
         for (uint32_t a = 0; a < manifest->state_arrays; a++) {
             const struct store_array *array = &request->read.arrays[a];

@@ -98,6 +98,7 @@ static enum tn_status port_read(void *ctx, uint64_t op, const struct store_read_
     struct disk_request *request = enqueue(ctx, STORE_READ, op);
     if (request == NULL) { return TN_EREFUSED; }
     request->read = *read;
+    request->has_fallback = read->fallback_dir != NULL && read->fallback_dir[0] != '\0';
     for (size_t a = 0; a < STORE_ARRAYS_MAX; a++) {
         struct buffer *buffer = a < read->manifest->state_arrays ? read->arrays[a].buffer : NULL;
         request->read.arrays[a].buffer = buffer != NULL ? buffer_retain(buffer) : NULL;

@@ -14,6 +14,7 @@ struct disk_shard {
     float *data; /* arrays x count. */
     struct digest digest;
     bool damaged;
+    bool elsewhere; /* Written while its ps was away. */
     size_t blob_bytes;
     uint8_t blob[STORE_BLOB_MAX];
 };
@@ -25,7 +26,7 @@ struct disk_model {
     size_t shard_count;
     struct manifest *manifests[DISK_MANIFESTS_MAX];
     size_t manifest_count;
-    uint64_t away; /* Bit i: the shards of ps i are on a host that is away. */
+    uint64_t away; /* Bit i: ps i runs on another host, without the shards it wrote before. */
     struct disk_user *users;
     struct manifest listed[STORE_LIST_MAX];
 };
@@ -36,6 +37,7 @@ struct disk_request {
     uint64_t op;
     struct store_write_request write;
     struct store_read_request read;
+    bool has_fallback; /* An operator has named the folder of the other host. */
     struct manifest *manifest;
     uint64_t keep[STORE_KEEP_MAX];
     size_t keep_count;

@@ -1,8 +1,10 @@
 /* Injects the faults, and undoes them. */
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
 #include "tests/sim/cluster.h"
 
 enum { OPERATOR_MS = 1000 };
@@ -72,7 +74,8 @@ static void on_servers_up(struct world *world, void *target, uint64_t mask, uint
     }
 }
 
-static void request(struct sim_cluster *cluster, enum request_kind kind, uint64_t step)
+static void request_with(struct sim_cluster *cluster, enum request_kind kind, uint64_t step,
+                         const char *folder)
 {
     if (!zk_model_serves(cluster->zk)) { return; }
     char path[256], text[ZNODE_JSON_MAX];
@@ -81,10 +84,16 @@ static void request(struct sim_cluster *cluster, enum request_kind kind, uint64_
     znode_path(path, cluster->setup.job.name, "requests/");
     struct request entry = {
         .kind = kind, .wall_ms = world_ms(&cluster->world), .by = "operator", .step = step};
+    (void)snprintf(entry.path, sizeof entry.path, "%s", folder);
     size_t size = request_encode(&entry, text);
     struct zk_write write = {
         .kind = ZK_CREATE, .path = path, .data = text, .size = size, .flags = ZK_SEQUENTIAL};
     zk_model_write(cluster->zk, &write, 1);
+}
+
+static void request(struct sim_cluster *cluster, enum request_kind kind, uint64_t step)
+{
+    request_with(cluster, kind, step, "");
 }
 
 static void on_resume(struct world *world, void *target, uint64_t a, uint64_t b, void *data)
@@ -101,16 +110,23 @@ static void on_resume(struct world *world, void *target, uint64_t a, uint64_t b,
     request(cluster, REQUEST_RESUME, 0);
 }
 
-/* An operator looks from time to time. When the run is held although every disk is present, it
- * accepts the loss: of the steps since an older checkpoint, then of everything. */
+/* An operator looks from time to time. When the run is held, it names the folder of the other host.
+ * If the run is still held although every ps is where it was, it accepts the loss: of the steps
+ * since an older checkpoint, then of everything. */
 static void on_operator(struct world *world, void *target, uint64_t held_ms, uint64_t b, void *data)
 {
     (void)b;
     (void)data;
     struct sim_cluster *cluster = target;
     const struct run *run = &cluster->checker.run;
-    bool held = run->phase == RUN_HELD && !disk_model_is_away(cluster->disk);
-    held_ms = held ? held_ms + OPERATOR_MS : 0;
+    /* A load that is being tried does not end the wait. */
+    if (run->phase != RUN_HELD && run->phase != RUN_LOADING) { held_ms = 0; }
+    if (run->phase == RUN_HELD) { held_ms += OPERATOR_MS; }
+    bool named = held_ms == 2 * OPERATOR_MS && world_chance(world, 500);
+    if (named || held_ms == 10 * OPERATOR_MS) {
+        request_with(cluster, REQUEST_RESTORE, 0, "/other/host");
+    }
+    if (disk_model_is_away(cluster->disk)) { held_ms = u64_min(held_ms, 12 * OPERATOR_MS); }
     if (held_ms == 20 * OPERATOR_MS) { request(cluster, REQUEST_ACCEPT_LOSS, run->held_step); }
     if (held_ms == 40 * OPERATOR_MS) { request(cluster, REQUEST_ACCEPT_LOSS, 0); }
     if (held_ms >= 40 * OPERATOR_MS) { held_ms = 0; }
