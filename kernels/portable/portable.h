@@ -14,9 +14,11 @@
 #define KERNELS_PORTABLE_PORTABLE_H
 
 #include "common/base/error.h"
+#include "kernels/portable/depthwise.h"
 #include "kernels/portable/dropout.h"
 #include "kernels/portable/elementwise.h"
 #include "kernels/portable/normalize.h"
+#include "kernels/portable/pool.h"
 #include "kernels/portable/product.h"
 #include "kernels/portable/reduce.h"
 #include "kernels/portable/softmax.h"
@@ -32,6 +34,8 @@ struct portable {
     const struct softmax_kernels *softmax;
     const struct normalize_kernels *normalize;
     const struct dropout_kernels *dropout;
+    const struct pool_kernels *pool;
+    const struct depthwise_kernels *depthwise;
 };
 
 /*

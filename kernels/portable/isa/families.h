@@ -13,5 +13,7 @@ extern const struct reduce_kernels ISA(reduce_kernels);
 extern const struct softmax_kernels ISA(softmax_kernels);
 extern const struct normalize_kernels ISA(normalize_kernels);
 extern const struct dropout_kernels ISA(dropout_kernels);
+extern const struct pool_kernels ISA(pool_kernels);
+extern const struct depthwise_kernels ISA(depthwise_kernels);
 
 #endif

@@ -10,4 +10,6 @@ const struct portable ISA(portable) = {
     .softmax = &ISA(softmax_kernels),
     .normalize = &ISA(normalize_kernels),
     .dropout = &ISA(dropout_kernels),
+    .pool = &ISA(pool_kernels),
+    .depthwise = &ISA(depthwise_kernels),
 };
