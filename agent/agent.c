@@ -76,6 +76,7 @@ static void spawn(struct agent *agent, uint32_t index)
     assert(index < agent->children.count);
     struct error error;
     notify_restart(agent, index);
+    spares_remove(&agent->spares, index);
     if (children_spawn(&agent->children, index, &error) == TN_OK) {
         log_debug("%s runs as pid %ld", agent->children.list[index].name,
                   (long)agent->children.list[index].process.pid);
@@ -152,6 +153,7 @@ static void carry_out(struct agent *agent, const struct supervisor_action *actio
     case DO_REAP_NODE: reap_node(agent, action->child); break;
     case DO_TERMINATE: send_signal(agent, action->child, SIGTERM); break;
     case DO_KILL: send_signal(agent, action->child, SIGKILL); break;
+    case DO_SPARE: agent_become_spare(agent, action->child); break;
     case DO_READ_RUN:
         if (agent->observing) { observer_ask_run(agent->observer, &agent->port); }
         break;
@@ -185,7 +187,9 @@ static void notify_death(struct agent *agent, const struct child *child, long pi
     const bool job_failed = agent->result->job_ended && agent->result->run.phase == RUN_FAILED;
     const bool expected = ended->signal == 0 && (ended->exit_code == TN_EXIT_OK ||
                                                  (job_failed && ended->exit_code == TN_EXIT_ERROR));
-    if (ended->left || (!working && (child->server != NULL || expected))) { return; }
+    if (ended->left || ended->spare || (!working && (child->server != NULL || expected))) {
+        return;
+    }
     const char *next = !working                                ? ""
                        : ended->restart_at_ms <= agent->now_ms ? "; restarting"
                                                                : "; restarting after a delay";
@@ -268,6 +272,7 @@ static void tick(struct agent *agent)
         candidates_tick(&agent->candidates, &agent->port, agent->now_ms);
         kill_requests_tick(&agent->kill_requests, &agent->port, agent->now_ms);
         verifiers_tick(&agent->verifiers, &agent->port, agent->now_ms);
+        spares_drive(&agent->spares, &agent->port, agent->now_ms);
     }
     agent_restore(agent);
     if (agent->now_ms < agent->tick_at_ms) { return; }
@@ -364,6 +369,7 @@ static enum tn_status open_agent(struct agent *agent, struct error *error)
     if (status != TN_OK) { return status; }
     children_kinds(&agent->children, kinds);
     supervisor_init(&agent->supervisor, kinds, agent->children.count);
+    agent->supervisor.spares = agent->config->spares;
     agent->inbox = zk_inbox_create();
     agent->observer = calloc(1, sizeof *agent->observer);
     if (agent->inbox == NULL || agent->observer == NULL) {

@@ -13,6 +13,7 @@
 #include "agent/children.h"
 #include "agent/kill_requests.h"
 #include "agent/node_reaper.h"
+#include "agent/spares.h"
 #include "agent/verifiers.h"
 #include "common/zk/zk_inbox.h"
 
@@ -35,6 +36,7 @@ struct agent {
     struct observer *observer; /* Owned. */
     struct kill_requests kill_requests;
     struct verifiers verifiers;
+    struct spares spares;
     bool connected, observing, prepared, over;
     bool reopened; /* The session is a new one, and restore() has not succeeded since. */
     int signals;   /* A signalfd. */
@@ -63,6 +65,9 @@ void agent_drain_zk(struct agent *agent);
 
 /* Carry out a request to signal a node; one for a former incarnation is ignored. */
 void agent_signal_node(struct agent *agent, struct task task, const struct kill_request *request);
+
+/* Node `index` waits as a spare: announce it, and feed the present state of its task. */
+void agent_become_spare(struct agent *agent, uint32_t index);
 
 /* After a new session: call restore(), when it is due. */
 void agent_restore(struct agent *agent);

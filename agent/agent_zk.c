@@ -1,6 +1,9 @@
 /* agent/agent_zk.c: the agent's ZooKeeper session: its events, and its replacement when it is lost.
  */
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "agent/agent_private.h"
 #include "common/base/clock.h"
@@ -13,6 +16,7 @@ enum { ZK_DEADLINE_MS = 5000 };
 #define OPS_CANDIDATES (UINT64_C(2) << 32)
 #define OPS_KILLS      (UINT64_C(4) << 32)
 #define OPS_VERIFIERS  (UINT64_C(5) << 32)
+#define OPS_SPARES     (UINT64_C(6) << 32)
 
 enum tn_status agent_open_zk(struct agent *agent, struct error *error)
 {
@@ -50,6 +54,7 @@ static void watch_cluster(struct agent *agent)
                    job->cluster.workers, OPS_OBSERVER, &agent->port, agent->now_ms);
     candidates_start(&agent->candidates, job->name, OPS_CANDIDATES, &agent->port, agent->now_ms);
     watch_requests(agent);
+    spares_init(&agent->spares, job->name, OPS_SPARES);
     agent->observing = true;
 }
 
@@ -98,6 +103,7 @@ static void reopen_zk(struct agent *agent)
     candidates_start(&agent->candidates, agent->config->job->name, OPS_CANDIDATES, &agent->port,
                      agent->now_ms);
     watch_requests(agent);
+    spares_restart(&agent->spares);
 }
 
 void agent_restore(struct agent *agent)
@@ -130,8 +136,32 @@ static void member_changed(struct agent *agent)
             agent_feed(agent, SUPERVISOR_MEMBER_LOST, i, 0, 0);
         } else if (task->member.incarnation == child->incarnation) {
             agent_feed(agent, SUPERVISOR_MEMBER_SEEN, i, 0, 0);
+        } else {
+            agent_feed(agent, SUPERVISOR_MEMBER_TAKEN, i, 0, 0);
         }
     }
+}
+
+void agent_become_spare(struct agent *agent, uint32_t index)
+{
+    const struct child *child = &agent->children.list[index];
+    const struct observed_task *task = observer_task(agent->observer, child->task);
+    struct member member = {.task = child->task,
+                            .incarnation = child->incarnation,
+                            .pid = (uint64_t)getpid(),
+                            .since_wall_ms = clock_wall_ms()};
+    char text[512];
+    assert(task != NULL);
+    if (gethostname(member.host, sizeof member.host - 1) != 0) { member.host[0] = '\0'; }
+    snprintf(member.address, sizeof member.address, "tcp://%.100s:0", agent->config->listen_host);
+    snprintf(text, sizeof text,
+             "%s is held by pid %" PRIu64 " on %s at %s: this host waits as a spare and takes the "
+             "task when it becomes free",
+             child->name, task->member.pid, task->member.host, task->member.address);
+    agent_notify(agent, AGENT_SPARE, text);
+    spares_add(&agent->spares, index, &member);
+    agent_feed(agent, task->present ? SUPERVISOR_MEMBER_TAKEN : SUPERVISOR_MEMBER_LOST, index, 0,
+               0);
 }
 
 static void run_changed(struct agent *agent)
@@ -170,6 +200,7 @@ static void handle_zk(struct agent *agent, const struct zk_event *event)
     if (!agent->observing) { return; }
     handle_kills(agent, event);
     verifiers_handle(&agent->verifiers, event, &agent->port, agent->now_ms);
+    spares_handle(&agent->spares, event, agent->now_ms);
     candidates_handle(&agent->candidates, event, &agent->port, agent->now_ms);
     unsigned changes = observer_handle(agent->observer, event, &agent->port, agent->now_ms);
     if (changes & OBSERVER_MEMBER) { member_changed(agent); }

@@ -35,6 +35,7 @@ static void spawn(struct supervisor *supervisor, uint32_t index, struct supervis
     assert(!runs(child));
     child->state = CHILD_STARTING;
     child->killed = child->terminated = child->member_seen = child->left = child->asked = false;
+    child->spare = false;
     child->member_lost_ms = 0;
     child->starts++;
     act(out, DO_SPAWN, index, VERDICT_NONE);
@@ -196,7 +197,8 @@ static bool is_fault(const struct supervised *child)
     switch (child->signal) {
     case 0:
         return child->exit_code != TN_EXIT_OK && child->exit_code != TN_EXIT_SESSION_EXPIRED &&
-               child->exit_code != TN_EXIT_DEPOSED && child->exit_code != TN_EXIT_RESIGNED;
+               child->exit_code != TN_EXIT_DEPOSED && child->exit_code != TN_EXIT_RESIGNED &&
+               child->exit_code != TN_EXIT_TASK_TAKEN;
     case SIGSEGV: /* Those of common/base/fault_signals.h. */
     case SIGABRT:
     case SIGBUS:
@@ -271,6 +273,16 @@ static void kill_frozen(struct supervisor *supervisor, uint64_t now_ms,
     }
 }
 
+static void become_spare(struct supervisor *supervisor, uint32_t index,
+                         struct supervisor_actions *out)
+{
+    struct supervised *child = &supervisor->children[index];
+    assert(child->state == CHILD_WAITING);
+    child->spare = true;
+    child->restart_at_ms = UINT64_MAX;
+    act(out, DO_SPARE, index, VERDICT_NONE);
+}
+
 static void ended(struct supervisor *supervisor, const struct supervisor_event *event,
                   struct supervisor_actions *out)
 {
@@ -293,7 +305,10 @@ static void ended(struct supervisor *supervisor, const struct supervisor_event *
     if (child->left && child->restart_at_ms < event->now_ms + SUPERVISOR_ASK_MS) {
         child->restart_at_ms = event->now_ms + SUPERVISOR_ASK_MS;
     }
-    if (is_permanent(child)) {
+    if (supervisor->spares && child->kind == CHILD_NODE && child->signal == 0 &&
+        child->exit_code == TN_EXIT_TASK_TAKEN) {
+        become_spare(supervisor, event->child, out);
+    } else if (is_permanent(child)) {
         fail(supervisor, event->child, VERDICT_PERMANENT, event->now_ms, out);
     } else if (looping) {
         fail(supervisor, event->child, VERDICT_CRASH_LOOP, event->now_ms, out);
@@ -338,6 +353,12 @@ void supervisor_step(struct supervisor *supervisor, const struct supervisor_even
         if (child->member_seen && child->member_lost_ms == 0) {
             child->member_lost_ms = event->now_ms;
         }
+        if (child->spare && child->restart_at_ms == UINT64_MAX) {
+            child->restart_at_ms = event->now_ms + SUPERVISOR_SPARE_MS;
+        }
+        break;
+    case SUPERVISOR_MEMBER_TAKEN:
+        if (child->spare) { child->restart_at_ms = UINT64_MAX; }
         break;
     case SUPERVISOR_JOB_CONTINUES: job_continues(supervisor); break;
     case SUPERVISOR_JOB_ENDED: enter(supervisor, SUPERVISOR_LEAVING, event->now_ms); break;

@@ -25,6 +25,9 @@
  *  S7  A node that exited with 0 may have learned of the job's end before the agent: it is
  *      restarted only after /run was read again, SUPERVISOR_ASK_MS later, and shows that the job
  *      continues.
+ *  S9  With `spares`, a node that ended because another process holds its task waits as a spare. It
+ *      is started again when its member znode has been missing for SUPERVISOR_SPARE_MS: longer than
+ *      the agent of that process takes to restart it.
  *
  * Threads: the owner's only.
  */
@@ -49,6 +52,7 @@ enum {
     SUPERVISOR_GRACE_MS = 5000,
     SUPERVISOR_SESSIONS_MS = 3000,
     SUPERVISOR_ASK_MS = 200,
+    SUPERVISOR_SPARE_MS = 7000,
 };
 
 enum child_kind { CHILD_SERVER, CHILD_NODE };
@@ -61,6 +65,7 @@ enum supervisor_event_type {
     SUPERVISOR_EXITED,          /* `exit_code`, or `signal` if it is not 0. */
     SUPERVISOR_MEMBER_SEEN,     /* The member znode of the child's present process exists. */
     SUPERVISOR_MEMBER_LOST,     /* The child's member znode does not exist. */
+    SUPERVISOR_MEMBER_TAKEN,    /* It is that of a process on another host. */
     SUPERVISOR_JOB_CONTINUES,   /* /run was read: the job has not ended. */
     SUPERVISOR_JOB_ENDED,       /* /run was read: the job is done or has failed. */
     SUPERVISOR_SESSIONS_CLOSED, /* Answers DO_CLOSE_SESSIONS. */
@@ -80,6 +85,7 @@ enum supervisor_action_type {
     DO_REAP_NODE, /* A node died: remove its znodes and session before the session times out. */
     DO_TERMINATE, /* Send SIGTERM. */
     DO_KILL,      /* Send SIGKILL. */
+    DO_SPARE,     /* Another process holds the task; answered by MEMBER_LOST or MEMBER_TAKEN. */
     DO_READ_RUN,  /* Read /run; answered by JOB_CONTINUES or JOB_ENDED. */
     DO_FAIL, /* The job cannot continue because of `child`. At most once; stopping has begun. */
     DO_CLOSE_SESSIONS,   /* No node runs: close all sessions, as far as ZooKeeper answers. Once. */
@@ -110,6 +116,7 @@ struct supervised {
     bool killed; /* SIGKILL was sent to the present process. */
     bool terminated;
     bool member_seen;
+    bool spare;              /* S9: it waits until its task is free. */
     bool left, asked;        /* S7: it exited with 0; /run is being read because of that. */
     uint64_t member_lost_ms; /* 0: its znode is not missing. */
     uint64_t started_ms, restart_at_ms;
@@ -122,6 +129,7 @@ struct supervised {
 struct supervisor {
     enum { SUPERVISOR_WORKING, SUPERVISOR_LEAVING, SUPERVISOR_STOPPING, SUPERVISOR_OVER } phase;
     uint64_t phase_ms; /* When it began. */
+    bool spares;       /* Set by the owner: tasks have other hosts, and this one may be a spare. */
     bool failed;
     bool forced; /* A second request to stop was made. */
     enum { SESSIONS_OPEN, SESSIONS_CLOSING, SESSIONS_CLOSED, SESSIONS_ABANDONED } sessions;

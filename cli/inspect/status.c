@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/inspect/held_shards.h"
 #include "cli/inspect/recorded.h"
+#include "cli/inspect/spare_hosts.h"
 #include "cli/output.h"
 #include "cli/run_folder.h"
 #include "cli/table.h"
@@ -38,6 +39,7 @@ struct view {
     bool has_run, has_chief;
     struct run run;
     struct held_shards held;
+    struct spare_hosts spares;
     struct chief_record chief; /* The chief record; its node may be dead by now. */
     uint32_t count;
     struct task_state tasks[TASKS_MAX];
@@ -131,6 +133,7 @@ static enum tn_status read_view(struct view *view, struct error *error)
     }
     if (status == TN_OK) { status = read_tasks(sync, view, error); }
     if (status == TN_OK) { held_shards_read(&view->held, sync, cluster, &view->run); }
+    if (status == TN_OK) { status = spare_hosts_read(&view->spares, sync, cluster, error); }
     zk_sync_close(sync);
     if (status != TN_OK) { return status; }
     if (view->has_run) { view->step = cluster_recorded_step(&view->run); }
@@ -275,6 +278,7 @@ static int print_json(const struct view *view)
                   (json_int_t)run->committed_step, "zookeeper", "servers", servers_json(view));
     add_inputs(root, &run->inputs);
     json_object_set_new(root, "held", held_shards_json(&view->held));
+    json_object_set_new(root, "spares", spare_hosts_json(&view->spares));
     if (view->recorded_wall_ms != 0) {
         char time[TIME_TEXT_MAX];
         clock_format(view->recorded_wall_ms, time);
@@ -297,6 +301,7 @@ static void print_head(const struct view *view)
            view->job.train.steps, run->generation, view->has_chief ? view->chief.epoch : 0);
     if (*run->reason) { printf("reason: %s\n", run->reason); }
     held_shards_print(&view->held);
+    spare_hosts_print(&view->spares);
     if (chief_is_present(view)) {
         const bool recorded = view->recorded_wall_ms != 0;
         const uint64_t now_ms = recorded ? view->recorded_wall_ms : clock_wall_ms();

@@ -271,6 +271,7 @@ enum tn_status local_run_work(struct local_run *run, struct error *error)
                                         .ensemble = run->own_ensemble ? &run->ensemble : NULL,
                                         .tasks = run->tasks,
                                         .task_count = run->task_count,
+                                        .spares = run->one_of_many,
                                         .allow_chaos = run->allow_chaos,
                                         .log_format = run->log_format,
                                         .log_level = run->log_level,

@@ -145,6 +145,7 @@ static void carry_out(struct sim_agent *agent, const struct supervisor_action *a
         world_fail(&cluster->world, "I10: an agent gives up on %s:%u",
                    role_name(cluster->tasks[task].role), cluster->tasks[task].index);
         break;
+    case DO_SPARE: /* These agents have no spares. */
     case DO_CLOSE_SESSIONS:
     case DO_ABANDON_SESSIONS:
     case DO_END: break;

@@ -19,8 +19,8 @@ static char trace[512];
 static const char *step(enum supervisor_event_type type, uint32_t child, uint64_t now_ms,
                         int exit_code, int signal_number)
 {
-    static const char *const names[] = {"spawn", "reap",  "terminate", "kill", "read",
-                                        "fail",  "close", "abandon",   "end"};
+    static const char *const names[] = {"spawn", "reap", "terminate", "kill",    "spare",
+                                        "read",  "fail", "close",     "abandon", "end"};
     struct supervisor_event event = {.type = type,
                                      .child = child,
                                      .now_ms = now_ms,
@@ -173,6 +173,41 @@ static void permanent_exit_code_fails_the_job(void **state)
     assert_int_equal(actions.list[1].verdict, VERDICT_PERMANENT);
 }
 
+/* S9: a node whose task is held waits as a spare, and starts once the task has been free for longer
+ * than a restart takes. */
+static void node_of_a_held_task_waits_as_a_spare(void **state)
+{
+    (void)state;
+    supervisor.spares = true;
+    assert_string_equal(exited(1, 9000, TN_EXIT_TASK_TAKEN), "reap 1, spare 1");
+    assert_string_equal(step(SUPERVISOR_MEMBER_TAKEN, 1, 9000, 0, 0), "");
+    assert_int_equal(supervisor_deadline_ms(&supervisor), UINT64_MAX);
+    assert_string_equal(step(SUPERVISOR_MEMBER_LOST, 1, 20000, 0, 0), "");
+    assert_int_equal(supervisor_deadline_ms(&supervisor), 20000 + SUPERVISOR_SPARE_MS);
+    assert_string_equal(step(SUPERVISOR_MEMBER_TAKEN, 1, 21000, 0, 0), ""); /* It was restarted. */
+    assert_string_equal(tick(90000), "");
+    assert_string_equal(step(SUPERVISOR_MEMBER_LOST, 1, 90000, 0, 0), "");
+    assert_string_equal(tick(90000 + SUPERVISOR_SPARE_MS), "spawn 1");
+    spawned(1, 98000);
+    assert_int_equal(supervisor.children[1].faults, 0);
+    assert_string_equal(killed(1, 99500), "reap 1, spawn 1"); /* No longer a spare. */
+}
+
+/* S9: to be a spare many times is not a fault. */
+static void spare_is_not_in_a_crash_loop(void **state)
+{
+    (void)state;
+    uint64_t now_ms = 1000;
+    supervisor.spares = true;
+    for (uint32_t i = 0; i < 2 * SUPERVISOR_FAULTS_MAX; i++) {
+        assert_string_equal(exited(1, now_ms += 6000, TN_EXIT_TASK_TAKEN), "reap 1, spare 1");
+        assert_string_equal(step(SUPERVISOR_MEMBER_LOST, 1, now_ms, 0, 0), "");
+        assert_string_equal(tick(now_ms += SUPERVISOR_SPARE_MS), "spawn 1");
+        spawned(1, now_ms);
+    }
+    assert_int_equal(supervisor.children[1].faults, 0);
+}
+
 /* S4: a process whose znode has been missing for half a second is killed once, then restarted. */
 static void frozen_process_is_killed(void **state)
 {
@@ -309,6 +344,8 @@ int main(void)
         cmocka_unit_test_setup(kills_from_outside_are_not_faults, setup),
         cmocka_unit_test_setup(signals_end_a_server_without_a_fault, setup),
         cmocka_unit_test_setup(permanent_exit_code_fails_the_job, setup),
+        cmocka_unit_test_setup(node_of_a_held_task_waits_as_a_spare, setup),
+        cmocka_unit_test_setup(spare_is_not_in_a_crash_loop, setup),
         cmocka_unit_test_setup(frozen_process_is_killed, setup),
         cmocka_unit_test_setup(servers_stop_after_the_nodes, setup),
         cmocka_unit_test_setup(remaining_children_are_terminated_then_killed, setup),
