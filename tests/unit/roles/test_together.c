@@ -1,23 +1,6 @@
 /* Ps and workers together: the bits of training do not depend on which worker computes a slice, or
  * on which node dies when. */
-#include "tests/unit/roles/world.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
-#include "common/cluster/manifest.h"
-#include "common/cluster/placement.h"
-#include "kernels/optimizer.h"
-
-enum { STEPS = 12, STEPS_OF_WORLD_MAX = 200000, SEEDS = 20 };
-
-static struct world w;
-static struct run run;
-static int exit_codes[NODES];
+#include "tests/unit/roles/together.h"
 
 static const char *const sync_settings[] = {"data.type=synthetic",      "data.examples=300",
                                             "data.test_examples=50",    "model.inputs=8",
@@ -27,158 +10,6 @@ static const char *const sync_settings[] = {"data.type=synthetic",      "data.ex
                                             "cluster.workers=2",        "checkpoint.keep=2",
                                             "model.type=softmax",       "model.hidden=[]",
                                             "train.mode=sync",          NULL};
-
-static const char *const async_settings[] = {"data.type=synthetic",
-                                             "data.examples=300",
-                                             "data.test_examples=50",
-                                             "model.inputs=8",
-                                             "model.outputs=5",
-                                             "train.batch=30",
-                                             "train.slices=5",
-                                             "train.optimizer=adam",
-                                             "train.learning_rate=0.01",
-                                             "cluster.ps=2",
-                                             "cluster.workers=2",
-                                             "checkpoint.keep=2",
-                                             "model.type=softmax",
-                                             "model.hidden=[]",
-                                             "train.mode=async",
-                                             "train.max_staleness=1",
-                                             NULL};
-
-/* -------------------------------------------------------- the test is the chief */
-
-static void order(void)
-{
-    char text[ZNODE_JSON_MAX];
-    run.epoch = 1;
-    world_set(&w, "/tanist/test/run", text, run_encode(&run, text), 0);
-}
-
-/* Slice v belongs to worker owners[v]. */
-static void assign(const char *owners)
-{
-    char text[ZNODE_JSON_MAX];
-    struct assignment assignment = {.generation = run.generation, .slice_count = 5};
-    for (uint32_t v = 0; v < 5; v++) { assignment.worker[v] = (uint16_t)(owners[v] - '0'); }
-    world_set(&w, "/tanist/test/assignment", text, assignment_encode(&assignment, text), 0);
-}
-
-static bool all_ps_loaded(void)
-{
-    return w.nodes[0].report.generation == run.generation &&
-           w.nodes[1].report.generation == run.generation;
-}
-
-static bool ps_reached(uint64_t step)
-{
-    for (uint32_t p = 0; p < PS; p++) {
-        uint64_t generation, at;
-        if (w.nodes[p].ps == NULL) { return false; }
-        if (ps_values(w.nodes[p].ps, &generation, &at) == NULL || at < step) { return false; }
-    }
-    return true;
-}
-
-static bool all_saved(void)
-{
-    return w.nodes[0].report.saved_checkpoint == run.save_checkpoint &&
-           w.nodes[1].report.saved_checkpoint == run.save_checkpoint;
-}
-
-static bool all_left(void)
-{
-    world_reap(&w, exit_codes);
-    for (uint32_t i = 0; i < NODES; i++) {
-        if (w.nodes[i].session != 0) { return false; }
-    }
-    return true;
-}
-
-static bool half_way(void)
-{
-    return ps_reached(STEPS / 2);
-}
-
-static bool at_the_end(void)
-{
-    return ps_reached(STEPS);
-}
-
-static bool evaluated(void)
-{
-    return w.nodes[PS].report.evaluation.step == STEPS ||
-           w.nodes[PS + 1].report.evaluation.step == STEPS;
-}
-
-static void until(bool (*happened)(void))
-{
-    for (uint64_t i = 0; !happened(); i++) {
-        if (i == STEPS_OF_WORLD_MAX) { fail_msg("the condition does not become true"); }
-        world_step(&w);
-    }
-}
-
-static void pass(uint64_t steps)
-{
-    for (uint64_t i = 0; i < steps; i++) { world_step(&w); }
-}
-
-static void load(uint64_t generation, uint64_t checkpoint, uint64_t step)
-{
-    run.phase = RUN_LOADING;
-    run.generation = generation;
-    run.load_checkpoint = checkpoint;
-    run.load_step = step;
-    run.save_checkpoint = 0;
-    order();
-    until(all_ps_loaded);
-    run.phase = RUN_RUNNING;
-    run.until = STEPS;
-    order();
-}
-
-static void begin(uint64_t seed, const char *const *settings, const char *owners)
-{
-    world_open(&w, seed, settings);
-    run = (struct run){.evaluate_step = STEP_NONE};
-    assign(owners);
-    load(1, 0, 0);
-}
-
-/* Commit checkpoint `id`, which all ps have written. */
-static void commit(uint64_t id, uint64_t step)
-{
-    struct manifest manifest = {.id = id,
-                                .generation = run.generation,
-                                .step = step,
-                                .epoch = 1,
-                                .variables_hash = variable_table_hash(&w.variables),
-                                .parameter_count = w.variables.parameter_count,
-                                .seed = w.job.seed,
-                                .slices = 5,
-                                .state_arrays = 3,
-                                .shard_count = PS,
-                                .optimizer = "adam",
-                                .mode = "sync",
-                                .kernels = "reference"};
-    for (uint32_t p = 0; p < PS; p++) {
-        struct placement place = placement_range(manifest.parameter_count, PS, p);
-        manifest.shards[p] = (struct manifest_shard){.first = place.first,
-                                                     .count = place.count,
-                                                     .bytes = w.nodes[p].report.saved_bytes,
-                                                     .place = "here:dir"};
-    }
-    char *text;
-    size_t size;
-    char path[256];
-    assert_int_equal(manifest_encode(&manifest, &text, &size, NULL), TN_OK);
-    znode_checkpoint_path(path, "test", id);
-    world_set(&w, path, text, size, 0);
-    free(text);
-    run.committed_checkpoint = id;
-    run.committed_step = step;
-}
 
 /* ---------------------------------------------------------- expected results */
 
@@ -226,11 +57,6 @@ static void expect_reference_bits(void)
         assert_int_equal(step, STEPS);
         assert_memory_equal(values, expected + place.first, place.count * sizeof(float));
     }
-}
-
-static void free_world(void)
-{
-    world_free(&w);
 }
 
 /* Two ps and two workers reach the bits of training in one process, and report their results. */
@@ -388,33 +214,6 @@ static void test_exit_codes_of_a_failed_run(void **state)
     free_world();
 }
 
-/* Async: training ends although workers die and connections break. */
-static void test_async_training_ends(void **state)
-{
-    (void)state;
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        begin(seed, async_settings, "00110");
-        run.evaluate_step = STEPS;
-        order();
-        until(half_way);
-        world_close_connection(&w, 1 + random_below(&w.random, w.next_conn));
-        if (seed % 2 == 0) {
-            world_kill(&w, PS);
-            pass(20);
-            assign("11111");
-            world_begin(&w, PS);
-            pass(seed);
-            assign("00110");
-        }
-        until(at_the_end);
-        until(evaluated);
-        uint64_t generation, step;
-        ps_values(w.nodes[0].ps, &generation, &step);
-        assert_int_equal(step, STEPS);
-        free_world();
-    }
-}
-
 /* Send a frame to ps 0 as worker 0, on a new connection. Returns the id of the connection. */
 static uint64_t send_frame(struct frame_header header, size_t body_bytes)
 {
@@ -465,7 +264,6 @@ int main(void)
         cmocka_unit_test(test_damaged_checkpoint_is_reported),
         cmocka_unit_test(test_nodes_leave_at_the_end),
         cmocka_unit_test(test_exit_codes_of_a_failed_run),
-        cmocka_unit_test(test_async_training_ends),
         cmocka_unit_test(test_invalid_frames_close_their_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

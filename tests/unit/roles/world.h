@@ -308,6 +308,21 @@ static inline void world_begin(struct world *w, uint32_t index)
     packet->zk.session = node->session;
 }
 
+/* Lose the packets on their way to a node. */
+static inline void world_drop(struct world *w, uint32_t index)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < w->queued; i++) {
+        struct packet *packet = w->queue[i];
+        if (packet->to == index) {
+            world_release(packet);
+        } else {
+            w->queue[kept++] = packet;
+        }
+    }
+    w->queued = kept;
+}
+
 /* Kill a node: its connections close, and its packets and ephemeral znodes are lost. */
 static inline void world_kill(struct world *w, uint32_t index)
 {
@@ -325,6 +340,7 @@ static inline void world_kill(struct world *w, uint32_t index)
             world_close_connection(w, id);
         }
     }
+    world_drop(w, index);
     node->session = 0;
     for (uint32_t i = 0; i < w->znode_count; i++) {
         if (w->znodes[i].owner != session) { continue; }
