@@ -369,7 +369,7 @@ static enum tn_status open_agent(struct agent *agent, struct error *error)
     if (status != TN_OK) { return status; }
     children_kinds(&agent->children, kinds);
     supervisor_init(&agent->supervisor, kinds, agent->children.count);
-    agent->supervisor.spares = agent->config->spares;
+    agent->supervisor.spares = agent->config->many_hosts;
     agent->inbox = zk_inbox_create();
     agent->observer = calloc(1, sizeof *agent->observer);
     if (agent->inbox == NULL || agent->observer == NULL) {

@@ -27,6 +27,7 @@ enum agent_event_type {
     AGENT_RUN,         /* observer->run has changed. */
     AGENT_HISTORY,     /* observer->entry is the next entry. */
     AGENT_CHILD_DIED,  /* `text`: "ps:1 (pid 123): signal 9 (Killed); restarting". */
+    AGENT_UNREACHABLE, /* `text`: "ps:0 on alpha registered tcp://127.0.0.1:4000, ...". */
     AGENT_SPARE,       /* `text`: "worker:0 is held by pid 7 on alpha at ...". */
     AGENT_SIGNAL_SENT, /* `text`: "SIGKILL sent to ps:1 (pid 123), requested by pid 7 on alpha". */
     AGENT_TICK,        /* About twice a second. */
@@ -53,7 +54,8 @@ struct agent_config {
     uint32_t task_count;
     const char *log_format, *log_level; /* Passed to the nodes; NULL: defaults. */
     uint64_t log_bytes;                 /* A log of a child is rotated before it becomes larger. */
-    bool spares;      /* Wait as a spare for tasks that other hosts hold (S9), and do not fail. */
+    bool many_hosts;  /* Others run the other tasks: wait as a spare for those that they hold (S9),
+                       * and check that all hosts can reach each other (R9). */
     bool allow_chaos; /* Carry out the requests in /kills to signal a node. */
     uint32_t connect_timeout_ms; /* For the first answer of ZooKeeper. */
     /* Called once ZooKeeper answers, after the sessions of a former agent in `dir` were closed:

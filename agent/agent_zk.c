@@ -8,6 +8,7 @@
 #include "agent/agent_private.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/cluster/reach.h"
 
 enum { ZK_DEADLINE_MS = 5000 };
 
@@ -125,10 +126,29 @@ void agent_restore(struct agent *agent)
     }
 }
 
+/* R9: a host that the others cannot reach gives up; one that this host cannot reach is reported. */
+static void check_reach(struct agent *agent, const struct member *member)
+{
+    char machine[MACHINE_MAX], other[MACHINE_ADDRESS_MAX], text[REACH_TEXT_MAX];
+    const char *host = agent->config->listen_host;
+    machine_identity(machine);
+    const enum reach reach = reach_of(host, machine, member);
+    if (reach == REACH_GOOD || agent->supervisor.phase != SUPERVISOR_WORKING) { return; }
+    machine_other_address(other);
+    reach_describe(reach, "--host", host, other, member, text);
+    if (reach == REACH_NOT_THEM) {
+        agent_notify(agent, AGENT_UNREACHABLE, text);
+        return;
+    }
+    if (agent->status == TN_OK) { (void)error_set(&agent->error, TN_EINVAL, "%s", text); }
+    agent_give_up(agent, TN_EINVAL);
+}
+
 static void member_changed(struct agent *agent)
 {
     const struct observed_task *task = &agent->observer->tasks[agent->observer->changed];
     assert(agent->observer->changed < agent->observer->task_count);
+    if (agent->config->many_hosts && task->present) { check_reach(agent, &task->member); }
     for (uint32_t i = 0; i < agent->children.count; i++) {
         const struct child *child = &agent->children.list[i];
         if (child->server != NULL || !task_equal(child->task, task->task)) { continue; }

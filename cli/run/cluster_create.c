@@ -8,7 +8,9 @@
 
 #include "cli/zk_options.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/cluster/bootstrap.h"
+#include "common/cluster/reach.h"
 
 static enum tn_status create_znode(struct zk_sync *sync, const char *path, struct error *error)
 {
@@ -217,4 +219,43 @@ enum tn_status cluster_remove(struct zk_sync *sync, const char *cluster, struct 
     }
     zk_sync_list_free(&found);
     return status == TN_OK ? remove_znode(sync, path, error) : status;
+}
+
+static enum tn_status check_member(struct zk_sync *sync, const char *path, const char *flag,
+                                   const char *address, struct error *error)
+{
+    struct zk_sync_data data;
+    struct member member;
+    char machine[MACHINE_MAX], other[MACHINE_ADDRESS_MAX], text[REACH_TEXT_MAX];
+    enum tn_status status = zk_sync_read(sync, path, &data, error);
+    if (status != TN_OK) { return status == TN_ENOENT ? TN_OK : status; }
+    status = member_decode(data.data, data.size, &member, NULL);
+    free(data.data);
+    if (status != TN_OK) { return TN_OK; } /* Z1: logged and ignored by the nodes that follow it. */
+    machine_identity(machine);
+    const enum reach reach = reach_of(address, machine, &member);
+    if (reach == REACH_GOOD) { return TN_OK; }
+    machine_other_address(other);
+    reach_describe(reach, flag, address, other, &member, text);
+    if (reach == REACH_NOT_US) { return error_set(error, TN_EINVAL, "%s", text); }
+    log_warn("%s", text);
+    return TN_OK;
+}
+
+enum tn_status cluster_check_reach(struct zk_sync *sync, const char *cluster, const char *flag,
+                                   const char *address, struct error *error)
+{
+    char path[256], rest[ZK_PATH_MAX];
+    struct zk_sync_list found = {0};
+    assert(*cluster != '\0');
+    znode_path(path, cluster, "members");
+    enum tn_status status = zk_sync_list(sync, path, &found, error);
+    if (status == TN_ENOENT) { return TN_OK; }
+    for (size_t i = 0; status == TN_OK && i < found.count; i++) {
+        snprintf(rest, sizeof rest, "members/%.100s", found.names[i]);
+        znode_path(path, cluster, rest);
+        status = check_member(sync, path, flag, address, error);
+    }
+    zk_sync_list_free(&found);
+    return status;
 }

@@ -38,4 +38,10 @@ MUST_CHECK enum tn_status cluster_check_no_nodes(struct zk_sync *sync, const cha
 MUST_CHECK enum tn_status cluster_remove(struct zk_sync *sync, const char *cluster,
                                          struct error *error);
 
+/* Check that the registered nodes can reach `address`, which `flag` gave, and warn of those that
+ * this host cannot reach (R9). TN_EINVAL: they cannot. */
+MUST_CHECK enum tn_status cluster_check_reach(struct zk_sync *sync, const char *cluster,
+                                              const char *flag, const char *address,
+                                              struct error *error);
+
 #endif

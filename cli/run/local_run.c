@@ -119,6 +119,9 @@ static enum tn_status create_cluster(struct local_run *run, struct zk_sync *sync
     if (status == TN_OK) {
         status = cluster_declare(sync, &run->job, !run->own_ensemble, spec, error);
     }
+    if (status == TN_OK && run->one_of_many) {
+        status = cluster_check_reach(sync, run->job.name, "--host", run->listen_host, error);
+    }
     if (status == TN_OK) { status = continue_run(run, sync, error); }
     return status;
 }
@@ -271,7 +274,7 @@ enum tn_status local_run_work(struct local_run *run, struct error *error)
                                         .ensemble = run->own_ensemble ? &run->ensemble : NULL,
                                         .tasks = run->tasks,
                                         .task_count = run->task_count,
-                                        .spares = run->one_of_many,
+                                        .many_hosts = run->one_of_many,
                                         .allow_chaos = run->allow_chaos,
                                         .log_format = run->log_format,
                                         .log_level = run->log_level,

@@ -286,6 +286,9 @@ static enum tn_status find_cluster(struct node_setup *setup, enum role role, str
         status = wait_for_spec(setup, sync, &spec, error);
     }
     if (status == TN_OK) { status = check_spec(setup, &spec, error); }
+    if (status == TN_OK) {
+        status = cluster_check_reach(sync, setup->job.name, "--listen", setup->listen, error);
+    }
     free(spec.job_json);
     zk_sync_close(sync);
     return status;
@@ -324,6 +327,7 @@ static enum tn_status open_runtime(struct node_setup *setup, struct error *error
     identity->pid = (uint64_t)getpid();
     identity->session_timeout_ms = setup->job.zookeeper.session_timeout_ms;
     snprintf(identity->cluster, sizeof identity->cluster, "%s", setup->job.name);
+    machine_identity(identity->machine);
     if (gethostname(identity->host, sizeof identity->host - 1) != 0) { identity->host[0] = '\0'; }
     enum tn_status status = runtime_open(&config, &setup->runtime, error);
     if (status == TN_OK) {

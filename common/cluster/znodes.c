@@ -253,6 +253,7 @@ static const struct json_field member_fields[] = {
     {"since_ms", FIELD_UINT, AT(since_wall_ms)},
     {"host", FIELD_TEXT, AT(host)},
     {"address", FIELD_TEXT, AT(address)},
+    {"machine", FIELD_TEXT, AT(machine), .optional = true},
 };
 TABLE(member);
 #undef RECORD

@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/base/machine.h"
 #include "common/cluster/run.h"
 #include "common/cluster/slices.h"
 #include "common/cluster/task.h"
@@ -77,6 +78,7 @@ struct member {
     uint64_t since_wall_ms;
     char host[HOST_NAME_MAX_BYTES];
     char address[TRANSPORT_ADDRESS_MAX];
+    char machine[MACHINE_MAX]; /* machine_identity(); "" if it is unknown. */
 };
 
 struct exit_note {

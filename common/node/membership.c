@@ -57,6 +57,7 @@ static void send_registration(struct membership *m)
     };
     memcpy(member.host, m->identity.host, sizeof member.host);
     memcpy(member.address, m->identity.address, sizeof member.address);
+    memcpy(member.machine, m->identity.machine, sizeof member.machine);
     char text[ZNODE_JSON_MAX];
     const struct zk_write create = {
         .kind = ZK_CREATE,

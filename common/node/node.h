@@ -27,6 +27,7 @@ struct node_identity {
     uint64_t pid;
     char cluster[CLUSTER_NAME_MAX];
     char host[HOST_NAME_MAX_BYTES];
+    char machine[MACHINE_MAX];           /* machine_identity() */
     char address[TRANSPORT_ADDRESS_MAX]; /* Where peers dial the node. */
     uint32_t session_timeout_ms;
 };

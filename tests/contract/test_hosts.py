@@ -5,6 +5,8 @@ Real agents and a real ensemble; every wait is bounded. TANIST_PROGRAM: the prog
 """
 
 import json
+import os
+import shutil
 import signal
 import subprocess
 import time
@@ -71,6 +73,94 @@ class Spare(Cli):
         stop = self.tanist("stop", "--zk", self.zookeeper, "--cluster", "quick", "--wait", "30")
         self.assertEqual(stop.returncode, 0, stop.stderr)
         self.assertEqual(spare.wait(timeout=30), 0)
+
+
+
+class Reach(Cli):
+    """Two hosts: network namespaces with a link between them, 10.98.0.1 and 10.98.0.2, and a ZooKeeper on the first."""
+
+    def setUp(self):
+        super().setUp()
+        self.holders = [self.holder() for _ in range(2)]
+        first, second = (str(holder.pid) for holder in self.holders)
+        self.inside(0, "ip", "link", "add", "tap", "type", "veth", "peer", "name", "tap", "netns", second)
+        for i in range(2):
+            self.inside(i, "ip", "addr", "add", f"10.98.0.{i + 1}/24", "dev", "tap")
+            self.inside(i, "ip", "link", "set", "tap", "up")
+            self.inside(i, "ip", "link", "set", "lo", "up")
+        self.start_zookeeper()
+
+    def holder(self):
+        """A process in a network namespace of its own, which ends with it."""
+        holder = subprocess.Popen(["unshare", "-n", "sh", "-c", "echo ready; exec sleep 300"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, text=True, env=self.environment)
+        self.addCleanup(holder.communicate)
+        self.addCleanup(holder.kill)
+        if os.geteuid() != 0 or shutil.which("nsenter") is None or holder.stdout.readline() != "ready\n":
+            self.skipTest("network namespaces need root, unshare and nsenter")
+        return holder
+
+    def enter(self, host, *command):
+        return ["nsenter", "-t", str(self.holders[host].pid), "-n", *command]
+
+    def inside(self, host, *command):
+        done = subprocess.run(self.enter(host, *command), capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            self.skipTest(f"{' '.join(command)}: {done.stderr}")
+
+    def background(self, host, name, *command):
+        log = (self.folder / f"{name}.log").open("w")
+        self.addCleanup(log.close)
+        process = subprocess.Popen(self.enter(host, PROGRAM, *command), stdout=log, stderr=log, cwd=self.folder,
+                                   env=self.environment)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def start_zookeeper(self):
+        (self.folder / "zk").mkdir()
+        (self.folder / "zoo.cfg").write_text(f"tickTime=500\ndataDir={self.folder}/zk\nclientPort=2181\n"
+                                             "admin.enableServer=false\n4lw.commands.whitelist=srvr\n")
+        self.background(0, "zookeeper", "zk", "start", "--foreground", "--heap", "64", "zoo.cfg")
+        self.wait_log("zookeeper", "2181")
+
+    def wait_log(self, name, text, limit_s=60):
+        end = time.monotonic() + limit_s
+        while time.monotonic() < end:
+            if text in (self.folder / f"{name}.log").read_text():
+                return
+            time.sleep(0.05)
+        self.fail(f"{name} did not write {text!r}: {(self.folder / f'{name}.log').read_text()}")
+
+    def agent(self, host, name, tasks, *options):
+        return self.background(host, name, "agent", QUICK, "--tasks", tasks, "--dir", name, "--zk", "10.98.0.1:2181",
+                               *LONG, *options)
+
+    def refused(self, process, name, *expected):
+        self.assertEqual(process.wait(timeout=60), 3)
+        text = (self.folder / f"{name}.log").read_text()
+        for part in expected:
+            self.assertIn(part, text)
+
+    def test_loopback_host_joins(self):
+        """A host with the default address is refused when it joins hosts that others can reach; so is a single node."""
+        self.agent(0, "good", "coordinator:0,ps:0", "--host", "10.98.0.1")
+        self.wait_log("good", "ps:0 (pid")
+        late = self.agent(1, "late", "worker:0-1")
+        self.refused(late, "late", "--host is 127.0.0.1, which only this host can reach", "tcp://10.98.0.1:",
+                     "for example 10.98.0.2")
+        node = self.background(1, "node", "worker", "--job", QUICK, *LONG, "--index", "0", "--zk", "10.98.0.1:2181")
+        self.refused(node, "node", "--listen is tcp://127.0.0.1:0", "for example 10.98.0.2")
+        self.agent(1, "right", "worker:0-1", "--host", "10.98.0.2")
+        self.wait_log("good", "training begins")
+
+    def test_loopback_host_was_first(self):
+        """The host that came first with a loopback address leaves as soon as another one joins, which names its flag."""
+        early = self.agent(1, "early", "worker:0-1")
+        self.wait_log("early", "no chief")
+        self.agent(0, "good", "coordinator:0,ps:0", "--host", "10.98.0.1")
+        self.refused(early, "early", "--host is 127.0.0.1", "for example 10.98.0.2")
+        self.wait_log("good", "which only that host can reach: start it there with --host")
 
 
 if __name__ == "__main__":
