@@ -138,6 +138,7 @@ static enum tn_status verify_hosts(struct zk_sync *sync, const char *cluster, ui
     verify->sync = sync;
     verify->cluster = cluster;
     verify->timeout_ms = timeout_ms;
+    verify->newest = listing->count > 0 ? listing->manifests[0].id : 0;
     enum tn_status status = make_verdicts(listing, error);
     for (size_t i = listing->count; status == TN_OK && i-- > 0;) {
         status = verify_in_cluster(verify, &listing->manifests[i], listing->verdicts[i], error);

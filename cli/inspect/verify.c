@@ -217,16 +217,17 @@ static bool is_superseded(const struct verify_cluster *verify, const struct mani
         status = cluster_read_manifest(verify->sync, verify->cluster, name, found, NULL);
         if (status != TN_OK) { break; }
         status = cluster_read_run(verify->sync, verify->cluster, &run, NULL);
-        if (status != TN_OK || run.committed_checkpoint <= manifest->id) { break; }
+        if (status != TN_OK || run.committed_checkpoint <= verify->newest) { break; }
         (void)poll(NULL, 0, POLL_MS);
     } while (clock_monotonic_ms() < until_ms);
     free(found);
     return status == TN_ENOENT;
 }
 
+/* True: a shard is damaged or missing. */
 static bool conclude(const struct inquiry *inquiry, struct shard_conclusion *out)
 {
-    bool intact = true;
+    bool damaged = false;
     for (uint32_t i = 0; i < inquiry->manifest->shard_count; i++) {
         char late[VERIFICATION_REASON_MAX];
         snprintf(late, sizeof late, "its agent has read no further shard for %" PRIu64 " s",
@@ -234,9 +235,9 @@ static bool conclude(const struct inquiry *inquiry, struct shard_conclusion *out
         const bool answered = has_answered(inquiry, &inquiry->manifest->shards[i]);
         verification_conclude(inquiry->manifest, i, inquiry->answers, inquiry->count,
                               answered ? late : NO_ANSWER, &out[i]);
-        intact = intact && out[i].verdict == SHARD_VERDICT_OK;
+        damaged = damaged || out[i].verdict == SHARD_VERDICT_DAMAGED;
     }
-    return intact;
+    return damaged;
 }
 
 enum tn_status verify_in_cluster(struct verify_cluster *verify, const struct manifest *manifest,
@@ -249,7 +250,7 @@ enum tn_status verify_in_cluster(struct verify_cluster *verify, const struct man
     if (status == TN_OK) {
         note_absent(&inquiry);
         withdraw(&inquiry);
-        if (!conclude(&inquiry, out) && is_superseded(verify, manifest)) {
+        if (conclude(&inquiry, out) && is_superseded(verify, manifest)) {
             status =
                 error_set(error, TN_ENOENT, "checkpoint %" PRIu64 " was superseded", manifest->id);
         }

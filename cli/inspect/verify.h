@@ -26,6 +26,7 @@ struct verify_cluster {
     struct zk_sync *sync;
     const char *cluster;
     uint64_t timeout_ms; /* For the next shard that an agent reads. */
+    uint64_t newest;     /* Checkpoint; the others can be superseded only if a later one exists. */
     /* Places whose agent has not answered: it is not waited for again. Zeroed by the owner. */
     uint32_t absent_count;
     char absent[MANIFEST_SHARDS_MAX][sizeof((struct manifest_shard *)0)->place];
