@@ -33,6 +33,9 @@ extern const struct op_type op_copy;
 /* matmul.c: a, b -> op(a) op(b); integers 0, 1: transpose a, b; 2: sum over leading dimensions */
 extern const struct op_type op_matmul;
 
+/* fused.c: a, b, bias; integers of matmul. Made by the pass fuse only. */
+extern const struct op_type op_matmul_add, op_matmul_add_relu;
+
 /* reduce.c */
 extern const struct op_type op_sum;       /* x; integer 0: bit set of the axes to remove */
 extern const struct op_type op_broadcast; /* x; attribute shape */
@@ -103,6 +106,8 @@ extern const struct op_type op_dropout;
 extern const struct op_type op_attention;          /* q, k, v -> y, log of sums */
 extern const struct op_type op_attention_gradient; /* q, k, v, y, output 1, dy -> 3 gradients */
 
+/* Whether `bias` is a vector of the last dimension of `shape`. */
+bool is_bias_of(const struct tn_shape *shape, const struct tn_shape *bias);
 /* The mean over all dimensions but the batch: [batch]. */
 tn_tensor mean_per_example(struct tn_graph *graph, tn_tensor x);
 

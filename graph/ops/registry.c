@@ -23,6 +23,8 @@ static const struct op_type *const operations[] = {
     &op_clip_gradient,
     &op_copy,
     &op_matmul,
+    &op_matmul_add,
+    &op_matmul_add_relu,
     &op_sum,
     &op_broadcast,
     &op_reshape,

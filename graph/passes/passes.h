@@ -26,4 +26,8 @@ MUST_CHECK enum tn_status pass_fold(const struct pass *pass, uint32_t *folded, s
 MUST_CHECK enum tn_status pass_share(const struct pass *pass, uint32_t *shared,
                                      struct error *error);
 
+/* Replace chains of operations for which the backend has an exact kernel. `*fused` is set to the
+ * number of nodes that became part of another. TN_ENOMEM: out of memory. */
+MUST_CHECK enum tn_status pass_fuse(const struct pass *pass, uint32_t *fused, struct error *error);
+
 #endif

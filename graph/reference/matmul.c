@@ -38,7 +38,7 @@ static real inner(const struct matrices *a, const struct matrices *b, int64_t fi
     return (real)sum;
 }
 
-static void matmul(const struct kernel_call *call)
+void REAL(reference_product)(const struct kernel_call *call)
 {
     struct matrices a = matrices_of(call, 0), b = matrices_of(call, 1);
     const struct tn_shape *left = &call->in[0].shape, *shape = &call->out[0].shape;
@@ -58,6 +58,6 @@ static void matmul(const struct kernel_call *call)
 }
 
 const struct kernel_row REAL(reference_matmul)[] = {
-    {&op_matmul, matmul},
+    {&op_matmul, REAL(reference_product)},
     {NULL, NULL},
 };

@@ -19,6 +19,9 @@ typedef float real;
 #define REAL(name) name##_float
 #endif
 
+/* The kernel of op_matmul, with which fused kernels begin. */
+void REAL(reference_product)(const struct kernel_call *call);
+
 struct kernel_row {
     const struct op_type *op;
     kernel_function kernel;
@@ -30,6 +33,7 @@ struct kernel_row {
     X(elementwise)                                                                                 \
     X(unary)                                                                                       \
     X(matmul)                                                                                      \
+    X(fused)                                                                                       \
     X(reduce)                                                                                      \
     X(arrange)                                                                                     \
     X(activation)                                                                                  \

@@ -74,7 +74,7 @@ TN_API struct tn_view tn_program_output(const struct tn_program *program, const 
 
 struct tn_program_facts {
     size_t struct_size; /* In: sizeof of this struct. */
-    uint32_t instructions, nodes, pruned, shared, folded;
+    uint32_t instructions, nodes, pruned, shared, folded, fused;
     uint64_t arena_bytes, lower_bound_bytes, without_reuse_bytes;
     double flops;
 };

@@ -23,6 +23,7 @@
 
 #include "common/base/minmax.h"
 #include "common/base/random.h"
+#include "graph/openblas/backend.h"
 #include "graph/ops/ops.h"
 #include "graph/ops/registry.h"
 #include "graph/program.h"
@@ -211,26 +212,37 @@ static void assert_near(const struct op_case *test, const char *what, const doub
     }
 }
 
-static void check_backends(struct tn_graph *graph, const struct op_case *test)
+/* One backend: its results are near those in double, and the same bits with and without passes in
+ * other memory. */
+static void check_backend(struct tn_graph *graph, const struct op_case *test,
+                          const struct case_result *wide, const struct backend *backend)
 {
     static const double same_bits = 0, rounding = 2e-4;
-    struct case_result wide = run_program(graph, test, backend_reference_wide(), false);
-    struct case_result narrow = run_program(graph, test, backend_reference(), false);
-    struct case_result again = run_program(graph, test, backend_reference(), true);
-    assert_near(test, "y", wide.y, narrow.y, wide.y_count, rounding);
-    assert_near(test, "gradient", wide.gradient, narrow.gradient, wide.gradient_count, rounding);
+    struct case_result narrow = run_program(graph, test, backend, false);
+    struct case_result again = run_program(graph, test, backend, true);
+    assert_near(test, "y", wide->y, narrow.y, wide->y_count, rounding);
+    assert_near(test, "gradient", wide->gradient, narrow.gradient, wide->gradient_count, rounding);
     record_program(narrow.program, CHECK_BACKENDS);
     assert_near(test, "y, run twice", narrow.y, again.y, again.y_count, same_bits);
     assert_near(test, "gradient, run twice", narrow.gradient, again.gradient, again.gradient_count,
                 same_bits);
     assert_near(test, "loss, run twice", &narrow.loss, &again.loss, 1, same_bits);
-    record_program(again.program, CHECK_TWICE);
+    record_program(narrow.program, CHECK_TWICE);
+    free_result(&narrow);
+    free_result(&again);
+}
+
+static void check_backends(struct tn_graph *graph, const struct op_case *test)
+{
+    const struct backend *openblas = NULL;
+    struct case_result wide = run_program(graph, test, backend_reference_wide(), false);
+    check_backend(graph, test, &wide, backend_reference());
+    check_backend(graph, test, &wide, backend_kernels_reference());
+    if (backend_openblas(&openblas, NULL) == TN_OK) { check_backend(graph, test, &wide, openblas); }
     if (test->expected != NULL) {
         assert_near(test, "expected", test->expected, wide.y, wide.y_count, 1e-6);
     }
     free_result(&wide);
-    free_result(&narrow);
-    free_result(&again);
 }
 
 static void check_gradient(struct tn_graph *graph, const struct op_case *test)

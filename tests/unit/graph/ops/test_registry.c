@@ -6,6 +6,7 @@
 #include "tests/unit/graph/ops/cases_conv.h"
 #include "tests/unit/graph/ops/cases_dropout.h"
 #include "tests/unit/graph/ops/cases_elementwise.h"
+#include "tests/unit/graph/ops/cases_fused.h"
 #include "tests/unit/graph/ops/cases_gather.h"
 #include "tests/unit/graph/ops/cases_leaves.h"
 #include "tests/unit/graph/ops/cases_matmul.h"
@@ -38,6 +39,7 @@ static void every_operation_has_its_cases(void **state)
     RUN_CASES(cases_conv)
     RUN_CASES(cases_dropout)
     RUN_CASES(cases_elementwise)
+    RUN_CASES(cases_fused)
     RUN_CASES(cases_gather)
     RUN_CASES(cases_leaves)
     RUN_CASES(cases_matmul)

@@ -1,0 +1,44 @@
+/*
+ * tanist/layers.h: usual layers: each is a scope, its variables, and a few calls of graph.h. Errors
+ * stick to the graph.
+ *
+ * Threads: a graph belongs to one thread at a time.
+ */
+#ifndef TANIST_LAYERS_H
+#define TANIST_LAYERS_H
+
+#include "tanist/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* x[batch][...][inputs] -> [batch][...][width]: x weights + bias. Variables: weights
+ * (TN_INIT_HE_NORMAL before relatives of relu, else TN_INIT_GLOROT_UNIFORM), bias. */
+TN_API tn_tensor tn_dense(struct tn_graph *graph, const char *name, tn_tensor x, uint32_t width,
+                          enum tn_activation activation);
+/* Images [batch][height][width][channels]. Variables: weights, bias. `window` gives the size of the
+ * kernel, strides and padding. */
+TN_API tn_tensor tn_conv(struct tn_graph *graph, const char *name, tn_tensor x, uint32_t filters,
+                         struct tn_window window, enum tn_activation activation);
+/* Over the last dimension, epsilon 1e-5. Variables: gain, bias. */
+TN_API tn_tensor tn_layer_norm(struct tn_graph *graph, const char *name, tn_tensor x);
+/* Over all dimensions but the last, epsilon 1e-3, momentum 0.99. Variables: gain, bias, mean,
+ * variance. */
+TN_API tn_tensor tn_batch_norm(struct tn_graph *graph, const char *name, tn_tensor x);
+/* ids[batch][time] -> [batch][time][width]. Variable: rows (normal, deviation 0.02). */
+TN_API tn_tensor tn_embed(struct tn_graph *graph, const char *name, tn_tensor ids, uint32_t rows,
+                          uint32_t width);
+/* x[batch][time][width]; width is a multiple of heads. Variables: query, key, value and output,
+ * each with weights and bias. Dropout follows the output. */
+TN_API tn_tensor tn_self_attention(struct tn_graph *graph, const char *name, tn_tensor x,
+                                   uint32_t heads, bool causal, float dropout);
+/* Norm first: x + attention(norm(x)), then x + mlp(norm(x)) with gelu. */
+TN_API tn_tensor tn_transformer_block(struct tn_graph *graph, const char *name, tn_tensor x,
+                                      uint32_t heads, uint32_t mlp_width, bool causal,
+                                      float dropout);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,38 @@
+/* Cases of graph/ops/fused.c: models in which the pass fuse makes these operations. */
+#ifndef TESTS_UNIT_GRAPH_OPS_CASES_FUSED_H
+#define TESTS_UNIT_GRAPH_OPS_CASES_FUSED_H
+
+#include "tests/unit/support/op_cases.h"
+
+static tn_tensor layer_of(struct tn_graph *g, enum tn_activation activation)
+{
+    tn_tensor x = batch_value(g, "x", TN_SHAPE(TN_BATCH, 2, 4));
+    tn_tensor y = tn_matmul(g, x, variable(g, "w", TN_SHAPE(4, 5)), false, false);
+    return tn_activate(g, tn_add(g, y, variable(g, "bias", TN_SHAPE(5))), activation);
+}
+
+static tn_tensor linear_layer(struct tn_graph *g)
+{
+    return layer_of(g, TN_LINEAR);
+}
+
+static tn_tensor relu_layer(struct tn_graph *g)
+{
+    return layer_of(g, TN_RELU);
+}
+
+static tn_tensor bias_of_other_width(struct tn_graph *g)
+{
+    tn_tensor inputs[] = {variable(g, "x", TN_SHAPE(3, 4)), variable(g, "w", TN_SHAPE(4, 5)),
+                          variable(g, "bias", TN_SHAPE(4))};
+    return graph_add(g, &op_matmul_add, inputs, 3, NULL);
+}
+
+static const struct op_case cases_fused[] = {
+    {"matmul_add", "matmul_add", linear_layer, .shape = "float32 [batch, 2, 5]"},
+    {"matmul_add_relu", "matmul_add_relu", relu_layer, .shape = "float32 [batch, 2, 5]"},
+    {"matmul_add checks the bias", "matmul_add", bias_of_other_width,
+     .error = "a vector of the last dimension"},
+};
+
+#endif
