@@ -19,6 +19,7 @@ static const struct subcommand list[] = {
     {"coordinator", "Run one coordinator, a candidate for chief.", command_coordinator},
     {"ps", "Run one parameter server.", command_ps},
     {"worker", "Run one worker.", command_worker},
+    {"graph", "Show a job's model as a graph: operations, memory, cost.", command_graph},
     {"zk", "Start, stop and show ZooKeeper servers from zoo.cfg files.", command_zk},
     {"status", "Show a cluster: phase, chief, tasks, checkpoint.", command_status},
     {"watch", "Print elections, failures and recoveries as they happen.", command_watch},

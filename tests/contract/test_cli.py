@@ -155,6 +155,23 @@ class BadInput(Cli):
     def test_too_many_ps(self):
         self.refused(3, ["cluster.ps"], "run", QUICK, "--set", "cluster.ps=40")
 
+    def test_graph(self):
+        graph = json.loads(self.tanist("graph", FASHION, "-o", "json").stdout)
+        again = json.loads(self.tanist("graph", FASHION, "-o", "json").stdout)
+        other = json.loads(self.tanist("graph", FASHION, "-o", "json", "--set",
+                                       "model.hidden=[64]").stdout)
+        self.assertEqual(graph, again)
+        self.assertNotEqual(graph["hash"], other["hash"])
+        self.assertEqual(graph["parameters"], sum(v["parameters"] for v in graph["variables"]))
+        self.assertEqual(graph["variables"][0]["name"], "hidden1/weights")
+        self.assertGreaterEqual(graph["arena_bytes"], graph["lower_bound_bytes"])
+        table = self.tanist("graph", FASHION).stdout
+        self.assertIn("101770 parameters, 64 examples a slice", table)
+        self.assertTrue(self.tanist("graph", FASHION, "-o", "dot").stdout.startswith("digraph"))
+        refused = self.tanist("graph", FASHION, "--set", "model.type=forest")
+        self.assertEqual(refused.returncode, 3, refused.stderr)
+        self.assertIn("model.type", refused.stderr)
+
     def test_unreachable_zookeeper(self):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
