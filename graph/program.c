@@ -8,6 +8,7 @@
 #include "common/base/minmax.h"
 #include "graph/canonical.h"
 #include "graph/differentiate.h"
+#include "graph/openblas/backend.h"
 #include "graph/ops/ops.h"
 #include "graph/passes/passes.h"
 #include "graph/reference/backend.h"
@@ -293,20 +294,29 @@ enum tn_status program_create(const struct tn_graph *graph,
     return status;
 }
 
+/* The backend called `name`. */
+static enum tn_status find_backend(const char *name, const struct backend **out,
+                                   struct error *error)
+{
+    if (name == NULL || strcmp(name, "reference") == 0) {
+        *out = backend_reference();
+        return TN_OK;
+    }
+    if (strcmp(name, "openblas") == 0) { return backend_openblas(out, error); }
+    return error_set(error, TN_ENOENT, "there are no kernels '%s': use 'openblas' or 'reference'",
+                     name);
+}
+
 enum tn_status tn_program_create(const struct tn_graph *graph,
                                  const struct tn_program_options *options, struct tn_program **out,
                                  struct tn_error *error)
 {
     assert(options != NULL && options->struct_size == sizeof *options);
     struct error text = {.status = TN_OK};
-    enum tn_status status = TN_OK;
+    const struct backend *backend = NULL;
     *out = NULL;
-    if (options->kernels != NULL && strcmp(options->kernels, "reference") != 0) {
-        status = error_set(&text, TN_ENOENT, "there are no kernels '%s': use 'reference'",
-                           options->kernels);
-    } else {
-        status = program_create(graph, options, backend_reference(), out, &text);
-    }
+    enum tn_status status = find_backend(options->kernels, &backend, &text);
+    if (status == TN_OK) { status = program_create(graph, options, backend, out, &text); }
     return status == TN_OK ? TN_OK : error_export(&text, error);
 }
 

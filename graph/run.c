@@ -167,6 +167,7 @@ static double sum_losses(const struct tn_program *program)
         if (mark->kind != MARK_LOSS) { continue; }
         const void *data = value_view(program, mark->value).data;
         double sum = 0;
+        assert(data != NULL);
         for (uint32_t e = 0; e < program->options.examples; e++) {
             sum += program->backend->wide ? ((const double *)data)[e]
                                           : (double)((const float *)data)[e];

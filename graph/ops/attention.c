@@ -68,8 +68,8 @@ static enum tn_status infer_attention_gradient(const struct tn_graph *graph, str
 static double flops_of_attention(const struct tn_graph *graph, const struct node *node)
 {
     const struct tn_shape *q = input_shape(graph, node, 0), *v = input_shape(graph, node, 2);
-    return 2.0 * (double)v->dims[2] *
-           (double)(shape_elements(q) + shape_elements(q) / q->dims[3] * v->dims[3]);
+    double queries = (double)shape_elements(q) / (double)q->dims[3];
+    return 2 * queries * (double)v->dims[2] * (double)(q->dims[3] + v->dims[3]);
 }
 
 /* Five products where the forward pass has two. */

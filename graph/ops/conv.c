@@ -61,21 +61,21 @@ static double flops_of_conv2d(const struct tn_graph *graph, const struct node *n
 {
     const struct tn_shape *weights = input_shape(graph, node, 1);
     double results = (double)shape_elements(&node->shapes[0]);
-    return 2 * results * (double)(shape_elements(weights) / weights->dims[3]);
+    return 2 * results * (double)shape_elements(weights) / (double)weights->dims[3];
 }
 
 static double flops_of_input_gradient(const struct tn_graph *graph, const struct node *node)
 {
     const struct tn_shape *weights = input_shape(graph, node, 0);
     double results = (double)shape_elements(input_shape(graph, node, 1));
-    return 2 * results * (double)(shape_elements(weights) / weights->dims[3]);
+    return 2 * results * (double)shape_elements(weights) / (double)weights->dims[3];
 }
 
 static double flops_of_weights_gradient(const struct tn_graph *graph, const struct node *node)
 {
     const struct tn_shape *weights = &node->shapes[0];
     double results = (double)shape_elements(input_shape(graph, node, 1));
-    return 2 * results * (double)(shape_elements(weights) / weights->dims[3]);
+    return 2 * results * (double)shape_elements(weights) / (double)weights->dims[3];
 }
 
 const struct op_type op_conv2d = {

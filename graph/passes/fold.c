@@ -43,7 +43,8 @@ static bool fold(const struct pass *pass, struct node *node, kernel_function ker
     if (kernel != NULL) {
         kernel(&call);
     } else {
-        memcpy(data, call.in[0].data, bytes); /* A view. */
+        assert(call.in[0].data != NULL); /* A view of a constant. */
+        memcpy(data, call.in[0].data, bytes);
     }
     node->attributes = (struct attributes){
         .shape = node->shapes[0],

@@ -65,7 +65,7 @@ static void replace(struct tn_graph *graph, uint32_t *readers, const struct patt
 
 enum tn_status pass_fuse(const struct pass *pass, uint32_t *fused, struct error *error)
 {
-    uint32_t nodes[CHAIN_MAX];
+    uint32_t nodes[CHAIN_MAX] = {0};
     uint32_t *readers = calloc((size_t)pass->graph->count + 1, sizeof *readers);
     *fused = 0;
     if (readers == NULL) {

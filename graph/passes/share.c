@@ -25,8 +25,11 @@ static uint64_t hash_of(const struct node *node)
 
 static bool equal_attributes(const struct attributes *a, const struct attributes *b)
 {
+    uint64_t left[OP_NUMBERS_MAX], right[OP_NUMBERS_MAX]; /* Bits: 0 and -0 differ. */
+    memcpy(left, a->numbers, sizeof left);
+    memcpy(right, b->numbers, sizeof right);
     if (memcmp(a->integers, b->integers, sizeof a->integers) != 0 ||
-        memcmp(a->numbers, b->numbers, sizeof a->numbers) != 0) {
+        memcmp(left, right, sizeof left) != 0) {
         return false;
     }
     return a->data_bytes == b->data_bytes &&
@@ -35,7 +38,7 @@ static bool equal_attributes(const struct attributes *a, const struct attributes
 
 static bool equal_nodes(const struct node *a, const struct node *b)
 {
-    if (a->op != b->op || a->input_count != b->input_count || a->device != b->device) {
+    if (a->op != b->op || a->input_count != b->input_count || strcmp(a->device, b->device) != 0) {
         return false;
     }
     for (uint32_t i = 0; i < a->input_count; i++) {

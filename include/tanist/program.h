@@ -27,7 +27,7 @@ struct tn_program_options {
     size_t struct_size; /* sizeof of this struct. */
     enum tn_mode mode;
     uint32_t examples;   /* The value of TN_BATCH, at least 1. */
-    const char *kernels; /* "reference"; NULL: the default, "reference". */
+    const char *kernels; /* "openblas" or "reference"; NULL: "reference". */
     uint64_t memory_max; /* Bytes; 0: no limit. */
     bool without_passes; /* For tests: the bits must be the same. */
     bool keep_outputs;   /* TN_TRAIN: compute metrics and outputs as well. */
@@ -38,7 +38,7 @@ struct tn_program_options {
  *
  *   TN_EINVAL  the graph has an error (its text is returned), no loss in TN_TRAIN, nothing to
  *              compute, or an operation without a gradient or kernel that would need one
- *   TN_ENOENT  there are no kernels of that name
+ *   TN_ENOENT  there are no kernels of that name, or their library is not installed
  *   TN_ENOMEM  more memory than memory_max, or than there is; the text has the number of bytes
  */
 TN_API TN_CHECKED enum tn_status tn_program_create(const struct tn_graph *graph,
