@@ -45,7 +45,7 @@ static void put_integer(enum tn_type type, void *data, int64_t at, uint64_t valu
     case TN_INT32: ((int32_t *)data)[at] = (int32_t)value; break;
     case TN_INT64: ((int64_t *)data)[at] = (int64_t)value; break;
     case TN_UINT8: ((uint8_t *)data)[at] = (uint8_t)value; break;
-    case TN_FLOAT32: assert(!"an integer type"); break;
+    case TN_FLOAT32: assert(false && "an integer type"); break;
     }
 }
 

@@ -5,7 +5,7 @@
 
 #include "common/base/minmax.h"
 
-enum { NEVER = UINT32_MAX };
+#define NEVER UINT32_MAX /* No instruction, no value. */
 
 /* Values that share memory: a root and its views and in-place successors. */
 struct lifetime {

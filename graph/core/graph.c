@@ -100,8 +100,9 @@ enum tn_status tn_graph_status(const struct tn_graph *graph, struct tn_error *er
     return graph_failed(graph) ? error_export(&graph->error, error) : TN_OK;
 }
 
-static tn_tensor fail(struct tn_graph *graph, enum tn_status status, const char *format,
-                      va_list arguments)
+__attribute__((format(printf, 3, 0))) static tn_tensor fail(struct tn_graph *graph,
+                                                            enum tn_status status,
+                                                            const char *format, va_list arguments)
 {
     assert(status != TN_OK);
     if (graph_failed(graph)) { return TN_NONE; }

@@ -110,6 +110,6 @@ size_t type_size(enum tn_type type, bool wide)
     case TN_INT64: return sizeof(int64_t);
     case TN_UINT8: return sizeof(uint8_t);
     }
-    assert(!"a known type");
+    assert(false && "a known type");
     return 0;
 }

@@ -6,7 +6,7 @@
 #include "graph/ops/ops.h"
 #include "graph/passes/passes.h"
 
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX /* An empty entry. */
 
 /* Nodes by hash; open addressing in a table of a power of two. */
 struct table {

@@ -73,7 +73,7 @@ static inline int64_t integer_at(const struct tn_view *view, int64_t at)
     case TN_UINT8: return ((const uint8_t *)view->data)[at];
     case TN_FLOAT32: break;
     }
-    assert(!"an integer type");
+    assert(false && "an integer type");
     return 0;
 }
 
