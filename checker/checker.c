@@ -16,6 +16,8 @@ void checker_init(struct checker *checker, const struct checker_config *config)
     assert(config->view.digest != NULL || !config->exact_cuts);
     assert(config->view.shard == NULL || config->tree != NULL);
     *checker = (struct checker){.config = *config};
+    pace_init(&checker->evaluations, config->job->evaluate.every_steps);
+    pace_init(&checker->checkpoints, config->job->checkpoint.every_steps);
 }
 
 static void log_line(const struct checker *checker, const char *format, ...)
@@ -171,6 +173,7 @@ static void on_history(struct checker *checker, const struct zk_change *change)
     struct history_entry entry;
     if (change->blob == NULL || change->blob->size == 0) { return; }
     if (history_decode(change->blob->data, change->blob->size, &entry, NULL) != TN_OK) { return; }
+    if (entry.kind == HISTORY_SKIPPED) { pace_note(&checker->checkpoints, entry.step); }
     if (entry.kind != HISTORY_PAUSED || entry.generation != run->generation) { return; }
     if (entry.step >= run->committed_step) { return; }
     fail(checker, "I13: paused at step %" PRIu64 " although step %" PRIu64 " is committed",
@@ -183,6 +186,31 @@ static void on_request(struct checker *checker, const struct zk_change *change)
     if (change->blob == NULL || change->blob->size == 0) { return; }
     if (request_decode(change->blob->data, change->blob->size, &request, NULL) != TN_OK) { return; }
     if (request.kind == REQUEST_ACCEPT_LOSS) { checker->loss_accepted = true; }
+}
+
+/* I14. */
+static void check_evaluated(const struct checker *checker, uint64_t step, const char *what)
+{
+    uint64_t missing = pace_missing(&checker->evaluations, step);
+    if (missing == 0) { return; }
+    fail(checker, "I14: %s of step %" PRIu64 " before the evaluation of step %" PRIu64, what, step,
+         missing);
+}
+
+static void on_evaluation(struct checker *checker, const struct evaluation *evaluation)
+{
+    if (evaluation->step == STEP_NONE) { return; }
+    pace_note(&checker->evaluations, evaluation->step);
+    check_evaluated(checker, evaluation->step, "evaluation");
+}
+
+/* The transaction that ends a run may commit its last checkpoint. */
+static void check_checkpoints(const struct checker *checker)
+{
+    assert(checker->run.phase == RUN_DONE);
+    uint64_t missing = pace_missing(&checker->checkpoints, checker->run.committed_step);
+    if (missing == 0) { return; }
+    fail(checker, "I14: step %" PRIu64 " has no checkpoint and was not skipped", missing);
 }
 
 static void check_end(struct checker *checker, const struct run *run)
@@ -208,6 +236,8 @@ static void begin_generation(struct checker *checker, const struct run *run)
 {
     assert(run->phase == RUN_LOADING);
     checker->pushed_generation = run->generation;
+    pace_rewind(&checker->evaluations, run->load_step);
+    pace_rewind(&checker->checkpoints, run->load_step);
     for (uint32_t i = 0; i < PS_MAX; i++) {
         for (uint32_t v = 0; v < SLICES_MAX; v++) { checker->pushed[i][v] = run->load_step; }
     }
@@ -305,6 +335,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
     checker->run = run;
     checker->has_run = true;
     if (sees_disks(checker)) { check_kept(checker); }
+    on_evaluation(checker, &run.evaluation);
     if (run.phase == RUN_DONE) { check_end(checker, &run); }
     if (run.phase == RUN_FAILED) { fail(checker, "I8: the run failed: %s", run.reason); }
 }
@@ -322,8 +353,10 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
         return;
     }
     checker->commits++;
+    pace_note(&checker->checkpoints, manifest.step);
     /* While a wiped cluster forms, each ps publishes the newest manifest of its disk. */
     bool published = !checker->has_run || checker->run.phase == RUN_FORMING;
+    if (!published) { check_evaluated(checker, manifest.step, "checkpoint"); }
     if (manifest.id <= checker->highest_id && !published) {
         fail(checker, "I3: checkpoint %" PRIu64 " is committed after checkpoint %" PRIu64,
              manifest.id, checker->highest_id);
@@ -371,6 +404,7 @@ void checker_on_txn(void *ctx, const struct zk_txn *txn)
             on_commit(checker, change);
         }
     }
+    if (checker->run.phase == RUN_DONE) { check_checkpoints(checker); }
 }
 
 /* ------------------------------------------------------------- staleness */

@@ -22,6 +22,9 @@
  *  I12  A run starts from the initial values only while nothing is committed, or after an operator
  *       accepted the loss.
  *  I13  The step at which a run is reported to pause is not below that of its committed checkpoint.
+ *  I14  Every multiple of `evaluate.every_steps` is evaluated, before a checkpoint of that step or
+ *       a later one is committed; every multiple of `checkpoint.every_steps` is committed or
+ *       recorded as skipped.
  *
  * docs/fault-tolerance.md names the rules that ensure each of them.
  *
@@ -30,6 +33,7 @@
 #ifndef CHECKER_CHECKER_H
 #define CHECKER_CHECKER_H
 
+#include "checker/pace.h"
 #include "checker/zk_tree.h"
 #include "common/base/digest.h"
 #include "common/cluster/job.h"
@@ -95,6 +99,7 @@ struct checker {
     uint64_t highest_id;    /* The newest committed checkpoint ... */
     uint64_t highest_epoch; /* ... and the epoch that committed it. */
     uint64_t older_epoch;   /* The highest epoch of the older ones: surely copied to a disk. */
+    struct pace evaluations, checkpoints;
     uint64_t loads, restores, commits, elections, values_checked;
     bool loss_accepted; /* An operator asked for it; until the next commit. */
     bool done;

@@ -106,6 +106,13 @@ static void check_reports(struct chief *c, struct chief_peer *peers, uint32_t co
     }
 }
 
+/* The interval of the checkpoints is the job's, whichever a former chief had. */
+static void take_run(struct chief *c, const struct run *run)
+{
+    c->run = *run;
+    if (c->config.checkpoint_every_steps == 0) { c->run.save_due = 0; }
+}
+
 static void on_elected(struct chief *c, const struct chief_event *event)
 {
     if (c->elected) { return; }
@@ -116,7 +123,7 @@ static void on_elected(struct chief *c, const struct chief_event *event)
     c->epoch = event->elected.epoch;
     c->run = (struct run){.phase = RUN_FORMING, .evaluate_step = STEP_NONE};
     c->run.evaluation.step = STEP_NONE;
-    if (event->elected.has_run) { c->run = *event->elected.run; }
+    if (event->elected.has_run) { take_run(c, event->elected.run); }
     if (event->elected.has_assignment) { c->assignment = *event->elected.assignment; }
     for (uint32_t i = 0; i < event->elected.checkpoint_count; i++) {
         add_checkpoint(c, event->elected.checkpoints[i]);
@@ -266,7 +273,7 @@ static void adopt(struct chief *c, const struct run *run)
 {
     assert(c->writing);
     c->writing = false;
-    c->run = *run;
+    take_run(c, run);
     c->opened = false;
 }
 
@@ -284,7 +291,8 @@ static void not_done(struct chief *c, const struct chief_event *event, struct ch
         adopt(c, seen);
     } else if (event->written.outcome == CHIEF_WRITE_CHECKPOINT_EXISTS) {
         c->writing = false; /* The id is in use: order again, with the next id. */
-        c->run.save_checkpoint = 0;
+        struct plan plan = {.c = c, .w = &c->write, .run = &c->run};
+        plan_drop_order(&plan);
     } else {
         if (event->written.outcome == CHIEF_WRITE_REQUEST_GONE) {
             c->write.answers = c->request.waits = false;

@@ -19,9 +19,10 @@
  *  C5   running, stopping -> paused when a ps is lost, restarted, or of another generation; then
  *       back to running if every ps holds the generation, else to loading, from the newest
  *       committed checkpoint.
- *  C6   A checkpoint is ordered a little ahead of the fastest ps, committed when every ps has saved
- *       it at that step, and ordered again under a new id when a ps missed it.
- *  C7   Evaluations are ordered for multiples of `evaluate_every` and for the last step.
+ *  C6   A checkpoint is ordered for the next multiple of `checkpoint_every_steps`, or by time a
+ * little ahead of the fastest ps, and committed when every ps has saved it at that step and the
+ *       evaluations up to it are known.
+ *  C7   Every multiple of `evaluate_every` and the last step is evaluated, one after the other.
  *  C8   With `target_accuracy` no node passes the next evaluation before its result is known, so
  *       the last step does not depend on the speed of any node.
  *  C9   running -> stopping when every ps has reached the last step; stopping -> done when that
@@ -29,6 +30,8 @@
  *  C10  Slices are assigned to the workers that are ready.
  *  C11  Epochs and checkpoint ids start above those that any ps has on disk, also when ZooKeeper
  *       was wiped; then the newest checkpoint of all disks is the committed one.
+ *  C14  A multiple is skipped, and counted, only when training waits for its order while the
+ *       checkpoint before is still being written, or when a ps could not save it.
  *  C12  A report that no node of this run can send is ignored: of an incarnation that is registered
  *       as another task, of a step that no order allows, or of an epoch, generation or checkpoint
  *       id that leaves no room for later ones.
@@ -59,7 +62,6 @@ enum {
     CHIEF_AHEAD_MS = 250,       /* A checkpoint is ordered this far ahead of the fastest ps ... */
     CHIEF_AHEAD_STEPS = 2,      /* ... and these steps more. */
     CHIEF_RATE_MS = 500,        /* The interval over which steps per second are measured. */
-    CHIEF_DELIVERY_MS = 50,     /* Most orders reach all nodes within this time. */
     CHIEF_EARLY_MAX = 4,        /* Early reports of one task, each of another incarnation. */
     CHIEF_LINGER_MS = 3000, /* The chief waits for the others after the end, at most this long. */
 };

@@ -52,6 +52,7 @@ void plan_load(struct plan *p, struct chief_checkpoint from)
         run->evaluation = (struct evaluation){.step = STEP_NONE};
     }
     if (run->until < from.step) { run->until = from.step; }
+    plan_first_due(p);
     plan_next_evaluation(p);
     plan_phase(p, RUN_LOADING);
 }
@@ -238,15 +239,19 @@ void plan_watch_held(struct plan *p)
 {
     struct run *run = p->run;
     char reason[RUN_TEXT_MAX];
-    bool untried = false;
+    bool untried = false, failed = false;
     assert(run->phase == RUN_HELD);
     if (!chief_all_ps_reported(p->c)) {
         (void)chief_name_missing(p->c, run, reason);
         plan_reason(p, reason);
         return;
     }
-    for (uint32_t i = 0; i < p->c->config.ps; i++) { untried = untried || is_untried(p, i); }
-    if (untried) {
+    for (uint32_t i = 0; i < p->c->config.ps; i++) {
+        untried = untried || is_untried(p, i);
+        failed = failed || has_failed(p, i);
+    }
+    /* A ps that restarted before it read of the hold may have loaded the generation. */
+    if (untried || !failed) {
         try_all_again(p);
     } else {
         list_missing(p);

@@ -52,6 +52,12 @@ void plan_note_loaded(struct plan *p, uint64_t checkpoint);
 /* chief_save.c: the orders for checkpoints and evaluations. */
 void plan_checkpoints(struct plan *p);
 void plan_evaluation(struct plan *p);
+/* Order a checkpoint of `step`, in place of the one ordered before. */
+void plan_order(struct plan *p, uint64_t step, enum urgency urgency);
+/* Withdraw the order to save; its step is due again. */
+void plan_drop_order(struct plan *p);
+/* A load was ordered: the first multiple of the interval after its step is due. */
+void plan_first_due(struct plan *p);
 /* The next evaluation to order; call it when the last result or `until` has changed. */
 void plan_next_evaluation(struct plan *p);
 /* The first step at which all nodes stop: the end, or with a target the next evaluation. */

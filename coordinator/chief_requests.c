@@ -41,8 +41,8 @@ static void save_soon(struct plan *p)
     assert(p->c->request.waits);
     if (run->phase != RUN_RUNNING || (run->ending && step >= run->until)) { return; }
     if (run->save_checkpoint != 0 && run->save_step <= step) { return; }
-    run->save_checkpoint = ++run->last_checkpoint;
-    run->save_step = step;
+    if (run->save_due != 0) { step = u64_min(step, run->save_due); }
+    plan_order(p, step, PLAN_HARD);
 }
 
 void plan_requests(struct plan *p)

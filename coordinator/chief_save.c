@@ -39,8 +39,8 @@ void plan_next_evaluation(struct plan *p)
     struct run *run = p->run;
     bool known = run->evaluation.step != STEP_NONE;
     uint64_t every = p->c->config.evaluate_every, next = STEP_NONE;
+    /* All evaluations up to a checkpoint are known before it is committed. */
     uint64_t passed = u64_max(run->load_step, known ? run->evaluation.step : 0);
-    passed = u64_max(passed, chief_max_step(p->c, run) + p->c->rate * CHIEF_DELIVERY_MS / 1000);
     if (every > 0) { next = multiple_after(passed, every); }
     bool last_known = known && run->evaluation.step >= run->until;
     run->evaluate_step = last_known ? STEP_NONE : u64_min(next, run->until);
@@ -55,7 +55,7 @@ static const struct evaluation *reported_evaluation(const struct plan *p)
         const struct evaluation *found = &peer->report.evaluation;
         if (!peer->present || !peer->reported) { continue; }
         if (peer->report.generation != p->run->generation || found->step == STEP_NONE) { continue; }
-        if (found->step >= p->run->evaluate_step && found->step <= p->run->until) { return found; }
+        if (found->step == p->run->evaluate_step) { return found; }
     }
     return NULL;
 }
@@ -81,18 +81,53 @@ void plan_evaluation(struct plan *p)
         }
     }
     plan_next_evaluation(p);
-    plan_need(p, waited_for ? PLAN_HARD : PLAN_SOFT);
+    plan_need(p, PLAN_HARD); /* Training may wait for it. */
 }
 
 /* ------------------------------------------------------------- checkpoints */
 
-static void order(struct plan *p, uint64_t step, enum urgency urgency)
+void plan_order(struct plan *p, uint64_t step, enum urgency urgency)
 {
     assert(step != STEP_NONE);
     assert(p->run->phase == RUN_RUNNING || p->run->phase == RUN_STOPPING);
+    plan_drop_order(p);
     p->run->save_checkpoint = ++p->run->last_checkpoint;
     p->run->save_step = step;
+    if (step == p->run->save_due && step != 0) {
+        p->run->save_due = multiple_after(step, p->c->config.checkpoint_every_steps);
+    }
     plan_need(p, urgency);
+}
+
+void plan_drop_order(struct plan *p)
+{
+    struct run *run = p->run;
+    uint64_t every = p->c->config.checkpoint_every_steps;
+    bool multiple = run->save_checkpoint != 0 && every != 0 && run->save_step % every == 0;
+    if (multiple) { run->save_due = u64_min(run->save_due, run->save_step); }
+    run->save_checkpoint = run->save_step = 0;
+}
+
+void plan_first_due(struct plan *p)
+{
+    uint64_t every = p->c->config.checkpoint_every_steps;
+    p->run->save_due = every != 0 ? multiple_after(p->run->load_step, every) : 0;
+}
+
+/* A multiple of the interval that is not saved: the disk cannot follow. */
+static void skip(struct plan *p, uint64_t step, const char *cause)
+{
+    struct history_entry *entry = plan_entry(p, HISTORY_SKIPPED);
+    entry->step = step;
+    text_set(entry->cause, sizeof entry->cause, cause);
+    p->run->skipped_checkpoints++;
+    plan_need(p, PLAN_HARD);
+}
+
+static bool is_due(const struct chief *c, uint64_t step)
+{
+    uint64_t every = c->config.checkpoint_every_steps;
+    return every != 0 && step % every == 0;
 }
 
 static void fill_manifest(const struct plan *p, struct manifest *manifest)
@@ -152,28 +187,77 @@ static void report_failed_save(struct plan *p, uint32_t index)
     plan_reason(p, reason);
 }
 
+/* Before a checkpoint exists, all evaluations up to its step are known: those of steps that a
+ * restore does not repeat are never lost. */
+static bool is_evaluated(const struct run *run)
+{
+    return run->evaluate_step == STEP_NONE || run->evaluate_step > run->save_step;
+}
+
+/* The order cannot be carried out. */
+static void missed(struct plan *p, uint32_t index)
+{
+    struct run *run = p->run;
+    uint64_t step = run->save_step;
+    char cause[RUN_TEXT_MAX];
+    struct text text = text_begin(cause, sizeof cause);
+    assert(run->save_checkpoint != 0);
+    run->save_checkpoint = run->save_step = 0;
+    plan_need(p, PLAN_SOFT);
+    if (run->phase == RUN_STOPPING && step == run->until) {
+        report_failed_save(p, index);
+    } else if (is_due(p->c, step)) {
+        task_append(&text, (struct task){.role = ROLE_PS, .index = index});
+        text_add(&text, p->late ? " learned of it too late" : " could not save it (see its log)");
+        skip(p, step, cause);
+    }
+}
+
 /* Commits the ordered checkpoint once every ps has saved it; drops the order once a ps missed it.
- */
-static void check_order(struct plan *p)
+ * Returns whether it is still being written. */
+static bool check_order(struct plan *p)
 {
     const uint64_t id = p->run->save_checkpoint;
+    uint32_t saved = 0, failed = PS_MAX;
     assert(id != 0);
-    bool saved = true;
     for (uint32_t i = 0; i < p->c->config.ps; i++) {
         const struct report *report = &p->c->ps[i].report;
         bool holds = chief_ps_holds(p->c, p->run, i);
-        saved = saved && holds && report->saved_checkpoint == id &&
-                report->saved_step == p->run->save_step;
+        saved += holds && report->saved_checkpoint == id && report->saved_step == p->run->save_step;
         if (!holds || report->missed_checkpoint < id) { continue; }
-        p->missed = true;
+        failed = i;
         p->late = p->late || report->late_checkpoint >= id;
-        if (p->run->phase == RUN_STOPPING) { report_failed_save(p, i); }
     }
-    if (saved) {
-        commit(p);
-    } else if (p->missed) {
-        p->run->save_checkpoint = p->run->save_step = 0;
-        plan_need(p, PLAN_SOFT);
+    if (saved == p->c->config.ps) {
+        if (is_evaluated(p->run)) { commit(p); }
+        return false;
+    }
+    p->missed = failed != PS_MAX;
+    if (p->missed) { missed(p, failed); }
+    return !p->missed;
+}
+
+/* Training waits for the next order, but the disk still writes the checkpoint before. */
+static void skip_if_waiting(struct plan *p)
+{
+    struct run *run = p->run;
+    char cause[RUN_TEXT_MAX];
+    struct text text = text_begin(cause, sizeof cause);
+    assert(run->save_checkpoint != 0);
+    for (uint32_t i = 0; i < p->c->config.ps; i++) {
+        const struct report *report = &p->c->ps[i].report;
+        if (!chief_ps_holds(p->c, run, i) || run->save_due == 0 ||
+            report->waits_for_checkpoint != run->save_due) {
+            continue;
+        }
+        text_add(&text, "checkpoint ");
+        text_add_number(&text, run->save_checkpoint);
+        text_add(&text, " of step ");
+        text_add_number(&text, run->save_step);
+        text_add(&text, " is still being written");
+        skip(p, run->save_due, cause);
+        run->save_due = multiple_after(run->save_due, p->c->config.checkpoint_every_steps);
+        return;
     }
 }
 
@@ -185,32 +269,39 @@ static bool order_by_time(const struct plan *p, uint64_t reached)
            reached > p->run->committed_step;
 }
 
+/* The next multiple of the interval, if it shall be ordered now; else STEP_NONE. With orders by
+ * time as well, one far ahead would stand in their way. */
+static uint64_t wanted_multiple(const struct plan *p, uint64_t reached)
+{
+    const struct run *run = p->run;
+    bool near =
+        p->c->config.checkpoint_every_ms == 0 || run->save_due <= reached + 2 * chief_lead(p->c);
+    bool before_end = run->save_due < run->until || (run->save_due == run->until && !run->ending);
+    return run->save_due != 0 && near && before_end ? run->save_due : STEP_NONE;
+}
+
 /* The step of the checkpoint that should be ordered now; STEP_NONE: none. */
 static uint64_t wanted_step(const struct plan *p)
 {
     const struct run *run = p->run;
     assert(run->phase == RUN_RUNNING || run->phase == RUN_STOPPING);
     uint64_t reached = chief_max_step(p->c, run), ahead = reached + chief_lead(p->c);
-    uint64_t every = p->c->config.checkpoint_every_steps, wanted = STEP_NONE;
     bool final_needed = run->ending && run->committed_step != run->until;
-    if (run->phase == RUN_STOPPING) { return final_needed ? run->until : STEP_NONE; }
-    if (every > 0) {
-        uint64_t done = u64_max(run->committed_step, run->load_step);
-        wanted = multiple_after(u64_max(done, ahead - 1), every);
-    }
-    if (order_by_time(p, reached)) { wanted = u64_min(wanted, ahead); }
+    uint64_t wanted = wanted_multiple(p, reached);
+    if (run->phase == RUN_RUNNING && order_by_time(p, reached)) { wanted = u64_min(wanted, ahead); }
     if (!run->ending || (wanted != STEP_NONE && wanted < run->until)) { return wanted; }
     /* No checkpoint is due before the last step. One ordered by time may still become due, so the
      * last one is then ordered only when it is near. */
-    bool near = ahead >= run->until || every > 0 || p->c->config.checkpoint_every_ms == 0;
-    return final_needed && near ? run->until : STEP_NONE;
+    bool multiple_left = run->save_due != 0 && run->save_due < run->until;
+    bool near = ahead >= run->until || run->save_due != 0 || p->c->config.checkpoint_every_ms == 0;
+    return final_needed && near && !multiple_left ? run->until : STEP_NONE;
 }
 
 void plan_checkpoints(struct plan *p)
 {
     struct run *run = p->run;
     if (run->phase != RUN_RUNNING && run->phase != RUN_STOPPING) { return; }
-    if (run->save_checkpoint != 0) { check_order(p); }
+    if (run->save_checkpoint != 0 && check_order(p)) { skip_if_waiting(p); }
     uint64_t wanted = wanted_step(p);
     /* An order stands until it is answered, unless it is out of reach: beyond the end, or far ahead
      * of a checkpoint that is due by time. */
@@ -219,5 +310,6 @@ void plan_checkpoints(struct plan *p)
                     (run->save_step > run->until ||
                      (order_by_time(p, chief_max_step(p->c, run)) && run->save_step > far));
     if (wanted == STEP_NONE || (run->save_checkpoint != 0 && !replaces)) { return; }
-    order(p, wanted, run->phase == RUN_STOPPING && !p->missed ? PLAN_HARD : PLAN_SOFT);
+    bool soft = (run->phase == RUN_RUNNING && wanted == run->until) || p->missed;
+    plan_order(p, wanted, soft ? PLAN_SOFT : PLAN_HARD);
 }

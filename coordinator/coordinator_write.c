@@ -192,6 +192,9 @@ static void log_entry(const struct history_entry *entry)
         log_warn("checkpoint %" PRIu64 " cannot be used: %s", entry->checkpoint, entry->cause);
         break;
     case HISTORY_HELD: log_error("held: %s", entry->cause); break;
+    case HISTORY_SKIPPED:
+        log_warn("checkpoint of step %" PRIu64 " skipped: %s", entry->step, entry->cause);
+        break;
     case HISTORY_EVALUATED:
         log_info("evaluated at step %" PRIu64 ": loss %.4f, accuracy %.4f", entry->step,
                  entry->loss, entry->accuracy);

@@ -258,7 +258,7 @@ bool checkpoint_client_save(struct checkpoint_client *client, const struct check
         .generation = save->generation,
         .step = save->step,
         .epoch = client->membership->run.epoch,
-        .optimizer_steps = shard->updates,
+        .optimizer_steps = save->kept ? shard->kept_updates : shard->updates,
         .first = shard->config.first,
         .count = shard->config.count,
         .shard = client->index,
@@ -268,8 +268,8 @@ bool checkpoint_client_save(struct checkpoint_client *client, const struct check
         .blob_bytes = save->blob_bytes,
     };
     for (uint32_t a = 0; a < shard->arrays; a++) {
-        assert(shard->current[a] != NULL);
-        request.arrays[a].buffer = shard->current[a];
+        request.arrays[a].buffer = save->kept ? shard->kept_arrays[a] : shard->current[a];
+        assert(request.arrays[a].buffer != NULL);
     }
     uint64_t op = checkpoint_client_next_store_op(client);
     if (client->saves == CHECKPOINT_SAVES_MAX ||

@@ -34,6 +34,7 @@ enum checkpoint_event {
 
 struct checkpoint_save {
     uint64_t checkpoint, generation, step;
+    bool kept;        /* The shard's kept arrays; else the current ones. */
     const void *blob; /* Copied by the store. */
     size_t blob_bytes;
 };
@@ -118,7 +119,7 @@ void checkpoint_client_start(struct checkpoint_client *client, uint64_t now_ms);
  * CHECKPOINT_LOAD_FAILED follows; one load at a time. */
 void checkpoint_client_load(struct checkpoint_client *client, uint64_t checkpoint);
 
-/* Write the shard's current arrays. False: the store is busy, which is logged. Else
+/* Write the shard's current or kept arrays. False: the store is busy, which is logged. Else
  * CHECKPOINT_SAVED or CHECKPOINT_SAVE_FAILED follows. */
 bool checkpoint_client_save(struct checkpoint_client *client, const struct checkpoint_save *save);
 

@@ -168,6 +168,7 @@ static void report(struct ps *ps)
         .failed_load_generation = core->failed_load_generation,
         .failed_load_missing = core->failed_load_missing,
         .loading_generation = core->loading_generation,
+        .waits_for_checkpoint = core->waits_for_checkpoint,
         .disk_epoch = checkpoints->highest_epoch,
         .disk_generation = checkpoints->highest_generation,
         .disk_last_checkpoint = checkpoints->highest_id,
@@ -293,6 +294,8 @@ enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct
                                 .mode = job->train.mode,
                                 .slices = job->train.slices,
                                 .max_staleness = job->train.max_staleness,
+                                .evaluate_every = job->evaluate.every_steps,
+                                .checkpoint_every = job->checkpoint.every_steps,
                             });
     status = open_parts(ps, error);
     if (status == TN_OK) {

@@ -32,7 +32,9 @@ static void send(struct ps *ps, conn_id conn, struct frame_header header, struct
 
 static void answer(struct ps *ps, const struct ps_action *action)
 {
-    struct buffer *values = action->previous ? ps->shard.previous : ps->shard.current[0];
+    struct buffer *values = ps->shard.current[0];
+    if (action->values == VALUES_PREVIOUS) { values = ps->shard.previous; }
+    if (action->values == VALUES_EVALUATION) { values = ps->shard.kept_values; }
     assert(values != NULL);
     assert(action->generation == ps->core.generation);
     struct frame_header header = {
@@ -133,6 +135,7 @@ static void save(struct ps *ps, const struct ps_action *action)
         .checkpoint = action->checkpoint,
         .generation = action->generation,
         .step = action->step,
+        .kept = action->values == VALUES_CHECKPOINT,
     };
     if (ps->config.job->train.mode == TRAIN_ASYNC) {
         request.blob_bytes =
@@ -158,6 +161,8 @@ void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer *
     case PS_DO_RELEASE: shard_release(&ps->shard, action->first); break;
     case PS_DO_RELEASE_ALL: shard_release_all(&ps->shard); break;
     case PS_DO_APPLY: apply(ps); break;
+    case PS_DO_KEEP: shard_keep(&ps->shard, action->values == VALUES_CHECKPOINT); break;
+    case PS_DO_UNKEEP: shard_unkeep(&ps->shard, action->values == VALUES_CHECKPOINT); break;
     case PS_DO_ANSWER: answer(ps, action); break;
     case PS_DO_REFUSE: refuse(ps, action); break;
     case PS_DO_LOAD: load(ps, action); break;

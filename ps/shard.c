@@ -165,6 +165,32 @@ bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t p
     return true;
 }
 
+/* -------------------------------------------------------------------- kept */
+
+void shard_keep(struct shard *shard, bool arrays)
+{
+    assert(shard->current[0] != NULL);
+    shard_unkeep(shard, arrays);
+    if (!arrays) {
+        shard->kept_values = buffer_retain(shard->current[0]);
+        return;
+    }
+    for (uint32_t a = 0; a < shard->arrays; a++) {
+        shard->kept_arrays[a] = buffer_retain(shard->current[a]);
+    }
+    shard->kept_updates = shard->updates;
+}
+
+void shard_unkeep(struct shard *shard, bool arrays)
+{
+    if (arrays) {
+        release_arrays(shard->kept_arrays);
+        return;
+    }
+    buffer_release(shard->kept_values);
+    shard->kept_values = NULL;
+}
+
 /* ----------------------------------------------------------------- loading */
 
 bool shard_begin_load(struct shard *shard)
@@ -203,4 +229,6 @@ void shard_forget(struct shard *shard)
     release_arrays(shard->current);
     buffer_release(shard->previous);
     shard->previous = NULL;
+    shard_unkeep(shard, false);
+    shard_unkeep(shard, true);
 }

@@ -37,7 +37,11 @@ struct shard {
     uint64_t updates; /* Applied since the beginning of training (Adam's t). */
     /* One reference each, or NULL. Array 0 is the values. */
     struct buffer *current[OPTIMIZER_ARRAYS_MAX];
-    struct buffer *previous; /* Values before the last update. */
+    struct buffer *previous;    /* Values before the last update. */
+    struct buffer *kept_values; /* The values of an earlier step, to be evaluated. */
+    /* All arrays of an earlier step, to be saved. */
+    struct buffer *kept_arrays[OPTIMIZER_ARRAYS_MAX];
+    uint64_t kept_updates; /* The updates in them. */
     struct buffer *incoming[OPTIMIZER_ARRAYS_MAX];
     struct buffer *slots[SLICES_MAX]; /* Pushed sums, by first slice. */
     float *scratch;                   /* Block sums, by first slice. */
@@ -60,6 +64,10 @@ void shard_release_all(struct shard *shard);
  * their slots, which are released. False: out of memory; nothing has changed. */
 bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count);
 
+/* Keep the present values, or with `arrays` all present arrays, in place of those kept before. */
+void shard_keep(struct shard *shard, bool arrays);
+void shard_unkeep(struct shard *shard, bool arrays);
+
 /* Acquire `incoming` arrays with undefined contents. False: out of memory; there are none. */
 bool shard_begin_load(struct shard *shard);
 /* Fill the incoming arrays: initial values, and zeros as the state. */
@@ -68,7 +76,7 @@ void shard_load_initial(struct shard *shard, const struct variable_table *variab
  * values. */
 void shard_adopt(struct shard *shard, uint64_t updates);
 void shard_discard_incoming(struct shard *shard);
-/* Release the current arrays and the previous values. */
+/* Release the current arrays, the previous values and the kept ones. */
 void shard_forget(struct shard *shard);
 
 #endif

@@ -32,16 +32,17 @@ void ps_refuse(struct ps_actions *out, conn_id conn, enum refusal why)
 }
 
 void ps_answer(const struct ps_step *s, struct ps_actions *out, conn_id conn, uint64_t round,
-               uint64_t step, bool previous)
+               uint64_t step, enum ps_values values)
 {
     assert(conn.v != 0);
     assert(s->generation != 0);
-    assert(!previous || (s->config.mode == TRAIN_SYNC && s->has_previous));
+    assert(values == VALUES_CURRENT || s->config.mode == TRAIN_SYNC);
+    assert(values != VALUES_PREVIOUS || s->has_previous);
     struct ps_action *action = ps_act(out, PS_DO_ANSWER);
     action->conn = conn;
     action->generation = s->generation;
     action->step = step;
-    action->previous = previous;
+    action->values = values;
     action->round = round;
 }
 
@@ -92,7 +93,8 @@ static bool is_past_save_step(const struct ps_step *s)
 void ps_save_if_due(struct ps_step *s, struct ps_actions *out)
 {
     if (!ps_save_pending(s) || s->applying) { return; }
-    bool missed = is_past_save_step(s);
+    bool kept = s->kept_checkpoint != 0 && s->kept_checkpoint == s->save_step;
+    bool missed = !kept && is_past_save_step(s);
     if (s->step < s->save_step && !missed) { return; }
     assert(s->saves <= PS_SAVES_MAX);
     s->save_handled = s->save_checkpoint;
@@ -107,6 +109,7 @@ void ps_save_if_due(struct ps_step *s, struct ps_actions *out)
     action->checkpoint = s->save_checkpoint;
     action->generation = s->generation;
     action->step = s->save_step;
+    action->values = kept ? VALUES_CHECKPOINT : VALUES_CURRENT;
 }
 
 static void save_ended(struct ps_step *s, uint64_t checkpoint, bool saved)
@@ -150,6 +153,7 @@ static void leave_generation(struct ps_step *s, struct ps_actions *out)
     if (s->generation != 0) { ps_act(out, PS_DO_FORGET); }
     s->generation = s->step = 0;
     s->applying = s->has_previous = false;
+    s->kept_evaluation = s->kept_checkpoint = s->waits_for_checkpoint = 0;
 }
 
 static void begin_load(struct ps_step *s, struct ps_actions *out)
@@ -218,6 +222,8 @@ static void order(struct ps_step *s, const struct run *run, struct ps_actions *o
     s->save_checkpoint = run->save_checkpoint;
     s->save_step = run->save_step;
     s->until = run->until;
+    s->evaluate_step = run->evaluate_step;
+    s->save_due = run->save_due;
     if (load_wanted(s) && s->loading_generation == 0) { begin_load(s, out); }
 }
 
@@ -288,6 +294,13 @@ void ps_step_handle(struct ps_step *s, const struct ps_event *event, struct ps_a
     case PS_EV_SAVE_FAILED: save_ended(s, event->checkpoint, false); break;
     }
     if (s->generation == 0) { return; }
-    if (s->config.mode == TRAIN_ASYNC) { ps_async_advance(s, out); }
-    ps_save_if_due(s, out);
+    if (s->config.mode == TRAIN_ASYNC) {
+        ps_async_advance(s, out);
+        ps_save_if_due(s, out);
+    } else {
+        /* First the save: the update replaces the arrays. */
+        ps_save_if_due(s, out);
+        ps_sync_release_kept(s, out);
+        ps_sync_advance(s, out);
+    }
 }

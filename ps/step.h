@@ -41,6 +41,8 @@ struct ps_step_config {
     enum train_mode mode;
     uint32_t slices;        /* V, 1 to SLICES_MAX. */
     uint64_t max_staleness; /* Async; STALENESS_FREE: unbounded. */
+    /* Sync: values of multiples of these are kept; 0: none are. */
+    uint64_t evaluate_every, checkpoint_every;
 };
 
 enum ps_event_type {
@@ -74,14 +76,20 @@ enum ps_action_type {
     PS_DO_RELEASE,     /* Release slot `first`. */
     PS_DO_RELEASE_ALL, /* Release every slot. */
     PS_DO_APPLY,       /* Update the values by the sum of `parts`; release their slots. */
-    PS_DO_ANSWER,      /* Send values to `conn` as those of `step`: the current or `previous`. */
+    PS_DO_KEEP,        /* Keep the current arrays as `kept`, in place of those kept before. */
+    PS_DO_UNKEEP,      /* Release the arrays kept as `kept`. */
+    PS_DO_ANSWER,      /* Send values to `conn` as those of `step`: which ones is in `values`. */
     PS_DO_REFUSE,      /* Send a refusal to `conn`, with this ps's generation and step. */
     PS_DO_LOAD,        /* Load `checkpoint` (0: initial values); one load at a time. */
     PS_DO_ADOPT,       /* The loaded arrays become the shard, which then has no previous step. */
     PS_DO_DISCARD,     /* The loaded arrays are not wanted any more: release them. */
     PS_DO_FORGET,      /* The shard's arrays are not wanted any more: release them. */
-    PS_DO_SAVE,        /* Write the current arrays as `checkpoint` of `step`. */
+    PS_DO_SAVE,        /* Write arrays as `checkpoint` of `step`: which ones is in `values`. */
 };
+
+/* Which arrays. The kept ones are those of the last multiple of an interval: a worker may still
+ * have to evaluate them, and an order to save them may still arrive. */
+enum ps_values { VALUES_CURRENT, VALUES_PREVIOUS, VALUES_EVALUATION, VALUES_CHECKPOINT };
 
 struct ps_action {
     enum ps_action_type type;
@@ -92,7 +100,7 @@ struct ps_action {
     uint64_t checkpoint;
     uint32_t first, count;
     enum refusal refusal;
-    bool previous;
+    enum ps_values values; /* ANSWER, SAVE, KEEP, UNKEEP; of the last two, a kept one. */
 };
 
 enum { PS_ACTIONS_MAX = SLICES_MAX + TRANSPORT_CONNECTIONS_MAX + 16, PS_SAVES_MAX = 2 };
@@ -119,8 +127,9 @@ struct ps_step {
     uint64_t generation; /* The one being served; 0: none. */
     uint64_t step;       /* Updates applied (async: of the slowest slice). */
     uint64_t saved_checkpoint, saved_step;
-    uint64_t missed_checkpoint; /* The newest that was not saved. */
-    uint64_t late_checkpoint;   /* The newest whose order arrived after its step. */
+    uint64_t missed_checkpoint;    /* The newest that was not saved. */
+    uint64_t late_checkpoint;      /* The newest whose order arrived after its step. */
+    uint64_t waits_for_checkpoint; /* Training waits until this step is ordered or skipped; 0. */
     uint64_t failed_load, failed_load_generation;
     bool failed_load_missing;
     uint64_t loading_generation; /* 0: no load is in progress. */
@@ -139,8 +148,10 @@ struct ps_step {
         uint64_t checkpoint, step;
     } saving[PS_SAVES_MAX]; /* ... these. */
     bool applying, has_previous;
-    struct slice_set covered;        /* Sync: the slices whose gradients are held. */
-    uint32_t held_count[SLICES_MAX]; /* Slices of the node in slot i; 0: empty. */
+    uint64_t evaluate_step, save_due;          /* In the last order. */
+    uint64_t kept_evaluation, kept_checkpoint; /* Sync: the steps of the kept arrays; 0: none. */
+    struct slice_set covered;                  /* Sync: the slices whose gradients are held. */
+    uint32_t held_count[SLICES_MAX];           /* Slices of the node in slot i; 0: empty. */
     uint64_t parked_step[SLICES_MAX];
     conn_id parked_conn[SLICES_MAX];
     uint32_t applying_slice;

@@ -17,9 +17,25 @@ static bool behind_barrier(const struct ps_step *s, uint64_t step)
     return ps_save_pending(s) && step >= s->save_step && s->step <= s->save_step;
 }
 
+/* So is a multiple of the interval that is neither ordered nor skipped yet. */
+static bool behind_due(const struct ps_step *s, uint64_t step)
+{
+    return s->save_due != 0 && step >= s->save_due && s->generation == s->ordered_generation;
+}
+
 static bool blocked(const struct ps_step *s, uint64_t step)
 {
-    return s->applying || too_far_ahead(s, step) || behind_barrier(s, step);
+    return s->applying || too_far_ahead(s, step) || behind_barrier(s, step) || behind_due(s, step);
+}
+
+static void note_wait(struct ps_step *s)
+{
+    s->waits_for_checkpoint = 0;
+    for (uint32_t v = 0; v < s->config.slices; v++) {
+        if (s->held_count[v] != 0 && behind_due(s, s->parked_step[v])) {
+            s->waits_for_checkpoint = s->save_due;
+        }
+    }
 }
 
 static void set_step(struct ps_step *s)
@@ -87,7 +103,7 @@ void ps_async_pull(struct ps_step *s, const struct ps_event *event, struct ps_ac
 {
     assert(event->generation == s->generation);
     if (event->step == STEP_LATEST) {
-        ps_answer(s, out, event->conn, event->round, s->step, false);
+        ps_answer(s, out, event->conn, event->round, s->step, VALUES_CURRENT);
         return;
     }
     struct ps_peer *peer = ps_peer_of(s, event->conn);
@@ -98,7 +114,7 @@ void ps_async_pull(struct ps_step *s, const struct ps_event *event, struct ps_ac
     /* All workers start with step 0, so it is answered at once. */
     peer->wanted = event->step;
     peer->round = event->round;
-    if (event->step == 0) { ps_answer(s, out, event->conn, event->round, 0, false); }
+    if (event->step == 0) { ps_answer(s, out, event->conn, event->round, 0, VALUES_CURRENT); }
 }
 
 void ps_async_applied(struct ps_step *s, struct ps_actions *out)
@@ -132,7 +148,7 @@ static void answer_pulls(struct ps_step *s, struct ps_actions *out)
         /* At the end of training, and before an evaluation, all contributions must be applied. */
         if (peer->wanted >= s->until && s->step < s->until) { continue; }
         if (has_parked(s, peer->conn, peer->wanted)) { continue; }
-        ps_answer(s, out, peer->conn, peer->round, peer->wanted, false);
+        ps_answer(s, out, peer->conn, peer->round, peer->wanted, VALUES_CURRENT);
         peer->answered = peer->wanted;
         peer->wanted = 0;
     }
@@ -154,6 +170,7 @@ static uint32_t next_unblocked(const struct ps_step *s)
 void ps_async_advance(struct ps_step *s, struct ps_actions *out)
 {
     assert(s->generation != 0);
+    note_wait(s);
     if (s->applying) { return; }
     ps_save_if_due(s, out);
     answer_pulls(s, out);

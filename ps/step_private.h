@@ -11,7 +11,7 @@
 struct ps_action *ps_act(struct ps_actions *out, enum ps_action_type type);
 void ps_refuse(struct ps_actions *out, conn_id conn, enum refusal why);
 void ps_answer(const struct ps_step *s, struct ps_actions *out, conn_id conn, uint64_t round,
-               uint64_t step, bool previous);
+               uint64_t step, enum ps_values values);
 
 /* The peer of `conn`, added if it is new. NULL: the table is full. */
 struct ps_peer *ps_peer_of(struct ps_step *s, conn_id conn);
@@ -25,6 +25,10 @@ void ps_save_if_due(struct ps_step *s, struct ps_actions *out);
 void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
 void ps_sync_pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
 void ps_sync_applied(struct ps_step *s, struct ps_actions *out);
+/* Apply the held pushes if they are complete and nothing forbids the next step. */
+void ps_sync_advance(struct ps_step *s, struct ps_actions *out);
+/* An order arrived: release the kept arrays that it makes superfluous. */
+void ps_sync_release_kept(struct ps_step *s, struct ps_actions *out);
 
 void ps_async_push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
 void ps_async_pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);

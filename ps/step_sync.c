@@ -30,7 +30,7 @@ static void answer_late(struct ps_step *s, const struct ps_event *event, struct 
     struct ps_peer *peer = ps_peer_of(s, event->conn);
     if (peer != NULL && peer->answered == step) { return; }
     if (peer != NULL) { peer->answered = step; }
-    ps_answer(s, out, event->conn, event->round, step, previous);
+    ps_answer(s, out, event->conn, event->round, step, previous ? VALUES_PREVIOUS : VALUES_CURRENT);
 }
 
 /* The sum of the new node includes the held nodes below it. */
@@ -56,11 +56,65 @@ static void hold(struct ps_step *s, struct slice_node node, struct ps_actions *o
     action->count = node.count;
 }
 
-static void apply_if_complete(struct ps_step *s, struct ps_actions *out)
+static bool is_multiple(uint64_t step, uint64_t every)
 {
-    if (slice_set_count(&s->covered) < s->config.slices) { return; }
-    assert(!s->applying);
+    return every != 0 && step != 0 && step % every == 0;
+}
+
+static void keep(struct ps_actions *out, enum ps_values values)
+{
+    assert(values == VALUES_EVALUATION || values == VALUES_CHECKPOINT);
+    ps_act(out, PS_DO_KEEP)->values = values;
+}
+
+void ps_sync_release_kept(struct ps_step *s, struct ps_actions *out)
+{
+    uint64_t evaluation = s->kept_evaluation, checkpoint = s->kept_checkpoint;
+    if (s->generation != s->ordered_generation) { return; }
+    if (evaluation != 0 && s->evaluate_step > evaluation) {
+        s->kept_evaluation = 0;
+        ps_act(out, PS_DO_UNKEEP)->values = VALUES_EVALUATION;
+    }
+    bool ordered = ps_save_pending(s) && s->save_step == checkpoint;
+    if (checkpoint != 0 && (s->save_due == 0 || s->save_due > checkpoint) && !ordered) {
+        s->kept_checkpoint = 0;
+        ps_act(out, PS_DO_UNKEEP)->values = VALUES_CHECKPOINT;
+    }
+}
+
+/* Whether the next update would drop the values of a step that is neither ordered to be saved nor
+ * skipped. */
+static bool waits_for_order(const struct ps_step *s)
+{
+    return s->kept_checkpoint != 0 && is_multiple(s->step, s->config.checkpoint_every);
+}
+
+/* The present step may have to be evaluated or saved after the update. */
+static void keep_multiples(struct ps_step *s, struct ps_actions *out)
+{
+    assert(!waits_for_order(s));
+    if (is_multiple(s->step, s->config.evaluate_every) && s->evaluate_step <= s->step) {
+        s->kept_evaluation = s->step;
+        keep(out, VALUES_EVALUATION);
+    }
+    if (is_multiple(s->step, s->config.checkpoint_every) && s->save_due != 0 &&
+        s->save_due <= s->step) {
+        s->kept_checkpoint = s->step;
+        keep(out, VALUES_CHECKPOINT);
+    }
+}
+
+void ps_sync_advance(struct ps_step *s, struct ps_actions *out)
+{
+    assert(s->generation != 0);
+    s->waits_for_checkpoint = 0;
+    if (s->applying || slice_set_count(&s->covered) < s->config.slices) { return; }
+    if (waits_for_order(s)) {
+        s->waits_for_checkpoint = s->kept_checkpoint;
+        return;
+    }
     assert(out->part_count == 0);
+    keep_multiples(s, out);
     for (uint32_t i = 0; i < s->config.slices; i++) {
         if (s->held_count[i] == 0) { continue; }
         out->parts[out->part_count++] = (struct slice_node){i, s->held_count[i]};
@@ -90,7 +144,6 @@ void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_act
             return;
         }
         hold(s, node, out);
-        apply_if_complete(s, out);
     }
 }
 
@@ -103,9 +156,11 @@ void ps_sync_pull(struct ps_step *s, const struct ps_event *event, struct ps_act
     struct ps_peer *peer = ps_peer_of(s, event->conn);
     if (peer != NULL) { peer->answered = peer->wanted = 0; }
     if (step == s->step) {
-        ps_answer(s, out, event->conn, event->round, step, false);
+        ps_answer(s, out, event->conn, event->round, step, VALUES_CURRENT);
     } else if (step + 1 == s->step && s->has_previous) {
-        ps_answer(s, out, event->conn, event->round, step, true);
+        ps_answer(s, out, event->conn, event->round, step, VALUES_PREVIOUS);
+    } else if (step != 0 && step == s->kept_evaluation) {
+        ps_answer(s, out, event->conn, event->round, step, VALUES_EVALUATION);
     } else if (step == s->step + 1) {
         await(s, event, step, out);
     } else {
@@ -123,6 +178,6 @@ void ps_sync_applied(struct ps_step *s, struct ps_actions *out)
         if (peer->wanted == 0 || peer->wanted > s->step) { continue; }
         peer->wanted = 0;
         peer->answered = s->step;
-        ps_answer(s, out, peer->conn, peer->round, s->step, false);
+        ps_answer(s, out, peer->conn, peer->round, s->step, VALUES_CURRENT);
     }
 }

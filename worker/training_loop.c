@@ -74,6 +74,31 @@ static void become_whole(struct training_loop *loop, uint64_t step, uint64_t now
     act(out, LOOP_DO_SWAP)->step = step;
 }
 
+/* -------------------------------------------------------------- evaluations */
+
+/* Whether this worker, the owner of slice 0, has to evaluate the ordered step. */
+static bool must_evaluate(const struct training_loop *loop)
+{
+    return loop->evaluate_step != STEP_NONE && loop->evaluated_step != loop->evaluate_step &&
+           slice_set_has_all(&loop->owned, (struct slice_node){0, 1});
+}
+
+/* Sync: the current values are of a later step. The ps keep those of the ordered one. */
+static bool must_go_back(const struct training_loop *loop, uint64_t step)
+{
+    return loop->config.mode == TRAIN_SYNC && must_evaluate(loop) && step > loop->evaluate_step;
+}
+
+/* The owner of slice 0 does not pass a multiple of the interval while the result of an earlier one
+ * is not known: so no ps replaces the values that it keeps for the earlier one, and no result
+ * replaces another before the chief has it. */
+static bool waits_for_result(const struct training_loop *loop)
+{
+    uint64_t every = loop->config.evaluate_every, pending = loop->evaluate_step;
+    return every != 0 && pending < loop->step && loop->step - pending >= every &&
+           slice_set_has_all(&loop->owned, (struct slice_node){0, 1});
+}
+
 /* ------------------------------------------------------------------ events */
 
 static void order(struct training_loop *loop, const struct run *run, uint64_t now_ms,
@@ -191,10 +216,12 @@ static void settle_gather(struct training_loop *loop, uint64_t now_ms, struct lo
         if (loop->ps[i].held_step != lowest) { equal = false; }
         lowest = u64_min(lowest, loop->ps[i].held_step);
     }
-    if (equal || loop->config.mode == TRAIN_ASYNC) {
+    bool goes_back = must_go_back(loop, lowest);
+    if (!goes_back && (equal || loop->config.mode == TRAIN_ASYNC)) {
         become_whole(loop, lowest, now_ms, out);
         return;
     }
+    if (goes_back) { lowest = loop->evaluate_step; }
     loop->gather_step = lowest;
     for (uint32_t i = 0; i < loop->config.ps; i++) {
         if (loop->ps[i].held_step != lowest) { loop->ps[i].held = false; }
@@ -208,7 +235,7 @@ static void compute_missing(struct training_loop *loop, struct loop_actions *out
     assert(!loop->computing);
     struct slice_set set = missing(loop);
     if (loop->phase != RUN_RUNNING || loop->step >= loop->until) { return; }
-    if (slice_set_count(&set) == 0) { return; }
+    if (slice_set_count(&set) == 0 || waits_for_result(loop)) { return; }
     struct loop_action *action = act(out, LOOP_DO_COMPUTE);
     action->step = loop->step;
     action->generation = loop->generation;
@@ -232,20 +259,18 @@ static void compute_missing(struct training_loop *loop, struct loop_actions *out
     loop->computing = true;
 }
 
-/* The owner of slice 0 evaluates at the first step at or after the ordered one. */
+/* Sync: exactly the ordered step. Async, where a step has no exact values: the current values, once
+ * this worker has reached the step. */
 static void evaluate(struct training_loop *loop, struct loop_actions *out)
 {
     assert(loop->state == LOOP_WHOLE);
-    if (loop->evaluate_step == STEP_NONE || loop->step < loop->evaluate_step) { return; }
-    if (loop->evaluated_step != STEP_NONE && loop->evaluated_step >= loop->evaluate_step) {
-        return;
-    }
-    if (!slice_set_has_all(&loop->owned, (struct slice_node){0, 1})) { return; }
+    if (!must_evaluate(loop) || loop->step < loop->evaluate_step) { return; }
+    assert(loop->config.mode == TRAIN_ASYNC || loop->step == loop->evaluate_step);
     struct loop_action *action = act(out, LOOP_DO_EVALUATE);
-    action->step = loop->step;
+    action->step = loop->evaluate_step;
     action->generation = loop->generation;
     loop->evaluating = true;
-    loop->evaluated_step = loop->step;
+    loop->evaluated_step = loop->evaluate_step;
 }
 
 /* Send ps `index` what it lacks: a pull, or the gradients that were not sent on its connection. */
@@ -284,10 +309,13 @@ static void exchange(struct training_loop *loop, uint32_t index, struct loop_act
 static void proceed(struct training_loop *loop, uint64_t now_ms, struct loop_actions *out)
 {
     if (!is_active(loop) || !owns_any(loop)) { return; }
-    if (loop->state == LOOP_IDLE) { begin_gather(loop, now_ms, out); }
+    bool free = !loop->computing && !loop->evaluating;
+    bool behind = loop->state == LOOP_WHOLE && free && must_go_back(loop, loop->step);
+    if (loop->state == LOOP_IDLE || behind) { begin_gather(loop, now_ms, out); }
     if (loop->state == LOOP_GATHER && all_held(loop)) { settle_gather(loop, now_ms, out); }
     if (loop->state == LOOP_WHOLE && !loop->computing && !loop->evaluating) {
-        if (all_held(loop)) { become_whole(loop, loop->step + 1, now_ms, out); }
+        bool due = must_evaluate(loop) && loop->step == loop->evaluate_step;
+        if (all_held(loop) && !due) { become_whole(loop, loop->step + 1, now_ms, out); }
         compute_missing(loop, out);
     }
     for (uint32_t i = 0; i < loop->config.ps; i++) {

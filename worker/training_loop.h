@@ -18,7 +18,8 @@
  *   GATHER -> WHOLE   every ps has sent values
  *   WHOLE -> WHOLE    every ps has sent values of step + 1
  *   WHOLE -> GATHER   a ps no longer keeps our step; the run is stopping and this worker is behind;
- *                     async: slices were assigned to this worker
+ *                     sync: an earlier step must be evaluated; async: slices were assigned to
+ *                     this worker
  *   any -> IDLE       another generation, or no slices are left
  *
  * A request is sent again when its connection is new, or some time after the ps refused it. The ps
@@ -46,9 +47,10 @@ enum {
 
 struct training_loop_config {
     enum train_mode mode;
-    uint32_t slices; /* V */
-    uint32_t ps;     /* 1 to PS_MAX. */
-    uint32_t index;  /* Index of this worker. */
+    uint32_t slices;         /* V */
+    uint32_t ps;             /* 1 to PS_MAX. */
+    uint32_t index;          /* Index of this worker. */
+    uint64_t evaluate_every; /* 0: only the last step is evaluated. */
 };
 
 enum loop_event_type {
@@ -81,7 +83,7 @@ enum loop_action_type {
     LOOP_DO_COMPUTE,  /* Compute the gradients of nodes[first_node ...] from the current values. */
     LOOP_DO_PUSH,     /* Send the gradients of nodes[first_node ...] to `ps`. */
     LOOP_DO_PULL,     /* Ask `ps` for the values of `step`. */
-    LOOP_DO_EVALUATE, /* Evaluate the current values, of `step`. */
+    LOOP_DO_EVALUATE, /* Evaluate the current values as those of `step`. */
 };
 
 struct loop_action {

@@ -320,6 +320,7 @@ enum tn_status worker_create(const struct worker_config *config, struct worker *
                                           .slices = job->train.slices,
                                           .ps = job->cluster.ps,
                                           .index = config->identity.task.index,
+                                          .evaluate_every = job->evaluate.every_steps,
                                       });
     enum tn_status status = open_parts(worker, error);
     if (status == TN_OK) {

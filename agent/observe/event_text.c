@@ -120,6 +120,10 @@ void event_text_history(const struct history_entry *entry, char text[static EVEN
         break;
     case HISTORY_HELD: snprintf(text, EVENT_TEXT_MAX, "held: %s", entry->cause); break;
     case HISTORY_EVALUATED: evaluated(entry, "evaluated", text); break;
+    case HISTORY_SKIPPED:
+        snprintf(text, EVENT_TEXT_MAX, "the checkpoint of step %" PRIu64 " is skipped%s%s",
+                 entry->step, because, entry->cause);
+        break;
     case HISTORY_DONE: evaluated(entry, "done", text); break;
     case HISTORY_FAILED:
         snprintf(text, EVENT_TEXT_MAX, "%s%s%s", is_stop(entry) ? "" : "failed",

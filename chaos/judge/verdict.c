@@ -190,6 +190,7 @@ json_t *verdict_make(const struct verdict_input *input)
     if (!input->may_be_idle) { verdict_check_faults(checks, input->history, input->allowed_skips); }
     verdict_check_ended(checks, input->exit_code, input->result);
     verdict_check_result(checks, cluster->job->train.mode, input->baseline, input->result);
+    verdict_check_pace(checks, cluster->job, input->result, input->former_count > 0);
     check_transactions(checks, input);
     check_checkpoints(checks, input);
     verdict_check_refusals(checks, input->history);

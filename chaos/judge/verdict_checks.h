@@ -37,6 +37,10 @@ void verdict_check_ended(json_t *checks, int exit_code, const json_t *result);
  * 0.01 of it. */
 void verdict_check_result(json_t *checks, enum train_mode mode, const json_t *baseline,
                           const json_t *result);
+/* "pace": the result has each multiple of `evaluate.every_steps` once and in order; and "orders"
+ * checks that every checkpoint was committed or skipped. After a wipe of ZooKeeper evaluations that
+ * were not read before may be missing. */
+void verdict_check_pace(json_t *checks, const struct job *job, const json_t *result, bool wiped);
 /* "orders": no rule of the protocol is broken. `ensembles`: how many the transactions are of. */
 void verdict_check_orders(json_t *checks, const struct judgement *judgement, uint32_t ensembles);
 /* "checkpoints": `verified` is the output of `tanist checkpoints verify -o json`; no more

@@ -66,6 +66,35 @@ void verdict_check_result(json_t *checks, enum train_mode mode, const json_t *ba
     (mode == TRAIN_SYNC ? check_digest : check_accuracy)(checks, baseline, result);
 }
 
+/* ------------------------------------------------------------------- pace */
+
+void verdict_check_pace(json_t *checks, const struct job *job, const json_t *result, bool wiped)
+{
+    const json_t *evaluations = json_object_get(result, "evaluations");
+    double every = (double)job->evaluate.every_steps, last = 0;
+    uint64_t missing = 0, found = json_array_size(evaluations);
+    assert(job != NULL);
+    if (!json_is_array(evaluations)) {
+        verdict_add(checks, "pace", false, "the result lists no evaluations");
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(evaluations); i++) {
+        double step = json_member_number(json_array_get(evaluations, i), "step", 0);
+        if (step <= last) {
+            verdict_add(checks, "pace", false, "evaluation of step %.0f after that of %.0f", step,
+                        last);
+            return;
+        }
+        if (every > 0) { missing += (uint64_t)(ceil(step / every) - floor(last / every) - 1); }
+        last = step;
+    }
+    double skipped = json_member_number(result, "skipped_checkpoints", 0);
+    verdict_add(checks, "pace", missing == 0 || wiped,
+                "%" PRIu64 " evaluations up to step %.0f, %" PRIu64
+                " missing; %.0f checkpoints skipped",
+                found, last, missing, skipped);
+}
+
 /* ----------------------------------------------------------------- orders */
 
 void verdict_check_orders(json_t *checks, const struct judgement *judgement, uint32_t ensembles)

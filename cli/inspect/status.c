@@ -276,6 +276,8 @@ static int print_json(const struct view *view)
                   (json_int_t)view->step, "chief", chief_json(view), "tasks", tasks, "checkpoint",
                   "id", (json_int_t)run->committed_checkpoint, "step",
                   (json_int_t)run->committed_step, "zookeeper", "servers", servers_json(view));
+    json_object_set_new(root, "skipped_checkpoints",
+                        json_integer((json_int_t)run->skipped_checkpoints));
     add_inputs(root, &run->inputs);
     json_object_set_new(root, "held", held_shards_json(&view->held));
     json_object_set_new(root, "spares", spare_hosts_json(&view->spares));
@@ -316,6 +318,10 @@ static void print_head(const struct view *view)
                run->committed_step);
     } else {
         printf("checkpoint: none yet\n");
+    }
+    if (run->skipped_checkpoints != 0) {
+        printf("skipped checkpoints: %" PRIu64 " (the disk could not follow; see the history)\n",
+               run->skipped_checkpoints);
     }
     if (inputs_have_data(&run->inputs)) {
         char digest[33];

@@ -182,6 +182,9 @@ static void draw_saved(struct canvas *canvas, const struct run *run)
         canvas_put(canvas, INK_PLAIN, "%" PRIu64 " of step %" PRIu64, run->committed_checkpoint,
                    run->committed_step);
     }
+    if (run->skipped_checkpoints != 0) {
+        canvas_put(canvas, INK_BAD, ", %" PRIu64 " skipped", run->skipped_checkpoints);
+    }
     if (run->evaluation.step != STEP_NONE && run->generation != 0) {
         canvas_put(canvas, INK_PLAIN, "; at step %" PRIu64 " loss %.4f, accuracy %.4f",
                    run->evaluation.step, run->evaluation.loss, run->evaluation.accuracy);

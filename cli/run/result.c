@@ -13,17 +13,33 @@
 void result_init(struct result *result, const struct job *job)
 {
     assert(job != NULL);
-    *result = (struct result){.job = job, .recoveries = json_array()};
+    *result = (struct result){.job = job, .recoveries = json_array(), .evaluations = json_array()};
 }
 
 void result_free(struct result *result)
 {
     json_decref(result->recoveries);
-    result->recoveries = NULL;
+    json_decref(result->evaluations);
+    result->recoveries = result->evaluations = NULL;
+}
+
+/* After a restore steps are evaluated again, with the same result in sync mode. */
+static void note_evaluation(json_t *evaluations, const struct history_entry *entry)
+{
+    assert(entry->kind == HISTORY_EVALUATED);
+    for (size_t i = json_array_size(evaluations); i-- > 0;) {
+        const json_t *last = json_array_get(evaluations, i);
+        if ((uint64_t)json_integer_value(json_object_get(last, "step")) < entry->step) { break; }
+        json_array_remove(evaluations, i);
+    }
+    json_array_append_new(evaluations, json_pack("{s:I, s:o, s:o}", "step", (json_int_t)entry->step,
+                                                 "loss", event_text_number(entry->loss), "accuracy",
+                                                 event_text_number(entry->accuracy)));
 }
 
 void result_note(struct result *result, const struct history_entry *entry)
 {
+    if (entry->kind == HISTORY_EVALUATED) { note_evaluation(result->evaluations, entry); }
     if (entry->kind == HISTORY_RECOVERED) {
         json_array_append_new(result->recoveries, event_text_recovery_json(entry));
     }
@@ -54,6 +70,9 @@ char *result_json(const struct result *result, const struct run *run, const char
     if (root != NULL) {
         const char *stored = result->checkpoint_digest;
         json_object_set_new(root, "checkpoint_digest", *stored ? json_string(stored) : json_null());
+        json_object_set(root, "evaluations", result->evaluations);
+        json_object_set_new(root, "skipped_checkpoints",
+                            json_integer((json_int_t)run->skipped_checkpoints));
     }
     const char *reason = run->phase == RUN_FAILED ? run->reason : result->damage.text;
     if (root != NULL && *reason) { json_object_set_new(root, "reason", json_text(reason)); }
@@ -81,6 +100,10 @@ char *result_text(const struct result *result, const struct run *run, const char
             ")\n",
             run->elections, json_array_size(result->recoveries), run->committed_checkpoint,
             run->committed_step);
+    if (run->skipped_checkpoints != 0) {
+        fprintf(out, "skipped checkpoints: %" PRIu64 "; the log of the chief names each one\n",
+                run->skipped_checkpoints);
+    }
     if (*result->checkpoint_digest) {
         fprintf(out, "digest of the parameters in the last checkpoint, read from the disk: %s\n",
                 result->checkpoint_digest);

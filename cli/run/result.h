@@ -12,13 +12,14 @@
 
 struct result {
     const struct job *job;
-    json_t *recoveries; /* Owned. */
+    json_t *recoveries;  /* Owned. */
+    json_t *evaluations; /* Owned; in ascending order of step. */
     double seconds;
     char checkpoint_digest[DIGEST_TEXT_BYTES]; /* From cli/run/stored_digest.h; "": unknown. */
     struct error damage; /* The last checkpoint is damaged. Empty text: no damage is known. */
 };
 
-/* Without enough memory `recoveries` is NULL and stays empty. */
+/* Without enough memory the arrays are NULL and stay empty. */
 void result_init(struct result *result, const struct job *job);
 void result_free(struct result *result);
 

@@ -109,9 +109,11 @@ static const struct json_field fields[] = {
                 "permits mixtures.",
     },
     NUMBER(FIELD_UINT, "evaluate.every_steps", evaluate.every_steps, 0, MANY, CHANGEABLE,
-           "Steps between evaluations on the test set; 0: only at the end."),
+           "Steps between evaluations on the test set; 0: only at the end. Every multiple is "
+           "evaluated; in async mode by the worker that reaches it, with the values it then has."),
     NUMBER(FIELD_UINT, "checkpoint.every_steps", checkpoint.every_steps, 0, MANY, CHANGEABLE,
-           "Steps between checkpoints; 0: not by steps."),
+           "Steps between checkpoints; 0: not by steps. A multiple is skipped only when the disk "
+           "cannot follow, and counted in `skipped_checkpoints`."),
     NUMBER(FIELD_UINT, "checkpoint.every_seconds", checkpoint.every_seconds, 0, 1e6, CHANGEABLE,
            "Seconds between checkpoints; 0: not by time. There is always one at the end."),
     NUMBER(FIELD_UINT, "checkpoint.keep", checkpoint.keep, 1, 1000, CHANGEABLE,

@@ -40,6 +40,8 @@ struct report {
     uint64_t disk_epoch; /* Highest epoch of the manifests on its disk. */
     uint64_t disk_generation;
     uint64_t disk_last_checkpoint; /* Highest id on its disk, of committed checkpoints or not. */
+    uint64_t
+        waits_for_checkpoint; /* Training waits until this step is ordered or skipped; 0: no. */
 
     /* Worker only. */
     uint64_t ready;               /* 1: data loaded, can own slices. */

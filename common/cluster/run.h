@@ -71,10 +71,14 @@ struct run {
     uint64_t last_checkpoint; /* Highest id ever used; ids are never used twice. */
     uint64_t save_checkpoint; /* Every ps shall write the checkpoint of this id ... 0: none. */
     uint64_t save_step;       /* ... having applied exactly this many steps. */
-    uint64_t until;           /* Workers contribute only to steps below this one. */
-    bool ending;              /* `until` is final. */
-    uint64_t evaluate_step;   /* Evaluate at the first step >= this; STEP_NONE: no. */
-    bool pause_requested;     /* Paused by an operator. */
+    /* The first multiple of `checkpoint.every_steps` that is neither ordered nor skipped. No ps
+     * forgets its values until then. 0: none. */
+    uint64_t save_due;
+    uint64_t skipped_checkpoints; /* Such multiples that were not saved, since the first start. */
+    uint64_t until;               /* Workers contribute only to steps below this one. */
+    bool ending;                  /* `until` is final. */
+    uint64_t evaluate_step;       /* Evaluate the values of this step; STEP_NONE: no. */
+    bool pause_requested;         /* Paused by an operator. */
     struct recovery recovery;
     struct evaluation evaluation; /* The newest. */
     struct inputs inputs;         /* Those that all workers have: C13. */

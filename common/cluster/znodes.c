@@ -82,6 +82,7 @@ static const char *const history_kind_names[HISTORY_KINDS + 1] = {
     [HISTORY_CHECKPOINT] = "checkpoint", [HISTORY_FALLBACK] = "fallback",
     [HISTORY_EVALUATED] = "evaluated",   [HISTORY_DONE] = "done",
     [HISTORY_FAILED] = "failed",         [HISTORY_HELD] = "held",
+    [HISTORY_SKIPPED] = "skipped",
 };
 
 static const char *const request_kind_names[REQUEST_KINDS + 1] = {
@@ -208,6 +209,8 @@ static const struct json_field run_fields[] = {
     {"last_checkpoint", FIELD_UINT, AT(last_checkpoint)},
     {"save_checkpoint", FIELD_UINT, AT(save_checkpoint)},
     {"save_step", FIELD_UINT, AT(save_step)},
+    {"save_due", FIELD_UINT, AT(save_due)},
+    {"skipped_checkpoints", FIELD_UINT, AT(skipped_checkpoints)},
     {"until", FIELD_UINT, AT(until)},
     {"ending", FIELD_BOOL, AT(ending)},
     {"evaluate_step", FIELD_UINT, AT(evaluate_step), .none = "null"},

@@ -102,8 +102,9 @@ enum history_kind {
     HISTORY_RUNNING,    /* First start. */
     HISTORY_CHECKPOINT, /* `checkpoint` committed at `step`. */
     HISTORY_FALLBACK,   /* `checkpoint` cannot be loaded, an older one is. */
-    HISTORY_EVALUATED,
-    HISTORY_HELD, /* `checkpoint` of `step` cannot be loaded by `task`; nothing is loaded. */
+    HISTORY_EVALUATED,  /* `step`: `loss`, `accuracy`. */
+    HISTORY_SKIPPED,    /* The checkpoint of `step` was not saved: `cause`. */
+    HISTORY_HELD,       /* `checkpoint` of `step` cannot be loaded by `task`; nothing is loaded. */
     HISTORY_DONE,
     HISTORY_FAILED,
     HISTORY_KINDS

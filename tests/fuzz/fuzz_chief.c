@@ -138,7 +138,7 @@ static void report_from_fields(void)
         &report->evaluation.step,
         &report->sequence,
         &report->incarnation,
-        &report->saved_digest[0],
+        &report->waits_for_checkpoint,
         &report->evaluation.digest[0],
     };
     for (unsigned i = 0; i < fields % 8U; i++) {
@@ -188,6 +188,7 @@ static void take_run(struct run *run)
                     (counters[i] == &run->evaluate_step || counters[i] == &run->evaluation.step);
         *counters[i] = none ? STEP_NONE : number & COUNTER_MAX; /* As run_decode() bounds them. */
     }
+    run->save_due = run->save_step;
 }
 
 /* As the driver, which has read the state of the tree. */

@@ -106,6 +106,8 @@ static void set_report(struct report *report, const char *word)
         report->missed_checkpoint = number(value);
     } else if ((value = value_of(word, "late")) != NULL) {
         report->missed_checkpoint = report->late_checkpoint = number(value);
+    } else if ((value = value_of(word, "waits")) != NULL) {
+        report->waits_for_checkpoint = number(value);
     } else if ((value = value_of(word, "accuracy")) != NULL) { /* At `step`. */
         report->evaluation =
             (struct evaluation){.step = report->step, .accuracy = strtod(value, NULL)};

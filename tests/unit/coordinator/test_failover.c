@@ -110,6 +110,7 @@ static void new_chief_measures_the_rate_itself(void **state)
     config.checkpoint_every_steps = 500;
     run.ending = false;
     run.save_step = 40600;
+    run.save_due = 41000;
     begin();
     elected(5, &run, &all_to_0, &checkpoint_5, 1);
     written();

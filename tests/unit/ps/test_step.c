@@ -61,7 +61,7 @@ static void expect_answer(uint32_t nth, uint64_t conn, uint64_t step, bool previ
     assert_non_null(action);
     assert_int_equal(action->conn.v, conn);
     assert_int_equal(action->step, step);
-    assert_int_equal(action->previous, previous);
+    assert_int_equal(action->values, previous ? VALUES_PREVIOUS : VALUES_CURRENT);
 }
 
 static void expect_refusal(uint64_t conn, enum refusal why)
@@ -92,6 +92,17 @@ static void step_once(void)
     push(9, s.generation, s.step, 0, V);
     assert_int_equal(number_of(PS_DO_APPLY), 1);
     handle((struct ps_event){.type = PS_EV_APPLIED});
+}
+
+/* Serves generation 1 at `step`; every 10th step is evaluated and saved, and all of them up to
+ * `step` have been. */
+static void serve_multiples_from(uint64_t step)
+{
+    serve_from(step);
+    s.config.evaluate_every = s.config.checkpoint_every = 10;
+    uint64_t due = step / 10 * 10 + 10;
+    order(
+        (struct run){.phase = RUN_RUNNING, .generation = 1, .evaluate_step = due, .save_due = due});
 }
 
 /* After an ordered load the generation and the step are served. */
@@ -238,6 +249,49 @@ static void test_pull_cancels_an_earlier_wait(void **state)
     assert_int_equal(number_of(PS_DO_ANSWER), 1);
     push(1, 1, 0, 0, 4);
     expect_answer(0, 1, 1, false);
+}
+
+/* An evaluator that takes over may be behind the others: the values of the last multiple are kept
+ * until its result is known. */
+static void test_values_of_an_evaluation_are_kept(void **state)
+{
+    (void)state;
+    serve_multiples_from(8);
+    for (uint64_t step = 8; step < 15; step++) { step_once(); }
+    pull(2, 1, 10);
+    assert_int_equal(find(PS_DO_ANSWER, 0)->values, VALUES_EVALUATION);
+    assert_int_equal(find(PS_DO_ANSWER, 0)->step, 10);
+    order((struct run){.phase = RUN_RUNNING, .generation = 1, .evaluate_step = 20, .save_due = 10});
+    assert_int_equal(number_of(PS_DO_UNKEEP), 1);
+    pull(2, 1, 10);
+    expect_refusal(2, REFUSAL_STEP_GONE);
+}
+
+/* An order to save may arrive when training has passed its step, but not after the next one. */
+static void test_training_waits_for_the_order_of_an_earlier_multiple(void **state)
+{
+    (void)state;
+    serve_multiples_from(8);
+    for (uint64_t step = 8; step < 20; step++) { step_once(); }
+    push(9, 1, 20, 0, V);
+    assert_int_equal(number_of(PS_DO_APPLY), 0);
+    assert_int_equal(s.waits_for_checkpoint, 10);
+    order((struct run){.phase = RUN_RUNNING,
+                       .generation = 1,
+                       .evaluate_step = 20,
+                       .save_checkpoint = 4,
+                       .save_step = 10,
+                       .save_due = 20});
+    assert_int_equal(find(PS_DO_SAVE, 0)->step, 10);
+    assert_int_equal(find(PS_DO_SAVE, 0)->values, VALUES_CHECKPOINT);
+    assert_int_equal(number_of(PS_DO_APPLY), 1);
+    assert_int_equal(s.waits_for_checkpoint, 0);
+    assert_int_equal(s.late_checkpoint, 0);
+    assert_int_equal(s.kept_checkpoint, 20);
+    /* Skipped: it is passed without a save. */
+    order((struct run){.phase = RUN_RUNNING, .generation = 1, .evaluate_step = 20, .save_due = 30});
+    assert_int_equal(number_of(PS_DO_SAVE), 0);
+    assert_int_equal(s.kept_checkpoint, 0);
 }
 
 /* After a load there is no previous step. */
@@ -424,6 +478,8 @@ int main(void)
         cmocka_unit_test(test_repeated_pull_is_answered_again),
         cmocka_unit_test(test_pull_cancels_an_earlier_wait),
         cmocka_unit_test(test_loaded_shard_has_no_previous_step),
+        cmocka_unit_test(test_values_of_an_evaluation_are_kept),
+        cmocka_unit_test(test_training_waits_for_the_order_of_an_earlier_multiple),
         cmocka_unit_test(test_other_generations_are_refused),
         cmocka_unit_test(test_push_of_a_closed_connection_counts),
         cmocka_unit_test(test_new_generation_drops_everything),

@@ -59,7 +59,8 @@ static bool pull(uint64_t conn, uint64_t step)
 
 static void serve(uint64_t max_staleness, uint64_t load_step, const uint64_t *clocks)
 {
-    ps_step_init(&s, &(struct ps_step_config){TRAIN_ASYNC, V, max_staleness});
+    ps_step_init(&s, &(struct ps_step_config){
+                         .mode = TRAIN_ASYNC, .slices = V, .max_staleness = max_staleness});
     struct run run = {.phase = RUN_LOADING, .generation = 1, .load_step = load_step};
     handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
     handle((struct ps_event){.type = PS_EV_LOADED, .clocks = clocks});
@@ -196,6 +197,26 @@ static void test_checkpoint_is_a_barrier(void **state)
     assert_int_equal(number_of(PS_DO_ANSWER), 1);
 }
 
+/* Contributions to a multiple of the interval wait until it is ordered or skipped. */
+static void test_contributions_wait_for_the_order_of_a_multiple(void **state)
+{
+    (void)state;
+    serve(STALENESS_FREE, 0, NULL);
+    struct run run = {.phase = RUN_RUNNING, .generation = 1, .until = 9, .save_due = 1};
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    push_applied(1, 0, 0);
+    assert_false(push(1, 1, 0));
+    push_applied(2, 0, 1);
+    assert_int_equal(s.waits_for_checkpoint, 1);
+    run.save_checkpoint = 4, run.save_step = 1, run.save_due = 2;
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    assert_int_equal(number_of(PS_DO_SAVE), 1);
+    assert_int_equal(number_of(PS_DO_APPLY), 1);
+    applied();
+    assert_int_equal(s.waits_for_checkpoint, 0);
+    assert_int_equal(s.late_checkpoint, 0);
+}
+
 /* If a slice is past the ordered step, the save is missed at once. */
 static void test_late_save_is_missed(void **state)
 {
@@ -255,6 +276,7 @@ int main(void)
         cmocka_unit_test(test_push_above_the_clock_is_refused),
         cmocka_unit_test(test_pull_of_the_last_step_waits_for_all_slices),
         cmocka_unit_test(test_checkpoint_is_a_barrier),
+        cmocka_unit_test(test_contributions_wait_for_the_order_of_a_multiple),
         cmocka_unit_test(test_late_save_is_missed),
         cmocka_unit_test(test_parked_push_delays_only_later_pulls),
         cmocka_unit_test(test_clocks_are_restored),

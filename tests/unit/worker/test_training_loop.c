@@ -79,7 +79,8 @@ static uint32_t number_of(enum loop_action_type type)
 static void begin(enum train_mode mode, const char owners[static V], uint64_t until)
 {
     now_ms = 0;
-    training_loop_init(&loop, &(struct training_loop_config){mode, V, PS, ME});
+    training_loop_init(
+        &loop, &(struct training_loop_config){.mode = mode, .slices = V, .ps = PS, .index = ME});
     link(0, true);
     link(1, true);
     order(RUN_RUNNING, 1, until, STEP_NONE);
@@ -304,6 +305,66 @@ static void test_evaluation_follows_slice_0(void **state)
     assert_int_equal(number_of(LOOP_DO_EVALUATE), 1);
 }
 
+static void step_to(uint64_t step)
+{
+    while (loop.step < step) {
+        uint64_t next = loop.step + 1;
+        values(0, 1, next);
+        values(1, 1, next);
+        if (loop.computing) { computed(); }
+        if (loop.evaluating) { handle((struct loop_event){.type = LOOP_EV_EVALUATED}); }
+    }
+}
+
+/* A worker that becomes the owner of slice 0 after the step to be evaluated gathers the values that
+ * the ps keep. */
+static void test_new_owner_of_slice_0_goes_back(void **state)
+{
+    (void)state;
+    begin_at(TRAIN_SYNC, "2111", 12);
+    order(RUN_RUNNING, 1, 30, 10);
+    assign("1111");
+    computed();
+    assert_int_equal(loop.state, LOOP_GATHER);
+    values(0, 1, 12);
+    values(1, 1, 13);
+    assert_int_equal(find(LOOP_DO_PULL, 0)->step, 10);
+    assert_int_equal(number_of(LOOP_DO_PULL), 2);
+    values(0, 1, 10);
+    values(1, 1, 10);
+    computed();
+    assert_int_equal(find(LOOP_DO_EVALUATE, 0)->step, 10);
+}
+
+/* It passes a multiple before the result is known, but not the next one. */
+static void test_owner_of_slice_0_waits_for_the_result(void **state)
+{
+    (void)state;
+    begin_at(TRAIN_SYNC, "1222", 5);
+    loop.config.evaluate_every = 4;
+    order(RUN_RUNNING, 1, 30, 8);
+    step_to(11);
+    assert_int_equal(number_of(LOOP_DO_EVALUATE), 0);
+    assert_int_equal(loop.evaluated_step, 8);
+    values(0, 1, 12);
+    values(1, 1, 12);
+    assert_int_equal(loop.step, 12);
+    assert_int_equal(number_of(LOOP_DO_COMPUTE), 0);
+    order(RUN_RUNNING, 1, 30, 12);
+    assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
+    computed();
+    assert_int_equal(find(LOOP_DO_EVALUATE, 0)->step, 12);
+}
+
+/* Async: the current values are evaluated as those of the ordered step. */
+static void test_async_evaluates_what_it_has(void **state)
+{
+    (void)state;
+    begin_at(TRAIN_ASYNC, "1222", 9);
+    order(RUN_RUNNING, 1, 30, 8);
+    assert_int_equal(find(LOOP_DO_EVALUATE, 0)->step, 8);
+}
+
 /* Async: each slice is pushed separately, followed by a pull of the next step. */
 static void test_async_slices_are_pushed_separately(void **state)
 {
@@ -393,6 +454,9 @@ int main(void)
         cmocka_unit_test(test_missing_step_is_gathered_anew),
         cmocka_unit_test(test_owner_of_slice_0_evaluates),
         cmocka_unit_test(test_evaluation_follows_slice_0),
+        cmocka_unit_test(test_new_owner_of_slice_0_goes_back),
+        cmocka_unit_test(test_owner_of_slice_0_waits_for_the_result),
+        cmocka_unit_test(test_async_evaluates_what_it_has),
         cmocka_unit_test(test_async_slices_are_pushed_separately),
         cmocka_unit_test(test_async_assignment_begins_at_the_slowest_slice),
         cmocka_unit_test(test_answers_of_older_rounds_are_ignored),

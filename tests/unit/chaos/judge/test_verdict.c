@@ -111,6 +111,28 @@ static void accuracy_is_compared(void **state)
     assert_check(compare(TRAIN_ASYNC, "{'accuracy': 0.9}", "{'accuracy': null}"), "accuracy", "-");
 }
 
+static void assert_pace(const char *result, bool wiped, const char *expected)
+{
+    struct job job = {.evaluate.every_steps = 10};
+    json_t *checks = json_array(), *root = parse(result);
+    verdict_check_pace(checks, &job, root, wiped);
+    json_decref(root);
+    assert_check(checks, "pace", expected);
+}
+
+/* Each multiple is in the result, once and in order; the last step may be any. */
+static void evaluations_are_complete(void **state)
+{
+    (void)state;
+    assert_pace("{'evaluations': [{'step': 10}, {'step': 20}, {'step': 25}]}", false,
+                "+3 evaluations");
+    assert_pace("{'evaluations': [{'step': 10}, {'step': 30}]}", false, "-1 missing");
+    assert_pace("{'evaluations': [{'step': 25}]}", false, "-2 missing");
+    assert_pace("{'evaluations': [{'step': 10}, {'step': 30}]}", true, "+1 missing");
+    assert_pace("{'evaluations': [{'step': 10}, {'step': 10}]}", false, "-step 10");
+    assert_pace("{}", false, "-lists no evaluations");
+}
+
 /* The check passes if no rule is broken, and states the rule that is. */
 static void orders_passes_on_the_judgement(void **state)
 {
@@ -409,6 +431,7 @@ int main(void)
         cmocka_unit_test(ended_wants_exit_code_and_status),
         cmocka_unit_test(digest_is_compared),
         cmocka_unit_test(accuracy_is_compared),
+        cmocka_unit_test(evaluations_are_complete),
         cmocka_unit_test(orders_passes_on_the_judgement),
         cmocka_unit_test(checkpoints_are_intact),
         cmocka_unit_test(znodes_are_bounded),

@@ -22,6 +22,15 @@ static const struct history_entry restored = {.kind = HISTORY_RECOVERED,
                                               .steps_redone = 4,
                                               .cause = "signal 9 (Killed)"};
 
+/* Steps 400 and 600 are evaluated again after a restore. */
+static const struct history_entry evaluated[] = {
+    {.kind = HISTORY_EVALUATED, .step = 200, .loss = 3},
+    {.kind = HISTORY_EVALUATED, .step = 400, .loss = 2},
+    {.kind = HISTORY_EVALUATED, .step = 600, .loss = 1},
+    {.kind = HISTORY_EVALUATED, .step = 400, .loss = 2},
+    {.kind = HISTORY_EVALUATED, .step = 600, .loss = 1},
+};
+
 /* The object has every documented field. */
 static void result_has_every_field(void **state)
 {
@@ -34,10 +43,12 @@ static void result_has_every_field(void **state)
                       .committed_checkpoint = 7,
                       .committed_step = 600,
                       .elections = 2,
+                      .skipped_checkpoints = 3,
                       .evaluation = {600, 0.5, 0.75, 0.4, {0xabc, 0x1}}};
     job_init(&job);
     result_init(&result, &job);
     result_note(&result, &restored);
+    for (unsigned i = 0; i < 5; i++) { result_note(&result, &evaluated[i]); }
     char *text = result_json(&result, &run, "done");
     json_t *root = json_loads(text, 0, NULL);
     assert_string_equal(json_string_value(json_object_get(root, "status")), "done");
@@ -47,6 +58,13 @@ static void result_has_every_field(void **state)
     assert_string_equal(json_string_value(json_object_get(root, "parameters_digest")),
                         "00000000000000010000000000000abc");
     assert_true(json_is_null(json_object_get(root, "checkpoint_digest")));
+    assert_int_equal(json_integer_value(json_object_get(root, "skipped_checkpoints")), 3);
+    const json_t *evaluations = json_object_get(root, "evaluations");
+    assert_int_equal(json_array_size(evaluations), 3); /* Each step once, in order. */
+    for (unsigned i = 0; i < 3; i++) {
+        const json_t *entry = json_array_get(evaluations, i);
+        assert_int_equal(json_integer_value(json_object_get(entry, "step")), 200 * (i + 1));
+    }
     const json_t *recovery = json_array_get(json_object_get(root, "recoveries"), 0);
     assert_string_equal(json_string_value(json_object_get(recovery, "kind")), "ps");
     assert_string_equal(json_string_value(json_object_get(recovery, "task")), "ps:1");
