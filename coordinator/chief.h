@@ -53,16 +53,16 @@
 #include "common/cluster/znodes.h"
 
 enum {
-    CHIEF_HISTORY_MAX = 8,      /* Entries in one write. */
-    CHIEF_QUEUE_MAX = 256,      /* Entries waiting for a write; further ones are dropped. */
-    CHIEF_CHECKPOINTS_MAX = 64, /* Committed and not yet deleted. */
-    CHIEF_DELETE_MAX = 8,       /* Checkpoints deleted in one step. */
-    CHIEF_SOFT_MS = 200,        /* Between two writes that no node waits for. */
-    CHIEF_RETRY_MS = 50,        /* After a write without an answer. */
-    CHIEF_AHEAD_MS = 250,       /* A checkpoint is ordered this far ahead of the fastest ps ... */
-    CHIEF_AHEAD_STEPS = 2,      /* ... and these steps more. */
-    CHIEF_RATE_MS = 500,        /* The interval over which steps per second are measured. */
-    CHIEF_EARLY_MAX = 4,        /* Early reports of one task, each of another incarnation. */
+    CHIEF_HISTORY_MAX = 8, /* Entries in one write. */
+    CHIEF_QUEUE_MAX = 256, /* Entries waiting for a write; further ones are dropped. */
+    CHIEF_CHECKPOINTS_MAX = CHECKPOINTS_MAX, /* Committed and not yet deleted. */
+    CHIEF_DELETE_MAX = 8,                    /* Checkpoints deleted in one step. */
+    CHIEF_SOFT_MS = 200,                     /* Between two writes that no node waits for. */
+    CHIEF_RETRY_MS = 50,                     /* After a write without an answer. */
+    CHIEF_AHEAD_MS = 250,   /* A checkpoint is ordered this far ahead of the fastest ps ... */
+    CHIEF_AHEAD_STEPS = 2,  /* ... and these steps more. */
+    CHIEF_RATE_MS = 500,    /* The interval over which steps per second are measured. */
+    CHIEF_EARLY_MAX = 4,    /* Early reports of one task, each of another incarnation. */
     CHIEF_LINGER_MS = 3000, /* The chief waits for the others after the end, at most this long. */
 };
 

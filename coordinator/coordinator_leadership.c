@@ -241,10 +241,17 @@ static void start_leading(struct coordinator *c)
                                                            .checkpoint_count = r->found}});
 }
 
-static int newest_first(const void *a, const void *b)
+/* Adds `id` to the newest `limit` ones, which are in descending order. */
+static size_t add_newest(uint64_t *ids, size_t count, size_t limit, uint64_t id)
 {
-    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-    return left < right ? 1 : left > right ? -1 : 0;
+    assert(count <= limit);
+    size_t at = count;
+    while (at > 0 && ids[at - 1] < id) { at--; }
+    if (id == 0 || at == limit) { return count; }
+    size_t after = size_min(count, limit - 1) - at;
+    memmove(ids + at + 1, ids + at, after * sizeof ids[0]);
+    ids[at] = id;
+    return size_min(count + 1, limit);
 }
 
 /* All reads are sent at once; the answers arrive in order. */
@@ -252,14 +259,13 @@ static void read_checkpoints(struct coordinator *c, const struct zk_event *list)
 {
     struct leadership_reading *r = &c->reading;
     assert(r->expected == 0);
-    uint64_t ids[ZK_CHILDREN_MAX];
+    uint64_t ids[CHIEF_CHECKPOINTS_MAX];
     size_t count = 0;
-    for (size_t i = 0; i < list->child_count && i < ZK_CHILDREN_MAX; i++) {
-        ids[count] = strtoull(list->children[i], NULL, 10);
-        count += ids[count] != 0;
+    for (size_t i = 0; i < list->child_count; i++) {
+        uint64_t id = strtoull(list->children[i], NULL, 10);
+        count = add_newest(ids, count, CHIEF_CHECKPOINTS_MAX, id);
     }
-    qsort(ids, count, sizeof ids[0], newest_first);
-    r->expected = (uint32_t)size_min(count, CHIEF_CHECKPOINTS_MAX);
+    r->expected = (uint32_t)count;
     for (uint32_t i = 0; i < r->expected; i++) {
         char path[256];
         uint64_t op = membership_next_op(&c->membership);

@@ -168,7 +168,7 @@ static void committed_listed(struct checkpoint_client *client, const struct zk_e
 {
     assert(client->retention.state == RETENTION_LIST);
     assert(client->manifest_count <= STORE_LIST_MAX);
-    if (event->outcome != ZK_OK || event->child_count > ZK_CHILDREN_MAX) {
+    if (event->outcome != ZK_OK) {
         log_warn("old checkpoints are not removed: the committed ones cannot be listed");
         finish(client);
         return;

@@ -17,7 +17,7 @@
 #include "common/base/json_codec.h"
 #include "ps/store/store_folder.h"
 
-enum { LIST_MAX = 1000, WARNINGS_MAX = 4096, PATH_BYTES = 1024, TIMEOUT_S = 30 };
+enum { LIST_FIRST = 64, WARNINGS_MAX = 4096, PATH_BYTES = 1024, TIMEOUT_S = 30 };
 
 struct listing {
     struct manifest *manifests; /* Newest first. Owned. */
@@ -46,11 +46,17 @@ static void free_listing(struct listing *listing)
 static enum tn_status read_folder(const char *folder, struct listing *out, struct error *error)
 {
     char warnings[WARNINGS_MAX] = "";
+    size_t room = LIST_FIRST / 2;
+    enum tn_status status;
     assert(out->manifests == NULL);
-    out->manifests = calloc(LIST_MAX, sizeof *out->manifests);
-    if (out->manifests == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    enum tn_status status =
-        store_list(folder, out->manifests, LIST_MAX, &out->count, warnings, sizeof warnings, error);
+    do {
+        room *= 2;
+        free(out->manifests);
+        out->manifests = calloc(room, sizeof *out->manifests);
+        if (out->manifests == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+        status =
+            store_list(folder, out->manifests, room, &out->count, warnings, sizeof warnings, error);
+    } while (status == TN_OK && out->count == room);
     if (*warnings) { fprintf(stderr, "%s\n", warnings); }
     return status;
 }

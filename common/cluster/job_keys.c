@@ -1,5 +1,7 @@
 #include "common/cluster/job_keys.h"
 
+#include "common/cluster/manifest.h"
+
 static const char *const model_types[] = {"mlp", "softmax", "linear", NULL};
 static const char *const data_types[] = {"idx", "synthetic", NULL};
 static const char *const modes[] = {"sync", "async", NULL};
@@ -116,7 +118,7 @@ static const struct json_field fields[] = {
            "cannot follow, and counted in `skipped_checkpoints`."),
     NUMBER(FIELD_UINT, "checkpoint.every_seconds", checkpoint.every_seconds, 0, 1e6, CHANGEABLE,
            "Seconds between checkpoints; 0: not by time. There is always one at the end."),
-    NUMBER(FIELD_UINT, "checkpoint.keep", checkpoint.keep, 1, 1000, CHANGEABLE,
+    NUMBER(FIELD_UINT, "checkpoint.keep", checkpoint.keep, 1, CHECKPOINT_KEEP_MAX, CHANGEABLE,
            "Committed checkpoints that are kept on disk."),
     NUMBER(FIELD_UINT, "cluster.coordinators", cluster.coordinators, 1, COORDINATORS_MAX,
            CHANGEABLE, "Candidates for chief: one is the chief, the others wait to take over."),

@@ -20,6 +20,10 @@ enum {
     MANIFEST_ARRAYS_MAX = 8,       /* Values and optimizer state of a shard. */
     MANIFEST_JSON_MAX = 64 * 1024, /* Bytes; a longer text is refused. */
     MANIFEST_FORMAT = 1,
+    CHECKPOINT_KEEP_MAX = 256, /* The highest `checkpoint.keep`. */
+    /* Checkpoints that a chief and a ps know at once: those kept, those that could not be loaded,
+     * and those not deleted yet. */
+    CHECKPOINTS_MAX = 2 * CHECKPOINT_KEEP_MAX,
 };
 
 /* The shard of one ps. */

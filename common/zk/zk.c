@@ -131,12 +131,7 @@ static void on_listed(int rc, const struct String_vector *names, const struct St
 {
     struct request *request = (struct request *)data;
     struct zk_event answer = outcome_of(rc);
-    if (answer.outcome == ZK_OK && names->count > ZK_CHILDREN_MAX) {
-        log_warn("%s has %d children, at most %d are supported; the listing is ignored",
-                 request->entry.path, names->count, ZK_CHILDREN_MAX);
-        answer.outcome = ZK_REFUSED;
-        answer.reason = ZK_REASON_TOO_LARGE;
-    } else if (answer.outcome == ZK_OK) {
+    if (answer.outcome == ZK_OK) {
         answer.children = (const char *const *)names->data;
         answer.child_count = (size_t)names->count;
         answer.stat = stat_of(stat);

@@ -27,7 +27,6 @@ enum {
     ZK_DATA_MAX =
         512 * 1024,     /* Half of jute.maxbuffer; a larger znode would break the connection. */
     ZK_WRITES_MAX = 16, /* Writes in one transaction. */
-    ZK_CHILDREN_MAX = 4096,
     ZK_ANY_VERSION = -1,
 };
 
@@ -44,7 +43,7 @@ enum zk_reason {
     ZK_REASON_BAD_VERSION,
     ZK_REASON_NOT_EMPTY,
     ZK_REASON_NO_AUTH,
-    ZK_REASON_TOO_LARGE,  /* Refused before it was sent; or more than ZK_CHILDREN_MAX children. */
+    ZK_REASON_TOO_LARGE,  /* Refused before it was sent. */
     ZK_REASON_CONNECTION, /* With UNKNOWN. */
     ZK_REASON_DEADLINE,   /* With UNKNOWN: no answer within our own deadline. */
     ZK_REASON_EXPIRED,    /* With REFUSED: the session has expired. */

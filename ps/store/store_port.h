@@ -20,11 +20,11 @@
 
 enum {
     STORE_ARRAYS_MAX = MANIFEST_ARRAYS_MAX,
-    STORE_BLOB_MAX = 4096, /* Bytes that the owner may store with a shard. */
-    STORE_LIST_MAX = 32,   /* Checkpoints in a listing. */
-    STORE_KEEP_MAX = 256,  /* Ids that a collection keeps. */
-    STORE_QUEUE_MAX = 16,  /* Requests accepted and not yet answered. */
-    STORE_TEXT_MAX = 1024, /* Bytes of an event's text. */
+    STORE_BLOB_MAX = 4096,                /* Bytes that the owner may store with a shard. */
+    STORE_LIST_MAX = CHECKPOINTS_MAX,     /* Checkpoints in a listing. */
+    STORE_KEEP_MAX = 4 * CHECKPOINTS_MAX, /* Ids that a collection keeps. */
+    STORE_QUEUE_MAX = 16,                 /* Requests accepted and not yet answered. */
+    STORE_TEXT_MAX = 1024,                /* Bytes of an event's text. */
 };
 
 #define STORE_ALL_SHARDS UINT32_MAX /* Verify: every shard. */

@@ -62,7 +62,7 @@ static void hand_over(struct parcel *parcel)
 {
     struct zk_client *client = parcel->client;
     struct zk_event event = parcel->event;
-    const char *children[ZK_CHILDREN_MAX];
+    const char *children[SIM_CHILDREN_MAX];
     event.path = parcel->has_path ? parcel->bytes : NULL;
     event.data = event.size > 0 ? parcel->bytes + parcel->data_offset : NULL;
     const char *name = parcel->bytes + parcel->children_offset;

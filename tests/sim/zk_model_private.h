@@ -4,7 +4,12 @@
 
 #include "tests/sim/zk_model.h"
 
-enum { ZK_SESSIONS_MAX = 4096, ZK_CLIENTS_MAX = 4096, ZK_WATCHES_MAX = 1024 };
+enum {
+    ZK_SESSIONS_MAX = 4096,
+    ZK_CLIENTS_MAX = 4096,
+    ZK_WATCHES_MAX = 1024,
+    SIM_CHILDREN_MAX = 4096
+};
 
 enum request_verb { REQUEST_WRITE, REQUEST_READ, REQUEST_LIST };
 

@@ -49,7 +49,7 @@ static void answer_read(struct zk_request *request)
     if (request->watch && (node != NULL || !list)) {
         zk_client_watch(client, request->path, list, node != NULL);
     }
-    const char *children[ZK_CHILDREN_MAX];
+    const char *children[SIM_CHILDREN_MAX];
     if (node == NULL) {
         event.outcome = ZK_REFUSED;
         event.reason = ZK_REASON_NO_NODE;
@@ -63,7 +63,7 @@ static void answer_read(struct zk_request *request)
             const char *path = tree->nodes[i].path;
             if (strncmp(path, request->path, length) != 0 || path[length] != '/') { continue; }
             if (strchr(path + length + 1, '/') != NULL) { continue; }
-            assert(event.child_count < ZK_CHILDREN_MAX);
+            assert(event.child_count < SIM_CHILDREN_MAX);
             children[event.child_count++] = path + length + 1;
         }
         event.children = children;

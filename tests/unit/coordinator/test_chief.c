@@ -382,6 +382,26 @@ static void old_checkpoints_are_deleted_after_a_commit(void **state)
     assert_int_equal(actions.deletes[0], 1);
 }
 
+/* The highest `keep` is honoured: the newest ones stay, and none is forgotten before its deletion.
+ */
+static void as_many_checkpoints_stay_as_the_job_allows(void **state)
+{
+    (void)state;
+    config.steps = 1000000;
+    config.checkpoint_every_steps = 20;
+    config.checkpoint_keep = CHECKPOINT_KEEP_MAX;
+    begin_running();
+    for (uint64_t id = 1; id <= CHECKPOINT_KEEP_MAX + 2; id++) {
+        ps_at(0, 1, 20 * id);
+        ps_saved(0, id, 20 * id);
+        ps_saved(1, id, 20 * id);
+        if (actions.write == NULL) { settle(); }
+        written();
+        assert_int_equal(actions.delete_count, id > CHECKPOINT_KEEP_MAX);
+    }
+    assert_int_equal(actions.deletes[0], 2);
+}
+
 static void assert_ignored(const struct report *hostile, const char *why)
 {
     assert_string_equal(chief_refuses_report(&chief, hostile), why);
@@ -441,6 +461,7 @@ int main(void)
         TEST(restore_names_a_folder_to_the_ps),
         TEST(failing_disk_does_not_move_orders_ahead),
         TEST(old_checkpoints_are_deleted_after_a_commit),
+        TEST(as_many_checkpoints_stay_as_the_job_allows),
         TEST(reports_that_no_node_sends_are_ignored),
         TEST(early_reports_are_checked_at_the_election),
     };
