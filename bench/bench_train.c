@@ -29,13 +29,6 @@ static float *arrays[2][OPTIMIZER_ARRAYS_MAX];
 static float *gradients[SLICES_MAX];
 static uint32_t *indices;
 
-static double cpu_seconds(void)
-{
-    struct timespec now;
-    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) != 0) { return 0; }
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static float *zeros(size_t count)
 {
     float *memory = kernels_allocate(count);
@@ -66,12 +59,12 @@ static double product_rate(void)
         matrices[i] = zeros(SIZE * SIZE);
         for (size_t k = 0; k < SIZE * SIZE; k++) { matrices[i][k] = (float)(k % 7) - 3; }
     }
-    double start = cpu_seconds();
+    double start = measure_cpu_seconds();
     for (int i = 0; i < PRODUCTS; i++) {
         kernels_cpu()->multiply(false, false, SIZE, SIZE, SIZE, matrices[0], matrices[1],
                                 matrices[2]);
     }
-    return PRODUCTS * 2.0 * SIZE * SIZE * SIZE / (cpu_seconds() - start);
+    return PRODUCTS * 2.0 * SIZE * SIZE * SIZE / (measure_cpu_seconds() - start);
 }
 
 static void set_up(int argc, char **argv)
@@ -141,19 +134,19 @@ static struct evaluation_sum evaluate(uint64_t step)
 
 int main(int argc, char **argv)
 {
-    double start = cpu_seconds();
+    double start = measure_cpu_seconds();
     set_up(argc, argv);
-    double loaded = cpu_seconds(), other = 0, loss = 0;
+    double loaded = measure_cpu_seconds(), other = 0, loss = 0;
     printf("loaded the data in %.3f CPU s\n", loaded - start);
     uint64_t every = job.train.steps / 10 > 0 ? job.train.steps / 10 : 1;
     for (uint64_t step = 0; step < job.train.steps; step++) {
         loss = train_step(step);
         if ((step + 1) % every != 0 && step + 1 != job.train.steps) { continue; }
-        double before = cpu_seconds();
+        double before = measure_cpu_seconds();
         struct evaluation_sum sum = evaluate(step + 1);
         double limit = product_rate();
-        other += cpu_seconds() - before;
-        double seconds = cpu_seconds() - loaded - other;
+        other += measure_cpu_seconds() - before;
+        double seconds = measure_cpu_seconds() - loaded - other;
         double rate = (double)(step + 1) * job.train.batch / seconds;
         printf("step %" PRIu64 "  batch loss %.4f  test loss %.4f  accuracy %.4f  %.2f CPU s  "
                "%.0f examples/s  %.1f GFLOP/s  product 1024^3 %.1f GFLOP/s  ratio %.2f\n",

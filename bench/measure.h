@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "common/base/error.h"
 
@@ -27,6 +28,14 @@ static inline double measure_quantile(const double *sorted, size_t count, double
 {
     assert(count >= 1);
     return sorted[(size_t)(at * (double)(count - 1) + 0.5)];
+}
+
+/* The processor time of this process: other load on the machine does not count. */
+static inline double measure_cpu_seconds(void)
+{
+    struct timespec now;
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) != 0) { return 0; }
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 /* Exit with 1 and the error unless `status` is TN_OK. */

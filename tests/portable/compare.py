@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""The portable kernels have the same bits whatever compiler built them and wherever they run: gcc and
+clang, plain C, AVX2 and AVX-512, and aarch64 under qemu. A compiler or emulator that is not installed
+is skipped with a notice. Takes minutes, so it is not part of ctest: run it after a change of kernels/portable.
+
+  tests/portable/compare.py [NAME]...     only these builds: gcc, clang, aarch64
+"""
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SKIPPED = 77
+FLAGS = ["-std=c17", "-D_GNU_SOURCE", f"-I{ROOT}", f"-I{ROOT}/include", "-ffp-contract=off",
+         "-fno-math-errno", "-fno-trapping-math", "-w"]
+CLASSES = {"scalar": [], "avx2": ["-mavx2", "-mfma"],
+           "avx512": ["-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"]}
+# The builds: name, compiler, options beside FLAGS, classes, the emulator.
+BUILDS = [
+    ("gcc", "gcc", ["-O3"], CLASSES, []),
+    ("clang", "clang", ["-O2"], CLASSES, []),
+    ("aarch64", "aarch64-linux-gnu-gcc", ["-O2", "-static"], ["scalar"], ["qemu-aarch64"]),
+]
+
+
+def sources():
+    """Files that are compiled once, and files that are compiled once for each class."""
+    common = [ROOT / "common/base" / name for name in ("error.c", "random.c", "status.c")]
+    once = [path for path in common if path.exists()] + sorted((ROOT / "kernels/portable").glob("*.c"))
+    return once + [ROOT / "tests/portable/digest.c"], \
+        sorted((ROOT / "kernels/portable/isa").glob("*.c"))
+
+
+def build(folder, compiler, options, classes):
+    once, each = sources()
+    work = [(path, [], "") for path in once]
+    work += [(path, CLASSES[isa] + [f"-DPORTABLE_ISA={isa}"], isa) for isa in classes for path in each]
+    objects = []
+    for number, (path, flags, isa) in enumerate(work):
+        objects.append(f"{folder}/{number}-{path.stem}{isa}.o")
+        subprocess.run([compiler, *FLAGS, *options, *flags, "-c", str(path), "-o", objects[-1]], check=True)
+    program = f"{folder}/digest"
+    subprocess.run([compiler, *options, *objects, "-lm", "-o", program], check=True)
+    return program
+
+
+def digests(command, isa):
+    """The program's output, or None if the processor lacks the class."""
+    done = subprocess.run(command, env={**os.environ, "TANIST_ISA": isa}, capture_output=True, text=True,
+                          check=False)
+    if done.returncode == SKIPPED:
+        print(f"skipped: {done.stderr.strip()}")
+        return None
+    assert done.returncode == 0, f"{command} with {isa}: exit status {done.returncode}: {done.stderr}"
+    return done.stdout
+
+
+def main():
+    expected, compared, failed = None, 0, 0
+    for name, compiler, options, classes, emulator in BUILDS:
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
+        missing = [tool for tool in (compiler, *emulator) if shutil.which(tool) is None]
+        if missing or (not emulator and platform.machine() != "x86_64"):
+            print(f"skipped: {name}: {', '.join(missing) or 'not an x86-64 machine'} is not installed")
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            program = build(folder, compiler, options, classes)
+            for isa in classes:
+                found = digests([*emulator, program], isa)
+                if found is None:
+                    continue
+                expected = expected or found
+                compared += 1
+                same = found == expected
+                failed += not same
+                print(f"{'same' if same else 'DIFFERENT'}: {name}, {isa}: {' '.join(found.split())}")
+    print(f"{compared - failed} passed, {failed} failed")
+    return 1 if failed else 0 if compared > 1 else SKIPPED
+
+
+if __name__ == "__main__":
+    sys.exit(main())
