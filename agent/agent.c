@@ -145,13 +145,25 @@ static void abandon_sessions(struct agent *agent)
     agent_leave_zk(agent, false);
 }
 
+/* When the coordinators leave, /run has its last state; the agent's result names it. */
+static void ask_to_leave(struct agent *agent, uint32_t index)
+{
+    bool last = agent->children.list[index].task.role == ROLE_COORDINATOR;
+    if (last && agent->observing) { observer_ask_run(agent->observer, &agent->port); }
+    send_signal(agent, index, SIGTERM);
+}
+
 static void carry_out(struct agent *agent, const struct supervisor_action *action)
 {
     assert(action->child < agent->children.count || action->type >= DO_CLOSE_SESSIONS);
     switch (action->type) {
     case DO_SPAWN: spawn(agent, action->child); break;
     case DO_REAP_NODE: reap_node(agent, action->child); break;
-    case DO_TERMINATE: send_signal(agent, action->child, SIGTERM); break;
+    case DO_DRAIN: ask_to_leave(agent, action->child); break;
+    case DO_TERMINATE:
+        send_signal(agent, action->child,
+                    agent->children.list[action->child].server != NULL ? SIGTERM : SIGINT);
+        break;
     case DO_KILL: send_signal(agent, action->child, SIGKILL); break;
     case DO_SPARE: agent_become_spare(agent, action->child); break;
     case DO_READ_RUN:
@@ -164,17 +176,35 @@ static void carry_out(struct agent *agent, const struct supervisor_action *actio
     }
 }
 
+static void feed(struct agent *agent, const struct supervisor_event *event)
+{
+    struct supervisor_actions actions;
+    supervisor_step(&agent->supervisor, event, &actions);
+    for (uint32_t i = 0; i < actions.count; i++) { carry_out(agent, &actions.list[i]); }
+}
+
 void agent_feed(struct agent *agent, enum supervisor_event_type type, uint32_t child, int exit_code,
                 int signal_number)
 {
-    const struct supervisor_event event = {.type = type,
+    feed(agent, &(struct supervisor_event){.type = type,
                                            .now_ms = agent->now_ms,
                                            .child = child,
                                            .exit_code = exit_code,
-                                           .signal = signal_number};
-    struct supervisor_actions actions;
-    supervisor_step(&agent->supervisor, &event, &actions);
-    for (uint32_t i = 0; i < actions.count; i++) { carry_out(agent, &actions.list[i]); }
+                                           .signal = signal_number});
+}
+
+void agent_drain(struct agent *agent, uint32_t within_ms)
+{
+    char text[128];
+    assert(agent->supervisor.phase == SUPERVISOR_WORKING);
+    snprintf(text, sizeof text,
+             "leaving as soon as no step is lost by it, within %" PRIu32
+             " s (a second signal ends at once)",
+             within_ms / 1000);
+    agent_notify(agent, AGENT_DRAINING, text);
+    feed(agent, &(struct supervisor_event){.type = SUPERVISOR_DRAIN,
+                                           .now_ms = agent->now_ms,
+                                           .until_ms = agent->now_ms + within_ms});
 }
 
 static void notify_death(struct agent *agent, const struct child *child, long pid,
@@ -185,8 +215,9 @@ static void notify_death(struct agent *agent, const struct child *child, long pi
     children_describe_end(ended, end, sizeof end);
     const bool working = agent->supervisor.phase == SUPERVISOR_WORKING;
     const bool job_failed = agent->result->job_ended && agent->result->run.phase == RUN_FAILED;
-    const bool expected = ended->signal == 0 && (ended->exit_code == TN_EXIT_OK ||
-                                                 (job_failed && ended->exit_code == TN_EXIT_ERROR));
+    const bool expected = ended->signal == 0 &&
+                          (ended->exit_code == TN_EXIT_OK || ended->exit_code == TN_EXIT_RESIGNED ||
+                           (job_failed && ended->exit_code == TN_EXIT_ERROR));
     if (ended->left || ended->spare || (!working && (child->server != NULL || expected))) {
         return;
     }
@@ -216,7 +247,11 @@ static void handle_signals(struct agent *agent)
     struct signalfd_siginfo info;
     while (read(agent->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         if (agent->result->signal == 0) { agent->result->signal = (int)info.ssi_signo; }
-        agent_feed(agent, SUPERVISOR_STOP, 0, 0, 0);
+        if (agent->supervisor.phase == SUPERVISOR_WORKING && agent->connected && agent->prepared) {
+            agent_drain(agent, agent->config->drain_ms);
+        } else {
+            agent_feed(agent, SUPERVISOR_STOP, 0, 0, 0);
+        }
         if (agent->supervisor.forced) { log_warn("second signal: all processes are killed"); }
     }
 }
@@ -271,6 +306,8 @@ static void tick(struct agent *agent)
         observer_tick(agent->observer, &agent->port, agent->now_ms);
         candidates_tick(&agent->candidates, &agent->port, agent->now_ms);
         kill_requests_tick(&agent->kill_requests, &agent->port, agent->now_ms);
+        mirror_tick(&agent->drain_request.mirror, &agent->port, &agent->drain_request.next_op,
+                    agent->now_ms);
         verifiers_tick(&agent->verifiers, &agent->port, agent->now_ms);
         spares_drive(&agent->spares, &agent->port, agent->now_ms);
     }
@@ -285,15 +322,20 @@ static void tick(struct agent *agent)
 static int poll_timeout(const struct agent *agent)
 {
     uint64_t until_ms = agent->tick_at_ms;
-    uint64_t others[5] = {supervisor_deadline_ms(&agent->supervisor), UINT64_MAX, UINT64_MAX,
-                          UINT64_MAX, UINT64_MAX};
+    uint64_t others[6] = {supervisor_deadline_ms(&agent->supervisor),
+                          UINT64_MAX,
+                          UINT64_MAX,
+                          UINT64_MAX,
+                          UINT64_MAX,
+                          UINT64_MAX};
     if (agent->observing) {
         others[1] = observer_deadline_ms(agent->observer);
         others[2] = candidates_deadline_ms(&agent->candidates);
         others[3] = kill_requests_deadline_ms(&agent->kill_requests);
         others[4] = verifiers_deadline_ms(&agent->verifiers);
+        others[5] = mirror_deadline_ms(&agent->drain_request.mirror);
     }
-    for (int i = 0; i < 5; i++) { until_ms = u64_min(until_ms, others[i]); }
+    for (int i = 0; i < 6; i++) { until_ms = u64_min(until_ms, others[i]); }
     return until_ms > agent->now_ms ? (int)(until_ms - agent->now_ms) : 0;
 }
 
@@ -370,6 +412,10 @@ static enum tn_status open_agent(struct agent *agent, struct error *error)
     children_kinds(&agent->children, kinds);
     supervisor_init(&agent->supervisor, kinds, agent->children.count);
     agent->supervisor.spares = agent->config->many_hosts;
+    for (uint32_t i = 0; i < agent->children.count; i++) {
+        if (kinds[i] != CHILD_NODE) { continue; }
+        supervisor_set_stage(&agent->supervisor, i, agent->children.list[i].task.role);
+    }
     agent->inbox = zk_inbox_create();
     agent->observer = calloc(1, sizeof *agent->observer);
     if (agent->inbox == NULL || agent->observer == NULL) {
@@ -419,6 +465,7 @@ enum tn_status agent_run(const struct agent_config *config, struct agent_result 
     if (status == TN_OK) { status = agent_open_zk(agent, error); }
     if (status == TN_OK) {
         work(agent);
+        result->drained = agent->supervisor.drained;
         status = agent->status;
         if (status != TN_OK && error != NULL) { *error = agent->error; }
     }

@@ -30,6 +30,7 @@ enum agent_event_type {
     AGENT_UNREACHABLE, /* `text`: "ps:0 on alpha registered tcp://127.0.0.1:4000, ...". */
     AGENT_SPARE,       /* `text`: "worker:0 is held by pid 7 on alpha at ...". */
     AGENT_SIGNAL_SENT, /* `text`: "SIGKILL sent to ps:1 (pid 123), requested by pid 7 on alpha". */
+    AGENT_DRAINING,    /* `text`: "leaving as soon as no step is lost, within 25 s". */
     AGENT_TICK,        /* About twice a second. */
 };
 
@@ -54,9 +55,10 @@ struct agent_config {
     uint32_t task_count;
     const char *log_format, *log_level; /* Passed to the nodes; NULL: defaults. */
     uint64_t log_bytes;                 /* A log of a child is rotated before it becomes larger. */
-    bool many_hosts;  /* Others run the other tasks: wait as a spare for those that they hold (S9),
-                       * and check that all hosts can reach each other (R9). */
-    bool allow_chaos; /* Carry out the requests in /kills to signal a node. */
+    bool many_hosts;   /* Others run the other tasks: wait as a spare for those that they hold (S9),
+                        * and check that all hosts can reach each other (R9). */
+    bool allow_chaos;  /* Carry out the requests in /kills to signal a node. */
+    uint32_t drain_ms; /* After a signal, the nodes have this long to leave without loss. */
     uint32_t connect_timeout_ms; /* For the first answer of ZooKeeper. */
     /* Called once ZooKeeper answers, after the sessions of a former agent in `dir` were closed:
      * create or check the cluster. Nodes start when it returns TN_OK. May block for a bounded time.
@@ -73,6 +75,7 @@ struct agent_config {
 
 struct agent_result {
     int signal;     /* The signal that asked the agent to leave; 0: none. */
+    bool drained;   /* The nodes left such that no step is lost. */
     bool job_ended; /* /run has been done or failed: see `run`. */
     bool has_run;
     struct run run; /* Last seen. */

@@ -11,6 +11,7 @@
 
 #include "agent/agent.h"
 #include "agent/children.h"
+#include "agent/drain_request.h"
 #include "agent/kill_requests.h"
 #include "agent/node_reaper.h"
 #include "agent/spares.h"
@@ -35,6 +36,7 @@ struct agent {
     struct candidates candidates;
     struct observer *observer; /* Owned. */
     struct kill_requests kill_requests;
+    struct drain_request drain_request;
     struct verifiers verifiers;
     struct spares spares;
     bool connected, observing, prepared, over;
@@ -49,6 +51,9 @@ struct agent {
 /* Feed an event to the supervisor and carry out its actions. */
 void agent_feed(struct agent *agent, enum supervisor_event_type type, uint32_t child, int exit_code,
                 int signal_number);
+
+/* Let the nodes leave, without the loss of a step if that is possible within `within_ms`. */
+void agent_drain(struct agent *agent, uint32_t within_ms);
 
 /* Notify the owner. `text` may be NULL. */
 void agent_notify(struct agent *agent, enum agent_event_type type, const char *text);

@@ -18,6 +18,7 @@ enum { ZK_DEADLINE_MS = 5000 };
 #define OPS_KILLS      (UINT64_C(4) << 32)
 #define OPS_VERIFIERS  (UINT64_C(5) << 32)
 #define OPS_SPARES     (UINT64_C(6) << 32)
+#define OPS_DRAIN      (UINT64_C(7) << 32)
 
 enum tn_status agent_open_zk(struct agent *agent, struct error *error)
 {
@@ -39,6 +40,8 @@ enum tn_status agent_open_zk(struct agent *agent, struct error *error)
 static void watch_requests(struct agent *agent)
 {
     const struct agent_config *config = agent->config;
+    drain_request_start(&agent->drain_request, config->job->name, config->listen_host, OPS_DRAIN,
+                        &agent->port, agent->now_ms);
     verifiers_start(&agent->verifiers, &agent->children, OPS_VERIFIERS, &agent->port,
                     agent->now_ms);
     if (config->allow_chaos) {
@@ -91,7 +94,7 @@ static void reopen_zk(struct agent *agent)
     zk_close(agent->zk);
     forget_zk(agent);
     while (zk_inbox_take(agent->inbox) != NULL) {}
-    if (agent->supervisor.phase != SUPERVISOR_WORKING) { return; }
+    if (agent->supervisor.phase > SUPERVISOR_DRAINING) { return; }
     log_warn("the agent's ZooKeeper session expired; opening another");
     if (agent_open_zk(agent, &agent->error) != TN_OK) {
         agent_give_up(agent, agent->error.status);
@@ -207,6 +210,15 @@ static void handle_kills(struct agent *agent, const struct zk_event *event)
     }
 }
 
+static void handle_drain(struct agent *agent, const struct zk_event *event)
+{
+    uint32_t within_ms =
+        drain_request_handle(&agent->drain_request, event, &agent->port, agent->now_ms);
+    if (within_ms != 0 && agent->supervisor.phase == SUPERVISOR_WORKING) {
+        agent_drain(agent, within_ms);
+    }
+}
+
 static void handle_zk(struct agent *agent, const struct zk_event *event)
 {
     bool was_connected = agent->connected;
@@ -219,6 +231,7 @@ static void handle_zk(struct agent *agent, const struct zk_event *event)
     node_reaper_handle(&agent->node_reaper, event, agent->session_reaper);
     if (!agent->observing) { return; }
     handle_kills(agent, event);
+    handle_drain(agent, event);
     verifiers_handle(&agent->verifiers, event, &agent->port, agent->now_ms);
     spares_handle(&agent->spares, event, agent->now_ms);
     candidates_handle(&agent->candidates, event, &agent->port, agent->now_ms);

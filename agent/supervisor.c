@@ -1,7 +1,9 @@
 /*
  * phase                event                                  next
- * WORKING              JOB_ENDED                              LEAVING
- * WORKING              STOP, or a verdict                     STOPPING
+ * WORKING              DRAIN                                  DRAINING
+ * WORKING, DRAINING    JOB_ENDED                              LEAVING
+ * WORKING, DRAINING    STOP, or a verdict                     STOPPING
+ * DRAINING             no node runs, or the deadline passed   STOPPING
  * LEAVING              STOP, or SUPERVISOR_LEAVE_MS passed    STOPPING
  * LEAVING, STOPPING    no child runs                          OVER
  */
@@ -27,14 +29,23 @@ static bool runs(const struct supervised *child)
     return child->state == CHILD_STARTING || child->state == CHILD_ALIVE;
 }
 
+/* Whether the child is restarted when it ends. */
+static bool restarts(const struct supervisor *supervisor, const struct supervised *child)
+{
+    if (supervisor->phase == SUPERVISOR_WORKING) { return true; }
+    if (supervisor->phase != SUPERVISOR_DRAINING) { return false; }
+    return child->kind == CHILD_SERVER || child->stage > supervisor->stage;
+}
+
 static void spawn(struct supervisor *supervisor, uint32_t index, struct supervisor_actions *out)
 {
     struct supervised *child = &supervisor->children[index];
     assert(index < supervisor->count);
-    assert(supervisor->phase == SUPERVISOR_WORKING);
+    assert(restarts(supervisor, child));
     assert(!runs(child));
     child->state = CHILD_STARTING;
-    child->killed = child->terminated = child->member_seen = child->left = child->asked = false;
+    child->drained = child->killed = child->terminated = child->member_seen = child->left =
+        child->asked = false;
     child->spare = false;
     child->member_lost_ms = 0;
     child->starts++;
@@ -68,7 +79,7 @@ static void terminate_child(struct supervisor *supervisor, uint32_t index,
 {
     struct supervised *child = &supervisor->children[index];
     assert(index < supervisor->count);
-    assert(supervisor->phase != SUPERVISOR_WORKING);
+    assert(supervisor->phase > SUPERVISOR_DRAINING);
     if (child->state == CHILD_WAITING) { child->state = CHILD_IDLE; }
     if (child->state != CHILD_ALIVE || child->terminated || child->killed) { return; }
     child->terminated = true;
@@ -137,8 +148,8 @@ static void stop_child(struct supervisor *supervisor, uint32_t index, uint64_t n
     bool due =
         node ? supervisor->phase == SUPERVISOR_STOPPING : supervisor->sessions >= SESSIONS_CLOSED;
     uint64_t since_ms = node ? supervisor->phase_ms : supervisor->sessions_ms;
-    /* A server that has not answered for so long does not handle SIGTERM either. */
-    bool silent = !node && supervisor->sessions == SESSIONS_ABANDONED;
+    /* A child that has not reacted for so long does not react to SIGTERM either. */
+    bool silent = node ? supervisor->drain_late : supervisor->sessions == SESSIONS_ABANDONED;
     assert(!due || since_ms <= now_ms);
     if (supervisor->forced || (due && (silent || now_ms >= since_ms + SUPERVISOR_GRACE_MS))) {
         (void)kill_child(supervisor, index, out);
@@ -147,11 +158,38 @@ static void stop_child(struct supervisor *supervisor, uint32_t index, uint64_t n
     }
 }
 
+static void drain(struct supervisor *supervisor, uint64_t now_ms, struct supervisor_actions *out)
+{
+    if (supervisor->phase != SUPERVISOR_DRAINING) { return; }
+    if (now_ms >= supervisor->drain_until_ms) {
+        supervisor->drain_late = true;
+        enter(supervisor, SUPERVISOR_STOPPING, now_ms);
+        return;
+    }
+    for (; supervisor->stage < DRAIN_STAGES; supervisor->stage++) {
+        bool waits = false;
+        for (uint32_t i = 0; i < supervisor->count; i++) {
+            struct supervised *child = &supervisor->children[i];
+            if (child->kind != CHILD_NODE || child->stage != supervisor->stage) { continue; }
+            if (child->state == CHILD_WAITING) { child->state = CHILD_IDLE; }
+            waits = waits || runs(child);
+            if (child->state != CHILD_ALIVE || child->drained) { continue; }
+            child->drained = true;
+            act(out, DO_DRAIN, i, VERDICT_NONE);
+        }
+        if (waits) { return; }
+    }
+    supervisor->drained = !supervisor->drain_lost;
+    enter(supervisor, SUPERVISOR_STOPPING, now_ms);
+}
+
 /* Advances the end: nodes first, then sessions, then servers, then DO_END (S5, S6). */
 static void wind_down(struct supervisor *supervisor, uint64_t now_ms,
                       struct supervisor_actions *out)
 {
-    if (supervisor->phase == SUPERVISOR_WORKING || supervisor->phase == SUPERVISOR_OVER) { return; }
+    if (supervisor->phase <= SUPERVISOR_DRAINING || supervisor->phase == SUPERVISOR_OVER) {
+        return;
+    }
     assert(supervisor->phase_ms <= now_ms);
     if (supervisor->phase == SUPERVISOR_LEAVING &&
         now_ms >= supervisor->phase_ms + SUPERVISOR_LEAVE_MS) {
@@ -236,9 +274,9 @@ static void restart_due(struct supervisor *supervisor, uint64_t now_ms,
                         struct supervisor_actions *out)
 {
     assert(supervisor->count <= SUPERVISOR_CHILDREN_MAX);
-    if (supervisor->phase != SUPERVISOR_WORKING) { return; }
     for (uint32_t i = 0; i < supervisor->count; i++) {
         struct supervised *child = &supervisor->children[i];
+        if (!restarts(supervisor, child)) { continue; }
         if (child->state != CHILD_WAITING || now_ms < child->restart_at_ms) { continue; }
         if (!child->left) {
             spawn(supervisor, i, out);
@@ -263,7 +301,7 @@ static void kill_frozen(struct supervisor *supervisor, uint64_t now_ms,
                         struct supervisor_actions *out)
 {
     assert(out->count == 0);
-    if (supervisor->phase != SUPERVISOR_WORKING) { return; }
+    if (supervisor->phase > SUPERVISOR_DRAINING) { return; }
     for (uint32_t i = 0; i < supervisor->count; i++) {
         struct supervised *child = &supervisor->children[i];
         if (child->member_lost_ms != 0 && now_ms >= child->member_lost_ms + SUPERVISOR_FROZEN_MS &&
@@ -298,7 +336,13 @@ static void ended(struct supervisor *supervisor, const struct supervisor_event *
     child->member_lost_ms = 0;
     child->member_seen = false;
     child->state = CHILD_IDLE;
-    if (supervisor->phase != SUPERVISOR_WORKING) { return; }
+    if (!restarts(supervisor, child)) {
+        const bool left = child->signal == 0 && child->exit_code == TN_EXIT_OK;
+        if (child->kind == CHILD_NODE && child->stage == DRAIN_PS && !left) {
+            supervisor->drain_lost = true;
+        }
+        return;
+    }
     child->state = CHILD_WAITING;
     child->left = event->type == SUPERVISOR_EXITED && child->kind == CHILD_NODE &&
                   child->signal == 0 && child->exit_code == TN_EXIT_OK;
@@ -322,6 +366,15 @@ void supervisor_init(struct supervisor *supervisor, const enum child_kind *kinds
     memset(supervisor, 0, sizeof *supervisor);
     supervisor->count = count;
     for (uint32_t i = 0; i < count; i++) { supervisor->children[i].kind = kinds[i]; }
+}
+
+void supervisor_set_stage(struct supervisor *supervisor, uint32_t child, enum role role)
+{
+    static const enum drain_stage stages[ROLE_COUNT] = {[ROLE_PS] = DRAIN_PS,
+                                                        [ROLE_WORKER] = DRAIN_WORKERS,
+                                                        [ROLE_COORDINATOR] = DRAIN_COORDINATORS};
+    assert(child < supervisor->count && role < ROLE_COUNT);
+    supervisor->children[child].stage = stages[role];
 }
 
 void supervisor_step(struct supervisor *supervisor, const struct supervisor_event *event,
@@ -367,12 +420,19 @@ void supervisor_step(struct supervisor *supervisor, const struct supervisor_even
             set_sessions(supervisor, SESSIONS_CLOSED, event->now_ms);
         }
         break;
+    case SUPERVISOR_DRAIN:
+        if (!working) { break; }
+        supervisor->drain_until_ms = event->until_ms;
+        enter(supervisor, SUPERVISOR_DRAINING, event->now_ms);
+        break;
     case SUPERVISOR_STOP:
-        supervisor->forced = supervisor->forced || supervisor->phase == SUPERVISOR_STOPPING;
+        supervisor->forced = supervisor->forced || supervisor->phase == SUPERVISOR_STOPPING ||
+                             supervisor->phase == SUPERVISOR_DRAINING;
         enter(supervisor, SUPERVISOR_STOPPING, event->now_ms);
         break;
     case SUPERVISOR_TICK: kill_frozen(supervisor, event->now_ms, out); break;
     }
+    drain(supervisor, event->now_ms, out);
     restart_due(supervisor, event->now_ms, out);
     wind_down(supervisor, event->now_ms, out);
 }
@@ -383,13 +443,16 @@ uint64_t supervisor_deadline_ms(const struct supervisor *supervisor)
     assert(supervisor->count <= SUPERVISOR_CHILDREN_MAX);
     for (uint32_t i = 0; i < supervisor->count; i++) {
         const struct supervised *child = &supervisor->children[i];
-        if (supervisor->phase != SUPERVISOR_WORKING) { break; }
+        if (supervisor->phase > SUPERVISOR_DRAINING) { break; }
         if (child->state == CHILD_WAITING && !child->asked) {
             deadline_ms = u64_min(deadline_ms, child->restart_at_ms);
         }
         if (child->member_lost_ms != 0 && !child->killed) {
             deadline_ms = u64_min(deadline_ms, child->member_lost_ms + SUPERVISOR_FROZEN_MS);
         }
+    }
+    if (supervisor->phase == SUPERVISOR_DRAINING) {
+        deadline_ms = u64_min(deadline_ms, supervisor->drain_until_ms);
     }
     if (supervisor->phase == SUPERVISOR_LEAVING) {
         deadline_ms = u64_min(deadline_ms, supervisor->phase_ms + SUPERVISOR_LEAVE_MS);

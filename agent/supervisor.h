@@ -22,6 +22,9 @@
  *      SIGTERM, or SIGKILL if they did not answer until then.
  *  S6  On the first request to stop, nodes get SIGTERM at once; on the second, all children get
  *      SIGKILL, and no session is waited for.
+ *      On a request to drain, nodes are asked to leave as soon as no work is lost by it: first
+ *      the ps, when none runs the workers, then the coordinators; they restart only before it is
+ *      their turn. At the deadline, or on a request to stop, the rest is killed.
  *  S7  A node that exited with 0 may have learned of the job's end before the agent: it is
  *      restarted only after /run was read again, SUPERVISOR_ASK_MS later, and shows that the job
  *      continues.
@@ -41,7 +44,7 @@
 
 enum {
     SUPERVISOR_CHILDREN_MAX = TASKS_MAX + 3,
-    SUPERVISOR_ACTIONS_MAX = 2 * SUPERVISOR_CHILDREN_MAX + 2,
+    SUPERVISOR_ACTIONS_MAX = 2 * SUPERVISOR_CHILDREN_MAX + 4,
     SUPERVISOR_SHORT_LIFE_MS = 1000,
     SUPERVISOR_LONG_LIFE_MS = 10000,
     SUPERVISOR_DELAY_MS = 100,
@@ -57,6 +60,10 @@ enum {
 
 enum child_kind { CHILD_SERVER, CHILD_NODE };
 
+/* The order in which nodes are drained: workers compute until no ps needs them, and the chief is
+ * needed until the end. */
+enum drain_stage { DRAIN_PS, DRAIN_WORKERS, DRAIN_COORDINATORS, DRAIN_STAGES };
+
 enum supervisor_event_type {
     SUPERVISOR_START_SERVERS,
     SUPERVISOR_START_NODES,
@@ -69,6 +76,7 @@ enum supervisor_event_type {
     SUPERVISOR_JOB_CONTINUES,   /* /run was read: the job has not ended. */
     SUPERVISOR_JOB_ENDED,       /* /run was read: the job is done or has failed. */
     SUPERVISOR_SESSIONS_CLOSED, /* Answers DO_CLOSE_SESSIONS. */
+    SUPERVISOR_DRAIN,           /* Until `until_ms`. */
     SUPERVISOR_STOP,
     SUPERVISOR_TICK,
 };
@@ -78,12 +86,14 @@ struct supervisor_event {
     uint64_t now_ms;
     uint32_t child;
     int exit_code, signal;
+    uint64_t until_ms; /* DRAIN. */
 };
 
 enum supervisor_action_type {
     DO_SPAWN,
     DO_REAP_NODE, /* A node died: remove its znodes and session before the session times out. */
-    DO_TERMINATE, /* Send SIGTERM. */
+    DO_DRAIN,     /* Ask a node to leave as soon as no work is lost. */
+    DO_TERMINATE, /* Ask a child to leave at once. */
     DO_KILL,      /* Send SIGKILL. */
     DO_SPARE,     /* Another process holds the task; answered by MEMBER_LOST or MEMBER_TAKEN. */
     DO_READ_RUN,  /* Read /run; answered by JOB_CONTINUES or JOB_ENDED. */
@@ -113,7 +123,9 @@ struct supervisor_actions {
 struct supervised {
     enum child_kind kind;
     enum { CHILD_IDLE, CHILD_WAITING, CHILD_STARTING, CHILD_ALIVE } state;
-    bool killed; /* SIGKILL was sent to the present process. */
+    enum drain_stage stage; /* A node's. */
+    bool drained;           /* DO_DRAIN was given for the present process. */
+    bool killed;            /* SIGKILL was sent to the present process. */
     bool terminated;
     bool member_seen;
     bool spare;              /* S9: it waits until its task is free. */
@@ -127,9 +139,20 @@ struct supervised {
 };
 
 struct supervisor {
-    enum { SUPERVISOR_WORKING, SUPERVISOR_LEAVING, SUPERVISOR_STOPPING, SUPERVISOR_OVER } phase;
+    enum {
+        SUPERVISOR_WORKING,
+        SUPERVISOR_DRAINING,
+        SUPERVISOR_LEAVING,
+        SUPERVISOR_STOPPING,
+        SUPERVISOR_OVER
+    } phase;
     uint64_t phase_ms; /* When it began. */
     bool spares;       /* Set by the owner: tasks have other hosts, and this one may be a spare. */
+    enum drain_stage stage; /* DRAINING. */
+    uint64_t drain_until_ms;
+    bool drained;    /* All nodes left as soon as no work was lost by it. */
+    bool drain_lost; /* A ps ended otherwise, ... */
+    bool drain_late; /* ... or the deadline passed. */
     bool failed;
     bool forced; /* A second request to stop was made. */
     enum { SESSIONS_OPEN, SESSIONS_CLOSING, SESSIONS_CLOSED, SESSIONS_ABANDONED } sessions;
@@ -140,6 +163,9 @@ struct supervisor {
 
 /* `kinds[0..count)` are the kinds of the children. None runs yet. */
 void supervisor_init(struct supervisor *supervisor, const enum child_kind *kinds, uint32_t count);
+
+/* The stage of a node; DRAIN_PS without it. */
+void supervisor_set_stage(struct supervisor *supervisor, uint32_t child, enum role role);
 
 /* Apply one event and fill `out`. The actions of one step may be carried out in any order. */
 void supervisor_step(struct supervisor *supervisor, const struct supervisor_event *event,

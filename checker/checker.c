@@ -305,6 +305,15 @@ static void check_checkpoint_ids(struct checker *checker, const struct run *run)
     checker->ordered_step = run->save_step;
 }
 
+static void check_drain(struct checker *checker, const struct run *run)
+{
+    uint64_t step = 0;
+    const char *wrong = drained_follow(&checker->drained, &checker->run, run, &step);
+    if (wrong != NULL) {
+        fail(checker, "I15: a ps was drained at step %" PRIu64 ": %s", step, wrong);
+    }
+}
+
 static void on_order(struct checker *checker, const struct zk_change *change)
 {
     assert(ends_with(change->path, "/run"));
@@ -319,6 +328,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
     check_epoch(checker, &run);
     if (checker->has_run) { check_generation(checker, &run); }
     check_checkpoint_ids(checker, &run);
+    if (checker->has_run) { check_drain(checker, &run); }
     if (run.phase == RUN_LOADING && run.generation != was->generation) {
         check_start_over(checker, &run);
         checker->loads++;
@@ -448,6 +458,9 @@ void checker_on_values(struct checker *checker, uint64_t generation, uint64_t st
     if (generation > checker->run.generation && generation > checker->generation_before_wipe) {
         fail(checker, "I3: values of generation %" PRIu64 " when %" PRIu64 " is ordered",
              generation, checker->run.generation);
+    }
+    if (generation == checker->run.generation) {
+        checker->drained.highest_step = u64_max(checker->drained.highest_step, step);
     }
     if (checker->config.job->train.mode == TRAIN_ASYNC) {
         check_staleness(checker, generation, step, shard);

@@ -25,6 +25,8 @@
  *  I14  Every multiple of `evaluate.every_steps` is evaluated, before a checkpoint of that step or
  *       a later one is committed; every multiple of `checkpoint.every_steps` is committed or
  *       recorded as skipped.
+ *  I15  A drained ps leaves when training has stopped at a committed checkpoint, and the next load
+ *       starts exactly there.
  *
  * docs/fault-tolerance.md names the rules that ensure each of them.
  *
@@ -33,6 +35,7 @@
 #ifndef CHECKER_CHECKER_H
 #define CHECKER_CHECKER_H
 
+#include "checker/drained.h"
 #include "checker/pace.h"
 #include "checker/zk_tree.h"
 #include "common/base/digest.h"
@@ -101,6 +104,7 @@ struct checker {
     uint64_t older_epoch;   /* The highest epoch of the older ones: surely copied to a disk. */
     struct pace evaluations, checkpoints;
     uint64_t loads, restores, commits, elections, values_checked;
+    struct drained drained;
     bool loss_accepted; /* An operator asked for it; until the next commit. */
     bool done;
 };

@@ -32,6 +32,7 @@ static const struct subcommand list[] = {
     {"pause", "Pause training.", command_pause},
     {"resume", "Continue training after `tanist pause`.", command_resume},
     {"restore", "Decide how a run that is held continues.", command_restore},
+    {"drain", "Let the nodes of one host leave without the loss of a step.", command_drain},
     {"kill", "Send a signal to one node, if its agent allows it.", command_kill},
     {"version", "Print the version.", command_version},
     {"help", "Explain a command, or `job`: all keys of a job file.", command_help},

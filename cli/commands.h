@@ -30,6 +30,7 @@ int command_stop(int argc, char **argv);
 int command_pause(int argc, char **argv);
 int command_resume(int argc, char **argv);
 int command_restore(int argc, char **argv);
+int command_drain(int argc, char **argv);
 int command_kill(int argc, char **argv);
 
 /* Print "tanist: ERROR" on stderr and return the exit code of its status. */

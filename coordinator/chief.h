@@ -37,6 +37,8 @@
  *       id that leaves no room for later ones.
  *  C13  The fingerprint of the kernels and the digest of the data are those of the newest
  *       checkpoint, or else of the first ready worker. A worker that differs gets no slices.
+ *  C16  When a ps is asked to leave, a gate a little ahead stops training at a checkpoint, and the
+ *       write that commits it pauses the run. Workers that leave get no slices.
  *
  * Threads: the owner's.
  */

@@ -42,6 +42,7 @@ void plan_load(struct plan *p, struct chief_checkpoint from)
     run->load_checkpoint = run->committed_checkpoint = from.id;
     run->load_step = run->committed_step = from.step;
     run->save_checkpoint = run->save_step = 0;
+    run->gate = 0;
     clear_hold(run);
     for (uint32_t i = 0; i < p->c->config.ps; i++) {
         run->last_checkpoint =

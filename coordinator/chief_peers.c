@@ -160,6 +160,10 @@ static void name_ps(struct text *text, const struct chief_peer *peer, uint32_t i
         text_add(text, peer->cause);
         text_add(text, ")");
     }
+    if (!peer->present && peer->report.leaving != 0) {
+        text_add(text, " drained from ");
+        text_add(text, peer->report.place);
+    }
 }
 
 static void name_refused(const struct chief *c, const struct run *run, struct text *text)

@@ -83,6 +83,7 @@ void plan_resume(struct plan *p)
         return;
     }
     if (restored) { plan_note_loaded(p, run->load_checkpoint); }
+    run->gate = 0;
     plan_phase(p, RUN_RUNNING);
     bool first = run->recovery.kind == RECOVERY_NONE;
     struct history_entry *entry = plan_entry(p, first ? HISTORY_RUNNING : HISTORY_RECOVERED);
@@ -174,6 +175,7 @@ static void watch_pause(struct plan *p)
         plan_reason(p, reason);
         return;
     }
+    if (plan_watch_leaving(p)) { return; }
     if (run->recovery.kind != RECOVERY_CHIEF && chief_all_ps_hold(p->c, run)) {
         plan_resume(p);
         return;
@@ -268,6 +270,7 @@ void chief_plan(struct plan *p)
     repair_end(p);
     plan_evaluation(p);
     plan_checkpoints(p);
+    plan_drained(p);
     finish(p);
     plan_assignment(p);
     add_queued(p);

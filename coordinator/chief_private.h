@@ -49,6 +49,15 @@ void plan_accept_loss(struct plan *p, uint64_t step);
 /* `checkpoint` was loaded (0: the initial values were made). */
 void plan_note_loaded(struct plan *p, uint64_t checkpoint);
 
+/* chief_drain.c: a ps that was asked to leave. */
+/* The gate at which training stops, so that a checkpoint has every step. */
+void plan_gate(struct plan *p);
+/* Training has stopped at the gate, and its checkpoint is committed: pause, so that the ps leaves.
+ */
+void plan_drained(struct plan *p);
+/* The run is paused, and a ps that holds its values leaves. True: that decides the next phase. */
+bool plan_watch_leaving(struct plan *p);
+
 /* chief_save.c: the orders for checkpoints and evaluations. */
 void plan_checkpoints(struct plan *p);
 void plan_evaluation(struct plan *p);

@@ -280,8 +280,8 @@ static uint64_t wanted_multiple(const struct plan *p, uint64_t reached)
     return run->save_due != 0 && near && before_end ? run->save_due : STEP_NONE;
 }
 
-/* The step of the checkpoint that should be ordered now; STEP_NONE: none. */
-static uint64_t wanted_step(const struct plan *p)
+/* The step of the checkpoint that is due without a gate; STEP_NONE: none. */
+static uint64_t due_step(const struct plan *p)
 {
     const struct run *run = p->run;
     assert(run->phase == RUN_RUNNING || run->phase == RUN_STOPPING);
@@ -297,17 +297,27 @@ static uint64_t wanted_step(const struct plan *p)
     return final_needed && near && !multiple_left ? run->until : STEP_NONE;
 }
 
+/* The step of the checkpoint that should be ordered now; STEP_NONE: none. */
+static uint64_t wanted_step(const struct plan *p)
+{
+    const struct run *run = p->run;
+    uint64_t step = due_step(p);
+    if (run->gate == 0 || run->phase == RUN_STOPPING || step < run->gate) { return step; }
+    return run->committed_step == run->gate ? STEP_NONE : run->gate;
+}
+
 void plan_checkpoints(struct plan *p)
 {
     struct run *run = p->run;
     if (run->phase != RUN_RUNNING && run->phase != RUN_STOPPING) { return; }
     if (run->save_checkpoint != 0 && check_order(p)) { skip_if_waiting(p); }
+    plan_gate(p);
     uint64_t wanted = wanted_step(p);
     /* An order stands until it is answered, unless it is out of reach: beyond the end, or far ahead
      * of a checkpoint that is due by time. */
     uint64_t far = chief_max_step(p->c, run) + 2 * chief_lead(p->c);
     bool replaces = run->save_checkpoint != 0 && wanted < run->save_step &&
-                    (run->save_step > run->until ||
+                    (run->save_step > run_limit(run) ||
                      (order_by_time(p, chief_max_step(p->c, run)) && run->save_step > far));
     if (wanted == STEP_NONE || (run->save_checkpoint != 0 && !replaces)) { return; }
     bool soft = (run->phase == RUN_RUNNING && wanted == run->until) || p->missed;

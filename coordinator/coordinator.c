@@ -49,7 +49,7 @@ void coordinator_decide(struct coordinator *c, struct chief_event event)
         return;
     }
     if (actions.resign) {
-        leadership_resign(c);
+        if (c->stage == LEADERSHIP_ACTIVE) { leadership_resign(c); }
         return;
     }
     if (actions.delete_count > 0) { write_deletes(c, actions.deletes, actions.delete_count); }
@@ -329,6 +329,16 @@ static void tick(struct coordinator *c)
     }
 }
 
+/* A chief resigns; a candidate leaves, so that it is not elected. */
+static void drain(struct coordinator *c)
+{
+    if (c->stage == LEADERSHIP_ACTIVE) {
+        leadership_resign(c);
+    } else if (c->stage != LEADERSHIP_RESIGNING) {
+        coordinator_finish(c, TN_EXIT_OK);
+    }
+}
+
 static void handle(void *self, const struct node_event *event)
 {
     struct coordinator *c = self;
@@ -344,6 +354,7 @@ static void handle(void *self, const struct node_event *event)
         if (!c->finished && event->type == NODE_ZK) { zk_handle(c, event->zk); }
         if (!c->finished && transport != NULL) { report_handle(c, transport); }
         if (!c->finished && event->type == NODE_LEAVE) { coordinator_finish(c, TN_EXIT_OK); }
+        if (!c->finished && event->type == NODE_DRAIN) { drain(c); }
         if (!c->finished) { tick(c); }
     }
     if (transport != NULL && transport->type == TRANSPORT_FRAME) {

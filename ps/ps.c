@@ -160,6 +160,7 @@ static void report(struct ps *ps)
     struct report report = {
         .generation = core->generation,
         .step = core->step,
+        .leaving = ps->drain_until_ms != 0,
         .saved_checkpoint = core->saved_checkpoint,
         .saved_step = core->saved_step,
         .missed_checkpoint = core->missed_checkpoint,
@@ -194,6 +195,32 @@ static void leave_if_over(struct ps *ps)
     ps_finish(ps, ps->membership.run.phase == RUN_FAILED ? TN_EXIT_ERROR : TN_EXIT_OK);
 }
 
+/* P10: whether the values of this ps are durable, or lost anyway. */
+static bool is_dispensable(const struct ps *ps)
+{
+    const struct run *run = &ps->membership.run;
+    assert(ps->membership.has_run);
+    if (ps->core.generation == 0 || ps->core.generation != run->generation) { return true; }
+    switch (run->phase) {
+    case RUN_RUNNING:
+    case RUN_STOPPING: return false;
+    case RUN_PAUSED:
+        return run->recovery.kind != RECOVERY_OPERATOR || ps->core.step <= run->committed_step;
+    default: return true;
+    }
+}
+
+static void leave_if_drained(struct ps *ps)
+{
+    if (ps->drain_until_ms == 0 || ps->finished) { return; }
+    bool late = ps->now_ms >= ps->drain_until_ms;
+    bool may_leave =
+        !ps->membership.has_run || (is_dispensable(ps) && checkpoint_client_idle(&ps->checkpoints));
+    if (!may_leave && !late) { return; }
+    if (!may_leave) { log_warn("leaving although steps since the last checkpoint are lost by it"); }
+    ps_finish(ps, TN_EXIT_OK);
+}
+
 static void handle(void *self, const struct node_event *event)
 {
     struct ps *ps = self;
@@ -214,10 +241,12 @@ static void handle(void *self, const struct node_event *event)
         handle_checkpoint_event(ps, checkpoint_client_handle_store(&ps->checkpoints, event->role));
         break;
     case NODE_LEAVE: ps_finish(ps, TN_EXIT_OK); break;
+    case NODE_DRAIN: ps->drain_until_ms = event->now_ms + NODE_DRAIN_MS; break;
     }
     if ((changes & MEMBERSHIP_RUN) != 0) { follow_run(ps); }
     if (!ps->finished) { report(ps); }
     leave_if_over(ps);
+    leave_if_drained(ps);
 }
 
 static uint64_t deadline_ms(const void *self)
@@ -225,6 +254,7 @@ static uint64_t deadline_ms(const void *self)
     const struct ps *ps = self;
     uint64_t deadline = u64_min(membership_deadline_ms(&ps->membership),
                                 checkpoint_client_deadline_ms(&ps->checkpoints));
+    if (ps->drain_until_ms != 0) { deadline = u64_min(deadline, ps->drain_until_ms); }
     return u64_min(deadline, ps->leave_at_ms);
 }
 

@@ -27,7 +27,8 @@ struct ps {
     bool has_clocks;
     uint64_t incoming_updates; /* Updates in the arrays that wait to be adopted. */
     uint64_t load_began_ms;
-    uint64_t leave_at_ms; /* Latest time to leave after the run's end. UINT64_MAX: no end yet. */
+    uint64_t leave_at_ms;    /* Latest time to leave after the run's end. UINT64_MAX: no end yet. */
+    uint64_t drain_until_ms; /* Latest time to leave after a request; 0: there was none. */
     uint64_t refusals, log_refusals_at_ms;
     bool is_probe; /* The frame being handled only asks for this ps's step. */
     bool finished;

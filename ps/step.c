@@ -69,6 +69,11 @@ static void conn_closed(struct ps_step *s, conn_id conn)
     if (s->config.mode == TRAIN_ASYNC) { ps_async_conn_closed(s, conn); }
 }
 
+bool ps_gate_is_closed(const struct ps_step *s, uint64_t step)
+{
+    return s->gate != 0 && step >= s->gate && s->generation == s->ordered_generation;
+}
+
 /* ------------------------------------------------------------------ saving */
 
 bool ps_save_pending(const struct ps_step *s)
@@ -221,7 +226,8 @@ static void order(struct ps_step *s, const struct run *run, struct ps_actions *o
     s->ordered_step = run->load_step;
     s->save_checkpoint = run->save_checkpoint;
     s->save_step = run->save_step;
-    s->until = run->until;
+    s->until = run_limit(run);
+    s->gate = run->gate;
     s->evaluate_step = run->evaluate_step;
     s->save_due = run->save_due;
     if (load_wanted(s) && s->loading_generation == 0) { begin_load(s, out); }

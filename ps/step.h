@@ -141,7 +141,7 @@ struct ps_step {
     enum run_phase phase; /* In the last order. */
     uint64_t ordered_generation, ordered_checkpoint, ordered_step;
     uint64_t save_checkpoint, save_step;
-    uint64_t until;        /* In the last order. */
+    uint64_t until, gate;  /* In the last order. */
     uint64_t save_handled; /* Newest checkpoint whose save was begun or missed. */
     uint32_t saves;        /* In progress: ... */
     struct {

@@ -25,7 +25,8 @@ static bool behind_due(const struct ps_step *s, uint64_t step)
 
 static bool blocked(const struct ps_step *s, uint64_t step)
 {
-    return s->applying || too_far_ahead(s, step) || behind_barrier(s, step) || behind_due(s, step);
+    return s->applying || too_far_ahead(s, step) || behind_barrier(s, step) ||
+           behind_due(s, step) || ps_gate_is_closed(s, step);
 }
 
 static void note_wait(struct ps_step *s)

@@ -21,9 +21,14 @@ bool ps_save_pending(const struct ps_step *s);
 /* Begin the ordered save, or report it missed, if its step is reached. */
 void ps_save_if_due(struct ps_step *s, struct ps_actions *out);
 
+/* P10: whether updates of `step` wait because a ps leaves. */
+bool ps_gate_is_closed(const struct ps_step *s, uint64_t step);
+
 /* The caller has checked that the event is of the generation being served. */
 void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
 void ps_sync_pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
+/* Apply the held gradients, once they cover all slices. */
+void ps_sync_advance(struct ps_step *s, struct ps_actions *out);
 void ps_sync_applied(struct ps_step *s, struct ps_actions *out);
 /* Apply the held pushes if they are complete and nothing forbids the next step. */
 void ps_sync_advance(struct ps_step *s, struct ps_actions *out);

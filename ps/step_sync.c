@@ -113,6 +113,7 @@ void ps_sync_advance(struct ps_step *s, struct ps_actions *out)
         s->waits_for_checkpoint = s->kept_checkpoint;
         return;
     }
+    if (ps_gate_is_closed(s, s->step)) { return; }
     assert(out->part_count == 0);
     keep_multiples(s, out);
     for (uint32_t i = 0; i < s->config.slices; i++) {

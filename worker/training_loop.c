@@ -106,7 +106,7 @@ static void order(struct training_loop *loop, const struct run *run, uint64_t no
 {
     assert(run != NULL);
     loop->phase = run->phase;
-    loop->until = run->until;
+    loop->until = run_limit(run);
     loop->evaluate_step = run->evaluate_step;
     if (run->generation == loop->generation) {
         /* Other workers computed the last steps: only their values are needed. */

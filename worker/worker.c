@@ -206,6 +206,7 @@ static void report(struct worker *worker)
         .generation = worker->core.generation,
         .step = worker->core.step,
         .ready = 1,
+        .leaving = worker->drain_until_ms != 0,
         .evaluation = worker->evaluation,
         .inputs = worker->config.inputs,
     };
@@ -227,6 +228,22 @@ static void tick(struct worker *worker)
     log_wait(worker);
 }
 
+/* W9: whether no other node waits for this worker. */
+static bool is_dispensable(const struct worker *worker)
+{
+    const struct run *run = &worker->membership.run;
+    if (!worker->membership.has_run) { return true; }
+    if (run->phase != RUN_RUNNING && run->phase != RUN_STOPPING) { return true; }
+    return worker->is_following && slice_set_count(&worker->core.owned) == 0;
+}
+
+static void leave_if_drained(struct worker *worker)
+{
+    if (worker->drain_until_ms == 0 || worker->finished) { return; }
+    if (!is_dispensable(worker) && worker->now_ms < worker->drain_until_ms) { return; }
+    worker_finish(worker, TN_EXIT_OK);
+}
+
 static void handle(void *self, const struct node_event *event)
 {
     struct worker *worker = self;
@@ -243,10 +260,12 @@ static void handle(void *self, const struct node_event *event)
     case NODE_ZK: zookeeper(worker, event->zk); break;
     case NODE_TRANSPORT: transport(worker, event->transport); break;
     case NODE_LEAVE: worker_finish(worker, TN_EXIT_OK); break;
+    case NODE_DRAIN: worker->drain_until_ms = event->now_ms + NODE_DRAIN_MS; break;
     }
     if (worker->finished) { return; }
     tick(worker);
     report(worker);
+    leave_if_drained(worker);
 }
 
 static uint64_t deadline_ms(const void *self)
@@ -256,6 +275,7 @@ static uint64_t deadline_ms(const void *self)
     first = u64_min(first, training_loop_deadline_ms(&worker->core));
     first = u64_min(first, links_deadline_ms(&worker->links));
     first = u64_min(first, wait_log_due_ms(worker));
+    if (worker->drain_until_ms != 0) { first = u64_min(first, worker->drain_until_ms); }
     if (!worker->is_following) { return first; }
     first = u64_min(first, roster_deadline_ms(&worker->roster));
     return u64_min(first, mirror_deadline_ms(&worker->assignment));

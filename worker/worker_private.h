@@ -32,6 +32,7 @@ struct worker {
     uint32_t follow_up_count;
     bool is_following; /* The roster and the assignment are being watched. */
     uint64_t wait_logged_at_ms;
+    uint64_t drain_until_ms; /* Latest time to leave after a request; 0: there was none. */
     bool finished;
     int exit_code;
 };

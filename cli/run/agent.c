@@ -133,7 +133,14 @@ static int conclude(void *ctx, struct local_run *run)
 {
     (void)ctx;
     const struct agent_result *result = &run->agent_result;
-    if (!result->job_ended) { return result->signal != 0 ? 128 + result->signal : TN_EXIT_ERROR; }
+    if (!result->job_ended) {
+        output_message(LOG_INFO, "%s: %s",
+                       result->signal != 0 ? "stopped by a signal" : "stopped by `tanist drain`",
+                       result->drained ? "no step is lost by it"
+                                       : "the nodes were killed; the steps since the last "
+                                         "checkpoint are lost if one of them was a ps");
+        return result->signal != 0 ? 128 + result->signal : TN_EXIT_OK;
+    }
     if (result->run.phase == RUN_DONE) {
         output_message(LOG_INFO, "the job is done");
         return TN_EXIT_OK;

@@ -18,6 +18,7 @@
 #include "common/cluster/bootstrap.h"
 
 enum {
+    DRAIN_MS = 25000,   /* Less than TimeoutStopSec in deploy/systemd. */
     PREPARE_MS = 10000, /* ZooKeeper has just answered. Signals are not handled meanwhile. */
     RESTORE_MS = 3000,
     FULL_BYTES = 1024 * 1024, /* With less space ZooKeeper cannot write its log, and ends. */
@@ -279,6 +280,7 @@ enum tn_status local_run_work(struct local_run *run, struct error *error)
                                         .log_format = run->log_format,
                                         .log_level = run->log_level,
                                         .log_bytes = run->log_bytes,
+                                        .drain_ms = DRAIN_MS,
                                         .connect_timeout_ms = run->connect_timeout_ms,
                                         .prepare = prepare,
                                         .restore = restore,

@@ -139,6 +139,7 @@ void progress_handle(struct progress *progress, const struct agent_event *event)
         break;
     case AGENT_SPARE:
     case AGENT_UNREACHABLE:
+    case AGENT_DRAINING:
     case AGENT_SIGNAL_SENT:
     case AGENT_CHILD_DIED: progress_print(progress, event->now_ms, "%s", event->text); break;
     case AGENT_DISCONNECTED:

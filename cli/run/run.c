@@ -65,10 +65,13 @@ static int report_end(const struct local_run *run, const char *json)
     assert(json == NULL || run->agent_result.has_run);
     if (!result->job_ended) {
         output_message(LOG_INFO,
-                       "stopped by a signal; checkpoint %" PRIu64 " is of step %" PRIu64
-                       "; the same command continues from there",
-                       result->run.committed_checkpoint, result->run.committed_step);
-        return 128 + result->signal;
+                       "stopped by %s; checkpoint %" PRIu64 " is of step %" PRIu64
+                       "; the same command continues from there%s",
+                       result->signal != 0 ? "a signal" : "`tanist drain`",
+                       result->run.committed_checkpoint, result->run.committed_step,
+                       result->drained ? ", and no step is lost"
+                                       : "; the nodes were killed, so later steps are lost");
+        return result->signal != 0 ? 128 + result->signal : TN_EXIT_OK;
     }
     if (result_run_was_stopped(&result->run)) {
         output_message(LOG_INFO, RUN_STOPPED_REASON "; the same command continues the run");

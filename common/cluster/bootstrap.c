@@ -18,8 +18,9 @@ static void add(struct bootstrap *b, const char *cluster, const char *rest, cons
 enum tn_status bootstrap_init(struct bootstrap *b, const char *cluster, const struct spec *spec,
                               uint32_t slices, struct error *error)
 {
-    static const char *const folders[] = {"election", "members",  "exits", "checkpoints",
-                                          "history",  "requests", "kills", "verifications"};
+    static const char *const folders[] = {"election",    "members", "exits",
+                                          "checkpoints", "history", "requests",
+                                          "kills",       "drains",  "verifications"};
     const struct run run = {
         .phase = RUN_FORMING, .evaluate_step = STEP_NONE, .evaluation = {.step = STEP_NONE}};
     struct assignment assignment = {.slice_count = slices};
@@ -166,7 +167,7 @@ enum tn_status bootstrap_reform(struct zk_sync *sync, const char *cluster, struc
     status = bootstrap_clear_requests(sync, cluster, error);
     if (status != TN_OK) { return status; }
     run.phase = RUN_FORMING;
-    run.save_checkpoint = run.save_step = 0;
+    run.save_checkpoint = run.save_step = run.gate = 0;
     run.pause_requested = run.ending = false;
     run.revision = 0;
     run.reason[0] = '\0';

@@ -12,7 +12,7 @@
 #include "common/base/utf8.h"
 
 /* The format of the body; changes with the order or meaning of the fields. */
-#define REPORT_MAGIC UINT64_C(0x3730545250524e54) /* "TNRPRT07" */
+#define REPORT_MAGIC UINT64_C(0x3830545250524e54) /* "TNRPRT08" */
 
 struct cursor {
     uint8_t *out; /* NULL: reading. */
@@ -49,6 +49,7 @@ static void fields(struct cursor *cursor, struct report *report)
         &report->epoch,
         &report->generation,
         &report->step,
+        &report->leaving,
         &report->saved_checkpoint,
         &report->saved_step,
         &report->saved_digest[0],

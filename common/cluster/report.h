@@ -13,7 +13,7 @@
 #include "common/cluster/run.h"
 #include "common/cluster/task.h"
 
-enum { REPORT_BYTES = 512 }; /* Encoded; unused bytes are zero. */
+enum { REPORT_BYTES = 640 }; /* Encoded; unused bytes are zero. */
 
 struct report {
     struct task task;
@@ -22,6 +22,7 @@ struct report {
     uint64_t epoch;      /* The highest epoch the node has seen in /chief or /run. */
     uint64_t generation; /* Ps: completely loaded. Worker: the one it works in. 0: none. */
     uint64_t step;       /* Ps: steps applied. Worker: the step it computes. */
+    uint64_t leaving;    /* 1: it leaves as soon as no work is lost by that. */
 
     /* Ps only. */
     uint64_t saved_checkpoint; /* Last shard that is durable on disk; 0: none. */

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "common/base/minmax.h"
 #include "common/base/text.h"
 
 const char *const run_phase_names[RUN_PHASES + 1] = {
@@ -20,6 +21,11 @@ const char *run_phase_name(enum run_phase phase)
 {
     assert(phase < RUN_PHASES);
     return run_phase_names[phase];
+}
+
+uint64_t run_limit(const struct run *run)
+{
+    return run->gate != 0 ? u64_min(run->until, run->gate) : run->until;
 }
 
 bool run_is_unloadable(const struct run *run, uint64_t checkpoint)

@@ -77,8 +77,9 @@ struct run {
     uint64_t skipped_checkpoints; /* Such multiples that were not saved, since the first start. */
     uint64_t until;               /* Workers contribute only to steps below this one. */
     bool ending;                  /* `until` is final. */
-    uint64_t evaluate_step;       /* Evaluate the values of this step; STEP_NONE: no. */
-    bool pause_requested;         /* Paused by an operator. */
+    uint64_t gate;          /* A ps leaves: until it is back, no step from this one on; 0: none. */
+    uint64_t evaluate_step; /* Evaluate the values of this step; STEP_NONE: no. */
+    bool pause_requested;   /* Paused by an operator. */
     struct recovery recovery;
     struct evaluation evaluation; /* The newest. */
     struct inputs inputs;         /* Those that all workers have: C13. */
@@ -97,6 +98,9 @@ struct run {
     char restore_from[RESTORE_PATH_MAX]; /* Where a ps also looks for shards, until a commit; "":
                                             none. */
 };
+
+/* Nodes compute the steps below this one. */
+uint64_t run_limit(const struct run *run);
 
 /* Whether `checkpoint` is listed as unloadable. */
 bool run_is_unloadable(const struct run *run, uint64_t checkpoint);

@@ -66,6 +66,13 @@ void znode_kill_path(char path[static 256], const char *cluster, struct task tas
 }
 
 /* Zero-padded, so that a listing sorts by age. */
+void znode_drain_path(char path[static 256], const char *cluster, const char *host)
+{
+    char rest[128];
+    snprintf(rest, sizeof rest, "drains/%.100s", host);
+    znode_path(path, cluster, rest);
+}
+
 void znode_checkpoint_path(char path[static 256], const char *cluster, uint64_t id)
 {
     char rest[64];
@@ -93,6 +100,7 @@ static const char *const request_kind_names[REQUEST_KINDS + 1] = {
     [REQUEST_CHECKPOINT] = "checkpoint",
     [REQUEST_RESTORE] = "restore",
     [REQUEST_ACCEPT_LOSS] = "accept-loss",
+    [REQUEST_DRAIN] = "drain",
 };
 
 static const char *const kill_signal_names[KILL_SIGNALS + 1] = {
@@ -213,6 +221,7 @@ static const struct json_field run_fields[] = {
     {"skipped_checkpoints", FIELD_UINT, AT(skipped_checkpoints)},
     {"until", FIELD_UINT, AT(until)},
     {"ending", FIELD_BOOL, AT(ending)},
+    {"gate", FIELD_UINT, AT(gate)},
     {"evaluate_step", FIELD_UINT, AT(evaluate_step), .none = "null"},
     {"held", FIELD_BOOL, AT(pause_requested)},
     {"recovery", FIELD_OBJECT, AT(recovery), .table = &recovery_table},

@@ -14,6 +14,7 @@
  *               /history/NNNN         struct history_entry, bounded            persistent, seq.
  *               /requests/NNNN        struct request of an operator            ephemeral, seq.
  *               /kills/ROLE-INDEX     struct kill_request to the task's agent  persistent
+ *               /drains/HOST          struct request to the host's agent       ephemeral
  *               /verifications/NAME   common/cluster/verification.h            ephemeral
  *
  * /chief is created empty, as there was no chief yet.
@@ -37,7 +38,8 @@ enum {
     HOST_NAME_MAX_BYTES = 64,
     ZNODE_JSON_MAX = 16 * 1024,
 };
-enum { HISTORY_MAX = 1000 }; /* The chief deletes older entries. */
+enum { DRAIN_MOST_MS = 55000 }; /* Less than NODE_DRAIN_MS. */
+enum { HISTORY_MAX = 1000 };    /* The chief deletes older entries. */
 
 /* Letters, digits, '-', '_' and '.', at most CLUSTER_NAME_MAX - 1, not starting with '.'. */
 MUST_CHECK enum tn_status cluster_name_check(const char *name, struct error *error);
@@ -47,6 +49,7 @@ void znode_path(char path[static 256], const char *cluster, const char *rest);
 void znode_member_path(char path[static 256], const char *cluster, struct task task);
 void znode_exit_path(char path[static 256], const char *cluster, struct task task);
 void znode_kill_path(char path[static 256], const char *cluster, struct task task);
+void znode_drain_path(char path[static 256], const char *cluster, const char *host);
 void znode_checkpoint_path(char path[static 256], const char *cluster, uint64_t id);
 
 struct spec {
@@ -129,6 +132,7 @@ enum request_kind {
     REQUEST_RESUME,
     REQUEST_CHECKPOINT,
     REQUEST_RESTORE,     /* Held: load the newest checkpoint, with shards also from `path`. */
+    REQUEST_DRAIN,       /* In /drains, to the agent of a host: leave within `step` ms. */
     REQUEST_ACCEPT_LOSS, /* Held: load the newest loadable checkpoint not beyond `step`. */
     REQUEST_KINDS
 };

@@ -103,9 +103,9 @@ void inbox_put_role(struct inbox *inbox, void *event, void (*release)(void *even
     (void)put(inbox, item);
 }
 
-void inbox_put_leave(struct inbox *inbox)
+void inbox_put_leave(struct inbox *inbox, bool at_once)
 {
-    (void)put(inbox, new_item(NODE_LEAVE, 0));
+    (void)put(inbox, new_item(at_once ? NODE_LEAVE : NODE_DRAIN, 0));
 }
 
 struct inbox_item *inbox_take(struct inbox *inbox, uint64_t deadline_ms)

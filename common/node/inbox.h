@@ -38,7 +38,7 @@ void inbox_put_zk(struct inbox *inbox, const struct zk_event *event);
 /* False: too many frames wait; the body is released, and the caller closes the connection. */
 bool inbox_put_transport(struct inbox *inbox, const struct transport_event *event);
 void inbox_put_role(struct inbox *inbox, void *event, void (*release)(void *event));
-void inbox_put_leave(struct inbox *inbox);
+void inbox_put_leave(struct inbox *inbox, bool at_once);
 
 /* The oldest item, or NULL once the monotonic clock has reached `deadline_ms` (UINT64_MAX: never).
  */

@@ -14,6 +14,9 @@
 #include "common/net/transport.h"
 #include "common/zk/zk.h"
 
+/* A node that was asked to drain leaves after this time in any case. */
+enum { NODE_DRAIN_MS = 60000 };
+
 struct node_ports {
     struct zk_port zk;
     struct transport_port transport;
@@ -38,7 +41,8 @@ enum node_event_type {
     NODE_ZK,
     NODE_TRANSPORT, /* The body's reference passes to the node. */
     NODE_ROLE,      /* An event of the role's own port (a `struct store_event` for a ps). */
-    NODE_LEAVE,     /* The node shall leave in good order, soon (SIGTERM). */
+    NODE_LEAVE,     /* The node shall leave in good order, now (SIGINT, or SIGTERM again). */
+    NODE_DRAIN,     /* The node shall leave as soon as no work is lost by it (SIGTERM). */
 };
 
 struct node_event {

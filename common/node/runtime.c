@@ -51,6 +51,7 @@ static void on_transport(void *ctx, const struct transport_event *event)
 static void *watch_signals(void *ctx)
 {
     struct runtime *runtime = ctx;
+    bool draining = false;
     struct pollfd polled[2] = {{.fd = runtime->signals, .events = POLLIN},
                                {.fd = runtime->stop, .events = POLLIN}};
     for (;;) {
@@ -58,8 +59,11 @@ static void *watch_signals(void *ctx)
         if (polled[1].revents != 0) { return NULL; }
         struct signalfd_siginfo info;
         if (read(runtime->signals, &info, sizeof info) != (ssize_t)sizeof info) { continue; }
-        log_info("leaving on request (%s)", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
-        inbox_put_leave(runtime->inbox);
+        const bool at_once = draining || info.ssi_signo == SIGINT;
+        draining = true;
+        log_info("leaving on request (%s)%s", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM",
+                 at_once ? "" : " as soon as no work is lost");
+        inbox_put_leave(runtime->inbox, at_once);
     }
 }
 

@@ -22,9 +22,9 @@ struct runtime_config {
     const char *session_file;  /* Where the agent finds our ZooKeeper session; NULL: not saved. */
 };
 
-/* Open everything; no event is delivered yet. SIGTERM and SIGINT become NODE_LEAVE; they are
- * blocked here, so call it before other threads start. Errors: those of zk_open() and
- * transport_open().
+/* Open everything; no event is delivered yet. SIGTERM becomes NODE_DRAIN, SIGINT and a second
+ * SIGTERM NODE_LEAVE; they are blocked here, so call it before other threads start. Errors: those
+ * of zk_open() and transport_open().
  */
 MUST_CHECK enum tn_status runtime_open(const struct runtime_config *config, struct runtime **out,
                                        struct error *error);

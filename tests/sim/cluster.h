@@ -45,6 +45,7 @@ struct sim_agent {
     uint64_t unreaped[SIM_TASKS_MAX]; /* Sessions left by the former process. */
     struct supervisor supervisor;
     uint64_t tick_at_us;
+    uint64_t back_after_ms; /* A drained agent; 0: it is not drained. */
     uint64_t starts; /* Number of starts: entries scheduled before the last start are void. */
 };
 
@@ -96,6 +97,7 @@ void sim_cluster_free(struct sim_cluster *cluster);
 /* sim_agents.c */
 void sim_agent_start(struct sim_agent *agent);
 void sim_agent_die(struct sim_agent *agent, bool silently, uint64_t back_after_ms);
+void sim_agent_drain(struct sim_agent *agent, uint64_t back_after_ms);
 void sim_agent_saw_end(struct sim_cluster *cluster, uint32_t task, int exit_code, int signal);
 void sim_agents_job_ended(struct sim_cluster *cluster);
 struct sim_agent *sim_agent_of(struct sim_cluster *cluster, uint32_t task);

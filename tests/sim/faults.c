@@ -24,6 +24,7 @@ static const char *const names[FAULT_KINDS] = {
     [FAULT_RESIGN] = "resign",
     [FAULT_HOLD] = "hold",
     [FAULT_MOVE] = "move",
+    [FAULT_DRAIN] = "drain",
 };
 
 /* How often each kind is drawn, relative to the others. */

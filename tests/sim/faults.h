@@ -29,6 +29,7 @@ enum fault_kind {
     FAULT_HOLD,          /* An operator pauses the run and resumes it later. */
     FAULT_DRAWN,         /* The kinds above are drawn from the main stream of the seed. */
     FAULT_MOVE = FAULT_DRAWN, /* A ps starts on a host without its shards, then moves back. */
+    FAULT_DRAIN,              /* A host is drained, and its agent starts again later. */
     FAULT_KINDS
 };
 

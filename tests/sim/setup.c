@@ -102,6 +102,26 @@ static void draw_move(struct sim_setup *setup, uint64_t seed)
     };
 }
 
+/* Every third seed drains hosts, also several at once, half of them those with a ps. */
+static void draw_drains(struct sim_setup *setup, uint64_t seed)
+{
+    struct random random = {.state = seed ^ 0x647261696e000000u};
+    if (random_below(&random, 3) != 0) { return; }
+    const struct job *job = &setup->job;
+    for (uint64_t left = 1 + random_below(&random, 3); left > 0; left--) {
+        if (setup->fault_count == FAULTS_MAX) { return; }
+        bool ps = random_below(&random, 2) == 0;
+        uint32_t first = job->cluster.coordinators;
+        setup->faults[setup->fault_count++] = (struct fault){
+            .kind = FAULT_DRAIN,
+            .at_ms = between(&random, SIM_FAULTS_FROM_MS, setup->faults_until_ms),
+            .duration_ms = between(&random, 10, 3000),
+            .target = ps ? first + (uint32_t)random_below(&random, job->cluster.ps)
+                         : (uint32_t)random_below(&random, 1000),
+        };
+    }
+}
+
 void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
 {
     struct random random = {.state = seed ^ 0x7a6e697374000000u};
@@ -116,4 +136,5 @@ void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
         faults_draw(&random, count, SIM_FAULTS_FROM_MS, setup->faults_until_ms, allowed,
                     setup->job.zookeeper.session_timeout_ms, setup->faults);
     draw_move(setup, seed);
+    draw_drains(setup, seed);
 }

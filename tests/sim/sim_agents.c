@@ -10,7 +10,8 @@ enum {
     SPAWN_MAX_US = 40000,
     MEMBER_POLL_US = 200000,
     REAP_RETRY_US = 50000,
-    SESSION_REAPER_BUSY_US = 1500000
+    SESSION_REAPER_BUSY_US = 1500000,
+    DRAIN_MS = 25000
 };
 
 static void feed(struct sim_agent *agent, const struct supervisor_event *event);
@@ -118,6 +119,27 @@ static void on_ask_run(struct world *world, void *target, uint64_t starts, uint6
                                                          : SUPERVISOR_JOB_CONTINUES});
 }
 
+static void on_agent_back(struct world *world, void *target, uint64_t starts, uint64_t b,
+                          void *data)
+{
+    (void)b;
+    (void)data;
+    struct sim_agent *agent = target;
+    if (agent->alive || agent->starts != starts) { return; }
+    world_log(world, "agent of host %u is back", agent->host);
+    sim_agent_start(agent);
+}
+
+static void end(struct sim_agent *agent)
+{
+    struct world *world = &agent->cluster->world;
+    if (agent->back_after_ms == 0) { return; }
+    world_log(world, "host %u is drained%s", agent->host,
+              agent->supervisor.drained ? "" : ", not in good order");
+    agent->alive = false;
+    world_after(world, agent->back_after_ms * 1000, on_agent_back, agent, agent->starts, 0, NULL);
+}
+
 static void carry_out(struct sim_agent *agent, const struct supervisor_action *action)
 {
     struct sim_cluster *cluster = agent->cluster;
@@ -131,6 +153,11 @@ static void carry_out(struct sim_agent *agent, const struct supervisor_action *a
     }
     case DO_REAP_NODE:
         if (process != NULL) { reap(cluster, task, zk_client_session(process->zk)); }
+        break;
+    case DO_DRAIN:
+        if (process != NULL && process->alive && !process->frozen) {
+            process_deliver(process, &(struct node_event){.type = NODE_DRAIN});
+        }
         break;
     case DO_TERMINATE:
         if (process != NULL && process->alive && !process->frozen) {
@@ -147,8 +174,8 @@ static void carry_out(struct sim_agent *agent, const struct supervisor_action *a
         break;
     case DO_SPARE: /* These agents have no spares. */
     case DO_CLOSE_SESSIONS:
-    case DO_ABANDON_SESSIONS:
-    case DO_END: break;
+    case DO_ABANDON_SESSIONS: break; /* The sessions are closed by reap(). */
+    case DO_END: end(agent); break;
     }
 }
 
@@ -172,6 +199,7 @@ static void feed(struct sim_agent *agent, const struct supervisor_event *event)
     struct supervisor_actions actions;
     supervisor_step(&agent->supervisor, &timed, &actions);
     for (uint32_t i = 0; i < actions.count; i++) { carry_out(agent, &actions.list[i]); }
+    if (!agent->alive) { return; }
     uint64_t deadline = supervisor_deadline_ms(&agent->supervisor);
     if (deadline == UINT64_MAX) { return; }
     uint64_t at_us = deadline * 1000 > world->now_us ? deadline * 1000 : world->now_us + 1000;
@@ -231,21 +259,13 @@ void sim_agent_start(struct sim_agent *agent)
     }
     agent->alive = true;
     agent->starts++;
-    agent->tick_at_us = 0;
+    agent->tick_at_us = agent->back_after_ms = 0;
     supervisor_init(&agent->supervisor, kinds, agent->task_count);
+    for (uint32_t i = 0; i < agent->task_count; i++) {
+        supervisor_set_stage(&agent->supervisor, i, agent->cluster->tasks[agent->tasks[i]].role);
+    }
     feed(agent, &(struct supervisor_event){.type = SUPERVISOR_START_NODES});
     world_after(&agent->cluster->world, MEMBER_POLL_US, on_poll, agent, agent->starts, 0, NULL);
-}
-
-static void on_agent_back(struct world *world, void *target, uint64_t a, uint64_t b, void *data)
-{
-    (void)a;
-    (void)b;
-    (void)data;
-    struct sim_agent *agent = target;
-    if (agent->alive) { return; }
-    world_log(world, "agent of host %u is back", agent->host);
-    sim_agent_start(agent);
 }
 
 void sim_agent_die(struct sim_agent *agent, bool silently, uint64_t back_after_ms)
@@ -260,5 +280,16 @@ void sim_agent_die(struct sim_agent *agent, bool silently, uint64_t back_after_m
         agent->unreaped[i] = zk_client_session(process->zk);
         process_kill(process, silently);
     }
-    world_after(&agent->cluster->world, back_after_ms * 1000, on_agent_back, agent, 0, 0, NULL);
+    world_after(&agent->cluster->world, back_after_ms * 1000, on_agent_back, agent, agent->starts,
+                0, NULL);
+}
+
+void sim_agent_drain(struct sim_agent *agent, uint64_t back_after_ms)
+{
+    struct world *world = &agent->cluster->world;
+    if (!agent->alive || agent->back_after_ms != 0) { return; }
+    world_log(world, "host %u is drained", agent->host);
+    agent->back_after_ms = back_after_ms;
+    feed(agent, &(struct supervisor_event){.type = SUPERVISOR_DRAIN,
+                                           .until_ms = world_ms(world) + DRAIN_MS});
 }

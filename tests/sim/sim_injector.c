@@ -282,6 +282,7 @@ void sim_inject(struct sim_cluster *cluster, const struct fault *fault)
         world_after(&cluster->world, fault->duration_ms * 1000, on_resume, cluster, 0, 0, NULL);
         break;
     case FAULT_MOVE: move(cluster, fault); break;
+    case FAULT_DRAIN: sim_agent_drain(agent, fault->duration_ms); break;
     case FAULT_KINDS: assert(false);
     }
 }

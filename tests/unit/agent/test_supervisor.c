@@ -16,19 +16,13 @@ static struct supervisor_actions actions;
 static char trace[512];
 
 /* Feeds one event; returns the actions as text: "reap 1, spawn 1". */
-static const char *step(enum supervisor_event_type type, uint32_t child, uint64_t now_ms,
-                        int exit_code, int signal_number)
+static const char *feed(const struct supervisor_event *event)
 {
-    static const char *const names[] = {"spawn", "reap", "terminate", "kill",    "spare",
-                                        "read",  "fail", "close",     "abandon", "end"};
-    struct supervisor_event event = {.type = type,
-                                     .child = child,
-                                     .now_ms = now_ms,
-                                     .exit_code = exit_code,
-                                     .signal = signal_number};
+    static const char *const names[] = {"spawn", "reap", "drain", "terminate", "kill", "spare",
+                                        "read",  "fail", "close", "abandon",   "end"};
     size_t length = 0;
     trace[0] = '\0';
-    supervisor_step(&supervisor, &event, &actions);
+    supervisor_step(&supervisor, event, &actions);
     for (uint32_t i = 0; i < actions.count; i++) {
         const struct supervisor_action *action = &actions.list[i];
         length += (size_t)snprintf(trace + length, sizeof trace - length, "%s%s", i ? ", " : "",
@@ -38,6 +32,16 @@ static const char *step(enum supervisor_event_type type, uint32_t child, uint64_
         }
     }
     return trace;
+}
+
+static const char *step(enum supervisor_event_type type, uint32_t child, uint64_t now_ms,
+                        int exit_code, int signal_number)
+{
+    return feed(&(struct supervisor_event){.type = type,
+                                           .child = child,
+                                           .now_ms = now_ms,
+                                           .exit_code = exit_code,
+                                           .signal = signal_number});
 }
 
 static const char *exited(uint32_t child, uint64_t now_ms, int code)
@@ -58,6 +62,13 @@ static const char *tick(uint64_t now_ms)
 static const char *closed(uint64_t now_ms)
 {
     return step(SUPERVISOR_SESSIONS_CLOSED, 0, now_ms, 0, 0);
+}
+
+static const char *drain(uint64_t now_ms, uint64_t until_ms)
+{
+    const struct supervisor_event event = {
+        .type = SUPERVISOR_DRAIN, .now_ms = now_ms, .until_ms = until_ms};
+    return feed(&event);
 }
 
 static void spawned(uint32_t child, uint64_t now_ms)
@@ -288,6 +299,53 @@ static void second_stop_kills_all(void **state)
     assert_string_equal(killed(2, 5004), "reap 2, abandon, end");
 }
 
+/* S6: on a request to drain, ps leave first, then workers, then coordinators; only those whose turn
+ * has not come restart. */
+static void nodes_are_drained_in_order(void **state)
+{
+    (void)state;
+    supervisor_set_stage(&supervisor, 1, ROLE_PS);
+    supervisor_set_stage(&supervisor, 2, ROLE_COORDINATOR);
+    assert_string_equal(drain(5000, 30000), "drain 1");
+    assert_int_equal(supervisor_deadline_ms(&supervisor), 30000);
+    assert_string_equal(killed(2, 5100), "reap 2, spawn 2");
+    spawned(2, 5100);
+    assert_string_equal(exited(1, 5200, 0), "reap 1, drain 2");
+    assert_string_equal(exited(2, 5300, TN_EXIT_RESIGNED), "reap 2, close");
+    assert_true(supervisor.drained);
+    assert_string_equal(closed(5400), "terminate 0");
+    assert_string_equal(exited(0, 5500, 143), "end");
+}
+
+/* S6: at the deadline of a drain, and on a request to stop, what still runs is killed. */
+static void drain_has_a_deadline(void **state)
+{
+    (void)state;
+    assert_string_equal(drain(5000, 30000), "drain 1, drain 2");
+    assert_string_equal(tick(29999), "");
+    assert_string_equal(tick(30000), "kill 1, kill 2");
+    assert_false(supervisor.drained);
+}
+
+static void second_signal_ends_a_drain(void **state)
+{
+    (void)state;
+    assert_string_equal(drain(5000, 30000), "drain 1, drain 2");
+    assert_string_equal(step(SUPERVISOR_STOP, 0, 5001, 0, 0), "kill 0, kill 1, kill 2");
+    assert_false(supervisor.drained);
+}
+
+/* S6: a ps that dies while it is drained does not restart, and the drain is not complete. */
+static void death_of_a_ps_spoils_the_drain(void **state)
+{
+    (void)state;
+    supervisor_set_stage(&supervisor, 2, ROLE_WORKER);
+    assert_string_equal(drain(5000, 30000), "drain 1");
+    assert_string_equal(killed(1, 5100), "reap 1, drain 2");
+    assert_string_equal(exited(2, 5200, 0), "reap 2, close");
+    assert_false(supervisor.drained);
+}
+
 /* S5: one deadline bounds the closing of all sessions; servers that were silent are killed. */
 static void silent_servers_are_killed(void **state)
 {
@@ -352,6 +410,10 @@ int main(void)
         cmocka_unit_test_setup(node_that_left_restarts_if_the_job_continues, setup),
         cmocka_unit_test_setup(nodes_that_left_at_the_end_do_not_restart, setup),
         cmocka_unit_test_setup(second_stop_kills_all, setup),
+        cmocka_unit_test_setup(nodes_are_drained_in_order, setup),
+        cmocka_unit_test_setup(drain_has_a_deadline, setup),
+        cmocka_unit_test_setup(second_signal_ends_a_drain, setup),
+        cmocka_unit_test_setup(death_of_a_ps_spoils_the_drain, setup),
         cmocka_unit_test_setup(silent_servers_are_killed, setup),
         cmocka_unit_test_setup(second_stop_abandons_sessions, setup),
         cmocka_unit_test_setup(stop_cancels_a_pending_restart, setup),

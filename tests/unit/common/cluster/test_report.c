@@ -9,7 +9,7 @@
 
 #include "common/cluster/report.h"
 
-enum { PLACE_AT = 8 * (3 + 28 + 3), FINGERPRINT_AT = PLACE_AT + 112 };
+enum { PLACE_AT = 8 * (3 + 29 + 3), FINGERPRINT_AT = PLACE_AT + 112 };
 
 static struct report sample(void)
 {
@@ -79,7 +79,7 @@ static void wrong_report_is_refused(void **state)
     struct report in = sample();
     uint8_t good[REPORT_BYTES], bytes[REPORT_BYTES];
     report_encode(&in, good);
-    assert_refused(good, REPORT_BYTES - 1, "511 bytes");
+    assert_refused(good, REPORT_BYTES - 1, "639 bytes");
     memcpy(bytes, good, sizeof bytes), bytes[0] ^= 1;
     assert_refused(bytes, sizeof bytes, "format");
     memcpy(bytes, good, sizeof bytes), bytes[8] = ROLE_COUNT;

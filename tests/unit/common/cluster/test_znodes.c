@@ -29,6 +29,7 @@ static struct run sample_run(void)
         .save_step = 900,
         .until = 1000,
         .evaluate_step = STEP_NONE,
+        .gate = 77,
         .pause_requested = true,
         .recovery = {.kind = RECOVERY_PS,
                      .task = {.role = ROLE_PS, .index = 1},

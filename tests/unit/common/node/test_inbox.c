@@ -55,7 +55,7 @@ static void items_keep_their_order(void **state)
     struct buffer_pool *pool = buffer_pool_create(0);
     const enum node_event_type order[] = {NODE_LEAVE, NODE_ROLE, NODE_TRANSPORT};
     for (int round = 0; round < 2; round++) {
-        inbox_put_leave(inbox);
+        inbox_put_leave(inbox, true);
         inbox_put_role(inbox, malloc(1), release);
         assert_true(
             inbox_put_transport(inbox, &(struct transport_event){.type = TRANSPORT_FRAME,

@@ -1,0 +1,35 @@
+#include "agent/drain_request.h"
+
+#include <assert.h>
+
+#include "common/base/log.h"
+#include "common/base/minmax.h"
+
+void drain_request_start(struct drain_request *drain, const char *cluster, const char *host,
+                         uint64_t next_op, const struct zk_port *zk, uint64_t now_ms)
+{
+    char path[256];
+    assert(host != NULL);
+    drain->next_op = next_op;
+    znode_drain_path(path, cluster, host);
+    mirror_start(&drain->mirror, MIRROR_DATA, path, zk, &drain->next_op, now_ms);
+}
+
+uint32_t drain_request_handle(struct drain_request *drain, const struct zk_event *event,
+                              const struct zk_port *zk, uint64_t now_ms)
+{
+    struct request request;
+    struct error error;
+    if (mirror_handle(&drain->mirror, event, zk, &drain->next_op, now_ms) != MIRROR_PRESENT) {
+        return 0;
+    }
+    if (request_decode(event->data, event->size, &request, &error) != TN_OK) {
+        log_warn("request to drain ignored: %s", error.text);
+        return 0;
+    }
+    const struct zk_write accept = {
+        .kind = ZK_DELETE, .path = drain->mirror.path, .version = event->stat.version};
+    zk->write(zk->ctx, ++drain->next_op, &accept, 1);
+    log_info("request to drain this host from %s", request.by);
+    return (uint32_t)u64_max(1, u64_min(request.step, DRAIN_MOST_MS));
+}

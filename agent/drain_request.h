@@ -1,0 +1,30 @@
+/*
+ * agent/drain_request.h: the request of `tanist drain` for this host, a znode in /drains. The agent
+ * deletes it to accept it. Pure but for the port.
+ *
+ * Threads: the owner's only.
+ */
+#ifndef AGENT_DRAIN_REQUEST_H
+#define AGENT_DRAIN_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/cluster/znodes.h"
+#include "common/zk/mirror.h"
+
+struct drain_request {
+    struct mirror mirror;
+    uint64_t next_op;
+};
+
+/* Follow the request for the host with this address; call it again for a new session. It uses
+ * request numbers from `next_op` to next_op + 2^32. */
+void drain_request_start(struct drain_request *drain, const char *cluster, const char *host,
+                         uint64_t next_op, const struct zk_port *zk, uint64_t now_ms);
+
+/* Pass every ZooKeeper event. Not 0: the host shall be drained within that many milliseconds. */
+uint32_t drain_request_handle(struct drain_request *drain, const struct zk_event *event,
+                              const struct zk_port *zk, uint64_t now_ms);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * The rule C16: a ps that was asked to leave does so without the loss of a step.
+ *
+ *   running -> running   the gate is set a little ahead                plan_gate()
+ *   running -> paused    the checkpoint of the gate is committed       plan_drained()
+ *   paused -> running    an operator's pause: up to the gate only      plan_watch_leaving()
+ *
+ * The gate stands in /run until a generation is loaded or the run continues.
+ */
+#include <assert.h>
+
+#include "common/base/text.h"
+#include "coordinator/chief_private.h"
+
+/* The first ps that leaves; `config.ps`: none does. */
+static uint32_t leaving_ps(const struct chief *c)
+{
+    assert(c->config.ps <= PS_MAX);
+    uint32_t i = 0;
+    while (i < c->config.ps && !(chief_ps_reported(c, i) && c->ps[i].report.leaving != 0)) { i++; }
+    return i;
+}
+
+/* Whether no worker is present that could go on from `step`. */
+static bool has_stopped(const struct chief *c, const struct run *run, uint64_t step)
+{
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        if (chief_worker_ready(&c->workers[i])) { return false; }
+    }
+    return chief_all_ps_at(c, run, step);
+}
+
+static void set_gate(struct plan *p, uint64_t step)
+{
+    if (p->run->gate == step) { return; }
+    p->run->gate = step;
+    plan_need(p, PLAN_HARD);
+}
+
+void plan_gate(struct plan *p)
+{
+    const struct chief *c = p->c;
+    struct run *run = p->run;
+    if (run->phase != RUN_RUNNING) { return; }
+    uint64_t reached = chief_max_step(c, run), last = u64_max(run->until, reached);
+    if (leaving_ps(c) == c->config.ps) {
+        /* A new chief waits for the reports of all ps before it takes the order back. */
+        if (chief_all_ps_reported(c)) { set_gate(p, 0); }
+    } else if (run->gate == 0) {
+        /* Not the step of an earlier order: a ps that saves the gate must have read of it. */
+        uint64_t step = reached + chief_lead(c);
+        set_gate(p, u64_min(last, step + (step == run->save_step)));
+    } else if (reached > run->gate || p->late) {
+        set_gate(p, u64_min(last, u64_max(reached, run->gate) + 2 * chief_lead(c)));
+    } else if (reached > run->committed_step && has_stopped(c, run, reached)) {
+        set_gate(p, reached);
+    }
+}
+
+void plan_drained(struct plan *p)
+{
+    const struct chief *c = p->c;
+    struct run *run = p->run;
+    const uint32_t ps = leaving_ps(c);
+    if (run->phase != RUN_RUNNING || run->gate == 0 || ps == c->config.ps) { return; }
+    const bool ends = run->ending && run->gate >= run->until;
+    const bool evaluated = run->evaluate_step == STEP_NONE || run->evaluate_step > run->gate;
+    const bool at_gate =
+        run->committed_step == run->gate && chief_all_ps_at(c, run, run->committed_step);
+    if (ends || !evaluated) { return; }
+    if (!at_gate && !has_stopped(c, run, run->committed_step)) { return; }
+    plan_interrupt(p, RECOVERY_PS, (struct task){.role = ROLE_PS, .index = ps}, "drained");
+}
+
+bool plan_watch_leaving(struct plan *p)
+{
+    const struct chief *c = p->c;
+    struct run *run = p->run;
+    char reason[RUN_TEXT_MAX];
+    struct text text = text_begin(reason, sizeof reason);
+    const uint32_t ps = leaving_ps(c);
+    assert(run->phase == RUN_PAUSED);
+    if (ps == c->config.ps || !chief_all_ps_hold(c, run)) { return false; }
+    if (run->recovery.kind == RECOVERY_CHIEF) { return false; }
+    const uint64_t reached = chief_max_step(c, run);
+    if (reached > run->committed_step) {
+        plan_phase(p, RUN_RUNNING);
+        set_gate(p, reached);
+        return true;
+    }
+    task_append(&text, (struct task){.role = ROLE_PS, .index = ps});
+    text_add(&text, " leaves ");
+    text_add(&text, c->ps[ps].report.place);
+    text_add(&text, " (drained)");
+    plan_reason(p, reason);
+    return true;
+}

@@ -1,0 +1,143 @@
+/* Ps and workers leave without the loss of a step (C16). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/coordinator/chief_scene.h"
+
+static int setup(void **state)
+{
+    (void)state;
+    configure();
+    return 0;
+}
+
+static void leaves(enum role role, uint32_t index)
+{
+    reports[role == ROLE_WORKER][index].leaving = 1;
+    report(role, index);
+}
+
+/* Both ps reach the gate and save checkpoint `id` there; the answer of the last one is pending. */
+static void reach_gate(uint64_t id, uint64_t gate)
+{
+    for (uint32_t i = 0; i < 2; i++) { ps_at(i, 1, gate); }
+    ps_saved(0, id, gate);
+    ps_saved(1, id, gate);
+}
+
+/* Training stops a little ahead; the write that commits the checkpoint pauses the run, which then
+ * waits for the ps and loads exactly that step. */
+static void ps_leaves_after_a_commit(void **state)
+{
+    (void)state;
+    begin_running();
+    ps_at(0, 1, 10);
+    ps_at(1, 1, 10);
+    leaves(ROLE_PS, 1);
+    const uint64_t gate = actions.write->run.gate;
+    assert_true(gate > 10 && gate < 100);
+    assert_int_equal(actions.write->run.save_step, gate);
+    const uint64_t id = actions.write->run.save_checkpoint;
+    written();
+    reach_gate(id, gate);
+    assert_true(actions.write->commits);
+    assert_int_equal(actions.write->run.phase, RUN_PAUSED);
+    assert_int_equal(actions.write->run.committed_step, gate);
+    written();
+    settle();
+    assert_string_equal(actions.write->run.reason, "ps:1 leaves  (drained)");
+    written();
+    member(ROLE_PS, 1, 0, "exit code 0");
+    settle();
+    member(ROLE_PS, 1, 99, NULL);
+    written();
+    ps_at(1, 0, 0);
+    settle();
+    assert_int_equal(chief.write.run.phase, RUN_LOADING);
+    assert_int_equal(chief.write.run.load_step, gate);
+    assert_int_equal(chief.write.run.gate, 0);
+    assert_int_equal(chief.write.run.recovery.step, gate);
+}
+
+/* A ps that passed the gate before it read of it moves the gate. */
+static void late_gate_moves(void **state)
+{
+    (void)state;
+    begin_running();
+    leaves(ROLE_PS, 0);
+    const uint64_t gate = actions.write->run.gate;
+    written();
+    ps_at(1, 1, gate + 1);
+    assert_true(actions.write->run.gate > gate + 1);
+}
+
+/* A new chief keeps the gate until every ps has reported, then withdraws it if none leaves. */
+static void new_chief_keeps_the_gate(void **state)
+{
+    (void)state;
+    begin_running();
+    leaves(ROLE_PS, 0);
+    struct run run = actions.write->run;
+    written();
+    begin();
+    elected(2, &run, NULL, NULL, 0);
+    assert_int_equal(actions.write->run.gate, run.gate);
+    written();
+    for (uint32_t i = 0; i < 2; i++) {
+        member(ROLE_PS, i, 10 + i, NULL);
+        ps_at(i, 1, 0);
+    }
+    settle();
+    assert_int_equal(chief.write.run.gate, 0);
+}
+
+/* Slices move to the worker that stays; if all leave, the slices wait. */
+static void workers_that_leave_get_no_slices(void **state)
+{
+    (void)state;
+    begin_running();
+    leaves(ROLE_WORKER, 0);
+    assert_true(actions.write->assigns);
+    for (uint32_t v = 0; v < 4; v++) {
+        assert_int_equal(actions.write->assignment.worker[v], UINT16_MAX);
+    }
+    written();
+    member(ROLE_WORKER, 1, 21, NULL);
+    worker_ready(1);
+    assert_true(actions.write->assigns);
+    for (uint32_t v = 0; v < 4; v++) { assert_int_equal(actions.write->assignment.worker[v], 1); }
+    assert_int_equal(chief.run.phase, RUN_RUNNING);
+}
+
+/* Without a worker, the gate is the step that all ps hold. */
+static void gate_without_workers_is_the_present_step(void **state)
+{
+    (void)state;
+    begin_running();
+    ps_at(0, 1, 10);
+    ps_at(1, 1, 10);
+    member(ROLE_WORKER, 0, 0, "exit code 0");
+    settle();
+    leaves(ROLE_PS, 0);
+    for (int i = 0; i < 3; i++) { written(); }
+    assert_int_equal(chief.run.gate, 10);
+    assert_int_equal(chief.run.save_step, 10);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, setup)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(ps_leaves_after_a_commit),
+        TEST(late_gate_moves),
+        TEST(new_chief_keeps_the_gate),
+        TEST(workers_that_leave_get_no_slices),
+        TEST(gate_without_workers_is_the_present_step),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
