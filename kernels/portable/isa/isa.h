@@ -13,7 +13,13 @@
 #define ISA_TEXT_OF(text) #text
 #define ISA_TEXT(text)    ISA_TEXT_OF(text)
 #define ISA_INLINE        static inline __attribute__((always_inline, unused))
-#define ISA_NAME          ISA_TEXT(PORTABLE_ISA)
+/* A longer function: inlined only where a vector is a register, else it is compiled once. */
+#if defined(__AVX2__)
+#define ISA_FUNCTION ISA_INLINE
+#else
+#define ISA_FUNCTION static __attribute__((noinline, unused))
+#endif
+#define ISA_NAME ISA_TEXT(PORTABLE_ISA)
 
 /* Unroll a loop with a constant number of iterations, at most 16. */
 #if defined(__clang__)

@@ -29,7 +29,7 @@ ISA_INLINE wide math_power_of_two(ints k)
 
 /* x = k ln 2 + r with |r| <= ln 2 / 2; exp(r) is a Taylor series of degree 7, and 2^k is multiplied
  * in two steps, so that only the last product is rounded (Cody, Waite 1980). */
-ISA_INLINE wide math_exp(wide x)
+ISA_FUNCTION wide math_exp(wide x)
 {
     static const float c[] = {1.0F,         1.0F,          1.0F / 2.0F,   1.0F / 6.0F,
                               1.0F / 24.0F, 1.0F / 120.0F, 1.0F / 720.0F, 1.0F / 5040.0F};
@@ -48,7 +48,7 @@ ISA_INLINE wide math_exp(wide x)
 }
 
 /* x = 2^k (1 + f) with sqrt(1/2) < 1 + f < sqrt(2); log(1 + f) by s = f / (2 + f) (fdlibm). */
-ISA_INLINE wide math_log(wide x)
+ISA_FUNCTION wide math_log(wide x)
 {
     static const float c[] = {0xaaaaaap-24F, 0xccce13p-25F, 0x91e9eep-25F, 0xf89e26p-26F};
     const wide infinity = wide_of_bits(ints_set(0x7f800000));
@@ -72,7 +72,7 @@ ISA_INLINE wide math_log(wide x)
 }
 
 /* log(1 + x) for x >= 0: the rounding error of 1 + x is added back. */
-ISA_INLINE wide math_log_of_one_and(wide x)
+ISA_FUNCTION wide math_log_of_one_and(wide x)
 {
     wide sum = wide_add(x, wide_set(1.0F));
     wide error = wide_subtract(x, wide_subtract(sum, wide_set(1.0F)));
@@ -82,7 +82,7 @@ ISA_INLINE wide math_log_of_one_and(wide x)
 }
 
 /* Near 0 an odd polynomial (Cephes), else 1 - 2 / (exp(2 x) + 1). */
-ISA_INLINE wide math_tanh(wide x)
+ISA_FUNCTION wide math_tanh(wide x)
 {
     static const float c[] = {-3.33332819422e-1F, 1.33314422036e-1F, -5.37397155531e-2F,
                               2.06390887954e-2F, -5.70498872745e-3F};
@@ -97,7 +97,7 @@ ISA_INLINE wide math_tanh(wide x)
 
 /* Near 0 x + x P(x^2), else 1 - exp(x Q(x)); both polynomials fitted by least squares at Chebyshev
  * nodes. */
-ISA_INLINE wide math_erf(wide x)
+ISA_FUNCTION wide math_erf(wide x)
 {
     static const float p[] = {0x1.06eba6p-3F,  -0x1.8126e6p-2F, 0x1.ce1a66p-4F,
                               -0x1.b68936p-6F, 0x1.47269ap-8F,  -0x1.39a51ep-11F};
@@ -113,7 +113,7 @@ ISA_INLINE wide math_erf(wide x)
 }
 
 /* With e = exp(-|x|): 1 / (1 + e), or e / (1 + e) for negative x. */
-ISA_INLINE wide math_sigmoid(wide x)
+ISA_FUNCTION wide math_sigmoid(wide x)
 {
     wide e = math_exp(wide_negative(wide_magnitude(x)));
     wide above = wide_select(lanes_less(x, wide_zero()), e, wide_set(1.0F));
@@ -126,7 +126,7 @@ ISA_INLINE wide math_silu(wide x)
 }
 
 /* log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)). */
-ISA_INLINE wide math_softplus(wide x)
+ISA_FUNCTION wide math_softplus(wide x)
 {
     wide small = math_log_of_one_and(math_exp(wide_negative(wide_magnitude(x))));
     return wide_add(wide_relu(x), small);
@@ -137,7 +137,7 @@ ISA_INLINE wide math_softplus(wide x)
  * bell * Q(1 / (1 + 0.35 |x|)), Q fitted by least squares at Chebyshev nodes. The rounding error of
  * x^2 is multiplied in, so that the relative error stays small in the tail.
  */
-ISA_INLINE wide math_normal_tail(wide x, wide *bell)
+ISA_FUNCTION wide math_normal_tail(wide x, wide *bell)
 {
     static const float q[] = {-0x1.2203c6p-21F, 0x1.1df7bep-3F,  0x1.1e3c3ap-3F, 0x1.ecc792p-4F,
                               0x1.aa73e6p-4F,   -0x1.50111ep-6F, 0x1.3fa99ap-3F, -0x1.03874ep-2F,
