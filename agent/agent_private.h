@@ -40,6 +40,7 @@ struct agent {
     struct verifiers verifiers;
     struct spares spares;
     bool connected, observing, prepared, over;
+    bool lost;     /* Another program deleted the cluster, and restore() has not succeeded since. */
     bool reopened; /* The session is a new one, and restore() has not succeeded since. */
     int signals;   /* A signalfd. */
     sigset_t mask_before;

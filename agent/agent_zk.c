@@ -114,12 +114,15 @@ void agent_restore(struct agent *agent)
 {
     assert(agent->config->restore != NULL);
     struct error error = {0};
-    bool due = agent->reopened && agent->connected && agent->prepared &&
+    bool due = (agent->reopened || agent->lost) && agent->connected && agent->prepared &&
                agent->supervisor.phase == SUPERVISOR_WORKING;
     if (!due || agent->now_ms < agent->restore_at_ms) { return; }
     enum tn_status status = agent->config->restore(agent->config->ctx, &error);
     agent->now_ms = clock_monotonic_ms();
-    agent->reopened = status != TN_OK;
+    if (agent->lost && status == TN_OK) {
+        log_warn("the cluster was deleted by another program; created again");
+    }
+    agent->reopened = agent->lost = status != TN_OK;
     agent->restore_at_ms = agent->now_ms + TICK_MS;
     if (status == TN_ECONNECT || status == TN_ETIMEDOUT || status == TN_EEXPIRED) {
         log_warn("the cluster cannot be restored yet, retrying: %s", error.text);
@@ -236,6 +239,7 @@ static void handle_zk(struct agent *agent, const struct zk_event *event)
     spares_handle(&agent->spares, event, agent->now_ms);
     candidates_handle(&agent->candidates, event, &agent->port, agent->now_ms);
     unsigned changes = observer_handle(agent->observer, event, &agent->port, agent->now_ms);
+    if (observer_lost_cluster(agent->observer)) { agent->lost = true; }
     if (changes & OBSERVER_MEMBER) { member_changed(agent); }
     if (changes & OBSERVER_HISTORY) { agent_notify(agent, AGENT_HISTORY, NULL); }
     if (changes & OBSERVER_RUN) { run_changed(agent); }

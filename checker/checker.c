@@ -66,6 +66,18 @@ static bool ends_with(const char *path, const char *end)
 
 /* ---------------------------------------------------------------- chiefs */
 
+/* Whether another program removed all that ZooKeeper knew of the former epoch. A chief that gave no
+ * order may be forgotten; otherwise it is as after a wipe, and the disks count. */
+static bool is_forgotten(struct checker *checker, const struct chief_record *record)
+{
+    const struct checker_view *view = &checker->config.view;
+    assert(checker->has_chief);
+    if (!checker->chief_lost) { return false; }
+    if (!checker->run_lost) { return record->epoch > checker->run.epoch; }
+    if (view->highest_epoch != NULL) { checker->epoch_floor = view->highest_epoch(view->ctx); }
+    return true;
+}
+
 static void on_chief(struct checker *checker, const struct zk_change *change)
 {
     struct chief_record record;
@@ -76,9 +88,11 @@ static void on_chief(struct checker *checker, const struct zk_change *change)
         fail(checker, "I1: /chief cannot be read: %s", error.text);
         return;
     }
-    if (checker->has_chief && record.epoch <= checker->chief.epoch) {
+    if (checker->has_chief && record.epoch <= checker->chief.epoch &&
+        !is_forgotten(checker, &record)) {
         fail(checker, "I1: epoch %" PRIu64 " after %" PRIu64, record.epoch, checker->chief.epoch);
     }
+    checker->chief_lost = false;
     bool raised = checker->has_chief && record.incarnation == checker->chief.incarnation;
     if (!raised) { checker->elections++; }
     checker->chief = record;
@@ -149,7 +163,7 @@ static void check_kept(struct checker *checker)
             }
         }
     }
-    if (!found && checker->run.committed_checkpoint == checker->highest_id) {
+    if (!found && !checker->foreign && checker->run.committed_checkpoint == checker->highest_id) {
         fail(checker, "I9: the manifest of checkpoint %" PRIu64 " does not exist",
              checker->highest_id);
     }
@@ -260,11 +274,15 @@ static void check_epoch(const struct checker *checker, const struct run *run)
     }
 }
 
-static void check_generation(const struct checker *checker, const struct run *run)
+static void check_generation(struct checker *checker, const struct run *run)
 {
     const struct run *was = &checker->run;
     assert(checker->has_run);
-    if (run->generation < was->generation) {
+    /* When nothing remembers /run, the run forms again, from what the disks hold. */
+    bool forgotten = checker->foreign && run->phase == RUN_FORMING && run->generation == 0;
+    if (forgotten) {
+        checker->generation_before_wipe = u64_max(checker->generation_before_wipe, was->generation);
+    } else if (run->generation < was->generation) {
         fail(checker, "I3: generation %" PRIu64 " after %" PRIu64, run->generation,
              was->generation);
     }
@@ -343,6 +361,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
                  run.reason[0] ? ": " : "", run.reason);
     }
     checker->run = run;
+    checker->run_lost = false;
     checker->has_run = true;
     if (sees_disks(checker)) { check_kept(checker); }
     on_evaluation(checker, &run.evaluation);
@@ -365,7 +384,7 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
     checker->commits++;
     pace_note(&checker->checkpoints, manifest.step);
     /* While a wiped cluster forms, each ps publishes the newest manifest of its disk. */
-    bool published = !checker->has_run || checker->run.phase == RUN_FORMING;
+    bool published = !checker->has_run || checker->run.phase == RUN_FORMING || checker->foreign;
     if (!published) { check_evaluated(checker, manifest.step, "checkpoint"); }
     if (manifest.id <= checker->highest_id && !published) {
         fail(checker, "I3: checkpoint %" PRIu64 " is committed after checkpoint %" PRIu64,
@@ -403,6 +422,7 @@ void checker_on_txn(void *ctx, const struct zk_txn *txn)
 {
     struct checker *checker = ctx;
     assert(checker != NULL);
+    if (checker->paused) { return; }
     for (size_t i = 0; i < txn->count; i++) {
         const struct zk_change *change = &txn->changes[i];
         if (change->kind == ZK_DELETE) { continue; }
@@ -473,6 +493,14 @@ void checker_on_values(struct checker *checker, uint64_t generation, uint64_t st
         fail(checker, "I6: ps:%u sent wrong values of step %" PRIu64 ", generation %" PRIu64, shard,
              step, generation);
     }
+}
+
+void checker_on_foreign(struct checker *checker, const char *path)
+{
+    assert(!checker->paused);
+    checker->foreign = true;
+    if (ends_with(path, "/chief")) { checker->chief_lost = true; }
+    if (ends_with(path, "/run")) { checker->run_lost = true; }
 }
 
 void checker_on_wipe(struct checker *checker)

@@ -105,7 +105,10 @@ struct checker {
     struct pace evaluations, checkpoints;
     uint64_t loads, restores, commits, elections, values_checked;
     struct drained drained;
-    bool loss_accepted; /* An operator asked for it; until the next commit. */
+    bool foreign; /* Another program changed znodes: manifests may be missing, and come back. */
+    bool chief_lost, run_lost; /* It deleted or damaged these, and they were not written since. */
+    bool paused;               /* Transactions are ignored: they are those of another program. */
+    bool loss_accepted;        /* An operator asked for it; until the next commit. */
     bool done;
 };
 
@@ -119,6 +122,8 @@ void checker_on_push(struct checker *checker, uint64_t generation, uint64_t step
 /* The ps of `shard`, one of `shards`, sent the values of `step`. */
 void checker_on_values(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
                        uint32_t shards, const float *values, size_t count);
+/* Another program deletes or damages the znode `path`, with all znodes below it, now. */
+void checker_on_foreign(struct checker *checker, const char *path);
 /* The ensemble was wiped: the transactions that follow are those of a new, empty one. */
 void checker_on_wipe(struct checker *checker);
 

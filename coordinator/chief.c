@@ -133,6 +133,7 @@ static void on_elected(struct chief *c, const struct chief_event *event)
         c->run.committed_checkpoint = newest->id;
         c->run.committed_step = newest->step;
     }
+    if (event->elected.run_lost) { chief_take_over_lost_run(c); }
     check_reports(c, c->ps, c->config.ps);
     check_reports(c, c->workers, c->config.workers);
     c->inherited = c->run.epoch != 0 && c->run.phase != RUN_FORMING;
@@ -268,6 +269,13 @@ static void exit_with(struct chief_actions *out, int exit_code)
     out->exit_code = exit_code;
 }
 
+/* Programs that operators start change /run only from its present contents. */
+static bool is_successor(const struct chief *c, const struct run *seen)
+{
+    assert(c->elected);
+    return seen->epoch >= c->run.epoch && seen->generation >= c->run.generation;
+}
+
 /* Another program, started by an operator, changed /run: decisions continue from its contents. */
 static void adopt(struct chief *c, const struct run *run)
 {
@@ -287,8 +295,13 @@ static void not_done(struct chief *c, const struct chief_event *event, struct ch
     } else if (seen != NULL && seen->epoch == c->write.run.epoch &&
                seen->revision == c->write.run.revision) {
         write_done(c, out);
-    } else if (seen != NULL && (seen->epoch != c->run.epoch || seen->revision != c->run.revision)) {
+    } else if (seen != NULL && is_successor(c, seen) &&
+               (seen->epoch != c->run.epoch || seen->revision != c->run.revision)) {
         adopt(c, seen);
+    } else if (event->written.outcome == CHIEF_WRITE_CHECKPOINT_EXISTS && seen == NULL) {
+        /* The write was applied, its answer was lost, and then /run was. */
+        c->write.published = true;
+        try_again(c);
     } else if (event->written.outcome == CHIEF_WRITE_CHECKPOINT_EXISTS) {
         c->writing = false; /* The id is in use: order again, with the next id. */
         struct plan plan = {.c = c, .w = &c->write, .run = &c->run};
@@ -324,6 +337,11 @@ static void on_written(struct chief *c, const struct chief_event *event, struct 
     }
 }
 
+static void on_lost(struct chief *c, unsigned lost, struct chief_actions *out)
+{
+    if (!chief_lost(c, lost, out)) { exit_with(out, TN_EXIT_DEPOSED); }
+}
+
 static void emit_write(struct chief *c, struct chief_actions *out)
 {
     assert(out->write == NULL);
@@ -356,6 +374,8 @@ static void begin_write(struct chief *c, const struct plan *plan, struct chief_a
     if (run->save_checkpoint != 0 && run->save_checkpoint != c->run.save_checkpoint) {
         c->ordered_at_ms = c->now_ms;
     }
+    c->lost &= ~(unsigned)CHIEF_LOST_RUN;
+    if (c->write.assigns) { c->lost &= ~(unsigned)CHIEF_LOST_ASSIGNMENT; }
     if (c->write.commits) { c->boost /= 2; }
     if (plan->late) { c->boost = u64_min(c->boost * 2 + chief_lead(c), CHIEF_LEAD_MAX); }
     for (uint32_t i = 0; plan->clears_lost && i < c->config.ps; i++) { c->ps[i].lost = false; }
@@ -441,6 +461,8 @@ void chief_step(struct chief *c, const struct chief_event *event, struct chief_a
     case CHIEF_EV_REPORT: on_report(c, event->report); break;
     case CHIEF_EV_REQUEST: on_request(c, event); break;
     case CHIEF_EV_WRITTEN: on_written(c, event, out); break;
+    case CHIEF_EV_LOST: on_lost(c, event->lost, out); break;
+    case CHIEF_EV_LISTED: chief_listed(c, event->listed.ids, event->listed.count, out); break;
     }
     if (!c->elected || out->exits || out->resign) { return; }
     pursue(c, out);

@@ -37,6 +37,9 @@
  *       id that leaves no room for later ones.
  *  C13  The fingerprint of the kernels and the digest of the data are those of the newest
  *       checkpoint, or else of the first ready worker. A worker that differs gets no slices.
+ *  C15  What another program deletes or damages is written again: /run and /assignment from memory,
+ *       manifests from memory, folders empty. A chief whose /chief is lost exits. A new chief that
+ *       finds no /run uses what it remembers, and every ps loads again.
  *  C16  When a ps is asked to leave, a gate a little ahead stops training at a checkpoint, and the
  *       write that commits it pauses the run. Workers that leave get no slices.
  *
@@ -74,6 +77,21 @@ enum {
 /* No order is further ahead. */
 #define CHIEF_LEAD_MAX (COUNTER_MAX / 8)
 
+/* C15: what another program deleted or damaged. */
+enum chief_lost {
+    CHIEF_LOST_CHIEF = 1 << 0,
+    CHIEF_LOST_RUN = 1 << 1,
+    CHIEF_LOST_ASSIGNMENT = 1 << 2,
+    CHIEF_LOST_SPEC = 1 << 3,
+    CHIEF_LOST_ELECTION = 1 << 4,
+    CHIEF_LOST_MEMBERS = 1 << 5,
+    CHIEF_LOST_EXITS = 1 << 6,
+    CHIEF_LOST_HISTORY = 1 << 7,
+    CHIEF_LOST_CHECKPOINTS = 1 << 8,
+    CHIEF_LOST_REQUESTS = 1 << 9,
+    CHIEF_LOST_KILLS = 1 << 10,
+};
+
 struct chief_config {
     struct task self;
     uint64_t pid;
@@ -101,6 +119,8 @@ enum chief_event_type {
     CHIEF_EV_REPORT,  /* From a node. */
     CHIEF_EV_REQUEST, /* The oldest request of an operator. May be repeated. */
     CHIEF_EV_WRITTEN, /* Answer to a write, or to raising the epoch. */
+    CHIEF_EV_LOST,    /* Znodes are missing or unreadable. May be repeated. */
+    CHIEF_EV_LISTED,  /* The names below /checkpoints. */
 };
 
 enum chief_outcome {
@@ -121,6 +141,7 @@ struct chief_event {
             uint64_t took_ms;
             const char *cause;
             bool has_run, has_assignment;
+            bool run_lost; /* `run`, if any, is what this process remembers. */
             const struct run *run;
             const struct assignment *assignment;
             const struct chief_checkpoint *checkpoints; /* In any order. */
@@ -146,6 +167,11 @@ struct chief_event {
             const struct run
                 *run; /* Unless OK: /run as read afterwards; NULL: it does not exist. */
         } written;
+        unsigned lost; /* Bits of enum chief_lost. */
+        struct {
+            const uint64_t *ids;
+            uint32_t count;
+        } listed;
     };
 };
 
@@ -158,7 +184,8 @@ struct chief_write {
     bool assigns;
     struct assignment assignment;
     bool commits;
-    struct manifest manifest; /* Created as /checkpoints/`manifest.id`. */
+    struct manifest manifest; /* Created as /checkpoints/`manifest.id`, ... */
+    bool published;           /* ... unless an earlier attempt has created it. */
     bool answers;             /* Request `request` is granted, and deleted with this write. */
     uint64_t request;
     uint32_t queued; /* Private: how many of `history`, the first ones, are from the queue. */
@@ -170,6 +197,9 @@ struct chief_actions {
     uint64_t raise_op, raise_epoch;  /* Rewrite /chief with this epoch; 0: none. Answered, too. */
     uint32_t delete_count;           /* Checkpoints no longer needed. Not answered. */
     uint64_t deletes[CHIEF_DELETE_MAX];
+    unsigned restore;         /* C15: create these znodes: bits of enum chief_lost. Not answered. */
+    uint32_t republish_count; /* Create the manifests of these checkpoints again. Not answered. */
+    uint64_t republish[CHIEF_CHECKPOINTS_MAX];
     bool resign;   /* Leave the election and the process. */
     bool exits;    /* Leave the process ... */
     int exit_code; /* ... with this code. */
@@ -221,6 +251,7 @@ struct chief {
     uint64_t op;
     bool writing, retrying;
     struct chief_write write;
+    unsigned lost;    /* C15: to be written again: bits of enum chief_lost. */
     uint64_t raising; /* The epoch being written to /chief; 0: none. */
     uint64_t retry_at_ms, written_at_ms;
     uint64_t revision;

@@ -257,9 +257,10 @@ void chief_plan(struct plan *p)
     assert(!p->c->writing);
     assert(p->run == &w->run);
     w->history_count = w->queued = 0;
-    w->commits = w->assigns = w->answers = false;
+    w->commits = w->published = w->assigns = w->answers = false;
     w->run = p->c->run;
     begin_term(p);
+    if (p->c->lost & CHIEF_LOST_RUN) { plan_need(p, PLAN_HARD); }
     plan_requests(p);
     plan_inputs(p);
     if (w->run.phase == RUN_FORMING) { form(p); }

@@ -83,6 +83,13 @@ bool chief_worker_agrees(const struct chief *c, const struct run *run, uint32_t 
 void plan_requests(struct plan *p);
 void plan_assignment(struct plan *p);
 
+/* chief_lost.c */
+/* False: the chief must leave. */
+bool chief_lost(struct chief *c, unsigned lost, struct chief_actions *out);
+void chief_listed(const struct chief *c, const uint64_t *ids, uint32_t count,
+                  struct chief_actions *out);
+void chief_take_over_lost_run(struct chief *c);
+
 /* chief_peers.c: the state of the members. */
 /* The report kept from an incarnation before it was a member; NULL: none. */
 const struct report *chief_early_report(const struct chief_peer *peer, uint64_t incarnation);

@@ -101,6 +101,7 @@ void plan_assignment(struct plan *p)
     assign_slices(&c->assignment, c->config.slices, ready, &p->w->assignment);
     release_slices(p, &p->w->assignment);
     p->w->assignment.generation = p->run->generation;
-    p->w->assigns = !assign_equal(&c->assignment, &p->w->assignment);
+    p->w->assigns =
+        !assign_equal(&c->assignment, &p->w->assignment) || (c->lost & CHIEF_LOST_ASSIGNMENT) != 0;
     if (p->w->assigns) { plan_need(p, PLAN_HARD); }
 }

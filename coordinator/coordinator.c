@@ -43,7 +43,7 @@ void coordinator_decide(struct coordinator *c, struct chief_event event)
     chief_step(&c->chief, &event, &actions);
     if (actions.exits) {
         if (actions.exit_code == TN_EXIT_DEPOSED) {
-            log_warn("deposed: another coordinator is the chief; exiting");
+            log_warn("deposed: /chief does not name this process any more; exiting");
         }
         coordinator_finish(c, actions.exit_code);
         return;
@@ -51,6 +51,10 @@ void coordinator_decide(struct coordinator *c, struct chief_event event)
     if (actions.resign) {
         if (c->stage == LEADERSHIP_ACTIVE) { leadership_resign(c); }
         return;
+    }
+    if (actions.restore != 0) { restore_plain(c, actions.restore); }
+    if (actions.republish_count > 0) {
+        restore_manifests(c, actions.republish, actions.republish_count);
     }
     if (actions.delete_count > 0) { write_deletes(c, actions.deletes, actions.delete_count); }
     if (actions.raise_epoch != 0) { write_raise(c, actions.raise_op, actions.raise_epoch); }
@@ -289,7 +293,10 @@ static void membership_changed(struct coordinator *c, unsigned changes)
         m->chief.epoch >= c->election.epoch) {
         log_warn("deposed: another coordinator is the chief; exiting");
         coordinator_finish(c, TN_EXIT_DEPOSED);
+        return;
     }
+    restore_membership_changed(c, changes);
+    if (c->finished) { return; }
     bool over = m->has_run && (m->run.phase == RUN_DONE || m->run.phase == RUN_FAILED);
     if (over && c->stage == LEADERSHIP_NONE && c->election.phase != ELECTION_CLAIMING) {
         coordinator_finish(c, m->run.phase == RUN_DONE ? TN_EXIT_OK : TN_EXIT_ERROR);
@@ -310,6 +317,7 @@ static void zk_handle(struct coordinator *c, const struct zk_event *event)
     assert(event != NULL);
     if (!c->finished) { leadership_handle(c, event); }
     if (!c->finished) { write_handle(c, event); }
+    if (!c->finished) { restore_handle(c, event); }
     if (!c->finished) { requests_handle(c, event); }
     if (!c->finished) { tasks_handle(c, event); }
 }
@@ -324,6 +332,7 @@ static void tick(struct coordinator *c)
     }
     leadership_tick(c);
     if (!c->finished) { write_tick(c); }
+    if (!c->finished) { restore_tick(c); }
     if (!c->finished && c->now_ms >= chief_deadline_ms(&c->chief)) {
         coordinator_decide(c, (struct chief_event){.type = CHIEF_EV_TICK});
     }
@@ -367,6 +376,7 @@ static uint64_t deadline_ms(const void *self)
     const struct coordinator *c = self;
     uint64_t first = u64_min(membership_deadline_ms(&c->membership), leadership_deadline_ms(c));
     if (c->roster_started) { first = u64_min(first, roster_deadline_ms(&c->roster)); }
+    first = u64_min(first, restore_deadline_ms(c));
     if (c->stage == LEADERSHIP_ACTIVE) { first = u64_min(first, mirror_deadline_ms(&c->requests)); }
     return u64_min(first, chief_deadline_ms(&c->chief));
 }
@@ -444,5 +454,6 @@ struct node coordinator_node(struct coordinator *coordinator)
 
 void coordinator_destroy(struct coordinator *coordinator)
 {
+    if (coordinator != NULL) { restore_free(coordinator); }
     free(coordinator);
 }

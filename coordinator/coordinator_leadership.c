@@ -66,23 +66,28 @@ static void make_record(struct coordinator *c, uint64_t epoch, uint64_t took_ms)
 
 static void claim(struct coordinator *c, const struct election_action *action, uint64_t zk_op)
 {
-    char ours[256], chief[256], rest[ELECTION_NAME_MAX + 16], text[ZNODE_JSON_MAX];
+    char chief[256], text[ZNODE_JSON_MAX];
     assert(action->type == ELECTION_DO_CLAIM);
     assert(action->name != NULL);
+    char rest[ELECTION_NAME_MAX + 16];
     snprintf(rest, sizeof rest, "election/%s", action->name);
-    znode_path(ours, c->identity.cluster, rest);
+    znode_path(c->candidate, c->identity.cluster, rest);
     znode_path(chief, c->identity.cluster, "chief");
     make_record(c, action->epoch, action->took_ms);
-    const struct zk_write writes[] = {
-        {.kind = ZK_CHECK, .path = ours, .version = ZK_ANY_VERSION},
-        {.kind = ZK_SET,
-         .path = chief,
-         .version = action->version,
-         .data = text,
-         .size = chief_record_encode(&c->record, text)},
+    struct zk_write writes[3] = {
+        {.kind = ZK_CHECK, .path = c->candidate, .version = ZK_ANY_VERSION},
+        {.kind = ZK_DELETE, .path = chief, .version = action->version},
     };
+    const bool creates = action->form != ELECTION_SET;
+    size_t count = action->form == ELECTION_REPLACE ? 2 : 1;
+    writes[count++] = (struct zk_write){.kind = creates ? ZK_CREATE : ZK_SET,
+                                        .path = chief,
+                                        .version = action->version,
+                                        .data = text,
+                                        .size = chief_record_encode(&c->record, text)};
+    if (creates) { log_warn("/chief is created again, epoch %" PRIu64, action->epoch); }
     FAILPOINT("office.before_multi");
-    c->ports->zk.write(c->ports->zk.ctx, zk_op, writes, 2);
+    c->ports->zk.write(c->ports->zk.ctx, zk_op, writes, count);
 }
 
 /* Asks for the exit note of the former chief, which has the cause of its end. The election does not
@@ -137,8 +142,22 @@ static void carry_out(struct coordinator *c, struct election_action action)
         ask_cause(c);
         zk->read(zk->ctx, zk_op, path, false);
         break;
+    case ELECTION_DO_READ_RUN:
+        znode_path(path, c->identity.cluster, "run");
+        zk->read(zk->ctx, zk_op, path, false);
+        break;
     case ELECTION_DO_CLAIM: claim(c, &action, zk_op); break;
     }
+}
+
+/* Adds the epoch of /run to `answer`. */
+static void read_run_epoch(const struct zk_event *event, struct election_event *answer)
+{
+    struct run run;
+    assert(answer->type == ELECTION_EV_RUN_READ);
+    bool read =
+        event->outcome == ZK_OK && run_decode(event->data, event->size, &run, NULL) == TN_OK;
+    if (read) { answer->epoch = run.epoch; }
 }
 
 /* Adds the contents of /chief to `answer`. */
@@ -149,16 +168,37 @@ static void read_record(struct coordinator *c, const struct zk_event *event,
     struct error error;
     assert(answer->type == ELECTION_EV_CHIEF_READ);
     answer->version = event->stat.version;
+    answer->floor = u64_max(c->membership.chief.epoch, c->membership.run.epoch);
     if (event->outcome != ZK_OK || event->size == 0) { return; }
     if (chief_record_decode(event->data, event->size, &record, &error) != TN_OK) {
-        /* The epoch is lost here; those on the disks are known to the ps (C11). */
-        log_error("unreadable /chief treated as empty: %s", error.text);
+        answer->damaged = true;
+        log_error("unreadable /chief is overwritten: %s", error.text);
         return;
     }
     answer->epoch = record.epoch;
     answer->incarnation = record.incarnation;
     c->membership.chief = record;
     c->membership.has_chief = true;
+}
+
+static enum election_outcome outcome_of(const struct zk_event *event)
+{
+    if (event->outcome == ZK_OK) { return ELECTION_OK; }
+    if (event->outcome == ZK_UNKNOWN) { return ELECTION_UNKNOWN; }
+    return event->reason == ZK_REASON_NO_NODE   ? ELECTION_ABSENT
+           : event->reason == ZK_REASON_NO_AUTH ? ELECTION_DENIED
+                                                : ELECTION_REFUSED;
+}
+
+static void note_denied(struct coordinator *c)
+{
+    const enum election_action_type asked = c->election_asked;
+    const bool candidate = asked == ELECTION_DO_JOIN || asked == ELECTION_DO_LIST;
+    /* E5: the next claim replaces /chief. */
+    if (asked == ELECTION_DO_CLAIM && !c->election.denied) { return; }
+    coordinator_denied(c, candidate                       ? "/election"
+                          : asked == ELECTION_DO_READ_RUN ? "/run"
+                                                          : "/chief");
 }
 
 static void election_answered(struct coordinator *c, const struct zk_event *event)
@@ -168,15 +208,14 @@ static void election_answered(struct coordinator *c, const struct zk_event *even
         [ELECTION_DO_LIST] = ELECTION_EV_LISTED,
         [ELECTION_DO_WATCH] = ELECTION_EV_WATCHED,
         [ELECTION_DO_READ_CHIEF] = ELECTION_EV_CHIEF_READ,
+        [ELECTION_DO_READ_RUN] = ELECTION_EV_RUN_READ,
         [ELECTION_DO_CLAIM] = ELECTION_EV_CLAIMED,
     };
     assert(c->election_asked != ELECTION_DO_NOTHING);
     struct election_event answer = {
         .type = answers[c->election_asked],
         .op = c->election_op,
-        .outcome = event->outcome == ZK_OK        ? ELECTION_OK
-                   : event->outcome == ZK_REFUSED ? ELECTION_REFUSED
-                                                  : ELECTION_UNKNOWN,
+        .outcome = outcome_of(event),
         .names = event->children,
         .count = event->child_count,
         .version = event->stat.version,
@@ -185,7 +224,14 @@ static void election_answered(struct coordinator *c, const struct zk_event *even
     if (event->outcome == ZK_OK && c->election_asked == ELECTION_DO_JOIN) {
         FAILPOINT("election.standing");
     }
+    if (c->election_asked == ELECTION_DO_JOIN && answer.outcome == ELECTION_ABSENT) {
+        coordinator_restore_folder(c, "election"); /* The core joins again a little later. */
+    }
+    if (c->election_asked != ELECTION_DO_WATCH && answer.outcome == ELECTION_DENIED) {
+        note_denied(c);
+    }
     if (c->election_asked == ELECTION_DO_READ_CHIEF) { read_record(c, event, &answer); }
+    if (c->election_asked == ELECTION_DO_READ_RUN) { read_run_epoch(event, &answer); }
     election_feed(c, answer);
 }
 
@@ -201,6 +247,7 @@ static void read_tree(struct coordinator *c)
     c->retry_at_ms = UINT64_MAX;
     r->run_op = coordinator_read(c, "run", false);
     r->assignment_op = coordinator_read(c, "assignment", false);
+    r->spec_op = coordinator_read(c, "spec", false);
     r->list_op = membership_next_op(&c->membership);
     znode_path(path, c->identity.cluster, "checkpoints");
     c->ports->zk.list(c->ports->zk.ctx, r->list_op, path, false);
@@ -225,7 +272,8 @@ static void start_leading(struct coordinator *c)
     assert(c->stage == LEADERSHIP_READING);
     FAILPOINT("office.before_run");
     c->stage = LEADERSHIP_ACTIVE;
-    c->run_exists = r->has_run;
+    c->assignment_form = r->has_assignment ? WRITE_SET : WRITE_CREATE;
+    membership_set_trouble(&c->membership, "");
     znode_path(path, c->identity.cluster, "requests");
     mirror_start(&c->requests, MIRROR_CHILDREN, path, &c->ports->zk, &c->membership.next_op,
                  c->now_ms);
@@ -234,11 +282,13 @@ static void start_leading(struct coordinator *c)
                                                            .took_ms = c->took_ms,
                                                            .cause = c->record.cause,
                                                            .has_run = r->has_run,
+                                                           .run_lost = r->run_lost,
                                                            .run = &r->run,
                                                            .has_assignment = r->has_assignment,
                                                            .assignment = &r->assignment,
                                                            .checkpoints = r->checkpoints,
                                                            .checkpoint_count = r->found}});
+    if (!c->finished) { restore_start(c); }
 }
 
 /* Adds `id` to the newest `limit` ones, which are in descending order. */
@@ -292,24 +342,30 @@ static void checkpoint_answered(struct coordinator *c, const struct zk_event *ev
                 .inputs.data = {manifest.data.low, manifest.data.high},
             };
             memcpy(found->inputs.fingerprint, manifest.kernels, sizeof manifest.kernels);
+            restore_keep_manifest(c, manifest.id, event->data, event->size);
         } else {
             log_warn("checkpoint ignored: %s: %s", event->path, error.text);
         }
     }
 }
 
-/* An unreadable /run is treated as absent: the chief writes a new one. */
+/* C15: without a readable /run, the one that this process remembers counts. */
 static void run_answered(struct coordinator *c, const struct zk_event *event)
 {
     struct leadership_reading *r = &c->reading;
-    struct error error;
+    struct error error = {.text = "it does not exist"};
     assert(r->run_op == event->op);
     r->run_op = 0;
     c->run_version = event->stat.version;
-    c->run_exists = event->outcome == ZK_OK;
-    if (!c->run_exists) { return; }
-    r->has_run = run_decode(event->data, event->size, &r->run, &error) == TN_OK;
-    if (!r->has_run) { log_error("unreadable /run treated as absent: %s", error.text); }
+    c->run_form = event->outcome == ZK_OK ? WRITE_SET : WRITE_CREATE;
+    r->has_run =
+        event->outcome == ZK_OK && run_decode(event->data, event->size, &r->run, &error) == TN_OK;
+    if (r->has_run) { return; }
+    r->run_lost = true;
+    r->has_run = c->membership.has_run;
+    r->run = c->membership.run;
+    log_error("/run was lost (%s): restoring it%s", error.text,
+              r->has_run ? " as this process saw it last" : "");
 }
 
 static void reading_answered(struct coordinator *c, const struct zk_event *event)
@@ -319,7 +375,7 @@ static void reading_answered(struct coordinator *c, const struct zk_event *event
     bool manifest =
         r->expected > 0 && event->op >= r->first_op && event->op < r->first_op + r->expected;
     bool ours = manifest || event->op == r->run_op || event->op == r->assignment_op ||
-                event->op == r->list_op;
+                event->op == r->list_op || event->op == r->spec_op;
     if (!ours) { return; }
     if (event->outcome == ZK_UNKNOWN) {
         c->retry_at_ms = c->now_ms + LEADERSHIP_RETRY_MS;
@@ -329,6 +385,9 @@ static void reading_answered(struct coordinator *c, const struct zk_event *event
         checkpoint_answered(c, event);
     } else if (event->op == r->run_op) {
         run_answered(c, event);
+    } else if (event->op == r->spec_op) {
+        r->spec_op = 0;
+        if (event->outcome == ZK_OK) { kept_text_set(&c->spec, 0, event->data, event->size); }
     } else if (event->op == r->list_op) {
         r->list_op = 0;
         if (event->outcome == ZK_OK) { read_checkpoints(c, event); }
@@ -338,7 +397,7 @@ static void reading_answered(struct coordinator *c, const struct zk_event *event
             event->outcome == ZK_OK &&
             assignment_decode(event->data, event->size, &r->assignment, NULL) == TN_OK;
     }
-    bool read = r->run_op == 0 && r->assignment_op == 0 && r->list_op == 0;
+    bool read = r->run_op == 0 && r->assignment_op == 0 && r->list_op == 0 && r->spec_op == 0;
     if (read && r->answered == r->expected && c->retry_at_ms == UINT64_MAX) { start_leading(c); }
 }
 

@@ -9,7 +9,21 @@
 #include "coordinator/coordinator.h"
 #include "coordinator/election.h"
 
-enum { LEADERSHIP_RETRY_MS = 50, TRIM_EVERY = 64 };
+enum {
+    LEADERSHIP_RETRY_MS = 50,
+    TRIM_EVERY = 64,
+    KEPT_MANIFESTS = CHIEF_CHECKPOINTS_MAX + CHIEF_DELETE_MAX,
+};
+
+/* The contents of a znode, to be restored if another program deletes it (C15). */
+struct kept_text {
+    uint64_t id; /* The checkpoint; 0: none, or not a manifest. */
+    char *text;  /* Owned. */
+    size_t size;
+};
+
+/* The way to write a znode, which may be missing, or whose ACL may forbid a change. */
+enum write_form { WRITE_SET, WRITE_CREATE, WRITE_REPLACE };
 
 /* A task of the roster, as last reported to the chief. */
 struct reported_task {
@@ -27,8 +41,9 @@ enum leadership_stage {
 
 /* The state that a new chief reads. */
 struct leadership_reading {
-    uint64_t run_op, assignment_op, list_op; /* 0: answered. */
+    uint64_t run_op, assignment_op, list_op, spec_op; /* 0: answered. */
     bool has_run, has_assignment;
+    bool run_lost; /* /run cannot be read: `run`, if any, is what this process remembers. */
     struct run run;
     struct assignment assignment;
     uint32_t expected, answered; /* Manifests. */
@@ -45,7 +60,8 @@ struct writing {
     bool reads;  /* `zk_op` is the read. */
     enum chief_outcome outcome;
     const struct chief_write *write;
-    int32_t request_at, manifest_at; /* Their places in the transaction; -1: not in it. */
+    /* Their places in the transaction; -1: not in it. */
+    int32_t run_at, assignment_at, request_at, manifest_at, history_at;
 };
 
 struct coordinator {
@@ -72,8 +88,9 @@ struct coordinator {
 
     /* Leadership. */
     enum leadership_stage stage;
-    int32_t fence; /* Version of /chief. */
-    bool run_exists;
+    int32_t fence;               /* Version of /chief. */
+    char candidate[ZK_PATH_MAX]; /* Our znode in /election, the other part of the fence (C1). */
+    enum write_form run_form, assignment_form;
     int32_t run_version;
     uint64_t took_ms;
     struct leadership_reading reading;
@@ -86,6 +103,10 @@ struct coordinator {
     uint64_t trim_op;
     uint32_t entries_until_trim;
     uint64_t leave_op;
+
+    /* C15. */
+    struct mirror root, assignment, checkpoints;
+    struct kept_text spec, manifests[KEPT_MANIFESTS];
 
     /* Texts of one transaction. */
     char run_text[ZNODE_JSON_MAX], assignment_text[ZNODE_JSON_MAX];
@@ -100,6 +121,23 @@ void coordinator_decide(struct coordinator *c, struct chief_event event);
 /* The request that was read last was granted, or does not exist any more. */
 void coordinator_request_done(struct coordinator *c);
 
+/* coordinator_restore.c: C15. */
+/* Takes a copy; `size` 0: nothing is kept. */
+void kept_text_set(struct kept_text *kept, uint64_t id, const void *data, size_t size);
+void restore_keep_manifest(struct coordinator *c, uint64_t id, const void *data, size_t size);
+void restore_free(struct coordinator *c);
+void coordinator_restore_folder(struct coordinator *c, const char *name);
+void restore_plain(struct coordinator *c, unsigned lost);
+void restore_manifests(struct coordinator *c, const uint64_t *ids, uint32_t count);
+/* Start to follow what may be lost. */
+void restore_start(struct coordinator *c);
+void restore_membership_changed(struct coordinator *c, unsigned changes);
+void restore_handle(struct coordinator *c, const struct zk_event *event);
+void restore_tick(struct coordinator *c);
+uint64_t restore_deadline_ms(const struct coordinator *c);
+/* An ACL forbids a write of `path`, and it cannot be replaced: report it until a write succeeds. */
+void coordinator_denied(struct coordinator *c, const char *path);
+
 /* coordinator_leadership.c: election, reading the state as a new chief, resigning. */
 void leadership_start_election(struct coordinator *c);
 void leadership_handle(struct coordinator *c, const struct zk_event *event);
@@ -111,6 +149,7 @@ void leadership_resign(struct coordinator *c);
 void write_start(struct coordinator *c, const struct chief_write *write);
 void write_raise(struct coordinator *c, uint64_t op, uint64_t epoch);
 void write_deletes(struct coordinator *c, const uint64_t *ids, uint32_t count);
+void write_manifest(struct coordinator *c, const char *path, const struct kept_text *manifest);
 void write_handle(struct coordinator *c, const struct zk_event *event);
 void write_tick(struct coordinator *c);
 

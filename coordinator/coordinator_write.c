@@ -28,11 +28,24 @@ static struct zk_write *add(struct coordinator *c, struct transaction *t, enum z
     return write;
 }
 
+static struct zk_write *add_path(struct transaction *t, enum zk_write_kind kind, const char *path)
+{
+    assert(t->count < ZK_WRITES_MAX);
+    snprintf(t->paths[t->count], ZK_PATH_MAX, "%s", path);
+    struct zk_write *write = &t->writes[t->count];
+    *write = (struct zk_write){.kind = kind, .path = t->paths[t->count], .version = ZK_ANY_VERSION};
+    t->count++;
+    return write;
+}
+
+/* C1: /chief has our version, and our candidate's znode exists: while it does, no other process
+ * becomes chief, not even after /chief was deleted and its versions begin again. */
 static void begin(struct coordinator *c, struct transaction *t)
 {
     assert(c->stage >= LEADERSHIP_ACTIVE);
     t->count = 0;
     add(c, t, ZK_CHECK, "chief")->version = c->fence;
+    add_path(t, ZK_CHECK, c->candidate);
 }
 
 static uint64_t send(struct coordinator *c, const struct transaction *t)
@@ -45,19 +58,39 @@ static uint64_t send(struct coordinator *c, const struct transaction *t)
 
 /* ----------------------------------------------------------------- writing */
 
+/* The znode as a whole, in the form that it needs. */
+static struct zk_write *add_whole(struct coordinator *c, struct transaction *t,
+                                  enum write_form form, const char *rest, int32_t version)
+{
+    assert(form <= WRITE_REPLACE);
+    if (form == WRITE_REPLACE) { add(c, t, ZK_DELETE, rest); }
+    struct zk_write *write = add(c, t, form == WRITE_SET ? ZK_SET : ZK_CREATE, rest);
+    write->version = version;
+    return write;
+}
+
 static void add_run(struct coordinator *c, struct transaction *t, const struct run *run)
 {
-    assert(t->count == 1);
-    struct zk_write *write = add(c, t, c->run_exists ? ZK_SET : ZK_CREATE, "run");
+    c->writing.run_at = (int32_t)t->count;
+    struct zk_write *write = add_whole(c, t, c->run_form, "run", c->run_version);
     write->data = c->run_text;
     write->size = run_encode(run, c->run_text);
-    write->version = c->run_version;
+}
+
+static void add_assignment(struct coordinator *c, struct transaction *t,
+                           const struct assignment *assignment)
+{
+    c->writing.assignment_at = (int32_t)t->count;
+    struct zk_write *write = add_whole(c, t, c->assignment_form, "assignment", ZK_ANY_VERSION);
+    write->data = c->assignment_text;
+    write->size = assignment_encode(assignment, c->assignment_text);
 }
 
 static void add_history(struct coordinator *c, struct transaction *t,
                         const struct chief_write *write)
 {
     assert(write->history_count <= CHIEF_HISTORY_MAX);
+    c->writing.history_at = (int32_t)t->count;
     for (uint32_t i = 0; i < write->history_count; i++) {
         struct zk_write *entry = add(c, t, ZK_CREATE, "history/n-");
         entry->flags = ZK_SEQUENTIAL;
@@ -86,6 +119,7 @@ static char *add_manifest(struct coordinator *c, struct transaction *t,
     memcpy(t->paths[t->count - 1], path, sizeof path);
     write->data = text;
     write->size = size;
+    restore_keep_manifest(c, manifest->id, text, size);
     return text;
 }
 
@@ -95,23 +129,23 @@ void write_start(struct coordinator *c, const struct chief_write *write)
     char *manifest = NULL, rest[ZK_PATH_MAX + 16];
     assert(c->stage >= LEADERSHIP_ACTIVE);
     assert(write->run.epoch == c->election.epoch);
-    c->writing = (struct writing){
-        .chief_op = write->op, .write = write, .request_at = -1, .manifest_at = -1};
+    c->writing = (struct writing){.chief_op = write->op,
+                                  .write = write,
+                                  .assignment_at = -1,
+                                  .request_at = -1,
+                                  .manifest_at = -1};
     begin(c, &t);
     add_run(c, &t, &write->run);
-    if (write->assigns) {
-        struct zk_write *assignment = add(c, &t, ZK_SET, "assignment");
-        assignment->data = c->assignment_text;
-        assignment->size = assignment_encode(&write->assignment, c->assignment_text);
-    }
-    if (write->commits) {
+    if (write->assigns) { add_assignment(c, &t, &write->assignment); }
+    if (write->commits && !write->published) {
         manifest = add_manifest(c, &t, &write->manifest);
         if (manifest == NULL) {
             /* Answered as if the id were in use: the chief orders the checkpoint again. */
             coordinator_decide(
-                c, (struct chief_event){
-                       .type = CHIEF_EV_WRITTEN,
-                       .written = {.op = write->op, .outcome = CHIEF_WRITE_CHECKPOINT_EXISTS}});
+                c, (struct chief_event){.type = CHIEF_EV_WRITTEN,
+                                        .written = {.op = write->op,
+                                                    .outcome = CHIEF_WRITE_CHECKPOINT_EXISTS,
+                                                    .run = &c->chief.run}});
             return;
         }
     }
@@ -137,11 +171,23 @@ void write_raise(struct coordinator *c, uint64_t op, uint64_t epoch)
              epoch - 1);
     c->writing = (struct writing){.chief_op = op, .raises = true};
     c->record.epoch = epoch;
+    add_path(&t, ZK_CHECK, c->candidate);
     struct zk_write *write = add(c, &t, ZK_SET, "chief");
     write->version = c->fence;
     write->data = text;
     write->size = chief_record_encode(&c->record, text);
     c->writing.zk_op = send(c, &t);
+}
+
+void write_manifest(struct coordinator *c, const char *path, const struct kept_text *manifest)
+{
+    struct transaction t;
+    assert(manifest->text != NULL);
+    begin(c, &t);
+    struct zk_write *write = add_path(&t, ZK_CREATE, path);
+    write->data = manifest->text;
+    write->size = manifest->size;
+    (void)send(c, &t);
 }
 
 /* The answers are not awaited: the next chief deletes the rest. */
@@ -302,22 +348,71 @@ static void read_back(struct coordinator *c)
     c->writing.zk_op = coordinator_read(c, c->writing.raises ? "chief" : "run", false);
 }
 
-static enum chief_outcome outcome_of(const struct coordinator *c, const struct zk_event *event)
+/* C15: the form in which the next attempt writes the znode; false: no other form helps. */
+static bool change_form(enum write_form *form, enum zk_reason reason)
+{
+    assert(form != NULL);
+    switch (reason) {
+    case ZK_REASON_NO_NODE: *form = WRITE_CREATE; return true;
+    case ZK_REASON_NODE_EXISTS: *form = WRITE_SET; return true;
+    case ZK_REASON_NO_AUTH:
+        if (*form == WRITE_REPLACE) { return false; }
+        *form = WRITE_REPLACE;
+        return true;
+    default: return false;
+    }
+}
+
+/* C15: prepare the next attempt after a part was refused. */
+static void repair(struct coordinator *c, const struct zk_event *event)
+{
+    const struct writing *writing = &c->writing;
+    const int32_t part = event->failed_write;
+    const bool missing = event->reason == ZK_REASON_NO_NODE;
+    assert(!writing->raises);
+    const bool assigns = writing->assignment_at >= 0;
+    const bool is_assignment =
+        assigns && part >= writing->assignment_at && part <= writing->assignment_at + 1;
+    const bool is_history = part >= writing->history_at && writing->history_at > 0;
+    const char *name = is_assignment                               ? "/assignment"
+                       : part >= 0 && part == writing->manifest_at ? "/checkpoints"
+                       : is_history                                ? "/history"
+                       : part >= 0 && part < 2                     ? "/chief"
+                                                                   : "a request";
+    if (is_assignment && change_form(&c->assignment_form, event->reason)) { return; }
+    if (missing && part >= 0 && part == writing->manifest_at) {
+        coordinator_restore_folder(c, "checkpoints");
+    } else if (missing && is_history) {
+        coordinator_restore_folder(c, "history");
+    } else if (event->reason == ZK_REASON_NO_AUTH) {
+        coordinator_denied(c, name);
+    } else {
+        log_warn("write refused: operation %d (%s), reason %d", part, name, (int)event->reason);
+    }
+}
+
+static enum chief_outcome outcome_of(struct coordinator *c, const struct zk_event *event)
 {
     const struct writing *writing = &c->writing;
     assert(event->op == writing->zk_op && !writing->reads);
     if (event->outcome == ZK_OK) { return CHIEF_WRITE_OK; }
     if (event->outcome == ZK_UNKNOWN) { return CHIEF_WRITE_UNKNOWN; }
-    int32_t part = event->failed_write;
-    bool fence =
-        part == 0 && (event->reason == ZK_REASON_BAD_VERSION || event->reason == ZK_REASON_NO_NODE);
+    const int32_t part = event->failed_write;
+    const bool fence = (part == 0 || part == 1) && (event->reason == ZK_REASON_BAD_VERSION ||
+                                                    event->reason == ZK_REASON_NO_NODE);
     if (writing->raises) { return CHIEF_WRITE_CONFLICT; /* It may be our write: read /chief. */ }
     if (fence) { return CHIEF_WRITE_DEPOSED; }
-    if (part == 1) { return CHIEF_WRITE_CONFLICT; }
+    if (part >= 0 && part == writing->run_at) {
+        if (event->reason == ZK_REASON_NO_AUTH && !change_form(&c->run_form, event->reason)) {
+            coordinator_denied(c, "/run");
+        }
+        return CHIEF_WRITE_CONFLICT;
+    }
     if (part >= 0 && part == writing->request_at) { return CHIEF_WRITE_REQUEST_GONE; }
-    if (part >= 0 && part == writing->manifest_at) { return CHIEF_WRITE_CHECKPOINT_EXISTS; }
-    log_warn("write refused: operation %d (%s), reason %d", part,
-             event->path != NULL ? event->path : "no path", (int)event->reason);
+    if (part >= 0 && part == writing->manifest_at && event->reason == ZK_REASON_NODE_EXISTS) {
+        return CHIEF_WRITE_CHECKPOINT_EXISTS;
+    }
+    repair(c, event);
     return CHIEF_WRITE_UNKNOWN;
 }
 
@@ -331,8 +426,14 @@ static void write_answered(struct coordinator *c, const struct zk_event *event)
             c->fence = event->stat.version;
             c->election.epoch = c->record.epoch;
         } else {
-            c->run_version = c->run_exists ? event->stat.version : 0;
-            c->run_exists = true;
+            if (c->run_form == WRITE_SET) {
+                c->run_version = event->stat.version;
+            } else {
+                c->run_version = 0;
+            }
+            c->run_form = WRITE_SET;
+            if (c->writing.assignment_at >= 0) { c->assignment_form = WRITE_SET; }
+            membership_set_trouble(&c->membership, "");
         }
         finish_write(c, NULL);
         break;
@@ -362,9 +463,10 @@ static void run_read_back(struct coordinator *c, const struct zk_event *event)
     struct run run;
     struct error error;
     assert(!c->writing.raises);
-    c->run_exists = event->outcome == ZK_OK;
+    const bool exists = event->outcome == ZK_OK;
+    if (!exists || c->run_form == WRITE_CREATE) { c->run_form = exists ? WRITE_SET : WRITE_CREATE; }
     c->run_version = event->stat.version;
-    if (!c->run_exists) {
+    if (!exists) {
         finish_write(c, NULL);
     } else if (run_decode(event->data, event->size, &run, &error) == TN_OK) {
         finish_write(c, &run);

@@ -7,6 +7,7 @@
  *   WATCHING   -> FOLLOWING   the watch is set
  *   WATCHING   -> LISTING     the predecessor has left, or unknown
  *   FOLLOWING  -> LISTING     something changed
+ *   READING    -> READING     /chief holds no epoch: read that of /run
  *   READING    -> CLAIMING    /chief names another process
  *   READING    -> CHIEF       /chief names us: the answer to DO_CLAIM was lost
  *   CLAIMING   -> CHIEF       done
@@ -16,6 +17,7 @@
 
 #include <assert.h>
 
+#include "common/base/minmax.h"
 #include "common/base/text.h"
 
 enum { SEQUENCE_DIGITS = 10 };
@@ -101,14 +103,15 @@ static void find_place(struct election *e, const struct election_event *event)
 static struct election_action on_joined(struct election *e, const struct election_event *event)
 {
     assert(e->phase == ELECTION_JOINING);
-    if (event->outcome == ELECTION_REFUSED) { return retry(e, ELECTION_JOINING); }
     if (event->outcome == ELECTION_UNKNOWN) { return retry(e, ELECTION_LISTING); /* E1 */ }
+    if (event->outcome != ELECTION_OK) { return retry(e, ELECTION_JOINING); }
     return list(e);
 }
 
 static struct election_action on_listed(struct election *e, const struct election_event *event)
 {
     assert(e->phase == ELECTION_LISTING);
+    if (event->outcome == ELECTION_ABSENT) { return retry(e, ELECTION_JOINING); /* E5 */ }
     if (event->outcome != ELECTION_OK) { return retry(e, ELECTION_LISTING); }
     if (e->doubt) { return list(e); }
     find_place(e, event);
@@ -132,7 +135,7 @@ static struct election_action on_watched(struct election *e, const struct electi
 {
     assert(e->phase == ELECTION_WATCHING);
     if (event->outcome == ELECTION_UNKNOWN) { return retry(e, ELECTION_LISTING); }
-    if (event->outcome == ELECTION_REFUSED || e->doubt) { return predecessor_changed(e); }
+    if (event->outcome != ELECTION_OK || e->doubt) { return predecessor_changed(e); }
     e->phase = ELECTION_FOLLOWING;
     return nothing;
 }
@@ -145,31 +148,55 @@ static struct election_action on_changed(struct election *e)
     return e->phase == ELECTION_FOLLOWING ? predecessor_changed(e) : nothing;
 }
 
+static struct election_action claim(struct election *e)
+{
+    struct election_action action = ask(e, ELECTION_CLAIMING, ELECTION_DO_CLAIM); /* E3 */
+    e->epoch++;
+    action.name = e->ours;
+    action.epoch = e->epoch;
+    action.version = e->version;
+    action.form = e->absent ? ELECTION_CREATE : e->denied ? ELECTION_REPLACE : ELECTION_SET;
+    action.took_ms = e->now_ms - e->since_ms;
+    return action;
+}
+
 static struct election_action on_chief_read(struct election *e, const struct election_event *event)
 {
     assert(e->phase == ELECTION_READING);
     assert(e->ours[0] != '\0' && e->before[0] == '\0');
-    if (event->outcome != ELECTION_OK) { return retry(e, ELECTION_LISTING); }
+    e->absent = event->outcome == ELECTION_ABSENT;
+    if (event->outcome != ELECTION_OK && !e->absent) { return retry(e, ELECTION_LISTING); }
+    e->damaged = event->damaged;
     e->version = event->version;
     e->epoch = event->epoch;
     if (event->epoch != 0 && event->incarnation == e->incarnation) {
         e->phase = ELECTION_CHIEF;
         return nothing;
     }
-    struct election_action action = ask(e, ELECTION_CLAIMING, ELECTION_DO_CLAIM); /* E3 */
-    e->epoch++;
-    action.name = e->ours;
-    action.epoch = e->epoch;
-    action.version = e->version;
-    action.took_ms = e->now_ms - e->since_ms;
-    return action;
+    if (event->epoch != 0 && event->epoch >= event->floor) { return claim(e); }
+    e->epoch = event->floor;
+    return ask(e, ELECTION_READING, ELECTION_DO_READ_RUN); /* E5 */
+}
+
+static struct election_action on_run_read(struct election *e, const struct election_event *event)
+{
+    assert(e->phase == ELECTION_READING);
+    bool known = event->outcome == ELECTION_OK || event->outcome == ELECTION_ABSENT;
+    if (!known) { return retry(e, ELECTION_LISTING); }
+    e->epoch = u64_max(e->epoch, event->epoch);
+    if (e->epoch > 0 || e->absent || e->damaged) { e->epoch += ELECTION_GAP; }
+    return claim(e);
 }
 
 static struct election_action on_claimed(struct election *e, const struct election_event *event)
 {
     assert(e->phase == ELECTION_CLAIMING);
+    if (event->outcome == ELECTION_DENIED) {
+        e->denied = true;
+        return retry(e, ELECTION_LISTING);
+    }
     if (event->outcome == ELECTION_UNKNOWN) { return retry(e, ELECTION_LISTING); }
-    if (event->outcome == ELECTION_REFUSED) { return list(e); }
+    if (event->outcome != ELECTION_OK) { return list(e); }
     e->version = event->version;
     e->phase = ELECTION_CHIEF;
     return nothing;
@@ -204,7 +231,7 @@ struct election_action election_step(struct election *e, const struct election_e
     static const enum election_phase answered_in[] = {
         [ELECTION_EV_JOINED] = ELECTION_JOINING,   [ELECTION_EV_LISTED] = ELECTION_LISTING,
         [ELECTION_EV_WATCHED] = ELECTION_WATCHING, [ELECTION_EV_CHIEF_READ] = ELECTION_READING,
-        [ELECTION_EV_CLAIMED] = ELECTION_CLAIMING,
+        [ELECTION_EV_RUN_READ] = ELECTION_READING, [ELECTION_EV_CLAIMED] = ELECTION_CLAIMING,
     };
     assert(event->now_ms >= e->now_ms);
     assert(e->phase <= ELECTION_CHIEF);
@@ -220,6 +247,7 @@ struct election_action election_step(struct election *e, const struct election_e
     case ELECTION_EV_WATCHED: return on_watched(e, event);
     case ELECTION_EV_CHANGED: return on_changed(e);
     case ELECTION_EV_CHIEF_READ: return on_chief_read(e, event);
+    case ELECTION_EV_RUN_READ: return on_run_read(e, event);
     case ELECTION_EV_CLAIMED: return on_claimed(e, event);
     }
     return nothing;

@@ -12,6 +12,10 @@
  *      candidate reads /chief again.
  *  E4  On any doubt the candidate lists again; when its own znode is missing, it joins again. It
  * never changes another candidate's znode.
+ *  E5  What another program deleted or damaged is restored: the folder of the candidates, and
+ * /chief. Without an epoch in /chief, or with one below what this process knows, the claim is above
+ *      that and above the epoch of /run. The fence of a chief is its candidate's znode as well as
+ * the version of /chief, which may begin again.
  *
  * Threads: the owner's. A step cannot fail.
  */
@@ -25,6 +29,7 @@
 enum {
     ELECTION_NAME_MAX = 64,  /* The name of a znode under /election, with its sequence number. */
     ELECTION_RETRY_MS = 50,  /* After a request without an answer. */
+    ELECTION_GAP = 64,       /* E5: epochs that may have been used although no znode shows them. */
     ELECTION_GUID_BYTES = 18 /* Sixteen digits, '-' and the terminating NUL. */
 };
 
@@ -34,7 +39,7 @@ enum election_phase {
     ELECTION_LISTING,   /* Reading the list of candidates. */
     ELECTION_WATCHING,  /* Setting the watch on the predecessor. */
     ELECTION_FOLLOWING, /* The watch is set; waiting for a change. */
-    ELECTION_READING,   /* First candidate; reading /chief. */
+    ELECTION_READING,   /* First candidate; reading /chief, and /run if that holds no epoch. */
     ELECTION_CLAIMING,  /* The transaction of E3 is in flight. */
     ELECTION_CHIEF,     /* Chief. Final: losing the leadership ends the process. */
 };
@@ -42,6 +47,8 @@ enum election_phase {
 enum election_outcome {
     ELECTION_OK,
     ELECTION_REFUSED, /* Certainly not applied. */
+    ELECTION_ABSENT,  /* The same, because the znode does not exist. */
+    ELECTION_DENIED,  /* The same, because its ACL forbids it. */
     ELECTION_UNKNOWN, /* Applied or not: the answer was lost. */
 };
 
@@ -53,6 +60,7 @@ enum election_event_type {
     ELECTION_EV_WATCHED,    /* Answer to DO_WATCH; REFUSED: the predecessor has left already. */
     ELECTION_EV_CHANGED,    /* The predecessor's watch fired, or ZooKeeper was disconnected. */
     ELECTION_EV_CHIEF_READ, /* Answer to DO_READ_CHIEF. */
+    ELECTION_EV_RUN_READ,   /* Answer to DO_READ_RUN. */
     ELECTION_EV_CLAIMED,    /* Answer to DO_CLAIM. */
 };
 
@@ -63,7 +71,9 @@ struct election_event {
     enum election_outcome outcome;
     const char *const *names; /* LISTED: borrowed for the call. */
     size_t count;
-    uint64_t epoch;       /* CHIEF_READ: 0 if there has been no chief yet. */
+    uint64_t epoch; /* CHIEF_READ: 0 if it holds no record. RUN_READ: 0 if it is unreadable. */
+    bool damaged;   /* CHIEF_READ: its contents are unreadable. */
+    uint64_t floor; /* CHIEF_READ: the highest epoch that this process knows of. */
     uint64_t incarnation; /* CHIEF_READ: of the chief it names. */
     int32_t version;      /* CHIEF_READ: of the znode. CLAIMED, OK: its new one. */
 };
@@ -74,7 +84,16 @@ enum election_action_type {
     ELECTION_DO_LIST,       /* List /election. */
     ELECTION_DO_WATCH,      /* Watch /election/`name`. */
     ELECTION_DO_READ_CHIEF, /* Read /chief. */
-    ELECTION_DO_CLAIM,      /* Check /election/`name`, set /chief of `version` to `epoch`. */
+    ELECTION_DO_READ_RUN,   /* Read /run. */
+    ELECTION_DO_CLAIM,      /* Check /election/`name`, set /chief of `version` to `epoch`, as `form`
+                               demands. */
+};
+
+/* E5: how /chief is written. */
+enum election_form {
+    ELECTION_SET,
+    ELECTION_CREATE,  /* It does not exist. */
+    ELECTION_REPLACE, /* Its ACL forbids a change: delete and create it. */
 };
 
 /* The result of one step: at most one request. Valid until the next step. */
@@ -84,6 +103,7 @@ struct election_action {
     const char *name;
     uint64_t epoch;
     int32_t version;
+    enum election_form form;
     uint64_t took_ms; /* CLAIM: since the predecessor was seen gone. */
 };
 
@@ -103,6 +123,8 @@ struct election {
     uint64_t op; /* The request in flight; other answers are stale. */
     uint64_t retry_at_ms;
     bool doubt; /* A change arrived while listing or watching: list once more. */
+    bool absent, damaged,
+        denied; /* /chief does not exist, is unreadable; its ACL forbids a change. */
 };
 
 void election_init(struct election *e, uint64_t incarnation);

@@ -104,11 +104,13 @@ static unsigned read_member(struct observer *observer, uint32_t index, const str
         return 0;
     }
     bool changed = !task->present || task->member.incarnation != member.incarnation;
+    bool troubled =
+        changed ? member.trouble[0] != '\0' : strcmp(task->member.trouble, member.trouble) != 0;
     task->member = member;
     task->session = event->stat.ephemeral_owner;
     task->present = true;
-    if (changed) { observer->changed = index; }
-    return changed ? OBSERVER_MEMBER : 0;
+    if (changed || troubled) { observer->changed = index; }
+    return (changed ? OBSERVER_MEMBER : 0u) | (troubled ? OBSERVER_TROUBLE : 0u);
 }
 
 static unsigned handle_task(struct observer *observer, uint32_t index, const struct zk_event *event,
@@ -237,11 +239,15 @@ static unsigned handle_history(struct observer *observer, const struct zk_event 
     assert(observer->entry_op == 0 || observer->waiting_count > 0);
     switch (mirror_handle(&observer->history_mirror, event, zk, &observer->next_op, now_ms)) {
     case MIRROR_PRESENT:
+        observer->history_absent = false;
         identify_history(observer, &event->stat);
         take_listing(observer, event);
         read_next_entry(observer, zk);
         return 0;
-    case MIRROR_ABSENT: observer->history_listed = true; return 0;
+    case MIRROR_ABSENT:
+        observer->history_listed = true;
+        observer->history_absent = true;
+        return 0;
     case MIRROR_NOTHING: break;
     }
     bool is_entry =
@@ -268,13 +274,19 @@ unsigned observer_handle(struct observer *observer, const struct zk_event *event
     uint64_t *next_op = &observer->next_op;
     unsigned changes = 0;
     switch (mirror_handle(&observer->run_mirror, event, zk, next_op, now_ms)) {
-    case MIRROR_PRESENT: changes |= read_run(observer, event); break;
-    case MIRROR_ABSENT: observer->run_answered = true; break;
+    case MIRROR_PRESENT:
+        observer->run_absent = false;
+        changes |= read_run(observer, event);
+        break;
+    case MIRROR_ABSENT: observer->run_answered = observer->run_absent = true; break;
     case MIRROR_NOTHING: break;
     }
     switch (mirror_handle(&observer->chief_mirror, event, zk, next_op, now_ms)) {
-    case MIRROR_PRESENT: changes |= read_chief(observer, event); break;
-    case MIRROR_ABSENT: observer->chief_answered = true; break;
+    case MIRROR_PRESENT:
+        observer->chief_absent = false;
+        changes |= read_chief(observer, event);
+        break;
+    case MIRROR_ABSENT: observer->chief_answered = observer->chief_absent = true; break;
     case MIRROR_NOTHING: break;
     }
     for (uint32_t i = 0; i < observer->task_count; i++) {
@@ -330,6 +342,11 @@ uint64_t observer_deadline_ms(const struct observer *observer)
 bool observer_is_idle(const struct observer *observer)
 {
     return observer->waiting_count == 0 && observer->history_mirror.state == MIRROR_WATCHING;
+}
+
+bool observer_lost_cluster(const struct observer *observer)
+{
+    return observer->run_absent && observer->chief_absent && observer->history_absent;
 }
 
 const struct observed_task *observer_task(const struct observer *observer, struct task task)

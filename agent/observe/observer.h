@@ -18,6 +18,7 @@ enum observer_change {
     OBSERVER_CHIEF = 2,    /* `chief` has another epoch. */
     OBSERVER_MEMBER = 4,   /* `tasks[changed]` joined, left or restarted. */
     OBSERVER_HISTORY = 8,  /* `entry` is the next entry. */
+    OBSERVER_TROUBLE = 32, /* The trouble of `tasks[changed]` is another one, or over. */
     OBSERVER_SETTLED = 16, /* All that existed at the start has been reported. Once. */
 };
 
@@ -45,6 +46,7 @@ struct observer {
     struct mirror run_mirror, chief_mirror, history_mirror;
     uint64_t history_zxid, history_wall_ms; /* Identify /history; a wipe makes a new one. */
     bool run_answered, chief_answered, history_listed;
+    bool run_absent, chief_absent, history_absent; /* When last read. */
     uint64_t next_op;
     uint64_t entry_op; /* The read in flight; 0: none. */
     int64_t reported;  /* Number of the last entry reported; -1: none. */
@@ -67,6 +69,9 @@ void observer_restart(struct observer *observer, const struct zk_port *zk, uint6
 /* Pass every ZooKeeper event. Returns a set of `enum observer_change`. */
 unsigned observer_handle(struct observer *observer, const struct zk_event *event,
                          const struct zk_port *zk, uint64_t now_ms);
+
+/* Whether no znode of the cluster exists, as far as was read. */
+bool observer_lost_cluster(const struct observer *observer);
 
 /* Read /run again now. OBSERVER_RUN follows, also when /run has not changed. */
 void observer_ask_run(struct observer *observer, const struct zk_port *zk);

@@ -229,6 +229,9 @@ static json_t *task_json(const struct view *view, const struct task_state *state
     json_object_set_new(object, "state", json_string(state_name(view, state)));
     json_object_set_new(object, "incarnation",
                         known ? json_integer((json_int_t)member->incarnation) : json_null());
+    if (known && *member->trouble) {
+        json_object_set_new(object, "trouble", json_string(member->trouble));
+    }
     json_object_set_new(object, "step",
                         state->has_step ? json_integer((json_int_t)state->step) : json_null());
     return object;
@@ -289,6 +292,14 @@ static int print_json(const struct view *view)
     return output_json(root, JSON_INDENT(2));
 }
 
+static void print_trouble(const struct task_state *state)
+{
+    char task[TASK_NAME_MAX];
+    if (!state->present || !*state->member.trouble) { return; }
+    task_format(state->task, ':', task, sizeof task);
+    printf("trouble: %s: %s\n", task, state->member.trouble);
+}
+
 static void print_head(const struct view *view)
 {
     const struct run *run = &view->run;
@@ -304,6 +315,7 @@ static void print_head(const struct view *view)
     if (*run->reason) { printf("reason: %s\n", run->reason); }
     held_shards_print(&view->held);
     spare_hosts_print(&view->spares);
+    for (uint32_t i = 0; i < view->count; i++) { print_trouble(&view->tasks[i]); }
     if (chief_is_present(view)) {
         const bool recorded = view->recorded_wall_ms != 0;
         const uint64_t now_ms = recorded ? view->recorded_wall_ms : clock_wall_ms();

@@ -137,6 +137,21 @@ static void print_member(struct watch *watch)
     print_event(watch, object, text);
 }
 
+static void print_trouble(struct watch *watch)
+{
+    const struct observer *observer = watch->live.observer;
+    const struct observed_task *changed = &observer->tasks[observer->changed];
+    char task[TASK_NAME_MAX], text[EVENT_TEXT_MAX];
+    assert(observer->changed < observer->task_count);
+    const bool over = changed->member.trouble[0] == '\0';
+    task_format(changed->task, ':', task, sizeof task);
+    snprintf(text, sizeof text, "%s: %s", task,
+             over ? "the trouble is over" : changed->member.trouble);
+    json_t *object = event_json(watch, over ? "trouble-over" : "trouble", task, NULL);
+    json_object_set_new(object, "cause", json_string(changed->member.trouble));
+    print_event(watch, object, text);
+}
+
 /* Most phases are in the history; these three are not. */
 static void print_phase(struct watch *watch)
 {
@@ -171,6 +186,7 @@ static void print_changes(struct watch *watch, const struct live_cluster_changes
     }
     if (changes->observer & OBSERVER_SETTLED) { print_state(watch); }
     if (changes->settled_before && (changes->observer & OBSERVER_MEMBER)) { print_member(watch); }
+    if (changes->observer & OBSERVER_TROUBLE) { print_trouble(watch); }
     if (changes->settled_before && (changes->observer & OBSERVER_CHIEF)) { print_elected(watch); }
     if (changes->observer & OBSERVER_HISTORY) { print_entry(watch); }
     if (changes->settled_before && (changes->observer & OBSERVER_RUN)) { print_phase(watch); }

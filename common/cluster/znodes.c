@@ -266,6 +266,7 @@ static const struct json_field member_fields[] = {
     {"host", FIELD_TEXT, AT(host)},
     {"address", FIELD_TEXT, AT(address)},
     {"machine", FIELD_TEXT, AT(machine), .optional = true},
+    {"trouble", FIELD_TEXT, AT(trouble)},
 };
 TABLE(member);
 #undef RECORD

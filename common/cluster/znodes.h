@@ -37,6 +37,7 @@ enum {
     CLUSTER_NAME_MAX = 64,
     HOST_NAME_MAX_BYTES = 64,
     ZNODE_JSON_MAX = 16 * 1024,
+    MEMBER_TROUBLE_MAX = 320,
 };
 enum { DRAIN_MOST_MS = 55000 }; /* Less than NODE_DRAIN_MS. */
 enum { HISTORY_MAX = 1000 };    /* The chief deletes older entries. */
@@ -81,7 +82,8 @@ struct member {
     uint64_t since_wall_ms;
     char host[HOST_NAME_MAX_BYTES];
     char address[TRANSPORT_ADDRESS_MAX];
-    char machine[MACHINE_MAX]; /* machine_identity(); "" if it is unknown. */
+    char machine[MACHINE_MAX];        /* machine_identity(); "" if it is unknown. */
+    char trouble[MEMBER_TROUBLE_MAX]; /* Why it cannot work, and the remedy; "": it can. */
 };
 
 struct exit_note {

@@ -1,5 +1,3 @@
-#include "common/node/membership.h"
-
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -8,11 +6,12 @@
 
 #include "common/base/log.h"
 #include "common/base/minmax.h"
+#include "common/base/text.h"
 #include "common/faults/failpoint.h"
+#include "common/node/membership_private.h"
 #include "tanist/status.h"
 
-__attribute__((format(printf, 2, 3))) static void set_why(struct membership *m, const char *format,
-                                                          ...)
+void membership_set_why(struct membership *m, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -27,7 +26,7 @@ void membership_init(struct membership *m, const struct node_identity *identity,
     *m = (struct membership){.identity = *identity, .ports = ports};
     m->redial_delay_ms = CHIEF_REDIAL_MS;
     m->next_log_ms = UINT64_MAX;
-    set_why(m, "a connection to ZooKeeper");
+    membership_set_why(m, "a connection to ZooKeeper");
 }
 
 uint64_t membership_next_op(struct membership *m)
@@ -36,7 +35,7 @@ uint64_t membership_next_op(struct membership *m)
     return ++m->next_op;
 }
 
-static unsigned end(struct membership *m, int exit_code)
+unsigned membership_end(struct membership *m, int exit_code)
 {
     assert(exit_code != 0 && m->exit_code == 0);
     m->exit_code = exit_code;
@@ -44,125 +43,17 @@ static unsigned end(struct membership *m, int exit_code)
     return MEMBERSHIP_ENDED;
 }
 
-/* ------------------------------------------------------------ registration */
-
-static void send_registration(struct membership *m)
-{
-    assert(!m->registered && m->session != 0);
-    struct member member = {
-        .task = m->identity.task,
-        .incarnation = m->identity.incarnation,
-        .pid = m->identity.pid,
-        .since_wall_ms = m->wall_ms,
-    };
-    memcpy(member.host, m->identity.host, sizeof member.host);
-    memcpy(member.address, m->identity.address, sizeof member.address);
-    memcpy(member.machine, m->identity.machine, sizeof member.machine);
-    char text[ZNODE_JSON_MAX];
-    const struct zk_write create = {
-        .kind = ZK_CREATE,
-        .path = m->self_mirror.path,
-        .size = member_encode(&member, text),
-        .data = text,
-        .flags = ZK_EPHEMERAL,
-    };
-    m->register_op = membership_next_op(m);
-    m->register_retry_ms = UINT64_MAX;
-    FAILPOINT("node.before_register");
-    m->ports->zk.write(m->ports->zk.ctx, m->register_op, &create, 1);
-}
-
-/* The node is registered once it has read its own znode: an answer may be lost, and the znode may
- * be a leftover of a former process. */
-static void handle_register_answer(struct membership *m, const struct zk_event *event)
-{
-    assert(m->register_op != 0);
-    m->register_op = 0;
-    if (event->outcome == ZK_REFUSED && event->reason != ZK_REASON_NODE_EXISTS) {
-        set_why(m, "%s to be created: %s", m->self_mirror.path,
-                event->reason == ZK_REASON_NO_NODE   ? "the cluster is not set up yet"
-                : event->reason == ZK_REASON_NO_AUTH ? "ZooKeeper denies it"
-                                                     : "ZooKeeper refused");
-        m->register_retry_ms = m->now_ms + REGISTER_RETRY_MS;
-        return;
-    }
-    mirror_refresh(&m->self_mirror, &m->ports->zk, &m->next_op);
-}
-
-static void describe_holder(struct membership *m, const struct zk_event *event)
-{
-    struct member other;
-    char name[TASK_NAME_MAX];
-    task_format(m->identity.task, ':', name, sizeof name);
-    if (member_decode(event->data, event->size, &other, NULL) != TN_OK) {
-        set_why(m, "%s is held by an unreadable registration", name);
-        return;
-    }
-    set_why(m, "%s is held by process %" PRIu64 " on %.40s at %.60s", name, other.pid, other.host,
-            other.address);
-}
+/* -------------------------------------------------------- /chief and /run */
 
 /* Only after the registration: a server that lags behind may return an old /run, with an order to
  * load a generation that the others have trained long ago. A server that returns our registration
  * returns nothing older than that. */
-static void run_mirror_start(struct membership *m)
+void membership_follow_run(struct membership *m)
 {
     char path[256];
     znode_path(path, m->identity.cluster, "run");
     mirror_start(&m->run_mirror, MIRROR_DATA, path, &m->ports->zk, &m->next_op, m->now_ms);
 }
-
-static void clear_taken(struct membership *m)
-{
-    m->taken_since_ms = 0;
-    m->taken_rechecked = false;
-}
-
-static unsigned self_read(struct membership *m, const struct zk_event *event)
-{
-    assert(m->session != 0);
-    if (event->stat.ephemeral_owner != m->session) {
-        if (m->taken_since_ms == 0) { m->taken_since_ms = m->now_ms; }
-        describe_holder(m, event);
-        if (!m->registered) { return m->taken_rechecked ? end(m, TN_EXIT_TASK_TAKEN) : 0; }
-        return end(m, TN_EXIT_SESSION_EXPIRED);
-    }
-    clear_taken(m);
-    if (m->registered) { return 0; }
-    m->registered = true;
-    m->why[0] = '\0';
-    run_mirror_start(m);
-    log_info("registered at %s", m->identity.address);
-    FAILPOINT("node.registered");
-    return MEMBERSHIP_REGISTERED;
-}
-
-static unsigned self_absent(struct membership *m)
-{
-    clear_taken(m);
-    if (m->registered) {
-        /* The rest of the cluster takes us for dead, so we end. */
-        set_why(m, "our registration %s was removed", m->self_mirror.path);
-        return end(m, TN_EXIT_SESSION_EXPIRED);
-    }
-    if (m->register_op == 0) { send_registration(m); }
-    return 0;
-}
-
-/* If this process was stopped meanwhile, the other holder of our task may have left. Only a read
- * after the grace period counts. */
-static void check_if_still_taken(struct membership *m)
-{
-    if (m->taken_since_ms == 0 || m->taken_rechecked || m->registered || !m->zk_connected) {
-        return;
-    }
-    uint64_t grace_ms = (uint64_t)m->identity.session_timeout_ms + REGISTER_GRACE_MS;
-    if (m->now_ms < m->taken_since_ms + grace_ms) { return; }
-    m->taken_rechecked = true;
-    mirror_refresh(&m->self_mirror, &m->ports->zk, &m->next_op);
-}
-
-/* -------------------------------------------------------- /chief and /run */
 
 static void update_context(const struct membership *m)
 {
@@ -184,10 +75,10 @@ static unsigned chief_read(struct membership *m, const struct zk_event *event)
     assert(event->outcome == ZK_OK);
     struct chief_record record;
     struct error error;
-    if (event->size == 0) { return 0; /* There was no chief yet. */ }
+    if (event->size == 0) { return MEMBERSHIP_CHIEF_LOST; /* Or there was no chief yet. */ }
     if (chief_record_decode(event->data, event->size, &record, &error) != TN_OK) {
         log_warn("%s; ignored", error.text);
-        return 0;
+        return MEMBERSHIP_CHIEF_LOST;
     }
     bool other = !m->has_chief || record.incarnation != m->chief.incarnation;
     if (!other && record.epoch == m->chief.epoch) { return 0; }
@@ -212,10 +103,11 @@ static unsigned run_read(struct membership *m, const struct zk_event *event)
     assert(event->outcome == ZK_OK);
     struct run run;
     struct error error;
-    if (m->has_run && event->stat.version == m->run_version) { return 0; }
+    bool same = event->stat.modified_zxid == m->run_zxid && event->stat.version == m->run_version;
+    if (m->has_run && same) { return 0; }
     if (run_decode(event->data, event->size, &run, &error) != TN_OK) {
         log_warn("%s; ignored", error.text);
-        return 0;
+        return MEMBERSHIP_RUN_LOST;
     }
     if (!m->has_run || run.phase != m->run.phase || run.generation != m->run.generation) {
         log_info("run is %s, generation %" PRIu64 "%s%s", run_phase_name(run.phase), run.generation,
@@ -223,6 +115,7 @@ static unsigned run_read(struct membership *m, const struct zk_event *event)
     }
     m->run = run;
     m->run_version = event->stat.version;
+    m->run_zxid = event->stat.modified_zxid;
     m->has_run = true;
     update_context(m);
     if (run.phase == RUN_FORMING || run.phase == RUN_PAUSED) { FAILPOINT("node.idle"); }
@@ -235,14 +128,18 @@ static unsigned mirrors_handle(struct membership *m, const struct zk_event *even
     unsigned changes = 0;
     switch (mirror_handle(&m->self_mirror, event, zk, &m->next_op, m->now_ms)) {
     case MIRROR_NOTHING: break;
-    case MIRROR_PRESENT: changes |= self_read(m, event); break;
-    case MIRROR_ABSENT: changes |= self_absent(m); break;
+    case MIRROR_PRESENT: changes |= register_read(m, event); break;
+    case MIRROR_ABSENT: changes |= register_absent(m); break;
     }
-    if (mirror_handle(&m->chief_mirror, event, zk, &m->next_op, m->now_ms) == MIRROR_PRESENT) {
-        changes |= chief_read(m, event);
+    switch (mirror_handle(&m->chief_mirror, event, zk, &m->next_op, m->now_ms)) {
+    case MIRROR_NOTHING: break;
+    case MIRROR_PRESENT: changes |= chief_read(m, event); break;
+    case MIRROR_ABSENT: changes |= MEMBERSHIP_CHIEF_LOST; break;
     }
-    if (mirror_handle(&m->run_mirror, event, zk, &m->next_op, m->now_ms) == MIRROR_PRESENT) {
-        changes |= run_read(m, event);
+    switch (mirror_handle(&m->run_mirror, event, zk, &m->next_op, m->now_ms)) {
+    case MIRROR_NOTHING: break;
+    case MIRROR_PRESENT: changes |= run_read(m, event); break;
+    case MIRROR_ABSENT: changes |= MEMBERSHIP_RUN_LOST; break;
     }
     return changes;
 }
@@ -261,8 +158,8 @@ static void mirrors_start(struct membership *m)
 static unsigned zk_handle(struct membership *m, const struct zk_event *event)
 {
     if (event->type == ZK_EXPIRED) {
-        set_why(m, "ZooKeeper ended our session");
-        return end(m, TN_EXIT_SESSION_EXPIRED);
+        membership_set_why(m, "ZooKeeper ended our session");
+        return membership_end(m, TN_EXIT_SESSION_EXPIRED);
     }
     if (event->type == ZK_DISCONNECTED) { m->zk_connected = false; }
     if (event->type == ZK_CONNECTED) {
@@ -278,7 +175,7 @@ static unsigned zk_handle(struct membership *m, const struct zk_event *event)
         m->session = event->session;
     }
     if (event->type == ZK_RESULT && m->register_op != 0 && event->op == m->register_op) {
-        handle_register_answer(m, event);
+        register_answered(m, event);
         return 0;
     }
     return mirrors_handle(m, event);
@@ -291,12 +188,13 @@ static unsigned end_undeclared(struct membership *m, const struct frame_header *
 {
     char name[TASK_NAME_MAX];
     task_format(m->identity.task, ':', name, sizeof name);
-    set_why(m,
-            "the chief's job has %" PRIu32
-            " tasks of this role, so %s is not part of the cluster: give every host the same job "
-            "file and host lists",
-            header->count, name);
-    return end(m, TN_EXIT_INVALID_INPUT);
+    membership_set_why(
+        m,
+        "the chief's job has %" PRIu32
+        " tasks of this role, so %s is not part of the cluster: give every host the same job "
+        "file and host lists",
+        header->count, name);
+    return membership_end(m, TN_EXIT_INVALID_INPUT);
 }
 
 static unsigned transport_handle(struct membership *m, const struct transport_event *event)
@@ -439,6 +337,23 @@ static void log_waiting(struct membership *m)
     }
 }
 
+void membership_set_trouble(struct membership *m, const char *text)
+{
+    assert(text != NULL);
+    if (text_equal(m->trouble, text)) { return; }
+    text_set(m->trouble, sizeof m->trouble, text);
+    m->trouble_log_ms = m->now_ms;
+    if (text[0] == '\0') { log_info("the trouble is over"); }
+    if (m->registered) { register_rewrite(m); }
+}
+
+static void log_trouble(struct membership *m)
+{
+    if (m->trouble[0] == '\0' || m->now_ms < m->trouble_log_ms) { return; }
+    log_error("%s", m->trouble);
+    m->trouble_log_ms = m->now_ms + WAIT_LOG_MS;
+}
+
 /* ---------------------------------------------------------------- reactor */
 
 static void run_timers(struct membership *m)
@@ -449,10 +364,11 @@ static void run_timers(struct membership *m)
     mirror_tick(&m->run_mirror, zk, &m->next_op, m->now_ms);
     if (m->session != 0 && m->register_op == 0 && m->register_retry_ms != 0 &&
         m->now_ms >= m->register_retry_ms && !m->registered) {
-        send_registration(m);
+        register_send(m);
     }
     drive_link(m);
     log_waiting(m);
+    log_trouble(m);
 }
 
 unsigned membership_handle(struct membership *m, const struct node_event *event)
@@ -466,7 +382,7 @@ unsigned membership_handle(struct membership *m, const struct node_event *event)
     if (event->type == NODE_ZK) { changes |= zk_handle(m, event->zk); }
     if (event->type == NODE_TRANSPORT) { changes |= transport_handle(m, event->transport); }
     if (m->exit_code != 0) { return changes; }
-    check_if_still_taken(m);
+    register_check_taken(m);
     run_timers(m);
     return changes;
 }
@@ -475,6 +391,7 @@ uint64_t membership_deadline_ms(const struct membership *m)
 {
     if (m->exit_code != 0) { return UINT64_MAX; }
     uint64_t first = m->next_log_ms;
+    if (m->trouble[0] != '\0') { first = u64_min(first, m->trouble_log_ms); }
     first = u64_min(first, mirror_deadline_ms(&m->self_mirror));
     first = u64_min(first, mirror_deadline_ms(&m->chief_mirror));
     first = u64_min(first, mirror_deadline_ms(&m->run_mirror));

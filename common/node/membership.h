@@ -33,10 +33,12 @@ enum {
 
 /* A set of them is returned by membership_handle(). */
 enum membership_change {
-    MEMBERSHIP_REGISTERED = 1, /* The first registration is confirmed. */
-    MEMBERSHIP_CHIEF = 2,      /* `chief` is new. */
-    MEMBERSHIP_RUN = 4,        /* `run` is new. */
-    MEMBERSHIP_ENDED = 8,      /* `exit_code` is set: session lost, or the task is taken. */
+    MEMBERSHIP_REGISTERED = 1,  /* The first registration is confirmed. */
+    MEMBERSHIP_CHIEF = 2,       /* `chief` is new. */
+    MEMBERSHIP_RUN = 4,         /* `run` is new. */
+    MEMBERSHIP_ENDED = 8,       /* `exit_code` is set: session lost, or the task is taken. */
+    MEMBERSHIP_CHIEF_LOST = 16, /* /chief does not exist, is empty or unreadable. */
+    MEMBERSHIP_RUN_LOST = 32,   /* /run does not exist, or is unreadable. */
 };
 
 struct membership {
@@ -48,7 +50,8 @@ struct membership {
     bool has_chief, has_run;
     struct chief_record chief;
     struct run run;      /* Last readable /run. */
-    int32_t run_version; /* Znode version of it. */
+    int32_t run_version; /* Znode version of it ... */
+    uint64_t run_zxid;   /* ... and the transaction that wrote it: versions begin again. */
     int exit_code;
     char why[RUN_TEXT_MAX]; /* The reason for waiting, or for the end; for the log. */
     /* Private: see membership.c. */
@@ -69,6 +72,9 @@ struct membership {
     uint64_t acknowledged; /* Sequence of the last report the present chief acknowledged. */
     uint64_t sent_at_ms;
     uint64_t waiting_since_ms, next_log_ms;
+    uint64_t since_wall_ms;           /* The time of the registration. */
+    char trouble[MEMBER_TROUBLE_MAX]; /* As registered; "": none. */
+    uint64_t trouble_log_ms;          /* When to log it next. */
     uint64_t now_ms, wall_ms;
 };
 
@@ -84,6 +90,10 @@ unsigned membership_handle(struct membership *m, const struct node_event *event)
  * report, and repeated until it is acknowledged. `task`, `incarnation`, `sequence` and `epoch` are
  * filled in. */
 void membership_report(struct membership *m, const struct report *report);
+
+/* Set the reason why this node cannot work, with the remedy; "": none. It is logged at once and
+ * every 3 s, and shown by `tanist status` and `tanist watch`. */
+void membership_set_trouble(struct membership *m, const char *text);
 
 uint64_t membership_deadline_ms(const struct membership *m);
 

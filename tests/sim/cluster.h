@@ -112,6 +112,9 @@ void sim_bootstrap(struct sim_cluster *cluster);
 
 /* sim_injector.c: injects a fault and schedules its end. */
 void sim_inject(struct sim_cluster *cluster, const struct fault *fault);
+/* sim_foreign.c */
+void sim_foreign_delete(struct sim_cluster *cluster, const struct fault *fault);
+void sim_foreign_damage(struct sim_cluster *cluster, const struct fault *fault);
 /* An operator watches for a held run. */
 void sim_operator_start(struct sim_cluster *cluster);
 void sim_kill_task(struct sim_cluster *cluster, uint32_t task);

@@ -25,6 +25,8 @@ static const char *const names[FAULT_KINDS] = {
     [FAULT_HOLD] = "hold",
     [FAULT_MOVE] = "move",
     [FAULT_DRAIN] = "drain",
+    [FAULT_DELETE] = "delete",
+    [FAULT_REPLACE] = "replace",
 };
 
 /* How often each kind is drawn, relative to the others. */

@@ -30,6 +30,8 @@ enum fault_kind {
     FAULT_DRAWN,         /* The kinds above are drawn from the main stream of the seed. */
     FAULT_MOVE = FAULT_DRAWN, /* A ps starts on a host without its shards, then moves back. */
     FAULT_DRAIN,              /* A host is drained, and its agent starts again later. */
+    FAULT_DELETE,             /* Another program deletes a znode, with all below it. */
+    FAULT_REPLACE,            /* Another program replaces the contents of a znode. */
     FAULT_KINDS
 };
 

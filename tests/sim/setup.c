@@ -122,6 +122,22 @@ static void draw_drains(struct sim_setup *setup, uint64_t seed)
     }
 }
 
+/* In one seed of three another program deletes or damages znodes; from a stream of its own, too. */
+static void draw_foreign(struct sim_setup *setup, uint64_t seed)
+{
+    struct random random = {.state = seed ^ 0x666f726500000000u};
+    if (random_below(&random, 3) != 0) { return; }
+    uint64_t count = between(&random, 1, 4);
+    for (uint64_t i = 0; i < count && setup->fault_count < FAULTS_MAX; i++) {
+        setup->faults[setup->fault_count++] = (struct fault){
+            .kind = random_below(&random, 3) == 0 ? FAULT_REPLACE : FAULT_DELETE,
+            .at_ms = between(&random, SIM_FAULTS_FROM_MS, setup->faults_until_ms),
+            .target = (uint32_t)random_below(&random, 1000),
+            .other = (uint32_t)random_below(&random, 1000),
+        };
+    }
+}
+
 void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
 {
     struct random random = {.state = seed ^ 0x7a6e697374000000u};
@@ -137,4 +153,5 @@ void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
                     setup->job.zookeeper.session_timeout_ms, setup->faults);
     draw_move(setup, seed);
     draw_drains(setup, seed);
+    draw_foreign(setup, seed);
 }

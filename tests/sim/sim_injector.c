@@ -130,6 +130,8 @@ static void on_operator(struct world *world, void *target, uint64_t held_ms, uin
     if (held_ms == 20 * OPERATOR_MS) { request(cluster, REQUEST_ACCEPT_LOSS, run->held_step); }
     if (held_ms == 40 * OPERATOR_MS) { request(cluster, REQUEST_ACCEPT_LOSS, 0); }
     if (held_ms >= 40 * OPERATOR_MS) { held_ms = 0; }
+    /* The request to resume may have been deleted by another program. */
+    if (cluster->healed && run->pause_requested) { request(cluster, REQUEST_RESUME, 0); }
     if (cluster->checker.done) { return; }
     world_after(world, OPERATOR_MS * 1000, on_operator, target, held_ms, 0, NULL);
 }
@@ -283,6 +285,8 @@ void sim_inject(struct sim_cluster *cluster, const struct fault *fault)
         break;
     case FAULT_MOVE: move(cluster, fault); break;
     case FAULT_DRAIN: sim_agent_drain(agent, fault->duration_ms); break;
+    case FAULT_DELETE: sim_foreign_delete(cluster, fault); break;
+    case FAULT_REPLACE: sim_foreign_damage(cluster, fault); break;
     case FAULT_KINDS: assert(false);
     }
 }

@@ -52,9 +52,13 @@ static void show_action(const struct election_action *action)
     case ELECTION_DO_LIST: trace_add("list\n"); break;
     case ELECTION_DO_WATCH: trace_add("watch %s\n", word_of(action->name)); break;
     case ELECTION_DO_READ_CHIEF: trace_add("read /chief\n"); break;
+    case ELECTION_DO_READ_RUN: trace_add("read /run\n"); break;
     case ELECTION_DO_CLAIM:
         trace_add("claim epoch=%" PRIu64 " version=%" PRId32 " by %s took_ms=%" PRIu64 "\n",
                   action->epoch, action->version, word_of(action->name), action->took_ms);
+        if (action->form != ELECTION_SET) {
+            trace_add("by %s\n", action->form == ELECTION_CREATE ? "creation" : "replacement");
+        }
         break;
     }
 }
@@ -80,6 +84,8 @@ static enum election_outcome outcome_of(const char *word)
 {
     if (word == NULL) { return ELECTION_OK; }
     if (strcmp(word, "refused") == 0) { return ELECTION_REFUSED; }
+    if (strcmp(word, "absent") == 0) { return ELECTION_ABSENT; }
+    if (strcmp(word, "denied") == 0) { return ELECTION_DENIED; }
     assert_string_equal(word, "unknown");
     return ELECTION_UNKNOWN;
 }
@@ -112,7 +118,8 @@ static uint64_t number(const char *word)
 }
 
 /* start | again | joined|watched|claimed [refused|unknown] | listed NAME ... | changed |
- * chief EPOCH INCARNATION VERSION | claimed at VERSION | pass MS | tick | stale */
+ * chief EPOCH INCARNATION VERSION [FLOOR] | chief absent FLOOR | run EPOCH | listing absent |
+ * claimed at VERSION | pass MS | tick | stale */
 static void command(char **arguments, unsigned count)
 {
     const char *verb = arguments[0], *first = arguments[1];
@@ -129,6 +136,14 @@ static void command(char **arguments, unsigned count)
         feed((struct election_event){.type = ELECTION_EV_CLAIMED, .version = version});
     } else if (strcmp(verb, "claimed") == 0) {
         feed((struct election_event){.type = ELECTION_EV_CLAIMED, .outcome = outcome_of(first)});
+    } else if (strcmp(verb, "listing") == 0) {
+        feed((struct election_event){.type = ELECTION_EV_LISTED, .outcome = outcome_of(first)});
+    } else if (strcmp(verb, "run") == 0) {
+        feed((struct election_event){.type = ELECTION_EV_RUN_READ, .epoch = number(first)});
+    } else if (strcmp(verb, "chief") == 0 && strcmp(first, "absent") == 0) {
+        feed((struct election_event){.type = ELECTION_EV_CHIEF_READ,
+                                     .outcome = ELECTION_ABSENT,
+                                     .floor = number(arguments[2])});
     } else if (strcmp(verb, "listed") == 0) {
         feed_listing(arguments + 1, count - 1);
     } else if (strcmp(verb, "changed") == 0) {
@@ -137,7 +152,8 @@ static void command(char **arguments, unsigned count)
         feed((struct election_event){.type = ELECTION_EV_CHIEF_READ,
                                      .epoch = number(first),
                                      .incarnation = number(arguments[2]),
-                                     .version = (int32_t)number(arguments[3])});
+                                     .version = (int32_t)number(arguments[3]),
+                                     .floor = count > 4 ? number(arguments[4]) : 0});
     } else if (strcmp(verb, "pass") == 0) {
         now += number(first);
     } else if (strcmp(verb, "tick") == 0) {

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Another program deletes or damages znodes of a run: they are restored, or the run reports what is wrong.
+
+A real run; every wait is bounded. TANIST_PROGRAM: the program. TANIST_ZNODE: a client that changes znodes.
+"""
+
+import json
+import os
+import subprocess
+import time
+import unittest
+
+from test_cli import LONG, QUICK, Cli
+
+ZNODE = os.environ.get("TANIST_ZNODE", "build/bin/znode")
+FOLDERS = ("election", "members", "exits", "checkpoints", "history", "requests", "kills")
+
+
+class Foreign(Cli):
+    def znode(self, *arguments):
+        note = json.loads((self.folder / "run/run.json").read_text())
+        result = subprocess.run([ZNODE, note["zookeeper"], *arguments], capture_output=True, text=True, timeout=30,
+                                check=False, cwd=self.folder, env=self.environment)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.split()
+
+    def path(self, name):
+        return f"/tanist/quick/{name}".rstrip("/")
+
+    def wait_for(self, what, condition, limit_s=40):
+        end = time.monotonic() + limit_s
+        while not condition():
+            self.assertLess(time.monotonic(), end, f"not within {limit_s} s: {what}")
+            time.sleep(0.05)
+
+    def wait_exists(self, *names):
+        self.wait_for(f"{names} exist", lambda: set(names) <= set(self.znode("list", self.path(""))))
+
+    def begin(self, *options):
+        run = self.start(*LONG, "--set", "checkpoint.every_steps=100", *options)
+        self.addCleanup(run.kill)
+        self.wait_step()
+        return run
+
+    def check_it_continues(self):
+        """Another checkpoint is committed from here on."""
+        def committed():
+            result = self.tanist("status", "--dir", "run", "-o", "json")
+            return json.loads(result.stdout)["checkpoint"]["id"] if result.returncode == 0 else 0
+        before = committed()
+        self.wait_for("another checkpoint", lambda: committed() > before)
+
+    def end(self, run):
+        """The run ends in good order."""
+        stop = self.tanist("stop", "--dir", "run")
+        self.assertEqual(stop.returncode, 0, stop.stderr)
+        out, errors = run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 0, errors)
+        return json.loads(out)
+
+    def test_deleted_znodes_are_restored(self):
+        """Each znode, deleted with all znodes below it, exists again, and training continues."""
+        run = self.begin()
+        for name in ("chief", "run", "assignment", "spec", *FOLDERS, ""):
+            with self.subTest(name):
+                self.wait_step()
+                self.znode("delete", self.path(name))
+                self.wait_exists("chief", "run", "assignment", "spec", *FOLDERS)
+                self.check_it_continues()
+        self.end(run)
+
+    def test_manifests_are_published_again(self):
+        """The manifests of committed checkpoints exist again after /checkpoints was deleted."""
+        run = self.begin("--set", "checkpoint.keep=3")
+        self.check_it_continues()
+        self.tanist("pause", "--dir", "run")
+        before = set(self.znode("list", self.path("checkpoints")))
+        self.assertTrue(before)
+        self.znode("delete", self.path("checkpoints"))
+        self.wait_exists("checkpoints")
+        self.wait_for("the manifests", lambda: before <= set(self.znode("list", self.path("checkpoints"))))
+        self.tanist("resume", "--dir", "run")
+        self.check_it_continues()
+        self.end(run)
+
+    def test_damaged_znodes_are_rewritten(self):
+        """Garbage in a znode is replaced by its contents, and training continues."""
+        run = self.begin()
+        for name in ("chief", "run", "assignment", "members/ps-0", "members/worker-1"):
+            with self.subTest(name):
+                self.wait_step()
+                self.znode("set", self.path(name), "garbage")
+                self.check_it_continues()
+        self.end(run)
+
+    def test_read_only_znodes_are_replaced(self):
+        """/run, /assignment and /chief that an ACL makes read-only are replaced."""
+        run = self.begin()
+        for name in ("run", "assignment", "chief"):
+            with self.subTest(name):
+                self.wait_step()
+                self.znode("protect", self.path(name))
+                worker = next(task["pid"] for task in self.wait_step()["tasks"] if task["role"] == "worker")
+                os.kill(worker, 9)
+                self.check_it_continues()
+        self.end(run)
+
+    def test_denied_writes_are_reported(self):
+        """Where an ACL cannot be replaced, `status` and `watch` name the znode and the remedy until it is restored."""
+        run = self.begin()
+        self.znode("protect", self.path("history"))
+        self.znode("protect", self.path(""))
+
+        def trouble():
+            result = self.tanist("status", "--dir", "run")
+            return "trouble: coordinator:" in result.stdout and "ACL" in result.stdout
+        os.kill(next(task["pid"] for task in self.wait_step()["tasks"] if task["role"] == "worker"), 9)
+        self.wait_for("the trouble in status", trouble)
+        self.znode("open", self.path(""))
+        self.znode("open", self.path("history"))
+        self.wait_for("the end of the trouble", lambda: not trouble())
+        self.check_it_continues()
+        self.end(run)
+
+    def test_result_stays_the_same(self):
+        """A run whose znodes are deleted one after the other ends with the digest of an undisturbed run."""
+        calm = self.tanist("run", QUICK, "--dir", "calm", "-o", "json")
+        self.assertEqual(calm.returncode, 0, calm.stderr)
+        run = self.start("--set", "evaluate.every_steps=0", "--set", "checkpoint.every_steps=50", "--set",
+                         "train.batch=32")
+        self.addCleanup(run.kill)
+        names = [*FOLDERS, "run", "chief", "assignment"]
+        while run.poll() is None and names:
+            if (self.folder / "run/run.json").exists() and \
+                    self.tanist("status", "--dir", "run").returncode == 0:
+                note = json.loads((self.folder / "run/run.json").read_text())
+                subprocess.run([ZNODE, note["zookeeper"], "delete", self.path(names.pop())], capture_output=True,
+                               timeout=30, check=False, env=self.environment)
+        out, errors = run.communicate(timeout=50)
+        self.assertEqual(run.returncode, 0, errors)
+        self.assertEqual(json.loads(out)["parameters_digest"], json.loads(calm.stdout)["parameters_digest"])
+
+
+if __name__ == "__main__":
+    unittest.main()
