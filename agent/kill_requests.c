@@ -1,6 +1,7 @@
 #include "agent/kill_requests.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "common/base/log.h"
 #include "common/base/minmax.h"
@@ -34,13 +35,21 @@ static void delete_request(struct kill_requests *requests, struct kill_entry *en
     zk->write(zk->ctx, entry->delete_op, &write, 1);
 }
 
+static bool is_handled(const struct kill_entry *entry, const struct kill_request *request,
+                       uint64_t created_zxid)
+{
+    const struct kill_request *handled = &entry->handled;
+    return entry->handled_zxid == created_zxid && handled->incarnation == request->incarnation &&
+           handled->signal == request->signal && handled->wall_ms == request->wall_ms &&
+           strcmp(handled->by, request->by) == 0;
+}
+
 /* True: the request is new. A request whose deletion was not confirmed is read again; then it is
  * only deleted again. */
 static bool take(struct kill_requests *requests, struct kill_entry *entry,
                  const struct zk_event *event, const struct zk_port *zk, struct kill_request *out)
 {
     struct error error;
-    const bool handled = entry->handled_zxid == event->stat.created_zxid;
     const int32_t version = event->stat.version;
     const uint64_t created_zxid = event->stat.created_zxid;
     assert(out != NULL);
@@ -48,7 +57,9 @@ static bool take(struct kill_requests *requests, struct kill_entry *entry,
         log_warn("kill request ignored: %s: %s", entry->mirror.path, error.text);
         return false;
     }
+    const bool handled = is_handled(entry, out, created_zxid);
     entry->handled_zxid = created_zxid;
+    entry->handled = *out;
     delete_request(requests, entry, version, zk);
     return !handled;
 }

@@ -16,8 +16,9 @@
 struct kill_entry {
     struct task task;
     struct mirror mirror;
-    uint64_t handled_zxid; /* The transaction that created the last request reported. */
-    uint64_t delete_op;    /* In flight; 0: none. */
+    uint64_t handled_zxid; /* The transaction that created the last request reported, which ... */
+    struct kill_request handled; /* ... was this one: after a wipe the numbers begin again. */
+    uint64_t delete_op;          /* In flight; 0: none. */
 };
 
 struct kill_requests {

@@ -8,7 +8,10 @@
  *     closes it: ZooKeeper then refuses what the dead node still had in flight.
  *
  * The old znodes exist until step 2 deletes them (unless the session expires in the meantime), and
- * the next incarnation cannot register before; so these deletions do not hit its znodes.
+ * the next incarnation cannot register before; so these deletions do not hit its znodes. If the
+ * session does expire in the meantime, a slow deletion may remove the registration of the next
+ * incarnation. No version could prevent that: both znodes are of version 0. It costs a restart,
+ * since a node without its registration ends (R3), and never a result.
  *
  * Threads: the owner's.
  */

@@ -48,17 +48,23 @@ static void fail(void *ctx, const char *text)
     }
 }
 
+/* Whether a chief wrote it: programs that start a job write "forming" with revision 0. */
+static bool is_order(const struct zk_change *change)
+{
+    struct run run;
+    if (change->kind == ZK_DELETE || !ends_with(change->path, "/run")) { return false; }
+    if (change->blob == NULL) { return false; }
+    if (run_decode(change->blob->data, change->blob->size, &run, NULL) != TN_OK) { return false; }
+    return run.phase != RUN_FORMING || run.revision != 0;
+}
+
 /* Every order, a write of /run by a chief, must be fenced. */
 static void check_fence(struct judge *judge, const struct txn_log_entry *entry)
 {
     const struct zk_txn *txn = entry->txn;
     assert(entry->check_count <= TXN_CHECKS_MAX);
     for (size_t i = 0; i < txn->count; i++) {
-        const struct zk_change *change = &txn->changes[i];
-        struct run run;
-        if (change->kind != ZK_SET || !ends_with(change->path, "/run")) { continue; }
-        if (run_decode(change->blob->data, change->blob->size, &run, NULL) != TN_OK) { continue; }
-        if (run.phase == RUN_FORMING) { continue; /* Also written by programs that start a job. */ }
+        if (!is_order(&txn->changes[i])) { continue; }
         bool fenced = false;
         for (size_t c = 0; c < entry->check_count; c++) {
             fenced = fenced || ends_with(entry->checks[c], "/chief");

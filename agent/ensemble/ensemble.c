@@ -17,6 +17,8 @@
 
 enum { HEAP_MIB = 128, CFG_TEXT_MAX = 8192, PROBE_MS = 300 };
 
+static const char LOOPBACK[] = "127.0.0.1";
+
 /* Debian's zookeeper.jar names the jars that it needs; slf4j-simple is the smallest logger that
  * Debian packages. */
 static const char DEBIAN_CLASS_PATH[] =
@@ -209,13 +211,14 @@ static enum tn_status find_hosts(const struct networks *networks, size_t count, 
         snprintf(place, sizeof place, "zookeeper:%zu", i + 1);
         enum tn_status status = networks_find(networks, place, &network, error);
         if (status != TN_OK) { return status; }
-        out->list[i] = network != NULL ? network->address : "127.0.0.1";
+        out->list[i] = network != NULL ? network->address : LOOPBACK;
     }
     return TN_OK;
 }
 
 /* Whether the earlier files can be used again: the folder has not moved, the addresses are the
- * same, and the ports are free. TN_EBUSY: a server of the folder is running. */
+ * same, and the ports are free, as far as this host sees them. TN_EBUSY: a server of the folder is
+ * running. */
 static enum tn_status check_earlier(const char *dir, size_t count, const struct hosts *hosts,
                                     const struct zoo_cfg *cfgs, bool *reusable, struct error *error)
 {
@@ -228,9 +231,11 @@ static enum tn_status check_earlier(const char *dir, size_t count, const struct 
         format_path(data_dir, dir, i + 1, "/data");
         if (strcmp(data_dir, cfgs[i].data_dir) != 0) { *reusable = false; }
         if (strcmp(hosts->list[i], cfgs[i].client_host) != 0) { *reusable = false; }
-        if (!port_is_free(cfgs[i].client_port)) {
-            *reusable = false;
-            snprintf(address, sizeof address, "127.0.0.1:%u", (unsigned)cfgs[i].client_port);
+        const bool elsewhere = strcmp(cfgs[i].client_host, LOOPBACK) != 0;
+        if (elsewhere || !port_is_free(cfgs[i].client_port)) {
+            *reusable = *reusable && elsewhere;
+            snprintf(address, sizeof address, "%s:%u", cfgs[i].client_host,
+                     (unsigned)cfgs[i].client_port);
             enum tn_status status = ensemble_probe(address, PROBE_MS, &health);
             if (status != TN_OK && status != TN_EUNHEALTHY) { continue; }
             return error_set(error, TN_EBUSY,
@@ -238,7 +243,7 @@ static enum tn_status check_earlier(const char *dir, size_t count, const struct 
                              "this folder, or use another",
                              cfgs[i].data_dir, address);
         }
-        for (size_t j = 0; j < cfgs[i].server_count; j++) {
+        for (size_t j = 0; !elsewhere && j < cfgs[i].server_count; j++) {
             const struct zoo_server *server = &cfgs[i].servers[j];
             if (server->client_port != cfgs[i].client_port) { continue; }
             if (!port_is_free(server->peer_port)) { *reusable = false; }
@@ -327,8 +332,9 @@ static enum tn_status describe(const char *dir, size_t count, const struct zoo_c
     return zoo_cfg_connect(&cfgs[0], out->connect, sizeof out->connect, error);
 }
 
-enum tn_status ensemble_prepare(const char *dir, size_t count, const struct networks *networks,
-                                struct ensemble *out, struct error *error)
+enum tn_status ensemble_prepare(const char *dir, size_t count, uint32_t connections,
+                                const struct networks *networks, struct ensemble *out,
+                                struct error *error)
 {
     assert(dir != NULL && out != NULL);
     struct hosts hosts = {0};
@@ -355,7 +361,12 @@ enum tn_status ensemble_prepare(const char *dir, size_t count, const struct netw
         status = TN_OK;
     }
     if (status == TN_OK && !reusable) { status = choose_cfgs(root, count, &hosts, cfgs, error); }
-    if (status == TN_OK && !reusable) { status = write_files(root, count, cfgs, error); }
+    bool written = reusable;
+    for (size_t i = 0; status == TN_OK && i < count; i++) {
+        written = written && cfgs[i].connections == connections;
+        cfgs[i].connections = connections;
+    }
+    if (status == TN_OK && !written) { status = write_files(root, count, cfgs, error); }
     if (status == TN_OK) { status = describe(root, count, cfgs, out, error); }
     free(cfgs);
     return status;

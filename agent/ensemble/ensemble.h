@@ -54,7 +54,8 @@ struct ensemble {
 /*
  * Prepare the files of `count` (1 or 3) servers under DIR/zookeeper/N: zoo.cfg, data/myid, log.
  * Data and ports of an earlier call are kept, so that the connect string survives a restart; if
- * another program has taken one of the ports since, new ones are chosen. The caller holds the lock
+ * another program has taken one of the ports since, new ones are chosen. A server accepts at most
+ * `connections` (0: any number) from one address. The caller holds the lock
  * on DIR. Servers listen on 127.0.0.1; with `networks` (NULL is allowed) each on its own address.
  *
  *   TN_EINVAL  DIR has an ensemble of another size, its path is too long, or a server has no
@@ -64,7 +65,7 @@ struct ensemble {
  *   TN_EIO, TN_ENOSPC  a file cannot be written
  *   TN_ENOMEM  out of memory
  */
-MUST_CHECK enum tn_status ensemble_prepare(const char *dir, size_t count,
+MUST_CHECK enum tn_status ensemble_prepare(const char *dir, size_t count, uint32_t connections,
                                            const struct networks *networks, struct ensemble *out,
                                            struct error *error);
 

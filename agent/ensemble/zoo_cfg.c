@@ -158,6 +158,8 @@ static enum tn_status parse_item(struct zoo_cfg *cfg, const struct item *item, s
     } else if (strcmp(key, "tickTime") == 0) {
         cfg->tick_ms = parse_number(value, 3600 * 1000);
         if (cfg->tick_ms == 0) { return reject(item, "use milliseconds from 1", error); }
+    } else if (strcmp(key, "maxClientCnxns") == 0) {
+        cfg->connections = parse_number(value, UINT16_MAX);
     } else if (strcmp(key, "clientPortAddress") == 0) {
         if (!copy_host(cfg->client_host, item->value)) { return reject(item, "too long", error); }
     } else if (strcmp(key, "dataDir") == 0) {
@@ -401,8 +403,6 @@ static void append_settings(struct text *text)
            "# Ticks that a follower may take to load the data, and may lag behind.\n"
            "initLimit=40\n"
            "syncLimit=20\n"
-           "# All clients of a local cluster come from one address; the default is 60 each.\n"
-           "maxClientCnxns=0\n"
            "# All servers of this machine would use its port 8080.\n"
            "admin.enableServer=false\n"
            "4lw.commands.whitelist=srvr,ruok,mntr,stat,conf,cons\n"
@@ -425,6 +425,10 @@ enum tn_status zoo_cfg_format(const struct zoo_cfg *cfg, const struct zoo_server
     append(&out, "clientPort=%u\n", (unsigned)(own != NULL ? own->client_port : cfg->client_port));
     append(&out, "clientPortAddress=%s\n", own != NULL ? own->client_host : cfg->client_host);
     append(&out, "tickTime=%u\n", (unsigned)cfg->tick_ms);
+    append(&out,
+           "# From one address: that of all clients of a local cluster.\n"
+           "maxClientCnxns=%u\n",
+           (unsigned)cfg->connections);
     append_settings(&out);
     if (cfg->server_count > 0) {
         append(&out, "\nstandaloneEnabled=false\nquorumListenOnAllIPs=false\n"

@@ -41,6 +41,7 @@ struct zoo_cfg {
     char client_host[ZOO_HOST_MAX]; /* clientPortAddress; "": all addresses. */
     uint16_t client_port;           /* 0: not given. */
     uint32_t tick_ms;
+    uint32_t connections;            /* maxClientCnxns, from one address; 0: any number. */
     char dynamic_path[ZOO_PATH_MAX]; /* dynamicConfigFile; "": none. */
     size_t server_count;             /* 0: a standalone server. */
     struct zoo_server servers[ZOO_SERVERS_MAX];

@@ -17,6 +17,7 @@
 #include "common/base/files.h"
 #include "common/cluster/bootstrap.h"
 
+enum { CONNECTIONS_PER_TASK = 3, CONNECTIONS_OF_COMMANDS = 200 };
 enum {
     DRAIN_MS = 25000,   /* Less than TimeoutStopSec in deploy/systemd. */
     PREPARE_MS = 10000, /* ZooKeeper has just answered. Signals are not handled meanwhile. */
@@ -221,11 +222,20 @@ static void on_event(void *ctx, const struct agent_event *event)
     progress_handle(&run->progress, event);
 }
 
+/* The connections that one server of a local ensemble must accept: each process may have a session,
+ * its probe, and one that is about to close; commands and agents have the rest. */
+static uint32_t connections_of(const struct job *job)
+{
+    const uint32_t tasks = job->cluster.coordinators + job->cluster.ps + job->cluster.workers;
+    return CONNECTIONS_PER_TASK * tasks + CONNECTIONS_OF_COMMANDS;
+}
+
 static enum tn_status prepare_ensemble(struct local_run *run, struct error *error)
 {
     assert(run->own_ensemble);
-    enum tn_status status = ensemble_prepare(run->folder.dir, run->job.zookeeper.servers,
-                                             &run->networks, &run->ensemble, error);
+    enum tn_status status =
+        ensemble_prepare(run->folder.dir, run->job.zookeeper.servers, connections_of(&run->job),
+                         &run->networks, &run->ensemble, error);
     if (status == TN_OK) {
         snprintf(run->connect, sizeof run->connect, "%s", run->ensemble.connect);
     }

@@ -43,12 +43,12 @@ static void folder_is_guarded(void **state)
 {
     (void)state;
     struct ensemble again;
-    assert_int_equal(ensemble_prepare(servers.dir, 3, NULL, &again, &error), TN_EBUSY);
+    assert_int_equal(ensemble_prepare(servers.dir, 3, 100, NULL, &again, &error), TN_EBUSY);
     assert_non_null(strstr(error.text, "is running at 127.0.0.1:"));
-    assert_int_equal(ensemble_prepare(servers.dir, 1, NULL, &again, &error), TN_EINVAL);
+    assert_int_equal(ensemble_prepare(servers.dir, 1, 100, NULL, &again, &error), TN_EINVAL);
     assert_non_null(strstr(error.text, "of 3 servers, not 1"));
-    assert_int_equal(ensemble_prepare(servers.dir, 2, NULL, &again, &error), TN_EINVAL);
-    assert_int_equal(ensemble_prepare("/proc/nowhere", 1, NULL, &again, &error), TN_ENOENT);
+    assert_int_equal(ensemble_prepare(servers.dir, 2, 100, NULL, &again, &error), TN_EINVAL);
+    assert_int_equal(ensemble_prepare("/proc/nowhere", 1, 100, NULL, &again, &error), TN_ENOENT);
 }
 
 /* After a stop the same folder gives the same ports; one that is in use is replaced. */
@@ -57,7 +57,7 @@ static void ports_outlive_a_restart(void **state)
     (void)state;
     struct ensemble again;
     servers_kill_all();
-    assert_int_equal(ensemble_prepare(servers.dir, 3, NULL, &again, &error), TN_OK);
+    assert_int_equal(ensemble_prepare(servers.dir, 3, 100, NULL, &again, &error), TN_OK);
     assert_string_equal(again.connect, servers.ensemble.connect);
 
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -68,7 +68,7 @@ static void ports_outlive_a_restart(void **state)
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes), 0);
     assert_int_equal(bind(fd, (struct sockaddr *)(void *)&address, sizeof address), 0);
     assert_int_equal(listen(fd, 1), 0);
-    assert_int_equal(ensemble_prepare(servers.dir, 3, NULL, &servers.ensemble, &error), TN_OK);
+    assert_int_equal(ensemble_prepare(servers.dir, 3, 100, NULL, &servers.ensemble, &error), TN_OK);
     assert_string_not_equal(again.connect, servers.ensemble.connect);
     close(fd);
 }

@@ -27,14 +27,20 @@ static bool feed(struct zk_event event)
 }
 
 /* The answer to the newest read: a request that transaction `zxid` created. */
-static struct zk_event request_created(uint64_t zxid)
+static struct zk_event request_of(uint64_t zxid, uint64_t wall_ms)
 {
     static char text[ZNODE_JSON_MAX];
-    const struct kill_request wanted = {.incarnation = 7, .signal = KILL_SIGSTOP, .by = "me"};
+    const struct kill_request wanted = {
+        .incarnation = 7, .signal = KILL_SIGSTOP, .wall_ms = wall_ms, .by = "me"};
     (void)kill_request_encode(&wanted, text);
     struct zk_event event = answer(READ, text);
     event.stat.created_zxid = zxid;
     return event;
+}
+
+static struct zk_event request_created(uint64_t zxid)
+{
+    return request_of(zxid, 1);
 }
 
 static struct zk_event changed(void)
@@ -95,6 +101,18 @@ static void new_session_reports_nothing_twice(void **state)
     assert_false(feed(request_created(5)));
 }
 
+/* The transactions of servers that lost their data count from 1 again: a later request may have the
+ * number of an earlier one. */
+static void request_after_a_wipe_is_reported(void **state)
+{
+    (void)state;
+    static const struct task ours[] = {{ROLE_PS, 1}};
+    assert_true(feed(request_of(5, 1)));
+    assert_false(feed(answer(DELETE, "")));
+    kill_requests_start(&requests, "c", ours, 1, 100, &port, 0);
+    assert_true(feed(request_of(5, 2)));
+}
+
 /* A request that cannot be decoded is neither reported nor deleted. */
 static void damaged_request_is_ignored(void **state)
 {
@@ -121,6 +139,7 @@ int main(void)
         cmocka_unit_test_setup(unconfirmed_deletion_is_repeated, setup),
         cmocka_unit_test_setup(same_request_again_is_a_new_one, setup),
         cmocka_unit_test_setup(new_session_reports_nothing_twice, setup),
+        cmocka_unit_test_setup(request_after_a_wipe_is_reported, setup),
         cmocka_unit_test_setup(damaged_request_is_ignored, setup),
         cmocka_unit_test_setup(without_tasks_nothing_is_read, setup),
     };

@@ -157,6 +157,16 @@ static void add_order(struct stage *stage, uint64_t zxid, uint64_t epoch, enum r
     add_set(stage, zxid, "/t/run", text, fenced);
 }
 
+/* As a chief writes it while the cluster forms, or, of revision 0, a program that starts a job. */
+static void add_forming(struct stage *stage, uint64_t zxid, uint64_t revision, bool fenced)
+{
+    static char text[ZNODE_JSON_MAX];
+    struct run run = {.phase = RUN_FORMING, .epoch = 1, .revision = revision, .generation = 1};
+    run.evaluation.step = run.evaluate_step = STEP_NONE;
+    (void)run_encode(&run, text);
+    add_set(stage, zxid, "/t/run", text, fenced);
+}
+
 /* The first transactions of a cluster, up to zxid 8, with a chief of `epoch`. */
 static void add_beginning(struct stage *stage, uint64_t epoch)
 {
@@ -266,6 +276,15 @@ static void wrong_orders_break_rules(void **state)
     add_beginning(stage, 1);
     size_t size = stage->log.size;
     add_order(stage, 9, 1, RUN_PAUSED, 1, false);
+    end_log(stage, "zookeeper", 1);
+    assert_verdict(stage, NULL, "I2: an order was not conditional on /chief");
+    stage->log.size = size;
+    add_forming(stage, 9, 0, false);
+    add_forming(stage, 10, 1, true);
+    end_log(stage, "zookeeper", 1);
+    assert_verdict(stage, NULL, "no rule broken");
+    stage->log.size = size;
+    add_forming(stage, 9, 1, false);
     end_log(stage, "zookeeper", 1);
     assert_verdict(stage, NULL, "I2: an order was not conditional on /chief");
     stage->log.size = size;
