@@ -1,4 +1,4 @@
-#include "checker/checker.h"
+#include "checker/checker_private.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -22,8 +22,6 @@ void checker_init(struct checker *checker, const struct checker_config *config)
 
 static void log_line(const struct checker *checker, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-static void fail(const struct checker *checker, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 static void log_line(const struct checker *checker, const char *format, ...)
 {
@@ -36,7 +34,7 @@ static void log_line(const struct checker *checker, const char *format, ...)
     checker->config.view.log(checker->config.view.ctx, text);
 }
 
-static void fail(const struct checker *checker, const char *format, ...)
+void checker_fail(const struct checker *checker, const char *format, ...)
 {
     char text[CHECKER_TEXT_MAX];
     va_list arguments;
@@ -71,7 +69,6 @@ static bool ends_with(const char *path, const char *end)
 static bool is_forgotten(struct checker *checker, const struct chief_record *record)
 {
     const struct checker_view *view = &checker->config.view;
-    assert(checker->has_chief);
     if (!checker->chief_lost) { return false; }
     if (!checker->run_lost) { return record->epoch > checker->run.epoch; }
     if (view->highest_epoch != NULL) { checker->epoch_floor = view->highest_epoch(view->ctx); }
@@ -85,12 +82,13 @@ static void on_chief(struct checker *checker, const struct zk_change *change)
     assert(ends_with(change->path, "/chief"));
     if (change->blob == NULL || change->blob->size == 0) { return; }
     if (chief_record_decode(change->blob->data, change->blob->size, &record, &error) != TN_OK) {
-        fail(checker, "I1: /chief cannot be read: %s", error.text);
+        checker_fail(checker, "I1: /chief cannot be read: %s", error.text);
         return;
     }
     if (checker->has_chief && record.epoch <= checker->chief.epoch &&
         !is_forgotten(checker, &record)) {
-        fail(checker, "I1: epoch %" PRIu64 " after %" PRIu64, record.epoch, checker->chief.epoch);
+        checker_fail(checker, "I1: epoch %" PRIu64 " after %" PRIu64, record.epoch,
+                     checker->chief.epoch);
     }
     checker->chief_lost = false;
     bool raised = checker->has_chief && record.incarnation == checker->chief.incarnation;
@@ -124,14 +122,14 @@ static void check_restore(struct checker *checker, const struct run *run)
         struct error error;
         if (manifest_decode((const char *)node->blob->data, node->blob->size, &manifest, &error) !=
             TN_OK) {
-            fail(checker, "I4: %s cannot be read: %s", node->path, error.text);
+            checker_fail(checker, "I4: %s cannot be read: %s", node->path, error.text);
             return;
         }
         if (manifest.id > run->load_checkpoint && is_intact(checker, &manifest)) {
-            fail(checker,
-                 "I5: generation %" PRIu64 " loads checkpoint %" PRIu64 " though %" PRIu64
-                 " is committed and intact",
-                 run->generation, run->load_checkpoint, manifest.id);
+            checker_fail(checker,
+                         "I5: generation %" PRIu64 " loads checkpoint %" PRIu64 " though %" PRIu64
+                         " is committed and intact",
+                         run->generation, run->load_checkpoint, manifest.id);
         }
     }
 }
@@ -158,14 +156,15 @@ static void check_kept(struct checker *checker)
         found = true;
         for (uint32_t s = 0; s < manifest.shard_count; s++) {
             if (shard_of(checker, &manifest, s) == SHARD_GONE) {
-                fail(checker, "I9: shard %u of the newest checkpoint %" PRIu64 " does not exist", s,
-                     manifest.id);
+                checker_fail(checker,
+                             "I9: shard %u of the newest checkpoint %" PRIu64 " does not exist", s,
+                             manifest.id);
             }
         }
     }
     if (!found && !checker->foreign && checker->run.committed_checkpoint == checker->highest_id) {
-        fail(checker, "I9: the manifest of checkpoint %" PRIu64 " does not exist",
-             checker->highest_id);
+        checker_fail(checker, "I9: the manifest of checkpoint %" PRIu64 " does not exist",
+                     checker->highest_id);
     }
 }
 
@@ -176,8 +175,9 @@ static void check_start_over(const struct checker *checker, const struct run *ru
     bool committed = checker->highest_id != 0 ||
                      (view->highest_epoch != NULL && view->highest_epoch(view->ctx) != 0);
     if (run->load_checkpoint != 0 || !committed || checker->loss_accepted) { return; }
-    fail(checker, "I12: generation %" PRIu64 " starts over although a checkpoint is committed",
-         run->generation);
+    checker_fail(checker,
+                 "I12: generation %" PRIu64 " starts over although a checkpoint is committed",
+                 run->generation);
 }
 
 /* I13. `entry` is from the transaction that also writes /run, or from a later one. */
@@ -190,8 +190,8 @@ static void on_history(struct checker *checker, const struct zk_change *change)
     if (entry.kind == HISTORY_SKIPPED) { pace_note(&checker->checkpoints, entry.step); }
     if (entry.kind != HISTORY_PAUSED || entry.generation != run->generation) { return; }
     if (entry.step >= run->committed_step) { return; }
-    fail(checker, "I13: paused at step %" PRIu64 " although step %" PRIu64 " is committed",
-         entry.step, run->committed_step);
+    checker_fail(checker, "I13: paused at step %" PRIu64 " although step %" PRIu64 " is committed",
+                 entry.step, run->committed_step);
 }
 
 static void on_request(struct checker *checker, const struct zk_change *change)
@@ -207,8 +207,8 @@ static void check_evaluated(const struct checker *checker, uint64_t step, const 
 {
     uint64_t missing = pace_missing(&checker->evaluations, step);
     if (missing == 0) { return; }
-    fail(checker, "I14: %s of step %" PRIu64 " before the evaluation of step %" PRIu64, what, step,
-         missing);
+    checker_fail(checker, "I14: %s of step %" PRIu64 " before the evaluation of step %" PRIu64,
+                 what, step, missing);
 }
 
 static void on_evaluation(struct checker *checker, const struct evaluation *evaluation)
@@ -224,7 +224,7 @@ static void check_checkpoints(const struct checker *checker)
     assert(checker->run.phase == RUN_DONE);
     uint64_t missing = pace_missing(&checker->checkpoints, checker->run.committed_step);
     if (missing == 0) { return; }
-    fail(checker, "I14: step %" PRIu64 " has no checkpoint and was not skipped", missing);
+    checker_fail(checker, "I14: step %" PRIu64 " has no checkpoint and was not skipped", missing);
 }
 
 static void check_end(struct checker *checker, const struct run *run)
@@ -233,15 +233,15 @@ static void check_end(struct checker *checker, const struct run *run)
     assert(run->phase == RUN_DONE);
     checker->done = true;
     if (job->train.target_accuracy == 0 && run->evaluation.step != job->train.steps) {
-        fail(checker, "I8: done at step %" PRIu64 " of %" PRIu64, run->evaluation.step,
-             job->train.steps);
+        checker_fail(checker, "I8: done at step %" PRIu64 " of %" PRIu64, run->evaluation.step,
+                     job->train.steps);
         return;
     }
     if (!checker->config.exact_cuts) { return; }
     struct digest want =
         checker->config.view.digest(checker->config.view.ctx, run->evaluation.step);
     if (run->evaluation.digest[0] != want.low || run->evaluation.digest[1] != want.high) {
-        fail(checker, "I8: the final parameters are not those of an undisturbed run");
+        checker_fail(checker, "I8: the final parameters are not those of an undisturbed run");
     }
 }
 
@@ -265,32 +265,36 @@ static void check_epoch(const struct checker *checker, const struct run *run)
      * runs. They are not chiefs: they keep the epoch of the last order. */
     bool begun = run->phase == RUN_FORMING && (!checker->has_run || run->epoch == was->epoch);
     if (!begun && run->epoch != checker->chief.epoch) {
-        fail(checker, "I2: an order of epoch %" PRIu64 " in the term of epoch %" PRIu64, run->epoch,
-             checker->chief.epoch);
+        checker_fail(checker, "I2: an order of epoch %" PRIu64 " in the term of epoch %" PRIu64,
+                     run->epoch, checker->chief.epoch);
     }
     if (run->phase == RUN_LOADING && run->epoch <= checker->epoch_floor) {
-        fail(checker, "I1: an order of epoch %" PRIu64 " after a wipe at epoch %" PRIu64,
-             run->epoch, checker->epoch_floor);
+        checker_fail(checker, "I1: an order of epoch %" PRIu64 " after a wipe at epoch %" PRIu64,
+                     run->epoch, checker->epoch_floor);
     }
+}
+
+/* When nothing remembers /run, the run forms again, from the contents of the disks. */
+static bool begins_again(const struct checker *checker, const struct run *run)
+{
+    return checker->foreign && run->phase == RUN_FORMING && run->generation == 0;
 }
 
 static void check_generation(struct checker *checker, const struct run *run)
 {
     const struct run *was = &checker->run;
     assert(checker->has_run);
-    /* When nothing remembers /run, the run forms again, from what the disks hold. */
-    bool forgotten = checker->foreign && run->phase == RUN_FORMING && run->generation == 0;
-    if (forgotten) {
+    if (begins_again(checker, run)) {
         checker->generation_before_wipe = u64_max(checker->generation_before_wipe, was->generation);
     } else if (run->generation < was->generation) {
-        fail(checker, "I3: generation %" PRIu64 " after %" PRIu64, run->generation,
-             was->generation);
+        checker_fail(checker, "I3: generation %" PRIu64 " after %" PRIu64, run->generation,
+                     was->generation);
     }
     bool started = run->phase == RUN_RUNNING && was->phase != RUN_RUNNING;
     if (started && (run->generation != was->generation ||
                     (was->phase != RUN_LOADING && was->phase != RUN_PAUSED))) {
-        fail(checker, "I3: running generation %" PRIu64 " after %s of %" PRIu64, run->generation,
-             run_phase_name(was->phase), was->generation);
+        checker_fail(checker, "I3: running generation %" PRIu64 " after %s of %" PRIu64,
+                     run->generation, run_phase_name(was->phase), was->generation);
     }
 }
 
@@ -299,27 +303,27 @@ static void check_generation(struct checker *checker, const struct run *run)
 static void check_checkpoint_ids(struct checker *checker, const struct run *run)
 {
     const struct run *was = &checker->run;
-    /* A run that is forgotten begins again; the ids that were ordered still count, below. */
-    bool forgotten = checker->foreign && run->phase == RUN_FORMING && run->generation == 0;
-    if (checker->has_run && run->last_checkpoint < was->last_checkpoint && !forgotten) {
-        fail(checker, "I3: the last checkpoint id is %" PRIu64 " after %" PRIu64,
-             run->last_checkpoint, was->last_checkpoint);
+    if (checker->has_run && run->last_checkpoint < was->last_checkpoint &&
+        !begins_again(checker, run)) {
+        checker_fail(checker, "I3: the last checkpoint id is %" PRIu64 " after %" PRIu64,
+                     run->last_checkpoint, was->last_checkpoint);
     }
     const uint64_t id = run->save_checkpoint;
     if (id == 0) { return; }
     if (id == checker->ordered_id && checker->has_run && was->save_checkpoint == id) {
         if (run->save_step != checker->ordered_step) {
-            fail(checker,
-                 "I3: checkpoint id %" PRIu64 " is used for step %" PRIu64 " and for step %" PRIu64,
-                 id, checker->ordered_step, run->save_step);
+            checker_fail(checker,
+                         "I3: checkpoint id %" PRIu64 " is used for step %" PRIu64
+                         " and for step %" PRIu64,
+                         id, checker->ordered_step, run->save_step);
         }
         return;
     }
     const uint64_t highest = u64_max(checker->ordered_id, checker->id_floor);
     if (id <= highest) {
-        fail(checker,
-             "I3: checkpoint id %" PRIu64 " is used again; ids up to %" PRIu64 " were used", id,
-             highest);
+        checker_fail(checker,
+                     "I3: checkpoint id %" PRIu64 " is used again; ids up to %" PRIu64 " were used",
+                     id, highest);
     }
     checker->ordered_id = u64_max(id, checker->ordered_id);
     checker->ordered_step = run->save_step;
@@ -330,7 +334,7 @@ static void check_drain(struct checker *checker, const struct run *run)
     uint64_t step = 0;
     const char *wrong = drained_follow(&checker->drained, &checker->run, run, &step);
     if (wrong != NULL) {
-        fail(checker, "I15: a ps was drained at step %" PRIu64 ": %s", step, wrong);
+        checker_fail(checker, "I15: a ps was drained at step %" PRIu64 ": %s", step, wrong);
     }
 }
 
@@ -341,7 +345,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
     struct error error;
     if (change->blob == NULL || change->blob->size == 0) { return; }
     if (run_decode(change->blob->data, change->blob->size, &run, &error) != TN_OK) {
-        fail(checker, "I2: /run cannot be read: %s", error.text);
+        checker_fail(checker, "I2: /run cannot be read: %s", error.text);
         return;
     }
     const struct run *was = &checker->run;
@@ -368,7 +372,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
     if (sees_disks(checker)) { check_kept(checker); }
     on_evaluation(checker, &run.evaluation);
     if (run.phase == RUN_DONE) { check_end(checker, &run); }
-    if (run.phase == RUN_FAILED) { fail(checker, "I8: the run failed: %s", run.reason); }
+    if (run.phase == RUN_FAILED) { checker_fail(checker, "I8: the run failed: %s", run.reason); }
 }
 
 /* ----------------------------------------------------------- checkpoints */
@@ -380,7 +384,7 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
     assert(change->kind == ZK_CREATE && change->blob != NULL);
     if (manifest_decode((const char *)change->blob->data, change->blob->size, &manifest, &error) !=
         TN_OK) {
-        fail(checker, "I4: %s cannot be read: %s", change->path, error.text);
+        checker_fail(checker, "I4: %s cannot be read: %s", change->path, error.text);
         return;
     }
     checker->commits++;
@@ -389,10 +393,11 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
     bool published = !checker->has_run || checker->run.phase == RUN_FORMING || checker->foreign;
     if (!published) { check_evaluated(checker, manifest.step, "checkpoint"); }
     if (manifest.id <= checker->highest_id && !published) {
-        fail(checker, "I3: checkpoint %" PRIu64 " is committed after checkpoint %" PRIu64,
-             manifest.id, checker->highest_id);
+        checker_fail(checker, "I3: checkpoint %" PRIu64 " is committed after checkpoint %" PRIu64,
+                     manifest.id, checker->highest_id);
     }
     checker->loss_accepted = false;
+    const bool again = checker->foreign && manifest.id <= checker->highest_id;
     if (manifest.id > checker->highest_id) {
         checker->highest_id = manifest.id;
         checker->older_epoch = u64_max(checker->older_epoch, checker->highest_epoch);
@@ -400,21 +405,24 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
     }
     log_line(checker, "checkpoint %" PRIu64 " committed: step %" PRIu64 " of generation %" PRIu64,
              manifest.id, manifest.step, manifest.generation);
-    if (!sees_disks(checker)) { return; }
+    /* Another program deleted it: its shards may have been collected since. */
+    if (!sees_disks(checker) || again) { return; }
     const struct checker_view *view = &checker->config.view;
     for (uint32_t i = 0; i < manifest.shard_count; i++) {
         const float *have = NULL;
         enum shard_state state = view->shard(view->ctx, &manifest, i, &have);
         if (state == SHARD_GONE) {
-            fail(checker, "I4: checkpoint %" PRIu64 ": shard %u is not durable", manifest.id, i);
+            checker_fail(checker, "I4: checkpoint %" PRIu64 ": shard %u is not durable",
+                         manifest.id, i);
             return;
         }
         if (!checker->config.exact_cuts || state == SHARD_DAMAGED) { continue; }
         const float *want = view->values(view->ctx, manifest.step) + manifest.shards[i].first;
         if (have == NULL || memcmp(want, have, manifest.shards[i].count * sizeof *want) != 0) {
-            fail(checker,
-                 "I4: checkpoint %" PRIu64 ": shard %u does not hold the values of step %" PRIu64,
-                 manifest.id, i, manifest.step);
+            checker_fail(checker,
+                         "I4: checkpoint %" PRIu64
+                         ": shard %u does not hold the values of step %" PRIu64,
+                         manifest.id, i, manifest.step);
             return;
         }
     }
@@ -437,72 +445,6 @@ void checker_on_txn(void *ctx, const struct zk_txn *txn)
         }
     }
     if (checker->run.phase == RUN_DONE) { check_checkpoints(checker); }
-}
-
-/* ------------------------------------------------------------- staleness */
-
-void checker_on_push(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
-                     uint32_t slice)
-{
-    assert(shard < PS_MAX);
-    if (generation != checker->pushed_generation || slice >= SLICES_MAX) { return; }
-    if (step >= checker->pushed[shard][slice]) { checker->pushed[shard][slice] = step + 1; }
-}
-
-/* I7: a ps does not send values of `step` while a slice is further behind than the bound. */
-static void check_staleness(struct checker *checker, uint64_t generation, uint64_t step,
-                            uint32_t shard)
-{
-    uint64_t bound = checker->config.job->train.max_staleness;
-    assert(shard < PS_MAX);
-    if (generation != checker->pushed_generation || bound == STALENESS_FREE) { return; }
-    for (uint32_t v = 0; v < checker->config.job->train.slices; v++) {
-        if (step <= checker->pushed[shard][v] + bound) { continue; }
-        fail(checker,
-             "I7: ps:%u sent values of step %" PRIu64 " while slice %u is at %" PRIu64
-             ", bound %" PRIu64,
-             shard, step, v, checker->pushed[shard][v], bound);
-    }
-}
-
-/* ---------------------------------------------------------------- values */
-
-void checker_on_values(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
-                       uint32_t shards, const float *values, size_t count)
-{
-    assert(shard < shards && values != NULL);
-    if (step > checker->config.job->train.steps) {
-        fail(checker, "I6: values of step %" PRIu64 " of %" PRIu64, step,
-             checker->config.job->train.steps);
-        return;
-    }
-    /* After a wipe, training continues in a generation that /run does not hold. */
-    if (generation > checker->run.generation && generation > checker->generation_before_wipe) {
-        fail(checker, "I3: values of generation %" PRIu64 " when %" PRIu64 " is ordered",
-             generation, checker->run.generation);
-    }
-    if (generation == checker->run.generation) {
-        checker->drained.highest_step = u64_max(checker->drained.highest_step, step);
-    }
-    if (checker->config.job->train.mode == TRAIN_ASYNC) {
-        check_staleness(checker, generation, step, shard);
-    }
-    if (!checker->config.exact_steps) { return; }
-    struct placement range = placement_range(checker->config.parameters, shards, shard);
-    const float *want = checker->config.view.values(checker->config.view.ctx, step) + range.first;
-    checker->values_checked++;
-    if (count != range.count || memcmp(want, values, count * sizeof *want) != 0) {
-        fail(checker, "I6: ps:%u sent wrong values of step %" PRIu64 ", generation %" PRIu64, shard,
-             step, generation);
-    }
-}
-
-void checker_on_foreign(struct checker *checker, const char *path)
-{
-    assert(!checker->paused);
-    checker->foreign = true;
-    if (ends_with(path, "/chief")) { checker->chief_lost = true; }
-    if (ends_with(path, "/run")) { checker->run_lost = true; }
 }
 
 void checker_on_wipe(struct checker *checker)

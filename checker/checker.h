@@ -122,8 +122,6 @@ void checker_on_push(struct checker *checker, uint64_t generation, uint64_t step
 /* The ps of `shard`, one of `shards`, sent the values of `step`. */
 void checker_on_values(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
                        uint32_t shards, const float *values, size_t count);
-/* Another program deletes or damages the znode `path`, with all znodes below it, now. */
-void checker_on_foreign(struct checker *checker, const char *path);
 /* The ensemble was wiped: the transactions that follow are those of a new, empty one. */
 void checker_on_wipe(struct checker *checker);
 

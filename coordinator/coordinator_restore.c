@@ -166,9 +166,10 @@ static void assignment_read(struct coordinator *c, const struct zk_event *event)
 
 static void checkpoints_listed(struct coordinator *c, const struct zk_event *event)
 {
-    uint64_t ids[ZK_CHILDREN_MAX];
+    uint64_t *ids = calloc(event->child_count + 1, sizeof *ids);
     uint32_t count = 0;
-    for (size_t i = 0; i < event->child_count && count < ZK_CHILDREN_MAX; i++) {
+    if (ids == NULL) { return; }
+    for (size_t i = 0; i < event->child_count; i++) {
         ids[count++] = strtoull(event->children[i], NULL, 10);
     }
     coordinator_decide(

@@ -86,6 +86,14 @@ static bool resolve(struct sim_cluster *cluster, const char *name, uint32_t othe
     return false;
 }
 
+static void note(struct checker *checker, const char *path)
+{
+    const char *name = strrchr(path, '/');
+    checker->foreign = true;
+    if (strcmp(name, "/chief") == 0) { checker->chief_lost = true; }
+    if (strcmp(name, "/run") == 0) { checker->run_lost = true; }
+}
+
 void sim_foreign_delete(struct sim_cluster *cluster, const struct fault *fault)
 {
     char path[ZK_PATH_MAX];
@@ -93,7 +101,7 @@ void sim_foreign_delete(struct sim_cluster *cluster, const struct fault *fault)
     if (!zk_model_serves(cluster->zk)) { return; }
     if (!resolve(cluster, name, fault->other, path)) { return; }
     world_log(&cluster->world, "another program deletes %s", path);
-    checker_on_foreign(&cluster->checker, path);
+    note(&cluster->checker, path);
     if (*name == '\0') { checker_on_wipe(&cluster->checker); }
     delete_all(cluster, path);
     if (*name != '\0') { return; }
@@ -109,7 +117,7 @@ void sim_foreign_damage(struct sim_cluster *cluster, const struct fault *fault)
     world_log(&cluster->world, "another program damages %s", path);
     const struct zk_write write = {
         .kind = ZK_SET, .path = path, .data = "garbage", .size = 7, .version = ZK_ANY_VERSION};
-    checker_on_foreign(&cluster->checker, path);
+    note(&cluster->checker, path);
     cluster->checker.paused = true;
     zk_model_write(cluster->zk, &write, 1);
     cluster->checker.paused = false;

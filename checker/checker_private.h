@@ -1,0 +1,11 @@
+/* checker/checker_private.h: shared by the checker*.c files; no other file includes it. */
+#ifndef CHECKER_CHECKER_PRIVATE_H
+#define CHECKER_CHECKER_PRIVATE_H
+
+#include "checker/checker.h"
+
+/* A guarantee is broken. */
+void checker_fail(const struct checker *checker, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif
