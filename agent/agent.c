@@ -311,6 +311,7 @@ static void tick(struct agent *agent)
         verifiers_tick(&agent->verifiers, &agent->port, agent->now_ms);
         spares_drive(&agent->spares, &agent->port, agent->now_ms);
     }
+    agent_connect(agent);
     agent_restore(agent);
     if (agent->now_ms < agent->tick_at_ms) { return; }
     agent->tick_at_ms = agent->now_ms + TICK_MS;
@@ -321,7 +322,7 @@ static void tick(struct agent *agent)
 
 static int poll_timeout(const struct agent *agent)
 {
-    uint64_t until_ms = agent->tick_at_ms;
+    uint64_t until_ms = u64_min(agent->tick_at_ms, agent->connect_at_ms);
     uint64_t others[6] = {supervisor_deadline_ms(&agent->supervisor),
                           UINT64_MAX,
                           UINT64_MAX,
@@ -440,10 +441,12 @@ static void close_agent(struct agent *agent)
 
 static void work(struct agent *agent)
 {
-    assert(agent->session_reaper != NULL && agent->zk != NULL);
+    assert(agent->session_reaper != NULL);
+    assert(agent->zk != NULL || agent->config->ensemble != NULL);
     agent->started_ms = agent->now_ms = clock_monotonic_ms();
     agent->notify_at_ms = agent->now_ms + WAIT_NOTIFY_MS;
     agent->tick_at_ms = agent->now_ms + TICK_MS;
+    agent->connect_at_ms = agent->zk == NULL ? agent->now_ms : UINT64_MAX;
     agent->next_op = OPS_REAP;
     agent_feed(agent, SUPERVISOR_START_SERVERS, 0, 0, 0);
     while (!agent->over) { turn(agent); }
@@ -462,7 +465,7 @@ enum tn_status agent_run(const struct agent_config *config, struct agent_result 
     agent->signals = -1;
     sigprocmask(SIG_SETMASK, NULL, &agent->mask_before);
     enum tn_status status = open_agent(agent, error);
-    if (status == TN_OK) { status = agent_open_zk(agent, error); }
+    if (status == TN_OK && config->ensemble == NULL) { status = agent_open_zk(agent, error); }
     if (status == TN_OK) {
         work(agent);
         result->drained = agent->supervisor.drained;

@@ -44,6 +44,7 @@ struct agent {
     bool reopened; /* The session is a new one, and restore() has not succeeded since. */
     int signals;   /* A signalfd. */
     sigset_t mask_before;
+    uint64_t connect_at_ms; /* When to ask the agent's own servers; UINT64_MAX: it is done. */
     uint64_t next_op, now_ms, started_ms, notify_at_ms, tick_at_ms, restore_at_ms;
     enum tn_status status; /* Why the agent stops, if neither by the job nor by a signal. */
     struct error error;
@@ -65,6 +66,9 @@ void agent_give_up(struct agent *agent, enum tn_status status);
 
 /* Open a session; its events arrive in the inbox. Errors: those of zk_open(). */
 MUST_CHECK enum tn_status agent_open_zk(struct agent *agent, struct error *error);
+
+/* Open the first session, once a server of the agent's own ensemble serves. */
+void agent_connect(struct agent *agent);
 
 /* Handle all events that have arrived. */
 void agent_drain_zk(struct agent *agent);

@@ -10,7 +10,7 @@
 #include "common/base/log.h"
 #include "common/cluster/reach.h"
 
-enum { ZK_DEADLINE_MS = 5000 };
+enum { ZK_DEADLINE_MS = 5000, SERVES_PROBE_MS = 300, SERVES_RETRY_MS = 100 };
 
 /* Request numbers: each module has its own range of 2^32; that of the node reaper is OPS_REAP. */
 #define OPS_OBSERVER   (UINT64_C(1) << 32)
@@ -35,6 +35,34 @@ enum tn_status agent_open_zk(struct agent *agent, struct error *error)
     enum tn_status status = zk_open(&config, &agent->zk, error);
     if (status == TN_OK) { agent->port = zk_port_of(agent->zk); }
     return status;
+}
+
+static bool own_server_serves(const struct ensemble *ensemble)
+{
+    struct ensemble_health health;
+    assert(ensemble->count > 0);
+    for (size_t i = 0; i < ensemble->count; i++) {
+        const char *address = ensemble->servers[i].address;
+        if (ensemble_probe(address, SERVES_PROBE_MS, &health) == TN_OK) { return true; }
+    }
+    return false;
+}
+
+/* A server of ZooKeeper 3.8 never answers and never closes a connection that asks for a session
+ * before its database exists. The client library would wait for two thirds of the session timeout.
+ */
+void agent_connect(struct agent *agent)
+{
+    if (agent->now_ms < agent->connect_at_ms) { return; }
+    assert(agent->zk == NULL && agent->config->ensemble != NULL);
+    agent->connect_at_ms = UINT64_MAX;
+    if (agent->supervisor.phase != SUPERVISOR_WORKING) { return; }
+    if (!own_server_serves(agent->config->ensemble)) {
+        agent->now_ms = clock_monotonic_ms();
+        agent->connect_at_ms = agent->now_ms + SERVES_RETRY_MS;
+    } else if (agent_open_zk(agent, &agent->error) != TN_OK) {
+        agent_give_up(agent, agent->error.status);
+    }
 }
 
 static void watch_requests(struct agent *agent)
