@@ -45,6 +45,13 @@ class Kill(Cli):
         with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
             return stat.read().rsplit(") ")[1][0]
 
+    def wait_stopped(self, pid, limit_s=15):
+        """A stopped process gets its state when it runs next, which takes a while on a busy machine."""
+        end = time.monotonic() + limit_s
+        while self.state(pid) != "T" and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertEqual(self.state(pid), "T")
+
     def test_signals_arrive(self):
         """Each signal arrives at the node, not at its successor; training continues."""
         status = self.begin("--allow-chaos")
@@ -55,7 +62,7 @@ class Kill(Cli):
             self.wait_another(name, pid)
         pid = self.pid("worker:0")
         self.kill("worker:0", "--signal", "STOP")
-        self.assertEqual(self.state(pid), "T")
+        self.wait_stopped(pid)
         self.kill("worker:0", "--signal", "CONT")
         self.assertNotEqual(self.state(pid), "T")
         self.assertEqual(self.pid("worker:0"), pid)
