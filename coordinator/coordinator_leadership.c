@@ -309,7 +309,7 @@ static void read_checkpoints(struct coordinator *c, const struct zk_event *list)
 {
     struct leadership_reading *r = &c->reading;
     assert(r->expected == 0);
-    uint64_t ids[CHIEF_CHECKPOINTS_MAX];
+    uint64_t ids[CHIEF_CHECKPOINTS_MAX] = {0};
     size_t count = 0;
     for (size_t i = 0; i < list->child_count; i++) {
         uint64_t id = strtoull(list->children[i], NULL, 10);

@@ -174,6 +174,7 @@ static void checkpoints_listed(struct coordinator *c, const struct zk_event *eve
     }
     coordinator_decide(
         c, (struct chief_event){.type = CHIEF_EV_LISTED, .listed = {.ids = ids, .count = count}});
+    free(ids);
 }
 
 void restore_handle(struct coordinator *c, const struct zk_event *event)
