@@ -88,43 +88,53 @@ void verdict_check_crashes(json_t *checks, const char *run_log, const char *run_
 
 #define FAMILY(name) (1U << FAMILY_##name)
 
-/* The exit codes with which a node may end although the job continues, and the families of faults
- * of which one must have been injected; 0: the code needs no fault. */
-static const struct exit_cause {
-    int code;
-    unsigned families;
-} exit_causes[] = {
-    {TN_EXIT_OK, 0},
-    {TN_EXIT_SESSION_EXPIRED, 0},
-    {TN_EXIT_DEPOSED, 0},
-    {TN_EXIT_RESIGNED, FAMILY(OPERATOR)},
-    {TN_EXIT_CANNOT_CONNECT, FAMILY(ZOOKEEPER) | FAMILY(NETWORK) | FAMILY(FREEZE)},
-    {TN_EXIT_IO, FAMILY(DISK) | FAMILY(LIMITS) | FAMILY(FAILPOINT)},
-    {TN_EXIT_ERROR, FAMILY(LIMITS)}, /* No memory, or no descriptor. */
+/* The families and the effects of faults, as sets. */
+struct causes {
+    unsigned families, effects;
 };
 
-static bool has_cause(int code, unsigned families)
+/* The exit codes with which a node may end although the job continues, and the causes of which one
+ * must have been injected; none: the code needs no fault. */
+static const struct exit_cause {
+    int code;
+    struct causes causes;
+} exit_causes[] = {
+    {TN_EXIT_OK, {0}},
+    {TN_EXIT_SESSION_EXPIRED, {0}},
+    {TN_EXIT_DEPOSED, {0}},
+    {TN_EXIT_RESIGNED, {.effects = EFFECT_ASKS_TO_RESIGN}},
+    {TN_EXIT_CANNOT_CONNECT, {FAMILY(ZOOKEEPER) | FAMILY(NETWORK) | FAMILY(FREEZE), 0}},
+    {TN_EXIT_IO, {FAMILY(DISK) | FAMILY(LIMITS) | FAMILY(FAILPOINT), 0}},
+    {TN_EXIT_ERROR, {FAMILY(LIMITS), 0}}, /* No memory, or no descriptor. */
+};
+
+static bool has_cause(int code, struct causes injected)
 {
     for (size_t i = 0; i < sizeof exit_causes / sizeof *exit_causes; i++) {
         const struct exit_cause *cause = &exit_causes[i];
         if (cause->code != code) { continue; }
-        return cause->families == 0 || (cause->families & families) != 0;
+        const struct causes *needed = &cause->causes;
+        return (needed->families == 0 && needed->effects == 0) ||
+               (needed->families & injected.families) != 0 ||
+               (needed->effects & injected.effects) != 0;
     }
     return false;
 }
 
-static unsigned injected_families(const json_t *history)
+static struct causes injected_causes(const json_t *history)
 {
-    unsigned families = 0;
+    struct causes injected = {0};
     size_t i;
     const json_t *line;
     json_array_foreach(history, i, line)
     {
         if (!line_is(line, "fault")) { continue; }
         const struct fault_descriptor *fault = fault_find(json_member_text(line, "fault", ""));
-        if (fault != NULL) { families |= 1U << fault->family; }
+        if (fault == NULL) { continue; }
+        injected.families |= 1U << fault->family;
+        injected.effects |= fault->effects;
     }
-    return families;
+    return injected;
 }
 
 /* The agent logs the end of a node as "[   1.2 s] ps:0 (pid 7): exit code 1 (error); restarting".
@@ -149,7 +159,7 @@ void verdict_check_exits(json_t *checks, const char *run_log, const json_t *hist
     size_t size = 0;
     unsigned ends = 0, unexpected = 0;
     assert(run_log != NULL);
-    const unsigned families = injected_families(history);
+    const struct causes injected = injected_causes(history);
     FILE *file = fopen(run_log, "re");
     if (file == NULL) {
         verdict_add(checks, "exits", false, "the log of the run cannot be read");
@@ -158,7 +168,7 @@ void verdict_check_exits(json_t *checks, const char *run_log, const json_t *hist
     while (getline(&line, &size, file) > 0) {
         const int code = exit_code_of(line);
         ends += code >= 0;
-        if (code < 0 || has_cause(code, families)) { continue; }
+        if (code < 0 || has_cause(code, injected)) { continue; }
         line[strcspn(line, "\n")] = '\0';
         if (unexpected++ == 0) { (void)snprintf(first, sizeof first, "%.200s", line); }
     }

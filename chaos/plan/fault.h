@@ -45,7 +45,8 @@ enum fault_duration {
 enum fault_effect {
     EFFECT_ANY_TASK = 1,           /* It can cost any task its session or its leadership. */
     EFFECT_DAMAGES_CHECKPOINT = 2, /* One checkpoint is no longer whole. */
-    EFFECT_MUST_BE_REFUSED = 4     /* An operator's mistake, which the cluster must refuse. */
+    EFFECT_MUST_BE_REFUSED = 4,    /* An operator's mistake, which the cluster must refuse. */
+    EFFECT_ASKS_TO_RESIGN = 8      /* A chief that it concerns resigns. */
 };
 
 /* Faults of a family look alike in reports. */

@@ -16,7 +16,7 @@
     X(KILL, "kill", PROCESS, TARGET_NODE | TARGET_AGENT | TARGET_ZOOKEEPER | TARGET_EVERYTHING, 0, \
       NONE, kill, remote_kill, "SIGKILL", .at_failpoint = POINT_KILL)                              \
     X(TERMINATE, "terminate", PROCESS, TARGET_NODE | TARGET_AGENT | TARGET_ZOOKEEPER, 0, NONE,     \
-      terminate, remote_terminate, "SIGTERM")                                                      \
+      terminate, remote_terminate, "SIGTERM", .effects = EFFECT_ASKS_TO_RESIGN)                    \
     X(FREEZE, "freeze", FREEZE, TARGET_NODE | TARGET_AGENT | TARGET_ZOOKEEPER, 0, REQUIRED,        \
       freeze, remote_freeze, "SIGSTOP, and SIGCONT at the end", .at_failpoint = POINT_FREEZE)      \
     X(ZOMBIE, "zombie", FREEZE, TARGET_NODE, 0, REQUIRED, zombie, out_of_reach,                    \
@@ -97,7 +97,7 @@
     X(MIXED_JOBS, "mixed-jobs", OPERATOR, TARGET_NODE, 0, NONE, operator, out_of_reach,            \
       "a node with a different job file is started", .effects = EFFECT_MUST_BE_REFUSED)            \
     X(RESIGN, "resign", OPERATOR, TARGET_CLUSTER, 0, NONE, request, remote_resign,                 \
-      "the chief is asked to resign", .effects = EFFECT_ANY_TASK)                                  \
+      "the chief is asked to resign", .effects = EFFECT_ANY_TASK | EFFECT_ASKS_TO_RESIGN)          \
     X(PAUSE, "pause", OPERATOR, TARGET_CLUSTER, 0, REQUIRED, request, remote_pause,                \
       "the workers are paused, and resumed at the end", .effects = EFFECT_ANY_TASK)                \
     X(STALL, "stall", FAILPOINT, TARGET_NODE, NEED_FAILPOINTS, NONE, failpoint, out_of_reach,      \

@@ -82,12 +82,16 @@ static void exit_codes_need_a_cause(void **state)
     const char *dir = *state;
     static const char error[] = "[ 1.0 s] ps:0 (pid 7): exit code 1 (error); restarting\n";
     static const char deposed[] = "[ 1.0 s] coordinator:1 (pid 8): exit code 11 (deposed)\n";
+    static const char resigned[] = "[ 1.0 s] coordinator:0 (pid 8): exit code 12 (resigned)\n";
     static const char io[] = "[ 1.0 s] ps:1 (pid 9): exit code 6 (input or output failed)\n";
     assert_exits(dir, "kill", error, "-1 nodes|ps:0|exit code 1");
     assert_exits(dir, "memory", error, "+1 nodes");
     assert_exits(dir, "kill", deposed, "+1 nodes");
     assert_exits(dir, "kill", io, "-ps:1|exit code 6");
     assert_exits(dir, "disk-full", io, "+");
+    assert_exits(dir, "kill", resigned, "-coordinator:0|exit code 12");
+    assert_exits(dir, "terminate", resigned, "+1 nodes");
+    assert_exits(dir, "resign", resigned, "+1 nodes");
     assert_exits(dir, "kill", "[ 1.0 s] worker:2 (pid 9): exit code 77\n", "-worker:2|77");
     assert_exits(dir, "kill", "[ 1.0 s] zookeeper:1 (pid 9): exit code 143\n", "+0 nodes");
     json_t *checks = json_array();
