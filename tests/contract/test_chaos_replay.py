@@ -12,12 +12,12 @@ from pathlib import Path
 
 from test_chaos import ROOT, kinds, lines_of, tanist
 
-# The fault of the disk lasts to the end of the run, so no recovery follows it. The agent cannot start all
+# The limit of descriptors lasts to the end of the run, so no recovery follows it. The agent cannot start all
 # processes again within the plan's bound.
 PLAN = {"name": "shrinkable", "about": "one harmless fault, one that breaks the plan's bound",
         "recover_within_s": 0.1,
         "set": {"train.steps": 12000, "zookeeper.session_timeout_ms": 2000},
-        "faults": [{"fault": "sync-slow", "whom": "ps:0", "value": 1, "for_s": 600,
+        "faults": [{"fault": "descriptors", "whom": "ps:0", "value": 1000, "for_s": 600,
                     "at_progress": 0.6},
                    {"fault": "kill", "whom": "agent", "at_progress": [0.2, 0.3]}]}
 
