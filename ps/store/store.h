@@ -40,13 +40,15 @@ MUST_CHECK enum tn_status store_write(const char *dir, const struct store_write_
 
 /*
  * Fill `request->arrays` with the range of the flat parameter vector, from any number of shards.
- * The size and digest of each shard's file are checked against the manifest before LMDB opens it,
- * then its header and each chunk used. After a failure the contents of the arrays are undefined.
+ * The size and digest of each shard's file are checked against the manifest, and then its structure
+ * (store_pages.h), before LMDB opens it; then its header and each chunk used. After a failure the
+ * contents of the arrays are undefined.
  *
- *   TN_ECORRUPT  a shard differs from the manifest: the error names the file, and the chunk if
- * known TN_ENOENT    a shard is not under DIR: the error names it and its place TN_EINVAL    the
- * range is not inside the checkpoint; a later format; the path is too long TN_EIO, TN_ENOMEM,
- * TN_ECLOSED
+ *   TN_ECORRUPT  a shard differs from the manifest, or is not a shard: the error names the file,
+ *                and the page or the chunk if known
+ *   TN_ENOENT    a shard is not under DIR: the error names it and its place
+ *   TN_EINVAL    the range is not inside the checkpoint; a later format; the path is too long
+ *   TN_EIO, TN_ENOMEM, TN_ECLOSED
  */
 MUST_CHECK enum tn_status store_read_range(const char *dir,
                                            const struct store_read_request *request,

@@ -17,6 +17,7 @@
 #include "common/faults/failpoint.h"
 #include "ps/store/store_folder.h"
 #include "ps/store/store_layout.h"
+#include "ps/store/store_pages.h"
 #include "ps/store/store_private.h"
 #include "ps/store/store_table.h"
 
@@ -74,8 +75,8 @@ struct reader {
     char path[PATH_MAX];
 };
 
-/* Check the size and digest of the file before LMDB opens it: LMDB crashes on damaged pages, and
- * reading beyond the end of a truncated file raises SIGBUS. */
+/* Check the size, the digest and the structure of the file before LMDB opens it: LMDB crashes on
+ * damaged pages, and reading beyond the end of a truncated file raises SIGBUS. */
 static enum tn_status check_file(const struct reader *reader, struct error *error)
 {
     const struct manifest_shard *part = &reader->manifest->shards[reader->shard];
@@ -104,6 +105,7 @@ static enum tn_status check_file(const struct reader *reader, struct error *erro
                            "digest differs from the manifest",
                            reader->path);
     }
+    if (status == TN_OK) { status = store_check_pages(fd, reader->path, part->bytes, error); }
     close(fd);
     return status;
 }

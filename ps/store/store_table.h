@@ -2,8 +2,8 @@
  * ps/store/store_table.h: LMDB as the store uses it: a file of records that are appended once, in
  * the order of their keys, and then only read. store_table.c is the only file that uses LMDB's API.
  *
- * The caller verifies a file before table_open(): LMDB crashes on damaged pages, and reading a
- * truncated file raises SIGBUS. Threads: one owner. Blocking: on the disk.
+ * The caller checks a file with store_check_pages() before table_open(): LMDB crashes on damaged
+ * pages, and reading a truncated file raises SIGBUS. Threads: one owner. Blocking: on the disk.
  */
 #ifndef PS_STORE_STORE_TABLE_H
 #define PS_STORE_STORE_TABLE_H

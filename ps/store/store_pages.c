@@ -1,0 +1,357 @@
+#include "ps/store/store_pages.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/files.h"
+
+/* The format of LMDB 0.9 (MDB_DATA_VERSION 1), whose numbers are in the byte order of the host. */
+enum {
+    META_PAGES = 2,
+    META_BYTES = 152,
+    META_MAGIC = 16, /* Offsets in a meta page. */
+    META_VERSION = 20,
+    META_MAP_BYTES = 32,
+    META_PAGE_BYTES = 40,
+    META_TREE = 88, /* The table of records; in front of it is that of free pages. */
+    META_LAST_PAGE = 136,
+    META_TRANSACTION = 144,
+    TREE_FLAGS = 4, /* Offsets in the description of a table. */
+    TREE_DEPTH = 6,
+    TREE_BRANCH_PAGES = 8,
+    TREE_LEAF_PAGES = 16,
+    TREE_OVERFLOW_PAGES = 24,
+    TREE_ENTRIES = 32,
+    TREE_ROOT = 40,
+    PAGE_FLAGS = 10, /* Offsets in a page. */
+    PAGE_LOWER = 12,
+    PAGE_UPPER = 14,
+    PAGE_RUN = 12,
+    PAGE_HEADER_BYTES = 16,
+    NODE_LOW = 0, /* Offsets in a node: a size in a leaf, the number of a page in a branch. */
+    NODE_MIDDLE = 2,
+    NODE_FLAGS = 4,
+    NODE_KEY_BYTES = 6,
+    NODE_HEADER_BYTES = 8,
+    KIND_BRANCH = 1,
+    KIND_LEAF = 2,
+    KIND_OVERFLOW = 4,
+    KIND_META = 8,
+    NODE_IS_LARGE = 1, /* The value has pages of its own; the node holds the number of the first. */
+    KEY_BYTES = 8,
+    DEPTH_MAX = 32, /* LMDB's cursors have no more levels. */
+    PAGE_BYTES_MIN = 4096,
+    PAGE_BYTES_MAX = 32768,
+};
+
+#define FILE_MAGIC   0xbeefc0deU
+#define FILE_VERSION 1U
+
+/* A field of a page, and the values that it may have. */
+struct field {
+    const char *name;
+    uint64_t value, low, high;
+};
+
+/* The description of the table of records, or the part of it that the walk has found. */
+struct tree {
+    uint64_t depth, branch_pages, leaf_pages, overflow_pages, entries, root;
+};
+
+struct walk {
+    int fd;
+    const char *path;
+    struct error *error;
+    uint64_t bytes;    /* The size of the file. */
+    size_t page_bytes; /* The size of a page. */
+    /* By the meta page that LMDB will use: */
+    uint64_t meta; /* Its number. */
+    uint64_t transaction;
+    uint64_t last_page; /* In use. */
+    struct tree tree;
+    struct tree found; /* By the walk, so far. */
+    uint8_t *pages;    /* The pages on the way from the root to the present one. */
+};
+
+static uint16_t word16(const uint8_t *page, size_t at)
+{
+    uint16_t value;
+    memcpy(&value, page + at, sizeof value);
+    return value;
+}
+
+static uint32_t word32(const uint8_t *page, size_t at)
+{
+    uint32_t value;
+    memcpy(&value, page + at, sizeof value);
+    return value;
+}
+
+static uint64_t word64(const uint8_t *page, size_t at)
+{
+    uint64_t value;
+    memcpy(&value, page + at, sizeof value);
+    return value;
+}
+
+static enum tn_status check_fields(const struct walk *walk, uint64_t page,
+                                   const struct field *fields, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct field *field = &fields[i];
+        if (field->value >= field->low && field->value <= field->high) { continue; }
+        if (field->low == field->high) {
+            return error_set(walk->error, TN_ECORRUPT,
+                             "%s is damaged: page %" PRIu64 ": its %s is %" PRIu64
+                             ", expected %" PRIu64,
+                             walk->path, page, field->name, field->value, field->low);
+        }
+        return error_set(walk->error, TN_ECORRUPT,
+                         "%s is damaged: page %" PRIu64 ": its %s is %" PRIu64 ", expected %" PRIu64
+                         " to %" PRIu64,
+                         walk->path, page, field->name, field->value, field->low, field->high);
+    }
+    return TN_OK;
+}
+
+#define CHECK_FIELDS(walk, page, fields)                                                           \
+    check_fields((walk), (page), (fields), sizeof(fields) / sizeof(fields)[0])
+
+/* Read `size` bytes at the start of a page. */
+static enum tn_status read_page(const struct walk *walk, uint64_t number, size_t size, uint8_t *out)
+{
+    size_t done = 0;
+    while (done < size) {
+        off_t at = (off_t)(number * walk->page_bytes + done);
+        ssize_t got = pread(walk->fd, out + done, size - done, at);
+        if (got < 0 && errno == EINTR) { continue; }
+        if (got < 0) { return files_error(walk->error, errno, "read", walk->path); }
+        if (got == 0) {
+            return error_set(walk->error, TN_ECORRUPT,
+                             "%s is damaged: page %" PRIu64 ": it is not in the file", walk->path,
+                             number);
+        }
+        done += (size_t)got;
+    }
+    return TN_OK;
+}
+
+/* -------------------------------------------------------------- meta pages */
+
+/* The fields that both meta pages must have. The first one decides the size of pages. */
+static enum tn_status check_meta(struct walk *walk, uint64_t number, const uint8_t *meta)
+{
+    uint64_t page_bytes = word32(meta, META_PAGE_BYTES);
+    uint64_t low = number == 0 ? PAGE_BYTES_MIN : walk->page_bytes;
+    uint64_t high = number == 0 ? PAGE_BYTES_MAX : walk->page_bytes;
+    const struct field fields[] = {
+        {"number", word64(meta, 0), number, number},
+        {"kind", word16(meta, PAGE_FLAGS), KIND_META, KIND_META},
+        {"magic", word32(meta, META_MAGIC), FILE_MAGIC, FILE_MAGIC},
+        {"version", word32(meta, META_VERSION), FILE_VERSION, FILE_VERSION},
+        {"page size", page_bytes, low, high},
+        {"bits of the page size", (uint64_t)__builtin_popcountll(page_bytes), 1, 1},
+        {"map size", word64(meta, META_MAP_BYTES), walk->bytes, walk->bytes},
+        {"flags of the table", word16(meta, META_TREE + TREE_FLAGS), 0, 0},
+    };
+    enum tn_status status = CHECK_FIELDS(walk, number, fields);
+    if (status != TN_OK) { return status; }
+    walk->page_bytes = page_bytes;
+    uint64_t pages = walk->bytes / page_bytes;
+    const struct field last[] = {
+        {"last page", word64(meta, META_LAST_PAGE), META_PAGES - 1, pages == 0 ? 0 : pages - 1},
+    };
+    return CHECK_FIELDS(walk, number, last);
+}
+
+/* LMDB uses the meta page of the later transaction. */
+static void take_meta(struct walk *walk, uint64_t number, const uint8_t *meta)
+{
+    const uint8_t *tree = meta + META_TREE;
+    walk->meta = number;
+    walk->transaction = word64(meta, META_TRANSACTION);
+    walk->last_page = word64(meta, META_LAST_PAGE);
+    walk->tree = (struct tree){
+        .depth = word16(tree, TREE_DEPTH),
+        .branch_pages = word64(tree, TREE_BRANCH_PAGES),
+        .leaf_pages = word64(tree, TREE_LEAF_PAGES),
+        .overflow_pages = word64(tree, TREE_OVERFLOW_PAGES),
+        .entries = word64(tree, TREE_ENTRIES),
+        .root = word64(tree, TREE_ROOT),
+    };
+}
+
+static enum tn_status read_metas(struct walk *walk)
+{
+    for (uint64_t number = 0; number < META_PAGES; number++) {
+        uint8_t meta[META_BYTES];
+        enum tn_status status = read_page(walk, number, sizeof meta, meta);
+        if (status == TN_OK) { status = check_meta(walk, number, meta); }
+        if (status != TN_OK) { return status; }
+        if (number > 0 && word64(meta, META_TRANSACTION) <= walk->transaction) { continue; }
+        take_meta(walk, number, meta);
+    }
+    const struct field fields[] = {
+        {"depth", walk->tree.depth, 1, DEPTH_MAX},
+        {"root", walk->tree.root, META_PAGES, walk->last_page},
+    };
+    return CHECK_FIELDS(walk, walk->meta, fields);
+}
+
+/* -------------------------------------------------------------------- tree */
+
+/* One more page of the tree. A page that is used twice, or a cycle, would make the walk longer than
+ * the file. */
+static enum tn_status count_pages(struct walk *walk, uint64_t number, uint64_t pages,
+                                  uint64_t *counter)
+{
+    *counter += pages;
+    uint64_t seen = walk->found.branch_pages + walk->found.leaf_pages + walk->found.overflow_pages;
+    const struct field fields[] = {
+        {"place in the walk", seen, 1, walk->last_page + 1 - META_PAGES},
+    };
+    return CHECK_FIELDS(walk, number, fields);
+}
+
+/* The value of a node that has pages of its own: `size` bytes behind the header of the first. */
+static enum tn_status check_large_value(struct walk *walk, uint64_t number, uint64_t first,
+                                        uint64_t size)
+{
+    uint8_t head[PAGE_HEADER_BYTES];
+    uint64_t pages = (size + PAGE_HEADER_BYTES - 1) / walk->page_bytes + 1;
+    const struct field place[] = {
+        {"page of a large value", first, META_PAGES, walk->last_page},
+        {"pages of a large value", pages, 1,
+         first > walk->last_page ? 0 : walk->last_page + 1 - first},
+    };
+    enum tn_status status = CHECK_FIELDS(walk, number, place);
+    if (status == TN_OK) { status = read_page(walk, first, sizeof head, head); }
+    if (status != TN_OK) { return status; }
+    const struct field fields[] = {
+        {"number", word64(head, 0), first, first},
+        {"kind", word16(head, PAGE_FLAGS), KIND_OVERFLOW, KIND_OVERFLOW},
+        {"length in pages", word32(head, PAGE_RUN), pages, pages},
+    };
+    status = CHECK_FIELDS(walk, first, fields);
+    if (status != TN_OK) { return status; }
+    return count_pages(walk, first, pages, &walk->found.overflow_pages);
+}
+
+/* A record. The node's header lies inside the page. */
+static enum tn_status check_record(struct walk *walk, uint64_t number, const uint8_t *page,
+                                   uint64_t at)
+{
+    const uint8_t *node = page + at;
+    uint64_t size = word16(node, NODE_LOW) | (uint64_t)word16(node, NODE_MIDDLE) << 16;
+    bool large = word16(node, NODE_FLAGS) == NODE_IS_LARGE;
+    uint64_t end = at + NODE_HEADER_BYTES + KEY_BYTES + (large ? sizeof(uint64_t) : size);
+    const struct field fields[] = {
+        {"flags of a node", word16(node, NODE_FLAGS), 0, NODE_IS_LARGE},
+        {"key size", word16(node, NODE_KEY_BYTES), KEY_BYTES, KEY_BYTES},
+        {"end of a record", end, at, walk->page_bytes},
+    };
+    enum tn_status status = CHECK_FIELDS(walk, number, fields);
+    walk->found.entries++;
+    if (status != TN_OK || !large) { return status; }
+    return check_large_value(walk, number, word64(node, NODE_HEADER_BYTES + KEY_BYTES), size);
+}
+
+static enum tn_status check_page(struct walk *walk, uint64_t number, uint64_t level);
+
+/* A pointer to a page of the next level. Only the first one of a page may lack the key. */
+static enum tn_status check_branch(struct walk *walk, uint64_t number, const uint8_t *page,
+                                   uint64_t at, uint64_t level, bool first)
+{
+    const uint8_t *node = page + at;
+    uint64_t key_bytes = word16(node, NODE_KEY_BYTES);
+    uint64_t child = word16(node, NODE_LOW) | (uint64_t)word16(node, NODE_MIDDLE) << 16 |
+                     (uint64_t)word16(node, NODE_FLAGS) << 32;
+    const struct field fields[] = {
+        {"key size", key_bytes, first && key_bytes == 0 ? 0 : KEY_BYTES, KEY_BYTES},
+        {"end of a key", at + NODE_HEADER_BYTES + key_bytes, at, walk->page_bytes},
+        {"child", child, META_PAGES, walk->last_page},
+    };
+    enum tn_status status = CHECK_FIELDS(walk, number, fields);
+    return status == TN_OK ? check_page(walk, child, level + 1) : status;
+}
+
+/* The nodes of a page, whose bounds have been checked. */
+static enum tn_status check_nodes(struct walk *walk, uint64_t number, const uint8_t *page,
+                                  uint64_t level)
+{
+    bool leaf = level == walk->tree.depth;
+    uint64_t count = (word16(page, PAGE_LOWER) - PAGE_HEADER_BYTES) / sizeof(uint16_t);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t at = word16(page, PAGE_HEADER_BYTES + i * sizeof(uint16_t));
+        const struct field fields[] = {
+            {"offset of a node", at, word16(page, PAGE_UPPER),
+             walk->page_bytes - NODE_HEADER_BYTES},
+            {"alignment of a node", at % sizeof(uint16_t), 0, 0},
+        };
+        enum tn_status status = CHECK_FIELDS(walk, number, fields);
+        if (status != TN_OK) { return status; }
+        status = leaf ? check_record(walk, number, page, at)
+                      : check_branch(walk, number, page, at, level, i == 0);
+        if (status != TN_OK) { return status; }
+    }
+    return TN_OK;
+}
+
+/* A page of the tree and all below it. The root has level 1; the recursion ends at the leaves,
+ * whose level is the depth. */
+static enum tn_status check_page(struct walk *walk, uint64_t number, uint64_t level)
+{
+    assert(level >= 1 && level <= walk->tree.depth);
+    bool leaf = level == walk->tree.depth;
+    uint8_t *page = walk->pages + (level - 1) * walk->page_bytes;
+    enum tn_status status =
+        count_pages(walk, number, 1, leaf ? &walk->found.leaf_pages : &walk->found.branch_pages);
+    if (status == TN_OK) { status = read_page(walk, number, walk->page_bytes, page); }
+    if (status != TN_OK) { return status; }
+    uint64_t kind = leaf ? KIND_LEAF : KIND_BRANCH;
+    uint64_t lower = word16(page, PAGE_LOWER);
+    uint64_t nodes = leaf ? 1 : 2; /* LMDB aborts at a branch with fewer. */
+    const struct field fields[] = {
+        {"number", word64(page, 0), number, number},
+        {"kind", word16(page, PAGE_FLAGS), kind, kind},
+        {"end of offsets", lower, PAGE_HEADER_BYTES + nodes * sizeof(uint16_t), walk->page_bytes},
+        {"alignment of offsets", lower % sizeof(uint16_t), 0, 0},
+        {"start of nodes", word16(page, PAGE_UPPER), lower, walk->page_bytes},
+    };
+    status = CHECK_FIELDS(walk, number, fields);
+    return status == TN_OK ? check_nodes(walk, number, page, level) : status;
+}
+
+static enum tn_status check_tree(struct walk *walk)
+{
+    enum tn_status status = check_page(walk, walk->tree.root, 1);
+    if (status != TN_OK) { return status; }
+    const struct tree *found = &walk->found;
+    const struct field fields[] = {
+        {"branch pages", walk->tree.branch_pages, found->branch_pages, found->branch_pages},
+        {"leaf pages", walk->tree.leaf_pages, found->leaf_pages, found->leaf_pages},
+        {"overflow pages", walk->tree.overflow_pages, found->overflow_pages, found->overflow_pages},
+        {"entries", walk->tree.entries, found->entries, found->entries},
+    };
+    return CHECK_FIELDS(walk, walk->meta, fields);
+}
+
+enum tn_status store_check_pages(int fd, const char *path, uint64_t bytes, struct error *error)
+{
+    assert(fd >= 0);
+    struct walk walk = {.fd = fd, .path = path, .error = error, .bytes = bytes};
+    enum tn_status status = read_metas(&walk);
+    if (status != TN_OK) { return status; }
+    walk.pages = malloc(walk.tree.depth * walk.page_bytes);
+    if (walk.pages == NULL) {
+        return error_set(error, TN_ENOMEM, "out of memory to read %s", path);
+    }
+    status = check_tree(&walk);
+    free(walk.pages);
+    return status;
+}
