@@ -39,7 +39,7 @@ struct json_converter {
 };
 
 struct json_field {
-    const char *name; /* "train.steps" is the key "steps" of the object "train". */
+    const char *name; /* "train.steps" is the key "steps" of the object "train", to any depth. */
     enum field_type type;
     size_t offset, size; /* JSON_MEMBER(); of an element of a list, `size` alone. */
     double least, most;  /* Bounds of a number, both allowed; unbounded unless least < most. LIST:

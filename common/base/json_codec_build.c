@@ -127,16 +127,17 @@ json_t *json_codec_build_field(const struct json_field *field, const void *recor
 static json_t *section_of(json_t *object, const struct json_field *field, const char **name)
 {
     assert(strlen(field->name) < FIELD_NAME_MAX);
-    char section[FIELD_NAME_MAX];
-    const char *dot = strchr(field->name, '.');
-    *name = dot != NULL ? dot + 1 : field->name;
-    if (dot == NULL) { return object; }
-    snprintf(section, sizeof section, "%.*s", (int)(dot - field->name), field->name);
-    if (json_object_get(object, section) == NULL &&
-        json_object_set_new(object, section, json_object()) != 0) {
-        return NULL;
+    *name = field->name;
+    for (const char *dot; (dot = strchr(*name, '.')) != NULL; *name = dot + 1) {
+        char section[FIELD_NAME_MAX];
+        snprintf(section, sizeof section, "%.*s", (int)(dot - *name), *name);
+        if (json_object_get(object, section) == NULL &&
+            json_object_set_new(object, section, json_object()) != 0) {
+            return NULL;
+        }
+        object = json_object_get(object, section);
     }
-    return json_object_get(object, section);
+    return object;
 }
 
 bool json_codec_build(const struct json_table *table, const void *record, unsigned tags,

@@ -246,20 +246,29 @@ static enum tn_status read_key(struct reader *reader, const char *name, const js
     return json_codec_refuse_key(table, reader->where, name, error);
 }
 
-static enum tn_status read_section(struct reader *reader, const char *section, json_t *object,
-                                   struct error *error)
+/* All keys of `object` whose names begin with `prefix`: "" or "SECTION.". Sections may have
+ * sections.
+ */
+static enum tn_status read_keys(struct reader *reader, const char *prefix, json_t *object,
+                                struct error *error)
 {
     const char *name;
     json_t *value;
-    if (!json_is_object(object)) {
-        return json_codec_refuse(reader->table, reader->where, section, object,
-                                 "a section, an object {...}", error);
-    }
     json_object_foreach(object, name, value)
     {
         char full[FIELD_NAME_MAX];
-        snprintf(full, sizeof full, "%s.%s", section, name);
-        enum tn_status status = read_key(reader, full, value, error);
+        enum tn_status status;
+        snprintf(full, sizeof full, "%s%s", prefix, name);
+        if (json_codec_find(reader->table, full) != NULL || !is_section(reader->table, full)) {
+            status = read_key(reader, full, value, error);
+        } else if (!json_is_object(value)) {
+            status = json_codec_refuse(reader->table, reader->where, full, value,
+                                       "a section, an object {...}", error);
+        } else {
+            char inner[FIELD_NAME_MAX + 1];
+            snprintf(inner, sizeof inner, "%s.", full);
+            status = read_keys(reader, inner, value, error);
+        }
         if (status != TN_OK) { return status; }
     }
     return TN_OK;
@@ -282,17 +291,9 @@ enum tn_status json_codec_read(const struct json_table *table, const json_t *obj
     assert(table->count > 0 && table->count <= JSON_FIELDS_MAX);
     assert(where != NULL && record != NULL);
     struct reader reader = {.table = table, .where = where, .record = record};
-    const char *name;
-    json_t *value;
     if (!json_is_object(object)) {
         return json_codec_refuse(table, where, "", object, "an object, {...}", error);
     }
-    json_object_foreach((json_t *)(uintptr_t)object, name, value)
-    {
-        bool section = json_codec_find(table, name) == NULL && is_section(table, name);
-        enum tn_status status = section ? read_section(&reader, name, value, error)
-                                        : read_key(&reader, name, value, error);
-        if (status != TN_OK) { return status; }
-    }
-    return check_seen(&reader, error);
+    enum tn_status status = read_keys(&reader, "", (json_t *)(uintptr_t)object, error);
+    return status == TN_OK ? check_seen(&reader, error) : status;
 }
