@@ -64,32 +64,19 @@ static void run_add(void)
     kernels_cpu()->add(SHARD, shard[0], shard[1]);
 }
 
-static void apply(enum optimizer_kind kind)
+static enum optimizer_kind kind;
+
+static void run_optimizer(void)
 {
-    struct optimizer optimizer = {.kind = kind,
-                                  .learning_rate = 1e-6,
-                                  .momentum = 0.9,
-                                  .beta1 = 0.9,
-                                  .beta2 = 0.999,
-                                  .epsilon = 1e-8};
+    struct job job;
+    job_init(&job);
+    job.train.optimizer = kind;
+    job.train.learning_rate = 1e-6;
+    job.train.weight_decay = kind == OPTIMIZER_ADAMW ? 0.01 : 0;
+    struct optimizer optimizer = optimizer_of_job(&job);
     optimizer_apply(&optimizer, kernels_cpu(), 1, SHARD, shard[0],
                     (const float *const[]){shard[2], shard[3], shard[4]},
                     (float *const[]){shard[5], shard[6], shard[7]});
-}
-
-static void run_sgd(void)
-{
-    apply(OPTIMIZER_SGD);
-}
-
-static void run_momentum(void)
-{
-    apply(OPTIMIZER_MOMENTUM);
-}
-
-static void run_adam(void)
-{
-    apply(OPTIMIZER_ADAM);
 }
 
 static double median(double *times)
@@ -133,7 +120,10 @@ static void set_up(void)
     gradient = floats(PARAMETERS);
     hidden = floats(ROWS_MAX * HIDDEN);
     logits = floats(ROWS_MAX * OUTPUTS);
-    for (size_t i = 0; i < SHARD; i++) { shard[4][i] += 0.5F; /* Adam's v is never negative. */ }
+    for (size_t i = 0; i < SHARD; i++) { /* Means of squares are never negative. */
+        shard[3][i] += 0.5F;
+        shard[4][i] += 0.5F;
+    }
 }
 
 int main(int argc, char **argv)
@@ -153,8 +143,10 @@ int main(int argc, char **argv)
             2e-9 * 1024 * 1024 * 1024, "GFLOP/s", 3);
     double gigabytes = SHARD * sizeof(float) * 1e-9;
     measure("add", run_add, 3 * gigabytes, "memcpy", run_copy, 2 * gigabytes, "GB/s", 1);
-    measure("sgd", run_sgd, 3 * gigabytes, "memcpy", run_copy, 2 * gigabytes, "GB/s", 1);
-    measure("momentum", run_momentum, 5 * gigabytes, "memcpy", run_copy, 2 * gigabytes, "GB/s", 1);
-    measure("adam", run_adam, 7 * gigabytes, "memcpy", run_copy, 2 * gigabytes, "GB/s", 1);
+    for (kind = 0; kind < OPTIMIZER_KINDS; kind++) { /* The gradient, and each array twice. */
+        double work = (1 + 2 * optimizer_arrays(kind)) * gigabytes;
+        measure(optimizer_name(kind), run_optimizer, work, "memcpy", run_copy, 2 * gigabytes,
+                "GB/s", 1);
+    }
     return 0;
 }

@@ -395,9 +395,7 @@ void coordinator_config_init(struct coordinator_config *config, const struct job
                              const struct variable_table *variables, uint32_t state_arrays,
                              const char *kernels)
 {
-    static const char *const optimizers[] = {
-        [OPTIMIZER_SGD] = "sgd", [OPTIMIZER_MOMENTUM] = "momentum", [OPTIMIZER_ADAM] = "adam"};
-    assert(job->train.optimizer < sizeof optimizers / sizeof optimizers[0]);
+    assert(config != NULL && variables != NULL);
     memset(config, 0, sizeof *config);
     config->chief = (struct chief_config){
         .ps = job->cluster.ps,
@@ -420,7 +418,7 @@ void coordinator_config_init(struct coordinator_config *config, const struct job
     };
     struct manifest *manifest = &config->chief.manifest;
     snprintf(manifest->optimizer, sizeof manifest->optimizer, "%s",
-             optimizers[job->train.optimizer]);
+             optimizer_name(job->train.optimizer));
     snprintf(manifest->mode, sizeof manifest->mode, "%s",
              job->train.mode == TRAIN_SYNC ? "sync" : "async");
     snprintf(manifest->kernels, sizeof manifest->kernels, "%s", kernels);

@@ -5,9 +5,10 @@
 
 #include "kernels/kernels.h"
 
-/* The loops of cpu_loops.inc, compiled for the baseline processor of the build and for AVX2,
- * without fused multiply-add. NULL if the compiler does not support AVX2. */
+/* The loops of cpu_loops.inc, compiled for the baseline processor of the build, for AVX2 and for
+ * AVX-512, without fused multiply-add. NULL: this build does not contain them. */
 const struct kernels *cpu_loops_baseline(void);
 const struct kernels *cpu_loops_avx2(void);
+const struct kernels *cpu_loops_avx512(void);
 
 #endif

@@ -16,6 +16,9 @@ float *kernels_allocate(size_t count)
 const struct kernels *kernels_cpu(void)
 {
 #if defined(__x86_64__)
+    if (cpu_loops_avx512() != NULL && __builtin_cpu_supports("avx512f")) {
+        return cpu_loops_avx512();
+    }
     if (cpu_loops_avx2() != NULL && __builtin_cpu_supports("avx2")) { return cpu_loops_avx2(); }
 #endif
     return cpu_loops_baseline();

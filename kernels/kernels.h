@@ -23,14 +23,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-
-/* The constants of one Adam step, computed by optimizer.c (Kingma, Ba 2015, algorithm 1):
- *   m' = beta1 m + (1 - beta1) g;  v' = beta2 v + (1 - beta2) g g
- *   values' = values - rate m' / (sqrt(v') root + epsilon)
- * with rate = learning_rate / (1 - beta1^t) and root = 1 / sqrt(1 - beta2^t). */
-struct adam_step {
-    float rate, beta1, one_minus_beta1, beta2, one_minus_beta2, root, epsilon;
-};
+#include "kernels/optimizer/update.h"
 
 #define KERNELS_FOR "; kernels for "
 
@@ -73,20 +66,10 @@ struct kernels {
     size_t (*count_correct)(size_t rows, size_t columns, const float *logits,
                             const uint8_t *labels);
 
-    /*
-     * Optimizer steps. They read one set of arrays and write another, so that the values of step s
-     * do not change while those of step s + 1 are computed. Exact.
-     */
-    /* values_out = values - rate * gradient */
-    void (*sgd)(size_t count, float rate, const float *gradient, const float *values,
-                float *values_out);
-    /* velocity_out = momentum * velocity + gradient; values_out = values - rate * velocity_out */
-    void (*momentum)(size_t count, float rate, float momentum, const float *gradient,
-                     const float *values, const float *velocity, float *values_out,
-                     float *velocity_out);
-    void (*adam)(size_t count, const struct adam_step *step, const float *gradient,
-                 const float *values, const float *m, const float *v, float *values_out,
-                 float *m_out, float *v_out);
+    /* Optimizers, by kind (kernels/optimizer/update.h). They read one set of arrays and write
+     * another, so that the values of step s do not change while those of step s + 1 are computed.
+     * Exact. */
+    const struct optimizer_kernels *optimizers;
 };
 
 /* `count` floats on a 64-byte boundary, contents undefined; free() them. NULL: out of memory. */

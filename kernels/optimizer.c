@@ -3,98 +3,103 @@
 #include <assert.h>
 #include <math.h>
 
+#include "kernels/optimizer/real.h"
+#include "kernels/overlap.h"
+
+/* The divisor of the rate in async mode, by the effect of V equal gradients. */
+enum scaling { RATE_STAYS, RATE_BY_ROOT, RATE_BY_SLICES };
+
 static const struct {
-    const char *name;
     uint32_t arrays;
     const char *array_names[OPTIMIZER_ARRAYS_MAX];
-} kinds[] = {
-    [OPTIMIZER_SGD] = {"sgd", 1, {"values"}},
-    [OPTIMIZER_MOMENTUM] = {"momentum", 2, {"values", "velocity"}},
-    [OPTIMIZER_ADAM] = {"adam", 3, {"values", "m", "v"}},
+    enum scaling scaling;
+} kinds[OPTIMIZER_KINDS] = {
+    [OPTIMIZER_SGD] = {1, {"values"}, RATE_STAYS},
+    [OPTIMIZER_MOMENTUM] = {2, {"values", "velocity"}, RATE_BY_SLICES},
+    [OPTIMIZER_NESTEROV] = {2, {"values", "velocity"}, RATE_BY_SLICES},
+    [OPTIMIZER_ADAGRAD] = {2, {"values", "squares"}, RATE_BY_ROOT},
+    [OPTIMIZER_RMSPROP] = {2, {"values", "squares"}, RATE_BY_SLICES},
+    [OPTIMIZER_ADAM] = {3, {"values", "m", "v"}, RATE_BY_SLICES},
+    [OPTIMIZER_ADAMW] = {3, {"values", "m", "v"}, RATE_BY_SLICES},
 };
-
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 struct optimizer optimizer_of_job(const struct job *job)
 {
     return (struct optimizer){
         .kind = job->train.optimizer,
-        .learning_rate = job->train.learning_rate,
-        .final_learning_rate = job->train.final_learning_rate,
-        .decay_steps = job->train.decay_steps,
+        .schedule = schedule_of_job(job),
         .momentum = job->train.momentum,
         .beta1 = job->train.beta1,
         .beta2 = job->train.beta2,
+        .rho = job->train.rho,
         .epsilon = job->train.epsilon,
+        .weight_decay = job->train.weight_decay,
+        .clip_value = job->train.clip_value,
     };
+}
+
+/* The share of the past that makes a mean reach back `slices` times as many updates. */
+static double reach(double kept, uint32_t slices)
+{
+    return 1 - (1 - kept) / slices;
 }
 
 struct optimizer optimizer_per_slice(struct optimizer optimizer, uint32_t slices)
 {
     assert(slices >= 1);
-    optimizer.decay_steps *= slices;
-    if (optimizer.kind == OPTIMIZER_SGD) { return optimizer; }
-    optimizer.learning_rate /= slices;
-    optimizer.final_learning_rate /= slices;
-    optimizer.momentum = 1 - (1 - optimizer.momentum) / slices;
-    optimizer.beta1 = 1 - (1 - optimizer.beta1) / slices;
-    optimizer.beta2 = 1 - (1 - optimizer.beta2) / slices;
-    optimizer.epsilon /= slices;
+    assert(optimizer.kind < OPTIMIZER_KINDS);
+    const double divisors[] = {
+        [RATE_STAYS] = 1, [RATE_BY_ROOT] = sqrt(slices), [RATE_BY_SLICES] = slices};
+    double divisor = divisors[kinds[optimizer.kind].scaling];
+    optimizer.schedule = schedule_stretch(optimizer.schedule, slices, divisor);
+    optimizer.momentum = reach(optimizer.momentum, slices);
+    optimizer.beta1 = reach(optimizer.beta1, slices);
+    optimizer.beta2 = reach(optimizer.beta2, slices);
+    optimizer.rho = reach(optimizer.rho, slices);
+    optimizer.epsilon /= divisor;
+    optimizer.clip_value /= slices;
+    if (optimizer.kind != OPTIMIZER_ADAMW) { optimizer.weight_decay /= slices; }
     return optimizer;
-}
-
-const char *optimizer_name(enum optimizer_kind kind)
-{
-    assert((size_t)kind < KINDS);
-    return kinds[kind].name;
 }
 
 uint32_t optimizer_arrays(enum optimizer_kind kind)
 {
-    assert((size_t)kind < KINDS);
+    assert(kind < OPTIMIZER_KINDS);
     return kinds[kind].arrays;
 }
 
 const char *optimizer_array_name(enum optimizer_kind kind, uint32_t array)
 {
-    assert((size_t)kind < KINDS);
+    assert(kind < OPTIMIZER_KINDS);
     assert(array < kinds[kind].arrays);
     return kinds[kind].array_names[array];
 }
 
 double optimizer_rate(const struct optimizer *optimizer, uint64_t step)
 {
-    if (optimizer->decay_steps == 0) { return optimizer->learning_rate; }
-    if (step >= optimizer->decay_steps) { return optimizer->final_learning_rate; }
-    double done = (double)step / (double)optimizer->decay_steps;
-    return optimizer->learning_rate +
-           (optimizer->final_learning_rate - optimizer->learning_rate) * done;
+    return schedule_rate(&optimizer->schedule, step);
 }
 
-/* By squaring, because the last bit of libm's pow() may differ between machines. */
-static double power(double base, uint64_t exponent)
+static struct optimizer_constants constants_at(const struct optimizer *optimizer, uint64_t step)
 {
-    double result = 1;
-    while (exponent > 0) {
-        if (exponent % 2 == 1) { result *= base; }
-        base *= base;
-        exponent /= 2;
+    double rate = optimizer_rate(optimizer, step), root = 1, beta2 = optimizer->beta2;
+    double decay = optimizer->weight_decay;
+    if (optimizer->kind == OPTIMIZER_ADAMW) { decay *= rate; }
+    if (optimizer->kind == OPTIMIZER_RMSPROP) { beta2 = optimizer->rho; }
+    if (optimizer->kind == OPTIMIZER_ADAM || optimizer->kind == OPTIMIZER_ADAMW) {
+        rate /= 1 - real_power(optimizer->beta1, step + 1);
+        root = 1 / sqrt(1 - real_power(beta2, step + 1));
     }
-    return result;
-}
-
-static struct adam_step adam_at(const struct optimizer *optimizer, uint64_t step)
-{
-    assert(optimizer->kind == OPTIMIZER_ADAM);
-    double correction1 = 1 - power(optimizer->beta1, step + 1);
-    double correction2 = 1 - power(optimizer->beta2, step + 1);
-    return (struct adam_step){
-        .rate = (float)(optimizer_rate(optimizer, step) / correction1),
+    return (struct optimizer_constants){
+        .rate = (float)rate,
+        .limit = optimizer->clip_value > 0 ? (float)optimizer->clip_value : INFINITY,
+        .decay = (float)decay,
+        .momentum = (float)optimizer->momentum,
         .beta1 = (float)optimizer->beta1,
         .one_minus_beta1 = (float)(1 - optimizer->beta1),
-        .beta2 = (float)optimizer->beta2,
-        .one_minus_beta2 = (float)(1 - optimizer->beta2),
-        .root = (float)(1 / sqrt(correction2)),
+        .beta2 = (float)beta2,
+        .one_minus_beta2 = (float)(1 - beta2),
+        .root = (float)root,
         .epsilon = (float)optimizer->epsilon,
     };
 }
@@ -104,18 +109,14 @@ void optimizer_apply(const struct optimizer *optimizer, const struct kernels *ke
                      const float *const in[static OPTIMIZER_ARRAYS_MAX],
                      float *const out[static OPTIMIZER_ARRAYS_MAX])
 {
-    for (uint32_t a = 0; a < optimizer_arrays(optimizer->kind); a++) { assert(in[a] != out[a]); }
-    float rate = (float)optimizer_rate(optimizer, step);
-    switch (optimizer->kind) {
-    case OPTIMIZER_SGD: kernels->sgd(count, rate, gradient, in[0], out[0]); break;
-    case OPTIMIZER_MOMENTUM:
-        kernels->momentum(count, rate, (float)optimizer->momentum, gradient, in[0], in[1], out[0],
-                          out[1]);
-        break;
-    case OPTIMIZER_ADAM: {
-        struct adam_step adam = adam_at(optimizer, step);
-        kernels->adam(count, &adam, gradient, in[0], in[1], in[2], out[0], out[1], out[2]);
-        break;
+    uint32_t arrays = optimizer_arrays(optimizer->kind);
+    for (uint32_t a = 0; a < arrays; a++) {
+        assert(are_disjoint(out[a], count, gradient, count));
+        for (uint32_t b = 0; b < arrays; b++) {
+            assert(are_disjoint(out[a], count, in[b], count));
+            assert(a == b || are_disjoint(out[a], count, out[b], count));
+        }
     }
-    }
+    struct optimizer_constants constants = constants_at(optimizer, step);
+    kernels->optimizers->update[optimizer->kind](count, &constants, gradient, in, out);
 }

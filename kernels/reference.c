@@ -125,34 +125,6 @@ static size_t reference_count_correct(size_t rows, size_t columns, const float *
     return correct;
 }
 
-static void reference_sgd(size_t count, float rate, const float *gradient, const float *values,
-                          float *values_out)
-{
-    for (size_t i = 0; i < count; i++) { values_out[i] = values[i] - rate * gradient[i]; }
-}
-
-static void reference_momentum(size_t count, float rate, float momentum, const float *gradient,
-                               const float *values, const float *velocity, float *values_out,
-                               float *velocity_out)
-{
-    for (size_t i = 0; i < count; i++) {
-        velocity_out[i] = momentum * velocity[i] + gradient[i];
-        values_out[i] = values[i] - rate * velocity_out[i];
-    }
-}
-
-static void reference_adam(size_t count, const struct adam_step *step, const float *gradient,
-                           const float *values, const float *m, const float *v, float *values_out,
-                           float *m_out, float *v_out)
-{
-    for (size_t i = 0; i < count; i++) {
-        m_out[i] = step->beta1 * m[i] + step->one_minus_beta1 * gradient[i];
-        v_out[i] = step->beta2 * v[i] + step->one_minus_beta2 * (gradient[i] * gradient[i]);
-        float deviation = sqrtf(v_out[i]) * step->root + step->epsilon;
-        values_out[i] = values[i] - step->rate * m_out[i] / deviation;
-    }
-}
-
 const struct kernels *kernels_reference(void)
 {
     static const struct kernels table = {
@@ -168,9 +140,7 @@ const struct kernels *kernels_reference(void)
         .softmax_cross_entropy = reference_softmax_cross_entropy,
         .squared_error = reference_squared_error,
         .count_correct = reference_count_correct,
-        .sgd = reference_sgd,
-        .momentum = reference_momentum,
-        .adam = reference_adam,
+        .optimizers = &optimizer_reference,
     };
     return &table;
 }

@@ -10,6 +10,7 @@
 
 #include "common/base/utf8.h"
 #include "common/cluster/job_keys.h"
+#include "common/cluster/job_schedule.h"
 
 enum { KEY_NAME_MAX = 96, KEY_TEXT_MAX = 96 };
 
@@ -33,7 +34,9 @@ void job_init(struct job *job)
                   .momentum = 0.9,
                   .beta1 = 0.9,
                   .beta2 = 0.999,
+                  .rho = 0.9,
                   .epsilon = 1e-8,
+                  .schedule = {.type = SCHEDULE_LINEAR},
                   .max_staleness = STALENESS_FREE,
                   .same_bits = true},
         .checkpoint = {.every_steps = 0, .every_seconds = 10, .keep = 3},
@@ -217,6 +220,7 @@ enum tn_status job_check(const struct job *job, struct error *error)
                          (job->train.batch / job->train.slices + 1) * job->train.slices);
     }
     if ((status = check_cluster(job, error)) != TN_OK) { return status; }
+    if ((status = job_check_schedule(job, error)) != TN_OK) { return status; }
     return check_model(job, error);
 }
 
@@ -299,6 +303,13 @@ static void print_uint(FILE *out, const struct json_field *key)
     if (key->none != NULL) { fprintf(out, ", or `%s`", key->none); }
 }
 
+static void print_list(FILE *out, const struct json_field *key)
+{
+    assert(key->element != NULL);
+    fprintf(out, "list of at most %zu %s", key->size / key->element->size,
+            key->element->type == FIELD_REAL ? "numbers" : "whole numbers");
+}
+
 static void print_allowed(FILE *out, const struct json_field *key)
 {
     switch (key->type) {
@@ -310,7 +321,7 @@ static void print_allowed(FILE *out, const struct json_field *key)
         }
         break;
     case FIELD_BOOL: fprintf(out, "`true`, `false`"); break;
-    case FIELD_LIST: fprintf(out, "list of at most %d whole numbers", JOB_HIDDEN_MAX); break;
+    case FIELD_LIST: print_list(out, key); break;
     case FIELD_REAL: fprintf(out, "%g to %g", key->least, key->most); break;
     case FIELD_UINT: print_uint(out, key); break;
     default: assert(false && "a job key of another type");

@@ -18,15 +18,44 @@
 enum {
     JOB_PATH_MAX = 256,
     JOB_HIDDEN_MAX = 8,
+    JOB_PIECES_MAX = 16,
     JOB_FILE_MAX = 1 << 20,
     JOB_DIFFERENCE_MAX = 640,
 };
 
 enum train_mode { TRAIN_SYNC, TRAIN_ASYNC };
 enum chief_failure_policy { CHIEF_FAILURE_CONTINUE, CHIEF_FAILURE_RESTORE };
-enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_MOMENTUM, OPTIMIZER_ADAM };
+enum optimizer_kind {
+    OPTIMIZER_SGD,
+    OPTIMIZER_MOMENTUM,
+    OPTIMIZER_NESTEROV,
+    OPTIMIZER_ADAGRAD,
+    OPTIMIZER_RMSPROP,
+    OPTIMIZER_ADAM,
+    OPTIMIZER_ADAMW,
+    OPTIMIZER_KINDS,
+};
+enum schedule_type {
+    SCHEDULE_CONSTANT,
+    SCHEDULE_LINEAR,
+    SCHEDULE_COSINE,
+    SCHEDULE_STEP,
+    SCHEDULE_EXPONENTIAL,
+    SCHEDULE_PIECEWISE,
+};
 
 #define STALENESS_FREE UINT64_MAX
+
+/* The keys of `train.schedule`. */
+struct job_schedule {
+    enum schedule_type type;
+    uint64_t warmup_steps;               /* 0: none. */
+    uint64_t every_steps;                /* Step and exponential; else 0. */
+    double factor;                       /* The same. */
+    uint32_t boundary_count, rate_count; /* Piecewise: equal. */
+    uint64_t boundaries[JOB_PIECES_MAX]; /* Ascending. */
+    double rates[JOB_PIECES_MAX];
+};
 
 struct job {
     char name[CLUSTER_NAME_MAX]; /* Also the cluster's name. */
@@ -50,9 +79,11 @@ struct job {
         uint32_t batch;  /* Global. */
         uint32_t slices; /* V */
         enum optimizer_kind optimizer;
-        double learning_rate, momentum, beta1, beta2, epsilon;
-        uint64_t decay_steps; /* 0: the learning rate stays. */
+        double learning_rate, momentum, beta1, beta2, rho, epsilon;
+        double weight_decay, clip_value; /* 0: none. */
+        uint64_t decay_steps;            /* 0: the learning rate stays. */
         double final_learning_rate;
+        struct job_schedule schedule;
         uint64_t max_staleness; /* Async; STALENESS_FREE: unbounded. */
         double target_accuracy; /* 0: none. */
         bool same_bits;         /* Sync: workers of another fingerprint are refused. */
@@ -91,6 +122,10 @@ MUST_CHECK enum tn_status job_set(struct job *job, const char *assignment, struc
 
 /* Check what concerns several keys: batch and slices, workers and min_workers, ... Call it last. */
 MUST_CHECK enum tn_status job_check(const struct job *job, struct error *error);
+
+/* Names in job files and manifests. */
+const char *optimizer_name(enum optimizer_kind kind);
+const char *schedule_name(enum schedule_type type);
 
 /* The whole job as canonical JSON; malloc'ed, NULL: out of memory. */
 char *job_to_json(const struct job *job);

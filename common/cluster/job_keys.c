@@ -1,11 +1,20 @@
 #include "common/cluster/job_keys.h"
 
+#include <assert.h>
+
 #include "common/cluster/manifest.h"
 
 static const char *const model_types[] = {"mlp", "softmax", "linear", NULL};
 static const char *const data_types[] = {"idx", "synthetic", NULL};
 static const char *const modes[] = {"sync", "async", NULL};
-static const char *const optimizers[] = {"sgd", "momentum", "adam", NULL};
+static const char *const optimizers[] = {
+    [OPTIMIZER_SGD] = "sgd",           [OPTIMIZER_MOMENTUM] = "momentum",
+    [OPTIMIZER_NESTEROV] = "nesterov", [OPTIMIZER_ADAGRAD] = "adagrad",
+    [OPTIMIZER_RMSPROP] = "rmsprop",   [OPTIMIZER_ADAM] = "adam",
+    [OPTIMIZER_ADAMW] = "adamw",       [OPTIMIZER_KINDS] = NULL,
+};
+static const char *const schedules[] = {"constant",    "linear",    "cosine", "step",
+                                        "exponential", "piecewise", NULL};
 static const char *const policies[] = {"continue", "restore", NULL};
 
 enum { CHANGEABLE = 0, FIXED = JOB_KEY_FIXED };
@@ -32,6 +41,20 @@ static const struct json_field hidden_layer = {
     .size = sizeof(uint32_t),
     .least = 1,
     .most = 1 << 20,
+};
+
+static const struct json_field boundary = {
+    .type = FIELD_UINT,
+    .size = sizeof(uint64_t),
+    .least = 1,
+    .most = MANY,
+};
+
+static const struct json_field rate = {
+    .type = FIELD_REAL,
+    .size = sizeof(double),
+    .least = 0,
+    .most = 1e6,
 };
 
 static const struct json_field fields[] = {
@@ -79,16 +102,55 @@ static const struct json_field fields[] = {
     NAME(FIELD_ENUM, "train.optimizer", train.optimizer, optimizers, FIXED,
          "How a gradient is applied."),
     NUMBER(FIELD_REAL, "train.learning_rate", train.learning_rate, 1e-12, 1e6, FIXED, "Step size."),
-    NUMBER(
-        FIELD_UINT, "train.decay_steps", train.decay_steps, 0, MANY, FIXED,
-        "The learning rate falls linearly, reaches `train.final_learning_rate` at this step, and "
-        "then stays; 0: it is the same at all steps."),
+    NUMBER(FIELD_UINT, "train.decay_steps", train.decay_steps, 0, MANY, FIXED,
+           "The learning rate falls, linearly or by `train.schedule.type`, reaches "
+           "`train.final_learning_rate` at this step, and then stays; 0: it is the same at all "
+           "steps."),
     NUMBER(FIELD_REAL, "train.final_learning_rate", train.final_learning_rate, 0, 1e6, FIXED,
            "See `train.decay_steps`."),
-    NUMBER(FIELD_REAL, "train.momentum", train.momentum, 0, 0.999999, FIXED, "Of `momentum`."),
-    NUMBER(FIELD_REAL, "train.beta1", train.beta1, 0, 0.999999, FIXED, "Of `adam`."),
-    NUMBER(FIELD_REAL, "train.beta2", train.beta2, 0, 0.999999, FIXED, "Of `adam`."),
-    NUMBER(FIELD_REAL, "train.epsilon", train.epsilon, 1e-30, 1, FIXED, "Of `adam`."),
+    NAME(
+        FIELD_ENUM, "train.schedule.type", train.schedule.type, schedules, FIXED,
+        "How the learning rate changes: `linear` or `cosine` until `train.decay_steps`; `step` and "
+        "`exponential` by `factor` every `every_steps`; `piecewise` at `boundaries`."),
+    NUMBER(FIELD_UINT, "train.schedule.warmup_steps", train.schedule.warmup_steps, 0, MANY, FIXED,
+           "In the first steps, this many, the learning rate rises from 0; the schedule begins "
+           "behind them."),
+    NUMBER(FIELD_UINT, "train.schedule.every_steps", train.schedule.every_steps, 0, MANY, FIXED,
+           "Of `step` and `exponential`."),
+    NUMBER(FIELD_REAL, "train.schedule.factor", train.schedule.factor, 0, 1e3, FIXED,
+           "Of `step` and `exponential`."),
+    {
+        .name = "train.schedule.boundaries",
+        .type = FIELD_LIST,
+        AT(train.schedule.boundaries),
+        .length_offset = offsetof(struct job, train.schedule.boundary_count),
+        .element = &boundary,
+        .tags = FIXED,
+        .help = "Of `piecewise`: the steps at which the learning rate changes, ascending.",
+    },
+    {
+        .name = "train.schedule.rates",
+        .type = FIELD_LIST,
+        AT(train.schedule.rates),
+        .length_offset = offsetof(struct job, train.schedule.rate_count),
+        .element = &rate,
+        .tags = FIXED,
+        .help = "Of `piecewise`: the learning rate from each of these steps on.",
+    },
+    NUMBER(FIELD_REAL, "train.momentum", train.momentum, 0, 0.999999, FIXED,
+           "Of `momentum` and `nesterov`."),
+    NUMBER(FIELD_REAL, "train.beta1", train.beta1, 0, 0.999999, FIXED, "Of `adam` and `adamw`."),
+    NUMBER(FIELD_REAL, "train.beta2", train.beta2, 0, 0.999999, FIXED, "Of `adam` and `adamw`."),
+    NUMBER(FIELD_REAL, "train.rho", train.rho, 0, 0.999999, FIXED,
+           "Of `rmsprop`: how much of the mean of squares stays at each step."),
+    NUMBER(FIELD_REAL, "train.epsilon", train.epsilon, 1e-30, 1, FIXED,
+           "Of `adagrad`, `rmsprop`, `adam` and `adamw`: added to the root that divides."),
+    NUMBER(
+        FIELD_REAL, "train.weight_decay", train.weight_decay, 0, 1e3, FIXED,
+        "`adamw` moves each parameter towards 0 by this part, times the learning rate; all others "
+        "add this multiple of the parameter to its gradient. 0: none."),
+    NUMBER(FIELD_REAL, "train.clip_value", train.clip_value, 0, 1e30, FIXED,
+           "The elements of a gradient are limited to this absolute value; 0: they are not."),
     {
         .name = "train.max_staleness",
         .type = FIELD_UINT,
@@ -146,3 +208,15 @@ const struct json_table job_keys = {
     .status = TN_EINVAL,
     .keys_help = "`tanist help job` lists all keys",
 };
+
+const char *optimizer_name(enum optimizer_kind kind)
+{
+    assert(kind < OPTIMIZER_KINDS);
+    return optimizers[kind];
+}
+
+const char *schedule_name(enum schedule_type type)
+{
+    assert(type <= SCHEDULE_PIECEWISE);
+    return schedules[type];
+}

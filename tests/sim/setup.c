@@ -1,7 +1,9 @@
 /* The setup of a seed: the job, sizes, speeds, and faults with their times. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "common/cluster/job_schedule.h"
 #include "tests/sim/cluster.h"
 
 static bool coin(struct random *random)
@@ -33,7 +35,9 @@ static void draw_job(struct sim_setup *setup, struct random *random)
     job->train.batch = 16;
     job->train.steps = between(random, 30, 300);
     job->train.mode = random_below(random, 4) == 0 ? TRAIN_ASYNC : TRAIN_SYNC;
-    job->train.optimizer = (enum optimizer_kind)random_below(random, 3);
+    static const enum optimizer_kind optimizers[] = {OPTIMIZER_SGD, OPTIMIZER_MOMENTUM,
+                                                     OPTIMIZER_ADAM};
+    job->train.optimizer = optimizers[random_below(random, 3)];
     job->train.learning_rate = 0.0625;
     job->train.max_staleness = coin(random) ? STALENESS_FREE : random_below(random, 4);
     if (setup->ledger || job->train.mode == TRAIN_ASYNC) {
@@ -54,6 +58,50 @@ static void draw_job(struct sim_setup *setup, struct random *random)
     job->zookeeper.session_timeout_ms = (uint32_t)between(random, 1000, 4000);
     job->on_chief_failure =
         random_below(random, 3) == 0 ? CHIEF_FAILURE_RESTORE : CHIEF_FAILURE_CONTINUE;
+}
+
+static void draw_schedule(struct job *job, struct random *random)
+{
+    struct job_schedule *schedule = &job->train.schedule;
+    uint64_t steps = job->train.steps;
+    schedule->type = (enum schedule_type)random_below(random, SCHEDULE_PIECEWISE + 1);
+    schedule->warmup_steps = coin(random) ? between(random, 1, 9) : 0;
+    switch (schedule->type) {
+    case SCHEDULE_CONSTANT: break;
+    case SCHEDULE_LINEAR:
+    case SCHEDULE_COSINE:
+        job->train.decay_steps = between(random, 10, steps);
+        job->train.final_learning_rate = 0.001;
+        break;
+    case SCHEDULE_STEP:
+    case SCHEDULE_EXPONENTIAL:
+        schedule->every_steps = between(random, 1, steps);
+        schedule->factor = 0.7;
+        break;
+    case SCHEDULE_PIECEWISE:
+        schedule->boundary_count = schedule->rate_count = 2;
+        schedule->boundaries[0] = between(random, 10, 50);
+        schedule->boundaries[1] = between(random, 51, 200);
+        schedule->rates[0] = 0.02;
+        schedule->rates[1] = 0.003;
+        break;
+    }
+}
+
+/* Half of the jobs that need no exact counts have one of the other optimizers, or a schedule. From
+ * a stream of its own, so that the faults of a seed stay what they were. */
+static void draw_optimizer(struct sim_setup *setup, uint64_t seed)
+{
+    struct random random = {.state = seed ^ 0x6f7074696d697a65u};
+    struct job *job = &setup->job;
+    if (setup->ledger || random_below(&random, 2) == 0) { return; }
+    job->train.optimizer = (enum optimizer_kind)random_below(&random, OPTIMIZER_KINDS);
+    job->train.weight_decay = coin(&random) ? 0.01 : 0;
+    job->train.clip_value = coin(&random) ? 0.05 : 0;
+    if (coin(&random)) { draw_schedule(job, &random); }
+    struct error error;
+    enum tn_status status = job_check_schedule(job, &error);
+    assert(status == TN_OK);
 }
 
 /* Servers lag a little; one in ten by up to seconds, as a follower that is about to be dropped. */
@@ -143,6 +191,7 @@ void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
     struct random random = {.state = seed ^ 0x7a6e697374000000u};
     memset(setup, 0, sizeof *setup);
     draw_job(setup, &random);
+    draw_optimizer(setup, seed);
     draw_world(setup, &random);
     setup->faults_until_ms = between(&random, 2000, 12000);
     uint32_t allowed = (uint32_t)random_next(&random) & ((1u << FAULT_DRAWN) - 1);

@@ -24,6 +24,11 @@ static int find_backends(void **state)
     (void)state;
     backends[backend_count++] = kernels_cpu();
     backends[backend_count++] = cpu_loops_baseline();
+#if defined(__x86_64__)
+    if (cpu_loops_avx2() != NULL && __builtin_cpu_supports("avx2")) {
+        backends[backend_count++] = cpu_loops_avx2();
+    }
+#endif
     return 0;
 }
 
@@ -135,30 +140,37 @@ static void test_relu_is_exact_at_zero(void **state)
     }
 }
 
-/* SGD, momentum and Adam have the reference's bits, also at unaligned addresses. */
+/* Every optimizer has the reference's bits, with and without weight decay and a limit, also at
+ * unaligned addresses. */
 static void test_optimizer_steps_are_exact(void **state)
 {
     (void)state;
-    float *g = random_floats(1, COUNT), *w = random_floats(2, COUNT), *m = random_floats(3, COUNT);
-    float *v = random_floats(4, COUNT);
-    struct adam_step step = {0.01F, 0.9F, 0.1F, 0.999F, 0.001F, 1.7F, 1e-8F};
-    for (size_t i = 0; i < COUNT; i++) { v[i] *= v[i]; }
-    for (int i = 0; i < backend_count; i++) {
-        for (size_t first = 0; first < 9; first++) {
-            static float out[2][6][COUNT];
-            const struct kernels *both[] = {backends[i], kernels_reference()};
-            size_t n = COUNT - first;
-            for (int k = 0; k < 2; k++) {
-                both[k]->sgd(n, 0.1F, g + first, w + first, out[k][0]);
-                both[k]->momentum(n, 0.1F, 0.9F, g + first, w + first, m + first, out[k][1],
-                                  out[k][2]);
-                both[k]->adam(n, &step, g + first, w + first, m + first, v + first, out[k][3],
-                              out[k][4], out[k][5]);
-            }
-            assert_memory_equal(out[0], out[1], sizeof out[0]);
+    float *g = random_floats(1, COUNT), *in[OPTIMIZER_ARRAYS_MAX];
+    static const struct optimizer_constants steps[] = {
+        {0.01F, INFINITY, 0, 0.9F, 0.9F, 0.1F, 0.999F, 0.001F, 1.7F, 1e-8F},
+        {0.1F, 1.25F, 0.001F, 0.5F, 0.8F, 0.2F, 0.9F, 0.1F, 3, 1e-3F},
+    };
+    for (uint32_t a = 0; a < OPTIMIZER_ARRAYS_MAX; a++) { in[a] = random_floats(2 + a, COUNT); }
+    for (size_t i = 0; i < COUNT; i++) { in[2][i] *= in[2][i]; }
+    for (int run = 0; run < backend_count * OPTIMIZER_KINDS * 2 * 9; run++) {
+        static float out[2][OPTIMIZER_ARRAYS_MAX][COUNT];
+        const struct kernels *both[] = {backends[run / (OPTIMIZER_KINDS * 2 * 9)],
+                                        kernels_reference()};
+        const struct optimizer_constants *step = &steps[run / 9 % 2];
+        int kind = run / (9 * 2) % OPTIMIZER_KINDS;
+        size_t first = (size_t)run % 9;
+        for (int k = 0; k < 2; k++) {
+            memset(out[k], 0, sizeof out[k]);
+            both[k]->optimizers->update[kind](
+                COUNT - first, step, g + first,
+                (const float *const[]){in[0] + first, in[kind < OPTIMIZER_ADAGRAD ? 1 : 2] + first,
+                                       in[2] + first},
+                (float *const[]){out[k][0], out[k][1], out[k][2]});
         }
+        assert_memory_equal(out[0], out[1], sizeof out[0]);
     }
-    free(g), free(w), free(m), free(v);
+    for (uint32_t a = 0; a < OPTIMIZER_ARRAYS_MAX; a++) { free(in[a]); }
+    free(g);
 }
 
 /* Softmax and its loss agree with the reference, which is in double precision, also far from zero.

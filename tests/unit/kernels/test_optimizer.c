@@ -1,4 +1,4 @@
-/* Optimizers: names, learning rates, and steps that do not depend on the division into shards. */
+/* Optimizers: names, formulas, and steps that do not depend on the division into shards. */
 #include "kernels/optimizer.h"
 
 #include <math.h>
@@ -28,23 +28,9 @@ static void test_kinds_know_their_arrays(void **state)
     assert_int_equal(optimizer_arrays(OPTIMIZER_SGD), 1);
     assert_int_equal(optimizer_arrays(OPTIMIZER_MOMENTUM), 2);
     assert_int_equal(optimizer_arrays(OPTIMIZER_ADAM), 3);
+    assert_string_equal(optimizer_name(OPTIMIZER_ADAMW), "adamw");
     assert_string_equal(optimizer_array_name(OPTIMIZER_ADAM, 0), "values");
     assert_string_equal(optimizer_array_name(OPTIMIZER_ADAM, 2), "v");
-}
-
-/* The learning rate falls linearly and then stays; without decay_steps it is constant. */
-static void test_learning_rate_decays(void **state)
-{
-    (void)state;
-    struct optimizer optimizer = of_kind(OPTIMIZER_MOMENTUM);
-    optimizer.learning_rate = 0.5;
-    assert_true(optimizer_rate(&optimizer, 1000000) == 0.5);
-    optimizer.final_learning_rate = 0.25;
-    optimizer.decay_steps = 100;
-    assert_true(optimizer_rate(&optimizer, 0) == 0.5);
-    assert_true(optimizer_rate(&optimizer, 50) == 0.375);
-    assert_true(optimizer_rate(&optimizer, 100) == 0.25);
-    assert_true(optimizer_rate(&optimizer, UINT64_MAX) == 0.25);
 }
 
 /* Adam's first step has the size of the learning rate, against the gradient. */
@@ -60,20 +46,93 @@ static void test_adam_starts_unbiased(void **state)
     assert_true(fabsf(values[1] - 0.001F) < 1e-7F);
 }
 
-/* With 4 slices the decay and the means reach back 4 times as many updates, at a quarter of the
- * rate. */
+enum { UPDATES = 50 };
+
+/* One parameter and its state in double precision. */
+struct plain {
+    double w, velocity, squares, m, v;
+};
+
+/* The published formulas, without any of the constants that optimizer_apply() computes. */
+static void plain_update(const struct optimizer *o, uint64_t step, double g, struct plain *p)
+{
+    double rate = o->schedule.learning_rate, t = (double)step + 1;
+    if (o->clip_value > 0) { g = fmax(fmin(g, o->clip_value), -o->clip_value); }
+    if (o->kind != OPTIMIZER_ADAMW) { g += o->weight_decay * p->w; }
+    p->m = o->beta1 * p->m + (1 - o->beta1) * g;
+    p->v = o->beta2 * p->v + (1 - o->beta2) * g * g;
+    double adam =
+        p->m / (1 - pow(o->beta1, t)) / (sqrt(p->v / (1 - pow(o->beta2, t))) + o->epsilon);
+    p->velocity = o->momentum * p->velocity + g;
+    p->squares = o->kind == OPTIMIZER_ADAGRAD ? p->squares + g * g
+                                              : o->rho * p->squares + (1 - o->rho) * g * g;
+    switch (o->kind) {
+    case OPTIMIZER_SGD: p->w -= rate * g; break;
+    case OPTIMIZER_MOMENTUM: p->w -= rate * p->velocity; break;
+    case OPTIMIZER_NESTEROV: p->w -= rate * (g + o->momentum * p->velocity); break;
+    case OPTIMIZER_ADAGRAD:
+    case OPTIMIZER_RMSPROP: p->w -= rate * g / (sqrt(p->squares) + o->epsilon); break;
+    case OPTIMIZER_ADAM: p->w -= rate * adam; break;
+    case OPTIMIZER_ADAMW: p->w -= rate * adam + rate * o->weight_decay * p->w; break;
+    case OPTIMIZER_KINDS: break;
+    }
+}
+
+/* Apply `updates` gradients to one parameter, which is 1 at first. */
+static double run_updates(const struct optimizer *optimizer, uint64_t updates, uint64_t period,
+                          float factor)
+{
+    float arrays[2][OPTIMIZER_ARRAYS_MAX] = {{1}};
+    for (uint64_t step = 0; step < updates; step++) {
+        float *in = arrays[step % 2], *out = arrays[(step + 1) % 2];
+        float gradient = factor * (random_unit_at(9, 1, step / period) - 0.4F);
+        optimizer_apply(optimizer, kernels_cpu(), step, 1, &gradient,
+                        (const float *const[]){in, in + 1, in + 2},
+                        (float *const[]){out, out + 1, out + 2});
+    }
+    return (double)arrays[updates % 2][0];
+}
+
+/* Every optimizer follows its formula in double precision, with and without decay and a limit. */
+static void test_kinds_follow_their_formulas(void **state)
+{
+    (void)state;
+    for (int run = 0; run < 4 * OPTIMIZER_KINDS; run++) {
+        struct optimizer optimizer = of_kind((enum optimizer_kind)(run / 4));
+        optimizer.schedule.learning_rate = 0.01;
+        optimizer.weight_decay = run % 2 == 0 ? 0 : 0.25;
+        optimizer.clip_value = run % 4 < 2 ? 0 : 0.125;
+        struct plain plain = {.w = 1};
+        for (uint64_t step = 0; step < UPDATES; step++) {
+            double gradient = (double)(random_unit_at(9, 1, step) - 0.4F);
+            plain_update(&optimizer, step, gradient, &plain);
+        }
+        double value = run_updates(&optimizer, UPDATES, 1, 1);
+        if (!(fabs(value - plain.w) < 2e-6)) {
+            fail_msg("%s: %.9g instead of %.9g", optimizer_name(optimizer.kind), value, plain.w);
+        }
+        assert_true(fabs(plain.w - 1) > 1e-3);
+    }
+}
+
+/* Four updates by equal slices have nearly the effect of one by their sum, for every kind. */
 static void test_updates_per_slice_are_scaled(void **state)
 {
     (void)state;
-    struct optimizer whole = of_kind(OPTIMIZER_MOMENTUM);
-    whole.momentum = 0.9;
-    whole.decay_steps = 10;
-    struct optimizer sliced = optimizer_per_slice(whole, 4);
-    assert_int_equal(sliced.decay_steps, 40);
-    assert_true(fabs(sliced.learning_rate - whole.learning_rate / 4) < 1e-12);
-    assert_true(fabs(1 / (1 - sliced.momentum) - 4 / (1 - whole.momentum)) < 1e-9);
-    struct optimizer sgd = optimizer_per_slice(of_kind(OPTIMIZER_SGD), 4);
-    assert_true(sgd.learning_rate == 0.001);
+    for (enum optimizer_kind kind = 0; kind < OPTIMIZER_KINDS; kind++) {
+        struct optimizer whole = of_kind(kind);
+        whole.schedule.learning_rate = kind == OPTIMIZER_ADAGRAD ? 0.01 : 0.001;
+        whole.schedule.final_learning_rate = 0.0005;
+        whole.schedule.decay_steps = 400;
+        whole.weight_decay = 0.1;
+        whole.clip_value = 0.5;
+        struct optimizer sliced = optimizer_per_slice(whole, 4);
+        double once = run_updates(&whole, 400, 1, 1);
+        double apart = run_updates(&sliced, 1600, 4, 0.25F);
+        if (!(fabs(once - apart) < 0.05 * fabs(once - 1))) {
+            fail_msg("%s: %.9g instead of %.9g", optimizer_name(kind), apart, once);
+        }
+    }
 }
 
 enum { COUNT = 777 };
@@ -101,10 +160,10 @@ static void run_steps(const struct optimizer *optimizer, const struct kernels *k
 static void test_steps_do_not_depend_on_shards(void **state)
 {
     (void)state;
-    const enum optimizer_kind kinds[] = {OPTIMIZER_SGD, OPTIMIZER_MOMENTUM, OPTIMIZER_ADAM};
-    for (int k = 0; k < 3; k++) {
+    for (enum optimizer_kind kind = 0; kind < OPTIMIZER_KINDS; kind++) {
         static float whole[2][OPTIMIZER_ARRAYS_MAX][COUNT], cut[2][OPTIMIZER_ARRAYS_MAX][COUNT];
-        struct optimizer optimizer = of_kind(kinds[k]);
+        struct optimizer optimizer = of_kind(kind);
+        optimizer.weight_decay = 0.01;
         run_steps(&optimizer, kernels_reference(), COUNT, whole);
         run_steps(&optimizer, kernels_cpu(), 0, cut);
         assert_memory_equal(cut, whole, sizeof whole);
@@ -117,8 +176,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kinds_know_their_arrays),
-        cmocka_unit_test(test_learning_rate_decays),
         cmocka_unit_test(test_adam_starts_unbiased),
+        cmocka_unit_test(test_kinds_follow_their_formulas),
         cmocka_unit_test(test_updates_per_slice_are_scaled),
         cmocka_unit_test(test_steps_do_not_depend_on_shards),
     };

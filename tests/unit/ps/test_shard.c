@@ -28,7 +28,7 @@ static struct variable_table table(void)
 static void open_shard(enum optimizer_kind kind)
 {
     struct optimizer optimizer = {.kind = kind,
-                                  .learning_rate = 0.5,
+                                  .schedule = {.learning_rate = 0.5},
                                   .momentum = 0.9,
                                   .beta1 = 0.9,
                                   .beta2 = 0.999,

@@ -227,6 +227,79 @@ static void hidden_layers_follow_the_type(void **state)
     assert_int_equal(job.model.hidden[0], 3);
 }
 
+/* A section in a section, in a file and by --set. */
+static void schedule_is_read(void **state)
+{
+    (void)state;
+    struct job job;
+    struct error error;
+    job_init(&job);
+    assert_int_equal(
+        read_text(&job,
+                  "{\"train\": {\"schedule\": {\"type\": \"piecewise\", \"warmup_steps\": 7,"
+                  " \"boundaries\": [10, 20], \"rates\": [0.5, 0.25]}}}",
+                  &error),
+        TN_OK);
+    assert_int_equal(job.train.schedule.type, SCHEDULE_PIECEWISE);
+    assert_int_equal(job.train.schedule.boundaries[1], 20);
+    assert_true(job.train.schedule.rates[1] == 0.25);
+    assert_int_equal(job_check(&job, &error), TN_OK);
+    assert_int_equal(job_set(&job, "train.schedule.rates=0.5,0.125", &error), TN_OK);
+    assert_true(job.train.schedule.rates[1] == 0.125);
+    refused("{\"train\": {\"schedule\": {\"typ\": 1}}}", "mean \"train.schedule.type\"?");
+    refused("{\"train\": {\"schedule\": \"cosine\"}}",
+            "train.schedule is \"cosine\": give a section");
+    refused("{\"train\": {\"schedule\": {\"rates\": [-1]}}}", "train.schedule.rates[0] is -1");
+    set_refused("train.schedule.type=cosin", "did you mean \"cosine\"?");
+}
+
+/* The job of these assignments is refused with `expected` in the error; NULL: it is not. */
+static void checked(const char *const *assignments, const char *expected)
+{
+    struct job job;
+    struct error error = {0};
+    job_init(&job);
+    for (; *assignments != NULL; assignments++) {
+        assert_int_equal(job_set(&job, *assignments, &error), TN_OK);
+    }
+    enum tn_status status = job_check(&job, &error);
+    if (expected == NULL) {
+        assert_int_equal(status, TN_OK);
+    } else if (status != TN_EINVAL || strstr(error.text, expected) == NULL) {
+        fail_msg("\"%s\" lacks \"%s\"", error.text, expected);
+    }
+}
+
+#define CHECKED(expected, ...) checked((const char *const[]){__VA_ARGS__, NULL}, expected)
+
+/* Keys that a schedule needs are required, and those that it does not use are refused. */
+static void schedules_are_checked(void **state)
+{
+    (void)state;
+    CHECKED(NULL, "train.schedule.warmup_steps=10");
+    CHECKED(NULL, "train.decay_steps=10", "train.schedule.warmup_steps=9");
+    CHECKED("train.schedule.warmup_steps is 10, but train.decay_steps only 10",
+            "train.decay_steps=10", "train.schedule.warmup_steps=10");
+    CHECKED("a cosine schedule needs an end", "train.schedule.type=cosine");
+    CHECKED(NULL, "train.schedule.type=cosine", "train.decay_steps=10");
+    CHECKED("train.decay_steps is 5, but a schedule of type \"constant\"",
+            "train.schedule.type=constant", "train.decay_steps=5");
+    CHECKED("train.schedule.every_steps is 0", "train.schedule.type=step",
+            "train.schedule.factor=0.5");
+    CHECKED("train.schedule.factor is 0", "train.schedule.type=exponential",
+            "train.schedule.every_steps=5");
+    CHECKED("train.schedule.factor is given", "train.schedule.factor=0.5");
+    CHECKED("train.schedule.rates is given", "train.schedule.rates=0.5");
+    CHECKED("has 1 steps and train.schedule.rates 2", "train.schedule.type=piecewise",
+            "train.schedule.boundaries=10", "train.schedule.rates=0.5,0.25");
+    CHECKED("train.schedule.boundaries[1] is 10, not more than the one before (10)",
+            "train.schedule.type=piecewise", "train.schedule.boundaries=10,10",
+            "train.schedule.rates=0.5,0.25");
+    CHECKED("not more than train.schedule.warmup_steps (10)", "train.schedule.type=piecewise",
+            "train.schedule.boundaries=10", "train.schedule.rates=0.5",
+            "train.schedule.warmup_steps=10");
+}
+
 /* docs/job-file.md contains the reference that the table generates. */
 static void reference_is_documented(void **state)
 {
@@ -256,6 +329,8 @@ int main(void)
         cmocka_unit_test(differences_cut_long_values),
         cmocka_unit_test(difference_names_all_keys),
         cmocka_unit_test(hidden_layers_follow_the_type),
+        cmocka_unit_test(schedule_is_read),
+        cmocka_unit_test(schedules_are_checked),
         cmocka_unit_test(reference_is_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,118 @@
+/* Every optimizer in plain C. The tests compare the other backends with it. */
+#include <math.h>
+
+#include "kernels/optimizer/update.h"
+
+static float limited(const struct optimizer_constants *c, float gradient)
+{
+    if (gradient > c->limit) { return c->limit; }
+    if (gradient < -c->limit) { return -c->limit; }
+    return gradient;
+}
+
+static float decayed(const struct optimizer_constants *c, float gradient, float value)
+{
+    float g = limited(c, gradient);
+    if (c->decay != 0) { g += c->decay * value; }
+    return g;
+}
+
+static void reference_sgd(size_t count, const struct optimizer_constants *c, const float *gradient,
+                          const float *const in[static OPTIMIZER_ARRAYS_MAX],
+                          float *const out[static OPTIMIZER_ARRAYS_MAX])
+{
+    for (size_t i = 0; i < count; i++) {
+        out[0][i] = in[0][i] - c->rate * decayed(c, gradient[i], in[0][i]);
+    }
+}
+
+static void reference_momentum(size_t count, const struct optimizer_constants *c,
+                               const float *gradient,
+                               const float *const in[static OPTIMIZER_ARRAYS_MAX],
+                               float *const out[static OPTIMIZER_ARRAYS_MAX])
+{
+    for (size_t i = 0; i < count; i++) {
+        out[1][i] = c->momentum * in[1][i] + decayed(c, gradient[i], in[0][i]);
+        out[0][i] = in[0][i] - c->rate * out[1][i];
+    }
+}
+
+static void reference_nesterov(size_t count, const struct optimizer_constants *c,
+                               const float *gradient,
+                               const float *const in[static OPTIMIZER_ARRAYS_MAX],
+                               float *const out[static OPTIMIZER_ARRAYS_MAX])
+{
+    for (size_t i = 0; i < count; i++) {
+        float g = decayed(c, gradient[i], in[0][i]);
+        out[1][i] = c->momentum * in[1][i] + g;
+        out[0][i] = in[0][i] - c->rate * (c->momentum * out[1][i] + g);
+    }
+}
+
+static void reference_adagrad(size_t count, const struct optimizer_constants *c,
+                              const float *gradient,
+                              const float *const in[static OPTIMIZER_ARRAYS_MAX],
+                              float *const out[static OPTIMIZER_ARRAYS_MAX])
+{
+    for (size_t i = 0; i < count; i++) {
+        float g = decayed(c, gradient[i], in[0][i]);
+        out[1][i] = in[1][i] + g * g;
+        out[0][i] = in[0][i] - c->rate * g / (sqrtf(out[1][i]) + c->epsilon);
+    }
+}
+
+static void reference_rmsprop(size_t count, const struct optimizer_constants *c,
+                              const float *gradient,
+                              const float *const in[static OPTIMIZER_ARRAYS_MAX],
+                              float *const out[static OPTIMIZER_ARRAYS_MAX])
+{
+    for (size_t i = 0; i < count; i++) {
+        float g = decayed(c, gradient[i], in[0][i]);
+        out[1][i] = c->beta2 * in[1][i] + c->one_minus_beta2 * (g * g);
+        out[0][i] = in[0][i] - c->rate * g / (sqrtf(out[1][i]) + c->epsilon);
+    }
+}
+
+/* Compute element `i` of m and v; returns the change of its value. */
+static float adam_change(const struct optimizer_constants *c, float g, size_t i,
+                         const float *const in[static OPTIMIZER_ARRAYS_MAX],
+                         float *const out[static OPTIMIZER_ARRAYS_MAX])
+{
+    out[1][i] = c->beta1 * in[1][i] + c->one_minus_beta1 * g;
+    out[2][i] = c->beta2 * in[2][i] + c->one_minus_beta2 * (g * g);
+    return c->rate * out[1][i] / (sqrtf(out[2][i]) * c->root + c->epsilon);
+}
+
+static void reference_adam(size_t count, const struct optimizer_constants *c, const float *gradient,
+                           const float *const in[static OPTIMIZER_ARRAYS_MAX],
+                           float *const out[static OPTIMIZER_ARRAYS_MAX])
+{
+    for (size_t i = 0; i < count; i++) {
+        float g = decayed(c, gradient[i], in[0][i]);
+        out[0][i] = in[0][i] - adam_change(c, g, i, in, out);
+    }
+}
+
+static void reference_adamw(size_t count, const struct optimizer_constants *c,
+                            const float *gradient,
+                            const float *const in[static OPTIMIZER_ARRAYS_MAX],
+                            float *const out[static OPTIMIZER_ARRAYS_MAX])
+{
+    for (size_t i = 0; i < count; i++) {
+        float kept = in[0][i] - c->decay * in[0][i];
+        out[0][i] = kept - adam_change(c, limited(c, gradient[i]), i, in, out);
+    }
+}
+
+const struct optimizer_kernels optimizer_reference = {
+    .update =
+        {
+            [OPTIMIZER_SGD] = reference_sgd,
+            [OPTIMIZER_MOMENTUM] = reference_momentum,
+            [OPTIMIZER_NESTEROV] = reference_nesterov,
+            [OPTIMIZER_ADAGRAD] = reference_adagrad,
+            [OPTIMIZER_RMSPROP] = reference_rmsprop,
+            [OPTIMIZER_ADAM] = reference_adam,
+            [OPTIMIZER_ADAMW] = reference_adamw,
+        },
+};

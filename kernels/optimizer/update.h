@@ -1,0 +1,64 @@
+/*
+ * kernels/optimizer/update.h: the functions that apply one gradient to parameters and optimizer
+ * state, one per optimizer, in one pass over the arrays.
+ *
+ * Every function has the same bits in every backend and on every processor: each element is
+ * computed alone, by IEEE 754 operations in the order written below, without fused multiply-adds.
+ *
+ * With g = min(max(gradient, -limit), limit), and except for AdamW g = g + decay values if decay is
+ * not 0, in single precision (a' is the new value of a):
+ *
+ *   sgd       values' = values - rate g
+ *   momentum  velocity' = momentum velocity + g;  values' = values - rate velocity'
+ *             (Polyak 1964)
+ *   nesterov  velocity' = momentum velocity + g;  values' = values - rate (momentum velocity' + g)
+ *             (Nesterov 1983, in the form of Sutskever et al. 2013 that is written at the point
+ *             where the gradient is computed)
+ *   adagrad   squares' = squares + g g;  values' = values - rate g / (sqrt(squares') + epsilon)
+ *             (Duchi, Hazan, Singer 2011)
+ *   rmsprop   squares' = beta2 squares + (1 - beta2) g g;
+ *             values' = values - rate g / (sqrt(squares') + epsilon)
+ *             (Tieleman, Hinton 2012, lecture 6.5; beta2 is the job's rho)
+ *   adam      m' = beta1 m + (1 - beta1) g;  v' = beta2 v + (1 - beta2) g g;
+ *             values' = values - rate m' / (sqrt(v') root + epsilon)
+ *             (Kingma, Ba 2015, algorithm 1, with rate = learning rate / (1 - beta1^t) and
+ *             root = 1 / sqrt(1 - beta2^t))
+ *   adamw     m' and v' as adam;
+ *             values' = (values - decay values) - rate m' / (sqrt(v') root + epsilon)
+ *             (Loshchilov, Hutter 2019, algorithm 2, with decay = learning rate * weight decay)
+ *
+ * A NaN stays a NaN.
+ */
+#ifndef KERNELS_OPTIMIZER_UPDATE_H
+#define KERNELS_OPTIMIZER_UPDATE_H
+
+#include <stddef.h>
+
+#include "common/cluster/job.h"
+
+enum { OPTIMIZER_ARRAYS_MAX = 3 };
+
+/* The constants of one step for one range of parameters. */
+struct optimizer_constants {
+    float rate;  /* Adam's has the correction of the bias in it. */
+    float limit; /* The greatest absolute value of a gradient; INFINITY: none. */
+    float decay;
+    float momentum;
+    float beta1, one_minus_beta1, beta2, one_minus_beta2, root, epsilon;
+};
+
+/* out[a][i] from gradient[i] and in[a][i], where array 0 is the values. No array of `out` overlaps
+ * another array. */
+typedef void optimizer_kernel(size_t count, const struct optimizer_constants *constants,
+                              const float *gradient,
+                              const float *const in[static OPTIMIZER_ARRAYS_MAX],
+                              float *const out[static OPTIMIZER_ARRAYS_MAX]);
+
+struct optimizer_kernels {
+    optimizer_kernel *update[OPTIMIZER_KINDS];
+};
+
+/* In plain C. */
+extern const struct optimizer_kernels optimizer_reference;
+
+#endif
