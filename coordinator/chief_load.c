@@ -48,7 +48,7 @@ void plan_load(struct plan *p, struct chief_checkpoint from)
         run->last_checkpoint =
             u64_max(run->last_checkpoint, p->c->ps[i].report.disk_last_checkpoint);
     }
-    /* An evaluation of a step that is lost is no longer valid. */
+    /* Steps after the checkpoint are lost, and with them the evaluation of such a step. */
     if (run->evaluation.step != STEP_NONE && run->evaluation.step > from.step) {
         run->evaluation = (struct evaluation){.step = STEP_NONE};
     }

@@ -58,21 +58,25 @@ void plan_drained(struct plan *p);
 /* The run is paused, and a ps that holds its values leaves. True: that decides the next phase. */
 bool plan_watch_leaving(struct plan *p);
 
-/* chief_save.c: the orders for checkpoints and evaluations. */
+/* chief_save.c: the orders for checkpoints. */
 void plan_checkpoints(struct plan *p);
-void plan_evaluation(struct plan *p);
 /* Order a checkpoint of `step`, in place of the one ordered before. */
 void plan_order(struct plan *p, uint64_t step, enum urgency urgency);
 /* Withdraw the order to save; its step is due again. */
 void plan_drop_order(struct plan *p);
 /* A load was ordered: the first multiple of the interval after its step is due. */
 void plan_first_due(struct plan *p);
+/* The number of steps that an order must be ahead of the fastest ps, to reach every ps in time. */
+uint64_t chief_lead(const struct chief *c);
+/* The first multiple of `every` that is greater than `step`. */
+uint64_t chief_multiple_after(uint64_t step, uint64_t every);
+
+/* chief_evaluate.c: the orders for evaluations, and their results. */
+void plan_evaluation(struct plan *p);
 /* The next evaluation to order; call it when the last result or `until` has changed. */
 void plan_next_evaluation(struct plan *p);
 /* The first step at which all nodes stop: the end, or with a target the next evaluation. */
 uint64_t plan_boundary(const struct chief *c, uint64_t step);
-/* The number of steps that an order must be ahead of the fastest ps, to reach every ps in time. */
-uint64_t chief_lead(const struct chief *c);
 
 /* chief_inputs.c: the arithmetic and the data of the run. */
 void plan_inputs(struct plan *p);

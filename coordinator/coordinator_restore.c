@@ -42,7 +42,8 @@ static bool is_listed(const struct chief *chief, uint64_t id)
     return false;
 }
 
-/* The place of a checkpoint that is no longer committed, or a free one. */
+/* The text replaces an older one of the same id, or one that the chief has dropped from its list.
+ * If every place holds a listed checkpoint, it is not kept, and cannot be restored. */
 void restore_keep_manifest(struct coordinator *c, uint64_t id, const void *data, size_t size)
 {
     assert(id != 0);
