@@ -155,6 +155,21 @@ static inline void commit(uint64_t id, uint64_t step)
     run.committed_step = step;
 }
 
+/* Every ps is at the last step, and holds its range of the values that `reference` computes. */
+static inline void expect_reference_bits(void (*reference)(float *values))
+{
+    float expected[ROLES_FLOATS_MAX];
+    assert_in_range(w.variables.parameter_count, 1, ROLES_FLOATS_MAX);
+    reference(expected);
+    for (uint32_t p = 0; p < PS; p++) {
+        uint64_t generation, step;
+        struct placement place = placement_range(w.variables.parameter_count, PS, p);
+        const float *values = ps_values(w.nodes[p].ps, &generation, &step);
+        assert_int_equal(step, STEPS);
+        assert_memory_equal(values, expected + place.first, place.count * sizeof(float));
+    }
+}
+
 static inline void free_world(void)
 {
     world_free(&w);
