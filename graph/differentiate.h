@@ -12,7 +12,7 @@
  * no loss depends on it. Gradients that meet in a value are added in descending order of their
  * consumers (rule A9).
  *
- *   TN_EINVAL  there is no loss, or one depends on a variable through an operation that has no
+ *   TN_EINVAL  the graph has no loss, or one depends on a variable through an operation that has no
  *              gradient, which the text names
  *   TN_ENOMEM  out of memory
  */

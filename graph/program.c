@@ -303,7 +303,7 @@ static enum tn_status find_backend(const char *name, const struct backend **out,
         return TN_OK;
     }
     if (strcmp(name, "openblas") == 0) { return backend_openblas(out, error); }
-    return error_set(error, TN_ENOENT, "there are no kernels '%s': use 'openblas' or 'reference'",
+    return error_set(error, TN_ENOENT, "unknown kernels '%s': one of 'openblas', 'reference'",
                      name);
 }
 

@@ -47,7 +47,7 @@ static bool match(const struct tn_graph *graph, const uint32_t *readers,
            is_bias_of(&sum->shapes[0], input_shape(graph, sum, 1));
 }
 
-/* The last node of the chain becomes the fused one; the others are no longer read. */
+/* The last node of the chain becomes the fused one; no node reads the others. */
 static void replace(struct tn_graph *graph, uint32_t *readers, const struct pattern *pattern,
                     const uint32_t *nodes)
 {

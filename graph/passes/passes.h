@@ -1,7 +1,7 @@
 /*
  * graph/passes/passes.h: transformations of a specialised graph that preserve bits (rule A10). They
- * replace nodes and rewrite references; nodes that are no longer needed stay in the graph, and the
- * schedule leaves them out.
+ * replace nodes and rewrite references. A node that no other node reads stays in the graph; the
+ * schedule leaves it out.
  *
  * `roots` are the values that the program computes; passes rewrite them too.
  */
@@ -22,7 +22,7 @@ struct pass {
 MUST_CHECK enum tn_status pass_fold(const struct pass *pass, uint32_t *folded, struct error *error);
 
 /* Let readers of equal nodes (operation, attributes and inputs) read the first of them. `*shared`
- * is set to the number of nodes that are no longer read. TN_ENOMEM: out of memory. */
+ * is set to the number of the others, which no node reads. TN_ENOMEM: out of memory. */
 MUST_CHECK enum tn_status pass_share(const struct pass *pass, uint32_t *shared,
                                      struct error *error);
 

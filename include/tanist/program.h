@@ -38,7 +38,7 @@ struct tn_program_options {
  *
  *   TN_EINVAL  the graph has an error (its text is returned), no loss in TN_TRAIN, nothing to
  *              compute, or an operation without a gradient or kernel that would need one
- *   TN_ENOENT  there are no kernels of that name, or their library is not installed
+ *   TN_ENOENT  the name of the kernels is unknown, or their library is not installed
  *   TN_ENOMEM  more memory than memory_max, or than there is; the text has the number of bytes
  */
 TN_API TN_CHECKED enum tn_status tn_program_create(const struct tn_graph *graph,

@@ -82,7 +82,7 @@ static void wrong_requests_are_refused(void **state)
     assert_non_null(strstr(error.text, "examples is 0"));
     struct tn_program_options options = {.examples = 1, .kernels = "abacus"};
     assert_int_equal(create(graph, options, &error), TN_ENOENT);
-    assert_non_null(strstr(error.text, "no kernels 'abacus'"));
+    assert_non_null(strstr(error.text, "unknown kernels 'abacus'"));
     options = (struct tn_program_options){.examples = 1000, .memory_max = 1000};
     assert_int_equal(create(graph, options, &error), TN_ENOMEM);
     assert_non_null(strstr(error.text, "memory_max is 1000"));
