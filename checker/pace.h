@@ -14,7 +14,7 @@
 enum { PACE_MULTIPLES_MAX = 1 << 16 };
 
 struct pace {
-    uint64_t every; /* 0: there is no interval. */
+    uint64_t every; /* 0: nothing is checked. */
     uint8_t seen[PACE_MULTIPLES_MAX / 8];
 };
 

@@ -40,8 +40,8 @@ MUST_CHECK enum tn_status run_record_read(const char *dir, struct run_record *ou
 struct run_history {
     bool open;
     struct log_file file;
-    uint64_t folder; /* Identifies the /history of the last line; 0: there is no line. */
-    int64_t number;  /* The last line's. */
+    uint64_t folder; /* Identifies the /history of the last line; 0: the file is empty. */
+    int64_t number;  /* The number of its entry in that /history. */
 };
 
 /* Open the history of `dir` to continue it. TN_EINVAL, TN_EIO, TN_ENOSPC. */

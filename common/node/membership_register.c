@@ -55,7 +55,8 @@ void register_rewrite(struct membership *m)
     m->ports->zk.write(m->ports->zk.ctx, membership_next_op(m), &set, 1);
 }
 
-/* R10: another program deleted /members. This fails while there is no cluster. */
+/* R10: another program may have deleted /members. ZooKeeper refuses this write while the znode of
+ * the cluster does not exist. */
 static void restore_folder(struct membership *m)
 {
     char path[256];
