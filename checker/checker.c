@@ -341,6 +341,7 @@ static void check_drain(struct checker *checker, const struct run *run)
 static void on_order(struct checker *checker, const struct zk_change *change)
 {
     assert(ends_with(change->path, "/run"));
+    const uint64_t reached = checker->drained.highest_step;
     struct run run;
     struct error error;
     if (change->blob == NULL || change->blob->size == 0) { return; }
@@ -358,6 +359,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
         checker->loads++;
         begin_generation(checker, &run);
         checker->restores += run.load_checkpoint != 0;
+        checker->steps_redone += reached > run.load_step ? reached - run.load_step : 0;
         if (sees_disks(checker)) { check_restore(checker, &run); }
     }
     if (!checker->has_run || run.phase != was->phase || run.generation != was->generation) {

@@ -104,6 +104,7 @@ struct checker {
     uint64_t older_epoch;   /* The highest epoch of the older ones: surely copied to a disk. */
     struct pace evaluations, checkpoints;
     uint64_t loads, restores, commits, elections, values_checked;
+    uint64_t steps_redone; /* Whose values a ps had sent before a load of an earlier step. */
     struct drained drained;
     bool foreign; /* Another program changed znodes: manifests may be missing, and come back. */
     bool chief_lost, run_lost; /* It deleted or damaged these, and they were not written since. */

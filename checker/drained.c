@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "common/base/text.h"
+
 const char *drained_follow(struct drained *drained, const struct run *was, const struct run *run,
                            uint64_t *step)
 {
@@ -12,6 +14,11 @@ const char *drained_follow(struct drained *drained, const struct run *was, const
     if (stops && run->committed_step == was->gate && run->generation == was->generation) {
         drained->generation = run->generation;
         drained->step = *step = run->committed_step;
+    }
+    /* Without workers training may stop below the gate. */
+    if (stops && text_equal(run->recovery.cause, "drained")) {
+        *step = run->committed_step;
+        if (drained->highest_step > *step) { wrong = "steps after it are lost"; }
     }
     if (run->phase == RUN_RUNNING || run->phase == RUN_FORMING) { drained->generation = 0; }
     bool active = drained->generation == was->generation && was->generation != 0;

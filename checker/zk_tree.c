@@ -136,17 +136,25 @@ static void apply_change(struct zk_tree *tree, const struct zk_change *change, u
     parent->children_zxid = zxid;
 }
 
+/* A session may change a znode unless it is read-only, and create or delete children unless their
+ * parent is. */
+static bool is_denied(const struct zk_node *node, uint64_t session)
+{
+    return node != NULL && node->read_only && session != 0;
+}
+
 static enum zk_reason validate(const struct zk_tree *tree, uint64_t session,
                                const struct zk_write *write, struct zk_change *change)
 {
     assert(write->path != NULL);
     *change = (struct zk_change){.kind = write->kind};
     (void)snprintf(change->path, sizeof change->path, "%s", write->path);
+    char parent_path[ZK_PATH_MAX];
+    zk_parent_of(write->path, parent_path);
+    const struct zk_node *parent = zk_tree_find(tree, parent_path);
     if (write->kind == ZK_CREATE) {
-        char parent_path[ZK_PATH_MAX];
-        zk_parent_of(write->path, parent_path);
-        const struct zk_node *parent = zk_tree_find(tree, parent_path);
         if (parent == NULL) { return ZK_REASON_NO_NODE; }
+        if (is_denied(parent, session)) { return ZK_REASON_NO_AUTH; }
         if (parent->stat.ephemeral_owner != 0) { return ZK_REASON_OTHER; }
         if (write->flags & ZK_SEQUENTIAL) {
             /* Callers keep paths short: one that does not fit is a programming error. */
@@ -159,6 +167,8 @@ static enum zk_reason validate(const struct zk_tree *tree, uint64_t session,
     } else {
         const struct zk_node *node = zk_tree_find(tree, write->path);
         if (node == NULL) { return ZK_REASON_NO_NODE; }
+        if (write->kind == ZK_SET && is_denied(node, session)) { return ZK_REASON_NO_AUTH; }
+        if (write->kind == ZK_DELETE && is_denied(parent, session)) { return ZK_REASON_NO_AUTH; }
         if (write->version != ZK_ANY_VERSION && write->version != node->stat.version) {
             return ZK_REASON_BAD_VERSION;
         }

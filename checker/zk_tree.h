@@ -22,6 +22,7 @@ struct zk_node {
         next_sequence; /* For the next sequential child: the number of children ever created. */
     uint64_t children_zxid; /* The last transaction that created it, or added or removed a child. */
     struct zk_blob *blob;   /* NULL: empty. */
+    bool read_only;         /* Its ACL denies all but reading; the leader's tree only. */
     struct zk_stat stat;
 };
 
@@ -57,7 +58,7 @@ void zk_parent_of(const char *path, char parent[static ZK_PATH_MAX]);
 /*
  * Validate `writes` of `session` and apply them to the leader's tree. Returns the transaction for
  * the other servers (one reference), or NULL with the reason and the index of the write that
- * failed; the tree is then unchanged.
+ * failed; the tree is then unchanged. Session 0 is an administrator's: no ACL denies it anything.
  */
 struct zk_txn *zk_tree_prepare(struct zk_tree *tree, uint64_t session, uint64_t wall_ms,
                                const struct zk_write *writes, size_t count, enum zk_reason *reason,

@@ -150,6 +150,8 @@ static void build(struct sim_cluster *cluster, const struct sim_setup *setup, ui
 {
     memset(cluster, 0, sizeof *cluster);
     cluster->setup = *setup;
+    cluster->other_job = setup->job;
+    cluster->other_job.seed ^= 1;
     world_init(&cluster->world, seed, verbose);
     cluster->world.shows_frames = verbose && getenv("SIM_FRAMES") != NULL;
     cluster->next_incarnation = seed << 20 | 1;

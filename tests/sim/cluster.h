@@ -74,6 +74,10 @@ struct sim_cluster {
     struct task tasks[SIM_TASKS_MAX];
     struct process *now[SIM_TASKS_MAX]; /* The last process of each task. */
     uint64_t looping_until_us[SIM_TASKS_MAX];
+    bool other_inputs[SIM_TASKS_MAX]; /* The worker starts with the data of `other_job`. */
+    struct job other_job;
+    uint64_t others_started, others_refused;
+    uint64_t drains_late; /* Hosts whose drain did not end in good order. */
     uint32_t agent_count;
     struct sim_agent agents[SIM_TASKS_MAX];
     struct process *processes[SIM_PROCESSES_MAX];
@@ -115,6 +119,9 @@ void sim_inject(struct sim_cluster *cluster, const struct fault *fault);
 /* sim_foreign.c */
 void sim_foreign_delete(struct sim_cluster *cluster, const struct fault *fault);
 void sim_foreign_damage(struct sim_cluster *cluster, const struct fault *fault);
+void sim_foreign_lock(struct sim_cluster *cluster, const struct fault *fault);
+/* An administrator makes the folders of the cluster writable again. */
+void sim_foreign_unlock(struct sim_cluster *cluster);
 /* An operator watches for a held run. */
 void sim_operator_start(struct sim_cluster *cluster);
 void sim_kill_task(struct sim_cluster *cluster, uint32_t task);

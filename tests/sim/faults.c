@@ -27,6 +27,8 @@ static const char *const names[FAULT_KINDS] = {
     [FAULT_DRAIN] = "drain",
     [FAULT_DELETE] = "delete",
     [FAULT_REPLACE] = "replace",
+    [FAULT_READ_ONLY] = "read-only",
+    [FAULT_OTHER_INPUTS] = "other-inputs",
 };
 
 /* How often each kind is drawn, relative to the others. */

@@ -32,6 +32,8 @@ enum fault_kind {
     FAULT_DRAIN,              /* A host is drained, and its agent starts again later. */
     FAULT_DELETE,             /* Another program deletes a znode, with all below it. */
     FAULT_REPLACE,            /* Another program replaces the contents of a znode. */
+    FAULT_READ_ONLY,          /* Another program makes a znode read-only. */
+    FAULT_OTHER_INPUTS,       /* A worker starts with other data, until it has been refused. */
     FAULT_KINDS
 };
 

@@ -3,6 +3,8 @@
  *
  *   sim FIRST_SEED COUNT [--jobs N] [--trace] [--no-shrink] [--mask HEX] [--quiet]
  *   sim --file FILE      the seeds and masks in FILE, one on each line; # begins a comment
+ *   sim --scenario NAME FIRST_SEED COUNT ...     the faults of a scenario (scenarios.c); all: of
+ * each
  *
  * The faults of a seed that fails are shrunk to a minimal set that still fails, and printed with
  * the command that replays it. Exit status 1 if any seed failed.
@@ -18,6 +20,7 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "tests/sim/cluster.h"
+#include "tests/sim/scenarios.h"
 
 enum { SILENT = LOG_ERROR + 1, JOBS_MAX = 64 };
 
@@ -25,16 +28,31 @@ struct options {
     uint64_t first, count, mask;
     uint32_t jobs;
     bool trace, shrink, quiet;
-    const char *file;
+    const char *file, *scenario;
 };
+
+/* The scenario whose faults are injected; NULL: those of the seed. */
+static const struct scenario *scenario;
+
+static void draw(struct sim_setup *setup, uint64_t seed)
+{
+    if (scenario != NULL) {
+        scenario_draw(scenario, setup, seed);
+    } else {
+        sim_setup_draw(setup, seed);
+    }
+}
 
 static bool passes(uint64_t seed, uint64_t mask, bool trace, struct coverage *coverage,
                    char failure[static 256], bool print)
 {
     static struct sim_setup setup;
     static struct sim_cluster cluster;
-    sim_setup_draw(&setup, seed);
+    draw(&setup, seed);
     sim_cluster_run(&cluster, &setup, seed, mask, trace, coverage);
+    const char *wrong =
+        scenario != NULL && !cluster.world.failed ? scenario->judge(&cluster) : NULL;
+    if (wrong != NULL) { world_fail(&cluster.world, "%s: %s", scenario->name, wrong); }
     bool passed = !cluster.world.failed;
     (void)snprintf(failure, 256, "%s", cluster.world.failure);
     if (!passed && print) { world_print_trace(&cluster.world); }
@@ -54,7 +72,7 @@ static uint64_t shrink(uint64_t seed, uint64_t mask, const char *failure)
     static struct sim_setup setup;
     struct coverage scrap = {0};
     char again[256];
-    sim_setup_draw(&setup, seed);
+    draw(&setup, seed);
     bool smaller = true;
     while (smaller) {
         smaller = false;
@@ -88,7 +106,7 @@ static void report_failure(const struct options *options, uint64_t seed, char fa
     if (options->shrink) { mask = shrink(seed, mask, failure); }
     (void)passes(seed, mask, false, &scrap, failure, true);
     static struct sim_setup setup;
-    sim_setup_draw(&setup, seed);
+    draw(&setup, seed);
     for (uint32_t i = 0; i < setup.fault_count; i++) {
         if (!(mask >> i & 1)) { continue; }
         char text[160];
@@ -96,7 +114,10 @@ static void report_failure(const struct options *options, uint64_t seed, char fa
         printf("  fault %u: %s\n", i, text);
     }
     print_commit();
-    printf("  replay: sim %" PRIu64 " 1 --mask %" PRIx64 " --trace\n", seed, mask);
+    const char *option = scenario != NULL ? "--scenario " : "";
+    const char *name = scenario != NULL ? scenario->name : "";
+    printf("  replay: sim %s%s %" PRIu64 " 1 --mask %" PRIx64 " --trace\n", option, name, seed,
+           mask);
 }
 
 static bool parse(int argc, char **argv, struct options *options)
@@ -106,6 +127,12 @@ static bool parse(int argc, char **argv, struct options *options)
     if (strcmp(argv[1], "--file") == 0) {
         options->file = argv[2];
         return argc == 3;
+    }
+    if (strcmp(argv[1], "--scenario") == 0) {
+        options->scenario = argv[2];
+        argc -= 2;
+        argv += 2;
+        if (argc < 3) { return false; }
     }
     options->first = strtoull(argv[1], NULL, 10);
     options->count = strtoull(argv[2], NULL, 10);
@@ -196,6 +223,28 @@ static uint32_t run_file(const char *path, const struct options *options, struct
     return failed;
 }
 
+static uint32_t run(const struct options *options, struct coverage *coverage)
+{
+    if (options->file != NULL) { return run_file(options->file, options, coverage); }
+    return options->jobs == 1 ? run_seeds(options, 0, coverage) : run_jobs(options, coverage);
+}
+
+/* Returns the number of failures; an unknown scenario is one. */
+static uint32_t run_scenarios(const struct options *options, struct coverage *coverage)
+{
+    uint32_t failed = 0, found = 0;
+    for (uint32_t i = 0; i < SCENARIOS; i++) {
+        bool wanted = strcmp(options->scenario, "all") == 0 ||
+                      strcmp(options->scenario, scenarios[i].name) == 0;
+        if (!wanted) { continue; }
+        found++;
+        scenario = &scenarios[i];
+        failed += run(options, coverage);
+    }
+    if (found == 0) { (void)fprintf(stderr, "there is no scenario %s\n", options->scenario); }
+    return found == 0 ? 1 : failed;
+}
+
 static double seconds(void)
 {
     struct timespec now;
@@ -208,18 +257,19 @@ int main(int argc, char **argv)
     struct options options;
     if (!parse(argc, argv, &options)) {
         (void)fprintf(stderr, "usage: sim FIRST_SEED COUNT [--jobs N] [--trace] [--no-shrink] "
-                              "[--mask HEX] [--quiet]\n       sim --file FILE\n");
+                              "[--mask HEX] [--quiet]\n       sim --file FILE\n"
+                              "       sim --scenario NAME FIRST_SEED COUNT ...\n");
         return 128;
     }
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     log_init(options.trace ? LOG_DEBUG : SILENT, LOG_TEXT, "sim");
     struct coverage coverage = {0};
     double start = seconds();
-    uint32_t failed = options.file != NULL ? run_file(options.file, &options, &coverage)
-                      : options.jobs == 1  ? run_seeds(&options, 0, &coverage)
-                                           : run_jobs(&options, &coverage);
+    uint32_t failed =
+        options.scenario != NULL ? run_scenarios(&options, &coverage) : run(&options, &coverage);
     double took = seconds() - start;
-    uint32_t empty = options.quiet || options.file != NULL ? 0 : coverage_print(&coverage);
+    bool table = !options.quiet && options.file == NULL && options.scenario == NULL;
+    uint32_t empty = table ? coverage_print(&coverage) : 0;
     printf("%" PRIu64 " seeds, %u failed; %.1f seeds/s; %.1f simulated hours; %" PRIu64
            " elections, %" PRIu64 " loads (%" PRIu64 " restores), %" PRIu64 " checkpoints, %" PRIu64
            " steps, %" PRIu64 " values checked bit for bit, %" PRIu64 " kills; %u empty cells\n",

@@ -186,6 +186,43 @@ static void draw_foreign(struct sim_setup *setup, uint64_t seed)
     }
 }
 
+/* In one seed of six another program makes znodes read-only. */
+static void draw_read_only(struct sim_setup *setup, uint64_t seed)
+{
+    struct random random = {.state = seed ^ 0x6c6f636b00000000u};
+    if (random_below(&random, 6) != 0) { return; }
+    for (uint64_t left = between(&random, 1, 3); left > 0; left--) {
+        if (setup->fault_count == FAULTS_MAX) { return; }
+        setup->faults[setup->fault_count++] = (struct fault){
+            .kind = FAULT_READ_ONLY,
+            .at_ms = between(&random, SIM_FAULTS_FROM_MS, setup->faults_until_ms),
+            .duration_ms = between(&random, 10, 3000),
+            .target = (uint32_t)random_below(&random, 1000),
+            .other = (uint32_t)random_below(&random, 1000),
+            .both_ways = coin(&random),
+        };
+    }
+}
+
+/* In one seed of six a worker starts with other data; not where /run and with it the inputs of the
+ * run may be lost. */
+static void draw_other_inputs(struct sim_setup *setup, uint64_t seed)
+{
+    struct random random = {.state = seed ^ 0x6f74686572000000u};
+    if (random_below(&random, 6) != 0 || setup->fault_count == FAULTS_MAX) { return; }
+    for (uint32_t i = 0; i < setup->fault_count; i++) {
+        enum fault_kind kind = setup->faults[i].kind;
+        if (kind == FAULT_WIPE || kind == FAULT_DELETE || kind == FAULT_REPLACE) { return; }
+    }
+    const struct job *job = &setup->job;
+    setup->faults[setup->fault_count++] = (struct fault){
+        .kind = FAULT_OTHER_INPUTS,
+        .at_ms = between(&random, SIM_FAULTS_FROM_MS, setup->faults_until_ms),
+        .target = job->cluster.coordinators + job->cluster.ps +
+                  (uint32_t)random_below(&random, job->cluster.workers),
+    };
+}
+
 void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
 {
     struct random random = {.state = seed ^ 0x7a6e697374000000u};
@@ -203,4 +240,6 @@ void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
     draw_move(setup, seed);
     draw_drains(setup, seed);
     draw_foreign(setup, seed);
+    draw_read_only(setup, seed);
+    draw_other_inputs(setup, seed);
 }

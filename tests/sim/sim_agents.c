@@ -136,6 +136,7 @@ static void end(struct sim_agent *agent)
     if (agent->back_after_ms == 0) { return; }
     world_log(world, "host %u is drained%s", agent->host,
               agent->supervisor.drained ? "" : ", not in good order");
+    agent->cluster->drains_late += !agent->supervisor.drained;
     agent->alive = false;
     world_after(world, agent->back_after_ms * 1000, on_agent_back, agent, agent->starts, 0, NULL);
 }

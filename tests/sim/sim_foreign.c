@@ -1,6 +1,5 @@
-/* Faults by another program with access to ZooKeeper: it deletes znodes, or replaces their
- * contents.
- */
+/* Faults by another program with access to ZooKeeper: it deletes znodes, replaces their contents,
+ * or makes them read-only. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +16,14 @@ static const char *const deleted[] = {
     "chief",   "election/", "members/",   "checkpoints",
 };
 static const char *const damaged[] = {"chief", "run", "assignment", "members/", "run", "chief"};
+
+/* The cluster replaces these when they are read-only ... */
+static const char *const locked[] = {"run", "chief", "assignment", "members/"};
+/* ... but not these: for them it waits until an administrator restores the ACL. */
+static const char *const locked_folders[] = {
+    "", "checkpoints", "history", "requests", "election", "members", "exits", "spec",
+};
+enum { FOLDERS = sizeof locked_folders / sizeof *locked_folders };
 
 static bool is_below(const char *path, const char *folder)
 {
@@ -121,4 +128,38 @@ void sim_foreign_damage(struct sim_cluster *cluster, const struct fault *fault)
     cluster->checker.paused = true;
     zk_model_write(cluster->zk, &write, 1);
     cluster->checker.paused = false;
+}
+
+/* -------------------------------------------------------------- read-only */
+
+void sim_foreign_unlock(struct sim_cluster *cluster)
+{
+    char path[ZK_PATH_MAX];
+    for (uint32_t i = 0; i < FOLDERS; i++) {
+        znode_path(path, cluster->setup.job.name, locked_folders[i]);
+        zk_model_set_read_only(cluster->zk, path, false);
+    }
+}
+
+static void on_unlock(struct world *world, void *target, uint64_t a, uint64_t b, void *data)
+{
+    (void)a;
+    (void)b;
+    (void)data;
+    world_log(world, "an administrator restores the ACLs");
+    sim_foreign_unlock(target);
+}
+
+void sim_foreign_lock(struct sim_cluster *cluster, const struct fault *fault)
+{
+    char path[ZK_PATH_MAX];
+    const bool folder = fault->both_ways;
+    const char *name = folder ? locked_folders[fault->target % FOLDERS]
+                              : locked[fault->target % (sizeof locked / sizeof *locked)];
+    if (!zk_model_serves(cluster->zk)) { return; }
+    if (!resolve(cluster, name, fault->other, path)) { return; }
+    world_log(&cluster->world, "another program makes %s read-only", path);
+    zk_model_set_read_only(cluster->zk, path, true);
+    if (!folder) { return; }
+    world_after(&cluster->world, fault->duration_ms * 1000, on_unlock, cluster, 0, 0, NULL);
 }

@@ -222,6 +222,16 @@ static void move(struct sim_cluster *cluster, const struct fault *fault)
     world_after(&cluster->world, fault->duration_ms * 1000, on_moved_back, cluster, ps, 0, NULL);
 }
 
+/* Once the run knows its inputs: before that, those of any worker are as good. */
+static void start_other_inputs(struct sim_cluster *cluster, const struct fault *fault)
+{
+    const struct run *run = &cluster->checker.run;
+    uint32_t task = fault->target % cluster->task_count;
+    if (!inputs_have_data(&run->inputs) || cluster->tasks[task].role != ROLE_WORKER) { return; }
+    cluster->other_inputs[task] = true;
+    sim_kill_task(cluster, task);
+}
+
 static void kill_all(struct sim_cluster *cluster)
 {
     for (uint32_t t = 0; t < cluster->task_count; t++) { sim_kill_task(cluster, t); }
@@ -287,6 +297,8 @@ void sim_inject(struct sim_cluster *cluster, const struct fault *fault)
     case FAULT_DRAIN: sim_agent_drain(agent, fault->duration_ms); break;
     case FAULT_DELETE: sim_foreign_delete(cluster, fault); break;
     case FAULT_REPLACE: sim_foreign_damage(cluster, fault); break;
+    case FAULT_READ_ONLY: sim_foreign_lock(cluster, fault); break;
+    case FAULT_OTHER_INPUTS: start_other_inputs(cluster, fault); break;
     case FAULT_KINDS: assert(false);
     }
 }
@@ -304,6 +316,7 @@ void sim_heal(struct sim_cluster *cluster)
     }
     bool wiped = zk_tree_find(zk_model_tree(cluster->zk), "/tanist") == NULL;
     on_servers_up(world, cluster, UINT64_MAX, wiped, NULL);
+    sim_foreign_unlock(cluster);
     uint32_t hosts = cluster->setup.one_host ? 1 : cluster->task_count;
     for (uint32_t host = 0; host < hosts; host++) {
         on_heal_zookeeper(world, cluster, host, 0, NULL);

@@ -1,5 +1,6 @@
 /* The nodes of the simulated world: the roles, created as cli/ creates them. */
 #include <assert.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "coordinator/coordinator.h"
 #include "kernels/optimizer.h"
 #include "ps/ps.h"
+#include "tanist/status.h"
 #include "tests/sim/cluster.h"
 #include "worker/worker.h"
 
@@ -41,7 +43,12 @@ static void on_ended(void *ctx, struct process *process, int exit_code)
     world_log(&cluster->world, "%s:%u leaves with %d", role_name(process->task.role),
               process->task.index, exit_code);
     for (uint32_t t = 0; t < cluster->task_count; t++) {
-        if (cluster->now[t] == process) { sim_agent_saw_end(cluster, t, exit_code, 0); }
+        if (cluster->now[t] != process) { continue; }
+        bool refused = cluster->other_inputs[t] && exit_code == TN_EXIT_INVALID_INPUT;
+        /* It would fail the job (S3): an operator provides the data of the run instead. */
+        if (refused) { cluster->other_inputs[t] = false; }
+        cluster->others_refused += refused;
+        sim_agent_saw_end(cluster, t, refused ? 0 : exit_code, refused ? SIGTERM : 0);
     }
 }
 
@@ -76,15 +83,16 @@ static void make_ps(struct sim_cluster *cluster, struct process *process,
 }
 
 static void make_worker(struct sim_cluster *cluster, struct process *process,
-                        const struct node_identity *identity)
+                        const struct node_identity *identity, bool others)
 {
     struct worker_config config = {.identity = *identity,
                                    .ports = &process->ports,
-                                   .job = &cluster->setup.job,
+                                   .job = others ? &cluster->other_job : &cluster->setup.job,
                                    .model = cluster->model,
                                    .train = cluster->train,
                                    .test = cluster->test,
-                                   .inputs = {.fingerprint = "sim", .data = {1, 2}}};
+                                   .inputs = {.fingerprint = "sim", .data = {1, others ? 3 : 2}}};
+    cluster->others_started += others;
     struct worker *worker;
     struct error error;
     enum tn_status status = worker_create(&config, &worker, &error);
@@ -128,7 +136,7 @@ void sim_spawn(struct sim_cluster *cluster, uint32_t task)
     switch (cluster->tasks[task].role) {
     case ROLE_COORDINATOR: make_coordinator(cluster, process, &identity); break;
     case ROLE_PS: make_ps(cluster, process, &identity); break;
-    case ROLE_WORKER: make_worker(cluster, process, &identity); break;
+    case ROLE_WORKER: make_worker(cluster, process, &identity, cluster->other_inputs[task]); break;
     case ROLE_COUNT: assert(false);
     }
     process_start(process);

@@ -240,6 +240,12 @@ void zk_model_wipe(struct zk_model *model)
     }
 }
 
+void zk_model_set_read_only(struct zk_model *model, const char *path, bool read_only)
+{
+    struct zk_node *node = zk_tree_find(&model->leader, path);
+    if (node != NULL) { node->read_only = read_only; }
+}
+
 void zk_model_write(struct zk_model *model, const struct zk_write *writes, size_t count)
 {
     enum zk_reason reason;

@@ -54,6 +54,8 @@ void zk_model_close_session(struct zk_model *model, uint64_t session);
 void zk_model_write(struct zk_model *model, const struct zk_write *writes, size_t count);
 
 /* Faults. */
+/* Another program changes the ACL of a znode: it denies all but reading, or nothing. */
+void zk_model_set_read_only(struct zk_model *model, const char *path, bool read_only);
 void zk_model_server(struct zk_model *model, uint32_t server, bool up);
 void zk_model_cut(struct zk_model *model, uint32_t host, uint32_t server, bool cut);
 void zk_model_drop_connection(struct zk_client *client);

@@ -1,0 +1,152 @@
+#include "tests/sim/scenarios.h"
+
+#include <assert.h>
+
+#include "common/base/minmax.h"
+
+enum {
+    COORDINATORS = 2,
+    PARAMETER_SERVERS = 2,
+    WORKERS = 2,
+    STEPS = 250,
+    LATENCY_MIN_US = 5000, /* Every run lasts longer than the faults. */
+    FIRST_PS = COORDINATORS,
+    FIRST_WORKER = COORDINATORS + PARAMETER_SERVERS,
+};
+
+static uint64_t between(struct random *random, uint64_t low, uint64_t high)
+{
+    assert(low <= high);
+    return low + random_below(random, high - low + 1);
+}
+
+static struct fault *add(struct sim_setup *setup, enum fault_kind kind, uint64_t at_ms,
+                         uint32_t task)
+{
+    assert(setup->fault_count < FAULTS_MAX);
+    struct fault *fault = &setup->faults[setup->fault_count++];
+    *fault = (struct fault){.kind = kind, .at_ms = at_ms, .target = task};
+    return fault;
+}
+
+/* The host of the first ps is drained while the cluster trains. Returns the time of a second fault,
+ * between the request and the end of the drain. */
+static uint64_t add_drain(struct sim_setup *setup, struct random *random)
+{
+    uint64_t at_ms = between(random, 500, 1500);
+    add(setup, FAULT_DRAIN, at_ms, FIRST_PS)->duration_ms = between(random, 10, 1500);
+    return at_ms + random_below(random, 500);
+}
+
+static void drain(struct sim_setup *setup, struct random *random)
+{
+    (void)add_drain(setup, random);
+}
+
+static void drain_worker_dies(struct sim_setup *setup, struct random *random)
+{
+    uint64_t at_ms = add_drain(setup, random);
+    add(setup, FAULT_KILL, at_ms, FIRST_WORKER + (uint32_t)random_below(random, WORKERS));
+}
+
+static void drain_other_ps_dies(struct sim_setup *setup, struct random *random)
+{
+    uint64_t at_ms = add_drain(setup, random);
+    add(setup, FAULT_KILL, at_ms, FIRST_PS + 1);
+}
+
+static void drain_ps_dies(struct sim_setup *setup, struct random *random)
+{
+    uint64_t at_ms = add_drain(setup, random);
+    add(setup, FAULT_KILL, at_ms, FIRST_PS);
+}
+
+/* Whichever coordinator is the chief. */
+static void drain_chief_dies(struct sim_setup *setup, struct random *random)
+{
+    uint64_t at_ms = add_drain(setup, random);
+    for (uint32_t i = 0; i < COORDINATORS; i++) { add(setup, FAULT_KILL, at_ms, i); }
+}
+
+static void other_inputs(struct sim_setup *setup, struct random *random)
+{
+    uint32_t worker = FIRST_WORKER + (uint32_t)random_below(random, WORKERS);
+    add(setup, FAULT_OTHER_INPUTS, between(random, 500, 1500), worker);
+}
+
+/* The worker joins while training waits at the gate of a drain, or loads. */
+static void drain_other_inputs(struct sim_setup *setup, struct random *random)
+{
+    uint64_t at_ms = add_drain(setup, random);
+    add(setup, FAULT_OTHER_INPUTS, at_ms, FIRST_WORKER + (uint32_t)random_below(random, WORKERS));
+}
+
+/* ------------------------------------------------------------------ verdicts */
+
+static const char *no_step_is_lost(const struct sim_cluster *cluster)
+{
+    if (cluster->drains_late > 0) { return "a host was not drained in good order"; }
+    return cluster->checker.steps_redone > 0 ? "steps were redone" : NULL;
+}
+
+/* The steps since the last checkpoint are lost with the other ps; the drain does not wait for its
+ * deadline. */
+static const char *ends_in_good_order(const struct sim_cluster *cluster)
+{
+    return cluster->drains_late > 0 ? "a host was not drained in good order" : NULL;
+}
+
+/* The rules of the checker are all that must hold. */
+static const char *accept(const struct sim_cluster *cluster)
+{
+    return cluster->checker.loads < 2 ? "the ps did not load again" : NULL;
+}
+
+static const char *worker_is_refused(const struct sim_cluster *cluster)
+{
+    if (cluster->others_started == 0) { return "no worker with other inputs was started"; }
+    if (cluster->others_refused != cluster->others_started) {
+        return "a worker with other inputs was not refused";
+    }
+    return no_step_is_lost(cluster);
+}
+
+const struct scenario scenarios[SCENARIOS] = {
+    {"drain", drain, no_step_is_lost},
+    {"drain-worker-dies", drain_worker_dies, no_step_is_lost},
+    {"drain-chief-dies", drain_chief_dies, no_step_is_lost},
+    {"drain-other-ps-dies", drain_other_ps_dies, ends_in_good_order},
+    {"drain-ps-dies", drain_ps_dies, accept},
+    {"other-inputs", other_inputs, worker_is_refused},
+    {"drain-other-inputs", drain_other_inputs, worker_is_refused},
+};
+
+/* ---------------------------------------------------------------------- setup */
+
+/* The disturbances of the world that no fault causes. */
+static void calm(struct sim_setup *setup)
+{
+    assert(setup->zk.servers > 0);
+    setup->fault_count = 0;
+    setup->faults_until_ms = 8000;
+    setup->one_host = false;
+    setup->zk.slow_per_mille = setup->net.slow_per_mille = setup->net.break_per_mille = 0;
+    setup->zk.lag_us = 500;
+    setup->net.latency_us = u32_max(setup->net.latency_us, LATENCY_MIN_US);
+    setup->disk.fail_per_mille = setup->disk.damage_per_mille = 0;
+}
+
+void scenario_draw(const struct scenario *scenario, struct sim_setup *setup, uint64_t seed)
+{
+    struct random random = {.state = seed ^ 0x7363656e00000000u};
+    sim_setup_draw(setup, seed);
+    calm(setup);
+    struct job *job = &setup->job;
+    job->train.steps = STEPS;
+    job->cluster.coordinators = COORDINATORS;
+    job->cluster.ps = PARAMETER_SERVERS;
+    job->cluster.workers = WORKERS;
+    job->cluster.min_workers = 1;
+    job->on_chief_failure = CHIEF_FAILURE_CONTINUE;
+    scenario->draw(setup, &random);
+}
