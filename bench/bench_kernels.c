@@ -13,15 +13,14 @@
 #include "common/base/clock.h"
 #include "common/base/random.h"
 #include "kernels/optimizer.h"
-#include "worker/models/model.h"
+#include "model/training.h"
 
 enum { ROUNDS = 31, INPUTS = 784, HIDDEN = 128, OUTPUTS = 10, PARAMETERS = 101770 };
 enum { SHARD = 4 << 20 /* Floats: larger than the second-level cache. */, ROWS_MAX = 4096 };
 
 static size_t rows = 32;
-static struct model *model;
+static struct training *training;
 static float *shard[8], *inputs, *values, *gradient, *hidden, *logits;
-static uint8_t labels[ROWS_MAX];
 
 static float *floats(size_t count)
 {
@@ -33,9 +32,9 @@ static float *floats(size_t count)
 
 static void run_gradient(void)
 {
-    double loss;
-    struct examples examples = {inputs, labels, NULL, (uint32_t)rows};
-    model_gradient(model, values, &examples, 1.0F / 256, gradient, &loss);
+    struct slice_run run = {
+        .values = values, .count = (uint32_t)rows, .scale = 1.0F / 256, .gradient = gradient};
+    if (training_gradient(training, &run, NULL) != TN_OK) { exit(1); }
 }
 
 /* Only the matrix products of run_gradient(), which bound its speed. */
@@ -106,16 +105,29 @@ static void measure(const char *name, void (*run)(void), double work, const char
            limit_rate, rate / limit_rate);
 }
 
+static void open_training(void)
+{
+    struct job job;
+    struct error error;
+    struct model *model;
+    job_init(&job);
+    job.model.inputs = INPUTS;
+    job.model.hidden[0] = HIDDEN;
+    job.model.outputs = OUTPUTS;
+    measure_require(model_open(&job, &model, &error), &error);
+    const struct training_config config = {model, "openblas", .gradient = {(uint32_t)rows}};
+    measure_require(training_open(&config, &training, &error), &error);
+    inputs = training_fields(training, TN_TRAIN, (uint32_t)rows).inputs;
+    for (size_t i = 0; i < rows * INPUTS; i++) { inputs[i] = random_unit_at(1, 1, i) - 0.5F; }
+}
+
 static void set_up(void)
 {
-    struct error error;
-    struct model_config config = {"mlp", INPUTS, OUTPUTS, {HIDDEN}, 1};
-    if (model_open(&config, kernels_cpu(), ROWS_MAX, &model, &error) != TN_OK) { exit(1); }
+    open_training();
     for (int i = 0; i < 8; i++) {
         shard[i] =
             floats(SHARD + 144 * (size_t)i) + 144 * i; /* 9 cache lines apart within a page. */
     }
-    inputs = floats(ROWS_MAX * INPUTS);
     values = floats(PARAMETERS);
     gradient = floats(PARAMETERS);
     hidden = floats(ROWS_MAX * HIDDEN);

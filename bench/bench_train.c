@@ -13,21 +13,14 @@
 #include <time.h>
 
 #include "bench/measure.h"
-#include "common/base/minmax.h"
-#include "common/cluster/slices.h"
 #include "kernels/optimizer.h"
-#include "worker/dataset.h"
-#include "worker/shuffle.h"
-
-enum { EVALUATED = 250 }; /* Examples evaluated at a time. */
+#include "worker/compute.h"
 
 static struct job job;
 static struct model *model;
 static struct dataset *data[2];
-static struct batch batch;
+static struct compute compute;
 static float *arrays[2][OPTIMIZER_ARRAYS_MAX];
-static float *gradients[SLICES_MAX];
-static uint32_t *indices;
 
 static float *zeros(size_t count)
 {
@@ -79,79 +72,54 @@ static void set_up(int argc, char **argv)
     measure_require(job_check(&job, &error), &error);
     measure_require(dataset_open(&job, DATASET_TRAIN, &data[0], &error), &error);
     measure_require(dataset_open(&job, DATASET_TEST, &data[1], &error), &error);
-    struct model_config config = model_config_of_job(&job);
-    uint32_t most = job.train.batch / job.train.slices + 1;
-    most = u32_max(most, EVALUATED);
-    measure_require(model_open(&config, kernels_cpu(), most, &model, &error), &error);
-    measure_require(batch_open(data[0], most, &batch, &error), &error);
-    indices = calloc(most, sizeof *indices);
+    measure_require(model_open(&job, &model, &error), &error);
+    const struct compute_config config = {
+        .job = &job,
+        .model = model,
+        .programs = "openblas",
+        .kernels = kernels_cpu(),
+        .train = data[0],
+        .test = data[1],
+        .pool = buffer_pool_create(0),
+    };
+    measure_require(compute_open(&compute, &config, &error), &error);
     uint64_t count = model->table.parameter_count;
     for (int b = 0; b < 2; b++) {
         for (uint32_t a = 0; a < OPTIMIZER_ARRAYS_MAX; a++) { arrays[b][a] = zeros(count); }
     }
-    for (uint32_t v = 0; v < job.train.slices; v++) { gradients[v] = zeros(count); }
     variables_init_range(&model->table, job.seed, 0, count, arrays[0][0]);
 }
 
-/* Train one step. Returns the mean loss of its batch. */
-static double train_step(uint64_t step)
+static void train_step(uint64_t step)
 {
-    struct slice_node parts[SLICES_MAX];
-    struct slice_sum sums[SLICES_MAX];
-    double loss_sum = 0;
-    uint32_t slices = job.train.slices, size = job.train.batch;
-    for (uint32_t v = 0; v < slices; v++) {
-        struct slice_range range = slices_positions(slices, size, v);
-        double loss;
-        shuffle_batch(job.seed, data[0]->examples, size, step, range.first, range.count, indices);
-        struct examples examples = dataset_gather(data[0], indices, range.count, &batch);
-        model_gradient(model, arrays[step % 2][0], &examples, 1.0F / (float)size, gradients[v],
-                       &loss);
-        loss_sum += loss;
-        parts[v] = (struct slice_node){v, 1};
-    }
-    uint32_t count = slices_plan(slices, (struct slice_node){0, slices}, parts, slices, sums);
-    for (uint32_t i = 0; i < count; i++) {
-        kernels_cpu()->add(model->table.parameter_count, gradients[sums[i].from],
-                           gradients[sums[i].into]);
-    }
+    struct error error;
+    const struct slice_node all = {0, job.train.slices};
+    const float *gradient = compute_node(&compute, arrays[step % 2][0], step, all, &error);
+    measure_require(gradient != NULL ? TN_OK : error.status, &error);
     struct optimizer optimizer = optimizer_of_job(&job);
-    optimizer_apply(&optimizer, kernels_cpu(), step, model->table.parameter_count, gradients[0],
+    optimizer_apply(&optimizer, kernels_cpu(), step, model->table.parameter_count, gradient,
                     (const float *const *)arrays[step % 2], arrays[(step + 1) % 2]);
-    return loss_sum / size;
-}
-
-static struct evaluation_sum evaluate(uint64_t step)
-{
-    struct evaluation_sum sum = {0};
-    for (uint32_t first = 0; first < data[1]->examples; first += EVALUATED) {
-        uint32_t count = u32_min(data[1]->examples - first, EVALUATED);
-        struct examples examples = dataset_gather_range(data[1], first, count, &batch);
-        model_evaluate(model, arrays[step % 2][0], &examples, &sum);
-    }
-    return sum;
 }
 
 int main(int argc, char **argv)
 {
     double start = measure_cpu_seconds();
     set_up(argc, argv);
-    double loaded = measure_cpu_seconds(), other = 0, loss = 0;
+    double loaded = measure_cpu_seconds(), other = 0;
     printf("loaded the data in %.3f CPU s\n", loaded - start);
     uint64_t every = job.train.steps / 10 > 0 ? job.train.steps / 10 : 1;
     for (uint64_t step = 0; step < job.train.steps; step++) {
-        loss = train_step(step);
+        train_step(step);
         if ((step + 1) % every != 0 && step + 1 != job.train.steps) { continue; }
         double before = measure_cpu_seconds();
-        struct evaluation_sum sum = evaluate(step + 1);
+        struct evaluation sum = compute_evaluate(&compute, arrays[(step + 1) % 2][0], step);
         double limit = product_rate();
         other += measure_cpu_seconds() - before;
         double seconds = measure_cpu_seconds() - loaded - other;
         double rate = (double)(step + 1) * job.train.batch / seconds;
-        printf("step %" PRIu64 "  batch loss %.4f  test loss %.4f  accuracy %.4f  %.2f CPU s  "
+        printf("step %" PRIu64 "  training loss %.4f  test loss %.4f  accuracy %.4f  %.2f CPU s  "
                "%.0f examples/s  %.1f GFLOP/s  product 1024^3 %.1f GFLOP/s  ratio %.2f\n",
-               step + 1, loss, sum.loss_sum / (double)sum.count,
-               (double)sum.correct / (double)sum.count, seconds, rate,
+               step + 1, sum.train_loss, sum.loss, sum.accuracy, seconds, rate,
                rate * flops_per_example() * 1e-9, limit * 1e-9, rate * flops_per_example() / limit);
     }
     return 0;

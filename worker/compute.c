@@ -38,38 +38,72 @@ static double spread_of_targets(const struct dataset *test)
     return spread;
 }
 
+/* The at most two sizes of slices. Slices without examples need no program. */
+static void list_sizes(const struct job *job, uint32_t sizes[static TRAINING_SIZES_MAX])
+{
+    for (uint32_t v = 0; v < job->train.slices; v++) {
+        uint32_t size = slices_positions(job->train.slices, job->train.batch, v).count;
+        if (size == sizes[0] || size == sizes[1]) { continue; }
+        assert(sizes[0] == 0 || sizes[1] == 0);
+        sizes[sizes[0] != 0] = size;
+    }
+}
+
+static enum tn_status check_field(const char *name, const void *field, bool exists,
+                                  struct error *error)
+{
+    if (field == NULL || exists) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "the model reads the field '%s', which the data do not have: use other data "
+                     "or another loss",
+                     name);
+}
+
+static enum tn_status check_fields(const struct compute *compute, struct error *error)
+{
+    const struct dataset *train = compute->config.train;
+    struct fields fields = training_fields(compute->training, TN_TRAIN, compute->slice_examples);
+    enum tn_status status = check_field("labels", fields.labels, train->labels != NULL, error);
+    if (status != TN_OK) { return status; }
+    return check_field("targets", fields.targets, train->targets != NULL, error);
+}
+
+static enum tn_status open_training(struct compute *compute, struct error *error)
+{
+    const struct compute_config *config = &compute->config;
+    uint32_t most = compute->slice_examples;
+    struct training_config training = {.model = config->model, .kernels = config->programs};
+    list_sizes(config->job, training.gradient);
+    if (config->test != NULL && config->test->examples > 0) {
+        training.evaluation[0] = config->test->examples >= most ? most : 0;
+        training.evaluation[1] = config->test->examples % most;
+    }
+    enum tn_status status = training_open(&training, &compute->training, error);
+    return status == TN_OK ? check_fields(compute, error) : status;
+}
+
 enum tn_status compute_open(struct compute *compute, const struct compute_config *config,
                             struct error *error)
 {
     assert(config->job->train.slices <= SLICES_MAX);
     assert(config->train != NULL && config->train->examples >= 1);
-    assert(config->pool != NULL);
+    assert(config->pool != NULL && config->kernels != NULL);
     *compute = (struct compute){.config = *config};
     compute->parameters = config->model->table.parameter_count;
     compute->slice_examples = compute_slice_examples(config->job);
-    if (config->model->examples_max < compute->slice_examples) {
-        return error_set(error, TN_EINVAL,
-                         "the model was opened for %" PRIu32 " examples, but a slice has %" PRIu32,
-                         config->model->examples_max, compute->slice_examples);
-    }
-    compute->indices = calloc(compute->slice_examples, sizeof *compute->indices);
-    if (compute->indices == NULL) {
-        return error_set(error, TN_ENOMEM, "out of memory for a batch");
-    }
-    enum tn_status status =
-        batch_open(config->train, compute->slice_examples, &compute->batch, error);
-    if (status != TN_OK) {
-        free(compute->indices);
-        return status;
-    }
     compute->target_spread = spread_of_targets(config->test);
-    return TN_OK;
+    compute->indices = calloc(compute->slice_examples, sizeof *compute->indices);
+    enum tn_status status = compute->indices != NULL
+                                ? open_training(compute, error)
+                                : error_set(error, TN_ENOMEM, "out of memory for a batch");
+    if (status != TN_OK) { compute_close(compute); }
+    return status;
 }
 
 void compute_close(struct compute *compute)
 {
     for (uint32_t i = 0; i < COMPUTE_LEVELS_MAX; i++) { buffer_release(compute->levels[i]); }
-    batch_close(&compute->batch);
+    training_close(compute->training);
     free(compute->indices);
     *compute = (struct compute){0};
 }
@@ -99,46 +133,61 @@ static void add_loss(struct compute *compute, uint64_t step, double loss_sum, ui
     compute->recent[at].examples += examples;
 }
 
-static void slice_gradient(struct compute *compute, const float *values, uint64_t step,
-                           uint32_t slice, float *out)
+static enum tn_status slice_gradient(struct compute *compute, const float *values, uint64_t step,
+                                     uint32_t slice, float *out, struct error *error)
 {
     const struct job *job = compute->config.job;
+    const struct dataset *train = compute->config.train;
     assert(slice < job->train.slices);
     struct slice_range range = slices_positions(job->train.slices, job->train.batch, slice);
-    shuffle_batch(job->seed, compute->config.train->examples, job->train.batch, step, range.first,
-                  range.count, compute->indices);
-    struct examples examples =
-        dataset_gather(compute->config.train, compute->indices, range.count, &compute->batch);
-    double loss_sum = 0;
-    model_gradient(compute->config.model, values, &examples, 1.0f / (float)job->train.batch, out,
-                   &loss_sum);
-    add_loss(compute, step, loss_sum, range.count);
+    struct slice_run run = {
+        .values = values,
+        .seed = job->seed,
+        .step = step,
+        .first = range.first,
+        .count = range.count,
+        .scale = 1.0f / (float)job->train.batch,
+        .gradient = out,
+    };
+    if (range.count > 0) {
+        shuffle_batch(job->seed, train->examples, job->train.batch, step, range.first, range.count,
+                      compute->indices);
+        struct fields fields = training_fields(compute->training, TN_TRAIN, range.count);
+        dataset_gather(train, compute->indices, range.count, &fields);
+    }
+    enum tn_status status = training_gradient(compute->training, &run, error);
+    if (status != TN_OK) { return error_context(error, "step %" PRIu64 ", slice %u", step, slice); }
+    add_loss(compute, step, run.loss_sum, range.count);
+    return TN_OK;
 }
 
 /* Sum the left subtree into this level and the right one into the next, then add them. */
-static bool sum_node(struct compute *compute, const float *values, uint64_t step,
-                     struct slice_node node, uint32_t depth)
+static enum tn_status sum_node(struct compute *compute, const float *values, uint64_t step,
+                               struct slice_node node, uint32_t depth, struct error *error)
 {
     assert(node.count >= 1);
     float *sum = level(compute, depth);
-    if (sum == NULL) { return false; }
-    if (node.count == 1) {
-        slice_gradient(compute, values, step, node.first, sum);
-        return true;
+    if (sum == NULL) {
+        return error_set(error, TN_ENOMEM,
+                         "out of memory for the gradients of %" PRIu64 " parameters",
+                         compute->parameters);
     }
+    if (node.count == 1) { return slice_gradient(compute, values, step, node.first, sum, error); }
     struct slice_node left, right;
     slices_children(node, &left, &right);
-    if (!sum_node(compute, values, step, left, depth)) { return false; }
-    if (!sum_node(compute, values, step, right, depth + 1)) { return false; }
-    compute->config.model->kernels->add(compute->parameters, level(compute, depth + 1), sum);
-    return true;
+    enum tn_status status = sum_node(compute, values, step, left, depth, error);
+    if (status == TN_OK) { status = sum_node(compute, values, step, right, depth + 1, error); }
+    if (status != TN_OK) { return status; }
+    compute->config.kernels->add(compute->parameters, level(compute, depth + 1), sum);
+    return TN_OK;
 }
 
 const float *compute_node(struct compute *compute, const float *values, uint64_t step,
-                          struct slice_node node)
+                          struct slice_node node, struct error *error)
 {
     assert(slices_is_node(compute->config.job->train.slices, node.first, node.count));
-    return sum_node(compute, values, step, node, 0) ? level(compute, 0) : NULL;
+    enum tn_status status = sum_node(compute, values, step, node, 0, error);
+    return status == TN_OK ? level(compute, 0) : NULL;
 }
 
 /* -------------------------------------------------------------- evaluation */
@@ -161,27 +210,28 @@ void compute_reset(struct compute *compute)
     memset(compute->recent, 0, sizeof compute->recent);
 }
 
-static struct evaluation_sum evaluate_all(const struct compute *compute, const float *values)
+static enum tn_status evaluate_all(const struct compute *compute, const float *values,
+                                   struct evaluation_sum *sum)
 {
     const struct dataset *test = compute->config.test;
+    enum tn_status status = TN_OK;
     assert(test != NULL);
-    struct evaluation_sum sum = {0};
-    for (uint32_t first = 0; first < test->examples; first += compute->slice_examples) {
+    for (uint32_t first = 0; first < test->examples && status == TN_OK;) {
         uint32_t count = u32_min(test->examples - first, compute->slice_examples);
-        struct examples examples = dataset_gather_range(test, first, count, &compute->batch);
-        model_evaluate(compute->config.model, values, &examples, &sum);
+        struct fields fields = training_fields(compute->training, TN_EVALUATE, count);
+        dataset_gather_range(test, first, count, &fields);
+        status = training_evaluate(compute->training, values, count, sum, NULL);
+        first += count;
     }
-    return sum;
+    return status;
 }
 
-/* For a regression: R squared, 1 - residuals / spread. Its loss is a mean over the outputs. */
+/* For a regression: R squared, 1 - residuals / spread. */
 static double accuracy_of(const struct compute *compute, const struct evaluation_sum *sum)
 {
     assert(sum->count >= 1);
-    const struct model *model = compute->config.model;
-    if (model->type->is_classifier) { return (double)sum->correct / (double)sum->count; }
-    if (compute->target_spread <= 0) { return (double)NAN; }
-    return 1.0 - sum->loss_sum * model->config.outputs / compute->target_spread;
+    if (training_is_classifier(compute->training)) { return sum->correct / (double)sum->count; }
+    return compute->target_spread > 0 ? 1.0 - sum->squares / compute->target_spread : (double)NAN;
 }
 
 struct evaluation compute_evaluate(const struct compute *compute, const float *values,
@@ -198,8 +248,9 @@ struct evaluation compute_evaluate(const struct compute *compute, const float *v
     };
     const struct dataset *test = compute->config.test;
     if (test == NULL || test->examples == 0) { return evaluation; }
-    struct evaluation_sum sum = evaluate_all(compute, values);
-    evaluation.loss = sum.loss_sum / (double)sum.count;
+    struct evaluation_sum sum = {0};
+    if (evaluate_all(compute, values, &sum) != TN_OK) { return evaluation; }
+    evaluation.loss = sum.loss / (double)sum.count;
     evaluation.accuracy = accuracy_of(compute, &sum);
     return evaluation;
 }

@@ -18,8 +18,9 @@
 #include "common/cluster/job.h"
 #include "common/cluster/run.h"
 #include "common/cluster/slices.h"
+#include "kernels/kernels.h"
+#include "model/training.h"
 #include "worker/dataset.h"
-#include "worker/models/model.h"
 
 enum {
     COMPUTE_LEVELS_MAX = 10,   /* One more than the levels of the tree over SLICES_MAX slices. */
@@ -29,7 +30,9 @@ enum {
 /* All pointers outlive the compute. `test` may be NULL: evaluations then have a digest only. */
 struct compute_config {
     const struct job *job;
-    const struct model *model; /* Its examples_max is at least compute_slice_examples(job). */
+    const struct model *model;
+    const char *programs;          /* The kernels of programs, as in struct tn_program_options. */
+    const struct kernels *kernels; /* For the sums of slices. */
     const struct dataset *train, *test;
     struct buffer_pool *pool;
 };
@@ -38,7 +41,7 @@ struct compute {
     struct compute_config config;
     uint64_t parameters;
     uint32_t slice_examples;
-    struct batch batch;
+    struct training *training;
     uint32_t *indices;
     struct buffer *levels[COMPUTE_LEVELS_MAX]; /* Partial sums; NULL until needed. */
     double target_spread; /* Regression: squared deviations of the test targets from their mean. */
@@ -50,27 +53,29 @@ struct compute {
     } recent[COMPUTE_RECENT_STEPS];
 };
 
-/* The largest number of examples in a slice, for model_open(). */
+/* The largest number of examples in a slice. */
 uint32_t compute_slice_examples(const struct job *job);
 
-/* TN_EINVAL: the model was opened for smaller slices. TN_ENOMEM. After a failure nothing is owned.
- */
+/* TN_EINVAL: the model reads a field that the data do not have. Other errors as training_open().
+ * After a failure nothing is owned. */
 MUST_CHECK enum tn_status compute_open(struct compute *compute, const struct compute_config *config,
                                        struct error *error);
 void compute_close(struct compute *compute); /* A zeroed one is allowed. */
 
 /* The sum of the gradients of the slices of `node` at `step`: `parameters` floats, multiplied by
- * 1/batch, valid until the next call. NULL: out of memory. Adds to compute_train_loss(). */
+ * 1/batch, valid until the next call. NULL: TN_ENOMEM, or TN_EINVAL as training_gradient(). Adds to
+ * compute_train_loss(). */
 const float *compute_node(struct compute *compute, const float *values, uint64_t step,
-                          struct slice_node node);
+                          struct slice_node node, struct error *error);
 
 /* The mean loss of this worker's examples in the COMPUTE_RECENT_STEPS steps up to `step`; NAN:
  * there are none. compute_reset() removes them. */
 double compute_train_loss(const struct compute *compute, uint64_t step);
 void compute_reset(struct compute *compute);
 
-/* Loss and accuracy on the test set (NAN without one), the training loss, and the digest of
- * `values`, which are those of `step`. Takes some ten milliseconds. */
+/* Loss and accuracy on the test set (NAN without one, or where a value is not finite), the training
+ * loss, and the digest of `values`, which are those of `step`. For a regression, the accuracy is R
+ * squared. Takes some ten milliseconds. */
 struct evaluation compute_evaluate(const struct compute *compute, const float *values,
                                    uint64_t step);
 

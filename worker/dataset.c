@@ -179,31 +179,6 @@ struct digest dataset_digest(const struct dataset *train, const struct dataset *
     return digest_end(&stream);
 }
 
-enum tn_status batch_open(const struct dataset *dataset, uint32_t capacity, struct batch *out,
-                          struct error *error)
-{
-    assert(capacity >= 1);
-    assert(dataset->labels != NULL || dataset->targets != NULL);
-    *out = (struct batch){.capacity = capacity};
-    out->inputs = kernels_allocate((size_t)capacity * dataset->inputs);
-    if (dataset->labels != NULL) { out->labels = malloc(capacity); }
-    if (dataset->targets != NULL) {
-        out->targets = kernels_allocate((size_t)capacity * dataset->outputs);
-    }
-    if (out->inputs != NULL && (out->labels != NULL || out->targets != NULL)) { return TN_OK; }
-    batch_close(out);
-    return error_set(error, TN_ENOMEM, "out of memory for batches of %u examples of %u inputs",
-                     capacity, dataset->inputs);
-}
-
-void batch_close(struct batch *batch)
-{
-    free(batch->inputs);
-    free(batch->labels);
-    free(batch->targets);
-    *batch = (struct batch){0};
-}
-
 /* A division, because value * (1.0F / 255) differs from value / 255 in the last bit. Both
  * vectorise. */
 static void bytes_to_floats(size_t count, const uint8_t *restrict bytes, float *restrict floats)
@@ -211,45 +186,46 @@ static void bytes_to_floats(size_t count, const uint8_t *restrict bytes, float *
     for (size_t i = 0; i < count; i++) { floats[i] = (float)bytes[i] / 255.0F; }
 }
 
-static void copy_example(const struct dataset *dataset, size_t from, const struct batch *batch,
-                         size_t to)
+static void copy_inputs(const struct dataset *dataset, size_t from, float *row)
 {
-    assert(to < batch->capacity);
-    size_t inputs = dataset->inputs, outputs = dataset->outputs;
-    float *row = batch->inputs + to * inputs;
+    size_t inputs = dataset->inputs;
     if (dataset->input_bytes != NULL) {
         bytes_to_floats(inputs, dataset->input_bytes + from * inputs, row);
     } else {
         memcpy(row, dataset->input_floats + from * inputs, inputs * sizeof *row);
     }
-    if (dataset->labels != NULL) { batch->labels[to] = dataset->labels[from]; }
-    if (dataset->targets != NULL) {
-        memcpy(batch->targets + to * outputs, dataset->targets + from * outputs,
+}
+
+static void copy_example(const struct dataset *dataset, size_t from, const struct fields *fields,
+                         size_t to)
+{
+    size_t outputs = dataset->outputs;
+    if (fields->inputs != NULL) {
+        copy_inputs(dataset, from, fields->inputs + to * dataset->inputs);
+    }
+    if (fields->labels != NULL) {
+        assert(dataset->labels != NULL);
+        fields->labels[to] = dataset->labels[from];
+    }
+    if (fields->targets != NULL) {
+        assert(dataset->targets != NULL);
+        memcpy(fields->targets + to * outputs, dataset->targets + from * outputs,
                outputs * sizeof(float));
     }
 }
 
-static struct examples examples_of(const struct batch *batch, uint32_t count)
+void dataset_gather(const struct dataset *dataset, const uint32_t *indices, uint32_t count,
+                    const struct fields *fields)
 {
-    return (struct examples){batch->inputs, batch->labels, batch->targets, count};
-}
-
-struct examples dataset_gather(const struct dataset *dataset, const uint32_t *indices,
-                               uint32_t count, const struct batch *batch)
-{
-    assert(count <= batch->capacity);
     for (uint32_t i = 0; i < count; i++) {
         assert(indices[i] < dataset->examples);
-        copy_example(dataset, indices[i], batch, i);
+        copy_example(dataset, indices[i], fields, i);
     }
-    return examples_of(batch, count);
 }
 
-struct examples dataset_gather_range(const struct dataset *dataset, uint32_t first, uint32_t count,
-                                     const struct batch *batch)
+void dataset_gather_range(const struct dataset *dataset, uint32_t first, uint32_t count,
+                          const struct fields *fields)
 {
-    assert(count <= batch->capacity);
     assert(first <= dataset->examples && count <= dataset->examples - first);
-    for (uint32_t i = 0; i < count; i++) { copy_example(dataset, first + i, batch, i); }
-    return examples_of(batch, count);
+    for (uint32_t i = 0; i < count; i++) { copy_example(dataset, first + i, fields, i); }
 }

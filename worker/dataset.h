@@ -17,7 +17,7 @@
 #include "common/base/digest.h"
 #include "common/base/error.h"
 #include "common/cluster/job.h"
-#include "worker/models/model.h"
+#include "model/training.h"
 
 enum dataset_split { DATASET_TRAIN, DATASET_TEST };
 
@@ -47,26 +47,13 @@ void dataset_close(struct dataset *dataset); /* NULL is allowed. */
  * digests mean equal data. About 0.1 s per GB. */
 struct digest dataset_digest(const struct dataset *train, const struct dataset *test);
 
-/* Memory for gathered batches. `labels` or `targets` is NULL if the data set has none. */
-struct batch {
-    uint32_t capacity;
-    float *inputs; /* 64-byte aligned. */
-    uint8_t *labels;
-    float *targets;
-};
-
-/* Allocate a batch of `capacity` (at least 1) examples. TN_ENOMEM. */
-MUST_CHECK enum tn_status batch_open(const struct dataset *dataset, uint32_t capacity,
-                                     struct batch *out, struct error *error);
-void batch_close(struct batch *batch); /* A zeroed batch is allowed. */
-
-/* Copy the examples indices[0..count), each below dataset->examples, into `batch`. The result
- * points into the batch and is valid until its next use. */
-struct examples dataset_gather(const struct dataset *dataset, const uint32_t *indices,
-                               uint32_t count, const struct batch *batch);
+/* Copy the examples indices[0..count), each below dataset->examples, into those fields that the
+ * model reads. They have room for them, and the data set has them. */
+void dataset_gather(const struct dataset *dataset, const uint32_t *indices, uint32_t count,
+                    const struct fields *fields);
 
 /* The same for the examples [first, first+count). */
-struct examples dataset_gather_range(const struct dataset *dataset, uint32_t first, uint32_t count,
-                                     const struct batch *batch);
+void dataset_gather_range(const struct dataset *dataset, uint32_t first, uint32_t count,
+                          const struct fields *fields);
 
 #endif

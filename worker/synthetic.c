@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/random.h"
+#include "kernels/kernels.h"
 
 /* Random streams. Test examples use the next stream of each except STREAM_TRUTH. */
 #define STREAM_TRUTH  UINT64_C(0x74727574680000)

@@ -301,6 +301,8 @@ static enum tn_status open_parts(struct worker *worker, struct error *error)
     struct compute_config compute = {
         .job = config->job,
         .model = config->model,
+        .programs = config->programs,
+        .kernels = config->kernels,
         .train = config->train,
         .test = config->test,
         .pool = worker->ports.buffers,

@@ -14,8 +14,9 @@
 #include "common/base/error.h"
 #include "common/cluster/job.h"
 #include "common/node/node.h"
+#include "kernels/kernels.h"
+#include "model/model.h"
 #include "worker/dataset.h"
-#include "worker/models/model.h"
 
 enum { WORKER_WAIT_LOG_MS = 3000 }; /* A wait is logged at most this often. */
 
@@ -23,15 +24,17 @@ struct worker_config {
     struct node_identity identity;
     const struct node_ports *ports; /* All pointers outlive the worker. */
     const struct job *job;
-    const struct model *model; /* Opened for at least compute_slice_examples(job) examples. */
+    const struct model *model;
+    const char *programs; /* As in struct compute_config. */
+    const struct kernels *kernels;
     const struct dataset *train;
     const struct dataset *test; /* May be NULL: evaluations then have a digest only. */
-    struct inputs inputs;       /* The arithmetic of `model` and the data. */
+    struct inputs inputs;       /* The arithmetic and the data. */
 };
 
 struct worker;
 
-/* TN_ENOMEM; TN_EINVAL: the model was opened for smaller slices. On failure `*out` is NULL. */
+/* Errors as compute_open(). On failure `*out` is NULL. */
 MUST_CHECK enum tn_status worker_create(const struct worker_config *config, struct worker **out,
                                         struct error *error);
 /* Releases every buffer except those that the transport still holds. NULL is allowed. */

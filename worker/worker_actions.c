@@ -44,23 +44,39 @@ static void diverged(struct worker *worker, uint64_t step, struct slice_node nod
     worker_finish(worker, TN_EXIT_INVALID_INPUT);
 }
 
+static void out_of_memory(struct worker *worker)
+{
+    log_error("out of memory for the gradients of %" PRIu64 " parameters: exiting",
+              worker->compute.parameters);
+    worker_finish(worker, TN_EXIT_ERROR);
+}
+
+/* The gradient of a node. False: the worker has finished. */
+static bool compute_one(struct worker *worker, uint64_t step, uint32_t node)
+{
+    struct error error = {.status = TN_OK};
+    struct slice_node slices = worker->core.nodes[node];
+    const float *sum = compute_node(&worker->compute, worker->current->data, step, slices, &error);
+    if (sum == NULL && error.status == TN_EINVAL) {
+        log_error("%s: training diverged or an example is not a number", error.text);
+        worker_finish(worker, TN_EXIT_INVALID_INPUT);
+    } else if (sum != NULL && !all_finite(sum, worker->compute.parameters)) {
+        diverged(worker, step, slices);
+    } else if (sum == NULL || !gradients_put(&worker->gradients, node, sum)) {
+        out_of_memory(worker);
+    } else {
+        return true;
+    }
+    return false;
+}
+
 static void compute(struct worker *worker, const struct loop_action *action)
 {
     assert(worker->core.computing);
     uint32_t end = action->first_node + action->node_count;
     assert(end <= worker->core.node_count);
     for (uint32_t node = action->first_node; node < end; node++) {
-        const float *sum = compute_node(&worker->compute, worker->current->data, action->step,
-                                        worker->core.nodes[node]);
-        if (sum != NULL && !all_finite(sum, worker->compute.parameters)) {
-            diverged(worker, action->step, worker->core.nodes[node]);
-            return;
-        }
-        if (sum != NULL && gradients_put(&worker->gradients, node, sum)) { continue; }
-        log_error("out of memory for the gradients of %" PRIu64 " parameters: exiting",
-                  worker->compute.parameters);
-        worker_finish(worker, TN_EXIT_ERROR);
-        return;
+        if (!compute_one(worker, action->step, node)) { return; }
     }
     follow_up(worker, LOOP_EV_COMPUTED);
 }

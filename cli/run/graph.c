@@ -14,8 +14,8 @@
 #include "graph/openblas/backend.h"
 #include "graph/program.h"
 #include "model/job_graph.h"
+#include "model/model.h"
 #include "worker/compute.h"
-#include "worker/models/model.h"
 
 static const char *const formats[] = {"table", "json", "dot", NULL};
 
@@ -214,8 +214,7 @@ static enum tn_status read_job(struct job *job, const char *path,
     enum tn_status status = job_read_file(job, path, error);
     if (status == TN_OK) { status = override_job(job, settings, error); }
     if (status == TN_OK) { status = job_check(job, error); }
-    const struct model_config model = model_config_of_job(job);
-    if (status == TN_OK) { status = model_describe(&model, variables, error); }
+    if (status == TN_OK) { status = model_describe(job, variables, error); }
     free(variables);
     return status;
 }

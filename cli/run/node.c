@@ -23,7 +23,7 @@
 #include "common/cluster/placement.h"
 #include "common/cluster/report.h"
 #include "common/faults/failpoint.h"
-#include "worker/models/model.h"
+#include "model/model.h"
 
 enum { WAIT_S = 60, POLL_MS = 200 };
 
@@ -154,8 +154,7 @@ static enum tn_status resolve(const struct node_options *o, enum role role,
     if (status == TN_OK) { status = zk_options_credentials(&o->zk, setup->credentials, error); }
     if (status != TN_OK) { return status; }
     if (setup->dir == NULL) { setup->dir = setup->job.name; }
-    const struct model_config model = model_config_of_job(&setup->job);
-    status = model_describe(&model, &setup->variables, error);
+    status = model_describe(&setup->job, &setup->variables, error);
     if (status != TN_OK) { return status; }
     return variable_table_check_ps(&setup->variables, setup->job.cluster.ps, error);
 }

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "model/model.h"
 #include "worker/dataset.h"
-#include "worker/models/model.h"
 
 enum tn_status override_job(struct job *job, const struct option_texts *settings,
                             struct error *error)
@@ -35,10 +35,9 @@ static enum tn_status check_data(const struct job *job, enum dataset_split split
 enum tn_status validate_job(const struct job *job, struct variable_table *variables,
                             struct error *error)
 {
-    const struct model_config model = model_config_of_job(job);
     memset(variables, 0, sizeof *variables);
     enum tn_status status = job_check(job, error);
-    if (status == TN_OK) { status = model_describe(&model, variables, error); }
+    if (status == TN_OK) { status = model_describe(job, variables, error); }
     if (status == TN_OK) { status = variable_table_check_ps(variables, job->cluster.ps, error); }
     if (status == TN_OK) { status = check_data(job, DATASET_TEST, error); }
     if (status == TN_OK) { status = check_data(job, DATASET_TRAIN, error); }

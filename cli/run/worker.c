@@ -32,12 +32,8 @@ static enum tn_status open_worker(struct node_setup *setup, void **out, struct e
     struct worker_parts *parts = calloc(1, sizeof *parts);
     *out = parts;
     if (parts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    const struct model_config model = model_config_of_job(&setup->job);
     enum tn_status status = kernels_open("cpu", &parts->kernels, error);
-    if (status == TN_OK) {
-        status = model_open(&model, parts->kernels, compute_slice_examples(&setup->job),
-                            &parts->model, error);
-    }
+    if (status == TN_OK) { status = model_open(&setup->job, &parts->model, error); }
     if (status == TN_OK) {
         status = dataset_open(&setup->job, DATASET_TRAIN, &parts->train, error);
     }
@@ -55,6 +51,8 @@ static enum tn_status run_worker(struct node_setup *setup, void *role, int *exit
                                          .ports = runtime_ports(setup->runtime),
                                          .job = &setup->job,
                                          .model = parts->model,
+                                         .programs = "openblas",
+                                         .kernels = parts->kernels,
                                          .train = parts->train,
                                          .test = parts->test,
                                          .inputs = parts->inputs};

@@ -19,6 +19,8 @@ enum {
     JOB_PATH_MAX = 256,
     JOB_HIDDEN_MAX = 8,
     JOB_PIECES_MAX = 16,
+    JOB_WIDTH_MAX = 1 << 20, /* The widest layer. */
+    JOB_CLASSES_MAX = 256,
     JOB_FILE_MAX = 1 << 20,
     JOB_DIFFERENCE_MAX = 640,
 };

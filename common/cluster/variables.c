@@ -62,7 +62,7 @@ static enum tn_status check_shape(const struct variable_table *table, const char
 }
 
 enum tn_status variable_table_add(struct variable_table *table, const char *name, uint32_t rank,
-                                  const uint32_t *shape, enum variable_init init,
+                                  const uint32_t *shape, enum variable_init init, float scale,
                                   struct error *error)
 {
     assert(name != NULL && table->count <= VARIABLES_MAX);
@@ -82,6 +82,7 @@ enum tn_status variable_table_add(struct variable_table *table, const char *name
     memcpy(variable->shape, shape, rank * sizeof *shape);
     variable->rank = rank;
     variable->init = init;
+    variable->scale = scale;
     variable->offset = table->parameter_count;
     variable->count = count;
     table->parameter_count += count;
@@ -94,9 +95,17 @@ static size_t put_u32(uint8_t *bytes, uint32_t value)
     return 4;
 }
 
+static size_t put_scale(uint8_t *bytes, float scale)
+{
+    uint32_t bits;
+    memcpy(&bits, &scale, sizeof bits);
+    return put_u32(bytes, bits);
+}
+
+/* A scale of 0 is left out, as in the hashes of checkpoints from before there were scales. */
 uint64_t variable_table_hash(const struct variable_table *table)
 {
-    enum { ENTRY_BYTES = VARIABLE_NAME_MAX + 4 * (2 + VARIABLE_RANK_MAX) };
+    enum { ENTRY_BYTES = VARIABLE_NAME_MAX + 4 * (3 + VARIABLE_RANK_MAX) };
     assert(table->count <= VARIABLES_MAX);
     uint8_t bytes[VARIABLES_MAX * ENTRY_BYTES];
     size_t size = 0;
@@ -109,6 +118,7 @@ uint64_t variable_table_hash(const struct variable_table *table)
         for (uint32_t d = 0; d < VARIABLE_RANK_MAX; d++) {
             size += put_u32(bytes + size, variable->shape[d]);
         }
+        if (variable->scale > 0) { size += put_scale(bytes + size, variable->scale); }
     }
     return XXH3_64bits(bytes, size);
 }
@@ -141,28 +151,41 @@ enum tn_status variable_table_check_ps(const struct variable_table *table, uint3
         ps_count, table->parameter_count, most, PLACEMENT_BLOCK, ps_count == 0 ? "more" : "fewer");
 }
 
+static void fill(uint64_t count, float value, float *out)
+{
+    for (uint64_t i = 0; i < count; i++) { out[i] = value; }
+}
+
+static void fill_uniform(uint64_t seed, uint64_t stream, uint64_t first, uint64_t count,
+                         float limit, float *out)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        out[i] = (2.0F * random_unit_at(seed, stream, first + i) - 1.0F) * limit;
+    }
+}
+
+static void fill_normal(uint64_t seed, uint64_t stream, uint64_t first, uint64_t count,
+                        float deviation, float *out)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        out[i] = random_normal_at(seed, stream, first + i) * deviation;
+    }
+}
+
 static void init_part(const struct variable *variable, uint64_t seed, uint64_t stream,
                       uint64_t first, uint64_t count, float *out)
 {
     assert(first + count <= variable->count);
     float fan_out = (float)variable->shape[variable->rank - 1];
     float fan_in = variable->rank == 1 ? fan_out : (float)variable->count / fan_out;
+    float glorot = sqrtf(6.0F / (fan_in + fan_out)), he = sqrtf(2.0F / fan_in);
     switch (variable->init) {
-    case VARIABLE_ZEROS: memset(out, 0, count * sizeof *out); break;
-    case VARIABLE_GLOROT_UNIFORM: {
-        float limit = sqrtf(6.0F / (fan_in + fan_out));
-        for (uint64_t i = 0; i < count; i++) {
-            out[i] = (2.0F * random_unit_at(seed, stream, first + i) - 1.0F) * limit;
-        }
-        break;
-    }
-    case VARIABLE_HE_NORMAL: {
-        float deviation = sqrtf(2.0F / fan_in);
-        for (uint64_t i = 0; i < count; i++) {
-            out[i] = random_normal_at(seed, stream, first + i) * deviation;
-        }
-        break;
-    }
+    case VARIABLE_ZEROS: fill(count, 0, out); break;
+    case VARIABLE_ONES: fill(count, 1, out); break;
+    case VARIABLE_GLOROT_UNIFORM: fill_uniform(seed, stream, first, count, glorot, out); break;
+    case VARIABLE_HE_NORMAL: fill_normal(seed, stream, first, count, he, out); break;
+    case VARIABLE_UNIFORM: fill_uniform(seed, stream, first, count, variable->scale, out); break;
+    case VARIABLE_NORMAL: fill_normal(seed, stream, first, count, variable->scale, out); break;
     }
 }
 

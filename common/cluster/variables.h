@@ -15,12 +15,15 @@
 
 #include "common/base/error.h"
 
-enum { VARIABLES_MAX = 64, VARIABLE_NAME_MAX = 64, VARIABLE_RANK_MAX = 4 };
+enum { VARIABLES_MAX = 512, VARIABLE_NAME_MAX = 64, VARIABLE_RANK_MAX = 4 };
 
 enum variable_init {
     VARIABLE_ZEROS,
     VARIABLE_GLOROT_UNIFORM, /* Uniform in +-sqrt(6 / (fan_in + fan_out)); Glorot, Bengio 2010. */
     VARIABLE_HE_NORMAL,      /* Normal, deviation sqrt(2 / fan_in); He et al. 2015. */
+    VARIABLE_ONES,
+    VARIABLE_NORMAL,  /* Normal, deviation `scale`. */
+    VARIABLE_UNIFORM, /* Uniform in +-`scale`. */
 };
 
 /* The last dimension of a shape is fan_out, the product of the others is fan_in. */
@@ -29,6 +32,7 @@ struct variable {
     uint32_t rank; /* 1 to VARIABLE_RANK_MAX. */
     uint32_t shape[VARIABLE_RANK_MAX];
     enum variable_init init;
+    float scale;            /* VARIABLE_NORMAL and VARIABLE_UNIFORM; else 0. */
     uint64_t offset, count; /* In the flat vector. */
 };
 
@@ -46,7 +50,8 @@ struct variable_table {
  */
 MUST_CHECK enum tn_status variable_table_add(struct variable_table *table, const char *name,
                                              uint32_t rank, const uint32_t *shape,
-                                             enum variable_init init, struct error *error);
+                                             enum variable_init init, float scale,
+                                             struct error *error);
 
 /* XXH3-64 over names, shapes and initialisers: equal on all nodes of a job. */
 uint64_t variable_table_hash(const struct variable_table *table);

@@ -4,10 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "kernels/kernels.h"
 #include "worker/dataset.h"
 
 static struct job job;
@@ -43,17 +45,16 @@ static void test_contents_are_known(void **state)
     assert_int_equal(test->examples, 10000);
     for (uint32_t i = 0; i < train->examples; i++) { counts[train->labels[i]]++; }
     for (int label = 0; label < 10; label++) { assert_int_equal(counts[label], 6000); }
-    struct batch batch;
-    struct error error;
-    assert_int_equal(batch_open(train, 60000, &batch, &error), TN_OK);
-    struct examples all = dataset_gather_range(train, 0, 60000, &batch);
+    float *inputs = calloc((size_t)60000 * 784, sizeof *inputs);
+    const struct fields fields = {.inputs = inputs};
+    dataset_gather_range(train, 0, 60000, &fields);
     for (size_t i = 0; i < (size_t)60000 * 784; i++) {
-        assert_true(all.inputs[i] >= 0 && all.inputs[i] <= 1);
-        sum += (double)all.inputs[i];
+        assert_true(inputs[i] >= 0 && inputs[i] <= 1);
+        sum += (double)inputs[i];
     }
     double mean = sum / (60000.0 * 784);
     assert_true(mean > 0.2860 && mean < 0.2861);
-    batch_close(&batch);
+    free(inputs);
 }
 
 /* Gradient descent on a thousand images learns to distinguish the classes. */
@@ -61,24 +62,29 @@ static void test_softmax_learns(void **state)
 {
     (void)state;
     if (train == NULL) { skip(); }
-    struct model_config config = {"softmax", 784, 10, {0}, 0};
     struct model *model;
-    struct batch batch;
+    struct training *training;
     struct error error;
     struct evaluation_sum result = {0};
     static float values[7850], gradient[7850];
-    double loss = 0;
-    assert_int_equal(model_open(&config, kernels_cpu(), 1000, &model, &error), TN_OK);
-    assert_int_equal(batch_open(train, 1000, &batch, &error), TN_OK);
-    struct examples examples = dataset_gather_range(train, 0, 1000, &batch);
+    strcpy(job.model.type, "softmax");
+    job.model.hidden_count = 0;
+    assert_int_equal(model_open(&job, &model, &error), TN_OK);
+    const struct training_config config = {model, "openblas", {1000}, {1000}};
+    assert_int_equal(training_open(&config, &training, &error), TN_OK);
+    struct fields fields = training_fields(training, TN_TRAIN, 1000);
+    dataset_gather_range(train, 0, 1000, &fields);
     for (int step = 0; step < 100; step++) {
-        model_gradient(model, values, &examples, -0.1F / 1000, gradient, &loss);
+        struct slice_run run = {
+            .values = values, .count = 1000, .scale = -0.1F / 1000, .gradient = gradient};
+        assert_int_equal(training_gradient(training, &run, &error), TN_OK);
         kernels_cpu()->add(7850, gradient, values);
     }
-    examples = dataset_gather_range(test, 0, 1000, &batch);
-    model_evaluate(model, values, &examples, &result);
-    assert_in_range(result.correct, 700, 1000);
-    batch_close(&batch);
+    fields = training_fields(training, TN_EVALUATE, 1000);
+    dataset_gather_range(test, 0, 1000, &fields);
+    assert_int_equal(training_evaluate(training, values, 1000, &result, &error), TN_OK);
+    assert_true(result.correct >= 700 && result.correct <= 1000);
+    training_close(training);
     model_close(model);
 }
 

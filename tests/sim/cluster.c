@@ -100,21 +100,18 @@ static void open_training(struct sim_cluster *cluster)
     struct error error;
     cluster->kernels = kernels_reference();
     if (cluster->setup.ledger) {
-        cluster->model = ledger_open(job->data.examples, cluster->kernels, job->train.batch);
+        cluster->model = ledger_open(job->data.examples);
         cluster->train = ledger_dataset(job->data.examples);
         cluster->test = ledger_dataset(job->data.examples);
     } else {
-        struct model_config config = {.inputs = job->model.inputs, .outputs = job->model.outputs};
-        memcpy(config.type, job->model.type, sizeof config.type);
-        enum tn_status status =
-            model_open(&config, cluster->kernels, job->train.batch, &cluster->model, &error);
+        enum tn_status status = model_open(job, &cluster->model, &error);
         assert(status == TN_OK);
         status = dataset_open(job, DATASET_TRAIN, &cluster->train, &error);
         assert(status == TN_OK);
         status = dataset_open(job, DATASET_TEST, &cluster->test, &error);
         assert(status == TN_OK);
     }
-    cluster->reference = reference_create(job, cluster->model, cluster->train);
+    cluster->reference = reference_create(job, cluster->model, cluster->kernels, cluster->train);
 }
 
 static void add_tasks(struct sim_cluster *cluster, enum role role, uint32_t count)
@@ -268,11 +265,7 @@ void sim_cluster_free(struct sim_cluster *cluster)
     net_model_free(cluster->net);
     zk_model_free(cluster->zk);
     reference_free(cluster->reference);
-    if (cluster->setup.ledger) {
-        ledger_close(cluster->model);
-    } else {
-        model_close(cluster->model);
-    }
+    model_close(cluster->model);
     dataset_close(cluster->train);
     dataset_close(cluster->test);
     world_free(&cluster->world);

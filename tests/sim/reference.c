@@ -10,8 +10,9 @@
 struct reference {
     struct job job;
     const struct model *model;
+    const struct kernels *kernels;
     const struct dataset *train;
-    struct batch batch;
+    struct training *training;
     struct optimizer optimizer;
     size_t parameters;
     uint32_t arrays;
@@ -31,20 +32,35 @@ static float *floats(size_t count)
     return array;
 }
 
+/* One program for each size of slices. */
+static struct training *open_training(const struct job *job, const struct model *model)
+{
+    struct training_config config = {.model = model, .kernels = "reference"};
+    struct training *training = NULL;
+    struct error error;
+    config.gradient[0] = slices_positions(job->train.slices, job->train.batch, 0).count;
+    for (uint32_t v = 1; v < job->train.slices; v++) {
+        uint32_t count = slices_positions(job->train.slices, job->train.batch, v).count;
+        if (count != config.gradient[0]) { config.gradient[1] = count; }
+    }
+    enum tn_status status = training_open(&config, &training, &error);
+    assert(status == TN_OK);
+    return training;
+}
+
 struct reference *reference_create(const struct job *job, const struct model *model,
-                                   const struct dataset *train)
+                                   const struct kernels *kernels, const struct dataset *train)
 {
     struct reference *reference = calloc(1, sizeof *reference);
     assert(reference != NULL);
     reference->job = *job;
     reference->model = model;
+    reference->kernels = kernels;
     reference->train = train;
+    reference->training = open_training(job, model);
     reference->optimizer = optimizer_of_job(job);
     reference->parameters = (size_t)model->table.parameter_count;
     reference->arrays = optimizer_arrays(job->train.optimizer);
-    struct error error;
-    enum tn_status status = batch_open(train, job->train.batch, &reference->batch, &error);
-    assert(status == TN_OK);
     for (int side = 0; side < 2; side++) {
         for (uint32_t a = 0; a < reference->arrays; a++) {
             reference->state[side][a] = floats(reference->parameters);
@@ -68,7 +84,7 @@ void reference_free(struct reference *reference)
     for (int side = 0; side < 2; side++) {
         for (uint32_t a = 0; a < reference->arrays; a++) { free(reference->state[side][a]); }
     }
-    batch_close(&reference->batch);
+    training_close(reference->training);
     free(reference->values);
     free(reference->gradients);
     free(reference->indices);
@@ -88,21 +104,34 @@ static void sum_node(struct reference *reference, struct slice_node node)
     for (size_t i = 0; i < reference->parameters; i++) { into[i] += from[i]; }
 }
 
+static void compute_slice(struct reference *reference, uint64_t step, uint32_t slice)
+{
+    const struct job *job = &reference->job;
+    struct slice_range range = slices_positions(job->train.slices, job->train.batch, slice);
+    struct slice_run run = {
+        .values = reference->state[step % 2][0],
+        .seed = job->seed,
+        .step = step,
+        .first = range.first,
+        .count = range.count,
+        .scale = 1.0f / (float)job->train.batch,
+        .gradient = reference->gradients + slice * reference->parameters,
+    };
+    if (range.count > 0) {
+        struct fields fields = training_fields(reference->training, TN_TRAIN, range.count);
+        shuffle_batch(job->seed, reference->train->examples, job->train.batch, step, range.first,
+                      range.count, reference->indices);
+        dataset_gather(reference->train, reference->indices, range.count, &fields);
+    }
+    enum tn_status status = training_gradient(reference->training, &run, NULL);
+    assert(status == TN_OK);
+}
+
 static void compute_step(struct reference *reference, uint64_t step)
 {
     const struct job *job = &reference->job;
     int now = (int)(step % 2), next = 1 - now;
-    for (uint32_t v = 0; v < job->train.slices; v++) {
-        struct slice_range range = slices_positions(job->train.slices, job->train.batch, v);
-        shuffle_batch(job->seed, reference->train->examples, job->train.batch, step, range.first,
-                      range.count, reference->indices);
-        struct examples examples =
-            dataset_gather(reference->train, reference->indices, range.count, &reference->batch);
-        double loss;
-        model_gradient(reference->model, reference->state[now][0], &examples,
-                       1.0f / (float)job->train.batch,
-                       reference->gradients + v * reference->parameters, &loss);
-    }
+    for (uint32_t v = 0; v < job->train.slices; v++) { compute_slice(reference, step, v); }
     sum_node(reference, (struct slice_node){0, job->train.slices});
     const float *in[OPTIMIZER_ARRAYS_MAX] = {0};
     float *out[OPTIMIZER_ARRAYS_MAX] = {0};
@@ -110,7 +139,7 @@ static void compute_step(struct reference *reference, uint64_t step)
         in[a] = reference->state[now][a];
         out[a] = reference->state[next][a];
     }
-    optimizer_apply(&reference->optimizer, reference->model->kernels, step, reference->parameters,
+    optimizer_apply(&reference->optimizer, reference->kernels, step, reference->parameters,
                     reference->gradients, in, out);
     reference->values[step + 1] = floats(reference->parameters);
     memcpy(reference->values[step + 1], out[0], reference->parameters * sizeof(float));
@@ -138,62 +167,22 @@ struct digest reference_digest(struct reference *reference, uint64_t step)
 
 /* ---------------------------------------------------------------- ledger */
 
-static double ledger_gradient(const struct model *model, const float *values,
-                              const struct examples *examples, float scale, float *gradient_out)
+struct model *ledger_open(uint32_t examples)
 {
-    (void)values;
-    size_t width = (size_t)model->table.parameter_count;
-    memset(gradient_out, 0, width * sizeof *gradient_out);
-    for (uint32_t e = 0; e < examples->count; e++) {
-        for (size_t i = 0; i < width; i++) {
-            gradient_out[i] -= scale * examples->inputs[e * width + i];
-        }
-    }
-    return 0;
-}
-
-static void ledger_score(const struct model *model, const float *values,
-                         const struct examples *examples, struct evaluation_sum *add_to)
-{
-    (void)model;
-    (void)values;
-    add_to->count += examples->count;
-}
-
-static size_t ledger_scratch(const struct model_config *config, uint32_t examples_max)
-{
-    (void)config;
-    (void)examples_max;
-    return 0;
-}
-
-static const struct model_type ledger_type = {
-    .name = "ledger",
-    .is_classifier = false,
-    .scratch_floats = ledger_scratch,
-    .gradient = ledger_gradient,
-    .evaluate = ledger_score,
-};
-
-struct model *ledger_open(uint32_t examples, const struct kernels *kernels, uint32_t examples_max)
-{
-    struct model *model = calloc(1, sizeof *model);
-    assert(model != NULL);
-    model->type = &ledger_type;
-    model->kernels = kernels;
-    model->config.inputs = examples;
-    model->config.outputs = 1;
-    model->examples_max = examples_max;
+    const struct tn_variable_options zeros = {.init = TN_INIT_ZEROS};
+    struct tn_graph *graph = NULL;
+    struct model *model = NULL;
     struct error error;
-    enum tn_status status =
-        variable_table_add(&model->table, "uses", 1, &examples, VARIABLE_ZEROS, &error);
+    enum tn_status status = tn_graph_create(&graph, NULL);
+    assert(status == TN_OK);
+    tn_tensor inputs =
+        tn_placeholder(graph, "inputs", TN_FLOAT32, TN_SHAPE(TN_BATCH, (int64_t)examples));
+    tn_tensor uses = tn_variable(graph, "uses", TN_SHAPE((int64_t)examples), &zeros);
+    tn_tensor own = tn_sum(graph, tn_multiply(graph, inputs, uses), (uint32_t[]){1}, 1);
+    tn_loss(graph, tn_scale(graph, own, -1), 1);
+    status = model_open_graph(graph, &model, &error);
     assert(status == TN_OK);
     return model;
-}
-
-void ledger_close(struct model *model)
-{
-    free(model);
 }
 
 struct dataset *ledger_dataset(uint32_t examples)

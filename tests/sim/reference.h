@@ -9,13 +9,14 @@
 #include "common/base/digest.h"
 #include "common/cluster/job.h"
 #include "common/cluster/variables.h"
+#include "kernels/kernels.h"
+#include "model/training.h"
 #include "worker/dataset.h"
-#include "worker/models/model.h"
 
 struct reference;
 
 struct reference *reference_create(const struct job *job, const struct model *model,
-                                   const struct dataset *train);
+                                   const struct kernels *kernels, const struct dataset *train);
 void reference_free(struct reference *reference);
 
 /* All parameters after `step` steps (0: initial ones). Valid as long as the reference. */
@@ -27,10 +28,9 @@ struct digest reference_digest(struct reference *reference, uint64_t step);
  * The ledger: a model whose parameters count how often each example was used: the gradient of an
  * example is -1 for its own parameter, and with rate = batch size each use adds exactly 1. A lost
  * or doubled contribution is a wrong count, in any mode and order. It is opened instead of the
- * job's model, and closed with ledger_close().
+ * job's model.
  */
-struct model *ledger_open(uint32_t examples, const struct kernels *kernels, uint32_t examples_max);
-void ledger_close(struct model *model);
+struct model *ledger_open(uint32_t examples);
 /* The examples of the ledger: the inputs are the rows of the unit matrix. */
 struct dataset *ledger_dataset(uint32_t examples);
 

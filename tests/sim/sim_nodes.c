@@ -89,6 +89,8 @@ static void make_worker(struct sim_cluster *cluster, struct process *process,
                                    .ports = &process->ports,
                                    .job = others ? &cluster->other_job : &cluster->setup.job,
                                    .model = cluster->model,
+                                   .programs = "reference",
+                                   .kernels = cluster->kernels,
                                    .train = cluster->train,
                                    .test = cluster->test,
                                    .inputs = {.fingerprint = "sim", .data = {1, others ? 3 : 2}}};

@@ -1,162 +1,131 @@
-/* model/job_graph.h: the graphs of job models have the variables and the bits of worker/models/. */
+/* model/job_graph.h: gradients are slopes, and have the bits of the kernels called one by one. */
 #include "model/job_graph.h"
 
 #include <math.h>
 
-#include "common/cluster/variables.h"
-#include "graph/openblas/backend.h"
-#include "graph/program.h"
+#include "kernels/kernels.h"
+#include "model/training.h"
 #include "tests/unit/support/graphs.h"
-#include "worker/models/model.h"
+
+enum { ROWS = 20, INPUTS = 40, HIDDEN = 24, OUTPUTS = 7 };
 
 static struct job job_of(const char *type, uint32_t hidden_count)
 {
     struct job job;
     job_init(&job);
     strcpy(job.model.type, type);
-    job.model.inputs = 40;
-    job.model.outputs = strcmp(type, "linear") == 0 ? 3 : 7;
+    job.model.inputs = INPUTS;
+    job.model.outputs = OUTPUTS;
     job.model.hidden_count = hidden_count;
-    job.model.hidden[0] = 24;
+    job.model.hidden[0] = HIDDEN;
     job.model.hidden[1] = 11;
     return job;
 }
 
-struct sides {
-    struct model *model;
-    struct tn_program *program;
-    uint64_t parameters;
-};
-
-static struct sides open_sides(const struct job *job, const struct kernels *kernels,
-                               const struct backend *backend, uint32_t examples)
-{
-    struct sides sides;
-    struct error error;
-    struct tn_graph *graph = NULL;
-    struct model_config config = model_config_of_job(job);
-    struct tn_program_options options = {sizeof options, TN_TRAIN, .examples = examples};
-    assert_int_equal(model_open(&config, kernels, examples, &sides.model, NULL), TN_OK);
-    assert_int_equal(job_graph_create(job, &graph, NULL), TN_OK);
-    if (program_create(graph, &options, backend, &sides.program, &error) != TN_OK) {
-        fail_msg("%s", error.text);
-    }
-    tn_graph_destroy(graph);
-    sides.parameters = tn_program_parameters(sides.program);
-    return sides;
-}
-
-static void close_sides(struct sides *sides)
-{
-    model_close(sides->model);
-    tn_program_destroy(sides->program);
-}
-
-/* One slice by both; their gradients must be equal bit for bit. */
-static void compare(const struct job *job, const struct kernels *kernels,
-                    const struct backend *backend, uint32_t count)
-{
-    struct sides sides = open_sides(job, kernels, backend, count);
-    size_t size = (size_t)sides.parameters;
-    assert_int_equal(sides.parameters, sides.model->table.parameter_count);
-    float *values = calloc(3 * size, sizeof *values);
-    float *by_graph = values + size, *by_hand = values + 2 * size;
-    variables_init_range(&sides.model->table, 5, 0, size, values);
-    struct tn_view inputs = tn_program_field(sides.program, "inputs");
-    struct tn_view labels = tn_program_field(sides.program, "labels");
-    struct tn_view targets = tn_program_field(sides.program, "targets");
-    fill_floats(inputs, -0.375F);
-    if (targets.data != NULL) { fill_floats(targets, 0.25F); }
-    for (uint32_t i = 0; labels.data != NULL && i < count; i++) {
-        ((uint8_t *)labels.data)[i] = (uint8_t)(i * 5 % job->model.outputs);
-    }
-    struct examples examples = {inputs.data, labels.data, targets.data, count};
-    double loss = 0;
-    model_gradient(sides.model, values, &examples, 1.0F / 512, by_hand, &loss);
-    struct tn_run run = {sizeof run, .values = values, .gradient = by_graph, .scale = 1.0F / 512};
-    assert_int_equal(tn_program_run(sides.program, &run, NULL), TN_OK);
-    assert_memory_equal(by_graph, by_hand, size * sizeof *values);
-    assert_true(fabs(run.loss_sum - loss) <= 1e-6 * fabs(loss));
-    free(values);
-    close_sides(&sides);
-}
-
-static void compare_models(const struct kernels *kernels, const struct backend *backend)
-{
-    static const uint32_t slices[] = {1, 16, 64, 256};
-    for (size_t i = 0; i < sizeof slices / sizeof slices[0]; i++) {
-        for (uint32_t hidden = 0; hidden <= 2; hidden++) {
-            struct job mlp = job_of("mlp", hidden);
-            compare(&mlp, kernels, backend, slices[i]);
-        }
-        struct job softmax = job_of("softmax", 0), linear = job_of("linear", 0);
-        compare(&softmax, kernels, backend, slices[i]);
-        compare(&linear, kernels, backend, slices[i]);
-    }
-}
-
-static void gradients_have_the_bits_of_the_reference(void **state)
-{
-    (void)state;
-    compare_models(kernels_reference(), backend_kernels_reference());
-}
-
-static void gradients_have_the_bits_of_openblas(void **state)
-{
-    (void)state;
-    const struct backend *backend = NULL;
-    if (backend_openblas(&backend, NULL) != TN_OK) { skip(); }
-    compare_models(kernels_cpu(), backend);
-}
-
-/* Names, order and initial values are those of the variable table. */
-static void variables_are_those_of_the_table(void **state)
+static void gradients_are_slopes(void **state)
 {
     (void)state;
     const struct job jobs[] = {job_of("mlp", 2), job_of("softmax", 0), job_of("linear", 0)};
     for (size_t k = 0; k < sizeof jobs / sizeof jobs[0]; k++) {
-        struct sides sides =
-            open_sides(&jobs[k], kernels_reference(), backend_kernels_reference(), 4);
-        const struct variable_table *table = &sides.model->table;
-        size_t size = (size_t)sides.parameters;
-        float *first = calloc(2 * size, sizeof *first), *second = first + size;
-        assert_int_equal(sides.program->variable_count, table->count);
-        for (uint32_t i = 0; i < table->count; i++) {
-            const struct program_variable *variable = &sides.program->variables[i];
-            const struct node *node = &sides.program->graph->nodes[variable->node];
-            assert_string_equal(node->attributes.name, table->variables[i].name);
-            assert_int_equal(variable->offset, table->variables[i].offset);
-            assert_int_equal(variable->count, table->variables[i].count);
-        }
-        variables_init_range(table, 9, 0, size, first);
-        tn_program_initialize(sides.program, 9, second);
-        assert_memory_equal(first, second, size * sizeof *first);
-        free(first);
-        close_sides(&sides);
+        struct tn_graph *graph = NULL;
+        double worst = 1;
+        assert_int_equal(job_graph_create(&jobs[k], &graph, NULL), TN_OK);
+        assert_int_equal(tn_check_gradients(graph, 3, 5, 20, &worst, NULL), TN_OK);
+        assert_true(worst < 1e-5);
+        tn_graph_destroy(graph);
     }
+}
+
+/* A network with one hidden layer, by the kernels of "openblas". */
+struct by_hand {
+    float hidden[ROWS * HIDDEN], logits[ROWS * OUTPUTS], upper[ROWS * HIDDEN];
+};
+
+static void gradient_by_hand(const struct fields *fields, const float *values, float scale,
+                             float *out)
+{
+    static struct by_hand m;
+    const struct kernels *k = kernels_cpu();
+    size_t bias1 = INPUTS * HIDDEN, weights2 = bias1 + HIDDEN, bias2 = weights2 + HIDDEN * OUTPUTS;
+    k->multiply(false, false, ROWS, HIDDEN, INPUTS, fields->inputs, values, m.hidden);
+    k->add_bias(ROWS, HIDDEN, values + bias1, m.hidden);
+    k->relu(ROWS * HIDDEN, m.hidden);
+    k->multiply(false, false, ROWS, OUTPUTS, HIDDEN, m.hidden, values + weights2, m.logits);
+    k->add_bias(ROWS, OUTPUTS, values + bias2, m.logits);
+    k->softmax_cross_entropy(ROWS, OUTPUTS, m.logits, fields->labels, scale);
+    k->multiply(true, false, HIDDEN, OUTPUTS, ROWS, m.hidden, m.logits, out + weights2);
+    k->sum_rows(ROWS, OUTPUTS, m.logits, out + bias2);
+    k->multiply(false, true, ROWS, HIDDEN, OUTPUTS, m.logits, values + weights2, m.upper);
+    k->relu_backward(ROWS * HIDDEN, m.hidden, m.upper);
+    k->multiply(true, false, INPUTS, HIDDEN, ROWS, fields->inputs, m.upper, out);
+    k->sum_rows(ROWS, HIDDEN, m.upper, out + bias1);
+}
+
+static void gradients_have_the_bits_of_the_kernels(void **state)
+{
+    (void)state;
+    const struct kernels *kernels = NULL;
+    if (kernels_open("cpu", &kernels, NULL) != TN_OK) { skip(); }
+    struct job job = job_of("mlp", 1);
+    struct model *model = NULL;
+    struct training *training = NULL;
+    assert_int_equal(model_open(&job, &model, NULL), TN_OK);
+    const struct training_config config = {model, "openblas", {ROWS}, {0}};
+    assert_int_equal(training_open(&config, &training, NULL), TN_OK);
+    size_t size = (size_t)model->table.parameter_count;
+    float *values = calloc(3 * size, sizeof *values), *expected = values + size;
+    struct slice_run run = {.values = values, .count = ROWS, .scale = 1.0F / 512};
+    run.gradient = expected + size;
+    struct fields fields = training_fields(training, TN_TRAIN, ROWS);
+    variables_init_range(&model->table, 5, 0, size, values);
+    for (int i = 0; i < ROWS * INPUTS; i++) { fields.inputs[i] = (float)(i % 17) / 8 - 1; }
+    for (int i = 0; i < ROWS; i++) { fields.labels[i] = (uint8_t)(i * 5 % OUTPUTS); }
+    gradient_by_hand(&fields, values, run.scale, expected);
+    assert_int_equal(training_gradient(training, &run, NULL), TN_OK);
+    assert_memory_equal(run.gradient, expected, size * sizeof *values);
+    free(values);
+    training_close(training);
+    model_close(model);
+}
+
+static void expect_refusal(const struct job *job, const char *text)
+{
+    struct tn_graph *graph = NULL;
+    struct error error;
+    assert_int_equal(job_graph_create(job, &graph, &error), TN_EINVAL);
+    assert_string_equal(error.text, text);
+    assert_null(graph);
 }
 
 static void wrong_models_are_refused(void **state)
 {
     (void)state;
-    struct tn_graph *graph = NULL;
-    struct error error;
     struct job job = job_of("forest", 0);
-    assert_int_equal(job_graph_create(&job, &graph, &error), TN_EINVAL);
-    assert_string_equal(error.text, "unknown model.type 'forest': one of mlp, softmax, linear");
+    expect_refusal(&job, "unknown model.type 'forest': one of mlp, softmax, linear");
     job = job_of("mlp", 1);
-    job.model.hidden[0] = 0;
-    assert_int_equal(job_graph_create(&job, &graph, &error), TN_EINVAL);
-    assert_non_null(strstr(error.text, "model: scope 'hidden1': variable 'hidden1/weights'"));
-    assert_null(graph);
+    job.model.inputs = 0;
+    expect_refusal(&job, "model.inputs is 0: give a number from 1 to 1048576");
+    job = job_of("mlp", 1);
+    job.model.outputs = 1;
+    expect_refusal(&job, "model.outputs is 1: a classifier needs 2 to 256, one for each class");
+    job = job_of("mlp", 2);
+    job.model.hidden[1] = 0;
+    expect_refusal(&job, "model.hidden is 0: give a number from 1 to 1048576");
+    job = job_of("mlp", 9);
+    expect_refusal(&job, "model.hidden has 9 layers: give at most 8");
+    job = job_of("softmax", 1);
+    expect_refusal(&job, "model.hidden has 1 layers, but model.type 'softmax' has none: remove "
+                         "them or use 'mlp'");
+    job = job_of("linear", 1);
+    expect_refusal(&job, "model.hidden has 1 layers, but model.type 'linear' has none: remove "
+                         "them");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_have_the_bits_of_the_reference),
-        cmocka_unit_test(gradients_have_the_bits_of_openblas),
-        cmocka_unit_test(variables_are_those_of_the_table),
+        cmocka_unit_test(gradients_are_slopes),
+        cmocka_unit_test(gradients_have_the_bits_of_the_kernels),
         cmocka_unit_test(wrong_models_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@ static struct variable_table table(void)
 {
     struct variable_table variables = {0};
     assert_int_equal(variable_table_add(&variables, "w", 2, (const uint32_t[]){100, 100},
-                                        VARIABLE_GLOROT_UNIFORM, NULL),
+                                        VARIABLE_GLOROT_UNIFORM, 0, NULL),
                      TN_OK);
     return variables;
 }

@@ -30,7 +30,7 @@ static void reference_step(struct compute *compute, const struct optimizer *opti
     float values[ROLES_FLOATS_MAX];
     memcpy(values, old[0], count * sizeof(float));
     for (uint32_t v = 0; v < 5; v++) {
-        const float *sum = compute_node(compute, values, step, (struct slice_node){v, 1});
+        const float *sum = compute_node(compute, values, step, (struct slice_node){v, 1}, NULL);
         optimizer_apply(optimizer, kernels_reference(), step * 5 + v, count, sum,
                         (const float *const *)old, new);
         for (int a = 0; a < 3; a++) { memcpy(old[a], new[a], count * sizeof(float)); }
@@ -43,11 +43,11 @@ static void reference(float *values)
     float arrays[6][ROLES_FLOATS_MAX] = {0};
     float *old[3] = {arrays[0], arrays[1], arrays[2]}, *new[3] = {arrays[3], arrays[4], arrays[5]};
     const uint64_t count = w.variables.parameter_count;
-    const struct model_config model_config = model_config_of_job(&w.job);
     struct model *model;
     struct compute compute;
-    assert_int_equal(model_open(&model_config, kernels_reference(), 6, &model, NULL), TN_OK);
-    const struct compute_config config = {&w.job, model, w.train, w.test, w.pool};
+    assert_int_equal(model_open(&w.job, &model, NULL), TN_OK);
+    const struct compute_config config = {&w.job,  model,  "reference", kernels_reference(),
+                                          w.train, w.test, w.pool};
     assert_int_equal(compute_open(&compute, &config, NULL), TN_OK);
     const struct optimizer optimizer = optimizer_per_slice(optimizer_of_job(&w.job), 5);
     variables_init_range(&w.variables, w.job.seed, 0, count, old[0]);

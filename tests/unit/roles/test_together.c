@@ -17,11 +17,11 @@ static const char *const sync_settings[] = {"data.type=synthetic",      "data.ex
 static void reference(float *values)
 {
     uint64_t count = w.variables.parameter_count;
-    struct model_config model_config = model_config_of_job(&w.job);
     struct model *model;
     struct compute compute;
-    assert_int_equal(model_open(&model_config, kernels_reference(), 6, &model, NULL), TN_OK);
-    struct compute_config config = {&w.job, model, w.train, w.test, w.pool};
+    assert_int_equal(model_open(&w.job, &model, NULL), TN_OK);
+    struct compute_config config = {&w.job,  model,  "reference", kernels_reference(),
+                                    w.train, w.test, w.pool};
     assert_int_equal(compute_open(&compute, &config, NULL), TN_OK);
     struct optimizer optimizer = optimizer_of_job(&w.job);
     float *old[3], *new[3];
@@ -31,7 +31,7 @@ static void reference(float *values)
     }
     variables_init_range(&w.variables, w.job.seed, 0, count, old[0]);
     for (uint64_t step = 0; step < STEPS; step++) {
-        const float *sum = compute_node(&compute, old[0], step, (struct slice_node){0, 5});
+        const float *sum = compute_node(&compute, old[0], step, (struct slice_node){0, 5}, NULL);
         optimizer_apply(&optimizer, kernels_reference(), step, count, sum,
                         (const float *const *)old, new);
         for (int a = 0; a < 3; a++) { memcpy(old[a], new[a], count * sizeof(float)); }

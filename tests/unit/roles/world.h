@@ -292,12 +292,12 @@ static inline void world_begin(struct world *w, uint32_t index)
         assert(status == TN_OK);
         node->node = ps_node(node->ps);
     } else {
-        struct model_config model = model_config_of_job(&w->job);
-        enum tn_status status = model_open(&model, kernels_reference(),
-                                           compute_slice_examples(&w->job), &node->model, NULL);
+        enum tn_status status = model_open(&w->job, &node->model, NULL);
         assert(status == TN_OK);
-        struct worker_config config = {identity, &node->ports, &w->job,      node->model,
-                                       w->train, w->test,      {.data = {0}}};
+        struct worker_config config = {
+            identity, &node->ports, &w->job,       node->model, "reference", kernels_reference(),
+            w->train, w->test,      {.data = {0}},
+        };
         status = worker_create(&config, &node->worker, NULL);
         assert(status == TN_OK);
         node->node = worker_node(node->worker);
@@ -450,8 +450,7 @@ static inline void world_open(struct world *w, uint64_t seed, const char *const 
             abort();
         }
     }
-    struct model_config model = model_config_of_job(&w->job);
-    enum tn_status status = model_describe(&model, &w->variables, NULL);
+    enum tn_status status = model_describe(&w->job, &w->variables, NULL);
     if (status == TN_OK) { status = dataset_open(&w->job, DATASET_TRAIN, &w->train, NULL); }
     if (status == TN_OK) { status = dataset_open(&w->job, DATASET_TEST, &w->test, NULL); }
     assert(status == TN_OK);

@@ -36,14 +36,12 @@ static int open_all(const char *type)
     set("train.slices=6");
     strcpy(job.model.type, type);
     job.model.hidden_count = 0;
-    struct model_config config = model_config_of_job(&job);
-    assert_int_equal(
-        model_open(&config, kernels_reference(), compute_slice_examples(&job), &model, NULL),
-        TN_OK);
+    assert_int_equal(model_open(&job, &model, NULL), TN_OK);
     assert_int_equal(dataset_open(&job, DATASET_TRAIN, &train, NULL), TN_OK);
     assert_int_equal(dataset_open(&job, DATASET_TEST, &test, NULL), TN_OK);
     pool = buffer_pool_create(0);
-    struct compute_config settings = {&job, model, train, test, pool};
+    struct compute_config settings = {&job,  model, "reference", kernels_reference(),
+                                      train, test,  pool};
     assert_int_equal(compute_open(&compute, &settings, NULL), TN_OK);
     values = calloc(compute.parameters, sizeof *values);
     variables_init_range(&model->table, 3, 0, compute.parameters, values);
@@ -76,7 +74,7 @@ static int teardown(void **state)
 
 static float *copy_node(uint64_t step, struct slice_node node)
 {
-    const float *sum = compute_node(&compute, values, step, node);
+    const float *sum = compute_node(&compute, values, step, node, NULL);
     assert_non_null(sum);
     float *copy = malloc(compute.parameters * sizeof *copy);
     memcpy(copy, sum, compute.parameters * sizeof *copy);
@@ -118,7 +116,7 @@ static void test_steps_along_the_gradient_learn(void **state)
     assert_true(isnan(compute_train_loss(&compute, 0)));
     struct evaluation before = compute_evaluate(&compute, values, 0);
     for (uint64_t step = 0; step < 200; step++) {
-        const float *sum = compute_node(&compute, values, step, (struct slice_node){0, 6});
+        const float *sum = compute_node(&compute, values, step, (struct slice_node){0, 6}, NULL);
         for (uint64_t i = 0; i < compute.parameters; i++) { values[i] -= 0.1f * sum[i]; }
     }
     struct evaluation after = compute_evaluate(&compute, values, 200);
@@ -137,13 +135,13 @@ static void test_training_loss_forgets_steps_before_a_gap(void **state)
     struct compute fresh;
     const struct slice_node node = {0, 1};
     for (uint64_t step = 0; step < COMPUTE_RECENT_STEPS; step++) {
-        assert_non_null(compute_node(&compute, values, step, node));
+        assert_non_null(compute_node(&compute, values, step, node, NULL));
     }
     for (uint64_t i = 0; i < compute.parameters; i++) { values[i] *= 100; } /* Another loss. */
     assert_int_equal(compute_open(&fresh, &compute.config, NULL), TN_OK);
     for (uint64_t step = 1000; step < 1003; step++) {
-        assert_non_null(compute_node(&compute, values, step, node));
-        assert_non_null(compute_node(&fresh, values, step, node));
+        assert_non_null(compute_node(&compute, values, step, node, NULL));
+        assert_non_null(compute_node(&fresh, values, step, node, NULL));
     }
     const double loss = compute_evaluate(&compute, values, 1003).train_loss;
     assert_true(loss == compute_evaluate(&fresh, values, 1003).train_loss);
@@ -177,23 +175,43 @@ static void test_regression_has_r_squared(void **state)
 {
     (void)state;
     for (uint64_t step = 0; step < 2000; step++) {
-        const float *sum = compute_node(&compute, values, step, (struct slice_node){0, 6});
+        const float *sum = compute_node(&compute, values, step, (struct slice_node){0, 6}, NULL);
         for (uint64_t i = 0; i < compute.parameters; i++) { values[i] -= 0.2f * sum[i]; }
     }
     double accuracy = compute_evaluate(&compute, values, 2000).accuracy;
     assert_true(accuracy > 0.8 && accuracy <= 1.0);
 }
 
-/* A model that was opened for fewer examples than a slice has is refused. */
-static void test_small_model_is_refused(void **state)
+/* A model whose loss needs labels is refused for data that have targets. */
+static void test_other_fields_are_refused(void **state)
 {
     (void)state;
     struct error error;
     struct compute other;
     struct compute_config settings = compute.config;
-    model->examples_max = 1;
+    strcpy(job.model.type, "linear");
+    struct model *linear;
+    assert_int_equal(model_open(&job, &linear, NULL), TN_OK);
+    settings.model = linear;
     assert_int_equal(compute_open(&other, &settings, &error), TN_EINVAL);
-    assert_non_null(strstr(error.text, "but a slice has 4"));
+    assert_non_null(strstr(error.text, "the model reads the field 'targets', which the data do"));
+    model_close(linear);
+}
+
+/* A batch that is smaller than the number of slices leaves slices without examples: zeros. */
+static void test_empty_slices_are_zeros(void **state)
+{
+    (void)state;
+    struct compute other;
+    struct compute_config settings = compute.config;
+    job.train.batch = 4;
+    assert_int_equal(compute_open(&other, &settings, NULL), TN_OK);
+    uint32_t empty = 0;
+    while (slices_positions(6, 4, empty).count > 0) { empty++; }
+    assert_true(empty < 6);
+    const float *sum = compute_node(&other, values, 1, (struct slice_node){empty, 1}, NULL);
+    for (uint64_t i = 0; i < other.parameters; i++) { assert_true(sum[i] == 0); }
+    compute_close(&other);
 }
 
 int main(void)
@@ -208,7 +226,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_evaluation_without_a_test_set_has_a_digest, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_regression_has_r_squared, setup_regression, teardown),
-        cmocka_unit_test_setup_teardown(test_small_model_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_other_fields_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_empty_slices_are_zeros, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,19 +86,18 @@ static void test_files_are_gathered(void **state)
     (void)state;
     struct job job = job_with_folder();
     struct dataset *dataset;
-    struct batch batch;
     struct error error;
     assert_int_equal(dataset_open(&job, DATASET_TRAIN, &dataset, &error), TN_OK);
     assert_int_equal(dataset->examples, 2);
-    assert_int_equal(batch_open(dataset, 3, &batch, &error), TN_OK);
-    struct examples examples = dataset_gather(dataset, (uint32_t[]){1, 0, 1}, 3, &batch);
-    assert_int_equal(examples.count, 3);
-    assert_memory_equal(examples.inputs, ((float[]){0.4F, 1, 0, 0.2F, 0.4F, 1}), 6 * sizeof(float));
-    assert_memory_equal(examples.labels, ((uint8_t[]){0, 2, 0}), 3);
-    assert_null(examples.targets);
-    examples = dataset_gather_range(dataset, 1, 1, &batch);
-    assert_true(examples.inputs[0] == 0.4F && examples.labels[0] == 0);
-    batch_close(&batch);
+    float inputs[9];
+    uint8_t labels[3];
+    struct fields fields = {inputs, labels, NULL};
+    dataset_gather(dataset, (uint32_t[]){1, 0, 1}, 3, &fields);
+    assert_memory_equal(inputs, ((float[]){0.4F, 1, 0, 0.2F, 0.4F, 1}), 6 * sizeof(float));
+    assert_memory_equal(labels, ((uint8_t[]){0, 2, 0}), 3);
+    fields.labels = NULL; /* Fields that a model does not read are left out. */
+    dataset_gather_range(dataset, 1, 1, &fields);
+    assert_true(inputs[0] == 0.4F && labels[0] == 0);
     dataset_close(dataset);
 }
 
@@ -194,14 +193,11 @@ static void test_synthetic_linear_has_targets(void **state)
 {
     (void)state;
     struct dataset *dataset = open_synthetic("linear", DATASET_TRAIN, 0.1);
-    struct batch batch;
-    struct error error;
-    assert_int_equal(batch_open(dataset, 2, &batch, &error), TN_OK);
-    struct examples examples = dataset_gather(dataset, (uint32_t[]){7, 4095}, 2, &batch);
-    assert_null(examples.labels);
-    assert_memory_equal(examples.targets, dataset->targets + 28, 4 * sizeof(float));
-    assert_memory_equal(examples.targets + 4, dataset->targets + 4 * 4095, 4 * sizeof(float));
-    batch_close(&batch);
+    float inputs[2 * 20], targets[2 * 4];
+    const struct fields fields = {inputs, NULL, targets};
+    dataset_gather(dataset, (uint32_t[]){7, 4095}, 2, &fields);
+    assert_memory_equal(targets, dataset->targets + 28, 4 * sizeof(float));
+    assert_memory_equal(targets + 4, dataset->targets + 4 * 4095, 4 * sizeof(float));
     dataset_close(dataset);
 }
 

@@ -19,7 +19,7 @@ struct trainer {
     struct job job;
     struct dataset *train, *test;
     struct model *model;
-    struct batch batch;
+    struct training *training;
     float arrays[2][OPTIMIZER_ARRAYS_MAX][PARAMETERS_MAX];
     float gradients[SLICES][PARAMETERS_MAX];
 };
@@ -38,17 +38,19 @@ static void set_up(struct trainer *t, const char *model_type)
     t->job.data.noise = strcmp(model_type, "linear") == 0 ? 0.01 : 0.5;
     t->job.train.optimizer = OPTIMIZER_MOMENTUM;
     t->job.train.learning_rate = 0.05;
-    struct model_config config = model_config_of_job(&t->job);
+    /* 45 examples are three slices of 7 and four of 6. */
+    struct training_config config = {.kernels = "openblas", .gradient = {6, 7}, .evaluation = {40}};
     assert_int_equal(dataset_open(&t->job, DATASET_TRAIN, &t->train, &error), TN_OK);
     assert_int_equal(dataset_open(&t->job, DATASET_TEST, &t->test, &error), TN_OK);
-    assert_int_equal(model_open(&config, kernels_cpu(), BATCH, &t->model, &error), TN_OK);
-    assert_int_equal(batch_open(t->train, BATCH, &t->batch, &error), TN_OK);
+    assert_int_equal(model_open(&t->job, &t->model, &error), TN_OK);
+    config.model = t->model;
+    assert_int_equal(training_open(&config, &t->training, &error), TN_OK);
     variables_init_range(&t->model->table, 1, 0, t->model->table.parameter_count, t->arrays[0][0]);
 }
 
 static void tear_down(struct trainer *t)
 {
-    batch_close(&t->batch);
+    training_close(t->training);
     model_close(t->model);
     dataset_close(t->train);
     dataset_close(t->test);
@@ -57,12 +59,20 @@ static void tear_down(struct trainer *t)
 static void compute_slice(struct trainer *t, uint64_t step, uint32_t slice)
 {
     uint32_t indices[BATCH];
-    double loss;
     struct slice_range range = slices_positions(SLICES, BATCH, slice);
+    struct fields fields = training_fields(t->training, TN_TRAIN, range.count);
     shuffle_batch(1, t->train->examples, BATCH, step, range.first, range.count, indices);
-    struct examples examples = dataset_gather(t->train, indices, range.count, &t->batch);
-    model_gradient(t->model, t->arrays[step % 2][0], &examples, 1.0F / BATCH, t->gradients[slice],
-                   &loss);
+    dataset_gather(t->train, indices, range.count, &fields);
+    struct slice_run run = {
+        .values = t->arrays[step % 2][0],
+        .seed = 1,
+        .step = step,
+        .first = range.first,
+        .count = range.count,
+        .scale = 1.0F / BATCH,
+        .gradient = t->gradients[slice],
+    };
+    assert_int_equal(training_gradient(t->training, &run, NULL), TN_OK);
 }
 
 static void sum(struct trainer *t, struct slice_node node, const struct slice_node *parts,
@@ -126,8 +136,9 @@ static struct evaluation_sum train(struct trainer *t, const char *model_type)
     set_up(t, model_type);
     for (uint64_t step = 0; step < 300; step++) { step_by(t, step, 2); }
     for (uint32_t first = 0; first < 1000; first += 40) {
-        struct examples examples = dataset_gather_range(t->test, first, 40, &t->batch);
-        model_evaluate(t->model, t->arrays[0][0], &examples, &result);
+        struct fields fields = training_fields(t->training, TN_EVALUATE, 40);
+        dataset_gather_range(t->test, first, 40, &fields);
+        assert_int_equal(training_evaluate(t->training, t->arrays[0][0], 40, &result, NULL), TN_OK);
     }
     tear_down(t);
     return result;
@@ -140,7 +151,7 @@ static void test_models_learn(void **state)
     static struct trainer trainer;
     assert_true(train(&trainer, "mlp").correct > 950);
     assert_true(train(&trainer, "softmax").correct > 950);
-    assert_true(train(&trainer, "linear").loss_sum / 1000 < 0.001);
+    assert_true(train(&trainer, "linear").loss / 1000 < 0.001);
 }
 
 int main(void)

@@ -15,13 +15,13 @@ static struct variable_table two_layers(void)
     struct variable_table table = {0};
     struct error error;
     assert_int_equal(variable_table_add(&table, "hidden/weights", 2, (uint32_t[]){30, 20},
-                                        VARIABLE_GLOROT_UNIFORM, &error),
+                                        VARIABLE_GLOROT_UNIFORM, 0, &error),
                      TN_OK);
     assert_int_equal(
-        variable_table_add(&table, "hidden/bias", 1, (uint32_t[]){20}, VARIABLE_ZEROS, &error),
+        variable_table_add(&table, "hidden/bias", 1, (uint32_t[]){20}, VARIABLE_ZEROS, 0, &error),
         TN_OK);
     assert_int_equal(variable_table_add(&table, "output/weights", 2, (uint32_t[]){20, 500},
-                                        VARIABLE_HE_NORMAL, &error),
+                                        VARIABLE_HE_NORMAL, 0, &error),
                      TN_OK);
     return table;
 }
@@ -46,16 +46,20 @@ static void wrong_variables_are_refused(void **state)
     char longest[VARIABLE_NAME_MAX + 1];
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
-    assert_int_equal(variable_table_add(&table, "", 1, &one, VARIABLE_ZEROS, &error), TN_EINVAL);
-    assert_int_equal(variable_table_add(&table, longest, 1, &one, VARIABLE_ZEROS, &error),
+    assert_int_equal(variable_table_add(&table, "", 1, &one, VARIABLE_ZEROS, 0, &error), TN_EINVAL);
+    assert_int_equal(variable_table_add(&table, longest, 1, &one, VARIABLE_ZEROS, 0, &error),
                      TN_EINVAL);
-    assert_int_equal(variable_table_add(&table, "hidden/bias", 1, &one, VARIABLE_ZEROS, &error),
+    assert_int_equal(variable_table_add(&table, "hidden/bias", 1, &one, VARIABLE_ZEROS, 0, &error),
                      TN_EINVAL);
     assert_string_equal(error.text, "variable 'hidden/bias' exists twice: rename one");
-    assert_int_equal(variable_table_add(&table, "a", 0, &one, VARIABLE_ZEROS, &error), TN_EINVAL);
-    assert_int_equal(variable_table_add(&table, "a", 5, huge, VARIABLE_ZEROS, &error), TN_EINVAL);
-    assert_int_equal(variable_table_add(&table, "a", 1, &zero, VARIABLE_ZEROS, &error), TN_EINVAL);
-    assert_int_equal(variable_table_add(&table, "a", 4, huge, VARIABLE_ZEROS, &error), TN_EINVAL);
+    assert_int_equal(variable_table_add(&table, "a", 0, &one, VARIABLE_ZEROS, 0, &error),
+                     TN_EINVAL);
+    assert_int_equal(variable_table_add(&table, "a", 5, huge, VARIABLE_ZEROS, 0, &error),
+                     TN_EINVAL);
+    assert_int_equal(variable_table_add(&table, "a", 1, &zero, VARIABLE_ZEROS, 0, &error),
+                     TN_EINVAL);
+    assert_int_equal(variable_table_add(&table, "a", 4, huge, VARIABLE_ZEROS, 0, &error),
+                     TN_EINVAL);
     assert_non_null(strstr(error.text, "make the model smaller"));
     assert_memory_equal(&table, &before, sizeof table);
 }
@@ -69,9 +73,10 @@ static void table_is_bounded(void **state)
     const uint32_t one = 1;
     for (int i = 0; i < VARIABLES_MAX; i++) {
         char name[] = {(char)('0' + i / 10), (char)('0' + i % 10), '\0'};
-        assert_int_equal(variable_table_add(&table, name, 1, &one, VARIABLE_ZEROS, &error), TN_OK);
+        assert_int_equal(variable_table_add(&table, name, 1, &one, VARIABLE_ZEROS, 0, &error),
+                         TN_OK);
     }
-    assert_int_equal(variable_table_add(&table, "more", 1, &one, VARIABLE_ZEROS, &error),
+    assert_int_equal(variable_table_add(&table, "more", 1, &one, VARIABLE_ZEROS, 0, &error),
                      TN_EINVAL);
 }
 
@@ -148,14 +153,15 @@ static void too_few_ps_are_refused(void **state)
     struct variable_table table = {0};
     struct error error = {0};
     const uint32_t gibibyte[] = {1 << 14, 1 << 14}, row[] = {1}, huge[] = {1 << 17, 1 << 17};
-    assert_int_equal(variable_table_add(&table, "a", 2, gibibyte, VARIABLE_ZEROS, &error), TN_OK);
+    assert_int_equal(variable_table_add(&table, "a", 2, gibibyte, VARIABLE_ZEROS, 0, &error),
+                     TN_OK);
     assert_int_equal(variable_table_check_ps(&table, 1, &error), TN_OK);
-    assert_int_equal(variable_table_add(&table, "b", 1, row, VARIABLE_ZEROS, &error), TN_OK);
+    assert_int_equal(variable_table_add(&table, "b", 1, row, VARIABLE_ZEROS, 0, &error), TN_OK);
     assert_int_equal(variable_table_check_ps(&table, 1, &error), TN_EINVAL);
     assert_non_null(strstr(error.text, "need at least 2 ps"));
     assert_non_null(strstr(error.text, "--set cluster.ps=2"));
     assert_int_equal(variable_table_check_ps(&table, 2, &error), TN_OK);
-    assert_int_equal(variable_table_add(&table, "c", 2, huge, VARIABLE_ZEROS, &error), TN_OK);
+    assert_int_equal(variable_table_add(&table, "c", 2, huge, VARIABLE_ZEROS, 0, &error), TN_OK);
     assert_int_equal(variable_table_check_ps(&table, PS_MAX, &error), TN_EINVAL);
     assert_non_null(strstr(error.text, "need 66 ps"));
 }

@@ -1,0 +1,23 @@
+#include "graph/variables.h"
+
+#include "graph/canonical.h"
+
+enum tn_status graph_variables(const struct tn_graph *graph,
+                               enum tn_status (*add)(void *to,
+                                                     const struct graph_variable *variable,
+                                                     struct error *error),
+                               void *to, struct error *error)
+{
+    struct tn_graph *canonical = NULL;
+    assert(graph != NULL && add != NULL);
+    enum tn_status status = graph_canonical(graph, false, &canonical, error);
+    for (uint32_t i = 0; status == TN_OK && i < canonical->count; i++) {
+        const struct node *node = &canonical->nodes[i];
+        if (node->attributes.variable == NULL) { continue; }
+        struct graph_variable variable = {node->attributes.name, node->shapes[0],
+                                          *node->attributes.variable};
+        status = add(to, &variable, error);
+    }
+    tn_graph_destroy(canonical);
+    return status;
+}

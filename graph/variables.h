@@ -1,0 +1,26 @@
+/*
+ * graph/variables.h: the variables of a graph, without a program.
+ *
+ * Threads: a graph belongs to one thread at a time.
+ */
+#ifndef GRAPH_VARIABLES_H
+#define GRAPH_VARIABLES_H
+
+#include "common/base/error.h"
+#include "tanist/graph.h"
+
+/* Valid during the call that it is passed to. */
+struct graph_variable {
+    const char *name; /* With its scopes: "hidden1/weights". */
+    struct tn_shape shape;
+    struct tn_variable_options options;
+};
+
+/* Call `add` for each variable in canonical order, which is that of the vector of values, until it
+ * fails. Returns its status, TN_ENOMEM, or the error of the graph. */
+MUST_CHECK enum tn_status graph_variables(
+    const struct tn_graph *graph,
+    enum tn_status (*add)(void *to, const struct graph_variable *variable, struct error *error),
+    void *to, struct error *error);
+
+#endif

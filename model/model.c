@@ -1,0 +1,113 @@
+#include "model/model.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/variables.h"
+#include "model/job_graph.h"
+
+/* The initial values of a table. TN_INIT_DEFAULT: there are none. */
+static enum variable_init init_of(enum tn_init init)
+{
+    switch (init) {
+    case TN_INIT_DEFAULT: /* tn_variable() replaces it. */
+    case TN_INIT_ZEROS: break;
+    case TN_INIT_ONES: return VARIABLE_ONES;
+    case TN_INIT_GLOROT_UNIFORM: return VARIABLE_GLOROT_UNIFORM;
+    case TN_INIT_HE_NORMAL: return VARIABLE_HE_NORMAL;
+    case TN_INIT_NORMAL: return VARIABLE_NORMAL;
+    case TN_INIT_UNIFORM: return VARIABLE_UNIFORM;
+    }
+    return VARIABLE_ZEROS;
+}
+
+/* Ps apply one optimizer to all parameters. */
+static enum tn_status check_update(const struct graph_variable *variable, struct error *error)
+{
+    if (variable->options.update == TN_UPDATE_OPTIMIZER && variable->options.optimizer == NULL) {
+        return TN_OK;
+    }
+    return error_set(error, TN_EINVAL,
+                     "variable '%s' is frozen, is an average, or has its own optimizer, which a ps "
+                     "cannot update yet: give it the job's optimizer",
+                     variable->name);
+}
+
+static enum tn_status add_variable(void *to, const struct graph_variable *variable,
+                                   struct error *error)
+{
+    uint32_t shape[VARIABLE_RANK_MAX] = {1};
+    uint32_t rank = variable->shape.rank;
+    enum tn_status status = check_update(variable, error);
+    if (status != TN_OK) { return status; }
+    if (rank > VARIABLE_RANK_MAX) {
+        return error_set(error, TN_EINVAL, "variable '%s' has rank %" PRIu32 ": give at most %d",
+                         variable->name, rank, VARIABLE_RANK_MAX);
+    }
+    for (uint32_t d = 0; d < rank; d++) {
+        if (variable->shape.dims[d] > UINT32_MAX) {
+            return error_set(error, TN_EINVAL,
+                             "variable '%s': dimension %" PRIu32 " is %" PRId64 ": make it smaller",
+                             variable->name, d, variable->shape.dims[d]);
+        }
+        shape[d] = (uint32_t)variable->shape.dims[d];
+    }
+    enum variable_init init = init_of(variable->options.init);
+    bool scaled = init == VARIABLE_NORMAL || init == VARIABLE_UNIFORM;
+    return variable_table_add(to, variable->name, rank == 0 ? 1 : rank, shape, init,
+                              scaled ? variable->options.scale : 0, error);
+}
+
+enum tn_status model_open_graph(struct tn_graph *graph, struct model **out, struct error *error)
+{
+    assert(graph != NULL && out != NULL);
+    *out = NULL;
+    struct model *model = calloc(1, sizeof *model);
+    if (model == NULL) {
+        tn_graph_destroy(graph);
+        return error_set(error, TN_ENOMEM, "out of memory for a model");
+    }
+    model->graph = graph;
+    enum tn_status status = graph_variables(graph, add_variable, &model->table, error);
+    if (status == TN_OK && model->table.count == 0) {
+        status = error_set(error, TN_EINVAL,
+                           "the model has no variables, so nothing can be trained: add a layer "
+                           "that has some");
+    }
+    if (status == TN_OK) {
+        *out = model;
+    } else {
+        model_close(model);
+    }
+    return status;
+}
+
+enum tn_status model_open(const struct job *job, struct model **out, struct error *error)
+{
+    struct tn_graph *graph = NULL;
+    assert(job != NULL && out != NULL);
+    *out = NULL;
+    enum tn_status status = job_graph_create(job, &graph, error);
+    return status == TN_OK ? model_open_graph(graph, out, error) : status;
+}
+
+void model_close(struct model *model)
+{
+    if (model == NULL) { return; }
+    tn_graph_destroy(model->graph);
+    free(model);
+}
+
+enum tn_status model_describe(const struct job *job, struct variable_table *table,
+                              struct error *error)
+{
+    struct model *model = NULL;
+    assert(table != NULL);
+    memset(table, 0, sizeof *table);
+    enum tn_status status = model_open(job, &model, error);
+    if (status == TN_OK) { *table = model->table; }
+    model_close(model);
+    return status;
+}

@@ -1,0 +1,207 @@
+#include "model/training.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MODES = 2 };
+
+/* A program with the addresses of its fields and results, which do not change. */
+struct sized {
+    uint32_t examples; /* 0: there is none. */
+    struct tn_program *program;
+    struct fields fields;
+    uint64_t outputs; /* Elements of the output "outputs"; 0: there is none. */
+};
+
+struct training {
+    const struct model *model;
+    bool is_classifier;
+    struct sized programs[MODES][TRAINING_SIZES_MAX];
+};
+
+static enum tn_status failed(enum tn_status status, const struct tn_error *text,
+                             struct error *error)
+{
+    return error_set(error, status, "model: %s", text->text);
+}
+
+/* Find the memory of field `name`; NULL if the program does not read it. */
+static enum tn_status bind(const struct tn_program *program, const char *name, enum tn_type type,
+                           void **out, struct error *error)
+{
+    struct tn_view view = tn_program_field(program, name);
+    *out = view.data;
+    if (view.data == NULL || view.type == type) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "model: field '%s' has another type than the data: inputs and targets are "
+                     "float32, labels uint8",
+                     name);
+}
+
+static enum tn_status bind_fields(struct sized *sized, struct error *error)
+{
+    void *inputs = NULL, *labels = NULL, *targets = NULL;
+    const struct tn_program *program = sized->program;
+    enum tn_status status = bind(program, "inputs", TN_FLOAT32, &inputs, error);
+    if (status == TN_OK) { status = bind(program, "labels", TN_UINT8, &labels, error); }
+    if (status == TN_OK) { status = bind(program, "targets", TN_FLOAT32, &targets, error); }
+    sized->fields = (struct fields){inputs, labels, targets};
+    return status;
+}
+
+static uint64_t elements_of(const struct tn_shape *shape)
+{
+    uint64_t elements = 1;
+    for (uint32_t d = 0; d < shape->rank; d++) { elements *= (uint64_t)shape->dims[d]; }
+    return elements;
+}
+
+static enum tn_status open_program(struct training *training, const struct training_config *config,
+                                   enum tn_mode mode, uint32_t examples, struct sized *out,
+                                   struct error *error)
+{
+    struct tn_error text = {.text = ""};
+    const struct tn_program_options options = {
+        .struct_size = sizeof options,
+        .mode = mode,
+        .examples = examples,
+        .kernels = config->kernels,
+    };
+    if (examples == 0) { return TN_OK; }
+    enum tn_status status = tn_program_create(config->model->graph, &options, &out->program, &text);
+    if (status != TN_OK) { return failed(status, &text, error); }
+    assert(tn_program_parameters(out->program) == config->model->table.parameter_count);
+    out->examples = examples;
+    struct tn_view outputs = tn_program_output(out->program, "outputs");
+    if (mode == TN_EVALUATE) {
+        training->is_classifier = tn_program_output(out->program, "accuracy").data != NULL;
+        out->outputs = outputs.data == NULL ? 0 : elements_of(&outputs.shape);
+    }
+    return bind_fields(out, error);
+}
+
+enum tn_status training_open(const struct training_config *config, struct training **out,
+                             struct error *error)
+{
+    assert(config->model != NULL && out != NULL);
+    *out = NULL;
+    struct training *training = calloc(1, sizeof *training);
+    if (training == NULL) { return error_set(error, TN_ENOMEM, "out of memory for programs"); }
+    training->model = config->model;
+    enum tn_status status = TN_OK;
+    for (int i = 0; i < TRAINING_SIZES_MAX && status == TN_OK; i++) {
+        status = open_program(training, config, TN_TRAIN, config->gradient[i],
+                              &training->programs[TN_TRAIN][i], error);
+        if (status != TN_OK) { break; }
+        status = open_program(training, config, TN_EVALUATE, config->evaluation[i],
+                              &training->programs[TN_EVALUATE][i], error);
+    }
+    if (status == TN_OK) {
+        *out = training;
+    } else {
+        training_close(training);
+    }
+    return status;
+}
+
+void training_close(struct training *training)
+{
+    if (training == NULL) { return; }
+    for (int mode = 0; mode < MODES; mode++) {
+        for (int i = 0; i < TRAINING_SIZES_MAX; i++) {
+            tn_program_destroy(training->programs[mode][i].program);
+        }
+    }
+    free(training);
+}
+
+static const struct sized *find(const struct training *training, enum tn_mode mode,
+                                uint32_t examples)
+{
+    assert(training != NULL && examples >= 1);
+    const struct sized *sized = training->programs[mode];
+    if (sized->examples != examples) { sized++; }
+    assert(sized->examples == examples);
+    return sized;
+}
+
+struct fields training_fields(const struct training *training, enum tn_mode mode, uint32_t examples)
+{
+    return find(training, mode, examples)->fields;
+}
+
+bool training_is_classifier(const struct training *training)
+{
+    assert(training != NULL);
+    return training->is_classifier;
+}
+
+static enum tn_status run_program(struct tn_program *program, struct tn_run *run,
+                                  struct error *error)
+{
+    struct tn_error text = {.text = ""};
+    enum tn_status status = tn_program_run(program, run, &text);
+    return status == TN_OK ? TN_OK : failed(status, &text, error);
+}
+
+enum tn_status training_gradient(struct training *training, struct slice_run *run,
+                                 struct error *error)
+{
+    assert(run->values != NULL && run->gradient != NULL);
+    run->loss_sum = 0;
+    if (run->count == 0) {
+        size_t parameters = (size_t)training->model->table.parameter_count;
+        memset(run->gradient, 0, parameters * sizeof *run->gradient);
+        return TN_OK;
+    }
+    struct tn_run program_run = {
+        .struct_size = sizeof program_run,
+        .values = run->values,
+        .seed = run->seed,
+        .step = run->step,
+        .first = run->first,
+        .scale = run->scale,
+        .gradient = run->gradient,
+    };
+    enum tn_status status =
+        run_program(find(training, TN_TRAIN, run->count)->program, &program_run, error);
+    run->loss_sum = program_run.loss_sum;
+    return status;
+}
+
+/* Sums in ascending order. */
+static double sum_metric(const struct tn_program *program, const char *name, uint32_t examples)
+{
+    const float *values = tn_program_output(program, name).data;
+    double sum = 0;
+    for (uint32_t e = 0; values != NULL && e < examples; e++) { sum += (double)values[e]; }
+    return sum;
+}
+
+static double sum_squares(const struct sized *sized)
+{
+    const float *outputs = tn_program_output(sized->program, "outputs").data;
+    double sum = 0;
+    if (sized->fields.targets == NULL || outputs == NULL) { return 0; }
+    for (uint64_t i = 0; i < sized->outputs; i++) {
+        double difference = (double)outputs[i] - (double)sized->fields.targets[i];
+        sum += difference * difference;
+    }
+    return sum;
+}
+
+enum tn_status training_evaluate(struct training *training, const float *values, uint32_t examples,
+                                 struct evaluation_sum *add_to, struct error *error)
+{
+    assert(values != NULL && add_to != NULL);
+    const struct sized *sized = find(training, TN_EVALUATE, examples);
+    struct tn_run run = {.struct_size = sizeof run, .values = values, .scale = 1};
+    enum tn_status status = run_program(sized->program, &run, error);
+    if (status != TN_OK) { return status; }
+    add_to->loss += run.loss_sum;
+    add_to->correct += sum_metric(sized->program, "accuracy", examples);
+    add_to->squares += sum_squares(sized);
+    add_to->count += examples;
+    return TN_OK;
+}

@@ -1,0 +1,83 @@
+/*
+ * model/training.h: programs of a model: the gradient of a slice, and sums over the test set.
+ *
+ * All programs and their memory exist before the first run. The gradient of a slice is the sum over
+ * its examples of d loss / d values, times `scale`. With scale = 1 / (global batch), summing slices
+ * over the tree of common/cluster/slices.h gives the mean gradient. Equal inputs give equal bits
+ * with equal kernels (A4).
+ *
+ * A run reads the examples from the fields of its program: take them by training_fields(), fill
+ * them, run.
+ *
+ * Threads: a training belongs to one thread at a time. Nothing blocks; only training_open()
+ * allocates.
+ */
+#ifndef MODEL_TRAINING_H
+#define MODEL_TRAINING_H
+
+#include "model/model.h"
+#include "tanist/program.h"
+
+enum { TRAINING_SIZES_MAX = 2 };
+
+struct training_config {
+    const struct model *model; /* Outlives the training. */
+    const char *kernels;       /* As in struct tn_program_options. */
+    /* Numbers of examples of the runs, by mode; 0: none. */
+    uint32_t gradient[TRAINING_SIZES_MAX], evaluation[TRAINING_SIZES_MAX];
+};
+
+/* Memory for examples, row by row: inputs [count][inputs], labels [count], targets
+ * [count][outputs]. NULL: the model does not read this field. */
+struct fields {
+    float *inputs;
+    uint8_t *labels;
+    float *targets;
+};
+
+/* The examples of one run are at positions [first, first + count) of the batch of `step`. */
+struct slice_run {
+    const float *values;
+    uint64_t seed, step;
+    uint32_t first, count; /* `count` is 0 or one of the sizes for gradients. */
+    float scale;
+    float *gradient; /* Out. */
+    double loss_sum; /* Out: the sum of the losses of the examples, not scaled. */
+};
+
+/* Sums over examples; zeroed at the start. */
+struct evaluation_sum {
+    double loss;
+    double correct; /* The metric "accuracy"; 0 without one. */
+    double squares; /* Squared differences of the output "outputs" and the targets; 0 without. */
+    uint64_t count;
+};
+
+struct training;
+
+/*
+ *   TN_EINVAL  a field of the model is unknown or has another type; the model cannot be trained
+ *   TN_ENOENT  there are no such kernels, or their library is not installed
+ *   TN_ENOMEM  out of memory; the error has the number of bytes
+ */
+MUST_CHECK enum tn_status training_open(const struct training_config *config, struct training **out,
+                                        struct error *error);
+void training_close(struct training *training); /* NULL is allowed. */
+
+/* The fields of the program for `examples`, one of the sizes of `mode`. */
+struct fields training_fields(const struct training *training, enum tn_mode mode,
+                              uint32_t examples);
+
+/* Whether the model has a metric "accuracy". */
+bool training_is_classifier(const struct training *training);
+
+/* TN_EINVAL: with TANIST_CHECK_NUMERICS=1, the first value that is not finite. */
+MUST_CHECK enum tn_status training_gradient(struct training *training, struct slice_run *run,
+                                            struct error *error);
+
+/* Add the examples in the fields of an evaluation of `examples`. Errors as training_gradient(). */
+MUST_CHECK enum tn_status training_evaluate(struct training *training, const float *values,
+                                            uint32_t examples, struct evaluation_sum *add_to,
+                                            struct error *error);
+
+#endif

@@ -1,0 +1,95 @@
+/* model/model.h: the table of a model is that of its graph. */
+#include "model/model.h"
+
+#include "tests/unit/support/graphs.h"
+
+/* Names, order and shapes, and the initial values that a program would give. */
+static void compare_table(struct tn_graph *graph)
+{
+    struct tn_program *program = NULL;
+    struct tn_program_options options = {sizeof options, TN_TRAIN, .examples = 2};
+    struct model *model = NULL;
+    assert_int_equal(tn_program_create(graph, &options, &program, NULL), TN_OK);
+    assert_int_equal(model_open_graph(graph, &model, NULL), TN_OK);
+    size_t size = (size_t)model->table.parameter_count;
+    assert_int_equal(tn_program_parameters(program), size);
+    float *expected = calloc(2 * size, sizeof *expected);
+    tn_program_initialize(program, 9, expected);
+    variables_init_range(&model->table, 9, 0, size, expected + size);
+    assert_memory_equal(expected, expected + size, size * sizeof *expected);
+    free(expected);
+    model_close(model);
+    tn_program_destroy(program);
+}
+
+static void tables_have_the_initial_values_of_programs(void **state)
+{
+    (void)state;
+    static const enum tn_init inits[] = {TN_INIT_ZEROS,     TN_INIT_ONES,   TN_INIT_GLOROT_UNIFORM,
+                                         TN_INIT_HE_NORMAL, TN_INIT_NORMAL, TN_INIT_UNIFORM};
+    struct tn_graph *graph = new_graph();
+    tn_tensor x = tn_placeholder(graph, "x", TN_FLOAT32, TN_SHAPE(TN_BATCH, 6));
+    for (size_t i = 0; i < sizeof inits / sizeof inits[0]; i++) {
+        char name[16];
+        struct tn_variable_options options = {.init = inits[i], .scale = 0.25F};
+        snprintf(name, sizeof name, "w%zu", i);
+        tn_tensor w = tn_variable(graph, name, TN_SHAPE(6, 6), &options);
+        x = tn_matmul(graph, x, w, false, false);
+    }
+    tn_loss(graph, tn_mean(graph, x, (uint32_t[]){1}, 1), 1);
+    compare_table(graph);
+    compare_table(layered_graph(3));
+}
+
+/* The table of an MLP has the weights and the bias of each layer, in order. */
+static void tables_list_the_layers(void **state)
+{
+    (void)state;
+    struct variable_table table;
+    struct job job;
+    job_init(&job); /* An MLP 784-128-10. */
+    assert_int_equal(model_describe(&job, &table, NULL), TN_OK);
+    assert_int_equal(table.parameter_count, 101770);
+    assert_int_equal(table.count, 4);
+    assert_string_equal(table.variables[0].name, "hidden1/weights");
+    assert_string_equal(table.variables[3].name, "output/bias");
+    job.model.hidden_count = 0;
+    assert_int_equal(model_describe(&job, &table, NULL), TN_OK);
+    assert_int_equal(table.parameter_count, 7850);
+}
+
+static void expect_refusal(struct tn_graph *graph, const char *text)
+{
+    struct model *model = NULL;
+    struct error error;
+    assert_int_equal(model_open_graph(graph, &model, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, text));
+    assert_null(model);
+}
+
+static void models_that_ps_cannot_hold_are_refused(void **state)
+{
+    (void)state;
+    struct tn_graph *graph = new_graph();
+    tn_tensor x = tn_placeholder(graph, "x", TN_FLOAT32, TN_SHAPE(TN_BATCH));
+    tn_loss(graph, x, 1);
+    expect_refusal(graph, "the model has no variables, so nothing can be trained");
+    graph = new_graph();
+    x = tn_placeholder(graph, "x", TN_FLOAT32, TN_SHAPE(TN_BATCH));
+    struct tn_variable_options frozen = {.init = TN_INIT_ONES, .update = TN_UPDATE_NEVER};
+    tn_loss(graph, tn_multiply(graph, x, tn_variable(graph, "w", TN_SCALAR, &frozen)), 1);
+    expect_refusal(graph, "variable 'w' is frozen");
+    graph = new_graph();
+    (void)tn_graph_fail(graph, "broken on purpose");
+    expect_refusal(graph, "broken on purpose");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tables_have_the_initial_values_of_programs),
+        cmocka_unit_test(tables_list_the_layers),
+        cmocka_unit_test(models_that_ps_cannot_hold_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
