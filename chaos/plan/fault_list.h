@@ -46,7 +46,7 @@
       reset_storm, out_of_reach, "connections are reset five times a second")                      \
     X(HOSTILE_CLIENT, "poke", NETWORK, TARGET_NODE | TARGET_ZOOKEEPER, 0, OPTIONAL,                \
       hostile_client, out_of_reach,                                                                \
-      "a hostile client sends garbage, FIN and RST to each listening port")                        \
+      "a hostile client sends garbage, FIN and RST to each listening port; a worker has none")     \
     X(LOSS, "loss", NETWORK, TARGET_NODE | TARGET_ZOOKEEPER, NEED_NETWORK, REQUIRED, filter,       \
       out_of_reach, "value percent of the packets are lost, in each direction",                    \
       .value = {.unit = "percent", .least = 0.1, .most = 100})                                     \

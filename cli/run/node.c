@@ -48,8 +48,10 @@ static void add_options(struct options *options, struct node_options *o)
                  "Name of the cluster; default: the name of the job.");
     options_text(options, "dir", &o->dir, "DIR",
                  "Folder for checkpoints; default: the name of the job.");
-    options_text(options, "listen", &o->listen, "ADDRESS",
-                 "Address where other nodes reach this one; default tcp://127.0.0.1:0 (any port).");
+    options_text(
+        options, "listen", &o->listen, "ADDRESS",
+        "Address where other nodes reach this one; default tcp://127.0.0.1:0 (any port). A "
+        "worker opens no port: the address names its host.");
     options_text(options, "job_name", &o->job_name, "ROLE", "The role, as in TensorFlow.");
     options_text(options, "task_index", &o->task_index, "I", "As in TensorFlow; same as --index.");
     options_text(options, "ps_hosts", &o->ps_hosts, "H:P,...", "All ps, as in TensorFlow.");
@@ -318,6 +320,7 @@ static enum tn_status open_runtime(struct node_setup *setup, struct error *error
                                           .session_timeout_ms =
                                               setup->job.zookeeper.session_timeout_ms,
                                           .listen = setup->listen,
+                                          .dial_only = setup->task.role == ROLE_WORKER,
                                           .cluster_key = setup->cluster_key,
                                           .incarnation = identity->incarnation,
                                           .body_max = largest_body(setup),

@@ -303,6 +303,10 @@ static enum tn_status start_listening(struct transport *transport, struct error 
     if (address == NULL) { return TN_OK; }
     enum tn_status status = check_address(address, error);
     if (status != TN_OK) { return error_context(error, "listen"); }
+    if (transport->host.config.dial_only) {
+        (void)snprintf(transport->address, sizeof transport->address, "%s", address);
+        return TN_OK;
+    }
     int result = nng_aio_alloc(&transport->accept_aio, on_accept, transport);
     if (result == 0) { result = nng_stream_listener_alloc(&transport->listener, address); }
     if (result == 0) {

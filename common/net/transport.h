@@ -80,6 +80,7 @@ struct transport_port {
 
 struct transport_config {
     const char *listen;    /* "tcp://127.0.0.1:0" picks a free port; NULL: dial only. */
+    bool dial_only;        /* `listen` is only our name: it is checked, and no port is opened. */
     uint64_t cluster;      /* Frames of another cluster close the connection. */
     uint64_t sender;       /* Our incarnation. */
     uint32_t body_max;     /* Bytes. */
@@ -111,7 +112,8 @@ void transport_close(struct transport *transport);
 
 struct transport_port transport_port_of(struct transport *transport);
 
-/* The address that peers dial, with the port that was picked: "tcp://127.0.0.1:40123". */
+/* The address that peers dial, with the port that was picked: "tcp://127.0.0.1:40123"; `listen` as
+ * given if no port is opened. */
 void transport_address(const struct transport *transport, char *text, size_t size);
 
 #endif

@@ -31,7 +31,7 @@ struct node_identity {
     char cluster[CLUSTER_NAME_MAX];
     char host[HOST_NAME_MAX_BYTES];
     char machine[MACHINE_MAX];           /* machine_identity() */
-    char address[TRANSPORT_ADDRESS_MAX]; /* Where peers dial the node. */
+    char address[TRANSPORT_ADDRESS_MAX]; /* Where peers dial the node; of a worker, its host. */
     uint32_t session_timeout_ms;
 };
 

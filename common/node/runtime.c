@@ -107,6 +107,7 @@ static enum tn_status open_transport(struct runtime *runtime, const struct runti
     assert(runtime->inbox != NULL && runtime->ports.buffers != NULL);
     const struct transport_config transport = {
         .listen = config->listen,
+        .dial_only = config->dial_only,
         .cluster = config->cluster_key,
         .sender = config->incarnation,
         .body_max = config->body_max,

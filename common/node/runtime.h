@@ -15,6 +15,7 @@ struct runtime_config {
     const char *zk_credentials; /* NULL: none. */
     uint32_t session_timeout_ms;
     const char *listen; /* "tcp://127.0.0.1:0"; NULL: dials only. */
+    bool dial_only;     /* No node dials this one: `listen` is its name only. */
     uint64_t cluster_key;
     uint64_t incarnation;
     uint32_t body_max;         /* Largest frame body in bytes. */

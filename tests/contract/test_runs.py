@@ -171,7 +171,7 @@ class Runs(Cli):
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             port = taken.getsockname()[1]
-            result = self.tanist("worker", "--job", QUICK, "--index", "1", "--zk", zookeeper,
+            result = self.tanist("ps", "--job", QUICK, "--index", "0", "--zk", zookeeper,
                                  "--listen", f"tcp://127.0.0.1:{port}")
         self.assertNotEqual(result.returncode, 0)
         self.assertIn(str(port), result.stderr)
