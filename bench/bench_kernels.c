@@ -21,6 +21,7 @@ enum { SHARD = 4 << 20 /* Floats: larger than the second-level cache. */, ROWS_M
 static size_t rows = 32;
 static struct training *training;
 static float *shard[8], *inputs, *values, *gradient, *hidden, *logits;
+static struct variable_table shard_variables;
 
 static float *floats(size_t count)
 {
@@ -72,8 +73,8 @@ static void run_optimizer(void)
     job.train.optimizer = kind;
     job.train.learning_rate = 1e-6;
     job.train.weight_decay = kind == OPTIMIZER_ADAMW ? 0.01 : 0;
-    struct optimizer optimizer = optimizer_of_job(&job);
-    optimizer_apply(&optimizer, kernels_cpu(), 1, SHARD, shard[0],
+    struct optimizer optimizer = optimizer_of_job(&job, &shard_variables);
+    optimizer_apply(&optimizer, kernels_cpu(), 1, 0, SHARD, shard[0],
                     (const float *const[]){shard[2], shard[3], shard[4]},
                     (float *const[]){shard[5], shard[6], shard[7]});
 }
@@ -123,6 +124,10 @@ static void open_training(void)
 
 static void set_up(void)
 {
+    struct error error;
+    const uint32_t shape[] = {SHARD / 1024, 1024};
+    measure_require(
+        variable_table_add(&shard_variables, "shard", 2, shape, VARIABLE_ZEROS, 0, &error), &error);
     open_training();
     for (int i = 0; i < 8; i++) {
         shard[i] =

@@ -96,8 +96,8 @@ static void train_step(uint64_t step)
     const struct slice_node all = {0, job.train.slices};
     const float *gradient = compute_node(&compute, arrays[step % 2][0], step, all, &error);
     measure_require(gradient != NULL ? TN_OK : error.status, &error);
-    struct optimizer optimizer = optimizer_of_job(&job);
-    optimizer_apply(&optimizer, kernels_cpu(), step, model->table.parameter_count, gradient,
+    struct optimizer optimizer = optimizer_of_job(&job, &model->table);
+    optimizer_apply(&optimizer, kernels_cpu(), step, 0, model->table.parameter_count, gradient,
                     (const float *const *)arrays[step % 2], arrays[(step + 1) % 2]);
 }
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "common/base/minmax.h"
 #include "kernels/optimizer/real.h"
 #include "kernels/overlap.h"
 
@@ -23,9 +24,10 @@ static const struct {
     [OPTIMIZER_ADAMW] = {3, {"values", "m", "v"}, RATE_BY_SLICES},
 };
 
-struct optimizer optimizer_of_job(const struct job *job)
+struct optimizer optimizer_of_job(const struct job *job, const struct variable_table *variables)
 {
-    return (struct optimizer){
+    assert(variables != NULL && variables->count <= VARIABLES_MAX);
+    struct optimizer optimizer = {
         .kind = job->train.optimizer,
         .schedule = schedule_of_job(job),
         .momentum = job->train.momentum,
@@ -35,7 +37,12 @@ struct optimizer optimizer_of_job(const struct job *job)
         .epsilon = job->train.epsilon,
         .weight_decay = job->train.weight_decay,
         .clip_value = job->train.clip_value,
+        .variables = variables,
     };
+    for (uint32_t i = 0; i < variables->count; i++) {
+        optimizer.factors[i] = variable_factors_of(job, &variables->variables[i]);
+    }
+    return optimizer;
 }
 
 /* The share of the past that makes a mean reach back `slices` times as many updates. */
@@ -80,18 +87,31 @@ double optimizer_rate(const struct optimizer *optimizer, uint64_t step)
     return schedule_rate(&optimizer->schedule, step);
 }
 
-static struct optimizer_constants constants_at(const struct optimizer *optimizer, uint64_t step)
+/* The part of the constants that all variables have in common. */
+struct pace {
+    double rate;             /* The learning rate. */
+    double correction, root; /* For the biases of Adam's means; else 1. */
+};
+
+static struct pace pace_at(const struct optimizer *optimizer, uint64_t step)
 {
-    double rate = optimizer_rate(optimizer, step), root = 1, beta2 = optimizer->beta2;
-    double decay = optimizer->weight_decay;
-    if (optimizer->kind == OPTIMIZER_ADAMW) { decay *= rate; }
-    if (optimizer->kind == OPTIMIZER_RMSPROP) { beta2 = optimizer->rho; }
+    struct pace pace = {.rate = optimizer_rate(optimizer, step), .correction = 1, .root = 1};
     if (optimizer->kind == OPTIMIZER_ADAM || optimizer->kind == OPTIMIZER_ADAMW) {
-        rate /= 1 - real_power(optimizer->beta1, step + 1);
-        root = 1 / sqrt(1 - real_power(beta2, step + 1));
+        pace.correction = 1 - real_power(optimizer->beta1, step + 1);
+        pace.root = 1 / sqrt(1 - real_power(optimizer->beta2, step + 1));
     }
+    return pace;
+}
+
+static struct optimizer_constants constants_of(const struct optimizer *optimizer, struct pace pace,
+                                               struct variable_factors factors)
+{
+    double rate = pace.rate * factors.learning_rate;
+    double decay = optimizer->weight_decay * factors.weight_decay;
+    double beta2 = optimizer->kind == OPTIMIZER_RMSPROP ? optimizer->rho : optimizer->beta2;
+    if (optimizer->kind == OPTIMIZER_ADAMW) { decay *= rate; }
     return (struct optimizer_constants){
-        .rate = (float)rate,
+        .rate = (float)(rate / pace.correction),
         .limit = optimizer->clip_value > 0 ? (float)optimizer->clip_value : INFINITY,
         .decay = (float)decay,
         .momentum = (float)optimizer->momentum,
@@ -99,17 +119,31 @@ static struct optimizer_constants constants_at(const struct optimizer *optimizer
         .one_minus_beta1 = (float)(1 - optimizer->beta1),
         .beta2 = (float)beta2,
         .one_minus_beta2 = (float)(1 - beta2),
-        .root = (float)root,
+        .root = (float)pace.root,
         .epsilon = (float)optimizer->epsilon,
     };
 }
 
-void optimizer_apply(const struct optimizer *optimizer, const struct kernels *kernels,
-                     uint64_t step, uint64_t count, const float *gradient,
-                     const float *const in[static OPTIMIZER_ARRAYS_MAX],
-                     float *const out[static OPTIMIZER_ARRAYS_MAX])
+/* The index of the variable that contains parameter `at`. */
+static uint32_t variable_at(const struct variable_table *table, uint64_t at)
 {
-    uint32_t arrays = optimizer_arrays(optimizer->kind);
+    assert(at < table->parameter_count);
+    uint32_t low = 0, high = table->count;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (table->variables[middle].offset <= at) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static void check_arrays(uint32_t arrays, uint64_t count, const float *gradient,
+                         const float *const in[static OPTIMIZER_ARRAYS_MAX],
+                         float *const out[static OPTIMIZER_ARRAYS_MAX])
+{
     for (uint32_t a = 0; a < arrays; a++) {
         assert(are_disjoint(out[a], count, gradient, count));
         for (uint32_t b = 0; b < arrays; b++) {
@@ -117,6 +151,27 @@ void optimizer_apply(const struct optimizer *optimizer, const struct kernels *ke
             assert(a == b || are_disjoint(out[a], count, out[b], count));
         }
     }
-    struct optimizer_constants constants = constants_at(optimizer, step);
-    kernels->optimizers->update[optimizer->kind](count, &constants, gradient, in, out);
+}
+
+void optimizer_apply(const struct optimizer *optimizer, const struct kernels *kernels,
+                     uint64_t step, uint64_t first, uint64_t count, const float *gradient,
+                     const float *const in[static OPTIMIZER_ARRAYS_MAX],
+                     float *const out[static OPTIMIZER_ARRAYS_MAX])
+{
+    const struct variable_table *table = optimizer->variables;
+    const uint32_t arrays = optimizer_arrays(optimizer->kind);
+    assert(first + count <= table->parameter_count);
+    check_arrays(arrays, count, gradient, in, out);
+    struct pace pace = pace_at(optimizer, step);
+    uint32_t v = count > 0 ? variable_at(table, first) : 0;
+    for (uint64_t from = 0, to; from < count; from = to, v++) {
+        const struct variable *variable = &table->variables[v];
+        struct optimizer_constants constants = constants_of(optimizer, pace, optimizer->factors[v]);
+        const float *old[OPTIMIZER_ARRAYS_MAX] = {NULL};
+        float *new[OPTIMIZER_ARRAYS_MAX] = {NULL};
+        to = u64_min(count, variable->offset + variable->count - first);
+        for (uint32_t a = 0; a < arrays; a++) { old[a] = in[a] + from, new[a] = out[a] + from; }
+        kernels->optimizers->update[optimizer->kind](to - from, &constants, gradient + from, old,
+                                                     new);
+    }
 }

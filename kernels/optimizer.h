@@ -5,7 +5,7 @@
  * An optimizer has a fixed number of arrays of one float per parameter: array 0 is the values, the
  * others are its state (momentum and Nesterov: velocity; Adagrad and RMSProp: squares; Adam and
  * AdamW: m, v) and start as zeros. An update is a pure function of (step number, gradient, old
- * arrays), element by element, so the parameters can be divided into shards anywhere.
+ * arrays, variable), element by element, so the parameters can be divided into shards anywhere.
  *
  * Threads: any, each on its own arrays.
  */
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "common/cluster/job.h"
+#include "common/cluster/variable_rules.h"
 #include "kernels/kernels.h"
 #include "kernels/optimizer/schedule.h"
 
@@ -27,10 +28,12 @@ struct optimizer {
     double epsilon;      /* Adagrad, RMSProp, Adam, AdamW. */
     double weight_decay; /* 0: none. */
     double clip_value;   /* 0: none. */
+    const struct variable_table *variables;
+    struct variable_factors factors[VARIABLES_MAX]; /* By variable. */
 };
 
-/* The optimizer of a job that was checked. */
-struct optimizer optimizer_of_job(const struct job *job);
+/* The optimizer of a job that was checked. `variables` outlive it. */
+struct optimizer optimizer_of_job(const struct job *job, const struct variable_table *variables);
 
 /*
  * For async mode, where the gradient of each of the V = `slices` slices is an update of its own:
@@ -50,10 +53,10 @@ const char *optimizer_array_name(enum optimizer_kind kind, uint32_t array);
 /* The learning rate of the update from `step` to step + 1. */
 double optimizer_rate(const struct optimizer *optimizer, uint64_t step);
 
-/* out[a][i] of step + 1 from gradient[i] and in[a][i] of `step`. No array of `out` overlaps another
- * array. */
+/* out[a][i] of step + 1 from gradient[i] and in[a][i] of `step`, where element 0 is parameter
+ * `first` of the flat vector. No array of `out` overlaps another array. */
 void optimizer_apply(const struct optimizer *optimizer, const struct kernels *kernels,
-                     uint64_t step, uint64_t count, const float *gradient,
+                     uint64_t step, uint64_t first, uint64_t count, const float *gradient,
                      const float *const in[static OPTIMIZER_ARRAYS_MAX],
                      float *const out[static OPTIMIZER_ARRAYS_MAX]);
 

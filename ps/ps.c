@@ -280,7 +280,7 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
     struct placement place = placement_range(parameters, job->cluster.ps, index);
     struct shard_config shard = {
         .kernels = ps->config.kernels,
-        .optimizer = optimizer_of_job(job),
+        .optimizer = optimizer_of_job(job, ps->config.variables),
         .pool = ps->ports.buffers,
         .first = place.first,
         .count = place.count,

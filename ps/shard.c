@@ -136,8 +136,8 @@ static void update_block(const struct shard *shard, const float *gradient, uint6
         in[a] = (const float *)shard->current[a]->data + offset;
         out[a] = (float *)fresh[a]->data + offset;
     }
-    optimizer_apply(&shard->config.optimizer, shard->config.kernels, shard->updates, count,
-                    gradient, in, out);
+    optimizer_apply(&shard->config.optimizer, shard->config.kernels, shard->updates,
+                    shard->config.first + offset, count, gradient, in, out);
 }
 
 bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count)

@@ -25,10 +25,10 @@
 
 struct shard_config {
     const struct kernels *kernels; /* Outlives the shard. */
-    struct optimizer optimizer;
-    struct buffer_pool *pool; /* Outlives the shard. */
-    uint64_t first, count;    /* Range of the flat vector, in floats. */
-    uint32_t slices;          /* V */
+    struct optimizer optimizer;    /* Its variables outlive the shard. */
+    struct buffer_pool *pool;      /* Outlives the shard. */
+    uint64_t first, count;         /* Range of the flat vector, in floats. */
+    uint32_t slices;               /* V */
 };
 
 struct shard {

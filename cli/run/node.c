@@ -22,6 +22,7 @@
 #include "common/cluster/cluster_spec.h"
 #include "common/cluster/placement.h"
 #include "common/cluster/report.h"
+#include "common/cluster/variable_rules.h"
 #include "common/faults/failpoint.h"
 #include "model/model.h"
 
@@ -157,6 +158,7 @@ static enum tn_status resolve(const struct node_options *o, enum role role,
     if (status != TN_OK) { return status; }
     if (setup->dir == NULL) { setup->dir = setup->job.name; }
     status = model_describe(&setup->job, &setup->variables, error);
+    if (status == TN_OK) { status = variable_rules_check(&setup->job, &setup->variables, error); }
     if (status != TN_OK) { return status; }
     return variable_table_check_ps(&setup->variables, setup->job.cluster.ps, error);
 }

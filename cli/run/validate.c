@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/cluster/variable_rules.h"
 #include "model/model.h"
 #include "worker/dataset.h"
 
@@ -38,6 +39,7 @@ enum tn_status validate_job(const struct job *job, struct variable_table *variab
     memset(variables, 0, sizeof *variables);
     enum tn_status status = job_check(job, error);
     if (status == TN_OK) { status = model_describe(job, variables, error); }
+    if (status == TN_OK) { status = variable_rules_check(job, variables, error); }
     if (status == TN_OK) { status = variable_table_check_ps(variables, job->cluster.ps, error); }
     if (status == TN_OK) { status = check_data(job, DATASET_TEST, error); }
     if (status == TN_OK) { status = check_data(job, DATASET_TRAIN, error); }

@@ -75,7 +75,8 @@ struct json_table {
     size_t count;   /* At most JSON_FIELDS_MAX. */
     unsigned rules; /* A set of `enum json_rule`. */
     enum tn_status
-        status; /* For errors: TN_EINVAL for texts that people write, else TN_ECORRUPT. */
+        status;          /* For errors: TN_EINVAL for texts that people write, else TN_ECORRUPT. */
+    const void *initial; /* An element of a list before its keys are read; NULL: zeros. */
     const char *keys_help; /* Where all keys are listed; NULL: messages list them. */
 };
 

@@ -171,8 +171,10 @@ static enum tn_status read_list(const struct json_table *table, const struct jso
         (double)length < field->least) {
         return json_codec_refuse_value(table, field, value, where, error);
     }
+    const void *initial = element->table != NULL ? element->table->initial : NULL;
     memset(at, 0, field->size);
     for (size_t i = 0; i < length; i++) {
+        if (initial != NULL) { memcpy(at + i * element->size, initial, element->size); }
         char here[JSON_WHERE_MAX];
         snprintf(here, sizeof here, "%s%s%s[%zu]", where, *where ? "." : "", field->name, i);
         enum tn_status status = json_codec_read_field(table, element, json_array_get(value, i),

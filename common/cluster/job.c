@@ -307,7 +307,9 @@ static void print_list(FILE *out, const struct json_field *key)
 {
     assert(key->element != NULL);
     fprintf(out, "list of at most %zu %s", key->size / key->element->size,
-            key->element->type == FIELD_REAL ? "numbers" : "whole numbers");
+            key->element->type == FIELD_REAL     ? "numbers"
+            : key->element->type == FIELD_OBJECT ? "objects"
+                                                 : "whole numbers");
 }
 
 static void print_allowed(FILE *out, const struct json_field *key)

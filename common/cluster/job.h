@@ -21,6 +21,8 @@ enum {
     JOB_PIECES_MAX = 16,
     JOB_WIDTH_MAX = 1 << 20, /* The widest layer. */
     JOB_CLASSES_MAX = 256,
+    JOB_RULES_MAX = 16,
+    JOB_PATTERN_MAX = 64,
     JOB_FILE_MAX = 1 << 20,
     JOB_DIFFERENCE_MAX = 640,
 };
@@ -59,6 +61,13 @@ struct job_schedule {
     double rates[JOB_PIECES_MAX];
 };
 
+/* One of `train.variables`; see common/cluster/variable_rules.h. */
+struct job_variable_rule {
+    char match[JOB_PATTERN_MAX];
+    double learning_rate_factor;
+    double weight_decay_factor; /* NAN: by the variable's dimensions. */
+};
+
 struct job {
     char name[CLUSTER_NAME_MAX]; /* Also the cluster's name. */
     uint64_t seed;
@@ -86,6 +95,8 @@ struct job {
         uint64_t decay_steps;            /* 0: the learning rate stays. */
         double final_learning_rate;
         struct job_schedule schedule;
+        uint32_t rule_count;
+        struct job_variable_rule rules[JOB_RULES_MAX];
         uint64_t max_staleness; /* Async; STALENESS_FREE: unbounded. */
         double target_accuracy; /* 0: none. */
         bool same_bits;         /* Sync: workers of another fingerprint are refused. */

@@ -1,6 +1,7 @@
 #include "common/cluster/job_keys.h"
 
 #include <assert.h>
+#include <math.h>
 
 #include "common/cluster/manifest.h"
 
@@ -55,6 +56,45 @@ static const struct json_field rate = {
     .size = sizeof(double),
     .least = 0,
     .most = 1e6,
+};
+
+#define RULE(member) JSON_MEMBER(struct job_variable_rule, member)
+
+static const struct json_field rule_fields[] = {
+    {.name = "match", .type = FIELD_TEXT, RULE(match)},
+    {
+        .name = "learning_rate_factor",
+        .type = FIELD_REAL,
+        RULE(learning_rate_factor),
+        .most = 1e6,
+        .optional = true,
+    },
+    {
+        .name = "weight_decay_factor",
+        .type = FIELD_REAL,
+        RULE(weight_decay_factor),
+        .most = 1e6,
+        .none = "auto",
+        .optional = true,
+    },
+};
+
+static const struct job_variable_rule first_rule = {
+    .learning_rate_factor = 1,
+    .weight_decay_factor = NAN,
+};
+
+static const struct json_table rule_table = {
+    JSON_FIELDS(rule_fields),
+    .rules = JSON_UNKNOWN_REFUSED | JSON_ALL_REQUIRED,
+    .status = TN_EINVAL,
+    .initial = &first_rule,
+};
+
+static const struct json_field rule = {
+    .type = FIELD_OBJECT,
+    .size = sizeof(struct job_variable_rule),
+    .table = &rule_table,
 };
 
 static const struct json_field fields[] = {
@@ -149,6 +189,17 @@ static const struct json_field fields[] = {
         FIELD_REAL, "train.weight_decay", train.weight_decay, 0, 1e3, FIXED,
         "`adamw` moves each parameter towards 0 by this part, times the learning rate; all others "
         "add this multiple of the parameter to its gradient. 0: none."),
+    {
+        .name = "train.variables",
+        .type = FIELD_LIST,
+        AT(train.rules),
+        .length_offset = offsetof(struct job, train.rule_count),
+        .element = &rule,
+        .tags = FIXED,
+        .help = "Rules for single variables: `{\"match\": \"embedding*\", "
+                "\"learning_rate_factor\": 0.1, "
+                "\"weight_decay_factor\": 0}`. See above.",
+    },
     NUMBER(FIELD_REAL, "train.clip_value", train.clip_value, 0, 1e30, FIXED,
            "The elements of a gradient are limited to this absolute value; 0: they are not."),
     {

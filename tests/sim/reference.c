@@ -58,7 +58,7 @@ struct reference *reference_create(const struct job *job, const struct model *mo
     reference->kernels = kernels;
     reference->train = train;
     reference->training = open_training(job, model);
-    reference->optimizer = optimizer_of_job(job);
+    reference->optimizer = optimizer_of_job(job, &model->table);
     reference->parameters = (size_t)model->table.parameter_count;
     reference->arrays = optimizer_arrays(job->train.optimizer);
     for (int side = 0; side < 2; side++) {
@@ -139,7 +139,7 @@ static void compute_step(struct reference *reference, uint64_t step)
         in[a] = reference->state[now][a];
         out[a] = reference->state[next][a];
     }
-    optimizer_apply(&reference->optimizer, reference->kernels, step, reference->parameters,
+    optimizer_apply(&reference->optimizer, reference->kernels, step, 0, reference->parameters,
                     reference->gradients, in, out);
     reference->values[step + 1] = floats(reference->parameters);
     memcpy(reference->values[step + 1], out[0], reference->parameters * sizeof(float));

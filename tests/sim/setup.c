@@ -98,6 +98,10 @@ static void draw_optimizer(struct sim_setup *setup, uint64_t seed)
     job->train.optimizer = (enum optimizer_kind)random_below(&random, OPTIMIZER_KINDS);
     job->train.weight_decay = coin(&random) ? 0.01 : 0;
     job->train.clip_value = coin(&random) ? 0.05 : 0;
+    if (coin(&random)) {
+        job->train.rule_count = 1;
+        job->train.rules[0] = (struct job_variable_rule){"bias", 0.5, 2};
+    }
     if (coin(&random)) { draw_schedule(job, &random); }
     struct error error;
     enum tn_status status = job_check_schedule(job, &error);

@@ -11,13 +11,33 @@
 
 #include "common/base/random.h"
 
+enum { COUNT = 777 };
+
+static struct variable_table table;
+
+/* A matrix, a vector and a matrix. */
+static int make_variables(void **state)
+{
+    (void)state;
+    struct error error;
+    const uint32_t shapes[][2] = {{20, 20}, {27, 1}, {350, 1}};
+    static const char *const names[] = {"a/weights", "a/bias", "b/weights"};
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(variable_table_add(&table, names[i], i == 1 ? 1 : 2, shapes[i],
+                                            VARIABLE_ZEROS, 0, &error),
+                         TN_OK);
+    }
+    assert_int_equal(table.parameter_count, COUNT);
+    return 0;
+}
+
 static struct optimizer of_kind(enum optimizer_kind kind)
 {
     struct job job;
     job_init(&job);
     job.train.optimizer = kind;
     job.train.learning_rate = 0.001;
-    return optimizer_of_job(&job);
+    return optimizer_of_job(&job, &table);
 }
 
 /* Each kind has a name and its arrays; the first array is the values. */
@@ -40,7 +60,7 @@ static void test_adam_starts_unbiased(void **state)
     struct optimizer optimizer = of_kind(OPTIMIZER_ADAM);
     const float gradient[] = {3.0F, -0.001F}, zeros[] = {0, 0};
     float values[2], m[2], v[2];
-    optimizer_apply(&optimizer, kernels_cpu(), 0, 2, gradient,
+    optimizer_apply(&optimizer, kernels_cpu(), 0, 0, 2, gradient,
                     (const float *const[]){zeros, zeros, zeros}, (float *const[]){values, m, v});
     assert_true(fabsf(values[0] + 0.001F) < 1e-7F);
     assert_true(fabsf(values[1] - 0.001F) < 1e-7F);
@@ -86,7 +106,7 @@ static double run_updates(const struct optimizer *optimizer, uint64_t updates, u
     for (uint64_t step = 0; step < updates; step++) {
         float *in = arrays[step % 2], *out = arrays[(step + 1) % 2];
         float gradient = factor * (random_unit_at(9, 1, step / period) - 0.4F);
-        optimizer_apply(optimizer, kernels_cpu(), step, 1, &gradient,
+        optimizer_apply(optimizer, kernels_cpu(), step, 0, 1, &gradient,
                         (const float *const[]){in, in + 1, in + 2},
                         (float *const[]){out, out + 1, out + 2});
     }
@@ -135,8 +155,6 @@ static void test_updates_per_slice_are_scaled(void **state)
     }
 }
 
-enum { COUNT = 777 };
-
 /* Run ten steps over the ranges [0, cut) and [cut, COUNT) of the same arrays. */
 static void run_steps(const struct optimizer *optimizer, const struct kernels *kernels,
                       uint64_t cut, float arrays[2][OPTIMIZER_ARRAYS_MAX][COUNT])
@@ -149,7 +167,7 @@ static void run_steps(const struct optimizer *optimizer, const struct kernels *k
         const uint64_t firsts[] = {0, cut}, counts[] = {cut, COUNT - cut};
         for (int part = 0; part < 2; part++) {
             uint64_t f = firsts[part];
-            optimizer_apply(optimizer, kernels, step, counts[part], gradient + f,
+            optimizer_apply(optimizer, kernels, step, f, counts[part], gradient + f,
                             (const float *const[]){in[0] + f, in[1] + f, in[2] + f},
                             (float *const[]){out[0] + f, out[1] + f, out[2] + f});
         }
@@ -172,6 +190,34 @@ static void test_steps_do_not_depend_on_shards(void **state)
     }
 }
 
+/* Decay spares the vector, and a rule changes rate and decay of its variables only, wherever a
+ * shard is cut. */
+static void test_variables_have_factors(void **state)
+{
+    (void)state;
+    struct job job;
+    struct error error;
+    static float ones[COUNT], zeros[COUNT], whole[COUNT], cut[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++) { ones[i] = 1; }
+    job_init(&job);
+    job.train.learning_rate = 0.5;
+    job.train.weight_decay = 0.25;
+    const char *rules = "train.variables=[{\"match\": \"b/*\", \"learning_rate_factor\": 0.5}]";
+    assert_int_equal(job_set(&job, rules, &error), TN_OK);
+    struct optimizer optimizer = optimizer_of_job(&job, &table);
+    optimizer_apply(&optimizer, kernels_cpu(), 0, 0, COUNT, zeros,
+                    (const float *const[]){ones, 0, 0}, (float *const[]){whole, 0, 0});
+    for (uint32_t i = 0; i < COUNT; i++) {
+        assert_true(whole[i] == (i < 400 ? 0.875F : i < 427 ? 1.0F : 0.9375F));
+    }
+    for (uint64_t at = 0, count = 1; at < COUNT; at += count, count = count * 7 % 90 + 1) {
+        count = at + count > COUNT ? COUNT - at : count;
+        optimizer_apply(&optimizer, kernels_cpu(), 0, at, count, zeros,
+                        (const float *const[]){ones + at, 0, 0}, (float *const[]){cut + at, 0, 0});
+    }
+    assert_memory_equal(cut, whole, sizeof whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +226,7 @@ int main(void)
         cmocka_unit_test(test_kinds_follow_their_formulas),
         cmocka_unit_test(test_updates_per_slice_are_scaled),
         cmocka_unit_test(test_steps_do_not_depend_on_shards),
+        cmocka_unit_test(test_variables_have_factors),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_variables, NULL);
 }

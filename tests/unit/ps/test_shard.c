@@ -27,21 +27,20 @@ static struct variable_table table(void)
 
 static void open_shard(enum optimizer_kind kind)
 {
-    struct optimizer optimizer = {.kind = kind,
-                                  .schedule = {.learning_rate = 0.5},
-                                  .momentum = 0.9,
-                                  .beta1 = 0.9,
-                                  .beta2 = 0.999,
-                                  .epsilon = 1e-8};
+    static struct variable_table variables;
+    struct job job;
+    variables = table();
+    job_init(&job);
+    job.train.optimizer = kind;
+    job.train.learning_rate = 0.5;
     pool = buffer_pool_create(0);
     struct shard_config config = {.kernels = kernels_reference(),
-                                  .optimizer = optimizer,
+                                  .optimizer = optimizer_of_job(&job, &variables),
                                   .pool = pool,
                                   .first = 32,
                                   .count = COUNT,
                                   .slices = V};
     assert_int_equal(shard_open(&shard, &config, NULL), TN_OK);
-    struct variable_table variables = table();
     assert_true(shard_begin_load(&shard));
     shard_load_initial(&shard, &variables, 7);
     shard_adopt(&shard, 0);

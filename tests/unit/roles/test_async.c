@@ -31,7 +31,7 @@ static void reference_step(struct compute *compute, const struct optimizer *opti
     memcpy(values, old[0], count * sizeof(float));
     for (uint32_t v = 0; v < 5; v++) {
         const float *sum = compute_node(compute, values, step, (struct slice_node){v, 1}, NULL);
-        optimizer_apply(optimizer, kernels_reference(), step * 5 + v, count, sum,
+        optimizer_apply(optimizer, kernels_reference(), step * 5 + v, 0, count, sum,
                         (const float *const *)old, new);
         for (int a = 0; a < 3; a++) { memcpy(old[a], new[a], count * sizeof(float)); }
     }
@@ -49,7 +49,8 @@ static void reference(float *values)
     const struct compute_config config = {&w.job,  model,  "reference", kernels_reference(),
                                           w.train, w.test, w.pool};
     assert_int_equal(compute_open(&compute, &config, NULL), TN_OK);
-    const struct optimizer optimizer = optimizer_per_slice(optimizer_of_job(&w.job), 5);
+    const struct optimizer optimizer =
+        optimizer_per_slice(optimizer_of_job(&w.job, &w.variables), 5);
     variables_init_range(&w.variables, w.job.seed, 0, count, old[0]);
     for (uint64_t step = 0; step < STEPS; step++) {
         reference_step(&compute, &optimizer, step, old, new);

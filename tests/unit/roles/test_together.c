@@ -23,7 +23,7 @@ static void reference(float *values)
     struct compute_config config = {&w.job,  model,  "reference", kernels_reference(),
                                     w.train, w.test, w.pool};
     assert_int_equal(compute_open(&compute, &config, NULL), TN_OK);
-    struct optimizer optimizer = optimizer_of_job(&w.job);
+    struct optimizer optimizer = optimizer_of_job(&w.job, &w.variables);
     float *old[3], *new[3];
     for (int a = 0; a < 3; a++) {
         old[a] = calloc(count, sizeof(float));
@@ -32,7 +32,7 @@ static void reference(float *values)
     variables_init_range(&w.variables, w.job.seed, 0, count, old[0]);
     for (uint64_t step = 0; step < STEPS; step++) {
         const float *sum = compute_node(&compute, old[0], step, (struct slice_node){0, 5}, NULL);
-        optimizer_apply(&optimizer, kernels_reference(), step, count, sum,
+        optimizer_apply(&optimizer, kernels_reference(), step, 0, count, sum,
                         (const float *const *)old, new);
         for (int a = 0; a < 3; a++) { memcpy(old[a], new[a], count * sizeof(float)); }
     }

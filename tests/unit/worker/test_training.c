@@ -104,10 +104,10 @@ static void step_by(struct trainer *t, uint64_t step, uint32_t workers)
         }
     }
     sum(t, (struct slice_node){0, SLICES}, parts, part_count);
-    struct optimizer optimizer = optimizer_of_job(&t->job);
+    struct optimizer optimizer = optimizer_of_job(&t->job, &t->model->table);
     float(*in)[PARAMETERS_MAX] = t->arrays[step % 2],
     (*out)[PARAMETERS_MAX] = t->arrays[(step + 1) % 2];
-    optimizer_apply(&optimizer, kernels_cpu(), step, t->model->table.parameter_count,
+    optimizer_apply(&optimizer, kernels_cpu(), step, 0, t->model->table.parameter_count,
                     t->gradients[0], (const float *const[]){in[0], in[1], in[2]},
                     (float *const[]){out[0], out[1], out[2]});
 }

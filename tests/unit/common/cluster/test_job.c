@@ -1,6 +1,7 @@
 /* The job file: defaults, keys, --set, errors, hash. */
 #include "common/cluster/job.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -253,6 +254,36 @@ static void schedule_is_read(void **state)
     set_refused("train.schedule.type=cosin", "did you mean \"cosine\"?");
 }
 
+/* Rules of variables: absent factors have their defaults, and are written again. */
+static void variable_rules_are_read(void **state)
+{
+    (void)state;
+    struct job job, again;
+    struct error error;
+    job_init(&job);
+    assert_int_equal(job_set(&job,
+                             "train.variables={\"match\": \"a*\"}, {\"match\": \"b\","
+                             " \"learning_rate_factor\": 0, \"weight_decay_factor\": 2}",
+                             &error),
+                     TN_OK);
+    assert_int_equal(job.train.rule_count, 2);
+    assert_true(job.train.rules[0].learning_rate_factor == 1);
+    assert_true(isnan(job.train.rules[0].weight_decay_factor));
+    assert_true(job.train.rules[1].learning_rate_factor == 0);
+    assert_true(job.train.rules[1].weight_decay_factor == 2);
+    char *text = job_to_json(&job);
+    job_init(&again);
+    assert_int_equal(read_text(&again, text, &error), TN_OK);
+    assert_int_equal(job_hash(&job), job_hash(&again));
+    job.train.rules[1].weight_decay_factor = 3;
+    assert_int_not_equal(job_hash(&job), job_hash(&again));
+    free(text);
+    set_refused("train.variables=[{}]", "train.variables[0].match is missing");
+    set_refused("train.variables=[{\"match\": \"a\", \"rate\": 2}]", "unknown key \"rate\"");
+    set_refused("train.variables=[{\"match\": \"a\", \"weight_decay_factor\": -1}]",
+                "weight_decay_factor is -1");
+}
+
 /* The job of these assignments is refused with `expected` in the error; NULL: it is not. */
 static void checked(const char *const *assignments, const char *expected)
 {
@@ -330,6 +361,7 @@ int main(void)
         cmocka_unit_test(difference_names_all_keys),
         cmocka_unit_test(hidden_layers_follow_the_type),
         cmocka_unit_test(schedule_is_read),
+        cmocka_unit_test(variable_rules_are_read),
         cmocka_unit_test(schedules_are_checked),
         cmocka_unit_test(reference_is_documented),
     };

@@ -1,0 +1,89 @@
+/* Rules for single variables: defaults, patterns, their order, and rules without a variable. */
+#include "common/cluster/variable_rules.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct variable_table table;
+
+static int make_variables(void **state)
+{
+    (void)state;
+    const uint32_t shape[] = {4, 3};
+    struct error error;
+    static const char *const names[] = {"hidden1/weights", "hidden1/bias", "output/weights"};
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(
+            variable_table_add(&table, names[i], i == 1 ? 1 : 2, shape, VARIABLE_ZEROS, 0, &error),
+            TN_OK);
+    }
+    return 0;
+}
+
+static void expect(const struct job *job, uint32_t variable, double rate, double decay)
+{
+    struct variable_factors factors = variable_factors_of(job, &table.variables[variable]);
+    assert_true(factors.learning_rate == rate);
+    assert_true(factors.weight_decay == decay);
+}
+
+/* Without a rule, vectors do not decay. */
+static void vectors_do_not_decay(void **state)
+{
+    (void)state;
+    struct job job;
+    job_init(&job);
+    expect(&job, 0, 1, 1);
+    expect(&job, 1, 1, 0);
+    expect(&job, 2, 1, 1);
+}
+
+/* The first rule that matches decides; what it does not give keeps its default. */
+static void first_rule_decides(void **state)
+{
+    (void)state;
+    struct job job;
+    struct error error;
+    job_init(&job);
+    assert_int_equal(
+        job_set(&job,
+                "train.variables={\"match\": \"*/bias\", \"weight_decay_factor\": 0.5},"
+                "{\"match\": \"hidden?/*\", \"learning_rate_factor\": 0.25},"
+                "{\"match\": \"*\", \"learning_rate_factor\": 3, \"weight_decay_factor\": 0}",
+                &error),
+        TN_OK);
+    expect(&job, 0, 0.25, 1);
+    expect(&job, 1, 1, 0.5);
+    expect(&job, 2, 3, 0);
+    assert_int_equal(variable_rules_check(&job, &table, &error), TN_OK);
+}
+
+/* A rule that matches nothing is an error with its pattern. */
+static void useless_rule_is_refused(void **state)
+{
+    (void)state;
+    struct job job;
+    struct error error;
+    job_init(&job);
+    assert_int_equal(variable_rules_check(&job, &table, &error), TN_OK);
+    assert_int_equal(
+        job_set(&job, "train.variables={\"match\": \"*\"}, {\"match\": \"hidden2*\"}", &error),
+        TN_OK);
+    assert_int_equal(variable_rules_check(&job, &table, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "train.variables[1].match is \"hidden2*\""));
+    assert_non_null(strstr(error.text, "hidden1/weights"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(vectors_do_not_decay),
+        cmocka_unit_test(first_rule_decides),
+        cmocka_unit_test(useless_rule_is_refused),
+    };
+    return cmocka_run_group_tests(tests, make_variables, NULL);
+}
