@@ -7,6 +7,8 @@
 #include "kernels/optimizer/real.h"
 #include "kernels/overlap.h"
 
+#define NORM_UNKNOWN (-1.0)
+
 /* The divisor of the rate in async mode, by the effect of V equal gradients. */
 enum scaling { RATE_STAYS, RATE_BY_ROOT, RATE_BY_SLICES };
 
@@ -37,6 +39,8 @@ struct optimizer optimizer_of_job(const struct job *job, const struct variable_t
         .epsilon = job->train.epsilon,
         .weight_decay = job->train.weight_decay,
         .clip_value = job->train.clip_value,
+        .clip_norm = job->train.clip_norm,
+        .norm = NORM_UNKNOWN,
         .variables = variables,
     };
     for (uint32_t i = 0; i < variables->count; i++) {
@@ -90,12 +94,18 @@ double optimizer_rate(const struct optimizer *optimizer, uint64_t step)
 /* The part of the constants that all variables have in common. */
 struct pace {
     double rate;             /* The learning rate. */
+    double scale;            /* The factor of the gradient. */
     double correction, root; /* For the biases of Adam's means; else 1. */
 };
 
 static struct pace pace_at(const struct optimizer *optimizer, uint64_t step)
 {
-    struct pace pace = {.rate = optimizer_rate(optimizer, step), .correction = 1, .root = 1};
+    struct pace pace = {
+        .rate = optimizer_rate(optimizer, step), .scale = 1, .correction = 1, .root = 1};
+    assert(optimizer->clip_norm <= 0 || optimizer->norm != NORM_UNKNOWN);
+    if (optimizer->clip_norm > 0 && optimizer->norm > optimizer->clip_norm) {
+        pace.scale = optimizer->clip_norm / optimizer->norm;
+    }
     if (optimizer->kind == OPTIMIZER_ADAM || optimizer->kind == OPTIMIZER_ADAMW) {
         pace.correction = 1 - real_power(optimizer->beta1, step + 1);
         pace.root = 1 / sqrt(1 - real_power(optimizer->beta2, step + 1));
@@ -112,6 +122,7 @@ static struct optimizer_constants constants_of(const struct optimizer *optimizer
     if (optimizer->kind == OPTIMIZER_ADAMW) { decay *= rate; }
     return (struct optimizer_constants){
         .rate = (float)(rate / pace.correction),
+        .scale = (float)pace.scale,
         .limit = optimizer->clip_value > 0 ? (float)optimizer->clip_value : INFINITY,
         .decay = (float)decay,
         .momentum = (float)optimizer->momentum,

@@ -28,6 +28,9 @@ struct optimizer {
     double epsilon;      /* Adagrad, RMSProp, Adam, AdamW. */
     double weight_decay; /* 0: none. */
     double clip_value;   /* 0: none. */
+    double clip_norm;    /* 0: none. */
+    double norm; /* The norm of the whole gradient of the next update, if clip_norm is not 0:
+                  * the owner sets it. */
     const struct variable_table *variables;
     struct variable_factors factors[VARIABLES_MAX]; /* By variable. */
 };

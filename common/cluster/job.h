@@ -91,8 +91,8 @@ struct job {
         uint32_t slices; /* V */
         enum optimizer_kind optimizer;
         double learning_rate, momentum, beta1, beta2, rho, epsilon;
-        double weight_decay, clip_value; /* 0: none. */
-        uint64_t decay_steps;            /* 0: the learning rate stays. */
+        double weight_decay, clip_value, clip_norm; /* 0: none. */
+        uint64_t decay_steps;                       /* 0: the learning rate stays. */
         double final_learning_rate;
         struct job_schedule schedule;
         uint32_t rule_count;

@@ -5,9 +5,10 @@
 
 static float limited(const struct optimizer_constants *c, float gradient)
 {
-    if (gradient > c->limit) { return c->limit; }
-    if (gradient < -c->limit) { return -c->limit; }
-    return gradient;
+    float scaled = c->scale * gradient;
+    if (scaled > c->limit) { return c->limit; }
+    if (scaled < -c->limit) { return -c->limit; }
+    return scaled;
 }
 
 static float decayed(const struct optimizer_constants *c, float gradient, float value)

@@ -5,8 +5,8 @@
  * Every function has the same bits in every backend and on every processor: each element is
  * computed alone, by IEEE 754 operations in the order written below, without fused multiply-adds.
  *
- * With g = min(max(gradient, -limit), limit), and except for AdamW g = g + decay values if decay is
- * not 0, in single precision (a' is the new value of a):
+ * With g = min(max(scale gradient, -limit), limit), and except for AdamW g = g + decay values if
+ * decay is not 0, in single precision (a' is the new value of a):
  *
  *   sgd       values' = values - rate g
  *   momentum  velocity' = momentum velocity + g;  values' = values - rate velocity'
@@ -41,6 +41,7 @@ enum { OPTIMIZER_ARRAYS_MAX = 3 };
 /* The constants of one step for one range of parameters. */
 struct optimizer_constants {
     float rate;  /* Adam's has the correction of the bias in it. */
+    float scale; /* 1, or less if the gradient's norm is too large. */
     float limit; /* The greatest absolute value of a gradient; INFINITY: none. */
     float decay;
     float momentum;

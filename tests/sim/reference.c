@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/optimizer.h"
+#include "kernels/optimizer/norm.h"
 #include "worker/shuffle.h"
 
 struct reference {
@@ -139,6 +140,9 @@ static void compute_step(struct reference *reference, uint64_t step)
         in[a] = reference->state[now][a];
         out[a] = reference->state[next][a];
     }
+    struct norm_part part = norm_begin(0);
+    norm_add(&part, reference->parameters, reference->gradients);
+    reference->optimizer.norm = norm_of(&part);
     optimizer_apply(&reference->optimizer, reference->kernels, step, 0, reference->parameters,
                     reference->gradients, in, out);
     reference->values[step + 1] = floats(reference->parameters);

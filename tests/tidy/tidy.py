@@ -63,7 +63,7 @@ ARROWS = {
     "model": {"include/tanist", "common/base", "common/cluster", "graph"},
     "coordinator": COMMON,
     "ps/store": COMMON,
-    "ps": COMMON | {"kernels", "ps/store"},
+    "ps": COMMON | {"kernels", "kernels/optimizer", "ps/store"},
     "worker": COMMON | {"include/tanist", "kernels", "model"},
     "checker": COMMON,
     "agent/ensemble": COMMON,

@@ -140,15 +140,15 @@ static void test_relu_is_exact_at_zero(void **state)
     }
 }
 
-/* Every optimizer has the reference's bits, with and without weight decay and a limit, also at
- * unaligned addresses. */
+/* Every optimizer has the reference's bits, with and without weight decay, a scale and a limit,
+ * also at unaligned addresses. */
 static void test_optimizer_steps_are_exact(void **state)
 {
     (void)state;
     float *g = random_floats(1, COUNT), *in[OPTIMIZER_ARRAYS_MAX];
     static const struct optimizer_constants steps[] = {
-        {0.01F, INFINITY, 0, 0.9F, 0.9F, 0.1F, 0.999F, 0.001F, 1.7F, 1e-8F},
-        {0.1F, 1.25F, 0.001F, 0.5F, 0.8F, 0.2F, 0.9F, 0.1F, 3, 1e-3F},
+        {0.01F, 1, INFINITY, 0, 0.9F, 0.9F, 0.1F, 0.999F, 0.001F, 1.7F, 1e-8F},
+        {0.1F, 0.75F, 1.25F, 0.001F, 0.5F, 0.8F, 0.2F, 0.9F, 0.1F, 3, 1e-3F},
     };
     for (uint32_t a = 0; a < OPTIMIZER_ARRAYS_MAX; a++) { in[a] = random_floats(2 + a, COUNT); }
     for (size_t i = 0; i < COUNT; i++) { in[2][i] *= in[2][i]; }

@@ -218,6 +218,23 @@ static void test_variables_have_factors(void **state)
     assert_memory_equal(cut, whole, sizeof whole);
 }
 
+/* A gradient whose norm is too large is scaled to the limit; another one is not changed. */
+static void test_norm_is_limited(void **state)
+{
+    (void)state;
+    struct optimizer optimizer = of_kind(OPTIMIZER_SGD);
+    optimizer.schedule.learning_rate = 1;
+    optimizer.clip_norm = 2;
+    const float gradient[] = {4, -2}, zeros[] = {0, 0};
+    for (int i = 0; i < 2; i++) {
+        float values[2];
+        optimizer.norm = i == 0 ? 8 : 1;
+        optimizer_apply(&optimizer, kernels_cpu(), 0, 0, 2, gradient,
+                        (const float *const[]){zeros, 0, 0}, (float *const[]){values, 0, 0});
+        assert_true(values[0] == (i == 0 ? -1.0F : -4.0F) && values[1] == (i == 0 ? 0.5F : 2.0F));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +244,7 @@ int main(void)
         cmocka_unit_test(test_updates_per_slice_are_scaled),
         cmocka_unit_test(test_steps_do_not_depend_on_shards),
         cmocka_unit_test(test_variables_have_factors),
+        cmocka_unit_test(test_norm_is_limited),
     };
     return cmocka_run_group_tests(tests, make_variables, NULL);
 }

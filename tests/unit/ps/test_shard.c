@@ -10,11 +10,14 @@
 #include <cmocka.h>
 
 #include "common/base/random.h"
+#include "kernels/optimizer/norm.h"
 
 enum { V = 6, COUNT = 5000 };
 
 static struct buffer_pool *pool;
 static struct shard shard;
+static uint64_t first_parameter = 32; /* The shard begins there. */
+static double clip_norm;
 
 static struct variable_table table(void)
 {
@@ -33,11 +36,12 @@ static void open_shard(enum optimizer_kind kind)
     job_init(&job);
     job.train.optimizer = kind;
     job.train.learning_rate = 0.5;
+    job.train.clip_norm = clip_norm;
     pool = buffer_pool_create(0);
     struct shard_config config = {.kernels = kernels_reference(),
                                   .optimizer = optimizer_of_job(&job, &variables),
                                   .pool = pool,
-                                  .first = 32,
+                                  .first = first_parameter,
                                   .count = COUNT,
                                   .slices = V};
     assert_int_equal(shard_open(&shard, &config, NULL), TN_OK);
@@ -116,6 +120,27 @@ static void test_root_is_applied(void **state)
 {
     (void)state;
     check_sgd((const struct slice_node[]){{0, 6}}, 1);
+}
+
+/* The norm is that of the sum over the tree, for any grouping. */
+static void test_norm_is_limited(void **state)
+{
+    (void)state;
+    static float sums[COUNT];
+    const struct slice_node parts[] = {{0, 4}, {4, 1}, {5, 1}};
+    for (uint64_t i = 0; i < COUNT; i++) { sums[i] = sum_at((struct slice_node){0, V}, i); }
+    struct norm_part norm = norm_begin(0);
+    norm_add(&norm, COUNT, sums);
+    first_parameter = 0;
+    clip_norm = 0.25;
+    open_shard(OPTIMIZER_SGD);
+    float before = value(4321);
+    for (uint32_t i = 0; i < 3; i++) { hold(parts[i]); }
+    assert_true(shard_apply(&shard, parts, 3));
+    float expected = before - 0.5f * ((float)(0.25 / norm_of(&norm)) * sums[4321]);
+    assert_memory_equal(&expected, &(float){value(4321)}, sizeof expected);
+    first_parameter = 32;
+    clip_norm = 0;
 }
 
 /* In async mode each slice is an update of its own. */
@@ -200,6 +225,7 @@ int main(void)
         cmocka_unit_test_teardown(test_single_slices_are_summed, close_shard),
         cmocka_unit_test_teardown(test_groups_of_slices_are_summed, close_shard),
         cmocka_unit_test_teardown(test_root_is_applied, close_shard),
+        cmocka_unit_test_teardown(test_norm_is_limited, close_shard),
         cmocka_unit_test_teardown(test_one_slice_is_an_update, close_shard),
         cmocka_unit_test_teardown(test_initial_values_match_the_table, close_shard),
         cmocka_unit_test_teardown(test_arrays_in_use_do_not_change, close_shard),
