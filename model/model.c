@@ -23,15 +23,14 @@ static enum variable_init init_of(enum tn_init init)
     return VARIABLE_ZEROS;
 }
 
-/* Ps apply one optimizer to all parameters. */
+/* Ps apply one optimizer to all parameters that are not frozen. */
 static enum tn_status check_update(const struct graph_variable *variable, struct error *error)
 {
-    if (variable->options.update == TN_UPDATE_OPTIMIZER && variable->options.optimizer == NULL) {
-        return TN_OK;
-    }
+    const bool own = variable->options.optimizer != NULL;
+    if (variable->options.update != TN_UPDATE_AVERAGE && !own) { return TN_OK; }
     return error_set(error, TN_EINVAL,
-                     "variable '%s' is frozen, is an average, or has its own optimizer, which a ps "
-                     "cannot update yet: give it the job's optimizer",
+                     "variable '%s' is an average, or has its own optimizer, which a ps cannot "
+                     "update yet: give it the job's optimizer, or freeze it",
                      variable->name);
 }
 
@@ -56,8 +55,14 @@ static enum tn_status add_variable(void *to, const struct graph_variable *variab
     }
     enum variable_init init = init_of(variable->options.init);
     bool scaled = init == VARIABLE_NORMAL || init == VARIABLE_UNIFORM;
-    return variable_table_add(to, variable->name, rank == 0 ? 1 : rank, shape, init,
-                              scaled ? variable->options.scale : 0, error);
+    struct variable_table *table = to;
+    status = variable_table_add(table, variable->name, rank == 0 ? 1 : rank, shape, init,
+                                scaled ? variable->options.scale : 0, error);
+    if (status != TN_OK) { return status; }
+    struct variable *added = &table->variables[table->count - 1];
+    added->frozen = variable->options.update == TN_UPDATE_NEVER;
+    added->no_weight_decay = rank < 2 || variable->options.no_weight_decay;
+    return TN_OK;
 }
 
 enum tn_status model_open_graph(struct tn_graph *graph, struct model **out, struct error *error)

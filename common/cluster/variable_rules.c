@@ -13,7 +13,8 @@ static bool matches(const struct job_variable_rule *rule, const struct variable 
 struct variable_factors variable_factors_of(const struct job *job, const struct variable *variable)
 {
     assert(job->train.rule_count <= JOB_RULES_MAX);
-    struct variable_factors factors = {1, variable->rank > 1 ? 1 : 0};
+    struct variable_factors factors = {1, variable->no_weight_decay ? 0 : 1};
+    if (variable->frozen) { return (struct variable_factors){0, 0}; }
     for (uint32_t i = 0; i < job->train.rule_count; i++) {
         const struct job_variable_rule *rule = &job->train.rules[i];
         if (!matches(rule, variable)) { continue; }

@@ -3,8 +3,8 @@
  * learning rate and of the weight decay, by patterns of names (`train.variables`).
  *
  * The first rule whose pattern matches a variable's name decides. Without one, and where a rule has
- * no weight_decay_factor, the learning rate is the job's, and the weight decay is the job's for
- * variables of two or more dimensions and 0 for others: biases, and gains and offsets of norms.
+ * no weight_decay_factor, the learning rate is the job's, and so is the weight decay unless the
+ * variable has none: biases, and gains and offsets of norms. Frozen variables stay frozen.
  *
  * Threads: no state.
  */

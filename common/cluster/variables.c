@@ -82,6 +82,7 @@ enum tn_status variable_table_add(struct variable_table *table, const char *name
     memcpy(variable->shape, shape, rank * sizeof *shape);
     variable->rank = rank;
     variable->init = init;
+    variable->no_weight_decay = rank == 1;
     variable->scale = scale;
     variable->offset = table->parameter_count;
     variable->count = count;

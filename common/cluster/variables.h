@@ -11,6 +11,7 @@
 #ifndef COMMON_CLUSTER_VARIABLES_H
 #define COMMON_CLUSTER_VARIABLES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/error.h"
@@ -33,6 +34,8 @@ struct variable {
     uint32_t shape[VARIABLE_RANK_MAX];
     enum variable_init init;
     float scale;            /* VARIABLE_NORMAL and VARIABLE_UNIFORM; else 0. */
+    bool frozen;            /* No update changes it. */
+    bool no_weight_decay;   /* Unless a rule of the job gives it one. */
     uint64_t offset, count; /* In the flat vector. */
 };
 
@@ -43,7 +46,8 @@ struct variable_table {
 };
 
 /*
- * Append a variable; start from a table of zeros. `name` is copied.
+ * Append a variable; start from a table of zeros. `name` is copied. A variable of one dimension has
+ * no weight decay.
  *
  *   TN_EINVAL  empty, too long or repeated name; rank or a dimension out of range; table full; more
  *              than 2^40 parameters. The table is unchanged.

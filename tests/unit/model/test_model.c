@@ -58,6 +58,33 @@ static void tables_list_the_layers(void **state)
     assert_int_equal(table.parameter_count, 7850);
 }
 
+/* Frozen variables and those without weight decay are marked; others of two dimensions are not. */
+static void tables_have_the_marks_of_variables(void **state)
+{
+    (void)state;
+    static const struct tn_variable_options options[] = {
+        {.init = TN_INIT_ONES},
+        {.init = TN_INIT_ONES, .no_weight_decay = true},
+        {.init = TN_INIT_ONES, .update = TN_UPDATE_NEVER},
+    };
+    struct tn_graph *graph = new_graph();
+    tn_tensor x = tn_placeholder(graph, "x", TN_FLOAT32, TN_SHAPE(TN_BATCH, 6));
+    for (uint32_t i = 0; i < 3; i++) {
+        const char *const names[] = {"plain", "spared", "frozen"};
+        tn_tensor w = tn_variable(graph, names[i], TN_SHAPE(6, 6), &options[i]);
+        x = tn_matmul(graph, x, w, false, false);
+    }
+    tn_loss(graph, tn_mean(graph, x, (uint32_t[]){1}, 1), 1);
+    struct model *model = NULL;
+    assert_int_equal(model_open_graph(graph, &model, NULL), TN_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct variable *variable = &model->table.variables[i];
+        assert_true(variable->frozen == (strcmp(variable->name, "frozen") == 0));
+        assert_true(variable->no_weight_decay == (strcmp(variable->name, "spared") == 0));
+    }
+    model_close(model);
+}
+
 static void expect_refusal(struct tn_graph *graph, const char *text)
 {
     struct model *model = NULL;
@@ -76,9 +103,9 @@ static void models_that_ps_cannot_hold_are_refused(void **state)
     expect_refusal(graph, "the model has no variables, so nothing can be trained");
     graph = new_graph();
     x = tn_placeholder(graph, "x", TN_FLOAT32, TN_SHAPE(TN_BATCH));
-    struct tn_variable_options frozen = {.init = TN_INIT_ONES, .update = TN_UPDATE_NEVER};
-    tn_loss(graph, tn_multiply(graph, x, tn_variable(graph, "w", TN_SCALAR, &frozen)), 1);
-    expect_refusal(graph, "variable 'w' is frozen");
+    struct tn_variable_options average = {.init = TN_INIT_ONES, .update = TN_UPDATE_AVERAGE};
+    tn_loss(graph, tn_multiply(graph, x, tn_variable(graph, "w", TN_SCALAR, &average)), 1);
+    expect_refusal(graph, "variable 'w' is an average");
     graph = new_graph();
     (void)tn_graph_fail(graph, "broken on purpose");
     expect_refusal(graph, "broken on purpose");
@@ -89,6 +116,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_have_the_initial_values_of_programs),
         cmocka_unit_test(tables_list_the_layers),
+        cmocka_unit_test(tables_have_the_marks_of_variables),
         cmocka_unit_test(models_that_ps_cannot_hold_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,6 +42,25 @@ static void vectors_do_not_decay(void **state)
     expect(&job, 2, 1, 1);
 }
 
+/* No rule moves a frozen variable, and one may give a decay to a variable that has none. */
+static void marks_are_followed(void **state)
+{
+    (void)state;
+    struct job job;
+    struct error error;
+    struct variable variable = table.variables[0];
+    job_init(&job);
+    variable.no_weight_decay = true;
+    assert_true(variable_factors_of(&job, &variable).weight_decay == 0);
+    assert_int_equal(
+        job_set(&job, "train.variables={\"match\": \"*\", \"weight_decay_factor\": 2}", &error),
+        TN_OK);
+    assert_true(variable_factors_of(&job, &variable).weight_decay == 2);
+    variable.frozen = true;
+    assert_true(variable_factors_of(&job, &variable).weight_decay == 0);
+    assert_true(variable_factors_of(&job, &variable).learning_rate == 0);
+}
+
 /* The first rule that matches decides; what it does not give keeps its default. */
 static void first_rule_decides(void **state)
 {
@@ -82,6 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vectors_do_not_decay),
+        cmocka_unit_test(marks_are_followed),
         cmocka_unit_test(first_rule_decides),
         cmocka_unit_test(useless_rule_is_refused),
     };
