@@ -11,6 +11,7 @@
 #     --tidy                  layout, purity, style --sim [N]      simulator (N: number of seeds)
 #     --asan                  under ASan and UBSan  --tsan         under TSan
 #     --chaos [N]             the selection of chaos campaigns, N times (docs/chaos.md)
+#     --soak [MINUTES]        a long run with a kill every 2 s: same bits, and no resource grows
 #     --fuzz [SECONDS]        each decoder under libFuzzer
 #     --msan                  unit tests under MemorySanitizer (clang), where no library prevents it
 #     --model                 the protocol's model: every state, and with planted errors (spin)
@@ -30,6 +31,7 @@ logs=build/test-logs
 parts=()
 chaos_rounds=1
 fuzz_seconds=30
+soak_minutes=60
 sim_seeds=
 all=0
 sanitized_parts='unit|sim|contract'
@@ -41,7 +43,7 @@ finish() { # Prints the sums and exits.
   if [ "$failed" -gt 0 ]; then exit 1; else exit 0; fi
 }
 
-usage() { sed -n '2,20s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,21s/^# \{0,1\}//p' "$0"; }
 
 number_or() { # number_or ARGUMENT DEFAULT: ARGUMENT if it is a number
   if [[ ${1:-} =~ ^[0-9]+$ ]]; then echo "$1"; else echo "$2"; fi
@@ -53,12 +55,13 @@ while [ $# -gt 0 ]; do
     --chaos) parts+=(chaos); chaos_rounds=$(number_or "${2:-}" $chaos_rounds) ;;
     --sim) parts+=(sim); sim_seeds=$(number_or "${2:-}" "") ;;
     --fuzz) parts+=(fuzz); fuzz_seconds=$(number_or "${2:-}" $fuzz_seconds) ;;
+    --soak) parts+=(soak); soak_minutes=$(number_or "${2:-}" $soak_minutes) ;;
     --rewrite-golden) parts+=(unit); export TANIST_REWRITE_GOLDEN=1 ;;
     --all) all=1; parts+=(unit contract tidy sim chaos asan tsan) ;;
     -h | --help) usage; exit 0 ;;
     *) print_error "unknown argument '$1'"; usage >&2; exit 128 ;;
   esac
-  if [[ $1 =~ ^--(chaos|sim|fuzz)$ && ${2:-} =~ ^[0-9]+$ ]]; then shift; fi
+  if [[ $1 =~ ^--(chaos|sim|fuzz|soak)$ && ${2:-} =~ ^[0-9]+$ ]]; then shift; fi
   shift
 done
 [ ${#parts[@]} -gt 0 ] || parts=(unit contract tidy sim chaos asan)
@@ -174,6 +177,10 @@ if has chaos && build_or_fail build-chaos -DCMAKE_BUILD_TYPE=Release -DTANIST_TE
     -DTANIST_FAILPOINTS=ON; then
   campaign_selection "$chaos_rounds"
   if [ $all = 1 ]; then run_command chaos-failpoints tests/chaos/failpoints.py --program build-chaos/tanist; fi
+fi
+
+if has soak && build_or_fail build -DCMAKE_BUILD_TYPE=Release; then
+  run_command soak tests/chaos/soak.py --program build/tanist --minutes "$soak_minutes"
 fi
 
 if has asan && build_or_fail build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo \

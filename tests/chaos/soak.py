@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""Trains for a long time while a process is killed every few seconds, then checks that nothing was lost or leaked.
+
+  tests/chaos/soak.py [--program build/tanist] [--minutes M] [--every S] [--seed N] [--job JOB.json]
+                      [--set KEY=VALUE ...] [--keep]
+
+The victim of each SIGKILL is drawn from the nodes and, one time in ten, from the ZooKeeper servers. Memory,
+descriptors, znodes and disk are printed for each tenth of the time. At the end the run is stopped where it is,
+and an undisturbed run of the same number of steps must end with the same parameters. The test fails also if
+the median of a resource over the last third of the time is above 1.5 times that of the first third.
+
+Exit status: 0 passed, 1 failed, 128 bad arguments.
+"""
+
+import argparse
+import os
+import random
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+from run import ROOT, Failure, Run, marked  # noqa: E402
+
+SETTINGS = ("train.steps=1000000000", "train.slices=8", "train.batch=64", "model.inputs=256",
+            "checkpoint.every_steps=500", "checkpoint.keep=3", "evaluate.every_steps=5000",
+            "cluster.ps=2", "cluster.workers=2", "cluster.coordinators=2",
+            "zookeeper.servers=3", "zookeeper.session_timeout_ms=1000")
+ROLES = ("coordinator", "ps", "worker")
+SAMPLES = 30
+GROWTH_MAX = 1.5
+
+
+def role_of(command):
+    """The role of a node, "zookeeper", or None: the agent and its short-lived helpers."""
+    words = command.split()
+    if words and words[0].endswith("java"):
+        return "zookeeper"
+    return words[1] if len(words) > 2 and words[1] in ROLES and words[2] == "--index" else None
+
+
+def processes_of(run):
+    return {pid: role_of(command) for pid, command in marked(run.mark).items()}
+
+
+def kill_one(run, draw):
+    """Kill a process; return its role, or None if none ran."""
+    processes = processes_of(run)
+    kind = ("zookeeper",) if draw.random() < 0.1 else ROLES
+    victims = sorted(pid for pid, role in processes.items() if role in kind)
+    if not victims:
+        return None
+    pid = draw.choice(victims)
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return None
+    return processes[pid]
+
+
+def resident_kib(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+        return next((int(line.split()[1]) for line in file if line.startswith("VmRSS:")), 0)
+
+
+def znodes(run):
+    """The number of znodes, from the first server that answers; None: none does."""
+    for path in sorted(run.dir.glob("zookeeper/*/zoo.cfg")):
+        port = next(line.split("=")[1] for line in path.read_text().splitlines() if line.startswith("clientPort="))
+        try:
+            with socket.create_connection(("127.0.0.1", int(port)), timeout=2) as client:
+                client.sendall(b"mntr")
+                with client.makefile(encoding="utf-8", errors="replace") as answer:
+                    for line in answer:
+                        if line.startswith("zk_znode_count"):
+                            return int(line.split()[1])
+        except OSError:
+            continue
+    return None
+
+
+def disk_kib(folder):
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.lstat().st_blocks // 2
+        except OSError:
+            continue  # A checkpoint that was just removed.
+    return total
+
+
+def sample(run):
+    """The resources of the run at this moment: {name: value}."""
+    agent = {"agent MiB": 0.0, "agent descriptors": 0}
+    nodes = {"largest node MiB": 0.0, "most descriptors of a node": 0}
+    for pid, role in processes_of(run).items():
+        try:
+            memory, descriptors = resident_kib(pid) / 1024, len(os.listdir(f"/proc/{pid}/fd"))
+        except OSError:
+            continue
+        if pid == run.process.pid:
+            agent = {"agent MiB": memory, "agent descriptors": descriptors}
+        elif role in ROLES:
+            nodes["largest node MiB"] = max(nodes["largest node MiB"], memory)
+            nodes["most descriptors of a node"] = max(nodes["most descriptors of a node"], descriptors)
+    values = agent | nodes | {"znodes": znodes(run),
+                              "checkpoints KiB": disk_kib(run.dir / "checkpoints"),
+                              "ZooKeeper's data KiB": disk_kib(run.dir / "zookeeper"),
+                              "logs KiB": disk_kib(run.dir / "logs")}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def disturb(run, arguments):
+    """Kill processes for the given time; return the samples and the number of kills of each role."""
+    draw = random.Random(arguments.seed)
+    start = time.monotonic()
+    seconds = arguments.minutes * 60
+    samples, kills = [], {}
+    next_kill = start + 10
+    while (now := time.monotonic()) < start + seconds:
+        if run.process.poll() is not None:
+            raise Failure(f"the run ended by itself with exit status {run.process.returncode}")
+        if now >= next_kill:
+            role = kill_one(run, draw)
+            kills[role] = kills.get(role, 0) + 1
+            next_kill = now + draw.uniform(0, 2 * arguments.every)
+        if now >= start + 10 + (seconds - 10) * len(samples) / SAMPLES:
+            samples.append(sample(run))
+            if len(samples) % (SAMPLES // 10) == 0:
+                figures = ", ".join(f"{name} {value:.0f}" for name, value in samples[-1].items())
+                print(f"{(now - start) / 60:6.1f} min, {sum(kills.values())} kills: {figures}", flush=True)
+        time.sleep(0.05)
+    return samples, kills
+
+
+def check_growth(samples):
+    """Logs are left out: they grow with each restart up to the limit of --log-max-size."""
+    third = len(samples) // 3
+    for name in samples[-1]:
+        first, last = (statistics.median(s[name] for s in part if name in s) for part in (samples[:third], samples[-third:]))
+        print(f"   {name}: median of the first third {first:.0f}, of the last {last:.0f}")
+        if name != "logs KiB" and last > GROWTH_MAX * first:
+            raise Failure(f"{name} grew from {first:.0f} to {last:.0f}")
+
+
+def undisturbed(arguments, settings, steps):
+    run = Run(arguments.program, arguments.job, (*settings, f"train.steps={steps}"))
+    try:
+        run.start({})
+        return run.wait(3600)
+    finally:
+        run.clean()
+
+
+def soak(arguments):
+    settings = (*SETTINGS, *arguments.settings)
+    run = Run(arguments.program, arguments.job, settings)
+    try:
+        run.start({})
+        samples, kills = disturb(run, arguments)
+        subprocess.run([run.program, "stop", "--dir", str(run.dir)], check=False, timeout=120,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        result = run.wait(120)
+        left = run.leftovers()
+        print(f"{sum(kills.values())} kills ({', '.join(f'{n} of {role}' for role, n in sorted(kills.items(), key=str))}), "
+              f"{result['steps']} steps, {result['elections']} elections, digest {result['parameters_digest']}")
+        if left:
+            raise Failure("left behind: " + "; ".join(left))
+        check_growth(samples)
+        other = undisturbed(arguments, settings, result["steps"])
+        if other["parameters_digest"] != result["parameters_digest"]:
+            raise Failure(f"an undisturbed run of {result['steps']} steps has the digest {other['parameters_digest']}")
+        print(f"passed: an undisturbed run has the same digest after {other['seconds']:.0f} s")
+    except Failure:
+        print(run.log_tail(), file=sys.stderr)
+        raise
+    finally:
+        if arguments.keep:
+            print(f"kept: {run.folder}")
+            run.kill()
+        else:
+            run.clean()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default=str(ROOT / "build/tanist"))
+    parser.add_argument("--job", default=str(ROOT / "examples/quick.json"))
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--every", type=float, default=2, help="mean seconds between kills")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--keep", action="store_true", help="keep the folder")
+    parser.exit_on_error = False
+    try:
+        arguments = parser.parse_args()
+    except argparse.ArgumentError as problem:
+        print(f"soak: {problem}", file=sys.stderr)
+        return 128
+    try:
+        soak(arguments)
+    except Failure as problem:
+        print(f"FAILED: {problem}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
