@@ -136,7 +136,7 @@ campaign() {
 # campaign_sanitized NAME BUILD: reports of sanitizers are in the logs of the nodes; the verdict finds them.
 campaign_sanitized() {
   LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0" \
-    TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp:history_size=4" \
+    TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp:history_size=4:atexit_sleep_ms=0" \
     UBSAN_OPTIONS=print_stacktrace=1 campaign "$1" "$2" 1 kill-anything
 }
 

@@ -67,7 +67,7 @@ def sanitizer_options(folder):
     return {"ASAN_OPTIONS": f"{where}:detect_stack_use_after_return=1",
             "LSAN_OPTIONS": f"suppressions={tests}/lsan.supp:print_suppressions=0",
             "UBSAN_OPTIONS": f"{where}:print_stacktrace=1",
-            "TSAN_OPTIONS": f"{where}:suppressions={tests}/tsan.supp:history_size=4"}
+            "TSAN_OPTIONS": f"{where}:suppressions={tests}/tsan.supp:history_size=4:atexit_sleep_ms=0"}
 
 
 class Run:
