@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 TIMEOUT_S = 600  # For 100 seeds, which take about 10 s.
+SCENARIO_SEEDS = 20  # For each scenario; scenarios run before other seeds.
 
 # (name, file, text in the sources, text that replaces it), or a list of such pairs of texts.
 MUTANTS = [
@@ -101,6 +102,53 @@ MUTANTS = [
     ("a read whose answer is lost is not repeated", "common/zk/mirror.c",
      "    return mirror->state == MIRROR_RETRYING ? mirror->retry_at_ms : UINT64_MAX;",
      "    (void)mirror;\n    return UINT64_MAX;"),
+    # The gate and the multiples: P10, C14, C16.
+    ("a ps passes the gate", "ps/step.c",
+     "    return s->gate != 0 && step >= s->gate && s->generation == s->ordered_generation;",
+     "    return s->gate != 0 && step > s->gate + 1000 && s->generation == s->ordered_generation;"),
+    ("a drained ps leaves at once", "ps/ps.c",
+     "    if (!may_leave && !late) { return; }\n", "    (void)late;\n"),
+    ("a drain pauses the run before the commit", "coordinator/chief_drain.c",
+     "    if (!at_gate && !has_stopped(c, run, run->committed_step)) { return; }",
+     "    if (!at_gate && !has_stopped(c, run, run->committed_step) && !chief_all_ps_hold(c, run)) { return; }"),
+    ("training stops at the gate and no ps may leave", "coordinator/chief_drain.c",
+     "    if (!at_gate && !has_stopped(c, run, run->committed_step)) { return; }",
+     "    if (at_gate || !at_gate) { return; }"),
+    ("the run resumes while a drained ps is present", "coordinator/chief_plan.c",
+     "    if (plan_watch_leaving(p)) { return; }\n", ""),
+    ("a multiple of the checkpoints is left out", "coordinator/chief_save.c",
+     "        p->run->save_due = chief_multiple_after(step, p->c->config.checkpoint_every_steps);",
+     "        p->run->save_due = chief_multiple_after(step + p->c->config.checkpoint_every_steps, p->c->config.checkpoint_every_steps);"),
+    ("a skipped checkpoint is not recorded", "coordinator/chief_save.c",
+     "    struct history_entry *entry = plan_entry(p, HISTORY_SKIPPED);\n    entry->step = step;\n"
+     "    text_set(entry->cause, sizeof entry->cause, cause);\n",
+     "    (void)step;\n    (void)cause;\n"),
+    ("the last checkpoint comes before the multiples", "coordinator/chief_save.c",
+     "    return final_needed && near && !multiple_left ? run->until : STEP_NONE;",
+     "    (void)multiple_left;\n    return final_needed && near ? run->until : STEP_NONE;"),
+    ("a checkpoint is committed before its evaluations are known", "coordinator/chief_save.c",
+     "        if (is_evaluated(p->run)) { commit(p); }", "        if (is_evaluated(p->run) || true) { commit(p); }"),
+    ("an evaluation is left out", "coordinator/chief_evaluate.c",
+     "    if (every > 0) { next = chief_multiple_after(passed, every); }",
+     "    if (every > 0) { next = chief_multiple_after(passed + (passed > run->load_step ? every : 0), every); }"),
+    # Starting over and pauses: I12, I13.
+    ("a run starts over when it cannot load", "coordinator/chief_load.c",
+     "        hold(p, index);\n        return;",
+     "        if (index < PS_MAX) {\n            plan_load(p, (struct chief_checkpoint){0});\n        } else {\n"
+     "            hold(p, index);\n        }\n        return;"),
+    ("a pause ignores the step of the commit", "coordinator/chief_peers.c",
+     "    uint64_t step = u64_max(run->load_step, run->committed_step);", "    uint64_t step = run->load_step;"),
+    # Changes by other programs, and other data: C13, C15, E5.
+    ("deleted folders are not created again", "coordinator/chief_lost.c",
+     "    out->restore = lost & ~rewritten;", "    out->restore = 0;"),
+    ("ids continue where a lost /run is remembered", "coordinator/chief_lost.c",
+     [("    run->last_checkpoint += LOST_MARGIN;\n", ""), ("newest->id + LOST_MARGIN", "newest->id")]),
+    ("a read-only /run is not replaced", "coordinator/coordinator_write.c",
+     "        if (*form == WRITE_REPLACE) { return false; }\n        *form = WRITE_REPLACE;\n        return true;",
+     "        return false;"),
+    ("a read-only /chief is not replaced", "coordinator/election.c", "        e->denied = true;\n", ""),
+    ("a worker with other data is not refused", "worker/worker.c",
+     "    if (!over && refusal_log(", "    if (false && !over && refusal_log("),
 ]
 
 
@@ -124,10 +172,12 @@ def build(tree):
 def find(tree, seeds, jobs):
     """(seed, message) of the first failure; None: no seed failed."""
     step = 100
-    for first in range(1, seeds + 1, step):
+    tries = [(1, ["--scenario", "all", "1", str(SCENARIO_SEEDS)])]
+    tries += [(first, [str(first), str(min(step, seeds - first + 1))]) for first in range(1, seeds + 1, step)]
+    for first, what in tries:
         try:
-            found = run([os.path.join(tree, "build/bin/sim"), str(first), str(min(step, seeds - first + 1)),
-                         "--jobs", str(jobs), "--no-shrink", "--quiet"], timeout=TIMEOUT_S)
+            found = run([os.path.join(tree, "build/bin/sim"), *what, "--jobs", str(jobs), "--no-shrink", "--quiet"],
+                        timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired:
             return first, f"a run did not end within {TIMEOUT_S} s"
         failed = re.findall(r"seed (\d+) FAILED: (.*)", found.stdout)

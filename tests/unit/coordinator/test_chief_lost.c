@@ -1,0 +1,129 @@
+/* The chief writes again, from memory, the znodes that another program deletes (C15). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/coordinator/chief_scene.h"
+
+static int setup(void **state)
+{
+    (void)state;
+    configure();
+    return 0;
+}
+
+static void lose(unsigned lost)
+{
+    feed((struct chief_event){.type = CHIEF_EV_LOST, .lost = lost});
+}
+
+static void lost_run_is_written_again(void **state)
+{
+    (void)state;
+    begin_running();
+    assert_null(actions.write);
+    lose(CHIEF_LOST_RUN);
+    assert_non_null(actions.write);
+    assert_int_equal(actions.write->run.phase, RUN_RUNNING);
+    assert_int_equal(actions.write->run.generation, 1);
+    written();
+    settle();
+    assert_null(actions.write);
+}
+
+static void lost_assignment_is_written_again(void **state)
+{
+    (void)state;
+    begin_running();
+    lose(CHIEF_LOST_ASSIGNMENT);
+    assert_non_null(actions.write);
+    assert_true(actions.write->assigns);
+    for (uint32_t v = 0; v < 4; v++) { assert_int_equal(actions.write->assignment.worker[v], 0); }
+}
+
+static void lost_folders_are_created_again(void **state)
+{
+    (void)state;
+    begin_running();
+    lose(CHIEF_LOST_HISTORY | CHIEF_LOST_CHECKPOINTS | CHIEF_LOST_RUN);
+    assert_int_equal(actions.restore, CHIEF_LOST_HISTORY | CHIEF_LOST_CHECKPOINTS);
+}
+
+/* The election restores /chief. */
+static void chief_without_its_record_leaves(void **state)
+{
+    (void)state;
+    begin_running();
+    lose(CHIEF_LOST_CHIEF);
+    assert_true(actions.exits);
+    assert_int_equal(actions.exit_code, TN_EXIT_DEPOSED);
+}
+
+static void lost_manifest_is_published_again(void **state)
+{
+    (void)state;
+    const struct chief_checkpoint known[] = {{.id = 4, .step = 40}, {.id = 5, .step = 50}};
+    const uint64_t listed[] = {4};
+    begin();
+    elected(1, NULL, NULL, known, 2);
+    feed((struct chief_event){.type = CHIEF_EV_LISTED, .listed = {.ids = listed, .count = 1}});
+    assert_int_equal(actions.republish_count, 1);
+    assert_int_equal(actions.republish[0], 5);
+}
+
+/* The former chief may have written more than this process saw. */
+static void lost_run_that_is_remembered_leaves_a_margin(void **state)
+{
+    (void)state;
+    const struct run run = {.phase = RUN_RUNNING,
+                            .epoch = 1,
+                            .generation = 3,
+                            .last_checkpoint = 7,
+                            .until = 100,
+                            .evaluate_step = STEP_NONE,
+                            .evaluation = {.step = STEP_NONE}};
+    begin();
+    feed((struct chief_event){
+        .type = CHIEF_EV_ELECTED,
+        .elected = {
+            .epoch = 2, .cause = "session lost", .has_run = true, .run = &run, .run_lost = true}});
+    assert_int_equal(actions.write->run.phase, RUN_PAUSED);
+    assert_true(actions.write->run.generation > 3 + 1);
+    assert_true(actions.write->run.last_checkpoint > 7 + 1);
+}
+
+/* The order of a multiple is withdrawn, because its id is in use; the multiple is ordered again. */
+static void withdrawn_multiple_is_due_again(void **state)
+{
+    (void)state;
+    config.checkpoint_every_steps = 20;
+    begin_running();
+    assert_int_equal(chief.run.save_step, 20);
+    const uint64_t id = chief.run.save_checkpoint;
+    for (uint32_t i = 0; i < 2; i++) { ps_at(i, 1, 20); }
+    ps_saved(0, id, 20);
+    ps_saved(1, id, 20);
+    settle();
+    assert_true(chief.writing && chief.write.commits);
+    const struct run seen = chief.run;
+    answer(CHIEF_WRITE_CHECKPOINT_EXISTS, &seen);
+    settle();
+    assert_int_equal(chief.write.run.save_step, 20);
+    assert_true(chief.write.run.save_checkpoint > id);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, setup)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(lost_run_is_written_again),        TEST(lost_assignment_is_written_again),
+        TEST(lost_folders_are_created_again),   TEST(chief_without_its_record_leaves),
+        TEST(lost_manifest_is_published_again), TEST(lost_run_that_is_remembered_leaves_a_margin),
+        TEST(withdrawn_multiple_is_due_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
