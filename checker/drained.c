@@ -1,8 +1,7 @@
 #include "checker/drained.h"
 
 #include <assert.h>
-
-#include "common/base/text.h"
+#include <string.h>
 
 const char *drained_follow(struct drained *drained, const struct run *was, const struct run *run,
                            uint64_t *step)
@@ -16,7 +15,7 @@ const char *drained_follow(struct drained *drained, const struct run *was, const
         drained->step = *step = run->committed_step;
     }
     /* Without workers training may stop below the gate. */
-    if (stops && text_equal(run->recovery.cause, "drained")) {
+    if (stops && strncmp(run->recovery.cause, RUN_DRAINED_CAUSE, strlen(RUN_DRAINED_CAUSE)) == 0) {
         *step = run->committed_step;
         if (drained->highest_step > *step) { wrong = "steps after it are lost"; }
     }

@@ -69,7 +69,11 @@ void plan_drained(struct plan *p)
         run->committed_step == run->gate && chief_all_ps_at(c, run, run->committed_step);
     if (ends || !evaluated) { return; }
     if (!at_gate && !has_stopped(c, run, run->committed_step)) { return; }
-    plan_interrupt(p, RECOVERY_PS, (struct task){.role = ROLE_PS, .index = ps}, "drained");
+    char cause[RUN_TEXT_MAX];
+    struct text text = text_begin(cause, sizeof cause);
+    text_add(&text, RUN_DRAINED_CAUSE " from ");
+    text_add(&text, c->ps[ps].report.place);
+    plan_interrupt(p, RECOVERY_PS, (struct task){.role = ROLE_PS, .index = ps}, cause);
 }
 
 bool plan_watch_leaving(struct plan *p)

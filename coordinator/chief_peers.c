@@ -150,14 +150,28 @@ static uint32_t workers_ready(const struct chief *c, const struct run *run)
     return count;
 }
 
-static void name_ps(struct text *text, const struct chief_peer *peer, uint32_t index)
+/* Why a ps is absent; "": unknown. A chief that was elected after the ps had left finds it in /run.
+ */
+static const char *cause_of_absence(const struct run *run, const struct chief_peer *peer,
+                                    uint32_t index)
+{
+    const struct recovery *recovery = &run->recovery;
+    assert(!peer->present);
+    if (peer->cause[0] != '\0') { return peer->cause; }
+    bool recorded = recovery->kind == RECOVERY_PS && recovery->task.role == ROLE_PS &&
+                    recovery->task.index == index;
+    return recorded ? recovery->cause : "";
+}
+
+static void name_ps(struct text *text, const struct run *run, const struct chief_peer *peer,
+                    uint32_t index)
 {
     assert(!peer->present || !peer->reported);
     task_append(text, (struct task){.role = ROLE_PS, .index = index});
-    if (peer->present) { text_add(text, " (no report yet)"); }
-    if (!peer->present && peer->cause[0] != '\0') {
+    const char *cause = peer->present ? "no report yet" : cause_of_absence(run, peer, index);
+    if (cause[0] != '\0') {
         text_add(text, " (");
-        text_add(text, peer->cause);
+        text_add(text, cause);
         text_add(text, ")");
     }
     if (!peer->present && peer->report.leaving != 0) {
@@ -189,7 +203,7 @@ bool chief_name_missing(const struct chief *c, const struct run *run,
     for (uint32_t i = 0; i < c->config.ps; i++) {
         if (chief_ps_reported(c, i)) { continue; }
         if (named++ > 0) { text_add(&text, ", "); }
-        name_ps(&text, &c->ps[i], i);
+        name_ps(&text, run, &c->ps[i], i);
     }
     uint32_t ready = workers_ready(c, run), wanted = c->config.min_workers;
     if (run->phase == RUN_FORMING && ready < wanted) {

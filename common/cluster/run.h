@@ -39,6 +39,7 @@ enum { RUN_TEXT_MAX = 160, RESTORE_PATH_MAX = 512, RUN_UNLOADABLE_MAX = 64 };
 
 /* The reason while nothing but an operator's `tanist pause` keeps the run from going on. */
 #define RUN_PAUSED_REASON "paused by an operator"
+#define RUN_DRAINED_CAUSE "drained" /* A recovery's cause begins with it. */
 
 /* A recovery, from the write that stops the workers to the write that lets them continue. */
 struct recovery {

@@ -95,6 +95,28 @@ static void new_chief_keeps_the_gate(void **state)
     assert_int_equal(chief.write.run.gate, 0);
 }
 
+/* A chief that never saw the report of the ps knows from /run which host it left. */
+static void new_chief_names_the_drained_host(void **state)
+{
+    (void)state;
+    begin_running();
+    snprintf(reports[0][1].place, sizeof reports[0][1].place, "h2:/shards");
+    leaves(ROLE_PS, 1);
+    const uint64_t gate = actions.write->run.gate, id = actions.write->run.save_checkpoint;
+    written();
+    reach_gate(id, gate);
+    const struct run run = actions.write->run;
+    assert_int_equal(run.phase, RUN_PAUSED);
+    begin();
+    elected(2, &run, NULL, NULL, 0);
+    written();
+    member(ROLE_PS, 0, 10, NULL);
+    ps_at(0, 1, gate);
+    member(ROLE_PS, 1, 0, NULL);
+    settle();
+    assert_string_equal(chief.write.run.reason, "waiting for ps:1 (drained from h2:/shards)");
+}
+
 /* Slices move to the worker that stays; if all leave, the slices wait. */
 static void workers_that_leave_get_no_slices(void **state)
 {
@@ -133,11 +155,9 @@ static void gate_without_workers_is_the_present_step(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(ps_leaves_after_a_commit),
-        TEST(late_gate_moves),
-        TEST(new_chief_keeps_the_gate),
-        TEST(workers_that_leave_get_no_slices),
-        TEST(gate_without_workers_is_the_present_step),
+        TEST(ps_leaves_after_a_commit),         TEST(late_gate_moves),
+        TEST(new_chief_keeps_the_gate),         TEST(new_chief_names_the_drained_host),
+        TEST(workers_that_leave_get_no_slices), TEST(gate_without_workers_is_the_present_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
