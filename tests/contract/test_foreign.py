@@ -105,6 +105,20 @@ class Foreign(Cli):
                 self.check_it_continues()
         self.end(run)
 
+    def test_thousands_of_foreign_znodes_are_harmless(self):
+        """A new chief, and commands, work although each folder of the cluster has thousands of other children."""
+        run = self.begin()
+        for name in ("", *FOLDERS):
+            self.znode("fill", self.path(name), "2000")
+        for task in self.wait_step()["tasks"]:
+            if task["role"] in ("coordinator", "worker"):
+                os.kill(task["pid"], 9)
+        self.check_it_continues()
+        for command in (["status"], ["elections"], ["checkpoints", "list"]):
+            result = self.tanist(*command, "--dir", "run")
+            self.assertEqual(result.returncode, 0, result.stderr)
+        self.end(run)
+
     def test_denied_writes_are_reported(self):
         """Where an ACL cannot be replaced, `status` and `watch` name the znode and the remedy until it is restored."""
         run = self.begin()

@@ -157,6 +157,36 @@ static void foreign_names_stay(void **state)
     assert_false(exists("0000000001/shard-0-of-1/data.mdb"));
 }
 
+/* Thousands of files and folders among more manifests than the listing holds. */
+static void folder_of_any_size_is_listed(void **state)
+{
+    (void)state;
+    enum { FOREIGN = 2000, MANIFESTS = 2 * LISTED };
+    char name[32];
+    size_t removed;
+    struct manifest manifest = write_checkpoint(1, SMALL, 1);
+    for (uint64_t id = 1; id <= MANIFESTS; id++) {
+        assert_int_equal(store_make_folder(dir, id, 0, 0, NULL), TN_OK);
+        manifest.id = id;
+        assert_int_equal(store_put_manifest(dir, &manifest, NULL), TN_OK);
+    }
+    for (int i = 0; i < FOREIGN; i++) {
+        snprintf(name, sizeof name, "notes-%d", i);
+        touch(name);
+        snprintf(name, sizeof name, "%010d", 1000 + i);
+        assert_int_equal(mkdir(in_dir(name), 0755), 0);
+    }
+    assert_string_equal(list_ids(LISTED, NULL, 0), "8 7 6 5");
+    uint64_t highest = 0;
+    assert_int_equal(store_highest_id(dir, &highest, NULL), TN_OK);
+    assert_int_equal(highest, 1000 + FOREIGN - 1);
+    const uint64_t keep[] = {MANIFESTS};
+    assert_int_equal(store_collect(dir, keep, 1, 1000 + FOREIGN, &removed, NULL), TN_OK);
+    assert_int_equal(removed, MANIFESTS - 1 + FOREIGN);
+    assert_true(exists("notes-0"));
+    assert_string_equal(list_ids(LISTED, NULL, 0), "8");
+}
+
 /* An aborted checkpoint can be discarded, also twice; a committed one is refused. */
 static void only_aborted_checkpoints_are_discarded(void **state)
 {
@@ -219,6 +249,7 @@ int main(void)
         TEST(manifest_can_be_stored_twice),
         TEST(collection_keeps_the_given_ids),
         TEST(foreign_names_stay),
+        TEST(folder_of_any_size_is_listed),
         TEST(only_aborted_checkpoints_are_discarded),
         TEST(missing_folder_is_an_error),
         TEST(long_path_is_refused),

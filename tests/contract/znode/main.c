@@ -2,11 +2,19 @@
  * ZooKeeper's own client and none of Tanist's code. For test_foreign.py. */
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zookeeper/zookeeper.h>
 
-enum { SESSION_MS = 4000, WAIT_MS = 20000, POLL_MS = 5, PATH_BYTES = 512, LIMIT_S = 25 };
+enum {
+    SESSION_MS = 4000,
+    TOGETHER = 250,
+    WAIT_MS = 20000,
+    POLL_MS = 5,
+    PATH_BYTES = 512,
+    LIMIT_S = 25
+};
 
 static zhandle_t *open_client(const char *connect)
 {
@@ -54,6 +62,24 @@ static int set_acl(zhandle_t *zk, const char *path, int permissions)
     return zoo_set_acl(zk, path, -1, &acl);
 }
 
+/* DATA is the number of children to create, many in one transaction. */
+static int fill(zhandle_t *zk, const char *path, int count)
+{
+    static char names[TOGETHER][PATH_BYTES];
+    int rc = ZOK;
+    for (int first = 0; rc == ZOK && first < count; first += TOGETHER) {
+        zoo_op_t parts[TOGETHER];
+        zoo_op_result_t results[TOGETHER];
+        int together = count - first < TOGETHER ? count - first : TOGETHER;
+        for (int i = 0; i < together; i++) {
+            snprintf(names[i], sizeof names[i], "%s/foreign-%05d", path, first + i);
+            zoo_create_op_init(&parts[i], names[i], NULL, -1, &ZOO_OPEN_ACL_UNSAFE, 0, NULL, 0);
+        }
+        rc = zoo_multi(zk, together, parts, results);
+    }
+    return rc;
+}
+
 int main(int argc, char **argv)
 {
     int rc = ZBADARGUMENTS;
@@ -71,6 +97,7 @@ int main(int argc, char **argv)
     if (strcmp(command, "set") == 0 && argc == 5) {
         rc = zoo_set(zk, path, argv[4], (int)strlen(argv[4]), -1);
     }
+    if (strcmp(command, "fill") == 0 && argc == 5) { rc = fill(zk, path, atoi(argv[4])); }
     zookeeper_close(zk);
     if (rc != ZOK) { fprintf(stderr, "znode: %s %s: %s\n", command, path, zerror(rc)); }
     return rc != ZOK;
