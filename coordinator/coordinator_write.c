@@ -400,6 +400,10 @@ static enum chief_outcome outcome_of(struct coordinator *c, const struct zk_even
     const int32_t part = event->failed_write;
     const bool fence = (part == 0 || part == 1) && (event->reason == ZK_REASON_BAD_VERSION ||
                                                     event->reason == ZK_REASON_NO_NODE);
+    if (writing->raises && event->reason == ZK_REASON_NO_AUTH) {
+        log_warn("/chief is read-only: leaving, so that the next election replaces it");
+        return CHIEF_WRITE_DEPOSED;
+    }
     if (writing->raises) { return CHIEF_WRITE_CONFLICT; /* It may be our write: read /chief. */ }
     if (fence) { return CHIEF_WRITE_DEPOSED; }
     if (part >= 0 && part == writing->run_at) {
@@ -426,11 +430,7 @@ static void write_answered(struct coordinator *c, const struct zk_event *event)
             c->fence = event->stat.version;
             c->election.epoch = c->record.epoch;
         } else {
-            if (c->run_form == WRITE_SET) {
-                c->run_version = event->stat.version;
-            } else {
-                c->run_version = 0;
-            }
+            c->run_version = c->run_form == WRITE_SET ? event->stat.version : 0;
             c->run_form = WRITE_SET;
             if (c->writing.assignment_at >= 0) { c->assignment_form = WRITE_SET; }
             membership_set_trouble(&c->membership, "");

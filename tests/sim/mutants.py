@@ -147,6 +147,9 @@ MUTANTS = [
      "        if (*form == WRITE_REPLACE) { return false; }\n        *form = WRITE_REPLACE;\n        return true;",
      "        return false;"),
     ("a read-only /chief is not replaced", "coordinator/election.c", "        e->denied = true;\n", ""),
+    ("a chief that may not raise its epoch stays", "coordinator/coordinator_write.c",
+     "    if (writing->raises && event->reason == ZK_REASON_NO_AUTH) {",
+     "    if (writing->raises && event->reason == ZK_REASON_NONE) {"),
     ("a worker with other data is not refused", "worker/worker.c",
      "    if (!over && refusal_log(", "    if (false && !over && refusal_log("),
 ]

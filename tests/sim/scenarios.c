@@ -81,6 +81,17 @@ static void drain_other_inputs(struct sim_setup *setup, struct random *random)
     add(setup, FAULT_OTHER_INPUTS, at_ms, FIRST_WORKER + (uint32_t)random_below(random, WORKERS));
 }
 
+/* After a wipe the chief raises its epoch; another program has made /chief read-only by then. */
+static void wipe_read_only_chief(struct sim_setup *setup, struct random *random)
+{
+    enum { LOCKS = 60, APART_MS = 25, CHIEF = 1 /* In sim_foreign.c. */ };
+    uint64_t at_ms = between(random, 1500, 2000), down_ms = between(random, 100, 500);
+    add(setup, FAULT_WIPE, at_ms, 0)->duration_ms = down_ms;
+    for (uint64_t i = 0; i < LOCKS; i++) {
+        add(setup, FAULT_READ_ONLY, at_ms + down_ms + i * APART_MS, CHIEF);
+    }
+}
+
 /* ------------------------------------------------------------------ verdicts */
 
 static const char *no_step_is_lost(const struct sim_cluster *cluster)
@@ -117,6 +128,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"drain-chief-dies", drain_chief_dies, no_step_is_lost},
     {"drain-other-ps-dies", drain_other_ps_dies, ends_in_good_order},
     {"drain-ps-dies", drain_ps_dies, accept},
+    {"wipe-read-only-chief", wipe_read_only_chief, accept},
     {"other-inputs", other_inputs, worker_is_refused},
     {"drain-other-inputs", drain_other_inputs, worker_is_refused},
 };
