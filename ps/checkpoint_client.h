@@ -78,6 +78,9 @@ struct checkpoint_client {
     /* After each commit: see checkpoint_retention.c. */
     struct {
         uint64_t wanted, current, done; /* Ids of committed checkpoints. */
+        uint64_t copying;               /* The manifest being copied: `current`, or a gap. */
+        uint64_t tried;                 /* The highest gap that was tried. */
+        bool filled;                    /* Gaps were, since the last listing. */
         uint64_t load_checkpoint;       /* Ordered to be loaded, so not to be removed; 0: none. */
         enum {
             RETENTION_IDLE,

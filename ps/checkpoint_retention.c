@@ -1,17 +1,22 @@
 /*
  * After each commit the manifest of the committed checkpoint is copied beside the shards. Then
- * checkpoints older than the newest `keep` committed ones are removed.
+ * checkpoints older than the newest `keep` committed ones are removed. Then the gaps are filled:
+ * the manifests of listed checkpoints that this disk lacks, because the next commit followed before
+ * they were copied, or because a copy was damaged.
  *
  *   IDLE     --a newer commit-->                READ
  *   READ     --manifest read from ZooKeeper-->  PUT      (copy it to the disk)
  *   PUT      --copied-->                        LIST     (which checkpoints are committed?)
- *   PUT      --failed-->                        PUT, or READ if there was another commit
+ *   PUT      --failed-->                        PUT, or NEXT if there was another commit
  *   LIST     --listed-->                        COLLECT
- *   COLLECT  --collected, or failed-->          IDLE, or READ if there was another commit
- *   READ, LIST --failed-->                      IDLE, or READ if there was another commit
+ *   COLLECT  --collected, or failed-->          NEXT
+ *   READ, LIST --failed-->                      NEXT
+ *   NEXT: READ of a newer commit, else READ of the oldest gap that was not tried before (its PUT
+ *         leads to NEXT), else LIST if gaps were filled, because there may be more than `keep`
+ *         copies now, else IDLE
  *
  * An unknown outcome or a busy store repeats the request CHECKPOINT_RETRY_MS later. Failures are
- * logged; the next commit does everything again.
+ * logged; the next commit does everything again. A gap is tried once.
  */
 #include "ps/checkpoint_retention.h"
 
@@ -48,6 +53,7 @@ static void send_to_store(struct checkpoint_client *client)
 }
 
 static void enter(struct checkpoint_client *client, int state);
+static void next(struct checkpoint_client *client);
 
 void checkpoint_retention_proceed(struct checkpoint_client *client)
 {
@@ -56,9 +62,8 @@ void checkpoint_retention_proceed(struct checkpoint_client *client)
     switch (client->retention.state) {
     case RETENTION_IDLE: return;
     case RETENTION_READ:
-        client->retention.current = client->retention.wanted;
         client->retention.copy_failed = false;
-        client->retention.op = checkpoint_client_read_manifest(client, client->retention.current);
+        client->retention.op = checkpoint_client_read_manifest(client, client->retention.copying);
         return;
     case RETENTION_LIST:
         znode_path(path, client->membership->identity.cluster, "checkpoints");
@@ -69,7 +74,7 @@ void checkpoint_retention_proceed(struct checkpoint_client *client)
         /* A copy that failed is not needed once a newer checkpoint is committed. */
         if (client->retention.copy_failed &&
             client->retention.wanted != client->retention.current) {
-            enter(client, RETENTION_READ);
+            next(client);
             return;
         }
         send_to_store(client);
@@ -92,37 +97,84 @@ void checkpoint_retention_follow(struct checkpoint_client *client, const struct 
     memcpy(client->retention.unloadable, run->unloadable, sizeof client->retention.unloadable);
     client->retention.load_checkpoint = run->phase == RUN_LOADING ? run->load_checkpoint : 0;
     if (run->committed_checkpoint != 0) { client->retention.wanted = run->committed_checkpoint; }
-    if (client->retention.state != RETENTION_IDLE) { return; }
-    if (client->retention.wanted == client->retention.done) { return; }
-    enter(client, RETENTION_READ);
+    if (client->retention.state == RETENTION_IDLE) { next(client); }
 }
 
-/* The work after this commit is done. A commit made in the meantime is next. */
+static bool has_manifest(const struct checkpoint_client *client, uint64_t id)
+{
+    for (uint32_t i = 0; i < client->manifest_count; i++) {
+        if (client->manifests[i].id == id) { return true; }
+    }
+    return false;
+}
+
+/* The oldest checkpoint that the last listing had, this disk has no manifest of, and was not tried
+ * before; 0: none. Those without a manifest are among the ids that are kept. */
+static uint64_t oldest_gap(const struct checkpoint_client *client)
+{
+    uint64_t oldest = UINT64_MAX;
+    for (size_t i = 0; i < client->retention.id_count; i++) {
+        uint64_t id = client->retention.ids[i];
+        if (id > client->retention.tried && id < oldest && !has_manifest(client, id)) {
+            oldest = id;
+        }
+    }
+    return oldest == UINT64_MAX ? 0 : oldest;
+}
+
+/* Begin the work that is due: see above. */
+static void next(struct checkpoint_client *client)
+{
+    client->retention.state = RETENTION_IDLE;
+    client->retention.op = 0;
+    uint64_t gap = oldest_gap(client);
+    if (client->retention.wanted != client->retention.done) {
+        client->retention.current = client->retention.copying = client->retention.wanted;
+        enter(client, RETENTION_READ);
+    } else if (gap != 0) {
+        client->retention.copying = client->retention.tried = gap;
+        enter(client, RETENTION_READ);
+    } else if (client->retention.filled) {
+        client->retention.filled = false;
+        enter(client, RETENTION_LIST);
+    }
+}
+
+/* The work after this commit is done. */
 static void finish(struct checkpoint_client *client)
 {
     assert(client->retention.state != RETENTION_IDLE);
     assert(client->retention.current != 0);
     client->retention.done = client->retention.current;
-    client->retention.state = RETENTION_IDLE;
-    client->retention.op = 0;
-    if (client->retention.wanted != client->retention.done) { enter(client, RETENTION_READ); }
+    next(client);
 }
 
 /* ------------------------------------------------------------------ answers */
 
+/* Whether a manifest read from ZooKeeper may count towards `keep`. */
+static bool read_ours(struct checkpoint_client *client, const struct zk_event *event)
+{
+    struct manifest *manifest = &client->retention.manifest;
+    return event->outcome == ZK_OK &&
+           checkpoint_client_decode_manifest(event, client->retention.copying, manifest) &&
+           manifest->variables_hash == client->variables_hash &&
+           manifest->parameter_count == client->parameters;
+}
+
 static void manifest_read(struct checkpoint_client *client, const struct zk_event *event)
 {
     assert(client->retention.state == RETENTION_READ);
-    uint64_t id = client->retention.current;
-    if (event->outcome != ZK_OK ||
-        !checkpoint_client_decode_manifest(event, id, &client->retention.manifest)) {
-        log_warn("checkpoint %" PRIu64
-                 ": its manifest is not copied to the disk: it cannot be read from ZooKeeper",
-                 id);
-        finish(client);
+    if (read_ours(client, event)) {
+        enter(client, RETENTION_PUT);
         return;
     }
-    enter(client, RETENTION_PUT);
+    bool gap = client->retention.copying != client->retention.current;
+    if (!gap || event->outcome == ZK_OK || event->reason != ZK_REASON_NO_NODE) {
+        log_warn("checkpoint %" PRIu64
+                 ": its manifest is not copied to the disk: it cannot be read from ZooKeeper",
+                 client->retention.copying);
+    }
+    finish(client);
 }
 
 /* Add `id` to the checkpoints that are kept. False: there is no room. */
@@ -134,14 +186,6 @@ static bool keep(struct checkpoint_client *client, uint64_t id)
     if (client->retention.id_count == STORE_KEEP_MAX) { return false; }
     client->retention.ids[client->retention.id_count++] = id;
     return true;
-}
-
-static bool has_manifest(const struct checkpoint_client *client, uint64_t id)
-{
-    for (uint32_t i = 0; i < client->manifest_count; i++) {
-        if (client->manifests[i].id == id) { return true; }
-    }
-    return false;
 }
 
 /* Checkpoints that no manifest on this disk proves to be superseded: those that are only known by
@@ -210,20 +254,35 @@ static void collected(struct checkpoint_client *client, const struct store_event
     finish(client);
 }
 
+/* The copy of the last commit is made before anything is collected; a gap may remain. */
+static void copy_failed(struct checkpoint_client *client, const char *why)
+{
+    bool gap = client->retention.copying != client->retention.current;
+    log_warn("checkpoint %" PRIu64 ": its manifest is not copied to the disk%s: %s",
+             client->retention.copying, gap ? "" : ", trying again", why);
+    if (gap) {
+        finish(client);
+        return;
+    }
+    retry_later(client);
+    client->retention.copy_failed = true;
+    client->retention.retry_at_ms = client->now_ms + RETENTION_COPY_RETRY_MS;
+}
+
 static void manifest_copied(struct checkpoint_client *client, const struct store_event *event)
 {
     assert(event->request == STORE_PUT_MANIFEST);
-    if (event->status == TN_OK) {
-        checkpoint_client_add_manifest(client, &client->retention.manifest);
-    } else {
-        log_warn("checkpoint %" PRIu64 ": its manifest is not copied to the disk, trying again: %s",
-                 client->retention.current, event->text);
-        retry_later(client);
-        client->retention.copy_failed = true;
-        client->retention.retry_at_ms = client->now_ms + RETENTION_COPY_RETRY_MS;
+    if (event->status != TN_OK) {
+        copy_failed(client, event->text);
         return;
     }
-    enter(client, RETENTION_LIST);
+    checkpoint_client_add_manifest(client, &client->retention.manifest);
+    if (client->retention.copying == client->retention.current) {
+        enter(client, RETENTION_LIST);
+    } else {
+        client->retention.filled = true;
+        finish(client);
+    }
 }
 
 void checkpoint_retention_handle_store(struct checkpoint_client *client,

@@ -303,6 +303,63 @@ static void test_commit_copies_and_collects(void **state)
     assert_int_equal(store.kept[2], 7);
     assert_int_equal(store.below, 9);
     answer_store(TN_OK);
+    answer_zk((struct zk_event){.outcome = ZK_REFUSED, .reason = ZK_REASON_NO_NODE}); /* 3 */
+    answer_zk((struct zk_event){.outcome = ZK_REFUSED, .reason = ZK_REASON_NO_NODE}); /* 7 */
+    assert_true(checkpoint_client_idle(&client));
+}
+
+/* Manifests that this disk lacks, because commits followed fast or because a file was damaged, are
+ * copied once nothing newer is due; then the copies beyond `keep` are collected. Each is tried
+ * once. */
+static void test_gaps_are_filled(void **state)
+{
+    (void)state;
+    struct manifest manifest = manifest_of(6);
+    listed(&manifest);
+    const struct run run = {.phase = RUN_RUNNING, .committed_checkpoint = 9};
+    const char *const children[] = {"0000000006", "0000000007", "0000000008", "0000000009"};
+    checkpoint_client_follow(&client, &run);
+    answer_manifest(9);
+    answer_store(TN_OK);
+    answer_zk((struct zk_event){.children = children, .child_count = 4});
+    assert_int_equal(store.last, STORE_COLLECT);
+    answer_store(TN_OK);
+    assert_false(checkpoint_client_idle(&client));
+    answer_zk((struct zk_event){.data = "{}", .size = 2}); /* The manifest of 7 is not valid. */
+    answer_manifest(8);
+    assert_int_equal(store.last, STORE_PUT_MANIFEST);
+    answer_store(TN_OK);
+    assert_int_equal(client.manifest_count, 3);
+    assert_int_equal(client.manifests[1].id, 8);
+    assert_int_equal(client.retention.state, RETENTION_LIST);
+    answer_zk((struct zk_event){.children = children, .child_count = 4});
+    assert_int_equal(store.last, STORE_COLLECT);
+    assert_int_equal(store.below, 9);
+    answer_store(TN_OK);
+    assert_true(checkpoint_client_idle(&client));
+}
+
+/* A newer commit is handled before the gaps; a gap whose copy fails is not tried again. */
+static void test_a_commit_precedes_gaps(void **state)
+{
+    (void)state;
+    listed(NULL);
+    struct run run = {.phase = RUN_RUNNING, .committed_checkpoint = 9};
+    const char *const children[] = {"0000000008", "0000000009"};
+    checkpoint_client_follow(&client, &run);
+    answer_manifest(9);
+    answer_store(TN_OK);
+    answer_zk((struct zk_event){.children = children, .child_count = 2});
+    run.committed_checkpoint = 10;
+    checkpoint_client_follow(&client, &run);
+    answer_store(TN_OK);
+    answer_manifest(10);
+    answer_store(TN_OK);
+    assert_int_equal(client.manifests[0].id, 10);
+    answer_zk((struct zk_event){.children = children, .child_count = 2});
+    answer_store(TN_OK);
+    answer_manifest(8);
+    answer_store(TN_ENOSPC);
     assert_true(checkpoint_client_idle(&client));
 }
 
@@ -343,6 +400,7 @@ static void test_newer_commit_is_handled_next(void **state)
     answer_store(TN_OK);
     assert_false(checkpoint_client_idle(&client));
     answer_zk((struct zk_event){.outcome = ZK_REFUSED});
+    answer_zk((struct zk_event){.outcome = ZK_REFUSED, .reason = ZK_REASON_NO_NODE}); /* 2 */
     assert_true(checkpoint_client_idle(&client));
 }
 
@@ -412,6 +470,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_commit_copies_and_collects, setup, teardown),
         cmocka_unit_test_setup_teardown(test_manifests_on_disk_count_as_committed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_newer_commit_is_handled_next, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_gaps_are_filled, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_commit_precedes_gaps, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_alone_delete_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_failed_copy_is_repeated, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_wiped_zookeeper_gets_the_newest_manifest, setup,
