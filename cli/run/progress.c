@@ -101,9 +101,52 @@ static void print_waiting(struct progress *progress, const struct agent_event *e
                    *reason ? ": " : "", reason, *missing ? "; missing: " : "", missing);
 }
 
+static void print_skips(struct progress *progress, uint64_t now_ms)
+{
+    char text[EVENT_TEXT_MAX];
+    if (progress->skips == 0) { return; }
+    event_text_history(&progress->skip, text);
+    if (progress->skips == 1) {
+        progress_print(progress, now_ms, "%s", text);
+    } else {
+        progress_print(progress, now_ms, "%" PRIu64 " checkpoints are skipped; the last: %s",
+                       progress->skips, text);
+    }
+    progress->skips = 0;
+    progress->skip_line_ms = now_ms;
+}
+
+/* The lines are as far apart as those of progress. */
+static void print_due_skips(struct progress *progress, uint64_t now_ms)
+{
+    const uint64_t last_ms = progress->skip_line_ms;
+    if (last_ms == 0 || now_ms - last_ms >= progress->line_ms) { print_skips(progress, now_ms); }
+}
+
+static void print_history(struct progress *progress, const struct agent_event *event)
+{
+    char text[EVENT_TEXT_MAX];
+    const struct history_entry *entry = &event->observer->entry;
+    if (event->observer->entry_old) { return; }
+    /* All nodes exit after the end. */
+    if (progress->phase == RUN_DONE && entry->kind == HISTORY_TASK_LOST) { return; }
+    if (entry->kind == HISTORY_SKIPPED) {
+        progress->skip = *entry;
+        progress->skips++;
+        print_due_skips(progress, event->now_ms);
+        return;
+    }
+    if (entry->kind != HISTORY_CHECKPOINT && entry->kind != HISTORY_EVALUATED) {
+        print_skips(progress, event->now_ms);
+    }
+    event_text_history(entry, text);
+    progress_print(progress, event->now_ms, "%s", text);
+}
+
 static void tick(struct progress *progress, const struct agent_event *event)
 {
     if (event->observer == NULL) { return; }
+    print_due_skips(progress, event->now_ms);
     if (progress->steps != NULL) { step_poller_ask_all(progress->steps, event->observer); }
     if (event->now_ms < progress->line_at_ms) { return; }
     progress->line_at_ms = event->now_ms + PROGRESS_TERMINAL_MS;
@@ -130,7 +173,6 @@ static void note_phase(struct progress *progress, const struct agent_event *even
 
 void progress_handle(struct progress *progress, const struct agent_event *event)
 {
-    char text[EVENT_TEXT_MAX];
     switch (event->type) {
     case AGENT_WAITING:
         if (wait_line_is_due(progress, event->now_ms)) {
@@ -146,15 +188,7 @@ void progress_handle(struct progress *progress, const struct agent_event *event)
         progress_print(progress, event->now_ms,
                        "lost the connection to ZooKeeper; training continues, decisions wait");
         break;
-    case AGENT_HISTORY:
-        if (event->observer->entry_old) { break; }
-        /* All nodes exit after the end. */
-        if (progress->phase == RUN_DONE && event->observer->entry.kind == HISTORY_TASK_LOST) {
-            break;
-        }
-        event_text_history(&event->observer->entry, text);
-        progress_print(progress, event->now_ms, "%s", text);
-        break;
+    case AGENT_HISTORY: print_history(progress, event); break;
     case AGENT_RUN: note_phase(progress, event); break;
     case AGENT_TICK: tick(progress, event); break;
     case AGENT_CONNECTED: progress->waiting_line_ms = 0; break;

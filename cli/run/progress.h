@@ -1,7 +1,9 @@
 /*
  * cli/run/progress.h: the progress of a run on stderr: events as they happen, a line of progress
  * every 2 s (without a terminal every minute), and every wait of more than 3 s with its reason and
- * its duration. In a JSON log, all of them are entries of level info.
+ * its duration. Skipped checkpoints, of which a fast run has hundreds, get a line at the first and
+ * then one line per interval with their number. In a JSON log, all of them are entries of level
+ * info.
  *
  * Threads: the owner's.
  */
@@ -21,6 +23,8 @@ struct progress {
     uint64_t started_ms, line_at_ms, waiting_since_ms;
     uint64_t waiting_line_ms; /* The last line of this wait; 0: none. */
     uint64_t rate_step, rate_at_ms;
+    uint64_t skips, skip_line_ms; /* Skipped checkpoints since the last line about them. */
+    struct history_entry skip;    /* The last one. */
     bool have_phase;
     enum run_phase phase;
 };

@@ -14,12 +14,16 @@
 
 static struct observer observer;
 
-/* The lines on stderr during `seconds` of waiting for a chief, with two ticks a second. The last
- * line is in `last`. */
-static size_t lines_of_wait(uint64_t line_ms, uint64_t seconds, char last[static 512])
+static struct progress progress;
+
+/* Feeds events to `progress`. */
+typedef void (*feed_function)(uint64_t seconds);
+
+/* The lines on stderr while `feed` runs. The last line is in `last`. */
+static size_t lines_of(feed_function feed, uint64_t line_ms, uint64_t seconds,
+                       char last[static 512])
 {
     struct job job;
-    struct progress progress;
     size_t count = 0;
     char path[] = "/tmp/tanist-progress.XXXXXX";
     int file = mkstemp(path), saved = dup(STDERR_FILENO);
@@ -29,10 +33,7 @@ static size_t lines_of_wait(uint64_t line_ms, uint64_t seconds, char last[static
     job_init(&job);
     progress_init(&progress, &job, 1000);
     progress.line_ms = line_ms;
-    for (uint64_t at_ms = 1000; at_ms <= 1000 + seconds * 1000; at_ms += 500) {
-        struct agent_event tick = {.type = AGENT_TICK, .now_ms = at_ms, .observer = &observer};
-        progress_handle(&progress, &tick);
-    }
+    feed(seconds);
     fflush(stderr);
     dup2(saved, STDERR_FILENO);
     close(saved);
@@ -45,6 +46,41 @@ static size_t lines_of_wait(uint64_t line_ms, uint64_t seconds, char last[static
     return count;
 }
 
+/* Two ticks a second, without a chief. */
+static void tick_often(uint64_t seconds)
+{
+    for (uint64_t at_ms = 1000; at_ms <= 1000 + seconds * 1000; at_ms += 500) {
+        struct agent_event tick = {.type = AGENT_TICK, .now_ms = at_ms, .observer = &observer};
+        progress_handle(&progress, &tick);
+    }
+}
+
+static size_t lines_of_wait(uint64_t line_ms, uint64_t seconds, char last[static 512])
+{
+    return lines_of(tick_often, line_ms, seconds, last);
+}
+
+static void enter_history(enum history_kind kind, uint64_t step, uint64_t at_ms)
+{
+    struct observer seen = {.entry = {.kind = kind, .step = step}};
+    struct agent_event event = {.type = AGENT_HISTORY, .now_ms = at_ms, .observer = &seen};
+    progress_handle(&progress, &event);
+}
+
+/* 10 skipped checkpoints a second. */
+static void skip_often(uint64_t seconds)
+{
+    for (uint64_t i = 0; i < 10 * seconds; i++) {
+        enter_history(HISTORY_SKIPPED, i, 1000 + 100 * i);
+    }
+}
+
+static void skip_until_done(uint64_t seconds)
+{
+    skip_often(seconds);
+    enter_history(HISTORY_DONE, 10 * seconds, 1000 + 1000 * seconds);
+}
+
 /* A terminal gets a line every 2 s, a log one at the start of the wait and then one a minute. */
 static void a_log_gets_one_line_a_minute(void **state)
 {
@@ -55,6 +91,21 @@ static void a_log_gets_one_line_a_minute(void **state)
     assert_int_equal(lines_of_wait(PROGRESS_LOG_MS, 180, last), 3);
     assert_non_null(strstr(last, "no chief for"));
     assert_int_equal(lines_of_wait(PROGRESS_LOG_MS, 2, last), 0);
+}
+
+/* The first one gets a line, later ones share one each 2 s; the rest is reported before the end. */
+static void skipped_checkpoints_share_lines(void **state)
+{
+    (void)state;
+    char last[512] = "";
+    log_init(LOG_WARN, LOG_TEXT, "agent");
+    assert_int_equal(lines_of(skip_often, PROGRESS_TERMINAL_MS, 1, last), 1);
+    assert_non_null(strstr(last, "] the checkpoint of step 0 is skipped"));
+    assert_int_equal(lines_of(skip_often, PROGRESS_TERMINAL_MS, 20, last), 10);
+    assert_non_null(strstr(last, "20 checkpoints are skipped; the last: the checkpoint of step "
+                                 "180 is skipped"));
+    assert_int_equal(lines_of(skip_until_done, PROGRESS_LOG_MS, 20, last), 3);
+    assert_non_null(strstr(last, "done"));
 }
 
 /* In a JSON log a line of progress is an entry. */
@@ -74,6 +125,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_log_gets_one_line_a_minute),
+        cmocka_unit_test(skipped_checkpoints_share_lines),
         cmocka_unit_test(progress_is_part_of_a_json_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
