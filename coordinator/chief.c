@@ -290,6 +290,7 @@ static void not_done(struct chief *c, const struct chief_event *event, struct ch
     assert(c->writing);
     assert(event->written.outcome != CHIEF_WRITE_OK);
     const struct run *seen = event->written.run;
+    const bool gone = event->written.outcome == CHIEF_WRITE_REQUEST_GONE;
     if (seen != NULL && seen->epoch > c->epoch) {
         exit_with(out, TN_EXIT_DEPOSED);
     } else if (seen != NULL && seen->epoch == c->write.run.epoch &&
@@ -297,6 +298,7 @@ static void not_done(struct chief *c, const struct chief_event *event, struct ch
         write_done(c, out);
     } else if (seen != NULL && is_successor(c, seen) &&
                (seen->epoch != c->run.epoch || seen->revision != c->run.revision)) {
+        if (gone) { c->request.waits = false; }
         adopt(c, seen);
     } else if (event->written.outcome == CHIEF_WRITE_CHECKPOINT_EXISTS && seen == NULL) {
         /* The write was applied, its answer was lost, and then /run was. */
@@ -306,10 +308,11 @@ static void not_done(struct chief *c, const struct chief_event *event, struct ch
         c->writing = false; /* The id is in use: order again, with the next id. */
         struct plan plan = {.c = c, .w = &c->write, .run = &c->run};
         plan_drop_order(&plan);
+    } else if (gone && seen != NULL) { /* It was withdrawn: decide again, without its effect. */
+        c->write.answers = c->request.waits = c->writing = false;
     } else {
-        if (event->written.outcome == CHIEF_WRITE_REQUEST_GONE) {
-            c->write.answers = c->request.waits = false;
-        }
+        /* Without /run the write may have been applied, and have deleted the request itself. */
+        if (gone) { c->write.answers = c->request.waits = false; }
         try_again(c);
     }
 }

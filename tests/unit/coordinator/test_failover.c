@@ -246,16 +246,36 @@ static void deposed_chief_exits(void **state)
     assert_true(actions.exits && actions.exit_code == TN_EXIT_DEPOSED);
 }
 
-/* The write is repeated without deleting the request. */
-static void vanished_request_is_not_deleted(void **state)
+/* A request whose sender withdrew it just before the write has no effect, and the next request is
+ * granted. */
+static void withdrawn_request_has_no_effect(void **state)
 {
     (void)state;
     begin_running();
-    request(8, REQUEST_CHECKPOINT);
     struct run before = chief.run;
+    request(8, REQUEST_STOP);
+    assert_true(actions.write->answers && actions.write->run.until < before.until);
     answer(CHIEF_WRITE_REQUEST_GONE, &before);
     pass(CHIEF_RETRY_MS);
-    assert_true(actions.write != NULL && !actions.write->answers);
+    assert_null(actions.write);
+    assert_int_equal(chief.run.until, before.until);
+    request(9, REQUEST_PAUSE);
+    assert_true(actions.write->answers && actions.write->run.pause_requested);
+    assert_int_equal(actions.write->run.until, before.until);
+}
+
+/* The same when another program changed /run meanwhile: the chief must not take the next request
+ * for the one that was withdrawn. */
+static void withdrawn_request_is_forgotten_with_a_foreign_run(void **state)
+{
+    (void)state;
+    begin_running();
+    request(8, REQUEST_STOP);
+    struct run foreign = chief.run;
+    foreign.revision += 100;
+    answer(CHIEF_WRITE_REQUEST_GONE, &foreign);
+    assert_false(chief.request.waits);
+    assert_true(actions.write == NULL || !actions.write->answers);
 }
 
 /* Epoch, generation and ids continue above those on the disks, and the checkpoint that every disk
@@ -390,7 +410,8 @@ int main(void)
         TEST(conflict_with_our_own_write_is_success),
         TEST(foreign_write_to_run_is_adopted),
         TEST(deposed_chief_exits),
-        TEST(vanished_request_is_not_deleted),
+        TEST(withdrawn_request_has_no_effect),
+        TEST(withdrawn_request_is_forgotten_with_a_foreign_run),
         TEST(wiped_zookeeper_starts_above_the_disks),
         TEST(raising_the_epoch_is_repeated),
         TEST(early_report_counts_once_its_member_is_seen),
