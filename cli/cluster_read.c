@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "agent/observe/run_record.h"
 #include "common/base/minmax.h"
 
 enum { PATH_BYTES = 256, NAME_BYTES = 128 };
@@ -37,6 +38,18 @@ uint64_t cluster_recorded_step(const struct run *run)
 bool cluster_run_is_over(const struct run *run)
 {
     return run->phase == RUN_DONE || run->phase == RUN_FAILED;
+}
+
+bool cluster_read_ended(const char *dir, struct run *out)
+{
+    struct run_record *record = calloc(1, sizeof *record);
+    assert(dir != NULL);
+    if (record == NULL) { return false; }
+    const bool ended = run_record_read(dir, record, NULL) == TN_OK && record->has_run &&
+                       cluster_run_is_over(&record->run);
+    if (ended) { *out = record->run; }
+    free(record);
+    return ended;
 }
 
 const char *cluster_mode_name(const struct job *job)

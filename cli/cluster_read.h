@@ -41,6 +41,10 @@ uint64_t cluster_recorded_step(const struct run *run);
 /* The run is done or has failed. */
 bool cluster_run_is_over(const struct run *run);
 
+/* The last state of the local run in `dir`, whose ZooKeeper ends with it. False: it has not ended,
+ * or the folder does not show that. */
+bool cluster_read_ended(const char *dir, struct run *out);
+
 /* "sync" or "async". Static storage. */
 const char *cluster_mode_name(const struct job *job);
 

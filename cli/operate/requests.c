@@ -7,6 +7,7 @@
 
 #include "cli/cluster_read.h"
 #include "cli/commands.h"
+#include "cli/run_folder.h"
 #include "cli/target.h"
 #include "cli/wait_notice.h"
 #include "common/base/clock.h"
@@ -99,6 +100,20 @@ static enum tn_status wait_effect(const struct operation *operation, struct zk_s
                                "cluster has a chief, and try again");
 }
 
+/* The ZooKeeper of a local run does not answer: it ends with the run. If the run has ended, its
+ * folder has the answer once its agent has exited; else `error` remains as it is. */
+static enum tn_status judge_by_folder(const struct operation *operation, const char *dir,
+                                      uint64_t timeout_ms, struct error *error)
+{
+    struct state last = {0};
+    const uint64_t until_ms = clock_monotonic_ms() + timeout_ms;
+    while (run_folder_in_use(dir) && clock_monotonic_ms() < until_ms) {
+        (void)poll(NULL, 0, POLL_MS);
+    }
+    if (run_folder_in_use(dir) || !cluster_read_ended(dir, &last.run)) { return error->status; }
+    return operation->has_effect(&last, &last) ? TN_OK : fail_run_over(operation, &last, error);
+}
+
 static enum tn_status request(const struct operation *operation, struct target *target,
                               uint64_t timeout_ms, struct error *error)
 {
@@ -148,6 +163,10 @@ static int command(const struct operation *operation, int argc, char **argv)
     struct error error = {0};
     enum tn_status status = target_find(&given, &target, &error);
     if (status == TN_OK) { status = request(operation, &target, timeout_s.value * 1000, &error); }
+    const bool unreachable = status == TN_ECONNECT || status == TN_ETIMEDOUT;
+    if (unreachable && target.dir != NULL) {
+        status = judge_by_folder(operation, target.dir, timeout_s.value * 1000, &error);
+    }
     if (status != TN_OK) { return command_failed(&error); }
     fprintf(stderr, "%s: %s\n", target.cluster, operation->done);
     return TN_EXIT_OK;
