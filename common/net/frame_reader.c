@@ -21,6 +21,7 @@ void frame_reader_reset(struct frame_reader *reader)
     buffer_release(reader->body);
     reader->body = NULL;
     reader->in_body = false;
+    reader->unproven = false;
     reader->stage_at = 0;
     reader->stage_end = 0;
 }
@@ -64,6 +65,24 @@ void frame_reader_received(struct frame_reader *reader, size_t bytes)
     assert(reader->stage_end <= FRAME_READER_STAGE_BYTES);
 }
 
+/* A buffer for at least `bytes` of the body, with the bytes that were received. */
+static enum tn_status acquire_body(struct frame_reader *reader, size_t bytes, struct error *error)
+{
+    assert(bytes > reader->body_have && bytes <= reader->header.body_bytes);
+    struct buffer *body = buffer_acquire(reader->pool, bytes);
+    if (body == NULL) {
+        return error_set(error, TN_ENOMEM,
+                         "no buffer for a body of %" PRIu32
+                         " bytes: raise the pool's limit or the memory of this host",
+                         reader->header.body_bytes);
+    }
+    body->size = bytes;
+    if (reader->body_have > 0) { memcpy(body->data, reader->body->data, reader->body_have); }
+    buffer_release(reader->body);
+    reader->body = body;
+    return TN_OK;
+}
+
 /* Decode the header at the front of the stage and acquire a buffer for its body. */
 static enum tn_status begin_frame(struct frame_reader *reader, struct error *error)
 {
@@ -78,29 +97,42 @@ static enum tn_status begin_frame(struct frame_reader *reader, struct error *err
     reader->stage_at += WIRE_HEADER_BYTES;
     reader->body_have = 0;
     if (reader->header.body_bytes > 0) {
-        reader->body = buffer_acquire(reader->pool, reader->header.body_bytes);
-        if (reader->body == NULL) {
-            return error_set(error, TN_ENOMEM,
-                             "no buffer for a body of %" PRIu32
-                             " bytes: raise the pool's limit or the memory of this host",
-                             reader->header.body_bytes);
-        }
+        size_t first = reader->unproven ? FRAME_READER_FIRST_BYTES : SIZE_MAX;
+        status = acquire_body(reader, size_min(first, reader->header.body_bytes), error);
+        if (status != TN_OK) { return status; }
     }
     reader->in_body = true;
     return TN_OK;
 }
 
-/* Move the bytes that arrived together with the header from the stage into the body. */
+/* Move bytes from the stage into the body, as far as its buffer reaches. */
 static void fill_body(struct frame_reader *reader)
 {
     assert(reader->body_have <= reader->header.body_bytes);
-    size_t missing = reader->header.body_bytes - reader->body_have;
+    if (reader->body == NULL) { return; }
+    size_t missing = reader->body->size - reader->body_have;
     size_t staged = reader->stage_end - reader->stage_at;
     size_t taken = size_min(staged, missing);
     if (taken == 0) { return; }
     memcpy((char *)reader->body->data + reader->body_have, reader->stage + reader->stage_at, taken);
     reader->body_have += taken;
     reader->stage_at += taken;
+}
+
+/* Move the bytes that arrived together with the header from the stage into the body, and enlarge
+ * its buffer when that is full. */
+static enum tn_status continue_body(struct frame_reader *reader, struct error *error)
+{
+    assert(reader->in_body);
+    enum tn_status status = TN_OK;
+    fill_body(reader);
+    while (status == TN_OK && reader->body_have < reader->header.body_bytes &&
+           reader->body_have == reader->body->size) {
+        size_t larger = reader->body->size * FRAME_READER_GROWTH;
+        status = acquire_body(reader, size_min(larger, reader->header.body_bytes), error);
+        if (status == TN_OK) { fill_body(reader); }
+    }
+    return status;
 }
 
 /* No complete frame is left: move the rest to the front. */
@@ -127,11 +159,13 @@ enum tn_status frame_reader_next(struct frame_reader *reader, bool *complete,
         enum tn_status status = begin_frame(reader, error);
         if (status != TN_OK) { return status; }
     }
-    fill_body(reader);
+    enum tn_status status = continue_body(reader, error);
+    if (status != TN_OK) { return status; }
     if (reader->body_have < reader->header.body_bytes) {
         compact(reader);
         return TN_OK;
     }
+    if (reader->header.body_bytes > FRAME_READER_FIRST_BYTES) { reader->unproven = false; }
     *complete = true;
     *header = reader->header;
     *body = reader->body;

@@ -6,6 +6,10 @@
  * into its buffer; only bytes that arrive together with a header are copied, at most
  * FRAME_READER_STAGE_BYTES.
  *
+ * A peer that dialed us is `unproven` until it has delivered a body larger than
+ * FRAME_READER_FIRST_BYTES: its header alone gets a buffer of that size, which grows eightfold each
+ * time that it is full. So a header of 80 bytes allocates nothing of the size of a shard.
+ *
  * Threads: one at a time. Blocking: never. Knows no sockets.
  */
 #ifndef COMMON_NET_FRAME_READER_H
@@ -20,27 +24,33 @@
 #include "common/base/error.h"
 #include "common/net/wire.h"
 
-enum { FRAME_READER_STAGE_BYTES = 32 * 1024, FRAME_READER_SPACES = 2 };
+enum {
+    FRAME_READER_STAGE_BYTES = 32 * 1024,
+    FRAME_READER_SPACES = 2,
+    FRAME_READER_FIRST_BYTES = 64 * 1024, /* The first buffer of an unproven peer. */
+    FRAME_READER_GROWTH = 8,
+};
 
 struct frame_reader {
     struct buffer_pool *pool; /* Borrowed: bodies come from it. */
     uint64_t cluster;         /* Frames of other clusters are refused. */
     uint32_t body_max;        /* Bytes. */
+    bool unproven;            /* The owner sets it after a reset. */
     /* Private: */
     uint8_t *stage; /* Bytes [stage_at, stage_end) are received and belong to no body yet. */
     size_t stage_at;
     size_t stage_end;
     bool in_body; /* `header` is decoded, `body` is incomplete. */
     struct frame_header header;
-    struct buffer *body;
-    size_t body_have; /* Bytes. */
+    struct buffer *body; /* Its size is that of the whole body, or less while it grows. */
+    size_t body_have;    /* Bytes. */
 };
 
 /* TN_ENOMEM. `pool` is borrowed until frame_reader_destroy. */
 MUST_CHECK enum tn_status frame_reader_init(struct frame_reader *reader, struct buffer_pool *pool,
                                             uint64_t cluster, uint32_t body_max);
 
-/* Start over with another stream; an incomplete body is released. */
+/* Start over with another stream of a proven peer; an incomplete body is released. */
 void frame_reader_reset(struct frame_reader *reader);
 void frame_reader_destroy(struct frame_reader *reader);
 

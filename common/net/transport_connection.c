@@ -362,6 +362,7 @@ static void assign_slot(struct connection *connection, uint64_t id, enum connect
     connection->id = id;
     connection->phase = phase;
     connection->accepted = phase == CONNECTION_GREETING;
+    connection->reader.unproven = connection->accepted;
     connection->announced = phase == CONNECTION_DIALING;
     connection->silent_ticks = 0;
     connection->idle_ticks = 0;

@@ -143,6 +143,56 @@ static void wrong_frames_are_refused(void **state)
     buffer_release(all);
 }
 
+/* The header of a peer that has delivered no large body allocates a small buffer, which grows only
+ * with the bytes that arrive; after its first large body, bodies are allocated as a whole. */
+static void header_of_an_unproven_peer_allocates_little(void **state)
+{
+    enum { LARGE = 150000 };
+    struct bench *bench = *state;
+    bench->reader.unproven = true;
+    append(bench, 1, LARGE);
+    size_t at = feed(&bench->reader, bench->stream, WIRE_HEADER_BYTES);
+    assert_int_equal(take(&bench->reader, 0), 0);
+    assert_in_range(buffer_pool_bytes(bench->pool), 1, 2 * FRAME_READER_FIRST_BYTES);
+    uint64_t last = 0;
+    while (at < bench->stream_bytes) {
+        at += feed(&bench->reader, bench->stream + at, size_min(9999, bench->stream_bytes - at));
+        last = take(&bench->reader, last);
+        if (at < FRAME_READER_FIRST_BYTES) {
+            assert_in_range(buffer_pool_bytes(bench->pool), 1, 2 * FRAME_READER_FIRST_BYTES);
+        }
+    }
+    assert_int_equal(last, 1);
+    bench->stream_bytes = 0;
+    append(bench, 2, LARGE);
+    feed(&bench->reader, bench->stream, WIRE_HEADER_BYTES);
+    assert_int_equal(take(&bench->reader, 1), 1);
+    struct iovec places[FRAME_READER_SPACES];
+    assert_int_equal(frame_reader_space(&bench->reader, places), 2);
+    assert_int_equal(places[0].iov_len, LARGE);
+}
+
+/* The frames of an unproven peer are the same, too, however the stream is divided. */
+static void pieces_of_an_unproven_peer_give_the_frames(void **state)
+{
+    struct bench *bench = *state;
+    static const uint32_t bodies[] = {3, FRAME_READER_FIRST_BYTES, 100000, 5};
+    enum { COUNT = sizeof bodies / sizeof *bodies };
+    for (uint64_t i = 0; i < COUNT; i++) { append(bench, i + 1, bodies[i]); }
+    static const size_t pieces[] = {79, 81, 4096, 32768, 65536, STREAM_MAX};
+    for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
+        uint64_t last = 0;
+        bench->reader.unproven = true;
+        for (size_t at = 0; at < bench->stream_bytes;) {
+            size_t left = bench->stream_bytes - at;
+            at += feed(&bench->reader, bench->stream + at, size_min(pieces[p], left));
+            last = take(&bench->reader, last);
+        }
+        assert_int_equal(last, COUNT);
+        assert_false(bench->reader.unproven);
+    }
+}
+
 /* A stream that ends within a body releases the buffer, and the next stream works. */
 static void reset_releases_an_incomplete_body(void **state)
 {
@@ -162,6 +212,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(pieces_of_any_size_give_the_frames, set_up, tear_down),
         cmocka_unit_test_setup_teardown(large_body_is_not_copied, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(header_of_an_unproven_peer_allocates_little, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(pieces_of_an_unproven_peer_give_the_frames, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(wrong_frames_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reset_releases_an_incomplete_body, set_up, tear_down),
     };
