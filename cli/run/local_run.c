@@ -13,6 +13,7 @@
 #include "cli/cluster_read.h"
 #include "cli/run/cluster_create.h"
 #include "cli/run/node.h"
+#include "cli/run/root_acl.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/cluster/bootstrap.h"
@@ -168,6 +169,16 @@ static enum tn_status use_cluster(struct local_run *run, const struct spec *spec
     return status;
 }
 
+static enum tn_status open_session(const struct local_run *run, uint32_t timeout_ms,
+                                   struct zk_sync **sync, struct error *error)
+{
+    enum tn_status status =
+        zk_sync_open(run->connect, text_or_null(run->credentials), timeout_ms, sync, error);
+    const bool holds = run->own_ensemble && text_or_null(run->credentials) == NULL;
+    if (status == TN_OK && holds) { status = root_acl_hold(*sync, error); }
+    return status;
+}
+
 /* ZooKeeper answers: create the cluster, and prepare to ask the ps for their steps. */
 static enum tn_status prepare(void *ctx, struct error *error)
 {
@@ -175,11 +186,9 @@ static enum tn_status prepare(void *ctx, struct error *error)
     struct zk_sync *sync = NULL;
     struct spec spec = {0};
     enum tn_status status = cluster_create_chroot(run->connect, run->connect_timeout_ms, error);
-    if (status == TN_OK) {
-        status =
-            zk_sync_open(run->connect, text_or_null(run->credentials), PREPARE_MS, &sync, error);
-    }
+    if (status == TN_OK) { status = open_session(run, PREPARE_MS, &sync, error); }
     if (status == TN_OK) { status = create_cluster(run, sync, &spec, error); }
+    if (status == TN_OK && run->own_ensemble) { status = root_acl_close(sync, error); }
     zk_sync_close(sync);
     free(spec.job_json);
     if (status != TN_OK) { return status; }
@@ -195,13 +204,11 @@ static enum tn_status restore(void *ctx, struct error *error)
     struct zk_sync *sync = NULL;
     struct spec spec = {0};
     enum tn_status status = cluster_create_chroot(run->connect, RESTORE_MS, error);
-    if (status == TN_OK) {
-        status =
-            zk_sync_open(run->connect, text_or_null(run->credentials), RESTORE_MS, &sync, error);
-    }
+    if (status == TN_OK) { status = open_session(run, RESTORE_MS, &sync, error); }
     if (status == TN_OK) {
         status = cluster_create(sync, &run->job, &run->variables, run->key, &spec, error);
     }
+    if (status == TN_OK && run->own_ensemble) { status = root_acl_close(sync, error); }
     zk_sync_close(sync);
     free(spec.job_json);
     return status == TN_OK ? use_cluster(run, &spec, error) : status;

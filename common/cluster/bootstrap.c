@@ -96,7 +96,16 @@ enum tn_status bootstrap_read_spec(struct zk_sync *sync, const char *cluster, st
     return status;
 }
 
-/* If the answer was lost, the second attempt finds the znode. */
+static bool exists(struct zk_sync *sync, const char *path)
+{
+    struct zk_sync_data data;
+    if (zk_sync_read(sync, path, &data, NULL) != TN_OK) { return false; }
+    free(data.data);
+    return true;
+}
+
+/* If the answer was lost, the second attempt finds the znode. Where the parent is closed, ZooKeeper
+ * refuses to create also what exists. */
 static enum tn_status create(struct zk_sync *sync, const struct bootstrap_znode *znode,
                              struct error *error)
 {
@@ -104,7 +113,8 @@ static enum tn_status create(struct zk_sync *sync, const struct bootstrap_znode 
         .kind = ZK_CREATE, .path = znode->path, .data = znode->data, .size = znode->size};
     enum tn_status status = zk_sync_write(sync, &write, 1, error);
     if (status == TN_ETIMEDOUT) { status = zk_sync_write(sync, &write, 1, error); }
-    return status == TN_EEXIST ? TN_OK : status;
+    bool found = status == TN_EEXIST || (status == TN_EREFUSED && exists(sync, znode->path));
+    return found ? TN_OK : status;
 }
 
 enum tn_status bootstrap_create(struct zk_sync *sync, const char *cluster,

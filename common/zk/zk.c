@@ -1,11 +1,12 @@
 /*
- * common/zk/zk.c: the only file that uses ZooKeeper's C client (3.8.0, multi-threaded).
+ * common/zk/zk.c: the adapter to ZooKeeper's C client (3.8.0, multi-threaded); zk_acl.c has its
+ * requests for ACLs.
  *
  * The library calls back on its own thread. A request is kept until then (zk_inflight.h); watches
  * carry the handle alone, so that equal watches coincide. Nothing is sent while disconnected: the
  * library would send it later, after we have answered UNKNOWN.
  */
-#include "common/zk/zk.h"
+#include "common/zk/zk_private.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -14,46 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <zookeeper/zookeeper.h>
-
 #include "common/base/log.h"
 #include "common/zk/zk_check.h"
-#include "common/zk/zk_inflight.h"
 #include "common/zk/zk_probe.h"
 
-enum { SERVER_TEXT_MAX = 64, CREATED_PATH_MAX = ZK_PATH_MAX + 16 };
-
-struct zk {
-    zhandle_t *handle;
-    struct zk_inflight inflight;
-    struct zk_probe *probe; /* NULL: none. */
-    char *credentials;      /* NULL: none. */
-    struct ACL acl_entry;
-    struct ACL_vector acl; /* For znodes that this client creates. */
-
-    pthread_mutex_t lock; /* Guards the members below. */
-    bool connected;
-    bool authenticated; /* The library has the credentials and repeats them by itself. */
-    bool expired;
-    struct zk_session session;
-    uint32_t timeout_ms;
-    char server[SERVER_TEXT_MAX];
-};
-
-struct request {
-    struct zk_entry entry; /* First, as zk_inflight.c frees it. */
-    struct zk *zk;
-    bool watch; /* Reads and lists. */
-    /* For writes; the library uses these until it calls back: */
-    int count;
-    int first_create; /* Or -1. */
-    int first_set;    /* Or -1. */
-    zoo_op_result_t results[ZK_WRITES_MAX];
-    struct Stat stat;               /* The result of the first SET. */
-    char created[CREATED_PATH_MAX]; /* By the first CREATE. */
-};
-
-static struct zk_event outcome_of(int rc)
+struct zk_event zk_outcome_of(int rc)
 {
     struct zk_event event = {.outcome = ZK_REFUSED, .failed_write = -1};
     switch (rc) {
@@ -106,7 +72,7 @@ static int32_t failed_part(const struct request *request)
 static void on_written(int rc, const void *data)
 {
     struct request *request = (struct request *)data;
-    struct zk_event answer = outcome_of(rc);
+    struct zk_event answer = zk_outcome_of(rc);
     if (answer.outcome == ZK_REFUSED) { answer.failed_write = failed_part(request); }
     if (answer.outcome == ZK_OK) {
         if (request->first_create >= 0) { answer.path = request->created; }
@@ -130,7 +96,7 @@ static void on_listed(int rc, const struct String_vector *names, const struct St
                       const void *data)
 {
     struct request *request = (struct request *)data;
-    struct zk_event answer = outcome_of(rc);
+    struct zk_event answer = zk_outcome_of(rc);
     if (answer.outcome == ZK_OK) {
         answer.children = (const char *const *)names->data;
         answer.child_count = (size_t)names->count;
@@ -152,7 +118,7 @@ static void on_exists(int rc, const struct Stat *stat, const void *data)
     struct request *request = (struct request *)data;
     if (rc == ZOK) { rc = send_get(request); }
     if (rc == ZOK) { return; }
-    struct zk_event answer = outcome_of(rc);
+    struct zk_event answer = zk_outcome_of(rc);
     finish(request, &answer);
 }
 
@@ -164,7 +130,7 @@ static void on_got(int rc, const char *value, int size, const struct Stat *stat,
         rc = zoo_awexists(zk->handle, request->entry.path, on_watch, zk, on_exists, request);
         if (rc == ZOK) { return; }
     }
-    struct zk_event answer = outcome_of(rc);
+    struct zk_event answer = zk_outcome_of(rc);
     if (answer.outcome == ZK_OK) {
         answer.size = size > 0 ? (size_t)size : 0; /* -1: the znode was created without data. */
         answer.data = answer.size > 0 ? value : NULL;
@@ -188,7 +154,7 @@ static struct request *new_request(struct zk *zk, uint64_t op, const char *path)
 {
     struct request *request = calloc(1, sizeof *request);
     if (request == NULL) {
-        struct zk_event answer = outcome_of(ZUNIMPLEMENTED);
+        struct zk_event answer = zk_outcome_of(ZUNIMPLEMENTED);
         answer.type = ZK_RESULT;
         answer.op = op;
         answer.path = path;
@@ -223,11 +189,10 @@ static bool may_send(struct request *request, enum zk_reason reason)
     return false;
 }
 
-/* If the library refused the request at once, there will be no callback. */
-static void check_sent(struct request *request, int rc)
+void zk_check_sent(struct request *request, int rc)
 {
     if (rc == ZOK) { return; /* The request may be freed already. */ }
-    struct zk_event answer = outcome_of(rc);
+    struct zk_event answer = zk_outcome_of(rc);
     zk_inflight_refuse(&request->zk->inflight, &request->entry, answer.outcome, answer.reason);
 }
 
@@ -264,12 +229,11 @@ static void port_write(void *ctx, uint64_t op, const struct zk_write *writes, si
     zoo_op_t parts[ZK_WRITES_MAX];
     request->count = (int)count;
     for (int i = 0; i < request->count; i++) { prepare_part(request, i, &writes[i], &parts[i]); }
-    check_sent(request, zoo_amulti(request->zk->handle, request->count, parts, request->results,
-                                   on_written, request));
+    zk_check_sent(request, zoo_amulti(request->zk->handle, request->count, parts, request->results,
+                                      on_written, request));
 }
 
-/* A read or a list that may be sent, or NULL. */
-static struct request *new_read(struct zk *zk, uint64_t op, const char *path, bool watch)
+struct request *zk_new_request(struct zk *zk, uint64_t op, const char *path, bool watch)
 {
     struct request *request = new_request(zk, op, path);
     if (request == NULL || !may_send(request, zk_check_read(path))) { return NULL; }
@@ -279,17 +243,17 @@ static struct request *new_read(struct zk *zk, uint64_t op, const char *path, bo
 
 static void port_read(void *ctx, uint64_t op, const char *path, bool watch)
 {
-    struct request *request = new_read(ctx, op, path, watch);
-    if (request != NULL) { check_sent(request, send_get(request)); }
+    struct request *request = zk_new_request(ctx, op, path, watch);
+    if (request != NULL) { zk_check_sent(request, send_get(request)); }
 }
 
 static void port_list(void *ctx, uint64_t op, const char *path, bool watch)
 {
-    struct request *request = new_read(ctx, op, path, watch);
+    struct request *request = zk_new_request(ctx, op, path, watch);
     if (request == NULL) { return; }
-    check_sent(request,
-               zoo_awget_children2(request->zk->handle, request->entry.path,
-                                   watch ? on_watch : NULL, request->zk, on_listed, request));
+    zk_check_sent(request,
+                  zoo_awget_children2(request->zk->handle, request->entry.path,
+                                      watch ? on_watch : NULL, request->zk, on_listed, request));
 }
 
 struct zk_port zk_port_of(struct zk *zk)

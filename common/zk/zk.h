@@ -1,6 +1,6 @@
 /*
- * common/zk/zk.h: the interface to ZooKeeper. Only zk.c uses the API of the C client; the simulator
- * implements the same port over a model.
+ * common/zk/zk.h: the interface to ZooKeeper. Only zk.c and zk_acl.c use the API of the C client;
+ * the simulator implements the same port over a model.
  *
  * Every request carries an `op` chosen by the caller and is answered by exactly one ZK_RESULT event
  * with that op: OK, REFUSED (not applied) or UNKNOWN (applied or not: the connection broke, or our
@@ -131,8 +131,8 @@ struct zk_config {
     uint32_t session_timeout_ms; /* Requested; the server rounds it to its ticks. */
     uint32_t deadline_ms;        /* A request without an answer is UNKNOWN after it. */
     const char
-        *credentials; /* "user:password" for the digest scheme: znodes are then created readable by
-                       * all and writable by this user alone; NULL: open to all. Copied. */
+        *credentials; /* "user:password" for the digest scheme: znodes are then created readable and
+                       * writable by this user alone; NULL: open to all. Copied. */
     const struct zk_session
         *resume;        /* Continue this session instead of opening a new one. May be NULL. */
     bool without_probe; /* Wait without limit for a connection; only for zk_probe.c. */
@@ -157,6 +157,14 @@ void zk_close(struct zk *zk);
 void zk_abandon(struct zk *zk);
 
 struct zk_port zk_port_of(struct zk *zk);
+
+/* With ZooKeeper's values. ZK_MAY_CREATE is about the children of a znode. */
+enum zk_permission { ZK_MAY_READ = 1, ZK_MAY_CREATE = 4, ZK_MAY_SET_PERMISSIONS = 16 };
+
+/* Replace the ACL of a znode: a client with the same credentials may do everything, if this client
+ * has any; all others may do `others`, enum zk_permission, or-ed. A request like those of the port,
+ * but not part of it, as nodes do not use it. */
+void zk_set_permissions(struct zk *zk, uint64_t op, const char *path, unsigned others);
 
 /* The session, for the session file, and the timeout that the server granted; after ZK_CONNECTED.
  */

@@ -139,13 +139,14 @@ void zk_sync_close(struct zk_sync *sync)
 
 /* ---------------------------------------------------------------- requests */
 
-enum request_type { REQUEST_WRITE, REQUEST_READ, REQUEST_LIST };
+enum request_type { REQUEST_WRITE, REQUEST_READ, REQUEST_LIST, REQUEST_PERMISSIONS };
 
 struct sync_request {
     enum request_type type;
     const char *path;
     const struct zk_write *writes;
     size_t count;
+    unsigned others; /* Permissions. */
 };
 
 /* Sent without the lock, as the adapter may answer before it returns. */
@@ -162,6 +163,9 @@ static void send_once(struct zk_sync *sync, const struct sync_request *request,
     case REQUEST_WRITE: port.write(port.ctx, op, request->writes, request->count); break;
     case REQUEST_READ: port.read(port.ctx, op, request->path, false); break;
     case REQUEST_LIST: port.list(port.ctx, op, request->path, false); break;
+    case REQUEST_PERMISSIONS:
+        zk_set_permissions(sync->zk, op, request->path, request->others);
+        break;
     }
     pthread_mutex_lock(&sync->lock);
     wait_for(sync, &sync->answer.arrived, deadline_ms);
@@ -201,7 +205,7 @@ static enum tn_status status_of(const struct zk_sync *sync, const struct sync_re
     }
 }
 
-/* Reads are repeated until the deadline, as they change nothing. */
+/* Requests that may be applied twice are repeated until the deadline. */
 static enum tn_status send_request(struct zk_sync *sync, const struct sync_request *request,
                                    struct error *error)
 {
@@ -235,6 +239,15 @@ enum tn_status zk_sync_read(struct zk_sync *sync, const char *path, struct zk_sy
     *out = sync->answer.data;
     sync->answer.data.data = NULL;
     return TN_OK;
+}
+
+enum tn_status zk_sync_set_permissions(struct zk_sync *sync, const char *path, unsigned others,
+                                       struct error *error)
+{
+    assert(path != NULL);
+    const struct sync_request request = {
+        .type = REQUEST_PERMISSIONS, .path = path, .others = others};
+    return send_request(sync, &request, error);
 }
 
 static int by_name(const void *a, const void *b)

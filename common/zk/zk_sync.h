@@ -32,6 +32,11 @@ void zk_sync_close(struct zk_sync *sync); /* NULL is allowed. */
 MUST_CHECK enum tn_status zk_sync_write(struct zk_sync *sync, const struct zk_write *writes,
                                         size_t count, struct error *error);
 
+/* As zk_set_permissions(). It is repeated until it is answered, so that TN_EREFUSED may be the
+ * answer after it was applied. */
+MUST_CHECK enum tn_status zk_sync_set_permissions(struct zk_sync *sync, const char *path,
+                                                  unsigned others, struct error *error);
+
 struct zk_sync_data {
     char *data; /* malloc'ed, with a NUL after it; free(). */
     size_t size;

@@ -294,6 +294,53 @@ static void credentials_protect(void **state)
     test_client_close(&anonymous);
 }
 
+static struct zk_answer set_permissions(struct test_client *client, const char *path,
+                                        unsigned others)
+{
+    const uint64_t op = ++client->last_op;
+    zk_set_permissions(client->zk, op, path, others);
+    return test_client_wait(client, op);
+}
+
+/* A znode is closed to all clients but those with the credentials of the one that closed it. */
+static void permissions_close_a_znode(void **state)
+{
+    (void)state;
+    const char *connect = servers.ensemble.connect;
+    struct test_client owner;
+    struct test_client anonymous;
+    test_client_open(&owner, connect, SESSION_MS, DEADLINE_MS, "tanist:secret", NULL);
+    test_client_open(&anonymous, connect, SESSION_MS, DEADLINE_MS, NULL, NULL);
+    assert_ok(test_client_create(&anonymous, "/closed", "x", 0));
+    assert_ok(set_permissions(&owner, "/closed", ZK_MAY_READ));
+    assert_string_equal(test_client_get(&anonymous, "/closed").data, "x");
+    assert_refused(test_client_create(&anonymous, "/closed/a", "", 0), ZK_REASON_NO_AUTH);
+    assert_refused(set_permissions(&anonymous, "/closed", ZK_MAY_READ), ZK_REASON_NO_AUTH);
+    assert_ok(test_client_create(&owner, "/closed/a", "", 0));
+    assert_refused(set_permissions(&owner, "/nowhere", ZK_MAY_READ), ZK_REASON_NO_NODE);
+    assert_refused(set_permissions(&owner, "nowhere", ZK_MAY_READ), ZK_REASON_OTHER);
+    test_client_close(&owner);
+    test_client_close(&anonymous);
+}
+
+/* Without credentials, a client that gives up ZK_MAY_SET_PERMISSIONS has closed the znode to itself
+ * as well; until then it may change its mind, and children cannot be deleted. */
+static void permissions_apply_to_their_author(void **state)
+{
+    (void)state;
+    struct test_client client;
+    open_client(&client);
+    assert_ok(test_client_create(&client, "/shut", "", 0));
+    assert_ok(
+        set_permissions(&client, "/shut", ZK_MAY_READ | ZK_MAY_CREATE | ZK_MAY_SET_PERMISSIONS));
+    assert_ok(test_client_create(&client, "/shut/a", "", 0));
+    assert_refused(test_client_delete(&client, "/shut/a", 0), ZK_REASON_NO_AUTH);
+    assert_ok(set_permissions(&client, "/shut", ZK_MAY_READ));
+    assert_refused(test_client_create(&client, "/shut/b", "", 0), ZK_REASON_NO_AUTH);
+    assert_refused(set_permissions(&client, "/shut", ZK_MAY_READ), ZK_REASON_NO_AUTH);
+    test_client_close(&client);
+}
+
 /* A connected session has its granted timeout and its server. */
 static void session_is_described(void **state)
 {
@@ -323,6 +370,8 @@ int main(void)
         cmocka_unit_test(malformed_requests_are_refused),
         cmocka_unit_test(chroot_is_invisible),
         cmocka_unit_test(credentials_protect),
+        cmocka_unit_test(permissions_close_a_znode),
+        cmocka_unit_test(permissions_apply_to_their_author),
         cmocka_unit_test(session_is_described),
     };
     return cmocka_run_group_tests(tests, servers_start, servers_stop);

@@ -36,7 +36,7 @@ CASES = (
     ("ports", {"common/zk/zk.c": "#include <zookeeper/zookeeper.h>\n"}, None),
     ("ports", {"ps/a.c": "#include <zookeeper/zookeeper.h>\n"}, "call that adapter"),
     ("ports", {"common/zk/zk.c": "#include <zookeeper.h>\n", "common/zk/zk_b.c": "#include <zookeeper.h>\n"},
-     "keep one adapter"),
+     "call that adapter"),
     ("ports", {"ps/a.c": "#include <nng/nng.h>\n"}, "call that adapter"),
     ("ports", {"worker/a.c": "#include <cblas.h>\n"}, "call that adapter"),
     ("ports", {"ps/store/a.c": "#include <lmdb.h>\n", "ps/store/b.c": "#include <lmdb.h>\n"}, "keep one adapter"),

@@ -93,7 +93,7 @@ PRODUCT = tuple(dict.fromkeys(folder.split("/", 1)[0] for folder in ARROWS))
 
 # A library is known by one adapter: (header, files that may include it, how many of them may).
 PORTS = (
-    (r"zookeeper/|zookeeper\.h", r"common/zk/zk\w*\.c", 1),
+    (r"zookeeper/|zookeeper\.h", r"common/zk/zk(_acl\.c|_private\.h|\.c)", None),
     (r"nng/", r"common/net/transport\w*\.[ch]", None),
     (r"lmdb\.h", r"ps/store/\w+\.c", 1),
     (r"cblas\.h|openblas|cublas|cuda|nccl", r"kernels/.*", None),

@@ -1,5 +1,6 @@
 /* znode CONNECT COMMAND PATH [DATA]: what another program may do to the znodes of a run. It has
- * ZooKeeper's own client and none of Tanist's code. For test_foreign.py. */
+ * ZooKeeper's own client and none of Tanist's code. For test_foreign.py and test_local_ensemble.py.
+ */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,6 +92,9 @@ int main(int argc, char **argv)
     }
     const char *command = argv[2], *path = argv[3];
     if (strcmp(command, "list") == 0) { rc = list(zk, path); }
+    if (strcmp(command, "create") == 0) {
+        rc = zoo_create(zk, path, "", 0, &ZOO_OPEN_ACL_UNSAFE, 0, NULL, 0);
+    }
     if (strcmp(command, "delete") == 0) { rc = delete_all(zk, path); }
     if (strcmp(command, "protect") == 0) { rc = set_acl(zk, path, ZOO_PERM_READ | ZOO_PERM_ADMIN); }
     if (strcmp(command, "open") == 0) { rc = set_acl(zk, path, ZOO_PERM_ALL); }
