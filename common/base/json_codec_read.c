@@ -171,7 +171,7 @@ static enum tn_status read_list(const struct json_table *table, const struct jso
         (double)length < field->least) {
         return json_codec_refuse_value(table, field, value, where, error);
     }
-    const void *initial = element->table != NULL ? element->table->initial : NULL;
+    const void *initial = element->type == FIELD_OBJECT ? element->table->initial : NULL;
     memset(at, 0, field->size);
     for (size_t i = 0; i < length; i++) {
         if (initial != NULL) { memcpy(at + i * element->size, initial, element->size); }
