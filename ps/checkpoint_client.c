@@ -148,8 +148,10 @@ static bool fits(const struct checkpoint_client *client, const struct manifest *
         why = "it holds the state of another optimizer";
     }
     if (why == NULL) { return true; }
-    log_error("checkpoint %" PRIu64 " cannot be loaded: %s (%" PRIu64 " parameters, %s)",
-              manifest->id, why, manifest->parameter_count, manifest->optimizer);
+    log_error("checkpoint %" PRIu64 " cannot be loaded: %s: it has %" PRIu64
+              " parameters and the state of %s, the job has %" PRIu64 " and %s",
+              manifest->id, why, manifest->parameter_count, manifest->optimizer, client->parameters,
+              optimizer);
     return false;
 }
 

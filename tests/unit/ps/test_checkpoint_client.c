@@ -211,6 +211,19 @@ static void test_load_uses_the_manifest_on_disk(void **state)
     assert_int_equal(client.metadata.optimizer_steps, 40);
 }
 
+/* A checkpoint of another optimizer is not loaded: its shards are not even read. */
+static void test_other_optimizer_is_refused(void **state)
+{
+    (void)state;
+    struct manifest manifest = manifest_of(9);
+    strcpy(manifest.optimizer, "momentum");
+    listed(&manifest);
+    checkpoint_client_load(&client, 9);
+    assert_int_equal(tick(), CHECKPOINT_LOAD_FAILED);
+    assert_int_equal(store.last, STORE_LIST);
+    assert_false(client.load_missing);
+}
+
 /* Without a copy the manifest is read from ZooKeeper. Unknown outcomes and a busy store are
  * retried. */
 static void test_load_retries(void **state)
@@ -464,6 +477,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_first_listing_sets_manifests, setup, teardown),
         cmocka_unit_test_setup_teardown(test_load_uses_the_manifest_on_disk, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_other_optimizer_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_load_retries, setup, teardown),
         cmocka_unit_test_setup_teardown(test_load_fails_without_a_valid_manifest, setup, teardown),
         cmocka_unit_test_setup_teardown(test_save_reports_its_result, setup, teardown),
