@@ -15,19 +15,20 @@ size_t attention_p_size(const struct attention *task)
     return task->batch * task->heads * task->queries * task->keys;
 }
 
-static size_t transposed_size(const struct portable *kernels, const struct attention *task)
+static size_t transposed_size(const struct portable *kernels, const struct attention *task,
+                              size_t width)
 {
-    return product_packed_size(kernels->product, task->width, task->keys);
+    return product_packed_size(kernels->product, width, task->keys);
 }
 
 size_t attention_forward_workspace(const struct portable *kernels, const struct attention *task)
 {
-    return transposed_size(kernels, task);
+    return transposed_size(kernels, task, task->width);
 }
 
 size_t attention_backward_workspace(const struct portable *kernels, const struct attention *task)
 {
-    return transposed_size(kernels, task) + task->queries * task->keys;
+    return transposed_size(kernels, task, task->value_width) + task->queries * task->keys;
 }
 
 /* The queries first to first + ATTENTION_BLOCK - 1 see keys below the result. */
@@ -54,31 +55,32 @@ static struct softmax_rows softmax_of(const struct attention *task, size_t first
     };
 }
 
-/* out = a b' for some rows of queries; `panels` is the packed b'. */
+/* out = a b' for some rows of queries of `width`; `panels` is the packed b'. */
 static void multiply_transposed(const struct portable *kernels, const struct attention *task,
-                                size_t rows, size_t seen, const float *a, size_t a_row,
+                                size_t rows, size_t seen, size_t width, struct attention_operand a,
                                 const float *panels, float *out)
 {
-    struct product_matrix matrix = {.data = a, .row = a_row, .column = 1};
+    struct product_matrix matrix = {.data = a.data, .row = a.row, .column = 1};
     struct product product =
-        product_packed(kernels->product, rows, seen, task->width, matrix, panels, out, task->keys);
+        product_packed(kernels->product, rows, seen, width, matrix, panels, out, task->keys);
     kernels->product->run(&product);
 }
 
 /* out = a b: a[rows][seen] within rows of `keys`, b[seen][width] in place. */
 static void multiply_rows(const struct portable *kernels, const struct attention *task, size_t rows,
-                          size_t seen, const float *a, const float *b, size_t b_row, float *out,
-                          size_t out_row)
+                          size_t seen, size_t width, const float *a, const float *b, size_t b_row,
+                          struct attention_result out)
 {
     struct product_matrix matrix = {.data = a, .row = task->keys, .column = 1};
     struct product product =
-        product_plain(kernels->product, rows, task->width, seen, matrix, b, b_row, out, out_row);
+        product_plain(kernels->product, rows, width, seen, matrix, b, b_row, out.data, out.row);
     kernels->product->run(&product);
 }
 
 /* out = a' b: the keys are rows, k runs over the queries that see them. */
 static void multiply_keys(const struct portable *kernels, const struct attention *task,
-                          const float *a, const float *b, size_t b_row, float *out, size_t out_row)
+                          size_t width, const float *a, const float *b, size_t b_row,
+                          struct attention_result out)
 {
     size_t block = task->causal ? ATTENTION_BLOCK : task->keys;
     for (size_t first = 0; first < task->keys; first += block) {
@@ -89,8 +91,8 @@ static void multiply_keys(const struct portable *kernels, const struct attention
             .column = task->keys,
         };
         struct product product = product_plain(
-            kernels->product, size_min(block, task->keys - first), task->width,
-            task->queries - from, matrix, b + from * b_row, b_row, out + first * out_row, out_row);
+            kernels->product, size_min(block, task->keys - first), width, task->queries - from,
+            matrix, b + from * b_row, b_row, out.data + first * out.row, out.row);
         kernels->product->run(&product);
     }
 }
@@ -104,11 +106,11 @@ static void forward_head(const struct portable *kernels, const struct attention 
         size_t rows = size_min(block, task->queries - first), seen = keys_seen(task, first);
         float *p = head->out_p + first * task->keys;
         struct softmax_rows softmax = softmax_of(task, first, rows);
-        multiply_transposed(kernels, task, rows, seen, head->q + first * task->q.row, task->q.row,
-                            panels, p);
+        struct attention_operand q = {.data = head->q + first * task->q.row, .row = task->q.row};
+        struct attention_result out = {.data = head->out + first * out_row, .row = out_row};
+        multiply_transposed(kernels, task, rows, seen, task->width, q, panels, p);
         kernels->softmax->forward(&softmax, p, p);
-        multiply_rows(kernels, task, rows, seen, p, head->v, task->v.row,
-                      head->out + first * out_row, out_row);
+        multiply_rows(kernels, task, rows, seen, task->value_width, p, head->v, task->v.row, out);
     }
 }
 
@@ -118,21 +120,26 @@ static void backward_head(const struct portable *kernels, const struct attention
                           const struct attention_gradients *gradients, float *workspace)
 {
     float *ds = workspace, *panels = workspace + task->queries * task->keys;
-    kernels->product->pack(task->width, task->keys, head->v, 1, task->v.row, panels);
+    kernels->product->pack(task->value_width, task->keys, head->v, 1, task->v.row, panels);
     size_t block = block_of(task);
     for (size_t first = 0; first < task->queries; first += block) {
         size_t rows = size_min(block, task->queries - first), seen = keys_seen(task, first);
         const float *p = head->p + first * task->keys;
         float *rows_of_ds = ds + first * task->keys;
         struct softmax_rows softmax = softmax_of(task, first, rows);
-        multiply_transposed(kernels, task, rows, seen, head->dout + first * dout_row, dout_row,
-                            panels, rows_of_ds);
+        struct attention_operand dout = {.data = head->dout + first * dout_row, .row = dout_row};
+        struct attention_result dq = {
+            .data = head->dq + first * gradients->q.row,
+            .row = gradients->q.row,
+        };
+        multiply_transposed(kernels, task, rows, seen, task->value_width, dout, panels, rows_of_ds);
         kernels->softmax->backward(&softmax, p, rows_of_ds, rows_of_ds);
-        multiply_rows(kernels, task, rows, seen, rows_of_ds, head->k, task->k.row,
-                      head->dq + first * gradients->q.row, gradients->q.row);
+        multiply_rows(kernels, task, rows, seen, task->width, rows_of_ds, head->k, task->k.row, dq);
     }
-    multiply_keys(kernels, task, ds, head->q, task->q.row, head->dk, gradients->k.row);
-    multiply_keys(kernels, task, head->p, head->dout, dout_row, head->dv, gradients->v.row);
+    struct attention_result dk = {.data = head->dk, .row = gradients->k.row};
+    struct attention_result dv = {.data = head->dv, .row = gradients->v.row};
+    multiply_keys(kernels, task, task->width, ds, head->q, task->q.row, dk);
+    multiply_keys(kernels, task, task->value_width, head->p, head->dout, dout_row, dv);
 }
 
 static const float *operand_at(const struct attention_operand *x, size_t b, size_t h)

@@ -15,8 +15,8 @@
 
 enum { ATTENTION_BLOCK = 32 };
 
-/* Row t of head h of example b is data[b * batch + h * head + t * row], with `width` neighbours. So
- * q, k and v may lie beside each other in one array. */
+/* Row t of head h of example b is data[b * batch + h * head + t * row], with neighbours of its
+ * width. So q, k and v may lie beside each other in one array. */
 struct attention_operand {
     const float *data;
     size_t batch, head, row;
@@ -29,9 +29,10 @@ struct attention_result {
 };
 
 struct attention {
-    size_t batch, heads, queries, keys, width;
-    bool causal; /* Needs queries = keys. */
-    float scale; /* Positive. */
+    size_t batch, heads, queries, keys;
+    size_t width, value_width; /* The widths of q and k, and of v and the result. */
+    bool causal;               /* Needs queries = keys. */
+    float scale;               /* Positive. */
     struct attention_operand q, k, v;
 };
 

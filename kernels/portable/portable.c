@@ -4,11 +4,6 @@
 #include <string.h>
 
 #if defined(__x86_64__)
-extern const struct portable portable_avx512, portable_avx2;
-#endif
-extern const struct portable portable_scalar;
-
-#if defined(__x86_64__)
 static bool has_avx512(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

@@ -48,6 +48,10 @@ struct portable {
 MUST_CHECK enum tn_status portable_open(const char *name, const struct portable **out,
                                         struct error *error);
 
+/* The classes, for tables of them; the last two exist on x86-64 only. A program chooses one by
+ * portable_open(). */
+extern const struct portable portable_scalar, portable_avx2, portable_avx512;
+
 /* The fastest class that this processor has: never NULL. */
 const struct portable *portable_fastest(void);
 

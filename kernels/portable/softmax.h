@@ -21,7 +21,7 @@ struct softmax_rows {
 struct softmax_kernels {
     /* y = softmax(scale * x). `y` may be `x`. */
     void (*forward)(const struct softmax_rows *task, const float *x, float *y);
-    /* dx = scale * y * (dy - sum(y dy)). `dx` may be `dy`. */
+    /* dx = scale * y * (dy - sum(y dy)). `dx` may be `y` or `dy`. */
     void (*backward)(const struct softmax_rows *task, const float *y, const float *dy, float *dx);
     /* losses[r] = -log softmax(logits[r])[labels[r]], and the probabilities, which may be written
      * over the logits. Labels are at least 0 and less than `columns`. */

@@ -164,6 +164,7 @@ static void attentions(void)
         .queries = TIME,
         .keys = TIME,
         .width = WIDTH,
+        .value_width = WIDTH,
         .causal = true,
         .scale = 0.3F,
         .q = {a, 0, WIDTH, ROW},

@@ -21,6 +21,7 @@ static struct attention task_of(size_t batch, size_t heads, size_t time, size_t 
         .queries = time,
         .keys = keys,
         .width = width,
+        .value_width = width,
         .causal = causal,
         .scale = 1.0F / sqrtf((float)width),
     };
