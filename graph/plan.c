@@ -7,7 +7,8 @@
 
 #define NEVER UINT32_MAX /* No instruction, no value. */
 
-/* Values that share memory: a root and its views and in-place successors. */
+/* Values that share memory, a root and its views and in-place successors; or, with a root behind
+ * the values, the workspace of an instruction. */
 struct lifetime {
     uint32_t root, first, last; /* First and last instruction. */
     uint64_t bytes, offset;
@@ -110,6 +111,15 @@ static void find_roots(struct planner *planner)
 static void collect_lifetimes(struct planner *planner, struct plan *plan)
 {
     const struct plan_request *request = planner->request;
+    for (uint32_t t = 0; t < request->count; t++) {
+        if (request->workspace[t] == 0) { continue; }
+        planner->lifetimes[planner->lifetime_count++] = (struct lifetime){
+            .root = planner->values + t,
+            .first = t,
+            .last = t,
+            .bytes = request->workspace[t],
+        };
+    }
     for (uint32_t i = 0; i < planner->values; i++) {
         tn_tensor value = {i + 1};
         if (planner->root[i] == NEVER || request->fixed[planner->root[i]].space != SPACE_NONE) {
@@ -229,8 +239,12 @@ static enum tn_status place_lifetimes(struct planner *planner, struct plan *plan
 static void write_places(const struct planner *planner, struct plan *plan)
 {
     for (uint32_t i = 0; i < planner->lifetime_count; i++) {
-        plan->places[planner->lifetimes[i].root] =
-            (struct place){SPACE_ARENA, planner->lifetimes[i].offset};
+        const struct lifetime *lifetime = &planner->lifetimes[i];
+        if (lifetime->root >= planner->values) {
+            plan->workspaces[lifetime->root - planner->values] = lifetime->offset;
+        } else {
+            plan->places[lifetime->root] = (struct place){SPACE_ARENA, lifetime->offset};
+        }
     }
     for (uint32_t i = 0; i < planner->values; i++) {
         if (planner->root[i] == NEVER) { continue; }
@@ -248,7 +262,7 @@ static bool planner_init(struct planner *planner, const struct plan_request *req
     planner->last = calloc((size_t)values + 1, sizeof *planner->last);
     planner->first = calloc((size_t)values + 1, sizeof *planner->first);
     planner->is_fixed = calloc((size_t)values + 1, sizeof *planner->is_fixed);
-    planner->lifetimes = calloc((size_t)values + 1, sizeof *planner->lifetimes);
+    planner->lifetimes = calloc((size_t)values + request->count + 1, sizeof *planner->lifetimes);
     return planner->root != NULL && planner->last_read != NULL && planner->last != NULL &&
            planner->first != NULL && planner->is_fixed != NULL && planner->lifetimes != NULL;
 }
@@ -266,11 +280,15 @@ static void planner_free(struct planner *planner)
 enum tn_status plan_create(const struct plan_request *request, struct plan *out,
                            struct error *error)
 {
-    assert(request->order != NULL && request->fixed != NULL && request->kept != NULL);
+    assert(request->order != NULL && request->workspace != NULL);
+    assert(request->fixed != NULL && request->kept != NULL);
     struct planner planner;
     enum tn_status status = planner_init(&planner, request) ? TN_OK : TN_ENOMEM;
-    *out = (struct plan){.places = calloc((size_t)planner.values + 1, sizeof *out->places)};
-    if (out->places == NULL) { status = TN_ENOMEM; }
+    *out = (struct plan){
+        .places = calloc((size_t)planner.values + 1, sizeof *out->places),
+        .workspaces = calloc((size_t)request->count + 1, sizeof *out->workspaces),
+    };
+    if (out->places == NULL || out->workspaces == NULL) { status = TN_ENOMEM; }
     if (status == TN_OK) {
         find_last_readers(&planner);
         find_roots(&planner);
@@ -288,5 +306,6 @@ enum tn_status plan_create(const struct plan_request *request, struct plan *out,
 void plan_destroy(struct plan *plan)
 {
     free(plan->places);
+    free(plan->workspaces);
     *plan = (struct plan){0};
 }

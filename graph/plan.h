@@ -5,6 +5,7 @@
  * Views are where their input is. An operation that allows it writes its result over an input that
  * no later instruction reads. The other values are placed by size at the lowest free offset, with
  * which the arena is at or near its lower bound: the largest sum of sizes alive at one instruction.
+ * The workspace of an instruction is placed like a value that nothing reads.
  *
  * Pure except for its temporary memory. Threads: any.
  */
@@ -30,18 +31,20 @@ struct place {
     uint64_t offset; /* Bytes. */
 };
 
-/* The values that the planner does not place freely. Both arrays are by value: tensor.v - 1. */
+/* `fixed` and `kept` are by value: tensor.v - 1. */
 struct plan_request {
     const struct tn_graph *graph; /* Specialised. */
     const uint32_t *order;        /* Nodes in the order of their execution. */
     uint32_t count;
     const struct place *fixed; /* SPACE_NONE: the planner places it. */
     const bool *kept;          /* Results: they stay until the end of the run. */
+    const uint64_t *workspace; /* By position in `order`: bytes, a multiple of PLAN_LINE. */
     bool wide;
 };
 
 struct plan {
     struct place *places; /* By value; owned. */
+    uint64_t *workspaces; /* By position in `order`: offset in the arena; owned. */
     uint64_t arena_bytes, lower_bound_bytes, without_reuse_bytes;
 };
 

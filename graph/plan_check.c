@@ -4,6 +4,8 @@
 
 #include "graph/plan.h"
 
+#define WORKSPACE UINT32_MAX /* The owner of lines that a kernel uses for itself. */
+
 struct checker {
     const struct plan_request *request;
     const struct plan *plan;
@@ -95,10 +97,38 @@ static enum tn_status write_output(const struct checker *checker, uint32_t value
     return TN_OK;
 }
 
-static enum tn_status execute(const struct checker *checker, uint32_t number)
+static enum tn_status workspace_violated(const struct checker *checker, uint32_t time)
 {
+    return violated(checker, checker->request->order[time] * OP_OUTPUTS_MAX,
+                    "has a workspace that overlaps a value, or is outside the arena");
+}
+
+/* The kernel may write its workspace before it reads its inputs. */
+static enum tn_status write_workspace(const struct checker *checker, uint32_t time)
+{
+    uint64_t first = checker->plan->workspaces[time] / PLAN_LINE;
+    uint64_t count = checker->request->workspace[time] / PLAN_LINE;
+    if (first + count > checker->lines) { return workspace_violated(checker, time); }
+    for (uint64_t i = first; i < first + count; i++) { checker->owner[i] = WORKSPACE; }
+    return TN_OK;
+}
+
+/* ... and read it after it has written its outputs. */
+static enum tn_status read_workspace(const struct checker *checker, uint32_t time)
+{
+    uint64_t first = checker->plan->workspaces[time] / PLAN_LINE;
+    uint64_t count = checker->request->workspace[time] / PLAN_LINE;
+    for (uint64_t i = first; i < first + count; i++) {
+        if (checker->owner[i] != WORKSPACE) { return workspace_violated(checker, time); }
+    }
+    return TN_OK;
+}
+
+static enum tn_status execute(const struct checker *checker, uint32_t time)
+{
+    uint32_t number = checker->request->order[time];
     const struct node *node = &checker->request->graph->nodes[number];
-    enum tn_status status = TN_OK;
+    enum tn_status status = write_workspace(checker, time);
     for (uint32_t k = 0; k < node->input_count && status == TN_OK; k++) {
         status = check_read(checker, node->inputs[k].v - 1);
     }
@@ -114,7 +144,7 @@ static enum tn_status execute(const struct checker *checker, uint32_t number)
     for (uint32_t o = 0; o < node->op->outputs && status == TN_OK; o++) {
         status = write_output(checker, number * OP_OUTPUTS_MAX + o);
     }
-    return status;
+    return status == TN_OK ? read_workspace(checker, time) : status;
 }
 
 /* Check that values with a fixed place have it. */
@@ -153,7 +183,7 @@ enum tn_status plan_check(const struct plan_request *request, const struct plan 
         status = error_set(error, TN_ENOMEM, "out of memory: make the model smaller");
     }
     for (uint32_t t = 0; t < request->count && status == TN_OK; t++) {
-        status = execute(&checker, request->order[t]);
+        status = execute(&checker, t);
     }
     for (uint32_t t = 0; t < request->count && status == TN_OK; t++) {
         uint32_t value = request->order[t] * OP_OUTPUTS_MAX;

@@ -11,6 +11,7 @@
 #include "graph/openblas/backend.h"
 #include "graph/ops/ops.h"
 #include "graph/passes/passes.h"
+#include "graph/portable/backend.h"
 #include "graph/reference/backend.h"
 #include "graph/schedule.h"
 
@@ -157,14 +158,16 @@ static void fix_places(struct tn_program *program)
     }
 }
 
-static enum tn_status schedule_and_plan(struct tn_program *program, struct error *error)
+static enum tn_status schedule(struct tn_program *program, struct error *error)
 {
     const struct tn_graph *graph = program->graph;
     size_t values = (size_t)graph->count * OP_OUTPUTS_MAX;
     program->order = calloc((size_t)graph->count + 1, sizeof *program->order);
     program->fixed = calloc(values + 1, sizeof *program->fixed);
     program->kept = calloc(values + 1, sizeof *program->kept);
-    if (program->order == NULL || program->fixed == NULL || program->kept == NULL) {
+    program->workspaces = calloc((size_t)graph->count + 1, sizeof *program->workspaces);
+    if (program->order == NULL || program->fixed == NULL || program->kept == NULL ||
+        program->workspaces == NULL) {
         return out_of_memory(error);
     }
     program->order_count =
@@ -176,11 +179,7 @@ static enum tn_status schedule_and_plan(struct tn_program *program, struct error
     for (uint32_t i = 0; i < program->root_count; i++) {
         program->kept[program->roots[i].v - 1] = true;
     }
-    struct plan_request request = {graph,          program->order, program->order_count,
-                                   program->fixed, program->kept,  program->backend->wide};
-    enum tn_status status = plan_create(&request, &program->plan, error);
-    if (status == TN_OK) { status = plan_check(&request, &program->plan, error); }
-    return status;
+    return TN_OK;
 }
 
 static struct tn_view view_of(const struct tn_graph *graph, tn_tensor value)
@@ -188,50 +187,114 @@ static struct tn_view view_of(const struct tn_graph *graph, tn_tensor value)
     return (struct tn_view){.type = tn_type_of(graph, value), .shape = *shape_of(graph, value)};
 }
 
-static enum tn_status add_instruction(struct tn_program *program, uint32_t number,
+static bool is_computed(const struct node *node)
+{
+    return !node->op->traits.leaf && !node->op->traits.view;
+}
+
+static uint64_t round_to_lines(uint64_t bytes)
+{
+    return (bytes + PLAN_LINE - 1) / PLAN_LINE * PLAN_LINE;
+}
+
+/* The needs of the kernel, and a place for what it packs. */
+static void collect_needs(struct tn_program *program, struct instruction *instruction)
+{
+    struct kernel_call *call = &instruction->call;
+    call->kernels = program->backend->kernels;
+    for (uint32_t i = 0; i < call->node->input_count; i++) {
+        const struct tn_graph *graph = program->graph;
+        bool is_variable =
+            node_of(graph, through_views(graph, call->node->inputs[i]))->op == &op_variable;
+        call->steady |= (uint32_t)is_variable << i;
+    }
+    if (program->backend->needs == NULL) { return; }
+    instruction->needs = program->backend->needs(call);
+    instruction->packed = program->packed_bytes;
+    program->packed_bytes += round_to_lines(instruction->needs.packed);
+}
+
+static enum tn_status add_instruction(struct tn_program *program, uint32_t time,
                                       struct error *error)
 {
     const struct tn_graph *graph = program->graph;
+    uint32_t number = program->order[time];
     const struct node *node = &graph->nodes[number];
-    if (node->op->traits.leaf || node->op->traits.view) { return TN_OK; }
     struct instruction *instruction = &program->instructions[program->instruction_count++];
     instruction->kernel = program->backend->find(node->op);
+    if (instruction->kernel == NULL) {
+        return error_set(error, TN_EINVAL,
+                         "scope '%s': %s has no kernel in backend '%s': use another operation or "
+                         "backend",
+                         node->scope, node->op->name, program->backend->name);
+    }
     instruction->call.node = node;
     for (uint32_t i = 0; i < node->input_count; i++) {
-        instruction->in[i] = program->plan.places[node->inputs[i].v - 1];
         instruction->call.in[i] = view_of(graph, node->inputs[i]);
     }
     for (uint32_t o = 0; o < node->op->outputs; o++) {
-        instruction->out[o] = program->plan.places[number * OP_OUTPUTS_MAX + o];
         instruction->call.out[o] = view_of(graph, tensor_of(number, o));
     }
+    collect_needs(program, instruction);
+    program->workspaces[time] = round_to_lines(instruction->needs.workspace);
     program->facts.flops += node->op->flops != NULL ? node->op->flops(graph, node)
                                                     : (double)shape_elements(&node->shapes[0]);
-    if (instruction->kernel != NULL) { return TN_OK; }
-    return error_set(error, TN_EINVAL,
-                     "scope '%s': %s has no kernel in backend '%s': use another operation or "
-                     "backend",
-                     node->scope, node->op->name, program->backend->name);
+    return TN_OK;
 }
 
-static enum tn_status bind(struct tn_program *program, struct error *error)
+static enum tn_status list_instructions(struct tn_program *program, struct error *error)
 {
     program->instructions = calloc((size_t)program->order_count + 1, sizeof *program->instructions);
     if (program->instructions == NULL) { return out_of_memory(error); }
     enum tn_status status = TN_OK;
     for (uint32_t t = 0; t < program->order_count && status == TN_OK; t++) {
-        status = add_instruction(program, program->order[t], error);
+        bool computed = is_computed(&program->graph->nodes[program->order[t]]);
+        if (computed) { status = add_instruction(program, t, error); }
     }
     program->facts.instructions = program->instruction_count;
+    return status;
+}
+
+static enum tn_status plan(struct tn_program *program, struct error *error)
+{
+    struct plan_request request = {
+        .graph = program->graph,
+        .order = program->order,
+        .count = program->order_count,
+        .fixed = program->fixed,
+        .kept = program->kept,
+        .workspace = program->workspaces,
+        .wide = program->backend->wide,
+    };
+    enum tn_status status = plan_create(&request, &program->plan, error);
+    if (status == TN_OK) { status = plan_check(&request, &program->plan, error); }
     program->facts.arena_bytes = program->plan.arena_bytes;
     program->facts.lower_bound_bytes = program->plan.lower_bound_bytes;
     program->facts.without_reuse_bytes = program->plan.without_reuse_bytes;
     return status;
 }
 
+/* Give each instruction the places of the plan. */
+static void bind(struct tn_program *program)
+{
+    struct instruction *instruction = program->instructions;
+    for (uint32_t t = 0; t < program->order_count; t++) {
+        uint32_t number = program->order[t];
+        const struct node *node = &program->graph->nodes[number];
+        if (!is_computed(node)) { continue; }
+        for (uint32_t i = 0; i < node->input_count; i++) {
+            instruction->in[i] = program->plan.places[node->inputs[i].v - 1];
+        }
+        for (uint32_t o = 0; o < node->op->outputs; o++) {
+            instruction->out[o] = program->plan.places[number * OP_OUTPUTS_MAX + o];
+        }
+        instruction++->workspace = program->plan.workspaces[t];
+    }
+}
+
 static enum tn_status allocate(struct tn_program *program, struct error *error)
 {
-    uint64_t bytes = program->plan.arena_bytes + program->field_bytes;
+    uint64_t bytes = program->plan.arena_bytes + program->field_bytes + program->packed_bytes;
     if (program->options.memory_max != 0 && bytes > program->options.memory_max) {
         return error_set(error, TN_ENOMEM,
                          "the program needs %" PRIu64 " bytes for %" PRIu32
@@ -240,7 +303,8 @@ static enum tn_status allocate(struct tn_program *program, struct error *error)
     }
     program->arena = aligned_alloc(PLAN_LINE, (size_t)program->plan.arena_bytes + PLAN_LINE);
     program->fields = aligned_alloc(PLAN_LINE, (size_t)program->field_bytes + PLAN_LINE);
-    if (program->arena == NULL || program->fields == NULL) {
+    program->packed = aligned_alloc(PLAN_LINE, (size_t)program->packed_bytes + PLAN_LINE);
+    if (program->arena == NULL || program->fields == NULL || program->packed == NULL) {
         return error_set(error, TN_ENOMEM,
                          "cannot allocate %" PRIu64 " bytes for %" PRIu32
                          " examples: use fewer examples",
@@ -264,9 +328,12 @@ static enum tn_status compile(struct tn_program *program, const struct tn_graph 
     if (!options->without_passes) { status = run_passes(program, error); }
     if (status == TN_OK) { status = separate_gradients(program, error); }
     if (status == TN_OK) { status = list_roots(program, error); }
-    if (status == TN_OK) { status = schedule_and_plan(program, error); }
-    if (status == TN_OK) { status = bind(program, error); }
-    return status == TN_OK ? allocate(program, error) : status;
+    if (status == TN_OK) { status = schedule(program, error); }
+    if (status == TN_OK) { status = list_instructions(program, error); }
+    if (status == TN_OK) { status = plan(program, error); }
+    if (status != TN_OK) { return status; }
+    bind(program);
+    return allocate(program, error);
 }
 
 enum tn_status program_create(const struct tn_graph *graph,
@@ -298,13 +365,16 @@ enum tn_status program_create(const struct tn_graph *graph,
 static enum tn_status find_backend(const char *name, const struct backend **out,
                                    struct error *error)
 {
-    if (name == NULL || strcmp(name, "reference") == 0) {
+    if (name == NULL || strcmp(name, "portable") == 0) {
+        return backend_portable(NULL, out, error);
+    }
+    if (strcmp(name, "openblas") == 0) { return backend_openblas(out, error); }
+    if (strcmp(name, "reference") == 0) {
         *out = backend_reference();
         return TN_OK;
     }
-    if (strcmp(name, "openblas") == 0) { return backend_openblas(out, error); }
-    return error_set(error, TN_ENOENT, "unknown kernels '%s': one of 'openblas', 'reference'",
-                     name);
+    return error_set(error, TN_ENOENT,
+                     "unknown kernels '%s': one of 'portable', 'openblas', 'reference'", name);
 }
 
 enum tn_status tn_program_create(const struct tn_graph *graph,
@@ -330,8 +400,10 @@ void tn_program_destroy(struct tn_program *program)
     free(program->order);
     free(program->fixed);
     free(program->kept);
+    free(program->workspaces);
     free(program->instructions);
     free(program->arena);
     free(program->fields);
+    free(program->packed);
     free(program);
 }

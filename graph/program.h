@@ -14,7 +14,9 @@
 struct instruction {
     kernel_function kernel;
     struct kernel_call call;
+    struct kernel_needs needs;
     struct place in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX];
+    uint64_t workspace, packed; /* Offsets in the arena and in the packed values. */
 };
 
 /* A variable's range of the flat vector, in elements. */
@@ -35,13 +37,15 @@ struct tn_program {
     uint32_t root_count;
     uint32_t *order;
     uint32_t order_count;
-    struct place *fixed; /* By value. */
-    bool *kept;          /* By value. */
+    struct place *fixed;  /* By value. */
+    bool *kept;           /* By value. */
+    uint64_t *workspaces; /* By position in `order`: bytes. */
     struct plan plan;
     struct instruction *instructions;
     uint32_t instruction_count;
-    uint8_t *arena, *fields;
-    const void *values; /* Those of the last run. */
+    uint8_t *arena, *fields, *packed;
+    uint64_t packed_bytes, packed_version; /* 0: packed from unknown values. */
+    const void *values;                    /* Those of the last run. */
     void *gradient;
     bool check_numerics;
     struct tn_program_facts facts;

@@ -126,8 +126,9 @@ void tn_program_describe(const struct tn_program *program, struct tn_program_fac
     out->struct_size = sizeof *out;
 }
 
+/* `packs`: the variables have changed since they were packed. */
 static void execute(const struct tn_program *program, struct instruction *instruction,
-                    const struct tn_run *run)
+                    const struct tn_run *run, bool packs)
 {
     struct kernel_call *call = &instruction->call;
     const struct node *node = call->node;
@@ -142,6 +143,11 @@ static void execute(const struct tn_program *program, struct instruction *instru
     call->first_example = run->first;
     call->examples = program->options.examples;
     call->scale = run->scale;
+    call->workspace = program->arena + instruction->workspace;
+    if (instruction->needs.packed > 0) {
+        call->packed = program->packed + instruction->packed;
+        if (packs) { program->backend->pack(call, program->packed + instruction->packed); }
+    }
     instruction->kernel(call);
 }
 
@@ -190,13 +196,16 @@ enum tn_status program_run(struct tn_program *program, struct tn_run *run, const
         if (status != TN_OK) { return status; }
     }
     if (train) { clear_unused_gradients(program); }
+    bool packs = run->version == 0 || run->version != program->packed_version;
+    program->packed_version = 0;
     for (uint32_t i = 0; i < program->instruction_count; i++) {
-        execute(program, &program->instructions[i], run);
+        execute(program, &program->instructions[i], run, packs);
         if (!program->check_numerics) { continue; }
         enum tn_status status =
             program_check_numerics(program, &program->instructions[i], run, error);
         if (status != TN_OK) { return status; }
     }
+    program->packed_version = run->version;
     run->loss_sum = sum_losses(program);
     return TN_OK;
 }

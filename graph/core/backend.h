@@ -16,15 +16,45 @@ struct kernel_call {
     uint64_t seed, step, first_example; /* For random operations (rule A11). */
     uint32_t examples;                  /* In this slice. */
     float scale;                        /* The factor of the gradient: 1 / batch. */
+    const void *kernels;                /* Those of the backend. */
+    uint32_t steady;                    /* Bit i: input i is a variable, equal in many runs. */
+    void *workspace;                    /* As large as needed, aligned to 64. */
+    const void *packed;                 /* As pack() wrote it. NULL: `packed` is 0 in the needs. */
+};
+
+/* The memory that a kernel needs beside inputs and outputs, in bytes. */
+struct kernel_needs {
+    uint64_t workspace; /* During the call, also that of pack(). */
+    uint64_t packed;    /* For another form of a steady input, which is kept between runs. */
 };
 
 typedef void (*kernel_function)(const struct kernel_call *call);
 
 struct backend {
     const char *name;
-    bool wide; /* Floats are doubles in memory. */
+    bool wide;           /* Floats are doubles in memory. */
+    const void *kernels; /* Passed to each call. */
     /* The kernel for this operation. NULL: this backend has none. */
     kernel_function (*find)(const struct op_type *op);
+    /* From node, shapes, types, kernels and `steady` of the call; no data. NULL: no kernel needs
+     * anything. */
+    struct kernel_needs (*needs)(const struct kernel_call *call);
+    /* Write the packed form of a steady input. It is called before the kernel whenever the
+     * variables have changed. */
+    void (*pack)(const struct kernel_call *call, void *packed);
 };
+
+/* Element `at` of a view of integers. */
+static inline int64_t integer_at(const struct tn_view *view, int64_t at)
+{
+    switch (view->type) {
+    case TN_INT32: return ((const int32_t *)view->data)[at];
+    case TN_INT64: return ((const int64_t *)view->data)[at];
+    case TN_UINT8: return ((const uint8_t *)view->data)[at];
+    case TN_FLOAT32: break;
+    }
+    assert(false && "an integer type");
+    return 0;
+}
 
 #endif

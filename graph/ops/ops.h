@@ -85,8 +85,8 @@ extern const struct op_type op_conv2d_input_gradient;   /* weights, dy; shape of
 extern const struct op_type op_conv2d_weights_gradient; /* x, dy; shape of weights */
 
 /* pool.c: x; integers of window.h */
-extern const struct op_type op_max_pool;
-extern const struct op_type op_max_pool_gradient; /* x, dy; shape of x */
+extern const struct op_type op_max_pool;          /* -> y, the place of each maximum */
+extern const struct op_type op_max_pool_gradient; /* output 1, dy; shape of x */
 extern const struct op_type op_mean_pool;
 extern const struct op_type op_mean_pool_gradient; /* dy; shape of x */
 
@@ -103,8 +103,8 @@ extern const struct op_type op_slice_moment; /* moment -> moment times the slice
 extern const struct op_type op_dropout;
 
 /* attention.c: integer 0: causal; number 0: scale */
-extern const struct op_type op_attention;          /* q, k, v -> y, log of sums */
-extern const struct op_type op_attention_gradient; /* q, k, v, y, output 1, dy -> 3 gradients */
+extern const struct op_type op_attention;          /* q, k, v -> y, probabilities */
+extern const struct op_type op_attention_gradient; /* q, k, v, output 1, dy -> 3 gradients */
 
 /* Whether `bias` is a vector of the last dimension of `shape`. */
 bool is_bias_of(const struct tn_shape *shape, const struct tn_shape *bias);

@@ -1,10 +1,13 @@
 /*
  * graph/ops/pool.c: the greatest element and the mean of windows over images. Padding takes no
  * part: it is smaller than the window, and a mean is that of the elements inside the image.
- * Integers: ops/window.h.
+ * Integers: ops/window.h. Output 1 of max_pool is the place of each maximum within its window, row
+ * * width + column, the first of equal ones: bytes if the window is small enough.
  */
 #include "graph/ops/ops.h"
 #include "graph/ops/window.h"
+
+enum { PLACES_OF_BYTES = 256 };
 
 static enum tn_status infer_pool(const struct tn_graph *graph, struct node *node,
                                  struct error *error)
@@ -20,12 +23,23 @@ static enum tn_status infer_pool(const struct tn_graph *graph, struct node *node
     return TN_OK;
 }
 
+static enum tn_status infer_max_pool(const struct tn_graph *graph, struct node *node,
+                                     struct error *error)
+{
+    enum tn_status status = infer_pool(graph, node, error);
+    const int64_t *integers = node->attributes.integers;
+    bool is_small = integers[WINDOW_HEIGHT] * integers[WINDOW_WIDTH] <= PLACES_OF_BYTES;
+    node->shapes[1] = node->shapes[0];
+    node->types[1] = is_small ? TN_UINT8 : TN_INT32;
+    return status;
+}
+
 static void gradient_of_max_pool(struct tn_graph *graph, tn_tensor self, const tn_tensor *dy,
                                  tn_tensor *dx)
 {
     struct attributes attributes = node_of(graph, self)->attributes;
-    tn_tensor inputs[] = {input_of(graph, self, 0), dy[0]};
-    attributes.shape = *shape_of(graph, inputs[0]);
+    tn_tensor inputs[] = {tensor_of(tensor_node(self), 1), dy[0]};
+    attributes.shape = *shape_of(graph, input_of(graph, self, 0));
     dx[0] = graph_add(graph, &op_max_pool_gradient, inputs, 2, &attributes);
 }
 
@@ -39,17 +53,17 @@ static void gradient_of_mean_pool(struct tn_graph *graph, tn_tensor self, const 
 
 const struct op_type op_max_pool = {
     .name = "max_pool",
-    .version = 1,
+    .version = 2,
     .inputs_min = 1,
     .inputs_max = 1,
-    .outputs = 1,
-    .infer = infer_pool,
+    .outputs = 2,
+    .infer = infer_max_pool,
     .build_gradient = gradient_of_max_pool,
 };
 
 const struct op_type op_max_pool_gradient = {
     .name = "max_pool_gradient",
-    .version = 1,
+    .version = 2,
     .inputs_min = 2,
     .inputs_max = 2,
     .outputs = 1,

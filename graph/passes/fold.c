@@ -6,7 +6,7 @@
 #include "graph/ops/ops.h"
 #include "graph/passes/passes.h"
 
-enum { FOLDED_BYTES_MAX = 16 << 20 };
+enum { FOLDED_BYTES_MAX = 16 << 20, WORKSPACE_LINE = 64 };
 
 static bool is_foldable(const struct tn_graph *graph, const struct node *node)
 {
@@ -29,19 +29,38 @@ static struct tn_view constant_view(const struct tn_graph *graph, tn_tensor valu
     };
 }
 
+/* Run a kernel outside of a program. False: out of memory. */
+static bool run_alone(const struct backend *backend, kernel_function kernel,
+                      struct kernel_call *call)
+{
+    struct kernel_needs needs = {0};
+    if (backend->needs != NULL) { needs = backend->needs(call); }
+    assert(needs.packed == 0); /* No input is steady. */
+    size_t bytes = ((size_t)needs.workspace + WORKSPACE_LINE) / WORKSPACE_LINE * WORKSPACE_LINE;
+    call->workspace = aligned_alloc(WORKSPACE_LINE, bytes);
+    if (call->workspace == NULL) { return false; }
+    kernel(call);
+    free(call->workspace);
+    return true;
+}
+
 static bool fold(const struct pass *pass, struct node *node, kernel_function kernel)
 {
     size_t bytes =
         (size_t)shape_elements(&node->shapes[0]) * type_size(node->types[0], pass->backend->wide);
     void *data = malloc(size_max(bytes, 1));
     if (data == NULL) { return false; }
-    struct kernel_call call = {.node = node};
+    struct kernel_call call = {.node = node, .kernels = pass->backend->kernels};
     for (uint32_t i = 0; i < node->input_count; i++) {
         call.in[i] = constant_view(pass->graph, node->inputs[i]);
     }
     call.out[0] = (struct tn_view){node->types[0], node->shapes[0], data};
     if (kernel != NULL) {
-        kernel(&call);
+        bool ran = run_alone(pass->backend, kernel, &call);
+        if (!ran) {
+            free(data);
+            return false;
+        }
     } else {
         assert(call.in[0].data != NULL); /* A view of a constant. */
         memcpy(data, call.in[0].data, bytes);

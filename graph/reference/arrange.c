@@ -1,9 +1,9 @@
 /* graph/reference/arrange.c: operations that move elements. All but pad work on any type. */
 #include <string.h>
 
+#include "graph/core/strides.h"
 #include "graph/ops/ops.h"
 #include "graph/reference/real.h"
-#include "graph/reference/strides.h"
 
 #ifdef REFERENCE_WIDE
 static const bool wide = true;
@@ -16,13 +16,17 @@ static void permute(const struct kernel_call *call)
     size_t size = type_size(call->in[0].type, wide);
     const uint8_t *x = call->in[0].data;
     uint8_t *out = call->out[0].data;
-    struct walk from = {.shape = &call->out[0].shape};
+    const int64_t *order = call->node->attributes.integers;
+    struct tn_shape moved = call->out[0].shape; /* The last axes may stay: they are copied whole. */
     int64_t stride[TN_RANK_MAX];
     shape_strides(&call->in[0].shape, stride);
-    for (uint32_t i = 0; i < from.shape->rank; i++) {
-        from.stride[i] = stride[call->node->attributes.integers[i]];
+    while (moved.rank > 0 && order[moved.rank - 1] == moved.rank - 1) {
+        size *= (size_t)moved.dims[--moved.rank];
     }
-    for (int64_t i = 0; i < output_elements(call); i++, walk_next(&from)) {
+    int64_t run = shape_elements(&call->out[0].shape) / shape_elements(&moved);
+    struct walk from = {.shape = &moved};
+    for (uint32_t i = 0; i < moved.rank; i++) { from.stride[i] = stride[order[i]] / run; }
+    for (int64_t i = 0; i < shape_elements(&moved); i++, walk_next(&from)) {
         memcpy(out + (size_t)i * size, x + (size_t)from.at * size, size);
     }
 }

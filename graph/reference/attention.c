@@ -1,11 +1,12 @@
-/* graph/reference/attention.c: attention, one query after another, without a matrix of scores. */
+/* graph/reference/attention.c: attention, one query after another. */
 #include <math.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
 #include "graph/ops/ops.h"
 #include "graph/reference/real.h"
 
-/* The sizes, and the keys that query i sees: [0, visible). */
+/* The sizes. */
 struct heads {
     int64_t count, queries, keys, width, value_width;
     bool causal;
@@ -33,43 +34,45 @@ static double dot(const real *a, const real *b, int64_t count)
     return sum;
 }
 
+/* Query i sees the keys [0, visible). */
 static int64_t visible(const struct heads *heads, int64_t query)
 {
     return heads->causal ? query + 1 : heads->keys;
 }
 
-/* The logarithm of the sum of exp(score) over the visible keys. */
-static double log_sum(const struct heads *heads, const real *q, const real *k, int64_t seen)
+/* p = softmax of one query's scores; 0 for keys that it does not see. */
+static void probabilities(const struct heads *heads, const real *q, const real *k, int64_t seen,
+                          real *p)
 {
-    double most = heads->scale * dot(q, k, heads->width), sum = 0;
-    for (int64_t j = 1; j < seen; j++) {
-        double score = heads->scale * dot(q, k + j * heads->width, heads->width);
-        if (score > most) { most = score; }
-    }
+    double most = 0, sum = 0;
     for (int64_t j = 0; j < seen; j++) {
-        sum += exp(heads->scale * dot(q, k + j * heads->width, heads->width) - most);
+        double score = heads->scale * dot(q, k + j * heads->width, heads->width);
+        p[j] = (real)score;
+        most = j == 0 ? score : double_max(most, score);
     }
-    return most + log(sum);
+    for (int64_t j = 0; j < seen; j++) { sum += exp((double)p[j] - most); }
+    for (int64_t j = 0; j < heads->keys; j++) {
+        p[j] = j < seen ? (real)(exp((double)p[j] - most) / sum) : (real)0;
+    }
 }
 
 static void attention(const struct kernel_call *call)
 {
     struct heads heads = heads_of(call);
     const real *q = real_input(call, 0), *k = real_input(call, 1), *v = real_input(call, 2);
-    real *y = real_output(call, 0), *sums = real_output(call, 1);
+    real *y = real_output(call, 0), *p = real_output(call, 1);
     for (int64_t h = 0; h < heads.count; h++) {
-        for (int64_t i = 0; i < heads.queries; i++, q += heads.width, y += heads.value_width) {
-            int64_t seen = visible(&heads, i);
-            double sum = log_sum(&heads, q, k, seen);
-            *sums++ = (real)sum;
+        for (int64_t i = 0; i < heads.queries; i++) {
+            probabilities(&heads, q, k, visible(&heads, i), p);
             for (int64_t c = 0; c < heads.value_width; c++) {
                 double total = 0;
-                for (int64_t j = 0; j < seen; j++) {
-                    double p = exp(heads.scale * dot(q, k + j * heads.width, heads.width) - sum);
-                    total += p * (double)v[j * heads.value_width + c];
+                for (int64_t j = 0; j < heads.keys; j++) {
+                    total += (double)p[j] * (double)v[j * heads.value_width + c];
                 }
-                y[c] = (real)total;
+                *y++ = (real)total;
             }
+            q += heads.width;
+            p += heads.keys;
         }
         k += heads.keys * heads.width;
         v += heads.keys * heads.value_width;
@@ -78,20 +81,21 @@ static void attention(const struct kernel_call *call)
 
 /* One query's row of each operand, and its head's keys and values. */
 struct query {
-    const real *q, *k, *v, *y, *dy;
-    double log_sum;
-    int64_t seen;
+    const real *q, *k, *v, *p, *dy;
     real *dq, *dk, *dv;
 };
 
-/* With p the probabilities: dv += p dy; ds = p (dy v - dy y); dq = scale ds k; dk += scale ds q. */
+/* dv += p dy; ds = p (dp - sum(p dp)) with dp = dy v; dq = scale ds k; dk += scale ds q. */
 static void back_through_query(const struct heads *heads, const struct query *at)
 {
-    double outer = dot(at->dy, at->y, heads->value_width);
-    for (int64_t j = 0; j < at->seen; j++) {
+    double outer = 0;
+    for (int64_t j = 0; j < heads->keys; j++) {
+        outer += (double)at->p[j] * dot(at->dy, at->v + j * heads->value_width, heads->value_width);
+    }
+    for (int64_t j = 0; j < heads->keys; j++) {
         const real *k = at->k + j * heads->width, *v = at->v + j * heads->value_width;
         real *dk = at->dk + j * heads->width, *dv = at->dv + j * heads->value_width;
-        double p = exp(heads->scale * dot(at->q, k, heads->width) - at->log_sum);
+        double p = (double)at->p[j];
         double ds = heads->scale * p * (dot(at->dy, v, heads->value_width) - outer);
         for (int64_t c = 0; c < heads->value_width; c++) { dv[c] += (real)(p * (double)at->dy[c]); }
         for (int64_t c = 0; c < heads->width; c++) {
@@ -109,17 +113,15 @@ static void attention_gradient(const struct kernel_call *call)
         memset(call->out[o].data, 0, count * sizeof(real));
     }
     for (int64_t row = 0; row < heads.count * heads.queries; row++) {
-        int64_t head = row / heads.queries, i = row % heads.queries;
+        int64_t head = row / heads.queries;
         int64_t keys = head * heads.keys * heads.width;
         int64_t values = head * heads.keys * heads.value_width;
         struct query query = {
             .q = real_input(call, 0) + row * heads.width,
             .k = real_input(call, 1) + keys,
             .v = real_input(call, 2) + values,
-            .y = real_input(call, 3) + row * heads.value_width,
-            .dy = real_input(call, 5) + row * heads.value_width,
-            .log_sum = (double)real_input(call, 4)[row],
-            .seen = visible(&heads, i),
+            .p = real_input(call, 3) + row * heads.keys,
+            .dy = real_input(call, 4) + row * heads.value_width,
             .dq = real_output(call, 0) + row * heads.width,
             .dk = real_output(call, 1) + keys,
             .dv = real_output(call, 2) + values,

@@ -1,7 +1,7 @@
 /* graph/reference/elementwise.c: sums, differences, products and quotients with broadcasting. */
+#include "graph/core/strides.h"
 #include "graph/ops/ops.h"
 #include "graph/reference/real.h"
-#include "graph/reference/strides.h"
 
 #define BINARY(name, expression)                                                                   \
     static void name(const struct kernel_call *call)                                               \

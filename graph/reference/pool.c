@@ -6,9 +6,10 @@
 #include "graph/ops/window.h"
 #include "graph/reference/real.h"
 
-/* The part of a window that is inside the image: pixels [top, bottom) x [left, right). */
+/* A window's first pixel, perhaps outside the image, and the part that is inside: pixels [top,
+ * bottom) x [left, right). */
 struct part {
-    int64_t top, bottom, left, right;
+    int64_t first_row, first_column, top, bottom, left, right;
 };
 
 static void clip_range(int64_t first, int64_t window, int64_t size, int64_t *from, int64_t *to)
@@ -20,11 +21,12 @@ static void clip_range(int64_t first, int64_t window, int64_t size, int64_t *fro
 
 static struct part part_of(const struct tn_shape *x, const int64_t *window, int64_t r, int64_t c)
 {
-    struct part part;
-    clip_range(r * window[WINDOW_STRIDE_Y] - window[WINDOW_TOP], window[WINDOW_HEIGHT], x->dims[1],
-               &part.top, &part.bottom);
-    clip_range(c * window[WINDOW_STRIDE_X] - window[WINDOW_LEFT], window[WINDOW_WIDTH], x->dims[2],
-               &part.left, &part.right);
+    struct part part = {
+        .first_row = r * window[WINDOW_STRIDE_Y] - window[WINDOW_TOP],
+        .first_column = c * window[WINDOW_STRIDE_X] - window[WINDOW_LEFT],
+    };
+    clip_range(part.first_row, window[WINDOW_HEIGHT], x->dims[1], &part.top, &part.bottom);
+    clip_range(part.first_column, window[WINDOW_WIDTH], x->dims[2], &part.left, &part.right);
     return part;
 }
 
@@ -56,16 +58,20 @@ static void for_each_window(const struct kernel_call *call, const struct tn_shap
     }
 }
 
-/* The place of the greatest element: the first if several are equal, the last NaN if there is one.
- */
-static int64_t greatest(const real *data, const struct tn_shape *x, const struct part *part,
-                        int64_t image, int64_t channel)
+/* The place in the window of the greatest element: the first if several are equal, the last NaN if
+ * there is one. `*where` is its offset in x. */
+static int64_t greatest(const struct kernel_call *call, const struct tn_shape *x,
+                        const struct part *part, int64_t image, int64_t channel, int64_t *where)
 {
-    int64_t best = at(x, image, part->top, part->left, channel);
+    const real *data = real_input(call, 0);
+    int64_t width = call->node->attributes.integers[WINDOW_WIDTH], best = -1;
     for (int64_t row = part->top; row < part->bottom; row++) {
         for (int64_t column = part->left; column < part->right; column++) {
             int64_t place = at(x, image, row, column, channel);
-            if (data[place] > data[best] || isnan(data[place])) { best = place; }
+            if (best < 0 || data[place] > data[*where] || isnan(data[place])) {
+                best = (row - part->first_row) * width + column - part->first_column;
+                *where = place;
+            }
         }
     }
     return best;
@@ -74,16 +80,23 @@ static int64_t greatest(const real *data, const struct tn_shape *x, const struct
 static void find_greatest(const struct kernel_call *call, const struct tn_shape *x,
                           const struct part *part, int64_t image, int64_t channel, int64_t result)
 {
-    const real *data = real_input(call, 0);
-    real_output(call, 0)[result] = data[greatest(data, x, part, image, channel)];
+    int64_t where = 0, place = greatest(call, x, part, image, channel, &where);
+    real_output(call, 0)[result] = real_input(call, 0)[where];
+    if (call->out[1].type == TN_UINT8) {
+        ((uint8_t *)call->out[1].data)[result] = (uint8_t)place;
+    } else {
+        ((int32_t *)call->out[1].data)[result] = (int32_t)place;
+    }
 }
 
 static void give_to_greatest(const struct kernel_call *call, const struct tn_shape *x,
                              const struct part *part, int64_t image, int64_t channel,
                              int64_t result)
 {
-    int64_t place = greatest(real_input(call, 0), x, part, image, channel);
-    real_output(call, 0)[place] += real_input(call, 1)[result];
+    int64_t width = call->node->attributes.integers[WINDOW_WIDTH];
+    int64_t place = integer_at(&call->in[0], result);
+    int64_t row = part->first_row + place / width, column = part->first_column + place % width;
+    real_output(call, 0)[at(x, image, row, column, channel)] += real_input(call, 1)[result];
 }
 
 static real size_of(const struct part *part)

@@ -64,19 +64,6 @@ static inline real *real_output(const struct kernel_call *call, uint32_t output)
     return call->out[output].data;
 }
 
-/* Element `at` of a view of integers. */
-static inline int64_t integer_at(const struct tn_view *view, int64_t at)
-{
-    switch (view->type) {
-    case TN_INT32: return ((const int32_t *)view->data)[at];
-    case TN_INT64: return ((const int64_t *)view->data)[at];
-    case TN_UINT8: return ((const uint8_t *)view->data)[at];
-    case TN_FLOAT32: break;
-    }
-    assert(false && "an integer type");
-    return 0;
-}
-
 /* Number of elements of output 0. */
 static inline int64_t output_elements(const struct kernel_call *call)
 {

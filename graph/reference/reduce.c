@@ -1,7 +1,7 @@
 /* graph/reference/reduce.c: sums over dimensions, and repetition. */
+#include "graph/core/strides.h"
 #include "graph/ops/ops.h"
 #include "graph/reference/real.h"
-#include "graph/reference/strides.h"
 
 /* Elements are added in the order of x, so each output's terms come in ascending order. */
 static void sum(const struct kernel_call *call)

@@ -3,7 +3,9 @@
  * planned. For tests of models, for prediction, and for training loops of one's own.
  *
  * tn_program_create() allocates all memory. Running allocates nothing. A result is a function of
- * (graph, examples, kernels, values, inputs, seed, step, first).
+ * (graph, examples, kernels, values, inputs, seed, step, first), with kernels "portable" on every
+ * processor: the class that TANIST_ISA names (scalar, avx2, avx512; default the fastest) has the
+ * same bits.
  *
  * Threads: a program belongs to one thread at a time.
  */
@@ -27,7 +29,7 @@ struct tn_program_options {
     size_t struct_size; /* sizeof of this struct. */
     enum tn_mode mode;
     uint32_t examples;   /* The value of TN_BATCH, at least 1. */
-    const char *kernels; /* "openblas" or "reference"; NULL: "reference". */
+    const char *kernels; /* "portable", "openblas" or "reference"; NULL: "portable". */
     uint64_t memory_max; /* Bytes; 0: no limit. */
     bool without_passes; /* For tests: the bits must be the same. */
     bool keep_outputs;   /* TN_TRAIN: compute metrics and outputs as well. */
@@ -62,6 +64,9 @@ struct tn_run {
     float scale;         /* Factor of the gradient: 1 / batch. */
     float *gradient;     /* TN_TRAIN: out, laid out as `values`; zeros where none flows. */
     double loss_sum;     /* Out: the sum over the examples, weighted, not scaled. */
+    /* Runs with equal versions have equal `values`, so that weights need to be packed only once for
+     * all slices of a step. 0: they may be others than in the last run. */
+    uint64_t version;
 };
 
 /* Forward, and in TN_TRAIN backward. TN_EINVAL: with TANIST_CHECK_NUMERICS=1 in the environment of

@@ -10,8 +10,9 @@
 
 static struct plan_request request_of(const struct tn_program *program)
 {
-    return (struct plan_request){program->graph, program->order, program->order_count,
-                                 program->fixed, program->kept,  program->backend->wide};
+    return (struct plan_request){program->graph,        program->order, program->order_count,
+                                 program->fixed,        program->kept,  program->workspaces,
+                                 program->backend->wide};
 }
 
 static void expect_near(const char *name, struct tn_graph *graph, uint32_t examples)

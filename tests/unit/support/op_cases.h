@@ -26,6 +26,7 @@
 #include "graph/openblas/backend.h"
 #include "graph/ops/ops.h"
 #include "graph/ops/registry.h"
+#include "graph/portable/backend.h"
 #include "graph/program.h"
 #include "graph/reference/backend.h"
 
@@ -232,12 +233,37 @@ static void check_backend(struct tn_graph *graph, const struct op_case *test,
     free_result(&again);
 }
 
+/* Portable kernels: the same bits for each class of processors, near those in double. */
+static void check_portable(struct tn_graph *graph, const struct op_case *test,
+                           const struct case_result *wide)
+{
+    static const char *const classes[] = {"scalar", "avx2", "avx512"};
+    struct case_result first = {0};
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+        const struct backend *backend = NULL;
+        if (backend_portable(classes[i], &backend, NULL) != TN_OK) { continue; }
+        check_backend(graph, test, wide, backend);
+        struct case_result found = run_program(graph, test, backend, false);
+        if (i == 0) {
+            first = found;
+            continue;
+        }
+        assert_near(test, "y, scalar and vectors", first.y, found.y, found.y_count, 0);
+        assert_near(test, "gradient, scalar and vectors", first.gradient, found.gradient,
+                    found.gradient_count, 0);
+        assert_near(test, "loss, scalar and vectors", &first.loss, &found.loss, 1, 0);
+        free_result(&found);
+    }
+    free_result(&first);
+}
+
 static void check_backends(struct tn_graph *graph, const struct op_case *test)
 {
     const struct backend *openblas = NULL;
     struct case_result wide = run_program(graph, test, backend_reference_wide(), false);
     check_backend(graph, test, &wide, backend_reference());
     check_backend(graph, test, &wide, backend_kernels_reference());
+    check_portable(graph, test, &wide);
     if (backend_openblas(&openblas, NULL) == TN_OK) { check_backend(graph, test, &wide, openblas); }
     if (test->expected != NULL) {
         assert_near(test, "expected", test->expected, wide.y, wide.y_count, 1e-6);

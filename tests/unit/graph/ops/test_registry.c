@@ -108,6 +108,20 @@ static void every_operation_has_reference_kernels(void **state)
     }
 }
 
+/* An operation without one would be refused by the default backend. */
+static void every_operation_has_a_portable_kernel(void **state)
+{
+    (void)state;
+    uint32_t count;
+    const struct op_type *const *all = op_all(&count);
+    const struct backend *portable = NULL;
+    assert_int_equal(backend_portable("scalar", &portable, NULL), TN_OK);
+    for (uint32_t i = 0; i < count; i++) {
+        bool computed = !all[i]->traits.leaf && !all[i]->traits.view;
+        if ((portable->find(all[i]) != NULL) != computed) { fail_msg("%s", all[i]->name); }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +129,7 @@ int main(void)
         cmocka_unit_test(an_operation_without_cases_is_found),
         cmocka_unit_test(names_are_unique_and_found),
         cmocka_unit_test(every_operation_has_reference_kernels),
+        cmocka_unit_test(every_operation_has_a_portable_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

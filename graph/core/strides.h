@@ -1,9 +1,9 @@
 /*
- * graph/reference/strides.h: walking through the elements of a value in row-major order while
- * following other values that are repeated, permuted or cut. Private to graph/reference/.
+ * graph/core/strides.h: walking through the elements of a value in row-major order while
+ * following other values that are repeated, permuted or cut. Private to graph/.
  */
-#ifndef GRAPH_REFERENCE_STRIDES_H
-#define GRAPH_REFERENCE_STRIDES_H
+#ifndef GRAPH_CORE_STRIDES_H
+#define GRAPH_CORE_STRIDES_H
 
 #include <assert.h>
 #include <string.h>

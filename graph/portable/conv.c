@@ -1,0 +1,139 @@
+/*
+ * graph/portable/conv.c: convolution, also with a bias and relu in the epilogue, which is exact,
+ * and its two gradients. Weights that are a variable are packed once per set of values, in each
+ * direction; other weights are packed into the workspace, before the kernel's own.
+ */
+#include "kernels/portable/conv.h"
+
+#include "common/base/minmax.h"
+#include "graph/ops/ops.h"
+#include "graph/ops/window.h"
+#include "graph/portable/table.h"
+
+enum { LINE_FLOATS = 16 };
+
+static struct conv2d conv_of(const struct kernel_call *call, const struct tn_shape *x,
+                             const struct tn_shape *weights)
+{
+    const int64_t *integers = call->node->attributes.integers;
+    return (struct conv2d){
+        .batch = (size_t)x->dims[0],
+        .height = (size_t)x->dims[1],
+        .width = (size_t)x->dims[2],
+        .channels = (size_t)x->dims[3],
+        .kernel_height = (size_t)weights->dims[0],
+        .kernel_width = (size_t)weights->dims[1],
+        .filters = (size_t)weights->dims[3],
+        .groups = (size_t)integers[WINDOW_GROUPS],
+        .stride_height = (size_t)integers[WINDOW_STRIDE_Y],
+        .stride_width = (size_t)integers[WINDOW_STRIDE_X],
+        .top = (size_t)integers[WINDOW_TOP],
+        .left = (size_t)integers[WINDOW_LEFT],
+        .bottom = (size_t)integers[WINDOW_BOTTOM],
+        .right = (size_t)integers[WINDOW_RIGHT],
+    };
+}
+
+static struct conv2d forward_conv(const struct kernel_call *call)
+{
+    return conv_of(call, &call->in[0].shape, &call->in[1].shape);
+}
+
+static struct conv2d input_conv(const struct kernel_call *call)
+{
+    return conv_of(call, &call->out[0].shape, &call->in[0].shape);
+}
+
+/* `packed` floats lie in front of the workspace unless the weights are steady. */
+static struct kernel_needs needs_of(bool steady, size_t packed, size_t workspace)
+{
+    size_t lines = (packed + LINE_FLOATS - 1) / LINE_FLOATS;
+    return steady ? needs_floats(workspace, packed)
+                  : needs_floats(lines * LINE_FLOATS + workspace, 0);
+}
+
+/* The kernel's own workspace. */
+static float *workspace_behind(const struct kernel_call *call, size_t packed)
+{
+    size_t lines = call->packed != NULL ? 0 : (packed + LINE_FLOATS - 1) / LINE_FLOATS;
+    return (float *)call->workspace + lines * LINE_FLOATS;
+}
+
+static struct kernel_needs conv2d_needs(const struct kernel_call *call)
+{
+    struct conv2d conv = forward_conv(call);
+    return needs_of(is_steady(call, 1), conv2d_packed_size(kernels_of(call), &conv),
+                    conv2d_workspace(&conv));
+}
+
+static void pack(const struct kernel_call *call, void *packed)
+{
+    struct conv2d conv = forward_conv(call);
+    conv2d_pack(kernels_of(call), &conv, float_input(call, 1), packed);
+}
+
+static void convolve(const struct kernel_call *call, struct conv2d_epilogue epilogue)
+{
+    struct conv2d conv = forward_conv(call);
+    const float *packed = call->packed;
+    if (packed == NULL) {
+        pack(call, call->workspace);
+        packed = call->workspace;
+    }
+    conv2d_forward(kernels_of(call), &conv, float_input(call, 0), packed, epilogue,
+                   float_output(call, 0),
+                   workspace_behind(call, conv2d_packed_size(kernels_of(call), &conv)));
+}
+
+static void conv2d(const struct kernel_call *call)
+{
+    convolve(call, (struct conv2d_epilogue){.bias = NULL});
+}
+
+static struct kernel_needs input_gradient_needs(const struct kernel_call *call)
+{
+    struct conv2d conv = input_conv(call);
+    return needs_of(is_steady(call, 0), conv2d_packed_backward_size(kernels_of(call), &conv),
+                    size_max(conv2d_workspace(&conv), conv2d_pack_scratch(&conv)));
+}
+
+static void pack_backward(const struct kernel_call *call, void *packed)
+{
+    struct conv2d conv = input_conv(call);
+    size_t size = conv2d_packed_backward_size(kernels_of(call), &conv);
+    conv2d_pack_backward(kernels_of(call), &conv, float_input(call, 0), packed,
+                         workspace_behind(call, size));
+}
+
+static void conv2d_input_gradient(const struct kernel_call *call)
+{
+    struct conv2d conv = input_conv(call);
+    const float *packed = call->packed;
+    if (packed == NULL) {
+        pack_backward(call, call->workspace);
+        packed = call->workspace;
+    }
+    conv2d_backward_data(
+        kernels_of(call), &conv, float_input(call, 1), packed, float_output(call, 0),
+        workspace_behind(call, conv2d_packed_backward_size(kernels_of(call), &conv)));
+}
+
+static struct kernel_needs weights_gradient_needs(const struct kernel_call *call)
+{
+    struct conv2d conv = conv_of(call, &call->in[0].shape, &call->out[0].shape);
+    return needs_floats(conv2d_workspace(&conv), 0);
+}
+
+static void conv2d_weights_gradient(const struct kernel_call *call)
+{
+    struct conv2d conv = conv_of(call, &call->in[0].shape, &call->out[0].shape);
+    conv2d_backward_weights(kernels_of(call), &conv, float_input(call, 0), float_input(call, 1),
+                            false, float_output(call, 0), call->workspace);
+}
+
+const struct portable_row portable_conv[] = {
+    {&op_conv2d, conv2d, conv2d_needs, pack},
+    {&op_conv2d_input_gradient, conv2d_input_gradient, input_gradient_needs, pack_backward},
+    {&op_conv2d_weights_gradient, conv2d_weights_gradient, weights_gradient_needs, NULL},
+    {NULL, NULL, NULL, NULL},
+};
