@@ -33,8 +33,9 @@ extern const struct op_type op_copy;
 /* matmul.c: a, b -> op(a) op(b); integers 0, 1: transpose a, b; 2: sum over leading dimensions */
 extern const struct op_type op_matmul;
 
-/* fused.c: a, b, bias; integers of matmul. Made by the pass fuse only. */
+/* fused.c: the inputs of the product, bias; its integers. Made by the pass fuse only. */
 extern const struct op_type op_matmul_add, op_matmul_add_relu;
+extern const struct op_type op_conv2d_add, op_conv2d_add_relu;
 
 /* reduce.c */
 extern const struct op_type op_sum;       /* x; integer 0: bit set of the axes to remove */

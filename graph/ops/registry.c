@@ -25,6 +25,8 @@ static const struct op_type *const operations[] = {
     &op_matmul,
     &op_matmul_add,
     &op_matmul_add_relu,
+    &op_conv2d_add,
+    &op_conv2d_add_relu,
     &op_sum,
     &op_broadcast,
     &op_reshape,

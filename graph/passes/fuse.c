@@ -14,6 +14,8 @@ static const struct pattern {
 } patterns[] = {
     {&op_matmul_add_relu, {&op_matmul, &op_add, &op_relu}, 3},
     {&op_matmul_add, {&op_matmul, &op_add}, 2},
+    {&op_conv2d_add_relu, {&op_conv2d, &op_add, &op_relu}, 3},
+    {&op_conv2d_add, {&op_conv2d, &op_add}, 2},
 };
 
 /* Number of readers of each node that the roots depend on; being a root counts as one. */

@@ -90,6 +90,16 @@ static void conv2d(const struct kernel_call *call)
     convolve(call, (struct conv2d_epilogue){.bias = NULL});
 }
 
+static void conv2d_add(const struct kernel_call *call)
+{
+    convolve(call, (struct conv2d_epilogue){.bias = float_input(call, 2)});
+}
+
+static void conv2d_add_relu(const struct kernel_call *call)
+{
+    convolve(call, (struct conv2d_epilogue){.bias = float_input(call, 2), .relu = true});
+}
+
 static struct kernel_needs input_gradient_needs(const struct kernel_call *call)
 {
     struct conv2d conv = input_conv(call);
@@ -133,6 +143,8 @@ static void conv2d_weights_gradient(const struct kernel_call *call)
 
 const struct portable_row portable_conv[] = {
     {&op_conv2d, conv2d, conv2d_needs, pack},
+    {&op_conv2d_add, conv2d_add, conv2d_needs, pack},
+    {&op_conv2d_add_relu, conv2d_add_relu, conv2d_needs, pack},
     {&op_conv2d_input_gradient, conv2d_input_gradient, input_gradient_needs, pack_backward},
     {&op_conv2d_weights_gradient, conv2d_weights_gradient, weights_gradient_needs, NULL},
     {NULL, NULL, NULL, NULL},

@@ -76,7 +76,7 @@ static double result_of(const struct geometry *g, const real *x, const real *wei
     return sum;
 }
 
-static void conv2d(const struct kernel_call *call)
+void REAL(reference_convolution)(const struct kernel_call *call)
 {
     struct geometry g = geometry_of(call, &call->in[0].shape, &call->out[0].shape);
     const real *x = real_input(call, 0), *weights = real_input(call, 1);
@@ -164,7 +164,7 @@ static void conv2d_input_gradient(const struct kernel_call *call)
 }
 
 const struct kernel_row REAL(reference_conv)[] = {
-    {&op_conv2d, conv2d},
+    {&op_conv2d, REAL(reference_convolution)},
     {&op_conv2d_input_gradient, conv2d_input_gradient},
     {&op_conv2d_weights_gradient, conv2d_weights_gradient},
     {NULL, NULL},

@@ -19,8 +19,9 @@ typedef float real;
 #define REAL(name) name##_float
 #endif
 
-/* The kernel of op_matmul, with which fused kernels begin. */
+/* The kernels of op_matmul and op_conv2d, with which fused kernels begin. */
 void REAL(reference_product)(const struct kernel_call *call);
+void REAL(reference_convolution)(const struct kernel_call *call);
 
 struct kernel_row {
     const struct op_type *op;

@@ -21,6 +21,24 @@ static tn_tensor relu_layer(struct tn_graph *g)
     return layer_of(g, TN_RELU);
 }
 
+static tn_tensor image_layer(struct tn_graph *g, enum tn_activation activation)
+{
+    tn_tensor x = batch_value(g, "x", TN_SHAPE(TN_BATCH, 5, 4, 2));
+    tn_tensor y = tn_conv2d(g, x, variable(g, "w", TN_SHAPE(3, 3, 2, 4)),
+                            (struct tn_window){.same = true}, 1);
+    return tn_activate(g, tn_add(g, y, variable(g, "bias", TN_SHAPE(4))), activation);
+}
+
+static tn_tensor linear_image_layer(struct tn_graph *g)
+{
+    return image_layer(g, TN_LINEAR);
+}
+
+static tn_tensor relu_image_layer(struct tn_graph *g)
+{
+    return image_layer(g, TN_RELU);
+}
+
 static tn_tensor bias_of_other_width(struct tn_graph *g)
 {
     tn_tensor inputs[] = {variable(g, "x", TN_SHAPE(3, 4)), variable(g, "w", TN_SHAPE(4, 5)),
@@ -31,6 +49,8 @@ static tn_tensor bias_of_other_width(struct tn_graph *g)
 static const struct op_case cases_fused[] = {
     {"matmul_add", "matmul_add", linear_layer, .shape = "float32 [batch, 2, 5]"},
     {"matmul_add_relu", "matmul_add_relu", relu_layer, .shape = "float32 [batch, 2, 5]"},
+    {"conv2d_add", "conv2d_add", linear_image_layer, .shape = "float32 [batch, 5, 4, 4]"},
+    {"conv2d_add_relu", "conv2d_add_relu", relu_image_layer, .shape = "float32 [batch, 5, 4, 4]"},
     {"matmul_add checks the bias", "matmul_add", bias_of_other_width,
      .error = "a vector of the last dimension"},
 };
