@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The portable kernels have the same bits whatever compiler built them and wherever they run: gcc and
-clang, plain C, AVX2 and AVX-512, and aarch64 under qemu. A compiler or emulator that is not installed
-is skipped with a notice. Takes minutes, so it is not part of ctest: run it after a change of kernels/portable.
+"""The portable kernels, and programs of networks over them, have the same bits whatever compiler built
+them and wherever they run: gcc and clang, plain C, AVX2 and AVX-512, and aarch64 under qemu. A compiler or
+emulator that is not installed is skipped with a notice. Takes minutes, so it is not part of ctest: run it after a change of kernels/portable or graph.
 
   tests/portable/compare.py [NAME]...     only these builds: gcc, clang, aarch64
 """
@@ -20,6 +20,8 @@ FLAGS = ["-std=c17", "-D_GNU_SOURCE", f"-I{ROOT}", f"-I{ROOT}/include", "-ffp-co
          "-fno-math-errno", "-fno-trapping-math", "-w"]
 CLASSES = {"scalar": [], "avx2": ["-mavx2", "-mfma"],
            "avx512": ["-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"]}
+GRAPH = ("graph", "graph/core", "graph/ops", "graph/passes", "graph/reference", "graph/portable")
+XXHASH = Path("/usr/include/xxhash.h")
 # The builds: name, compiler, options beside FLAGS, classes, the emulator.
 BUILDS = [
     ("gcc", "gcc", ["-O3"], CLASSES, []),
@@ -30,15 +32,20 @@ BUILDS = [
 
 def sources():
     """Files that are compiled once, and files that are compiled once for each class."""
-    common = [ROOT / "common/base" / name for name in ("error.c", "random.c", "status.c")]
-    once = [path for path in common if path.exists()] + sorted((ROOT / "kernels/portable").glob("*.c"))
+    once = [ROOT / "common/base" / name for name in ("error.c", "random.c", "status.c", "text.c")]
+    once = [path for path in once if path.exists()] + [ROOT / "kernels/optimizer/real.c"]
+    for folder in ("kernels/portable", *GRAPH):
+        once += sorted((ROOT / folder).glob("*.c"))
     return once + [ROOT / "tests/portable/digest.c"], \
         sorted((ROOT / "kernels/portable/isa").glob("*.c"))
 
 
 def build(folder, compiler, options, classes):
     once, each = sources()
-    work = [(path, [], "") for path in once]
+    shutil.copy(XXHASH, folder)  # The folder of the system's headers is not for other processors.
+    work = [(path, [f"-I{folder}", "-DXXH_INLINE_ALL"], "") for path in once]
+    wide = [path for path in once if path.parent.name == "reference" and path.stem != "backend"]
+    work += [(path, ["-DREFERENCE_WIDE"], "wide") for path in wide]
     work += [(path, CLASSES[isa] + [f"-DPORTABLE_ISA={isa}"], isa) for isa in classes for path in each]
     objects = []
     for number, (path, flags, isa) in enumerate(work):

@@ -1,6 +1,7 @@
 /*
- * tests/portable/digest.c: prints one digest of each family of portable kernels, for the
- * class that TANIST_ISA names. compare.py compares the output of several builds.
+ * tests/portable/digest.c: prints one digest of each family of portable kernels and three of each
+ * network (losses, gradients, variables after three steps of SGD), for the class that TANIST_ISA
+ * names. compare.py compares the output of several builds.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,9 +9,18 @@
 #include <string.h>
 
 #include "common/base/random.h"
+#include "graph/openblas/backend.h"
 #include "kernels/portable/attention.h"
 #include "kernels/portable/conv.h"
 #include "kernels/portable/matmul.h"
+#include "tests/portable/networks.h"
+
+/* This program has no other kernels. */
+enum tn_status backend_openblas(const struct backend **out, struct error *error)
+{
+    *out = NULL;
+    return error_set(error, TN_ENOENT, "OpenBLAS is not part of this program");
+}
 
 enum { SIZE = 1 << 15 };
 
@@ -185,6 +195,28 @@ static void attentions(void)
     add_digest(c, (size_t)TIME * ROW);
 }
 
+static void print_network(const struct network *network)
+{
+    struct tn_graph *graph = network_graph(network);
+    struct tn_program *program = NULL;
+    struct tn_error error = {.text = ""};
+    struct tn_program_options options = {
+        .struct_size = sizeof options,
+        .mode = TN_TRAIN,
+        .examples = NETWORK_EXAMPLES,
+        .kernels = "portable",
+    };
+    if (tn_program_create(graph, &options, &program, &error) != TN_OK) {
+        (void)fprintf(stderr, "%s: %s\n", network->name, error.text);
+        exit(1);
+    }
+    struct network_digests digests = network_train(program);
+    printf("%s %016" PRIx64 " %016" PRIx64 " %016" PRIx64 "\n", network->name, digests.loss,
+           digests.gradient, digests.values);
+    tn_program_destroy(program);
+    tn_graph_destroy(graph);
+}
+
 int main(void)
 {
     static const struct {
@@ -204,5 +236,6 @@ int main(void)
         families[i].run();
         printf("%s %016" PRIx64 "\n", families[i].name, hash);
     }
+    for (size_t i = 0; i < NETWORKS; i++) { print_network(&networks[i]); }
     return 0;
 }
