@@ -29,6 +29,19 @@ static json_t *object_of(const char *text, size_t size)
     return json_loadb(text, size, 0, NULL);
 }
 
+/* `run` may be NULL. Takes the reference on `members`. */
+static json_t *state_json(const struct run *run, uint64_t step, json_t *members)
+{
+    char text[ZNODE_JSON_MAX];
+    json_t *root =
+        json_pack("{s:i, s:I, s:I, s:o}", "version", RECORD_VERSION, "written_ms",
+                  (json_int_t)clock_wall_ms(), "step", (json_int_t)step, "members", members);
+    if (root != NULL && run != NULL) {
+        json_object_set_new(root, "run", object_of(text, run_encode(run, text)));
+    }
+    return root;
+}
+
 static json_t *record_json(const struct observer *observer, uint64_t step)
 {
     char text[ZNODE_JSON_MAX];
@@ -38,12 +51,7 @@ static json_t *record_json(const struct observer *observer, uint64_t step)
         const size_t size = member_encode(&observer->tasks[i].member, text);
         json_array_append_new(members, object_of(text, size));
     }
-    json_t *root =
-        json_pack("{s:i, s:I, s:I, s:o}", "version", RECORD_VERSION, "written_ms",
-                  (json_int_t)clock_wall_ms(), "step", (json_int_t)step, "members", members);
-    if (root != NULL && observer->has_run) {
-        json_object_set_new(root, "run", object_of(text, run_encode(&observer->run, text)));
-    }
+    json_t *root = state_json(observer->has_run ? &observer->run : NULL, step, members);
     if (root != NULL && observer->has_chief) {
         const size_t size = chief_record_encode(&observer->chief, text);
         json_object_set_new(root, "chief", object_of(text, size));
@@ -66,17 +74,29 @@ static enum tn_status replace(const char *path, const json_t *root, struct error
     return files_error(error, reason, "write", path);
 }
 
-enum tn_status run_record_write(const char *dir, const struct observer *observer, uint64_t step,
-                                struct error *error)
+/* Takes the reference on `root`. */
+static enum tn_status write_record(const char *dir, json_t *root, struct error *error)
 {
     char path[PATH_BYTES];
-    assert(observer != NULL);
-    json_t *root = record_json(observer, step);
     if (root == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     join(path, dir, "record.json");
     enum tn_status status = replace(path, root, error);
     json_decref(root);
     return status;
+}
+
+enum tn_status run_record_write(const char *dir, const struct observer *observer, uint64_t step,
+                                struct error *error)
+{
+    assert(observer != NULL);
+    return write_record(dir, record_json(observer, step), error);
+}
+
+enum tn_status run_record_write_run(const char *dir, const struct run *run, uint64_t step,
+                                    struct error *error)
+{
+    assert(run != NULL);
+    return write_record(dir, state_json(run, step, json_array()), error);
 }
 
 typedef enum tn_status decode_fn(const char *text, size_t size, void *out, struct error *error);
@@ -187,17 +207,14 @@ enum tn_status run_history_open(struct run_history *history, const char *dir, st
     return TN_OK;
 }
 
-void run_history_add(struct run_history *history, const struct observer *observer)
+/* Write the entry with the number of `history`. */
+static void write_entry(struct run_history *history, const struct history_entry *entry)
 {
     char text[ZNODE_JSON_MAX];
-    const uint64_t folder = observer->history_zxid;
-    if (!history->open) { return; }
-    if (folder == history->folder && observer->reported <= history->number) { return; }
-    history->folder = folder;
-    history->number = observer->reported;
-    const size_t size = history_encode(&observer->entry, text);
-    json_t *object = json_pack("{s:I, s:I, s:o}", "folder", (json_int_t)folder, "number",
-                               (json_int_t)observer->reported, "entry", object_of(text, size));
+    assert(history->open);
+    const size_t size = history_encode(entry, text);
+    json_t *object = json_pack("{s:I, s:I, s:o}", "folder", (json_int_t)history->folder, "number",
+                               (json_int_t)history->number, "entry", object_of(text, size));
     char *line = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
     json_decref(object);
     if (line == NULL) { return; }
@@ -205,6 +222,23 @@ void run_history_add(struct run_history *history, const struct observer *observe
     line[length] = '\n'; /* In place of the terminator, so that it is one write. */
     log_file_write(&history->file, line, length + 1);
     free(line);
+}
+
+void run_history_add(struct run_history *history, const struct observer *observer)
+{
+    const uint64_t folder = observer->history_zxid;
+    if (!history->open) { return; }
+    if (folder == history->folder && observer->reported <= history->number) { return; }
+    history->folder = folder;
+    history->number = observer->reported;
+    write_entry(history, &observer->entry);
+}
+
+void run_history_append(struct run_history *history, const struct history_entry *entry)
+{
+    if (!history->open) { return; }
+    history->number++;
+    write_entry(history, entry);
 }
 
 void run_history_close(struct run_history *history)

@@ -32,6 +32,10 @@ struct run_record {
 MUST_CHECK enum tn_status run_record_write(const char *dir, const struct observer *observer,
                                            uint64_t step, struct error *error);
 
+/* The same of a run in one process, which has no members and no chief. */
+MUST_CHECK enum tn_status run_record_write_run(const char *dir, const struct run *run,
+                                               uint64_t step, struct error *error);
+
 /* TN_ENOENT: `dir` has no record; TN_EIO, TN_ECORRUPT. */
 MUST_CHECK enum tn_status run_record_read(const char *dir, struct run_record *out,
                                           struct error *error);
@@ -50,6 +54,9 @@ MUST_CHECK enum tn_status run_history_open(struct run_history *history, const ch
 
 /* Append the entry that the observer has just reported, unless it is in the file already. */
 void run_history_add(struct run_history *history, const struct observer *observer);
+
+/* Append an entry of a run in one process, after those in the file. */
+void run_history_append(struct run_history *history, const struct history_entry *entry);
 
 void run_history_close(struct run_history *history);
 
