@@ -1,7 +1,7 @@
 /*
- * tests/sim/reference.h: the expected parameters after each step, computed in one place, slice by
- * slice and summed in the order of the tree, without the cluster's code for computing and summing
- * (worker/compute.c, ps/shard.c).
+ * tests/sim/reference.h: the expected parameters after each step: those of a local run
+ * (local/trainer.h), which computes the whole batch in one place and does not use the code that
+ * sums and updates on the ps (ps/shard.c).
  */
 #ifndef SIM_REFERENCE_H
 #define SIM_REFERENCE_H

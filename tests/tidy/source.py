@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-FOLDERS = ("common", "graph", "model", "kernels", "coordinator", "ps", "worker", "agent", "checker", "chaos",
+FOLDERS = ("common", "graph", "model", "kernels", "coordinator", "ps", "worker", "local", "agent", "checker", "chaos",
            "cli", "include", "examples", "bench", "tests")
 SUFFIXES = (".c", ".h", ".cu", ".cuh")
 

@@ -1,0 +1,278 @@
+#include "local/local.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/minmax.h"
+#include "local/restore.h"
+#include "local/saver.h"
+
+struct local {
+    const struct local_config *config;
+    const struct job *job;
+    struct run *run;
+    struct trainer trainer;
+    struct saver *saver;
+    struct manifest manifest; /* The fields that all checkpoints of this run share. */
+    uint64_t saved_at_ms;     /* The last checkpoint was begun. */
+};
+
+/* ----------------------------------------------------------------- history */
+
+static struct history_entry entry_of(const struct local *local, enum history_kind kind)
+{
+    return (struct history_entry){.kind = kind,
+                                  .wall_ms = clock_wall_ms(),
+                                  .epoch = local->run->epoch,
+                                  .generation = local->run->generation,
+                                  .step = local->trainer.step};
+}
+
+static void note(struct local *local, const struct history_entry *entry)
+{
+    local->run->changed_wall_ms = entry->wall_ms;
+    local->config->noted(local->config->ctx, local->run, entry);
+}
+
+static void note_restored(void *ctx, const struct history_entry *entry)
+{
+    note(ctx, entry);
+}
+
+/* -------------------------------------------------------------- evaluation */
+
+static bool is_multiple(uint64_t step, uint64_t every)
+{
+    return every != 0 && step % every == 0;
+}
+
+static void evaluate(struct local *local)
+{
+    struct run *run = local->run;
+    run->evaluation = trainer_evaluate(&local->trainer);
+    struct history_entry entry = entry_of(local, HISTORY_EVALUATED);
+    entry.loss = run->evaluation.loss;
+    entry.accuracy = run->evaluation.accuracy;
+    note(local, &entry);
+}
+
+/* Evaluate if it is due. Whether the run ends here because of the result (rule C8). */
+static bool evaluate_if_due(struct local *local)
+{
+    const uint64_t step = local->trainer.step;
+    const double target = local->job->train.target_accuracy;
+    if (!is_multiple(step, local->job->evaluate.every_steps)) { return false; }
+    if (local->run->evaluation.step != step) { evaluate(local); }
+    return target > 0 && local->run->evaluation.accuracy >= target;
+}
+
+/* ------------------------------------------------------------- checkpoints */
+
+static void fill_manifest(struct local *local)
+{
+    const struct inputs *inputs = local->config->inputs;
+    struct manifest *manifest = &local->manifest;
+    *manifest = (struct manifest){
+        .generation = local->run->generation,
+        .epoch = local->run->epoch,
+        .variables_hash = variable_table_hash(&local->config->compute.model->table),
+        .parameter_count = local->trainer.parameters,
+        .seed = local->job->seed,
+        .slices = local->job->train.slices,
+        .state_arrays = local->trainer.arrays,
+        .mode = "sync",
+        .data = {.low = inputs->data[0], .high = inputs->data[1]},
+    };
+    snprintf(manifest->optimizer, sizeof manifest->optimizer, "%s",
+             optimizer_name(local->job->train.optimizer));
+    snprintf(manifest->kernels, sizeof manifest->kernels, "%s", inputs->fingerprint);
+}
+
+static void begin_checkpoint(struct local *local)
+{
+    assert(!saver_is_busy(local->saver));
+    local->manifest.id = ++local->run->last_checkpoint;
+    local->manifest.step = local->trainer.step;
+    local->manifest.created_wall_ms = clock_wall_ms();
+    local->saved_at_ms = clock_monotonic_ms();
+    saver_begin(local->saver, &local->manifest, local->config->place, &local->trainer);
+}
+
+static void note_committed(struct local *local, const struct saver_result *result)
+{
+    local->run->committed_checkpoint = result->checkpoint;
+    local->run->committed_step = result->step;
+    struct history_entry entry = entry_of(local, HISTORY_CHECKPOINT);
+    entry.checkpoint = result->checkpoint;
+    entry.step = result->step;
+    note(local, &entry);
+}
+
+static void note_skipped(struct local *local, const struct saver_result *result)
+{
+    local->run->skipped_checkpoints++;
+    log_warn("checkpoint %" PRIu64 " of step %" PRIu64 " is skipped: %s", result->checkpoint,
+             result->step, result->error.text);
+    struct history_entry entry = entry_of(local, HISTORY_SKIPPED);
+    entry.step = result->step;
+    snprintf(entry.cause, sizeof entry.cause, "%.*s", RUN_TEXT_MAX - 1, result->error.text);
+    note(local, &entry);
+}
+
+static void finish_checkpoint(struct local *local, bool wait)
+{
+    struct saver_result result;
+    if (!saver_finish(local->saver, wait, &result)) { return; }
+    if (result.status == TN_OK) {
+        note_committed(local, &result);
+    } else {
+        note_skipped(local, &result);
+    }
+}
+
+static void save_if_due(struct local *local)
+{
+    const uint64_t every_ms = local->job->checkpoint.every_seconds * 1000;
+    finish_checkpoint(local, false);
+    if (is_multiple(local->trainer.step, local->job->checkpoint.every_steps)) {
+        finish_checkpoint(local, true);
+        begin_checkpoint(local);
+    } else if (every_ms != 0 && !saver_is_busy(local->saver) &&
+               clock_monotonic_ms() >= local->saved_at_ms + every_ms) {
+        begin_checkpoint(local);
+    }
+}
+
+/* Make sure that the present step is saved: the run ends with it. */
+static enum tn_status save_last(struct local *local, struct error *error)
+{
+    struct saver_result result;
+    const uint64_t step = local->trainer.step;
+    finish_checkpoint(local, true);
+    if (local->run->committed_step == step) { return TN_OK; }
+    begin_checkpoint(local);
+    (void)saver_finish(local->saver, true, &result);
+    if (result.status == TN_OK) {
+        note_committed(local, &result);
+        return TN_OK;
+    }
+    /* The folder existed at the start, so it is the disk that is missing. */
+    const enum tn_status status = result.status == TN_ENOENT ? TN_EIO : result.status;
+    return error_set(error, status,
+                     "the last checkpoint, of step %" PRIu64
+                     ", cannot be written: %.700s; the steps after %" PRIu64
+                     " are lost, and the same command continues from there",
+                     step, result.error.text, local->run->committed_step);
+}
+
+/* ------------------------------------------------------------------- steps */
+
+/* Train until the end of the job or `leave`. Sets `*left`. */
+static enum tn_status train(struct local *local, bool *left, struct error *error)
+{
+    const uint64_t steps = u64_max(local->job->train.steps, local->trainer.step);
+    /* The run may have ended right after the checkpoint of the step that reached the target. */
+    const bool gated = local->job->train.target_accuracy > 0 && local->trainer.step > 0;
+    bool reached = gated && evaluate_if_due(local);
+    *left = false;
+    while (!reached && local->trainer.step < steps) {
+        *left = *local->config->leave != 0;
+        if (*left) { return TN_OK; }
+        enum tn_status status = trainer_step(&local->trainer, error);
+        if (status != TN_OK) { return status; }
+        reached = evaluate_if_due(local);
+        if (!reached && local->trainer.step < steps) { save_if_due(local); }
+        local->config->stepped(local->config->ctx, local->run, local->trainer.step);
+    }
+    return TN_OK;
+}
+
+static void begin(struct local *local)
+{
+    struct run *run = local->run;
+    run->phase = RUN_RUNNING;
+    run->until = u64_max(local->job->train.steps, local->trainer.step);
+    run->inputs = *local->config->inputs;
+    run->started_wall_ms = run->changed_wall_ms = clock_wall_ms();
+    run->evaluation.step = run->evaluate_step = STEP_NONE;
+    local->saved_at_ms = clock_monotonic_ms();
+    fill_manifest(local);
+    local->config->loaded(local->config->ctx, run);
+    if (run->load_checkpoint != 0) { return; }
+    const struct history_entry entry = entry_of(local, HISTORY_RUNNING);
+    note(local, &entry);
+}
+
+static void note_end(struct local *local, enum run_phase phase, const struct error *error)
+{
+    struct run *run = local->run;
+    struct history_entry entry = entry_of(local, phase == RUN_DONE ? HISTORY_DONE : HISTORY_FAILED);
+    run->phase = phase;
+    run->until = local->trainer.step;
+    run->ending = true;
+    entry.loss = run->evaluation.loss;
+    entry.accuracy = run->evaluation.accuracy;
+    if (phase == RUN_FAILED) {
+        snprintf(run->reason, sizeof run->reason, "%.*s", RUN_TEXT_MAX - 1, error->text);
+        memcpy(entry.cause, run->reason, sizeof entry.cause);
+    }
+    note(local, &entry);
+}
+
+static enum tn_status work(struct local *local, struct error *error)
+{
+    bool left = false;
+    begin(local);
+    enum tn_status status = train(local, &left, error);
+    if (status != TN_OK) { return status; }
+    if (!left && local->run->evaluation.step != local->trainer.step) { evaluate(local); }
+    status = save_last(local, error);
+    if (status != TN_OK) {
+        note_end(local, RUN_FAILED, error);
+    } else if (!left) {
+        note_end(local, RUN_DONE, NULL);
+    }
+    return status;
+}
+
+static enum tn_status open_saver(struct local *local, struct error *error)
+{
+    const struct saver_config config = {.dir = local->config->dir,
+                                        .keep = u32_max(local->job->checkpoint.keep, 1)};
+    return saver_start(&config, &local->saver, error);
+}
+
+static enum tn_status restore(struct local *local, struct error *error)
+{
+    const struct restore_config config = {.dir = local->config->dir,
+                                          .job = local->job,
+                                          .inputs = local->config->inputs,
+                                          .notify = note_restored,
+                                          .ctx = local};
+    return restore_newest(&config, &local->trainer, local->saver, local->run, error);
+}
+
+enum tn_status local_run_job(const struct local_config *config, struct run *run,
+                             struct error *error)
+{
+    assert(config->loaded != NULL && config->stepped != NULL && config->noted != NULL);
+    assert(config->leave != NULL);
+    struct local *local = calloc(1, sizeof *local);
+    if (local == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    local->config = config;
+    local->job = config->compute.job;
+    local->run = run;
+    enum tn_status status = trainer_open(&local->trainer, &config->compute, error);
+    if (status == TN_OK) { status = open_saver(local, error); }
+    if (status == TN_OK) { status = restore(local, error); }
+    if (status == TN_OK) { status = work(local, error); }
+    saver_stop(local->saver);
+    trainer_close(&local->trainer);
+    free(local);
+    return status;
+}

@@ -1,0 +1,223 @@
+#include "local/saver.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "ps/store/store.h"
+#include "ps/store/store_folder.h"
+
+enum saver_state {
+    SAVER_IDLE,
+    SAVER_WRITING,
+    SAVER_WRITTEN, /* `result` was not reported yet. */
+    SAVER_ENDING,
+};
+
+struct saver {
+    struct saver_config config;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool busy; /* The owner's: begun and not reported. */
+    /* Guarded by `mutex`. While SAVER_WRITING, the rest belongs to the thread. */
+    enum saver_state state;
+    struct manifest manifest;
+    struct store_write_request request;
+    struct saver_result result;
+    uint64_t kept[CHECKPOINT_KEEP_MAX]; /* Committed, ascending; the last `keep`. */
+    uint32_t kept_count;
+    uint64_t unloadable[RUN_UNLOADABLE_MAX];
+    uint32_t unloadable_count;
+};
+
+/* ---------------------------------------------------------- on the thread */
+
+static void add_kept(struct saver *saver, uint64_t checkpoint)
+{
+    assert(saver->kept_count <= saver->config.keep);
+    if (saver->kept_count == saver->config.keep) {
+        memmove(saver->kept, saver->kept + 1, (saver->kept_count - 1) * sizeof saver->kept[0]);
+        saver->kept_count--;
+    }
+    saver->kept[saver->kept_count++] = checkpoint;
+}
+
+static void remove_old(struct saver *saver)
+{
+    uint64_t ids[CHECKPOINT_KEEP_MAX + RUN_UNLOADABLE_MAX];
+    size_t removed = 0;
+    struct error error;
+    const uint32_t kept = saver->kept_count, unloadable = saver->unloadable_count;
+    memcpy(ids, saver->kept, kept * sizeof ids[0]);
+    memcpy(ids + kept, saver->unloadable, unloadable * sizeof ids[0]);
+    if (store_collect(saver->config.dir, ids, kept + unloadable, saver->manifest.id, &removed,
+                      &error) != TN_OK) {
+        log_warn("old checkpoints cannot be removed: %s", error.text);
+    }
+}
+
+static enum tn_status write_checkpoint(struct saver *saver, struct error *error)
+{
+    struct manifest_shard *shard = &saver->manifest.shards[0];
+    assert(saver->manifest.shard_count == 1);
+    enum tn_status status =
+        store_write(saver->config.dir, &saver->request, NULL, &shard->digest, &shard->bytes, error);
+    if (status == TN_OK) {
+        status = store_put_manifest(saver->config.dir, &saver->manifest, error);
+    }
+    struct error ignored;
+    if (status != TN_OK) {
+        (void)!store_discard(saver->config.dir, saver->manifest.id, &ignored);
+        return status;
+    }
+    add_kept(saver, saver->manifest.id);
+    remove_old(saver);
+    return TN_OK;
+}
+
+static void release_request(struct saver *saver)
+{
+    for (uint32_t a = 0; a < saver->request.state_arrays; a++) {
+        buffer_release(saver->request.arrays[a].buffer);
+    }
+    saver->request.state_arrays = 0;
+}
+
+static void *serve(void *ctx)
+{
+    struct saver *saver = ctx;
+    pthread_mutex_lock(&saver->mutex);
+    while (saver->state != SAVER_ENDING) {
+        if (saver->state != SAVER_WRITING) {
+            pthread_cond_wait(&saver->changed, &saver->mutex);
+            continue;
+        }
+        pthread_mutex_unlock(&saver->mutex);
+        struct saver_result result = {.checkpoint = saver->manifest.id,
+                                      .step = saver->manifest.step};
+        result.status = write_checkpoint(saver, &result.error);
+        release_request(saver);
+        pthread_mutex_lock(&saver->mutex);
+        saver->result = result;
+        saver->state = SAVER_WRITTEN;
+        pthread_cond_broadcast(&saver->changed);
+    }
+    pthread_mutex_unlock(&saver->mutex);
+    return NULL;
+}
+
+/* ------------------------------------------------------------- the owner's */
+
+/* Signals are for the main thread; they must not interrupt a write. */
+static int start_thread(struct saver *saver)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int reason = pthread_create(&saver->thread, NULL, serve, saver);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return reason;
+}
+
+enum tn_status saver_start(const struct saver_config *config, struct saver **out,
+                           struct error *error)
+{
+    assert(config->keep >= 1 && config->keep <= CHECKPOINT_KEEP_MAX);
+    struct saver *saver = calloc(1, sizeof *saver);
+    *out = NULL;
+    if (saver == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    saver->config = *config;
+    pthread_mutex_init(&saver->mutex, NULL);
+    pthread_cond_init(&saver->changed, NULL);
+    const int reason = start_thread(saver);
+    if (reason != 0) {
+        pthread_cond_destroy(&saver->changed);
+        pthread_mutex_destroy(&saver->mutex);
+        free(saver);
+        return error_set(error, TN_EIO, "no thread for checkpoints can be started: %s",
+                         strerror(reason));
+    }
+    *out = saver;
+    return TN_OK;
+}
+
+void saver_stop(struct saver *saver)
+{
+    struct saver_result ignored;
+    if (saver == NULL) { return; }
+    (void)saver_finish(saver, true, &ignored);
+    pthread_mutex_lock(&saver->mutex);
+    saver->state = SAVER_ENDING;
+    pthread_cond_broadcast(&saver->changed);
+    pthread_mutex_unlock(&saver->mutex);
+    pthread_join(saver->thread, NULL);
+    pthread_cond_destroy(&saver->changed);
+    pthread_mutex_destroy(&saver->mutex);
+    free(saver);
+}
+
+void saver_know(struct saver *saver, uint64_t checkpoint, bool unloadable)
+{
+    assert(!saver->busy);
+    if (!unloadable) {
+        add_kept(saver, checkpoint);
+    } else if (saver->unloadable_count < RUN_UNLOADABLE_MAX) {
+        saver->unloadable[saver->unloadable_count++] = checkpoint;
+    }
+}
+
+void saver_begin(struct saver *saver, const struct manifest *manifest, const char *place,
+                 const struct trainer *trainer)
+{
+    assert(!saver->busy);
+    assert(manifest->state_arrays == trainer->arrays);
+    assert(manifest->parameter_count == trainer->parameters);
+    pthread_mutex_lock(&saver->mutex);
+    saver->manifest = *manifest;
+    saver->manifest.shard_count = 1;
+    saver->manifest.shards[0] = (struct manifest_shard){.count = trainer->parameters};
+    snprintf(saver->manifest.shards[0].place, sizeof saver->manifest.shards[0].place, "%s", place);
+    saver->request = (struct store_write_request){.id = manifest->id,
+                                                  .generation = manifest->generation,
+                                                  .step = manifest->step,
+                                                  .epoch = manifest->epoch,
+                                                  .optimizer_steps = trainer->step,
+                                                  .count = trainer->parameters,
+                                                  .shards = 1,
+                                                  .state_arrays = trainer->arrays};
+    for (uint32_t a = 0; a < trainer->arrays; a++) {
+        saver->request.arrays[a].buffer = buffer_retain(trainer->current[a]);
+    }
+    saver->busy = true;
+    saver->state = SAVER_WRITING;
+    pthread_cond_broadcast(&saver->changed);
+    pthread_mutex_unlock(&saver->mutex);
+}
+
+bool saver_finish(struct saver *saver, bool wait, struct saver_result *result)
+{
+    if (!saver->busy) { return false; }
+    pthread_mutex_lock(&saver->mutex);
+    while (wait && saver->state == SAVER_WRITING) {
+        pthread_cond_wait(&saver->changed, &saver->mutex);
+    }
+    const bool ended = saver->state == SAVER_WRITTEN;
+    if (ended) {
+        *result = saver->result;
+        saver->state = SAVER_IDLE;
+        saver->busy = false;
+    }
+    pthread_mutex_unlock(&saver->mutex);
+    return ended;
+}
+
+bool saver_is_busy(const struct saver *saver)
+{
+    return saver->busy;
+}

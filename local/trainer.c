@@ -1,0 +1,153 @@
+#include "local/trainer.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/cluster/slices.h"
+#include "common/cluster/variables.h"
+#include "kernels/finite.h"
+#include "kernels/optimizer/norm.h"
+
+void trainer_release_arrays(struct buffer *arrays[static OPTIMIZER_ARRAYS_MAX])
+{
+    for (uint32_t a = 0; a < OPTIMIZER_ARRAYS_MAX; a++) {
+        buffer_release(arrays[a]);
+        arrays[a] = NULL;
+    }
+}
+
+bool trainer_begin_load(struct trainer *trainer,
+                        struct buffer *incoming[static OPTIMIZER_ARRAYS_MAX])
+{
+    const size_t bytes = trainer->parameters * sizeof(float);
+    assert(trainer->arrays >= 1 && trainer->arrays <= OPTIMIZER_ARRAYS_MAX);
+    memset(incoming, 0, OPTIMIZER_ARRAYS_MAX * sizeof incoming[0]);
+    for (uint32_t a = 0; a < trainer->arrays; a++) {
+        incoming[a] = buffer_acquire(trainer->pool, bytes);
+        if (incoming[a] == NULL) {
+            trainer_release_arrays(incoming);
+            return false;
+        }
+        incoming[a]->size = bytes;
+    }
+    return true;
+}
+
+void trainer_adopt(struct trainer *trainer, struct buffer *incoming[static OPTIMIZER_ARRAYS_MAX],
+                   uint64_t step)
+{
+    for (uint32_t a = 0; a < trainer->arrays; a++) { assert(incoming[a] != NULL); }
+    trainer_release_arrays(trainer->current);
+    memcpy(trainer->current, incoming, sizeof trainer->current);
+    memset(incoming, 0, OPTIMIZER_ARRAYS_MAX * sizeof incoming[0]);
+    trainer->step = step;
+    compute_reset(&trainer->compute);
+}
+
+static bool load_initial(struct trainer *trainer)
+{
+    struct buffer *fresh[OPTIMIZER_ARRAYS_MAX];
+    if (!trainer_begin_load(trainer, fresh)) { return false; }
+    variables_init_range(&trainer->config.model->table, trainer->config.job->seed, 0,
+                         trainer->parameters, fresh[0]->data);
+    for (uint32_t a = 1; a < trainer->arrays; a++) { memset(fresh[a]->data, 0, fresh[a]->size); }
+    trainer_adopt(trainer, fresh, 0);
+    return true;
+}
+
+enum tn_status trainer_open(struct trainer *trainer, const struct compute_config *config,
+                            struct error *error)
+{
+    const struct job *job = config->job;
+    assert(job->train.mode == TRAIN_SYNC);
+    *trainer = (struct trainer){.config = *config,
+                                .optimizer = optimizer_of_job(job, &config->model->table),
+                                .parameters = config->model->table.parameter_count,
+                                .arrays = optimizer_arrays(job->train.optimizer)};
+    trainer->pool = trainer->config.pool = buffer_pool_create(0);
+    if (trainer->pool == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    enum tn_status status = compute_open(&trainer->compute, &trainer->config, error);
+    if (status != TN_OK) {
+        buffer_pool_destroy(trainer->pool);
+        *trainer = (struct trainer){0};
+        return status;
+    }
+    assert(trainer->compute.parameters == trainer->parameters);
+    if (load_initial(trainer)) { return TN_OK; }
+    trainer_close(trainer);
+    return error_set(error, TN_ENOMEM, "out of memory for the parameters");
+}
+
+void trainer_close(struct trainer *trainer)
+{
+    if (trainer->pool == NULL) { return; }
+    trainer_release_arrays(trainer->current);
+    compute_close(&trainer->compute);
+    buffer_pool_destroy(trainer->pool);
+    *trainer = (struct trainer){0};
+}
+
+/* The gradient of the whole batch; NULL: `error` is set. */
+static const float *batch_gradient(struct trainer *trainer, struct error *error)
+{
+    const struct slice_node all = {0, trainer->config.job->train.slices};
+    struct error cause = {.status = TN_OK};
+    const float *sum =
+        compute_node(&trainer->compute, trainer_values(trainer), trainer->step, all, &cause);
+    if (sum != NULL && all_finite(sum, trainer->parameters)) { return sum; }
+    if (sum == NULL && cause.status != TN_EINVAL) {
+        (void)!error_set(error, TN_ENOMEM, "out of memory for the gradient of step %" PRIu64,
+                         trainer->step);
+        return NULL;
+    }
+    (void)!error_set(error, TN_EINVAL,
+                     "%.600s: step=%" PRIu64 ": training diverged or an example is not a number; "
+                     "lower train.learning_rate or check the data",
+                     sum == NULL ? cause.text : "gradient is not finite", trainer->step);
+    return NULL;
+}
+
+static double norm_of_gradient(const struct trainer *trainer, const float *gradient)
+{
+    struct norm_part whole = norm_begin(0);
+    norm_add(&whole, trainer->parameters, gradient);
+    return norm_of(&whole);
+}
+
+enum tn_status trainer_step(struct trainer *trainer, struct error *error)
+{
+    struct buffer *fresh[OPTIMIZER_ARRAYS_MAX];
+    const float *in[OPTIMIZER_ARRAYS_MAX] = {NULL};
+    float *out[OPTIMIZER_ARRAYS_MAX] = {NULL};
+    struct error cause;
+    const float *gradient = batch_gradient(trainer, &cause);
+    if (gradient == NULL) { return error_set(error, cause.status, "%s", cause.text); }
+    if (!trainer_begin_load(trainer, fresh)) {
+        return error_set(error, TN_ENOMEM, "out of memory for the parameters");
+    }
+    for (uint32_t a = 0; a < trainer->arrays; a++) {
+        in[a] = trainer->current[a]->data;
+        out[a] = fresh[a]->data;
+    }
+    if (trainer->optimizer.clip_norm > 0) {
+        trainer->optimizer.norm = norm_of_gradient(trainer, gradient);
+    }
+    optimizer_apply(&trainer->optimizer, trainer->config.kernels, trainer->step, 0,
+                    trainer->parameters, gradient, in, out);
+    trainer_release_arrays(trainer->current);
+    memcpy(trainer->current, fresh, sizeof trainer->current);
+    trainer->step++;
+    return TN_OK;
+}
+
+const float *trainer_values(const struct trainer *trainer)
+{
+    assert(trainer->current[0] != NULL);
+    return trainer->current[0]->data;
+}
+
+struct evaluation trainer_evaluate(const struct trainer *trainer)
+{
+    return compute_evaluate(&trainer->compute, trainer_values(trainer), trainer->step);
+}
