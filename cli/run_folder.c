@@ -49,11 +49,26 @@ bool run_folder_in_use(const char *dir)
     return held;
 }
 
-bool run_folder_has_result(const char *dir)
+static bool has_file(const char *dir, const char *name)
 {
     char path[RUN_PATH_MAX];
-    snprintf(path, sizeof path, "%s/result.json", dir);
+    join(path, dir, name);
     return access(path, F_OK) == 0;
+}
+
+bool run_folder_has_result(const char *dir)
+{
+    return has_file(dir, "result.json");
+}
+
+bool run_folder_has_cluster(const char *dir)
+{
+    return has_file(dir, "run.json");
+}
+
+bool run_folder_is_local(const char *dir)
+{
+    return has_file(dir, "record.json") && !run_folder_has_cluster(dir);
 }
 
 static enum tn_status write_pid(const struct run_folder *folder, const char *path,

@@ -1,7 +1,8 @@
 /*
  * cli/run_folder.h: the folder of a run: its files, and the lock that keeps other agents out.
  *
- *   DIR/run.json      struct run_note (agent/observe/run_note.h): its ZooKeeper and its cluster
+ *   DIR/run.json      struct run_note (agent/observe/run_note.h): its ZooKeeper and its cluster; a
+ *                     run in one process has none
  *   DIR/lock          locked while an agent uses the folder; holds the pid of the agent
  *   DIR/job.json      the job with the flags applied, as the nodes read it
  *   DIR/result.json   the result of the last run that has ended
@@ -28,6 +29,12 @@ bool run_folder_in_use(const char *dir);
 
 /* The last run in `dir` has ended. */
 bool run_folder_has_result(const char *dir);
+
+/* The run in `dir` is that of a cluster: it has a run.json. */
+bool run_folder_has_cluster(const char *dir);
+
+/* The run in `dir` is that of one process: it has a record.json, but no run.json. */
+bool run_folder_is_local(const char *dir);
 
 struct run_folder {
     char dir[RUN_PATH_MAX]; /* Absolute. */

@@ -2,19 +2,36 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <unistd.h>
 
 static volatile int arrived; /* The number of the signal. */
 
 static void on_signal(int number)
 {
+    if (arrived == 0) { arrived = number; }
+}
+
+static void on_signal_or_end(int number)
+{
+    if (arrived != 0) { _exit(128 + number); }
     arrived = number;
 }
 
-const volatile int *stop_on_signals(void)
+static const volatile int *handle(void (*handler)(int number))
 {
-    struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction action = {.sa_handler = handler};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     return &arrived;
+}
+
+const volatile int *stop_on_signals(void)
+{
+    return handle(on_signal);
+}
+
+const volatile int *stop_or_end_on_signals(void)
+{
+    return handle(on_signal_or_end);
 }

@@ -66,6 +66,13 @@ static enum tn_status find_local(const char *dir, struct target *out, struct err
 {
     struct run_note note;
     assert(dir != NULL);
+    if (run_folder_is_local(dir)) {
+        return error_set(error, TN_EUNHEALTHY,
+                         "the run in %s is in one process (--local), without ZooKeeper: `tanist "
+                         "status` and `tanist checkpoints` show it; to stop it, send its process "
+                         "SIGINT",
+                         dir);
+    }
     enum tn_status status = run_note_read(dir, &note, error);
     if (status == TN_OK) { status = target_enter_network(&note, error); }
     if (status != TN_OK) { return status; }

@@ -12,11 +12,13 @@ enum tn_status recorded_read(const struct target_options *given, enum tn_status 
     char time[TIME_TEXT_MAX];
     assert(status != TN_OK);
     if (given->dir == NULL || (status != TN_EUNHEALTHY && status != TN_ECONNECT)) { return status; }
-    if (run_folder_in_use(given->dir)) { return status; }
+    const bool active = run_folder_in_use(given->dir);
+    if (active && !run_folder_is_local(given->dir)) { return status; }
     enum tn_status found = run_record_read(given->dir, out, NULL);
     if (found != TN_OK) { return status; }
     clock_format(out->wall_ms, time);
-    fprintf(stderr, "the run in %s is not active; this is the record of %s\n", given->dir, time);
+    fprintf(stderr, "the run in %s is %s; this is the record of %s\n", given->dir,
+            active ? "in one process" : "not active", time);
     if (error != NULL) { *error = (struct error){0}; }
     return TN_OK;
 }

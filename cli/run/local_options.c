@@ -43,7 +43,8 @@ static struct local_run *new_run(const struct local_options *given)
     /* In JSON the progress is part of the log, as messages of level info. */
     const enum log_level level =
         given->log.format != NULL && output_is_json(given->log.format) ? LOG_INFO : LOG_WARN;
-    log_options_start(&given->log, given->verbose ? LOG_DEBUG : level, "agent");
+    log_options_start(&given->log, given->verbose ? LOG_DEBUG : level,
+                      given->one_process ? "local" : "agent");
     local_run_init(run);
     run->log_format = given->log.format;
     run->log_level = given->log.level;
@@ -79,12 +80,29 @@ enum tn_status local_options_read_zk(const struct local_options *given, struct l
     return status == TN_OK ? zk_options_credentials(&given->zk, run->credentials, error) : status;
 }
 
+void local_options_folder(const struct local_options *given, const struct job *job,
+                          char dir[static RUN_PATH_MAX])
+{
+    assert(*job->name != '\0');
+    if (given->dir != NULL) {
+        snprintf(dir, RUN_PATH_MAX, "%s", given->dir);
+    } else {
+        snprintf(dir, RUN_PATH_MAX, "runs/%s", job->name);
+    }
+}
+
+enum tn_status local_options_open_folder(const struct local_options *given, bool resume,
+                                         struct local_run *run, struct error *error)
+{
+    char dir[RUN_PATH_MAX];
+    local_options_folder(given, &run->job, dir);
+    return run_folder_open(&run->folder, dir, &run->job, resume, error);
+}
+
 enum tn_status local_options_work(const struct local_options *given, uint64_t wait_s, bool resume,
                                   struct local_run *run, struct error *error)
 {
-    char dir[RUN_PATH_MAX];
     assert(wait_s <= WAIT_MOST_S);
-    assert(*run->job.name != '\0');
     if (run->log_bytes < LOG_FILE_LEAST_BYTES) {
         return error_set(error, TN_EINVAL,
                          "--log-max-size is %" PRIu64 " bytes, which is too small: give at least "
@@ -93,8 +111,6 @@ enum tn_status local_options_work(const struct local_options *given, uint64_t wa
     }
     if (given->wait.given) { wait_s = u64_min(given->wait.value, WAIT_MOST_S); }
     run->connect_timeout_ms = (uint32_t)wait_s * 1000;
-    snprintf(dir, sizeof dir, "runs/%s", run->job.name);
-    enum tn_status status = run_folder_open(&run->folder, given->dir != NULL ? given->dir : dir,
-                                            &run->job, resume, error);
+    enum tn_status status = local_options_open_folder(given, resume, run, error);
     return status == TN_OK ? local_run_work(run, error) : status;
 }

@@ -20,6 +20,7 @@ struct local_options {
     struct option_number wait; /* Seconds. */
     struct option_number log_bytes;
     bool resume, allow_chaos, quiet, verbose;
+    bool one_process; /* `tanist run --local`. */
 };
 
 /* Add the options to a command. The default of --wait differs: `wait_help` names it. */
@@ -39,6 +40,15 @@ int local_options_command(struct options *options, int argc, char **argv,
 /* Read the ZooKeeper options into `run->connect`, "" if none is given, and `run->credentials`. */
 MUST_CHECK enum tn_status local_options_read_zk(const struct local_options *given,
                                                 struct local_run *run, struct error *error);
+
+/* The folder of --dir, or that of the job's name. */
+void local_options_folder(const struct local_options *given, const struct job *job,
+                          char dir[static RUN_PATH_MAX]);
+
+/* Open the folder of --dir for the job of `run`, to continue its run even if it has finished if
+ * `resume`. Errors are those of run_folder_open(). */
+MUST_CHECK enum tn_status local_options_open_folder(const struct local_options *given, bool resume,
+                                                    struct local_run *run, struct error *error);
 
 /*
  * Open the folder and run the job, which is checked. `wait_s` is the default of --wait. `resume`:

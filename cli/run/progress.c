@@ -36,27 +36,40 @@ void progress_print(const struct progress *progress, uint64_t now_ms, const char
     fprintf(stderr, "[%6.1f s] %s\n", (double)(now_ms - progress->started_ms) / 1000.0, text);
 }
 
-static void print_running(struct progress *progress, const struct agent_event *event)
+static void print_rate(struct progress *progress, const struct run *run, uint64_t step,
+                       uint64_t now_ms)
 {
-    assert(event->observer->has_run);
-    const struct run *run = &event->observer->run;
     char evaluated[96] = "";
-    uint64_t step = 0;
-    if (progress->steps == NULL || !step_poller_reached(progress->steps, event->observer, &step)) {
-        return;
-    }
     if (run->evaluation.step != STEP_NONE) {
         snprintf(evaluated, sizeof evaluated, "; at step %" PRIu64 " loss %.4f, accuracy %.4f",
                  run->evaluation.step, run->evaluation.loss, run->evaluation.accuracy);
     }
-    double seconds = (double)(event->now_ms - progress->rate_at_ms) / 1000.0;
+    double seconds = (double)(now_ms - progress->rate_at_ms) / 1000.0;
     if (progress->rate_at_ms != 0 && step >= progress->rate_step && seconds > 0) {
-        progress_print(progress, event->now_ms, "step %" PRIu64 " of %" PRIu64 ", %.0f steps/s%s",
-                       step, progress->job->train.steps,
-                       (double)(step - progress->rate_step) / seconds, evaluated);
+        progress_print(progress, now_ms, "step %" PRIu64 " of %" PRIu64 ", %.0f steps/s%s", step,
+                       progress->job->train.steps, (double)(step - progress->rate_step) / seconds,
+                       evaluated);
     }
     progress->rate_step = step;
-    progress->rate_at_ms = event->now_ms;
+    progress->rate_at_ms = now_ms;
+}
+
+static void print_running(struct progress *progress, const struct agent_event *event)
+{
+    uint64_t step = 0;
+    assert(event->observer->has_run);
+    if (progress->steps == NULL || !step_poller_reached(progress->steps, event->observer, &step)) {
+        return;
+    }
+    print_rate(progress, &event->observer->run, step, event->now_ms);
+}
+
+void progress_step(struct progress *progress, const struct run *run, uint64_t step, uint64_t now_ms)
+{
+    const uint64_t last_ms = progress->rate_at_ms;
+    if (last_ms == 0 || now_ms - last_ms >= progress->line_ms) {
+        print_rate(progress, run, step, now_ms);
+    }
 }
 
 static void missing_tasks(const struct observer *observer, char *text, size_t size)

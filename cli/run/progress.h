@@ -33,6 +33,10 @@ struct progress {
 void progress_init(struct progress *progress, const struct job *job, uint64_t now_ms);
 void progress_handle(struct progress *progress, const struct agent_event *event);
 
+/* A run in one process has done `step`. Call it after each one. */
+void progress_step(struct progress *progress, const struct run *run, uint64_t step,
+                   uint64_t now_ms);
+
 /* Print one line with the time since the start. */
 void progress_print(const struct progress *progress, uint64_t now_ms, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -81,3 +81,19 @@ void recorder_handle(struct recorder *recorder, const struct agent_event *event,
     }
     if (is_due(recorder, event)) { write_record(recorder, event, steps); }
 }
+
+void recorder_note(struct recorder *recorder, const struct run *run, uint64_t step,
+                   const struct history_entry *entry, uint64_t now_ms)
+{
+    struct error error;
+    assert(recorder->dir != NULL);
+    if (entry != NULL) { run_history_append(&recorder->history, entry); }
+    /* A kill must not lose what only the record knows. */
+    const bool lasting =
+        entry != NULL && (entry->kind == HISTORY_SKIPPED || entry->kind == HISTORY_FALLBACK);
+    const bool changed = recorder->written_at_ms == 0 || run->phase != recorder->phase || lasting;
+    if (!changed && now_ms < recorder->written_at_ms + RECORDER_MS) { return; }
+    recorder->written_at_ms = u64_max(now_ms, 1);
+    recorder->phase = run->phase;
+    note_failure(recorder, run_record_write_run(recorder->dir, run, step, &error), &error);
+}

@@ -32,4 +32,8 @@ void recorder_close(struct recorder *recorder);
 void recorder_handle(struct recorder *recorder, const struct agent_event *event,
                      struct step_poller *steps);
 
+/* The same for a run in one process: `entry` has just happened, or NULL: a step was done. */
+void recorder_note(struct recorder *recorder, const struct run *run, uint64_t step,
+                   const struct history_entry *entry, uint64_t now_ms);
+
 #endif

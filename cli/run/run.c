@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/run/local_options.h"
+#include "cli/run/one_process.h"
 #include "cli/run/stored_digest.h"
 #include "cli/run/validate.h"
 
@@ -114,11 +115,77 @@ static int conclude(void *ctx, struct local_run *run)
     return exit_code;
 }
 
+/* ------------------------------------------------------------- one process */
+
+static enum tn_status refuse_option(const char *option, const char *reason, struct error *error)
+{
+    return error_set(error, TN_EINVAL, "%s has no meaning with --local, %s: leave it out", option,
+                     reason);
+}
+
+static enum tn_status check_one_process(const struct run_options *given, const struct job *job,
+                                        struct error *error)
+{
+    const struct local_options *local = &given->local;
+    const struct zk_options *zk = &local->zk;
+    const struct {
+        const char *option;
+        bool given;
+        const char *reason;
+    } rows[] = {
+        {"--zk", zk->connect != NULL, "which uses no ZooKeeper"},
+        {"--zk-config", zk->config != NULL, "which uses no ZooKeeper"},
+        {"--zk-credentials", zk->credentials != NULL, "which uses no ZooKeeper"},
+        {"--wait", local->wait.given, "which waits for no ZooKeeper"},
+        {"--networks", given->networks != NULL, "which starts no nodes"},
+        {"--allow-chaos", local->allow_chaos, "which starts no nodes"},
+        {"--log-max-size", local->log_bytes.given, "which starts no nodes with logs"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].given) { return refuse_option(rows[i].option, rows[i].reason, error); }
+    }
+    if (job->train.mode == TRAIN_SYNC) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "train.mode is async, but --local has no workers that could be ahead of one "
+                     "another: leave out --local, or give --set train.mode=sync");
+}
+
+/* A run of a cluster has its state in ZooKeeper, too. A finished one is moved aside. */
+static enum tn_status check_folder(const struct run_options *given, const struct job *job,
+                                   struct error *error)
+{
+    char dir[RUN_PATH_MAX];
+    local_options_folder(&given->local, job, dir);
+    if (!run_folder_has_cluster(dir)) { return TN_OK; }
+    if (run_folder_has_result(dir) && !given->local.resume) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "%s contains the run of a cluster, whose state is in ZooKeeper: continue it "
+                     "without --local, or give another --dir",
+                     dir);
+}
+
+static enum tn_status run_in_one_process(const struct run_options *given, struct local_run *run,
+                                         struct error *error)
+{
+    enum tn_status status = check_one_process(given, &run->job, error);
+    if (status == TN_OK) { status = check_folder(given, &run->job, error); }
+    if (status == TN_OK) { status = validate_job(&run->job, &run->variables, error); }
+    if (status == TN_OK) {
+        status = local_options_open_folder(&given->local, given->local.resume, run, error);
+    }
+    return status == TN_OK ? one_process_work(run, error) : status;
+}
+
+/* --------------------------------------------------------------- a cluster */
+
 static enum tn_status run_job(void *ctx, const char *path, struct local_run *run,
                               struct error *error)
 {
     const struct run_options *given = ctx;
     enum tn_status status = read_job(given, path, &run->job, error);
+    if (status == TN_OK && given->local.one_process) {
+        return run_in_one_process(given, run, error);
+    }
     if (status == TN_OK) { status = validate_job(&run->job, &run->variables, error); }
     if (status == TN_OK) { status = local_options_read_zk(&given->local, run, error); }
     if (status == TN_OK && given->networks != NULL) {
@@ -134,6 +201,8 @@ static void add_options(struct options *options, struct run_options *given)
 {
     local_options_add(options, &given->local,
                       "How long to wait for ZooKeeper; default 60, with --zk 20.");
+    options_flag(options, 0, "local", &given->local.one_process,
+                 "Train in this process: no ZooKeeper, no nodes, the same parameters.");
     options_number(options, "seed", &given->seed, "N", "The same as --set seed=N.");
     output_option_text(options, &given->output);
     options_text(options, "networks", &given->networks, "FILE", NULL);
@@ -147,14 +216,15 @@ int command_run(int argc, char **argv)
         .synopsis = "JOB.json [OPTION]...",
         .about =
             "Train a job with a whole cluster on this machine: coordinators, ps, workers and, "
-            "without --zk,\na ZooKeeper ensemble. Processes that die are restarted. An unfinished "
-            "run of the same job in\nDIR is continued.\n"
+            "without --zk,\na ZooKeeper ensemble. Processes that die are restarted. With --local, "
+            "train it in one process.\nAn unfinished run of the same job in DIR is continued.\n"
             "Exit status: 0 the job is done or was ended by `tanist stop`, 1 it failed, 130 or 143 "
             "stopped by\na signal; docs/exit-codes.md lists the others.",
         .examples =
             "  tanist run examples/fashion-mnist.json\n"
             "  tanist run examples/fashion-mnist.json --dir /tmp/x --set train.steps=500 -o "
             "json\n"
+            "  tanist run --local examples/quick.json\n"
             "  tanist run job.json --zk h1:2181,h2:2181,h3:2181/chroot\n",
         .arguments_least = 1,
         .arguments_most = 1};

@@ -6,40 +6,19 @@
 
 #include "cli/commands.h"
 #include "cli/run/node.h"
-#include "kernels/kernels.h"
-#include "worker/compute.h"
+#include "cli/run/training_parts.h"
 
 struct worker_parts {
-    const struct kernels *kernels;
-    struct model *model;
-    struct dataset *train, *test;
+    struct training_parts training;
     struct worker *worker;
-    struct inputs inputs;
 };
-
-/* The data stay in memory as they were read: the digest covers the very bytes that are trained on.
- */
-static void identify_inputs(struct worker_parts *parts)
-{
-    const struct digest data = dataset_digest(parts->train, parts->test);
-    parts->kernels->fingerprint(parts->inputs.fingerprint, sizeof parts->inputs.fingerprint);
-    parts->inputs.data[0] = data.low;
-    parts->inputs.data[1] = data.high;
-}
 
 static enum tn_status open_worker(struct node_setup *setup, void **out, struct error *error)
 {
     struct worker_parts *parts = calloc(1, sizeof *parts);
     *out = parts;
     if (parts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    enum tn_status status = kernels_open("cpu", &parts->kernels, error);
-    if (status == TN_OK) { status = model_open(&setup->job, &parts->model, error); }
-    if (status == TN_OK) {
-        status = dataset_open(&setup->job, DATASET_TRAIN, &parts->train, error);
-    }
-    if (status == TN_OK) { status = dataset_open(&setup->job, DATASET_TEST, &parts->test, error); }
-    if (status == TN_OK) { identify_inputs(parts); }
-    return status;
+    return training_parts_open(&parts->training, &setup->job, error);
 }
 
 static enum tn_status run_worker(struct node_setup *setup, void *role, int *exit_code,
@@ -50,12 +29,12 @@ static enum tn_status run_worker(struct node_setup *setup, void *role, int *exit
     const struct worker_config config = {.identity = setup->identity,
                                          .ports = runtime_ports(setup->runtime),
                                          .job = &setup->job,
-                                         .model = parts->model,
-                                         .programs = "openblas",
-                                         .kernels = parts->kernels,
-                                         .train = parts->train,
-                                         .test = parts->test,
-                                         .inputs = parts->inputs};
+                                         .model = parts->training.model,
+                                         .programs = parts->training.programs,
+                                         .kernels = parts->training.kernels,
+                                         .train = parts->training.train,
+                                         .test = parts->training.test,
+                                         .inputs = parts->training.inputs};
     enum tn_status status = worker_create(&config, &parts->worker, error);
     if (status != TN_OK) { return status; }
     const struct node node = worker_node(parts->worker);
@@ -69,9 +48,7 @@ static void close_worker(void *role)
 {
     struct worker_parts *parts = role;
     if (parts == NULL) { return; }
-    dataset_close(parts->test);
-    dataset_close(parts->train);
-    model_close(parts->model);
+    training_parts_close(&parts->training);
     free(parts);
 }
 

@@ -1,0 +1,128 @@
+#include "cli/run/one_process.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/observe/event_text.h"
+#include "cli/run/training_parts.h"
+#include "cli/stop_signal.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "local/local.h"
+
+static void note_seconds(struct local_run *run, uint64_t now_ms)
+{
+    run->result.seconds = (double)(now_ms - run->started_ms) / 1000.0;
+}
+
+/* ------------------------------------------------------------------ events */
+
+static void on_loaded(void *ctx, const struct run *now)
+{
+    struct local_run *run = ctx;
+    if (now->load_checkpoint == 0) { return; }
+    progress_print(&run->progress, clock_monotonic_ms(),
+                   "continuing the run in %s from checkpoint %" PRIu64 " (step %" PRIu64 ")",
+                   run->folder.dir, now->load_checkpoint, now->load_step);
+}
+
+static void on_stepped(void *ctx, const struct run *now, uint64_t step)
+{
+    struct local_run *run = ctx;
+    const uint64_t now_ms = clock_monotonic_ms();
+    progress_step(&run->progress, now, step, now_ms);
+    recorder_note(&run->recorder, now, step, NULL, now_ms);
+}
+
+static void on_noted(void *ctx, const struct run *now, const struct history_entry *entry)
+{
+    struct local_run *run = ctx;
+    char text[EVENT_TEXT_MAX];
+    const uint64_t now_ms = clock_monotonic_ms();
+    assert(entry != NULL);
+    event_text_history(entry, text);
+    progress_print(&run->progress, now_ms, "%s", text);
+    recorder_note(&run->recorder, now, entry->step, entry, now_ms);
+    result_note(&run->result, entry);
+    note_seconds(run, now_ms);
+}
+
+/* ------------------------------------------------------------ earlier starts */
+
+static void note_earlier(void *ctx, const struct history_entry *entry)
+{
+    result_note(ctx, entry);
+}
+
+/* The knowledge of the folder about earlier starts of this run besides its checkpoints. Without it,
+ * only these numbers are missing. */
+static void read_earlier(struct local_run *run, struct run *now)
+{
+    struct run_record *record = calloc(1, sizeof *record);
+    struct error ignored;
+    if (record == NULL) { return; }
+    if (run_record_read(run->folder.dir, record, &ignored) == TN_OK && record->has_run) {
+        now->skipped_checkpoints = record->run.skipped_checkpoints;
+        now->unloadable_count = record->run.unloadable_count;
+        memcpy(now->unloadable, record->run.unloadable, sizeof now->unloadable);
+    }
+    free(record);
+    (void)!run_history_read(run->folder.dir, note_earlier, &run->result, &ignored);
+}
+
+/* ------------------------------------------------------------------ running */
+
+static enum tn_status train(struct local_run *run, const struct training_parts *parts,
+                            const char *checkpoints, struct error *error)
+{
+    char place[HOST_NAME_MAX_BYTES + RUN_PATH_MAX], host[HOST_NAME_MAX_BYTES] = "";
+    if (gethostname(host, sizeof host - 1) != 0) { host[0] = '\0'; }
+    snprintf(place, sizeof place, "%s:%s", host, checkpoints);
+    const struct local_config config = {
+        .compute = {.job = &run->job,
+                    .model = parts->model,
+                    .programs = parts->programs,
+                    .kernels = parts->kernels,
+                    .train = parts->train,
+                    .test = parts->test},
+        .inputs = &parts->inputs,
+        .dir = checkpoints,
+        .place = place,
+        .leave = stop_or_end_on_signals(),
+        .loaded = on_loaded,
+        .stepped = on_stepped,
+        .noted = on_noted,
+        .ctx = run,
+    };
+    struct run *now = &run->agent_result.run;
+    read_earlier(run, now);
+    recorder_open(&run->recorder, run->folder.dir);
+    enum tn_status status = local_run_job(&config, now, error);
+    recorder_close(&run->recorder);
+    note_seconds(run, clock_monotonic_ms());
+    run->agent_result.has_run = true;
+    run->agent_result.job_ended = now->phase == RUN_DONE;
+    run->agent_result.signal = *config.leave;
+    run->agent_result.drained = true; /* It left with a checkpoint of its last step. */
+    return status;
+}
+
+enum tn_status one_process_work(struct local_run *run, struct error *error)
+{
+    char checkpoints[RUN_PATH_MAX];
+    struct training_parts parts = {0};
+    assert(run->folder.lock >= 0);
+    run_folder_path(&run->folder, "checkpoints", checkpoints);
+    enum tn_status status = files_make_folders(checkpoints, error);
+    if (status != TN_OK) { return status; }
+    progress_print(&run->progress, clock_monotonic_ms(), "%s: sync mode, one process; files in %s",
+                   run->job.name, run->folder.dir);
+    status = training_parts_open(&parts, &run->job, error);
+    if (status == TN_OK) { status = train(run, &parts, checkpoints, error); }
+    training_parts_close(&parts);
+    return status;
+}

@@ -1,0 +1,29 @@
+#include "cli/run/training_parts.h"
+
+static void identify_inputs(struct training_parts *parts)
+{
+    const struct digest data = dataset_digest(parts->train, parts->test);
+    parts->kernels->fingerprint(parts->inputs.fingerprint, sizeof parts->inputs.fingerprint);
+    parts->inputs.data[0] = data.low;
+    parts->inputs.data[1] = data.high;
+}
+
+enum tn_status training_parts_open(struct training_parts *parts, const struct job *job,
+                                   struct error *error)
+{
+    *parts = (struct training_parts){.programs = "openblas"};
+    enum tn_status status = kernels_open("cpu", &parts->kernels, error);
+    if (status == TN_OK) { status = model_open(job, &parts->model, error); }
+    if (status == TN_OK) { status = dataset_open(job, DATASET_TRAIN, &parts->train, error); }
+    if (status == TN_OK) { status = dataset_open(job, DATASET_TEST, &parts->test, error); }
+    if (status == TN_OK) { identify_inputs(parts); }
+    return status;
+}
+
+void training_parts_close(struct training_parts *parts)
+{
+    dataset_close(parts->test);
+    dataset_close(parts->train);
+    model_close(parts->model);
+    *parts = (struct training_parts){0};
+}

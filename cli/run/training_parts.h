@@ -1,0 +1,32 @@
+/*
+ * cli/run/training_parts.h: what a process needs to compute gradients of a job: kernels, model and
+ * data. They stay in memory as they were read: the digest covers the very bytes that are trained
+ * on.
+ *
+ * Threads: the owner's. Blocking: training_parts_open() on the disk, because it loads the data.
+ */
+#ifndef CLI_RUN_TRAINING_PARTS_H
+#define CLI_RUN_TRAINING_PARTS_H
+
+#include "common/base/error.h"
+#include "common/cluster/inputs.h"
+#include "common/cluster/job.h"
+#include "kernels/kernels.h"
+#include "model/model.h"
+#include "worker/dataset.h"
+
+struct training_parts {
+    const struct kernels *kernels; /* For sums and updates. */
+    const char *programs;          /* The kernels of programs. Static storage. */
+    struct model *model;
+    struct dataset *train, *test;
+    struct inputs inputs; /* The fingerprint of the kernels and the digest of the data. */
+};
+
+/* `parts` must be closed after a failure, too. Errors are those of
+ * kernels_open(), model_open() and dataset_open(). */
+MUST_CHECK enum tn_status training_parts_open(struct training_parts *parts, const struct job *job,
+                                              struct error *error);
+void training_parts_close(struct training_parts *parts); /* A zeroed one is allowed. */
+
+#endif

@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+"""`tanist run --local`: one process has the digest of a cluster, and survives kills and damage.
+
+Real processes and disks, and for two tests a real cluster; every wait is bounded. TANIST_PROGRAM: the program.
+"""
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from test_cli import PROGRAM, QUICK, Cli
+
+# Slow enough that a step too many or a lost state of the optimizer still shows at the end.
+MANY = ["--set", "train.steps=60000", "--set", "checkpoint.every_steps=2000", "--set", "train.optimizer=adam",
+        "--set", "train.learning_rate=0.00001"]
+WIDE = ["--set", "model.inputs=64", "--set", "cluster.ps=2", "--set", "cluster.workers=3"]  # Enough for 2 ps.
+ENDLESS = ["--set", "train.steps=500000000", "--set", "checkpoint.every_steps=5000"]
+
+
+class Local(Cli):
+    def local(self, *options, directory="run"):
+        """Run to the end; returns the result."""
+        result = self.tanist("run", "--local", QUICK, "--dir", directory, "-o", "json", *options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def begin(self, *options, directory="run"):
+        process = subprocess.Popen([PROGRAM, "run", "--local", QUICK, "--dir", directory, "-o", "json", *options],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   cwd=self.folder, env=self.environment)
+        self.addCleanup(process.communicate)
+        return process
+
+    def await_line(self, process, text, limit_s=60):
+        """Read stderr up to a line that contains `text`."""
+        end = time.monotonic() + limit_s
+        while time.monotonic() < end:
+            line = process.stderr.readline()
+            self.assertNotEqual(line, "", f"it ended without {text}")
+            if text in line:
+                return line
+        return self.fail(f"no line with {text} within {limit_s} s")
+
+    def manifests(self, directory="run"):
+        return sorted((self.folder / directory / "checkpoints").glob("*/manifest.json"))
+
+    def shard(self, manifest):
+        return manifest.parent / "shard-0-of-1/data.mdb"
+
+    def damage(self, path):
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        path.write_bytes(data)
+
+
+class Digests(Local):
+    def test_result_is_that_of_a_cluster(self):
+        """Both print the same object but for times and for what only a cluster has."""
+        more = ["--set", "evaluate.every_steps=100", *WIDE]
+        local = self.local(*more)
+        process = self.start("--dir", "cluster", *more)
+        out, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, errors)
+        cluster = json.loads(out)
+        self.assertEqual((local["elections"], local["recoveries"]), (0, []))
+        for result in (local, cluster):
+            for key in ("seconds", "elections", "recoveries", "epoch", "generation", "checkpoint",
+                        "skipped_checkpoints"):
+                del result[key]
+        self.assertEqual(local, cluster)
+        self.assertEqual([entry["step"] for entry in local["evaluations"]], [100, 200, 300])
+        self.refused(3, ["the run of a cluster", "--local"], "run", "--local", QUICK, "--dir", "cluster",
+                     "--resume", *more)
+
+    def test_cluster_continues_a_local_run(self):
+        """A cluster with two ps continues from the checkpoint that one process has left."""
+        process = self.begin(*ENDLESS, *WIDE)
+        self.await_line(process, "is committed")
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+        step = json.loads(out)["checkpoint"]["step"]
+        longer = [*WIDE, "--set", f"train.steps={step + 300}"]
+        again = self.start(*longer)
+        out, errors = again.communicate(timeout=60)
+        self.assertEqual(again.returncode, 0, errors)
+        self.assertIn(f"from step {step}", errors)
+        whole = self.local(*longer, directory="whole")
+        self.assertEqual(json.loads(out)["parameters_digest"], whole["parameters_digest"])
+
+    def test_target_accuracy(self):
+        """The run ends at the evaluation that reaches the target, also when it is continued from there."""
+        more = ["--set", "evaluate.every_steps=50", "--set", "train.target_accuracy=0.9"]
+        first = self.local(*more)
+        self.assertLess(first["steps"], 300)
+        self.assertEqual(first["steps"] % 50, 0)
+        (self.folder / "run/result.json").unlink()
+        again = self.local(*more)
+        for key in ("steps", "parameters_digest", "evaluations", "checkpoint"):
+            self.assertEqual(first[key], again[key])
+
+
+class Interrupted(Local):
+    def test_killed_at_any_moment(self):
+        """SIGKILL after random times; each start continues from the last checkpoint, to the same digest."""
+        expected = self.local(*MANY, directory="whole")
+        for _ in range(8):
+            process = self.begin(*MANY)
+            try:
+                process.wait(timeout=random.uniform(0.02, 0.4))
+            except subprocess.TimeoutExpired:
+                process.kill()
+            process.communicate(timeout=30)
+        result = self.local("--resume", *MANY)
+        for key in ("parameters_digest", "checkpoint_digest", "loss", "accuracy", "evaluations"):
+            self.assertEqual(result[key], expected[key])
+
+    def test_signals(self):
+        """SIGINT and SIGTERM save the present step: nothing is computed twice."""
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            process = self.begin(*ENDLESS)
+            self.await_line(process, "is committed")
+            process.send_signal(number)
+            out, errors = process.communicate(timeout=30)
+            self.assertEqual(process.returncode, code, errors)
+            result = json.loads(out)
+            self.assertEqual(result["status"], "stopped")
+            self.assertEqual(result["steps"], result["checkpoint"]["step"])
+            self.assertIn("no step is lost", errors)
+            self.assertFalse((self.folder / "run/result.json").exists())
+        process = self.begin(*ENDLESS)
+        self.await_line(process, f"(step {result['steps']})")
+        process.kill()
+
+    def test_second_signal(self):
+        """A process that hangs in its last checkpoint ends at the second signal."""
+        process = self.begin(*ENDLESS)
+        self.await_line(process, "is committed")
+        process.send_signal(signal.SIGSTOP)
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGCONT)
+        _, errors = process.communicate(timeout=30)
+        self.assertIn(process.returncode, (130, 143))
+        self.assertNotIn("no step is lost", errors)
+        self.assertEqual(self.tanist("checkpoints", "verify", "--dir", "run").returncode, 0)
+
+    def test_one_process_at_a_time(self):
+        process = self.begin(*ENDLESS)
+        self.await_line(process, "is committed")
+        self.refused(3, ["in use", f"pid {process.pid}"], "run", "--local", QUICK, "--dir", "run", *ENDLESS)
+        status = self.tanist("status", "--dir", "run", "-o", "json")
+        self.assertEqual(status.returncode, 0, status.stderr)
+        self.assertEqual(json.loads(status.stdout)["phase"], "running")
+        self.refused(5, ["in one process"], "pause", "--dir", "run")
+        process.kill()
+
+
+class Damage(Local):
+    def unfinished(self):
+        """Three checkpoints of a run that was killed before its end."""
+        result = self.local("--set", "checkpoint.keep=5")
+        (self.folder / "run/result.json").unlink()
+        self.assertEqual(len(self.manifests()), 3)
+        return result
+
+    def test_older_checkpoint_is_loaded(self):
+        """Damaged checkpoints are reported and kept; the result is the same."""
+        expected = self.unfinished()
+        manifests = self.manifests()
+        self.damage(self.shard(manifests[2]))
+        self.shard(manifests[1]).unlink()
+        process = self.begin("--set", "checkpoint.keep=1")
+        out, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertIn("checkpoint 3: damaged or missing; checkpoint 1 of step 100 is loaded instead", errors)
+        self.assertEqual(json.loads(out)["parameters_digest"], expected["parameters_digest"])
+        self.assertEqual([path.parent.name for path in self.manifests()],
+                         ["0000000002", "0000000003", "0000000005"])
+
+    def test_manifest_is_damaged(self):
+        expected = self.unfinished()
+        self.damage(self.manifests()[2])
+        self.assertEqual(self.local()["parameters_digest"], expected["parameters_digest"])
+
+    def test_no_checkpoint_is_intact(self):
+        """Training does not begin again in silence."""
+        self.unfinished()
+        for manifest in self.manifests():
+            self.damage(self.shard(manifest))
+        result = self.tanist("run", "--local", QUICK, "--dir", "run")
+        self.assertEqual(result.returncode, 6, result.stderr)
+        self.assertIn("no checkpoint in", result.stderr)
+        self.assertEqual(len(self.manifests()), 3)
+
+    def test_other_data(self):
+        """A checkpoint of other data is refused, although the job is the same."""
+        self.unfinished()
+        job = json.loads((self.folder / "run/job.json").read_text())
+        text = self.manifests()[2].read_text()
+        self.assertIn('"data":', text)
+        for manifest in self.manifests():
+            shutil.rmtree(manifest.parent)
+        other = self.local("--set", "seed=7", directory="other")
+        self.assertEqual(other["status"], "done")
+        for manifest in self.manifests("other"):
+            shutil.copytree(manifest.parent, self.folder / "run/checkpoints" / manifest.parent.name)
+        self.refused(3, ["checkpoint 3", "seed"], "run", "--local", QUICK, "--dir", "run", "-q")
+        self.assertEqual(job["seed"], json.loads((self.folder / "run/job.json").read_text())["seed"])
+
+    def test_folder_is_no_run(self):
+        (self.folder / "run").mkdir()
+        (self.folder / "run/job.json").write_text("garbage")
+        self.refused(3, ["job.json"], "run", "--local", QUICK, "--dir", "run")
+        (self.folder / "file").write_text("")
+        self.refused(3, ["--dir"], "run", "--local", QUICK, "--dir", "file")
+
+    def test_disk_fails_for_a_while(self):
+        """Checkpoints that cannot be written are skipped and counted; at the end that is an error."""
+        process = self.begin(*ENDLESS)
+        self.await_line(process, "is committed")
+        checkpoints, away = self.folder / "run/checkpoints", self.folder / "run/away"
+        checkpoints.rename(away)
+        self.await_line(process, "is skipped")
+        away.rename(checkpoints)
+        self.await_line(process, "is committed")
+        checkpoints.rename(away)
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, out), (6, ""), errors)
+        self.assertIn("the last checkpoint, of step", errors)
+        away.rename(checkpoints)
+        record = json.loads((self.folder / "run/record.json").read_text())
+        self.assertEqual(record["run"]["phase"], "failed")
+        again = self.begin(*ENDLESS)
+        self.await_line(again, "continuing the run")
+        again.send_signal(signal.SIGINT)
+        out, errors = again.communicate(timeout=30)
+        self.assertEqual(again.returncode, 130, errors)
+        self.assertGreaterEqual(json.loads(out)["skipped_checkpoints"], 1)
+
+
+class Options(Local):
+    def test_options_without_a_meaning(self):
+        for option in ("--zk=h:1", "--zk-credentials=file", "--wait=3", "--networks=file", "--allow-chaos",
+                       "--log-max-size=9999999"):
+            name = option.split("=", maxsplit=1)[0]
+            self.refused(3, [name + " has no meaning with --local"], "run", "--local", QUICK, option)
+        self.refused(3, ["train.mode is async", "--set train.mode=sync"], "run", "--local", QUICK, "--set",
+                     "train.mode=async")
+        self.assertFalse((self.folder / "runs").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
