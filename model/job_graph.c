@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/job_layers.h"
 #include "tanist/layers.h"
 
 static tn_tensor inputs_of(struct tn_graph *graph, const struct job *job)
@@ -12,12 +13,42 @@ static tn_tensor inputs_of(struct tn_graph *graph, const struct job *job)
     return tn_placeholder(graph, "inputs", TN_FLOAT32, TN_SHAPE(TN_BATCH, job->model.inputs));
 }
 
+static void classify(struct tn_graph *graph, const struct job *job, tn_tensor logits)
+{
+    tn_tensor labels = tn_placeholder(graph, "labels", TN_UINT8, TN_SHAPE(TN_BATCH));
+    float smoothing = (float)job->model.label_smoothing;
+    tn_loss(graph, tn_softmax_cross_entropy_smoothed(graph, logits, labels, smoothing), 1);
+    tn_metric(graph, "accuracy", tn_is_correct(graph, logits, labels));
+    tn_output(graph, "logits", logits);
+}
+
+static tn_tensor error_of(struct tn_graph *graph, const struct job *job, tn_tensor outputs,
+                          tn_tensor targets)
+{
+    switch (job->model.loss) {
+    case LOSS_SOFTMAX_CROSS_ENTROPY: /* The default, which "linear" leaves as it is. */
+    case LOSS_SQUARED_ERROR: break;
+    case LOSS_ABSOLUTE_ERROR: return tn_absolute_error(graph, outputs, targets);
+    case LOSS_HUBER_ERROR: return tn_huber_error(graph, outputs, targets, 1);
+    }
+    return tn_squared_error(graph, outputs, targets);
+}
+
+static void regress(struct tn_graph *graph, const struct job *job, tn_tensor outputs)
+{
+    tn_tensor targets =
+        tn_placeholder(graph, "targets", TN_FLOAT32, TN_SHAPE(TN_BATCH, job->model.outputs));
+    tn_loss(graph, error_of(graph, job, outputs, targets), 1);
+    tn_output(graph, "outputs", outputs);
+}
+
 /* Dense layers with relu between them, softmax cross entropy; without hidden layers it is softmax
  * regression. */
-static void build_classifier(struct tn_graph *graph, const struct job *job)
+static enum tn_status build_classifier(struct tn_graph *graph, const struct job *job,
+                                       struct error *error)
 {
+    (void)error;
     tn_tensor x = inputs_of(graph, job);
-    tn_tensor labels = tn_placeholder(graph, "labels", TN_UINT8, TN_SHAPE(TN_BATCH));
     for (uint32_t i = 0; i < job->model.hidden_count; i++) {
         char name[32] = "";
         int length = snprintf(name, sizeof name, "hidden%" PRIu32, i + 1);
@@ -25,37 +56,73 @@ static void build_classifier(struct tn_graph *graph, const struct job *job)
         x = tn_dense(graph, name, x, job->model.hidden[i], TN_RELU);
     }
     tn_tensor logits = tn_dense(graph, "output", x, job->model.outputs, TN_LINEAR);
-    tn_loss(graph, tn_softmax_cross_entropy(graph, logits, labels), 1);
-    tn_metric(graph, "accuracy", tn_is_correct(graph, logits, labels));
-    tn_output(graph, "logits", logits);
+    classify(graph, job, logits);
+    return TN_OK;
 }
 
 /* Linear regression from zeros, without a scope. */
-static void build_linear(struct tn_graph *graph, const struct job *job)
+static enum tn_status build_linear(struct tn_graph *graph, const struct job *job,
+                                   struct error *error)
 {
+    (void)error;
     const struct tn_variable_options zeros = {.init = TN_INIT_ZEROS};
     struct tn_shape shape = TN_SHAPE(job->model.inputs, job->model.outputs);
-    tn_tensor targets =
-        tn_placeholder(graph, "targets", TN_FLOAT32, TN_SHAPE(TN_BATCH, job->model.outputs));
     tn_tensor weights = tn_variable(graph, "weights", shape, &zeros);
     tn_tensor bias = tn_variable(graph, "bias", TN_SHAPE(job->model.outputs), &zeros);
     tn_tensor product = tn_matmul(graph, inputs_of(graph, job), weights, false, false);
     tn_tensor outputs = tn_add(graph, product, bias);
-    tn_loss(graph, tn_squared_error(graph, outputs, targets), 1);
-    tn_output(graph, "outputs", outputs);
+    regress(graph, job, outputs);
+    return TN_OK;
+}
+
+/* The field is float32 [batch, shape...], or bytes where the first layer reads ids. */
+static tn_tensor shaped_inputs(struct tn_graph *graph, const struct job *job)
+{
+    struct tn_shape shape = TN_SHAPE(TN_BATCH, job->model.inputs);
+    uint32_t count = job->model.shape_count;
+    assert(count <= JOB_RANK_MAX);
+    if (count > 0) { shape.rank = 1 + count; }
+    for (uint32_t d = 0; d < count; d++) { shape.dims[1 + d] = job->model.shape[d]; }
+    enum tn_type type = job_layers_read_ids(job) ? TN_UINT8 : TN_FLOAT32;
+    return tn_placeholder(graph, "inputs", type, shape);
+}
+
+static enum tn_status build_layers(struct tn_graph *graph, const struct job *job,
+                                   struct error *error)
+{
+    tn_tensor x = TN_NONE;
+    enum tn_status status = job_layers_build(job, graph, shaped_inputs(graph, job), &x, error);
+    if (status != TN_OK) { return status; }
+    struct tn_shape shape = tn_shape_of(graph, x);
+    if (shape.rank != 2) {
+        return error_set(error, TN_EINVAL,
+                         "model.layers end with %" PRIu32
+                         " dimensions per example, but a loss needs one: add \"flatten\" and "
+                         "{\"dense\": %" PRIu32 "}",
+                         shape.rank - 1, job->model.outputs);
+    }
+    if (shape.dims[1] != job->model.outputs) {
+        return error_set(error, TN_EINVAL,
+                         "model.layers end with %" PRId64
+                         " numbers per example, but model.outputs is %" PRIu32
+                         ": end with {\"dense\": %" PRIu32 "}",
+                         shape.dims[1], job->model.outputs, job->model.outputs);
+    }
+    (job_is_regression(job) ? regress : classify)(graph, job, x);
+    return TN_OK;
 }
 
 struct type {
     const char *name;
-    void (*build)(struct tn_graph *graph, const struct job *job);
-    bool is_classifier;
+    enum tn_status (*build)(struct tn_graph *graph, const struct job *job, struct error *error);
     const char *hidden_remedy; /* NULL: hidden layers are allowed. */
 };
 
 static const struct type types[] = {
-    {"mlp", build_classifier, true, NULL},
-    {"softmax", build_classifier, true, "remove them or use 'mlp'"},
-    {"linear", build_linear, false, "remove them"},
+    {"mlp", build_classifier, NULL},
+    {"softmax", build_classifier, "remove them or use 'mlp'"},
+    {"linear", build_linear, "remove them"},
+    {"layers", build_layers, "use dense layers in model.layers"},
 };
 
 static enum tn_status check_width(const char *key, uint32_t width, struct error *error)
@@ -91,7 +158,7 @@ static enum tn_status check(const struct type *type, const struct job *job, stru
     enum tn_status status = check_width("model.inputs", job->model.inputs, error);
     if (status == TN_OK) { status = check_width("model.outputs", outputs, error); }
     if (status != TN_OK) { return status; }
-    if (type->is_classifier && (outputs < 2 || outputs > JOB_CLASSES_MAX)) {
+    if (!job_is_regression(job) && (outputs < 2 || outputs > JOB_CLASSES_MAX)) {
         return error_set(error, TN_EINVAL,
                          "model.outputs is %" PRIu32
                          ": a classifier needs 2 to %d, one for each class",
@@ -104,17 +171,21 @@ static enum tn_status build(const struct type *type, const struct job *job, stru
                             struct error *error)
 {
     struct tn_error text = {.text = ""};
+    struct tn_graph *graph = NULL;
     enum tn_status status = check(type, job, error);
     if (status != TN_OK) { return status; }
-    status = tn_graph_create(out, &text);
-    if (status == TN_OK) {
-        type->build(*out, job);
-        status = tn_graph_status(*out, &text);
+    status = tn_graph_create(&graph, &text);
+    if (status != TN_OK) { return error_set(error, status, "model: %s", text.text); }
+    status = type->build(graph, job, error);
+    if (status == TN_OK && tn_graph_status(graph, &text) != TN_OK) {
+        status = error_set(error, text.status, "model: %s", text.text);
     }
-    if (status == TN_OK) { return TN_OK; }
-    tn_graph_destroy(*out);
-    *out = NULL;
-    return error_set(error, status, "model: %s", text.text);
+    if (status == TN_OK) {
+        *out = graph;
+    } else {
+        tn_graph_destroy(graph);
+    }
+    return status;
 }
 
 enum tn_status job_graph_create(const struct job *job, struct tn_graph **out, struct error *error)
@@ -126,6 +197,7 @@ enum tn_status job_graph_create(const struct job *job, struct tn_graph **out, st
             return build(&types[i], job, out, error);
         }
     }
-    return error_set(error, TN_EINVAL, "unknown model.type '%s': one of mlp, softmax, linear",
+    return error_set(error, TN_EINVAL,
+                     "unknown model.type '%s': one of mlp, softmax, linear, layers",
                      job->model.type);
 }

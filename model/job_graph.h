@@ -1,9 +1,10 @@
 /*
- * model/job_graph.h: the models "mlp", "softmax" and "linear" of a job file as lists of layers.
+ * model/job_graph.h: the model of a job file as a graph: "mlp", "softmax" and "linear", and
+ * the layers of the file itself.
  *
- * Fields: "inputs" (float32 [batch, inputs]), and "labels" (uint8 [batch]) for classifiers or
- * "targets" (float32 [batch, outputs]) for regression. A classifier has the metric "accuracy", a
- * regression the output "outputs".
+ * Fields: "inputs" (float32 [batch, inputs], or as model.shape and the first layer have it), and
+ * "labels" (uint8 [batch]) for classifiers or "targets" (float32 [batch, outputs]) for regression.
+ * A classifier has the metric "accuracy", a regression the output "outputs".
  */
 #ifndef MODEL_JOB_GRAPH_H
 #define MODEL_JOB_GRAPH_H

@@ -26,28 +26,36 @@ static enum tn_status failed(enum tn_status status, const struct tn_error *text,
     return error_set(error, status, "model: %s", text->text);
 }
 
-/* Find the memory of field `name`; NULL if the program does not read it. */
-static enum tn_status bind(const struct tn_program *program, const char *name, enum tn_type type,
-                           void **out, struct error *error)
+static enum tn_status wrong_type(const char *field, const char *types, struct error *error)
 {
-    struct tn_view view = tn_program_field(program, name);
-    *out = view.data;
-    if (view.data == NULL || view.type == type) { return TN_OK; }
     return error_set(error, TN_EINVAL,
-                     "model: field '%s' has another type than the data: inputs and targets are "
-                     "float32, labels uint8",
-                     name);
+                     "model: field '%s' has another type than the data: give it as %s", field,
+                     types);
 }
 
+/* Fields that the program does not read have no type and no memory. */
 static enum tn_status bind_fields(struct sized *sized, struct error *error)
 {
-    void *inputs = NULL, *labels = NULL, *targets = NULL;
-    const struct tn_program *program = sized->program;
-    enum tn_status status = bind(program, "inputs", TN_FLOAT32, &inputs, error);
-    if (status == TN_OK) { status = bind(program, "labels", TN_UINT8, &labels, error); }
-    if (status == TN_OK) { status = bind(program, "targets", TN_FLOAT32, &targets, error); }
-    sized->fields = (struct fields){inputs, labels, targets};
-    return status;
+    struct tn_view inputs = tn_program_field(sized->program, "inputs");
+    struct tn_view labels = tn_program_field(sized->program, "labels");
+    struct tn_view targets = tn_program_field(sized->program, "targets");
+    bool bytes = inputs.data != NULL && inputs.type == TN_UINT8;
+    if (inputs.data != NULL && !bytes && inputs.type != TN_FLOAT32) {
+        return wrong_type("inputs", "float32 or uint8", error);
+    }
+    if (labels.data != NULL && labels.type != TN_UINT8) {
+        return wrong_type("labels", "uint8", error);
+    }
+    if (targets.data != NULL && targets.type != TN_FLOAT32) {
+        return wrong_type("targets", "float32", error);
+    }
+    sized->fields = (struct fields){
+        .inputs = bytes ? NULL : inputs.data,
+        .input_bytes = bytes ? inputs.data : NULL,
+        .labels = labels.data,
+        .targets = targets.data,
+    };
+    return TN_OK;
 }
 
 static uint64_t elements_of(const struct tn_shape *shape)

@@ -27,10 +27,11 @@ struct training_config {
     uint32_t gradient[TRAINING_SIZES_MAX], evaluation[TRAINING_SIZES_MAX];
 };
 
-/* Memory for examples, row by row: inputs [count][inputs], labels [count], targets
- * [count][outputs]. NULL: the model does not read this field. */
+/* Memory for examples, row by row: inputs [count][inputs], as floats or as bytes, labels [count],
+ * targets [count][outputs]. NULL: the model does not read this field. */
 struct fields {
     float *inputs;
+    uint8_t *input_bytes;
     uint8_t *labels;
     float *targets;
 };

@@ -54,8 +54,8 @@ static enum tn_status check_field(const char *name, const void *field, bool exis
 {
     if (field == NULL || exists) { return TN_OK; }
     return error_set(error, TN_EINVAL,
-                     "the model reads the field '%s', which the data do not have: use other data "
-                     "or another loss",
+                     "the model reads the field '%s', which the data do not have in this form: use "
+                     "other data, another first layer or another loss",
                      name);
 }
 
@@ -63,7 +63,11 @@ static enum tn_status check_fields(const struct compute *compute, struct error *
 {
     const struct dataset *train = compute->config.train;
     struct fields fields = training_fields(compute->training, TN_TRAIN, compute->slice_examples);
-    enum tn_status status = check_field("labels", fields.labels, train->labels != NULL, error);
+    enum tn_status status =
+        check_field("inputs", fields.input_bytes, train->input_bytes != NULL, error);
+    if (status == TN_OK) {
+        status = check_field("labels", fields.labels, train->labels != NULL, error);
+    }
     if (status != TN_OK) { return status; }
     return check_field("targets", fields.targets, train->targets != NULL, error);
 }

@@ -90,10 +90,11 @@ static enum tn_status open_idx(const struct job *job, enum dataset_split split,
         [DATASET_TRAIN] = {"train", "train-images-idx3-ubyte", "train-labels-idx1-ubyte"},
         [DATASET_TEST] = {"t10k", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"},
     };
-    if (strcmp(job->model.type, "linear") == 0) {
+    if (job_is_regression(job)) {
         return error_set(error, TN_EINVAL,
-                         "data.type 'idx' has labels, but model.type 'linear' needs targets: use "
-                         "data.type 'synthetic'");
+                         "data.type 'idx' has labels, but a regression (model.type '%s') needs "
+                         "targets: use data.type 'synthetic'",
+                         job->model.type);
     }
     const char *name = files[split].name;
     struct idx images = {0}, labels = {0};
@@ -202,6 +203,11 @@ static void copy_example(const struct dataset *dataset, size_t from, const struc
     size_t outputs = dataset->outputs;
     if (fields->inputs != NULL) {
         copy_inputs(dataset, from, fields->inputs + to * dataset->inputs);
+    }
+    if (fields->input_bytes != NULL) {
+        assert(dataset->input_bytes != NULL);
+        memcpy(fields->input_bytes + to * dataset->inputs,
+               dataset->input_bytes + from * dataset->inputs, dataset->inputs);
     }
     if (fields->labels != NULL) {
         assert(dataset->labels != NULL);

@@ -61,7 +61,7 @@ enum tn_status synthetic_fill(const struct job *job, enum dataset_split split,
                               struct dataset *dataset, struct error *error)
 {
     assert(dataset->inputs >= 1 && dataset->outputs >= 1);
-    bool train = split == DATASET_TRAIN, linear = strcmp(job->model.type, "linear") == 0;
+    bool train = split == DATASET_TRAIN, linear = job_is_regression(job);
     uint32_t examples = train ? job->data.examples : job->data.test_examples;
     const char *field = train ? "data.examples" : "data.test_examples";
     uint64_t floats_each = (uint64_t)job->model.inputs + (linear ? job->model.outputs : 0);

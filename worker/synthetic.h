@@ -2,8 +2,8 @@
  * worker/synthetic.h: examples computed from a seed, for tests and first trials.
  *
  * For a classifier, each class has a centre, uniform in the cube (-1, 1)^inputs; an example is the
- * centre of a random class, plus data.noise times a normal number in each input. For model.type
- * "linear", the inputs are uniform in (-1, 1) and targets = inputs weights + bias + data.noise
+ * centre of a random class, plus data.noise times a normal number in each input. For a
+ * regression, the inputs are uniform in (-1, 1) and targets = inputs weights + bias + data.noise
  * times a normal number, with weights and bias uniform in (-1, 1). Training and test examples are
  * drawn independently from the same distribution.
  */

@@ -182,6 +182,63 @@ static enum tn_status check_cluster(const struct job *job, struct error *error)
     return TN_OK;
 }
 
+bool job_is_regression(const struct job *job)
+{
+    assert(job != NULL);
+    if (strcmp(job->model.type, "linear") == 0) { return true; }
+    return strcmp(job->model.type, "layers") == 0 && job->model.loss != LOSS_SOFTMAX_CROSS_ENTROPY;
+}
+
+/* A key of `layers` that another type would ignore; NULL: there is none. */
+static const char *key_of_layers(const struct job *job)
+{
+    if (job->model.layers[0] != '\0') { return "model.layers"; }
+    if (job->model.shape_count > 0) { return "model.shape"; }
+    if (job->model.loss != LOSS_SOFTMAX_CROSS_ENTROPY) { return "model.loss"; }
+    return job->model.label_smoothing != 0 ? "model.label_smoothing" : NULL;
+}
+
+static enum tn_status check_other_type(const struct job *job, struct error *error)
+{
+    const char *key = key_of_layers(job);
+    if (key == NULL) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "%s is given, but model.type is \"%s\": remove it, or give model.type "
+                     "\"layers\"",
+                     key, job->model.type);
+}
+
+static enum tn_status check_layers(const struct job *job, struct error *error)
+{
+    uint64_t product = 1;
+    if (job->model.layers[0] == '\0') {
+        return error_set(error, TN_EINVAL,
+                         "model.layers is empty: model.type \"layers\" needs a list of layers");
+    }
+    if (job->model.hidden_count > 0) {
+        return error_set(error, TN_EINVAL,
+                         "model.hidden is given, but model.type is \"layers\": use "
+                         "{\"dense\": {\"units\": %" PRIu32 ", \"activation\": \"relu\"}} in "
+                         "model.layers",
+                         job->model.hidden[0]);
+    }
+    if (job->model.label_smoothing != 0 && job_is_regression(job)) {
+        return error_set(error, TN_EINVAL,
+                         "model.label_smoothing is %g, but model.loss has no labels: remove it",
+                         job->model.label_smoothing);
+    }
+    for (uint32_t i = 0; i < job->model.shape_count && product <= UINT32_MAX; i++) {
+        product *= job->model.shape[i];
+    }
+    if (job->model.shape_count > 0 && product != job->model.inputs) {
+        return error_set(error, TN_EINVAL,
+                         "model.inputs is %" PRIu32 ", but the product of model.shape is %" PRIu64
+                         ": give model.inputs %" PRIu64,
+                         job->model.inputs, product, product);
+    }
+    return TN_OK;
+}
+
 static enum tn_status check_model(const struct job *job, struct error *error)
 {
     bool mlp = strcmp(job->model.type, "mlp") == 0;
@@ -190,7 +247,7 @@ static enum tn_status check_model(const struct job *job, struct error *error)
                          "model.hidden is empty: an mlp needs at least one hidden "
                          "layer; without one use model.type \"softmax\"");
     }
-    if (strcmp(job->model.type, "linear") != 0 && job->model.outputs < 2) {
+    if (!job_is_regression(job) && job->model.outputs < 2) {
         return error_set(error, TN_EINVAL,
                          "model.outputs is %" PRIu32
                          ": a classifier has at least 2 classes; give 2 or more",
@@ -204,7 +261,8 @@ static enum tn_status check_model(const struct job *job, struct error *error)
                          "model.type is \"linear\" but the labels of \"idx\" data "
                          "are classes: use \"softmax\" or \"mlp\"");
     }
-    return TN_OK;
+    bool layers = strcmp(job->model.type, "layers") == 0;
+    return layers ? check_layers(job, error) : check_other_type(job, error);
 }
 
 /* The norm is that of a step's whole gradient, which no node has in the other cases. */
@@ -270,22 +328,54 @@ uint64_t job_hash(const struct job *job)
     return hash;
 }
 
-/* The value as JSON, cut short. `digits`: of real numbers; 0: all that are needed to read the same
- * number. */
-static void key_text(const struct json_field *key, const struct job *job, size_t digits,
-                     char text[static KEY_TEXT_MAX])
+/* The value as JSON; malloc'ed, NULL: out of memory. `digits`: of real numbers; 0: all that are
+ * needed to read the same number. */
+static char *value_text(const struct json_field *key, const struct job *job, size_t digits)
 {
     assert(key->type != FIELD_OTHER);
     json_t *value = json_codec_build_field(key, job);
+    if (key->type == FIELD_CUSTOM) { digits = 15; /* As job_layers_converter has them. */ }
     size_t flags = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(digits);
-    char *all = value != NULL ? json_dumps(value, flags) : NULL;
-    int length = snprintf(text, KEY_TEXT_MAX, "%s", all != NULL ? all : "?");
-    if (length >= KEY_TEXT_MAX) {
-        memcpy(text + KEY_TEXT_MAX - sizeof "...", "...", sizeof "...");
-        utf8_clean(text);
-    }
-    free(all);
+    char *text = value != NULL ? json_dumps(value, flags) : NULL;
     json_decref(value);
+    return text;
+}
+
+/* The part of `text` from `first` on, cut short. */
+static void cut_text(const char *text, size_t first, char out[static KEY_TEXT_MAX])
+{
+    int length = snprintf(out, KEY_TEXT_MAX, "%s%s", first > 0 ? "..." : "", text + first);
+    if (length >= KEY_TEXT_MAX) { memcpy(out + KEY_TEXT_MAX - sizeof "...", "...", sizeof "..."); }
+    utf8_clean(out);
+}
+
+/* Where to begin to show two values, so that their first difference is seen. */
+static size_t first_shown(const char *a, const char *b)
+{
+    enum { CONTEXT = 24 };
+    size_t same = 0;
+    assert(a != NULL && b != NULL);
+    while (a[same] != '\0' && a[same] == b[same]) { same++; }
+    return same > KEY_TEXT_MAX / 2 ? same - CONTEXT : 0;
+}
+
+/* Whether the values of a key differ, and both, cut short. */
+static bool key_differs(const struct json_field *key, const struct job *a, const struct job *b,
+                        char there[static KEY_TEXT_MAX], char here[static KEY_TEXT_MAX])
+{
+    char *texts[2] = {value_text(key, a, 0), value_text(key, b, 0)};
+    bool differs = texts[0] == NULL || texts[1] == NULL || strcmp(texts[0], texts[1]) != 0;
+    if (texts[0] != NULL && texts[1] != NULL) {
+        size_t first = first_shown(texts[0], texts[1]);
+        cut_text(texts[0], first, there);
+        cut_text(texts[1], first, here);
+    } else {
+        cut_text("?", 0, there);
+        cut_text("?", 0, here);
+    }
+    free(texts[0]);
+    free(texts[1]);
+    return differs;
 }
 
 bool job_difference(const struct job *a, const struct job *b, char text[static JOB_DIFFERENCE_MAX])
@@ -295,11 +385,8 @@ bool job_difference(const struct job *a, const struct job *b, char text[static J
     assert(a != NULL && b != NULL);
     for (size_t i = 0; i < job_keys.count; i++) {
         const struct json_field *key = &job_keys.fields[i];
-        char there[KEY_TEXT_MAX], here[KEY_TEXT_MAX], one[256];
-        if ((key->tags & JOB_KEY_FIXED) == 0) { continue; }
-        key_text(key, a, 0, there);
-        key_text(key, b, 0, here);
-        if (strcmp(there, here) == 0) { continue; }
+        char there[KEY_TEXT_MAX], here[KEY_TEXT_MAX], one[320];
+        if ((key->tags & JOB_KEY_FIXED) == 0 || !key_differs(key, a, b, there, here)) { continue; }
         int length = snprintf(one, sizeof one, "%s%s is %s there and %s here", used > 0 ? ", " : "",
                               key->name, there, here);
         if (used + (size_t)length + sizeof cut > JOB_DIFFERENCE_MAX) {
@@ -345,6 +432,7 @@ static void print_allowed(FILE *out, const struct json_field *key)
         break;
     case FIELD_BOOL: fprintf(out, "`true`, `false`"); break;
     case FIELD_LIST: print_list(out, key); break;
+    case FIELD_CUSTOM: fprintf(out, "%s", key->converter->wanted); break;
     case FIELD_REAL: fprintf(out, "%g to %g", key->least, key->most); break;
     case FIELD_UINT: print_uint(out, key); break;
     default: assert(false && "a job key of another type");
@@ -362,11 +450,11 @@ char *job_reference(void)
     fprintf(out, "| key | allowed | default | meaning |\n|---|---|---|---|\n");
     for (size_t i = 0; i < job_keys.count; i++) {
         const struct json_field *key = &job_keys.fields[i];
-        char value[KEY_TEXT_MAX];
-        key_text(key, &defaults, 15, value);
+        char *value = value_text(key, &defaults, 15);
         fprintf(out, "| `%s`%s | ", key->name, (key->tags & JOB_KEY_FIXED) != 0 ? " *" : "");
         print_allowed(out, key);
-        fprintf(out, " | `%s` | %s |\n", value, key->help);
+        fprintf(out, " | `%s` | %s |\n", value != NULL ? value : "?", key->help);
+        free(value);
     }
     if (fclose(out) == 0) { return text; }
     free(text);

@@ -23,12 +23,20 @@ enum {
     JOB_CLASSES_MAX = 256,
     JOB_RULES_MAX = 16,
     JOB_PATTERN_MAX = 64,
+    JOB_RANK_MAX = 4,
+    JOB_LAYERS_MAX = 8192,
     JOB_FILE_MAX = 1 << 20,
     JOB_DIFFERENCE_MAX = 640,
 };
 
 enum train_mode { TRAIN_SYNC, TRAIN_ASYNC };
 enum chief_failure_policy { CHIEF_FAILURE_CONTINUE, CHIEF_FAILURE_RESTORE };
+enum job_loss {
+    LOSS_SOFTMAX_CROSS_ENTROPY,
+    LOSS_SQUARED_ERROR,
+    LOSS_ABSOLUTE_ERROR,
+    LOSS_HUBER_ERROR,
+};
 enum optimizer_kind {
     OPTIMIZER_SGD,
     OPTIMIZER_MOMENTUM,
@@ -72,11 +80,16 @@ struct job {
     char name[CLUSTER_NAME_MAX]; /* Also the cluster's name. */
     uint64_t seed;
     struct {
-        char type[32]; /* "mlp", "softmax", "linear" */
+        char type[32]; /* "mlp", "softmax", "linear", "layers" */
         uint32_t inputs, outputs;
         uint32_t hidden_count;
         uint32_t hidden[JOB_HIDDEN_MAX];
         bool hidden_given; /* By a file or --set; if not, the type decides. */
+        uint32_t shape_count;
+        uint32_t shape[JOB_RANK_MAX]; /* layers: of an example; none: [inputs]. */
+        char layers[JOB_LAYERS_MAX];  /* layers: job_layers.h; "": none. */
+        enum job_loss loss;           /* layers */
+        double label_smoothing;       /* layers */
     } model;
     struct {
         char type[32]; /* "idx", "synthetic" */
@@ -139,6 +152,9 @@ MUST_CHECK enum tn_status job_check(const struct job *job, struct error *error);
 /* Names in job files and manifests. */
 const char *optimizer_name(enum optimizer_kind kind);
 const char *schedule_name(enum schedule_type type);
+
+/* Whether the model predicts numbers, targets, instead of classes, labels. */
+bool job_is_regression(const struct job *job);
 
 /* The whole job as canonical JSON; malloc'ed, NULL: out of memory. */
 char *job_to_json(const struct job *job);

@@ -3,9 +3,12 @@
 #include <assert.h>
 #include <math.h>
 
+#include "common/cluster/job_layers.h"
 #include "common/cluster/manifest.h"
 
-static const char *const model_types[] = {"mlp", "softmax", "linear", NULL};
+static const char *const model_types[] = {"mlp", "softmax", "linear", "layers", NULL};
+static const char *const losses[] = {"softmax_cross_entropy", "squared_error", "absolute_error",
+                                     "huber_error", NULL};
 static const char *const data_types[] = {"idx", "synthetic", NULL};
 static const char *const modes[] = {"sync", "async", NULL};
 static const char *const optimizers[] = {
@@ -38,6 +41,13 @@ enum { CHANGEABLE = 0, FIXED = JOB_KEY_FIXED };
 #define MANY 9e15 /* Whole numbers up to this are exact in a double, and hence in JSON. */
 
 static const struct json_field hidden_layer = {
+    .type = FIELD_UINT,
+    .size = sizeof(uint32_t),
+    .least = 1,
+    .most = 1 << 20,
+};
+
+static const struct json_field dimension = {
     .type = FIELD_UINT,
     .size = sizeof(uint32_t),
     .least = 1,
@@ -103,7 +113,7 @@ static const struct json_field fields[] = {
            "Decides initial values and the order of examples. Same seed, same bits."),
     NAME(FIELD_CHOICE, "model.type", model.type, model_types, FIXED,
          "`mlp`: hidden layers with ReLU, softmax classifier. `softmax`: softmax regression. "
-         "`linear`: linear regression."),
+         "`linear`: linear regression. `layers`: the network of `model.layers`."),
     NUMBER(FIELD_UINT, "model.inputs", model.inputs, 1, 1 << 24, FIXED, "Numbers per example."),
     NUMBER(FIELD_UINT, "model.outputs", model.outputs, 1, 1 << 20, FIXED,
            "Classes; of a regression: numbers to predict."),
@@ -117,6 +127,31 @@ static const struct json_field fields[] = {
         .help =
             "Widths of the hidden layers, a list: `[128]`. Of `mlp` only; default `[]` for others.",
     },
+    {
+        .name = "model.shape",
+        .type = FIELD_LIST,
+        AT(model.shape),
+        .length_offset = offsetof(struct job, model.shape_count),
+        .element = &dimension,
+        .tags = FIXED,
+        .help = "Dimensions of an example: `[28, 28, 1]` for images of height, width and channels. "
+                "Their product is `model.inputs`. `[]`: one dimension. Of `layers` only.",
+    },
+    {
+        .name = "model.layers",
+        .type = FIELD_CUSTOM,
+        AT(model.layers),
+        .converter = &job_layers_converter,
+        .tags = FIXED,
+        .help = "The network, a list: see [Layers](#layers). Of `layers` only.",
+    },
+    NAME(
+        FIELD_ENUM, "model.loss", model.loss, losses, FIXED,
+        "The quantity to minimise: `softmax_cross_entropy` for classes, the others for numbers. Of "
+        "`layers` only."),
+    NUMBER(FIELD_REAL, "model.label_smoothing", model.label_smoothing, 0, 0.99, FIXED,
+           "Of `softmax_cross_entropy` in `layers`: the share of the wanted distribution that is "
+           "uniform over all classes."),
     NAME(FIELD_CHOICE, "data.type", data.type, data_types, FIXED,
          "`idx`: images and labels in IDX format, gzip'ed or not. `synthetic`: drawn from the "
          "seed."),

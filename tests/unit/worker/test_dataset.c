@@ -91,13 +91,17 @@ static void test_files_are_gathered(void **state)
     assert_int_equal(dataset->examples, 2);
     float inputs[9];
     uint8_t labels[3];
-    struct fields fields = {inputs, labels, NULL};
+    uint8_t bytes[9];
+    struct fields fields = {inputs, NULL, labels, NULL};
     dataset_gather(dataset, (uint32_t[]){1, 0, 1}, 3, &fields);
     assert_memory_equal(inputs, ((float[]){0.4F, 1, 0, 0.2F, 0.4F, 1}), 6 * sizeof(float));
     assert_memory_equal(labels, ((uint8_t[]){0, 2, 0}), 3);
+    fields.input_bytes = bytes;
+    dataset_gather_range(dataset, 0, 2, &fields);
+    assert_memory_equal(bytes, ((uint8_t[]){0, 51, 102, 255}), 4);
     fields.labels = NULL; /* Fields that a model does not read are left out. */
     dataset_gather_range(dataset, 1, 1, &fields);
-    assert_true(inputs[0] == 0.4F && labels[0] == 0);
+    assert_true(inputs[0] == 0.4F && labels[0] == 2);
     dataset_close(dataset);
 }
 
@@ -134,7 +138,7 @@ static void test_misfits_are_refused(void **state)
     write_file("train-images-idx3-ubyte", (uint8_t[]){0, 0, 8}, 3);
     expect_refusal(&job, TN_EINVAL, "/train-images-idx3-ubyte: too short: 3 of 4 bytes");
     strcpy(job.model.type, "linear");
-    expect_refusal(&job, TN_EINVAL, "model.type 'linear' needs targets");
+    expect_refusal(&job, TN_EINVAL, "a regression (model.type 'linear') needs targets");
     strcpy(job.data.type, "csv");
     expect_refusal(&job, TN_EINVAL, "unknown data.type 'csv': one of idx, synthetic");
 }
@@ -194,7 +198,7 @@ static void test_synthetic_linear_has_targets(void **state)
     (void)state;
     struct dataset *dataset = open_synthetic("linear", DATASET_TRAIN, 0.1);
     float inputs[2 * 20], targets[2 * 4];
-    const struct fields fields = {inputs, NULL, targets};
+    const struct fields fields = {.inputs = inputs, .targets = targets};
     dataset_gather(dataset, (uint32_t[]){7, 4095}, 2, &fields);
     assert_memory_equal(targets, dataset->targets + 28, 4 * sizeof(float));
     assert_memory_equal(targets + 4, dataset->targets + 4 * 4095, 4 * sizeof(float));

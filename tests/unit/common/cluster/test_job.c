@@ -341,6 +341,94 @@ static void clipping_is_checked(void **state)
     CHECKED(NULL, "train.clip_value=1", "cluster.ps=2", "train.mode=async");
 }
 
+static void read_layers(struct job *job, const char *text)
+{
+    struct error error;
+    job_init(job);
+    if (job_read_text(job, text, strlen(text), "test", &error) != TN_OK) {
+        fail_msg("%s", error.text);
+    }
+}
+
+/* Layers are kept as canonical text, and written as they were read. */
+static void layers_are_kept(void **state)
+{
+    (void)state;
+    static struct job a, b;
+    char text[JOB_DIFFERENCE_MAX];
+    read_layers(&a, "{\"model\": {\"type\": \"layers\", \"shape\": [28, 28], \"layers\":"
+                    " [ {\"dropout\": 0.10}, {\"b\": {\"y\": 1, \"x\": 2}} ]}}");
+    assert_string_equal(a.model.layers, "[{\"dropout\":0.1},{\"b\":{\"x\":2,\"y\":1}}]");
+    assert_int_equal(a.model.shape_count, 2);
+    assert_int_equal(job_check(&a, NULL), TN_OK);
+    char *json = job_to_json(&a);
+    read_layers(&b, json);
+    free(json);
+    assert_string_equal(a.model.layers, b.model.layers);
+    assert_int_equal(job_hash(&a), job_hash(&b));
+    assert_false(job_difference(&a, &b, text));
+    assert_int_equal(job_set(&b, "model.layers=[{\"dropout\": 0.2}]", NULL), TN_OK);
+    assert_int_not_equal(job_hash(&a), job_hash(&b));
+    assert_true(job_difference(&a, &b, text));
+    assert_string_equal(text, "model.layers is [{\"dropout\":0.1},{\"b\":{\"x\":2,\"y\":1}}] there "
+                              "and [{\"dropout\":0.2}] here");
+    assert_int_equal(job_set(&b, "model.layers=[]", NULL), TN_OK);
+    assert_string_equal(b.model.layers, "");
+}
+
+/* A difference behind the part of a value that is shown is found, and shown from there. */
+static void late_differences_are_found(void **state)
+{
+    (void)state;
+    static struct job a, b;
+    char text[JOB_DIFFERENCE_MAX];
+    job_init(&a);
+    memset(a.data.path, 'p', 200);
+    b = a;
+    b.data.path[199] = 'q';
+    assert_true(job_difference(&a, &b, text));
+    assert_non_null(strstr(text, "ppp\" there and ...ppp"));
+    assert_non_null(strstr(text, "pppq\" here"));
+}
+
+static void expect_wrong(const char *text, const char *wanted)
+{
+    static struct job job;
+    struct error error;
+    read_layers(&job, text);
+    assert_int_equal(job_check(&job, &error), TN_EINVAL);
+    if (strstr(error.text, wanted) == NULL) { fail_msg("%s", error.text); }
+}
+
+static void keys_of_layers_are_checked(void **state)
+{
+    (void)state;
+    static struct job job;
+    static char long_list[JOB_LAYERS_MAX + 64];
+    struct error error;
+    expect_wrong("{\"model\": {\"type\": \"layers\"}}", "model.layers is empty");
+    expect_wrong("{\"model\": {\"layers\": [1]}}",
+                 "model.layers is given, but model.type is \"mlp\"");
+    expect_wrong("{\"model\": {\"shape\": [1]}}", "model.shape is given");
+    expect_wrong("{\"model\": {\"loss\": \"huber_error\"}}", "model.loss is given");
+    expect_wrong("{\"model\": {\"label_smoothing\": 0.1}}", "model.label_smoothing is given");
+    expect_wrong("{\"model\": {\"type\": \"layers\", \"layers\": [1], \"shape\": [28, 27]}}",
+                 "model.inputs is 784, but the product of model.shape is 756");
+    expect_wrong("{\"model\": {\"type\": \"layers\", \"layers\": [1], \"hidden\": [5]}}",
+                 "use {\"dense\": {\"units\": 5, \"activation\": \"relu\"}}");
+    expect_wrong("{\"model\": {\"type\": \"layers\", \"layers\": [1], \"loss\": \"squared_error\","
+                 " \"label_smoothing\": 0.1}}",
+                 "model.label_smoothing is 0.1, but model.loss has no labels");
+    job_init(&job);
+    assert_int_equal(job_set(&job, "model.layers={}", &error), TN_EINVAL);
+    assert_string_equal(error.text, "model.layers is {}: give a list of layers, [...], with a text "
+                                    "of less than 8192 bytes");
+    snprintf(long_list, sizeof long_list, "model.layers=[\"%0*d\"]", JOB_LAYERS_MAX - 4, 0);
+    assert_int_equal(job_set(&job, long_list, &error), TN_EINVAL);
+    snprintf(long_list, sizeof long_list, "model.layers=[\"%0*d\"]", JOB_LAYERS_MAX - 5, 0);
+    assert_int_equal(job_set(&job, long_list, &error), TN_OK);
+}
+
 /* docs/job-file.md contains the reference that the table generates. */
 static void reference_is_documented(void **state)
 {
@@ -374,6 +462,9 @@ int main(void)
         cmocka_unit_test(variable_rules_are_read),
         cmocka_unit_test(schedules_are_checked),
         cmocka_unit_test(clipping_is_checked),
+        cmocka_unit_test(layers_are_kept),
+        cmocka_unit_test(late_differences_are_found),
+        cmocka_unit_test(keys_of_layers_are_checked),
         cmocka_unit_test(reference_is_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

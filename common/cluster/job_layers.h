@@ -1,0 +1,14 @@
+/*
+ * common/cluster/job_layers.h: the key `model.layers` of a job: any JSON list, kept as canonical
+ * text, so that jobs can be compared and stored by programs that know no layers. model/job_layers.h
+ * gives it a meaning.
+ */
+#ifndef COMMON_CLUSTER_JOB_LAYERS_H
+#define COMMON_CLUSTER_JOB_LAYERS_H
+
+#include "common/base/json_codec.h"
+
+/* The member is a char[JOB_LAYERS_MAX]. */
+extern const struct json_converter job_layers_converter;
+
+#endif

@@ -1,0 +1,196 @@
+#include "model/job_layers.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/text.h"
+#include "model/layer_types.h"
+
+struct builder {
+    struct tn_graph *graph;
+    tn_tensor x; /* The value of the last layer. */
+    uint32_t depth;
+};
+
+static enum tn_status build_list(struct builder *builder, const json_t *list, const char *where,
+                                 struct error *error);
+
+/* "WHERE.NAME", cut if it is too long. */
+static void place(char out[static JSON_WHERE_MAX], const char *where, const char *name)
+{
+    struct text text = text_begin(out, JSON_WHERE_MAX);
+    text_add(&text, where);
+    text_add(&text, ".");
+    text_add(&text, name);
+}
+
+/* "WHERE[INDEX]" */
+static void place_at(char out[static JSON_WHERE_MAX], const char *where, size_t index)
+{
+    struct text text = text_begin(out, JSON_WHERE_MAX);
+    text_add(&text, where);
+    text_add(&text, "[");
+    text_add_number(&text, index);
+    text_add(&text, "]");
+}
+
+/* The name and the value of a layer. A name alone has the value NULL. */
+static enum tn_status split(const json_t *element, const char *where, const char **name,
+                            const json_t **value, struct error *error)
+{
+    *value = NULL;
+    *name = json_string_value(element);
+    if (*name != NULL) { return TN_OK; }
+    if (json_object_size(element) == 1) {
+        void *entry = json_object_iter((json_t *)(uintptr_t)element);
+        *name = json_object_iter_key(entry);
+        *value = json_object_iter_value(entry);
+        return TN_OK;
+    }
+    return json_refuse(where, "", element, error,
+                       "give the name of a layer, or an object with one key, the name: "
+                       "{\"dense\": {\"units\": 10}}");
+}
+
+/* The values of the keys, with the short form {"NAME": value}. */
+static enum tn_status read_keys(const struct layer_type *type, const json_t *value,
+                                const char *where, struct layer *out, struct error *error)
+{
+    *out = type->defaults;
+    if (type->keys.count == 0) {
+        if (value == NULL || (json_is_object(value) && json_object_size(value) == 0)) {
+            return TN_OK;
+        }
+        return json_refuse(where, "", value, error, "this layer has no keys: give only \"%s\"",
+                           type->name);
+    }
+    if (value != NULL && !json_is_object(value) && type->main_key != NULL) {
+        json_t *object = json_object();
+        if (object == NULL ||
+            json_object_set(object, type->main_key, (json_t *)(uintptr_t)value) != 0) {
+            json_decref(object);
+            return error_set(error, TN_ENOMEM, "out of memory for layers");
+        }
+        enum tn_status status = json_codec_read(&type->keys, object, where, out, error);
+        json_decref(object);
+        return status;
+    }
+    json_t *none = value == NULL ? json_object() : NULL;
+    enum tn_status status =
+        json_codec_read(&type->keys, value != NULL ? value : none, where, out, error);
+    json_decref(none);
+    return status;
+}
+
+static enum tn_status status_of(const struct tn_graph *graph, const char *where,
+                                struct error *error)
+{
+    struct tn_error text = {.text = ""};
+    enum tn_status status = tn_graph_status(graph, &text);
+    return status == TN_OK ? TN_OK : error_set(error, status, "%s: %s", where, text.text);
+}
+
+static enum tn_status build_plain(struct builder *builder, const char *type_name, const char *scope,
+                                  const json_t *value, const char *where, struct error *error)
+{
+    const struct layer_type *type = NULL;
+    struct layer layer;
+    enum tn_status status = layer_type_find(type_name, where, &type, error);
+    char here[JSON_WHERE_MAX];
+    if (status != TN_OK) { return status; }
+    place(here, where, type_name);
+    status = read_keys(type, value, here, &layer, error);
+    if (status != TN_OK) { return status; }
+    builder->x = type->build(builder->graph, scope, builder->x, &layer);
+    return status_of(builder->graph, here, error);
+}
+
+static bool same_shape(const struct tn_graph *graph, tn_tensor a, tn_tensor b)
+{
+    struct tn_shape one = tn_shape_of(graph, a), other = tn_shape_of(graph, b);
+    return one.rank == other.rank && memcmp(one.dims, other.dims, sizeof one.dims) == 0;
+}
+
+/* x + layers(x) */
+static enum tn_status build_residual(struct builder *builder, const char *scope,
+                                     const json_t *value, const char *where, struct error *error)
+{
+    char here[JSON_WHERE_MAX];
+    tn_tensor x = builder->x;
+    place(here, where, "residual");
+    if (!json_is_array(value) || json_array_size(value) == 0) {
+        return json_refuse(here, "", value, error, "give a list of layers, [...]");
+    }
+    if (builder->depth == JOB_LAYERS_DEPTH_MAX) {
+        return error_set(error, TN_EINVAL,
+                         "%s: residual layers are more than %d deep: put them one after another",
+                         here, JOB_LAYERS_DEPTH_MAX);
+    }
+    builder->depth++;
+    tn_scope_begin(builder->graph, scope);
+    enum tn_status status = build_list(builder, value, here, error);
+    tn_scope_end(builder->graph);
+    builder->depth--;
+    if (status != TN_OK) { return status; }
+    if (!same_shape(builder->graph, x, builder->x)) {
+        return error_set(error, TN_EINVAL,
+                         "%s: its layers change the shape of the value, so their result cannot be "
+                         "added to it: end with as many filters or units as it has, and stride 1",
+                         here);
+    }
+    builder->x = tn_add(builder->graph, x, builder->x);
+    return status_of(builder->graph, here, error);
+}
+
+static enum tn_status build_list(struct builder *builder, const json_t *list, const char *where,
+                                 struct error *error)
+{
+    assert(json_is_array(list));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        char here[JSON_WHERE_MAX], scope[64];
+        const char *name = NULL;
+        const json_t *value = NULL;
+        place_at(here, where, i);
+        enum tn_status status = split(json_array_get(list, i), here, &name, &value, error);
+        if (status != TN_OK) { return status; }
+        snprintf(scope, sizeof scope, "%.32s%zu", name, i + 1);
+        status = strcmp(name, "residual") == 0
+                     ? build_residual(builder, scope, value, here, error)
+                     : build_plain(builder, name, scope, value, here, error);
+        if (status != TN_OK) { return status; }
+    }
+    return TN_OK;
+}
+
+static enum tn_status parse(const struct job *job, json_t **out, struct error *error)
+{
+    *out = json_loads(job->model.layers, 0, NULL);
+    if (*out != NULL && json_array_size(*out) > 0) { return TN_OK; }
+    json_decref(*out);
+    *out = NULL;
+    return error_set(error, TN_EINVAL, "model.layers is empty: give a list of layers");
+}
+
+enum tn_status job_layers_build(const struct job *job, struct tn_graph *graph, tn_tensor x,
+                                tn_tensor *out, struct error *error)
+{
+    struct builder builder = {.graph = graph, .x = x};
+    json_t *list = NULL;
+    assert(job != NULL && graph != NULL && out != NULL);
+    enum tn_status status = parse(job, &list, error);
+    if (status == TN_OK) { status = build_list(&builder, list, "model.layers", error); }
+    json_decref(list);
+    *out = builder.x;
+    return status;
+}
+
+bool job_layers_read_ids(const struct job *job)
+{
+    json_t *list = NULL;
+    assert(job != NULL);
+    if (parse(job, &list, NULL) != TN_OK) { return false; }
+    bool ids = json_object_get(json_array_get(list, 0), "embedding") != NULL;
+    json_decref(list);
+    return ids;
+}

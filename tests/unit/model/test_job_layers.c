@@ -1,0 +1,210 @@
+/* model/job_layers.h: every layer of the table builds, gradients are slopes, and errors name the
+ * place, the value and the remedy. */
+#include "model/job_layers.h"
+
+#include "model/training.h"
+#include "tests/unit/support/graphs.h"
+
+static void set(struct job *job, const char *key, const char *value)
+{
+    char text[JOB_LAYERS_MAX];
+    struct error error;
+    assert_true(snprintf(text, sizeof text, "%s=%s", key, value) > 0);
+    if (job_set(job, text, &error) != TN_OK) { fail_msg("%s", error.text); }
+}
+
+static struct job job_of(const char *shape, const char *inputs, const char *layers)
+{
+    struct job job;
+    job_init(&job);
+    set(&job, "model.type", "layers");
+    set(&job, "model.shape", shape);
+    set(&job, "model.inputs", inputs);
+    set(&job, "model.outputs", "3");
+    set(&job, "model.layers", layers);
+    assert_int_equal(job_check(&job, NULL), TN_OK);
+    return job;
+}
+
+static void expect_slopes(const struct job *job)
+{
+    struct model *model = NULL;
+    struct error error;
+    double worst = 1;
+    if (model_open(job, &model, &error) != TN_OK) { fail_msg("%s", error.text); }
+    assert_int_equal(tn_check_gradients(model->graph, 3, 3, 20, &worst, NULL), TN_OK);
+    assert_true(worst < 1e-5);
+    model_close(model);
+}
+
+static void images(void **state)
+{
+    (void)state;
+    struct job job = job_of(
+        "[6, 6, 2]", "72",
+        "[{\"conv2d\": {\"filters\": 3, \"kernel\": 3, \"stride\": 1, \"padding\": \"none\"}},"
+        " \"gelu\", {\"residual\": [{\"conv2d\": 3}, {\"activation\": \"tanh\"}]},"
+        " {\"mean_pool\": {\"size\": 2, \"stride\": 1}}, \"layer_norm\", \"silu\","
+        " {\"dropout\": 0.25}, \"flatten\", {\"dense\": {\"units\": 5, \"activation\":"
+        " \"sigmoid\"}}, {\"reshape\": [5, 1]}, \"flatten\", {\"dense\": 3}]");
+    expect_slopes(&job);
+    set(&job, "model.layers",
+        "[{\"max_pool\": 2}, {\"conv2d\": 4}, \"global_max_pool\","
+        " {\"dense\": 4}, \"leaky_relu\", {\"dense\": 3}]");
+    expect_slopes(&job);
+    set(&job, "model.label_smoothing", "0.1");
+    set(&job, "model.layers", "[{\"conv2d\": 4}, \"global_mean_pool\", {\"dense\": 3}]");
+    expect_slopes(&job);
+}
+
+static void sequences(void **state)
+{
+    (void)state;
+    struct job job = job_of(
+        "[4, 6]", "24",
+        "[\"positions\", {\"transformer_block\": {\"heads\": 2, \"causal\": true, \"mlp_width\":"
+        " 5}}, {\"self_attention\": 3}, {\"transformer_block\": {\"heads\": 1, \"dropout\": 0.1}},"
+        " \"global_mean_pool\", {\"dense\": 3}]");
+    expect_slopes(&job);
+}
+
+/* An embedding first: the field "inputs" has bytes. */
+static void ids(void **state)
+{
+    (void)state;
+    struct job job = job_of("[4]", "4",
+                            "[{\"embedding\": {\"rows\": 9, \"width\": 6}}, \"global_mean_pool\","
+                            " \"relu\", {\"dense\": 3}]");
+    struct model *model = NULL;
+    struct training *training = NULL;
+    expect_slopes(&job);
+    assert_true(job_layers_read_ids(&job));
+    assert_int_equal(model_open(&job, &model, NULL), TN_OK);
+    const struct training_config config = {model, "reference", {2}, {0}};
+    assert_int_equal(training_open(&config, &training, NULL), TN_OK);
+    struct fields fields = training_fields(training, TN_TRAIN, 2);
+    assert_non_null(fields.input_bytes);
+    assert_null(fields.inputs);
+    training_close(training);
+    model_close(model);
+}
+
+static void regressions(void **state)
+{
+    (void)state;
+    static const char *const losses[] = {"squared_error", "absolute_error", "huber_error"};
+    for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
+        struct job job = job_of("[]", "5", "[{\"dense\": 4}, \"tanh\", {\"dense\": 3}]");
+        set(&job, "model.loss", losses[i]);
+        assert_int_equal(job_check(&job, NULL), TN_OK);
+        expect_slopes(&job);
+    }
+}
+
+/* The variables are named by the layer's type and number. */
+static void variables_have_names(void **state)
+{
+    (void)state;
+    struct variable_table table;
+    struct job job =
+        job_of("[]", "3", "[{\"dense\": 3}, {\"residual\": [\"tanh\", {\"dense\": 3}]}]");
+    assert_int_equal(model_describe(&job, &table, NULL), TN_OK);
+    assert_int_equal(table.count, 4);
+    assert_string_equal(table.variables[0].name, "dense1/weights");
+    assert_string_equal(table.variables[3].name, "residual2/dense2/bias");
+}
+
+/* "mlp" and the same layers have the same parameters and the same gradient. */
+static void an_mlp_is_a_list_of_layers(void **state)
+{
+    (void)state;
+    struct job mlp, layers = job_of("[]", "5",
+                                    "[{\"dense\": {\"units\": 4, \"activation\": \"relu\"}},"
+                                    " {\"dense\": 3}]");
+    struct model *models[2];
+    float gradients[2][64];
+    job_init(&mlp);
+    set(&mlp, "model.inputs", "5");
+    set(&mlp, "model.outputs", "3");
+    set(&mlp, "model.hidden", "[4]");
+    assert_int_equal(model_open(&mlp, &models[0], NULL), TN_OK);
+    assert_int_equal(model_open(&layers, &models[1], NULL), TN_OK);
+    for (int m = 0; m < 2; m++) {
+        struct training *training = NULL;
+        float values[64];
+        const struct training_config config = {models[m], "reference", {4}, {0}};
+        assert_int_equal(training_open(&config, &training, NULL), TN_OK);
+        assert_int_equal(models[m]->table.parameter_count, 39);
+        variables_init_range(&models[m]->table, 1, 0, 39, values);
+        struct fields fields = training_fields(training, TN_TRAIN, 4);
+        for (int i = 0; i < 20; i++) { fields.inputs[i] = (float)(i % 7) - 3; }
+        struct slice_run run = {
+            .values = values, .count = 4, .scale = 0.25F, .gradient = gradients[m]};
+        assert_int_equal(training_gradient(training, &run, NULL), TN_OK);
+        training_close(training);
+        model_close(models[m]);
+    }
+    assert_memory_equal(gradients[0], gradients[1], 39 * sizeof(float));
+}
+
+static void expect_refusal(const char *layers, const char *text)
+{
+    struct job job = job_of("[4, 4, 1]", "16", layers);
+    struct model *model = NULL;
+    struct error error;
+    assert_int_equal(model_open(&job, &model, &error), TN_EINVAL);
+    if (strstr(error.text, text) == NULL) { fail_msg("%s", error.text); }
+}
+
+static void wrong_layers_are_refused(void **state)
+{
+    (void)state;
+    expect_refusal("[\"flatten\", {\"dense\": {\"unit\": 3}}]",
+                   "model.layers[1].dense: unknown key \"unit\": did you mean \"units\"?");
+    expect_refusal("[\"dense\"]", "model.layers[0].dense.units is missing: give a whole number");
+    expect_refusal("[{\"dropout\": 2}]",
+                   "model.layers[0].dropout.rate is 2: give a number from 0 to 0.99");
+    expect_refusal("[{\"conv2d\": {\"filters\": 2, \"activation\": \"rleu\"}}]",
+                   "model.layers[0].conv2d.activation is \"rleu\": did you mean \"relu\"?");
+    expect_refusal("[{\"dens\": 3}]",
+                   "model.layers[0]: unknown layer 'dens': did you mean \"dense\"?");
+    expect_refusal("[\"cauliflower\"]",
+                   "model.layers[0]: unknown layer 'cauliflower': one of dense,");
+    expect_refusal("[{\"flatten\": 3}]", "model.layers[0].flatten is 3: this layer has no keys");
+    expect_refusal("[3]", "model.layers[0] is 3: give the name of a layer, or an object");
+    expect_refusal("[{\"dense\": 3, \"relu\": {}}]", "give the name of a layer, or an object");
+    expect_refusal("[{\"residual\": 3}]", "model.layers[0].residual is 3: give a list of layers");
+    expect_refusal("[{\"residual\": [{\"dense\": 5}]}]",
+                   "model.layers[0].residual: its layers change the shape of the value");
+    expect_refusal("[{\"residual\": [\"relu\", {\"dense\": 0}]}]",
+                   "model.layers[0].residual[1].dense.units is 0");
+    expect_refusal("[\"positions\"]", "model.layers[0].positions: ");
+    expect_refusal("[\"flatten\", {\"conv2d\": 3}]", "model.layers[1].conv2d: ");
+    expect_refusal("[\"flatten\", {\"dense\": 4}]",
+                   "model.layers end with 4 numbers per example, but model.outputs is 3");
+    expect_refusal("[\"relu\"]", "model.layers end with 3 dimensions per example");
+}
+
+static void residuals_have_a_limit_of_depth(void **state)
+{
+    (void)state;
+    expect_refusal("[{\"residual\":[{\"residual\":[{\"residual\":[{\"residual\":[{\"residual\":["
+                   "{\"residual\":[{\"residual\":[{\"residual\":[{\"residual\":[\"relu\"]}]}]}]}]}"
+                   "]}]}]}]}]",
+                   "residual layers are more than 8 deep");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(images),
+        cmocka_unit_test(sequences),
+        cmocka_unit_test(ids),
+        cmocka_unit_test(regressions),
+        cmocka_unit_test(variables_have_names),
+        cmocka_unit_test(an_mlp_is_a_list_of_layers),
+        cmocka_unit_test(wrong_layers_are_refused),
+        cmocka_unit_test(residuals_have_a_limit_of_depth),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
