@@ -157,6 +157,7 @@ void scenario_draw(const struct scenario *scenario, struct sim_setup *setup, uin
     job->train.steps = STEPS;
     job->cluster.coordinators = COORDINATORS;
     job->cluster.ps = PARAMETER_SERVERS;
+    job->train.clip_norm = 0; /* It needs a single ps. */
     job->cluster.workers = WORKERS;
     job->cluster.min_workers = 1;
     job->on_chief_failure = CHIEF_FAILURE_CONTINUE;
