@@ -1,6 +1,5 @@
 /*
- * tanist/base.h: the basis of every public header: visibility, checked results, and errors with
- * a message.
+ * tanist/base.h: the basis of every public header: statuses, and errors with a message.
  *
  * Functions that can fail return enum tn_status and take a struct tn_error, which may be NULL; it
  * is written only on failure. No function keeps a pointer that it was given, unless its comment
@@ -13,16 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tanist/api.h"
 #include "tanist/status.h"
 
-#if defined(__GNUC__)
-#define TN_API                   __attribute__((visibility("default")))
-#define TN_CHECKED               __attribute__((warn_unused_result))
-#define TN_FORMAT(string, first) __attribute__((format(printf, string, first)))
-#else
-#define TN_API
-#define TN_CHECKED
-#define TN_FORMAT(string, first)
+#ifdef __cplusplus
+extern "C" {
 #endif
 
 enum { TN_ERROR_TEXT_MAX = 1024, TN_NAME_MAX = 128 };
@@ -33,4 +27,10 @@ struct tn_error {
     char text[TN_ERROR_TEXT_MAX];
 };
 
+/* The version of the library: "0.1.0". Static storage. */
+TN_API const char *tn_version(void);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

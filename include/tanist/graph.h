@@ -33,7 +33,11 @@ struct tn_graph;
 typedef struct {
     uint32_t v;
 } tn_tensor;
+#ifdef __cplusplus
+#define TN_NONE (tn_tensor())
+#else
 #define TN_NONE ((tn_tensor){0})
+#endif
 
 /* TN_ENOMEM: out of memory. */
 TN_API TN_CHECKED enum tn_status tn_graph_create(struct tn_graph **out, struct tn_error *error);

@@ -25,10 +25,23 @@ struct tn_shape {
     int64_t dims[TN_RANK_MAX];
 };
 
+/* TN_SHAPE(TN_BATCH, 28, 28): a shape of these dimensions, at most TN_RANK_MAX. */
+#ifdef __cplusplus
+template <typename... Dimensions> constexpr tn_shape tn_make_shape(Dimensions... dimensions)
+{
+    static_assert(sizeof...(dimensions) <= TN_RANK_MAX,
+                  "a shape has at most TN_RANK_MAX dimensions");
+    return tn_shape{static_cast<uint32_t>(sizeof...(dimensions)),
+                    {static_cast<int64_t>(dimensions)...}};
+}
+#define TN_SHAPE(...) (tn_make_shape(__VA_ARGS__))
+#define TN_SCALAR     (tn_shape())
+#else
 #define TN_SHAPE(...)                                                                              \
     ((struct tn_shape){.rank = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t),                 \
                        .dims = {__VA_ARGS__}})
 #define TN_SCALAR ((struct tn_shape){0})
+#endif
 
 /* Memory of the host that belongs to another owner. `data` starts on a 64-byte boundary where the
  * library allocated it. */

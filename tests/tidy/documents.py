@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("agent", "bench", "chaos", "checker", "cli", "common", "coordinator", "deploy", "docs", "examples", "graph", "include", "local", "model",
+FOLDERS = ("agent", "bench", "chaos", "checker", "cli", "common", "coordinator", "deploy", "docs", "examples", "graph", "include", "library", "local", "model",
          "kernels", "ps", "scripts", "tests", "worker")
 CITING = ("agent", "checker", "common", "coordinator", "ps", "worker")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-FOLDERS = ("common", "graph", "model", "kernels", "coordinator", "ps", "worker", "local", "agent", "checker", "chaos",
-           "cli", "include", "examples", "bench", "tests")
+FOLDERS = ("common", "graph", "model", "kernels", "coordinator", "ps", "worker", "library", "local", "agent", "checker",
+           "chaos", "cli", "include", "examples", "bench", "tests")
 SUFFIXES = (".c", ".h", ".cu", ".cuh")
 
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)

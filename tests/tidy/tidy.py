@@ -67,6 +67,7 @@ ARROWS = {
     "ps/store": COMMON,
     "ps": COMMON | {"kernels", "kernels/optimizer", "ps/store"},
     "worker": COMMON | {"include/tanist", "kernels", "model"},
+    "library": {"include/tanist"},
     "local": COMMON | {"include/tanist", "kernels", "kernels/optimizer", "model", "ps/store", "worker"},
     "checker": COMMON,
     "agent/ensemble": COMMON,

@@ -1,0 +1,7 @@
+/* library/version.c: the version of libtanist. */
+#include "tanist/base.h"
+
+const char *tn_version(void)
+{
+    return TANIST_VERSION;
+}
