@@ -88,11 +88,12 @@ def znodes(run):
 
 def disk_kib(folder):
     total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.lstat().st_blocks // 2
-        except OSError:
-            continue  # A checkpoint that was just removed.
+    for parent, _, names in os.walk(folder):  # Ignores folders that were removed since.
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(parent, name)).st_blocks // 2
+            except OSError:
+                continue  # A checkpoint that was just removed.
     return total
 
 
