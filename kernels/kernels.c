@@ -1,10 +1,14 @@
 #include "kernels/kernels.h"
 
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/blas.h"
 #include "kernels/cpu.h"
+#include "kernels/portable/portable.h"
 
 float *kernels_allocate(size_t count)
 {
@@ -24,6 +28,31 @@ const struct kernels *kernels_cpu(void)
     return cpu_loops_baseline();
 }
 
+static struct kernels portable;
+
+static void portable_fingerprint(char *text, size_t size)
+{
+    int length = snprintf(text, size, "portable: version %d", PORTABLE_VERSION);
+    assert(length > 0);
+}
+
+static void set_portable(void)
+{
+    portable = *kernels_cpu(); /* All exact but two functions. */
+    portable.name = "portable";
+    portable.fingerprint = portable_fingerprint;
+    portable.multiply = kernels_reference()->multiply;
+    portable.softmax_cross_entropy = kernels_reference()->softmax_cross_entropy;
+}
+
+static const struct kernels *kernels_portable(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int failed = pthread_once(&once, set_portable);
+    assert(failed == 0);
+    return &portable;
+}
+
 enum tn_status kernels_open(const char *name, const struct kernels **out, struct error *error)
 {
     *out = NULL;
@@ -31,14 +60,16 @@ enum tn_status kernels_open(const char *name, const struct kernels **out, struct
         enum tn_status status = blas_open(error);
         if (status != TN_OK) { return status; }
         *out = kernels_cpu();
+    } else if (strcmp(name, "portable") == 0) {
+        *out = kernels_portable();
     } else if (strcmp(name, "reference") == 0) {
         *out = kernels_reference();
     } else if (strcmp(name, "cuda") == 0) {
         return error_set(error, TN_ENOENT,
-                         "kernels 'cuda': this build has no CUDA backend: use 'cpu'");
+                         "kernels 'cuda': this build has no CUDA backend: use 'portable'");
     } else {
-        return error_set(error, TN_EINVAL, "unknown kernels '%s': one of cpu, reference, cuda",
-                         name);
+        return error_set(error, TN_EINVAL,
+                         "unknown kernels '%s': one of portable, cpu, reference, cuda", name);
     }
     return TN_OK;
 }

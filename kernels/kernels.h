@@ -2,9 +2,10 @@
  * kernels/kernels.h: the arithmetic of models and optimizers, as one table of functions per
  * backend.
  *
- * Backends: "cpu" (OpenBLAS on one thread, and C loops that the compiler vectorises) and
- * "reference" (plain C, with which the tests compare every other backend). "cuda" is reserved; no
- * build has it.
+ * Backends: "cpu" (OpenBLAS on one thread, and C loops that the compiler vectorises), "portable"
+ * (the same loops, without OpenBLAS: for programs over kernels/portable/, which bring their own
+ * products) and "reference" (plain C, with which the tests compare every other backend). "cuda" is
+ * reserved; no build has it.
  *
  * Equal bits: for equal inputs and sizes a function returns equal bits on every node with the same
  * fingerprint. Reductions run in a fixed order; no result depends on alignment, threads or time.

@@ -166,6 +166,7 @@ enum tn_status training_gradient(struct training *training, struct slice_run *ru
     struct tn_run program_run = {
         .struct_size = sizeof program_run,
         .values = run->values,
+        .version = run->version,
         .seed = run->seed,
         .step = run->step,
         .first = run->first,

@@ -39,6 +39,7 @@ struct fields {
 /* The examples of one run are at positions [first, first + count) of the batch of `step`. */
 struct slice_run {
     const float *values;
+    uint64_t version; /* As in struct tn_run. */
     uint64_t seed, step;
     uint32_t first, count; /* `count` is 0 or one of the sizes for gradients. */
     float scale;

@@ -146,6 +146,7 @@ static enum tn_status slice_gradient(struct compute *compute, const float *value
     struct slice_range range = slices_positions(job->train.slices, job->train.batch, slice);
     struct slice_run run = {
         .values = values,
+        .version = compute->version,
         .seed = job->seed,
         .step = step,
         .first = range.first,
@@ -190,6 +191,7 @@ const float *compute_node(struct compute *compute, const float *values, uint64_t
                           struct slice_node node, struct error *error)
 {
     assert(slices_is_node(compute->config.job->train.slices, node.first, node.count));
+    compute->version++; /* The slices of a node have the same values; later ones may not. */
     enum tn_status status = sum_node(compute, values, step, node, 0, error);
     return status == TN_OK ? level(compute, 0) : NULL;
 }

@@ -40,6 +40,7 @@ struct compute_config {
 struct compute {
     struct compute_config config;
     uint64_t parameters;
+    uint64_t version; /* Version of the values, for programs. */
     uint32_t slice_examples;
     struct training *training;
     uint32_t *indices;

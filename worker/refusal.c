@@ -1,6 +1,7 @@
 #include "worker/refusal.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/digest.h"
@@ -23,11 +24,14 @@ static void log_kernels(const struct inputs *run, const struct inputs *ours)
 {
     const char *core = strstr(run->fingerprint, KERNELS_FOR);
     assert(!inputs_fingerprints_agree(run, ours));
+    char remedy[FINGERPRINT_MAX + 64] = "use the same version of tanist";
+    if (core != NULL) {
+        snprintf(remedy, sizeof remedy, "use the same OpenBLAS and set OPENBLAS_CORETYPE=%s",
+                 core + strlen(KERNELS_FOR));
+    }
     log_error("refused: the arithmetic of this worker is \"%s\", but that of this run is \"%s\" "
-              "(from %s): use the same OpenBLAS and set OPENBLAS_CORETYPE=%s, or permit other bits "
-              "with train.same_bits=false",
-              ours->fingerprint, run->fingerprint, run->from,
-              core != NULL ? core + strlen(KERNELS_FOR) : "the same");
+              "(from %s): %s, or permit other bits with train.same_bits=false",
+              ours->fingerprint, run->fingerprint, run->from, remedy);
 }
 
 bool refusal_log(const struct job *job, const struct inputs *run, const struct inputs *ours)

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/run/node.h"
+#include "kernels/job_kernels.h"
 #include "kernels/kernels.h"
 #include "kernels/optimizer.h"
 
@@ -20,7 +21,7 @@ static enum tn_status open_coordinator(struct node_setup *setup, void **out, str
     const struct kernels *kernels = NULL;
     *out = parts;
     if (parts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    enum tn_status status = kernels_open("cpu", &kernels, error);
+    enum tn_status status = kernels_open(job_kernels(&setup->job), &kernels, error);
     if (status != TN_OK) { return status; }
     kernels->fingerprint(fingerprint, sizeof fingerprint);
     coordinator_config_init(&parts->config, &setup->job, &setup->variables,

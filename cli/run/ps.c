@@ -10,6 +10,7 @@
 #include "cli/run/node.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
+#include "kernels/job_kernels.h"
 #include "kernels/kernels.h"
 #include "ps/store/store_thread.h"
 
@@ -29,7 +30,7 @@ static enum tn_status open_ps(struct node_setup *setup, void **out, struct error
     *out = parts;
     if (parts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     snprintf(parts->folder, sizeof parts->folder, "%s/checkpoints", setup->dir);
-    enum tn_status status = kernels_open("cpu", &parts->kernels, error);
+    enum tn_status status = kernels_open(job_kernels(&setup->job), &parts->kernels, error);
     /* Under an agent the folder exists; if it was removed meanwhile, the store must report that. */
     if (status == TN_OK && !setup->under_agent) {
         status = files_make_folders(parts->folder, error);

@@ -1,5 +1,7 @@
 #include "cli/run/training_parts.h"
 
+#include "kernels/job_kernels.h"
+
 static void identify_inputs(struct training_parts *parts)
 {
     const struct digest data = dataset_digest(parts->train, parts->test);
@@ -11,8 +13,8 @@ static void identify_inputs(struct training_parts *parts)
 enum tn_status training_parts_open(struct training_parts *parts, const struct job *job,
                                    struct error *error)
 {
-    *parts = (struct training_parts){.programs = "openblas"};
-    enum tn_status status = kernels_open("cpu", &parts->kernels, error);
+    *parts = (struct training_parts){.programs = job_programs(job)};
+    enum tn_status status = kernels_open(job_kernels(job), &parts->kernels, error);
     if (status == TN_OK) { status = model_open(job, &parts->model, error); }
     if (status == TN_OK) { status = dataset_open(job, DATASET_TRAIN, &parts->train, error); }
     if (status == TN_OK) { status = dataset_open(job, DATASET_TEST, &parts->test, error); }

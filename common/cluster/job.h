@@ -30,6 +30,7 @@ enum {
 };
 
 enum train_mode { TRAIN_SYNC, TRAIN_ASYNC };
+enum job_kernels { JOB_KERNELS_OPENBLAS, JOB_KERNELS_PORTABLE };
 enum chief_failure_policy { CHIEF_FAILURE_CONTINUE, CHIEF_FAILURE_RESTORE };
 enum job_loss {
     LOSS_SOFTMAX_CROSS_ENTROPY,
@@ -99,6 +100,7 @@ struct job {
     } data;
     struct {
         enum train_mode mode;
+        enum job_kernels kernels;
         uint64_t steps;
         uint32_t batch;  /* Global. */
         uint32_t slices; /* V */

@@ -11,6 +11,7 @@ static const char *const losses[] = {"softmax_cross_entropy", "squared_error", "
                                      "huber_error", NULL};
 static const char *const data_types[] = {"idx", "synthetic", NULL};
 static const char *const modes[] = {"sync", "async", NULL};
+static const char *const kernels[] = {"openblas", "portable", NULL};
 static const char *const optimizers[] = {
     [OPTIMIZER_SGD] = "sgd",           [OPTIMIZER_MOMENTUM] = "momentum",
     [OPTIMIZER_NESTEROV] = "nesterov", [OPTIMIZER_ADAGRAD] = "adagrad",
@@ -168,6 +169,10 @@ static const struct json_field fields[] = {
     NAME(FIELD_ENUM, "train.mode", train.mode, modes, FIXED,
          "`sync`: each step sums all slices of one global batch; the result does not depend on "
          "failures. `async`: each worker's gradient is applied at once."),
+    NAME(FIELD_ENUM, "train.kernels", train.kernels, kernels, FIXED,
+         "The arithmetic of models. `openblas`: OpenBLAS for matrix products; convolutions and "
+         "attention are slow; the same bits on processors of one type. `portable`: Tanist's own; "
+         "the same bits on every processor."),
     NUMBER(FIELD_UINT, "train.steps", train.steps, 1, MANY, CHANGEABLE,
            "Updates of the parameters until the job is done."),
     NUMBER(FIELD_UINT, "train.batch", train.batch, 1, 1 << 24, FIXED,

@@ -26,6 +26,9 @@
 /* The environment variable that names a class; "auto" or unset: the fastest. */
 #define PORTABLE_VARIABLE "TANIST_ISA"
 
+/* Part of the fingerprint of a run: raised by every change of any kernel's bits. */
+enum { PORTABLE_VERSION = 1 };
+
 struct portable {
     const char *name;
     const struct product_kernels *product;

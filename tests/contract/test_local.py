@@ -76,6 +76,23 @@ class Digests(Local):
         self.refused(3, ["the run of a cluster", "--local"], "run", "--local", QUICK, "--dir", "cluster",
                      "--resume", *more)
 
+    def test_portable_kernels(self):
+        """Plain C in one process has the bits of the fastest kernels in a cluster; OpenBLAS has others."""
+        classifier = ["--set", "model.type=mlp", "--set", "model.inputs=24", "--set", "model.hidden=[40]",
+                      "--set", "model.outputs=5"]
+        portable = [*classifier, "--set", "train.kernels=portable"]
+        self.environment["TANIST_ISA"] = "scalar"
+        plain = self.local(*portable, directory="plain")
+        del self.environment["TANIST_ISA"]
+        process = self.start("--dir", "cluster", *portable)
+        out, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertEqual(json.loads(out)["parameters_digest"], plain["parameters_digest"])
+        other = self.local(*classifier, directory="other")
+        self.assertNotEqual(other["parameters_digest"], plain["parameters_digest"])
+        self.refused(3, ["train.kernels", "portable", "openblas"], "run", "--local", QUICK, "--dir", "plain",
+                     "--resume", *classifier, "--set", "train.steps=400")
+
     def test_cluster_continues_a_local_run(self):
         """A cluster with two ps continues from the checkpoint that one process has left."""
         process = self.begin(*ENDLESS, *WIDE)

@@ -253,10 +253,14 @@ static void test_backends_are_found_by_name(void **state)
     assert_int_equal(kernels_open("cpu", &found, &error), TN_OK);
     found->fingerprint(text, sizeof text);
     assert_non_null(strstr(text, "OpenBLAS"));
+    assert_int_equal(kernels_open("portable", &found, &error), TN_OK);
+    found->fingerprint(text, sizeof text);
+    assert_string_equal(text, "portable: version 1");
     assert_int_equal(kernels_open("cuda", &found, &error), TN_ENOENT);
-    assert_string_equal(error.text, "kernels 'cuda': this build has no CUDA backend: use 'cpu'");
+    assert_string_equal(error.text,
+                        "kernels 'cuda': this build has no CUDA backend: use 'portable'");
     assert_int_equal(kernels_open("gpu", &found, &error), TN_EINVAL);
-    assert_string_equal(error.text, "unknown kernels 'gpu': one of cpu, reference, cuda");
+    assert_string_equal(error.text, "unknown kernels 'gpu': one of portable, cpu, reference, cuda");
 }
 
 int main(void)

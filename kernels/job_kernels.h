@@ -1,0 +1,17 @@
+/*
+ * kernels/job_kernels.h: the kernels that a job's `train.kernels` names.
+ *
+ * Threads: any.
+ */
+#ifndef KERNELS_JOB_KERNELS_H
+#define KERNELS_JOB_KERNELS_H
+
+#include "common/cluster/job.h"
+
+/* For kernels_open(): sums of slices, and updates. Static storage. */
+const char *job_kernels(const struct job *job);
+
+/* For struct tn_program_options: the model. Static storage. */
+const char *job_programs(const struct job *job);
+
+#endif
