@@ -79,7 +79,7 @@ class Layers(Cli):
         result = self.tanist("graph", str(ROOT / "examples/cnn.json"), "-o", "json")
         self.assertEqual(result.returncode, 0, result.stderr)
         names = [node["operation"] for node in json.loads(result.stdout)["nodes"] if "operation" in node]
-        self.assertIn("conv2d", names)
+        self.assertIn("conv2d_weights_gradient", names)
 
 
 if __name__ == "__main__":
