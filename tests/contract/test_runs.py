@@ -110,7 +110,8 @@ class Runs(Cli):
         self.refused(5, ["unknown", "quick"], "status", "--zk", note["zookeeper"], "--cluster",
                      "unknown")
         self.port_in_use(note["zookeeper"])
-        self.new_chroot(note["zookeeper"])
+        self.refused(1, ["/one", "access denied"], "run", QUICK, "--dir", "below",
+                     "--zk", note["zookeeper"] + "/one/two")
         self.stopped_while_forming(note["zookeeper"])
         self.check_fields(status)
         self.operator(process)
@@ -175,12 +176,6 @@ class Runs(Cli):
                                  "--listen", f"tcp://127.0.0.1:{port}")
         self.assertNotEqual(result.returncode, 0)
         self.assertIn(str(port), result.stderr)
-
-    def new_chroot(self, zookeeper):
-        """A missing chroot is created."""
-        result = self.tanist("run", QUICK, "--dir", "below", "--zk", zookeeper + "/one/two",
-                             "--set", "train.steps=20")
-        self.assertEqual(result.returncode, 0, result.stderr)
 
     def stopped_while_forming(self, zookeeper):
         """A stop before training began is not a failure."""

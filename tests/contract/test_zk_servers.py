@@ -7,7 +7,7 @@ Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the p
 import socket
 import unittest
 
-from test_cli import Cli
+from test_cli import QUICK, Cli
 
 
 class ZkServers(Cli):
@@ -30,6 +30,22 @@ class ZkServers(Cli):
                 f"tickTime=500\ninitLimit=10\nsyncLimit=4\ndataDir={folder}\nadmin.enableServer=false\n"
                 f"4lw.commands.whitelist=srvr,ruok,mntr\nclientPort={ports[3 * i + 2]}\n{servers}")
         return names
+
+    def test_missing_chroot_is_created(self):
+        """On an ensemble of `zk start`, whose root is open, a run creates the chroot of --zk."""
+        name = self.files()[0]
+        config = (self.folder / name).read_text()
+        (self.folder / name).write_text("".join(f"{line}\n" for line in config.splitlines()
+                                                if not line.startswith("server.")))
+        started = self.tanist("zk", "start", "--quiet", "--heap", "64", name)
+        self.assertEqual(started.returncode, 0, started.stderr)
+        port = config.split("clientPort=")[1].split()[0]
+        result = self.tanist("run", QUICK, "--dir", "below", "--zk", f"127.0.0.1:{port}/one/two",
+                             "--set", "train.steps=20")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        stopped = self.tanist("zk", "stop", name)
+        self.assertEqual(stopped.returncode, 0, stopped.stderr)
+        self.check_no_process_left()
 
     def test_wait_ends_in_the_foreground(self):
         """A server without a quorum is stopped when --wait is over: exit code 5."""
