@@ -2,6 +2,7 @@
  * continues. All tests share one cluster, which is stopped at the end. */
 #include <dirent.h>
 #include <ftw.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <sched.h>
@@ -91,6 +92,17 @@ static uint64_t newest_checkpoint(void)
     return newest;
 }
 
+/* The end of the run's log, for the reader of a failure. */
+static void print_log(void)
+{
+    char line[512];
+    FILE *file = fopen(run.log, "re");
+    if (file == NULL) { return; }
+    (void)!fseek(file, -4000, SEEK_END); /* A shorter file is printed whole. */
+    while (fgets(line, sizeof line, file) != NULL) { print_message("  | %s", line); }
+    (void)!fclose(file);
+}
+
 /* All processes run, until there are `more` new checkpoints. */
 static void expect_progress(uint64_t more)
 {
@@ -98,7 +110,12 @@ static void expect_progress(uint64_t more)
     while (!all_up() || newest_checkpoint() < from + more) {
         refresh();
         if (run.ended) { fail_msg("the run ended with exit code %d", run.exit_code); }
-        if (clock_monotonic_ms() > begin_ms + WAIT_MS) { fail_msg("it did not recover in time"); }
+        if (clock_monotonic_ms() > begin_ms + WAIT_MS) {
+            print_log();
+            fail_msg("it did not recover in time: %s, newest checkpoint %" PRIu64 " of %" PRIu64,
+                     all_up() ? "all processes run" : "a process is missing", newest_checkpoint(),
+                     from + more);
+        }
     }
 }
 

@@ -78,8 +78,14 @@ class Cli(unittest.TestCase):
         process = subprocess.Popen([PROGRAM, "run", QUICK, "--dir", "run", "-o", "json", *options],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    cwd=self.folder, env=self.environment)
-        self.addCleanup(process.communicate)
+        self.addCleanup(self.end, process)
         return process
+
+    @staticmethod
+    def end(process):
+        """A test that failed may have left it running."""
+        process.kill()
+        process.communicate()
 
     def wait_step(self, least=1, limit_s=40):
         """The first status that has reached a step."""

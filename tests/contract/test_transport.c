@@ -67,15 +67,19 @@ static void frames_keep_their_order(void **state)
     probe_close(server);
 }
 
-/* A hundred connections at once, each with its own traffic. */
+/* A hundred connections, each with its own traffic. They are opened in groups, because a server
+ * refuses more unidentified peers of one address. */
 static void many_connections_work(void **state)
 {
     (void)state;
-    enum { COUNT = 100 };
+    enum { COUNT = 100, GROUP = 20 };
     struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK, .echo = true});
     struct probe *client = probe_open((struct probe_options){0});
     conn_id conns[COUNT];
-    for (unsigned i = 0; i < COUNT; i++) { conns[i] = probe_dial(client, server->address); }
+    for (unsigned i = 0; i < COUNT; i++) {
+        conns[i] = probe_dial(client, server->address);
+        if ((i + 1) % GROUP == 0) { WAIT_UNTIL(server, server->opened == i + 1); }
+    }
     for (uint64_t frame = 1; frame <= 5; frame++) {
         for (unsigned i = 0; i < COUNT; i++) { probe_send(client, conns[i], frame, 1000 * frame); }
     }
