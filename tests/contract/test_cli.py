@@ -78,11 +78,11 @@ class Cli(unittest.TestCase):
         process = subprocess.Popen([PROGRAM, "run", QUICK, "--dir", "run", "-o", "json", *options],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    cwd=self.folder, env=self.environment)
-        self.addCleanup(self.end, process)
+        self.addCleanup(self.kill_and_read, process)
         return process
 
     @staticmethod
-    def end(process):
+    def kill_and_read(process):
         """A test that failed may have left it running."""
         process.kill()
         process.communicate()
