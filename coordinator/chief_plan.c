@@ -223,13 +223,15 @@ static void finish(struct plan *p)
 }
 
 /* A ps passed the last step before it learned of it: move the end to a step that all ps can still
- * stop at. */
+ * stop at. It may have reported that very step on its way, so that the run is already stopping. */
 static void repair_end(struct plan *p)
 {
     struct run *run = p->run;
     uint64_t reached = chief_max_step(p->c, run);
     assert(reached >= run->load_step);
-    if (run->phase != RUN_RUNNING || reached <= run->until) { return; }
+    const bool stopping = run->phase == RUN_STOPPING;
+    if ((run->phase != RUN_RUNNING && !stopping) || reached <= run->until) { return; }
+    if (stopping) { plan_phase(p, RUN_RUNNING); }
     run->until = u64_max(reached, u64_min(reached + 2 * chief_lead(p->c), p->c->config.steps));
     plan_next_evaluation(p);
     plan_need(p, PLAN_HARD);

@@ -246,6 +246,30 @@ static void deposed_chief_exits(void **state)
     assert_true(actions.exits && actions.exit_code == TN_EXIT_DEPOSED);
 }
 
+/* Every ps reports the last step, but one was only passing it: it had not read the order to stop.
+ */
+static void end_moves_when_a_ps_has_passed_it(void **state)
+{
+    (void)state;
+    begin_running();
+    request(8, REQUEST_STOP);
+    written();
+    const uint64_t end = chief.run.until, generation = chief.run.generation;
+    for (uint32_t i = 0; i < config.ps; i++) { ps_at(i, generation, end); }
+    written();
+    assert_int_equal(chief.run.phase, RUN_STOPPING);
+    ps_at(0, generation, end + 2);
+    written();
+    assert_int_equal(chief.run.phase, RUN_RUNNING);
+    const uint64_t moved = chief.run.until;
+    assert_true(chief.run.ending && moved >= end + 2);
+    reports[0][0].missed_checkpoint = reports[0][0].late_checkpoint = chief.run.save_checkpoint;
+    for (uint32_t i = 0; i < config.ps; i++) { ps_at(i, generation, moved); }
+    written();
+    assert_int_equal(chief.run.phase, RUN_STOPPING);
+    assert_int_equal(chief.run.save_step, moved);
+}
+
 /* A request whose sender withdrew it just before the write has no effect, and the next request is
  * granted. */
 static void withdrawn_request_has_no_effect(void **state)
@@ -410,6 +434,7 @@ int main(void)
         TEST(conflict_with_our_own_write_is_success),
         TEST(foreign_write_to_run_is_adopted),
         TEST(deposed_chief_exits),
+        TEST(end_moves_when_a_ps_has_passed_it),
         TEST(withdrawn_request_has_no_effect),
         TEST(withdrawn_request_is_forgotten_with_a_foreign_run),
         TEST(wiped_zookeeper_starts_above_the_disks),
