@@ -50,6 +50,16 @@ class Foreign(Cli):
         before = committed()
         self.wait_for("another checkpoint", lambda: committed() > before)
 
+    def tasks(self):
+        """The tasks, once a process has each of them."""
+        found = []
+
+        def all_up():
+            found[:] = self.wait_step()["tasks"]
+            return all(task["pid"] for task in found)
+        self.wait_for("a process for each task", all_up)
+        return found
+
     def end(self, run):
         """The run ends in good order."""
         stop = self.tanist("stop", "--dir", "run")
@@ -100,7 +110,7 @@ class Foreign(Cli):
             with self.subTest(name):
                 self.wait_step()
                 self.znode("protect", self.path(name))
-                worker = next(task["pid"] for task in self.wait_step()["tasks"] if task["role"] == "worker")
+                worker = next(task["pid"] for task in self.tasks() if task["role"] == "worker")
                 os.kill(worker, 9)
                 self.check_it_continues()
         self.end(run)
@@ -110,7 +120,7 @@ class Foreign(Cli):
         run = self.begin()
         for name in ("", *FOLDERS):
             self.znode("fill", self.path(name), "2000")
-        for task in self.wait_step()["tasks"]:
+        for task in self.tasks():
             if task["role"] in ("coordinator", "worker"):
                 os.kill(task["pid"], 9)
         self.check_it_continues()
