@@ -27,12 +27,15 @@
 
 enum { TICK_MS = 20, WAIT_MS = 60000, SMALL_MS = 400, ENVIRONMENT_MAX = 512 };
 
+/* Many checkpoints are kept: an injector damages some, and the last intact one must not be removed
+ * meanwhile. */
 static const char job_text[] =
     "{\"name\":\"injectors\",\"model\":{\"type\":\"linear\",\"inputs\":32,\"outputs\":4,"
     "\"hidden\":[]},\"data\":{\"type\":\"synthetic\",\"examples\":1024,\"test_examples\":256,"
     "\"noise\":0.1},\"train\":{\"mode\":\"async\",\"steps\":500000000,\"batch\":32,\"slices\":4,"
-    "\"learning_rate\":0.001},\"checkpoint\":{\"every_seconds\":1},\"cluster\":{\"coordinators\":2,"
-    "\"ps\":2,\"workers\":1},\"zookeeper\":{\"servers\":1,\"session_timeout_ms\":1500}}";
+    "\"learning_rate\":0.001},\"checkpoint\":{\"every_seconds\":1,\"keep\":50},\"cluster\":{"
+    "\"coordinators\":2,\"ps\":2,\"workers\":1},\"zookeeper\":{\"servers\":1,\"session_timeout_"
+    "ms\":1500}}";
 
 static struct job job;
 static struct target_cluster cluster;
