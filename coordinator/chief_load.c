@@ -229,11 +229,17 @@ static bool is_untried(const struct plan *p, uint32_t index)
            report->loading_generation != p->run->generation && !has_failed(p, index);
 }
 
-/* The missing files may exist again, so every checkpoint may be loadable again. */
+/* The missing files may exist again, so every checkpoint may be loadable again. That of the hold is
+ * not given up if another program deleted its manifest: only an operator accepts the loss. */
 static void try_all_again(struct plan *p)
 {
-    p->run->unloadable_count = 0;
-    plan_load(p, newest_known(p->c));
+    struct run *run = p->run;
+    struct chief_checkpoint from = newest_known(p->c);
+    if (from.id < run->held_checkpoint) {
+        from = (struct chief_checkpoint){.id = run->held_checkpoint, .step = run->held_step};
+    }
+    run->unloadable_count = 0;
+    plan_load(p, from);
 }
 
 void plan_watch_held(struct plan *p)

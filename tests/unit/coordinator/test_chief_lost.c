@@ -115,15 +115,53 @@ static void withdrawn_multiple_is_due_again(void **state)
     assert_true(chief.write.run.save_checkpoint > id);
 }
 
+/* The manifest of the committed checkpoint was deleted while no node ran, and no disk has a copy. A
+ * ps that restarts is asked for that checkpoint again; only an operator starts the run over. */
+static void held_run_whose_manifest_is_gone_does_not_start_over(void **state)
+{
+    (void)state;
+    const struct chief_checkpoint older = {.id = 3, .step = 30};
+    const struct run run = {.phase = RUN_HELD,
+                            .epoch = 1,
+                            .generation = 4,
+                            .load_checkpoint = 5,
+                            .load_step = 50,
+                            .committed_checkpoint = 5,
+                            .committed_step = 50,
+                            .held_checkpoint = 5,
+                            .held_step = 50,
+                            .until = 100,
+                            .evaluate_step = STEP_NONE,
+                            .evaluation = {.step = STEP_NONE}};
+    for (uint32_t known = 0; known < 2; known++) {
+        begin();
+        elected(2, &run, NULL, &older, known);
+        written();
+        for (uint32_t i = 0; i < 2; i++) {
+            member(ROLE_PS, i, 10 + i, NULL);
+            report(ROLE_PS, i);
+            if (chief.writing && i == 0) { written(); }
+        }
+        settle();
+        assert_int_equal(chief.write.run.phase, RUN_LOADING);
+        assert_int_equal(chief.write.run.load_checkpoint, 5);
+        assert_int_equal(chief.write.run.load_step, 50);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(lost_run_is_written_again),        TEST(lost_assignment_is_written_again),
-        TEST(lost_folders_are_created_again),   TEST(chief_without_its_record_leaves),
-        TEST(lost_manifest_is_published_again), TEST(lost_run_that_is_remembered_leaves_a_margin),
+        TEST(lost_run_is_written_again),
+        TEST(lost_assignment_is_written_again),
+        TEST(lost_folders_are_created_again),
+        TEST(chief_without_its_record_leaves),
+        TEST(lost_manifest_is_published_again),
+        TEST(lost_run_that_is_remembered_leaves_a_margin),
         TEST(withdrawn_multiple_is_due_again),
+        TEST(held_run_whose_manifest_is_gone_does_not_start_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
