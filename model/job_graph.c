@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/job_layers.h"
+#include "model/layer_joins.h"
 #include "tanist/layers.h"
 
 static tn_tensor inputs_of(struct tn_graph *graph, const struct job *job)
@@ -13,13 +14,27 @@ static tn_tensor inputs_of(struct tn_graph *graph, const struct job *job)
     return tn_placeholder(graph, "inputs", TN_FLOAT32, TN_SHAPE(TN_BATCH, job->model.inputs));
 }
 
+/* One label for each row of logits: one per example, or one per element of a sequence. */
 static void classify(struct tn_graph *graph, const struct job *job, tn_tensor logits)
 {
-    tn_tensor labels = tn_placeholder(graph, "labels", TN_UINT8, TN_SHAPE(TN_BATCH));
+    struct tn_shape shape = tn_shape_of(graph, logits);
+    if (shape.rank > 0) { shape.dims[--shape.rank] = 0; }
+    tn_tensor labels = tn_placeholder(graph, "labels", TN_UINT8, shape);
     float smoothing = (float)job->model.label_smoothing;
     tn_loss(graph, tn_softmax_cross_entropy_smoothed(graph, logits, labels, smoothing), 1);
     tn_metric(graph, "accuracy", tn_is_correct(graph, logits, labels));
     tn_output(graph, "logits", logits);
+}
+
+/* Two classes, label 1 where the one logit is above 0. */
+static void classify_two(struct tn_graph *graph, tn_tensor logit)
+{
+    tn_tensor labels = tn_placeholder(graph, "labels", TN_UINT8, TN_SHAPE(TN_BATCH));
+    tn_tensor targets =
+        tn_reshape(graph, tn_cast(graph, labels, TN_FLOAT32, 1), TN_SHAPE(TN_BATCH, 1));
+    tn_loss(graph, tn_sigmoid_cross_entropy(graph, logit, targets), 1);
+    tn_metric(graph, "accuracy", tn_is_correct(graph, tn_pad(graph, logit, 1, 1, 0, 0), labels));
+    tn_output(graph, "logits", logit);
 }
 
 static tn_tensor error_of(struct tn_graph *graph, const struct job *job, tn_tensor outputs,
@@ -30,6 +45,7 @@ static tn_tensor error_of(struct tn_graph *graph, const struct job *job, tn_tens
     case LOSS_SQUARED_ERROR: break;
     case LOSS_ABSOLUTE_ERROR: return tn_absolute_error(graph, outputs, targets);
     case LOSS_HUBER_ERROR: return tn_huber_error(graph, outputs, targets, 1);
+    case LOSS_SIGMOID_CROSS_ENTROPY: return tn_sigmoid_cross_entropy(graph, outputs, targets);
     }
     return tn_squared_error(graph, outputs, targets);
 }
@@ -39,7 +55,8 @@ static void regress(struct tn_graph *graph, const struct job *job, tn_tensor out
     tn_tensor targets =
         tn_placeholder(graph, "targets", TN_FLOAT32, TN_SHAPE(TN_BATCH, job->model.outputs));
     tn_loss(graph, error_of(graph, job, outputs, targets), 1);
-    tn_output(graph, "outputs", outputs);
+    bool logits = job->model.loss == LOSS_SIGMOID_CROSS_ENTROPY;
+    tn_output(graph, "outputs", logits ? tn_activate(graph, outputs, TN_SIGMOID) : outputs);
 }
 
 /* Dense layers with relu between them, softmax cross entropy; without hidden layers it is softmax
@@ -87,28 +104,44 @@ static tn_tensor shaped_inputs(struct tn_graph *graph, const struct job *job)
     return tn_placeholder(graph, "inputs", type, shape);
 }
 
+/* The loss needs [batch, outputs], or [batch, time, outputs] with a label for each time. */
+static enum tn_status check_end(const struct tn_graph *graph, const struct job *job, tn_tensor x,
+                                struct error *error)
+{
+    char text[LAYER_SHAPE_MAX];
+    struct tn_shape shape = tn_shape_of(graph, x);
+    const bool sequence = job->model.loss == LOSS_SOFTMAX_CROSS_ENTROPY && shape.rank == 3;
+    layer_shape_text(graph, x, text);
+    if (shape.rank != 2 && !sequence) {
+        return error_set(error, TN_EINVAL,
+                         "model.layers end with %s, but the loss needs [batch, %" PRIu32
+                         "]: end with \"flatten\" and {\"dense\": %" PRIu32 "}",
+                         text, job->model.outputs, job->model.outputs);
+    }
+    if (shape.dims[shape.rank - 1] != job->model.outputs) {
+        return error_set(error, TN_EINVAL,
+                         "model.layers end with %s, but model.outputs is %" PRIu32
+                         ": end with {\"dense\": %" PRIu32 "}",
+                         text, job->model.outputs, job->model.outputs);
+    }
+    return TN_OK;
+}
+
 static enum tn_status build_layers(struct tn_graph *graph, const struct job *job,
                                    struct error *error)
 {
     tn_tensor x = TN_NONE;
     enum tn_status status = job_layers_build(job, graph, shaped_inputs(graph, job), &x, error);
     if (status != TN_OK) { return status; }
-    struct tn_shape shape = tn_shape_of(graph, x);
-    if (shape.rank != 2) {
-        return error_set(error, TN_EINVAL,
-                         "model.layers end with %" PRIu32
-                         " dimensions per example, but a loss needs one: add \"flatten\" and "
-                         "{\"dense\": %" PRIu32 "}",
-                         shape.rank - 1, job->model.outputs);
+    status = check_end(graph, job, x, error);
+    if (status != TN_OK) { return status; }
+    if (job_is_regression(job)) {
+        regress(graph, job, x);
+    } else if (job->model.loss == LOSS_SIGMOID_CROSS_ENTROPY) {
+        classify_two(graph, x);
+    } else {
+        classify(graph, job, x);
     }
-    if (shape.dims[1] != job->model.outputs) {
-        return error_set(error, TN_EINVAL,
-                         "model.layers end with %" PRId64
-                         " numbers per example, but model.outputs is %" PRIu32
-                         ": end with {\"dense\": %" PRIu32 "}",
-                         shape.dims[1], job->model.outputs, job->model.outputs);
-    }
-    (job_is_regression(job) ? regress : classify)(graph, job, x);
     return TN_OK;
 }
 
@@ -158,7 +191,8 @@ static enum tn_status check(const struct type *type, const struct job *job, stru
     enum tn_status status = check_width("model.inputs", job->model.inputs, error);
     if (status == TN_OK) { status = check_width("model.outputs", outputs, error); }
     if (status != TN_OK) { return status; }
-    if (!job_is_regression(job) && (outputs < 2 || outputs > JOB_CLASSES_MAX)) {
+    uint32_t classes = job_classes(job);
+    if (classes == 1 || classes > JOB_CLASSES_MAX) {
         return error_set(error, TN_EINVAL,
                          "model.outputs is %" PRIu32
                          ": a classifier needs 2 to %d, one for each class",

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "model/layer_joins.h"
 #include "model/layer_types.h"
 
 struct builder {
@@ -106,41 +107,73 @@ static enum tn_status build_plain(struct builder *builder, const char *type_name
     return status_of(builder->graph, here, error);
 }
 
-static bool same_shape(const struct tn_graph *graph, tn_tensor a, tn_tensor b)
+/* The results of the branches in `value`: a list of layers, or a list of such lists. */
+static enum tn_status build_branches(struct builder *builder, const struct layer_join *join,
+                                     const json_t *value, const char *where, tn_tensor *branches,
+                                     struct error *error)
 {
-    struct tn_shape one = tn_shape_of(graph, a), other = tn_shape_of(graph, b);
-    return one.rank == other.rank && memcmp(one.dims, other.dims, sizeof one.dims) == 0;
+    const tn_tensor x = builder->x;
+    if (join->with_input) {
+        branches[0] = x;
+        enum tn_status status = build_list(builder, value, where, error);
+        branches[1] = builder->x;
+        return status;
+    }
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        char here[JSON_WHERE_MAX], scope[32];
+        const json_t *list = json_array_get(value, i);
+        place_at(here, where, i);
+        if (!json_is_array(list)) {
+            return json_refuse(here, "", list, error, "give a list of layers, [...]");
+        }
+        builder->x = x;
+        snprintf(scope, sizeof scope, "branch%zu", i + 1);
+        tn_scope_begin(builder->graph, scope);
+        enum tn_status status = build_list(builder, list, here, error);
+        tn_scope_end(builder->graph);
+        if (status != TN_OK) { return status; }
+        branches[i] = builder->x;
+    }
+    return TN_OK;
 }
 
-/* x + layers(x) */
-static enum tn_status build_residual(struct builder *builder, const char *scope,
+static enum tn_status check_branches(const struct builder *builder, const struct layer_join *join,
                                      const json_t *value, const char *where, struct error *error)
 {
+    size_t count = json_array_size(value);
+    if (join->with_input && count == 0) {
+        return json_refuse(where, "", value, error, "give a list of layers, [...]");
+    }
+    if (!join->with_input && (count < 2 || count > LAYER_BRANCHES_MAX)) {
+        return json_refuse(where, "", value, error,
+                           "give a list of 2 to %d lists of layers, [[...], [...]]",
+                           LAYER_BRANCHES_MAX);
+    }
+    if (builder->depth < JOB_LAYERS_DEPTH_MAX) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "%s: lists of layers are more than %d deep: put them one after another", where,
+                     JOB_LAYERS_DEPTH_MAX);
+}
+
+static enum tn_status build_join(struct builder *builder, const struct layer_join *join,
+                                 const char *scope, const json_t *value, const char *where,
+                                 struct error *error)
+{
     char here[JSON_WHERE_MAX];
-    tn_tensor x = builder->x;
-    place(here, where, "residual");
-    if (!json_is_array(value) || json_array_size(value) == 0) {
-        return json_refuse(here, "", value, error, "give a list of layers, [...]");
-    }
-    if (builder->depth == JOB_LAYERS_DEPTH_MAX) {
-        return error_set(error, TN_EINVAL,
-                         "%s: residual layers are more than %d deep: put them one after another",
-                         here, JOB_LAYERS_DEPTH_MAX);
-    }
+    tn_tensor branches[LAYER_BRANCHES_MAX];
+    place(here, where, join->name);
+    enum tn_status status = check_branches(builder, join, value, here, error);
+    if (status != TN_OK) { return status; }
     builder->depth++;
     tn_scope_begin(builder->graph, scope);
-    enum tn_status status = build_list(builder, value, here, error);
+    status = build_branches(builder, join, value, here, branches, error);
+    uint32_t count = join->with_input ? 2 : (uint32_t)json_array_size(value);
+    if (status == TN_OK) {
+        status = layer_join_build(join, builder->graph, branches, count, here, &builder->x, error);
+    }
     tn_scope_end(builder->graph);
     builder->depth--;
-    if (status != TN_OK) { return status; }
-    if (!same_shape(builder->graph, x, builder->x)) {
-        return error_set(error, TN_EINVAL,
-                         "%s: its layers change the shape of the value, so their result cannot be "
-                         "added to it: end with as many filters or units as it has, and stride 1",
-                         here);
-    }
-    builder->x = tn_add(builder->graph, x, builder->x);
-    return status_of(builder->graph, here, error);
+    return status == TN_OK ? status_of(builder->graph, here, error) : status;
 }
 
 static enum tn_status build_list(struct builder *builder, const json_t *list, const char *where,
@@ -155,9 +188,9 @@ static enum tn_status build_list(struct builder *builder, const json_t *list, co
         enum tn_status status = split(json_array_get(list, i), here, &name, &value, error);
         if (status != TN_OK) { return status; }
         snprintf(scope, sizeof scope, "%.32s%zu", name, i + 1);
-        status = strcmp(name, "residual") == 0
-                     ? build_residual(builder, scope, value, here, error)
-                     : build_plain(builder, name, scope, value, here, error);
+        const struct layer_join *join = layer_join_find(name);
+        status = join != NULL ? build_join(builder, join, scope, value, here, error)
+                              : build_plain(builder, name, scope, value, here, error);
         if (status != TN_OK) { return status; }
     }
     return TN_OK;
@@ -185,12 +218,31 @@ enum tn_status job_layers_build(const struct job *job, struct tn_graph *graph, t
     return status;
 }
 
+/* Whether the input of `list` goes to an embedding. A slice and a reshape move it unchanged. */
+static bool list_reads_ids(const json_t *list)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = NULL;
+        const json_t *value = NULL;
+        if (split(json_array_get(list, i), "", &name, &value, NULL) != TN_OK) { return false; }
+        if (strcmp(name, "embedding") == 0) { return true; }
+        const struct layer_join *join = layer_join_find(name);
+        if (join != NULL) {
+            return list_reads_ids(join->with_input ? value : json_array_get(value, 0));
+        }
+        bool moves = strcmp(name, "slice") == 0 || strcmp(name, "flatten") == 0 ||
+                     strcmp(name, "reshape") == 0;
+        if (!moves) { return false; }
+    }
+    return false;
+}
+
 bool job_layers_read_ids(const struct job *job)
 {
     json_t *list = NULL;
     assert(job != NULL);
     if (parse(job, &list, NULL) != TN_OK) { return false; }
-    bool ids = json_object_get(json_array_get(list, 0), "embedding") != NULL;
+    bool ids = list_reads_ids(list);
     json_decref(list);
     return ids;
 }

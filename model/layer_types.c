@@ -5,6 +5,7 @@
 
 #include "common/base/nearest.h"
 #include "common/base/text.h"
+#include "model/layer_joins.h"
 
 /* ---------------------------------------------------------------- the keys */
 
@@ -73,6 +74,10 @@ static const struct json_field dropout_keys[] = {
     {.name = "rate", .type = FIELD_REAL, AT(rate), .most = 0.99},
 };
 static const struct json_field embedding_keys[] = {COUNT(rows, 1, MOST), COUNT(width, 1, MOST)};
+static const struct json_field slice_keys[] = {
+    {.name = "first", .type = FIELD_UINT, AT(first), .most = MOST, .optional = true},
+    COUNT(count, 1, MOST),
+};
 static const struct json_field attention_keys[] = {COUNT(heads, 1, 1024), CAUSAL, DROPOUT};
 static const struct json_field block_keys[] = {
     COUNT(heads, 1, 1024),
@@ -164,6 +169,15 @@ static tn_tensor build_reshape(struct tn_graph *graph, const char *name, tn_tens
     return tn_reshape(graph, x, shape);
 }
 
+/* Part of the last dimension: also of ids, before an embedding. */
+static tn_tensor build_slice(struct tn_graph *graph, const char *name, tn_tensor x,
+                             const struct layer *layer)
+{
+    uint32_t rank = tn_shape_of(graph, x).rank;
+    (void)name;
+    return tn_slice(graph, x, rank == 0 ? 0 : rank - 1, layer->first, layer->count);
+}
+
 static tn_tensor build_activation(struct tn_graph *graph, const char *name, tn_tensor x,
                                   const struct layer *layer)
 {
@@ -250,6 +264,7 @@ static const struct layer_type types[] = {
     {"global_mean_pool", NO_KEYS, NULL, {0}, build_global_mean_pool},
     {"flatten", NO_KEYS, NULL, {0}, build_flatten},
     {"reshape", KEYS(reshape_keys), "shape", {0}, build_reshape},
+    {"slice", KEYS(slice_keys), "count", {0}, build_slice},
     {"activation", KEYS(activation_keys), "kind", {0}, build_activation},
     {"relu", NO_KEYS, NULL, {.activation = TN_RELU}, build_activation},
     {"leaky_relu", NO_KEYS, NULL, {.activation = TN_LEAKY_RELU}, build_activation},
@@ -271,7 +286,7 @@ enum { TYPES = sizeof types / sizeof types[0] };
 enum tn_status layer_type_find(const char *name, const char *where, const struct layer_type **out,
                                struct error *error)
 {
-    const char *names[TYPES + 1];
+    const char *names[TYPES + LAYER_JOINS];
     char list[512];
     struct text text = text_begin(list, sizeof list);
     assert(name != NULL && where != NULL && out != NULL);
@@ -279,16 +294,17 @@ enum tn_status layer_type_find(const char *name, const char *where, const struct
         *out = &types[i];
         if (strcmp(types[i].name, name) == 0) { return TN_OK; }
         names[i] = types[i].name;
-        text_add(&text, types[i].name);
-        text_add(&text, ", ");
     }
     *out = NULL;
-    names[TYPES] = "residual";
-    const char *near = nearest_word(name, names, TYPES + 1);
+    for (size_t i = 0; i < LAYER_JOINS; i++) { names[TYPES + i] = layer_joins[i].name; }
+    const char *near = nearest_word(name, names, TYPES + LAYER_JOINS);
     if (near != NULL) {
         return error_set(error, TN_EINVAL, "%s: unknown layer '%.40s': did you mean \"%s\"?", where,
                          name, near);
     }
-    return error_set(error, TN_EINVAL, "%s: unknown layer '%.40s': one of %sresidual", where, name,
-                     list);
+    for (size_t i = 0; i < TYPES + LAYER_JOINS; i++) {
+        if (i > 0) { text_add(&text, ", "); }
+        text_add(&text, names[i]);
+    }
+    return error_set(error, TN_EINVAL, "%s: unknown layer '%.40s': one of %s", where, name, list);
 }

@@ -15,6 +15,7 @@
 struct layer {
     uint32_t units, filters, kernel, stride, size;
     uint32_t rows, width, heads, mlp_width;
+    uint32_t first, count;
     uint32_t shape[JOB_RANK_MAX], shape_count;
     double rate, dropout;
     bool causal;
@@ -31,7 +32,8 @@ struct layer_type {
                        const struct layer *layer);
 };
 
-/* TN_EINVAL: there is no layer of that name; the error, which begins with `where`, suggests one. */
+/* TN_EINVAL: there is no layer of that name; the error, which begins with `where`, suggests one,
+ * also a name of layer_joins.h. */
 MUST_CHECK enum tn_status layer_type_find(const char *name, const char *where,
                                           const struct layer_type **out, struct error *error);
 

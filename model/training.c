@@ -33,6 +33,13 @@ static enum tn_status wrong_type(const char *field, const char *types, struct er
                      types);
 }
 
+static uint64_t elements_of(const struct tn_shape *shape)
+{
+    uint64_t elements = 1;
+    for (uint32_t d = 0; d < shape->rank; d++) { elements *= (uint64_t)shape->dims[d]; }
+    return elements;
+}
+
 /* Fields that the program does not read have no type and no memory. */
 static enum tn_status bind_fields(struct sized *sized, struct error *error)
 {
@@ -54,15 +61,9 @@ static enum tn_status bind_fields(struct sized *sized, struct error *error)
         .input_bytes = bytes ? inputs.data : NULL,
         .labels = labels.data,
         .targets = targets.data,
+        .labels_each = (uint32_t)(elements_of(&labels.shape) / sized->examples),
     };
     return TN_OK;
-}
-
-static uint64_t elements_of(const struct tn_shape *shape)
-{
-    uint64_t elements = 1;
-    for (uint32_t d = 0; d < shape->rank; d++) { elements *= (uint64_t)shape->dims[d]; }
-    return elements;
 }
 
 static enum tn_status open_program(struct training *training, const struct training_config *config,

@@ -27,13 +27,14 @@ struct training_config {
     uint32_t gradient[TRAINING_SIZES_MAX], evaluation[TRAINING_SIZES_MAX];
 };
 
-/* Memory for examples, row by row: inputs [count][inputs], as floats or as bytes, labels [count],
- * targets [count][outputs]. NULL: the model does not read this field. */
+/* Memory for examples, row by row: inputs [count][inputs], as floats or as bytes, labels
+ * [count][labels_each], targets [count][outputs]. NULL: the model does not read this field. */
 struct fields {
     float *inputs;
     uint8_t *input_bytes;
     uint8_t *labels;
     float *targets;
+    uint32_t labels_each; /* 1, or one for each element of a sequence. */
 };
 
 /* The examples of one run are at positions [first, first + count) of the batch of `step`. */

@@ -19,18 +19,21 @@ uint32_t compute_slice_examples(const struct job *job)
     return most;
 }
 
+static bool has_targets(const struct dataset *dataset)
+{
+    return dataset->targets != NULL || dataset->targets_are_inputs;
+}
+
 static double spread_of_targets(const struct dataset *test)
 {
-    if (test == NULL || test->targets == NULL) { return 0; }
+    if (test == NULL || !has_targets(test)) { return 0; }
     double spread = 0;
     for (uint32_t c = 0; c < test->outputs; c++) {
         double sum = 0, squares = 0;
-        for (uint32_t i = 0; i < test->examples; i++) {
-            sum += (double)test->targets[(size_t)i * test->outputs + c];
-        }
+        for (uint32_t i = 0; i < test->examples; i++) { sum += (double)dataset_target(test, i, c); }
         double mean = sum / test->examples;
         for (uint32_t i = 0; i < test->examples; i++) {
-            double deviation = (double)test->targets[(size_t)i * test->outputs + c] - mean;
+            double deviation = (double)dataset_target(test, i, c) - mean;
             squares += deviation * deviation;
         }
         spread += squares;
@@ -68,8 +71,17 @@ static enum tn_status check_fields(const struct compute *compute, struct error *
     if (status == TN_OK) {
         status = check_field("labels", fields.labels, train->labels != NULL, error);
     }
-    if (status != TN_OK) { return status; }
-    return check_field("targets", fields.targets, train->targets != NULL, error);
+    if (status == TN_OK) {
+        status = check_field("targets", fields.targets, has_targets(train), error);
+    }
+    if (status != TN_OK || fields.labels == NULL || fields.labels_each == train->labels_each) {
+        return status;
+    }
+    return error_set(error, TN_EINVAL,
+                     "model.layers end with %" PRIu32
+                     " rows of outputs per example, but the data have %" PRIu32
+                     " labels for each: use other data, or end with one row for each label",
+                     fields.labels_each, train->labels_each);
 }
 
 static enum tn_status open_training(struct compute *compute, struct error *error)

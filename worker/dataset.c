@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "worker/idx.h"
+#include "worker/matches.h"
 #include "worker/synthetic.h"
+#include "worker/text_windows.h"
 
 static const char remedy[] = "install Debian's dataset-fashion-mnist, or set data.path to the "
                              "folder of the IDX files";
@@ -66,16 +68,17 @@ static enum tn_status check_shapes(const char *name, const struct idx *images,
     return TN_OK;
 }
 
-static enum tn_status check_labels(const char *name, const struct idx *labels,
-                                   const struct dataset *dataset, struct error *error)
+/* An autoencoder has no classes, and no use for labels. */
+static enum tn_status check_labels(const char *name, const struct idx *labels, uint32_t classes,
+                                   struct error *error)
 {
     assert(labels->data != NULL);
-    for (size_t i = 0; i < labels->size; i++) {
-        if (labels->data[i] >= dataset->outputs) {
+    for (size_t i = 0; classes > 0 && i < labels->size; i++) {
+        if (labels->data[i] >= classes) {
             return error_set(error, TN_EINVAL,
                              "%s-labels: label %zu is %u, but model.outputs is %u: set it to the "
                              "number of classes",
-                             name, i, labels->data[i], dataset->outputs);
+                             name, i, labels->data[i], classes);
         }
     }
     return TN_OK;
@@ -90,18 +93,12 @@ static enum tn_status open_idx(const struct job *job, enum dataset_split split,
         [DATASET_TRAIN] = {"train", "train-images-idx3-ubyte", "train-labels-idx1-ubyte"},
         [DATASET_TEST] = {"t10k", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"},
     };
-    if (job_is_regression(job)) {
-        return error_set(error, TN_EINVAL,
-                         "data.type 'idx' has labels, but a regression (model.type '%s') needs "
-                         "targets: use data.type 'synthetic'",
-                         job->model.type);
-    }
     const char *name = files[split].name;
     struct idx images = {0}, labels = {0};
     enum tn_status status = read_part(job, files[split].labels, &labels, error);
     if (status == TN_OK) { status = read_part(job, files[split].images, &images, error); }
     if (status == TN_OK) { status = check_shapes(name, &images, &labels, dataset, error); }
-    if (status == TN_OK) { status = check_labels(name, &labels, dataset, error); }
+    if (status == TN_OK) { status = check_labels(name, &labels, job_classes(job), error); }
     if (status == TN_OK) {
         dataset->examples = images.dimensions[0];
         dataset->input_bytes = images.data; /* The data set owns the arrays now. */
@@ -116,6 +113,37 @@ static enum tn_status open_idx(const struct job *job, enum dataset_split split,
     return TN_EINVAL;
 }
 
+static const struct source {
+    const char *name;
+    bool has_targets; /* Else it has labels. */
+    enum tn_status (*open)(const struct job *job, enum dataset_split split, struct dataset *dataset,
+                           struct error *error);
+} sources[] = {
+    {"idx", false, open_idx},
+    {"text", false, text_windows_fill},
+    {"synthetic", true, synthetic_fill},
+    {"matches", false, matches_fill},
+};
+
+static enum tn_status open_source(const struct job *job, enum dataset_split split,
+                                  struct dataset *dataset, struct error *error)
+{
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+        if (strcmp(sources[i].name, job->data.type) != 0) { continue; }
+        bool needs_targets = job_is_regression(job) && !dataset->targets_are_inputs;
+        if (sources[i].has_targets || !needs_targets) {
+            return sources[i].open(job, split, dataset, error);
+        }
+        return error_set(error, TN_EINVAL,
+                         "data.type '%s' has labels, but a regression (model.type '%s') needs "
+                         "targets: use data.type 'synthetic', or model.targets 'inputs'",
+                         job->data.type, job->model.type);
+    }
+    return error_set(error, TN_EINVAL,
+                     "unknown data.type '%s': one of idx, text, synthetic, matches",
+                     job->data.type);
+}
+
 enum tn_status dataset_open(const struct job *job, enum dataset_split split, struct dataset **out,
                             struct error *error)
 {
@@ -123,17 +151,15 @@ enum tn_status dataset_open(const struct job *job, enum dataset_split split, str
     *out = NULL;
     struct dataset *dataset = calloc(1, sizeof *dataset);
     if (dataset == NULL) { return error_set(error, TN_ENOMEM, "data: out of memory"); }
-    dataset->inputs = job->model.inputs;
-    dataset->outputs = job->model.outputs;
-    enum tn_status status;
-    if (strcmp(job->data.type, "idx") == 0) {
-        status = open_idx(job, split, dataset, error);
-    } else if (strcmp(job->data.type, "synthetic") == 0) {
-        status = synthetic_fill(job, split, dataset, error);
-    } else {
-        status = error_set(error, TN_EINVAL, "unknown data.type '%s': one of idx, synthetic",
-                           job->data.type);
-    }
+    *dataset = (struct dataset){
+        .inputs = job->model.inputs,
+        .outputs = job->model.outputs,
+        .labels_each = 1,
+        .input_step = job->model.inputs,
+        .label_step = 1,
+        .targets_are_inputs = job->model.targets == TARGETS_INPUTS,
+    };
+    enum tn_status status = open_source(job, split, dataset, error);
     if (status == TN_OK) {
         *out = dataset;
     } else {
@@ -162,11 +188,12 @@ static void add_array(struct digest_stream *stream, const void *array, size_t by
 static void add_split(struct digest_stream *stream, const struct dataset *data)
 {
     const uint32_t shape[] = {data->examples, data->inputs, data->outputs};
-    const size_t inputs = (size_t)data->examples * data->inputs;
+    const size_t last = (size_t)data->examples - 1;
+    const size_t inputs = last * data->input_step + data->inputs;
     digest_add(stream, shape, sizeof shape);
     add_array(stream, data->input_bytes, inputs);
     add_array(stream, data->input_floats, inputs * sizeof(float));
-    add_array(stream, data->labels, data->examples);
+    add_array(stream, data->labels, last * data->label_step + data->labels_each);
     add_array(stream, data->targets, (size_t)data->examples * data->outputs * sizeof(float));
 }
 
@@ -189,35 +216,56 @@ static void bytes_to_floats(size_t count, const uint8_t *restrict bytes, float *
 
 static void copy_inputs(const struct dataset *dataset, size_t from, float *row)
 {
-    size_t inputs = dataset->inputs;
+    const size_t first = from * dataset->input_step, inputs = dataset->inputs;
     if (dataset->input_bytes != NULL) {
-        bytes_to_floats(inputs, dataset->input_bytes + from * inputs, row);
+        bytes_to_floats(inputs, dataset->input_bytes + first, row);
     } else {
-        memcpy(row, dataset->input_floats + from * inputs, inputs * sizeof *row);
+        memcpy(row, dataset->input_floats + first, inputs * sizeof *row);
     }
+}
+
+static void copy_targets(const struct dataset *dataset, size_t from, float *row)
+{
+    if (dataset->targets_are_inputs) {
+        copy_inputs(dataset, from, row);
+        return;
+    }
+    assert(dataset->targets != NULL);
+    memcpy(row, dataset->targets + from * dataset->outputs, dataset->outputs * sizeof *row);
 }
 
 static void copy_example(const struct dataset *dataset, size_t from, const struct fields *fields,
                          size_t to)
 {
-    size_t outputs = dataset->outputs;
+    const size_t labels = dataset->labels_each;
     if (fields->inputs != NULL) {
         copy_inputs(dataset, from, fields->inputs + to * dataset->inputs);
     }
     if (fields->input_bytes != NULL) {
         assert(dataset->input_bytes != NULL);
         memcpy(fields->input_bytes + to * dataset->inputs,
-               dataset->input_bytes + from * dataset->inputs, dataset->inputs);
+               dataset->input_bytes + from * dataset->input_step, dataset->inputs);
     }
     if (fields->labels != NULL) {
         assert(dataset->labels != NULL);
-        fields->labels[to] = dataset->labels[from];
+        memcpy(fields->labels + to * labels, dataset->labels + from * dataset->label_step, labels);
     }
     if (fields->targets != NULL) {
-        assert(dataset->targets != NULL);
-        memcpy(fields->targets + to * outputs, dataset->targets + from * outputs,
-               outputs * sizeof(float));
+        copy_targets(dataset, from, fields->targets + to * dataset->outputs);
     }
+}
+
+float dataset_target(const struct dataset *dataset, uint32_t example, uint32_t output)
+{
+    assert(example < dataset->examples && output < dataset->outputs);
+    if (!dataset->targets_are_inputs) {
+        return dataset->targets[(size_t)example * dataset->outputs + output];
+    }
+    const size_t at = (size_t)example * dataset->input_step + output;
+    if (dataset->input_floats != NULL) { return dataset->input_floats[at]; }
+    float value;
+    bytes_to_floats(1, dataset->input_bytes + at, &value);
+    return value;
 }
 
 void dataset_gather(const struct dataset *dataset, const uint32_t *indices, uint32_t count,

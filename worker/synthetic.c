@@ -16,17 +16,20 @@
 
 #define FLOATS_MAX (UINT64_C(1) << 29)
 
+enum { CLUSTERS = 10 /* Centres of inputs that are their own targets. */ };
+
 static float uniform_at(uint64_t seed, uint64_t stream, uint64_t index)
 {
     return 2.0F * random_unit_at(seed, stream, index) - 1.0F;
 }
 
-static void fill_classes(uint64_t seed, uint64_t split, float noise, struct dataset *dataset)
+static void fill_classes(uint64_t seed, uint64_t split, uint32_t classes, float noise,
+                         struct dataset *dataset)
 {
     assert(dataset->labels != NULL);
     uint32_t width = dataset->inputs;
     for (uint64_t i = 0; i < dataset->examples; i++) {
-        uint64_t label = random_at(seed, STREAM_LABELS + split, i) % dataset->outputs;
+        uint64_t label = random_at(seed, STREAM_LABELS + split, i) % classes;
         dataset->labels[i] = (uint8_t)label;
         for (uint64_t c = 0; c < width; c++) {
             dataset->input_floats[i * width + c] =
@@ -61,7 +64,8 @@ enum tn_status synthetic_fill(const struct job *job, enum dataset_split split,
                               struct dataset *dataset, struct error *error)
 {
     assert(dataset->inputs >= 1 && dataset->outputs >= 1);
-    bool train = split == DATASET_TRAIN, linear = job_is_regression(job);
+    bool train = split == DATASET_TRAIN,
+         linear = job_is_regression(job) && !dataset->targets_are_inputs;
     uint32_t examples = train ? job->data.examples : job->data.test_examples;
     const char *field = train ? "data.examples" : "data.test_examples";
     uint64_t floats_each = (uint64_t)job->model.inputs + (linear ? job->model.outputs : 0);
@@ -85,6 +89,12 @@ enum tn_status synthetic_fill(const struct job *job, enum dataset_split split,
         return error_set(error, TN_ENOMEM, "synthetic data: out of memory for %" PRIu32 " examples",
                          examples);
     }
-    (linear ? fill_linear : fill_classes)(job->seed, !train, (float)job->data.noise, dataset);
+    if (linear) {
+        fill_linear(job->seed, !train, (float)job->data.noise, dataset);
+    } else {
+        uint32_t classes = job_classes(job);
+        fill_classes(job->seed, !train, classes > 0 ? classes : CLUSTERS, (float)job->data.noise,
+                     dataset);
+    }
     return TN_OK;
 }

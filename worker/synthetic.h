@@ -4,8 +4,9 @@
  * For a classifier, each class has a centre, uniform in the cube (-1, 1)^inputs; an example is the
  * centre of a random class, plus data.noise times a normal number in each input. For a
  * regression, the inputs are uniform in (-1, 1) and targets = inputs weights + bias + data.noise
- * times a normal number, with weights and bias uniform in (-1, 1). Training and test examples are
- * drawn independently from the same distribution.
+ * times a normal number, with weights and bias uniform in (-1, 1). Where the targets are the
+ * inputs, these are as for a classifier of ten classes. Training and test examples are drawn
+ * independently from the same distribution.
  */
 #ifndef WORKER_SYNTHETIC_H
 #define WORKER_SYNTHETIC_H

@@ -10,6 +10,7 @@
 
 #include "common/base/utf8.h"
 #include "common/cluster/job_keys.h"
+#include "common/cluster/job_model.h"
 #include "common/cluster/job_schedule.h"
 
 enum { KEY_NAME_MAX = 96, KEY_TEXT_MAX = 96 };
@@ -182,89 +183,6 @@ static enum tn_status check_cluster(const struct job *job, struct error *error)
     return TN_OK;
 }
 
-bool job_is_regression(const struct job *job)
-{
-    assert(job != NULL);
-    if (strcmp(job->model.type, "linear") == 0) { return true; }
-    return strcmp(job->model.type, "layers") == 0 && job->model.loss != LOSS_SOFTMAX_CROSS_ENTROPY;
-}
-
-/* A key of `layers` that another type would ignore; NULL: there is none. */
-static const char *key_of_layers(const struct job *job)
-{
-    if (job->model.layers[0] != '\0') { return "model.layers"; }
-    if (job->model.shape_count > 0) { return "model.shape"; }
-    if (job->model.loss != LOSS_SOFTMAX_CROSS_ENTROPY) { return "model.loss"; }
-    return job->model.label_smoothing != 0 ? "model.label_smoothing" : NULL;
-}
-
-static enum tn_status check_other_type(const struct job *job, struct error *error)
-{
-    const char *key = key_of_layers(job);
-    if (key == NULL) { return TN_OK; }
-    return error_set(error, TN_EINVAL,
-                     "%s is given, but model.type is \"%s\": remove it, or give model.type "
-                     "\"layers\"",
-                     key, job->model.type);
-}
-
-static enum tn_status check_layers(const struct job *job, struct error *error)
-{
-    uint64_t product = 1;
-    if (job->model.layers[0] == '\0') {
-        return error_set(error, TN_EINVAL,
-                         "model.layers is empty: model.type \"layers\" needs a list of layers");
-    }
-    if (job->model.hidden_count > 0) {
-        return error_set(error, TN_EINVAL,
-                         "model.hidden is given, but model.type is \"layers\": use "
-                         "{\"dense\": {\"units\": %" PRIu32 ", \"activation\": \"relu\"}} in "
-                         "model.layers",
-                         job->model.hidden[0]);
-    }
-    if (job->model.label_smoothing != 0 && job_is_regression(job)) {
-        return error_set(error, TN_EINVAL,
-                         "model.label_smoothing is %g, but model.loss has no labels: remove it",
-                         job->model.label_smoothing);
-    }
-    for (uint32_t i = 0; i < job->model.shape_count && product <= UINT32_MAX; i++) {
-        product *= job->model.shape[i];
-    }
-    if (job->model.shape_count > 0 && product != job->model.inputs) {
-        return error_set(error, TN_EINVAL,
-                         "model.inputs is %" PRIu32 ", but the product of model.shape is %" PRIu64
-                         ": give model.inputs %" PRIu64,
-                         job->model.inputs, product, product);
-    }
-    return TN_OK;
-}
-
-static enum tn_status check_model(const struct job *job, struct error *error)
-{
-    bool mlp = strcmp(job->model.type, "mlp") == 0;
-    if (mlp && job->model.hidden_count == 0) {
-        return error_set(error, TN_EINVAL,
-                         "model.hidden is empty: an mlp needs at least one hidden "
-                         "layer; without one use model.type \"softmax\"");
-    }
-    if (!job_is_regression(job) && job->model.outputs < 2) {
-        return error_set(error, TN_EINVAL,
-                         "model.outputs is %" PRIu32
-                         ": a classifier has at least 2 classes; give 2 or more",
-                         job->model.outputs);
-    }
-    if (strcmp(job->data.type, "idx") == 0 && job->data.path[0] == '\0') {
-        return error_set(error, TN_EINVAL, "data.path is empty: give the folder of the IDX files");
-    }
-    if (strcmp(job->model.type, "linear") == 0 && strcmp(job->data.type, "idx") == 0) {
-        return error_set(error, TN_EINVAL,
-                         "model.type is \"linear\" but the labels of \"idx\" data "
-                         "are classes: use \"softmax\" or \"mlp\"");
-    }
-    bool layers = strcmp(job->model.type, "layers") == 0;
-    return layers ? check_layers(job, error) : check_other_type(job, error);
-}
-
 /* The norm is that of a step's whole gradient, which no node has in the other cases. */
 static enum tn_status check_clipping(const struct job *job, struct error *error)
 {
@@ -300,7 +218,7 @@ enum tn_status job_check(const struct job *job, struct error *error)
     if ((status = check_cluster(job, error)) != TN_OK) { return status; }
     if ((status = check_clipping(job, error)) != TN_OK) { return status; }
     if ((status = job_check_schedule(job, error)) != TN_OK) { return status; }
-    return check_model(job, error);
+    return job_check_model(job, error);
 }
 
 /* ------------------------------------------------------------- writing */

@@ -37,7 +37,9 @@ enum job_loss {
     LOSS_SQUARED_ERROR,
     LOSS_ABSOLUTE_ERROR,
     LOSS_HUBER_ERROR,
+    LOSS_SIGMOID_CROSS_ENTROPY,
 };
+enum job_targets { TARGETS_DATA, TARGETS_INPUTS };
 enum optimizer_kind {
     OPTIMIZER_SGD,
     OPTIMIZER_MOMENTUM,
@@ -90,13 +92,14 @@ struct job {
         uint32_t shape[JOB_RANK_MAX]; /* layers: of an example; none: [inputs]. */
         char layers[JOB_LAYERS_MAX];  /* layers: job_layers.h; "": none. */
         enum job_loss loss;           /* layers */
+        enum job_targets targets;     /* layers; TARGETS_INPUTS: an autoencoder. */
         double label_smoothing;       /* layers */
     } model;
     struct {
-        char type[32]; /* "idx", "synthetic" */
+        char type[32]; /* "idx", "text", "synthetic", "matches" */
         char path[JOB_PATH_MAX];
-        uint32_t examples, test_examples; /* synthetic */
-        double noise;                     /* synthetic */
+        uint32_t examples, test_examples; /* synthetic, matches */
+        double noise;                     /* The same. */
     } data;
     struct {
         enum train_mode mode;
@@ -154,6 +157,9 @@ MUST_CHECK enum tn_status job_check(const struct job *job, struct error *error);
 /* Names in job files and manifests. */
 const char *optimizer_name(enum optimizer_kind kind);
 const char *schedule_name(enum schedule_type type);
+
+/* The number of values that a label may have; 0: the model predicts numbers, targets. */
+uint32_t job_classes(const struct job *job);
 
 /* Whether the model predicts numbers, targets, instead of classes, labels. */
 bool job_is_regression(const struct job *job);

@@ -7,9 +7,11 @@
 #include "common/cluster/manifest.h"
 
 static const char *const model_types[] = {"mlp", "softmax", "linear", "layers", NULL};
-static const char *const losses[] = {"softmax_cross_entropy", "squared_error", "absolute_error",
-                                     "huber_error", NULL};
-static const char *const data_types[] = {"idx", "synthetic", NULL};
+static const char *const losses[] = {"softmax_cross_entropy", "squared_error",
+                                     "absolute_error",        "huber_error",
+                                     "sigmoid_cross_entropy", NULL};
+static const char *const targets[] = {"data", "inputs", NULL};
+static const char *const data_types[] = {"idx", "text", "synthetic", "matches", NULL};
 static const char *const modes[] = {"sync", "async", NULL};
 static const char *const kernels[] = {"openblas", "portable", NULL};
 static const char *const optimizers[] = {
@@ -146,26 +148,31 @@ static const struct json_field fields[] = {
         .tags = FIXED,
         .help = "The network, a list: see [Layers](#layers). Of `layers` only.",
     },
-    NAME(
-        FIELD_ENUM, "model.loss", model.loss, losses, FIXED,
-        "The quantity to minimise: `softmax_cross_entropy` for classes, the others for numbers. Of "
-        "`layers` only."),
+    NAME(FIELD_ENUM, "model.loss", model.loss, losses, FIXED,
+         "The quantity to minimise: `softmax_cross_entropy` for classes, `sigmoid_cross_entropy` "
+         "for two classes with `model.outputs` 1, the others for numbers. Of `layers` only."),
+    NAME(FIELD_ENUM, "model.targets", model.targets, targets, FIXED,
+         "What the outputs are compared with: the labels or targets of the `data`, or the `inputs` "
+         "themselves, as an autoencoder needs it. Of `layers` only."),
     NUMBER(FIELD_REAL, "model.label_smoothing", model.label_smoothing, 0, 0.99, FIXED,
            "Of `softmax_cross_entropy` in `layers`: the share of the wanted distribution that is "
            "uniform over all classes."),
     NAME(FIELD_CHOICE, "data.type", data.type, data_types, FIXED,
-         "`idx`: images and labels in IDX format, gzip'ed or not. `synthetic`: drawn from the "
-         "seed."),
+         "`idx`: images and labels in IDX format, gzip'ed or not. `text`: the bytes of a file, "
+         "each to be predicted from those before it. `synthetic` and `matches`: drawn from the "
+         "seed. See [Data](#data)."),
     TEXT("data.path", data.path, FIXED,
-         "Folder with `train-images-idx3-ubyte[.gz]` and the other three files."),
+         "Of `idx`: folder with `train-images-idx3-ubyte[.gz]` and the other three files. Of "
+         "`text`: the file."),
     NUMBER(FIELD_UINT, "data.examples", data.examples, 1, 1 << 30, FIXED,
-           "Training examples. Of `synthetic` only."),
+           "Training examples. Of `synthetic` and `matches` only."),
     NUMBER(FIELD_UINT, "data.test_examples", data.test_examples, 1, 1 << 30, FIXED,
-           "Test examples. Of `synthetic` only."),
+           "Test examples. Of `synthetic` and `matches` only."),
     NUMBER(
         FIELD_REAL, "data.noise", data.noise, 0, 1e6, FIXED,
         "Standard deviation of the noise: of a regression on the targets, of a classifier on the "
-        "inputs. Of `synthetic` only."),
+        "inputs. Of `matches`: on the score that decides the label. Of `synthetic` and `matches` "
+        "only."),
     NAME(FIELD_ENUM, "train.mode", train.mode, modes, FIXED,
          "`sync`: each step sums all slices of one global batch; the result does not depend on "
          "failures. `async`: each worker's gradient is applied at once."),

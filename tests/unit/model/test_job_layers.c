@@ -89,6 +89,74 @@ static void ids(void **state)
     model_close(model);
 }
 
+/* Branches read the same value; each has variables of its own. */
+static void branches(void **state)
+{
+    (void)state;
+    struct variable_table table;
+    struct job job = job_of(
+        "[4, 4, 2]", "32",
+        "[{\"add\": [[{\"conv2d\": 4}, \"tanh\"], [{\"conv2d\": {\"filters\": 4, \"kernel\": "
+        "1}}]]},"
+        " {\"concat\": [[], [{\"conv2d\": 1}], [{\"multiply\": [[], [\"sigmoid\"]]}]]}, "
+        "\"flatten\","
+        " {\"slice\": {\"first\": 3, \"count\": 40}}, {\"concat\": [[{\"dot\": [[], [\"tanh\"]]}],"
+        " [{\"dense\": 4}]]}, {\"dense\": 3}]");
+    expect_slopes(&job);
+    assert_int_equal(model_describe(&job, &table, NULL), TN_OK);
+    assert_string_equal(table.variables[0].name, "add1/branch1/conv2d1/weights");
+    assert_string_equal(table.variables[2].name, "add1/branch2/conv2d1/weights");
+}
+
+/* Two towers: the mean of some ids' embeddings, and that of the last id. */
+static void bags_of_ids(void **state)
+{
+    (void)state;
+    struct job job =
+        job_of("[]", "4",
+               "[{\"dot\": [[{\"slice\": 3}, {\"embedding\": {\"rows\": 9, \"width\": 4}},"
+               " \"global_mean_pool\", {\"dense\": 3}], [{\"slice\": {\"first\": 3, \"count\": 1}},"
+               " {\"embedding\": {\"rows\": 9, \"width\": 3}}, \"flatten\"]]}]");
+    set(&job, "model.outputs", "1");
+    set(&job, "model.loss", "sigmoid_cross_entropy");
+    assert_int_equal(job_check(&job, NULL), TN_OK);
+    assert_true(job_layers_read_ids(&job));
+    expect_slopes(&job);
+}
+
+/* A label for each element of a sequence. */
+static void labels_of_sequences(void **state)
+{
+    (void)state;
+    struct model *model = NULL;
+    struct training *training = NULL;
+    struct job job = job_of("[4]", "4",
+                            "[{\"embedding\": {\"rows\": 9, \"width\": 6}}, {\"self_attention\":"
+                            " {\"heads\": 2, \"causal\": true}}, {\"dense\": 3}]");
+    expect_slopes(&job);
+    assert_int_equal(model_open(&job, &model, NULL), TN_OK);
+    const struct training_config config = {model, "reference", {2}, {0}};
+    assert_int_equal(training_open(&config, &training, NULL), TN_OK);
+    assert_int_equal(training_fields(training, TN_TRAIN, 2).labels_each, 4);
+    training_close(training);
+    model_close(model);
+}
+
+/* Targets that are the inputs: probabilities, or numbers. */
+static void autoencoders(void **state)
+{
+    (void)state;
+    static const char *const losses[] = {"squared_error", "sigmoid_cross_entropy"};
+    for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
+        struct job job = job_of("[]", "5", "[{\"dense\": 2}, \"tanh\", {\"dense\": 5}]");
+        set(&job, "model.outputs", "5");
+        set(&job, "model.loss", losses[i]);
+        set(&job, "model.targets", "inputs");
+        assert_int_equal(job_check(&job, NULL), TN_OK);
+        expect_slopes(&job);
+    }
+}
+
 static void regressions(void **state)
 {
     (void)state;
@@ -175,14 +243,28 @@ static void wrong_layers_are_refused(void **state)
     expect_refusal("[{\"dense\": 3, \"relu\": {}}]", "give the name of a layer, or an object");
     expect_refusal("[{\"residual\": 3}]", "model.layers[0].residual is 3: give a list of layers");
     expect_refusal("[{\"residual\": [{\"dense\": 5}]}]",
-                   "model.layers[0].residual: its layers change the shape of the value");
+                   "model.layers[0].residual: its layers make [batch, 4, 4, 5] of [batch, 4, 4, "
+                   "1], so their result cannot be added to it: end with as many filters or units");
+    expect_refusal("[{\"add\": [[], [{\"dense\": 5}]]}]",
+                   "model.layers[0].add: branch 0 ends with [batch, 4, 4, 1], but branch 1 with "
+                   "[batch, 4, 4, 5]: end each");
+    expect_refusal("[{\"concat\": [[], [\"relu\"], [{\"max_pool\": 2}]]}]",
+                   "model.layers[0].concat: branch 0 ends with [batch, 4, 4, 1], but branch 2 with "
+                   "[batch, 2, 2, 1]: they may differ only in the last dimension");
+    expect_refusal("[{\"dot\": [[]]}]", "model.layers[0].dot is [[]]: give a list of 2 to 8 lists");
+    expect_refusal("[{\"multiply\": [[], 3]}]",
+                   "model.layers[0].multiply[1] is 3: give a list of layers");
+    expect_refusal("[{\"slice\": 0}]", "model.layers[0].slice.count is 0");
+    expect_refusal("[{\"slice\": {\"first\": 1, \"count\": 1}}]", "model.layers[0].slice: ");
     expect_refusal("[{\"residual\": [\"relu\", {\"dense\": 0}]}]",
                    "model.layers[0].residual[1].dense.units is 0");
     expect_refusal("[\"positions\"]", "model.layers[0].positions: ");
     expect_refusal("[\"flatten\", {\"conv2d\": 3}]", "model.layers[1].conv2d: ");
-    expect_refusal("[\"flatten\", {\"dense\": 4}]",
-                   "model.layers end with 4 numbers per example, but model.outputs is 3");
-    expect_refusal("[\"relu\"]", "model.layers end with 3 dimensions per example");
+    expect_refusal(
+        "[\"flatten\", {\"dense\": 4}]",
+        "model.layers end with [batch, 4], but model.outputs is 3: end with {\"dense\": 3}");
+    expect_refusal("[\"relu\"]",
+                   "model.layers end with [batch, 4, 4, 1], but the loss needs [batch, 3]");
 }
 
 static void residuals_have_a_limit_of_depth(void **state)
@@ -191,7 +273,7 @@ static void residuals_have_a_limit_of_depth(void **state)
     expect_refusal("[{\"residual\":[{\"residual\":[{\"residual\":[{\"residual\":[{\"residual\":["
                    "{\"residual\":[{\"residual\":[{\"residual\":[{\"residual\":[\"relu\"]}]}]}]}]}"
                    "]}]}]}]}]",
-                   "residual layers are more than 8 deep");
+                   "lists of layers are more than 8 deep");
 }
 
 int main(void)
@@ -200,6 +282,10 @@ int main(void)
         cmocka_unit_test(images),
         cmocka_unit_test(sequences),
         cmocka_unit_test(ids),
+        cmocka_unit_test(branches),
+        cmocka_unit_test(bags_of_ids),
+        cmocka_unit_test(labels_of_sequences),
+        cmocka_unit_test(autoencoders),
         cmocka_unit_test(regressions),
         cmocka_unit_test(variables_have_names),
         cmocka_unit_test(an_mlp_is_a_list_of_layers),

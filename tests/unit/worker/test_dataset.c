@@ -92,7 +92,7 @@ static void test_files_are_gathered(void **state)
     float inputs[9];
     uint8_t labels[3];
     uint8_t bytes[9];
-    struct fields fields = {inputs, NULL, labels, NULL};
+    struct fields fields = {.inputs = inputs, .labels = labels};
     dataset_gather(dataset, (uint32_t[]){1, 0, 1}, 3, &fields);
     assert_memory_equal(inputs, ((float[]){0.4F, 1, 0, 0.2F, 0.4F, 1}), 6 * sizeof(float));
     assert_memory_equal(labels, ((uint8_t[]){0, 2, 0}), 3);
@@ -140,7 +140,8 @@ static void test_misfits_are_refused(void **state)
     strcpy(job.model.type, "linear");
     expect_refusal(&job, TN_EINVAL, "a regression (model.type 'linear') needs targets");
     strcpy(job.data.type, "csv");
-    expect_refusal(&job, TN_EINVAL, "unknown data.type 'csv': one of idx, synthetic");
+    expect_refusal(&job, TN_EINVAL,
+                   "unknown data.type 'csv': one of idx, text, synthetic, matches");
 }
 
 static struct dataset *open_synthetic(const char *model_type, enum dataset_split split,
@@ -192,6 +193,124 @@ static void test_synthetic_classes_have_centres(void **state)
     dataset_close(sets[0]), dataset_close(sets[1]);
 }
 
+static struct job job_of_text(const char *text, const char *inputs)
+{
+    struct job job;
+    struct error error;
+    write_file("text", (const uint8_t *)text, strlen(text));
+    job_init(&job);
+    strcpy(job.model.type, "layers");
+    strcpy(job.data.type, "text");
+    job.model.outputs = 128;
+    assert_true(snprintf(job.data.path, sizeof job.data.path, "%s/text", folder) > 0);
+    assert_int_equal(job_set(&job, inputs, &error), TN_OK);
+    return job;
+}
+
+/* Training windows begin at each byte but those of the last tenth, which has the test windows one
+ * after another; the labels are the bytes behind. */
+static void test_text_is_cut_into_windows(void **state)
+{
+    (void)state;
+    char text[52];
+    struct dataset *train, *test;
+    uint8_t bytes[8], labels[8];
+    for (size_t i = 0; i < 51; i++) { text[i] = (char)('A' + i); }
+    text[51] = '\0';
+    const struct job job = job_of_text(text, "model.inputs=2");
+    assert_int_equal(dataset_open(&job, DATASET_TRAIN, &train, NULL), TN_OK);
+    assert_int_equal(dataset_open(&job, DATASET_TEST, &test, NULL), TN_OK);
+    const struct fields fields = {.input_bytes = bytes, .labels = labels};
+    assert_int_equal(train->examples, 44); /* The last one ends at byte 45, its label. */
+    dataset_gather(train, (uint32_t[]){0, 1, 43}, 3, &fields);
+    assert_memory_equal(bytes, "ABBClm", 6);
+    assert_memory_equal(labels, "BCCDmn", 6);
+    assert_int_equal(test->examples, 2);
+    dataset_gather_range(test, 0, 2, &fields);
+    assert_memory_equal(bytes, "opqr", 4);
+    assert_memory_equal(labels, "pqrs", 4);
+    const struct digest digest = dataset_digest(train, test);
+    test->labels[3] ^= 1;
+    assert_false(digest_equal(digest, dataset_digest(train, test)));
+    dataset_close(train), dataset_close(test);
+}
+
+static void test_wrong_texts_are_refused(void **state)
+{
+    (void)state;
+    struct job job = job_of_text("too short", "model.inputs=2");
+    expect_refusal(&job, TN_EINVAL, "/text has 9 bytes, but windows of 2 need at least 30");
+    job = job_of_text("A text that is long enough for two, but \xe9 is not one of 128 bytes.",
+                      "model.inputs=2");
+    expect_refusal(&job, TN_EINVAL, "byte 40 of ");
+    expect_refusal(&job, TN_EINVAL, "is 233, but model.outputs is 128: set it");
+    strcpy(job.data.path, folder);
+    expect_refusal(&job, TN_EINVAL, " is not a file: give a text file");
+    strcpy(job.data.path, "/nonexistent");
+    expect_refusal(&job, TN_ENOENT, "data.path: cannot read /nonexistent: No such file");
+    job.model.loss = LOSS_SQUARED_ERROR;
+    expect_refusal(&job, TN_EINVAL, "data.type 'text' has labels, but a regression");
+}
+
+/* Matches are a function of the seed; both labels are about as frequent, and are not those of the
+ * test set. */
+static void test_matches_are_a_function_of_the_seed(void **state)
+{
+    (void)state;
+    struct job job;
+    struct dataset *sets[3];
+    uint32_t ones = 0;
+    job_init(&job);
+    strcpy(job.model.type, "layers");
+    strcpy(job.data.type, "matches");
+    job.model.inputs = 5;
+    job.model.outputs = 1;
+    job.model.loss = LOSS_SIGMOID_CROSS_ENTROPY;
+    job.data.test_examples = job.data.examples;
+    for (int i = 0; i < 3; i++) {
+        const enum dataset_split split = i == 2 ? DATASET_TEST : DATASET_TRAIN;
+        assert_int_equal(dataset_open(&job, split, &sets[i], NULL), TN_OK);
+    }
+    const uint32_t examples = sets[0]->examples;
+    assert_memory_equal(sets[0]->input_bytes, sets[1]->input_bytes, 5 * (size_t)examples);
+    assert_memory_equal(sets[0]->labels, sets[1]->labels, examples);
+    assert_memory_not_equal(sets[0]->input_bytes, sets[2]->input_bytes, 5 * (size_t)examples);
+    for (uint32_t i = 0; i < examples; i++) { ones += sets[0]->labels[i]; }
+    assert_in_range(ones, examples / 3, examples - examples / 3);
+    for (int i = 0; i < 3; i++) { dataset_close(sets[i]); }
+    job.model.inputs = 1;
+    expect_refusal(&job, TN_EINVAL, "model.inputs is 1, but data.type 'matches' has a bag");
+    job.model.inputs = 5;
+    job.model.targets = TARGETS_INPUTS;
+    expect_refusal(&job, TN_EINVAL, "data.type 'matches' has labels, 0 and 1");
+}
+
+/* The targets of an autoencoder are its inputs, pixels as well as numbers. */
+static void test_targets_may_be_the_inputs(void **state)
+{
+    (void)state;
+    struct job job = job_with_folder();
+    struct dataset *dataset;
+    float targets[4];
+    const struct fields fields = {.targets = targets};
+    strcpy(job.model.type, "layers");
+    job.model.outputs = job.model.inputs;
+    job.model.loss = LOSS_SQUARED_ERROR;
+    job.model.targets = TARGETS_INPUTS;
+    assert_int_equal(dataset_open(&job, DATASET_TRAIN, &dataset, NULL), TN_OK);
+    dataset_gather_range(dataset, 0, 2, &fields);
+    assert_memory_equal(targets, ((float[]){0, 0.2F, 0.4F, 1}), sizeof targets);
+    assert_true(dataset_target(dataset, 1, 0) == 0.4F);
+    dataset_close(dataset);
+    strcpy(job.data.type, "synthetic");
+    assert_int_equal(dataset_open(&job, DATASET_TRAIN, &dataset, NULL), TN_OK);
+    dataset_gather_range(dataset, 3, 2, &fields);
+    assert_memory_equal(targets, dataset->input_floats + 6, sizeof targets);
+    assert_true(dataset_target(dataset, 3, 1) == targets[1]);
+    assert_null(dataset->targets);
+    dataset_close(dataset);
+}
+
 /* Linear data have targets, which are gathered. */
 static void test_synthetic_linear_has_targets(void **state)
 {
@@ -215,8 +334,8 @@ static int remove_folder(void **state)
 {
     (void)state;
     char path[128];
-    const char *const names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte"};
-    for (int i = 0; i < 2; i++) {
+    const char *const names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "text"};
+    for (int i = 0; i < 3; i++) {
         if (snprintf(path, sizeof path, "%s/%s", folder, names[i]) < 0) { return 1; }
         (void)unlink(path);
     }
@@ -233,6 +352,10 @@ int main(void)
         cmocka_unit_test(test_synthetic_is_a_function_of_the_seed),
         cmocka_unit_test(test_synthetic_classes_have_centres),
         cmocka_unit_test(test_synthetic_linear_has_targets),
+        cmocka_unit_test(test_text_is_cut_into_windows),
+        cmocka_unit_test(test_wrong_texts_are_refused),
+        cmocka_unit_test(test_matches_are_a_function_of_the_seed),
+        cmocka_unit_test(test_targets_may_be_the_inputs),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -419,6 +419,21 @@ static void keys_of_layers_are_checked(void **state)
     expect_wrong("{\"model\": {\"type\": \"layers\", \"layers\": [1], \"loss\": \"squared_error\","
                  " \"label_smoothing\": 0.1}}",
                  "model.label_smoothing is 0.1, but model.loss has no labels");
+    expect_wrong("{\"model\": {\"targets\": \"inputs\"}}", "model.targets is given");
+    expect_wrong("{\"model\": {\"type\": \"layers\", \"layers\": [1], \"targets\": \"inputs\"}}",
+                 "needs labels: give model.loss \"squared_error\"");
+    expect_wrong("{\"model\": {\"type\": \"layers\", \"layers\": [1], \"targets\": \"inputs\","
+                 " \"loss\": \"huber_error\"}}",
+                 "but model.outputs is 10: give model.outputs 784");
+    expect_wrong("{\"model\": {\"type\": \"layers\", \"layers\": [1], \"outputs\": 784,"
+                 " \"targets\": \"inputs\", \"loss\": \"sigmoid_cross_entropy\"},"
+                 " \"data\": {\"type\": \"synthetic\"}}",
+                 "needs targets from 0 to 1");
+    expect_wrong("{\"model\": {\"type\": \"layers\", \"layers\": [1],"
+                 " \"loss\": \"sigmoid_cross_entropy\"}}",
+                 "separates two classes by one number: give model.outputs 1");
+    expect_wrong("{\"data\": {\"type\": \"text\", \"path\": \"\"}}",
+                 "data.path is empty: give the name of a text file");
     job_init(&job);
     assert_int_equal(job_set(&job, "model.layers={}", &error), TN_EINVAL);
     assert_string_equal(error.text, "model.layers is {}: give a list of layers, [...], with a text "

@@ -1,0 +1,138 @@
+#include "common/cluster/job_model.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+uint32_t job_classes(const struct job *job)
+{
+    assert(job != NULL);
+    if (strcmp(job->model.type, "linear") == 0) { return 0; }
+    if (strcmp(job->model.type, "layers") != 0) { return job->model.outputs; }
+    switch (job->model.loss) {
+    case LOSS_SOFTMAX_CROSS_ENTROPY: return job->model.outputs;
+    case LOSS_SIGMOID_CROSS_ENTROPY: return job->model.targets == TARGETS_DATA ? 2 : 0;
+    case LOSS_SQUARED_ERROR:
+    case LOSS_ABSOLUTE_ERROR:
+    case LOSS_HUBER_ERROR: break;
+    }
+    return 0;
+}
+
+bool job_is_regression(const struct job *job)
+{
+    return job_classes(job) == 0;
+}
+
+/* A key of `layers` that another type would ignore; NULL: there is none. */
+static const char *key_of_layers(const struct job *job)
+{
+    if (job->model.layers[0] != '\0') { return "model.layers"; }
+    if (job->model.shape_count > 0) { return "model.shape"; }
+    if (job->model.loss != LOSS_SOFTMAX_CROSS_ENTROPY) { return "model.loss"; }
+    if (job->model.targets != TARGETS_DATA) { return "model.targets"; }
+    return job->model.label_smoothing != 0 ? "model.label_smoothing" : NULL;
+}
+
+static enum tn_status check_other_type(const struct job *job, struct error *error)
+{
+    const char *key = key_of_layers(job);
+    if (key == NULL) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "%s is given, but model.type is \"%s\": remove it, or give model.type "
+                     "\"layers\"",
+                     key, job->model.type);
+}
+
+/* The loss, and where its targets come from. */
+static enum tn_status check_loss(const struct job *job, struct error *error)
+{
+    bool inputs = job->model.targets == TARGETS_INPUTS;
+    bool sigmoid = job->model.loss == LOSS_SIGMOID_CROSS_ENTROPY;
+    if (job->model.label_smoothing != 0 && job->model.loss != LOSS_SOFTMAX_CROSS_ENTROPY) {
+        return error_set(error, TN_EINVAL,
+                         "model.label_smoothing is %g, but model.loss has no labels that it could "
+                         "smooth: remove it, or give model.loss \"softmax_cross_entropy\"",
+                         job->model.label_smoothing);
+    }
+    if (sigmoid && !inputs && job->model.outputs != 1) {
+        return error_set(error, TN_EINVAL,
+                         "model.outputs is %" PRIu32 ", but model.loss \"sigmoid_cross_entropy\" "
+                         "separates two classes by one number: give model.outputs 1, model.loss "
+                         "\"softmax_cross_entropy\", or model.targets \"inputs\"",
+                         job->model.outputs);
+    }
+    if (!inputs) { return TN_OK; }
+    if (job->model.loss == LOSS_SOFTMAX_CROSS_ENTROPY) {
+        return error_set(error, TN_EINVAL,
+                         "model.targets is \"inputs\", but model.loss \"softmax_cross_entropy\" "
+                         "needs labels: give model.loss \"squared_error\"");
+    }
+    if (job->model.outputs != job->model.inputs) {
+        return error_set(error, TN_EINVAL,
+                         "model.targets is \"inputs\", but model.outputs is %" PRIu32
+                         ": give model.outputs %" PRIu32 ", which model.inputs is",
+                         job->model.outputs, job->model.inputs);
+    }
+    if (sigmoid && strcmp(job->data.type, "synthetic") == 0) {
+        return error_set(error, TN_EINVAL,
+                         "model.loss \"sigmoid_cross_entropy\" needs targets from 0 to 1, but "
+                         "inputs of data.type \"synthetic\" are any numbers: give model.loss "
+                         "\"squared_error\"");
+    }
+    return TN_OK;
+}
+
+static enum tn_status check_layers(const struct job *job, struct error *error)
+{
+    uint64_t product = 1;
+    if (job->model.layers[0] == '\0') {
+        return error_set(error, TN_EINVAL,
+                         "model.layers is empty: model.type \"layers\" needs a list of layers");
+    }
+    if (job->model.hidden_count > 0) {
+        return error_set(error, TN_EINVAL,
+                         "model.hidden is given, but model.type is \"layers\": use "
+                         "{\"dense\": {\"units\": %" PRIu32 ", \"activation\": \"relu\"}} in "
+                         "model.layers",
+                         job->model.hidden[0]);
+    }
+    for (uint32_t i = 0; i < job->model.shape_count && product <= UINT32_MAX; i++) {
+        product *= job->model.shape[i];
+    }
+    if (job->model.shape_count > 0 && product != job->model.inputs) {
+        return error_set(error, TN_EINVAL,
+                         "model.inputs is %" PRIu32 ", but the product of model.shape is %" PRIu64
+                         ": give model.inputs %" PRIu64,
+                         job->model.inputs, product, product);
+    }
+    return check_loss(job, error);
+}
+
+enum tn_status job_check_model(const struct job *job, struct error *error)
+{
+    bool mlp = strcmp(job->model.type, "mlp") == 0;
+    if (mlp && job->model.hidden_count == 0) {
+        return error_set(error, TN_EINVAL,
+                         "model.hidden is empty: an mlp needs at least one hidden "
+                         "layer; without one use model.type \"softmax\"");
+    }
+    if (job_classes(job) == 1) {
+        return error_set(error, TN_EINVAL,
+                         "model.outputs is %" PRIu32
+                         ": a classifier has at least 2 classes; give 2 or more",
+                         job->model.outputs);
+    }
+    bool idx = strcmp(job->data.type, "idx") == 0;
+    if ((idx || strcmp(job->data.type, "text") == 0) && job->data.path[0] == '\0') {
+        return error_set(error, TN_EINVAL, "data.path is empty: give the %s",
+                         idx ? "folder of the IDX files" : "name of a text file");
+    }
+    if (strcmp(job->model.type, "linear") == 0 && idx) {
+        return error_set(error, TN_EINVAL,
+                         "model.type is \"linear\" but the labels of \"idx\" data "
+                         "are classes: use \"softmax\" or \"mlp\"");
+    }
+    bool layers = strcmp(job->model.type, "layers") == 0;
+    return layers ? check_layers(job, error) : check_other_type(job, error);
+}
