@@ -298,13 +298,27 @@ static void check_generation(struct checker *checker, const struct run *run)
     }
 }
 
+/* C11: /run is lost with all that remembered it. An order of which no shard was written leaves no
+ * trace, and no checkpoint can be mistaken for it: only its id may be used again. */
+static void forget_orders(struct checker *checker)
+{
+    const struct checker_view *view = &checker->config.view;
+    uint64_t highest = checker->highest_id;
+    if (view->highest_checkpoint != NULL) {
+        highest = u64_max(highest, view->highest_checkpoint(view->ctx));
+    }
+    checker->id_floor = u64_max(checker->id_floor, highest);
+    checker->ordered_id = checker->ordered_step = 0;
+}
+
 /* I3: an id stands for one step. A chief orders each checkpoint under a new id, also after a wipe:
  * the disks hold the shards of every checkpoint that was committed before it. */
 static void check_checkpoint_ids(struct checker *checker, const struct run *run)
 {
     const struct run *was = &checker->run;
-    if (checker->has_run && run->last_checkpoint < was->last_checkpoint &&
-        !begins_again(checker, run)) {
+    if (checker->has_run && begins_again(checker, run)) {
+        forget_orders(checker);
+    } else if (checker->has_run && run->last_checkpoint < was->last_checkpoint) {
         checker_fail(checker, "I3: the last checkpoint id is %" PRIu64 " after %" PRIu64,
                      run->last_checkpoint, was->last_checkpoint);
     }
@@ -460,9 +474,8 @@ void checker_on_wipe(struct checker *checker)
     }
     checker->generation_before_wipe =
         u64_max(checker->generation_before_wipe, checker->run.generation);
-    checker->id_floor = u64_max(checker->id_floor, checker->highest_id);
+    forget_orders(checker);
     checker->has_chief = checker->has_run = false;
-    checker->ordered_id = checker->ordered_step = 0;
     checker->highest_id = checker->highest_epoch = checker->older_epoch = 0;
     checker->chief = (struct chief_record){0};
     checker->run = (struct run){0};

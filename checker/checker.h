@@ -7,7 +7,7 @@
  *       all that any disk holds.
  *  I2   Only the newest chief gives orders: the epoch of /run is that of /chief.
  *  I3   Generations only grow; an order to run follows an order to load it; checkpoint ids are
- *       never used twice.
+ *       never used twice: a checkpoint that was ordered counts as long as /run or a disk shows it.
  *  I4   A committed checkpoint is complete and durable on the disks, and holds exactly the values
  *       of its step.
  *  I5   A restore uses the newest committed checkpoint that is intact.
@@ -68,6 +68,9 @@ struct checker_view {
                               const float **values);
     /* The highest epoch on any disk; NULL: estimated from the checkpoints that were committed. */
     uint64_t (*highest_epoch)(void *ctx);
+    /* The highest id of a checkpoint of which a disk has a shard, committed or not; NULL: unknown,
+     * so only committed checkpoints count. */
+    uint64_t (*highest_checkpoint)(void *ctx);
     /* The values and their digest after `step` steps of an undisturbed run. NULL: unknown; then
      * neither `exact_steps` nor `exact_cuts` may be set. */
     const float *(*values)(void *ctx, uint64_t step);
@@ -96,10 +99,10 @@ struct checker {
     uint64_t pushed_generation; /* The generation of `pushed`. */
     /* Async, by ps and slice: the steps below this one have reached the ps. */
     uint64_t pushed[PS_MAX][SLICES_MAX];
-    uint64_t ordered_id;    /* The newest checkpoint that was ordered, */
-    uint64_t ordered_step;  /* and its step; 0 after a wipe. */
-    uint64_t id_floor;      /* Ids that are ordered after a wipe must be above it. */
-    uint64_t highest_id;    /* The newest committed checkpoint ... */
+    uint64_t ordered_id;   /* The newest checkpoint that was ordered, */
+    uint64_t ordered_step; /* and its step; 0 after a wipe. */
+    uint64_t id_floor;   /* Ids that are ordered after a wipe, or without /run, must be above it. */
+    uint64_t highest_id; /* The newest committed checkpoint ... */
     uint64_t highest_epoch; /* ... and the epoch that committed it. */
     uint64_t older_epoch;   /* The highest epoch of the older ones: surely copied to a disk. */
     struct pace evaluations, checkpoints;

@@ -24,6 +24,9 @@ static uint64_t fresh_generation(const struct plan *p)
         const struct report *report = &p->c->ps[i].report;
         highest = u64_max(highest, u64_max(report->generation, report->disk_generation));
     }
+    for (uint32_t i = 0; i < p->c->config.workers; i++) {
+        highest = u64_max(highest, p->c->workers[i].report.generation);
+    }
     return highest + 1;
 }
 

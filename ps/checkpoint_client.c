@@ -279,6 +279,7 @@ bool checkpoint_client_save(struct checkpoint_client *client, const struct check
         log_warn("checkpoint %" PRIu64 " is not saved: the store is busy", save->checkpoint);
         return false;
     }
+    client->highest_id = u64_max(client->highest_id, save->checkpoint);
     client->saving[client->saves].op = op;
     client->saving[client->saves++].checkpoint = save->checkpoint;
     return true;

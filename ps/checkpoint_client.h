@@ -45,7 +45,8 @@ struct checkpoint_client {
     uint32_t manifest_count;
     struct manifest *manifests; /* Copies on the disk, newest first; STORE_LIST_MAX at most. */
     uint64_t highest_epoch, highest_generation; /* In all manifests seen. */
-    uint64_t highest_id;       /* The highest one here since the start, committed or not. */
+    uint64_t highest_id;       /* The highest one here since the start, committed or not,
+                                * also one that is being written. */
     uint32_t saves;            /* In progress. */
     uint64_t event_checkpoint; /* In the last SAVED or SAVE_FAILED. */
     uint64_t saved_checkpoint; /* The newest one saved, with its file's ... */

@@ -135,9 +135,10 @@ void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_act
         ps_act(out, PS_DO_DROP);
         answer_late(s, event, out);
     } else if (event->step > s->step) {
-        /* No worker can have the values of a step that this generation has not reached. */
+        /* The values are of a generation of the same number that nothing remembers (C11): its owner
+         * must gather again. */
         ps_act(out, PS_DO_DROP);
-        ps_refuse(out, event->conn, REFUSAL_NOT_RUNNING);
+        ps_refuse(out, event->conn, REFUSAL_STEP_GONE);
     } else {
         await(s, event, s->step + 1, out);
         if (slice_set_has_all(&s->covered, node)) {
@@ -165,7 +166,7 @@ void ps_sync_pull(struct ps_step *s, const struct ps_event *event, struct ps_act
     } else if (step == s->step + 1) {
         await(s, event, step, out);
     } else {
-        ps_refuse(out, event->conn, step < s->step ? REFUSAL_STEP_GONE : REFUSAL_NOT_RUNNING);
+        ps_refuse(out, event->conn, REFUSAL_STEP_GONE);
     }
 }
 

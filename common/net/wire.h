@@ -34,7 +34,7 @@ enum frame_type {
 enum refusal {
     REFUSAL_GENERATION = 1, /* The frame is of another generation than the ps. */
     REFUSAL_NOT_RUNNING,    /* The ps has no loaded generation, or is loading. */
-    REFUSAL_STEP_GONE,      /* The requested step is older than those that the ps keeps. */
+    REFUSAL_STEP_GONE,      /* The step is not among those that the ps keeps: gather again. */
 };
 
 /* REPORT_ACK, `first`: the job of the chief has only `count` tasks of the sender's role. */

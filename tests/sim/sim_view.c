@@ -30,6 +30,12 @@ static uint64_t highest_epoch(void *ctx)
     return disk_model_highest_epoch(cluster->disk);
 }
 
+static uint64_t highest_checkpoint(void *ctx)
+{
+    const struct sim_cluster *cluster = ctx;
+    return disk_model_highest_id(cluster->disk);
+}
+
 static const float *undisturbed_values(void *ctx, uint64_t step)
 {
     const struct sim_cluster *cluster = ctx;
@@ -49,6 +55,7 @@ struct checker_view sim_view(struct sim_cluster *cluster)
                                  .fail = on_fail,
                                  .shard = shard_on_disk,
                                  .highest_epoch = highest_epoch,
+                                 .highest_checkpoint = highest_checkpoint,
                                  .values = undisturbed_values,
                                  .digest = undisturbed_digest};
 }

@@ -276,6 +276,7 @@ static void test_save_reports_its_result(void **state)
     assert_true(
         checkpoint_client_save(&client, &(struct checkpoint_save){.checkpoint = 4, .step = 7}));
     assert_false(checkpoint_client_idle(&client));
+    assert_int_equal(client.highest_id, 4); /* From now on its shard may be on the disk. */
     assert_int_equal(answer_store(TN_OK), CHECKPOINT_SAVED);
     assert_int_equal(client.event_checkpoint, 4);
     assert_int_equal(client.saved_bytes, 400);

@@ -213,7 +213,7 @@ static void test_pull_is_answered_by_step(void **state)
     pull(1, 1, 0);
     expect_refusal(1, REFUSAL_STEP_GONE);
     pull(1, 1, 4);
-    expect_refusal(1, REFUSAL_NOT_RUNNING);
+    expect_refusal(1, REFUSAL_STEP_GONE);
     pull(1, 1, 3);
     assert_int_equal(out.count, 0);
     step_once();
@@ -315,8 +315,8 @@ static void test_other_generations_are_refused(void **state)
     assert_int_equal(number_of(PS_DO_DROP), 1);
     pull(1, 0, STEP_LATEST);
     expect_refusal(1, REFUSAL_GENERATION);
-    push(1, 1, 1, 0, 1); /* A step that was not reached. */
-    expect_refusal(1, REFUSAL_NOT_RUNNING);
+    push(1, 1, 1, 0, 1); /* A lost generation had the same number. */
+    expect_refusal(1, REFUSAL_STEP_GONE);
     ps_step_init(&s, &(struct ps_step_config){.mode = TRAIN_SYNC, .slices = V});
     pull(1, 0, STEP_LATEST);
     expect_refusal(1, REFUSAL_NOT_RUNNING);
