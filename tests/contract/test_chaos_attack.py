@@ -7,7 +7,7 @@ TANIST_PROGRAM: the program.
 import json
 import unittest
 
-from test_cli import LONG, Cli
+from case import Cli
 
 PLAN = {
     "name": "all-ways", "about": "Each fault that needs no access to the hosts, once.",
@@ -26,12 +26,6 @@ PLAN = {
 
 
 class Attack(Cli):
-    def begin(self, *arguments):
-        """Start a run; it is killed at the end of the test."""
-        run = self.start(*LONG, *arguments)
-        self.addCleanup(run.kill)
-        self.wait_step()
-
     def attack(self, code, *arguments):
         plan = self.folder / "plan.json"
         plan.write_text(json.dumps(PLAN))

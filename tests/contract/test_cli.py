@@ -5,105 +5,12 @@ Real processes and a real ensemble of one server; every wait is bounded. TANIST_
 """
 
 import json
-import os
-import secrets
-import shutil
-import signal
 import socket
 import subprocess
 import sys
-import tempfile
-import time
 import unittest
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-PROGRAM = os.environ.get("TANIST_PROGRAM", str(ROOT / "build/tanist"))
-QUICK = str(ROOT / "examples/quick.json")
-FASHION = str(ROOT / "examples/fashion-mnist.json")
-LONG = ["--set", "train.steps=50000000"]
-MARK = "TANIST_TEST_MARK"
-
-
-class Cli(unittest.TestCase):
-    """Each test has a folder of its own, and no process is left running after it."""
-
-    def setUp(self):
-        self.folder = Path(tempfile.mkdtemp(prefix="tanist-cli."))
-        self.mark = secrets.token_hex(8)
-        self.environment = dict(os.environ, **{MARK: self.mark})
-        self.addCleanup(self.clean)
-
-    def clean(self):
-        for pid in self.processes():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def processes(self):
-        """The processes that this test has started, directly or not."""
-        found = []
-        for entry in Path("/proc").iterdir():
-            try:
-                if entry.name.isdigit() and f"{MARK}={self.mark}".encode() in \
-                        (entry / "environ").read_bytes().split(b"\0"):
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-        return found
-
-    def tanist(self, *arguments, timeout=60, **more):
-        environment = dict(self.environment, **more.pop("env", {}))
-        return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=timeout,
-                              cwd=self.folder, env=environment, check=False, **more)
-
-    def refused(self, code, expected, *arguments, **more):
-        """The command exits with `code`; its only message contains each of `expected`."""
-        result = self.tanist(*arguments, **more)
-        lines = [line for line in result.stderr.splitlines() if line.startswith("tanist")]
-        self.assertEqual(result.returncode, code, result.stderr)
-        self.assertEqual(len(lines), 1, result.stderr)
-        for text in expected:
-            self.assertIn(text, lines[0])
-        self.assertEqual(result.stdout, "")
-
-    def job(self, text):
-        path = self.folder / "job.json"
-        path.write_text(text)
-        return str(path)
-
-    def start(self, *options):
-        process = subprocess.Popen([PROGRAM, "run", QUICK, "--dir", "run", "-o", "json", *options],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   cwd=self.folder, env=self.environment)
-        self.addCleanup(self.kill_and_read, process)
-        return process
-
-    @staticmethod
-    def kill_and_read(process):
-        """A test that failed may have left it running."""
-        process.kill()
-        process.communicate()
-
-    def wait_step(self, least=1, limit_s=40):
-        """The first status that has reached a step."""
-        end = time.monotonic() + limit_s
-        while time.monotonic() < end:
-            result = self.tanist("status", "--dir", "run", "-o", "json")
-            if result.returncode == 0:
-                status = json.loads(result.stdout)
-                if status["phase"] == "running" and status["chief"] and status["step"] >= least:
-                    return status
-            time.sleep(0.05)
-        self.fail(f"no step within {limit_s} s: {result.stderr}")
-
-    def check_no_process_left(self, limit_s=5, but=()):
-        end = time.monotonic() + limit_s
-        while set(self.processes()) - set(but) and time.monotonic() < end:
-            time.sleep(0.05)
-        self.assertEqual(set(self.processes()) - set(but), set())
+from case import FASHION, PROGRAM, QUICK, Cli
 
 
 class BadInput(Cli):

@@ -6,57 +6,17 @@ Real processes and a real ensemble of one server; every wait is bounded. TANIST_
 
 import json
 import os
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
-import time
 import unittest
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-PROGRAM = os.environ.get("TANIST_PROGRAM", str(ROOT / "build/tanist"))
-QUICK = str(ROOT / "examples/quick.json")
+from case import LONG, QUICK, Cli
+
 # No checkpoint but those of drains and of the end.
 RARE = ["--set", "checkpoint.every_steps=1000000000"]
-LONG = ["--set", "train.steps=50000000"]
 
 
-class Drain(unittest.TestCase):
-    def setUp(self):
-        self.folder = Path(tempfile.mkdtemp(prefix="tanist-drain."))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-
-    def start(self, *arguments):
-        process = subprocess.Popen([PROGRAM, *arguments], stdout=subprocess.PIPE, text=True,
-                                   stderr=subprocess.PIPE, cwd=self.folder)
-        self.addCleanup(process.communicate)
-        self.addCleanup(process.kill)
-        return process
-
-    def tanist(self, *arguments):
-        return subprocess.run([PROGRAM, *arguments], check=False, capture_output=True, text=True,
-                              cwd=self.folder, timeout=120)
-
-    def wait_status(self, target, condition):
-        """The first status that meets the condition."""
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
-            result = self.tanist("status", *target, "-o", "json")
-            if result.returncode == 0:
-                status = json.loads(result.stdout)
-                if condition(status):
-                    return status
-            time.sleep(0.05)
-        return self.fail(f"not seen: {result.stdout}{result.stderr}")
-
-    def wait_steps(self, target, least=1):
-        return self.wait_status(target, lambda status: status["phase"] == "running" and
-                                status["chief"] and status["step"] >= least)
-
-
-class Run(Drain):
+class Run(Cli):
     def test_signal_then_resume(self):
         """A run that is stopped by Ctrl-C, then by SIGTERM, ends with the digest of one that is not."""
         steps = ["--set", "train.steps=20000", *RARE]
@@ -64,8 +24,8 @@ class Run(Drain):
         self.assertEqual(whole.returncode, 0, whole.stderr)
         reached = 0
         for number in (signal.SIGINT, signal.SIGTERM):
-            process = self.start("run", QUICK, "--dir", "run", "-o", "json", *steps)
-            self.wait_steps(["--dir", "run"], reached + 1)
+            process = self.start(*steps)
+            self.wait_step(reached + 1)
             process.send_signal(number)
             out, log = process.communicate(timeout=60)
             self.assertEqual(process.returncode, 128 + number, log)
@@ -82,8 +42,8 @@ class Run(Drain):
 
     def test_paused_run_is_saved(self):
         """A run that an operator has paused keeps the steps since its last checkpoint."""
-        process = self.start("run", QUICK, "--dir", "run", "-o", "json", *LONG, *RARE)
-        self.wait_steps(["--dir", "run"])
+        process = self.start(*LONG, *RARE)
+        self.wait_step()
         pause = self.tanist("pause", "--dir", "run")
         self.assertEqual(pause.returncode, 0, pause.stderr)
         process.send_signal(signal.SIGTERM)
@@ -94,8 +54,8 @@ class Run(Drain):
 
     def test_second_signal(self):
         """A second signal kills all nodes, and the report names the loss."""
-        process = self.start("run", QUICK, "--dir", "run", *LONG, *RARE)
-        status = self.wait_steps(["--dir", "run"])
+        process = self.start(*LONG, *RARE)
+        status = self.wait_step()
         chief = status["chief"]["pid"]
         os.kill(chief, signal.SIGSTOP)  # So that the drain cannot end before the second signal.
         process.send_signal(signal.SIGINT)
@@ -105,22 +65,22 @@ class Run(Drain):
         self.assertIn("the nodes were killed, so later steps are lost", log)
 
 
-class Agents(Drain):
+class Agents(Cli):
     """Two agents on one machine, with an address each; their ensemble belongs to another run."""
 
     def setUp(self):
         super().setUp()
-        self.start("run", QUICK, "--dir", "other", "--set", "name=other", *LONG)
-        status = self.wait_steps(["--dir", "other"])
+        self.spawn("run", QUICK, "--dir", "other", "--set", "name=other", *LONG)
+        status = self.wait_step(target=["--dir", "other"])
         self.zk = ["--zk", status["zookeeper"]["servers"][0]["address"]]
         self.target = ["--cluster", "quick", *self.zk]
 
     def agent(self, folder, host, tasks):
-        return self.start("agent", QUICK, *LONG, *RARE, "--set", "cluster.workers=4", "--dir",
+        return self.spawn("agent", QUICK, *LONG, *RARE, "--set", "cluster.workers=4", "--dir",
                           folder, "--host", host, "--tasks", tasks, *self.zk)
 
     def watch(self):
-        watch = self.start("watch", "-o", "jsonl", *self.target)
+        watch = self.spawn("watch", "-o", "jsonl", *self.target)
         self.assertEqual(json.loads(watch.stdout.readline())["event"], "state")
         return watch
 
@@ -135,9 +95,9 @@ class Agents(Drain):
     def test_host_with_ps_and_chief(self):
         """The run waits for the drained host at a committed step, and continues from exactly there."""
         first = self.agent("first", "127.0.0.2", "coordinator:0,ps:0,worker:0-1")
-        self.wait_status(self.target, lambda status: status["chief"] is not None)
+        self.wait_status("a chief", lambda status: status["chief"] is not None)
         self.agent("second", "127.0.0.3", "coordinator:1,worker:2-3")
-        self.wait_steps(self.target)
+        self.wait_step()
         watch = self.watch()
         drain = self.tanist("drain", "--host", "127.0.0.2", *self.target)
         self.assertEqual(drain.returncode, 0, drain.stderr)
@@ -145,21 +105,20 @@ class Agents(Drain):
         _, log = first.communicate(timeout=60)
         self.assertEqual(first.returncode, 0, log)
         self.assertIn("no step is lost", log)
-        status = self.wait_status(self.target, lambda status: status["phase"] == "paused" and
-                                  status["chief"] is not None and
-                                  status["chief"]["task"] == "coordinator:1")
+        status = self.wait_status("a pause by coordinator:1", lambda status: status["phase"] == "paused" and
+                                  status["chief"] is not None and status["chief"]["task"] == "coordinator:1")
         step = status["checkpoint"]["step"]
         self.assertGreater(step, 0)
         self.assertEqual(self.next_event(watch, "paused")["step"], step)
         self.agent("first", "127.0.0.2", "coordinator:0,ps:0,worker:0-1")
         restored = self.next_event(watch, "restored")
         self.assertEqual((restored["step"], restored["steps_redone"]), (step, 0))
-        self.wait_steps(self.target, step + 1)
+        self.wait_step(step + 1)
 
     def test_unknown_host(self):
         """A host without nodes, and a missing or bad option, are refused."""
         self.agent("first", "127.0.0.2", "coordinator:0,ps:0,worker:0-1")
-        self.wait_steps(self.target)
+        self.wait_step()
         for code, expected, options in ((5, "no node of quick runs on 127.0.0.9",
                                          ["--host", "127.0.0.9"]),
                                         (3, "--host is missing", []),
@@ -173,14 +132,13 @@ class Agents(Drain):
         """Training does not pause when a host without a ps is drained by a signal."""
         first = self.agent("first", "127.0.0.2", "coordinator:0,ps:0,worker:0-1")
         second = self.agent("second", "127.0.0.3", "coordinator:1,worker:2-3")
-        self.wait_status(self.target, lambda status: status["phase"] == "running" and
-                         len([task for task in status["tasks"] if task["pid"]]) == 7)
-        before, watch = self.wait_steps(self.target), self.watch()
+        self.wait_tasks()
+        before, watch = self.wait_step(), self.watch()
         second.send_signal(signal.SIGTERM)
         _, log = second.communicate(timeout=60)
         self.assertEqual(second.returncode, 143, log)
         self.assertIn("no step is lost", log)
-        after = self.wait_steps(self.target, before["step"] + 1)
+        after = self.wait_step(before["step"] + 1)
         self.assertEqual(after["generation"], before["generation"])
         first.send_signal(signal.SIGTERM)
         self.assertGreater(self.next_event(watch, "paused")["step"], after["step"])

@@ -6,67 +6,28 @@ A real run; every wait is bounded. TANIST_PROGRAM: the program. TANIST_ZNODE: a 
 
 import json
 import os
-import subprocess
-import time
 import unittest
 
-from test_cli import LONG, QUICK, Cli
+from case import QUICK, Cli
 
-ZNODE = os.environ.get("TANIST_ZNODE", "build/bin/znode")
 FOLDERS = ("election", "members", "exits", "checkpoints", "history", "requests", "kills")
 
 
 class Foreign(Cli):
-    def znode(self, *arguments):
-        note = json.loads((self.folder / "run/run.json").read_text())
-        result = subprocess.run([ZNODE, note["zookeeper"], *arguments], capture_output=True, text=True, timeout=30,
-                                check=False, cwd=self.folder, env=self.environment)
+    def change(self, *arguments):
+        """The client succeeds; returns its output."""
+        result = self.znode(*arguments)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout.split()
+
+    def begin(self, *options):
+        return super().begin("--set", "checkpoint.every_steps=100", *options)
 
     def path(self, name):
         return f"/tanist/quick/{name}".rstrip("/")
 
-    def wait_for(self, what, condition, limit_s=40):
-        end = time.monotonic() + limit_s
-        while not condition():
-            self.assertLess(time.monotonic(), end, f"not within {limit_s} s: {what}")
-            time.sleep(0.05)
-
     def wait_exists(self, *names):
-        self.wait_for(f"{names} exist", lambda: set(names) <= set(self.znode("list", self.path(""))))
-
-    def begin(self, *options):
-        run = self.start(*LONG, "--set", "checkpoint.every_steps=100", *options)
-        self.addCleanup(run.kill)
-        self.wait_step()
-        return run
-
-    def check_it_continues(self):
-        """Another checkpoint is committed from here on."""
-        def committed():
-            result = self.tanist("status", "--dir", "run", "-o", "json")
-            return json.loads(result.stdout)["checkpoint"]["id"] if result.returncode == 0 else 0
-        before = committed()
-        self.wait_for("another checkpoint", lambda: committed() > before)
-
-    def tasks(self):
-        """The tasks, once a process has each of them."""
-        found = []
-
-        def all_up():
-            found[:] = self.wait_step()["tasks"]
-            return all(task["pid"] for task in found)
-        self.wait_for("a process for each task", all_up)
-        return found
-
-    def end(self, run):
-        """The run ends in good order."""
-        stop = self.tanist("stop", "--dir", "run")
-        self.assertEqual(stop.returncode, 0, stop.stderr)
-        out, errors = run.communicate(timeout=60)
-        self.assertEqual(run.returncode, 0, errors)
-        return json.loads(out)
+        self.wait_for(f"{names} exist", lambda: set(names) <= set(self.change("list", self.path(""))))
 
     def test_deleted_znodes_are_restored(self):
         """Each znode, deleted with all znodes below it, exists again, and training continues."""
@@ -74,7 +35,7 @@ class Foreign(Cli):
         for name in ("chief", "run", "assignment", "spec", *FOLDERS, ""):
             with self.subTest(name):
                 self.wait_step()
-                self.znode("delete", self.path(name))
+                self.change("delete", self.path(name))
                 self.wait_exists("chief", "run", "assignment", "spec", *FOLDERS)
                 self.check_it_continues()
         self.end(run)
@@ -84,11 +45,11 @@ class Foreign(Cli):
         run = self.begin("--set", "checkpoint.keep=3")
         self.check_it_continues()
         self.tanist("pause", "--dir", "run")
-        before = set(self.znode("list", self.path("checkpoints")))
+        before = set(self.change("list", self.path("checkpoints")))
         self.assertTrue(before)
-        self.znode("delete", self.path("checkpoints"))
+        self.change("delete", self.path("checkpoints"))
         self.wait_exists("checkpoints")
-        self.wait_for("the manifests", lambda: before <= set(self.znode("list", self.path("checkpoints"))))
+        self.wait_for("the manifests", lambda: before <= set(self.change("list", self.path("checkpoints"))))
         self.tanist("resume", "--dir", "run")
         self.check_it_continues()
         self.end(run)
@@ -99,7 +60,7 @@ class Foreign(Cli):
         for name in ("chief", "run", "assignment", "members/ps-0", "members/worker-1"):
             with self.subTest(name):
                 self.wait_step()
-                self.znode("set", self.path(name), "garbage")
+                self.change("set", self.path(name), "garbage")
                 self.check_it_continues()
         self.end(run)
 
@@ -109,8 +70,8 @@ class Foreign(Cli):
         for name in ("run", "assignment", "chief"):
             with self.subTest(name):
                 self.wait_step()
-                self.znode("protect", self.path(name))
-                worker = next(task["pid"] for task in self.tasks() if task["role"] == "worker")
+                self.change("protect", self.path(name))
+                worker = next(task["pid"] for task in self.wait_tasks()["tasks"] if task["role"] == "worker")
                 os.kill(worker, 9)
                 self.check_it_continues()
         self.end(run)
@@ -119,8 +80,8 @@ class Foreign(Cli):
         """A new chief, and commands, work although each folder of the cluster has thousands of other children."""
         run = self.begin()
         for name in ("", *FOLDERS):
-            self.znode("fill", self.path(name), "2000")
-        for task in self.tasks():
+            self.change("fill", self.path(name), "2000")
+        for task in self.wait_tasks()["tasks"]:
             if task["role"] in ("coordinator", "worker"):
                 os.kill(task["pid"], 9)
         self.check_it_continues()
@@ -132,16 +93,16 @@ class Foreign(Cli):
     def test_denied_writes_are_reported(self):
         """Where an ACL cannot be replaced, `status` and `watch` name the znode and the remedy until it is restored."""
         run = self.begin()
-        self.znode("protect", self.path("history"))
-        self.znode("protect", self.path(""))
+        self.change("protect", self.path("history"))
+        self.change("protect", self.path(""))
 
         def trouble():
             result = self.tanist("status", "--dir", "run")
             return "trouble: coordinator:" in result.stdout and "ACL" in result.stdout
-        os.kill(next(task["pid"] for task in self.wait_step()["tasks"] if task["role"] == "worker"), 9)
+        os.kill(next(task["pid"] for task in self.wait_tasks()["tasks"] if task["role"] == "worker"), 9)
         self.wait_for("the trouble in status", trouble)
-        self.znode("open", self.path(""))
-        self.znode("open", self.path("history"))
+        self.change("open", self.path(""))
+        self.change("open", self.path("history"))
         self.wait_for("the end of the trouble", lambda: not trouble())
         self.check_it_continues()
         self.end(run)
@@ -152,17 +113,12 @@ class Foreign(Cli):
         self.assertEqual(calm.returncode, 0, calm.stderr)
         run = self.start("--set", "evaluate.every_steps=0", "--set", "checkpoint.every_steps=50", "--set",
                          "train.batch=32")
-        self.addCleanup(run.kill)
         names = [*FOLDERS, "run", "chief", "assignment"]
         while run.poll() is None and names:
             if (self.folder / "run/run.json").exists() and \
                     self.tanist("status", "--dir", "run").returncode == 0:
-                note = json.loads((self.folder / "run/run.json").read_text())
-                subprocess.run([ZNODE, note["zookeeper"], "delete", self.path(names.pop())], capture_output=True,
-                               timeout=30, check=False, env=self.environment)
-        out, errors = run.communicate(timeout=50)
-        self.assertEqual(run.returncode, 0, errors)
-        self.assertEqual(json.loads(out)["parameters_digest"], json.loads(calm.stdout)["parameters_digest"])
+                self.znode("delete", self.path(names.pop()))
+        self.assertEqual(self.result(run)["parameters_digest"], json.loads(calm.stdout)["parameters_digest"])
 
 
 if __name__ == "__main__":

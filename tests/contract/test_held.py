@@ -9,10 +9,9 @@ import os
 import signal
 import socket
 import subprocess
-import time
 import unittest
 
-from test_cli import LONG, PROGRAM, QUICK, Cli
+from case import LONG, QUICK, Cli
 
 JOB = ["--set", "cluster.ps=2", "--set", "model.inputs=64", "--set", "model.outputs=4", "--set",
        "checkpoint.every_steps=500", "--set", "checkpoint.keep=3"]
@@ -20,27 +19,8 @@ SHARD = "shard-0-of-2"
 
 
 class Held(Cli):
-    """Helpers; `self.target` names the cluster on the command line."""
-
-    target = ["--dir", "run"]
-
-    def status(self):
-        result = self.tanist("status", "-o", "json", *self.target)
-        return json.loads(result.stdout) if result.returncode == 0 else None
-
-    def wait(self, condition, what, limit_s=60):
-        """The first status for which the condition holds."""
-        end = time.monotonic() + limit_s
-        status = None
-        while time.monotonic() < end:
-            status = self.status()
-            if status is not None and condition(status):
-                return status
-            time.sleep(0.05)
-        return self.fail(f"not {what} within {limit_s} s: {status}")
-
     def wait_phase(self, phase):
-        return self.wait(lambda status: status["phase"] == phase, phase)
+        return self.wait_status(phase, lambda status: status["phase"] == phase)
 
     def wait_commits(self, count, after=0):
         """The run trains and has committed `count` checkpoints with ids above `after`. Ids are left out when a
@@ -50,18 +30,12 @@ class Held(Cli):
         def enough(status):
             seen.update(number for number in self.committed() if number > after)
             return status["phase"] == "running" and len(seen) >= count
-        return self.wait(enough, f"running with {count} checkpoints after {after}")
-
-    def wait_pid(self, name, but=None):
-        def of(status):
-            return next((task["pid"] for task in status["tasks"]
-                         if f"{task['role']}:{task['index']}" == name and task["pid"] != but), None)
-        return of(self.wait(of, f"running another {name}"))
+        return self.wait_status(f"running with {count} checkpoints after {after}", enough)
 
     def committed(self):
         """The ids of the committed checkpoints, as ZooKeeper lists them."""
         zookeeper = self.target if self.target[0] == "--zk" else \
-            ["--zk", json.loads((self.folder / "run/run.json").read_text())["zookeeper"]]
+            ["--zk", self.zookeeper_of_run()]
         result = self.tanist("checkpoints", "list", "-o", "json", *zookeeper)
         self.assertEqual(result.returncode, 0, result.stderr)
         return [entry["id"] for entry in json.loads(result.stdout)["checkpoints"]]
@@ -117,7 +91,6 @@ class OneHost(Held):
         """However the run continues, it never starts over by itself, and its parameters are those of a run that was
         not disturbed."""
         run = self.start(*LONG, *JOB, "--set", "zookeeper.session_timeout_ms=20000")
-        self.addCleanup(run.kill)
         self.wait_commits(3)
         self.refused(5, ["not held", "phase running"], "restore", "--from", "away", *self.target)
         self.refused(3, ["--from", "--accept-loss"], "restore", *self.target)
@@ -197,12 +170,8 @@ class TwoHosts(Held):
         self.target = ["--zk", f"127.0.0.1:{port}", "--cluster", "quick"]
 
     def agent(self, tasks, folder):
-        process = subprocess.Popen([PROGRAM, "agent", QUICK, "--tasks", tasks, "--dir", folder, *self.target[:2], *LONG,
-                                    *JOB, "--set", "zookeeper.session_timeout_ms=1000"], stderr=subprocess.PIPE,
-                                   text=True, cwd=self.folder, env=self.environment)
-        self.addCleanup(process.communicate)
-        self.addCleanup(process.kill)
-        return process
+        return self.spawn("agent", QUICK, "--tasks", tasks, "--dir", folder, *self.target[:2], *LONG, *JOB, "--set",
+                          "zookeeper.session_timeout_ms=1000", stdout=subprocess.DEVNULL)
 
     def lose(self, *agents):
         for agent in agents:

@@ -9,10 +9,9 @@ import json
 import struct
 import subprocess
 import sys
-import time
 import unittest
 
-from test_cli import LONG, PROGRAM, QUICK, Cli
+from case import LONG, QUICK, Cli
 
 ONE, OTHER = "Nehalem", "Sandybridge"
 SMALL = ["--set", "model.type=softmax", "--set", "model.inputs=4", "--set", "model.outputs=2",
@@ -22,35 +21,20 @@ SMALL = ["--set", "model.type=softmax", "--set", "model.inputs=4", "--set", "mod
 class Inputs(Cli):
     def ensemble(self):
         """The ZooKeeper of a run that continues, for clusters of agents."""
-        process = self.start(*LONG)
-        self.addCleanup(process.kill)
-        self.wait_step()
-        return json.loads((self.folder / "run/run.json").read_text())["zookeeper"]
+        self.begin()
+        return self.zookeeper_of_run()
 
     def agent(self, zookeeper, name, tasks, core, *options):
         """An agent of the cluster `name` on a host whose processor is `core`."""
-        process = subprocess.Popen(
-            [PROGRAM, "agent", QUICK, "--set", f"name={name}", "--dir", f"{name}.{tasks.split(',')[-1]}",
-             "--tasks", tasks, "--zk", zookeeper, *LONG, *options],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=self.folder,
-            env=dict(self.environment, OPENBLAS_CORETYPE=core))
-        self.addCleanup(process.communicate)
-        self.addCleanup(process.kill)
-        return process
+        return self.spawn("agent", QUICK, "--set", f"name={name}", "--dir", f"{name}.{tasks.split(',')[-1]}", "--tasks",
+                          tasks, "--zk", zookeeper, *LONG, *options, stdout=subprocess.DEVNULL,
+                          env={"OPENBLAS_CORETYPE": core})
 
-    def wait_running(self, zookeeper, name, least=1, limit_s=60):
-        end = time.monotonic() + limit_s
-        while time.monotonic() < end:
-            found = self.tanist("status", "--zk", zookeeper, "--cluster", name, "-o", "json")
-            status = json.loads(found.stdout) if found.returncode == 0 else {"step": 0}
-            if status["step"] >= least and status["phase"] == "running":
-                return status
-            time.sleep(0.05)
-        return self.fail(f"{name} does not run: {found.stderr}")
+    def wait_running(self, zookeeper, name, least=1):
+        return self.wait_step(least, ["--zk", zookeeper, "--cluster", name])
 
     def stop(self, zookeeper, name, agent):
-        stopped = self.tanist("stop", "--zk", zookeeper, "--cluster", name)
-        self.assertEqual(stopped.returncode, 0, stopped.stderr)
+        self.succeeds("stop", "--zk", zookeeper, "--cluster", name)
         _, errors = agent.communicate(timeout=60)
         self.assertEqual(agent.returncode, 0, errors)
 

@@ -7,10 +7,9 @@ A real run; every wait is bounded. TANIST_PROGRAM: the program.
 import json
 import os
 import signal
-import time
 import unittest
 
-from test_cli import LONG, QUICK, Cli
+from case import LONG, QUICK, Cli
 
 KEEP_MAX = 256
 
@@ -34,22 +33,14 @@ class Keep(Cli):
 
     def test_damaged_manifest_is_copied_again(self):
         """A copy of a manifest that was damaged on the disk is written again once the ps has started."""
-        run = self.start(*LONG, "--set", "checkpoint.every_steps=200", "--set", "checkpoint.keep=5")
-        self.addCleanup(run.kill)
+        self.start(*LONG, "--set", "checkpoint.every_steps=200", "--set", "checkpoint.keep=5")
         self.wait_step(least=1000)
         self.assertEqual(self.tanist("pause", "--dir", "run").returncode, 0)
         manifests = sorted((self.folder / "run/checkpoints").glob("*/manifest.json"))
         intact = manifests[-2].read_bytes()
         manifests[-2].write_bytes(intact[:-20])
-        ps = next(task for task in self.status()["tasks"] if task["role"] == "ps")
-        os.kill(ps["pid"], signal.SIGKILL)
-        end = time.monotonic() + 60
-        while manifests[-2].read_bytes() != intact:
-            self.assertLess(time.monotonic(), end, "the manifest is still damaged")
-            time.sleep(0.05)
-
-    def status(self):
-        return json.loads(self.tanist("status", "--dir", "run", "-o", "json").stdout)
+        os.kill(self.wait_pid("ps:0"), signal.SIGKILL)
+        self.wait_for("the intact manifest", lambda: manifests[-2].read_bytes() == intact)
 
 
 if __name__ == "__main__":

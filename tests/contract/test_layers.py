@@ -8,10 +8,9 @@ Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the p
 import json
 import os
 import signal
-import subprocess
 import unittest
 
-from test_cli import PROGRAM, ROOT, Cli
+from case import ROOT, Cli
 
 LAYERS = [
     {"conv2d": {"filters": 3, "activation": "relu"}},
@@ -34,22 +33,13 @@ JOB = {
 
 
 class Layers(Cli):
-    def begin(self, folder, *options):
-        process = subprocess.Popen([PROGRAM, "run", self.job(json.dumps(JOB)), "--dir", folder, "-o", "json", *options],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder,
-                                   env=self.environment)
-        self.addCleanup(process.communicate)
-        return process
-
-    def result(self, process):
-        out, errors = process.communicate(timeout=90)
-        self.assertEqual(process.returncode, 0, errors)
-        return json.loads(out)
+    def launch(self, folder, *options):
+        return self.spawn("run", self.job(json.dumps(JOB)), "--dir", folder, "-o", "json", *options)
 
     def test_kills_leave_the_bits(self):
-        calm = self.result(self.begin("calm"))
+        calm = self.result(self.launch("calm"))
         self.assertGreater(calm["accuracy"], 0.9)
-        process = self.begin("run")
+        process = self.launch("run")
         self.wait_step()
         self.assertEqual(self.tanist("pause", "--dir", "run").returncode, 0)
         status = json.loads(self.tanist("status", "--dir", "run", "-o", "json").stdout)
@@ -63,7 +53,7 @@ class Layers(Cli):
         self.assertGreaterEqual(len(killed["recoveries"]), 1)
 
     def test_layers_must_not_change(self):
-        self.result(self.begin("run", "--set", "train.steps=5"))
+        self.result(self.launch("run", "--set", "train.steps=5"))
         other = LAYERS[:-2] + [{"dropout": 0.3}, LAYERS[-1]]
         self.refused(3, ["a finished run", '{"dropout":0.2},{"dense":4}] there', '{"dropout":0.3},{"dense":4}] here'],
                      "run", "job.json", "--dir", "run", "--resume", "--set", f"model.layers={json.dumps(other)}")

@@ -12,7 +12,7 @@ import subprocess
 import time
 import unittest
 
-from test_cli import PROGRAM, QUICK, Cli
+from case import QUICK, Cli
 
 # Slow enough that a step too many or a lost state of the optimizer still shows at the end.
 MANY = ["--set", "train.steps=60000", "--set", "checkpoint.every_steps=2000", "--set", "train.optimizer=adam",
@@ -28,12 +28,8 @@ class Local(Cli):
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout)
 
-    def begin(self, *options, directory="run"):
-        process = subprocess.Popen([PROGRAM, "run", "--local", QUICK, "--dir", directory, "-o", "json", *options],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   cwd=self.folder, env=self.environment)
-        self.addCleanup(process.communicate)
-        return process
+    def launch(self, *options, directory="run"):
+        return self.spawn("run", "--local", QUICK, "--dir", directory, "-o", "json", *options)
 
     def await_line(self, process, text, limit_s=60):
         """Read stderr up to a line that contains `text`."""
@@ -95,7 +91,7 @@ class Digests(Local):
 
     def test_cluster_continues_a_local_run(self):
         """A cluster with two ps continues from the checkpoint that one process has left."""
-        process = self.begin(*ENDLESS, *WIDE)
+        process = self.launch(*ENDLESS, *WIDE)
         self.await_line(process, "is committed")
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=30)
@@ -125,7 +121,7 @@ class Interrupted(Local):
         """SIGKILL after random times; each start continues from the last checkpoint, to the same digest."""
         expected = self.local(*MANY, directory="whole")
         for _ in range(8):
-            process = self.begin(*MANY)
+            process = self.launch(*MANY)
             try:
                 process.wait(timeout=random.uniform(0.02, 0.4))
             except subprocess.TimeoutExpired:
@@ -138,7 +134,7 @@ class Interrupted(Local):
     def test_signals(self):
         """SIGINT and SIGTERM save the present step: nothing is computed twice."""
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-            process = self.begin(*ENDLESS)
+            process = self.launch(*ENDLESS)
             self.await_line(process, "is committed")
             process.send_signal(number)
             out, errors = process.communicate(timeout=30)
@@ -148,13 +144,13 @@ class Interrupted(Local):
             self.assertEqual(result["steps"], result["checkpoint"]["step"])
             self.assertIn("no step is lost", errors)
             self.assertFalse((self.folder / "run/result.json").exists())
-        process = self.begin(*ENDLESS)
+        process = self.launch(*ENDLESS)
         self.await_line(process, f"(step {result['steps']})")
         process.kill()
 
     def test_second_signal(self):
         """A process that hangs in its last checkpoint ends at the second signal."""
-        process = self.begin(*ENDLESS)
+        process = self.launch(*ENDLESS)
         self.await_line(process, "is committed")
         process.send_signal(signal.SIGSTOP)
         process.send_signal(signal.SIGTERM)
@@ -166,7 +162,7 @@ class Interrupted(Local):
         self.assertEqual(self.tanist("checkpoints", "verify", "--dir", "run").returncode, 0)
 
     def test_one_process_at_a_time(self):
-        process = self.begin(*ENDLESS)
+        process = self.launch(*ENDLESS)
         self.await_line(process, "is committed")
         self.refused(3, ["in use", f"pid {process.pid}"], "run", "--local", QUICK, "--dir", "run", *ENDLESS)
         status = self.tanist("status", "--dir", "run", "-o", "json")
@@ -190,7 +186,7 @@ class Damage(Local):
         manifests = self.manifests()
         self.damage(self.shard(manifests[2]))
         self.shard(manifests[1]).unlink()
-        process = self.begin("--set", "checkpoint.keep=1")
+        process = self.launch("--set", "checkpoint.keep=1")
         out, errors = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0, errors)
         self.assertIn("checkpoint 3: damaged or missing; checkpoint 1 of step 100 is loaded instead", errors)
@@ -237,7 +233,7 @@ class Damage(Local):
 
     def test_disk_fails_for_a_while(self):
         """Checkpoints that cannot be written are skipped and counted; at the end that is an error."""
-        process = self.begin(*ENDLESS)
+        process = self.launch(*ENDLESS)
         self.await_line(process, "is committed")
         checkpoints, away = self.folder / "run/checkpoints", self.folder / "run/away"
         checkpoints.rename(away)
@@ -252,7 +248,7 @@ class Damage(Local):
         away.rename(checkpoints)
         record = json.loads((self.folder / "run/record.json").read_text())
         self.assertEqual(record["run"]["phase"], "failed")
-        again = self.begin(*ENDLESS)
+        again = self.launch(*ENDLESS)
         self.await_line(again, "continuing the run")
         again.send_signal(signal.SIGINT)
         out, errors = again.communicate(timeout=30)

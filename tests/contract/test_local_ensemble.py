@@ -5,20 +5,16 @@ A real run; every wait is bounded. TANIST_PROGRAM: the program. TANIST_ZNODE: a 
 """
 
 import contextlib
-import json
 import os
 import re
 import shutil
 import signal
 import socket
 import struct
-import subprocess
-import time
 import unittest
 
-from test_cli import LONG, Cli
+from case import Cli
 
-ZNODE = os.environ.get("TANIST_ZNODE", "build/bin/znode")
 OUTSIDE = ("/other", "/zookeeper/other", "/zookeeper/quota/other")
 DENIED = "not authenticated"
 # Requests to ZooKeeper: a length, then a session of 60 s; the number and the type of a ping.
@@ -28,68 +24,33 @@ PING = struct.pack(">iii", 8, -2, 11)
 
 class LocalEnsemble(Cli):
     def begin(self, *options):
-        run = self.start(*LONG, "--set", "checkpoint.every_steps=100", "--set", "zookeeper.session_timeout_ms=1000",
-                         *options)
-        self.addCleanup(run.kill)
-        self.wait_step()
-        return run
+        return super().begin("--set", "checkpoint.every_steps=100", "--set", "zookeeper.session_timeout_ms=1000",
+                             *options)
 
-    def end(self, run):
-        """The run is stopped and ends in good order."""
-        stop = self.tanist("stop", "--dir", "run")
-        self.assertEqual(stop.returncode, 0, stop.stderr)
-        _, errors = run.communicate(timeout=60)
-        self.assertEqual(run.returncode, 0, errors)
-
-    def znode(self, command, path):
+    def error_of(self, command, path):
         """The error of ZooKeeper, "" for none."""
-        note = json.loads((self.folder / "run/run.json").read_text())
-        result = subprocess.run([ZNODE, note["zookeeper"], command, path], capture_output=True, text=True, timeout=30,
-                                check=False, cwd=self.folder, env=self.environment)
+        result = self.znode(command, path)
         return result.stderr if result.returncode != 0 else ""
 
     def check_closed(self):
         for path in OUTSIDE:
-            self.assertIn(DENIED, self.znode("create", path), path)
+            self.assertIn(DENIED, self.error_of("create", path), path)
         for path in ("/", "/zookeeper", "/zookeeper/quota"):
-            self.assertIn(DENIED, self.znode("open", path), path)
-        self.znode("delete", "/tanist/quick/history")
-        self.assertEqual(self.znode("list", "/tanist"), "")
-
-    def wait_for(self, what, condition, limit_s=60):
-        end = time.monotonic() + limit_s
-        while not condition():
-            self.assertLess(time.monotonic(), end, f"not within {limit_s} s: {what}")
-            time.sleep(0.05)
-
-    def committed(self):
-        result = self.tanist("status", "--dir", "run", "-o", "json")
-        return json.loads(result.stdout)["checkpoint"]["id"] if result.returncode == 0 else 0
-
-    def check_it_continues(self):
-        """Another checkpoint is committed from here on."""
-        before = self.committed()
-        self.wait_for("another checkpoint", lambda: self.committed() > before)
+            self.assertIn(DENIED, self.error_of("open", path), path)
+        self.error_of("delete", "/tanist/quick/history")
+        self.assertEqual(self.error_of("list", "/tanist"), "")
 
     def server(self):
         """The process id of the ZooKeeper server."""
         return next(pid for pid in self.processes()
-                    if b"QuorumPeerMain" in (self.read(f"/proc/{pid}/cmdline") or b""))
-
-    @staticmethod
-    def read(path):
-        try:
-            with open(path, "rb") as file:
-                return file.read()
-        except OSError:
-            return None
+                    if any(b"QuorumPeerMain" in word for word in self.command_line(pid)))
 
     def wipe(self, run):
         """The server is killed and loses its data. The agent is frozen meanwhile: it would restart it before."""
         server = self.server()
         os.kill(run.pid, signal.SIGSTOP)
         os.kill(server, signal.SIGKILL)
-        self.wait_for("the end of the server", lambda: not self.read(f"/proc/{server}/cmdline"))
+        self.wait_for("the end of the server", lambda: not self.command_line(server))
         shutil.rmtree(self.folder / "run/zookeeper/1/data/version-2")
         os.kill(run.pid, signal.SIGCONT)
 
@@ -101,9 +62,9 @@ class LocalEnsemble(Cli):
         self.end(run)
         run = self.begin("--resume", *options)
         self.check_closed()
-        before = self.committed()
+        before = self.newest_checkpoint()
         self.wipe(run)
-        self.wait_for("a checkpoint after the wipe", lambda: self.committed() > before)
+        self.wait_for("a checkpoint after the wipe", lambda: self.newest_checkpoint() > before)
         self.check_closed()
         self.end(run)
 
@@ -117,12 +78,12 @@ class LocalEnsemble(Cli):
         self.environment["TANIST_ZK_CREDENTIALS"] = "tanist:secret"
         run = self.begin()
         for path in OUTSIDE:
-            self.assertIn(DENIED, self.znode("create", path), path)
-        self.assertIn(DENIED, self.znode("list", "/tanist"))
-        before = self.committed()
+            self.assertIn(DENIED, self.error_of("create", path), path)
+        self.assertIn(DENIED, self.error_of("list", "/tanist"))
+        before = self.newest_checkpoint()
         self.wipe(run)
-        self.wait_for("a checkpoint after the wipe", lambda: self.committed() > before)
-        self.assertIn(DENIED, self.znode("create", "/other"))
+        self.wait_for("a checkpoint after the wipe", lambda: self.newest_checkpoint() > before)
+        self.assertIn(DENIED, self.error_of("create", "/other"))
         self.end(run)
 
     def test_connections_are_limited(self):
@@ -133,7 +94,7 @@ class LocalEnsemble(Cli):
         limit = int(re.search(r"^maxClientCnxns=(\d+)$", (self.folder / "run/zookeeper/1/zoo.cfg").read_text(),
                               re.MULTILINE).group(1))
         self.assertEqual(limit, 3 * tasks + 200)
-        host, port = json.loads((self.folder / "run/run.json").read_text())["zookeeper"].split(":")
+        host, port = self.zookeeper_of_run().split(":")
         with contextlib.ExitStack() as stack:
             clients = []
             while len(clients) <= limit and (client := self.open_session(host, int(port), stack)) is not None:

@@ -6,7 +6,7 @@ A real run; every wait is bounded. TANIST_PROGRAM: the program.
 
 import unittest
 
-from test_cli import QUICK, ROOT, Cli
+from case import QUICK, ROOT, Cli
 
 LIMIT = 65536
 

@@ -6,39 +6,23 @@ A real run; every wait is bounded. TANIST_PROGRAM: the program.
 
 import os
 import signal
-import time
 import unittest
 from itertools import cycle, islice
-from pathlib import Path
 
-from test_cli import LONG, Cli
+from case import Cli
 
 FAULTS = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS)
 
 
 class OutsideSignals(Cli):
-    def pid(self, role, index, but):
-        """The process of a task that is another one than `but`, as soon as it exists."""
-        want = [role.encode(), b"--index", str(index).encode()]
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            for pid in self.processes():
-                try:
-                    if pid != but and (Path("/proc") / str(pid) / "cmdline").read_bytes().split(b"\0")[1:4] == want:
-                        return pid
-                except OSError:
-                    continue
-        return self.fail(f"no other {role} started")
-
     def test_fault_signals_do_not_fail_the_job(self):
         """Nine in a row, each to the new process at once: eight errors of its own would fail the job."""
-        run = self.start(*LONG)
-        self.wait_step()
+        run = self.begin()
         pid = None
         for number in islice(cycle(FAULTS), 9):
-            pid = self.pid("worker", 0, pid)
+            pid = self.wait_process("worker", 0, pid)
             os.kill(pid, number)
-        self.pid("worker", 0, pid)
+        self.wait_process("worker", 0, pid)
         self.assertIsNone(run.poll())
         step = self.wait_step()["step"]
         self.wait_step(step + 100)

@@ -10,16 +10,13 @@ import re
 import signal
 import unittest
 
-import test_outside_signals
-from test_cli import LONG, QUICK
+from case import LONG, QUICK, Cli
 
 EVERY = 50
 PACE = ["--set", f"evaluate.every_steps={EVERY}", "--set", f"checkpoint.every_steps={EVERY}"]
 
 
-class Pace(test_outside_signals.OutsideSignals):
-    test_fault_signals_do_not_fail_the_job = None
-
+class Pace(Cli):
     def checkpoints(self, folder, pattern):
         """The steps that the logs of the coordinators name."""
         logs = "".join(path.read_text() for path in (self.folder / folder / "logs").glob("coordinator-*"))
@@ -49,7 +46,7 @@ class Pace(test_outside_signals.OutsideSignals):
         run = self.start(*LONG, *PACE)
         self.wait_step(EVERY)
         for task in ("worker", "ps"):
-            os.kill(self.pid(task, 0, None), signal.SIGKILL)
+            os.kill(self.wait_process(task, 0), signal.SIGKILL)
             self.wait_step(self.wait_step()["step"] + 2 * EVERY)
         self.assertEqual(self.tanist("stop", "--dir", "run").returncode, 0)
         output, errors = run.communicate(timeout=60)

@@ -7,7 +7,7 @@ A real run; every wait is bounded. TANIST_PROGRAM: the program.
 import os
 import unittest
 
-from test_cli import LONG, Cli
+from case import LONG, Cli
 
 LISTENING = "0A"
 
@@ -31,8 +31,7 @@ def listening_sockets(pid):
 class Ports(Cli):
     def test_only_dialed_nodes_listen(self):
         run = self.start(*LONG)
-        self.addCleanup(run.kill)
-        status = self.wait_step()
+        status = self.wait_tasks()
         self.assertEqual(listening_sockets(run.pid), 0, "the agent")
         for task in status["tasks"]:
             expected = 0 if task["role"] == "worker" else 1
@@ -41,9 +40,7 @@ class Ports(Cli):
         self.assertEqual({task["role"] for task in status["tasks"]}, {"coordinator", "ps", "worker"})
         self.assertEqual({task["address"] for task in status["tasks"] if task["role"] == "worker"},
                          {"tcp://127.0.0.1:0"})
-        stop = self.tanist("stop", "--dir", "run")
-        self.assertEqual(stop.returncode, 0, stop.stderr)
-        run.communicate(timeout=60)
+        self.end(run)
 
 
 if __name__ == "__main__":

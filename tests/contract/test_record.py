@@ -5,10 +5,9 @@ Real runs; every wait is bounded. TANIST_PROGRAM: the program.
 """
 
 import json
-import time
 import unittest
 
-from test_cli import LONG, Cli
+from case import LONG, Cli
 
 
 class Record(Cli):
@@ -43,28 +42,23 @@ class Record(Cli):
 
     def wait_recorded(self, epoch):
         """Until the folder shows the election of an epoch at least as high, and a running phase; returns the epoch."""
-        end = time.monotonic() + 20
-        lines = state = None
-        while time.monotonic() < end:
+        def recorded():
             try:
                 lines = (self.folder / "run/history.jsonl").read_text().splitlines()
                 events = [json.loads(line)["entry"] for line in lines]
                 state = json.loads((self.folder / "run/record.json").read_text())
             except (FileNotFoundError, json.JSONDecodeError):  # Not written yet.
-                continue
+                return None
             last = max([event["epoch"] for event in events if event["kind"] == "elected"], default=0)
             now = (state.get("chief", {}).get("epoch"), state.get("run", {}).get("phase"))
-            if last >= epoch and now == (last, "running"):
-                return last
-            time.sleep(0.05)
-        return self.fail(f"no election of epoch {epoch} is recorded: {lines} {state}")
+            return last if last >= epoch and now == (last, "running") else None
+        return self.wait_for(f"an election of epoch {epoch} in the record", recorded)
 
     def test_killed_agent(self):
         """A kill leaves the last state, and a resumed run continues the history without repetition."""
         epoch = 0
         for _ in range(2):
             run = self.start(*LONG)
-            self.addCleanup(run.kill)
             self.wait_step(200)
             epoch = self.wait_recorded(epoch + 1)
             self.assertEqual(self.tanist("resign", "--dir", "run").returncode, 0)
@@ -81,9 +75,7 @@ class Record(Cli):
 
     def test_no_record(self):
         """A folder that an agent uses is never answered from the record."""
-        run = self.start(*LONG)
-        self.addCleanup(run.kill)
-        self.wait_step()
+        run = self.begin()
         live = self.tanist("status", "--dir", "run", "-o", "json")
         self.assertNotIn("recorded_at", json.loads(live.stdout))
         run.kill()

@@ -9,10 +9,9 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 import unittest
 
-from test_cli import LONG, PROGRAM, QUICK, Cli
+from case import LONG, PROGRAM, QUICK, Cli
 
 
 class Runs(Cli):
@@ -86,15 +85,13 @@ class Runs(Cli):
 
     def test_agent_killed(self):
         """When the agent is killed, its nodes and servers die, too."""
-        process = self.start(*LONG)
-        self.wait_step()
+        process = self.begin()
         process.kill()
         process.communicate(timeout=10)
         self.check_no_process_left()
 
     def test_another_job_in_the_folder(self):
-        process = self.start(*LONG)
-        self.wait_step()
+        process = self.begin()
         process.terminate()
         process.communicate(timeout=30)
         self.refused(3, ["train.batch is 32 there and 64 here"], "run", QUICK, "--dir", "run",
@@ -118,15 +115,14 @@ class Runs(Cli):
 
     def test_watch_follows(self):
         """`watch --dir` follows the run of the folder to other ports of ZooKeeper, and to a new run."""
-        process = self.start(*LONG)
-        self.wait_step()
+        process = self.begin()
         watch = subprocess.Popen([PROGRAM, "watch", "--dir", "run", "-o", "jsonl"],
                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                  cwd=self.folder, env=self.environment)
         self.addCleanup(watch.communicate)
         self.addCleanup(watch.kill)
         self.assertEqual(json.loads(watch.stdout.readline())["event"], "state")
-        zookeeper = json.loads((self.folder / "run/run.json").read_text())["zookeeper"]
+        zookeeper = self.zookeeper_of_run()
         process.kill()
         process.communicate(timeout=10)
         self.check_no_process_left(but=[watch.pid])
@@ -149,15 +145,13 @@ class Runs(Cli):
 
     def bind(self, taken, port):
         """Take a port. A killed process may close its sockets a little later."""
-        end = time.monotonic() + 5
-        while True:
+        def taken_now():
             try:
                 taken.bind(("127.0.0.1", port))
-                return
             except OSError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.01)
+                return False
+            return True
+        self.wait_for(f"a free port {port}", taken_now)
 
     def wait_event(self, watch, name):
         """The next event of that name; the time limit of the test bounds the wait."""
@@ -180,15 +174,8 @@ class Runs(Cli):
     def stopped_while_forming(self, zookeeper):
         """A stop before training began is not a failure."""
         zk = ["--zk", zookeeper, "--wait", "10"]
-        agent = subprocess.Popen([PROGRAM, "agent", QUICK, "--set", "name=lonely", "--dir", "lonely",
-                                  "--tasks", "coordinator:0", *zk], stderr=subprocess.PIPE,
-                                 text=True, cwd=self.folder, env=self.environment)
-        self.addCleanup(agent.communicate)
-        end = time.monotonic() + 20
-        status = self.tanist("status", "--cluster", "lonely", *zk)
-        while "forming" not in status.stdout and time.monotonic() < end:
-            time.sleep(0.1)
-            status = self.tanist("status", "--cluster", "lonely", *zk)
+        agent = self.spawn("agent", QUICK, "--set", "name=lonely", "--dir", "lonely", "--tasks", "coordinator:0", *zk)
+        self.wait_for("forming", lambda: "forming" in self.tanist("status", "--cluster", "lonely", *zk).stdout)
         stop = self.tanist("stop", "--cluster", "lonely", *zk)
         self.assertEqual(stop.returncode, 0, stop.stderr)
         _, errors = agent.communicate(timeout=20)

@@ -4,59 +4,25 @@
 Real processes and a real ensemble of one server. TANIST_PROGRAM: the program.
 """
 
-import json
 import os
 import re
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
-import time
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-PROGRAM = os.environ.get("TANIST_PROGRAM", str(ROOT / "build/tanist"))
-QUICK = str(ROOT / "examples/quick.json")
+from case import LONG, QUICK, Cli
 
 
-class Run(unittest.TestCase):
+class Run(Cli):
     """Each test has a run of its own."""
 
     workers = 2
 
     def setUp(self):
-        self.folder = Path(tempfile.mkdtemp(prefix="tanist-shutdown."))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.run_process = self.start("run", QUICK, "--dir", "run", "--set",
-                                      f"cluster.workers={self.workers}", "--set",
-                                      "train.steps=50000000")
-        self.status = self.wait_running()
-
-    def start(self, *arguments):
-        process = subprocess.Popen([PROGRAM, *arguments], stderr=subprocess.PIPE, text=True,
-                                   cwd=self.folder)
-        self.addCleanup(process.communicate)
-        self.addCleanup(process.kill)
-        return process
-
-    def tanist(self, *arguments):
-        return subprocess.run([PROGRAM, *arguments], check=False, capture_output=True, text=True,
-                              cwd=self.folder, timeout=120)
-
-    def wait_running(self):
-        """The first status that has all tasks."""
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
-            result = self.tanist("status", "--dir", "run", "-o", "json")
-            if result.returncode == 0:
-                status = json.loads(result.stdout)
-                up = [task for task in status["tasks"] if task["pid"]]
-                if status["phase"] == "running" and len(up) == self.workers + 3:
-                    return status
-            time.sleep(0.05)
-        return self.fail(f"not running: {result.stdout}{result.stderr}")
+        super().setUp()
+        self.run_process = self.start(*LONG, "--set", f"cluster.workers={self.workers}")
+        self.started = self.wait_tasks()
 
 
 class WithoutChief(Run):
@@ -65,16 +31,13 @@ class WithoutChief(Run):
     def test_stop_expires(self):
         """A `stop` that no chief has granted is withdrawn: it does not end the cluster later."""
         job = [QUICK, "--set", "name=lonely"]
-        zk = ["--zk", self.status["zookeeper"]["servers"][0]["address"]]
-        agent = self.start("agent", *job, "--dir", "first", "--tasks", "ps:0", *zk)
-        end = time.monotonic() + 60
-        while "forming" not in self.tanist("status", "--cluster", "lonely", *zk).stdout:
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.05)
+        zk = ["--zk", self.started["zookeeper"]["servers"][0]["address"]]
+        agent = self.spawn("agent", *job, "--dir", "first", "--tasks", "ps:0", *zk)
+        self.wait_for("forming", lambda: "forming" in self.tanist("status", "--cluster", "lonely", *zk).stdout)
         stop = self.tanist("stop", "--cluster", "lonely", "--timeout", "1", *zk)
         self.assertEqual(stop.returncode, 5, stop.stderr)
         self.assertIn("the request was withdrawn", stop.stderr)
-        other = self.start("agent", *job, "--dir", "second", "--tasks", "coordinator:0", *zk)
+        other = self.spawn("agent", *job, "--dir", "second", "--tasks", "coordinator:0", *zk)
         for command in ("pause", "stop"):
             result = self.tanist(command, "--cluster", "lonely", *zk)
             self.assertEqual(result.returncode, 0, result.stderr)
@@ -90,11 +53,11 @@ class SilentZookeeper(Run):
 
     def setUp(self):
         super().setUp()
-        self.server = self.status["zookeeper"]["servers"][0]["pid"]
+        self.server = self.started["zookeeper"]["servers"][0]["pid"]
         os.kill(self.server, signal.SIGSTOP)
-        for task in self.status["tasks"]:
+        for task in self.started["tasks"]:
             os.kill(task["pid"], signal.SIGKILL)
-        self.killed = len(self.status["tasks"])
+        self.killed = len(self.started["tasks"])
 
     def check_server_gone(self):
         """The agent has killed and reaped its server, although that was frozen."""

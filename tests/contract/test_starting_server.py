@@ -10,7 +10,7 @@ import shutil
 import sys
 import unittest
 
-from test_cli import LONG, Cli
+from case import LONG, Cli
 
 # The process that keeps the connections ends with its pipe, that is with the real server. The
 # listening socket is closed before the server starts. Clients that come first connect to it.
@@ -43,8 +43,7 @@ class StartingServer(Cli):
         self.environment.update(JAVA_HOME="", PATH=f"{java.parent}:{os.environ['PATH']}")
         # Two thirds of this are more than the 60 s after which the agent gives up; a sixtieth, after which
         # the library connects again, is less than the 3 s above.
-        run = self.start(*LONG, "--set", "zookeeper.session_timeout_ms=96000")
-        self.addCleanup(run.kill)
+        self.start(*LONG, "--set", "zookeeper.session_timeout_ms=96000")
         self.wait_step()
 
 

@@ -17,7 +17,7 @@ import termios
 import time
 import unittest
 
-from test_cli import LONG, PROGRAM, Cli
+from case import LONG, PROGRAM, Cli
 
 HOME, LEAVE = b"\x1b[H", b"\x1b[?25h\x1b[?1049l"
 
@@ -80,18 +80,16 @@ class Terminal:
 
 
 class Top(Cli):
-    def begin(self):
-        """Start a run that is killed at the end of the test."""
-        run = self.start(*LONG)
-        self.addCleanup(run.kill)
-        return self.wait_step()
+    def start_run(self):
+        self.start(*LONG)
+        return self.wait_tasks()
 
     def step(self, frame):
         return int(re.search(r"step +(\d+) of 50000000", frame)[1])
 
     def test_frames_follow_the_cluster(self):
         """Steps increase, a lost worker is shown, another window size is used, q leaves."""
-        status = self.begin()
+        status = self.start_run()
         terminal = Terminal(self)
         first = self.step(terminal.wait(r"steps/s +\d+ .*[▁-█]"))
         worker = next(t for t in status["tasks"] if t["role"] == "worker")
@@ -108,7 +106,7 @@ class Top(Cli):
 
     def test_zookeeper_is_lost_and_back(self):
         """The loss of ZooKeeper is shown, and so is its return; Ctrl-C leaves."""
-        self.begin()
+        self.start_run()
         terminal = Terminal(self)
         terminal.wait("running")
         os.kill(self.server(), signal.SIGKILL)
@@ -124,7 +122,7 @@ class Top(Cli):
 
     def test_once(self):
         """Without a terminal, or with --once: one plain frame."""
-        self.begin()
+        self.start_run()
         for options in ((), ("--once",)):
             result = self.tanist("top", "--dir", "run", *options)
             self.assertEqual(result.returncode, 0, result.stderr)

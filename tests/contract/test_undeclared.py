@@ -4,26 +4,19 @@
 A real run; every wait is bounded. TANIST_PROGRAM: the program.
 """
 
-import json
 import unittest
 
-from test_cli import LONG, QUICK, Cli
+from case import LONG, QUICK, Cli
 
 
 class Undeclared(Cli):
-    def zookeeper(self):
-        return json.loads((self.folder / "run/run.json").read_text())["zookeeper"]
-
     def workers(self):
-        status = json.loads(self.tanist("status", "--dir", "run", "-o", "json").stdout)
-        return [task["state"] for task in status["tasks"] if task["role"] == "worker"]
+        return [task["state"] for task in self.status()["tasks"] if task["role"] == "worker"]
 
     def test_undeclared_tasks_are_refused(self):
         """A node or agent with more tasks than the running cluster exits with 3 and names the limit."""
-        run = self.start(*LONG)
-        self.addCleanup(run.kill)
-        self.wait_step()
-        zookeeper = ["--zk", self.zookeeper()]
+        run = self.begin()
+        zookeeper = ["--zk", self.zookeeper_of_run()]
         wider = ["--set", "cluster.workers=3", *LONG]
         self.refused(3, ["worker:2", "2 tasks"], "worker", "--job", QUICK, "--index", "2", *LONG, *zookeeper)
         hosts = ",".join(f"127.0.0.1:{port}" for port in (1, 2, 3))
@@ -37,19 +30,16 @@ class Undeclared(Cli):
         self.assertEqual(result.returncode, 3, result.stderr)
         self.refused(3, ["cluster.workers is 3 here", "is running with 2", "same job file"], "agent", QUICK,
                      "--tasks", "worker:2", "--dir", "other", *wider, *zookeeper)
-        self.assertEqual(self.workers(), ["up", "up"])
+        self.wait_for("two workers", lambda: self.workers() == ["up", "up"])
         run.terminate()
         run.communicate(timeout=30)
 
     def test_number_changes_between_runs(self):
         """A resume with another number of workers declares them: `status` shows each."""
-        run = self.start(*LONG)
-        self.wait_step()
+        run = self.begin()
         run.terminate()
         run.communicate(timeout=30)
-        run = self.start("--resume", "--set", "cluster.workers=3", *LONG)
-        self.addCleanup(run.kill)
-        self.wait_step()
+        run = self.begin("--resume", "--set", "cluster.workers=3")
         self.assertEqual(len(self.workers()), 3)
         run.terminate()
         run.communicate(timeout=30)

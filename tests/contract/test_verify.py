@@ -8,10 +8,9 @@ import json
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
-from test_cli import LONG, PROGRAM, QUICK, Cli
+from case import LONG, QUICK, Cli
 
 NAME = "pair"
 JOB = [option for key in ("cluster.ps=2", "model.inputs=64", "checkpoint.every_steps=0",
@@ -21,45 +20,31 @@ JOB = [option for key in ("cluster.ps=2", "model.inputs=64", "checkpoint.every_s
 class Verify(Cli):
     def setUp(self):
         super().setUp()
-        run = self.start(*LONG)
-        self.addCleanup(run.kill)
-        self.wait_step()
-        self.assertEqual(self.tanist("pause", "--dir", "run").returncode, 0)
-        self.zookeeper = json.loads((self.folder / "run/run.json").read_text())["zookeeper"]
+        self.begin()
+        self.succeeds("pause", *self.target)
+        self.zookeeper = self.zookeeper_of_run()
+        self.target = ["--zk", self.zookeeper, "--cluster", NAME]
 
     def agent(self, host, address, tasks):
         """An agent of the host `host`."""
-        process = subprocess.Popen(
-            [PROGRAM, "agent", QUICK, "--set", f"name={NAME}", "--dir", host, "--host", address,
-             "--tasks", tasks, "--zk", self.zookeeper, *LONG, *JOB],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=self.folder,
-            env=self.environment)
-        self.addCleanup(process.communicate)
-        self.addCleanup(process.kill)
-        return process
+        return self.spawn("agent", QUICK, "--set", f"name={NAME}", "--dir", host, "--host", address, "--tasks", tasks,
+                          "--zk", self.zookeeper, *LONG, *JOB, stdout=subprocess.DEVNULL)
 
-    def begin(self):
+    def start_hosts(self):
         """Two hosts with a ps each, training paused after some checkpoints."""
         agents = [self.agent("alpha", "127.0.0.1", "coordinator:0,ps:0,worker:0"),
                   self.agent("beta", "127.0.0.2", "coordinator:1,ps:1,worker:1")]
-        end = time.monotonic() + 60
-        while self.listed() < 2:
-            self.assertLess(time.monotonic(), end, "no checkpoints")
-            time.sleep(0.1)
-        paused = self.tanist("pause", *self.target())
-        self.assertEqual(paused.returncode, 0, paused.stderr)
+        self.wait_for("two checkpoints", lambda: self.listed() >= 2)
+        self.succeeds("pause", *self.target)
         return agents
 
-    def target(self):
-        return ["--zk", self.zookeeper, "--cluster", NAME]
-
     def listed(self):
-        found = self.tanist("checkpoints", "list", *self.target(), "-o", "json")
+        found = self.tanist("checkpoints", "list", *self.target, "-o", "json")
         return len(json.loads(found.stdout)["checkpoints"]) if found.returncode == 0 else 0
 
     def verify(self, code, *options):
         """The checkpoints, newest first."""
-        result = self.tanist("checkpoints", "verify", *self.target(), "-o", "json", *options, timeout=200)
+        result = self.tanist("checkpoints", "verify", *self.target, "-o", "json", *options, timeout=200)
         self.assertEqual(result.returncode, code, result.stderr + result.stdout)
         return json.loads(result.stdout)["checkpoints"]
 
@@ -71,13 +56,13 @@ class Verify(Cli):
 
     def test_shards_of_all_hosts(self):
         """Intact; then one bit is flipped on one host, and a file is removed on the other."""
-        self.begin()
+        self.start_hosts()
         intact = self.verify(0, "--timeout", "60")
         self.assertGreaterEqual(len(intact), 2)
         for entry in intact:
             self.assertIs(entry["intact"], True)
             self.assertEqual([shard["verdict"] for shard in entry["verdicts"]], ["ok", "ok"])
-        table = self.tanist("checkpoints", "verify", *self.target(), "--timeout", "60", timeout=200)
+        table = self.tanist("checkpoints", "verify", *self.target, "--timeout", "60", timeout=200)
         self.assertEqual(table.returncode, 0, table.stderr)
         self.assertIn("intact", table.stdout)
         self.damage(intact[0]["id"])
@@ -100,21 +85,12 @@ class Verify(Cli):
 
     def check_withdrawn(self):
         """The processes that have verified leave once the request is removed."""
-        end = time.monotonic() + 60
-        while any(b"answer" in self.command_line(pid) for pid in self.processes()):
-            self.assertLess(time.monotonic(), end, "a process that verifies remains")
-            time.sleep(0.05)
-
-    def command_line(self, pid):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                return file.read().split(b"\0")
-        except OSError:
-            return []
+        self.wait_for("the end of the processes that verify", lambda: not any(
+            b"answer" in self.command_line(pid) for pid in self.processes()))
 
     def test_absent_agent(self):
         """The shards of an absent agent are not verified; their host is named, with --dir, too."""
-        agents = self.begin()
+        agents = self.start_hosts()
         agents[1].send_signal(signal.SIGKILL)
         agents[1].wait()
         entries = self.verify(7, "--timeout", "10")

@@ -7,7 +7,7 @@ Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the p
 import socket
 import unittest
 
-from test_cli import QUICK, Cli
+from case import QUICK, Cli
 
 
 class ZkServers(Cli):

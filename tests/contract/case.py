@@ -1,0 +1,209 @@
+"""The base of the tests of the program: a folder, processes that end with the test, and waits for the run.
+
+Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the program.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAM = os.environ.get("TANIST_PROGRAM", str(ROOT / "build/tanist"))
+ZNODE = os.environ.get("TANIST_ZNODE", str(ROOT / "build/bin/znode"))
+QUICK = str(ROOT / "examples/quick.json")
+FASHION = str(ROOT / "examples/fashion-mnist.json")
+LONG = ["--set", "train.steps=50000000"]
+MARK = "TANIST_TEST_MARK"
+
+
+class Cli(unittest.TestCase):
+    """Each test has a folder of its own, and no process is left running after it."""
+
+    target = ("--dir", "run")  # Names the cluster on the command line.
+
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="tanist-cli."))
+        self.mark = secrets.token_hex(8)
+        self.environment = dict(os.environ, **{MARK: self.mark})
+        self.addCleanup(self.clean)
+
+    def clean(self):
+        for pid in self.processes():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def processes(self):
+        """The processes that this test has started, directly or not."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            try:
+                if entry.name.isdigit() and f"{MARK}={self.mark}".encode() in \
+                        (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+        return found
+
+    @staticmethod
+    def command_line(pid):
+        """The arguments of a process; none when it has ended."""
+        try:
+            return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]
+        except OSError:
+            return []
+
+    # Commands.
+
+    def tanist(self, *arguments, timeout=60, **more):
+        environment = dict(self.environment, **more.pop("env", {}))
+        return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=timeout,
+                              cwd=self.folder, env=environment, check=False, **more)
+
+    def succeeds(self, *arguments, **more):
+        """The command exits with 0; returns its output."""
+        result = self.tanist(*arguments, **more)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def refused(self, code, expected, *arguments, **more):
+        """The command exits with `code`; its only message contains each of `expected`."""
+        result = self.tanist(*arguments, **more)
+        lines = [line for line in result.stderr.splitlines() if line.startswith("tanist")]
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertEqual(len(lines), 1, result.stderr)
+        for text in expected:
+            self.assertIn(text, lines[0])
+        self.assertEqual(result.stdout, "")
+
+    def znode(self, *arguments):
+        """A client of ZooKeeper that changes znodes of the run as another program would."""
+        return subprocess.run([ZNODE, self.zookeeper_of_run(), *arguments], capture_output=True, text=True,
+                              timeout=30, check=False, cwd=self.folder, env=self.environment)
+
+    def zookeeper_of_run(self):
+        return json.loads((self.folder / "run/run.json").read_text())["zookeeper"]
+
+    def job(self, text):
+        path = self.folder / "job.json"
+        path.write_text(text)
+        return str(path)
+
+    # Processes in the background.
+
+    def spawn(self, *arguments, env=None, **more):
+        """The program in the background, to the end of the test at most. Its output goes to pipes."""
+        process = subprocess.Popen([PROGRAM, *arguments], text=True, cwd=self.folder,
+                                   env=dict(self.environment, **(env or {})),
+                                   **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
+        self.addCleanup(self.kill_and_read, process)
+        return process
+
+    def start(self, *options):
+        """The run of quick.json in the folder "run"."""
+        return self.spawn("run", QUICK, "--dir", "run", "-o", "json", *options)
+
+    def begin(self, *options):
+        """A run without an end that has reached its first step."""
+        run = self.start(*LONG, *options)
+        self.wait_step()
+        return run
+
+    def end(self, run):
+        """The run is stopped and ends without an error; returns its result."""
+        self.succeeds("stop", *self.target)
+        return self.result(run)
+
+    def result(self, run, timeout=60):
+        """The run ends without an error; returns its result."""
+        out, errors = run.communicate(timeout=timeout)
+        self.assertEqual(run.returncode, 0, errors)
+        return json.loads(out)
+
+    @staticmethod
+    def kill_and_read(process):
+        """A test that failed may have left it running."""
+        process.kill()
+        process.communicate()
+
+    # The state of the run, and waits for it.
+
+    def status(self, target=None):
+        """None: the command failed."""
+        result = self.tanist("status", *(target or self.target), "-o", "json")
+        return json.loads(result.stdout) if result.returncode == 0 else None
+
+    def pid(self, name):
+        """The process of a task in `status`; None: it has none."""
+        return pids(self.status()).get(name)
+
+    def newest_checkpoint(self):
+        """The id of the newest committed checkpoint in `status`."""
+        status = self.status()
+        return status["checkpoint"]["id"] if status is not None else 0
+
+    def wait_for(self, what, condition, limit_s=60):
+        """The first value of `condition` that is true."""
+        end = time.monotonic() + limit_s
+        while not (found := condition()):
+            if time.monotonic() > end:
+                self.fail(f"not within {limit_s} s: {what}{self.details()}")
+            time.sleep(0.05)
+        return found
+
+    def details(self):
+        """Printed by a wait that failed."""
+        result = self.tanist("status", *self.target)
+        return f"\n{result.stdout}{result.stderr}"
+
+    def wait_status(self, what, condition, target=None):
+        """The first status that meets the condition."""
+        def matching():
+            status = self.status(target)
+            return status if status is not None and condition(status) else None
+        return self.wait_for(what, matching)
+
+    def wait_step(self, least=1, target=None):
+        """The first status of a running cluster that has reached a step."""
+        return self.wait_status(f"step {least}", lambda status: status["phase"] == "running" and status["chief"] and
+                                status["step"] >= least, target)
+
+    def wait_tasks(self):
+        """The first status of a running cluster in which each task has a process."""
+        return self.wait_status("a process for each task", lambda status: status["phase"] == "running" and
+                                status["chief"] and all(task["pid"] for task in status["tasks"]))
+
+    def wait_pid(self, name, but=None):
+        """The process of a task, another one than `but`."""
+        return pids(self.wait_status(f"another {name}", lambda status: pids(status)[name] not in (None, but)))[name]
+
+    def wait_process(self, role, index, but=None):
+        """The process of a task, another one than `but`, as soon as it exists."""
+        want = [role.encode(), b"--index", str(index).encode()]
+        return self.wait_for(f"another {role}", lambda: next(
+            (pid for pid in self.processes() if pid != but and self.command_line(pid)[1:4] == want), None))
+
+    def check_it_continues(self):
+        """Another checkpoint is committed from here on."""
+        before = self.newest_checkpoint()
+        self.wait_for("another checkpoint", lambda: self.newest_checkpoint() > before)
+
+    def check_no_process_left(self, limit_s=5, but=()):
+        end = time.monotonic() + limit_s
+        while set(self.processes()) - set(but) and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertEqual(set(self.processes()) - set(but), set())
+
+
+def pids(status):
+    """The process of each task by its name; None for a task without a process."""
+    return {f"{task['role']}:{task['index']}": task["pid"] for task in status["tasks"]}
