@@ -8,6 +8,7 @@
 
 #include "common/base/log.h"
 #include "common/base/minmax.h"
+#include "common/base/text.h"
 #include "coordinator/coordinator_private.h"
 #include "tanist/status.h"
 
@@ -410,18 +411,10 @@ void coordinator_config_init(struct coordinator_config *config, const struct job
         .target_accuracy = job->train.target_accuracy,
         .same_bits = job->train.same_bits && job->train.mode == TRAIN_SYNC,
         .restore_on_failover = job->on_chief_failure == CHIEF_FAILURE_RESTORE,
-        .manifest = {.variables_hash = variable_table_hash(variables),
-                     .parameter_count = variables->parameter_count,
-                     .seed = job->seed,
-                     .slices = job->train.slices,
-                     .state_arrays = state_arrays},
     };
     struct manifest *manifest = &config->chief.manifest;
-    snprintf(manifest->optimizer, sizeof manifest->optimizer, "%s",
-             optimizer_name(job->train.optimizer));
-    snprintf(manifest->mode, sizeof manifest->mode, "%s",
-             job->train.mode == TRAIN_SYNC ? "sync" : "async");
-    snprintf(manifest->kernels, sizeof manifest->kernels, "%s", kernels);
+    manifest_init(manifest, job, variables, state_arrays);
+    text_set(manifest->kernels, sizeof manifest->kernels, kernels);
 }
 
 struct coordinator *coordinator_create(const struct coordinator_config *config,

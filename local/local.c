@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/minmax.h"
+#include "common/base/text.h"
 #include "local/restore.h"
 #include "local/saver.h"
 
@@ -33,23 +34,15 @@ static struct history_entry entry_of(const struct local *local, enum history_kin
                                   .step = local->trainer.step};
 }
 
-static void note(struct local *local, const struct history_entry *entry)
+/* Also for restore_newest(). */
+static void note(void *ctx, const struct history_entry *entry)
 {
+    struct local *local = ctx;
     local->run->changed_wall_ms = entry->wall_ms;
     local->config->noted(local->config->ctx, local->run, entry);
 }
 
-static void note_restored(void *ctx, const struct history_entry *entry)
-{
-    note(ctx, entry);
-}
-
 /* -------------------------------------------------------------- evaluation */
-
-static bool is_multiple(uint64_t step, uint64_t every)
-{
-    return every != 0 && step % every == 0;
-}
 
 static void evaluate(struct local *local)
 {
@@ -66,7 +59,7 @@ static bool evaluate_if_due(struct local *local)
 {
     const uint64_t step = local->trainer.step;
     const double target = local->job->train.target_accuracy;
-    if (!is_multiple(step, local->job->evaluate.every_steps)) { return false; }
+    if (!step_is_multiple(step, local->job->evaluate.every_steps)) { return false; }
     if (local->run->evaluation.step != step) { evaluate(local); }
     return target > 0 && local->run->evaluation.accuracy >= target;
 }
@@ -77,20 +70,12 @@ static void fill_manifest(struct local *local)
 {
     const struct inputs *inputs = local->config->inputs;
     struct manifest *manifest = &local->manifest;
-    *manifest = (struct manifest){
-        .generation = local->run->generation,
-        .epoch = local->run->epoch,
-        .variables_hash = variable_table_hash(&local->config->compute.model->table),
-        .parameter_count = local->trainer.parameters,
-        .seed = local->job->seed,
-        .slices = local->job->train.slices,
-        .state_arrays = local->trainer.arrays,
-        .mode = "sync",
-        .data = {.low = inputs->data[0], .high = inputs->data[1]},
-    };
-    snprintf(manifest->optimizer, sizeof manifest->optimizer, "%s",
-             optimizer_name(local->job->train.optimizer));
-    snprintf(manifest->kernels, sizeof manifest->kernels, "%s", inputs->fingerprint);
+    manifest_init(manifest, local->job, &local->config->compute.model->table,
+                  local->trainer.arrays);
+    manifest->generation = local->run->generation;
+    manifest->epoch = local->run->epoch;
+    manifest->data = (struct digest){.low = inputs->data[0], .high = inputs->data[1]};
+    text_set(manifest->kernels, sizeof manifest->kernels, inputs->fingerprint);
 }
 
 static void begin_checkpoint(struct local *local)
@@ -139,7 +124,7 @@ static void save_if_due(struct local *local)
 {
     const uint64_t every_ms = local->job->checkpoint.every_seconds * 1000;
     finish_checkpoint(local, false);
-    if (is_multiple(local->trainer.step, local->job->checkpoint.every_steps)) {
+    if (step_is_multiple(local->trainer.step, local->job->checkpoint.every_steps)) {
         finish_checkpoint(local, true);
         begin_checkpoint(local);
     } else if (every_ms != 0 && !saver_is_busy(local->saver) &&
@@ -252,7 +237,7 @@ static enum tn_status restore(struct local *local, struct error *error)
     const struct restore_config config = {.dir = local->config->dir,
                                           .job = local->job,
                                           .inputs = local->config->inputs,
-                                          .notify = note_restored,
+                                          .notify = note,
                                           .ctx = local};
     return restore_newest(&config, &local->trainer, local->saver, local->run, error);
 }

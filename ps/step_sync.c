@@ -56,11 +56,6 @@ static void hold(struct ps_step *s, struct slice_node node, struct ps_actions *o
     action->count = node.count;
 }
 
-static bool is_multiple(uint64_t step, uint64_t every)
-{
-    return every != 0 && step != 0 && step % every == 0;
-}
-
 static void keep(struct ps_actions *out, enum ps_values values)
 {
     assert(values == VALUES_EVALUATION || values == VALUES_CHECKPOINT);
@@ -86,18 +81,18 @@ void ps_sync_release_kept(struct ps_step *s, struct ps_actions *out)
  * skipped. */
 static bool waits_for_order(const struct ps_step *s)
 {
-    return s->kept_checkpoint != 0 && is_multiple(s->step, s->config.checkpoint_every);
+    return s->kept_checkpoint != 0 && step_is_multiple(s->step, s->config.checkpoint_every);
 }
 
 /* The present step may have to be evaluated or saved after the update. */
 static void keep_multiples(struct ps_step *s, struct ps_actions *out)
 {
     assert(!waits_for_order(s));
-    if (is_multiple(s->step, s->config.evaluate_every) && s->evaluate_step <= s->step) {
+    if (step_is_multiple(s->step, s->config.evaluate_every) && s->evaluate_step <= s->step) {
         s->kept_evaluation = s->step;
         keep(out, VALUES_EVALUATION);
     }
-    if (is_multiple(s->step, s->config.checkpoint_every) && s->save_due != 0 &&
+    if (step_is_multiple(s->step, s->config.checkpoint_every) && s->save_due != 0 &&
         s->save_due <= s->step) {
         s->kept_checkpoint = s->step;
         keep(out, VALUES_CHECKPOINT);

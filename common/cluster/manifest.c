@@ -9,7 +9,26 @@
 
 #include "common/base/json_codec.h"
 #include "common/base/minmax.h"
+#include "common/base/text.h"
 #include "common/base/utf8.h"
+#include "common/cluster/job.h"
+#include "common/cluster/variables.h"
+
+void manifest_init(struct manifest *manifest, const struct job *job,
+                   const struct variable_table *variables, uint32_t state_arrays)
+{
+    assert(state_arrays >= 1 && state_arrays <= MANIFEST_ARRAYS_MAX);
+    *manifest = (struct manifest){
+        .variables_hash = variable_table_hash(variables),
+        .parameter_count = variables->parameter_count,
+        .seed = job->seed,
+        .slices = job->train.slices,
+        .state_arrays = state_arrays,
+    };
+    text_set(manifest->optimizer, sizeof manifest->optimizer, optimizer_name(job->train.optimizer));
+    text_set(manifest->mode, sizeof manifest->mode,
+             job->train.mode == TRAIN_SYNC ? "sync" : "async");
+}
 
 /* A seed uses all 64 bits, so it is a text, in decimal as in the job file. */
 static json_t *build_seed(const void *member)

@@ -15,6 +15,9 @@
 #include "common/base/digest.h"
 #include "common/base/error.h"
 
+struct job;
+struct variable_table;
+
 enum {
     MANIFEST_SHARDS_MAX = 64,
     MANIFEST_ARRAYS_MAX = 8,       /* Values and optimizer state of a shard. */
@@ -54,6 +57,11 @@ struct manifest {
     struct digest data; /* The digest of the data set; 0: unknown. */
     struct manifest_shard shards[MANIFEST_SHARDS_MAX]; /* In the order of the flat vector. */
 };
+
+/* The fields that all checkpoints of a job share: model, seed, slices, optimizer, mode. The rest is
+ * 0. `state_arrays`: 1 to MANIFEST_ARRAYS_MAX. */
+void manifest_init(struct manifest *manifest, const struct job *job,
+                   const struct variable_table *variables, uint32_t state_arrays);
 
 /* Check that `manifest` can be a checkpoint: every field within its bounds, shards contiguous from
  * 0 to `parameter_count`. TN_EINVAL: the error names the field, its value and what is expected. */

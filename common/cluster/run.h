@@ -34,6 +34,12 @@ enum recovery_kind {
 
 enum { RUN_TEXT_MAX = 160, RESTORE_PATH_MAX = 512, RUN_UNLOADABLE_MAX = 64 };
 #define STEP_NONE UINT64_MAX
+
+/* Whether what happens every `every` steps (0: never) happens at `step`. */
+static inline bool step_is_multiple(uint64_t step, uint64_t every)
+{
+    return every != 0 && step != 0 && step % every == 0;
+}
 /* The reason of RUN_FAILED if nothing failed but an operator stopped the run before it began. */
 #define RUN_STOPPED_REASON "stopped by an operator before training began"
 
