@@ -62,7 +62,7 @@ void children_kinds(const struct children *children,
 MUST_CHECK enum tn_status children_spawn(struct children *children, uint32_t index,
                                          struct error *error);
 
-/* Read and remove the session file of a dead child. False: there is no readable one. */
+/* Read and remove the session file of a dead child. False: none is readable. */
 bool children_take_session(const char *path, struct zk_session *out);
 
 /* Close the sessions of nodes of a former agent of this folder, so that their ephemeral znodes

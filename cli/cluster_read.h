@@ -12,7 +12,7 @@
 #include "common/cluster/znodes.h"
 #include "common/zk/zk_sync.h"
 
-/* TN_ENOENT: there is no such znode. */
+/* TN_ENOENT: the znode does not exist. */
 MUST_CHECK enum tn_status cluster_read_run(struct zk_sync *sync, const char *cluster,
                                            struct run *out, struct error *error);
 

@@ -29,10 +29,10 @@ struct subcommands {
 /* Returns `exit_code`, so that callers can write `return subcommands_overview(...)`. */
 int subcommands_overview(const struct subcommands *commands, FILE *out, int exit_code);
 
-/* NULL: there is no such subcommand. */
+/* NULL: unknown. */
 const struct subcommand *subcommands_find(const struct subcommands *commands, const char *name);
 
-/* Report on stderr that there is no subcommand `name`. Returns TN_EXIT_ARGUMENTS. */
+/* Report on stderr that subcommand `name` is unknown. Returns TN_EXIT_ARGUMENTS. */
 int subcommands_unknown(const struct subcommands *commands, const char *name);
 
 /* Run the subcommand that argv[1] names. Without one, or with --help, print the overview. */

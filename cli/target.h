@@ -60,7 +60,7 @@ void target_use_note(struct target *target, const struct run_note *note);
  * caller's to close.
  *
  *   TN_EINVAL      there are several clusters and none was named; the error lists them
- *   TN_EUNHEALTHY  there is no such cluster; the error lists those that exist
+ *   TN_EUNHEALTHY  the cluster does not exist; the error lists those that do
  *   TN_ECONNECT    ZooKeeper does not answer
  */
 MUST_CHECK enum tn_status target_open(struct target *target, struct zk_sync **sync,

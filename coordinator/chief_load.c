@@ -3,7 +3,7 @@
  * cannot be loaded. A run never starts over while a committed checkpoint exists:
  *
  *   loading -> loading   damaged: the committed one before            fall_back()
- *   loading -> held      missing, or there is none before             hold()
+ *   loading -> held      missing, or none is older              hold()
  *   held    -> loading   a ps came back, or an operator decided       plan_watch_held(),
  *                                                                     plan_restore(),
  *                                                                     plan_accept_loss()
@@ -64,7 +64,7 @@ void plan_load(struct plan *p, struct chief_checkpoint from)
 /* ----------------------------------------------------------- known checkpoints */
 
 /* The newest committed checkpoint that is not known to be unloadable, with an id below `id` and a
- * step up to `step`. Id 0: there is none. */
+ * step up to `step`. Id 0: none matches. */
 static struct chief_checkpoint newest_loadable(const struct plan *p, uint64_t id, uint64_t step)
 {
     const struct chief *c = p->c;

@@ -77,7 +77,7 @@ static bool is_ours(const struct election *e, const char *name)
     return true;
 }
 
-/* Our lowest znode into `ours`, the highest below it into `before`; "" where there is none. */
+/* Our lowest znode into `ours`, the highest below it into `before`; "" where none exists. */
 static void find_place(struct election *e, const struct election_event *event)
 {
     assert(event->names != NULL || event->count == 0);

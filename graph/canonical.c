@@ -37,7 +37,7 @@ static void copy_node(struct visit *visit, uint32_t number)
     }
 }
 
-/* Push the first input that is not copied. False: there is none. */
+/* Push the first input that is not copied. False: all are. */
 static bool push_input(struct visit *visit, uint32_t number)
 {
     const struct node *node = &visit->from->nodes[number];

@@ -10,7 +10,7 @@ struct search {
     uint32_t *order;
 };
 
-/* Push the first input that has not run. False: there is none. */
+/* Push the first input that has not run. False: all have. */
 static bool push_input(struct search *search, const struct node *node)
 {
     for (uint32_t i = 0; i < node->input_count; i++) {

@@ -86,7 +86,7 @@ const struct kernels *kernels_reference(void);
  * The backend called `name`, in static storage. A program that uses `multiply` calls this at its
  * start, before it has threads: "cpu" sets an environment variable for OpenBLAS.
  *
- *   TN_EINVAL  there is no backend of this name
+ *   TN_EINVAL  no backend has this name
  *   TN_ENOENT  "cuda": this build has no such backend; "cpu": OpenBLAS is not installed
  */
 MUST_CHECK enum tn_status kernels_open(const char *name, const struct kernels **out,

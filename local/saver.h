@@ -1,6 +1,6 @@
 /*
  * local/saver.h: writes checkpoints on a thread of its own while training continues: the shard,
- * then the manifest, which commits it, then the removal of checkpoints that are no longer kept.
+ * then the manifest, which commits it, then the removal of superseded checkpoints.
  *
  * Threads: the owner's, one at a time; the disk is used on the saver's thread, which blocks all
  * signals. Blocking: saver_finish() and saver_stop() until the disk has answered.

@@ -8,7 +8,7 @@
 #include "graph/variables.h"
 #include "model/job_graph.h"
 
-/* The initial values of a table. TN_INIT_DEFAULT: there are none. */
+/* The initial values of a table. TN_INIT_DEFAULT: none are given. */
 static enum variable_init init_of(enum tn_init init)
 {
     switch (init) {

@@ -8,10 +8,10 @@ enum { MODES = 2 };
 
 /* A program with the addresses of its fields and results, which do not change. */
 struct sized {
-    uint32_t examples; /* 0: there is none. */
+    uint32_t examples; /* 0: not compiled. */
     struct tn_program *program;
     struct fields fields;
-    uint64_t outputs; /* Elements of the output "outputs"; 0: there is none. */
+    uint64_t outputs; /* Elements of the output "outputs"; 0: the model has none. */
 };
 
 struct training {

@@ -60,7 +60,7 @@ struct training;
 
 /*
  *   TN_EINVAL  a field of the model is unknown or has another type; the model cannot be trained
- *   TN_ENOENT  there are no such kernels, or their library is not installed
+ *   TN_ENOENT  no kernels have this name, or their library is not installed
  *   TN_ENOMEM  out of memory; the error has the number of bytes
  */
 MUST_CHECK enum tn_status training_open(const struct training_config *config, struct training **out,

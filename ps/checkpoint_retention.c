@@ -177,7 +177,7 @@ static void manifest_read(struct checkpoint_client *client, const struct zk_even
     finish(client);
 }
 
-/* Add `id` to the checkpoints that are kept. False: there is no room. */
+/* Add `id` to the checkpoints that are kept. False: the list is full. */
 static bool keep(struct checkpoint_client *client, uint64_t id)
 {
     for (size_t i = 0; i < client->retention.id_count; i++) {

@@ -68,7 +68,7 @@ bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t p
 void shard_keep(struct shard *shard, bool arrays);
 void shard_unkeep(struct shard *shard, bool arrays);
 
-/* Acquire `incoming` arrays with undefined contents. False: out of memory; there are none. */
+/* Acquire `incoming` arrays with undefined contents. False: out of memory; none are acquired. */
 bool shard_begin_load(struct shard *shard);
 /* Fill the incoming arrays: initial values, and zeros as the state. */
 void shard_load_initial(struct shard *shard, const struct variable_table *variables, uint64_t seed);

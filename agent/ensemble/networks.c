@@ -14,7 +14,7 @@
 
 enum { FILE_MAX = 256 * 1024, FILE_VERSION = 1 };
 
-/* Copies the text of a field; false: there is no such text, or it does not fit. */
+/* Copies the text of a field; false: the field is missing, is not a text, or does not fit. */
 static bool copy_text(const json_t *object, const char *field, char *out, size_t size)
 {
     assert(size > 0);

@@ -162,7 +162,7 @@ static void read_next_entry(struct observer *observer, const struct zk_port *zk)
     zk->read(zk->ctx, observer->entry_op, path, false);
 }
 
-/* After the servers lost their data there is a new /history, which counts from 0 again: all of its
+/* After the servers lost their data, a new /history counts from 0 again: all of its
  * entries are new. */
 static void identify_history(struct observer *observer, const struct zk_stat *stat)
 {

@@ -60,7 +60,7 @@ struct target_cluster {
 
 /* The places of a job's cluster; no process is known yet. */
 void target_cluster_init(struct target_cluster *cluster, const struct job *job);
-/* NULL: there is no place of that name. */
+/* NULL: the name is unknown. */
 struct place *target_cluster_place(struct target_cluster *cluster, const char *name);
 
 /* ["agent", "zookeeper:1", "ps:0", ...], a new reference. NULL: out of memory. */

@@ -51,7 +51,7 @@ json_t *recovery_list(const struct timeline *timeline);
  *   by_fault  {FAULT: spread of total_ms}, by_group {GROUP: the same}
  *   failover  {GROUP: spread of failover_ms}
  *
- * A spread is {count, p50, p90, p99, max}; without a value there is no spread. A new reference;
+ * A spread is {count, p50, p90, p99, max}; without values the spread is absent. A new reference;
  * NULL: out of memory.
  */
 json_t *recovery_percentiles(const json_t *recoveries);

@@ -24,7 +24,7 @@ struct listening_ports {
 };
 
 /* The ports of a place: in a lab all that a node listens on, otherwise the known one. TN_EAGAIN:
- * there is none, or it is not known. */
+ * none is known. */
 MUST_CHECK enum tn_status hostile_client_find_ports(const struct target_cluster *cluster,
                                                     const struct place *place,
                                                     struct listening_ports *out,

@@ -42,7 +42,7 @@ static void shard_path(const struct target_cluster *cluster, const struct manife
              cluster->run_dir, manifest->id, shard, manifest->shard_count);
 }
 
-/* The highest id below `below` that has a folder; 0: there is none. */
+/* The highest id below `below` that has a folder; 0: none has. */
 static uint64_t newest_below(const struct target_cluster *cluster, uint64_t below)
 {
     char path[PATH_BYTES];
@@ -87,7 +87,7 @@ static bool is_intact(const struct target_cluster *cluster, const struct manifes
     return intact;
 }
 
-/* TN_EAGAIN: there are not two intact checkpoints yet, so the damage would lose everything. */
+/* TN_EAGAIN: fewer than two intact checkpoints exist, so the damage would lose everything. */
 static enum tn_status find_committed(const struct target_cluster *cluster, struct committed *out,
                                      struct error *error)
 {
@@ -97,7 +97,7 @@ static enum tn_status find_committed(const struct target_cluster *cluster, struc
         if (next == &out->older) { return TN_OK; }
         next = &out->older;
     }
-    return error_set(error, TN_EAGAIN, "there are no two intact checkpoints yet");
+    return error_set(error, TN_EAGAIN, "fewer than two intact checkpoints exist");
 }
 
 /* ------------------------------------------------------------- damage */

@@ -28,7 +28,7 @@ static bool is_open(const json_t *report, const json_t *round)
            !json_member_true(round, "ok");
 }
 
-/* `unread`: why there is no history; NULL: there is one. */
+/* `unread`: why the history cannot be read; NULL: it was read. */
 static enum tn_status add_round(json_t *report, const json_t *history, const char *name,
                                 const char *unread, struct markup *rounds, struct error *error)
 {

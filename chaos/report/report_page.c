@@ -34,7 +34,7 @@ static void add_percentiles_tile(struct markup *out, const char *name, const jso
                   number_duration_member(spread, "p99").at);
 }
 
-/* Failovers after a kill of the chief; if there are none, those of the most frequent group. */
+/* Failovers after a kill of the chief; without one, those of the most frequent group. */
 static void add_failover_tile(struct markup *out, const json_t *percentiles)
 {
     json_t *failovers = json_object_get(percentiles, "failover"), *spread;
@@ -97,7 +97,7 @@ static void add_lead(struct markup *out, const json_t *campaign)
     markup_add(out, "</p>");
 }
 
-/* A square for each round, if there are many. */
+/* A square for each round, for campaigns of many rounds. */
 static void add_strip(struct markup *out, const json_t *rounds)
 {
     assert(json_is_array(rounds));

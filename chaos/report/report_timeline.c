@@ -248,7 +248,7 @@ static void draw_term(struct markup *out, const struct picture *picture, const s
     markup_add(out, "</g>");
 }
 
-/* There is no chief: from the end of a term to the beginning of the next. */
+/* The time without a chief: from the end of a term to the beginning of the next. */
 static void draw_handover(struct markup *out, const struct picture *picture,
                           const struct term *former, const struct term *next)
 {

@@ -50,7 +50,7 @@ struct live_cluster_changes {
     bool settled_before; /* The observer had already reported the initial state. */
 };
 
-/* Handle the oldest event. False: there is none. A session that has expired is opened again; if
+/* Handle the oldest event. False: none is left. A session that has expired is opened again; if
  * that fails, `*status` is the error, and the command ends. */
 bool live_cluster_next(struct live_cluster *live, struct live_cluster_changes *changes,
                        enum tn_status *status, struct error *error);
@@ -64,7 +64,7 @@ bool live_cluster_wait_message(struct live_cluster *live, char *text, size_t siz
 /* How long there has been no connection; 0 while connected. */
 uint64_t live_cluster_disconnected_ms(const struct live_cluster *live);
 
-/* For poll(): readable when there is an event; milliseconds to wait, -1: without limit. */
+/* For poll(): readable when an event waits; milliseconds to wait, -1: without limit. */
 int live_cluster_fd(const struct live_cluster *live);
 int live_cluster_timeout_ms(const struct live_cluster *live);
 

@@ -2,7 +2,7 @@
  * cli/inspect/prober.h: the modes of some ZooKeeper servers, asked periodically on a thread of its
  * own, so that a server that does not answer delays no other work.
  *
- * Threads: the owner's; there is one inside.
+ * Threads: the owner's; it starts one of its own.
  */
 #ifndef CLI_INSPECT_PROBER_H
 #define CLI_INSPECT_PROBER_H

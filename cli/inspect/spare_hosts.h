@@ -24,7 +24,7 @@ MUST_CHECK enum tn_status spare_hosts_read(struct spare_hosts *spares, struct zk
 /* [{task, host, pid, since}]: a new reference. */
 json_t *spare_hosts_json(const struct spare_hosts *spares);
 
-/* A line for each; nothing if there is none. */
+/* A line for each; nothing without spares. */
 void spare_hosts_print(const struct spare_hosts *spares);
 
 #endif

@@ -28,7 +28,7 @@ struct top_speed {
 
 /* Add a sample: the cluster had reached `step` at `now_ms`. */
 void top_speed_add(struct top_speed *speed, uint64_t step, uint64_t now_ms);
-/* Mean of the newest `samples` rates; 0 when there is none. */
+/* Mean of the newest `samples` rates; 0 without samples. */
 double top_speed_mean(const struct top_speed *speed, uint32_t samples);
 
 /* ------------------------------------------------------------------- view */

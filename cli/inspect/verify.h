@@ -36,7 +36,7 @@ struct verify_cluster {
  * Ask the agents of all hosts to verify the shards of `manifest` in their folders, and wait for
  * them, as long as some agent makes progress.
  *
- *   TN_ENOENT  the checkpoint was superseded and removed meanwhile: there is no verdict
+ *   TN_ENOENT  the checkpoint was superseded and removed meanwhile, so it has no verdict
  *   others     as zk_sync_write(), TN_ENOMEM
  */
 MUST_CHECK enum tn_status verify_in_cluster(struct verify_cluster *verify,

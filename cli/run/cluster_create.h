@@ -34,7 +34,7 @@ MUST_CHECK enum tn_status cluster_check_no_nodes(struct zk_sync *sync, const cha
                                                  struct error *error);
 
 /* Remove a finished cluster from ZooKeeper, with its history and manifests. Checkpoints on disk
- * keep their own manifests. TN_OK also when there is no such cluster. */
+ * keep their own manifests. TN_OK also when the cluster does not exist. */
 MUST_CHECK enum tn_status cluster_remove(struct zk_sync *sync, const char *cluster,
                                          struct error *error);
 

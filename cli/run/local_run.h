@@ -41,7 +41,7 @@ struct local_run {
     struct ensemble ensemble;
     struct step_poller *steps;
     struct recorder recorder;
-    uint64_t cluster_made_ms; /* Identifies the cluster of the folder's files; 0: there is none. */
+    uint64_t cluster_made_ms; /* Identifies the cluster of the folder's files; 0: none. */
     uint64_t started_ms;
     uint64_t key; /* The key of the cluster; 0: unknown yet. */
     char key_variable[64];

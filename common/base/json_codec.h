@@ -100,7 +100,7 @@ MUST_CHECK enum tn_status json_codec_read(const struct json_table *table, const 
 MUST_CHECK bool json_codec_build(const struct json_table *table, const void *record, unsigned tags,
                                  json_t *object);
 
-/* One row. NULL: there is no such key. */
+/* One row. NULL: the key is unknown. */
 const struct json_field *json_codec_find(const struct json_table *table, const char *name);
 MUST_CHECK enum tn_status json_codec_read_field(const struct json_table *table,
                                                 const struct json_field *field, const json_t *value,

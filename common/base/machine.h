@@ -14,7 +14,7 @@ enum { MACHINE_MAX = 64, MACHINE_ADDRESS_MAX = 64 };
  * system does not show it. */
 void machine_identity(char out[static MACHINE_MAX]);
 
-/* An IPv4 address of this machine that is not a loopback one; "" if there is none. */
+/* An IPv4 address of this machine that is not a loopback one; "" if it has none. */
 void machine_other_address(char out[static MACHINE_ADDRESS_MAX]);
 
 /* Whether only this machine can use `address`, "tcp://127.0.0.1:4000" or "localhost": a loopback

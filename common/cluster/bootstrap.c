@@ -87,7 +87,7 @@ enum tn_status bootstrap_read_spec(struct zk_sync *sync, const char *cluster, st
     znode_path(path, cluster, "spec");
     enum tn_status status = zk_sync_read(sync, path, &data, error);
     if (status == TN_ENOENT) {
-        return error_set(error, TN_ENOENT, "there is no cluster named %s", cluster);
+        return error_set(error, TN_ENOENT, "no cluster is named %s", cluster);
     }
     if (status != TN_OK) { return status; }
     status = spec_decode(data.data, data.size, out, error);

@@ -300,7 +300,7 @@ static const struct json_field fields[] = {
            "death of a "
            "process is noticed at once, whatever this is."),
     NAME(FIELD_ENUM, "on_chief_failure", on_chief_failure, policies, CHANGEABLE,
-         "`continue`: workers go on training until there is a new chief. `restore`: they pause, "
+         "`continue`: workers go on training until a new chief is elected. `restore`: they pause, "
          "and all ps restore the last committed checkpoint."),
 };
 

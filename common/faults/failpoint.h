@@ -58,7 +58,7 @@ struct failpoint_info {
 };
 /* All failpoints, also in a build without them: `*count` rows, static. */
 const struct failpoint_info *failpoint_list(unsigned *count);
-/* NULL: there is no such failpoint. */
+/* NULL: unknown. */
 const struct failpoint_info *failpoint_find(const char *name);
 /* Whether this program was built with failpoints. */
 bool failpoints_built(void);

@@ -51,7 +51,7 @@ struct frame_writer {
 MUST_CHECK enum tn_status frame_writer_push(struct frame_writer *writer,
                                             const struct frame_header *header, struct buffer *body);
 
-/* The bytes to send next, in this order; returns the number of pieces, 0: there is nothing to send.
+/* The bytes to send next, in this order; returns the number of pieces, 0: nothing is left to send.
  * They stay valid until frame_writer_sent() or frame_writer_clear(). */
 unsigned frame_writer_gather(struct frame_writer *writer,
                              struct iovec out[static FRAME_WRITER_PIECES]);

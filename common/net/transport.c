@@ -58,7 +58,7 @@ static uint64_t make_id(uint64_t serial, uint32_t slot)
 
 /* ----------------------------------------------------------------- slots */
 
-/* A free connection and an id for it; NULL: there is none, or we are stopping. */
+/* A free connection and an id for it; NULL: all are in use, or we are stopping. */
 static struct connection *take_slot(struct transport *transport, uint64_t *id)
 {
     pthread_mutex_lock(&transport->mutex);

@@ -48,7 +48,7 @@ bool shape_is_valid(const struct tn_shape *shape)
     return true;
 }
 
-/* The dimension `back` places before the last; 1 if there are not so many. */
+/* The dimension `back` places before the last; 1 if the shape is shorter. */
 static int64_t dim_from_end(const struct tn_shape *shape, uint32_t back)
 {
     return back < shape->rank ? shape->dims[shape->rank - 1 - back] : 1;

@@ -7,7 +7,7 @@
 /* All operations, in static storage. */
 const struct op_type *const *op_all(uint32_t *count);
 
-/* The operation called `name`. NULL: there is none. */
+/* The operation called `name`. NULL: unknown. */
 const struct op_type *op_find(const char *name);
 
 #endif

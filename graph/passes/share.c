@@ -57,7 +57,7 @@ static bool is_shareable(const struct node *node)
     return !node->op->traits.varies && node->op != &op_variable && node->op != &op_placeholder;
 }
 
-/* The first node equal to node `number`, which is entered if there is none. */
+/* The first node equal to node `number`; without one, `number` itself is entered. */
 static uint32_t find_or_add(struct table *table, const struct tn_graph *graph, uint32_t number)
 {
     uint64_t at = hash_of(&graph->nodes[number]) & table->mask;

@@ -45,7 +45,7 @@ struct portable {
  * The kernels of class `name`, in static storage. NULL: the class that PORTABLE_VARIABLE names, or
  * the fastest that this processor has.
  *
- *   TN_EINVAL   there is no class of this name
+ *   TN_EINVAL   no class has this name
  *   TN_ENOTSUP  this processor does not have it, or this build does not contain it
  */
 MUST_CHECK enum tn_status portable_open(const char *name, const struct portable **out,

@@ -28,7 +28,7 @@ MUST_CHECK enum tn_status store_list(const char *dir, struct manifest *manifests
  * TN_EIO. */
 MUST_CHECK enum tn_status store_highest_id(const char *dir, uint64_t *id, struct error *error);
 
-/* Read one manifest. TN_ENOENT: there is none; TN_ECORRUPT: damaged, or of another id than its
+/* Read one manifest. TN_ENOENT: not found; TN_ECORRUPT: damaged, or of another id than its
  * folder; TN_EINVAL: the path is too long. */
 MUST_CHECK enum tn_status store_get_manifest(const char *dir, uint64_t id, struct manifest *out,
                                              struct error *error);
@@ -47,7 +47,7 @@ MUST_CHECK enum tn_status store_put_manifest(const char *dir, const struct manif
 MUST_CHECK enum tn_status store_collect(const char *dir, const uint64_t *keep, size_t keep_count,
                                         uint64_t below_id, size_t *removed, struct error *error);
 
-/* Remove the files of a checkpoint that was never committed; it is not an error if there are none.
+/* Remove the files of a checkpoint that was never committed; no files are not an error.
  *   TN_EEXIST: it has a manifest and stays; TN_ENOENT: DIR does not exist; TN_EIO */
 MUST_CHECK enum tn_status store_discard(const char *dir, uint64_t id, struct error *error);
 

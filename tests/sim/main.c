@@ -241,7 +241,7 @@ static uint32_t run_scenarios(const struct options *options, struct coverage *co
         scenario = &scenarios[i];
         failed += run(options, coverage);
     }
-    if (found == 0) { (void)fprintf(stderr, "there is no scenario %s\n", options->scenario); }
+    if (found == 0) { (void)fprintf(stderr, "unknown scenario \"%s\"\n", options->scenario); }
     return found == 0 ? 1 : failed;
 }
 
