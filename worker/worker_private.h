@@ -5,9 +5,9 @@
 
 #include "common/cluster/roster.h"
 #include "common/node/membership.h"
+#include "common/node/ps_links.h"
 #include "worker/compute.h"
 #include "worker/gradients.h"
-#include "worker/ps_links.h"
 #include "worker/training_loop.h"
 #include "worker/worker.h"
 

@@ -1,11 +1,11 @@
 /*
- * worker/ps_links.h: one connection to each ps, dialled again with back-off when it closes, and at
- * once when the ps restarts as a new incarnation. Part of the worker's driver.
+ * common/node/ps_links.h: one connection to each ps, dialled again with back-off when it closes,
+ * and at once when the ps restarts as a new incarnation. Part of the drivers of workers and ps.
  *
  * Threads: the owner's. Nothing blocks.
  */
-#ifndef WORKER_PS_LINKS_H
-#define WORKER_PS_LINKS_H
+#ifndef COMMON_NODE_PS_LINKS_H
+#define COMMON_NODE_PS_LINKS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "worker/ps_links.h"
+#include "common/node/ps_links.h"
 
 #include <assert.h>
 #include <string.h>
