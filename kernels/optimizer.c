@@ -69,6 +69,7 @@ struct optimizer optimizer_per_slice(struct optimizer optimizer, uint32_t slices
     optimizer.rho = reach(optimizer.rho, slices);
     optimizer.epsilon /= divisor;
     optimizer.clip_value /= slices;
+    optimizer.clip_norm = 0;
     if (optimizer.kind != OPTIMIZER_ADAMW) { optimizer.weight_decay /= slices; }
     return optimizer;
 }

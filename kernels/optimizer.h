@@ -44,7 +44,8 @@ struct optimizer optimizer_of_job(const struct job *job, const struct variable_t
  * if they are equal. The schedule has V times as many steps. Means over past updates (momentum, the
  * betas, rho) reach back V times as many, and then the rate is divided by V; Adagrad's squares add
  * up to a V-th of the sum's, so its rate is divided by sqrt(V). Gradients are a V-th: so are their
- * limit, epsilon (Adagrad: a sqrt(V)-th), and the weight decay that is added to them.
+ * limit, epsilon (Adagrad: a sqrt(V)-th), and the weight decay that is added to them. The norm is
+ * not limited: the worker that computes a slice has done so (worker/compute.h).
  */
 struct optimizer optimizer_per_slice(struct optimizer optimizer, uint32_t slices);
 

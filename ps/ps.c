@@ -36,14 +36,17 @@ static void feed(struct ps *ps, const struct ps_event *event, struct buffer *bod
 
 /* ------------------------------------------------------------------ frames */
 
-/* Why the frame is not a valid push or pull, or NULL. */
+/* Why the frame is not a valid push, pull or part of a norm, or NULL. */
 static const char *frame_fault(const struct ps *ps, const struct transport_event *event)
 {
     const struct frame_header *header = &event->header;
     if (header->type == FRAME_PULL) { return NULL; }
+    size_t bytes = event->body != NULL ? event->body->size : 0;
+    if (header->type == FRAME_NORM_PART && ps->core.config.norms) {
+        return norms_fault(&ps->norms, header->first, bytes);
+    }
     if (header->type != FRAME_PUSH) { return "a ps does not accept this type"; }
     uint32_t slices = ps->config.job->train.slices;
-    size_t bytes = event->body != NULL ? event->body->size : 0;
     if (!slices_is_node(slices, header->first, header->count)) {
         return "its slices are not a node of the tree";
     }
@@ -60,8 +63,13 @@ static void frame(struct ps *ps, const struct transport_event *event)
     assert(event->type == TRANSPORT_FRAME);
     const struct frame_header *header = &event->header;
     const char *fault = frame_fault(ps, event);
+    static const enum ps_event_type types[FRAME_TYPE_END] = {
+        [FRAME_PULL] = PS_EV_PULL,
+        [FRAME_PUSH] = PS_EV_PUSH,
+        [FRAME_NORM_PART] = PS_EV_PART,
+    };
     struct ps_event request = {
-        .type = header->type == FRAME_PULL ? PS_EV_PULL : PS_EV_PUSH,
+        .type = types[header->type],
         .conn = event->conn,
         .generation = header->generation,
         .step = header->step,
@@ -85,6 +93,10 @@ static void frame(struct ps *ps, const struct transport_event *event)
 
 static void transport(struct ps *ps, const struct transport_event *event)
 {
+    int peer = ps_peers_handle_transport(&ps->peers, event, ps->now_ms);
+    if (peer >= 0) {
+        feed(ps, &(struct ps_event){.type = PS_EV_LINK_UP, .first = (uint32_t)peer}, NULL);
+    }
     if (event->type == TRANSPORT_FRAME && event->header.type == FRAME_REPORT_ACK) {
         buffer_release(event->body); /* The membership has handled it. */
     } else if (event->type == TRANSPORT_FRAME) {
@@ -234,6 +246,7 @@ static void handle(void *self, const struct node_event *event)
     case NODE_START: checkpoint_client_start(&ps->checkpoints, event->now_ms); break;
     case NODE_TICK: break;
     case NODE_ZK:
+        ps_peers_handle_zk(&ps->peers, event->zk, &ps->membership, event->now_ms);
         handle_checkpoint_event(ps, checkpoint_client_handle_zk(&ps->checkpoints, event->zk));
         break;
     case NODE_TRANSPORT: transport(ps, event->transport); break;
@@ -244,6 +257,8 @@ static void handle(void *self, const struct node_event *event)
     case NODE_DRAIN: ps->drain_until_ms = event->now_ms + NODE_DRAIN_MS; break;
     }
     if ((changes & MEMBERSHIP_RUN) != 0) { follow_run(ps); }
+    ps_peers_tick(&ps->peers, &ps->membership, event->now_ms);
+    ps_peers_await(&ps->peers, ps_step_awaited_parts(&ps->core), ps->core.step, event->now_ms);
     if (!ps->finished) { report(ps); }
     leave_if_over(ps);
     leave_if_drained(ps);
@@ -254,6 +269,7 @@ static uint64_t deadline_ms(const void *self)
     const struct ps *ps = self;
     uint64_t deadline = u64_min(membership_deadline_ms(&ps->membership),
                                 checkpoint_client_deadline_ms(&ps->checkpoints));
+    deadline = u64_min(deadline, ps_peers_deadline_ms(&ps->peers));
     if (ps->drain_until_ms != 0) { deadline = u64_min(deadline, ps->drain_until_ms); }
     return u64_min(deadline, ps->leave_at_ms);
 }
@@ -289,6 +305,7 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
     if (job->train.mode == TRAIN_ASYNC) {
         shard.optimizer = optimizer_per_slice(shard.optimizer, job->train.slices);
     }
+    norms_init(&ps->norms, ps->ports.buffers, parameters, job->cluster.ps, index);
     enum tn_status status = shard_open(&ps->shard, &shard, error);
     if (status != TN_OK) { return status; }
     struct checkpoint_client_config checkpoints = {
@@ -320,9 +337,15 @@ enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct
     ps->leave_at_ms = UINT64_MAX;
     snprintf(ps->place, sizeof ps->place, "%s", config->place);
     membership_init(&ps->membership, &config->identity, &ps->ports);
+    bool norms = job->train.mode == TRAIN_SYNC && job->train.clip_norm > 0;
+    ps_peers_init(&ps->peers, norms, config->identity.task.index, job->cluster.ps,
+                  &ps->ports.transport);
     ps_step_init(&ps->core, &(struct ps_step_config){
                                 .mode = job->train.mode,
                                 .slices = job->train.slices,
+                                .ps = job->cluster.ps,
+                                .index = config->identity.task.index,
+                                .norms = norms,
                                 .max_staleness = job->train.max_staleness,
                                 .evaluate_every = job->evaluate.every_steps,
                                 .checkpoint_every = job->checkpoint.every_steps,
@@ -341,6 +364,7 @@ void ps_destroy(struct ps *ps)
     if (ps == NULL) { return; }
     checkpoint_client_close(&ps->checkpoints);
     shard_close(&ps->shard);
+    norms_close(&ps->norms);
     free(ps);
 }
 

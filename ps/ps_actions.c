@@ -78,19 +78,52 @@ static void refuse(struct ps *ps, const struct ps_action *action)
     ps->refusals = 0;
 }
 
+static void out_of_memory(struct ps *ps)
+{
+    log_error("out of memory for the %" PRIu64 " parameters of the next step: exiting",
+              ps->shard.config.count);
+    ps_finish(ps, TN_EXIT_ERROR);
+}
+
+static void measure(struct ps *ps)
+{
+    assert(ps->core.measuring);
+    struct norm_part part = shard_measure(&ps->shard, ps->actions.parts, ps->actions.part_count);
+    if (norms_measured(&ps->norms, &part)) {
+        follow_up(ps, (struct ps_event){.type = PS_EV_MEASURED});
+    } else {
+        out_of_memory(ps);
+    }
+}
+
+/* If no connection is open, the core sends it again when one opens. */
+static void send_part(struct ps *ps, const struct ps_action *action)
+{
+    conn_id conn = ps_peers_conn(&ps->peers, action->first);
+    struct buffer *part = action->previous ? ps->norms.previous : ps->norms.present;
+    assert(part != NULL);
+    if (conn.v == 0) { return; }
+    struct frame_header header = {
+        .type = FRAME_NORM_PART,
+        .generation = action->generation,
+        .step = action->step,
+        .first = ps->norms.index,
+    };
+    send(ps, conn, header, buffer_retain(part));
+}
+
 static void apply(struct ps *ps)
 {
     assert(ps->core.applying);
     assert(ps->actions.part_count >= 1);
     FAILPOINT("ps.before_apply");
+    if (ps->core.config.norms) { shard_set_norm(&ps->shard, norms_finish(&ps->norms)); }
     if (shard_apply(&ps->shard, ps->actions.parts, ps->actions.part_count)) {
         FAILPOINT("ps.applied_before_ack");
         follow_up(ps, (struct ps_event){.type = PS_EV_APPLIED});
         return;
     }
-    log_error("out of memory for the %" PRIu64 " parameters of the next step: exiting",
-              ps->shard.config.count);
-    ps_finish(ps, TN_EXIT_ERROR);
+    out_of_memory(ps);
 }
 
 static void load(struct ps *ps, const struct ps_action *action)
@@ -160,6 +193,11 @@ void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer *
     case PS_DO_DROP: break; /* The caller releases it. */
     case PS_DO_RELEASE: shard_release(&ps->shard, action->first); break;
     case PS_DO_RELEASE_ALL: shard_release_all(&ps->shard); break;
+    case PS_DO_MEASURE: measure(ps); break;
+    case PS_DO_SEND_PART: send_part(ps, action); break;
+    case PS_DO_HOLD_PART: /* The caller releases the body. */
+        norms_hold(&ps->norms, action->first, (*body)->data);
+        break;
     case PS_DO_APPLY: apply(ps); break;
     case PS_DO_KEEP: shard_keep(&ps->shard, action->values == VALUES_CHECKPOINT); break;
     case PS_DO_UNKEEP: shard_unkeep(&ps->shard, action->values == VALUES_CHECKPOINT); break;
@@ -168,7 +206,10 @@ void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer *
     case PS_DO_LOAD: load(ps, action); break;
     case PS_DO_ADOPT: adopt(ps); break;
     case PS_DO_DISCARD: shard_discard_incoming(&ps->shard); break;
-    case PS_DO_FORGET: shard_forget(&ps->shard); break;
+    case PS_DO_FORGET:
+        shard_forget(&ps->shard);
+        norms_forget(&ps->norms);
+        break;
     case PS_DO_SAVE: save(ps, action); break;
     }
 }

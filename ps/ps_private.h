@@ -5,7 +5,9 @@
 
 #include "common/node/membership.h"
 #include "ps/checkpoint_client.h"
+#include "ps/norms.h"
 #include "ps/ps.h"
+#include "ps/ps_peers.h"
 #include "ps/shard.h"
 #include "ps/step.h"
 
@@ -18,6 +20,8 @@ struct ps {
     struct ps_step core;
     struct ps_actions actions;
     struct shard shard;
+    struct norms norms;
+    struct ps_peers peers;
     struct checkpoint_client checkpoints;
     uint64_t now_ms;
     /* Results of actions that complete at once; the core handles them next. */

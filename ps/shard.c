@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/base/minmax.h"
-#include "kernels/optimizer/norm.h"
 
 enum {
     SCRATCH_BYTES = 256 * 1024, /* The sums of one block should fit the second-level cache. */
@@ -141,32 +140,44 @@ static void update_block(const struct shard *shard, const float *gradient, uint6
                     shard->config.first + offset, count, gradient, in, out);
 }
 
-/* The norm of the gradient that `sums` make of the slots. */
-static double norm_of_sums(const struct shard *shard, const struct slice_sum *sums,
-                           uint32_t sum_count, uint32_t root)
+static uint32_t plan_sums(const struct shard *shard, const struct slice_node *parts,
+                          uint32_t part_count, struct slice_node *whole,
+                          struct slice_sum sums[static SLICES_MAX])
 {
+    assert(part_count >= 1 && part_count <= shard->config.slices);
+    for (uint32_t i = 0; i < part_count; i++) { assert(shard->slots[parts[i].first] != NULL); }
+    *whole = whole_of(parts, part_count);
+    return slices_plan(shard->config.slices, *whole, parts, part_count, sums);
+}
+
+struct norm_part shard_measure(const struct shard *shard, const struct slice_node *parts,
+                               uint32_t part_count)
+{
+    struct slice_node whole;
+    struct slice_sum sums[SLICES_MAX];
+    uint32_t sum_count = plan_sums(shard, parts, part_count, &whole, sums);
     struct norm_part part = norm_begin(shard->config.first);
     for (uint64_t offset = 0; offset < shard->config.count; offset += shard->block) {
         uint32_t count = (uint32_t)u64_min(shard->config.count - offset, shard->block);
-        norm_add(&part, count, sum_block(shard, sums, sum_count, root, offset, count));
+        norm_add(&part, count, sum_block(shard, sums, sum_count, whole.first, offset, count));
     }
-    return norm_of(&part);
+    return part;
+}
+
+void shard_set_norm(struct shard *shard, double norm)
+{
+    assert(shard->config.optimizer.clip_norm > 0);
+    shard->config.optimizer.norm = norm;
 }
 
 bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count)
 {
-    assert(part_count >= 1 && part_count <= shard->config.slices);
     assert(shard->current[0] != NULL);
-    for (uint32_t i = 0; i < part_count; i++) { assert(shard->slots[parts[i].first] != NULL); }
     struct buffer *fresh[OPTIMIZER_ARRAYS_MAX];
     if (!acquire_arrays(shard, fresh)) { return false; }
-    struct slice_node whole = whole_of(parts, part_count);
+    struct slice_node whole;
     struct slice_sum sums[SLICES_MAX];
-    uint32_t sum_count = slices_plan(shard->config.slices, whole, parts, part_count, sums);
-    struct optimizer *optimizer = &shard->config.optimizer;
-    if (optimizer->clip_norm > 0) {
-        optimizer->norm = norm_of_sums(shard, sums, sum_count, whole.first);
-    }
+    uint32_t sum_count = plan_sums(shard, parts, part_count, &whole, sums);
     for (uint64_t offset = 0; offset < shard->config.count; offset += shard->block) {
         uint32_t count = (uint32_t)u64_min(shard->config.count - offset, shard->block);
         update_block(shard, sum_block(shard, sums, sum_count, whole.first, offset, count), offset,

@@ -22,6 +22,7 @@
 #include "common/cluster/variables.h"
 #include "kernels/kernels.h"
 #include "kernels/optimizer.h"
+#include "kernels/optimizer/norm.h"
 
 struct shard_config {
     const struct kernels *kernels; /* Outlives the shard. */
@@ -59,6 +60,12 @@ void shard_close(struct shard *shard);
 void shard_hold(struct shard *shard, uint32_t first, struct buffer *sum);
 void shard_release(struct shard *shard, uint32_t first);
 void shard_release_all(struct shard *shard);
+
+/* This shard's part of the norm of the gradient that `parts`, as in shard_apply(), sum up to. */
+struct norm_part shard_measure(const struct shard *shard, const struct slice_node *parts,
+                               uint32_t part_count);
+/* The norm of the whole gradient of the next update; needed if the optimizer limits it. */
+void shard_set_norm(struct shard *shard, double norm);
 
 /* Apply one update by the sum of `parts`: disjoint nodes that together are one node of the tree, in
  * their slots, which are released. False: out of memory; nothing has changed. */

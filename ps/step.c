@@ -159,6 +159,7 @@ static void leave_generation(struct ps_step *s, struct ps_actions *out)
     s->generation = s->step = 0;
     s->applying = s->has_previous = false;
     s->kept_evaluation = s->kept_checkpoint = s->waits_for_checkpoint = 0;
+    ps_norm_forget(s);
 }
 
 static void begin_load(struct ps_step *s, struct ps_actions *out)
@@ -280,6 +281,8 @@ static void applied(struct ps_step *s, struct ps_actions *out)
 void ps_step_init(struct ps_step *s, const struct ps_step_config *config)
 {
     assert(config->slices >= 1 && config->slices <= SLICES_MAX);
+    assert(!config->norms || (config->mode == TRAIN_SYNC && config->index < config->ps));
+    assert(config->ps <= PS_MAX);
     memset(s, 0, sizeof *s);
     s->config = *config;
 }
@@ -292,6 +295,9 @@ void ps_step_handle(struct ps_step *s, const struct ps_event *event, struct ps_a
     case PS_EV_RUN: order(s, event->run, out); break;
     case PS_EV_PUSH: push(s, event, out); break;
     case PS_EV_PULL: pull(s, event, out); break;
+    case PS_EV_PART: ps_norm_part(s, event, out); break;
+    case PS_EV_LINK_UP: ps_norm_link_up(s, event->first, out); break;
+    case PS_EV_MEASURED: ps_norm_measured(s, out); break;
     case PS_EV_CONN_CLOSED: conn_closed(s, event->conn); break;
     case PS_EV_APPLIED: applied(s, out); break;
     case PS_EV_LOADED: loaded(s, event->clocks, out); break;

@@ -14,6 +14,12 @@
  * nested or disjoint, so a push is either covered already (dropped: it has the same bits), or new,
  * or replaces held nodes below it.
  *
+ * Sync with norms: an update needs the norm of the whole gradient, of which each ps has a part. A
+ * ps whose pushes cover all slices measures its own part and sends it to all other ps, and again on
+ * each new connection to one. It applies the step when it holds the parts of all. A part of another
+ * generation or of an earlier step is dropped; its sender keeps the parts of the present step and
+ * of the one before, since no ps is more than one step behind another.
+ *
  * Async: a push is the gradient of one slice and an update of its own. Each slice has a clock, the
  * step of its next contribution: a push below the clock is a duplicate and dropped, one above it
  * would skip a contribution and is refused. The step of the shard is the smallest clock. A push is
@@ -40,6 +46,8 @@
 struct ps_step_config {
     enum train_mode mode;
     uint32_t slices;        /* V, 1 to SLICES_MAX. */
+    uint32_t ps, index;     /* The number of ps, and the index of this one. */
+    bool norms;             /* Sync: an update needs the norm of the whole gradient. */
     uint64_t max_staleness; /* Async; STALENESS_FREE: unbounded. */
     /* Sync: values of multiples of these are kept; 0: none are. */
     uint64_t evaluate_every, checkpoint_every;
@@ -49,7 +57,10 @@ enum ps_event_type {
     PS_EV_RUN,  /* `run` is the present content of /run. */
     PS_EV_PUSH, /* The driver has checked that it is a node (async: one slice) and its size. */
     PS_EV_PULL, /* `step` may be STEP_LATEST. */
+    PS_EV_PART, /* The part of ps `first` of the norm of `step`; the driver has checked its size. */
+    PS_EV_LINK_UP,     /* A new connection to ps `first`, on which nothing was sent yet. */
     PS_EV_CONN_CLOSED, /* Frames cannot be sent to `conn` any more. */
+    PS_EV_MEASURED,    /* The part of the last PS_DO_MEASURE is known. */
     PS_EV_APPLIED,     /* The update of the last PS_DO_APPLY is in the arrays. */
     PS_EV_LOADED,      /* The last PS_DO_LOAD succeeded; its arrays wait for PS_DO_ADOPT. */
     PS_EV_LOAD_FAILED,
@@ -61,7 +72,7 @@ struct ps_event {
     enum ps_event_type type;
     conn_id conn;
     uint64_t generation;
-    uint64_t step;       /* PUSH, PULL. */
+    uint64_t step;       /* PUSH, PULL, PART. */
     uint64_t round;      /* PUSH, PULL: the sender's; returned with the answer. */
     uint64_t checkpoint; /* SAVED, SAVE_FAILED. */
     uint32_t first, count;
@@ -75,6 +86,9 @@ enum ps_action_type {
     PS_DO_DROP,        /* Release the event's body. */
     PS_DO_RELEASE,     /* Release slot `first`. */
     PS_DO_RELEASE_ALL, /* Release every slot. */
+    PS_DO_MEASURE,     /* Compute this ps's part of the norm of the sum of `parts`. */
+    PS_DO_SEND_PART,   /* Send it, or with `previous` that of the step before, to ps `first`. */
+    PS_DO_HOLD_PART,   /* Keep the event's body as the part of ps `first`. */
     PS_DO_APPLY,       /* Update the values by the sum of `parts`; release their slots. */
     PS_DO_KEEP,        /* Keep the current arrays as `kept`, in place of those kept before. */
     PS_DO_UNKEEP,      /* Release the arrays kept as `kept`. */
@@ -101,12 +115,13 @@ struct ps_action {
     uint32_t first, count;
     enum refusal refusal;
     enum ps_values values; /* ANSWER, SAVE, KEEP, UNKEEP; of the last two, a kept one. */
+    bool previous;         /* SEND_PART. */
 };
 
 enum { PS_ACTIONS_MAX = SLICES_MAX + TRANSPORT_CONNECTIONS_MAX + 16, PS_SAVES_MAX = 2 };
 
-/* To be carried out in this order. None can fail at once; APPLY, LOAD and SAVE are answered by
- * events. At most one action is an APPLY, whose parts are in `parts`. */
+/* To be carried out in this order. None can fail at once; MEASURE, APPLY, LOAD and SAVE are
+ * answered by events. At most one action is an APPLY or a MEASURE, whose parts are in `parts`. */
 struct ps_actions {
     uint32_t count;
     struct ps_action items[PS_ACTIONS_MAX];
@@ -152,6 +167,9 @@ struct ps_step {
     uint64_t kept_evaluation, kept_checkpoint; /* Sync: the steps of the kept arrays; 0: none. */
     struct slice_set covered;                  /* Sync: the slices whose gradients are held. */
     uint32_t held_count[SLICES_MAX];           /* Slices of the node in slot i; 0: empty. */
+    bool measuring, measured;                  /* The own part of the present step's norm. */
+    bool has_previous_part;                    /* The driver keeps that of the step before. */
+    uint64_t parts_held;                       /* A bit for each ps whose part is here. */
     uint64_t parked_step[SLICES_MAX];
     conn_id parked_conn[SLICES_MAX];
     uint32_t applying_slice;
@@ -164,5 +182,8 @@ void ps_step_init(struct ps_step *step, const struct ps_step_config *config);
 
 /* `actions` is overwritten. */
 void ps_step_handle(struct ps_step *step, const struct ps_event *event, struct ps_actions *actions);
+
+/* A bit for each ps for whose part this ps waits: it has its own. */
+uint64_t ps_step_awaited_parts(const struct ps_step *step);
 
 #endif

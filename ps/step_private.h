@@ -1,6 +1,7 @@
 /*
  * ps/step_private.h: what the files of the ps core share; private to them. step.c handles orders,
- * loads and saves; step_sync.c and step_async.c handle the pushes and pulls of each mode.
+ * loads and saves; step_sync.c and step_async.c handle the pushes and pulls of each mode,
+ * step_norm.c the parts of norms.
  */
 #ifndef PS_STEP_PRIVATE_H
 #define PS_STEP_PRIVATE_H
@@ -27,13 +28,23 @@ bool ps_gate_is_closed(const struct ps_step *s, uint64_t step);
 /* The caller has checked that the event is of the generation being served. */
 void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
 void ps_sync_pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
-/* Apply the held gradients, once they cover all slices. */
-void ps_sync_advance(struct ps_step *s, struct ps_actions *out);
-void ps_sync_applied(struct ps_step *s, struct ps_actions *out);
 /* Apply the held pushes if they are complete and nothing forbids the next step. */
 void ps_sync_advance(struct ps_step *s, struct ps_actions *out);
+void ps_sync_applied(struct ps_step *s, struct ps_actions *out);
 /* An order arrived: release the kept arrays that it makes superfluous. */
 void ps_sync_release_kept(struct ps_step *s, struct ps_actions *out);
+
+/* Name the held pushes, which cover all slices, in `parts`. */
+void ps_sync_list(const struct ps_step *s, struct ps_actions *out);
+
+/* P11. The pushes cover all slices: whether the norm of the step is known; if not, get it. */
+bool ps_norm_known(struct ps_step *s, struct ps_actions *out);
+void ps_norm_measured(struct ps_step *s, struct ps_actions *out);
+void ps_norm_part(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
+void ps_norm_link_up(struct ps_step *s, uint32_t ps, struct ps_actions *out);
+/* The step was applied. */
+void ps_norm_applied(struct ps_step *s);
+void ps_norm_forget(struct ps_step *s);
 
 void ps_async_push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
 void ps_async_pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);

@@ -99,23 +99,30 @@ static void keep_multiples(struct ps_step *s, struct ps_actions *out)
     }
 }
 
+void ps_sync_list(const struct ps_step *s, struct ps_actions *out)
+{
+    assert(out->part_count == 0);
+    for (uint32_t i = 0; i < s->config.slices; i++) {
+        if (s->held_count[i] == 0) { continue; }
+        out->parts[out->part_count++] = (struct slice_node){i, s->held_count[i]};
+    }
+}
+
 void ps_sync_advance(struct ps_step *s, struct ps_actions *out)
 {
     assert(s->generation != 0);
     s->waits_for_checkpoint = 0;
     if (s->applying || slice_set_count(&s->covered) < s->config.slices) { return; }
+    /* Also while this ps has to wait: the others need its part. */
+    bool has_norm = ps_norm_known(s, out);
     if (waits_for_order(s)) {
         s->waits_for_checkpoint = s->kept_checkpoint;
         return;
     }
-    if (ps_gate_is_closed(s, s->step)) { return; }
-    assert(out->part_count == 0);
+    if (!has_norm || ps_gate_is_closed(s, s->step)) { return; }
     keep_multiples(s, out);
-    for (uint32_t i = 0; i < s->config.slices; i++) {
-        if (s->held_count[i] == 0) { continue; }
-        out->parts[out->part_count++] = (struct slice_node){i, s->held_count[i]};
-        s->held_count[i] = 0;
-    }
+    ps_sync_list(s, out);
+    memset(s->held_count, 0, sizeof s->held_count);
     s->applying = true;
     ps_act(out, PS_DO_APPLY)->step = s->step;
 }
@@ -169,6 +176,7 @@ void ps_sync_applied(struct ps_step *s, struct ps_actions *out)
 {
     assert(!s->applying);
     s->step++;
+    ps_norm_applied(s);
     memset(&s->covered, 0, sizeof s->covered);
     for (uint32_t i = 0; i < s->peer_count; i++) {
         struct ps_peer *peer = &s->peers[i];

@@ -8,6 +8,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/minmax.h"
+#include "kernels/optimizer/norm.h"
 #include "worker/shuffle.h"
 
 uint32_t compute_slice_examples(const struct job *job)
@@ -149,6 +150,20 @@ static void add_loss(struct compute *compute, uint64_t step, double loss_sum, ui
     compute->recent[at].examples += examples;
 }
 
+/* A8: in async mode a slice is an update of its own, and its norm at most a V-th of the limit. */
+static void clip_slice(const struct compute *compute, float *gradient)
+{
+    const struct job *job = compute->config.job;
+    if (job->train.mode != TRAIN_ASYNC || job->train.clip_norm <= 0) { return; }
+    const double limit = job->train.clip_norm / job->train.slices;
+    struct norm_part whole = norm_begin(0);
+    norm_add(&whole, compute->parameters, gradient);
+    const double norm = norm_of(&whole);
+    if (norm > limit) {
+        compute->config.kernels->scale(compute->parameters, (float)(limit / norm), gradient);
+    }
+}
+
 static enum tn_status slice_gradient(struct compute *compute, const float *values, uint64_t step,
                                      uint32_t slice, float *out, struct error *error)
 {
@@ -175,6 +190,7 @@ static enum tn_status slice_gradient(struct compute *compute, const float *value
     enum tn_status status = training_gradient(compute->training, &run, error);
     if (status != TN_OK) { return error_context(error, "step %" PRIu64 ", slice %u", step, slice); }
     add_loss(compute, step, run.loss_sum, range.count);
+    clip_slice(compute, out);
     return TN_OK;
 }
 

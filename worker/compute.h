@@ -64,8 +64,8 @@ MUST_CHECK enum tn_status compute_open(struct compute *compute, const struct com
 void compute_close(struct compute *compute); /* A zeroed one is allowed. */
 
 /* The sum of the gradients of the slices of `node` at `step`: `parameters` floats, multiplied by
- * 1/batch, valid until the next call. NULL: TN_ENOMEM, or TN_EINVAL as training_gradient(). Adds to
- * compute_train_loss(). */
+ * 1/batch, valid until the next call; in async mode the norm of each is limited. NULL: TN_ENOMEM,
+ * or TN_EINVAL as training_gradient(). Adds to compute_train_loss(). */
 const float *compute_node(struct compute *compute, const float *values, uint64_t step,
                           struct slice_node node, struct error *error);
 

@@ -25,6 +25,7 @@
 #include "common/cluster/variable_rules.h"
 #include "common/faults/failpoint.h"
 #include "model/model.h"
+#include "ps/norms.h"
 
 enum { WAIT_S = 60, POLL_MS = 200 };
 
@@ -300,7 +301,7 @@ static enum tn_status find_cluster(struct node_setup *setup, enum role role, str
 /* ------------------------------------------------------------- running */
 
 /* The largest body that a node of this role receives: coordinators get reports, ps gradients of
- * their shard, workers the values of one. */
+ * their shard and parts of norms, workers the values of one. */
 static uint32_t largest_body(const struct node_setup *setup)
 {
     const struct job *job = &setup->job;
@@ -310,7 +311,7 @@ static uint32_t largest_body(const struct node_setup *setup)
         uint64_t parameters = setup->variables.parameter_count;
         largest = u64_max(largest, placement_range(parameters, job->cluster.ps, i).count);
     }
-    return (uint32_t)u64_min(largest * sizeof(float), WIRE_BODY_MAX);
+    return (uint32_t)u64_min(u64_max(largest * sizeof(float), NORM_PART_BYTES_MAX), WIRE_BODY_MAX);
 }
 
 static enum tn_status open_runtime(struct node_setup *setup, struct error *error)

@@ -183,26 +183,6 @@ static enum tn_status check_cluster(const struct job *job, struct error *error)
     return TN_OK;
 }
 
-/* The norm is that of a step's whole gradient, which no node has in the other cases. */
-static enum tn_status check_clipping(const struct job *job, struct error *error)
-{
-    if (job->train.clip_norm <= 0) { return TN_OK; }
-    if (job->train.mode != TRAIN_SYNC) {
-        return error_set(error, TN_EINVAL,
-                         "train.clip_norm is %g, but train.mode is \"async\", which applies slices "
-                         "one by one: use train.clip_value, or train.mode \"sync\"",
-                         job->train.clip_norm);
-    }
-    if (job->cluster.ps > 1) {
-        return error_set(error, TN_EINVAL,
-                         "train.clip_norm is %g, but cluster.ps is %" PRIu32
-                         ", and no ps has the whole gradient: give cluster.ps 1, or use "
-                         "train.clip_value",
-                         job->train.clip_norm, job->cluster.ps);
-    }
-    return TN_OK;
-}
-
 enum tn_status job_check(const struct job *job, struct error *error)
 {
     assert(job->train.slices > 0);
@@ -216,7 +196,6 @@ enum tn_status job_check(const struct job *job, struct error *error)
                          (job->train.batch / job->train.slices + 1) * job->train.slices);
     }
     if ((status = check_cluster(job, error)) != TN_OK) { return status; }
-    if ((status = check_clipping(job, error)) != TN_OK) { return status; }
     if ((status = job_check_schedule(job, error)) != TN_OK) { return status; }
     return job_check_model(job, error);
 }

@@ -251,8 +251,7 @@ static const struct json_field fields[] = {
            "The elements of a gradient are limited to this absolute value; 0: they are not."),
     NUMBER(FIELD_REAL, "train.clip_norm", train.clip_norm, 0, 1e30, FIXED,
            "A gradient whose Euclidean norm, over all variables, exceeds this is scaled down to "
-           "it; 0: none "
-           "is. Sync only, and with one ps."),
+           "it; 0: none is. Async: that of each slice, to a `train.slices`th of it."),
     {
         .name = "train.max_staleness",
         .type = FIELD_UINT,

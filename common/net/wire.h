@@ -25,9 +25,10 @@ enum frame_type {
     FRAME_PUSH, /* Worker -> ps. Body: sum of the gradients of slices [first, first+count), float32.
                  */
     FRAME_PULL, /* Worker -> ps. `step` wanted, or STEP_LATEST. */
-    FRAME_VALUES,  /* Ps -> worker. Body: the shard's values at `step`, float32. */
-    FRAME_REFUSED, /* Ps -> worker: `generation` and `step` are the ps's own; `first` is enum
-                      refusal. */
+    FRAME_VALUES,    /* Ps -> worker. Body: the shard's values at `step`, float32. */
+    FRAME_REFUSED,   /* Ps -> worker: `generation` and `step` are the ps's own; `first` is enum
+                        refusal. */
+    FRAME_NORM_PART, /* Ps `first` -> ps. Body: its part of the norm of the gradient of `step`. */
     FRAME_TYPE_END
 };
 
@@ -53,7 +54,7 @@ struct frame_header {
     uint64_t step;
     uint64_t sequence; /* REPORT, its ACK: the report's. PUSH, PULL: the worker's round, and VALUES
                           the same. */
-    uint32_t first;    /* PUSH: first slice. */
+    uint32_t first;    /* PUSH: first slice. NORM_PART: the ps. */
     uint32_t count;    /* PUSH: number of slices summed. */
     uint32_t body_bytes;
 };

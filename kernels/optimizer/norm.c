@@ -47,6 +47,21 @@ void norm_add(struct norm_part *part, uint64_t count, const float *elements)
     }
 }
 
+struct norm_part norm_nodes(uint64_t first, uint64_t count)
+{
+    assert(count > 0);
+    struct norm_part part = norm_begin(first);
+    const uint64_t end = part.first + (count + NORM_LEAF - 1) / NORM_LEAF;
+    while (part.end < end) {
+        uint32_t level = 0;
+        while (part.end % (2ULL << level) == 0 && part.end + (2ULL << level) <= end) { level++; }
+        assert(part.count < NORM_NODES_MAX);
+        part.nodes[part.count++] = (struct norm_node){part.end >> level, level, 0};
+        part.end += 1ULL << level;
+    }
+    return part;
+}
+
 void norm_append(struct norm_part *part, const struct norm_part *next)
 {
     assert(part->end == next->first);

@@ -40,6 +40,10 @@ struct norm_part norm_begin(uint64_t first);
 /* Add the next `count` elements: a multiple of NORM_LEAF, except at the end of the vector. */
 void norm_add(struct norm_part *part, uint64_t count, const float *elements);
 
+/* The maximal nodes of elements [first, first + count), all sums 0. `first` is a multiple of
+ * NORM_LEAF; `count` is not 0. */
+struct norm_part norm_nodes(uint64_t first, uint64_t count);
+
 /* Add a part that begins where `part` ends. */
 void norm_append(struct norm_part *part, const struct norm_part *next);
 

@@ -150,6 +150,15 @@ MUTANTS = [
     ("a chief that may not raise its epoch stays", "coordinator/coordinator_write.c",
      "    if (writing->raises && event->reason == ZK_REASON_NO_AUTH) {",
      "    if (writing->raises && event->reason == ZK_REASON_NONE) {"),
+    # Parts of norms: P11.
+    ("a part of a norm is not sent again", "ps/step_norm.c",
+     "    if (s->measured) { send_part(s, ps, false, out); }", "    (void)out;"),
+    ("the part of the step before is not sent again", "ps/step_norm.c",
+     "    if (s->has_previous_part) { send_part(s, ps, true, out); }\n", ""),
+    ("an update does not wait for the parts of other ps", "ps/step_norm.c",
+     "    return s->measured && missing(s) == 0;", "    return s->measured;"),
+    ("a part of an old step is held", "ps/step_norm.c",
+     "                   event->step == s->step && !s->applying;", "                   !s->applying;"),
     ("a worker with other data is not refused", "worker/worker.c",
      "    if (!over && refusal_log(", "    if (false && !over && refusal_log("),
 ]

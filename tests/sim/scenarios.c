@@ -92,6 +92,35 @@ static void wipe_read_only_chief(struct sim_setup *setup, struct random *random)
     }
 }
 
+/* The ps need each other's parts of norms at every step. */
+static void need_norms(struct sim_setup *setup)
+{
+    struct job *job = &setup->job;
+    setup->ledger = false;
+    job->train.mode = TRAIN_SYNC;
+    job->train.optimizer = OPTIMIZER_MOMENTUM;
+    job->train.learning_rate = 0.0625;
+    job->train.clip_norm = 0.01;
+}
+
+/* The connections of both ps break, again and again. */
+static void norms_reset(struct sim_setup *setup, struct random *random)
+{
+    enum { RESETS = 40 };
+    need_norms(setup);
+    for (uint32_t i = 0; i < RESETS; i++) {
+        uint32_t ps = FIRST_PS + (uint32_t)random_below(random, PARAMETER_SERVERS);
+        add(setup, FAULT_RESET, between(random, 500, 3000), ps);
+    }
+}
+
+static void norms_ps_dies(struct sim_setup *setup, struct random *random)
+{
+    need_norms(setup);
+    uint32_t ps = FIRST_PS + (uint32_t)random_below(random, PARAMETER_SERVERS);
+    add(setup, FAULT_KILL, between(random, 500, 2000), ps);
+}
+
 /* ------------------------------------------------------------------ verdicts */
 
 static const char *no_step_is_lost(const struct sim_cluster *cluster)
@@ -131,6 +160,8 @@ const struct scenario scenarios[SCENARIOS] = {
     {"wipe-read-only-chief", wipe_read_only_chief, accept},
     {"other-inputs", other_inputs, worker_is_refused},
     {"drain-other-inputs", drain_other_inputs, worker_is_refused},
+    {"norms-reset", norms_reset, no_step_is_lost},
+    {"norms-ps-dies", norms_ps_dies, accept},
 };
 
 /* ---------------------------------------------------------------------- setup */
@@ -157,7 +188,6 @@ void scenario_draw(const struct scenario *scenario, struct sim_setup *setup, uin
     job->train.steps = STEPS;
     job->cluster.coordinators = COORDINATORS;
     job->cluster.ps = PARAMETER_SERVERS;
-    job->train.clip_norm = 0; /* It needs a single ps. */
     job->cluster.workers = WORKERS;
     job->cluster.min_workers = 1;
     job->on_chief_failure = CHIEF_FAILURE_CONTINUE;

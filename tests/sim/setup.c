@@ -102,7 +102,7 @@ static void draw_optimizer(struct sim_setup *setup, uint64_t seed)
         job->train.rule_count = 1;
         job->train.rules[0] = (struct job_variable_rule){"bias", 0.5, 2};
     }
-    if (job->cluster.ps == 1 && coin(&random)) { job->train.clip_norm = 0.1; }
+    if (coin(&random)) { job->train.clip_norm = 0.1; }
     if (coin(&random)) { draw_schedule(job, &random); }
     struct error error;
     enum tn_status status = job_check_schedule(job, &error);

@@ -66,7 +66,7 @@ ARROWS = {
     "coordinator": COMMON,
     "ps/store": COMMON,
     "ps": COMMON | {"kernels", "kernels/optimizer", "ps/store"},
-    "worker": COMMON | {"include/tanist", "kernels", "model"},
+    "worker": COMMON | {"include/tanist", "kernels", "kernels/optimizer", "model"},
     "library": {"include/tanist"},
     "local": COMMON | {"include/tanist", "kernels", "kernels/optimizer", "model", "ps/store", "worker"},
     "checker": COMMON,

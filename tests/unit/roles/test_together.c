@@ -1,5 +1,6 @@
 /* Ps and workers together: the bits of training do not depend on which worker computes a slice, or
  * on which node dies when. */
+#include "kernels/optimizer/norm.h"
 #include "tests/unit/roles/together.h"
 
 static const char *const sync_settings[] = {"data.type=synthetic",      "data.examples=300",
@@ -10,6 +11,18 @@ static const char *const sync_settings[] = {"data.type=synthetic",      "data.ex
                                             "cluster.workers=2",        "checkpoint.keep=2",
                                             "model.type=softmax",       "model.hidden=[]",
                                             "train.mode=sync",          NULL};
+
+/* The same, with the norm of each gradient limited. */
+static const char *norm_settings[32];
+
+static int make_norm_settings(void **state)
+{
+    (void)state;
+    int i = 0;
+    while (sync_settings[i] != NULL) { norm_settings[i] = sync_settings[i], i++; }
+    norm_settings[i] = "train.clip_norm=0.1";
+    return 0;
+}
 
 /* ---------------------------------------------------------- expected results */
 
@@ -32,6 +45,9 @@ static void reference(float *values)
     variables_init_range(&w.variables, w.job.seed, 0, count, old[0]);
     for (uint64_t step = 0; step < STEPS; step++) {
         const float *sum = compute_node(&compute, old[0], step, (struct slice_node){0, 5}, NULL);
+        struct norm_part whole = norm_begin(0);
+        norm_add(&whole, count, sum);
+        optimizer.norm = norm_of(&whole);
         optimizer_apply(&optimizer, kernels_reference(), step, 0, count, sum,
                         (const float *const *)old, new);
         for (int a = 0; a < 3; a++) { memcpy(old[a], new[a], count * sizeof(float)); }
@@ -127,6 +143,34 @@ static void test_dying_ps_changes_no_bits(void **state)
     }
 }
 
+/* The ps exchange parts of norms: neither broken connections nor the death of a ps change bits. */
+static void test_norms_have_the_same_bits(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        begin(seed, norm_settings, "01101");
+        run.save_checkpoint = 1;
+        run.save_step = 4;
+        order();
+        for (int i = 0; i < 15 && !all_saved(); i++) {
+            pass(40);
+            world_close_connection(&w, 1 + random_below(&w.random, w.next_conn));
+        }
+        until(all_saved);
+        commit(1, 4);
+        pass(seed * 5);
+        world_kill(&w, seed % PS);
+        run.phase = RUN_PAUSED;
+        order();
+        pass(seed * 3 % 30);
+        world_begin(&w, seed % PS);
+        load(2, 1, 4);
+        until(at_the_end);
+        expect_reference_bits(reference);
+        free_world();
+    }
+}
+
 static bool both_failed(void)
 {
     return w.nodes[0].report.failed_load == 1 && w.nodes[1].report.failed_load == 1;
@@ -218,7 +262,7 @@ static uint64_t send_frame(struct frame_header header, size_t body_bytes)
 static void test_invalid_frames_close_their_connection(void **state)
 {
     (void)state;
-    begin(7, sync_settings, "00110");
+    begin(7, norm_settings, "00110");
     size_t shard = placement_range(w.variables.parameter_count, PS, 0).count * sizeof(float);
     const struct {
         uint8_t type;
@@ -227,7 +271,9 @@ static void test_invalid_frames_close_their_connection(void **state)
     } bad[] = {{FRAME_PUSH, 0, 1, shard - 4}, {FRAME_PUSH, 0, 1, 0},
                {FRAME_PUSH, 1, 2, shard},     {FRAME_PUSH, UINT32_MAX, 2, shard},
                {FRAME_PUSH, 0, 0, shard},     {FRAME_VALUES, 0, 0, shard},
-               {FRAME_REPORT, 0, 0, 512}};
+               {FRAME_REPORT, 0, 0, 512},     {FRAME_NORM_PART, 0, 0, 8},
+               {FRAME_NORM_PART, 1, 0, 0},    {FRAME_NORM_PART, 1, 0, 648},
+               {FRAME_NORM_PART, 2, 0, 8},    {FRAME_NORM_PART, UINT32_MAX, 0, 8}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct frame_header header = {
             .type = bad[i].type, .generation = 1, .first = bad[i].first, .count = bad[i].count};
@@ -247,10 +293,11 @@ int main(void)
         cmocka_unit_test(test_dying_worker_changes_no_bits),
         cmocka_unit_test(test_broken_connections_change_no_bits),
         cmocka_unit_test(test_dying_ps_changes_no_bits),
+        cmocka_unit_test(test_norms_have_the_same_bits),
         cmocka_unit_test(test_damaged_checkpoint_is_reported),
         cmocka_unit_test(test_nodes_leave_at_the_end),
         cmocka_unit_test(test_exit_codes_of_a_failed_run),
         cmocka_unit_test(test_invalid_frames_close_their_connection),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_norm_settings, NULL);
 }

@@ -214,10 +214,37 @@ static void test_empty_slices_are_zeros(void **state)
     compute_close(&other);
 }
 
+static double norm_of_node(struct slice_node node)
+{
+    float *sum = copy_node(0, node);
+    double squares = 0;
+    for (uint64_t i = 0; i < compute.parameters; i++) {
+        squares += (double)sum[i] * (double)sum[i];
+    }
+    free(sum);
+    return sqrt(squares);
+}
+
+/* In async mode the norm of a slice, which is an update of its own, is at most a V-th of the limit;
+ * in sync mode the ps limit that of the sum. */
+static void test_norm_of_an_async_slice_is_limited(void **state)
+{
+    (void)state;
+    const struct slice_node slice = {2, 1};
+    const double norm = norm_of_node(slice);
+    job.train.clip_norm = 6 * norm / 2;
+    assert_true(norm_of_node(slice) == norm);
+    job.train.mode = TRAIN_ASYNC;
+    assert_true(fabs(norm_of_node(slice) - norm / 2) < 1e-6 * norm);
+    job.train.clip_norm = 6 * norm * 2;
+    assert_true(norm_of_node(slice) == norm);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_node_is_the_sum_of_its_children, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_norm_of_an_async_slice_is_limited, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sums_depend_on_the_step_only, setup, teardown),
         cmocka_unit_test_setup_teardown(test_steps_along_the_gradient_learn, setup, teardown),
         cmocka_unit_test_setup_teardown(test_training_loss_forgets_steps_before_a_gap, setup,

@@ -331,16 +331,6 @@ static void schedules_are_checked(void **state)
             "train.schedule.warmup_steps=10");
 }
 
-/* The norm of a gradient needs a sync job with one ps. */
-static void clipping_is_checked(void **state)
-{
-    (void)state;
-    CHECKED(NULL, "train.clip_norm=1", "cluster.ps=1");
-    CHECKED("train.clip_norm is 1, but cluster.ps is 2", "train.clip_norm=1");
-    CHECKED("but train.mode is \"async\"", "train.clip_norm=1", "cluster.ps=1", "train.mode=async");
-    CHECKED(NULL, "train.clip_value=1", "cluster.ps=2", "train.mode=async");
-}
-
 static void read_layers(struct job *job, const char *text)
 {
     struct error error;
@@ -476,7 +466,6 @@ int main(void)
         cmocka_unit_test(schedule_is_read),
         cmocka_unit_test(variable_rules_are_read),
         cmocka_unit_test(schedules_are_checked),
-        cmocka_unit_test(clipping_is_checked),
         cmocka_unit_test(layers_are_kept),
         cmocka_unit_test(late_differences_are_found),
         cmocka_unit_test(keys_of_layers_are_checked),

@@ -97,6 +97,25 @@ static void cuts_do_not_matter(void **state)
     }
 }
 
+/* The maximal nodes of a range are those that adding its elements leaves. */
+static void nodes_follow_from_the_range(void **state)
+{
+    (void)state;
+    for (uint64_t draw = 0; draw < 2000; draw++) {
+        uint64_t first = random_at(4, 1, draw) % (COUNT / 16) * 16;
+        uint64_t count = 1 + random_at(4, 2, draw) % (COUNT - first);
+        struct norm_part part = norm_begin(first), nodes = norm_nodes(first, count);
+        norm_add(&part, count, gradient + first);
+        assert_int_equal(nodes.first, part.first);
+        assert_int_equal(nodes.end, part.end);
+        assert_int_equal(nodes.count, part.count);
+        for (uint32_t i = 0; i < part.count; i++) {
+            assert_int_equal(nodes.nodes[i].level, part.nodes[i].level);
+            assert_int_equal(nodes.nodes[i].index, part.nodes[i].index);
+        }
+    }
+}
+
 /* Infinities and NaNs reach the norm. */
 static void special_values_stay(void **state)
 {
@@ -113,9 +132,8 @@ static void special_values_stay(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(value_is_right),
-        cmocka_unit_test(sums_follow_the_tree),
-        cmocka_unit_test(cuts_do_not_matter),
+        cmocka_unit_test(value_is_right),      cmocka_unit_test(sums_follow_the_tree),
+        cmocka_unit_test(cuts_do_not_matter),  cmocka_unit_test(nodes_follow_from_the_range),
         cmocka_unit_test(special_values_stay),
     };
     return cmocka_run_group_tests(tests, fill, NULL);

@@ -1,0 +1,55 @@
+/*
+ * ps/norms.h: the parts of the norm of a gradient, one from each ps, and their sum.
+ *
+ * The part of a ps is the sums of the maximal nodes of its shard (kernels/optimizer/norm.h). Which
+ * nodes these are follows from the placement, so a frame has the sums alone: doubles, in the order
+ * of the nodes. The norm has the same bits for any number of ps.
+ *
+ * Threads: the owner's. Nothing blocks.
+ */
+#ifndef PS_NORMS_H
+#define PS_NORMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buffer.h"
+#include "common/cluster/task.h"
+#include "kernels/optimizer/norm.h"
+
+/* The largest part. */
+enum { NORM_PART_BYTES_MAX = NORM_NODES_MAX * 8 };
+
+struct norms {
+    struct buffer_pool *pool;
+    uint64_t parameters;
+    uint32_t ps, index; /* The number of ps, and the index of this one. */
+    /* This ps's parts of the present step and of the one before, encoded; NULL: not known. */
+    struct buffer *present, *previous;
+    struct norm_part parts[PS_MAX];
+};
+
+/* `pool` outlives it. Each of the `ps` ps owns a part of the parameters. */
+void norms_init(struct norms *norms, struct buffer_pool *pool, uint64_t parameters, uint32_t ps,
+                uint32_t index);
+void norms_close(struct norms *norms);
+
+/* The size of the part of ps `ps` in bytes. */
+size_t norms_part_bytes(const struct norms *norms, uint32_t ps);
+
+/* Why `bytes` bytes are not the part of another ps called `ps`, or NULL. */
+const char *norms_fault(const struct norms *norms, uint32_t ps, size_t bytes);
+/* Keep a part without a fault. */
+void norms_hold(struct norms *norms, uint32_t ps, const void *bytes);
+
+/* Keep this ps's part of the present step. False: out of memory. */
+bool norms_measured(struct norms *norms, const struct norm_part *part);
+
+/* The norm, once the parts of all ps are here. The present step is then the previous one. */
+double norms_finish(struct norms *norms);
+
+/* Release this ps's parts. */
+void norms_forget(struct norms *norms);
+
+#endif

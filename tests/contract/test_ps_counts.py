@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Bits do not depend on the number of ps where a job needs all parameters at once, also when a ps is killed.
+
+Real clusters; every wait is bounded. TANIST_PROGRAM: the program.
+"""
+
+import json
+import os
+import signal
+import unittest
+
+from test_cli import QUICK, Cli
+
+STEPS = 8000
+JOB = ["--set", "model.inputs=100", "--set", f"train.steps={STEPS}", "--set", "checkpoint.every_steps=500",
+       "--set", "zookeeper.session_timeout_ms=8000"]
+
+
+class PsCounts(Cli):
+    def local(self, *options, directory="local"):
+        result = self.tanist("run", "--local", QUICK, "--dir", directory, "-o", "json", *JOB, *options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)["parameters_digest"]
+
+    def cluster(self, ps, *options, kill=False):
+        """The digest of a cluster; with `kill`, its last ps is killed in the middle."""
+        process = self.start("--dir", f"run{ps}", "--set", f"cluster.ps={ps}", *JOB, *options)
+        if kill:
+            os.kill(self.ps_at(f"run{ps}", ps - 1, STEPS // 8), signal.SIGKILL)
+        out, errors = process.communicate(timeout=100)
+        self.assertEqual(process.returncode, 0, errors)
+        result = json.loads(out)
+        self.assertEqual(len(result["recoveries"]), int(kill))
+        return result["parameters_digest"]
+
+    def ps_at(self, folder, index, step):
+        """The process of a ps, once training has reached a step."""
+        while True:
+            status = self.wait_step_of(folder, step)
+            for task in status["tasks"]:
+                if task["role"] == "ps" and task["index"] == index and task["pid"]:
+                    return task["pid"]
+
+    def wait_step_of(self, folder, step):
+        (self.folder / "run").unlink(missing_ok=True)
+        (self.folder / "run").symlink_to(folder)
+        return self.wait_step(step)
+
+    def check(self, *options):
+        expected = self.local(*options)
+        for ps in (1, 2, 3):
+            self.assertEqual(self.cluster(ps, *options, kill=ps == 3), expected, f"{ps} ps")
+        return expected
+
+    def test_clipping_by_norm(self):
+        limited = self.check("--set", "train.clip_norm=0.5", "--set", "train.optimizer=adam",
+                             "--set", "train.learning_rate=0.0001")
+        free = self.local("--set", "train.optimizer=adam", "--set", "train.learning_rate=0.0001", directory="free")
+        self.assertNotEqual(limited, free)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
