@@ -11,6 +11,7 @@
 
 enum {
     LEADERSHIP_RETRY_MS = 50,
+    LOOK_AGAIN_MS = 3000, /* C15: whether what was missing exists now. */
     TRIM_EVERY = 64,
     KEPT_MANIFESTS = CHIEF_CHECKPOINTS_MAX + CHIEF_DELETE_MAX,
 };
@@ -107,6 +108,9 @@ struct coordinator {
     /* C15. */
     struct mirror root, assignment, checkpoints;
     struct kept_text spec, manifests[KEPT_MANIFESTS];
+    uint64_t restore_op;    /* The last creation of a znode that was missing. */
+    bool restore_denied;    /* An ACL forbids one. */
+    uint64_t look_again_ms; /* When to list the folders again. */
 
     /* Texts of one transaction. */
     char run_text[ZNODE_JSON_MAX], assignment_text[ZNODE_JSON_MAX];

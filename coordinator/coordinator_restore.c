@@ -68,10 +68,12 @@ void restore_free(struct coordinator *c)
 static void create(struct coordinator *c, const char *path, const void *data, size_t size)
 {
     const struct zk_write write = {.kind = ZK_CREATE, .path = path, .data = data, .size = size};
-    c->ports->zk.write(c->ports->zk.ctx, membership_next_op(&c->membership), &write, 1);
+    c->restore_op = membership_next_op(&c->membership);
+    c->ports->zk.write(c->ports->zk.ctx, c->restore_op, &write, 1);
 }
 
-/* The answer is not awaited: a write that needs the folder is repeated. */
+/* The answer is not awaited: a write that needs the folder is repeated, and the chief looks again.
+ */
 void coordinator_restore_folder(struct coordinator *c, const char *name)
 {
     char path[256];
@@ -93,6 +95,7 @@ void restore_plain(struct coordinator *c, unsigned lost)
             create(c, path, c->spec.text, c->spec.size);
         }
     }
+    c->look_again_ms = c->now_ms + LOOK_AGAIN_MS;
 }
 
 void restore_manifests(struct coordinator *c, const uint64_t *ids, uint32_t count)
@@ -108,6 +111,18 @@ void restore_manifests(struct coordinator *c, const uint64_t *ids, uint32_t coun
             write_manifest(c, path, kept);
         }
     }
+    c->look_again_ms = c->now_ms + LOOK_AGAIN_MS;
+}
+
+/* An ACL forbids to create a znode below that of the cluster. */
+static void report_denied(struct coordinator *c, const char *path)
+{
+    char text[MEMBER_TROUBLE_MAX];
+    snprintf(text, sizeof text,
+             "ZooKeeper denies the creation of %s: another program changed an ACL; restore it",
+             path);
+    c->restore_denied = true;
+    membership_set_trouble(&c->membership, text);
 }
 
 /* --------------------------------------------------------------------- noticing */
@@ -118,6 +133,7 @@ void restore_start(struct coordinator *c)
     const struct zk_port *zk = &c->ports->zk;
     uint64_t *next_op = &c->membership.next_op;
     assert(c->stage == LEADERSHIP_ACTIVE);
+    c->look_again_ms = UINT64_MAX;
     znode_path(path, c->identity.cluster, "");
     mirror_start(&c->root, MIRROR_CHILDREN, path, zk, next_op, c->now_ms);
     znode_path(path, c->identity.cluster, "assignment");
@@ -149,6 +165,10 @@ static void root_listed(struct coordinator *c, const struct zk_event *event)
             found = strcmp(event->children[k], plain[i].name) == 0;
         }
         if (!found) { lost |= plain[i].bit; }
+    }
+    if (lost == 0 && c->restore_denied) {
+        c->restore_denied = false;
+        membership_set_trouble(&c->membership, "");
     }
     notify(c, lost);
 }
@@ -183,6 +203,10 @@ void restore_handle(struct coordinator *c, const struct zk_event *event)
     const struct zk_port *zk = &c->ports->zk;
     uint64_t *next_op = &c->membership.next_op;
     if (c->stage != LEADERSHIP_ACTIVE) { return; }
+    if (event->type == ZK_RESULT && event->op == c->restore_op &&
+        event->reason == ZK_REASON_NO_AUTH) {
+        report_denied(c, event->path);
+    }
     if (mirror_handle(&c->root, event, zk, next_op, c->now_ms) == MIRROR_PRESENT) {
         root_listed(c, event);
     }
@@ -201,6 +225,11 @@ void restore_tick(struct coordinator *c)
     const struct zk_port *zk = &c->ports->zk;
     uint64_t *next_op = &c->membership.next_op;
     if (c->stage != LEADERSHIP_ACTIVE) { return; }
+    if (c->now_ms >= c->look_again_ms) { /* The missing ones are then restored again. */
+        c->look_again_ms = UINT64_MAX;
+        mirror_refresh(&c->root, zk, next_op);
+        mirror_refresh(&c->checkpoints, zk, next_op);
+    }
     mirror_tick(&c->root, zk, next_op, c->now_ms);
     mirror_tick(&c->assignment, zk, next_op, c->now_ms);
     mirror_tick(&c->checkpoints, zk, next_op, c->now_ms);
@@ -211,7 +240,7 @@ uint64_t restore_deadline_ms(const struct coordinator *c)
     if (c->stage != LEADERSHIP_ACTIVE) { return UINT64_MAX; }
     const uint64_t others_ms =
         u64_min(mirror_deadline_ms(&c->assignment), mirror_deadline_ms(&c->checkpoints));
-    return u64_min(mirror_deadline_ms(&c->root), others_ms);
+    return u64_min(c->look_again_ms, u64_min(mirror_deadline_ms(&c->root), others_ms));
 }
 
 /* ---------------------------------------------------------------------- denials */
