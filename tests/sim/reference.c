@@ -107,8 +107,8 @@ struct dataset *ledger_dataset(uint32_t examples)
     struct dataset *dataset = calloc(1, sizeof *dataset);
     assert(dataset != NULL);
     dataset->examples = examples;
-    dataset->inputs = examples;
-    dataset->outputs = 1;
+    dataset->inputs = dataset->input_step = examples;
+    dataset->outputs = dataset->labels_each = dataset->label_step = 1;
     dataset->input_floats = floats((size_t)examples * examples);
     dataset->targets = floats(examples);
     for (uint32_t e = 0; e < examples; e++) { dataset->input_floats[e * examples + e] = 1; }

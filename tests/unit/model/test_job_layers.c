@@ -2,6 +2,8 @@
  * place, the value and the remedy. */
 #include "model/job_layers.h"
 
+#include <dirent.h>
+
 #include "model/training.h"
 #include "tests/unit/support/graphs.h"
 
@@ -215,6 +217,44 @@ static void an_mlp_is_a_list_of_layers(void **state)
     assert_memory_equal(gradients[0], gradients[1], 39 * sizeof(float));
 }
 
+enum { EXAMPLES_LEAST = 9 };
+
+/* Returns false for a file that is not a job. */
+static bool check_example(const char *name)
+{
+    struct job job;
+    struct model *model = NULL;
+    struct error error;
+    char path[300];
+    double worst = 1;
+    const char *ending = strrchr(name, '.');
+    if (ending == NULL || strcmp(ending, ".json") != 0) { return false; }
+    assert_true(snprintf(path, sizeof path, "examples/%s", name) > 0);
+    job_init(&job);
+    if (job_read_file(&job, path, &error) != TN_OK) { fail_msg("%s", error.text); }
+    if (job_check(&job, &error) != TN_OK) { fail_msg("%s: %s", name, error.text); }
+    if (model_open(&job, &model, &error) != TN_OK) { fail_msg("%s: %s", name, error.text); }
+    assert_int_equal(tn_check_gradients(model->graph, 5, 1, 2, &worst, NULL), TN_OK);
+    printf("%-24s %4u variables, worst relative error %.1e\n", name, model->table.count, worst);
+    if (!(worst < 1e-5)) { fail_msg("%s: a gradient is wrong by %g", name, worst); }
+    model_close(model);
+    return true;
+}
+
+/* The models of examples/: every variable, in its own shape. */
+static void examples_have_slopes(void **state)
+{
+    (void)state;
+    DIR *folder = opendir("examples");
+    uint32_t checked = 0;
+    assert_non_null(folder);
+    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        checked += check_example(entry->d_name);
+    }
+    closedir(folder);
+    assert_true(checked >= EXAMPLES_LEAST);
+}
+
 static void expect_refusal(const char *layers, const char *text)
 {
     struct job job = job_of("[4, 4, 1]", "16", layers);
@@ -287,6 +327,7 @@ int main(void)
         cmocka_unit_test(labels_of_sequences),
         cmocka_unit_test(autoencoders),
         cmocka_unit_test(regressions),
+        cmocka_unit_test(examples_have_slopes),
         cmocka_unit_test(variables_have_names),
         cmocka_unit_test(an_mlp_is_a_list_of_layers),
         cmocka_unit_test(wrong_layers_are_refused),
