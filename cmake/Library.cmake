@@ -1,4 +1,4 @@
-# libtanist, shared and static: the parts of graph/, model/ and kernels/ that the public interface needs. It exports
+# libtanist, shared and static: all that the public interface needs; with tn_main() that is the whole program. It exports
 # exactly the functions that the headers mark with TN_API; all other symbols are local, also in the static library, so
 # that they cannot meet those of a user's program.
 file(GLOB api_headers CONFIGURE_DEPENDS include/tanist/*.h)
@@ -20,32 +20,36 @@ file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/library/api.txt CONTENT "${api_lines}\
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/library/api.map CONTENT "{\n global:\n  ${api_globals};\n local:\n  *;\n};\n")
 list(TRANSFORM api PREPEND "-Wl,--undefined=" OUTPUT_VARIABLE api_wanted)
 
-add_library(tanist_version OBJECT library/version.c)
-target_include_directories(tanist_version PRIVATE include)
-target_compile_definitions(tanist_version PRIVATE TANIST_VERSION="${PROJECT_VERSION}")
-target_link_libraries(tanist_version PRIVATE tanist_options)
+add_library(tanist_entry OBJECT library/main.c library/version.c)
+target_include_directories(tanist_entry PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} include)
+target_compile_definitions(tanist_entry PRIVATE _GNU_SOURCE TANIST_VERSION="${PROJECT_VERSION}")
+target_link_libraries(tanist_entry PRIVATE tanist_options)
 
-add_library(tanist_shared SHARED $<TARGET_OBJECTS:tanist_version>)
+add_library(tanist_shared SHARED $<TARGET_OBJECTS:tanist_entry>)
 set_target_properties(tanist_shared PROPERTIES LINKER_LANGUAGE C OUTPUT_NAME tanist EXPORT_NAME tanist
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/library
   LINK_DEPENDS ${CMAKE_BINARY_DIR}/library/api.map)
 target_include_directories(tanist_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_options(tanist_shared PRIVATE ${api_wanted} -Wl,--version-script=${CMAKE_BINARY_DIR}/library/api.map
   -Wl,-Bsymbolic-functions -Wl,--gc-sections -Wl,--as-needed)
-target_link_libraries(tanist_shared PRIVATE tanist_model)
+target_link_libraries(tanist_shared PRIVATE tanist_cli)
 
 # One object with all that is needed, whose other symbols are made local.
-set(static_parts $<TARGET_FILE:tanist_model> $<TARGET_FILE:tanist_graph> $<TARGET_FILE:tanist_kernels>
-  $<TARGET_FILE:tanist_common>)
+set(static_folders cli chaos checker agent coordinator local ps worker model graph kernels common)
+list(TRANSFORM static_folders PREPEND tanist_)
+set(static_parts "")
+foreach(folder ${static_folders})
+  list(APPEND static_parts $<TARGET_FILE:${folder}>)
+endforeach()
 set(static_object ${CMAKE_BINARY_DIR}/library/tanist.o)
 set(static_library ${CMAKE_BINARY_DIR}/library/libtanist.a)
 add_custom_command(OUTPUT ${static_library}
-  COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -o ${static_object} ${api_wanted} $<TARGET_OBJECTS:tanist_version>
+  COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -o ${static_object} ${api_wanted} $<TARGET_OBJECTS:tanist_entry>
     -Wl,--start-group ${static_parts} -Wl,--end-group
   COMMAND ${CMAKE_OBJCOPY} --keep-global-symbols=${CMAKE_BINARY_DIR}/library/api.txt ${static_object}
   COMMAND ${CMAKE_COMMAND} -E rm -f ${static_library}
   COMMAND ${CMAKE_AR} rcsD ${static_library} ${static_object}
-  DEPENDS tanist_model tanist_graph tanist_kernels tanist_common tanist_version $<TARGET_OBJECTS:tanist_version>
+  DEPENDS ${static_folders} tanist_entry $<TARGET_OBJECTS:tanist_entry>
     ${CMAKE_BINARY_DIR}/library/api.txt
   COMMAND_EXPAND_LISTS VERBATIM)
 add_custom_target(tanist_static ALL DEPENDS ${static_library})
@@ -53,7 +57,7 @@ add_custom_target(tanist_static ALL DEPENDS ${static_library})
 # Installed: the libraries, tanist.pc, and find_package(Tanist) with the targets Tanist::tanist and Tanist::static.
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Tanist)
-set(TANIST_STATIC_LIBRARIES xxhash m ${CMAKE_DL_LIBS})
+set(TANIST_STATIC_LIBRARIES zookeeper_mt nng jansson lmdb xxhash z pthread m ${CMAKE_DL_LIBS})
 list(TRANSFORM TANIST_STATIC_LIBRARIES PREPEND "-l" OUTPUT_VARIABLE private_libraries)
 list(JOIN private_libraries " " TANIST_PC_LIBRARIES)
 file(RELATIVE_PATH TANIST_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})

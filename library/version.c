@@ -5,3 +5,8 @@ const char *tn_version(void)
 {
     return TANIST_VERSION;
 }
+
+uint32_t tn_api_version(void)
+{
+    return TN_API_VERSION;
+}

@@ -7,6 +7,7 @@
 
 #include "model/job_layers.h"
 #include "model/layer_joins.h"
+#include "model/user_model.h"
 #include "tanist/layers.h"
 
 static tn_tensor inputs_of(struct tn_graph *graph, const struct job *job)
@@ -145,6 +146,11 @@ static enum tn_status build_layers(struct tn_graph *graph, const struct job *job
     return TN_OK;
 }
 
+static enum tn_status build_code(struct tn_graph *graph, const struct job *job, struct error *error)
+{
+    return user_model_build(job, graph, error);
+}
+
 struct type {
     const char *name;
     enum tn_status (*build)(struct tn_graph *graph, const struct job *job, struct error *error);
@@ -156,6 +162,7 @@ static const struct type types[] = {
     {"softmax", build_classifier, "remove them or use 'mlp'"},
     {"linear", build_linear, "remove them"},
     {"layers", build_layers, "use dense layers in model.layers"},
+    {"program", build_code, "remove them"},
 };
 
 static enum tn_status check_width(const char *key, uint32_t width, struct error *error)
@@ -232,6 +239,6 @@ enum tn_status job_graph_create(const struct job *job, struct tn_graph **out, st
         }
     }
     return error_set(error, TN_EINVAL,
-                     "unknown model.type '%s': one of mlp, softmax, linear, layers",
+                     "unknown model.type '%s': one of mlp, softmax, linear, layers, program",
                      job->model.type);
 }

@@ -96,8 +96,7 @@ static enum tn_status read_job(const struct agent_options *given, const char *pa
 {
     struct cluster_spec *spec = calloc(1, sizeof *spec);
     if (spec == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    job_init(&run->job);
-    enum tn_status status = job_read_file(&run->job, path, error);
+    enum tn_status status = read_job_argument(&run->job, path, error);
     if (status == TN_OK) { status = cluster_spec_read_environment(spec, error); }
     if (status == TN_OK) { status = override_job(&run->job, &given->local.set, error); }
     if (status == TN_OK) { status = cluster_spec_apply(spec, &run->job, error); }
@@ -177,7 +176,7 @@ int command_agent(int argc, char **argv)
                     "h1:2181,h2:2181,h3:2181 --host 10.0.0.1\n"
                     "  tanist agent job.json --tasks coordinator:1,ps:1,worker:4-7 --zk "
                     "h1:2181,h2:2181,h3:2181 --host 10.0.0.2\n",
-        .arguments_least = 1,
+        .arguments_least = job_has_program() ? 0 : 1,
         .arguments_most = 1};
     add_options(&options, &given);
     return local_options_command(&options, argc, argv, &given.local, run_tasks, conclude, &given);

@@ -210,8 +210,7 @@ static enum tn_status read_job(struct job *job, const char *path,
 {
     struct variable_table *variables = calloc(1, sizeof *variables);
     if (variables == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    job_init(job);
-    enum tn_status status = job_read_file(job, path, error);
+    enum tn_status status = read_job_argument(job, path, error);
     if (status == TN_OK) { status = override_job(job, settings, error); }
     if (status == TN_OK) { status = job_check(job, error); }
     if (status == TN_OK) { status = model_describe(job, variables, error); }
@@ -234,7 +233,7 @@ int command_graph(int argc, char **argv)
                  "Nothing is trained.",
         .examples = "  tanist graph examples/fashion-mnist.json\n"
                     "  tanist graph examples/fashion-mnist.json -o dot | dot -Tsvg > model.svg\n",
-        .arguments_least = 1,
+        .arguments_least = job_has_program() ? 0 : 1,
         .arguments_most = 1};
     options_texts(&options, "set", &settings, "KEY=VALUE", "Replace a key of the job file.");
     options_choice(&options, 'o', "output", &format, formats, "Output format; default table.");

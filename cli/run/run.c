@@ -23,9 +23,7 @@ static enum tn_status read_job(const struct run_options *given, const char *path
                                struct error *error)
 {
     char seed[40];
-    assert(path != NULL);
-    job_init(job);
-    enum tn_status status = job_read_file(job, path, error);
+    enum tn_status status = read_job_argument(job, path, error);
     if (status == TN_OK) { status = override_job(job, &given->local.set, error); }
     if (status != TN_OK || !given->seed.given) { return status; }
     snprintf(seed, sizeof seed, "seed=%" PRIu64, given->seed.value);
@@ -226,7 +224,7 @@ int command_run(int argc, char **argv)
             "json\n"
             "  tanist run --local examples/quick.json\n"
             "  tanist run job.json --zk h1:2181,h2:2181,h3:2181/chroot\n",
-        .arguments_least = 1,
+        .arguments_least = job_has_program() ? 0 : 1,
         .arguments_most = 1};
     add_options(&options, &given);
     return local_options_command(&options, argc, argv, &given.local, run_job, conclude, &given);

@@ -7,6 +7,13 @@
 #include "model/model.h"
 #include "worker/dataset.h"
 
+enum tn_status read_job_argument(struct job *job, const char *path, struct error *error)
+{
+    job_init(job);
+    assert(path != NULL || job_has_program());
+    return path != NULL ? job_read_file(job, path, error) : TN_OK;
+}
+
 enum tn_status override_job(struct job *job, const struct option_texts *settings,
                             struct error *error)
 {

@@ -11,6 +11,10 @@
 #include "common/cluster/job.h"
 #include "common/cluster/variables.h"
 
+/* Read the job that a command was given, or with NULL the defaults of this program's own model
+ * (job_has_program()). Errors are those of job_read_file(). */
+MUST_CHECK enum tn_status read_job_argument(struct job *job, const char *path, struct error *error);
+
 /* Apply the values of --set, "KEY=VALUE" each. TN_EINVAL names the one that is wrong. */
 MUST_CHECK enum tn_status override_job(struct job *job, const struct option_texts *settings,
                                        struct error *error);

@@ -13,14 +13,28 @@
 #include "common/cluster/job_model.h"
 #include "common/cluster/job_schedule.h"
 
-enum { KEY_NAME_MAX = 96, KEY_TEXT_MAX = 96 };
+enum { KEY_NAME_MAX = 96, KEY_TEXT_MAX = 96, MLP_WIDTH = 128 };
 
-void job_init(struct job *job)
+/* Hidden layers that the user did not give are those of the type: one of an mlp, none of others. */
+static void settle_hidden(struct job *job)
+{
+    assert(job->model.hidden_count <= JOB_HIDDEN_MAX);
+    if (job->model.hidden_given) { return; }
+    memset(job->model.hidden, 0, sizeof job->model.hidden);
+    job->model.hidden_count = strcmp(job->model.type, "mlp") == 0;
+    if (job->model.hidden_count > 0) { job->model.hidden[0] = MLP_WIDTH; }
+}
+
+/* The defaults of a program with a model of its own; the name is "" in any other. */
+static struct job program_defaults;
+
+static void init_plain(struct job *job)
 {
     *job = (struct job){
         .name = "job",
         .seed = 1,
-        .model = {.type = "mlp", .inputs = 784, .outputs = 10, .hidden_count = 1, .hidden = {128}},
+        .model =
+            {.type = "mlp", .inputs = 784, .outputs = 10, .hidden_count = 1, .hidden = {MLP_WIDTH}},
         .data = {.type = "idx",
                  .path = "/usr/share/datasets/fashion-mnist",
                  .examples = 4096,
@@ -47,6 +61,35 @@ void job_init(struct job *job)
     };
 }
 
+bool job_has_program(void)
+{
+    return program_defaults.name[0] != '\0';
+}
+
+void job_init(struct job *job)
+{
+    if (job_has_program()) {
+        *job = program_defaults;
+    } else {
+        init_plain(job);
+    }
+}
+
+enum tn_status job_set_program(const char *name, const char *text, struct error *error)
+{
+    struct job job;
+    assert(name != NULL && text != NULL);
+    enum tn_status status = cluster_name_check(name, error);
+    if (status != TN_OK) { return status; }
+    init_plain(&job);
+    snprintf(job.name, sizeof job.name, "%s", name);
+    strcpy(job.model.type, "program");
+    settle_hidden(&job);
+    status = job_read_text(&job, text, strlen(text), "the program's defaults", error);
+    if (status == TN_OK) { program_defaults = job; }
+    return status;
+}
+
 /* ------------------------------------------------------------- reading */
 
 /* Whether a job file has the key model.hidden, in its section or with its full name. */
@@ -54,18 +97,6 @@ static bool names_hidden(const json_t *root)
 {
     return json_object_get(root, "model.hidden") != NULL ||
            json_object_get(json_object_get(root, "model"), "hidden") != NULL;
-}
-
-/* Hidden layers that the user did not give are those of the type: one of an mlp, none of others. */
-static void settle_hidden(struct job *job)
-{
-    struct job defaults;
-    assert(job->model.hidden_count <= JOB_HIDDEN_MAX);
-    if (job->model.hidden_given) { return; }
-    job_init(&defaults);
-    memcpy(job->model.hidden, defaults.model.hidden, sizeof job->model.hidden);
-    const bool has_layers = strcmp(job->model.type, defaults.model.type) == 0;
-    job->model.hidden_count = has_layers ? defaults.model.hidden_count : 0;
 }
 
 enum tn_status job_read_text(struct job *job, const char *text, size_t size, const char *source,

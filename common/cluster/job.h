@@ -25,6 +25,7 @@ enum {
     JOB_PATTERN_MAX = 64,
     JOB_RANK_MAX = 4,
     JOB_LAYERS_MAX = 8192,
+    JOB_OPTIONS_MAX = 2048,
     JOB_FILE_MAX = 1 << 20,
     JOB_DIFFERENCE_MAX = 640,
 };
@@ -83,17 +84,18 @@ struct job {
     char name[CLUSTER_NAME_MAX]; /* Also the cluster's name. */
     uint64_t seed;
     struct {
-        char type[32]; /* "mlp", "softmax", "linear", "layers" */
+        char type[32]; /* "mlp", "softmax", "linear", "layers", "program" */
         uint32_t inputs, outputs;
         uint32_t hidden_count;
         uint32_t hidden[JOB_HIDDEN_MAX];
         bool hidden_given; /* By a file or --set; if not, the type decides. */
         uint32_t shape_count;
-        uint32_t shape[JOB_RANK_MAX]; /* layers: of an example; none: [inputs]. */
-        char layers[JOB_LAYERS_MAX];  /* layers: job_layers.h; "": none. */
-        enum job_loss loss;           /* layers */
-        enum job_targets targets;     /* layers; TARGETS_INPUTS: an autoencoder. */
-        double label_smoothing;       /* layers */
+        uint32_t shape[JOB_RANK_MAX];  /* layers: of an example; none: [inputs]. */
+        char layers[JOB_LAYERS_MAX];   /* layers: job_layers.h; "": none. */
+        enum job_loss loss;            /* layers */
+        enum job_targets targets;      /* layers; TARGETS_INPUTS: an autoencoder. */
+        double label_smoothing;        /* layers */
+        char options[JOB_OPTIONS_MAX]; /* Code: a JSON object; "": none. */
     } model;
     struct {
         char type[32]; /* "idx", "text", "synthetic", "matches" */
@@ -140,6 +142,14 @@ struct job {
 /* All defaults. */
 void job_init(struct job *job);
 
+/*
+ * This program brings a model of its own: from now on job_init() has the model's `name`, the type
+ * "program" and the keys in `text`, JSON as in a job file. Call it before any other thread exists.
+ * TN_EINVAL: a key, its value or the name is not valid.
+ */
+MUST_CHECK enum tn_status job_set_program(const char *name, const char *text, struct error *error);
+bool job_has_program(void); /* Whether it was called. */
+
 /* Read a job file (JSON). TN_ENOENT, TN_EIO; TN_EINVAL: the error names the file, the line or
  * key, the value and the remedy. Absent keys keep their values. */
 MUST_CHECK enum tn_status job_read_file(struct job *job, const char *path, struct error *error);
@@ -160,6 +170,9 @@ const char *schedule_name(enum schedule_type type);
 
 /* The number of values that a label may have; 0: the model predicts numbers, targets. */
 uint32_t job_classes(const struct job *job);
+
+/* Whether code of the user builds the model. */
+bool job_has_code(const struct job *job);
 
 /* Whether the model predicts numbers, targets, instead of classes, labels. */
 bool job_is_regression(const struct job *job);

@@ -6,7 +6,7 @@
 #include "common/cluster/job_layers.h"
 #include "common/cluster/manifest.h"
 
-static const char *const model_types[] = {"mlp", "softmax", "linear", "layers", NULL};
+static const char *const model_types[] = {"mlp", "softmax", "linear", "layers", "program", NULL};
 static const char *const losses[] = {"softmax_cross_entropy", "squared_error",
                                      "absolute_error",        "huber_error",
                                      "sigmoid_cross_entropy", NULL};
@@ -116,7 +116,8 @@ static const struct json_field fields[] = {
            "Decides initial values and the order of examples. Same seed, same bits."),
     NAME(FIELD_CHOICE, "model.type", model.type, model_types, FIXED,
          "`mlp`: hidden layers with ReLU, softmax classifier. `softmax`: softmax regression. "
-         "`linear`: linear regression. `layers`: the network of `model.layers`."),
+         "`linear`: linear regression. `layers`: the network of `model.layers`. "
+         "`program`: the model of the program, [written in C](models.md); its default."),
     NUMBER(FIELD_UINT, "model.inputs", model.inputs, 1, 1 << 24, FIXED, "Numbers per example."),
     NUMBER(FIELD_UINT, "model.outputs", model.outputs, 1, 1 << 20, FIXED,
            "Classes; of a regression: numbers to predict."),
@@ -150,13 +151,22 @@ static const struct json_field fields[] = {
     },
     NAME(FIELD_ENUM, "model.loss", model.loss, losses, FIXED,
          "The quantity to minimise: `softmax_cross_entropy` for classes, `sigmoid_cross_entropy` "
-         "for two classes with `model.outputs` 1, the others for numbers. Of `layers` only."),
+         "for two classes with `model.outputs` 1, the others for numbers. Of "
+         "`layers`; of `program` only whether the data have labels or targets."),
     NAME(FIELD_ENUM, "model.targets", model.targets, targets, FIXED,
          "What the outputs are compared with: the labels or targets of the `data`, or the `inputs` "
-         "themselves, as an autoencoder needs it. Of `layers` only."),
+         "themselves, as an autoencoder needs it. Of `layers` and `program` only."),
     NUMBER(FIELD_REAL, "model.label_smoothing", model.label_smoothing, 0, 0.99, FIXED,
            "Of `softmax_cross_entropy` in `layers`: the share of the wanted distribution that is "
            "uniform over all classes."),
+    {
+        .name = "model.options",
+        .type = FIELD_CUSTOM,
+        AT(model.options),
+        .converter = &job_options_converter,
+        .tags = FIXED,
+        .help = "An object that the model's own code reads. Of `program` only.",
+    },
     NAME(FIELD_CHOICE, "data.type", data.type, data_types, FIXED,
          "`idx`: images and labels in IDX format, gzip'ed or not. `text`: the bytes of a file, "
          "each to be predicted from those before it. `synthetic` and `matches`: drawn from the "

@@ -1,7 +1,7 @@
 /*
- * common/cluster/job_layers.h: the key `model.layers` of a job: any JSON list, kept as canonical
- * text, so that jobs can be compared and stored by programs that know no layers. model/job_layers.h
- * gives it a meaning.
+ * common/cluster/job_layers.h: the keys `model.layers` and `model.options` of a job: any JSON list
+ * or object, kept as canonical text, so that jobs can be compared and stored by programs that know
+ * no layers. model/job_layers.h and the code of a user's model give them a meaning.
  */
 #ifndef COMMON_CLUSTER_JOB_LAYERS_H
 #define COMMON_CLUSTER_JOB_LAYERS_H
@@ -10,5 +10,7 @@
 
 /* The member is a char[JOB_LAYERS_MAX]. */
 extern const struct json_converter job_layers_converter;
+/* The member is a char[JOB_OPTIONS_MAX]. */
+extern const struct json_converter job_options_converter;
 
 #endif

@@ -4,11 +4,21 @@
 #include <inttypes.h>
 #include <string.h>
 
-uint32_t job_classes(const struct job *job)
+static bool has_type(const struct job *job, const char *type)
 {
     assert(job != NULL);
-    if (strcmp(job->model.type, "linear") == 0) { return 0; }
-    if (strcmp(job->model.type, "layers") != 0) { return job->model.outputs; }
+    return strcmp(job->model.type, type) == 0;
+}
+
+bool job_has_code(const struct job *job)
+{
+    return has_type(job, "program");
+}
+
+uint32_t job_classes(const struct job *job)
+{
+    if (has_type(job, "linear")) { return 0; }
+    if (!has_type(job, "layers") && !job_has_code(job)) { return job->model.outputs; }
     switch (job->model.loss) {
     case LOSS_SOFTMAX_CROSS_ENTROPY: return job->model.outputs;
     case LOSS_SIGMOID_CROSS_ENTROPY: return job->model.targets == TARGETS_DATA ? 2 : 0;
@@ -42,6 +52,16 @@ static enum tn_status check_other_type(const struct job *job, struct error *erro
                      "%s is given, but model.type is \"%s\": remove it, or give model.type "
                      "\"layers\"",
                      key, job->model.type);
+}
+
+/* The keys that only models of C code have. */
+static enum tn_status check_without_code(const struct job *job, struct error *error)
+{
+    if (job->model.options[0] == '\0') { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "model.options is given, but model.type is \"%s\", which has no code that "
+                     "reads it: remove it",
+                     job->model.type);
 }
 
 /* The loss, and where its targets come from. */
@@ -109,10 +129,34 @@ static enum tn_status check_layers(const struct job *job, struct error *error)
     return check_loss(job, error);
 }
 
+/* A key that models of C code ignore; NULL: there is none. */
+static const char *key_of_no_code(const struct job *job)
+{
+    if (job->model.hidden_count > 0) { return "model.hidden"; }
+    if (job->model.layers[0] != '\0') { return "model.layers"; }
+    if (job->model.shape_count > 0) { return "model.shape"; }
+    return job->model.label_smoothing != 0 ? "model.label_smoothing" : NULL;
+}
+
+static enum tn_status check_code(const struct job *job, struct error *error)
+{
+    const char *key = key_of_no_code(job);
+    if (key == NULL) { return check_loss(job, error); }
+    return error_set(error, TN_EINVAL,
+                     "%s is given, but a model of type \"%s\" is built by its code: remove it, or "
+                     "pass it in model.options",
+                     key, job->model.type);
+}
+
 enum tn_status job_check_model(const struct job *job, struct error *error)
 {
-    bool mlp = strcmp(job->model.type, "mlp") == 0;
-    if (mlp && job->model.hidden_count == 0) {
+    if (job_has_program() && !has_type(job, "program")) {
+        return error_set(error, TN_EINVAL,
+                         "model.type is \"%s\", but this program brings a model of its own: remove "
+                         "the keys of the model from the job, or use `tanist`",
+                         job->model.type);
+    }
+    if (has_type(job, "mlp") && job->model.hidden_count == 0) {
         return error_set(error, TN_EINVAL,
                          "model.hidden is empty: an mlp needs at least one hidden "
                          "layer; without one use model.type \"softmax\"");
@@ -128,11 +172,13 @@ enum tn_status job_check_model(const struct job *job, struct error *error)
         return error_set(error, TN_EINVAL, "data.path is empty: give the %s",
                          idx ? "folder of the IDX files" : "name of a text file");
     }
-    if (strcmp(job->model.type, "linear") == 0 && idx) {
+    if (has_type(job, "linear") && idx) {
         return error_set(error, TN_EINVAL,
                          "model.type is \"linear\" but the labels of \"idx\" data "
                          "are classes: use \"softmax\" or \"mlp\"");
     }
-    bool layers = strcmp(job->model.type, "layers") == 0;
-    return layers ? check_layers(job, error) : check_other_type(job, error);
+    if (job_has_code(job)) { return check_code(job, error); }
+    enum tn_status status = check_without_code(job, error);
+    if (status != TN_OK) { return status; }
+    return has_type(job, "layers") ? check_layers(job, error) : check_other_type(job, error);
 }

@@ -19,6 +19,12 @@
 extern "C" {
 #endif
 
+/* The interface: a program works with a library of the same major number and at least the same
+ * minor number. A new member or function raises the minor number. */
+#define TN_API_MAJOR   1
+#define TN_API_MINOR   0
+#define TN_API_VERSION ((uint32_t)TN_API_MAJOR << 16 | TN_API_MINOR)
+
 enum { TN_ERROR_TEXT_MAX = 1024, TN_NAME_MAX = 128 };
 
 /* `text` is one line that names the failed operation, the value and the remedy. */
@@ -29,6 +35,8 @@ struct tn_error {
 
 /* The version of the library: "0.1.0". Static storage. */
 TN_API const char *tn_version(void);
+/* The TN_API_VERSION of the library. */
+TN_API uint32_t tn_api_version(void);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@
 #include "tanist/base.h"
 #include "tanist/graph.h"
 #include "tanist/layers.h"
+#include "tanist/model.h"
 #include "tanist/program.h"
 #include "tanist/status.h"
 #include "tanist/tensor.h"

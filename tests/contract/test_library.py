@@ -7,40 +7,19 @@ Installs the build that TANIST_PROGRAM belongs to into a temporary folder, which
 import os
 import re
 import shutil
-import subprocess
-import tempfile
 import unittest
 from pathlib import Path
 
-BUILD = Path(os.environ["TANIST_PROGRAM"]).parent
+from installed import build_project, install, option, run
+
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE.parent.parent / "include/tanist"
-
-
-def option(name):
-    """The value of a variable of the build."""
-    found = re.search(rf"^{name}:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE)
-    return found.group(1) if found else ""
-
-
-def run(*command, **more):
-    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, **more)
-    if result.returncode != 0:
-        raise AssertionError(f"{command}: {result.returncode}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}")
-    return result.stdout
 
 
 class Library(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(prefix="tanist-library-")
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = Path(folder.name)
-        run("cmake", "--install", BUILD, "--prefix", cls.folder / "installed")
-        cls.prefix = cls.folder / "moved"
-        (cls.folder / "installed").rename(cls.prefix)
-        sanitizers = option("TANIST_SANITIZE")
-        cls.flags = [f"-fsanitize={sanitizers}"] if sanitizers else []
+        install(cls)
 
     def library(self, name):
         found = list(self.prefix.glob(f"lib/**/{name}"))
@@ -48,15 +27,13 @@ class Library(unittest.TestCase):
         return found[0]
 
     def test_a_project_finds_it(self):
-        """C with both libraries, C++ with the shared one; every warning is an error."""
+        """C and C++ with both libraries; every warning is an error."""
         build = self.folder / "outside"
-        run("cmake", "-S", HERE / "outside", "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}",
-            f"-DCMAKE_C_COMPILER={option('CMAKE_C_COMPILER')}", f"-DCMAKE_C_FLAGS={' '.join(self.flags)}",
-            f"-DCMAKE_CXX_FLAGS={' '.join(self.flags)}")
-        run("cmake", "--build", build)
+        build_project(HERE / "outside", build, self.prefix)
         self.assertEqual(run(build / "line").split()[1:], ["3.000", "-1.000"])
         self.assertEqual(run(build / "line"), run(build / "line_static"))
         self.assertEqual(run(build / "image"), "refused\n")
+        self.assertIn("done: 20 steps", run(build / "model", "--quiet", "--dir", self.folder / "run"))
 
     def test_pkg_config(self):
         pc = self.library("tanist.pc")

@@ -67,7 +67,6 @@ ARROWS = {
     "ps/store": COMMON,
     "ps": COMMON | {"kernels", "kernels/optimizer", "ps/store"},
     "worker": COMMON | {"include/tanist", "kernels", "kernels/optimizer", "model"},
-    "library": {"include/tanist"},
     "local": COMMON | {"include/tanist", "kernels", "kernels/optimizer", "model", "ps/store", "worker"},
     "checker": COMMON,
     "agent/ensemble": COMMON,
@@ -92,6 +91,7 @@ ARROWS = {
     "cli/operate": COMMON | {"cli", "agent", "agent/ensemble"},
     "cli/chaos": COMMON | {"cli", "chaos", "chaos/plan", "chaos/history", "chaos/inject",
                            "chaos/report"},
+    "library": COMMON | {"include/tanist", "model", "cli"},
 }
 PRODUCT = tuple(dict.fromkeys(folder.split("/", 1)[0] for folder in ARROWS))
 
