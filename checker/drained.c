@@ -14,10 +14,10 @@ const char *drained_follow(struct drained *drained, const struct run *was, const
         drained->generation = run->generation;
         drained->step = *step = run->committed_step;
     }
-    /* Without workers training may stop below the gate. */
-    if (stops && strncmp(run->recovery.cause, RUN_DRAINED_CAUSE, strlen(RUN_DRAINED_CAUSE)) == 0) {
+    bool drains = strncmp(run->recovery.cause, RUN_DRAINED_CAUSE, strlen(RUN_DRAINED_CAUSE)) == 0;
+    if (stops && drains && run->committed_step != was->gate) {
         *step = run->committed_step;
-        if (drained->highest_step > *step) { wrong = "steps after it are lost"; }
+        wrong = "training had not stopped at the gate";
     }
     if (run->phase == RUN_RUNNING || run->phase == RUN_FORMING) { drained->generation = 0; }
     bool active = drained->generation == was->generation && was->generation != 0;

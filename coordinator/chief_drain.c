@@ -21,6 +21,16 @@ static uint32_t leaving_ps(const struct chief *c)
     return i;
 }
 
+/* Whether no ps passes the gate any more, and its checkpoint is committed. A ps that has not read
+ * of the gate may still apply pushes that were sent before. */
+static bool is_at_gate(const struct chief *c, const struct run *run)
+{
+    for (uint32_t i = 0; i < c->config.ps; i++) {
+        if (c->ps[i].report.gate != run->gate) { return false; }
+    }
+    return run->gate != 0 && run->committed_step == run->gate && chief_all_ps_at(c, run, run->gate);
+}
+
 /* Whether no worker is present that could go on from `step`. */
 static bool has_stopped(const struct chief *c, const struct run *run, uint64_t step)
 {
@@ -52,7 +62,7 @@ void plan_gate(struct plan *p)
         set_gate(p, u64_min(last, step + (step == run->save_step)));
     } else if (reached > run->gate || p->late) {
         set_gate(p, u64_min(last, u64_max(reached, run->gate) + 2 * chief_lead(c)));
-    } else if (reached > run->committed_step && has_stopped(c, run, reached)) {
+    } else if (reached > 0 && has_stopped(c, run, reached)) {
         set_gate(p, reached);
     }
 }
@@ -65,10 +75,7 @@ void plan_drained(struct plan *p)
     if (run->phase != RUN_RUNNING || run->gate == 0 || ps == c->config.ps) { return; }
     const bool ends = run->ending && run->gate >= run->until;
     const bool evaluated = run->evaluate_step == STEP_NONE || run->evaluate_step > run->gate;
-    const bool at_gate =
-        run->committed_step == run->gate && chief_all_ps_at(c, run, run->committed_step);
-    if (ends || !evaluated) { return; }
-    if (!at_gate && !has_stopped(c, run, run->committed_step)) { return; }
+    if (ends || !evaluated || !is_at_gate(c, run)) { return; }
     char cause[RUN_TEXT_MAX];
     struct text text = text_begin(cause, sizeof cause);
     text_add(&text, RUN_DRAINED_CAUSE " from ");
@@ -86,10 +93,9 @@ bool plan_watch_leaving(struct plan *p)
     assert(run->phase == RUN_PAUSED);
     if (ps == c->config.ps || !chief_all_ps_hold(c, run)) { return false; }
     if (run->recovery.kind == RECOVERY_CHIEF) { return false; }
-    const uint64_t reached = chief_max_step(c, run);
-    if (reached > run->committed_step) {
+    if (run->recovery.kind == RECOVERY_OPERATOR || !is_at_gate(c, run)) {
         plan_phase(p, RUN_RUNNING);
-        set_gate(p, reached);
+        set_gate(p, chief_max_step(c, run));
         return true;
     }
     task_append(&text, (struct task){.role = ROLE_PS, .index = ps});

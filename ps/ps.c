@@ -182,6 +182,7 @@ static void report(struct ps *ps)
         .failed_load_missing = core->failed_load_missing,
         .loading_generation = core->loading_generation,
         .waits_for_checkpoint = core->waits_for_checkpoint,
+        .gate = ps_step_gate(core),
         .disk_epoch = checkpoints->highest_epoch,
         .disk_generation = checkpoints->highest_generation,
         .disk_last_checkpoint = checkpoints->highest_id,
@@ -216,8 +217,7 @@ static bool is_dispensable(const struct ps *ps)
     switch (run->phase) {
     case RUN_RUNNING:
     case RUN_STOPPING: return false;
-    case RUN_PAUSED:
-        return run->recovery.kind != RECOVERY_OPERATOR || ps->core.step <= run->committed_step;
+    case RUN_PAUSED: return run->recovery.kind != RECOVERY_OPERATOR;
     default: return true;
     }
 }

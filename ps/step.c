@@ -82,15 +82,21 @@ bool ps_save_pending(const struct ps_step *s)
            s->generation == s->ordered_generation;
 }
 
-/* Whether the shard contains contributions at or above the ordered step already. */
-static bool is_past_save_step(const struct ps_step *s)
+/* Whether the shard contains contributions at or above the step already. */
+static bool is_past(const struct ps_step *s, uint64_t step)
 {
     assert(s->generation != 0);
-    if (s->config.mode == TRAIN_SYNC) { return s->step > s->save_step; }
+    if (s->config.mode == TRAIN_SYNC) { return s->step > step; }
     for (uint32_t v = 0; v < s->config.slices; v++) {
-        if (s->clock[v] > s->save_step) { return true; }
+        if (s->clock[v] > step) { return true; }
     }
     return false;
+}
+
+uint64_t ps_step_gate(const struct ps_step *s)
+{
+    bool ordered = s->generation != 0 && s->generation == s->ordered_generation;
+    return ordered && s->gate != 0 && !s->applying && !is_past(s, s->gate) ? s->gate : 0;
 }
 
 /* A shard is saved exactly at the ordered step or not at all. If it is missed, the chief orders
@@ -99,7 +105,7 @@ void ps_save_if_due(struct ps_step *s, struct ps_actions *out)
 {
     if (!ps_save_pending(s) || s->applying) { return; }
     bool kept = s->kept_checkpoint != 0 && s->kept_checkpoint == s->save_step;
-    bool missed = !kept && is_past_save_step(s);
+    bool missed = !kept && is_past(s, s->save_step);
     if (s->step < s->save_step && !missed) { return; }
     assert(s->saves <= PS_SAVES_MAX);
     s->save_handled = s->save_checkpoint;

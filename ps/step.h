@@ -186,4 +186,7 @@ void ps_step_handle(struct ps_step *step, const struct ps_event *event, struct p
 /* A bit for each ps for whose part this ps waits: it has its own. */
 uint64_t ps_step_awaited_parts(const struct ps_step *step);
 
+/* The gate of the last order, if the shard holds nothing of a later step; or 0. */
+uint64_t ps_step_gate(const struct ps_step *step);
+
 #endif

@@ -12,7 +12,7 @@
 #include "common/base/utf8.h"
 
 /* The format of the body; changes with the order or meaning of the fields. */
-#define REPORT_MAGIC UINT64_C(0x3830545250524e54) /* "TNRPRT08" */
+#define REPORT_MAGIC UINT64_C(0x3930545250524e54) /* "TNRPRT09" */
 
 struct cursor {
     uint8_t *out; /* NULL: reading. */
@@ -67,6 +67,7 @@ static void fields(struct cursor *cursor, struct report *report)
         &report->disk_generation,
         &report->disk_last_checkpoint,
         &report->waits_for_checkpoint,
+        &report->gate,
         &report->ready,
         &report->evaluation.step,
         &report->evaluation.digest[0],
@@ -107,6 +108,7 @@ static enum tn_status check_counters(const struct report *report, struct error *
         {"disk_generation", report->disk_generation},
         {"disk_last_checkpoint", report->disk_last_checkpoint},
         {"waits_for_checkpoint", report->waits_for_checkpoint},
+        {"gate", report->gate},
         {"evaluation.step", report->evaluation.step == STEP_NONE ? 0 : report->evaluation.step},
     };
     for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {

@@ -43,6 +43,7 @@ struct report {
     uint64_t disk_last_checkpoint; /* Highest id on its disk, of committed checkpoints or not. */
     uint64_t
         waits_for_checkpoint; /* Training waits until this step is ordered or skipped; 0: no. */
+    uint64_t gate; /* That of /run, if this ps holds nothing of a later step, and will not; or 0. */
 
     /* Worker only. */
     uint64_t ready;               /* 1: data loaded, can own slices. */

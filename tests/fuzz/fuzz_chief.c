@@ -18,7 +18,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-enum { PS = 2, WORKERS = 2, FIELDS = 21 };
+enum { PS = 2, WORKERS = 2, FIELDS = 22 };
 
 static struct {
     const uint8_t *bytes;
@@ -139,6 +139,7 @@ static void report_from_fields(void)
         &report->sequence,
         &report->incarnation,
         &report->waits_for_checkpoint,
+        &report->gate,
         &report->evaluation.digest[0],
     };
     for (unsigned i = 0; i < fields % 8U; i++) {

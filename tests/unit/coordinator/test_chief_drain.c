@@ -24,7 +24,10 @@ static void leaves(enum role role, uint32_t index)
 /* Both ps reach the gate and save checkpoint `id` there; the answer of the last one is pending. */
 static void reach_gate(uint64_t id, uint64_t gate)
 {
-    for (uint32_t i = 0; i < 2; i++) { ps_at(i, 1, gate); }
+    for (uint32_t i = 0; i < 2; i++) {
+        reports[0][i].gate = gate;
+        ps_at(i, 1, gate);
+    }
     ps_saved(0, id, gate);
     ps_saved(1, id, gate);
 }
@@ -150,14 +153,69 @@ static void gate_without_workers_is_the_present_step(void **state)
     assert_int_equal(chief.run.save_step, 10);
 }
 
+/* A push that was sent before may still arrive, so no ps leaves before each has read of the gate.
+ */
+static void every_ps_reads_of_the_gate_before_one_leaves(void **state)
+{
+    (void)state;
+    begin_running();
+    ps_at(0, 1, 10);
+    ps_at(1, 1, 10);
+    member(ROLE_WORKER, 0, 0, "exit code 0");
+    settle();
+    leaves(ROLE_PS, 0);
+    for (int i = 0; i < 3; i++) { written(); }
+    const uint64_t id = chief.run.save_checkpoint;
+    for (uint32_t i = 0; i < 2; i++) { ps_saved(i, id, 10); }
+    settle();
+    written();
+    assert_int_equal(chief.run.committed_step, 10);
+    assert_int_equal(chief.run.phase, RUN_RUNNING);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_null(actions.write);
+        reports[0][i].gate = 10;
+        report(ROLE_PS, i);
+    }
+    assert_int_equal(actions.write->run.phase, RUN_PAUSED);
+}
+
+/* After an operator paused the run, a push may still arrive, too. */
+static void paused_run_goes_to_the_gate_before_a_ps_leaves(void **state)
+{
+    (void)state;
+    begin_running();
+    ps_at(0, 1, 10);
+    ps_at(1, 1, 10);
+    request(1, REQUEST_PAUSE);
+    for (int i = 0; i < 3; i++) { written(); }
+    assert_int_equal(chief.run.phase, RUN_PAUSED);
+    leaves(ROLE_PS, 0);
+    assert_int_equal(actions.write->run.phase, RUN_RUNNING);
+    assert_int_equal(actions.write->run.gate, 10);
+    const uint64_t id = actions.write->run.save_checkpoint;
+    written();
+    reach_gate(id, 10);
+    assert_int_equal(actions.write->run.phase, RUN_PAUSED);
+    written();
+    settle();
+    assert_true(chief.run.pause_requested);
+    assert_int_equal(chief.run.recovery.kind, RECOVERY_PS);
+    assert_int_equal(chief.run.phase, RUN_PAUSED);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(ps_leaves_after_a_commit),         TEST(late_gate_moves),
-        TEST(new_chief_keeps_the_gate),         TEST(new_chief_names_the_drained_host),
-        TEST(workers_that_leave_get_no_slices), TEST(gate_without_workers_is_the_present_step),
+        TEST(ps_leaves_after_a_commit),
+        TEST(late_gate_moves),
+        TEST(new_chief_keeps_the_gate),
+        TEST(new_chief_names_the_drained_host),
+        TEST(workers_that_leave_get_no_slices),
+        TEST(gate_without_workers_is_the_present_step),
+        TEST(every_ps_reads_of_the_gate_before_one_leaves),
+        TEST(paused_run_goes_to_the_gate_before_a_ps_leaves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

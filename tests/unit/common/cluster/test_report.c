@@ -9,7 +9,7 @@
 
 #include "common/cluster/report.h"
 
-enum { PLACE_AT = 8 * (3 + 29 + 3), FINGERPRINT_AT = PLACE_AT + 112 };
+enum { PLACE_AT = 8 * (3 + 30 + 3), FINGERPRINT_AT = PLACE_AT + 112 };
 
 static struct report sample(void)
 {
@@ -34,6 +34,7 @@ static struct report sample(void)
         .disk_generation = 2,
         .disk_last_checkpoint = 8,
         .waits_for_checkpoint = 600,
+        .gate = 610,
         .ready = 1,
         .evaluation = {.step = STEP_NONE,
                        .loss = -0.25,
@@ -67,6 +68,7 @@ static void report_comes_back(void **state)
     assert_true(out.evaluation.step == STEP_NONE && out.evaluation.train_loss == 1e-300);
     assert_true(out.evaluation.digest[1] == 12 && out.disk_last_checkpoint == 8 && out.ready == 1);
     assert_int_equal(out.waits_for_checkpoint, 600);
+    assert_int_equal(out.gate, 610);
     assert_string_equal(out.place, in.place);
     assert_string_equal(out.inputs.fingerprint, in.inputs.fingerprint);
     assert_true(out.inputs.data[0] == 5 && out.inputs.data[1] == 6);
