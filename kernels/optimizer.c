@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "common/base/minmax.h"
 #include "kernels/optimizer/real.h"
@@ -31,6 +32,8 @@ struct optimizer optimizer_of_job(const struct job *job, const struct variable_t
     assert(variables != NULL && variables->count <= VARIABLES_MAX);
     struct optimizer optimizer = {
         .kind = job->train.optimizer,
+        .arrays = 1,
+        .slices = 1,
         .schedule = schedule_of_job(job),
         .momentum = job->train.momentum,
         .beta1 = job->train.beta1,
@@ -44,33 +47,20 @@ struct optimizer optimizer_of_job(const struct job *job, const struct variable_t
         .variables = variables,
     };
     for (uint32_t i = 0; i < variables->count; i++) {
-        optimizer.factors[i] = variable_factors_of(job, &variables->variables[i]);
+        const struct variable_rule rule = variable_rule_of(job, &variables->variables[i]);
+        optimizer.rules[i] = rule;
+        if (rule.update == VARIABLE_AVERAGED) { continue; }
+        optimizer.arrays = u32_max(optimizer.arrays, optimizer_arrays(rule.optimizer));
     }
     return optimizer;
-}
-
-/* The share of the past that makes a mean reach back `slices` times as many updates. */
-static double reach(double kept, uint32_t slices)
-{
-    return 1 - (1 - kept) / slices;
 }
 
 struct optimizer optimizer_per_slice(struct optimizer optimizer, uint32_t slices)
 {
     assert(slices >= 1);
-    assert(optimizer.kind < OPTIMIZER_KINDS);
-    const double divisors[] = {
-        [RATE_STAYS] = 1, [RATE_BY_ROOT] = sqrt(slices), [RATE_BY_SLICES] = slices};
-    double divisor = divisors[kinds[optimizer.kind].scaling];
-    optimizer.schedule = schedule_stretch(optimizer.schedule, slices, divisor);
-    optimizer.momentum = reach(optimizer.momentum, slices);
-    optimizer.beta1 = reach(optimizer.beta1, slices);
-    optimizer.beta2 = reach(optimizer.beta2, slices);
-    optimizer.rho = reach(optimizer.rho, slices);
-    optimizer.epsilon /= divisor;
-    optimizer.clip_value /= slices;
+    optimizer.slices = slices;
+    optimizer.schedule = schedule_stretch(optimizer.schedule, slices, 1);
     optimizer.clip_norm = 0;
-    if (optimizer.kind != OPTIMIZER_ADAMW) { optimizer.weight_decay /= slices; }
     return optimizer;
 }
 
@@ -92,47 +82,69 @@ double optimizer_rate(const struct optimizer *optimizer, uint64_t step)
     return schedule_rate(&optimizer->schedule, step);
 }
 
-/* The part of the constants that all variables have in common. */
-struct pace {
-    double rate;             /* The learning rate. */
-    double scale;            /* The factor of the gradient. */
-    double correction, root; /* For the biases of Adam's means; else 1. */
-};
-
-static struct pace pace_at(const struct optimizer *optimizer, uint64_t step)
+/* The share of the past that makes a mean reach back `slices` times as many updates. */
+static double reach(double kept, uint32_t slices)
 {
-    struct pace pace = {
-        .rate = optimizer_rate(optimizer, step), .scale = 1, .correction = 1, .root = 1};
-    assert(optimizer->clip_norm <= 0 || optimizer->norm != NORM_UNKNOWN);
-    if (optimizer->clip_norm > 0 && optimizer->norm > optimizer->clip_norm) {
-        pace.scale = optimizer->clip_norm / optimizer->norm;
-    }
-    if (optimizer->kind == OPTIMIZER_ADAM || optimizer->kind == OPTIMIZER_ADAMW) {
-        pace.correction = 1 - real_power(optimizer->beta1, step + 1);
-        pace.root = 1 / sqrt(1 - real_power(optimizer->beta2, step + 1));
-    }
-    return pace;
+    return slices == 1 ? kept : 1 - (1 - kept) / slices;
 }
 
-static struct optimizer_constants constants_of(const struct optimizer *optimizer, struct pace pace,
-                                               struct variable_factors factors)
+static double divisor_of(enum optimizer_kind kind, uint32_t slices)
 {
-    double rate = pace.rate * factors.learning_rate;
-    double decay = optimizer->weight_decay * factors.weight_decay;
-    double beta2 = optimizer->kind == OPTIMIZER_RMSPROP ? optimizer->rho : optimizer->beta2;
-    if (optimizer->kind == OPTIMIZER_ADAMW) { decay *= rate; }
+    switch (kinds[kind].scaling) {
+    case RATE_STAYS: break;
+    case RATE_BY_ROOT: return sqrt(slices);
+    case RATE_BY_SLICES: return slices;
+    }
+    return 1;
+}
+
+static float scale_of(const struct optimizer *optimizer)
+{
+    assert(optimizer->clip_norm <= 0 || optimizer->norm != NORM_UNKNOWN);
+    bool exceeds = optimizer->clip_norm > 0 && optimizer->norm > optimizer->clip_norm;
+    return exceeds ? (float)(optimizer->clip_norm / optimizer->norm) : 1;
+}
+
+static struct optimizer_constants constants_of(const struct optimizer *optimizer, uint64_t step,
+                                               const struct variable_rule *rule)
+{
+    const enum optimizer_kind kind = rule->optimizer;
+    const uint32_t slices = optimizer->slices;
+    const bool adam = kind == OPTIMIZER_ADAM || kind == OPTIMIZER_ADAMW;
+    double divisor = divisor_of(kind, slices);
+    double rate = optimizer_rate(optimizer, step) / divisor * rule->learning_rate;
+    double decay = optimizer->weight_decay * rule->weight_decay;
+    double beta1 = reach(optimizer->beta1, slices);
+    double beta2 = reach(kind == OPTIMIZER_RMSPROP ? optimizer->rho : optimizer->beta2, slices);
+    double correction = adam ? 1 - real_power(beta1, step + 1) : 1;
+    double root = adam ? 1 / sqrt(1 - real_power(beta2, step + 1)) : 1;
+    if (kind == OPTIMIZER_ADAMW) {
+        decay *= rate;
+    } else {
+        decay /= slices;
+    }
     return (struct optimizer_constants){
-        .rate = (float)(rate / pace.correction),
-        .scale = (float)pace.scale,
-        .limit = optimizer->clip_value > 0 ? (float)optimizer->clip_value : INFINITY,
+        .rate = (float)(rate / correction),
+        .scale = scale_of(optimizer),
+        .limit = optimizer->clip_value > 0 ? (float)(optimizer->clip_value / slices) : INFINITY,
         .decay = (float)decay,
-        .momentum = (float)optimizer->momentum,
-        .beta1 = (float)optimizer->beta1,
-        .one_minus_beta1 = (float)(1 - optimizer->beta1),
+        .momentum = (float)reach(optimizer->momentum, slices),
+        .beta1 = (float)beta1,
+        .one_minus_beta1 = (float)(1 - beta1),
         .beta2 = (float)beta2,
         .one_minus_beta2 = (float)(1 - beta2),
-        .root = (float)pace.root,
-        .epsilon = (float)optimizer->epsilon,
+        .root = (float)root,
+        .epsilon = (float)(optimizer->epsilon / divisor),
+    };
+}
+
+/* In async mode a slice emits a V-th of its moments, and counts for a V-th of a step. */
+static struct optimizer_constants average_constants(const struct optimizer *optimizer,
+                                                    const struct variable_rule *rule)
+{
+    return (struct optimizer_constants){
+        .beta1 = (float)reach(rule->momentum, optimizer->slices),
+        .one_minus_beta1 = (float)(1 - rule->momentum),
     };
 }
 
@@ -165,25 +177,86 @@ static void check_arrays(uint32_t arrays, uint64_t count, const float *gradient,
     }
 }
 
+/* Update `count` elements of one variable. */
+static void update(const struct optimizer *optimizer, const struct kernels *kernels, uint64_t step,
+                   const struct variable_rule *rule, uint64_t count, const float *gradient,
+                   const float *const in[static OPTIMIZER_ARRAYS_MAX],
+                   float *const out[static OPTIMIZER_ARRAYS_MAX])
+{
+    uint32_t used = 1;
+    if (rule->update == VARIABLE_AVERAGED) {
+        struct optimizer_constants constants = average_constants(optimizer, rule);
+        kernels->optimizers->average(count, &constants, gradient, in, out);
+    } else {
+        struct optimizer_constants constants = constants_of(optimizer, step, rule);
+        kernels->optimizers->update[rule->optimizer](count, &constants, gradient, in, out);
+        used = optimizer_arrays(rule->optimizer);
+    }
+    for (uint32_t a = used; a < optimizer->arrays; a++) {
+        memcpy(out[a], in[a], count * sizeof(float));
+    }
+}
+
 void optimizer_apply(const struct optimizer *optimizer, const struct kernels *kernels,
                      uint64_t step, uint64_t first, uint64_t count, const float *gradient,
                      const float *const in[static OPTIMIZER_ARRAYS_MAX],
                      float *const out[static OPTIMIZER_ARRAYS_MAX])
 {
     const struct variable_table *table = optimizer->variables;
-    const uint32_t arrays = optimizer_arrays(optimizer->kind);
     assert(first + count <= table->parameter_count);
-    check_arrays(arrays, count, gradient, in, out);
-    struct pace pace = pace_at(optimizer, step);
+    check_arrays(optimizer->arrays, count, gradient, in, out);
     uint32_t v = count > 0 ? variable_at(table, first) : 0;
     for (uint64_t from = 0, to; from < count; from = to, v++) {
         const struct variable *variable = &table->variables[v];
-        struct optimizer_constants constants = constants_of(optimizer, pace, optimizer->factors[v]);
         const float *old[OPTIMIZER_ARRAYS_MAX] = {NULL};
         float *new[OPTIMIZER_ARRAYS_MAX] = {NULL};
         to = u64_min(count, variable->offset + variable->count - first);
-        for (uint32_t a = 0; a < arrays; a++) { old[a] = in[a] + from, new[a] = out[a] + from; }
-        kernels->optimizers->update[optimizer->kind](to - from, &constants, gradient + from, old,
-                                                     new);
+        for (uint32_t a = 0; a < optimizer->arrays; a++) {
+            old[a] = in[a] + from;
+            new[a] = out[a] + from;
+        }
+        update(optimizer, kernels, step, &optimizer->rules[v], to - from, gradient + from, old,
+               new);
+    }
+}
+
+/* ------------------------------------------------------------------- norms */
+
+/* A copy of `count` elements from `first` on, with zeros for the averages. */
+static void copy_gradient(const struct variable_table *table, uint64_t first, uint64_t count,
+                          const float *gradient, float *out)
+{
+    assert(count > 0);
+    memcpy(out, gradient, count * sizeof *out);
+    for (uint32_t v = variable_at(table, first); v < table->count; v++) {
+        const struct variable *variable = &table->variables[v];
+        if (variable->offset >= first + count) { return; }
+        if (variable->update != VARIABLE_AVERAGED) { continue; }
+        uint64_t from = u64_max(variable->offset, first) - first;
+        uint64_t to = u64_min(variable->offset + variable->count - first, count);
+        memset(out + from, 0, (to - from) * sizeof *out);
+    }
+}
+
+void optimizer_add_norm(const struct variable_table *variables, uint64_t first, uint64_t count,
+                        const float *gradient, struct norm_part *part)
+{
+    enum { PIECE = 64 * NORM_LEAF };
+    assert(first == part->end * NORM_LEAF && first + count <= variables->parameter_count);
+    for (uint64_t at = 0; at < count; at += PIECE) {
+        float piece[PIECE];
+        uint64_t size = u64_min(count - at, PIECE);
+        copy_gradient(variables, first + at, size, gradient + at, piece);
+        norm_add(part, size, piece);
+    }
+}
+
+void optimizer_scale(const struct variable_table *variables, const struct kernels *kernels,
+                     float factor, float *gradient)
+{
+    for (uint32_t v = 0; v < variables->count; v++) {
+        const struct variable *variable = &variables->variables[v];
+        if (variable->update == VARIABLE_AVERAGED) { continue; }
+        kernels->scale(variable->count, factor, gradient + variable->offset);
     }
 }

@@ -4,8 +4,10 @@
  *
  * An optimizer has a fixed number of arrays of one float per parameter: array 0 is the values, the
  * others are its state (momentum and Nesterov: velocity; Adagrad and RMSProp: squares; Adam and
- * AdamW: m, v) and start as zeros. An update is a pure function of (step number, gradient, old
- * arrays, variable), element by element, so the parameters can be divided into shards anywhere.
+ * AdamW: m, v) and start as zeros. Variables may have different optimizers: then the number of
+ * arrays is the largest that any of them has, and an update copies the arrays that it does not use.
+ * An update is a pure function of (step number, gradient, old arrays, variable), element by
+ * element, so the parameters can be divided into shards anywhere.
  *
  * Threads: any, each on its own arrays.
  */
@@ -17,10 +19,13 @@
 #include "common/cluster/job.h"
 #include "common/cluster/variable_rules.h"
 #include "kernels/kernels.h"
+#include "kernels/optimizer/norm.h"
 #include "kernels/optimizer/schedule.h"
 
 struct optimizer {
-    enum optimizer_kind kind;
+    enum optimizer_kind kind; /* The job's. */
+    uint32_t arrays;          /* Their number, including the values. */
+    uint32_t slices;          /* Async: that make up the effect of one update; else 1. */
     struct schedule schedule;
     double momentum;     /* Momentum, Nesterov. */
     double beta1, beta2; /* Adam, AdamW. */
@@ -32,7 +37,7 @@ struct optimizer {
     double norm; /* The norm of the whole gradient of the next update, if clip_norm is not 0:
                   * the owner sets it. */
     const struct variable_table *variables;
-    struct variable_factors factors[VARIABLES_MAX]; /* By variable. */
+    struct variable_rule rules[VARIABLES_MAX]; /* By variable. */
 };
 
 /* The optimizer of a job that was checked. `variables` outlive it. */
@@ -53,6 +58,14 @@ struct optimizer optimizer_per_slice(struct optimizer optimizer, uint32_t slices
  * "squares", "m", "v". */
 uint32_t optimizer_arrays(enum optimizer_kind kind);
 const char *optimizer_array_name(enum optimizer_kind kind, uint32_t array);
+
+/* Add elements [first, first + count) of a gradient to a part of its norm that ends at `first`.
+ * Averages count as zeros, because they emit means instead of gradients. */
+void optimizer_add_norm(const struct variable_table *variables, uint64_t first, uint64_t count,
+                        const float *gradient, struct norm_part *part);
+/* Multiply a whole gradient, but for the averages. Exact. */
+void optimizer_scale(const struct variable_table *variables, const struct kernels *kernels,
+                     float factor, float *gradient);
 
 /* The learning rate of the update from `step` to step + 1. */
 double optimizer_rate(const struct optimizer *optimizer, uint64_t step);

@@ -61,10 +61,12 @@ enum tn_status trainer_open(struct trainer *trainer, const struct compute_config
 {
     const struct job *job = config->job;
     assert(job->train.mode == TRAIN_SYNC);
-    *trainer = (struct trainer){.config = *config,
-                                .optimizer = optimizer_of_job(job, &config->model->table),
-                                .parameters = config->model->table.parameter_count,
-                                .arrays = optimizer_arrays(job->train.optimizer)};
+    *trainer = (struct trainer){
+        .config = *config,
+        .optimizer = optimizer_of_job(job, &config->model->table),
+        .parameters = config->model->table.parameter_count,
+    };
+    trainer->arrays = trainer->optimizer.arrays;
     trainer->pool = trainer->config.pool = buffer_pool_create(0);
     if (trainer->pool == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     enum tn_status status = compute_open(&trainer->compute, &trainer->config, error);
@@ -111,7 +113,7 @@ static const float *batch_gradient(struct trainer *trainer, struct error *error)
 static double norm_of_gradient(const struct trainer *trainer, const float *gradient)
 {
     struct norm_part whole = norm_begin(0);
-    norm_add(&whole, trainer->parameters, gradient);
+    optimizer_add_norm(&trainer->config.model->table, 0, trainer->parameters, gradient, &whole);
     return norm_of(&whole);
 }
 

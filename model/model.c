@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "graph/variables.h"
 #include "model/job_graph.h"
 
@@ -23,15 +24,27 @@ static enum variable_init init_of(enum tn_init init)
     return VARIABLE_ZEROS;
 }
 
-/* Ps apply one optimizer to all parameters that are not frozen. */
+static enum variable_update update_of(enum tn_update update)
+{
+    switch (update) {
+    case TN_UPDATE_OPTIMIZER: break;
+    case TN_UPDATE_AVERAGE: return VARIABLE_AVERAGED;
+    case TN_UPDATE_NEVER: return VARIABLE_FROZEN;
+    }
+    return VARIABLE_OPTIMIZED;
+}
+
 static enum tn_status check_update(const struct graph_variable *variable, struct error *error)
 {
-    const bool own = variable->options.optimizer != NULL;
-    if (variable->options.update != TN_UPDATE_AVERAGE && !own) { return TN_OK; }
-    return error_set(error, TN_EINVAL,
-                     "variable '%s' is an average, or has its own optimizer, which a ps cannot "
-                     "update yet: give it the job's optimizer, or freeze it",
-                     variable->name);
+    enum optimizer_kind kind;
+    const struct tn_variable_options *options = &variable->options;
+    if (options->optimizer != NULL && !optimizer_of_name(options->optimizer, &kind)) {
+        return error_set(error, TN_EINVAL,
+                         "variable '%s': there is no optimizer called \"%s\": see "
+                         "train.optimizer in `tanist help job`",
+                         variable->name, options->optimizer);
+    }
+    return TN_OK;
 }
 
 static enum tn_status add_variable(void *to, const struct graph_variable *variable,
@@ -60,7 +73,11 @@ static enum tn_status add_variable(void *to, const struct graph_variable *variab
                                 scaled ? variable->options.scale : 0, error);
     if (status != TN_OK) { return status; }
     struct variable *added = &table->variables[table->count - 1];
-    added->frozen = variable->options.update == TN_UPDATE_NEVER;
+    added->update = update_of(variable->options.update);
+    added->momentum = added->update == VARIABLE_AVERAGED ? variable->options.momentum : 0;
+    if (variable->options.optimizer != NULL) {
+        text_set(added->optimizer, sizeof added->optimizer, variable->options.optimizer);
+    }
     added->no_weight_decay = rank < 2 || variable->options.no_weight_decay;
     return TN_OK;
 }

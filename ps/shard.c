@@ -26,7 +26,7 @@ enum tn_status shard_open(struct shard *shard, const struct shard_config *config
     assert(config->pool != NULL);
     assert(config->count >= 1);
     assert(config->slices >= 1 && config->slices <= SLICES_MAX);
-    *shard = (struct shard){.config = *config, .arrays = optimizer_arrays(config->optimizer.kind)};
+    *shard = (struct shard){.config = *config, .arrays = config->optimizer.arrays};
     size_t block = SCRATCH_BYTES / sizeof(float) / config->slices / 16 * 16;
     block = size_min(size_max(block, BLOCK_MIN), BLOCK_MAX);
     shard->block = (uint32_t)block;
@@ -159,7 +159,9 @@ struct norm_part shard_measure(const struct shard *shard, const struct slice_nod
     struct norm_part part = norm_begin(shard->config.first);
     for (uint64_t offset = 0; offset < shard->config.count; offset += shard->block) {
         uint32_t count = (uint32_t)u64_min(shard->config.count - offset, shard->block);
-        norm_add(&part, count, sum_block(shard, sums, sum_count, whole.first, offset, count));
+        const float *sum = sum_block(shard, sums, sum_count, whole.first, offset, count);
+        optimizer_add_norm(shard->config.optimizer.variables, shard->config.first + offset, count,
+                           sum, &part);
     }
     return part;
 }

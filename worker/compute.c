@@ -8,7 +8,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/minmax.h"
-#include "kernels/optimizer/norm.h"
+#include "kernels/optimizer.h"
 #include "worker/shuffle.h"
 
 uint32_t compute_slice_examples(const struct job *job)
@@ -157,10 +157,11 @@ static void clip_slice(const struct compute *compute, float *gradient)
     if (job->train.mode != TRAIN_ASYNC || job->train.clip_norm <= 0) { return; }
     const double limit = job->train.clip_norm / job->train.slices;
     struct norm_part whole = norm_begin(0);
-    norm_add(&whole, compute->parameters, gradient);
+    const struct variable_table *variables = &compute->config.model->table;
+    optimizer_add_norm(variables, 0, compute->parameters, gradient, &whole);
     const double norm = norm_of(&whole);
     if (norm > limit) {
-        compute->config.kernels->scale(compute->parameters, (float)(limit / norm), gradient);
+        optimizer_scale(variables, compute->config.kernels, (float)(limit / norm), gradient);
     }
 }
 

@@ -24,8 +24,9 @@ static enum tn_status open_coordinator(struct node_setup *setup, void **out, str
     enum tn_status status = kernels_open(job_kernels(&setup->job), &kernels, error);
     if (status != TN_OK) { return status; }
     kernels->fingerprint(fingerprint, sizeof fingerprint);
-    coordinator_config_init(&parts->config, &setup->job, &setup->variables,
-                            optimizer_arrays(setup->job.train.optimizer), fingerprint);
+    const struct optimizer optimizer = optimizer_of_job(&setup->job, &setup->variables);
+    coordinator_config_init(&parts->config, &setup->job, &setup->variables, optimizer.arrays,
+                            fingerprint);
     return TN_OK;
 }
 

@@ -50,6 +50,7 @@ enum optimizer_kind {
     OPTIMIZER_ADAM,
     OPTIMIZER_ADAMW,
     OPTIMIZER_KINDS,
+    OPTIMIZER_AUTO = OPTIMIZER_KINDS, /* In rules for single variables: none is given. */
 };
 enum schedule_type {
     SCHEDULE_CONSTANT,
@@ -77,7 +78,8 @@ struct job_schedule {
 struct job_variable_rule {
     char match[JOB_PATTERN_MAX];
     double learning_rate_factor;
-    double weight_decay_factor; /* NAN: by the variable's dimensions. */
+    double weight_decay_factor;    /* NAN: by the variable's dimensions. */
+    enum optimizer_kind optimizer; /* OPTIMIZER_AUTO: the variable's own, or the job's. */
 };
 
 struct job {
@@ -166,6 +168,8 @@ MUST_CHECK enum tn_status job_check(const struct job *job, struct error *error);
 
 /* Names in job files and manifests. */
 const char *optimizer_name(enum optimizer_kind kind);
+/* False: no optimizer has this name; `kind` is unchanged. */
+bool optimizer_of_name(const char *name, enum optimizer_kind *kind);
 const char *schedule_name(enum schedule_type type);
 
 /* The number of values that a label may have; 0: the model predicts numbers, targets. */

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "common/cluster/job_layers.h"
 #include "common/cluster/manifest.h"
@@ -14,12 +15,12 @@ static const char *const targets[] = {"data", "inputs", NULL};
 static const char *const data_types[] = {"idx", "text", "synthetic", "matches", NULL};
 static const char *const modes[] = {"sync", "async", NULL};
 static const char *const kernels[] = {"openblas", "portable", NULL};
-static const char *const optimizers[] = {
-    [OPTIMIZER_SGD] = "sgd",           [OPTIMIZER_MOMENTUM] = "momentum",
-    [OPTIMIZER_NESTEROV] = "nesterov", [OPTIMIZER_ADAGRAD] = "adagrad",
-    [OPTIMIZER_RMSPROP] = "rmsprop",   [OPTIMIZER_ADAM] = "adam",
-    [OPTIMIZER_ADAMW] = "adamw",       [OPTIMIZER_KINDS] = NULL,
-};
+#define OPTIMIZERS                                                                                 \
+    [OPTIMIZER_SGD] = "sgd", [OPTIMIZER_MOMENTUM] = "momentum", [OPTIMIZER_NESTEROV] = "nesterov", \
+    [OPTIMIZER_ADAGRAD] = "adagrad", [OPTIMIZER_RMSPROP] = "rmsprop", [OPTIMIZER_ADAM] = "adam",   \
+    [OPTIMIZER_ADAMW] = "adamw"
+static const char *const optimizers[] = {OPTIMIZERS, NULL};
+static const char *const rule_optimizers[] = {OPTIMIZERS, [OPTIMIZER_AUTO] = "auto", NULL};
 static const char *const schedules[] = {"constant",    "linear",    "cosine", "step",
                                         "exponential", "piecewise", NULL};
 static const char *const policies[] = {"continue", "restore", NULL};
@@ -90,9 +91,17 @@ static const struct json_field rule_fields[] = {
         .none = "auto",
         .optional = true,
     },
+    {
+        .name = "optimizer",
+        .type = FIELD_ENUM,
+        RULE(optimizer),
+        .names = rule_optimizers,
+        .optional = true,
+    },
 };
 
 static const struct job_variable_rule first_rule = {
+    .optimizer = OPTIMIZER_AUTO,
     .learning_rate_factor = 1,
     .weight_decay_factor = NAN,
 };
@@ -255,7 +264,7 @@ static const struct json_field fields[] = {
         .tags = FIXED,
         .help = "Rules for single variables: `{\"match\": \"embedding*\", "
                 "\"learning_rate_factor\": 0.1, "
-                "\"weight_decay_factor\": 0}`. See above.",
+                "\"weight_decay_factor\": 0, \"optimizer\": \"adagrad\"}`. See above.",
     },
     NUMBER(FIELD_REAL, "train.clip_value", train.clip_value, 0, 1e30, FIXED,
            "The elements of a gradient are limited to this absolute value; 0: they are not."),
@@ -324,6 +333,16 @@ const char *optimizer_name(enum optimizer_kind kind)
 {
     assert(kind < OPTIMIZER_KINDS);
     return optimizers[kind];
+}
+
+bool optimizer_of_name(const char *name, enum optimizer_kind *kind)
+{
+    for (enum optimizer_kind i = 0; i < OPTIMIZER_KINDS; i++) {
+        if (strcmp(optimizers[i], name) != 0) { continue; }
+        *kind = i;
+        return true;
+    }
+    return false;
 }
 
 const char *schedule_name(enum schedule_type type)

@@ -10,19 +10,35 @@ static bool matches(const struct job_variable_rule *rule, const struct variable 
     return fnmatch(rule->match, variable->name, 0) == 0;
 }
 
-struct variable_factors variable_factors_of(const struct job *job, const struct variable *variable)
+/* The rule without those of the job. */
+static struct variable_rule own_rule(const struct job *job, const struct variable *variable)
+{
+    struct variable_rule rule = {
+        .update = variable->update,
+        .optimizer = job->train.optimizer,
+        .learning_rate = 1,
+        .weight_decay = variable->no_weight_decay ? 0 : 1,
+        .momentum = (double)variable->momentum,
+    };
+    if (variable->update != VARIABLE_OPTIMIZED) { rule.learning_rate = rule.weight_decay = 0; }
+    (void)optimizer_of_name(variable->optimizer, &rule.optimizer);
+    return rule;
+}
+
+struct variable_rule variable_rule_of(const struct job *job, const struct variable *variable)
 {
     assert(job->train.rule_count <= JOB_RULES_MAX);
-    struct variable_factors factors = {1, variable->no_weight_decay ? 0 : 1};
-    if (variable->frozen) { return (struct variable_factors){0, 0}; }
+    struct variable_rule rule = own_rule(job, variable);
+    if (variable->update != VARIABLE_OPTIMIZED) { return rule; }
     for (uint32_t i = 0; i < job->train.rule_count; i++) {
-        const struct job_variable_rule *rule = &job->train.rules[i];
-        if (!matches(rule, variable)) { continue; }
-        factors.learning_rate = rule->learning_rate_factor;
-        if (!isnan(rule->weight_decay_factor)) { factors.weight_decay = rule->weight_decay_factor; }
-        return factors;
+        const struct job_variable_rule *given = &job->train.rules[i];
+        if (!matches(given, variable)) { continue; }
+        rule.learning_rate = given->learning_rate_factor;
+        if (!isnan(given->weight_decay_factor)) { rule.weight_decay = given->weight_decay_factor; }
+        if (given->optimizer != OPTIMIZER_AUTO) { rule.optimizer = given->optimizer; }
+        return rule;
     }
-    return factors;
+    return rule;
 }
 
 static bool matches_any(const struct job_variable_rule *rule,

@@ -1,10 +1,11 @@
 /*
- * common/cluster/variable_rules.h: what a job file demands for single variables: factors of the
- * learning rate and of the weight decay, by patterns of names (`train.variables`).
+ * common/cluster/variable_rules.h: what a job file demands for single variables: an optimizer, and
+ * factors of the learning rate and of the weight decay, by patterns of names (`train.variables`).
  *
  * The first rule whose pattern matches a variable's name decides. Without one, and where a rule has
- * no weight_decay_factor, the learning rate is the job's, and so is the weight decay unless the
- * variable has none: biases, and gains and offsets of norms. Frozen variables stay frozen.
+ * no optimizer or weight_decay_factor, the model decides: a variable may have its own optimizer,
+ * and biases, and gains and offsets of norms, have no weight decay. All else is the job's. No rule
+ * changes frozen variables and averages.
  *
  * Threads: no state.
  */
@@ -14,11 +15,15 @@
 #include "common/cluster/job.h"
 #include "common/cluster/variables.h"
 
-struct variable_factors {
-    double learning_rate, weight_decay;
+/* The update of one variable of a job. */
+struct variable_rule {
+    enum variable_update update;
+    enum optimizer_kind optimizer;
+    double learning_rate, weight_decay; /* Factors; 0 of a frozen variable. */
+    double momentum;                    /* An average's. */
 };
 
-struct variable_factors variable_factors_of(const struct job *job, const struct variable *variable);
+struct variable_rule variable_rule_of(const struct job *job, const struct variable *variable);
 
 /* TN_EINVAL: a rule matches no variable; the error names its pattern and some variables. */
 MUST_CHECK enum tn_status variable_rules_check(const struct job *job,

@@ -16,7 +16,12 @@
 
 #include "common/base/error.h"
 
-enum { VARIABLES_MAX = 512, VARIABLE_NAME_MAX = 64, VARIABLE_RANK_MAX = 4 };
+enum {
+    VARIABLES_MAX = 512,
+    VARIABLE_NAME_MAX = 64,
+    VARIABLE_RANK_MAX = 4,
+    OPTIMIZER_NAME_MAX = 16
+};
 
 enum variable_init {
     VARIABLE_ZEROS,
@@ -27,15 +32,26 @@ enum variable_init {
     VARIABLE_UNIFORM, /* Uniform in +-`scale`. */
 };
 
+/* The way in which training changes a variable. */
+enum variable_update {
+    VARIABLE_OPTIMIZED, /* By an optimizer, from its gradient. */
+    VARIABLE_AVERAGED,  /* It is a moving average of what slices emit in place of a gradient (A13).
+                         */
+    VARIABLE_FROZEN,    /* Not at all. */
+};
+
 /* The last dimension of a shape is fan_out, the product of the others is fan_in. */
 struct variable {
     char name[VARIABLE_NAME_MAX];
     uint32_t rank; /* 1 to VARIABLE_RANK_MAX. */
     uint32_t shape[VARIABLE_RANK_MAX];
     enum variable_init init;
-    float scale;            /* VARIABLE_NORMAL and VARIABLE_UNIFORM; else 0. */
-    bool frozen;            /* No update changes it. */
-    bool no_weight_decay;   /* Unless a rule of the job gives it one. */
+    float scale; /* VARIABLE_NORMAL and VARIABLE_UNIFORM; else 0. */
+    enum variable_update update;
+    float momentum;       /* The part of an average that an update keeps; else 0. */
+    bool no_weight_decay; /* Unless a rule of the job gives it one. */
+    /* The name of its own optimizer, unless a rule of the job gives it one; "": the job's. */
+    char optimizer[OPTIMIZER_NAME_MAX];
     uint64_t offset, count; /* In the flat vector. */
 };
 

@@ -105,7 +105,17 @@ static void reference_adamw(size_t count, const struct optimizer_constants *c,
     }
 }
 
+static void reference_average(size_t count, const struct optimizer_constants *c, const float *mean,
+                              const float *const in[static OPTIMIZER_ARRAYS_MAX],
+                              float *const out[static OPTIMIZER_ARRAYS_MAX])
+{
+    for (size_t i = 0; i < count; i++) {
+        out[0][i] = c->beta1 * in[0][i] + c->one_minus_beta1 * mean[i];
+    }
+}
+
 const struct optimizer_kernels optimizer_reference = {
+    .average = reference_average,
     .update =
         {
             [OPTIMIZER_SGD] = reference_sgd,

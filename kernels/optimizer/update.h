@@ -27,6 +27,10 @@
  *             values' = (values - decay values) - rate m' / (sqrt(v') root + epsilon)
  *             (Loshchilov, Hutter 2019, algorithm 2, with decay = learning rate * weight decay)
  *
+ * A variable that is an average (A13) has an update of its own, without scale, limit and decay:
+ *
+ *   average   values' = beta1 values + (1 - beta1) g, where g is the mean that the slices emit
+ *
  * A NaN stays a NaN.
  */
 #ifndef KERNELS_OPTIMIZER_UPDATE_H
@@ -57,6 +61,7 @@ typedef void optimizer_kernel(size_t count, const struct optimizer_constants *co
 
 struct optimizer_kernels {
     optimizer_kernel *update[OPTIMIZER_KINDS];
+    optimizer_kernel *average;
 };
 
 /* In plain C. */

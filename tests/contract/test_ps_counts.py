@@ -58,6 +58,14 @@ class PsCounts(Cli):
         free = self.local("--set", "train.optimizer=adam", "--set", "train.learning_rate=0.0001", directory="free")
         self.assertNotEqual(limited, free)
 
+    def test_batch_norm(self):
+        """The moments are averages over slices; evaluations use them. Clipping leaves the moments alone."""
+        layers = [{"dense": 8}, "batch_norm", "relu", {"dense": 1}]
+        self.check("--set", "model.type=layers", "--set", f"model.layers={json.dumps(layers)}",
+                   "--set", "model.loss=squared_error", "--set", "train.learning_rate=0.001",
+                   "--set", "train.clip_norm=0.5", "--set", "train.variables=" + json.dumps(
+                       [{"match": "dense1/*", "optimizer": "adam"}, {"match": "*bias", "optimizer": "momentum"}]))
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -88,8 +88,19 @@ static void draw_schedule(struct job *job, struct random *random)
     }
 }
 
-/* Half of the jobs that need no exact counts have one of the other optimizers, or a schedule. From
- * a stream of its own, so that the faults of a seed stay what they were. */
+/* A network whose batch norm has averages among its variables. */
+static void draw_batch_norm(struct job *job)
+{
+    struct error error;
+    (void)snprintf(job->model.type, sizeof job->model.type, "layers");
+    job->model.loss = LOSS_SQUARED_ERROR;
+    enum tn_status status = job_set(
+        job, "model.layers=[{\"dense\": 6}, \"batch_norm\", \"relu\", {\"dense\": 2}]", &error);
+    assert(status == TN_OK);
+}
+
+/* Half of the jobs that need no exact counts have one of the other optimizers, a schedule, or batch
+ * norm. From a stream of its own, so that the faults of a seed stay what they were. */
 static void draw_optimizer(struct sim_setup *setup, uint64_t seed)
 {
     struct random random = {.state = seed ^ 0x6f7074696d697a65u};
@@ -100,10 +111,12 @@ static void draw_optimizer(struct sim_setup *setup, uint64_t seed)
     job->train.clip_value = coin(&random) ? 0.05 : 0;
     if (coin(&random)) {
         job->train.rule_count = 1;
-        job->train.rules[0] = (struct job_variable_rule){"bias", 0.5, 2};
+        job->train.rules[0] = (struct job_variable_rule){
+            "*bias", 0.5, 2, (enum optimizer_kind)random_below(&random, OPTIMIZER_KINDS + 1)};
     }
     if (coin(&random)) { job->train.clip_norm = 0.1; }
     if (coin(&random)) { draw_schedule(job, &random); }
+    if (coin(&random)) { draw_batch_norm(job); }
     struct error error;
     enum tn_status status = job_check_schedule(job, &error);
     assert(status == TN_OK);

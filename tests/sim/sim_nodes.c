@@ -56,8 +56,10 @@ static void make_coordinator(struct sim_cluster *cluster, struct process *proces
                              const struct node_identity *identity)
 {
     struct coordinator_config config;
-    coordinator_config_init(&config, &cluster->setup.job, &cluster->model->table,
-                            optimizer_arrays(cluster->setup.job.train.optimizer), "reference");
+    const struct optimizer optimizer =
+        optimizer_of_job(&cluster->setup.job, &cluster->model->table);
+    coordinator_config_init(&config, &cluster->setup.job, &cluster->model->table, optimizer.arrays,
+                            "reference");
     struct coordinator *coordinator = coordinator_create(&config, identity, &process->ports);
     assert(coordinator != NULL);
     process->node = coordinator_node(coordinator);

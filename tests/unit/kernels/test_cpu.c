@@ -173,6 +173,26 @@ static void test_optimizer_steps_are_exact(void **state)
     free(g);
 }
 
+/* So do averages. */
+static void test_averages_are_exact(void **state)
+{
+    (void)state;
+    float *mean = random_floats(1, COUNT), *old = random_floats(2, COUNT);
+    static float out[2][COUNT];
+    const struct optimizer_constants constants = {.beta1 = 0.99F, .one_minus_beta1 = 0.01F};
+    for (int i = 0; i < backend_count; i++) {
+        const struct kernels *both[] = {backends[i], kernels_reference()};
+        for (int k = 0; k < 2; k++) {
+            both[k]->optimizers->average(COUNT - 3, &constants, mean + 3,
+                                         (const float *const[]){old + 3, NULL, NULL},
+                                         (float *const[]){out[k], NULL, NULL});
+        }
+        assert_memory_equal(out[0], out[1], sizeof out[0]);
+        assert_true(out[0][7] == 0.99F * old[10] + 0.01F * mean[10]);
+    }
+    free(mean), free(old);
+}
+
 /* Softmax and its loss agree with the reference, which is in double precision, also far from zero.
  */
 static void test_softmax_agrees(void **state)
@@ -271,6 +291,7 @@ int main(void)
         cmocka_unit_test(test_elementwise_is_exact),
         cmocka_unit_test(test_relu_is_exact_at_zero),
         cmocka_unit_test(test_optimizer_steps_are_exact),
+        cmocka_unit_test(test_averages_are_exact),
         cmocka_unit_test(test_softmax_agrees),
         cmocka_unit_test(test_softmax_does_not_depend_on_the_processor),
         cmocka_unit_test(test_softmax_shows_divergence),

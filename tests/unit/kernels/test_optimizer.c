@@ -218,6 +218,106 @@ static void test_variables_have_factors(void **state)
     assert_memory_equal(cut, whole, sizeof whole);
 }
 
+/* Variables with optimizers of their own are updated as if each were alone, and leave arrays that
+ * they do not use as they are; an average moves towards the mean and ignores all constants. */
+static void test_variables_have_their_own_updates(void **state)
+{
+    (void)state;
+    static float in[3][COUNT], mixed[3][COUNT], alone[3][COUNT], gradient[COUNT];
+    static struct variable_table marked;
+    struct job job;
+    struct error error;
+    job_init(&job);
+    job.train.optimizer = OPTIMIZER_MOMENTUM;
+    job.train.clip_value = 0.25;
+    const char *rules = "train.variables={\"match\": \"b/*\", \"optimizer\": \"adam\"}";
+    assert_int_equal(job_set(&job, rules, &error), TN_OK);
+    marked = table;
+    marked.variables[1].update = VARIABLE_AVERAGED;
+    marked.variables[1].momentum = 0.75F;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        gradient[i] = random_unit_at(5, 1, i) - 0.4F;
+        for (uint32_t a = 0; a < 3; a++) { in[a][i] = random_unit_at(6, a, i); }
+    }
+    const float *const from[] = {in[0], in[1], in[2]};
+    struct optimizer optimizer = optimizer_of_job(&job, &marked);
+    assert_int_equal(optimizer.arrays, 3);
+    optimizer_apply(&optimizer, kernels_cpu(), 4, 0, COUNT, gradient, from,
+                    (float *const[]){mixed[0], mixed[1], mixed[2]});
+    const enum optimizer_kind kinds[] = {OPTIMIZER_MOMENTUM, OPTIMIZER_SGD, OPTIMIZER_ADAM};
+    const uint32_t ends[] = {400, 427, COUNT};
+    for (uint32_t v = 0, i = 0; v < 3; v++) {
+        struct optimizer single = of_kind(kinds[v]);
+        single.schedule = optimizer.schedule;
+        single.clip_value = 0.25;
+        memcpy(alone, in, sizeof alone);
+        optimizer_apply(&single, kernels_cpu(), 4, 0, COUNT, gradient, from,
+                        (float *const[]){alone[0], alone[1], alone[2]});
+        for (; i < ends[v]; i++) {
+            float value = v == 1 ? 0.75F * in[0][i] + 0.25F * gradient[i] : alone[0][i];
+            assert_true(mixed[0][i] == value);
+            assert_true(mixed[1][i] == alone[1][i] && mixed[2][i] == alone[2][i]);
+        }
+    }
+}
+
+/* In async mode V slices that emit a V-th of a mean each move an average as one step does. */
+static void test_average_of_slices(void **state)
+{
+    (void)state;
+    enum { SLICES = 4, STEPS = 200 };
+    static struct variable_table marked;
+    struct job job;
+    job_init(&job);
+    marked = table;
+    marked.variables[0].update = VARIABLE_AVERAGED;
+    marked.variables[0].momentum = 0.99F;
+    struct optimizer whole = optimizer_of_job(&job, &marked);
+    struct optimizer sliced = optimizer_per_slice(whole, SLICES);
+    float once = 1, apart = 1, out;
+    for (uint64_t step = 0; step < STEPS; step++) {
+        float mean = 3, part = mean / SLICES;
+        optimizer_apply(&whole, kernels_cpu(), step, 0, 1, &mean,
+                        (const float *const[]){&once, 0, 0}, (float *const[]){&out, 0, 0});
+        once = out;
+        for (int v = 0; v < SLICES; v++) {
+            optimizer_apply(&sliced, kernels_cpu(), step, 0, 1, &part,
+                            (const float *const[]){&apart, 0, 0}, (float *const[]){&out, 0, 0});
+            apart = out;
+        }
+    }
+    assert_true(once > 2.7F && fabsf(once - apart) < 0.01F);
+}
+
+/* The values that an average emits are not in the norm, wherever a shard is cut, and are not
+ * scaled. */
+static void test_norm_leaves_averages_out(void **state)
+{
+    (void)state;
+    static struct variable_table marked;
+    static float gradient[COUNT], plain[COUNT];
+    marked = table;
+    marked.variables[1].update = VARIABLE_AVERAGED;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        gradient[i] = random_unit_at(5, 2, i) - 0.4F;
+        plain[i] = i < 400 || i >= 427 ? gradient[i] : 0;
+    }
+    struct norm_part expected = norm_begin(0);
+    norm_add(&expected, COUNT, plain);
+    for (uint64_t cut = 0; cut < COUNT; cut += NORM_LEAF) {
+        struct norm_part first = norm_begin(0), second = norm_begin(cut);
+        optimizer_add_norm(&marked, 0, cut, gradient, &first);
+        optimizer_add_norm(&marked, cut, COUNT - cut, gradient + cut, &second);
+        norm_append(&first, &second);
+        assert_true(norm_of(&first) == norm_of(&expected));
+    }
+    memcpy(plain, gradient, sizeof plain);
+    optimizer_scale(&marked, kernels_cpu(), 0.5F, gradient);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        assert_true(gradient[i] == (i < 400 || i >= 427 ? 0.5F : 1) * plain[i]);
+    }
+}
+
 /* A gradient whose norm is too large is scaled to the limit; another one is not changed. */
 static void test_norm_is_limited(void **state)
 {
@@ -244,6 +344,9 @@ int main(void)
         cmocka_unit_test(test_updates_per_slice_are_scaled),
         cmocka_unit_test(test_steps_do_not_depend_on_shards),
         cmocka_unit_test(test_variables_have_factors),
+        cmocka_unit_test(test_variables_have_their_own_updates),
+        cmocka_unit_test(test_average_of_slices),
+        cmocka_unit_test(test_norm_leaves_averages_out),
         cmocka_unit_test(test_norm_is_limited),
     };
     return cmocka_run_group_tests(tests, make_variables, NULL);

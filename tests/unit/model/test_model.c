@@ -1,6 +1,7 @@
 /* model/model.h: the table of a model is that of its graph. */
 #include "model/model.h"
 
+#include "tanist/layers.h"
 #include "tests/unit/support/graphs.h"
 
 /* Names, order and shapes, and the initial values that a program would give. */
@@ -79,9 +80,35 @@ static void tables_have_the_marks_of_variables(void **state)
     assert_int_equal(model_open_graph(graph, &model, NULL), TN_OK);
     for (uint32_t i = 0; i < 3; i++) {
         const struct variable *variable = &model->table.variables[i];
-        assert_true(variable->frozen == (strcmp(variable->name, "frozen") == 0));
+        assert_true((variable->update == VARIABLE_FROZEN) ==
+                    (strcmp(variable->name, "frozen") == 0));
         assert_true(variable->no_weight_decay == (strcmp(variable->name, "spared") == 0));
     }
+    model_close(model);
+}
+
+/* The moments of batch norm are averages, and a variable may have its own optimizer. */
+static void tables_have_averages(void **state)
+{
+    (void)state;
+    struct tn_graph *graph = new_graph();
+    struct tn_variable_options own = {.init = TN_INIT_ONES, .optimizer = "adagrad"};
+    tn_tensor x = tn_placeholder(graph, "x", TN_FLOAT32, TN_SHAPE(TN_BATCH, 6));
+    x = tn_matmul(graph, x, tn_variable(graph, "w", TN_SHAPE(6, 6), &own), false, false);
+    x = tn_batch_norm(graph, "norm", x);
+    tn_loss(graph, tn_mean(graph, x, (uint32_t[]){1}, 1), 1);
+    struct model *model = NULL;
+    uint32_t averages = 0;
+    assert_int_equal(model_open_graph(graph, &model, NULL), TN_OK);
+    for (uint32_t i = 0; i < model->table.count; i++) {
+        const struct variable *variable = &model->table.variables[i];
+        bool moment = strstr(variable->name, "norm/moments/") == variable->name;
+        assert_true((variable->update == VARIABLE_AVERAGED) == moment);
+        assert_true(variable->momentum == (moment ? 0.99F : 0.0F));
+        assert_string_equal(variable->optimizer, strcmp(variable->name, "w") == 0 ? "adagrad" : "");
+        averages += moment;
+    }
+    assert_int_equal(averages, 2);
     model_close(model);
 }
 
@@ -103,9 +130,9 @@ static void models_that_ps_cannot_hold_are_refused(void **state)
     expect_refusal(graph, "the model has no variables, so nothing can be trained");
     graph = new_graph();
     x = tn_placeholder(graph, "x", TN_FLOAT32, TN_SHAPE(TN_BATCH));
-    struct tn_variable_options average = {.init = TN_INIT_ONES, .update = TN_UPDATE_AVERAGE};
-    tn_loss(graph, tn_multiply(graph, x, tn_variable(graph, "w", TN_SCALAR, &average)), 1);
-    expect_refusal(graph, "variable 'w' is an average");
+    struct tn_variable_options other = {.init = TN_INIT_ONES, .optimizer = "adom"};
+    tn_loss(graph, tn_multiply(graph, x, tn_variable(graph, "w", TN_SCALAR, &other)), 1);
+    expect_refusal(graph, "variable 'w': there is no optimizer called \"adom\"");
     graph = new_graph();
     (void)tn_graph_fail(graph, "broken on purpose");
     expect_refusal(graph, "broken on purpose");
@@ -117,6 +144,7 @@ int main(void)
         cmocka_unit_test(tables_have_the_initial_values_of_programs),
         cmocka_unit_test(tables_list_the_layers),
         cmocka_unit_test(tables_have_the_marks_of_variables),
+        cmocka_unit_test(tables_have_averages),
         cmocka_unit_test(models_that_ps_cannot_hold_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

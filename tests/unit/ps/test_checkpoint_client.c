@@ -118,7 +118,7 @@ static int setup(void **state)
     ports = fake_node_ports(&fake, pool);
     strcpy(membership.identity.cluster, "test");
     struct shard_config shard_config = {.kernels = kernels_reference(),
-                                        .optimizer = {.kind = OPTIMIZER_SGD},
+                                        .optimizer = {.kind = OPTIMIZER_SGD, .arrays = 1},
                                         .pool = pool,
                                         .count = COUNT,
                                         .slices = 4};

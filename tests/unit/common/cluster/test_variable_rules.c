@@ -26,7 +26,7 @@ static int make_variables(void **state)
 
 static void expect(const struct job *job, uint32_t variable, double rate, double decay)
 {
-    struct variable_factors factors = variable_factors_of(job, &table.variables[variable]);
+    struct variable_rule factors = variable_rule_of(job, &table.variables[variable]);
     assert_true(factors.learning_rate == rate);
     assert_true(factors.weight_decay == decay);
 }
@@ -51,14 +51,45 @@ static void marks_are_followed(void **state)
     struct variable variable = table.variables[0];
     job_init(&job);
     variable.no_weight_decay = true;
-    assert_true(variable_factors_of(&job, &variable).weight_decay == 0);
+    assert_true(variable_rule_of(&job, &variable).weight_decay == 0);
     assert_int_equal(
         job_set(&job, "train.variables={\"match\": \"*\", \"weight_decay_factor\": 2}", &error),
         TN_OK);
-    assert_true(variable_factors_of(&job, &variable).weight_decay == 2);
-    variable.frozen = true;
-    assert_true(variable_factors_of(&job, &variable).weight_decay == 0);
-    assert_true(variable_factors_of(&job, &variable).learning_rate == 0);
+    assert_true(variable_rule_of(&job, &variable).weight_decay == 2);
+    variable.update = VARIABLE_FROZEN;
+    assert_true(variable_rule_of(&job, &variable).weight_decay == 0);
+    assert_true(variable_rule_of(&job, &variable).learning_rate == 0);
+}
+
+static enum optimizer_kind optimizer_of(const struct job *job, const struct variable *variable)
+{
+    return variable_rule_of(job, variable).optimizer;
+}
+
+/* The optimizer is that of the first rule that matches, else the variable's own, else the job's;
+ * no rule changes an average. */
+static void variables_have_optimizers(void **state)
+{
+    (void)state;
+    struct job job;
+    struct error error;
+    struct variable own = table.variables[2];
+    strcpy(own.optimizer, "rmsprop");
+    job_init(&job);
+    assert_int_equal(job_set(&job, "train.optimizer=adam", &error), TN_OK);
+    assert_int_equal(optimizer_of(&job, &table.variables[0]), OPTIMIZER_ADAM);
+    assert_int_equal(optimizer_of(&job, &own), OPTIMIZER_RMSPROP);
+    const char *rules = "train.variables={\"match\": \"hidden1/bias\", \"optimizer\": \"sgd\"},"
+                        "{\"match\": \"hidden1/*\", \"optimizer\": \"auto\"},"
+                        "{\"match\": \"*\", \"optimizer\": \"adagrad\"}";
+    assert_int_equal(job_set(&job, rules, &error), TN_OK);
+    assert_int_equal(optimizer_of(&job, &table.variables[0]), OPTIMIZER_ADAM);
+    assert_int_equal(optimizer_of(&job, &table.variables[1]), OPTIMIZER_SGD);
+    assert_int_equal(optimizer_of(&job, &own), OPTIMIZER_ADAGRAD);
+    own.update = VARIABLE_AVERAGED;
+    own.momentum = 0.5F;
+    assert_true(variable_rule_of(&job, &own).momentum == 0.5);
+    assert_int_equal(variable_rule_of(&job, &own).update, VARIABLE_AVERAGED);
 }
 
 /* The first rule that matches decides; what it does not give keeps its default. */
@@ -100,9 +131,8 @@ static void useless_rule_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vectors_do_not_decay),
-        cmocka_unit_test(marks_are_followed),
-        cmocka_unit_test(first_rule_decides),
+        cmocka_unit_test(vectors_do_not_decay),      cmocka_unit_test(marks_are_followed),
+        cmocka_unit_test(variables_have_optimizers), cmocka_unit_test(first_rule_decides),
         cmocka_unit_test(useless_rule_is_refused),
     };
     return cmocka_run_group_tests(tests, make_variables, NULL);
