@@ -18,7 +18,8 @@
  *  I8   The end: phase done, at the requested step, with the digest of an undisturbed run.
  *  I9   Garbage collection spares everything that the newest committed manifest names.
  *  I10  When faults end, training continues and ends within a bound, without an operator unless
- *       every checkpoint is damaged.
+ *       every checkpoint is damaged. The bound holds from the last commit of a later step: how
+ *       long a step takes depends on the network.
  *  I12  A run starts from the initial values only while nothing is committed, or after an operator
  *       accepted the loss.
  *  I13  The step at which a run is reported to pause is not below that of its committed checkpoint.
