@@ -54,6 +54,7 @@ static void add_node(XXH3_state_t *state, const struct node *node)
     }
     for (uint32_t i = 0; i < OP_NUMBERS_MAX; i++) { add_double(state, attributes->numbers[i]); }
     if (attributes->variable != NULL) { add_variable(state, attributes->variable); }
+    if (attributes->initial != NULL) { add_u64(state, attributes->initial->digest); }
     if (attributes->data != NULL) {
         add_u64(state, XXH3_64bits(attributes->data, attributes->data_bytes));
     }

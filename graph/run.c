@@ -51,6 +51,10 @@ static void initialize(const struct node *node, uint64_t count, uint64_t seed, u
     case TN_INIT_HE_NORMAL: fill_normal(out, count, seed, stream, sqrtf(2.0F / fan_in)); break;
     case TN_INIT_NORMAL: fill_normal(out, count, seed, stream, options->scale); break;
     case TN_INIT_UNIFORM: fill_uniform(out, count, seed, stream, options->scale); break;
+    case TN_INIT_VALUES:
+        assert(node->attributes.initial->count == count);
+        memcpy(out, node->attributes.initial->values, (size_t)count * sizeof *out);
+        break;
     }
 }
 

@@ -14,8 +14,15 @@ enum tn_status graph_variables(const struct tn_graph *graph,
     for (uint32_t i = 0; status == TN_OK && i < canonical->count; i++) {
         const struct node *node = &canonical->nodes[i];
         if (node->attributes.variable == NULL) { continue; }
-        struct graph_variable variable = {node->attributes.name, node->shapes[0],
-                                          *node->attributes.variable};
+        struct graph_variable variable = {
+            .name = node->attributes.name,
+            .shape = node->shapes[0],
+            .options = *node->attributes.variable,
+        };
+        if (node->attributes.initial != NULL) {
+            variable.initial = node->attributes.initial->values;
+            variable.initial_digest = node->attributes.initial->digest;
+        }
         status = add(to, &variable, error);
     }
     tn_graph_destroy(canonical);

@@ -14,6 +14,8 @@ struct graph_variable {
     const char *name; /* With its scopes: "hidden1/weights". */
     struct tn_shape shape;
     struct tn_variable_options options;
+    const float *initial; /* Given values, which live as long as the graph; NULL: none. */
+    uint64_t initial_digest;
 };
 
 /* Call `add` for each variable in canonical order, which is that of the vector of values, until it

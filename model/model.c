@@ -20,6 +20,7 @@ static enum variable_init init_of(enum tn_init init)
     case TN_INIT_HE_NORMAL: return VARIABLE_HE_NORMAL;
     case TN_INIT_NORMAL: return VARIABLE_NORMAL;
     case TN_INIT_UNIFORM: return VARIABLE_UNIFORM;
+    case TN_INIT_VALUES: return VARIABLE_VALUES;
     }
     return VARIABLE_ZEROS;
 }
@@ -78,6 +79,8 @@ static enum tn_status add_variable(void *to, const struct graph_variable *variab
     if (variable->options.optimizer != NULL) {
         text_set(added->optimizer, sizeof added->optimizer, variable->options.optimizer);
     }
+    added->values = variable->initial;
+    added->values_digest = variable->initial_digest;
     added->no_weight_decay = rank < 2 || variable->options.no_weight_decay;
     return TN_OK;
 }
@@ -130,6 +133,7 @@ enum tn_status model_describe(const struct job *job, struct variable_table *tabl
     memset(table, 0, sizeof *table);
     enum tn_status status = model_open(job, &model, error);
     if (status == TN_OK) { *table = model->table; }
+    for (uint32_t i = 0; i < table->count; i++) { table->variables[i].values = NULL; }
     model_close(model);
     return status;
 }

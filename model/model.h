@@ -32,7 +32,7 @@ MUST_CHECK enum tn_status model_open_graph(struct tn_graph *graph, struct model 
                                            struct error *error);
 void model_close(struct model *model); /* NULL is allowed. */
 
-/* Only the table. Errors as model_open(). */
+/* Only the table, of which given initial values are not known. Errors as model_open(). */
 MUST_CHECK enum tn_status model_describe(const struct job *job, struct variable_table *table,
                                          struct error *error);
 

@@ -24,7 +24,6 @@
 #include "common/cluster/report.h"
 #include "common/cluster/variable_rules.h"
 #include "common/faults/failpoint.h"
-#include "model/model.h"
 #include "ps/norms.h"
 
 enum { WAIT_S = 60, POLL_MS = 200 };
@@ -158,7 +157,8 @@ static enum tn_status resolve(const struct node_options *o, enum role role,
     if (status == TN_OK) { status = zk_options_credentials(&o->zk, setup->credentials, error); }
     if (status != TN_OK) { return status; }
     if (setup->dir == NULL) { setup->dir = setup->job.name; }
-    status = model_describe(&setup->job, &setup->variables, error);
+    status = model_open(&setup->job, &setup->model, error);
+    if (status == TN_OK) { setup->variables = setup->model->table; }
     if (status == TN_OK) { status = variable_rules_check(&setup->job, &setup->variables, error); }
     if (status != TN_OK) { return status; }
     return variable_table_check_ps(&setup->variables, setup->job.cluster.ps, error);
@@ -390,6 +390,7 @@ int node_command(const struct node_role *role, int argc, char **argv)
     } else {
         exit_code = command_failed(&error);
     }
+    model_close(setup->model);
     free(setup);
     return exit_code;
 }

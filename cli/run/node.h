@@ -12,6 +12,7 @@
 #include "common/cluster/variables.h"
 #include "common/node/node.h"
 #include "common/node/runtime.h"
+#include "model/model.h"
 
 /* The environment variable by which an agent gives its nodes the key of the cluster, in
  * hexadecimal.
@@ -22,7 +23,8 @@ struct node_setup {
     struct job job;
     struct task task;
     struct node_identity identity;
-    struct variable_table variables;
+    struct model *model;             /* Has the initial values. */
+    struct variable_table variables; /* That of the model. */
     char connect[CONNECT_MAX], credentials[CREDENTIALS_MAX];
     char listen[TRANSPORT_ADDRESS_MAX];
     const char *dir, *session_file; /* session_file: NULL without an agent. */

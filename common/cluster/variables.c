@@ -103,10 +103,11 @@ static size_t put_scale(uint8_t *bytes, float scale)
     return put_u32(bytes, bits);
 }
 
-/* A scale of 0 is left out, as in the hashes of checkpoints from before there were scales. */
+/* A scale or a digest of 0 is left out, as in the hashes of checkpoints from before there were
+ * scales. */
 uint64_t variable_table_hash(const struct variable_table *table)
 {
-    enum { ENTRY_BYTES = VARIABLE_NAME_MAX + 4 * (3 + VARIABLE_RANK_MAX) };
+    enum { ENTRY_BYTES = VARIABLE_NAME_MAX + 4 * (5 + VARIABLE_RANK_MAX) };
     assert(table->count <= VARIABLES_MAX);
     uint8_t bytes[VARIABLES_MAX * ENTRY_BYTES];
     size_t size = 0;
@@ -120,6 +121,10 @@ uint64_t variable_table_hash(const struct variable_table *table)
             size += put_u32(bytes + size, variable->shape[d]);
         }
         if (variable->scale > 0) { size += put_scale(bytes + size, variable->scale); }
+        if (variable->init == VARIABLE_VALUES) {
+            size += put_u32(bytes + size, (uint32_t)variable->values_digest);
+            size += put_u32(bytes + size, (uint32_t)(variable->values_digest >> 32));
+        }
     }
     return XXH3_64bits(bytes, size);
 }
@@ -187,6 +192,10 @@ static void init_part(const struct variable *variable, uint64_t seed, uint64_t s
     case VARIABLE_HE_NORMAL: fill_normal(seed, stream, first, count, he, out); break;
     case VARIABLE_UNIFORM: fill_uniform(seed, stream, first, count, variable->scale, out); break;
     case VARIABLE_NORMAL: fill_normal(seed, stream, first, count, variable->scale, out); break;
+    case VARIABLE_VALUES:
+        assert(variable->values != NULL);
+        memcpy(out, variable->values + first, (size_t)count * sizeof *out);
+        break;
     }
 }
 

@@ -30,6 +30,7 @@ enum variable_init {
     VARIABLE_ONES,
     VARIABLE_NORMAL,  /* Normal, deviation `scale`. */
     VARIABLE_UNIFORM, /* Uniform in +-`scale`. */
+    VARIABLE_VALUES,  /* `values`. */
 };
 
 /* The way in which training changes a variable. */
@@ -53,6 +54,9 @@ struct variable {
     /* The name of its own optimizer, unless a rule of the job gives it one; "": the job's. */
     char optimizer[OPTIMIZER_NAME_MAX];
     uint64_t offset, count; /* In the flat vector. */
+    const float
+        *values; /* VARIABLE_VALUES; they belong to the model. NULL: only the digest is known. */
+    uint64_t values_digest; /* VARIABLE_VALUES; else 0. */
 };
 
 struct variable_table {
@@ -81,7 +85,7 @@ MUST_CHECK enum tn_status variable_table_check_ps(const struct variable_table *t
                                                   uint32_t ps_count, struct error *error);
 
 /* Write the initial values of parameters [first, first+count) to out[0..count). The range must lie
- * in the table. */
+ * in the table; of VARIABLE_VALUES the values must be known. */
 void variables_init_range(const struct variable_table *table, uint64_t seed, uint64_t first,
                           uint64_t count, float *out);
 

@@ -148,6 +148,9 @@ tn_tensor graph_append(struct tn_graph *graph, const struct node *node)
         }
         attributes->variable = graph_keep(graph, &options, sizeof options);
     }
+    if (attributes->initial != NULL) {
+        attributes->initial = values_hold(graph, attributes->initial);
+    }
     if (graph_failed(graph)) { return TN_NONE; }
     graph->nodes[graph->count++] = copy;
     return tensor_of(graph->count - 1, 0);

@@ -32,6 +32,7 @@ enum tn_status tn_graph_create(struct tn_graph **out, struct tn_error *error)
 void tn_graph_destroy(struct tn_graph *graph)
 {
     if (graph == NULL) { return; }
+    values_release(graph);
     for (struct chunk *chunk = graph->chunks; chunk != NULL;) {
         struct chunk *next = chunk->next;
         free(chunk->bytes);

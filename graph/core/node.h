@@ -14,6 +14,7 @@
 
 #include "graph/core/op.h"
 #include "graph/core/shape.h"
+#include "graph/core/values.h"
 
 /* The constants of an operation. Each op's file documents the fields that it uses; the others are
  * zero. */
@@ -24,6 +25,7 @@ struct attributes {
     enum tn_type type;
     const char *name; /* Path of a variable or a random operation, field of a placeholder. */
     const struct tn_variable_options *variable; /* Variables only. */
+    const struct shared_values *initial;        /* Variables with given values only. */
     const void *data;                           /* Constants only. */
     size_t data_bytes;
 };
@@ -52,6 +54,7 @@ struct mark {
 enum { GRAPH_MARKS_MAX = 256, GRAPH_PATH_MAX = TN_NAME_MAX, GRAPH_CHUNK_BYTES = 16 * 1024 };
 
 struct chunk;
+struct held_values;
 
 struct tn_graph {
     struct node *nodes;
@@ -63,6 +66,7 @@ struct tn_graph {
     const char *devices[TN_SCOPES_MAX];
     uint32_t device_depth;
     struct chunk *chunks;
+    struct held_values *held; /* graph/core/values.h */
     struct error error;
 };
 

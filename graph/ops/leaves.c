@@ -1,5 +1,6 @@
 /* graph/ops/leaves.c: placeholders, variables, constants, and the values with a role: losses,
  * metrics, outputs. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -156,7 +157,7 @@ static const struct tn_variable_options *keep_options(struct tn_graph *graph, co
     struct tn_variable_options kept = {0};
     if (options != NULL) { kept = *options; }
     bool scaled = kept.init == TN_INIT_NORMAL || kept.init == TN_INIT_UNIFORM;
-    if (kept.init > TN_INIT_UNIFORM || (scaled && !(kept.scale > 0 && isfinite(kept.scale)))) {
+    if (kept.init > TN_INIT_VALUES || (scaled && !(kept.scale > 0 && isfinite(kept.scale)))) {
         graph_fail(graph, TN_EINVAL,
                    "variable '%s': unknown init, or a scale of %g: give a scale above 0", path,
                    (double)kept.scale);
@@ -172,7 +173,28 @@ static const struct tn_variable_options *keep_options(struct tn_graph *graph, co
         kept.init = shape->rank < 2 ? TN_INIT_ZEROS : TN_INIT_GLOROT_UNIFORM;
     }
     if (kept.optimizer != NULL) { kept.optimizer = graph_keep_text(graph, kept.optimizer); }
+    kept.values = NULL; /* values_of() has them. */
     return graph_keep(graph, &kept, sizeof kept);
+}
+
+/* A copy of the given initial values. NULL: the graph has an error. */
+static const struct shared_values *values_of(struct tn_graph *graph, const char *path,
+                                             const struct tn_shape *shape, const float *values)
+{
+    const uint64_t count = (uint64_t)shape_elements(shape);
+    if (values == NULL) {
+        graph_fail(graph, TN_EINVAL, "variable '%s': its init is TN_INIT_VALUES: give `values`",
+                   path);
+        return NULL;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        if (isfinite(values[i])) { continue; }
+        graph_fail(graph, TN_EINVAL,
+                   "variable '%s': initial value %" PRIu64 " is %g: give finite numbers", path, i,
+                   (double)values[i]);
+        return NULL;
+    }
+    return values_copy(graph, values, count);
 }
 
 tn_tensor tn_variable(struct tn_graph *graph, const char *name, struct tn_shape shape,
@@ -196,6 +218,10 @@ tn_tensor tn_variable(struct tn_graph *graph, const char *name, struct tn_shape 
     }
     attributes.variable = keep_options(graph, path, &shape, options);
     if (attributes.variable == NULL) { return TN_NONE; }
+    if (attributes.variable->init == TN_INIT_VALUES) {
+        attributes.initial = values_of(graph, path, &shape, options->values);
+        if (attributes.initial == NULL) { return TN_NONE; }
+    }
     graph->variable_count++;
     return graph_add(graph, &op_variable, NULL, 0, &attributes);
 }

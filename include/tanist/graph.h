@@ -83,6 +83,7 @@ enum tn_init {
     TN_INIT_HE_NORMAL,      /* Deviation sqrt(2 / fan_in). */
     TN_INIT_NORMAL,         /* Deviation `scale`. */
     TN_INIT_UNIFORM,        /* In +-`scale`. */
+    TN_INIT_VALUES,         /* `values`. */
 };
 
 enum tn_update {
@@ -100,6 +101,7 @@ struct tn_variable_options {
     float momentum;
     bool no_weight_decay;  /* The job's weight decay leaves this variable out. */
     const char *optimizer; /* Copied. "adagrad": for this variable; NULL: the job's. */
+    const float *values;   /* Copied. TN_INIT_VALUES: one for each element, row-major; finite. */
 };
 
 /* A variable of float32, created when the name is new. The same name again is the same variable,
