@@ -25,6 +25,12 @@ target_include_directories(tanist_entry PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} incl
 target_compile_definitions(tanist_entry PRIVATE _GNU_SOURCE TANIST_VERSION="${PROJECT_VERSION}")
 target_link_libraries(tanist_entry PRIVATE tanist_options)
 
+# The program exports the same functions, for the libraries of models that it loads.
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/library/api.list CONTENT "{\n  ${api_globals};\n};\n")
+target_sources(tanist PRIVATE $<TARGET_OBJECTS:tanist_entry>)
+target_link_options(tanist PRIVATE ${api_wanted} -Wl,--dynamic-list=${CMAKE_BINARY_DIR}/library/api.list)
+set_property(TARGET tanist APPEND PROPERTY LINK_DEPENDS ${CMAKE_BINARY_DIR}/library/api.list)
+
 add_library(tanist_shared SHARED $<TARGET_OBJECTS:tanist_entry>)
 set_target_properties(tanist_shared PROPERTIES LINKER_LANGUAGE C OUTPUT_NAME tanist EXPORT_NAME tanist
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/library

@@ -46,6 +46,14 @@ static enum tn_status check_layout(const struct trainer *trainer, const struct m
         manifest->parameter_count == trainer->parameters &&
         manifest->variables_hash == variable_table_hash(&trainer->config.model->table);
     if (!same_model) { return error_set(error, TN_EINVAL, "it holds another model"); }
+    const uint64_t graph_hash = trainer->config.model->table.graph_hash;
+    if (manifest->graph_hash != 0 && graph_hash != 0 && manifest->graph_hash != graph_hash) {
+        return error_set(error, TN_EINVAL,
+                         "its model is a graph with the hash %016" PRIx64
+                         ", but that of the job has %016" PRIx64
+                         ": use the same model, or begin again with another --dir",
+                         manifest->graph_hash, graph_hash);
+    }
     if (manifest->state_arrays != trainer->arrays ||
         strcmp(manifest->optimizer, optimizer_name(job->train.optimizer)) != 0) {
         return error_set(error, TN_EINVAL, "it holds the state of another optimizer (%s)",

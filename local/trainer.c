@@ -105,7 +105,8 @@ static const float *batch_gradient(struct trainer *trainer, struct error *error)
     }
     (void)!error_set(error, TN_EINVAL,
                      "%.600s: step=%" PRIu64 ": training diverged or an example is not a number; "
-                     "lower train.learning_rate or check the data",
+                     "lower train.learning_rate or check the data; TANIST_CHECK_NUMERICS=1 in the "
+                     "environment names the operation",
                      sum == NULL ? cause.text : "gradient is not finite", trainer->step);
     return NULL;
 }

@@ -163,6 +163,7 @@ static const struct type types[] = {
     {"linear", build_linear, "remove them"},
     {"layers", build_layers, "use dense layers in model.layers"},
     {"program", build_code, "remove them"},
+    {"library", build_code, "remove them"},
 };
 
 static enum tn_status check_width(const char *key, uint32_t width, struct error *error)
@@ -238,7 +239,8 @@ enum tn_status job_graph_create(const struct job *job, struct tn_graph **out, st
             return build(&types[i], job, out, error);
         }
     }
-    return error_set(error, TN_EINVAL,
-                     "unknown model.type '%s': one of mlp, softmax, linear, layers, program",
-                     job->model.type);
+    return error_set(
+        error, TN_EINVAL,
+        "unknown model.type '%s': one of mlp, softmax, linear, layers, program, library",
+        job->model.type);
 }

@@ -96,6 +96,7 @@ enum tn_status model_open_graph(struct tn_graph *graph, struct model **out, stru
     }
     model->graph = graph;
     enum tn_status status = graph_variables(graph, add_variable, &model->table, error);
+    model->table.graph_hash = tn_graph_hash(graph);
     if (status == TN_OK && model->table.count == 0) {
         status = error_set(error, TN_EINVAL,
                            "the model has no variables, so nothing can be trained: add a layer "

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/fields.h"
+#include "model/user_library.h"
 
 static const struct tn_model *program_model;
 
@@ -45,6 +46,9 @@ enum tn_status user_model_find(const struct job *job, const struct tn_model **ou
                                struct error *error)
 {
     assert(job_has_code(job) && out != NULL);
+    if (strcmp(job->model.type, "library") == 0) {
+        return user_library_open(job->model.path, job->model.symbol, out, error);
+    }
     *out = program_model;
     if (program_model != NULL) { return TN_OK; }
     return error_set(error, TN_EINVAL,

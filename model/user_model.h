@@ -1,5 +1,6 @@
 /*
- * model/user_model.h: models that the user's code builds (tanist/model.h): that of this program.
+ * model/user_model.h: models that the user's code builds (tanist/model.h): that of this program, or
+ * of a library (model/user_library.h).
  *
  * Threads: user_model_set_program() before others exist; the rest any.
  */
@@ -19,7 +20,8 @@ MUST_CHECK enum tn_status user_model_check(const struct tn_model *model, const c
  * it or its defaults are not valid. */
 MUST_CHECK enum tn_status user_model_set_program(const struct tn_model *model, struct error *error);
 
-/* The model of a job of the type "program". TN_EINVAL: this program has none. */
+/* The model of a job of the type "program" or "library". TN_EINVAL: this program has none, or the
+ * library is not valid. */
 MUST_CHECK enum tn_status user_model_find(const struct job *job, const struct tn_model **out,
                                           struct error *error);
 

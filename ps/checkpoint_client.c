@@ -26,6 +26,7 @@ enum tn_status checkpoint_client_open(struct checkpoint_client *client,
         .ports = config->ports,
         .shard = config->shard,
         .variables_hash = config->variables_hash,
+        .graph_hash = config->graph_hash,
         .parameters = config->parameters,
         .shards = config->shards,
         .index = config->index,
@@ -140,6 +141,14 @@ static bool fits(const struct checkpoint_client *client, const struct manifest *
 {
     const char *optimizer = optimizer_name(client->shard->config.optimizer.kind);
     const char *why = NULL;
+    const bool same_graph = manifest->graph_hash == 0 || client->graph_hash == 0 ||
+                            manifest->graph_hash == client->graph_hash;
+    if (!same_graph) {
+        log_error("checkpoint %" PRIu64 " cannot be loaded: its model is a graph with the hash "
+                  "%016" PRIx64 ", that of the job has %016" PRIx64,
+                  manifest->id, manifest->graph_hash, client->graph_hash);
+        return false;
+    }
     if (manifest->parameter_count != client->parameters ||
         manifest->variables_hash != client->variables_hash) {
         why = "it holds another model";

@@ -59,7 +59,7 @@ struct checkpoint_client {
     struct membership *membership;
     struct shard *shard;
     const struct node_ports *ports;
-    uint64_t variables_hash, parameters;
+    uint64_t variables_hash, graph_hash, parameters;
     uint32_t shards, index, keep;
     uint64_t now_ms, next_op, list_op;
     struct {
@@ -105,7 +105,7 @@ struct checkpoint_client_config {
     struct membership *membership; /* All pointers outlive the client. */
     const struct node_ports *ports;
     struct shard *shard;
-    uint64_t variables_hash, parameters;
+    uint64_t variables_hash, graph_hash, parameters;
     uint32_t shards, index; /* Number of ps, and the index of this one. */
     uint32_t keep;          /* Committed checkpoints to keep, at least 1. */
 };

@@ -314,6 +314,7 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
         .ports = &ps->ports,
         .shard = &ps->shard,
         .variables_hash = variable_table_hash(ps->config.variables),
+        .graph_hash = ps->config.variables->graph_hash,
         .parameters = parameters,
         .shards = job->cluster.ps,
         .index = index,

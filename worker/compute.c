@@ -189,6 +189,9 @@ static enum tn_status slice_gradient(struct compute *compute, const float *value
         dataset_gather(train, compute->indices, range.count, &fields);
     }
     enum tn_status status = training_gradient(compute->training, &run, error);
+    if (status == TN_OK && !isfinite(run.loss_sum)) {
+        status = error_set(error, TN_EINVAL, "the loss is not finite");
+    }
     if (status != TN_OK) { return error_context(error, "step %" PRIu64 ", slice %u", step, slice); }
     add_loss(compute, step, run.loss_sum, range.count);
     clip_slice(compute, out);

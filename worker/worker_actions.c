@@ -58,7 +58,10 @@ static bool compute_one(struct worker *worker, uint64_t step, uint32_t node)
     struct slice_node slices = worker->core.nodes[node];
     const float *sum = compute_node(&worker->compute, worker->current->data, step, slices, &error);
     if (sum == NULL && error.status == TN_EINVAL) {
-        log_error("%s: training diverged or an example is not a number", error.text);
+        log_error("%s: training diverged or an example is not a number; lower "
+                  "train.learning_rate or check the data; TANIST_CHECK_NUMERICS=1 in the "
+                  "environment names the operation",
+                  error.text);
         worker_finish(worker, TN_EXIT_INVALID_INPUT);
     } else if (sum != NULL && !all_finite(sum, worker->compute.parameters)) {
         diverged(worker, step, slices);

@@ -159,8 +159,8 @@ static enum tn_status use_cluster(struct local_run *run, const struct spec *spec
     }
     if (run->key == spec->key || status != TN_OK) { return status; }
     run->key = spec->key;
-    snprintf(run->key_variable, sizeof run->key_variable, CLUSTER_KEY_VARIABLE "=%" PRIx64,
-             run->key);
+    snprintf(run->key_variable, sizeof run->key_variable,
+             CLUSTER_KEY_VARIABLE "=%" PRIx64 ":%" PRIx64, run->key, run->variables.graph_hash);
     run->environment[0] = run->key_variable;
     step_poller_close(run->steps);
     run->steps = NULL;

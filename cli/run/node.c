@@ -166,13 +166,19 @@ static enum tn_status resolve(const struct node_options *o, enum role role,
 
 /* ------------------------------------------------------------- the cluster */
 
-/* Take the key of the cluster from the agent, which has checked the rest. */
-static bool take_key_of_agent(struct node_setup *setup)
+/* Take the key of the cluster and the hash of its graph from the agent, which has checked the rest.
+ * The model may have changed since then. `*taken`: they were given. */
+static enum tn_status take_key_of_agent(struct node_setup *setup, bool *taken, struct error *error)
 {
+    char *end = NULL;
+    struct spec spec = {0};
     const char *text = getenv(CLUSTER_KEY_VARIABLE);
-    if (!setup->under_agent || text == NULL || !*text) { return false; }
-    setup->cluster_key = strtoull(text, NULL, 16);
-    return setup->cluster_key != 0;
+    *taken = false;
+    if (!setup->under_agent || text == NULL || !*text) { return TN_OK; }
+    setup->cluster_key = strtoull(text, &end, 16);
+    if (*end == ':') { spec.graph_hash = strtoull(end + 1, NULL, 16); }
+    *taken = setup->cluster_key != 0;
+    return bootstrap_check_graph(setup->job.name, &spec, setup->variables.graph_hash, error);
 }
 
 static uint32_t declared(const struct spec *spec, enum role role)
@@ -204,7 +210,11 @@ static enum tn_status check_spec(struct node_setup *setup, const struct spec *sp
     struct job existing;
     char difference[JOB_DIFFERENCE_MAX];
     setup->cluster_key = spec->key;
-    if (spec->job_hash == job_hash(&setup->job)) { return check_declared(setup, spec, error); }
+    if (spec->job_hash == job_hash(&setup->job)) {
+        enum tn_status status =
+            bootstrap_check_graph(setup->job.name, spec, setup->variables.graph_hash, error);
+        return status == TN_OK ? check_declared(setup, spec, error) : status;
+    }
     job_init(&existing);
     bool found =
         spec->job_json != NULL &&
@@ -273,9 +283,10 @@ static enum tn_status find_cluster(struct node_setup *setup, enum role role, str
     static_assert((uint64_t)PLACEMENT_SHARD_MAX * sizeof(float) == WIRE_BODY_MAX,
                   "the largest shard fits into a frame");
     assert(setup->runtime == NULL);
-    if (take_key_of_agent(setup)) { return TN_OK; }
-    enum tn_status status =
-        zk_options_open(setup->connect, setup->credentials, setup->wait_ms, &sync, error);
+    bool taken = false;
+    enum tn_status status = take_key_of_agent(setup, &taken, error);
+    if (status != TN_OK || taken) { return status; }
+    status = zk_options_open(setup->connect, setup->credentials, setup->wait_ms, &sync, error);
     if (status == TN_OK && role == ROLE_COORDINATOR) {
         status = cluster_create_chroot(setup->connect, setup->wait_ms, error);
     }

@@ -14,9 +14,8 @@
 #include "common/node/runtime.h"
 #include "model/model.h"
 
-/* The environment variable by which an agent gives its nodes the key of the cluster, in
- * hexadecimal.
- */
+/* The environment variable by which an agent gives its nodes the key of the cluster and the hash
+ * of its model's graph, "KEY:HASH" in hexadecimal. */
 #define CLUSTER_KEY_VARIABLE "TANIST_CLUSTER_KEY"
 
 struct node_setup {

@@ -53,6 +53,20 @@ void bootstrap_free(struct bootstrap *b)
     b->spec = NULL;
 }
 
+enum tn_status bootstrap_check_graph(const char *cluster, const struct spec *spec,
+                                     uint64_t graph_hash, struct error *error)
+{
+    assert(spec != NULL);
+    if (spec->graph_hash == 0 || graph_hash == 0 || spec->graph_hash == graph_hash) {
+        return TN_OK;
+    }
+    return error_set(error, TN_EINVAL,
+                     "the model of the cluster \"%s\" is a graph with the hash %016" PRIx64
+                     ", but here it has %016" PRIx64
+                     ": give every node a build of the same model, or the job another name",
+                     cluster, spec->graph_hash, graph_hash);
+}
+
 enum tn_status bootstrap_compare(const char *cluster, const struct spec *found,
                                  const struct spec *wanted, struct error *error)
 {
@@ -63,6 +77,8 @@ enum tn_status bootstrap_compare(const char *cluster, const struct spec *found,
                          ": give the job another name, or remove the cluster",
                          cluster, found->ps, wanted->ps);
     }
+    enum tn_status status = bootstrap_check_graph(cluster, found, wanted->graph_hash, error);
+    if (found->job_hash == wanted->job_hash && status != TN_OK) { return status; }
     if (found->variables_hash != wanted->variables_hash) {
         return error_set(error, TN_EEXIST,
                          "cluster %s exists with another model: give the job another name, or "

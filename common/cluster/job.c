@@ -33,8 +33,12 @@ static void init_plain(struct job *job)
     *job = (struct job){
         .name = "job",
         .seed = 1,
-        .model =
-            {.type = "mlp", .inputs = 784, .outputs = 10, .hidden_count = 1, .hidden = {MLP_WIDTH}},
+        .model = {.type = "mlp",
+                  .symbol = "tanist_model",
+                  .inputs = 784,
+                  .outputs = 10,
+                  .hidden_count = 1,
+                  .hidden = {MLP_WIDTH}},
         .data = {.type = "idx",
                  .path = "/usr/share/datasets/fashion-mnist",
                  .examples = 4096,

@@ -26,6 +26,7 @@ enum {
     JOB_RANK_MAX = 4,
     JOB_LAYERS_MAX = 8192,
     JOB_OPTIONS_MAX = 2048,
+    JOB_SYMBOL_MAX = 64,
     JOB_FILE_MAX = 1 << 20,
     JOB_DIFFERENCE_MAX = 640,
 };
@@ -86,7 +87,9 @@ struct job {
     char name[CLUSTER_NAME_MAX]; /* Also the cluster's name. */
     uint64_t seed;
     struct {
-        char type[32]; /* "mlp", "softmax", "linear", "layers", "program" */
+        char type[32];           /* "mlp", "softmax", "linear", "layers", "program", "library" */
+        char path[JOB_PATH_MAX]; /* library */
+        char symbol[JOB_SYMBOL_MAX]; /* library */
         uint32_t inputs, outputs;
         uint32_t hidden_count;
         uint32_t hidden[JOB_HIDDEN_MAX];

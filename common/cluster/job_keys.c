@@ -7,7 +7,8 @@
 #include "common/cluster/job_layers.h"
 #include "common/cluster/manifest.h"
 
-static const char *const model_types[] = {"mlp", "softmax", "linear", "layers", "program", NULL};
+static const char *const model_types[] = {"mlp",     "softmax", "linear", "layers",
+                                          "program", "library", NULL};
 static const char *const losses[] = {"softmax_cross_entropy", "squared_error",
                                      "absolute_error",        "huber_error",
                                      "sigmoid_cross_entropy", NULL};
@@ -126,7 +127,13 @@ static const struct json_field fields[] = {
     NAME(FIELD_CHOICE, "model.type", model.type, model_types, FIXED,
          "`mlp`: hidden layers with ReLU, softmax classifier. `softmax`: softmax regression. "
          "`linear`: linear regression. `layers`: the network of `model.layers`. "
-         "`program`: the model of the program, [written in C](models.md); its default."),
+         "`program`: the model of the program, [written in C](models.md); its default. "
+         "`library`: that of `model.path`."),
+    TEXT("model.path", model.path, CHANGEABLE,
+         "The [shared library](models.md#a-library-that-every-node-loads) with the model. Of "
+         "`library` only. Hosts may have it in different places: nodes compare the graph."),
+    TEXT("model.symbol", model.symbol, CHANGEABLE,
+         "The name of the model in that library, a `struct tn_model`."),
     NUMBER(FIELD_UINT, "model.inputs", model.inputs, 1, 1 << 24, FIXED, "Numbers per example."),
     NUMBER(FIELD_UINT, "model.outputs", model.outputs, 1, 1 << 20, FIXED,
            "Classes; of a regression: numbers to predict."),
@@ -161,10 +168,10 @@ static const struct json_field fields[] = {
     NAME(FIELD_ENUM, "model.loss", model.loss, losses, FIXED,
          "The quantity to minimise: `softmax_cross_entropy` for classes, `sigmoid_cross_entropy` "
          "for two classes with `model.outputs` 1, the others for numbers. Of "
-         "`layers`; of `program` only whether the data have labels or targets."),
+         "`layers`; of code only whether the data have labels or targets."),
     NAME(FIELD_ENUM, "model.targets", model.targets, targets, FIXED,
          "What the outputs are compared with: the labels or targets of the `data`, or the `inputs` "
-         "themselves, as an autoencoder needs it. Of `layers` and `program` only."),
+         "themselves, as an autoencoder needs it. Not of `mlp`, `softmax` and `linear`."),
     NUMBER(FIELD_REAL, "model.label_smoothing", model.label_smoothing, 0, 0.99, FIXED,
            "Of `softmax_cross_entropy` in `layers`: the share of the wanted distribution that is "
            "uniform over all classes."),
@@ -174,7 +181,7 @@ static const struct json_field fields[] = {
         AT(model.options),
         .converter = &job_options_converter,
         .tags = FIXED,
-        .help = "An object that the model's own code reads. Of `program` only.",
+        .help = "An object that the model's own code reads. Of `program` and `library` only.",
     },
     NAME(FIELD_CHOICE, "data.type", data.type, data_types, FIXED,
          "`idx`: images and labels in IDX format, gzip'ed or not. `text`: the bytes of a file, "

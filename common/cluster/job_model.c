@@ -12,7 +12,7 @@ static bool has_type(const struct job *job, const char *type)
 
 bool job_has_code(const struct job *job)
 {
-    return has_type(job, "program");
+    return has_type(job, "program") || has_type(job, "library");
 }
 
 uint32_t job_classes(const struct job *job)
@@ -57,11 +57,14 @@ static enum tn_status check_other_type(const struct job *job, struct error *erro
 /* The keys that only models of C code have. */
 static enum tn_status check_without_code(const struct job *job, struct error *error)
 {
-    if (job->model.options[0] == '\0') { return TN_OK; }
+    const char *key = job->model.options[0] != '\0' ? "model.options"
+                      : job->model.path[0] != '\0'  ? "model.path"
+                                                    : NULL;
+    if (key == NULL) { return TN_OK; }
     return error_set(error, TN_EINVAL,
-                     "model.options is given, but model.type is \"%s\", which has no code that "
-                     "reads it: remove it",
-                     job->model.type);
+                     "%s is given, but model.type is \"%s\", which has no code: remove it, or give "
+                     "model.type \"library\"",
+                     key, job->model.type);
 }
 
 /* The loss, and where its targets come from. */
@@ -141,6 +144,12 @@ static const char *key_of_no_code(const struct job *job)
 static enum tn_status check_code(const struct job *job, struct error *error)
 {
     const char *key = key_of_no_code(job);
+    const bool needs_path = has_type(job, "library");
+    if (needs_path != (job->model.path[0] != '\0')) {
+        return error_set(error, TN_EINVAL, "model.path is \"%s\", but model.type is \"%s\": %s",
+                         job->model.path, job->model.type,
+                         needs_path ? "give the file of the shared library" : "remove it");
+    }
     if (key == NULL) { return check_loss(job, error); }
     return error_set(error, TN_EINVAL,
                      "%s is given, but a model of type \"%s\" is built by its code: remove it, or "

@@ -20,6 +20,7 @@ void manifest_init(struct manifest *manifest, const struct job *job,
     assert(state_arrays >= 1 && state_arrays <= MANIFEST_ARRAYS_MAX);
     *manifest = (struct manifest){
         .variables_hash = variable_table_hash(variables),
+        .graph_hash = variables->graph_hash,
         .parameter_count = variables->parameter_count,
         .seed = job->seed,
         .slices = job->train.slices,
@@ -92,6 +93,7 @@ static const struct json_field manifest_fields[] = {
     {"kernels", FIELD_TEXT, AT(kernels)},
     {"data", FIELD_HEX, AT(data), .optional = true},
     {"variables", FIELD_HEX, AT(variables_hash)},
+    {"graph", FIELD_HEX, AT(graph_hash), .optional = true},
     {"seed", FIELD_CUSTOM, AT(seed), .converter = &decimal_text},
     {"shards", FIELD_LIST, AT(shards), .element = &shard_element, .least = 1,
      .length_offset = offsetof(struct manifest, shard_count)},

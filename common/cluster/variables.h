@@ -62,6 +62,7 @@ struct variable {
 struct variable_table {
     uint32_t count;
     uint64_t parameter_count;
+    uint64_t graph_hash; /* The graph that has these variables: tn_graph_hash(); 0: unknown. */
     struct variable variables[VARIABLES_MAX];
 };
 

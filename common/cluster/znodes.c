@@ -326,6 +326,7 @@ static const struct json_field spec_fields[] = {
     {"key", FIELD_HEX, AT(key)},
     {"job_hash", FIELD_HEX, AT(job_hash)},
     {"variables_hash", FIELD_HEX, AT(variables_hash)},
+    {"graph_hash", FIELD_HEX, AT(graph_hash), .optional = true},
     {"coordinators", FIELD_UINT, AT(coordinators)},
     {"ps", FIELD_UINT, AT(ps)},
     {"workers", FIELD_UINT, AT(workers)},

@@ -57,6 +57,7 @@ struct spec {
     uint64_t key;      /* Random, created with the cluster; on every frame. */
     uint64_t job_hash; /* job_hash(): of what must not change while the cluster exists. */
     uint64_t variables_hash;
+    uint64_t graph_hash; /* The graph that all nodes must have; 0: unknown. */
     uint32_t coordinators, ps, workers;
     uint64_t created_wall_ms;
     int32_t version; /* The version of the znode, not part of its contents. */

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """Models in C: the programs of examples/c, built out of the tree, train alone, on a cluster and as single nodes, with
-one digest.
+one digest, and so do they as libraries; a run whose loss is not finite ends.
 
 Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the program of the build that is installed.
 """
 
 import json
+import shutil
 import socket
 import subprocess
+import time
 import unittest
 
-from installed import build_project, install
-from test_cli import PROGRAM, QUICK, ROOT, Cli
+from installed import build_project, install, option, run
+from case import PROGRAM, QUICK, ROOT, Cli
 
 SERVERS = ["--set", "zookeeper.servers=1"]
 NO_FILES = ["--set", "data.type=synthetic", "--set", "data.examples=1024", "--set", "data.test_examples=256"]
@@ -30,20 +32,20 @@ class Installed(Cli):
         return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=90, cwd=self.folder,
                               env=dict(self.environment, **environment), check=False)
 
-    def result(self, program, *arguments, **environment):
+    def output_of(self, program, *arguments, **environment):
         called = self.call(program, *arguments, "-o", "json", **environment)
         self.assertEqual(called.returncode, 0, called.stderr)
         return json.loads(called.stdout)
 
     def digest(self, *arguments):
-        result = self.result(*arguments)
+        result = self.output_of(*arguments)
         self.assertEqual(result["status"], "done")
         return result["parameters_digest"]
 
 
 class Programs(Installed):
     def test_line_alone_and_on_a_cluster(self):
-        alone = self.result(self.build / "linear")
+        alone = self.output_of(self.build / "linear")
         self.assertGreater(alone["accuracy"], 0.9)
         self.assertTrue((self.folder / "runs/line/job.json").exists())
         cluster = self.digest(self.build / "linear", "run", *SERVERS, "--dir", "cluster")
@@ -53,7 +55,7 @@ class Programs(Installed):
         """The same graph in C and as layers: one hash, one digest."""
         job = str(ROOT / "examples/cnn.json")
         small = [*NO_FILES, "--set", "train.steps=6", "--set", "train.batch=32"]
-        hashes = {self.result(self.build / "cnn", "graph")["hash"], self.result(PROGRAM, "graph", job)["hash"]}
+        hashes = {self.output_of(self.build / "cnn", "graph")["hash"], self.output_of(PROGRAM, "graph", job)["hash"]}
         self.assertEqual(len(hashes), 1)
         digests = {self.digest(self.build / "cnn", *small, "--dir", "alone"),
                    self.digest(self.build / "cnn", "run", *SERVERS, *small, "--dir", "cluster"),
@@ -67,7 +69,7 @@ class Programs(Installed):
 
     def test_job_file_replaces_defaults(self):
         job = self.job(json.dumps({"name": "other", "train": {"steps": 20}}))
-        self.result(self.build / "linear", "run", "--local", job, "--set", "seed=5")
+        self.output_of(self.build / "linear", "run", "--local", job, "--set", "seed=5")
         kept = json.loads((self.folder / "runs/other/job.json").read_text())
         self.assertEqual((kept["seed"], kept["train"]["steps"], kept["train"]["batch"]), (5, 20, 32))
         self.assertEqual(kept["model"]["type"], "program")
@@ -84,6 +86,143 @@ class Programs(Installed):
         self.assertIn('model.type is "linear", but this program brings a model of its own', called.stderr)
         self.refused(3, ["this program has no model of its own"], "run", QUICK, "--set", "model.type=program", "--set",
                      "model.outputs=2")
+
+
+LINE = {
+    "name": "line",
+    "model": {"type": "library", "path": "line.so", "inputs": 8, "outputs": 1, "loss": "squared_error"},
+    "data": {"type": "synthetic", "examples": 1024, "test_examples": 256},
+    "train": {"steps": 300, "batch": 32, "learning_rate": 0.05},
+    "checkpoint": {"every_steps": 100},
+    "cluster": {"coordinators": 1, "ps": 1, "workers": 2, "min_workers": 2},
+    "zookeeper": {"servers": 1},
+}
+
+
+class Libraries(Installed):
+    """The same models as libraries that `tanist` loads."""
+
+    def compile(self, name, source, compiler=None):
+        """Without libtanist: its functions are those of the program."""
+        path = self.folder / name
+        path.write_text(source)
+        library = path.with_suffix(".so")
+        run(compiler or option("CMAKE_C_COMPILER"), "-shared", "-fPIC", "-Wall", "-Werror", "-O1",
+            f"-I{self.prefix}/include", path, "-o", library)
+        return str(library)
+
+    def line(self, name="line.c", compiler=None, **changes):
+        source = (ROOT / "examples/c/linear.c").read_text()
+        for old, new in changes.items():
+            self.assertIn(old, source)
+            source = source.replace(old, new)
+        return self.compile(name, source, compiler)
+
+    def refused_library(self, path, *expected, options=()):
+        job = self.job(json.dumps(LINE))
+        self.refused(3, ["model.path", *expected], "run", "--local", job, "--set", f"model.path={path}", *options)
+
+    def test_library_trains_as_the_program_does(self):
+        alone = self.digest(self.build / "linear")
+        job = self.job(json.dumps(LINE))
+        path = ["--set", f"model.path={self.build / 'linear.so'}"]
+        self.assertEqual(self.digest(PROGRAM, "run", "--local", job, *path, "--dir", "local"), alone)
+        self.assertEqual(self.digest(PROGRAM, "run", job, *path, "--dir", "cluster"), alone)
+
+    def agent(self, zookeeper, library, tasks):
+        process = subprocess.Popen(
+            [PROGRAM, "agent", self.job(json.dumps(LINE)), "--zk", zookeeper, "--tasks", tasks, "--dir",
+             tasks.split(",", maxsplit=1)[0], "--set", f"model.path={library}"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=self.folder, env=self.environment)
+        self.addCleanup(self.kill_and_read, process)
+        return process
+
+    def test_builds_of_two_compilers_in_one_cluster(self):
+        """Their agents see one graph; a build of another model is refused with both hashes."""
+        if not shutil.which("clang") or not shutil.which("gcc"):
+            self.skipTest("needs gcc and clang")
+        builds = [self.line(f"{name}.c", name) for name in ("gcc", "clang")]
+        other = self.line("other.c", tn_squared_error="tn_absolute_error")
+        job = self.job(json.dumps(LINE))
+        hashes = [self.output_of(PROGRAM, "graph", job, "--set", f"model.path={path}")["hash"]
+                  for path in (*builds, other)]
+        self.assertEqual(hashes[0], hashes[1])
+        self.assertNotEqual(hashes[0], hashes[2])
+        self.start("--set", "train.steps=50000000")
+        self.wait_step()
+        zookeeper = json.loads((self.folder / "run/run.json").read_text())["zookeeper"]
+        first = self.agent(zookeeper, builds[0], "coordinator:0,ps:0,worker:0")
+        self.wait_cluster(zookeeper)
+        _, errors = (refused := self.agent(zookeeper, other, "worker:1")).communicate(timeout=60)
+        self.assertEqual(refused.returncode, 3, errors)
+        for text in ("give every node a build of the same model", hashes[0], hashes[2]):
+            self.assertIn(text, errors)
+        shutil.rmtree(self.folder / "worker:1")
+        for agent in (first, self.agent(zookeeper, builds[1], "worker:1")):
+            _, errors = agent.communicate(timeout=60)
+            self.assertEqual(agent.returncode, 0, errors)
+        (self.folder / "coordinator:0/run.json").unlink()
+        continued = self.output_of(PROGRAM, "run", "--local", job, "--set", f"model.path={builds[1]}", "--resume", "--dir",
+                                "coordinator:0")
+        self.assertEqual(continued["parameters_digest"], self.digest(self.build / "linear"))
+
+    def wait_cluster(self, zookeeper, limit_s=40):
+        end = time.monotonic() + limit_s
+        while time.monotonic() < end:
+            if self.tanist("status", "--zk", zookeeper, "--cluster", "line").returncode == 0:
+                return
+            time.sleep(0.05)
+        self.fail("the cluster was not created")
+
+    def test_checkpoint_of_another_model(self):
+        job = self.job(json.dumps(LINE))
+        here = [job, "--dir", "run", "--resume", "--set"]
+        self.digest(PROGRAM, "run", "--local", *here, f"model.path={self.line()}", "--set", "train.steps=50")
+        other = self.line("other.c", tn_squared_error="tn_absolute_error")
+        self.refused(3, ["its model is a graph with the hash", "use the same model"], "run", "--local", "--quiet", *here,
+                     f"model.path={other}")
+
+    def test_wrong_files(self):
+        self.refused_library("nowhere.so", "cannot open nowhere.so", "No such file")
+        self.refused_library(self.folder, "is not a regular file")
+        self.refused_library(self.job("{}"), "cannot be loaded")
+        empty = self.compile("empty.c", "int main(void) { return 0; }\n")
+        self.refused_library(empty, 'exports no model "tanist_model"')
+        self.refused_library(self.compile("code.c", "void tanist_model(void) {}\n"), 'exports no model "tanist_model"')
+        self.refused_library(self.line(), 'exports no model "another"', options=["--set", "model.symbol=another"])
+        newer = self.line("newer.c", **{"#include <tanist/tanist.h>":
+                                        "#include <tanist/tanist.h>\n#undef TN_API_MAJOR\n#define TN_API_MAJOR 2"})
+        self.refused(3, ["newer.so", "interface 2.0 of libtanist, but this is 1.0"], "graph",
+                     self.job(json.dumps(LINE)), "--set", f"model.path={newer}")
+        unknown = self.line("unknown.c", **{"int main": "int tn_of_the_future(void);\nint main",
+                                            "return tn_main": "return tn_of_the_future() + tn_main"})
+        self.refused_library(unknown, "undefined symbol: tn_of_the_future")
+
+
+class Divergence(Installed):
+    """A loss that is not finite ends the run; the checkpoints before it stay."""
+
+    def test_alone(self):
+        self.digest(self.build / "linear", "--set", "train.steps=100", "--dir", "run")
+        job = json.loads((self.folder / "run/job.json").read_text())
+        self.assertEqual(job["train"]["steps"], 100)
+        called = self.call(self.build / "linear", "--dir", "bad", "--set", "train.learning_rate=1e6", "--set",
+                           "checkpoint.every_steps=2")
+        self.assertEqual(called.returncode, 3, called.stderr)
+        self.assertIn("is not finite", called.stderr)
+        self.assertIn("TANIST_CHECK_NUMERICS=1", called.stderr)
+        kept = self.output_of(PROGRAM, "checkpoints", "verify", "--store", "bad/checkpoints")
+        self.assertGreater(kept["checkpoints"][0]["step"], 0)
+        named = self.call(self.build / "linear", "--dir", "named", "--set", "train.learning_rate=1e6",
+                          TANIST_CHECK_NUMERICS="1")
+        self.assertEqual(named.returncode, 3, named.stderr)
+        self.assertRegex(named.stderr, r"step \d+, slice \d+: model: not finite: scope '[a-z]*', \w+")
+
+    def test_on_a_cluster(self):
+        called = self.call(self.build / "linear", "run", *SERVERS, "--dir", "bad", "--set", "train.learning_rate=1e6",
+                           "--set", "checkpoint.every_steps=2")
+        self.assertEqual(called.returncode, 3, called.stderr)
+        self.assertIn("is not finite", called.stderr)
 
 
 class Nodes(Installed):
@@ -119,7 +258,7 @@ class Nodes(Installed):
         for node in nodes:
             _, errors = node.communicate(timeout=60)
             self.assertEqual(node.returncode, 0, errors)
-        saved = self.result(PROGRAM, "checkpoints", "verify", "--store", "nodes/checkpoints")
+        saved = self.output_of(PROGRAM, "checkpoints", "verify", "--store", "nodes/checkpoints")
         self.assertEqual(self.digest(self.build / "linear", "--dir", "nodes"), alone)
         self.assertEqual(saved["checkpoints"][0]["step"], 300)
 
