@@ -173,6 +173,7 @@ static enum tn_status train(struct local *local, bool *left, struct error *error
         reached = evaluate_if_due(local);
         if (!reached && local->trainer.step < steps) { save_if_due(local); }
         local->config->stepped(local->config->ctx, local->run, local->trainer.step);
+        reached = reached || local->config->should_stop(local->config->ctx);
     }
     return TN_OK;
 }
@@ -246,7 +247,7 @@ enum tn_status local_run_job(const struct local_config *config, struct run *run,
                              struct error *error)
 {
     assert(config->loaded != NULL && config->stepped != NULL && config->noted != NULL);
-    assert(config->leave != NULL);
+    assert(config->leave != NULL && config->should_stop != NULL);
     struct local *local = calloc(1, sizeof *local);
     if (local == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     local->config = config;

@@ -27,6 +27,13 @@ enum tn_status user_model_check(const struct tn_model *model, const char *source
                          "give sizeof(struct tn_model)",
                          source, model->struct_size, sizeof *model);
     }
+    const struct tn_hooks *hooks = model->hooks;
+    if (hooks != NULL && hooks->struct_size != sizeof *hooks) {
+        return error_set(error, TN_EINVAL,
+                         "%s: struct_size of the hooks is %zu, but struct tn_hooks has %zu bytes: "
+                         "give sizeof(struct tn_hooks)",
+                         source, hooks->struct_size, sizeof *hooks);
+    }
     const char *missing = model->name == NULL ? "name" : model->build == NULL ? "build" : NULL;
     if (missing == NULL) { return TN_OK; }
     return error_set(error, TN_EINVAL, "%s: the model has no %s: set it", source, missing);

@@ -216,6 +216,23 @@ static enum tn_status restore(void *ctx, struct error *error)
 
 /* ------------------------------------------------------------- running */
 
+static void call_hooks(struct local_run *run, const struct agent_event *event)
+{
+    uint64_t step;
+    const struct observer *observer = event->observer;
+    if (observer == NULL) { return; }
+    if (event->type == AGENT_HISTORY) {
+        run_hooks_note(&run->hooks, &observer->run, &observer->entry);
+    }
+    if (observer->run.phase == RUN_RUNNING) { run_hooks_start(&run->hooks, &observer->run); }
+    if (event->type != AGENT_TICK || run->steps == NULL) { return; }
+    if (step_poller_reached(run->steps, observer, &step)) {
+        run_hooks_step(&run->hooks, &observer->run, step);
+    }
+    run_hooks_stop_cluster(&run->hooks, run->connect, text_or_null(run->credentials),
+                           run->job.name);
+}
+
 static void on_event(void *ctx, const struct agent_event *event)
 {
     struct local_run *run = ctx;
@@ -225,6 +242,7 @@ static void on_event(void *ctx, const struct agent_event *event)
     if (event->type == AGENT_RUN) {
         run->result.seconds = (double)(event->now_ms - run->started_ms) / 1000.0;
     }
+    if (run->hooks.hooks != NULL) { call_hooks(run, event); }
     recorder_handle(&run->recorder, event, run->steps);
     progress_handle(&run->progress, event);
 }

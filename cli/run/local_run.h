@@ -11,6 +11,7 @@
 #include "cli/run/progress.h"
 #include "cli/run/recorder.h"
 #include "cli/run/result.h"
+#include "cli/run/run_hooks.h"
 #include "cli/run_folder.h"
 #include "cli/zk_options.h"
 #include "common/cluster/variables.h"
@@ -41,6 +42,7 @@ struct local_run {
     struct ensemble ensemble;
     struct step_poller *steps;
     struct recorder recorder;
+    struct run_hooks hooks;
     uint64_t cluster_made_ms; /* Identifies the cluster of the folder's files; 0: none. */
     uint64_t started_ms;
     uint64_t key; /* The key of the cluster; 0: unknown yet. */

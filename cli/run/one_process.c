@@ -24,6 +24,7 @@ static void note_seconds(struct local_run *run, uint64_t now_ms)
 static void on_loaded(void *ctx, const struct run *now)
 {
     struct local_run *run = ctx;
+    run_hooks_start(&run->hooks, now);
     if (now->load_checkpoint == 0) { return; }
     progress_print(&run->progress, clock_monotonic_ms(),
                    "continuing the run in %s from checkpoint %" PRIu64 " (step %" PRIu64 ")",
@@ -35,7 +36,14 @@ static void on_stepped(void *ctx, const struct run *now, uint64_t step)
     struct local_run *run = ctx;
     const uint64_t now_ms = clock_monotonic_ms();
     progress_step(&run->progress, now, step, now_ms);
+    run_hooks_step(&run->hooks, now, step);
     recorder_note(&run->recorder, now, step, NULL, now_ms);
+}
+
+static bool should_stop(void *ctx)
+{
+    struct local_run *run = ctx;
+    return run_hooks_want_stop(&run->hooks);
 }
 
 static void on_noted(void *ctx, const struct run *now, const struct history_entry *entry)
@@ -48,6 +56,7 @@ static void on_noted(void *ctx, const struct run *now, const struct history_entr
     progress_print(&run->progress, now_ms, "%s", text);
     recorder_note(&run->recorder, now, entry->step, entry, now_ms);
     result_note(&run->result, entry);
+    run_hooks_note(&run->hooks, now, entry);
     note_seconds(run, now_ms);
 }
 
@@ -95,6 +104,7 @@ static enum tn_status train(struct local_run *run, const struct training_parts *
         .leave = stop_or_end_on_signals(),
         .loaded = on_loaded,
         .stepped = on_stepped,
+        .should_stop = should_stop,
         .noted = on_noted,
         .ctx = run,
     };

@@ -176,15 +176,10 @@ static enum tn_status run_in_one_process(const struct run_options *given, struct
 
 /* --------------------------------------------------------------- a cluster */
 
-static enum tn_status run_job(void *ctx, const char *path, struct local_run *run,
-                              struct error *error)
+static enum tn_status run_on_cluster(const struct run_options *given, struct local_run *run,
+                                     struct error *error)
 {
-    const struct run_options *given = ctx;
-    enum tn_status status = read_job(given, path, &run->job, error);
-    if (status == TN_OK && given->local.one_process) {
-        return run_in_one_process(given, run, error);
-    }
-    if (status == TN_OK) { status = validate_job(&run->job, &run->variables, error); }
+    enum tn_status status = validate_job(&run->job, &run->variables, error);
     if (status == TN_OK) { status = local_options_read_zk(&given->local, run, error); }
     if (status == TN_OK && given->networks != NULL) {
         status = networks_read(&run->networks, given->networks, error);
@@ -193,6 +188,27 @@ static enum tn_status run_job(void *ctx, const char *path, struct local_run *run
     run->own_ensemble = !*run->connect;
     return local_options_work(&given->local, run->own_ensemble ? SERVERS_WAIT_S : CONNECT_WAIT_S,
                               given->local.resume, run, error);
+}
+
+/* TN_EAGAIN: a signal, `tanist drain` or `tanist stop` before it began. */
+static enum tn_status end_of(const struct local_run *run)
+{
+    const struct agent_result *result = &run->agent_result;
+    if (!result->job_ended || result_run_was_stopped(&result->run)) { return TN_EAGAIN; }
+    return result->run.phase == RUN_DONE ? TN_OK : TN_EUNHEALTHY;
+}
+
+static enum tn_status run_job(void *ctx, const char *path, struct local_run *run,
+                              struct error *error)
+{
+    const struct run_options *given = ctx;
+    enum tn_status status = read_job(given, path, &run->job, error);
+    if (status != TN_OK) { return status; }
+    run_hooks_open(&run->hooks, &run->job);
+    status = given->local.one_process ? run_in_one_process(given, run, error)
+                                      : run_on_cluster(given, run, error);
+    run_hooks_close(&run->hooks, status == TN_OK ? end_of(run) : status);
+    return status;
 }
 
 static void add_options(struct options *options, struct run_options *given)

@@ -40,7 +40,8 @@ TN_MODEL_WITH("cnn", build,
               "             \"optimizer\": \"adam\", \"learning_rate\": 0.002,"
               "             \"decay_steps\": 2000},"
               " \"evaluate\": {\"every_steps\": 500},"
-              " \"checkpoint\": {\"every_steps\": 500}}")
+              " \"checkpoint\": {\"every_steps\": 500}}",
+              NULL)
 
 int main(int argc, char **argv)
 {

@@ -15,7 +15,8 @@ TN_MODEL_WITH("line", build,
               "{\"model\": {\"inputs\": 8, \"outputs\": 1, \"loss\": \"squared_error\"},"
               " \"data\": {\"type\": \"synthetic\", \"examples\": 1024, \"test_examples\": 256},"
               " \"train\": {\"steps\": 300, \"batch\": 32, \"learning_rate\": 0.05},"
-              " \"cluster\": {\"ps\": 1}}")
+              " \"cluster\": {\"ps\": 1}}",
+              NULL)
 
 int main(int argc, char **argv)
 {

@@ -36,6 +36,43 @@ struct tn_build {
     uint64_t batch, slices;   /* train.batch, train.slices. */
 };
 
+/* The progress of a run. Later versions may add members at the end. */
+struct tn_progress {
+    size_t struct_size;
+    uint64_t step, generation;
+    uint64_t checkpoint;               /* The last committed one; 0: none yet. */
+    double train_loss, loss, accuracy; /* The last evaluation's; NAN: unknown. */
+};
+
+/*
+ * Functions that are called while a run makes progress, each NULL or not. They observe and may ask
+ * for an end, but change no value: the result of a step depends on the job alone.
+ *
+ * Process: the one that trains alone (`prog`, `run --local`), or on a cluster the one of `run`,
+ * which observes its nodes. Nodes, and `agent`, call no hook. Threads: always the first thread of
+ * that process, one call at a time. A hook should return soon: alone, training waits for it; on a
+ * cluster, only the restart of dead nodes does.
+ *
+ * After a recovery of a cluster, steps, evaluations and checkpoints may be seen again.
+ */
+struct tn_hooks {
+    size_t struct_size;
+    /* Training begins at progress->step or continues there; once, before all others. */
+    void (*started)(const struct tn_progress *progress, void *user);
+    /* Alone: after each step. On a cluster: about twice a second, if the step has changed. */
+    void (*stepped)(const struct tn_progress *progress, void *user);
+    /* The test set was evaluated at progress->step. */
+    void (*evaluated)(const struct tn_progress *progress, void *user);
+    /* A checkpoint of progress->step is committed. */
+    void (*saved)(const struct tn_progress *progress, uint64_t checkpoint, void *user);
+    /* As often as `stepped`. True: end the run as `tanist stop` does, with an evaluation and a
+     * checkpoint: alone at this step, on a cluster at one that the chief chooses. */
+    bool (*should_stop)(const struct tn_progress *progress, void *user);
+    /* The last call, if `started` was called. TN_OK: the run is done; TN_EAGAIN: it was
+     * interrupted and can be continued; others: it failed. */
+    void (*ended)(const struct tn_progress *progress, enum tn_status status, void *user);
+};
+
 /*
  * A model. It outlives the process's use of it: make it a constant.
  *
@@ -52,18 +89,19 @@ struct tn_model {
     const char *name;     /* The job and its cluster have it, unless a job file names them. */
     void (*build)(struct tn_graph *graph, const struct tn_build *build, void *user);
     const char *job; /* Defaults of the job: JSON with the keys of a job file. NULL: none. */
-    void *user;      /* Passed to `build`. */
+    const struct tn_hooks *hooks; /* NULL: none. */
+    void *user;                   /* Passed to `build` and to hooks. */
 };
 
 /* Define the constant `tanist_model`: with a name and a build function; and the same with defaults
- * of the job. */
-#define TN_MODEL(model_name, build_function) TN_MODEL_WITH(model_name, build_function, NULL)
-#define TN_MODEL_WITH(model_name, build_function, job_defaults)                                    \
+ * of the job and hooks, each NULL or not. */
+#define TN_MODEL(model_name, build_function) TN_MODEL_WITH(model_name, build_function, NULL, NULL)
+#define TN_MODEL_WITH(model_name, build_function, job_defaults, model_hooks)                       \
     TN_MODEL_BEGIN                                                                                 \
     extern TN_API const struct tn_model tanist_model;                                              \
     const struct tn_model tanist_model = {                                                         \
-        sizeof(struct tn_model), TN_API_VERSION, (model_name),                                     \
-        (build_function),        (job_defaults), NULL,                                             \
+        sizeof(struct tn_model), TN_API_VERSION, (model_name), (build_function),                   \
+        (job_defaults),          (model_hooks),  NULL,                                             \
     };                                                                                             \
     TN_MODEL_END
 #ifdef __cplusplus

@@ -62,10 +62,22 @@ class Programs(Installed):
                    self.digest(PROGRAM, "run", "--local", job, *small, "--dir", "layers")}
         self.assertEqual(len(digests), 1)
 
-    def test_guide_has_the_program(self):
-        """The first program of the guide is the example, without its first comment."""
-        guide = (ROOT / "docs/models.md").read_text().split("```c\n")[1].split("```")[0]
-        self.assertEqual(guide, (ROOT / "examples/c/linear.c").read_text().split("*/\n", 1)[1])
+    def test_guide_has_the_programs(self):
+        """Every C text of the guide is in an example; the first is a whole one, without its first comment."""
+        guide = [part.split("```")[0] for part in (ROOT / "docs/models.md").read_text().split("```c\n")[1:]]
+        self.assertEqual(guide[0], (ROOT / "examples/c/linear.c").read_text().split("*/\n", 1)[1])
+        sources = [path.read_text() for path in (ROOT / "examples/c").glob("*.c")]
+        for text in guide:
+            self.assertTrue(any(text in source for source in sources), text)
+
+    def test_a_loss_of_ones_own(self):
+        """Its gradients are slopes, and it trains to the same parameters alone and on a cluster."""
+        checked = self.call(self.build / "quantile", "check")
+        self.assertEqual(checked.returncode, 0, checked.stdout)
+        self.assertLess(float(checked.stdout.split()[3]), 1e-4)
+        few = ["--set", "train.steps=50"]
+        self.assertEqual(self.digest(self.build / "quantile", *few, "--dir", "alone"),
+                         self.digest(self.build / "quantile", "run", *SERVERS, *few, "--dir", "cluster"))
 
     def test_job_file_replaces_defaults(self):
         job = self.job(json.dumps({"name": "other", "train": {"steps": 20}}))
@@ -197,6 +209,40 @@ class Libraries(Installed):
         unknown = self.line("unknown.c", **{"int main": "int tn_of_the_future(void);\nint main",
                                             "return tn_main": "return tn_of_the_future() + tn_main"})
         self.refused_library(unknown, "undefined symbol: tn_of_the_future")
+
+
+class Hooks(Installed):
+    """They are called in the process of `run`, and may end it."""
+
+    def calls(self, *command):
+        called = self.call(*command, "--quiet", "-o", "json")
+        self.assertEqual(called.returncode, 0, called.stderr)
+        self.assertEqual(json.loads(called.stdout)["status"], "done")
+        return [line[6:] for line in called.stderr.splitlines() if line.startswith("hook: ")]
+
+    def check_order(self, calls):
+        """Started once and first, ended once and last; each evaluation and checkpoint is seen."""
+        self.assertEqual(calls[0], "started at step 0")
+        self.assertRegex(calls[-1], r"^ended at step \d+: ok$")
+        self.assertEqual([call for call in calls[1:-1] if not call.startswith(("step ", "checkpoint "))], [])
+        self.assertTrue(any(call.startswith("checkpoint ") for call in calls))
+
+    def test_alone(self):
+        """The run ends at the very step whose evaluation is good enough."""
+        calls = self.calls(self.build / "hooks", "--dir", "alone")
+        self.check_order(calls)
+        accuracies = {int(call.split()[1]): float(call.split()[-1]) for call in calls if call.startswith("step ")}
+        last = max(accuracies)
+        self.assertEqual(list(accuracies), list(range(20, last + 1, 20)))
+        self.assertEqual([step for step, accuracy in accuracies.items() if accuracy >= 0.9], [last])
+        self.assertEqual(calls[-1], f"ended at step {last}: ok")
+        self.assertIn(f"checkpoint 1 is of step {last}", calls)
+
+    def test_on_a_cluster_and_as_a_library(self):
+        self.check_order(self.calls(self.build / "hooks", "run", *SERVERS, "--dir", "cluster"))
+        job = self.job(json.dumps(dict(LINE, train=dict(LINE["train"], steps=100000000), evaluate={"every_steps": 20})))
+        self.check_order(self.calls(PROGRAM, "run", job, "--set", f"model.path={self.build / 'hooks.so'}", "--dir",
+                                    "library"))
 
 
 class Divergence(Installed):

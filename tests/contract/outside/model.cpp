@@ -11,7 +11,8 @@ static void build(tn_graph *graph, const tn_build *about, void *)
 }
 
 TN_MODEL_WITH("classes", build, R"({"model": {"inputs": 16, "outputs": 3},
-    "data": {"type": "synthetic", "examples": 256, "test_examples": 64}, "train": {"steps": 20}})")
+    "data": {"type": "synthetic", "examples": 256, "test_examples": 64}, "train": {"steps": 20}})",
+              nullptr)
 
 int main(int argc, char **argv)
 {

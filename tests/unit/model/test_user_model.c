@@ -67,6 +67,10 @@ static void test_members(void **state)
     model = line;
     model.struct_size -= 1;
     expect_refusal(&model, "struct_size of the model is");
+    const struct tn_hooks hooks = {.struct_size = sizeof hooks - 1};
+    model = line;
+    model.hooks = &hooks;
+    expect_refusal(&model, "struct_size of the hooks is");
     model = line;
     model.name = NULL;
     expect_refusal(&model, "the model has no name");
