@@ -6,7 +6,9 @@ Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the p
 """
 
 import json
+import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -177,6 +179,22 @@ class Libraries(Installed):
         continued = self.output_of(PROGRAM, "run", "--local", job, "--set", f"model.path={builds[1]}", "--resume", "--dir",
                                 "coordinator:0")
         self.assertEqual(continued["parameters_digest"], self.digest(self.build / "linear"))
+
+    def test_library_that_is_replaced_during_a_run(self):
+        """A node that restarts with another build is refused with both hashes, although its agent had the first."""
+        library = self.line("model.c")
+        job = self.job(json.dumps(dict(LINE, train=dict(LINE["train"], steps=100000000))))
+        first = self.output_of(PROGRAM, "graph", job, "--set", f"model.path={library}")["hash"]
+        process = self.spawn("run", job, "--dir", "run", "--set", f"model.path={library}")
+        self.wait_step()
+        other = self.line("other.c", tn_squared_error="tn_absolute_error")
+        second = self.output_of(PROGRAM, "graph", job, "--set", f"model.path={other}")["hash"]
+        os.rename(other, library)
+        os.kill(self.pid("worker:0"), signal.SIGKILL)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 3, errors)
+        for text in ("worker:0 cannot run", first, second):
+            self.assertIn(text, errors)
 
     def wait_cluster(self, zookeeper, limit_s=40):
         end = time.monotonic() + limit_s
