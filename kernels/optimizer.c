@@ -43,6 +43,7 @@ struct optimizer optimizer_of_job(const struct job *job, const struct variable_t
         .weight_decay = job->train.weight_decay,
         .clip_value = job->train.clip_value,
         .clip_norm = job->train.clip_norm,
+        .ema = job->train.ema,
         .norm = NORM_UNKNOWN,
         .variables = variables,
     };
@@ -52,7 +53,24 @@ struct optimizer optimizer_of_job(const struct job *job, const struct variable_t
         if (rule.update == VARIABLE_AVERAGED) { continue; }
         optimizer.arrays = u32_max(optimizer.arrays, optimizer_arrays(rule.optimizer));
     }
+    if (optimizer.ema > 0) { optimizer.arrays++; }
+    assert(optimizer.arrays <= OPTIMIZER_ARRAYS_MAX);
     return optimizer;
+}
+
+bool optimizer_has_average(const struct optimizer *optimizer)
+{
+    return optimizer->ema > 0;
+}
+
+void optimizer_begin(const struct optimizer *optimizer, uint64_t count,
+                     float *const arrays[static OPTIMIZER_ARRAYS_MAX])
+{
+    for (uint32_t a = 1; a < optimizer->arrays; a++) {
+        memset(arrays[a], 0, count * sizeof *arrays[a]);
+    }
+    if (!optimizer_has_average(optimizer)) { return; }
+    memcpy(arrays[optimizer->arrays - 1], arrays[0], count * sizeof *arrays[0]);
 }
 
 struct optimizer optimizer_per_slice(struct optimizer optimizer, uint32_t slices)
@@ -148,6 +166,17 @@ static struct optimizer_constants average_constants(const struct optimizer *opti
     };
 }
 
+static void update_average(const struct optimizer *optimizer, const struct kernels *kernels,
+                           uint64_t count, const float *values, const float *in, float *out)
+{
+    const double kept = reach(optimizer->ema, optimizer->slices);
+    const struct optimizer_constants constants = {.beta1 = (float)kept,
+                                                  .one_minus_beta1 = (float)(1 - kept)};
+    const float *const from[OPTIMIZER_ARRAYS_MAX] = {in};
+    float *const to[OPTIMIZER_ARRAYS_MAX] = {out};
+    kernels->optimizers->average(count, &constants, values, from, to);
+}
+
 /* The index of the variable that contains parameter `at`. */
 static uint32_t variable_at(const struct variable_table *table, uint64_t at)
 {
@@ -192,9 +221,10 @@ static void update(const struct optimizer *optimizer, const struct kernels *kern
         kernels->optimizers->update[rule->optimizer](count, &constants, gradient, in, out);
         used = optimizer_arrays(rule->optimizer);
     }
-    for (uint32_t a = used; a < optimizer->arrays; a++) {
-        memcpy(out[a], in[a], count * sizeof(float));
-    }
+    const uint32_t states = optimizer->arrays - optimizer_has_average(optimizer);
+    for (uint32_t a = used; a < states; a++) { memcpy(out[a], in[a], count * sizeof(float)); }
+    if (states == optimizer->arrays) { return; }
+    update_average(optimizer, kernels, count, out[0], in[states], out[states]);
 }
 
 void optimizer_apply(const struct optimizer *optimizer, const struct kernels *kernels,

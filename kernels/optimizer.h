@@ -6,14 +6,17 @@
  * others are its state (momentum and Nesterov: velocity; Adagrad and RMSProp: squares; Adam and
  * AdamW: m, v) and start as zeros. Variables may have different optimizers: then the number of
  * arrays is the largest that any of them has, and an update copies the arrays that it does not use.
- * An update is a pure function of (step number, gradient, old arrays, variable), element by
- * element, so the parameters can be divided into shards anywhere.
+ * With an
+ * `ema` one more array, the last, is a moving average of the values. An update is a pure function
+ * of (step number, gradient, old arrays, variable), element by element, so the parameters can be
+ * divided into shards anywhere.
  *
  * Threads: any, each on its own arrays.
  */
 #ifndef KERNELS_OPTIMIZER_H
 #define KERNELS_OPTIMIZER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/cluster/job.h"
@@ -34,6 +37,7 @@ struct optimizer {
     double weight_decay; /* 0: none. */
     double clip_value;   /* 0: none. */
     double clip_norm;    /* 0: none. */
+    double ema;          /* The part of the moving average that an update keeps; 0: none. */
     double norm; /* The norm of the whole gradient of the next update, if clip_norm is not 0:
                   * the owner sets it. */
     const struct variable_table *variables;
@@ -66,6 +70,12 @@ void optimizer_add_norm(const struct variable_table *variables, uint64_t first, 
 /* Multiply a whole gradient, but for the averages. Exact. */
 void optimizer_scale(const struct variable_table *variables, const struct kernels *kernels,
                      float factor, float *gradient);
+
+/* Whether the last array is a moving average of the values, which evaluations use. */
+bool optimizer_has_average(const struct optimizer *optimizer);
+/* Fill all arrays but the values, which are initial ones. */
+void optimizer_begin(const struct optimizer *optimizer, uint64_t count,
+                     float *const arrays[static OPTIMIZER_ARRAYS_MAX]);
 
 /* The learning rate of the update from `step` to step + 1. */
 double optimizer_rate(const struct optimizer *optimizer, uint64_t step);

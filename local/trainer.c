@@ -51,7 +51,9 @@ static bool load_initial(struct trainer *trainer)
     if (!trainer_begin_load(trainer, fresh)) { return false; }
     variables_init_range(&trainer->config.model->table, trainer->config.job->seed, 0,
                          trainer->parameters, fresh[0]->data);
-    for (uint32_t a = 1; a < trainer->arrays; a++) { memset(fresh[a]->data, 0, fresh[a]->size); }
+    float *arrays[OPTIMIZER_ARRAYS_MAX] = {NULL};
+    for (uint32_t a = 0; a < trainer->arrays; a++) { arrays[a] = fresh[a]->data; }
+    optimizer_begin(&trainer->optimizer, trainer->parameters, arrays);
     trainer_adopt(trainer, fresh, 0);
     return true;
 }
@@ -150,7 +152,14 @@ const float *trainer_values(const struct trainer *trainer)
     return trainer->current[0]->data;
 }
 
+const float *trainer_averages(const struct trainer *trainer)
+{
+    if (!optimizer_has_average(&trainer->optimizer)) { return trainer_values(trainer); }
+    return trainer->current[trainer->arrays - 1]->data;
+}
+
 struct evaluation trainer_evaluate(const struct trainer *trainer)
 {
-    return compute_evaluate(&trainer->compute, trainer_values(trainer), trainer->step);
+    return compute_evaluate(&trainer->compute, trainer_values(trainer), trainer_averages(trainer),
+                            trainer->step);
 }

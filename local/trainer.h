@@ -49,7 +49,10 @@ MUST_CHECK enum tn_status trainer_step(struct trainer *trainer, struct error *er
 /* The parameters after `step` updates, valid until the next step or load. */
 const float *trainer_values(const struct trainer *trainer);
 
-/* Evaluate the present values: see compute_evaluate(). */
+/* The moving average of the parameters; without one, the parameters themselves. */
+const float *trainer_averages(const struct trainer *trainer);
+
+/* Evaluate the present step: see compute_evaluate(). */
 struct evaluation trainer_evaluate(const struct trainer *trainer);
 
 /* A fresh buffer for each array, with undefined contents, to be filled from a checkpoint. False:

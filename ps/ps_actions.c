@@ -32,9 +32,9 @@ static void send(struct ps *ps, conn_id conn, struct frame_header header, struct
 
 static void answer(struct ps *ps, const struct ps_action *action)
 {
-    struct buffer *values = ps->shard.current[0];
+    struct buffer *values = ps->shard.answer;
     if (action->values == VALUES_PREVIOUS) { values = ps->shard.previous; }
-    if (action->values == VALUES_EVALUATION) { values = ps->shard.kept_values; }
+    if (action->values == VALUES_EVALUATION) { values = ps->shard.kept_answer; }
     assert(values != NULL);
     assert(action->generation == ps->core.generation);
     struct frame_header header = {
@@ -150,7 +150,10 @@ static void load(struct ps *ps, const struct ps_action *action)
 static void adopt(struct ps *ps)
 {
     assert(ps->now_ms >= ps->load_began_ms);
-    shard_adopt(&ps->shard, ps->incoming_updates);
+    if (!shard_adopt(&ps->shard, ps->incoming_updates)) {
+        out_of_memory(ps);
+        return;
+    }
     char source[48] = "initial values";
     if (ps->core.loading_checkpoint != 0) {
         snprintf(source, sizeof source, "checkpoint %" PRIu64, ps->core.loading_checkpoint);

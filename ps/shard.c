@@ -88,6 +88,27 @@ static bool acquire_arrays(const struct shard *shard, struct buffer *out[OPTIMIZ
     return true;
 }
 
+/* The body of answers with the values in `arrays`: these themselves, unless there is an average to
+ * be sent with them. NULL: out of memory. */
+static struct buffer *acquire_answer(const struct shard *shard,
+                                     struct buffer *const arrays[static OPTIMIZER_ARRAYS_MAX])
+{
+    if (!optimizer_has_average(&shard->config.optimizer)) { return buffer_retain(arrays[0]); }
+    struct buffer *answer = buffer_acquire(shard->config.pool, 2 * array_bytes(shard));
+    if (answer != NULL) { answer->size = 2 * array_bytes(shard); }
+    return answer;
+}
+
+static void fill_answer(const struct shard *shard,
+                        struct buffer *const arrays[static OPTIMIZER_ARRAYS_MAX],
+                        const struct buffer *answer)
+{
+    const size_t bytes = array_bytes(shard);
+    if (answer == arrays[0]) { return; }
+    memcpy(answer->data, arrays[0]->data, bytes);
+    memcpy((uint8_t *)answer->data + bytes, arrays[shard->arrays - 1]->data, bytes);
+}
+
 /* The node that consists of all parts: the root, or in async mode one slice. */
 static struct slice_node whole_of(const struct slice_node *parts, uint32_t part_count)
 {
@@ -177,6 +198,11 @@ bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t p
     assert(shard->current[0] != NULL);
     struct buffer *fresh[OPTIMIZER_ARRAYS_MAX];
     if (!acquire_arrays(shard, fresh)) { return false; }
+    struct buffer *answer = acquire_answer(shard, fresh);
+    if (answer == NULL) {
+        release_arrays(fresh);
+        return false;
+    }
     struct slice_node whole;
     struct slice_sum sums[SLICES_MAX];
     uint32_t sum_count = plan_sums(shard, parts, part_count, &whole, sums);
@@ -186,9 +212,10 @@ bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t p
                      count, fresh);
     }
     for (uint32_t i = 0; i < part_count; i++) { shard_release(shard, parts[i].first); }
+    fill_answer(shard, fresh, answer);
     buffer_release(shard->previous);
-    shard->previous = shard->current[0];
-    shard->current[0] = NULL;
+    shard->previous = shard->answer;
+    shard->answer = answer;
     release_arrays(shard->current);
     memcpy(shard->current, fresh, sizeof fresh);
     shard->updates++;
@@ -202,7 +229,7 @@ void shard_keep(struct shard *shard, bool arrays)
     assert(shard->current[0] != NULL);
     shard_unkeep(shard, arrays);
     if (!arrays) {
-        shard->kept_values = buffer_retain(shard->current[0]);
+        shard->kept_answer = buffer_retain(shard->answer);
         return;
     }
     for (uint32_t a = 0; a < shard->arrays; a++) {
@@ -217,8 +244,8 @@ void shard_unkeep(struct shard *shard, bool arrays)
         release_arrays(shard->kept_arrays);
         return;
     }
-    buffer_release(shard->kept_values);
-    shard->kept_values = NULL;
+    buffer_release(shard->kept_answer);
+    shard->kept_answer = NULL;
 }
 
 /* ----------------------------------------------------------------- loading */
@@ -235,18 +262,23 @@ void shard_load_initial(struct shard *shard, const struct variable_table *variab
     assert(shard->config.first + shard->config.count <= variables->parameter_count);
     variables_init_range(variables, seed, shard->config.first, shard->config.count,
                          shard->incoming[0]->data);
-    for (uint32_t a = 1; a < shard->arrays; a++) {
-        memset(shard->incoming[a]->data, 0, array_bytes(shard));
-    }
+    float *arrays[OPTIMIZER_ARRAYS_MAX] = {NULL};
+    for (uint32_t a = 0; a < shard->arrays; a++) { arrays[a] = shard->incoming[a]->data; }
+    optimizer_begin(&shard->config.optimizer, shard->config.count, arrays);
 }
 
-void shard_adopt(struct shard *shard, uint64_t updates)
+bool shard_adopt(struct shard *shard, uint64_t updates)
 {
     assert(shard->incoming[0] != NULL);
+    struct buffer *answer = acquire_answer(shard, shard->incoming);
+    if (answer == NULL) { return false; }
+    fill_answer(shard, shard->incoming, answer);
     shard_forget(shard);
+    shard->answer = answer;
     memcpy(shard->current, shard->incoming, sizeof shard->current);
     memset(shard->incoming, 0, sizeof shard->incoming);
     shard->updates = updates;
+    return true;
 }
 
 void shard_discard_incoming(struct shard *shard)
@@ -257,8 +289,9 @@ void shard_discard_incoming(struct shard *shard)
 void shard_forget(struct shard *shard)
 {
     release_arrays(shard->current);
+    buffer_release(shard->answer);
     buffer_release(shard->previous);
-    shard->previous = NULL;
+    shard->answer = shard->previous = NULL;
     shard_unkeep(shard, false);
     shard_unkeep(shard, true);
 }

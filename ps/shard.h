@@ -4,7 +4,7 @@
  *
  * The arrays are in buffers of the node's pool. An update reads the current arrays and writes fresh
  * ones, so values that are being sent and arrays that are being saved never change: a reference on
- * them is a reference on one complete step. The values of the previous step are kept, too.
+ * them is a reference on one complete step. The answers of the previous step are kept, too.
  *
  * Bits: whichever nodes of the slice tree were pushed, their sums are added in the order of the
  * tree, block by block, so the result does not depend on the grouping.
@@ -38,8 +38,9 @@ struct shard {
     uint64_t updates; /* Applied since the beginning of training (Adam's t). */
     /* One reference each, or NULL. Array 0 is the values. */
     struct buffer *current[OPTIMIZER_ARRAYS_MAX];
-    struct buffer *previous;    /* Values before the last update. */
-    struct buffer *kept_values; /* The values of an earlier step, to be evaluated. */
+    /* The bodies of answers, which have the values, and after them their average if there is one:
+     * of the present step, of that before, and of an earlier one, to be evaluated. */
+    struct buffer *answer, *previous, *kept_answer;
     /* All arrays of an earlier step, to be saved. */
     struct buffer *kept_arrays[OPTIMIZER_ARRAYS_MAX];
     uint64_t kept_updates; /* The updates in them. */
@@ -71,7 +72,7 @@ void shard_set_norm(struct shard *shard, double norm);
  * their slots, which are released. False: out of memory; nothing has changed. */
 bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count);
 
-/* Keep the present values, or with `arrays` all present arrays, in place of those kept before. */
+/* Keep the present answer, or with `arrays` all present arrays, in place of those kept before. */
 void shard_keep(struct shard *shard, bool arrays);
 void shard_unkeep(struct shard *shard, bool arrays);
 
@@ -80,10 +81,10 @@ bool shard_begin_load(struct shard *shard);
 /* Fill the incoming arrays: initial values, and zeros as the state. */
 void shard_load_initial(struct shard *shard, const struct variable_table *variables, uint64_t seed);
 /* The incoming arrays become the current ones, of `updates` updates. The shard then has no previous
- * values. */
-void shard_adopt(struct shard *shard, uint64_t updates);
+ * answer. False: out of memory. */
+bool shard_adopt(struct shard *shard, uint64_t updates);
 void shard_discard_incoming(struct shard *shard);
-/* Release the current arrays, the previous values and the kept ones. */
+/* Release the current arrays, the answers and all that is kept. */
 void shard_forget(struct shard *shard);
 
 #endif

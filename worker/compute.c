@@ -273,9 +273,9 @@ static double accuracy_of(const struct compute *compute, const struct evaluation
 }
 
 struct evaluation compute_evaluate(const struct compute *compute, const float *values,
-                                   uint64_t step)
+                                   const float *averages, uint64_t step)
 {
-    assert(values != NULL);
+    assert(values != NULL && averages != NULL);
     struct digest digest = digest_of(values, compute->parameters * sizeof(float));
     struct evaluation evaluation = {
         .step = step,
@@ -287,7 +287,7 @@ struct evaluation compute_evaluate(const struct compute *compute, const float *v
     const struct dataset *test = compute->config.test;
     if (test == NULL || test->examples == 0) { return evaluation; }
     struct evaluation_sum sum = {0};
-    if (evaluate_all(compute, values, &sum) != TN_OK) { return evaluation; }
+    if (evaluate_all(compute, averages, &sum) != TN_OK) { return evaluation; }
     evaluation.loss = sum.loss / (double)sum.count;
     evaluation.accuracy = accuracy_of(compute, &sum);
     return evaluation;

@@ -74,10 +74,11 @@ const float *compute_node(struct compute *compute, const float *values, uint64_t
 double compute_train_loss(const struct compute *compute, uint64_t step);
 void compute_reset(struct compute *compute);
 
-/* Loss and accuracy on the test set (NAN without one, or where a value is not finite), the training
- * loss, and the digest of `values`, which are those of `step`. For a regression, the accuracy is R
- * squared. Takes some ten milliseconds. */
+/* Loss and accuracy of `averages` on the test set (NAN without one, or where a value is not
+ * finite), the training loss, and the digest of `values`. Both are those of `step`; without a
+ * moving average they are the same. For a regression, the accuracy is R squared. Takes some ten
+ * milliseconds. */
 struct evaluation compute_evaluate(const struct compute *compute, const float *values,
-                                   uint64_t step);
+                                   const float *averages, uint64_t step);
 
 #endif

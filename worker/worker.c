@@ -50,7 +50,8 @@ static void frame(struct worker *worker, uint32_t ps, const struct transport_eve
         .round = header->sequence,
     };
     size_t bytes = event->body != NULL ? event->body->size : 0;
-    size_t expected = header->type == FRAME_VALUES ? worker->places[ps].count * sizeof(float) : 0;
+    size_t shard = worker->places[ps].count * sizeof(float) * (worker->has_averages ? 2 : 1);
+    size_t expected = header->type == FRAME_VALUES ? shard : 0;
     bool known = header->type == FRAME_VALUES || header->type == FRAME_REFUSED;
     if (!known || bytes != expected) {
         log_warn("closing the connection to ps:%" PRIu32
@@ -309,7 +310,7 @@ static enum tn_status open_parts(struct worker *worker, struct error *error)
     };
     enum tn_status status = compute_open(&worker->compute, &compute, error);
     if (status != TN_OK) { return status; }
-    size_t bytes = worker->compute.parameters * sizeof(float);
+    size_t bytes = worker->compute.parameters * sizeof(float) * (worker->has_averages ? 2 : 1);
     worker->current = buffer_acquire(worker->ports.buffers, bytes);
     worker->next = buffer_acquire(worker->ports.buffers, bytes);
     bool has_gradients =
@@ -331,6 +332,7 @@ enum tn_status worker_create(const struct worker_config *config, struct worker *
     worker->config = *config;
     worker->ports = *config->ports;
     worker->evaluation.step = STEP_NONE;
+    worker->has_averages = job->train.ema > 0;
     for (uint32_t p = 0; p < job->cluster.ps; p++) {
         worker->places[p] =
             placement_range(config->model->table.parameter_count, job->cluster.ps, p);

@@ -119,8 +119,15 @@ static void pull(struct worker *worker, const struct loop_action *action)
 static void take(struct worker *worker, uint32_t ps, const struct buffer *body)
 {
     if (body == NULL) { return; }
-    assert(body->size == worker->places[ps].count * sizeof(float));
-    memcpy((float *)worker->next->data + worker->places[ps].first, body->data, body->size);
+    const struct placement *place = &worker->places[ps];
+    const size_t bytes = place->count * sizeof(float);
+    const float *from = body->data;
+    float *to = (float *)worker->next->data + place->first;
+    assert(body->size == bytes * (worker->has_averages ? 2 : 1));
+    memcpy(to, from, bytes);
+    if (worker->has_averages) {
+        memcpy(to + worker->compute.parameters, from + place->count, bytes);
+    }
 }
 
 static void swap_values(struct worker *worker)
@@ -133,7 +140,9 @@ static void swap_values(struct worker *worker)
 static void evaluate(struct worker *worker, const struct loop_action *action)
 {
     assert(worker->core.evaluating);
-    worker->evaluation = compute_evaluate(&worker->compute, worker->current->data, action->step);
+    const float *values = worker->current->data;
+    const float *averages = values + (worker->has_averages ? worker->compute.parameters : 0);
+    worker->evaluation = compute_evaluate(&worker->compute, values, averages, action->step);
     log_info("evaluated step %" PRIu64 ": test_loss=%.4f accuracy=%.4f training_loss=%.4f",
              action->step, worker->evaluation.loss, worker->evaluation.accuracy,
              worker->evaluation.train_loss);

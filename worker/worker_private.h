@@ -24,9 +24,11 @@ struct worker {
     struct loop_actions actions;
     struct compute compute;
     struct placement places[PS_MAX];
-    struct buffer *current, *next; /* All parameters; see worker/training_loop.h. */
-    struct gradients gradients;    /* The gradients of core.nodes. */
-    struct evaluation evaluation;  /* The newest of this generation. */
+    bool has_averages; /* The ps send a moving average with the values. */
+    /* All parameters, and behind them their averages; see worker/training_loop.h. */
+    struct buffer *current, *next;
+    struct gradients gradients;   /* The gradients of core.nodes. */
+    struct evaluation evaluation; /* The newest of this generation. */
     uint64_t now_ms;
     struct loop_event follow_ups[FOLLOW_UPS_MAX];
     uint32_t follow_up_count;

@@ -161,7 +161,8 @@ static enum tn_status resolve(const struct node_options *o, enum role role,
     if (status == TN_OK) { setup->variables = setup->model->table; }
     if (status == TN_OK) { status = variable_rules_check(&setup->job, &setup->variables, error); }
     if (status != TN_OK) { return status; }
-    return variable_table_check_ps(&setup->variables, setup->job.cluster.ps, error);
+    return variable_table_check_ps(&setup->variables, setup->job.cluster.ps,
+                                   setup->job.train.ema > 0 ? 2 : 1, error);
 }
 
 /* ------------------------------------------------------------- the cluster */
@@ -317,12 +318,13 @@ static uint32_t largest_body(const struct node_setup *setup)
 {
     const struct job *job = &setup->job;
     if (setup->task.role == ROLE_COORDINATOR) { return REPORT_BYTES; }
-    uint64_t largest = 0;
+    uint64_t largest = 0, copies = job->train.ema > 0 ? 2 : 1; /* With the average. */
     for (uint32_t i = 0; i < job->cluster.ps; i++) {
         uint64_t parameters = setup->variables.parameter_count;
         largest = u64_max(largest, placement_range(parameters, job->cluster.ps, i).count);
     }
-    return (uint32_t)u64_min(u64_max(largest * sizeof(float), NORM_PART_BYTES_MAX), WIRE_BODY_MAX);
+    return (uint32_t)u64_min(u64_max(largest * copies * sizeof(float), NORM_PART_BYTES_MAX),
+                             WIRE_BODY_MAX);
 }
 
 static enum tn_status open_runtime(struct node_setup *setup, struct error *error)

@@ -117,6 +117,7 @@ struct job {
         enum optimizer_kind optimizer;
         double learning_rate, momentum, beta1, beta2, rho, epsilon;
         double weight_decay, clip_value, clip_norm; /* 0: none. */
+        double ema;                                 /* 0: none. */
         uint64_t decay_steps;                       /* 0: the learning rate stays. */
         double final_learning_rate;
         struct job_schedule schedule;

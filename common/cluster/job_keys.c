@@ -278,6 +278,9 @@ static const struct json_field fields[] = {
     NUMBER(FIELD_REAL, "train.clip_norm", train.clip_norm, 0, 1e30, FIXED,
            "A gradient whose Euclidean norm, over all variables, exceeds this is scaled down to "
            "it; 0: none is. Async: that of each slice, to a `train.slices`th of it."),
+    NUMBER(FIELD_REAL, "train.ema", train.ema, 0, 0.999999, FIXED,
+           "Evaluations use an exponential moving average of the parameters, of which each step "
+           "keeps this part; 0: they use the parameters."),
     {
         .name = "train.max_staleness",
         .type = FIELD_UINT,

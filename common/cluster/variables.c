@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "common/base/minmax.h"
@@ -107,14 +108,14 @@ static size_t put_scale(uint8_t *bytes, float scale)
  * scales. */
 uint64_t variable_table_hash(const struct variable_table *table)
 {
-    enum { ENTRY_BYTES = VARIABLE_NAME_MAX + 4 * (5 + VARIABLE_RANK_MAX) };
+    XXH3_state_t state;
     assert(table->count <= VARIABLES_MAX);
-    uint8_t bytes[VARIABLES_MAX * ENTRY_BYTES];
-    size_t size = 0;
+    (void)XXH3_64bits_reset(&state);
     for (uint32_t i = 0; i < table->count; i++) {
         const struct variable *variable = &table->variables[i];
-        memcpy(bytes + size, variable->name, VARIABLE_NAME_MAX);
-        size += VARIABLE_NAME_MAX;
+        uint8_t bytes[VARIABLE_NAME_MAX + 4 * (5 + VARIABLE_RANK_MAX)];
+        memcpy(bytes, variable->name, VARIABLE_NAME_MAX);
+        size_t size = VARIABLE_NAME_MAX;
         size += put_u32(bytes + size, variable->rank);
         size += put_u32(bytes + size, (uint32_t)variable->init);
         for (uint32_t d = 0; d < VARIABLE_RANK_MAX; d++) {
@@ -125,16 +126,17 @@ uint64_t variable_table_hash(const struct variable_table *table)
             size += put_u32(bytes + size, (uint32_t)variable->values_digest);
             size += put_u32(bytes + size, (uint32_t)(variable->values_digest >> 32));
         }
+        (void)XXH3_64bits_update(&state, bytes, size);
     }
-    return XXH3_64bits(bytes, size);
+    return XXH3_64bits_digest(&state);
 }
 
 enum tn_status variable_table_check_ps(const struct variable_table *table, uint32_t ps_count,
-                                       struct error *error)
+                                       uint32_t copies, struct error *error)
 {
     assert(table->parameter_count <= PARAMETERS_MAX);
     uint64_t most = placement_ps_max(table->parameter_count);
-    uint64_t least = placement_ps_min(table->parameter_count);
+    uint64_t least = placement_ps_min(table->parameter_count * copies);
     if (ps_count >= least && ps_count <= most) { return TN_OK; }
     if (least > PS_MAX) {
         return error_set(error, TN_EINVAL,

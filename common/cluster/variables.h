@@ -17,7 +17,7 @@
 #include "common/base/error.h"
 
 enum {
-    VARIABLES_MAX = 512,
+    VARIABLES_MAX = 4096,
     VARIABLE_NAME_MAX = 64,
     VARIABLE_RANK_MAX = 4,
     OPTIMIZER_NAME_MAX = 16
@@ -81,9 +81,11 @@ MUST_CHECK enum tn_status variable_table_add(struct variable_table *table, const
 /* XXH3-64 over names, shapes and initialisers: equal on all nodes of a job. */
 uint64_t variable_table_hash(const struct variable_table *table);
 
-/* TN_EINVAL: some of `ps_count` ps would own nothing; the error names the largest number. */
+/* TN_EINVAL: some of `ps_count` ps would own nothing, or a frame would not hold `copies` copies of
+ * a shard; the error names the largest or smallest number. */
 MUST_CHECK enum tn_status variable_table_check_ps(const struct variable_table *table,
-                                                  uint32_t ps_count, struct error *error);
+                                                  uint32_t ps_count, uint32_t copies,
+                                                  struct error *error);
 
 /* Write the initial values of parameters [first, first+count) to out[0..count). The range must lie
  * in the table; of VARIABLE_VALUES the values must be known. */

@@ -40,7 +40,7 @@
 
 #include "common/cluster/job.h"
 
-enum { OPTIMIZER_ARRAYS_MAX = 3 };
+enum { OPTIMIZER_ARRAYS_MAX = 4 };
 
 /* The constants of one step for one range of parameters. */
 struct optimizer_constants {

@@ -20,10 +20,11 @@ class PsCounts(Cli):
     def local(self, *options, directory="local"):
         result = self.tanist("run", "--local", QUICK, "--dir", directory, "-o", "json", *JOB, *options)
         self.assertEqual(result.returncode, 0, result.stderr)
-        return json.loads(result.stdout)["parameters_digest"]
+        result = json.loads(result.stdout)
+        return result["parameters_digest"], result["evaluations"]
 
     def cluster(self, ps, *options, kill=False):
-        """The digest of a cluster; with `kill`, its last ps is killed in the middle."""
+        """The digest of a cluster and its evaluations; with `kill`, its last ps is killed in the middle."""
         process = self.start("--dir", f"run{ps}", "--set", f"cluster.ps={ps}", *JOB, *options)
         if kill:
             os.kill(self.ps_at(f"run{ps}", ps - 1, STEPS // 8), signal.SIGKILL)
@@ -31,7 +32,7 @@ class PsCounts(Cli):
         self.assertEqual(process.returncode, 0, errors)
         result = json.loads(out)
         self.assertEqual(len(result["recoveries"]), int(kill))
-        return result["parameters_digest"]
+        return result["parameters_digest"], result["evaluations"]
 
     def ps_at(self, folder, index, step):
         """The process of a ps, once training has reached a step."""
@@ -56,7 +57,20 @@ class PsCounts(Cli):
         limited = self.check("--set", "train.clip_norm=0.5", "--set", "train.optimizer=adam",
                              "--set", "train.learning_rate=0.0001")
         free = self.local("--set", "train.optimizer=adam", "--set", "train.learning_rate=0.0001", directory="free")
-        self.assertNotEqual(limited, free)
+        self.assertNotEqual(limited[0], free[0])
+
+    def test_moving_average(self):
+        """Evaluations use the average, which is in checkpoints; the parameters are those of a run without it."""
+        digest, averages = self.check("--set", "train.ema=0.99", "--set", "evaluate.every_steps=1000")
+        plain, values = self.local("--set", "evaluate.every_steps=1000", directory="plain")
+        self.assertEqual(digest, plain)
+        self.assertNotEqual(averages[0], values[0])
+
+    def test_many_variables(self):
+        layers = json.dumps(["layer_norm"] * 600 + [{"dense": 1}], separators=(",", ":"))
+        options = ["--set", "model.type=layers", "--set", f"model.layers={layers}", "--set", "model.loss=squared_error",
+                   "--set", "train.optimizer=adam", "--set", "train.steps=20", "--set", "model.inputs=8"]
+        self.assertEqual(self.cluster(3, *options), self.local(*options))
 
     def test_batch_norm(self):
         """The moments are averages over slices; evaluations use them. Clipping leaves the moments alone."""

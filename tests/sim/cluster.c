@@ -1,4 +1,5 @@
 #include "tests/sim/cluster.h"
+#include "common/cluster/placement.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -71,6 +72,27 @@ static void check_answer(struct sim_cluster *cluster, const struct frame_header 
                asked->generation, header->generation);
 }
 
+/* The values of a frame, and behind them their averages if the job has them. */
+static void check_values(struct sim_cluster *cluster, const struct frame_header *header,
+                         uint32_t shard, const float *values)
+{
+    const struct job *job = &cluster->setup.job;
+    const size_t count = header->body_bytes / sizeof(float) / (job->train.ema > 0 ? 2 : 1);
+    checker_on_values(&cluster->checker, header->generation, header->step, shard, job->cluster.ps,
+                      values, count);
+    if (job->train.ema <= 0 || job->train.mode != TRAIN_SYNC || header->step > job->train.steps) {
+        return;
+    }
+    struct placement place =
+        placement_range(reference_parameters(cluster->reference), job->cluster.ps, shard);
+    const float *averages = reference_averages(cluster->reference, header->step) + place.first;
+    if (count == place.count && memcmp(averages, values + count, count * sizeof *values) == 0) {
+        return;
+    }
+    world_fail(&cluster->world, "I6: ps:%u sent wrong averages of step %" PRIu64, shard,
+               header->step);
+}
+
 static void on_frame(void *ctx, void *receiver, const struct frame_header *header, const void *body)
 {
     struct sim_cluster *cluster = ctx;
@@ -89,8 +111,7 @@ static void on_frame(void *ctx, void *receiver, const struct frame_header *heade
     check_answer(cluster, header, to->config.incarnation);
     const struct process *process = sender_of(cluster, header->sender);
     assert(process != NULL && process->task.role == ROLE_PS);
-    checker_on_values(&cluster->checker, header->generation, header->step, process->task.index,
-                      cluster->setup.job.cluster.ps, body, header->body_bytes / sizeof(float));
+    check_values(cluster, header, process->task.index, body);
 }
 
 /* ----------------------------------------------------------------- set-up */

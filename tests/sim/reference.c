@@ -9,7 +9,8 @@
 struct reference {
     struct job job;
     struct trainer trainer;
-    float **values; /* values[s]: parameters after s steps, up to trainer.step. */
+    /* values[s]: parameters after s steps, up to trainer.step, and behind them their averages. */
+    float **values;
 };
 
 static float *floats(size_t count)
@@ -24,8 +25,10 @@ static float *floats(size_t count)
 static void keep_values(struct reference *reference)
 {
     const struct trainer *trainer = &reference->trainer;
-    float *copy = floats(trainer->parameters);
+    float *copy = floats(2 * trainer->parameters);
     memcpy(copy, trainer_values(trainer), trainer->parameters * sizeof *copy);
+    memcpy(copy + trainer->parameters, trainer_averages(trainer),
+           trainer->parameters * sizeof *copy);
     reference->values[trainer->step] = copy;
 }
 
@@ -69,6 +72,11 @@ const float *reference_values(struct reference *reference, uint64_t step)
         keep_values(reference);
     }
     return reference->values[step];
+}
+
+const float *reference_averages(struct reference *reference, uint64_t step)
+{
+    return reference_values(reference, step) + reference->trainer.parameters;
 }
 
 size_t reference_parameters(const struct reference *reference)

@@ -19,8 +19,10 @@ struct reference *reference_create(const struct job *job, const struct model *mo
                                    const struct kernels *kernels, const struct dataset *train);
 void reference_free(struct reference *reference);
 
-/* All parameters after `step` steps (0: initial ones). Valid as long as the reference. */
+/* All parameters after `step` steps (0: initial ones), and their moving averages. Valid as long as
+ * the reference. */
 const float *reference_values(struct reference *reference, uint64_t step);
+const float *reference_averages(struct reference *reference, uint64_t step);
 size_t reference_parameters(const struct reference *reference);
 struct digest reference_digest(struct reference *reference, uint64_t step);
 

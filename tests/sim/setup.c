@@ -117,6 +117,7 @@ static void draw_optimizer(struct sim_setup *setup, uint64_t seed)
     if (coin(&random)) { job->train.clip_norm = 0.1; }
     if (coin(&random)) { draw_schedule(job, &random); }
     if (coin(&random)) { draw_batch_norm(job); }
+    if (coin(&random)) { job->train.ema = 0.9; }
     struct error error;
     enum tn_status status = job_check_schedule(job, &error);
     assert(status == TN_OK);

@@ -163,9 +163,9 @@ static void test_optimizer_steps_are_exact(void **state)
             memset(out[k], 0, sizeof out[k]);
             both[k]->optimizers->update[kind](
                 COUNT - first, step, g + first,
-                (const float *const[]){in[0] + first, in[kind < OPTIMIZER_ADAGRAD ? 1 : 2] + first,
-                                       in[2] + first},
-                (float *const[]){out[k][0], out[k][1], out[k][2]});
+                (const float *const[OPTIMIZER_ARRAYS_MAX]){
+                    in[0] + first, in[kind < OPTIMIZER_ADAGRAD ? 1 : 2] + first, in[2] + first},
+                (float *const[OPTIMIZER_ARRAYS_MAX]){out[k][0], out[k][1], out[k][2]});
         }
         assert_memory_equal(out[0], out[1], sizeof out[0]);
     }
@@ -183,9 +183,10 @@ static void test_averages_are_exact(void **state)
     for (int i = 0; i < backend_count; i++) {
         const struct kernels *both[] = {backends[i], kernels_reference()};
         for (int k = 0; k < 2; k++) {
-            both[k]->optimizers->average(COUNT - 3, &constants, mean + 3,
-                                         (const float *const[]){old + 3, NULL, NULL},
-                                         (float *const[]){out[k], NULL, NULL});
+            both[k]->optimizers->average(
+                COUNT - 3, &constants, mean + 3,
+                (const float *const[OPTIMIZER_ARRAYS_MAX]){old + 3, NULL, NULL},
+                (float *const[OPTIMIZER_ARRAYS_MAX]){out[k], NULL, NULL});
         }
         assert_memory_equal(out[0], out[1], sizeof out[0]);
         assert_true(out[0][7] == 0.99F * old[10] + 0.01F * mean[10]);

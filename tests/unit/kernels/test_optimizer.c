@@ -61,7 +61,8 @@ static void test_adam_starts_unbiased(void **state)
     const float gradient[] = {3.0F, -0.001F}, zeros[] = {0, 0};
     float values[2], m[2], v[2];
     optimizer_apply(&optimizer, kernels_cpu(), 0, 0, 2, gradient,
-                    (const float *const[]){zeros, zeros, zeros}, (float *const[]){values, m, v});
+                    (const float *const[OPTIMIZER_ARRAYS_MAX]){zeros, zeros, zeros},
+                    (float *const[OPTIMIZER_ARRAYS_MAX]){values, m, v});
     assert_true(fabsf(values[0] + 0.001F) < 1e-7F);
     assert_true(fabsf(values[1] - 0.001F) < 1e-7F);
 }
@@ -107,8 +108,8 @@ static double run_updates(const struct optimizer *optimizer, uint64_t updates, u
         float *in = arrays[step % 2], *out = arrays[(step + 1) % 2];
         float gradient = factor * (random_unit_at(9, 1, step / period) - 0.4F);
         optimizer_apply(optimizer, kernels_cpu(), step, 0, 1, &gradient,
-                        (const float *const[]){in, in + 1, in + 2},
-                        (float *const[]){out, out + 1, out + 2});
+                        (const float *const[OPTIMIZER_ARRAYS_MAX]){in, in + 1, in + 2},
+                        (float *const[OPTIMIZER_ARRAYS_MAX]){out, out + 1, out + 2});
     }
     return (double)arrays[updates % 2][0];
 }
@@ -167,9 +168,10 @@ static void run_steps(const struct optimizer *optimizer, const struct kernels *k
         const uint64_t firsts[] = {0, cut}, counts[] = {cut, COUNT - cut};
         for (int part = 0; part < 2; part++) {
             uint64_t f = firsts[part];
-            optimizer_apply(optimizer, kernels, step, f, counts[part], gradient + f,
-                            (const float *const[]){in[0] + f, in[1] + f, in[2] + f},
-                            (float *const[]){out[0] + f, out[1] + f, out[2] + f});
+            optimizer_apply(
+                optimizer, kernels, step, f, counts[part], gradient + f,
+                (const float *const[OPTIMIZER_ARRAYS_MAX]){in[0] + f, in[1] + f, in[2] + f},
+                (float *const[OPTIMIZER_ARRAYS_MAX]){out[0] + f, out[1] + f, out[2] + f});
         }
     }
 }
@@ -206,14 +208,16 @@ static void test_variables_have_factors(void **state)
     assert_int_equal(job_set(&job, rules, &error), TN_OK);
     struct optimizer optimizer = optimizer_of_job(&job, &table);
     optimizer_apply(&optimizer, kernels_cpu(), 0, 0, COUNT, zeros,
-                    (const float *const[]){ones, 0, 0}, (float *const[]){whole, 0, 0});
+                    (const float *const[OPTIMIZER_ARRAYS_MAX]){ones, 0, 0},
+                    (float *const[OPTIMIZER_ARRAYS_MAX]){whole, 0, 0});
     for (uint32_t i = 0; i < COUNT; i++) {
         assert_true(whole[i] == (i < 400 ? 0.875F : i < 427 ? 1.0F : 0.9375F));
     }
     for (uint64_t at = 0, count = 1; at < COUNT; at += count, count = count * 7 % 90 + 1) {
         count = at + count > COUNT ? COUNT - at : count;
         optimizer_apply(&optimizer, kernels_cpu(), 0, at, count, zeros,
-                        (const float *const[]){ones + at, 0, 0}, (float *const[]){cut + at, 0, 0});
+                        (const float *const[OPTIMIZER_ARRAYS_MAX]){ones + at, 0, 0},
+                        (float *const[OPTIMIZER_ARRAYS_MAX]){cut + at, 0, 0});
     }
     assert_memory_equal(cut, whole, sizeof whole);
 }
@@ -239,11 +243,11 @@ static void test_variables_have_their_own_updates(void **state)
         gradient[i] = random_unit_at(5, 1, i) - 0.4F;
         for (uint32_t a = 0; a < 3; a++) { in[a][i] = random_unit_at(6, a, i); }
     }
-    const float *const from[] = {in[0], in[1], in[2]};
+    const float *const from[OPTIMIZER_ARRAYS_MAX] = {in[0], in[1], in[2]};
     struct optimizer optimizer = optimizer_of_job(&job, &marked);
     assert_int_equal(optimizer.arrays, 3);
     optimizer_apply(&optimizer, kernels_cpu(), 4, 0, COUNT, gradient, from,
-                    (float *const[]){mixed[0], mixed[1], mixed[2]});
+                    (float *const[OPTIMIZER_ARRAYS_MAX]){mixed[0], mixed[1], mixed[2]});
     const enum optimizer_kind kinds[] = {OPTIMIZER_MOMENTUM, OPTIMIZER_SGD, OPTIMIZER_ADAM};
     const uint32_t ends[] = {400, 427, COUNT};
     for (uint32_t v = 0, i = 0; v < 3; v++) {
@@ -252,7 +256,7 @@ static void test_variables_have_their_own_updates(void **state)
         single.clip_value = 0.25;
         memcpy(alone, in, sizeof alone);
         optimizer_apply(&single, kernels_cpu(), 4, 0, COUNT, gradient, from,
-                        (float *const[]){alone[0], alone[1], alone[2]});
+                        (float *const[OPTIMIZER_ARRAYS_MAX]){alone[0], alone[1], alone[2]});
         for (; i < ends[v]; i++) {
             float value = v == 1 ? 0.75F * in[0][i] + 0.25F * gradient[i] : alone[0][i];
             assert_true(mixed[0][i] == value);
@@ -278,11 +282,13 @@ static void test_average_of_slices(void **state)
     for (uint64_t step = 0; step < STEPS; step++) {
         float mean = 3, part = mean / SLICES;
         optimizer_apply(&whole, kernels_cpu(), step, 0, 1, &mean,
-                        (const float *const[]){&once, 0, 0}, (float *const[]){&out, 0, 0});
+                        (const float *const[OPTIMIZER_ARRAYS_MAX]){&once, 0, 0},
+                        (float *const[OPTIMIZER_ARRAYS_MAX]){&out, 0, 0});
         once = out;
         for (int v = 0; v < SLICES; v++) {
             optimizer_apply(&sliced, kernels_cpu(), step, 0, 1, &part,
-                            (const float *const[]){&apart, 0, 0}, (float *const[]){&out, 0, 0});
+                            (const float *const[OPTIMIZER_ARRAYS_MAX]){&apart, 0, 0},
+                            (float *const[OPTIMIZER_ARRAYS_MAX]){&out, 0, 0});
             apart = out;
         }
     }
@@ -318,6 +324,58 @@ static void test_norm_leaves_averages_out(void **state)
     }
 }
 
+/* The moving average begins with the initial values and follows its formula in double precision,
+ * for every kind and with any division of the parameters; the values stay what they are without. */
+static void test_moving_average(void **state)
+{
+    (void)state;
+    enum { N = 427, STEPS = 30 };
+    static float arrays[2][OPTIMIZER_ARRAYS_MAX][N], plain[2][OPTIMIZER_ARRAYS_MAX][N], gradient[N];
+    for (enum optimizer_kind kind = 0; kind < OPTIMIZER_KINDS; kind++) {
+        double average[N];
+        struct job job;
+        job_init(&job);
+        job.train.optimizer = kind;
+        struct optimizer without = optimizer_of_job(&job, &table);
+        job.train.ema = 0.75;
+        struct optimizer with = optimizer_of_job(&job, &table);
+        const uint32_t last = with.arrays - 1;
+        assert_int_equal(last, without.arrays);
+        memset(arrays, 0, sizeof arrays);
+        memset(plain, 0, sizeof plain);
+        for (uint32_t i = 0; i < N; i++) {
+            average[i] = (double)(plain[0][0][i] = arrays[0][0][i] = random_unit_at(7, 1, i));
+            arrays[0][1][i] = 7;
+        }
+        float *begun[OPTIMIZER_ARRAYS_MAX];
+        for (uint32_t a = 0; a < OPTIMIZER_ARRAYS_MAX; a++) { begun[a] = arrays[0][a]; }
+        optimizer_begin(&with, N, begun);
+        assert_memory_equal(arrays[0][last], arrays[0][0], sizeof arrays[0][0]);
+        for (uint64_t step = 0; step < STEPS; step++) {
+            for (uint32_t i = 0; i < N; i++) { gradient[i] = random_unit_at(8, step, i) - 0.4F; }
+            float(*in)[N] = arrays[step % 2], (*out)[N] = arrays[(step + 1) % 2];
+            for (uint64_t at = 0, count = 16 * (step + 1); at < N; at += count) {
+                optimizer_apply(&with, kernels_cpu(), step, at, at + count > N ? N - at : count,
+                                gradient + at,
+                                (const float *const[OPTIMIZER_ARRAYS_MAX]){in[0] + at, in[1] + at,
+                                                                           in[2] + at, in[3] + at},
+                                (float *const[OPTIMIZER_ARRAYS_MAX]){out[0] + at, out[1] + at,
+                                                                     out[2] + at, out[3] + at});
+            }
+            in = plain[step % 2], out = plain[(step + 1) % 2];
+            optimizer_apply(&without, kernels_reference(), step, 0, N, gradient,
+                            (const float *const[OPTIMIZER_ARRAYS_MAX]){in[0], in[1], in[2]},
+                            (float *const[OPTIMIZER_ARRAYS_MAX]){out[0], out[1], out[2]});
+            assert_memory_equal(arrays[(step + 1) % 2], out, without.arrays * sizeof out[0]);
+            for (uint32_t i = 0; i < N; i++) {
+                average[i] = 0.75 * average[i] + 0.25 * (double)out[0][i];
+                double found = (double)arrays[(step + 1) % 2][last][i];
+                assert_true(fabs(found - average[i]) < 1e-6 * (1 + fabs(average[i])));
+            }
+        }
+    }
+}
+
 /* A gradient whose norm is too large is scaled to the limit; another one is not changed. */
 static void test_norm_is_limited(void **state)
 {
@@ -330,7 +388,8 @@ static void test_norm_is_limited(void **state)
         float values[2];
         optimizer.norm = i == 0 ? 8 : 1;
         optimizer_apply(&optimizer, kernels_cpu(), 0, 0, 2, gradient,
-                        (const float *const[]){zeros, 0, 0}, (float *const[]){values, 0, 0});
+                        (const float *const[OPTIMIZER_ARRAYS_MAX]){zeros, 0, 0},
+                        (float *const[OPTIMIZER_ARRAYS_MAX]){values, 0, 0});
         assert_true(values[0] == (i == 0 ? -1.0F : -4.0F) && values[1] == (i == 0 ? 0.5F : 2.0F));
     }
 }
@@ -347,6 +406,7 @@ int main(void)
         cmocka_unit_test(test_variables_have_their_own_updates),
         cmocka_unit_test(test_average_of_slices),
         cmocka_unit_test(test_norm_leaves_averages_out),
+        cmocka_unit_test(test_moving_average),
         cmocka_unit_test(test_norm_is_limited),
     };
     return cmocka_run_group_tests(tests, make_variables, NULL);

@@ -83,7 +83,7 @@ static void train_shard(uint64_t first, uint64_t count, float *out)
     assert_int_equal(shard_open(&shard, &config, NULL), TN_OK);
     assert_true(shard_begin_load(&shard));
     shard_load_initial(&shard, &model->table, job.seed);
-    shard_adopt(&shard, 0);
+    assert_true(shard_adopt(&shard, 0));
     for (uint64_t step = 0; step < STEPS; step++) {
         train_to(&trainer, step);
         for (uint32_t v = 0; v < job.train.slices; v++) {

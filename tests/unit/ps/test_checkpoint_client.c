@@ -272,7 +272,7 @@ static void test_save_reports_its_result(void **state)
 {
     (void)state;
     listed(NULL);
-    shard_adopt(&shard, 0);
+    assert_true(shard_adopt(&shard, 0));
     assert_true(
         checkpoint_client_save(&client, &(struct checkpoint_save){.checkpoint = 4, .step = 7}));
     assert_false(checkpoint_client_idle(&client));

@@ -17,7 +17,7 @@ enum { V = 6, COUNT = 5000 };
 static struct buffer_pool *pool;
 static struct shard shard;
 static uint64_t first_parameter = 32; /* The shard begins there. */
-static double clip_norm;
+static double clip_norm, ema;
 
 static struct variable_table table(void)
 {
@@ -37,6 +37,7 @@ static void open_shard(enum optimizer_kind kind)
     job.train.optimizer = kind;
     job.train.learning_rate = 0.5;
     job.train.clip_norm = clip_norm;
+    job.train.ema = ema;
     pool = buffer_pool_create(0);
     struct shard_config config = {.kernels = kernels_reference(),
                                   .optimizer = optimizer_of_job(&job, &variables),
@@ -47,7 +48,7 @@ static void open_shard(enum optimizer_kind kind)
     assert_int_equal(shard_open(&shard, &config, NULL), TN_OK);
     assert_true(shard_begin_load(&shard));
     shard_load_initial(&shard, &variables, 7);
-    shard_adopt(&shard, 0);
+    assert_true(shard_adopt(&shard, 0));
 }
 
 static int close_shard(void **state)
@@ -200,7 +201,7 @@ static void test_adopt_replaces_all_arrays(void **state)
     assert_true(shard_apply(&shard, &(struct slice_node){0, V}, 1));
     assert_true(shard_begin_load(&shard));
     memset(shard.incoming[0]->data, 0, COUNT * sizeof(float));
-    shard_adopt(&shard, 42);
+    assert_true(shard_adopt(&shard, 42));
     assert_int_equal(shard.updates, 42);
     assert_null(shard.previous);
     assert_true(value(17) == 0.0f);
@@ -222,6 +223,29 @@ static void test_out_of_memory_changes_nothing(void **state)
     buffer_pool_destroy(poor);
 }
 
+/* An answer has the values, and behind them their average; it is kept as a whole. */
+static void test_answer_has_the_average(void **state)
+{
+    (void)state;
+    ema = 0.5;
+    open_shard(OPTIMIZER_MOMENTUM);
+    ema = 0;
+    assert_int_equal(shard.arrays, 3);
+    for (int step = 0; step < 3; step++) {
+        const float *answer = shard.answer->data;
+        assert_int_equal(shard.answer->size, 2 * COUNT * sizeof(float));
+        assert_memory_equal(answer, shard.current[0]->data, COUNT * sizeof(float));
+        assert_memory_equal(answer + COUNT, shard.current[2]->data, COUNT * sizeof(float));
+        assert_true((answer[17] == answer[COUNT + 17]) == (step == 0));
+        struct buffer *before = shard.answer;
+        shard_keep(&shard, false);
+        hold((struct slice_node){0, V});
+        assert_true(shard_apply(&shard, &(struct slice_node){0, V}, 1));
+        assert_ptr_equal(shard.previous, before);
+        assert_ptr_equal(shard.kept_answer, before);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +257,7 @@ int main(void)
         cmocka_unit_test_teardown(test_initial_values_match_the_table, close_shard),
         cmocka_unit_test_teardown(test_arrays_in_use_do_not_change, close_shard),
         cmocka_unit_test_teardown(test_adopt_replaces_all_arrays, close_shard),
+        cmocka_unit_test_teardown(test_answer_has_the_average, close_shard),
         cmocka_unit_test_teardown(test_out_of_memory_changes_nothing, close_shard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

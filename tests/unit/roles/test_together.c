@@ -37,7 +37,7 @@ static void reference(float *values)
                                     w.train, w.test, w.pool};
     assert_int_equal(compute_open(&compute, &config, NULL), TN_OK);
     struct optimizer optimizer = optimizer_of_job(&w.job, &w.variables);
-    float *old[3], *new[3];
+    float *old[OPTIMIZER_ARRAYS_MAX] = {NULL}, *new[OPTIMIZER_ARRAYS_MAX] = {NULL};
     for (int a = 0; a < 3; a++) {
         old[a] = calloc(count, sizeof(float));
         new[a] = calloc(count, sizeof(float));
