@@ -51,7 +51,7 @@ static const struct shape shapes[] = {
  * place within the call. */
 enum way { OPENBLAS, PACKED, CALL, PEAK_OF_CORE, WAYS };
 
-struct run {
+struct timing {
     const struct shape *shape;
     const struct portable *kernels;
     const struct kernels *blas;
@@ -69,7 +69,7 @@ static float *floats(size_t count)
 }
 
 /* Run once. Returns the number of floating-point operations. */
-static double run_once(struct run *run, enum way way)
+static double run_once(struct timing *run, enum way way)
 {
     const struct shape *s = run->shape;
     struct matmul task = run->task;
@@ -89,7 +89,7 @@ static double run_once(struct run *run, enum way way)
     return 2.0 * (double)s->m * (double)s->n * (double)s->k;
 }
 
-static double rate_of(struct run *run, enum way way, size_t repeats)
+static double rate_of(struct timing *run, enum way way, size_t repeats)
 {
     double operations = 0;
     double start = measure_cpu_seconds();
@@ -115,7 +115,7 @@ static void print_ratio(double *ratios)
 }
 
 /* All rounds of one shape, and its line of the table. */
-static void measure_shape(struct run *run)
+static void measure_shape(struct timing *run)
 {
     static double rates[WAYS][ROUNDS], ratios[3][ROUNDS];
     double work = 2.0 * (double)(run->shape->m * run->shape->n * run->shape->k);
@@ -141,7 +141,7 @@ static void bench(const struct portable *kernels, const struct kernels *blas,
                   const struct shape *shape)
 {
     size_t m = shape->m, n = shape->n, k = shape->k;
-    struct run run = {.shape = shape, .kernels = kernels, .blas = blas};
+    struct timing run = {.shape = shape, .kernels = kernels, .blas = blas};
     float *a = floats(m * k), *b = floats(k * n), *out = floats(m * n);
     float *packed = floats(matmul_packed_size(kernels, k, n));
     run.task = (struct matmul){
