@@ -38,11 +38,12 @@ static void portable_fingerprint(char *text, size_t size)
 
 static void set_portable(void)
 {
-    portable = *kernels_cpu(); /* All exact but two functions. */
+    portable = *kernels_cpu(); /* All exact but those below. */
     portable.name = "portable";
     portable.fingerprint = portable_fingerprint;
     portable.multiply = kernels_reference()->multiply;
-    portable.softmax_cross_entropy = kernels_reference()->softmax_cross_entropy;
+    portable.cross_entropy = kernels_reference()->cross_entropy;
+    portable.cross_entropy_backward = kernels_reference()->cross_entropy_backward;
 }
 
 static const struct kernels *kernels_portable(void)

@@ -53,11 +53,11 @@ struct kernels {
     /* gradient[i] = 0 where activations[i], the output of relu, is 0; in place. Exact. */
     void (*relu_backward)(size_t count, const float *activations, float *gradient);
 
-    /* For each row, with p = softmax(logits[r]): loss -log p[labels[r]], and in place of the logits
-     * scale * (p - onehot(labels[r])). Returns the sum of the losses. Labels are below `columns`.
-     */
-    double (*softmax_cross_entropy)(size_t rows, size_t columns, float *logits,
-                                    const uint8_t *labels, float scale);
+    /* One row: returns -log softmax(logits)[label], and leaves e = exp(logits - their greatest)
+     * in their place. */
+    double (*cross_entropy)(size_t columns, float *logits, size_t label);
+    /* scale * (e / sum(e) - onehot(label)), the gradient of that loss, in place of e. */
+    void (*cross_entropy_backward)(size_t columns, float *exponentials, size_t label, float scale);
     /* Loss mean over c of (outputs[r][c] - targets[r][c])^2, and in place of the outputs scale
      * times its gradient. Returns the sum of the losses over rows. Exact. */
     double (*squared_error)(size_t rows, size_t columns, float *outputs, const float *targets,

@@ -70,26 +70,31 @@ static void reference_relu_backward(size_t count, const float *activations, floa
     }
 }
 
-static double reference_softmax_cross_entropy(size_t rows, size_t columns, float *logits,
-                                              const uint8_t *labels, float scale)
+static double reference_cross_entropy(size_t columns, float *logits, size_t label)
 {
-    double loss_sum = 0;
-    assert(columns >= 1);
-    for (size_t r = 0; r < rows; r++) {
-        assert(labels[r] < columns);
-        float *row = logits + r * columns;
-        double most = (double)row[0], sum = 0;
-        for (size_t c = 1; c < columns; c++) {
-            if ((double)row[c] > most) { most = (double)row[c]; }
-        }
-        for (size_t c = 0; c < columns; c++) { sum += exp((double)row[c] - most); }
-        loss_sum += log(sum) - ((double)row[labels[r]] - most);
-        for (size_t c = 0; c < columns; c++) {
-            double p = exp((double)row[c] - most) / sum;
-            row[c] = (float)((p - (c == labels[r] ? 1.0 : 0.0)) * (double)scale);
-        }
+    assert(label < columns);
+    double most = (double)logits[0], at_label = (double)logits[label], sum = 0;
+    for (size_t c = 1; c < columns; c++) {
+        if ((double)logits[c] > most) { most = (double)logits[c]; }
     }
-    return loss_sum;
+    for (size_t c = 0; c < columns; c++) {
+        double exponential = exp((double)logits[c] - most);
+        logits[c] = (float)exponential;
+        sum += exponential;
+    }
+    return log(sum) - (at_label - most);
+}
+
+static void reference_cross_entropy_backward(size_t columns, float *exponentials, size_t label,
+                                             float scale)
+{
+    double sum = 0;
+    assert(label < columns);
+    for (size_t c = 0; c < columns; c++) { sum += (double)exponentials[c]; }
+    for (size_t c = 0; c < columns; c++) {
+        double p = (double)exponentials[c] / sum;
+        exponentials[c] = (float)((p - (c == label ? 1.0 : 0.0)) * (double)scale);
+    }
 }
 
 static double reference_squared_error(size_t rows, size_t columns, float *outputs,
@@ -137,7 +142,8 @@ const struct kernels *kernels_reference(void)
         .sum_rows = reference_sum_rows,
         .relu = reference_relu,
         .relu_backward = reference_relu_backward,
-        .softmax_cross_entropy = reference_softmax_cross_entropy,
+        .cross_entropy = reference_cross_entropy,
+        .cross_entropy_backward = reference_cross_entropy_backward,
         .squared_error = reference_squared_error,
         .count_correct = reference_count_correct,
         .optimizers = &optimizer_reference,

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CLASSES_MAX = 256 /* Labels of the tables are bytes. */ };
+enum { CLASSES_MAX = 256 };
 
 static size_t elements_of(const struct tn_view *view)
 {
@@ -151,17 +151,15 @@ static bool has_loss(const struct kernel_call *call)
 void table_softmax_cross_entropy(const struct kernels *kernels, const struct kernel_call *call,
                                  kernel_function other)
 {
-    float row[CLASSES_MAX];
     size_t classes = (size_t)shape_last(&call->in[0].shape);
     if (!has_loss(call)) {
         other(call);
         return;
     }
     const uint8_t *labels = call->in[1].data;
-    for (size_t i = 0; i < elements_of(&call->in[1]); i++) {
-        memcpy(row, (const float *)call->in[0].data + i * classes, classes * sizeof *row);
-        ((float *)call->out[0].data)[i] =
-            (float)kernels->softmax_cross_entropy(1, classes, row, labels + i, 0);
+    float *row = copy_input(call, 0), *losses = call->out[1].data;
+    for (size_t i = 0; i < elements_of(&call->in[1]); i++, row += classes) {
+        losses[i] = (float)kernels->cross_entropy(classes, row, labels[i]);
     }
 }
 
@@ -175,8 +173,8 @@ void table_softmax_cross_entropy_gradient(const struct kernels *kernels,
     }
     const uint8_t *labels = call->in[1].data;
     const float *dy = call->in[2].data;
-    float *out = copy_input(call, 0);
-    for (size_t i = 0; i < elements_of(&call->in[1]); i++, out += classes) {
-        kernels->softmax_cross_entropy(1, classes, out, labels + i, dy[i]);
+    float *row = copy_input(call, 0);
+    for (size_t i = 0; i < elements_of(&call->in[1]); i++, row += classes) {
+        kernels->cross_entropy_backward(classes, row, labels[i], dy[i]);
     }
 }

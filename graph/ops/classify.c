@@ -2,6 +2,10 @@
  * graph/ops/classify.c: losses and metrics of classifiers. Softmax cross entropy has logits
  * [..., classes] and integer labels [...]; number 0 is the label smoothing s: the wanted
  * distribution is (1 - s) one-hot + s / classes. A label out of range gives NaN.
+ *
+ * Its output 1 is the loss. Output 0 is for its gradient, which need not compute the exponentials
+ * again: e = exp(x - most), or e times a factor for each row, by backend. It may be in the memory
+ * of the logits.
  */
 #include <inttypes.h>
 
@@ -24,6 +28,18 @@ static enum tn_status infer_labelled(const struct tn_graph *graph, struct node *
     return TN_OK;
 }
 
+enum { STATE, LOSS }; /* Outputs of softmax_cross_entropy. */
+
+static enum tn_status infer_softmax_cross_entropy(const struct tn_graph *graph, struct node *node,
+                                                  struct error *error)
+{
+    enum tn_status status = infer_labelled(graph, node, error);
+    node->types[LOSS] = TN_FLOAT32;
+    node->shapes[LOSS] = node->shapes[STATE];
+    node->shapes[STATE] = *input_shape(graph, node, 0);
+    return status;
+}
+
 static int64_t limit_of_labels(const struct tn_graph *graph, const struct node *node,
                                uint32_t input)
 {
@@ -34,17 +50,18 @@ static void gradient_of_softmax_cross_entropy(struct tn_graph *graph, tn_tensor 
                                               const tn_tensor *dy, tn_tensor *dx)
 {
     struct attributes attributes = node_of(graph, self)->attributes;
-    tn_tensor inputs[] = {input_of(graph, self, 0), input_of(graph, self, 1), dy[0]};
+    tn_tensor inputs[] = {tensor_of(tensor_node(self), STATE), input_of(graph, self, 1), dy[LOSS]};
     dx[0] = graph_add(graph, &op_softmax_cross_entropy_gradient, inputs, 3, &attributes);
 }
 
 const struct op_type op_softmax_cross_entropy = {
     .name = "softmax_cross_entropy",
-    .version = 1,
+    .version = 2,
+    .traits = {.inplace = 1},
     .inputs_min = 2,
     .inputs_max = 2,
-    .outputs = 1,
-    .infer = infer_labelled,
+    .outputs = 2,
+    .infer = infer_softmax_cross_entropy,
     .build_gradient = gradient_of_softmax_cross_entropy,
     .index_limit = limit_of_labels,
 };
@@ -60,7 +77,7 @@ static enum tn_status infer_logits(const struct tn_graph *graph, struct node *no
 
 const struct op_type op_softmax_cross_entropy_gradient = {
     .name = "softmax_cross_entropy_gradient",
-    .version = 1,
+    .version = 2,
     .traits = {.inplace = 1},
     .inputs_min = 3,
     .inputs_max = 3,
@@ -96,8 +113,8 @@ tn_tensor tn_softmax_cross_entropy_smoothed(struct tn_graph *graph, tn_tensor lo
                           (double)smoothing);
     }
     tn_tensor inputs[] = {logits, labels};
-    return mean_per_example(graph,
-                            graph_add(graph, &op_softmax_cross_entropy, inputs, 2, &attributes));
+    tn_tensor state = graph_add(graph, &op_softmax_cross_entropy, inputs, 2, &attributes);
+    return state.v == 0 ? TN_NONE : mean_per_example(graph, tensor_of(tensor_node(state), LOSS));
 }
 
 tn_tensor tn_softmax_cross_entropy(struct tn_graph *graph, tn_tensor logits, tn_tensor labels)

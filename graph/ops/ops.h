@@ -71,7 +71,7 @@ extern const struct op_type op_cast;            /* x; attribute type; number 0: 
 
 /* classify.c: logits, labels; number 0: label smoothing */
 extern const struct op_type op_softmax_cross_entropy;
-extern const struct op_type op_softmax_cross_entropy_gradient; /* logits, labels, dy */
+extern const struct op_type op_softmax_cross_entropy_gradient; /* output 0, labels, dy */
 extern const struct op_type op_is_correct;
 
 /* regress.c: outputs, targets -> the mean of each example; gradients: outputs, targets, dy */

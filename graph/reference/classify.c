@@ -48,10 +48,24 @@ static double loss_of(const struct row *row, double smoothing)
 
 static void softmax_cross_entropy(const struct kernel_call *call)
 {
-    real *out = real_output(call, 0);
-    for (int64_t i = 0; i < output_elements(call); i++) {
+    real *exponentials = real_output(call, 0), *losses = real_output(call, 1);
+    for (int64_t i = 0; i < shape_elements(&call->out[1].shape); i++) {
         struct row row = row_at(call, i);
-        out[i] = (real)loss_of(&row, call->node->attributes.numbers[0]);
+        losses[i] = (real)loss_of(&row, call->node->attributes.numbers[0]);
+        for (int64_t c = 0; c < row.classes; c++) {
+            *exponentials++ = (real)exp((double)row.x[c] - row.most);
+        }
+    }
+}
+
+/* The gradient of a row, which holds exponentials. */
+static void slope_of(const struct row *row, double smoothing, double dy, real *out)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < row->classes; c++) { sum += (double)row->x[c]; }
+    for (int64_t c = 0; c < row->classes; c++) {
+        double target = has_label(row) ? wanted(row, c, smoothing) : (double)NAN;
+        out[c] = (real)(((double)row->x[c] / sum - target) * dy);
     }
 }
 
@@ -59,14 +73,12 @@ static void softmax_cross_entropy_gradient(const struct kernel_call *call)
 {
     const real *dy = real_input(call, 2);
     real *out = real_output(call, 0);
-    double smoothing = call->node->attributes.numbers[0];
+    int64_t classes = shape_last(&call->in[0].shape);
     for (int64_t i = 0; i < shape_elements(&call->in[1].shape); i++) {
-        struct row row = row_at(call, i);
-        for (int64_t c = 0; c < row.classes; c++) {
-            double p = exp((double)row.x[c] - row.most) / row.sum;
-            double target = has_label(&row) ? wanted(&row, c, smoothing) : (double)NAN;
-            *out++ = (real)((p - target) * (double)dy[i]);
-        }
+        struct row row = {.x = real_input(call, 0) + i * classes,
+                          .classes = classes,
+                          .label = integer_at(&call->in[1], i)};
+        slope_of(&row, call->node->attributes.numbers[0], (double)dy[i], out + i * classes);
     }
 }
 

@@ -52,7 +52,11 @@ static void gradient_by_hand(const struct fields *fields, const float *values, f
     k->relu(ROWS * HIDDEN, m.hidden);
     k->multiply(false, false, ROWS, OUTPUTS, HIDDEN, m.hidden, values + weights2, m.logits);
     k->add_bias(ROWS, OUTPUTS, values + bias2, m.logits);
-    k->softmax_cross_entropy(ROWS, OUTPUTS, m.logits, fields->labels, scale);
+    for (int r = 0; r < ROWS; r++) {
+        k->cross_entropy(OUTPUTS, m.logits + (size_t)r * OUTPUTS, fields->labels[r]);
+        k->cross_entropy_backward(OUTPUTS, m.logits + (size_t)r * OUTPUTS, fields->labels[r],
+                                  scale);
+    }
     k->multiply(true, false, HIDDEN, OUTPUTS, ROWS, m.hidden, m.logits, out + weights2);
     k->sum_rows(ROWS, OUTPUTS, m.logits, out + bias2);
     k->multiply(false, true, ROWS, HIDDEN, OUTPUTS, m.logits, values + weights2, m.upper);

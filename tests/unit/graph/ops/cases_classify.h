@@ -39,7 +39,8 @@ static tn_tensor known_classes(struct tn_graph *g, float smoothing)
     struct tn_view b = {TN_INT32, TN_SHAPE(2), (void *)(uintptr_t)labels};
     struct attributes attributes = {.numbers = {(double)smoothing}};
     tn_tensor inputs[] = {tn_constant(g, a), tn_constant(g, b)};
-    return graph_add(g, &op_softmax_cross_entropy, inputs, 2, &attributes);
+    return tensor_of(tensor_node(graph_add(g, &op_softmax_cross_entropy, inputs, 2, &attributes)),
+                     1);
 }
 
 static tn_tensor known_plain(struct tn_graph *g)
