@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "bench/measure.h"
+#include "kernels/job_kernels.h"
 #include "kernels/optimizer.h"
 #include "worker/compute.h"
 
@@ -76,8 +77,8 @@ static void set_up(int argc, char **argv)
     const struct compute_config config = {
         .job = &job,
         .model = model,
-        .programs = "openblas",
-        .kernels = kernels_cpu(),
+        .programs = job_programs(&job),
+        .kernels = kernels_cpu(), /* The same updates with all. */
         .train = data[0],
         .test = data[1],
         .pool = buffer_pool_create(0),

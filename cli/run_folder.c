@@ -178,7 +178,7 @@ static enum tn_status compare_job(const struct run_folder *folder, const struct 
 {
     struct job existing;
     char difference[JOB_DIFFERENCE_MAX];
-    job_init(&existing);
+    job_init_existing(&existing);
     enum tn_status status = job_read_file(&existing, path, error);
     if (status != TN_OK) { return status; }
     if (strcmp(existing.name, job->name) != 0) {

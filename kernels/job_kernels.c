@@ -5,8 +5,8 @@
 static const struct {
     const char *kernels, *programs;
 } names[] = {
-    [JOB_KERNELS_OPENBLAS] = {"cpu", "openblas"},
     [JOB_KERNELS_PORTABLE] = {"portable", "portable"},
+    [JOB_KERNELS_OPENBLAS] = {"cpu", "openblas"},
 };
 
 const char *job_kernels(const struct job *job)

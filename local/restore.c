@@ -80,8 +80,9 @@ static enum tn_status check_inputs(const struct restore_config *config,
     if (config->job->train.same_bits && !inputs_fingerprints_agree(&theirs, config->inputs)) {
         return error_set(
             error, TN_EINVAL,
-            "its arithmetic is \"%s\", but that of this machine is \"%s\": continue on "
-            "the former kind, or permit other bits with --set train.same_bits=false",
+            "its arithmetic is \"%s\", but that of this process is \"%s\": continue with the same "
+            "train.kernels on the former kind of machine, or permit other bits with --set "
+            "train.same_bits=false",
             theirs.fingerprint, config->inputs->fingerprint);
     }
     return TN_OK;

@@ -19,13 +19,17 @@ static void log_data(const struct job *job, const struct inputs *run, const stru
               *job->data.path ? job->data.path : job->data.type, texts[0], texts[1], run->from);
 }
 
-/* The type of processor is the part of a fingerprint that an operator can choose. */
+/* The kernels and, of OpenBLAS, the type of processor are the parts of a fingerprint that an
+ * operator can choose. Only that of OpenBLAS has a processor. */
 static void log_kernels(const struct inputs *run, const struct inputs *ours)
 {
     const char *core = strstr(run->fingerprint, KERNELS_FOR);
     assert(!inputs_fingerprints_agree(run, ours));
     char remedy[FINGERPRINT_MAX + 64] = "use the same version of tanist";
-    if (core != NULL) {
+    if ((core != NULL) != (strstr(ours->fingerprint, KERNELS_FOR) != NULL)) {
+        snprintf(remedy, sizeof remedy, "set train.kernels=%s",
+                 core != NULL ? "openblas" : "portable");
+    } else if (core != NULL) {
         snprintf(remedy, sizeof remedy, "use the same OpenBLAS and set OPENBLAS_CORETYPE=%s",
                  core + strlen(KERNELS_FOR));
     }

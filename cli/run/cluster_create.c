@@ -51,7 +51,7 @@ static enum tn_status name_difference(const struct job *job, const struct spec *
     struct job existing;
     char difference[JOB_DIFFERENCE_MAX];
     assert(error->status != TN_OK);
-    job_init(&existing);
+    job_init_existing(&existing);
     if (found->job_json == NULL || job_read_text(&existing, found->job_json,
                                                  strlen(found->job_json), "/spec", NULL) != TN_OK) {
         return error->status;

@@ -216,7 +216,7 @@ static enum tn_status check_spec(struct node_setup *setup, const struct spec *sp
             bootstrap_check_graph(setup->job.name, spec, setup->variables.graph_hash, error);
         return status == TN_OK ? check_declared(setup, spec, error) : status;
     }
-    job_init(&existing);
+    job_init_existing(&existing);
     bool found =
         spec->job_json != NULL &&
         job_read_text(&existing, spec->job_json, strlen(spec->job_json), "spec", NULL) == TN_OK &&

@@ -45,6 +45,7 @@ static void init_plain(struct job *job)
                  .test_examples = 1024,
                  .noise = 0.1},
         .train = {.mode = TRAIN_SYNC,
+                  .kernels = JOB_KERNELS_PORTABLE,
                   .steps = 1000,
                   .batch = 64,
                   .slices = 8,
@@ -92,6 +93,12 @@ enum tn_status job_set_program(const char *name, const char *text, struct error 
     status = job_read_text(&job, text, strlen(text), "the program's defaults", error);
     if (status == TN_OK) { program_defaults = job; }
     return status;
+}
+
+void job_init_existing(struct job *job)
+{
+    job_init(job);
+    job->train.kernels = JOB_KERNELS_OPENBLAS;
 }
 
 /* ------------------------------------------------------------- reading */

@@ -32,7 +32,7 @@ enum {
 };
 
 enum train_mode { TRAIN_SYNC, TRAIN_ASYNC };
-enum job_kernels { JOB_KERNELS_OPENBLAS, JOB_KERNELS_PORTABLE };
+enum job_kernels { JOB_KERNELS_PORTABLE, JOB_KERNELS_OPENBLAS };
 enum chief_failure_policy { CHIEF_FAILURE_CONTINUE, CHIEF_FAILURE_RESTORE };
 enum job_loss {
     LOSS_SOFTMAX_CROSS_ENTROPY,
@@ -155,6 +155,10 @@ void job_init(struct job *job);
  */
 MUST_CHECK enum tn_status job_set_program(const char *name, const char *text, struct error *error);
 bool job_has_program(void); /* Whether it was called. */
+
+/* The same before the job of an existing run is read: an older version of Tanist may have written
+ * it without some keys. Their values are those that it trained with: kernels "openblas". */
+void job_init_existing(struct job *job);
 
 /* Read a job file (JSON). TN_ENOENT, TN_EIO; TN_EINVAL: the error names the file, the line or
  * key, the value and the remedy. Absent keys keep their values. */

@@ -15,7 +15,7 @@ static const char *const losses[] = {"softmax_cross_entropy", "squared_error",
 static const char *const targets[] = {"data", "inputs", NULL};
 static const char *const data_types[] = {"idx", "text", "synthetic", "matches", NULL};
 static const char *const modes[] = {"sync", "async", NULL};
-static const char *const kernels[] = {"openblas", "portable", NULL};
+static const char *const kernels[] = {"portable", "openblas", NULL};
 #define OPTIMIZERS                                                                                 \
     [OPTIMIZER_SGD] = "sgd", [OPTIMIZER_MOMENTUM] = "momentum", [OPTIMIZER_NESTEROV] = "nesterov", \
     [OPTIMIZER_ADAGRAD] = "adagrad", [OPTIMIZER_RMSPROP] = "rmsprop", [OPTIMIZER_ADAM] = "adam",   \
@@ -203,9 +203,9 @@ static const struct json_field fields[] = {
          "`sync`: each step sums all slices of one global batch; the result does not depend on "
          "failures. `async`: each worker's gradient is applied at once."),
     NAME(FIELD_ENUM, "train.kernels", train.kernels, kernels, FIXED,
-         "The arithmetic of models. `openblas`: OpenBLAS for matrix products; convolutions and "
-         "attention are slow; the same bits on processors of one type. `portable`: Tanist's own; "
-         "the same bits on every processor."),
+         "The arithmetic of models. `portable`: Tanist's own; the same bits on every processor. "
+         "`openblas`: OpenBLAS, which must be installed, for matrix products; convolutions and "
+         "attention are slow; the same bits on processors of one type."),
     NUMBER(FIELD_UINT, "train.steps", train.steps, 1, MANY, CHANGEABLE,
            "Updates of the parameters until the job is done."),
     NUMBER(FIELD_UINT, "train.batch", train.batch, 1, 1 << 24, FIXED,

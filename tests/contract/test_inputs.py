@@ -2,7 +2,7 @@
 """Workers whose arithmetic or data differ from those of the run are refused, also after --resume.
 
 Real processes, a real ensemble of one server. OPENBLAS_CORETYPE makes one machine compute as two
-types of processor do; Nehalem and Sandybridge run on every x86-64 machine of today.
+types of processor do, with `train.kernels=openblas`; Nehalem and Sandybridge run on every x86-64 machine of today.
 """
 
 import json
@@ -14,6 +14,7 @@ import unittest
 from case import LONG, QUICK, Cli
 
 ONE, OTHER = "Nehalem", "Sandybridge"
+OPENBLAS = ["--set", "train.kernels=openblas"]
 SMALL = ["--set", "model.type=softmax", "--set", "model.inputs=4", "--set", "model.outputs=2",
          "--set", "data.type=idx"]
 
@@ -27,7 +28,7 @@ class Inputs(Cli):
     def agent(self, zookeeper, name, tasks, core, *options):
         """An agent of the cluster `name` on a host whose processor is `core`."""
         return self.spawn("agent", QUICK, "--set", f"name={name}", "--dir", f"{name}.{tasks.split(',')[-1]}", "--tasks",
-                          tasks, "--zk", zookeeper, *LONG, *options, stdout=subprocess.DEVNULL,
+                          tasks, "--zk", zookeeper, *LONG, *OPENBLAS, *options, stdout=subprocess.DEVNULL,
                           env={"OPENBLAS_CORETYPE": core})
 
     def wait_running(self, zookeeper, name, least=1):
@@ -89,12 +90,12 @@ class Inputs(Cli):
         self.stop(zookeeper, "data", first)
 
     def resume(self, core, *options):
-        return self.tanist("run", QUICK, "--dir", "run", "--resume", "-o", "json", *options,
+        return self.tanist("run", QUICK, "--dir", "run", "--resume", "-o", "json", *OPENBLAS, *options,
                            env={"OPENBLAS_CORETYPE": core})
 
     def test_resume_with_other_kernels(self):
         """Also when only the disk remembers the run."""
-        first = self.tanist("run", QUICK, "--dir", "run", env={"OPENBLAS_CORETYPE": ONE})
+        first = self.tanist("run", QUICK, "--dir", "run", *OPENBLAS, env={"OPENBLAS_CORETYPE": ONE})
         self.assertEqual(first.returncode, 0, first.stderr)
         more = ["--set", "train.steps=400"]
         for source in ("worker:", "from checkpoint"):
@@ -107,9 +108,21 @@ class Inputs(Cli):
         self.assertEqual(permitted.returncode, 0, permitted.stderr)
         self.assertEqual(json.loads(permitted.stdout)["steps"], 400)
 
+    def test_resume_of_a_checkpoint_of_openblas(self):
+        """The checkpoint on the disk decides, also if the folder's job has other kernels; the remedy names them."""
+        first = self.tanist("run", QUICK, "--dir", "run", *OPENBLAS)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        subprocess.run(["rm", "-rf", self.folder / "run/zookeeper"], check=True)
+        job = self.folder / "run/job.json"
+        job.write_text(job.read_text().replace("openblas", "portable"))
+        again = self.tanist("run", QUICK, "--dir", "run", "--resume", "--set", "train.steps=400")
+        self.assertEqual(again.returncode, 3, again.stderr)
+        for text in ("portable: version", "kernels for", "set train.kernels=openblas", "from checkpoint"):
+            self.assertIn(text, again.stderr)
+
     def test_resume_with_other_data(self):
         data = self.write_data(7)
-        first = self.tanist("run", QUICK, "--dir", "run", *data)
+        first = self.tanist("run", QUICK, "--dir", "run", *OPENBLAS, *data)
         self.assertEqual(first.returncode, 0, first.stderr)
         self.write_data(8)
         again = self.resume(ONE, "--set", "train.steps=400", "--set", "train.same_bits=false", *data)

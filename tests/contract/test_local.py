@@ -11,6 +11,7 @@ import signal
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
 from case import QUICK, Cli
 
@@ -18,6 +19,8 @@ from case import QUICK, Cli
 MANY = ["--set", "train.steps=60000", "--set", "checkpoint.every_steps=2000", "--set", "train.optimizer=adam",
         "--set", "train.learning_rate=0.00001"]
 WIDE = ["--set", "model.inputs=64", "--set", "cluster.ps=2", "--set", "cluster.workers=3"]  # Enough for 2 ps.
+KNOWN = "bb84c9c9c077aec9b9d475da736d7d10"  # The digest of QUICK on every processor.
+OPENBLAS = ["--set", "train.kernels=openblas"]
 ENDLESS = ["--set", "train.steps=500000000", "--set", "checkpoint.every_steps=5000"]
 
 
@@ -72,22 +75,47 @@ class Digests(Local):
         self.refused(3, ["the run of a cluster", "--local"], "run", "--local", QUICK, "--dir", "cluster",
                      "--resume", *more)
 
-    def test_portable_kernels(self):
+    def test_kernels(self):
         """Plain C in one process has the bits of the fastest kernels in a cluster; OpenBLAS has others."""
         classifier = ["--set", "model.type=mlp", "--set", "model.inputs=24", "--set", "model.hidden=[40]",
                       "--set", "model.outputs=5"]
-        portable = [*classifier, "--set", "train.kernels=portable"]
         self.environment["TANIST_ISA"] = "scalar"
-        plain = self.local(*portable, directory="plain")
+        plain = self.local(*classifier, directory="plain")
         del self.environment["TANIST_ISA"]
-        process = self.start("--dir", "cluster", *portable)
+        process = self.start("--dir", "cluster", *classifier)
         out, errors = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0, errors)
         self.assertEqual(json.loads(out)["parameters_digest"], plain["parameters_digest"])
-        other = self.local(*classifier, directory="other")
+        other = self.local(*classifier, *OPENBLAS, directory="other")
         self.assertNotEqual(other["parameters_digest"], plain["parameters_digest"])
         self.refused(3, ["train.kernels", "portable", "openblas"], "run", "--local", QUICK, "--dir", "plain",
-                     "--resume", *classifier, "--set", "train.steps=400")
+                     "--resume", *classifier, *OPENBLAS, "--set", "train.steps=400")
+
+    def test_digest_is_known(self):
+        """The bits of the default kernels depend on nothing but the job."""
+        self.assertEqual(self.local()["parameters_digest"], KNOWN)
+
+    def test_openblas_is_loaded_on_demand(self):
+        """A process with the default kernels needs no OpenBLAS."""
+        for kernels, loaded in (("portable", False), ("openblas", True)):
+            process = self.launch(*ENDLESS, "--set", f"train.kernels={kernels}", directory=kernels)
+            self.await_line(process, "is committed")
+            libraries = Path(f"/proc/{process.pid}/maps").read_text()
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
+            self.assertEqual("libopenblas" in libraries, loaded, kernels)
+
+    def test_folder_of_a_version_without_the_key(self):
+        """A run whose job does not name its kernels was trained with openblas, and continues only with them."""
+        self.local(*OPENBLAS)
+        path = self.folder / "run/job.json"
+        job = json.loads(path.read_text())
+        del job["train"]["kernels"]
+        path.write_text(json.dumps(job))
+        longer = ["--resume", "--set", "train.steps=400"]
+        self.refused(3, ['train.kernels is "openblas" there and "portable" here'], "run", "--local", QUICK,
+                     "--dir", "run", *longer)
+        self.assertEqual(self.local(*longer, *OPENBLAS)["steps"], 400)
 
     def test_cluster_continues_a_local_run(self):
         """A cluster with two ps continues from the checkpoint that one process has left."""

@@ -106,6 +106,21 @@ static void assignments_are_read(void **state)
     set_refused("train.steps=", "train.steps is \"\"");
 }
 
+/* The kernels of a job are portable, but those of an existing run that does not name them were not.
+ */
+static void default_kernels_are_portable(void **state)
+{
+    (void)state;
+    struct job job;
+    job_init(&job);
+    assert_int_equal(job.train.kernels, JOB_KERNELS_PORTABLE);
+    job_init_existing(&job);
+    assert_int_equal(read_text(&job, "{\"train\": {\"steps\": 5}}", NULL), TN_OK);
+    assert_int_equal(job.train.kernels, JOB_KERNELS_OPENBLAS);
+    assert_int_equal(read_text(&job, "{\"train\": {\"kernels\": \"portable\"}}", NULL), TN_OK);
+    assert_int_equal(job.train.kernels, JOB_KERNELS_PORTABLE);
+}
+
 /* Wrong combinations of keys are refused with a valid value. */
 static void combinations_are_checked(void **state)
 {
@@ -457,6 +472,7 @@ int main(void)
         cmocka_unit_test(sections_are_read),
         cmocka_unit_test(wrong_file_is_named),
         cmocka_unit_test(assignments_are_read),
+        cmocka_unit_test(default_kernels_are_portable),
         cmocka_unit_test(combinations_are_checked),
         cmocka_unit_test(canonical_json_comes_back),
         cmocka_unit_test(hash_covers_fixed_keys),
