@@ -24,7 +24,8 @@ static const char *const async_settings[] = {"data.type=synthetic",
 
 /* One step of the definition: each slice's gradient of the same values is an update of its own. */
 static void reference_step(struct compute *compute, const struct optimizer *optimizer,
-                           uint64_t step, float *old[3], float *new[3])
+                           uint64_t step, float *old[OPTIMIZER_ARRAYS_MAX],
+                           float *new[OPTIMIZER_ARRAYS_MAX])
 {
     const uint64_t count = w.variables.parameter_count;
     float values[ROLES_FLOATS_MAX];
@@ -41,7 +42,8 @@ static void reference_step(struct compute *compute, const struct optimizer *opti
 static void reference(float *values)
 {
     float arrays[6][ROLES_FLOATS_MAX] = {0};
-    float *old[3] = {arrays[0], arrays[1], arrays[2]}, *new[3] = {arrays[3], arrays[4], arrays[5]};
+    float *old[OPTIMIZER_ARRAYS_MAX] = {arrays[0], arrays[1], arrays[2]};
+    float *new[OPTIMIZER_ARRAYS_MAX] = {arrays[3], arrays[4], arrays[5]};
     const uint64_t count = w.variables.parameter_count;
     struct model *model;
     struct compute compute;
