@@ -25,6 +25,7 @@ static const struct {
     [OPTIMIZER_RMSPROP] = {2, {"values", "squares"}, RATE_BY_SLICES},
     [OPTIMIZER_ADAM] = {3, {"values", "m", "v"}, RATE_BY_SLICES},
     [OPTIMIZER_ADAMW] = {3, {"values", "m", "v"}, RATE_BY_SLICES},
+    [OPTIMIZER_LARS] = {2, {"values", "velocity"}, RATE_BY_SLICES},
 };
 
 struct optimizer optimizer_of_job(const struct job *job, const struct variable_table *variables)
@@ -44,6 +45,7 @@ struct optimizer optimizer_of_job(const struct job *job, const struct variable_t
         .clip_value = job->train.clip_value,
         .clip_norm = job->train.clip_norm,
         .ema = job->train.ema,
+        .trust = job->train.trust,
         .norm = NORM_UNKNOWN,
         .variables = variables,
     };
@@ -56,6 +58,15 @@ struct optimizer optimizer_of_job(const struct job *job, const struct variable_t
     if (optimizer.ema > 0) { optimizer.arrays++; }
     assert(optimizer.arrays <= OPTIMIZER_ARRAYS_MAX);
     return optimizer;
+}
+
+bool optimizer_needs_norms(const struct optimizer *optimizer)
+{
+    bool needed = optimizer->clip_norm > 0;
+    for (uint32_t v = 0; v < optimizer->variables->count; v++) {
+        needed |= optimizer->rules[v].adapts;
+    }
+    return needed;
 }
 
 bool optimizer_has_average(const struct optimizer *optimizer)
@@ -123,9 +134,21 @@ static float scale_of(const struct optimizer *optimizer)
     return exceeds ? (float)(optimizer->clip_norm / optimizer->norm) : 1;
 }
 
-static struct optimizer_constants constants_of(const struct optimizer *optimizer, uint64_t step,
-                                               const struct variable_rule *rule)
+/* The factor by which LARS adapts the rate of a variable. */
+static double trust_of(const struct optimizer *optimizer, uint32_t variable, double decay)
 {
+    const struct variable_norms *norms = &optimizer->norms[variable];
+    if (!optimizer->rules[variable].adapts || norms->values <= 0 || norms->gradient <= 0) {
+        return 1;
+    }
+    const double gradient = (double)scale_of(optimizer) * norms->gradient;
+    return optimizer->trust * norms->values / (gradient + decay * norms->values);
+}
+
+static struct optimizer_constants constants_of(const struct optimizer *optimizer, uint64_t step,
+                                               uint32_t variable)
+{
+    const struct variable_rule *rule = &optimizer->rules[variable];
     const enum optimizer_kind kind = rule->optimizer;
     const uint32_t slices = optimizer->slices;
     const bool adam = kind == OPTIMIZER_ADAM || kind == OPTIMIZER_ADAMW;
@@ -141,6 +164,7 @@ static struct optimizer_constants constants_of(const struct optimizer *optimizer
     } else {
         decay /= slices;
     }
+    rate *= trust_of(optimizer, variable, decay);
     return (struct optimizer_constants){
         .rate = (float)(rate / correction),
         .scale = scale_of(optimizer),
@@ -177,8 +201,7 @@ static void update_average(const struct optimizer *optimizer, const struct kerne
     kernels->optimizers->average(count, &constants, values, from, to);
 }
 
-/* The index of the variable that contains parameter `at`. */
-static uint32_t variable_at(const struct variable_table *table, uint64_t at)
+uint32_t optimizer_variable_at(const struct variable_table *table, uint64_t at)
 {
     assert(at < table->parameter_count);
     uint32_t low = 0, high = table->count;
@@ -208,16 +231,17 @@ static void check_arrays(uint32_t arrays, uint64_t count, const float *gradient,
 
 /* Update `count` elements of one variable. */
 static void update(const struct optimizer *optimizer, const struct kernels *kernels, uint64_t step,
-                   const struct variable_rule *rule, uint64_t count, const float *gradient,
+                   uint32_t variable, uint64_t count, const float *gradient,
                    const float *const in[static OPTIMIZER_ARRAYS_MAX],
                    float *const out[static OPTIMIZER_ARRAYS_MAX])
 {
+    const struct variable_rule *rule = &optimizer->rules[variable];
     uint32_t used = 1;
     if (rule->update == VARIABLE_AVERAGED) {
         struct optimizer_constants constants = average_constants(optimizer, rule);
         kernels->optimizers->average(count, &constants, gradient, in, out);
     } else {
-        struct optimizer_constants constants = constants_of(optimizer, step, rule);
+        struct optimizer_constants constants = constants_of(optimizer, step, variable);
         kernels->optimizers->update[rule->optimizer](count, &constants, gradient, in, out);
         used = optimizer_arrays(rule->optimizer);
     }
@@ -235,7 +259,7 @@ void optimizer_apply(const struct optimizer *optimizer, const struct kernels *ke
     const struct variable_table *table = optimizer->variables;
     assert(first + count <= table->parameter_count);
     check_arrays(optimizer->arrays, count, gradient, in, out);
-    uint32_t v = count > 0 ? variable_at(table, first) : 0;
+    uint32_t v = count > 0 ? optimizer_variable_at(table, first) : 0;
     for (uint64_t from = 0, to; from < count; from = to, v++) {
         const struct variable *variable = &table->variables[v];
         const float *old[OPTIMIZER_ARRAYS_MAX] = {NULL};
@@ -245,8 +269,7 @@ void optimizer_apply(const struct optimizer *optimizer, const struct kernels *ke
             old[a] = in[a] + from;
             new[a] = out[a] + from;
         }
-        update(optimizer, kernels, step, &optimizer->rules[v], to - from, gradient + from, old,
-               new);
+        update(optimizer, kernels, step, v, to - from, gradient + from, old, new);
     }
 }
 
@@ -258,7 +281,7 @@ static void copy_gradient(const struct variable_table *table, uint64_t first, ui
 {
     assert(count > 0);
     memcpy(out, gradient, count * sizeof *out);
-    for (uint32_t v = variable_at(table, first); v < table->count; v++) {
+    for (uint32_t v = optimizer_variable_at(table, first); v < table->count; v++) {
         const struct variable *variable = &table->variables[v];
         if (variable->offset >= first + count) { return; }
         if (variable->update != VARIABLE_AVERAGED) { continue; }

@@ -38,8 +38,13 @@ struct optimizer {
     double clip_value;   /* 0: none. */
     double clip_norm;    /* 0: none. */
     double ema;          /* The part of the moving average that an update keeps; 0: none. */
-    double norm; /* The norm of the whole gradient of the next update, if clip_norm is not 0:
-                  * the owner sets it. */
+    double trust;        /* LARS. */
+    /* For the next update: the norm of the whole gradient, if clip_norm is not 0, and the norms of
+     * variables that adapt. The owner sets them (kernels/measurement.h). */
+    double norm;
+    struct variable_norms {
+        double values, gradient;
+    } norms[VARIABLES_MAX];
     const struct variable_table *variables;
     struct variable_rule rules[VARIABLES_MAX]; /* By variable. */
 };
@@ -63,6 +68,9 @@ struct optimizer optimizer_per_slice(struct optimizer optimizer, uint32_t slices
 uint32_t optimizer_arrays(enum optimizer_kind kind);
 const char *optimizer_array_name(enum optimizer_kind kind, uint32_t array);
 
+/* The index of the variable that contains parameter `at`. */
+uint32_t optimizer_variable_at(const struct variable_table *variables, uint64_t at);
+
 /* Add elements [first, first + count) of a gradient to a part of its norm that ends at `first`.
  * Averages count as zeros, because they emit means instead of gradients. */
 void optimizer_add_norm(const struct variable_table *variables, uint64_t first, uint64_t count,
@@ -70,6 +78,9 @@ void optimizer_add_norm(const struct variable_table *variables, uint64_t first, 
 /* Multiply a whole gradient, but for the averages. Exact. */
 void optimizer_scale(const struct variable_table *variables, const struct kernels *kernels,
                      float factor, float *gradient);
+
+/* Whether an update needs norms. */
+bool optimizer_needs_norms(const struct optimizer *optimizer);
 
 /* Whether the last array is a moving average of the values, which evaluations use. */
 bool optimizer_has_average(const struct optimizer *optimizer);

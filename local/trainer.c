@@ -7,7 +7,7 @@
 #include "common/cluster/slices.h"
 #include "common/cluster/variables.h"
 #include "kernels/finite.h"
-#include "kernels/optimizer/norm.h"
+#include "kernels/measurement.h"
 
 void trainer_release_arrays(struct buffer *arrays[static OPTIMIZER_ARRAYS_MAX])
 {
@@ -113,11 +113,14 @@ static const float *batch_gradient(struct trainer *trainer, struct error *error)
     return NULL;
 }
 
-static double norm_of_gradient(const struct trainer *trainer, const float *gradient)
+/* The norms that the next update needs. */
+static void measure(struct trainer *trainer, const float *gradient)
 {
-    struct norm_part whole = norm_begin(0);
-    optimizer_add_norm(&trainer->config.model->table, 0, trainer->parameters, gradient, &whole);
-    return norm_of(&whole);
+    struct measurement all;
+    measurement_begin(&all, 0, trainer->parameters);
+    measurement_add(&all, &trainer->optimizer, trainer->parameters, trainer_values(trainer),
+                    gradient);
+    measurement_join(&all, 1, &trainer->optimizer);
 }
 
 enum tn_status trainer_step(struct trainer *trainer, struct error *error)
@@ -135,9 +138,7 @@ enum tn_status trainer_step(struct trainer *trainer, struct error *error)
         in[a] = trainer->current[a]->data;
         out[a] = fresh[a]->data;
     }
-    if (trainer->optimizer.clip_norm > 0) {
-        trainer->optimizer.norm = norm_of_gradient(trainer, gradient);
-    }
+    if (optimizer_needs_norms(&trainer->optimizer)) { measure(trainer, gradient); }
     optimizer_apply(&trainer->optimizer, trainer->config.kernels, trainer->step, 0,
                     trainer->parameters, gradient, in, out);
     trainer_release_arrays(trainer->current);

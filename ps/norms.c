@@ -5,18 +5,19 @@
 
 #include "common/cluster/placement.h"
 
-static_assert(sizeof(double) * NORM_NODES_MAX == NORM_PART_BYTES_MAX, "a node is a double");
+static_assert(sizeof(double) == 8, "NORM_PART_BYTES_MAX");
 
-void norms_init(struct norms *norms, struct buffer_pool *pool, uint64_t parameters, uint32_t ps,
-                uint32_t index)
+void norms_init(struct norms *norms, struct buffer_pool *pool, const struct optimizer *optimizer,
+                uint32_t ps, uint32_t index)
 {
+    const uint64_t parameters = optimizer->variables->parameter_count;
     assert(pool != NULL);
     assert(ps >= 1 && ps <= PS_MAX && ps <= placement_ps_max(parameters));
     assert(index < ps);
-    *norms = (struct norms){.pool = pool, .parameters = parameters, .ps = ps, .index = index};
+    *norms = (struct norms){.pool = pool, .ps = ps, .index = index};
     for (uint32_t p = 0; p < ps; p++) {
         struct placement place = placement_range(parameters, ps, p);
-        norms->parts[p] = norm_nodes(place.first, place.count);
+        measurement_shape(&norms->parts[p], optimizer, place.first, place.count);
     }
 }
 
@@ -28,7 +29,12 @@ void norms_close(struct norms *norms)
 size_t norms_part_bytes(const struct norms *norms, uint32_t ps)
 {
     assert(ps < norms->ps);
-    return norms->parts[ps].count * sizeof norms->parts[ps].nodes[0].sum;
+    const struct measurement *m = &norms->parts[ps];
+    size_t nodes = m->whole.count;
+    for (uint32_t i = 0; i < m->split_count; i++) {
+        nodes += m->split[i].values.count + m->split[i].gradient.count;
+    }
+    return nodes * sizeof(double);
 }
 
 const char *norms_fault(const struct norms *norms, uint32_t ps, size_t bytes)
@@ -42,38 +48,43 @@ void norms_hold(struct norms *norms, uint32_t ps, const void *bytes)
 {
     assert(ps < norms->ps);
     const unsigned char *from = bytes;
-    struct norm_part *part = &norms->parts[ps];
-    for (uint32_t i = 0; i < part->count; i++, from += sizeof part->nodes[i].sum) {
-        memcpy(&part->nodes[i].sum, from, sizeof part->nodes[i].sum);
+    struct norm_part *parts[MEASUREMENT_PARTS_MAX];
+    const uint32_t count = measurement_parts(&norms->parts[ps], parts);
+    for (uint32_t k = 0; k < count; k++) {
+        for (uint32_t i = 0; i < parts[k]->count; i++, from += sizeof(double)) {
+            memcpy(&parts[k]->nodes[i].sum, from, sizeof(double));
+        }
     }
 }
 
-bool norms_measured(struct norms *norms, const struct norm_part *part)
+bool norms_measured(struct norms *norms, const struct measurement *part)
 {
-    struct norm_part *own = &norms->parts[norms->index];
-    assert(part->first == own->first && part->end == own->end && part->count == own->count);
+    struct measurement *own = &norms->parts[norms->index];
+    assert(part->first == own->first && part->end == own->end);
+    assert(part->split_count == own->split_count);
     *own = *part;
-    size_t bytes = norms_part_bytes(norms, norms->index);
     buffer_release(norms->present);
-    norms->present = buffer_acquire(norms->pool, bytes);
+    norms->present = buffer_acquire(norms->pool, NORM_PART_BYTES_MAX);
     if (norms->present == NULL) { return false; }
-    norms->present->size = bytes;
+    norms->present->size = norms_part_bytes(norms, norms->index);
     unsigned char *to = norms->present->data;
-    for (uint32_t i = 0; i < own->count; i++, to += sizeof own->nodes[i].sum) {
-        memcpy(to, &own->nodes[i].sum, sizeof own->nodes[i].sum);
+    struct norm_part *parts[MEASUREMENT_PARTS_MAX];
+    const uint32_t count = measurement_parts(own, parts);
+    for (uint32_t k = 0; k < count; k++) {
+        for (uint32_t i = 0; i < parts[k]->count; i++, to += sizeof(double)) {
+            memcpy(to, &parts[k]->nodes[i].sum, sizeof(double));
+        }
     }
     return true;
 }
 
-double norms_finish(struct norms *norms)
+void norms_finish(struct norms *norms, struct optimizer *optimizer)
 {
     assert(norms->present != NULL);
-    struct norm_part whole = norm_begin(0);
-    for (uint32_t p = 0; p < norms->ps; p++) { norm_append(&whole, &norms->parts[p]); }
+    measurement_join(norms->parts, norms->ps, optimizer);
     buffer_release(norms->previous);
     norms->previous = norms->present;
     norms->present = NULL;
-    return norm_of(&whole);
 }
 
 void norms_forget(struct norms *norms)

@@ -1,9 +1,10 @@
 /*
- * ps/norms.h: the parts of the norm of a gradient, one from each ps, and their sum.
+ * ps/norms.h: the norms that an update needs: the parts of each ps, and their sums.
  *
- * The part of a ps is the sums of the maximal nodes of its shard (kernels/optimizer/norm.h). Which
- * nodes these are follows from the placement, so a frame has the sums alone: doubles, in the order
- * of the nodes. The norm has the same bits for any number of ps.
+ * The part of a ps is the sums of the maximal nodes of its shard, and of the at most two variables
+ * with norms of their own that the shard has a part of (kernels/measurement.h). Which nodes these
+ * are follows from the placement, so a frame has the sums alone: doubles, in the order of the
+ * nodes. The norms have the same bits for any number of ps.
  *
  * Threads: the owner's. Nothing blocks.
  */
@@ -16,23 +17,22 @@
 
 #include "common/base/buffer.h"
 #include "common/cluster/task.h"
-#include "kernels/optimizer/norm.h"
+#include "kernels/measurement.h"
 
-/* The largest part. */
-enum { NORM_PART_BYTES_MAX = NORM_NODES_MAX * 8 };
+/* The largest part of a ps. */
+enum { NORM_PART_BYTES_MAX = MEASUREMENT_PARTS_MAX * NORM_NODES_MAX * 8 };
 
 struct norms {
     struct buffer_pool *pool;
-    uint64_t parameters;
     uint32_t ps, index; /* The number of ps, and the index of this one. */
     /* This ps's parts of the present step and of the one before, encoded; NULL: not known. */
     struct buffer *present, *previous;
-    struct norm_part parts[PS_MAX];
+    struct measurement parts[PS_MAX];
 };
 
 /* `pool` outlives it. Each of the `ps` ps owns a part of the parameters. */
-void norms_init(struct norms *norms, struct buffer_pool *pool, uint64_t parameters, uint32_t ps,
-                uint32_t index);
+void norms_init(struct norms *norms, struct buffer_pool *pool, const struct optimizer *optimizer,
+                uint32_t ps, uint32_t index);
 void norms_close(struct norms *norms);
 
 /* The size of the part of ps `ps` in bytes. */
@@ -44,10 +44,11 @@ const char *norms_fault(const struct norms *norms, uint32_t ps, size_t bytes);
 void norms_hold(struct norms *norms, uint32_t ps, const void *bytes);
 
 /* Keep this ps's part of the present step. False: out of memory. */
-bool norms_measured(struct norms *norms, const struct norm_part *part);
+bool norms_measured(struct norms *norms, const struct measurement *part);
 
-/* The norm, once the parts of all ps are here. The present step is then the previous one. */
-double norms_finish(struct norms *norms);
+/* Set the norms in `optimizer`, once the parts of all ps are here. The present step is then the
+ * previous one. */
+void norms_finish(struct norms *norms, struct optimizer *optimizer);
 
 /* Release this ps's parts. */
 void norms_forget(struct norms *norms);

@@ -305,7 +305,7 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
     if (job->train.mode == TRAIN_ASYNC) {
         shard.optimizer = optimizer_per_slice(shard.optimizer, job->train.slices);
     }
-    norms_init(&ps->norms, ps->ports.buffers, parameters, job->cluster.ps, index);
+    norms_init(&ps->norms, ps->ports.buffers, &shard.optimizer, job->cluster.ps, index);
     enum tn_status status = shard_open(&ps->shard, &shard, error);
     if (status != TN_OK) { return status; }
     struct checkpoint_client_config checkpoints = {
@@ -339,7 +339,8 @@ enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct
     ps->leave_at_ms = UINT64_MAX;
     snprintf(ps->place, sizeof ps->place, "%s", config->place);
     membership_init(&ps->membership, &config->identity, &ps->ports);
-    bool norms = job->train.mode == TRAIN_SYNC && job->train.clip_norm > 0;
+    const struct optimizer optimizer = optimizer_of_job(job, config->variables);
+    bool norms = job->train.mode == TRAIN_SYNC && optimizer_needs_norms(&optimizer);
     ps_peers_init(&ps->peers, norms, config->identity.task.index, job->cluster.ps,
                   &ps->ports.transport);
     ps_step_init(&ps->core, &(struct ps_step_config){

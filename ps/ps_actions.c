@@ -88,7 +88,8 @@ static void out_of_memory(struct ps *ps)
 static void measure(struct ps *ps)
 {
     assert(ps->core.measuring);
-    struct norm_part part = shard_measure(&ps->shard, ps->actions.parts, ps->actions.part_count);
+    struct measurement part;
+    shard_measure(&ps->shard, ps->actions.parts, ps->actions.part_count, &part);
     if (norms_measured(&ps->norms, &part)) {
         follow_up(ps, (struct ps_event){.type = PS_EV_MEASURED});
     } else {
@@ -117,7 +118,7 @@ static void apply(struct ps *ps)
     assert(ps->core.applying);
     assert(ps->actions.part_count >= 1);
     FAILPOINT("ps.before_apply");
-    if (ps->core.config.norms) { shard_set_norm(&ps->shard, norms_finish(&ps->norms)); }
+    if (ps->core.config.norms) { norms_finish(&ps->norms, &ps->shard.config.optimizer); }
     if (shard_apply(&ps->shard, ps->actions.parts, ps->actions.part_count)) {
         FAILPOINT("ps.applied_before_ack");
         follow_up(ps, (struct ps_event){.type = PS_EV_APPLIED});

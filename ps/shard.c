@@ -171,26 +171,19 @@ static uint32_t plan_sums(const struct shard *shard, const struct slice_node *pa
     return slices_plan(shard->config.slices, *whole, parts, part_count, sums);
 }
 
-struct norm_part shard_measure(const struct shard *shard, const struct slice_node *parts,
-                               uint32_t part_count)
+void shard_measure(struct shard *shard, const struct slice_node *parts, uint32_t part_count,
+                   struct measurement *out)
 {
     struct slice_node whole;
     struct slice_sum sums[SLICES_MAX];
     uint32_t sum_count = plan_sums(shard, parts, part_count, &whole, sums);
-    struct norm_part part = norm_begin(shard->config.first);
+    const float *values = (const float *)shard->current[0]->data;
+    measurement_begin(out, shard->config.first, shard->config.count);
     for (uint64_t offset = 0; offset < shard->config.count; offset += shard->block) {
         uint32_t count = (uint32_t)u64_min(shard->config.count - offset, shard->block);
         const float *sum = sum_block(shard, sums, sum_count, whole.first, offset, count);
-        optimizer_add_norm(shard->config.optimizer.variables, shard->config.first + offset, count,
-                           sum, &part);
+        measurement_add(out, &shard->config.optimizer, count, values + offset, sum);
     }
-    return part;
-}
-
-void shard_set_norm(struct shard *shard, double norm)
-{
-    assert(shard->config.optimizer.clip_norm > 0);
-    shard->config.optimizer.norm = norm;
 }
 
 bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count)

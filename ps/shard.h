@@ -21,8 +21,8 @@
 #include "common/cluster/slices.h"
 #include "common/cluster/variables.h"
 #include "kernels/kernels.h"
+#include "kernels/measurement.h"
 #include "kernels/optimizer.h"
-#include "kernels/optimizer/norm.h"
 
 struct shard_config {
     const struct kernels *kernels; /* Outlives the shard. */
@@ -62,11 +62,10 @@ void shard_hold(struct shard *shard, uint32_t first, struct buffer *sum);
 void shard_release(struct shard *shard, uint32_t first);
 void shard_release_all(struct shard *shard);
 
-/* This shard's part of the norm of the gradient that `parts`, as in shard_apply(), sum up to. */
-struct norm_part shard_measure(const struct shard *shard, const struct slice_node *parts,
-                               uint32_t part_count);
-/* The norm of the whole gradient of the next update; needed if the optimizer limits it. */
-void shard_set_norm(struct shard *shard, double norm);
+/* Measure the present values and the gradient that `parts`, as in shard_apply(), sum up to: this
+ * shard's part of the norms that the next update needs. */
+void shard_measure(struct shard *shard, const struct slice_node *parts, uint32_t part_count,
+                   struct measurement *out);
 
 /* Apply one update by the sum of `parts`: disjoint nodes that together are one node of the tree, in
  * their slots, which are released. False: out of memory; nothing has changed. */

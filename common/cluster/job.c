@@ -56,6 +56,7 @@ static void init_plain(struct job *job)
                   .beta2 = 0.999,
                   .rho = 0.9,
                   .epsilon = 1e-8,
+                  .trust = 0.001,
                   .schedule = {.type = SCHEDULE_LINEAR},
                   .max_staleness = STALENESS_FREE,
                   .same_bits = true},

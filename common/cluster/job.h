@@ -50,6 +50,7 @@ enum optimizer_kind {
     OPTIMIZER_RMSPROP,
     OPTIMIZER_ADAM,
     OPTIMIZER_ADAMW,
+    OPTIMIZER_LARS,
     OPTIMIZER_KINDS,
     OPTIMIZER_AUTO = OPTIMIZER_KINDS, /* In rules for single variables: none is given. */
 };
@@ -115,7 +116,7 @@ struct job {
         uint32_t batch;  /* Global. */
         uint32_t slices; /* V */
         enum optimizer_kind optimizer;
-        double learning_rate, momentum, beta1, beta2, rho, epsilon;
+        double learning_rate, momentum, beta1, beta2, rho, epsilon, trust;
         double weight_decay, clip_value, clip_norm; /* 0: none. */
         double ema;                                 /* 0: none. */
         uint64_t decay_steps;                       /* 0: the learning rate stays. */

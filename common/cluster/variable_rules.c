@@ -25,7 +25,7 @@ static struct variable_rule own_rule(const struct job *job, const struct variabl
     return rule;
 }
 
-struct variable_rule variable_rule_of(const struct job *job, const struct variable *variable)
+static struct variable_rule given_rule(const struct job *job, const struct variable *variable)
 {
     assert(job->train.rule_count <= JOB_RULES_MAX);
     struct variable_rule rule = own_rule(job, variable);
@@ -39,6 +39,29 @@ struct variable_rule variable_rule_of(const struct job *job, const struct variab
         return rule;
     }
     return rule;
+}
+
+struct variable_rule variable_rule_of(const struct job *job, const struct variable *variable)
+{
+    struct variable_rule rule = given_rule(job, variable);
+    rule.adapts = rule.update == VARIABLE_OPTIMIZED && rule.optimizer == OPTIMIZER_LARS &&
+                  rule.weight_decay > 0;
+    return rule;
+}
+
+static enum tn_status check_mode(const struct job *job, const struct variable_table *variables,
+                                 struct error *error)
+{
+    for (uint32_t i = 0; i < variables->count; i++) {
+        const struct variable *variable = &variables->variables[i];
+        if (job->train.mode == TRAIN_SYNC || !variable_rule_of(job, variable).adapts) { continue; }
+        return error_set(error, TN_EINVAL,
+                         "the optimizer of variable \"%s\" is \"lars\", but train.mode is "
+                         "\"async\", which has no gradient of a whole step: use another "
+                         "optimizer, or train.mode \"sync\"",
+                         variable->name);
+    }
+    return TN_OK;
 }
 
 static bool matches_any(const struct job_variable_rule *rule,
@@ -62,5 +85,5 @@ enum tn_status variable_rules_check(const struct job *job, const struct variable
                          i, job->train.rules[i].match, variables->variables[0].name,
                          variables->variables[variables->count - 1].name);
     }
-    return TN_OK;
+    return check_mode(job, variables, error);
 }

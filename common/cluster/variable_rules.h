@@ -21,11 +21,13 @@ struct variable_rule {
     enum optimizer_kind optimizer;
     double learning_rate, weight_decay; /* Factors; 0 of a frozen variable. */
     double momentum;                    /* An average's. */
+    bool adapts; /* LARS: its rate depends on the norms of the variable and of its gradient. */
 };
 
 struct variable_rule variable_rule_of(const struct job *job, const struct variable *variable);
 
-/* TN_EINVAL: a rule matches no variable; the error names its pattern and some variables. */
+/* TN_EINVAL: a rule matches no variable, and the error names its pattern and some variables; or
+ * LARS in async mode, where no node has the gradient of a step. */
 MUST_CHECK enum tn_status variable_rules_check(const struct job *job,
                                                const struct variable_table *variables,
                                                struct error *error);

@@ -71,7 +71,6 @@ void norm_append(struct norm_part *part, const struct norm_part *next)
 
 double norm_of(const struct norm_part *part)
 {
-    assert(part->first == 0);
     double sum = 0;
     for (uint32_t i = part->count; i > 0; i--) { sum += part->nodes[i - 1].sum; }
     return sqrt(sum);

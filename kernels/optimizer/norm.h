@@ -47,7 +47,7 @@ struct norm_part norm_nodes(uint64_t first, uint64_t count);
 /* Add a part that begins where `part` ends. */
 void norm_append(struct norm_part *part, const struct norm_part *next);
 
-/* The norm of a part that begins at 0. */
+/* The norm of the elements of a part. */
 double norm_of(const struct norm_part *part);
 
 #endif

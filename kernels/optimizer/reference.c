@@ -105,6 +105,16 @@ static void reference_adamw(size_t count, const struct optimizer_constants *c,
     }
 }
 
+static void reference_lars(size_t count, const struct optimizer_constants *c, const float *gradient,
+                           const float *const in[static OPTIMIZER_ARRAYS_MAX],
+                           float *const out[static OPTIMIZER_ARRAYS_MAX])
+{
+    for (size_t i = 0; i < count; i++) {
+        out[1][i] = c->momentum * in[1][i] + c->rate * decayed(c, gradient[i], in[0][i]);
+        out[0][i] = in[0][i] - out[1][i];
+    }
+}
+
 static void reference_average(size_t count, const struct optimizer_constants *c, const float *mean,
                               const float *const in[static OPTIMIZER_ARRAYS_MAX],
                               float *const out[static OPTIMIZER_ARRAYS_MAX])
@@ -125,5 +135,6 @@ const struct optimizer_kernels optimizer_reference = {
             [OPTIMIZER_RMSPROP] = reference_rmsprop,
             [OPTIMIZER_ADAM] = reference_adam,
             [OPTIMIZER_ADAMW] = reference_adamw,
+            [OPTIMIZER_LARS] = reference_lars,
         },
 };

@@ -27,6 +27,11 @@
  *             values' = (values - decay values) - rate m' / (sqrt(v') root + epsilon)
  *             (Loshchilov, Hutter 2019, algorithm 2, with decay = learning rate * weight decay)
  *
+ *   lars      velocity' = momentum velocity + rate g;  values' = values - velocity'
+ *             (You, Gitman, Ginsburg 2017, with rate = learning rate * trust * |values| /
+ *             (|gradient| + decay |values|), norms of the whole variable and of its gradient after
+ *             `scale` and before `limit`; the learning rate where a norm is 0 or nothing decays)
+ *
  * A variable that is an average (A13) has an update of its own, without scale, limit and decay:
  *
  *   average   values' = beta1 values + (1 - beta1) g, where g is the mean that the slices emit

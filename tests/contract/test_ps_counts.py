@@ -72,6 +72,12 @@ class PsCounts(Cli):
                    "--set", "train.optimizer=adam", "--set", "train.steps=20", "--set", "model.inputs=8"]
         self.assertEqual(self.cluster(3, *options), self.local(*options))
 
+    def test_lars(self):
+        """Each variable has norms of its own, also those of which several ps have a part."""
+        layers = json.dumps([{"dense": 9}, "relu", {"dense": 5}, "relu", {"dense": 1}])
+        self.check("--set", "model.type=layers", "--set", f"model.layers={layers}", "--set", "model.loss=squared_error",
+                   "--set", "train.optimizer=lars", "--set", "train.weight_decay=0.0001", "--set", "train.clip_norm=2")
+
     def test_batch_norm(self):
         """The moments are averages over slices; evaluations use them. Clipping leaves the moments alone."""
         layers = [{"dense": 8}, "batch_norm", "relu", {"dense": 1}]

@@ -71,13 +71,13 @@ enum { UPDATES = 50 };
 
 /* One parameter and its state in double precision. */
 struct plain {
-    double w, velocity, squares, m, v;
+    double w, velocity, slow, squares, m, v;
 };
 
 /* The published formulas, without any of the constants that optimizer_apply() computes. */
 static void plain_update(const struct optimizer *o, uint64_t step, double g, struct plain *p)
 {
-    double rate = o->schedule.learning_rate, t = (double)step + 1;
+    double rate = o->schedule.learning_rate, t = (double)step + 1, gradient = g;
     if (o->clip_value > 0) { g = fmax(fmin(g, o->clip_value), -o->clip_value); }
     if (o->kind != OPTIMIZER_ADAMW) { g += o->weight_decay * p->w; }
     p->m = o->beta1 * p->m + (1 - o->beta1) * g;
@@ -95,6 +95,14 @@ static void plain_update(const struct optimizer *o, uint64_t step, double g, str
     case OPTIMIZER_RMSPROP: p->w -= rate * g / (sqrt(p->squares) + o->epsilon); break;
     case OPTIMIZER_ADAM: p->w -= rate * adam; break;
     case OPTIMIZER_ADAMW: p->w -= rate * adam + rate * o->weight_decay * p->w; break;
+    case OPTIMIZER_LARS: {
+        double norm = fabs(gradient), decay = o->weight_decay * fabs(p->w);
+        bool adapts = norm > 0 && p->w != 0;
+        double local = adapts ? o->trust * fabs(p->w) / (norm + decay) : 1;
+        p->slow = o->momentum * p->slow + rate * local * g;
+        p->w -= p->slow;
+        break;
+    }
     case OPTIMIZER_KINDS: break;
     }
 }
@@ -103,11 +111,14 @@ static void plain_update(const struct optimizer *o, uint64_t step, double g, str
 static double run_updates(const struct optimizer *optimizer, uint64_t updates, uint64_t period,
                           float factor)
 {
+    static struct optimizer own;
     float arrays[2][OPTIMIZER_ARRAYS_MAX] = {{1}};
     for (uint64_t step = 0; step < updates; step++) {
         float *in = arrays[step % 2], *out = arrays[(step + 1) % 2];
         float gradient = factor * (random_unit_at(9, 1, step / period) - 0.4F);
-        optimizer_apply(optimizer, kernels_cpu(), step, 0, 1, &gradient,
+        own = *optimizer;
+        own.norms[0] = (struct variable_norms){fabs((double)in[0]), fabs((double)gradient)};
+        optimizer_apply(&own, kernels_cpu(), step, 0, 1, &gradient,
                         (const float *const[OPTIMIZER_ARRAYS_MAX]){in, in + 1, in + 2},
                         (float *const[OPTIMIZER_ARRAYS_MAX]){out, out + 1, out + 2});
     }
@@ -121,6 +132,7 @@ static void test_kinds_follow_their_formulas(void **state)
     for (int run = 0; run < 4 * OPTIMIZER_KINDS; run++) {
         struct optimizer optimizer = of_kind((enum optimizer_kind)(run / 4));
         optimizer.schedule.learning_rate = 0.01;
+        optimizer.trust = 0.5;
         optimizer.weight_decay = run % 2 == 0 ? 0 : 0.25;
         optimizer.clip_value = run % 4 < 2 ? 0 : 0.125;
         struct plain plain = {.w = 1};
@@ -140,7 +152,7 @@ static void test_kinds_follow_their_formulas(void **state)
 static void test_updates_per_slice_are_scaled(void **state)
 {
     (void)state;
-    for (enum optimizer_kind kind = 0; kind < OPTIMIZER_KINDS; kind++) {
+    for (enum optimizer_kind kind = 0; kind < OPTIMIZER_LARS; kind++) {
         struct optimizer whole = of_kind(kind);
         whole.schedule.learning_rate = kind == OPTIMIZER_ADAGRAD ? 0.01 : 0.001;
         whole.schedule.final_learning_rate = 0.0005;

@@ -112,6 +112,22 @@ static void first_rule_decides(void **state)
     assert_int_equal(variable_rules_check(&job, &table, &error), TN_OK);
 }
 
+/* LARS adapts variables that decay, and needs sync mode. */
+static void lars_needs_sync_mode(void **state)
+{
+    (void)state;
+    struct job job;
+    struct error error;
+    job_init(&job);
+    assert_int_equal(job_set(&job, "train.optimizer=lars", &error), TN_OK);
+    assert_true(variable_rule_of(&job, &table.variables[0]).adapts);
+    assert_false(variable_rule_of(&job, &table.variables[1]).adapts);
+    assert_int_equal(variable_rules_check(&job, &table, &error), TN_OK);
+    job.train.mode = TRAIN_ASYNC;
+    assert_int_equal(variable_rules_check(&job, &table, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "\"hidden1/weights\" is \"lars\", but train.mode is"));
+}
+
 /* A rule that matches nothing is an error with its pattern. */
 static void useless_rule_is_refused(void **state)
 {
@@ -133,7 +149,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vectors_do_not_decay),      cmocka_unit_test(marks_are_followed),
         cmocka_unit_test(variables_have_optimizers), cmocka_unit_test(first_rule_decides),
-        cmocka_unit_test(useless_rule_is_refused),
+        cmocka_unit_test(lars_needs_sync_mode),      cmocka_unit_test(useless_rule_is_refused),
     };
     return cmocka_run_group_tests(tests, make_variables, NULL);
 }
