@@ -108,8 +108,9 @@ static void step_by(struct trainer *t, uint64_t step, uint32_t workers)
     float(*in)[PARAMETERS_MAX] = t->arrays[step % 2],
     (*out)[PARAMETERS_MAX] = t->arrays[(step + 1) % 2];
     optimizer_apply(&optimizer, kernels_cpu(), step, 0, t->model->table.parameter_count,
-                    t->gradients[0], (const float *const[]){in[0], in[1], in[2]},
-                    (float *const[]){out[0], out[1], out[2]});
+                    t->gradients[0],
+                    (const float *const[OPTIMIZER_ARRAYS_MAX]){in[0], in[1], in[2]},
+                    (float *const[OPTIMIZER_ARRAYS_MAX]){out[0], out[1], out[2]});
 }
 
 /* Fifty steps by one, three or seven workers end with the same bits. */
