@@ -4,6 +4,7 @@
  * are those of the product, then the bias, a vector of the last dimension.
  */
 #include "graph/ops/ops.h"
+#include "graph/ops/window.h"
 
 /* The rule of the product, and the third input is a bias. */
 static enum tn_status infer_fused(const struct op_type *product, const struct tn_graph *graph,
@@ -46,3 +47,35 @@ FUSED(matmul, matmul_add)
 FUSED(matmul, matmul_add_relu)
 FUSED(conv2d, conv2d_add)
 FUSED(conv2d, conv2d_add_relu)
+
+/* The results of conv2d_add_relu in squares without gaps; a remainder is dropped. */
+static enum tn_status infer_pooled(const struct tn_graph *graph, struct node *node,
+                                   struct error *error)
+{
+    enum tn_status status = infer_fused(&op_conv2d, graph, node, error);
+    int64_t side = node->attributes.integers[WINDOW_POOL_SIDE];
+    if (status != TN_OK) { return status; }
+    assert(side >= 1);
+    node->shapes[0].dims[1] /= side;
+    node->shapes[0].dims[2] /= side;
+    node->shapes[1] = node->shapes[0];
+    node->types[1] = TN_UINT8;
+    return TN_OK;
+}
+
+static double flops_of_pooled(const struct tn_graph *graph, const struct node *node)
+{
+    int64_t side = node->attributes.integers[WINDOW_POOL_SIDE];
+    return (op_conv2d.flops(graph, node) + (double)shape_elements(&node->shapes[0])) *
+           (double)(side * side);
+}
+
+const struct op_type op_conv2d_add_relu_max_pool = {
+    .name = "conv2d_add_relu_max_pool",
+    .version = 1,
+    .inputs_min = 3,
+    .inputs_max = 3,
+    .outputs = 2,
+    .infer = infer_pooled,
+    .flops = flops_of_pooled,
+};

@@ -36,6 +36,7 @@ extern const struct op_type op_matmul;
 /* fused.c: the inputs of the product, bias; its integers. Made by the pass fuse only. */
 extern const struct op_type op_matmul_add, op_matmul_add_relu;
 extern const struct op_type op_conv2d_add, op_conv2d_add_relu;
+extern const struct op_type op_conv2d_add_relu_max_pool; /* Outputs of max_pool. */
 
 /* reduce.c */
 extern const struct op_type op_sum;       /* x; integer 0: bit set of the axes to remove */

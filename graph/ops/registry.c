@@ -27,6 +27,7 @@ static const struct op_type *const operations[] = {
     &op_matmul_add_relu,
     &op_conv2d_add,
     &op_conv2d_add_relu,
+    &op_conv2d_add_relu_max_pool,
     &op_sum,
     &op_broadcast,
     &op_reshape,

@@ -17,7 +17,8 @@ enum window_integer {
     WINDOW_LEFT,
     WINDOW_BOTTOM,
     WINDOW_RIGHT,
-    WINDOW_GROUPS, /* Convolutions only. */
+    WINDOW_GROUPS,    /* Convolutions only. */
+    WINDOW_POOL_SIDE, /* Convolutions with pooling only. */
 };
 
 /*

@@ -100,6 +100,30 @@ static void conv2d_add_relu(const struct kernel_call *call)
     convolve(call, (struct conv2d_epilogue){.bias = float_input(call, 2), .relu = true});
 }
 
+/* The kernel's own workspace of a convolution with pooling: the rows of one row of windows, too. */
+static struct kernel_needs pooled_needs(const struct kernel_call *call)
+{
+    struct conv2d conv = forward_conv(call);
+    size_t side = (size_t)call->node->attributes.integers[WINDOW_POOL_SIDE];
+    return needs_of(is_steady(call, 1), conv2d_packed_size(kernels_of(call), &conv),
+                    conv2d_workspace(&conv) + side * conv2d_out_width(&conv) * conv.filters);
+}
+
+static void conv2d_add_relu_max_pool(const struct kernel_call *call)
+{
+    struct conv2d conv = forward_conv(call);
+    struct conv2d_epilogue epilogue = {.bias = float_input(call, 2), .relu = true};
+    const float *packed = call->packed;
+    if (packed == NULL) {
+        pack(call, call->workspace);
+        packed = call->workspace;
+    }
+    conv2d_forward_pooled(
+        kernels_of(call), &conv, (size_t)call->node->attributes.integers[WINDOW_POOL_SIDE],
+        float_input(call, 0), packed, epilogue, float_output(call, 0), call->out[1].data,
+        workspace_behind(call, conv2d_packed_size(kernels_of(call), &conv)));
+}
+
 static struct kernel_needs input_gradient_needs(const struct kernel_call *call)
 {
     struct conv2d conv = input_conv(call);
@@ -145,6 +169,7 @@ const struct portable_row portable_conv[] = {
     {&op_conv2d, conv2d, conv2d_needs, pack},
     {&op_conv2d_add, conv2d_add, conv2d_needs, pack},
     {&op_conv2d_add_relu, conv2d_add_relu, conv2d_needs, pack},
+    {&op_conv2d_add_relu_max_pool, conv2d_add_relu_max_pool, pooled_needs, pack},
     {&op_conv2d_input_gradient, conv2d_input_gradient, input_gradient_needs, pack_backward},
     {&op_conv2d_weights_gradient, conv2d_weights_gradient, weights_gradient_needs, NULL},
     {NULL, NULL, NULL, NULL},

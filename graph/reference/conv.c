@@ -2,6 +2,7 @@
  * graph/reference/conv.c: convolution and its two gradients, by the definition. Each result has one
  * accumulator; padding contributes nothing.
  */
+#include <math.h>
 #include <string.h>
 
 #include "graph/ops/ops.h"
@@ -74,6 +75,38 @@ static double result_of(const struct geometry *g, const real *x, const real *wei
         }
     }
     return sum;
+}
+
+/* One result of conv2d_add_relu_max_pool, and its place: each value in the bits of the parts. */
+static real greatest_of(const struct geometry *g, const struct kernel_call *call, int64_t image,
+                        int64_t r, int64_t c, int64_t f, uint8_t *which)
+{
+    const int64_t side = g->window[WINDOW_POOL_SIDE];
+    real best = 0;
+    for (int64_t place = 0; place < side * side; place++) {
+        int64_t row = r * side + place / side, column = c * side + place % side;
+        real value =
+            (real)result_of(g, real_input(call, 0), real_input(call, 1), image, row, column, f);
+        value += real_input(call, 2)[f];
+        if (value < 0) { value = 0; }
+        if (place > 0 && !(value > best) && !isnan(value)) { continue; }
+        best = value;
+        *which = (uint8_t)place;
+    }
+    return best;
+}
+
+void REAL(reference_pooled_convolution)(const struct kernel_call *call)
+{
+    struct geometry g = geometry_of(call, &call->in[0].shape, &call->out[0].shape);
+    real *out = real_output(call, 0);
+    uint8_t *which = call->out[1].data;
+    for (int64_t i = 0; i < output_elements(call); i++) {
+        int64_t f = i % g.filters, c = i / g.filters % g.columns;
+        int64_t r = i / g.filters / g.columns % g.rows;
+        int64_t image = i / g.filters / g.columns / g.rows;
+        out[i] = greatest_of(&g, call, image, r, c, f, &which[i]);
+    }
 }
 
 void REAL(reference_convolution)(const struct kernel_call *call)

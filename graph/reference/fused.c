@@ -36,5 +36,6 @@ const struct kernel_row REAL(reference_fused)[] = {
     {&op_matmul_add_relu, matmul_add_relu},
     {&op_conv2d_add, conv2d_add},
     {&op_conv2d_add_relu, conv2d_add_relu},
+    {&op_conv2d_add_relu_max_pool, REAL(reference_pooled_convolution)},
     {NULL, NULL},
 };

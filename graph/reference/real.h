@@ -22,6 +22,7 @@ typedef float real;
 /* The kernels of op_matmul and op_conv2d, with which fused kernels begin. */
 void REAL(reference_product)(const struct kernel_call *call);
 void REAL(reference_convolution)(const struct kernel_call *call);
+void REAL(reference_pooled_convolution)(const struct kernel_call *call);
 
 struct kernel_row {
     const struct op_type *op;

@@ -39,6 +39,19 @@ static tn_tensor relu_image_layer(struct tn_graph *g)
     return image_layer(g, TN_RELU);
 }
 
+static tn_tensor pooled_image_layer(struct tn_graph *g)
+{
+    struct tn_window window = {.height = 2, .width = 2, .stride_height = 2, .stride_width = 2};
+    return tn_max_pool(g, relu_image_layer(g), window);
+}
+
+/* Overlapping windows: only the gradients are exchanged. */
+static tn_tensor overlapping_image_layer(struct tn_graph *g)
+{
+    struct tn_window window = {.height = 3, .width = 3, .same = true};
+    return tn_max_pool(g, relu_image_layer(g), window);
+}
+
 static tn_tensor bias_of_other_width(struct tn_graph *g)
 {
     tn_tensor inputs[] = {variable(g, "x", TN_SHAPE(3, 4)), variable(g, "w", TN_SHAPE(4, 5)),
@@ -51,6 +64,10 @@ static const struct op_case cases_fused[] = {
     {"matmul_add_relu", "matmul_add_relu", relu_layer, .shape = "float32 [batch, 2, 5]"},
     {"conv2d_add", "conv2d_add", linear_image_layer, .shape = "float32 [batch, 5, 4, 4]"},
     {"conv2d_add_relu", "conv2d_add_relu", relu_image_layer, .shape = "float32 [batch, 5, 4, 4]"},
+    {"conv2d_add_relu_max_pool", "conv2d_add_relu_max_pool", pooled_image_layer,
+     .shape = "float32 [batch, 2, 2, 4]"},
+    {"relu before pooling with overlaps", "conv2d_add_relu", overlapping_image_layer,
+     .shape = "float32 [batch, 5, 4, 4]"},
     {"matmul_add checks the bias", "matmul_add", bias_of_other_width,
      .error = "a vector of the last dimension"},
 };
