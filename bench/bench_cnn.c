@@ -16,6 +16,7 @@
 #include "bench/fma_peak.h"
 #include "bench/measure.h"
 #include "common/base/random.h"
+#include "tanist/program.h"
 
 enum { ROUNDS = 15, BATCH_MAX = 512 };
 
@@ -80,6 +81,24 @@ static double step_seconds(struct cnn *net, size_t repeats)
     return (measure_cpu_seconds() - start) / (double)repeats;
 }
 
+/* The same of a program. */
+static double program_seconds(struct tn_program *program, size_t batch, size_t repeats)
+{
+    double start = measure_cpu_seconds();
+    for (size_t i = 0; i < repeats; i++) { cnn_program_step(program, batch, &values, &gradients); }
+    return (measure_cpu_seconds() - start) / (double)repeats;
+}
+
+/* Whether a program has the gradient of the kernels, bit for bit. */
+static void compare_digests(struct cnn *net, struct tn_program *program, size_t batch)
+{
+    (void)step_seconds(net, 1);
+    uint64_t expected = digest();
+    cnn_program_step(program, batch, &values, &gradients);
+    printf("  %s\n", digest() == expected ? "the program has the bits of the kernels"
+                                          : "THE PROGRAM HAS OTHER BITS THAN THE KERNELS");
+}
+
 static double torch_seconds(size_t batch, size_t repeats)
 {
     char line[64];
@@ -107,14 +126,17 @@ static double operations(void)
 
 static void bench(const struct portable *kernels, size_t batch)
 {
-    double rates[ROUNDS], shares[ROUNDS], torch[ROUNDS], ratios[ROUNDS];
+    double rates[ROUNDS], shares[ROUNDS], torch[ROUNDS], ratios[ROUNDS], costs[ROUNDS];
     size_t repeats = 512 / batch;
     float sink;
     struct cnn *net = cnn_open(kernels, batch);
-    (void)step_seconds(net, 1);
+    struct tn_program *program = cnn_program_create(batch, images, labels);
+    printf("%zu examples\n", batch);
+    compare_digests(net, program, batch);
     for (int round = 0; round < ROUNDS; round++) {
         double seconds = step_seconds(net, repeats), start = measure_cpu_seconds();
         double peak = peak_run(kernels->name, &sink) / (measure_cpu_seconds() - start);
+        costs[round] = program_seconds(program, batch, repeats) / seconds;
         double other = torch_seconds(batch, repeats);
         rates[round] = (double)batch / seconds * 1e-3;
         shares[round] = operations() * (double)batch / seconds / peak;
@@ -122,9 +144,10 @@ static void bench(const struct portable *kernels, size_t batch)
         ratios[round] = other / seconds;
     }
     cnn_close(net);
-    printf("%zu examples\n", batch);
+    tn_program_destroy(program);
     print_row("portable", rates, "1000 examples/s");
     print_row("share of the fma peak", shares, "");
+    print_row("time of a program", costs, "of that of the kernels");
     if (ask == NULL) { return; }
     print_row("PyTorch", torch, "1000 examples/s");
     print_row("portable / PyTorch", ratios, "");

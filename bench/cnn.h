@@ -35,4 +35,10 @@ void cnn_pack(struct cnn *net, const struct cnn_parameters *values);
 void cnn_step(struct cnn *net, const struct cnn_parameters *values, const float *images,
               const int32_t *labels, struct cnn_parameters *gradients);
 
+/* The same network as a program: its variables are those of cnn_parameters, in that order. */
+struct tn_program;
+struct tn_program *cnn_program_create(size_t batch, const float *images, const int32_t *labels);
+void cnn_program_step(struct tn_program *program, size_t batch, const struct cnn_parameters *values,
+                      struct cnn_parameters *gradients);
+
 #endif
