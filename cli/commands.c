@@ -20,6 +20,7 @@ static const struct subcommand list[] = {
     {"ps", "Run one parameter server.", command_ps},
     {"worker", "Run one worker.", command_worker},
     {"graph", "Show a job's model as a graph: operations, memory, cost.", command_graph},
+    {"plan", "Show which ps owns which part of a job's parameters.", command_plan},
     {"zk", "Start, stop and show ZooKeeper servers from zoo.cfg files.", command_zk},
     {"status", "Show a cluster: phase, chief, tasks, checkpoint.", command_status},
     {"watch", "Print elections, failures and recoveries as they happen.", command_watch},

@@ -2,7 +2,6 @@
 #include <assert.h>
 
 #include "common/base/text.h"
-#include "common/cluster/placement.h"
 #include "coordinator/chief_private.h"
 
 uint64_t chief_lead(const struct chief *c)
@@ -69,12 +68,12 @@ static void fill_manifest(const struct plan *p, struct manifest *manifest)
     const struct chief *c = p->c;
     assert(p->run->save_checkpoint != 0);
     *manifest = c->config.manifest;
+    assert(manifest->shard_count == c->config.ps);
     manifest->id = p->run->save_checkpoint;
     manifest->generation = p->run->generation;
     manifest->step = p->run->save_step;
     manifest->epoch = c->epoch;
     manifest->created_wall_ms = c->wall_ms;
-    manifest->shard_count = c->config.ps;
     const struct inputs *inputs = &p->run->inputs;
     if (inputs->fingerprint[0] != '\0') {
         text_set(manifest->kernels, sizeof manifest->kernels, inputs->fingerprint);
@@ -82,10 +81,7 @@ static void fill_manifest(const struct plan *p, struct manifest *manifest)
     manifest->data = (struct digest){.low = inputs->data[0], .high = inputs->data[1]};
     for (uint32_t i = 0; i < c->config.ps; i++) {
         const struct report *report = &c->ps[i].report;
-        struct placement range = placement_range(manifest->parameter_count, c->config.ps, i);
         struct manifest_shard *shard = &manifest->shards[i];
-        shard->first = range.first;
-        shard->count = range.count;
         shard->bytes = report->saved_bytes;
         shard->digest =
             (struct digest){.low = report->saved_digest[0], .high = report->saved_digest[1]};

@@ -30,7 +30,9 @@ static enum tn_status list_variables(struct tn_program *program, struct error *e
         assert(program->variable_count < graph->variable_count);
         struct program_variable *variable = &program->variables[program->variable_count++];
         variable->node = i;
-        variable->offset = program->parameters;
+        const uint64_t *offsets = program->options.variable_offsets;
+        const uint32_t number = program->variable_count - 1;
+        variable->offset = offsets != NULL ? offsets[number] : program->parameters;
         variable->count = (uint64_t)shape_elements(&graph->nodes[i].shapes[0]);
         program->parameters += variable->count;
     }

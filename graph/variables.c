@@ -16,6 +16,7 @@ enum tn_status graph_variables(const struct tn_graph *graph,
         if (node->attributes.variable == NULL) { continue; }
         struct graph_variable variable = {
             .name = node->attributes.name,
+            .device = node->device,
             .shape = node->shapes[0],
             .options = *node->attributes.variable,
         };

@@ -11,7 +11,8 @@
 
 /* Valid during the call that it is passed to. */
 struct graph_variable {
-    const char *name; /* With its scopes: "hidden1/weights". */
+    const char *name;   /* With its scopes: "hidden1/weights". */
+    const char *device; /* "" for none. */
     struct tn_shape shape;
     struct tn_variable_options options;
     const float *initial; /* Given values, which live as long as the graph; NULL: none. */

@@ -2,10 +2,12 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/text.h"
+#include "common/cluster/variable_placement.h"
 #include "graph/variables.h"
 #include "model/job_graph.h"
 
@@ -48,6 +50,13 @@ static enum tn_status check_update(const struct graph_variable *variable, struct
     return TN_OK;
 }
 
+/* "/job:ps/task:1": ps 1. Other devices leave the choice. */
+static uint32_t pinned_to(const char *device)
+{
+    uint32_t task = 0;
+    return sscanf(device, "/job:ps/task:%" SCNu32, &task) == 1 && task < PS_MAX ? task + 1 : 0;
+}
+
 static enum tn_status add_variable(void *to, const struct graph_variable *variable,
                                    struct error *error)
 {
@@ -81,6 +90,7 @@ static enum tn_status add_variable(void *to, const struct graph_variable *variab
     }
     added->values = variable->initial;
     added->values_digest = variable->initial_digest;
+    added->pinned = pinned_to(variable->device);
     added->no_weight_decay = rank < 2 || variable->options.no_weight_decay;
     return TN_OK;
 }
@@ -116,7 +126,13 @@ enum tn_status model_open(const struct job *job, struct model **out, struct erro
     assert(job != NULL && out != NULL);
     *out = NULL;
     enum tn_status status = job_graph_create(job, &graph, error);
-    return status == TN_OK ? model_open_graph(graph, out, error) : status;
+    if (status == TN_OK) { status = model_open_graph(graph, out, error); }
+    if (status == TN_OK) { status = variables_place(&(*out)->table, job, error); }
+    if (status != TN_OK) {
+        model_close(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 void model_close(struct model *model)

@@ -14,11 +14,11 @@
 
 struct model {
     struct tn_graph *graph;      /* Owned. */
-    struct variable_table table; /* In the canonical order of the graph. */
+    struct variable_table table; /* Numbered in the canonical order of the graph. */
 };
 
 /*
- * Build the model of a job.
+ * Build the model of a job, its variables placed.
  *
  *   TN_EINVAL  the error names the key, its value and the remedy
  *   TN_ENOMEM  out of memory
@@ -26,8 +26,8 @@ struct model {
 MUST_CHECK enum tn_status model_open(const struct job *job, struct model **out,
                                      struct error *error);
 
-/* The same for a graph, which belongs to the model afterwards, also after a failure. TN_EINVAL: it
- * has an error, or a variable that does not fit the table. */
+/* The same for a graph, unplaced, which belongs to the model afterwards, also after a failure.
+ * TN_EINVAL: it has an error, or a variable that does not fit the table. */
 MUST_CHECK enum tn_status model_open_graph(struct tn_graph *graph, struct model **out,
                                            struct error *error);
 void model_close(struct model *model); /* NULL is allowed. */

@@ -71,8 +71,14 @@ static enum tn_status open_program(struct training *training, const struct train
                                    struct error *error)
 {
     struct tn_error text = {.text = ""};
+    const struct variable_table *table = &config->model->table;
+    uint64_t offsets[VARIABLES_MAX];
+    for (uint32_t i = 0; i < table->count; i++) {
+        offsets[table->variables[i].number] = table->variables[i].offset;
+    }
     const struct tn_program_options options = {
         .struct_size = sizeof options,
+        .variable_offsets = offsets,
         .mode = mode,
         .examples = examples,
         .kernels = config->kernels,
@@ -80,7 +86,7 @@ static enum tn_status open_program(struct training *training, const struct train
     if (examples == 0) { return TN_OK; }
     enum tn_status status = tn_program_create(config->model->graph, &options, &out->program, &text);
     if (status != TN_OK) { return failed(status, &text, error); }
-    assert(tn_program_parameters(out->program) == config->model->table.parameter_count);
+    assert(tn_program_parameters(out->program) == table->parameter_count);
     out->examples = examples;
     struct tn_view outputs = tn_program_output(out->program, "outputs");
     if (mode == TN_EVALUATE) {

@@ -8,7 +8,6 @@
 
 #include "common/base/log.h"
 #include "common/base/minmax.h"
-#include "common/cluster/placement.h"
 #include "common/faults/failpoint.h"
 #include "kernels/finite.h"
 #include "ps/ps_private.h"
@@ -293,7 +292,7 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
     const struct job *job = ps->config.job;
     uint64_t parameters = ps->config.variables->parameter_count;
     uint32_t index = ps->config.identity.task.index;
-    struct placement place = placement_range(parameters, job->cluster.ps, index);
+    struct placement place = variable_table_shard(ps->config.variables, job->cluster.ps, index);
     struct shard_config shard = {
         .kernels = ps->config.kernels,
         .optimizer = optimizer_of_job(job, ps->config.variables),
@@ -305,7 +304,14 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
     if (job->train.mode == TRAIN_ASYNC) {
         shard.optimizer = optimizer_per_slice(shard.optimizer, job->train.slices);
     }
-    norms_init(&ps->norms, ps->ports.buffers, &shard.optimizer, job->cluster.ps, index);
+    if (optimizer_needs_norms(&shard.optimizer)) {
+        if (ps->config.variables->shard_count != 0) {
+            return error_set(error, TN_EINVAL,
+                             "train.clip_norm and optimizers that adapt to norms need "
+                             "placement.strategy \"ranges\"");
+        }
+        norms_init(&ps->norms, ps->ports.buffers, &shard.optimizer, job->cluster.ps, index);
+    }
     enum tn_status status = shard_open(&ps->shard, &shard, error);
     if (status != TN_OK) { return status; }
     struct checkpoint_client_config checkpoints = {

@@ -276,7 +276,7 @@ struct evaluation compute_evaluate(const struct compute *compute, const float *v
                                    const float *averages, uint64_t step)
 {
     assert(values != NULL && averages != NULL);
-    struct digest digest = digest_of(values, compute->parameters * sizeof(float));
+    struct digest digest = variable_table_digest(&compute->config.model->table, values);
     struct evaluation evaluation = {
         .step = step,
         .loss = (double)NAN,

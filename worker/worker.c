@@ -7,7 +7,6 @@
 
 #include "common/base/log.h"
 #include "common/base/minmax.h"
-#include "common/cluster/placement.h"
 #include "worker/refusal.h"
 #include "worker/worker_private.h"
 
@@ -334,8 +333,7 @@ enum tn_status worker_create(const struct worker_config *config, struct worker *
     worker->evaluation.step = STEP_NONE;
     worker->has_averages = job->train.ema > 0;
     for (uint32_t p = 0; p < job->cluster.ps; p++) {
-        worker->places[p] =
-            placement_range(config->model->table.parameter_count, job->cluster.ps, p);
+        worker->places[p] = variable_table_shard(&config->model->table, job->cluster.ps, p);
     }
     membership_init(&worker->membership, &config->identity, &worker->ports);
     links_init(&worker->links, job->cluster.ps, &worker->ports.transport);

@@ -20,7 +20,6 @@
 #include "common/base/minmax.h"
 #include "common/cluster/bootstrap.h"
 #include "common/cluster/cluster_spec.h"
-#include "common/cluster/placement.h"
 #include "common/cluster/report.h"
 #include "common/cluster/variable_rules.h"
 #include "common/faults/failpoint.h"
@@ -320,8 +319,8 @@ static uint32_t largest_body(const struct node_setup *setup)
     if (setup->task.role == ROLE_COORDINATOR) { return REPORT_BYTES; }
     uint64_t largest = 0, copies = job->train.ema > 0 ? 2 : 1; /* With the average. */
     for (uint32_t i = 0; i < job->cluster.ps; i++) {
-        uint64_t parameters = setup->variables.parameter_count;
-        largest = u64_max(largest, placement_range(parameters, job->cluster.ps, i).count);
+        largest =
+            u64_max(largest, variable_table_shard(&setup->variables, job->cluster.ps, i).count);
     }
     return (uint32_t)u64_min(u64_max(largest * copies * sizeof(float), NORM_PART_BYTES_MAX),
                              WIRE_BODY_MAX);

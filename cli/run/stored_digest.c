@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/base/buffer.h"
 #include "ps/store/store.h"
 #include "ps/store/store_folder.h"
 
@@ -26,11 +27,52 @@ static enum tn_status compare(const struct run *run, struct digest stored, struc
                      run->committed_checkpoint, run->committed_step, texts[0], texts[1]);
 }
 
+static enum tn_status read_and_digest(const char *folder, const struct manifest *manifest,
+                                      const struct variable_table *variables,
+                                      struct buffer_pool *pool, struct digest *out,
+                                      struct error *error)
+{
+    struct store_read_request request = {.manifest = manifest, .count = manifest->parameter_count};
+    struct store_metadata metadata;
+    enum tn_status status = TN_OK;
+    for (uint32_t a = 0; a < manifest->state_arrays; a++) {
+        size_t bytes = manifest->parameter_count * sizeof(float);
+        request.arrays[a].buffer = buffer_acquire(pool, bytes);
+        if (request.arrays[a].buffer == NULL) {
+            status = error_set(error, TN_ENOMEM, "out of memory to read a checkpoint");
+            break;
+        }
+        request.arrays[a].buffer->size = bytes;
+    }
+    if (status == TN_OK) { status = store_read_range(folder, &request, NULL, &metadata, error); }
+    if (status == TN_OK) {
+        *out = variable_table_digest(variables, request.arrays[0].buffer->data);
+    }
+    for (uint32_t a = 0; a < manifest->state_arrays; a++) {
+        buffer_release(request.arrays[a].buffer);
+    }
+    return status;
+}
+
+/* Shards of placed variables are in another order than that of the digest. */
+static enum tn_status digest_stored(const char *folder, const struct manifest *manifest,
+                                    const struct variable_table *variables, struct digest *out,
+                                    struct error *error)
+{
+    if (variables->shard_count == 0) { return store_digest_values(folder, manifest, out, error); }
+    struct buffer_pool *pool = buffer_pool_create(0);
+    if (pool == NULL) { return error_set(error, TN_ENOMEM, "out of memory to read a checkpoint"); }
+    enum tn_status status = read_and_digest(folder, manifest, variables, pool, out, error);
+    buffer_pool_destroy(pool);
+    return status;
+}
+
 enum tn_status stored_digest_check(const char *folder, const struct run *run,
+                                   const struct variable_table *variables,
                                    char text[static DIGEST_TEXT_BYTES], struct error *error)
 {
     struct digest stored;
-    assert(folder != NULL);
+    assert(folder != NULL && variables != NULL);
     text[0] = '\0';
     if (run->committed_checkpoint == 0) {
         return error_set(error, TN_ENOENT, "no checkpoint was committed");
@@ -39,7 +81,7 @@ enum tn_status stored_digest_check(const char *folder, const struct run *run,
     if (manifest == NULL) { return error_set(error, TN_ENOMEM, "out of memory for a manifest"); }
     enum tn_status status = store_get_manifest(folder, run->committed_checkpoint, manifest, error);
     if (status == TN_OK) {
-        status = store_digest_values(folder, manifest, &stored, error);
+        status = digest_stored(folder, manifest, variables, &stored, error);
         /* Unlike a manifest, which is copied after the commit, a shard must exist. */
         if (status == TN_ENOENT) { status = error->status = TN_ECORRUPT; }
         if (status == TN_OK) {

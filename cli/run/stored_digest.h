@@ -10,6 +10,7 @@
 #include "common/base/digest.h"
 #include "common/base/error.h"
 #include "common/cluster/run.h"
+#include "common/cluster/variables.h"
 
 /*
  * Set `text` to the digest of the parameters in the last committed checkpoint of `run`, as its
@@ -21,6 +22,7 @@
  *   TN_EIO, TN_EINVAL, TN_ENOMEM
  */
 MUST_CHECK enum tn_status stored_digest_check(const char *folder, const struct run *run,
+                                              const struct variable_table *variables,
                                               char text[static DIGEST_TEXT_BYTES],
                                               struct error *error);
 

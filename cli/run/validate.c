@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/cluster/variable_rules.h"
+#include "kernels/optimizer.h"
 #include "model/model.h"
 #include "worker/dataset.h"
 
@@ -40,6 +41,19 @@ static enum tn_status check_data(const struct job *job, enum dataset_split split
     return status;
 }
 
+/* The sums of norms have leaves at fixed places of the flat vector. */
+static enum tn_status check_placement(const struct job *job, const struct variable_table *variables,
+                                      struct error *error)
+{
+    if (variables->shard_count == 0) { return TN_OK; }
+    const struct optimizer optimizer = optimizer_of_job(job, variables);
+    if (!optimizer_needs_norms(&optimizer)) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "placement.strategy is \"%s\", but train.clip_norm, and optimizers that adapt "
+                     "to norms, need \"ranges\": give that, or remove them",
+                     placement_strategy_name(job->placement.strategy));
+}
+
 enum tn_status validate_job(const struct job *job, struct variable_table *variables,
                             struct error *error)
 {
@@ -51,6 +65,7 @@ enum tn_status validate_job(const struct job *job, struct variable_table *variab
         status =
             variable_table_check_ps(variables, job->cluster.ps, job->train.ema > 0 ? 2 : 1, error);
     }
+    if (status == TN_OK) { status = check_placement(job, variables, error); }
     if (status == TN_OK) { status = check_data(job, DATASET_TEST, error); }
     if (status == TN_OK) { status = check_data(job, DATASET_TRAIN, error); }
     return status;

@@ -65,6 +65,8 @@ enum schedule_type {
 
 #define STALENESS_FREE UINT64_MAX
 
+enum placement_strategy { PLACEMENT_RANGES, PLACEMENT_ROUND_ROBIN, PLACEMENT_GREEDY };
+
 /* The keys of `train.schedule`. */
 struct job_schedule {
     enum schedule_type type;
@@ -82,6 +84,12 @@ struct job_variable_rule {
     double learning_rate_factor;
     double weight_decay_factor;    /* NAN: by the variable's dimensions. */
     enum optimizer_kind optimizer; /* OPTIMIZER_AUTO: the variable's own, or the job's. */
+};
+
+/* One of `placement.variables`; see common/cluster/variable_placement.h. */
+struct job_placement_rule {
+    char match[JOB_PATTERN_MAX];
+    uint32_t ps;
 };
 
 struct job {
@@ -140,6 +148,11 @@ struct job {
         uint32_t coordinators, ps, workers, min_workers;
     } cluster;
     struct {
+        enum placement_strategy strategy;
+        uint32_t rule_count;
+        struct job_placement_rule rules[JOB_RULES_MAX];
+    } placement;
+    struct {
         uint32_t servers; /* In a local ensemble: 1 or 3. */
         uint32_t session_timeout_ms;
     } zookeeper;
@@ -180,6 +193,7 @@ const char *optimizer_name(enum optimizer_kind kind);
 /* False: no optimizer has this name; `kind` is unchanged. */
 bool optimizer_of_name(const char *name, enum optimizer_kind *kind);
 const char *schedule_name(enum schedule_type type);
+const char *placement_strategy_name(enum placement_strategy strategy);
 
 /* The number of values that a label may have; 0: the model predicts numbers, targets. */
 uint32_t job_classes(const struct job *job);

@@ -24,6 +24,7 @@ static const char *const optimizers[] = {OPTIMIZERS, NULL};
 static const char *const rule_optimizers[] = {OPTIMIZERS, [OPTIMIZER_AUTO] = "auto", NULL};
 static const char *const schedules[] = {"constant",    "linear",    "cosine", "step",
                                         "exponential", "piecewise", NULL};
+static const char *const strategies[] = {"ranges", "round_robin", "greedy", NULL};
 static const char *const policies[] = {"continue", "restore", NULL};
 
 enum { CHANGEABLE = 0, FIXED = JOB_KEY_FIXED };
@@ -118,6 +119,25 @@ static const struct json_field rule = {
     .type = FIELD_OBJECT,
     .size = sizeof(struct job_variable_rule),
     .table = &rule_table,
+};
+
+#define PIN(member) JSON_MEMBER(struct job_placement_rule, member)
+
+static const struct json_field pin_fields[] = {
+    {.name = "match", .type = FIELD_TEXT, PIN(match)},
+    {.name = "ps", .type = FIELD_UINT, PIN(ps), .most = PS_MAX - 1},
+};
+
+static const struct json_table pin_table = {
+    JSON_FIELDS(pin_fields),
+    .rules = JSON_UNKNOWN_REFUSED | JSON_ALL_REQUIRED,
+    .status = TN_EINVAL,
+};
+
+static const struct json_field pin = {
+    .type = FIELD_OBJECT,
+    .size = sizeof(struct job_placement_rule),
+    .table = &pin_table,
 };
 
 static const struct json_field fields[] = {
@@ -323,6 +343,20 @@ static const struct json_field fields[] = {
            "Workers. At most `train.slices` of them have work in sync mode."),
     NUMBER(FIELD_UINT, "cluster.min_workers", cluster.min_workers, 1, WORKERS_MAX, CHANGEABLE,
            "Workers that must be registered before training starts."),
+    NAME(FIELD_ENUM, "placement.strategy", placement.strategy, strategies, FIXED,
+         "How the parameters are divided among the ps: `ranges`: into equal parts, which may cut "
+         "variables; `round_robin`: whole variables in turn; `greedy`: whole variables, the "
+         "largest first, each to the ps with the fewest bytes. See `tanist plan`."),
+    {
+        .name = "placement.variables",
+        .type = FIELD_LIST,
+        AT(placement.rules),
+        .length_offset = offsetof(struct job, placement.rule_count),
+        .element = &pin,
+        .tags = FIXED,
+        .help = "Variables with a ps of their own: `{\"match\": \"embedding*\", \"ps\": 1}`. Of "
+                "`round_robin` and `greedy` only.",
+    },
     NUMBER(FIELD_UINT, "zookeeper.servers", zookeeper.servers, 1, 3, CHANGEABLE,
            "Servers of the ensemble that `tanist run` starts: 1 or 3."),
     NUMBER(FIELD_UINT, "zookeeper.session_timeout_ms", zookeeper.session_timeout_ms, 200, 600000,
@@ -362,4 +396,10 @@ const char *schedule_name(enum schedule_type type)
 {
     assert(type <= SCHEDULE_PIECEWISE);
     return schedules[type];
+}
+
+const char *placement_strategy_name(enum placement_strategy strategy)
+{
+    assert(strategy <= PLACEMENT_GREEDY);
+    return strategies[strategy];
 }

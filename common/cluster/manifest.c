@@ -25,7 +25,12 @@ void manifest_init(struct manifest *manifest, const struct job *job,
         .seed = job->seed,
         .slices = job->train.slices,
         .state_arrays = state_arrays,
+        .shard_count = job->cluster.ps,
     };
+    for (uint32_t p = 0; p < job->cluster.ps; p++) {
+        struct placement range = variable_table_shard(variables, job->cluster.ps, p);
+        manifest->shards[p] = (struct manifest_shard){.first = range.first, .count = range.count};
+    }
     text_set(manifest->optimizer, sizeof manifest->optimizer, optimizer_name(job->train.optimizer));
     text_set(manifest->mode, sizeof manifest->mode,
              job->train.mode == TRAIN_SYNC ? "sync" : "async");

@@ -59,8 +59,8 @@ struct manifest {
     struct manifest_shard shards[MANIFEST_SHARDS_MAX]; /* In the order of the flat vector. */
 };
 
-/* The fields that all checkpoints of a job share: model, seed, slices, optimizer, mode. The rest is
- * 0. `state_arrays`: 1 to MANIFEST_ARRAYS_MAX. */
+/* The fields that all checkpoints of a job share: model, seed, slices, optimizer, mode, and the
+ * range of each shard. The rest is 0. `state_arrays`: 1 to MANIFEST_ARRAYS_MAX. */
 void manifest_init(struct manifest *manifest, const struct job *job,
                    const struct variable_table *variables, uint32_t state_arrays);
 

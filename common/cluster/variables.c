@@ -10,8 +10,6 @@
 
 #include "common/base/minmax.h"
 #include "common/base/random.h"
-#include "common/cluster/placement.h"
-#include "common/cluster/task.h"
 
 #define PARAMETERS_MAX (UINT64_C(1) << 40)
 
@@ -85,6 +83,7 @@ enum tn_status variable_table_add(struct variable_table *table, const char *name
     variable->init = init;
     variable->no_weight_decay = rank == 1;
     variable->scale = scale;
+    variable->number = table->count - 1;
     variable->offset = table->parameter_count;
     variable->count = count;
     table->parameter_count += count;
@@ -131,10 +130,37 @@ uint64_t variable_table_hash(const struct variable_table *table)
     return XXH3_64bits_digest(&state);
 }
 
+struct placement variable_table_shard(const struct variable_table *table, uint32_t ps_count,
+                                      uint32_t index)
+{
+    assert(index < ps_count);
+    if (table->shard_count == 0) {
+        return placement_range(table->parameter_count, ps_count, index);
+    }
+    assert(ps_count == table->shard_count);
+    const uint64_t *first = &table->shard_first[index];
+    return (struct placement){first[0], first[1] - first[0]};
+}
+
+struct digest variable_table_digest(const struct variable_table *table, const float *values)
+{
+    uint32_t places[VARIABLES_MAX];
+    struct digest_stream stream;
+    assert(values != NULL);
+    for (uint32_t i = 0; i < table->count; i++) { places[table->variables[i].number] = i; }
+    digest_begin(&stream);
+    for (uint32_t n = 0; n < table->count; n++) {
+        const struct variable *variable = &table->variables[places[n]];
+        digest_add(&stream, values + variable->offset, variable->count * sizeof *values);
+    }
+    return digest_end(&stream);
+}
+
 enum tn_status variable_table_check_ps(const struct variable_table *table, uint32_t ps_count,
                                        uint32_t copies, struct error *error)
 {
     assert(table->parameter_count <= PARAMETERS_MAX);
+    if (table->shard_count != 0 && table->shard_count == ps_count) { return TN_OK; }
     uint64_t most = placement_ps_max(table->parameter_count);
     uint64_t least = placement_ps_min(table->parameter_count * copies);
     if (ps_count >= least && ps_count <= most) { return TN_OK; }
@@ -212,8 +238,8 @@ void variables_init_range(const struct variable_table *table, uint64_t seed, uin
         uint64_t from = u64_max(first, variable->offset);
         uint64_t to = u64_min(end, variable->offset + variable->count);
         if (from < to) {
-            init_part(variable, seed, STREAM_INITIAL + i, from - variable->offset, to - from,
-                      out + (from - first));
+            init_part(variable, seed, STREAM_INITIAL + variable->number, from - variable->offset,
+                      to - from, out + (from - first));
         }
     }
 }

@@ -1,7 +1,7 @@
 /*
  * common/cluster/variables.h: the variables of a model, as one table that every node computes from
  * the job file. All parameters are one flat vector of floats: the variables one after another, each
- * row-major, without gaps.
+ * row-major, without gaps. Each ps owns a range of it, its shard.
  *
  * Initial values are a pure function of (seed, variable, element), so that each ps initialises
  * its shard alone, whatever the number of ps, with bits that do not depend on libm.
@@ -14,7 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/digest.h"
 #include "common/base/error.h"
+#include "common/cluster/placement.h"
+#include "common/cluster/task.h"
 
 enum {
     VARIABLES_MAX = 4096,
@@ -53,17 +56,23 @@ struct variable {
     bool no_weight_decay; /* Unless a rule of the job gives it one. */
     /* The name of its own optimizer, unless a rule of the job gives it one; "": the job's. */
     char optimizer[OPTIMIZER_NAME_MAX];
+    uint32_t pinned;        /* By its device: the index of a ps + 1; 0: any. */
+    uint32_t number;        /* In the order of variable_table_add(): keys its initial values. */
     uint64_t offset, count; /* In the flat vector. */
     const float
         *values; /* VARIABLE_VALUES; they belong to the model. NULL: only the digest is known. */
     uint64_t values_digest; /* VARIABLE_VALUES; else 0. */
 };
 
+/* The flat vector has the variables in the order of variable_table_add(), or in that of their ps,
+ * by variables_place(). */
 struct variable_table {
     uint32_t count;
     uint64_t parameter_count;
-    uint64_t graph_hash; /* The graph that has these variables: tn_graph_hash(); 0: unknown. */
-    struct variable variables[VARIABLES_MAX];
+    uint64_t graph_hash;  /* The graph that has these variables: tn_graph_hash(); 0: unknown. */
+    uint32_t shard_count; /* Set by variables_place(); 0: ranges for any number of ps. */
+    uint64_t shard_first[PS_MAX + 1];         /* Shard i is [shard_first[i], shard_first[i + 1]). */
+    struct variable variables[VARIABLES_MAX]; /* By offset. */
 };
 
 /*
@@ -80,6 +89,14 @@ MUST_CHECK enum tn_status variable_table_add(struct variable_table *table, const
 
 /* XXH3-64 over names, shapes and initialisers: equal on all nodes of a job. */
 uint64_t variable_table_hash(const struct variable_table *table);
+
+/* The range of ps `index` of `ps_count`, which a placed table was placed for. */
+struct placement variable_table_shard(const struct variable_table *table, uint32_t ps_count,
+                                      uint32_t index);
+
+/* The digest of `values`, a whole flat vector: over the variables in the order of
+ * variable_table_add(), so that it does not depend on their placement. */
+struct digest variable_table_digest(const struct variable_table *table, const float *values);
 
 /* TN_EINVAL: some of `ps_count` ps would own nothing, or a frame would not hold `copies` copies of
  * a shard; the error names the largest or smallest number. */

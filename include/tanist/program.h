@@ -33,6 +33,9 @@ struct tn_program_options {
     uint64_t memory_max; /* Bytes; 0: no limit. */
     bool without_passes; /* For tests: the bits must be the same. */
     bool keep_outputs;   /* TN_TRAIN: compute metrics and outputs as well. */
+    /* Where each variable begins in the vector of values, by its number in canonical order; ranges
+     * that fill the vector. NULL: one after another. Read by tn_program_create() only. */
+    const uint64_t *variable_offsets;
 };
 
 /*

@@ -61,9 +61,10 @@ MUST_CHECK enum tn_status store_verify(const char *dir, const struct manifest *m
                                        struct error *error);
 
 /*
- * The digest of all parameters as they are stored, in the order of the variable table: array 0 of
+ * The digest of all parameters as they are stored, in the order of the flat vector: array 0 of
  * every shard, which are all read and checked as store_verify() does. A worker that evaluates the
- * same parameters reports the same digest. After a failure `*digest` is meaningless.
+ * same parameters, not placed otherwise, reports the same digest. After a failure `*digest` is
+ * meaningless.
  */
 MUST_CHECK enum tn_status store_digest_values(const char *dir, const struct manifest *manifest,
                                               struct digest *digest, struct error *error);

@@ -125,20 +125,23 @@ static struct node_identity identity_of(const struct task_thread *thread, struct
 static int run_coordinator(const struct task_thread *thread, struct runtime *runtime,
                            const struct node_identity *identity)
 {
-    const struct coordinator_config config = {.chief = {.self = thread->task,
-                                                        .ps = 2,
-                                                        .workers = 1,
-                                                        .min_workers = 1,
-                                                        .slices = 4,
-                                                        .steps = STEPS,
-                                                        .checkpoint_every_steps = 100,
-                                                        .checkpoint_keep = 2,
-                                                        .manifest = {.parameter_count = 64,
-                                                                     .state_arrays = 1,
-                                                                     .slices = 4,
-                                                                     .optimizer = "sgd",
-                                                                     .mode = "sync",
-                                                                     .kernels = "none"}}};
+    const struct coordinator_config config = {
+        .chief = {.self = thread->task,
+                  .ps = 2,
+                  .workers = 1,
+                  .min_workers = 1,
+                  .slices = 4,
+                  .steps = STEPS,
+                  .checkpoint_every_steps = 100,
+                  .checkpoint_keep = 2,
+                  .manifest = {.parameter_count = 64,
+                               .shard_count = 2,
+                               .shards = {{.count = 32}, {.first = 32, .count = 32}},
+                               .state_arrays = 1,
+                               .slices = 4,
+                               .optimizer = "sgd",
+                               .mode = "sync",
+                               .kernels = "none"}}};
     struct coordinator *coordinator = coordinator_create(&config, identity, runtime_ports(runtime));
     struct node node = coordinator_node(coordinator);
     int exit_code = runtime_run(runtime, &node);

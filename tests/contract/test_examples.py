@@ -9,7 +9,7 @@ import os
 import subprocess
 import unittest
 
-from test_cli import PROGRAM, ROOT, Cli
+from case import PROGRAM, ROOT, Cli
 
 FASHION = "/usr/share/datasets/fashion-mnist"
 

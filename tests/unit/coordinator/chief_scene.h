@@ -175,14 +175,17 @@ static inline void begin(void)
 /* Two ps, two workers, four slices, 100 steps. */
 static inline void configure(void)
 {
-    config = (struct chief_config){.self = {ROLE_COORDINATOR, 0},
-                                   .ps = 2,
-                                   .workers = 2,
-                                   .min_workers = 1,
-                                   .slices = 4,
-                                   .steps = 100,
-                                   .checkpoint_keep = 2,
-                                   .manifest = {.parameter_count = 64}};
+    config =
+        (struct chief_config){.self = {ROLE_COORDINATOR, 0},
+                              .ps = 2,
+                              .workers = 2,
+                              .min_workers = 1,
+                              .slices = 4,
+                              .steps = 100,
+                              .checkpoint_keep = 2,
+                              .manifest = {.parameter_count = 64,
+                                           .shard_count = 2,
+                                           .shards = {{.count = 32}, {.first = 32, .count = 32}}}};
 }
 
 /* Let pass the time after which changes that no node waits for are written. */

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""`tanist plan`, and runs whose variables are placed on ps: every strategy has the digest of contiguous ranges, also
+after a ps was killed.
+
+Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the program.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import unittest
+
+from case import PROGRAM, Cli
+
+PINS = [{"match": "dense3/*", "ps": 0}]
+JOB = {
+    "name": "plan",
+    "model": {"type": "layers", "inputs": 30, "outputs": 4,
+              "layers": [{"dense": 40}, "relu", {"dense": 20}, "relu", {"dense": 4}]},
+    "data": {"type": "synthetic", "examples": 512, "test_examples": 128, "noise": 0.5},
+    "train": {"steps": 400, "batch": 16, "slices": 4, "kernels": "portable", "optimizer": "adam",
+              "learning_rate": 0.003},
+    "checkpoint": {"every_steps": 50},
+    "cluster": {"coordinators": 2, "ps": 3, "workers": 2},
+    "zookeeper": {"servers": 1},
+}
+LOCAL = ["--set", "train.steps=60"]
+
+
+class Plan(Cli):
+    def setUp(self):
+        super().setUp()
+        self.job(json.dumps(JOB))
+
+    def result(self, *options):
+        result = self.tanist("run", "job.json", "-o", "json", *options, timeout=90)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def plan(self, *options):
+        result = self.tanist("plan", "job.json", "-o", "json", *options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_plan_shows_shards(self):
+        plans = {strategy: self.plan("--set", f"placement.strategy={strategy}") for strategy in
+                 ("ranges", "round_robin", "greedy")}
+        for strategy, plan in plans.items():
+            self.assertEqual((plan["strategy"], plan["parameters"]), (strategy, 2144))
+            self.assertEqual(sum(shard["bytes"] for shard in plan["shards"]), 2144 * 4)
+            for shard in plan["shards"]:
+                self.assertEqual(shard["bytes_with_state"], 3 * shard["bytes"])
+                self.assertEqual(sum(part["parameters"] for part in shard["variables"]), shard["parameters"])
+        self.assertLess(plans["ranges"]["imbalance"], 0.03)
+        self.assertLessEqual(plans["greedy"]["imbalance"], plans["round_robin"]["imbalance"])
+        table = self.tanist("plan", "job.json", "--set", "placement.strategy=greedy").stdout.splitlines()
+        self.assertEqual(table[0].split()[:4], ["PS", "VARIABLES", "PARAMETERS", "BYTES"])
+        self.assertEqual(table[1].split(), ["ps:0", "1", "1200", "4800", "14400"])
+        self.refused(3, ["placement.strategy is \"greedier\": give \"ranges\" or"], "plan", "job.json", "--set",
+                     "placement.strategy=greedier")
+
+    def test_digests_do_not_depend_on_the_placement(self):
+        one = self.result("--local", "--dir", "one", *LOCAL)["parameters_digest"]
+        for name, options in (("turn", ["--set", "placement.strategy=round_robin"]),
+                              ("pins", ["--set", "placement.strategy=greedy", "--set",
+                                        f"placement.variables={json.dumps(PINS)}"])):
+            for way in (["--local"], []):
+                found = self.result("--dir", name + "".join(way), *way, *options, *LOCAL)
+                self.assertEqual(found["parameters_digest"], one, (name, way))
+                self.assertEqual(found["checkpoint_digest"], one, (name, way))
+
+    def test_kills_leave_the_bits(self):
+        one = self.result("--local", "--dir", "one")["parameters_digest"]
+        process = subprocess.Popen([PROGRAM, "run", "job.json", "--dir", "run", "-o", "json", "--set",
+                                    "placement.strategy=greedy"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, cwd=self.folder, env=self.environment)
+        self.addCleanup(process.communicate)
+        self.wait_step()
+        self.assertEqual(self.tanist("pause", "--dir", "run").returncode, 0)
+        status = json.loads(self.tanist("status", "--dir", "run", "-o", "json").stdout)
+        pids = {f"{task['role']}:{task['index']}": task["pid"] for task in status["tasks"]}
+        os.kill(pids["ps:2"], signal.SIGKILL)
+        self.assertEqual(self.tanist("resume", "--dir", "run").returncode, 0)
+        out, errors = process.communicate(timeout=90)
+        self.assertEqual(process.returncode, 0, errors)
+        killed = json.loads(out)
+        self.assertGreaterEqual(len(killed["recoveries"]), 1)
+        self.assertEqual((killed["parameters_digest"], killed["checkpoint_digest"]), (one, one))
+
+    def test_norms_need_ranges(self):
+        self.refused(3, ["placement.strategy is \"greedy\", but train.clip_norm", "need \"ranges\""], "run", "job.json",
+                     "--local", "--set", "placement.strategy=greedy", "--set", "train.clip_norm=1")
+
+    def test_placement_must_not_change(self):
+        self.result("--dir", "run", *LOCAL)
+        self.refused(3, ["placement.strategy is \"ranges\" there and \"greedy\" here"], "run", "job.json", "--dir", "run",
+                     "--resume", "--set", "placement.strategy=greedy", *LOCAL)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
