@@ -84,12 +84,16 @@ static enum tn_status read_keys(const struct layer_type *type, const json_t *val
     return status;
 }
 
-static enum tn_status status_of(const struct tn_graph *graph, const char *where,
+/* The graph's error, after the place of the layer and the shape of its input. */
+static enum tn_status status_of(const struct tn_graph *graph, const char *where, tn_tensor x,
                                 struct error *error)
 {
     struct tn_error text = {.text = ""};
+    char shape[LAYER_SHAPE_MAX];
     enum tn_status status = tn_graph_status(graph, &text);
-    return status == TN_OK ? TN_OK : error_set(error, status, "%s: %s", where, text.text);
+    if (status == TN_OK) { return TN_OK; }
+    layer_shape_text(graph, x, shape);
+    return error_set(error, status, "%s: of %s: %s", where, shape, text.text);
 }
 
 static enum tn_status build_plain(struct builder *builder, const char *type_name, const char *scope,
@@ -103,8 +107,9 @@ static enum tn_status build_plain(struct builder *builder, const char *type_name
     place(here, where, type_name);
     status = read_keys(type, value, here, &layer, error);
     if (status != TN_OK) { return status; }
-    builder->x = type->build(builder->graph, scope, builder->x, &layer);
-    return status_of(builder->graph, here, error);
+    const tn_tensor x = builder->x;
+    builder->x = type->build(builder->graph, scope, x, &layer);
+    return status_of(builder->graph, here, x, error);
 }
 
 /* The results of the branches in `value`: a list of layers, or a list of such lists. */
@@ -173,7 +178,7 @@ static enum tn_status build_join(struct builder *builder, const struct layer_joi
     }
     tn_scope_end(builder->graph);
     builder->depth--;
-    return status == TN_OK ? status_of(builder->graph, here, error) : status;
+    return status == TN_OK ? status_of(builder->graph, here, branches[0], error) : status;
 }
 
 static enum tn_status build_list(struct builder *builder, const json_t *list, const char *where,

@@ -208,6 +208,12 @@ static tn_tensor build_batch_norm(struct tn_graph *graph, const char *name, tn_t
 static tn_tensor build_embedding(struct tn_graph *graph, const char *name, tn_tensor x,
                                  const struct layer *layer)
 {
+    if (tn_shape_of(graph, x).rank > 0 && tn_type_of(graph, x) == TN_FLOAT32) {
+        return tn_graph_fail(graph,
+                             "embedding '%s': x has numbers, not ids: put it first, behind nothing "
+                             "but slices and reshapes",
+                             name);
+    }
     return tn_embed(graph, name, x, layer->rows, layer->width);
 }
 
@@ -219,7 +225,11 @@ static tn_tensor build_positions(struct tn_graph *graph, const char *name, tn_te
     struct tn_shape shape = tn_shape_of(graph, x);
     (void)layer;
     if (shape.rank != 3) {
-        return tn_graph_fail(graph, "positions '%s': x must be [batch, time, width]", name);
+        return tn_graph_fail(
+            graph,
+            "positions '%s': x must be [batch, time, width]: give model.shape, or put a "
+            "reshape or an embedding in front",
+            name);
     }
     tn_scope_begin(graph, name);
     tn_tensor rows = tn_variable(graph, "rows", TN_SHAPE(shape.dims[1], shape.dims[2]), &options);

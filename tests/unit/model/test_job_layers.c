@@ -298,8 +298,11 @@ static void wrong_layers_are_refused(void **state)
     expect_refusal("[{\"slice\": {\"first\": 1, \"count\": 1}}]", "model.layers[0].slice: ");
     expect_refusal("[{\"residual\": [\"relu\", {\"dense\": 0}]}]",
                    "model.layers[0].residual[1].dense.units is 0");
-    expect_refusal("[\"positions\"]", "model.layers[0].positions: ");
-    expect_refusal("[\"flatten\", {\"conv2d\": 3}]", "model.layers[1].conv2d: ");
+    expect_refusal("[\"positions\"]", "model.layers[0].positions: of [batch, 4, 4, 1]: ");
+    expect_refusal("[\"flatten\", {\"conv2d\": 3}]",
+                   "model.layers[1].conv2d: of [batch, 16]: scope 'conv2d2': conv2d: the images");
+    expect_refusal("[\"relu\", {\"embedding\": {\"rows\": 3, \"width\": 2}}]",
+                   "embedding 'embedding2': x has numbers, not ids: put it first");
     expect_refusal(
         "[\"flatten\", {\"dense\": 4}]",
         "model.layers end with [batch, 4], but model.outputs is 3: end with {\"dense\": 3}");
