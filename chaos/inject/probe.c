@@ -1,6 +1,7 @@
 #include "chaos/inject/probe.h"
 
 #include <assert.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
@@ -74,19 +75,29 @@ static bool try_tmpfs(char why[static PROBE_WHY_MAX])
     return false;
 }
 
+/* The file `name` in the folder of `beside`. */
+static bool find_beside(const char *beside, const char *name, char *path, size_t size)
+{
+    const char *slash = beside != NULL ? strrchr(beside, '/') : NULL;
+    if (slash == NULL) { return false; }
+    int used = snprintf(path, size, "%.*s/%s", (int)(slash - beside), beside, name);
+    return used > 0 && (size_t)used < size && access(path, R_OK) == 0;
+}
+
 bool probe_find_shim(char *path, size_t size)
 {
-    /* In the program's folder in a build; in the library folder once installed. */
-    static const char *const places[] = {"tanist-faults.so",
-                                         TANIST_LIBRARY_PATH "/tanist-faults.so"};
+    /* In the program's folder in a build; in the library folder once installed. A program of the
+     * user's may be anywhere, but uses libtanist in that folder. */
+    static const char name[] = "tanist-faults.so";
     char program[PATH_MAX] = "";
+    Dl_info self = {.dli_fname = NULL};
     assert(size > 0);
-    path[0] = '\0';
-    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0) { return false; }
-    const char *slash = strrchr(program, '/');
-    for (size_t i = 0; slash != NULL && i < sizeof places / sizeof *places; i++) {
-        int used = snprintf(path, size, "%.*s/%s", (int)(slash - program), program, places[i]);
-        if (used > 0 && (size_t)used < size && access(path, R_OK) == 0) { return true; }
+    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0) { program[0] = '\0'; }
+    if (find_beside(program, name, path, size)) { return true; }
+    if (find_beside(program, TANIST_LIBRARY_PATH "/tanist-faults.so", path, size)) { return true; }
+    if (dladdr(name, &self) != 0 &&
+        find_beside(self.dli_fname, "tanist/tanist-faults.so", path, size)) {
+        return true;
     }
     path[0] = '\0';
     return false;
@@ -97,7 +108,8 @@ static bool try_shim(char why[static PROBE_WHY_MAX])
     char path[PATH_MAX];
     if (probe_find_shim(path, sizeof path)) { return true; }
     snprintf(why, PROBE_WHY_MAX,
-             "tanist-faults.so is neither in the folder of the program nor in %s of that folder",
+             "tanist-faults.so is neither in the folder of the program, nor in %s of that folder, "
+             "nor where libtanist is installed",
              TANIST_LIBRARY_PATH);
     return false;
 }

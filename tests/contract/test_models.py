@@ -93,6 +93,9 @@ class Programs(Installed):
             return self.call(program, "help").stdout
         self.assertIn("checkpoints", listed(self.build / "linear"))
         self.assertEqual(listed(self.build / "linear"), listed(PROGRAM))
+        faults = self.call(self.build / "linear", "chaos", "list").stdout
+        self.assertIn("SUPPORTED", faults)
+        self.assertEqual(faults, self.call(PROGRAM, "chaos", "list").stdout)
 
     def test_refusals(self):
         called = self.call(self.build / "linear", "run", QUICK)
