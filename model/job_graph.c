@@ -7,6 +7,7 @@
 
 #include "model/job_layers.h"
 #include "model/layer_joins.h"
+#include "model/onnx/import.h"
 #include "model/user_model.h"
 #include "tanist/layers.h"
 
@@ -58,6 +59,17 @@ static void regress(struct tn_graph *graph, const struct job *job, tn_tensor out
     tn_loss(graph, error_of(graph, job, outputs, targets), 1);
     bool logits = job->model.loss == LOSS_SIGMOID_CROSS_ENTROPY;
     tn_output(graph, "outputs", logits ? tn_activate(graph, outputs, TN_SIGMOID) : outputs);
+}
+
+static void add_loss(struct tn_graph *graph, const struct job *job, tn_tensor x)
+{
+    if (job_is_regression(job)) {
+        regress(graph, job, x);
+    } else if (job->model.loss == LOSS_SIGMOID_CROSS_ENTROPY) {
+        classify_two(graph, x);
+    } else {
+        classify(graph, job, x);
+    }
 }
 
 /* Dense layers with relu between them, softmax cross entropy; without hidden layers it is softmax
@@ -135,14 +147,27 @@ static enum tn_status build_layers(struct tn_graph *graph, const struct job *job
     enum tn_status status = job_layers_build(job, graph, shaped_inputs(graph, job), &x, error);
     if (status != TN_OK) { return status; }
     status = check_end(graph, job, x, error);
+    if (status == TN_OK) { add_loss(graph, job, x); }
+    return status;
+}
+
+/* As above, for the output of a file. */
+static enum tn_status build_onnx(struct tn_graph *graph, const struct job *job, struct error *error)
+{
+    tn_tensor x = TN_NONE;
+    enum tn_status status = onnx_build(job, graph, &x, error);
     if (status != TN_OK) { return status; }
-    if (job_is_regression(job)) {
-        regress(graph, job, x);
-    } else if (job->model.loss == LOSS_SIGMOID_CROSS_ENTROPY) {
-        classify_two(graph, x);
-    } else {
-        classify(graph, job, x);
+    const struct tn_shape shape = tn_shape_of(graph, x);
+    const bool sequence = job->model.loss == LOSS_SOFTMAX_CROSS_ENTROPY && shape.rank == 3;
+    char text[LAYER_SHAPE_MAX];
+    layer_shape_text(graph, x, text);
+    if ((shape.rank != 2 && !sequence) || shape.dims[shape.rank - 1] != job->model.outputs) {
+        return error_set(error, TN_EINVAL,
+                         "model.path: %s ends with %s, but the loss needs [batch, %" PRIu32
+                         "]: correct model.outputs, or end the model with Flatten and Gemm",
+                         job->model.path, text, job->model.outputs);
     }
+    add_loss(graph, job, x);
     return TN_OK;
 }
 
@@ -162,6 +187,7 @@ static const struct type types[] = {
     {"softmax", build_classifier, "remove them or use 'mlp'"},
     {"linear", build_linear, "remove them"},
     {"layers", build_layers, "use dense layers in model.layers"},
+    {"onnx", build_onnx, "remove them"},
     {"program", build_code, "remove them"},
     {"library", build_code, "remove them"},
 };
@@ -241,6 +267,6 @@ enum tn_status job_graph_create(const struct job *job, struct tn_graph **out, st
     }
     return error_set(
         error, TN_EINVAL,
-        "unknown model.type '%s': one of mlp, softmax, linear, layers, program, library",
+        "unknown model.type '%s': one of mlp, softmax, linear, layers, onnx, program, library",
         job->model.type);
 }

@@ -1,6 +1,7 @@
 /*
  * model/job_graph.h: the model of a job file as a graph: "mlp", "softmax" and "linear",
- * the layers of the file itself, and models of the user's code (model/user_model.h).
+ * the layers of the file itself, ONNX files (model/onnx/import.h), and models of the user's code
+ * (model/user_model.h).
  *
  * Fields: "inputs" (float32 [batch, inputs], or as model.shape and the first layer have it), and
  * "labels" (uint8 [batch]) for classifiers or "targets" (float32 [batch, outputs]) for regression.

@@ -356,6 +356,7 @@ static void print_list(FILE *out, const struct json_field *key)
     assert(key->element != NULL);
     fprintf(out, "list of at most %zu %s", key->size / key->element->size,
             key->element->type == FIELD_REAL     ? "numbers"
+            : key->element->type == FIELD_TEXT   ? "texts"
             : key->element->type == FIELD_OBJECT ? "objects"
                                                  : "whole numbers");
 }

@@ -27,6 +27,7 @@ enum {
     JOB_LAYERS_MAX = 8192,
     JOB_OPTIONS_MAX = 2048,
     JOB_SYMBOL_MAX = 64,
+    JOB_FREEZE_MAX = 16,
     JOB_FILE_MAX = 1 << 20,
     JOB_DIFFERENCE_MAX = 640,
 };
@@ -96,8 +97,8 @@ struct job {
     char name[CLUSTER_NAME_MAX]; /* Also the cluster's name. */
     uint64_t seed;
     struct {
-        char type[32];           /* "mlp", "softmax", "linear", "layers", "program", "library" */
-        char path[JOB_PATH_MAX]; /* library */
+        char type[32]; /* "mlp", "softmax", "linear", "layers", "onnx", "program", "library" */
+        char path[JOB_PATH_MAX];     /* onnx, library */
         char symbol[JOB_SYMBOL_MAX]; /* library */
         uint32_t inputs, outputs;
         uint32_t hidden_count;
@@ -110,6 +111,8 @@ struct job {
         enum job_targets targets;      /* layers; TARGETS_INPUTS: an autoencoder. */
         double label_smoothing;        /* layers */
         char options[JOB_OPTIONS_MAX]; /* Code: a JSON object; "": none. */
+        uint32_t freeze_count;
+        char freeze[JOB_FREEZE_MAX][JOB_PATTERN_MAX]; /* onnx: patterns of variables. */
     } model;
     struct {
         char type[32]; /* "idx", "text", "synthetic", "matches" */

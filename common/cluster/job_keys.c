@@ -7,8 +7,8 @@
 #include "common/cluster/job_layers.h"
 #include "common/cluster/manifest.h"
 
-static const char *const model_types[] = {"mlp",     "softmax", "linear", "layers",
-                                          "program", "library", NULL};
+static const char *const model_types[] = {"mlp",  "softmax", "linear",  "layers",
+                                          "onnx", "program", "library", NULL};
 static const char *const losses[] = {"softmax_cross_entropy", "squared_error",
                                      "absolute_error",        "huber_error",
                                      "sigmoid_cross_entropy", NULL};
@@ -72,6 +72,11 @@ static const struct json_field rate = {
     .size = sizeof(double),
     .least = 0,
     .most = 1e6,
+};
+
+static const struct json_field pattern = {
+    .type = FIELD_TEXT,
+    .size = JOB_PATTERN_MAX,
 };
 
 #define RULE(member) JSON_MEMBER(struct job_variable_rule, member)
@@ -147,11 +152,13 @@ static const struct json_field fields[] = {
     NAME(FIELD_CHOICE, "model.type", model.type, model_types, FIXED,
          "`mlp`: hidden layers with ReLU, softmax classifier. `softmax`: softmax regression. "
          "`linear`: linear regression. `layers`: the network of `model.layers`. "
+         "`onnx`: the [ONNX file](onnx.md) `model.path`. "
          "`program`: the model of the program, [written in C](models.md); its default. "
          "`library`: that of `model.path`."),
     TEXT("model.path", model.path, CHANGEABLE,
-         "The [shared library](models.md#a-library-that-every-node-loads) with the model. Of "
-         "`library` only. Hosts may have it in different places: nodes compare the graph."),
+         "The ONNX file, or the [shared library](models.md#a-library-that-every-node-loads) with "
+         "the model. Of `onnx` and `library` only. Hosts may have it in different places: nodes "
+         "compare the graph."),
     TEXT("model.symbol", model.symbol, CHANGEABLE,
          "The name of the model in that library, a `struct tn_model`."),
     NUMBER(FIELD_UINT, "model.inputs", model.inputs, 1, 1 << 24, FIXED, "Numbers per example."),
@@ -202,6 +209,16 @@ static const struct json_field fields[] = {
         .converter = &job_options_converter,
         .tags = FIXED,
         .help = "An object that the model's own code reads. Of `program` and `library` only.",
+    },
+    {
+        .name = "model.freeze",
+        .type = FIELD_LIST,
+        AT(model.freeze),
+        .length_offset = offsetof(struct job, model.freeze_count),
+        .element = &pattern,
+        .tags = FIXED,
+        .help = "Patterns of the names of variables that are not trained, a list: "
+                "`[\"embedding*\"]`. Of `onnx` only.",
     },
     NAME(FIELD_CHOICE, "data.type", data.type, data_types, FIXED,
          "`idx`: images and labels in IDX format, gzip'ed or not. `text`: the bytes of a file, "

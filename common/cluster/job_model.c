@@ -18,7 +18,8 @@ bool job_has_code(const struct job *job)
 uint32_t job_classes(const struct job *job)
 {
     if (has_type(job, "linear")) { return 0; }
-    if (!has_type(job, "layers") && !job_has_code(job)) { return job->model.outputs; }
+    const bool has_loss = has_type(job, "layers") || has_type(job, "onnx") || job_has_code(job);
+    if (!has_loss) { return job->model.outputs; }
     switch (job->model.loss) {
     case LOSS_SOFTMAX_CROSS_ENTROPY: return job->model.outputs;
     case LOSS_SIGMOID_CROSS_ENTROPY: return job->model.targets == TARGETS_DATA ? 2 : 0;
@@ -54,12 +55,23 @@ static enum tn_status check_other_type(const struct job *job, struct error *erro
                      key, job->model.type);
 }
 
-/* The keys that only models of C code have. */
+/* The key that only models of ONNX files have. */
+static enum tn_status check_freeze(const struct job *job, struct error *error)
+{
+    if (job->model.freeze_count == 0 || has_type(job, "onnx")) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "model.freeze is given, but model.type is \"%s\": remove it, or give factors "
+                     "of 0 in train.variables",
+                     job->model.type);
+}
+
+/* The keys that only models of C code have; ONNX files have a path, too. */
 static enum tn_status check_without_code(const struct job *job, struct error *error)
 {
-    const char *key = job->model.options[0] != '\0' ? "model.options"
-                      : job->model.path[0] != '\0'  ? "model.path"
-                                                    : NULL;
+    const bool onnx = has_type(job, "onnx");
+    const char *key = job->model.options[0] != '\0'         ? "model.options"
+                      : !onnx && job->model.path[0] != '\0' ? "model.path"
+                                                            : NULL;
     if (key == NULL) { return TN_OK; }
     return error_set(error, TN_EINVAL,
                      "%s is given, but model.type is \"%s\", which has no code: remove it, or give "
@@ -132,6 +144,25 @@ static enum tn_status check_layers(const struct job *job, struct error *error)
     return check_loss(job, error);
 }
 
+static enum tn_status check_onnx(const struct job *job, struct error *error)
+{
+    const char *key = job->model.hidden_count > 0    ? "model.hidden"
+                      : job->model.layers[0] != '\0' ? "model.layers"
+                      : job->model.shape_count > 0   ? "model.shape"
+                                                     : NULL;
+    if (key != NULL) {
+        return error_set(error, TN_EINVAL,
+                         "%s is given, but model.type is \"onnx\", whose network is in the file: "
+                         "remove it",
+                         key);
+    }
+    if (job->model.path[0] == '\0') {
+        return error_set(error, TN_EINVAL,
+                         "model.path is empty: model.type \"onnx\" needs the name of a file");
+    }
+    return check_loss(job, error);
+}
+
 /* A key that models of C code ignore; NULL: there is none. */
 static const char *key_of_no_code(const struct job *job)
 {
@@ -186,8 +217,11 @@ enum tn_status job_check_model(const struct job *job, struct error *error)
                          "model.type is \"linear\" but the labels of \"idx\" data "
                          "are classes: use \"softmax\" or \"mlp\"");
     }
-    if (job_has_code(job)) { return check_code(job, error); }
-    enum tn_status status = check_without_code(job, error);
+    enum tn_status status = check_freeze(job, error);
     if (status != TN_OK) { return status; }
+    if (job_has_code(job)) { return check_code(job, error); }
+    status = check_without_code(job, error);
+    if (status != TN_OK) { return status; }
+    if (has_type(job, "onnx")) { return check_onnx(job, error); }
     return has_type(job, "layers") ? check_layers(job, error) : check_other_type(job, error);
 }

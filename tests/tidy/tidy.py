@@ -62,7 +62,8 @@ ARROWS = {
                        "graph/reference"},
     "graph": {"include/tanist", "common/base", "graph/core", "graph/ops", "graph/reference",
               "graph/passes", "graph/openblas", "graph/portable"},
-    "model": {"include/tanist", "common/base", "common/cluster", "graph"},
+    "model/onnx": {"include/tanist", "common/base", "common/cluster"},
+    "model": {"include/tanist", "common/base", "common/cluster", "graph", "model/onnx"},
     "coordinator": COMMON,
     "ps/store": COMMON,
     "ps": COMMON | {"kernels", "kernels/optimizer", "ps/store"},
@@ -99,6 +100,7 @@ PRODUCT = tuple(dict.fromkeys(folder.split("/", 1)[0] for folder in ARROWS))
 PORTS = (
     (r"zookeeper/|zookeeper\.h", r"common/zk/zk(_acl\.c|_private\.h|\.c)", None),
     (r"nng/", r"common/net/transport\w*\.[ch]", None),
+    (r"onnx\.pb-c\.h|protobuf-c/", r"model/onnx/\w+\.[ch]", None),
     (r"lmdb\.h", r"ps/store/\w+\.c", 1),
     (r"cblas\.h|openblas|cublas|cuda|nccl", r"kernels/.*", None),
 )

@@ -106,7 +106,7 @@ static void wrong_models_are_refused(void **state)
     (void)state;
     struct job job = job_of("forest", 0);
     expect_refusal(&job, "unknown model.type 'forest': one of mlp, softmax, linear, layers, "
-                         "program, library");
+                         "onnx, program, library");
     job = job_of("mlp", 1);
     job.model.inputs = 0;
     expect_refusal(&job, "model.inputs is 0: give a number from 1 to 1048576");
