@@ -115,8 +115,11 @@ static void add_inputs(struct onnx_import *import, const Onnx__GraphProto *proto
         }
         input = found;
     }
-    if (input == NULL) { onnx_fail(import, TN_EINVAL, "graph.input: the model has no input"); }
-    if (!onnx_failed(import)) { add_input(import, input); }
+    if (input == NULL) {
+        onnx_fail(import, TN_EINVAL, "graph.input: the model has no input");
+    } else if (!onnx_failed(import)) {
+        add_input(import, input);
+    }
 }
 
 /* ------------------------------------------------------------- nodes */

@@ -82,7 +82,7 @@ static void concat_integers(struct onnx_call *call)
 static void build_concat(struct onnx_call *call)
 {
     enum { PARTS_MAX = 256 };
-    tn_tensor parts[PARTS_MAX];
+    tn_tensor parts[PARTS_MAX] = {0};
     const uint32_t count = onnx_input_count(call);
     if (all_static(call)) {
         concat_integers(call);
@@ -192,6 +192,11 @@ static void build_split(struct onnx_call *call)
     }
     for (int64_t p = 0, first = 0; p < parts; p++) {
         const int64_t count = given ? sizes.at[p] : shape.dims[axis] / parts;
+        if (count < 1 || count > shape.dims[axis] - first) {
+            onnx_refuse(call, "part %" PRId64 " has the size %" PRId64 ": it does not fit", p,
+                        count);
+            return;
+        }
         onnx_put(call, (uint32_t)p, tn_slice(call->graph, x, axis, first, count));
         first += count;
     }

@@ -43,9 +43,8 @@ static bool wanted_shape(const struct onnx_call *call, const struct tn_shape *fr
             out->dims[0] = TN_BATCH;
         } else if (size == -1 && unknown == TN_RANK_MAX) {
             unknown = i;
-        } else if (size >= 1 && size <= have) {
+        } else if (size >= 1 && size <= have / product) {
             product *= out->dims[i] = size;
-            if (product > have) { return false; }
         } else {
             return false;
         }

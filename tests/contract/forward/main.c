@@ -34,17 +34,18 @@ static int run(const struct model *model, uint32_t examples)
     struct tn_view inputs = tn_program_field(program, "inputs");
     const size_t count = (size_t)tn_program_parameters(program);
     float *values = calloc(count + 1, sizeof *values);
-    if (values == NULL || fread(inputs.data, sizeof(float), elements(&inputs), stdin) == 0) {
-        return failed("cannot read the inputs");
-    }
+    if (values == NULL) { return failed("out of memory"); }
+    const size_t size_in = elements(&inputs);
+    const bool read = fread(inputs.data, sizeof(float), size_in, stdin) == size_in;
     variables_init_range(&model->table, 1, 0, count, values);
     struct tn_run once = {.struct_size = sizeof once, .values = values, .scale = 1};
-    if (tn_program_run(program, &once, &text) != TN_OK) { return failed(text.text); }
+    const bool ran = tn_program_run(program, &once, &text) == TN_OK;
+    free(values);
+    if (!read || !ran) { return failed(read ? text.text : "cannot read the inputs"); }
     struct tn_view outputs = tn_program_output(program, "logits");
     if (outputs.data == NULL) { outputs = tn_program_output(program, "outputs"); }
     const size_t size = elements(&outputs);
     const bool written = fwrite(outputs.data, sizeof(float), size, stdout) == size;
-    free(values);
     tn_program_destroy(program);
     return written ? 0 : failed("cannot write the outputs");
 }

@@ -244,6 +244,21 @@ static void what_cannot_be_imported_is_refused_by_name(void **state)
     }
 }
 
+/* Sizes whose product or sum overflows do not fit. */
+static void huge_sizes_are_refused(void **state)
+{
+    (void)state;
+    const struct job job = job_of(4, 3);
+    struct onnx_model *model = perceptron();
+    add_list(model, "huge", DIMS(-1, INT64_MAX, 3));
+    add_node(model, "Reshape", "g huge", "z");
+    expect_refusal(model, &job, "the shape in input 1 does not fit");
+    model = perceptron();
+    add_list(model, "sizes", DIMS(INT64_MAX, INT64_MAX));
+    add_int(add_node(model, "Split", "g sizes", "z u"), "axis", 1);
+    expect_refusal(model, &job, "part 0 has the size 9223372036854775807: it does not fit");
+}
+
 static void models_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
@@ -288,6 +303,7 @@ int main(void)
         cmocka_unit_test(initializers_become_variables),
         cmocka_unit_test(softmax_at_the_end_is_part_of_the_loss),
         cmocka_unit_test(what_cannot_be_imported_is_refused_by_name),
+        cmocka_unit_test(huge_sizes_are_refused),
         cmocka_unit_test(models_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
