@@ -26,7 +26,6 @@ import signal
 import sys
 import threading
 import time
-from pathlib import Path
 
 sys.dont_write_bytecode = True
 from run import ROOT, Failure, Run, marked  # noqa: E402

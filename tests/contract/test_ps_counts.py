@@ -9,7 +9,7 @@ import os
 import signal
 import unittest
 
-from test_cli import QUICK, Cli
+from case import QUICK, Cli
 
 STEPS = 8000
 JOB = ["--set", "model.inputs=100", "--set", f"train.steps={STEPS}", "--set", "checkpoint.every_steps=500",
