@@ -32,6 +32,7 @@ static enum tn_status read_and_digest(const char *folder, const struct manifest 
                                       struct buffer_pool *pool, struct digest *out,
                                       struct error *error)
 {
+    assert(manifest->state_arrays >= 1);
     struct store_read_request request = {.manifest = manifest, .count = manifest->parameter_count};
     struct store_metadata metadata;
     enum tn_status status = TN_OK;
