@@ -34,9 +34,10 @@ class Keep(Cli):
     def test_damaged_manifest_is_copied_again(self):
         """A copy of a manifest that was damaged on the disk is written again once the ps has started."""
         self.start(*LONG, "--set", "checkpoint.every_steps=200", "--set", "checkpoint.keep=5")
-        self.wait_step(least=1000)
+        folder = self.folder / "run/checkpoints"
+        self.wait_for("three manifests", lambda: len(list(folder.glob("*/manifest.json"))) >= 3)
         self.assertEqual(self.tanist("pause", "--dir", "run").returncode, 0)
-        manifests = sorted((self.folder / "run/checkpoints").glob("*/manifest.json"))
+        manifests = sorted(folder.glob("*/manifest.json"))
         intact = manifests[-2].read_bytes()
         manifests[-2].write_bytes(intact[:-20])
         os.kill(self.wait_pid("ps:0"), signal.SIGKILL)
