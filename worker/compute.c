@@ -8,8 +8,8 @@
 
 #include "common/base/digest.h"
 #include "common/base/minmax.h"
+#include "data/shuffle.h"
 #include "kernels/optimizer.h"
-#include "worker/shuffle.h"
 
 uint32_t compute_slice_examples(const struct job *job)
 {

@@ -18,9 +18,9 @@
 #include "common/cluster/job.h"
 #include "common/cluster/run.h"
 #include "common/cluster/slices.h"
+#include "data/dataset.h"
 #include "kernels/kernels.h"
 #include "model/training.h"
-#include "worker/dataset.h"
 
 enum {
     COMPUTE_LEVELS_MAX = 10,   /* One more than the levels of the tree over SLICES_MAX slices. */

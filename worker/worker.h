@@ -14,9 +14,9 @@
 #include "common/base/error.h"
 #include "common/cluster/job.h"
 #include "common/node/node.h"
+#include "data/dataset.h"
 #include "kernels/kernels.h"
 #include "model/model.h"
-#include "worker/dataset.h"
 
 enum { WORKER_WAIT_LOG_MS = 3000 }; /* A wait is logged at most this often. */
 

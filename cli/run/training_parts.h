@@ -11,9 +11,9 @@
 #include "common/base/error.h"
 #include "common/cluster/inputs.h"
 #include "common/cluster/job.h"
+#include "data/dataset.h"
 #include "kernels/kernels.h"
 #include "model/model.h"
-#include "worker/dataset.h"
 
 struct training_parts {
     const struct kernels *kernels; /* For sums and updates. */

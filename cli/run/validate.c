@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "common/cluster/variable_rules.h"
+#include "data/dataset.h"
 #include "kernels/optimizer.h"
 #include "model/model.h"
-#include "worker/dataset.h"
 
 enum tn_status read_job_argument(struct job *job, const char *path, struct error *error)
 {

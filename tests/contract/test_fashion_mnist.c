@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "data/dataset.h"
 #include "kernels/kernels.h"
-#include "worker/dataset.h"
 
 static struct job job;
 static struct dataset *train, *test;

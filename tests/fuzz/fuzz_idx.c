@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "worker/idx.h"
+#include "data/idx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

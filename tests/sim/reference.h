@@ -9,9 +9,9 @@
 #include "common/base/digest.h"
 #include "common/cluster/job.h"
 #include "common/cluster/variables.h"
+#include "data/dataset.h"
 #include "kernels/kernels.h"
 #include "model/training.h"
-#include "worker/dataset.h"
 
 struct reference;
 

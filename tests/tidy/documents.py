@@ -15,8 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("agent", "bench", "chaos", "checker", "cli", "common", "coordinator", "deploy", "docs", "examples", "graph", "include", "library", "local", "model",
-         "kernels", "ps", "scripts", "tests", "worker")
-CITING = ("agent", "checker", "common", "coordinator", "ps", "worker")
+         "data", "kernels", "ps", "scripts", "tests", "worker")
+CITING = ("agent", "checker", "common", "coordinator", "data", "ps", "worker")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 NAMED_FILE = re.compile(r"`((?:" + "|".join(FOLDERS) + r")/[\w./-]+\.[a-z]+)`")
 CONSTANT = re.compile(r"`([A-Z]{2,}(?:_[A-Z]+)+)`")

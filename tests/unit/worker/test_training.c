@@ -9,9 +9,9 @@
 
 #include "common/base/random.h"
 #include "common/cluster/slices.h"
+#include "data/dataset.h"
+#include "data/shuffle.h"
 #include "kernels/optimizer.h"
-#include "worker/dataset.h"
-#include "worker/shuffle.h"
 
 enum { SLICES = 7, BATCH = 45, PARAMETERS_MAX = 400 };
 

@@ -1,4 +1,4 @@
-#include "worker/matches.h"
+#include "data/matches.h"
 
 #include <assert.h>
 #include <inttypes.h>

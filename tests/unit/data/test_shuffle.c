@@ -1,5 +1,5 @@
 /* Permutations of any size, and batches as pure functions of the step. */
-#include "worker/shuffle.h"
+#include "data/shuffle.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

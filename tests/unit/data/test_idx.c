@@ -1,5 +1,5 @@
 /* IDX arrays from bytes: valid ones, and every kind of damage. */
-#include "worker/idx.h"
+#include "data/idx.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

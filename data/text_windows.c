@@ -1,4 +1,4 @@
-#include "worker/text_windows.h"
+#include "data/text_windows.h"
 
 #include <assert.h>
 #include <errno.h>

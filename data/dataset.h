@@ -1,5 +1,5 @@
 /*
- * worker/dataset.h: the examples of a job, in memory, and batches gathered from them.
+ * data/dataset.h: the examples of a job, in memory, and batches gathered from them.
  *
  * The types (data.type): "idx" reads the four files of the MNIST family from the folder data.path,
  * compressed with gzip or not, with pixels scaled to [0, 1]; "text" makes windows of a file
@@ -9,8 +9,8 @@
  *
  * Threads: an open data set is read-only; any number of threads may gather from it.
  */
-#ifndef WORKER_DATASET_H
-#define WORKER_DATASET_H
+#ifndef DATA_DATASET_H
+#define DATA_DATASET_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,12 +1,12 @@
 /*
- * worker/text_windows.h: a text as examples: windows of model.inputs bytes, each byte with the next
+ * data/text_windows.h: a text as examples: windows of model.inputs bytes, each byte with the next
  * one as its label. The last tenth of the file is the test set, divided into windows that do not
  * overlap; in the rest each byte begins a window.
  */
-#ifndef WORKER_TEXT_WINDOWS_H
-#define WORKER_TEXT_WINDOWS_H
+#ifndef DATA_TEXT_WINDOWS_H
+#define DATA_TEXT_WINDOWS_H
 
-#include "worker/dataset.h"
+#include "data/dataset.h"
 
 enum { TEXT_WINDOWS_BYTES_MAX = 1 << 30 };
 

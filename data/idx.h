@@ -1,5 +1,5 @@
 /*
- * worker/idx.h: arrays of bytes in the IDX format of the MNIST family, plain or compressed with
+ * data/idx.h: arrays of bytes in the IDX format of the MNIST family, plain or compressed with
  * gzip.
  *
  * Format: two zero bytes, the element type (8: unsigned byte; the only one read here), the rank,
@@ -11,8 +11,8 @@
  *
  * Threads: any. idx_read() blocks on the disk.
  */
-#ifndef WORKER_IDX_H
-#define WORKER_IDX_H
+#ifndef DATA_IDX_H
+#define DATA_IDX_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /*
- * worker/shuffle.h: the example at each position of each batch, as a pure function of (seed, step,
+ * data/shuffle.h: the example at each position of each batch, as a pure function of (seed, step,
  * position). There is no cursor that a crash could lose, and no order in memory.
  *
  * Global position n = step * batch + position; epoch = n / examples; the example is
@@ -11,8 +11,8 @@
  *
  * Pure. Threads: any.
  */
-#ifndef WORKER_SHUFFLE_H
-#define WORKER_SHUFFLE_H
+#ifndef DATA_SHUFFLE_H
+#define DATA_SHUFFLE_H
 
 #include <stdint.h>
 

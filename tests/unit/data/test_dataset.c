@@ -1,5 +1,5 @@
 /* Data sets: valid and invalid IDX folders, and synthetic examples. */
-#include "worker/dataset.h"
+#include "data/dataset.h"
 
 #include <math.h>
 #include <setjmp.h>

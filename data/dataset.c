@@ -1,4 +1,4 @@
-#include "worker/dataset.h"
+#include "data/dataset.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "worker/idx.h"
-#include "worker/matches.h"
-#include "worker/synthetic.h"
-#include "worker/text_windows.h"
+#include "data/idx.h"
+#include "data/matches.h"
+#include "data/synthetic.h"
+#include "data/text_windows.h"
 
 static const char remedy[] = "install Debian's dataset-fashion-mnist, or set data.path to the "
                              "folder of the IDX files";

@@ -1,4 +1,4 @@
-#include "worker/synthetic.h"
+#include "data/synthetic.h"
 
 #include <assert.h>
 #include <inttypes.h>

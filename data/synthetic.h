@@ -1,5 +1,5 @@
 /*
- * worker/synthetic.h: examples computed from a seed, for tests and first trials.
+ * data/synthetic.h: examples computed from a seed, for tests and first trials.
  *
  * For a classifier, each class has a centre, uniform in the cube (-1, 1)^inputs; an example is the
  * centre of a random class, plus data.noise times a normal number in each input. For a
@@ -8,10 +8,10 @@
  * inputs, these are as for a classifier of ten classes. Training and test examples are drawn
  * independently from the same distribution.
  */
-#ifndef WORKER_SYNTHETIC_H
-#define WORKER_SYNTHETIC_H
+#ifndef DATA_SYNTHETIC_H
+#define DATA_SYNTHETIC_H
 
-#include "worker/dataset.h"
+#include "data/dataset.h"
 
 /* Fill a zeroed data set. After a failure dataset_close() frees what it owns.
  *   TN_EINVAL: data.examples is out of range; TN_ENOMEM */
