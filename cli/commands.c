@@ -27,6 +27,7 @@ static const struct subcommand list[] = {
     {"top", "Show a running cluster full-screen, refreshed every second.", command_top},
     {"elections", "List all leader elections of a cluster.", command_elections},
     {"checkpoints", "List or verify checkpoints.", command_checkpoints},
+    {"export", "Write the parameters of a run to a file for other programs.", command_export},
     {"chaos", "Inject faults into a real cluster and check that it recovers.", command_chaos},
     {"resign", "Ask the chief to step down, so that another is elected.", command_resign},
     {"stop", "End the job early, with a final checkpoint.", command_stop},

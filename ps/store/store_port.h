@@ -66,7 +66,9 @@ struct store_read_request {
                                * or from its folder "checkpoints". Copied. NULL or "": nowhere. */
     uint64_t first;           /* The range of the flat parameter vector to read, in floats. */
     uint64_t count;
-    struct store_array arrays[STORE_ARRAYS_MAX]; /* `manifest->state_arrays` of them. */
+    /* `manifest->state_arrays` of them; those without a buffer are checked only:
+     * allowed in store_read_range(). */
+    struct store_array arrays[STORE_ARRAYS_MAX];
 };
 
 /* Values stored with the arrays of a shard, as a read returns them. */

@@ -143,7 +143,7 @@ static enum tn_status read_chunk(const struct reader *reader, uint32_t array, ui
     if (reader->values != NULL && array == 0) {
         digest_add(reader->values, data + DIGEST_BYTES, bytes);
     }
-    if (reader->arrays == NULL) { return TN_OK; }
+    if (reader->arrays == NULL || reader->arrays[array].buffer == NULL) { return TN_OK; }
     uint64_t from = header->first + chunk * header->chunk_floats;
     uint64_t to = from + bytes / 4;
     uint64_t low = u64_max(from, reader->first);

@@ -63,6 +63,7 @@ ARROWS = {
     "graph": {"include/tanist", "common/base", "graph/core", "graph/ops", "graph/reference",
               "graph/passes", "graph/openblas", "graph/portable"},
     "model/onnx": {"include/tanist", "common/base", "common/cluster"},
+    "model/export": {"include/tanist", "common/base", "common/cluster", "graph/core", "graph/ops", "graph"},
     "model": {"include/tanist", "common/base", "common/cluster", "graph", "model/onnx"},
     "coordinator": COMMON,
     "ps/store": COMMON,
@@ -92,6 +93,7 @@ ARROWS = {
     "cli/run": COMMON | {"cli", "agent", "agent/observe", "coordinator", "local", "ps", "ps/store",
                          "data", "worker", "kernels", "graph/core", "graph/openblas", "graph",
                          "model"},
+    "cli/model": COMMON | {"include/tanist", "cli", "ps/store", "worker", "kernels", "model", "model/export"},
     "cli/inspect": COMMON | {"cli", "agent/ensemble", "agent/observe", "ps/store"},
     "cli/operate": COMMON | {"cli", "agent", "agent/ensemble"},
     "cli/chaos": COMMON | {"cli", "chaos", "chaos/plan", "chaos/history", "chaos/inject",
@@ -104,7 +106,7 @@ PRODUCT = tuple(dict.fromkeys(folder.split("/", 1)[0] for folder in ARROWS))
 PORTS = (
     (r"zookeeper/|zookeeper\.h", r"common/zk/zk(_acl\.c|_private\.h|\.c)", None),
     (r"nng/", r"common/net/transport\w*\.[ch]", None),
-    (r"onnx\.pb-c\.h|protobuf-c/", r"model/onnx/\w+\.[ch]", None),
+    (r"onnx\.pb-c\.h|protobuf-c/", r"model/(onnx|export)/\w+\.[ch]", None),
     (r"lmdb\.h", r"ps/store/\w+\.c", 1),
     (r"cblas\.h|openblas|cublas|cuda|nccl", r"kernels/.*", None),
 )

@@ -1,0 +1,226 @@
+/* cli/model/export.c: `tanist export`: a checkpoint as a file that other programs read. */
+#include <assert.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/model/saved_model.h"
+#include "cli/output.h"
+#include "kernels/optimizer.h"
+#include "model/export/tensors.h"
+
+typedef enum tn_status write_function(const struct export_source *source, struct partial_file *file,
+                                      struct error *error);
+
+static const struct format {
+    const char *ending;
+    write_function *write;
+} formats[] = {
+    {".safetensors", export_safetensors},
+    {".npz", export_npz},
+};
+
+struct export
+{
+    const char *dir, *to, *output;
+    struct option_number checkpoint;
+    bool state;
+    const struct format *format;
+    struct saved_model saved;
+    struct export_tensor *tensors; /* Owned. */
+    size_t count;
+    struct buffer *array; /* One that is not `saved.values`. */
+    char step[24], checkpoint_text[24], digest[DIGEST_TEXT_BYTES];
+    uint64_t bytes;
+};
+
+static enum tn_status find_format(struct export *export, struct error *error)
+{
+    if (export->to == NULL) {
+        return error_set(error, TN_EINVAL, "no file: give --to FILE.safetensors or FILE.npz");
+    }
+    const size_t length = strlen(export->to);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        const size_t ending = strlen(formats[i].ending);
+        if (length <= ending || strcmp(export->to + length - ending, formats[i].ending) != 0) {
+            continue;
+        }
+        export->format = &formats[i];
+        return TN_OK;
+    }
+    return error_set(error, TN_EINVAL,
+                     "--to %s: the ending decides the format: give .safetensors or .npz",
+                     export->to);
+}
+
+/* ------------------------------------------------------------- the tensors */
+
+/* The name of an array of a variable in the file; false: the variable does not use the array. */
+static bool name_tensor(const struct export *export, const struct optimizer *optimizer,
+                        uint32_t variable, uint32_t array, char name[static EXPORT_NAME_MAX])
+{
+    const char *variable_name = export->saved.model->table.variables[variable].name;
+    const struct variable_rule *rule = &optimizer->rules[variable];
+    const char *prefix = "";
+    if (array != saved_model_evaluated_array(&export->saved)) {
+        const uint32_t used =
+            rule->update == VARIABLE_OPTIMIZED ? optimizer_arrays(rule->optimizer) : 1;
+        if (array >= used) { return false; }
+        prefix = array == 0 ? "parameters" : optimizer_array_name(rule->optimizer, array);
+    }
+    int length = snprintf(name, EXPORT_NAME_MAX, "%s%s%s%s", *prefix ? "state/" : "", prefix,
+                          *prefix ? "/" : "", variable_name);
+    assert(length > 0 && length < EXPORT_NAME_MAX);
+    return true;
+}
+
+static void add_array(struct export *export, const struct optimizer *optimizer, uint32_t array)
+{
+    const struct variable_table *table = &export->saved.model->table;
+    for (uint32_t number = 0; number < table->count; number++) {
+        for (uint32_t i = 0; i < table->count; i++) {
+            const struct variable *variable = &table->variables[i];
+            struct export_tensor *tensor = &export->tensors[export->count];
+            if (variable->number != number ||
+                !name_tensor(export, optimizer, i, array, tensor->name)) {
+                continue;
+            }
+            tensor->rank = variable->rank;
+            memcpy(tensor->shape, variable->shape, sizeof tensor->shape);
+            tensor->array = array;
+            tensor->offset = variable->offset;
+            tensor->count = variable->count;
+            export->count++;
+        }
+    }
+}
+
+/* The values first, each array in the order in which the model has its variables. */
+static enum tn_status list_tensors(struct export *export, struct error *error)
+{
+    const struct variable_table *table = &export->saved.model->table;
+    const uint32_t arrays = export->saved.manifest.state_arrays;
+    export->tensors = calloc((size_t)table->count * arrays, sizeof *export->tensors);
+    if (export->tensors == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    struct optimizer *optimizer = malloc(sizeof *optimizer);
+    if (optimizer == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    *optimizer = optimizer_of_job(&export->saved.job, table);
+    const uint32_t evaluated = saved_model_evaluated_array(&export->saved);
+    add_array(export, optimizer, evaluated);
+    for (uint32_t a = 0; export->state && a < arrays; a++) {
+        if (a != evaluated) { add_array(export, optimizer, a); }
+    }
+    free(optimizer);
+    return TN_OK;
+}
+
+static enum tn_status give_array(void *ctx, uint32_t array, const float **values,
+                                 struct error *error)
+{
+    struct export *export = ctx;
+    if (array == saved_model_evaluated_array(&export->saved)) {
+        *values = export->saved.values->data;
+        return TN_OK;
+    }
+    buffer_release(export->array);
+    export->array = NULL;
+    enum tn_status status = saved_model_read(&export->saved, array, &export->array, error);
+    if (status == TN_OK) { *values = export->array->data; }
+    return status;
+}
+
+/* ------------------------------------------------------------- the command */
+
+static enum tn_status write_file(struct export *export, struct error *error)
+{
+    const struct manifest *manifest = &export->saved.manifest;
+    snprintf(export->step, sizeof export->step, "%" PRIu64, manifest->step);
+    snprintf(export->checkpoint_text, sizeof export->checkpoint_text, "%" PRIu64, manifest->id);
+    digest_format(variable_table_digest(&export->saved.model->table, export->saved.values->data),
+                  export->digest);
+    const struct export_fact facts[] = {
+        {"format", "tanist"},
+        {"job", export->saved.job.name},
+        {"checkpoint", export->checkpoint_text},
+        {"step", export->step},
+        {"digest", export->digest},
+        {NULL, NULL},
+    };
+    const struct export_source source = {.tensors = export->tensors,
+                                         .count = export->count,
+                                         .facts = facts,
+                                         .array = give_array,
+                                         .ctx = export};
+    struct partial_file file = {.file = NULL};
+    enum tn_status status = partial_file_open(&file, export->to, error);
+    if (status == TN_OK) { status = export->format->write(&source, &file, error); }
+    export->bytes = file.bytes;
+    return partial_file_close(&file, status, error);
+}
+
+static int print(const struct export *export)
+{
+    const struct manifest *manifest = &export->saved.manifest;
+    if (output_is_json(export->output)) {
+        return output_json(json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:s}", "version", 1,
+                                     "file", export->to, "checkpoint", (json_int_t)manifest->id,
+                                     "step", (json_int_t)manifest->step, "tensors",
+                                     (json_int_t) export->count, "parameters",
+                                     (json_int_t)manifest->parameter_count, "bytes",
+                                     (json_int_t) export->bytes, "digest", export->digest),
+                           JSON_INDENT(2));
+    }
+    int written = printf("%s: %zu tensor%s, %" PRIu64 " parameters, step %" PRIu64 ", digest %s\n",
+                         export->to, export->count, export->count == 1 ? "" : "s",
+                         manifest->parameter_count, manifest->step, export->digest);
+    return written < 0 ? TN_EXIT_IO : TN_EXIT_OK;
+}
+
+static int work(struct export *export)
+{
+    struct error error = {0};
+    enum tn_status status = find_format(export, &error);
+    if (status == TN_OK) {
+        status = saved_model_open(&export->saved, export->dir, export->checkpoint.value, &error);
+    }
+    if (status == TN_OK) { status = list_tensors(export, &error); }
+    if (status == TN_OK) { status = write_file(export, &error); }
+    const int exit_code = status == TN_OK ? print(export) : command_failed(&error);
+    buffer_release(export->array);
+    free(export->tensors);
+    saved_model_close(&export->saved);
+    return exit_code;
+}
+
+int command_export(int argc, char **argv)
+{
+    int exit_code = 0;
+    struct export *export = calloc(1, sizeof *export);
+    struct options options = {
+        .command = "export",
+        .synopsis = "DIR --to FILE.safetensors|.npz [OPTION]...",
+        .about =
+            "Write the parameters of the run in DIR to a file that other programs read. The ending "
+            "of FILE\ndecides the format. The run may be in progress; none of its processes is "
+            "needed. With train.ema\nthe file has the moving averages, which evaluations use.",
+        .examples = "  tanist export runs/fashion-mnist --to model.safetensors\n"
+                    "  tanist export runs/fashion-mnist --to model.npz --checkpoint 12 --state\n",
+        .arguments_least = 1,
+        .arguments_most = 1};
+    if (export == NULL) { return TN_EXIT_ERROR; }
+    options_text(&options, "to", &export->to, "FILE", "The file to write.");
+    options_number(&options, "checkpoint", &export->checkpoint, "N",
+                   "A checkpoint of `tanist checkpoints list`; default the newest.");
+    options_flag(&options, 0, "state", &export->state,
+                 "Also write the optimizer's state, as state/ARRAY/VARIABLE.");
+    output_option_text(&options, &export->output);
+    if (options_parse(&options, argc, argv, &exit_code)) {
+        export->dir = options.arguments[0];
+        exit_code = work(export);
+    }
+    free(export);
+    return exit_code;
+}

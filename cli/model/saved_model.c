@@ -1,0 +1,137 @@
+#include "cli/model/saved_model.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ps/store/store.h"
+#include "ps/store/store_folder.h"
+
+enum { WARNINGS_MAX = 1024, ATTEMPTS = 4 };
+
+static enum tn_status read_job(struct saved_model *saved, const char *dir, struct error *error)
+{
+    char path[RUN_PATH_MAX];
+    snprintf(path, sizeof path, "%s/job.json", dir);
+    job_init_existing(&saved->job);
+    enum tn_status status = job_read_file(&saved->job, path, error);
+    if (status == TN_ENOENT) {
+        return error_set(error, TN_EINVAL,
+                         "%s is not the folder of a run, it has no job.json: give the --dir of "
+                         "`tanist run`",
+                         dir);
+    }
+    return status == TN_OK ? job_check(&saved->job, error) : status;
+}
+
+static enum tn_status find_newest(struct saved_model *saved, struct error *error)
+{
+    char warnings[WARNINGS_MAX] = "";
+    size_t count = 0;
+    struct manifest *list = calloc(STORE_LIST_MAX, sizeof *list);
+    if (list == NULL) { return error_set(error, TN_ENOMEM, "out of memory for manifests"); }
+    enum tn_status status = store_list(saved->checkpoints, list, STORE_LIST_MAX, &count, warnings,
+                                       sizeof warnings, error);
+    if (status == TN_ENOENT || (status == TN_OK && count == 0)) {
+        status = error_set(error, TN_EINVAL,
+                           "%s has no committed checkpoint: wait for the first one, or see "
+                           "`tanist checkpoints list`%s%s",
+                           saved->checkpoints, *warnings ? "; " : "", warnings);
+    }
+    if (status == TN_OK) { saved->manifest = list[0]; }
+    free(list);
+    return status;
+}
+
+static enum tn_status find_checkpoint(struct saved_model *saved, uint64_t id, struct error *error)
+{
+    if (id == 0) { return find_newest(saved, error); }
+    enum tn_status status = store_get_manifest(saved->checkpoints, id, &saved->manifest, error);
+    if (status != TN_ENOENT) { return status; }
+    return error_set(error, TN_EINVAL,
+                     "%s has no checkpoint %" PRIu64 ": see `tanist checkpoints list`",
+                     saved->checkpoints, id);
+}
+
+static enum tn_status check_model(const struct saved_model *saved, struct error *error)
+{
+    const struct manifest *manifest = &saved->manifest;
+    const struct variable_table *table = &saved->model->table;
+    if (manifest->parameter_count == table->parameter_count &&
+        manifest->variables_hash == variable_table_hash(table)) {
+        return TN_OK;
+    }
+    return error_set(error, TN_EINVAL,
+                     "checkpoint %" PRIu64 " has %" PRIu64
+                     " parameters of another model than the job's, which has %" PRIu64
+                     ": use the program, library or file that the run was trained with",
+                     manifest->id, manifest->parameter_count, table->parameter_count);
+}
+
+/* A run in progress may remove its oldest checkpoint while it is being read. */
+static enum tn_status load(struct saved_model *saved, uint64_t id, struct error *error)
+{
+    enum tn_status status = TN_ENOENT;
+    for (int attempt = 0; attempt < ATTEMPTS && status == TN_ENOENT; attempt++) {
+        const uint64_t before = saved->manifest.id;
+        status = find_checkpoint(saved, id, error);
+        if (status != TN_OK) { return status; }
+        if (saved->manifest.id == before) { return TN_ENOENT; } /* The same shard is missing. */
+        status = check_model(saved, error);
+        if (status != TN_OK) { return status; }
+        status = saved_model_read(saved, saved_model_evaluated_array(saved), &saved->values, error);
+    }
+    return status;
+}
+
+enum tn_status saved_model_open(struct saved_model *saved, const char *dir, uint64_t id,
+                                struct error *error)
+{
+    assert(saved != NULL && dir != NULL);
+    *saved = (struct saved_model){.model = NULL};
+    snprintf(saved->checkpoints, sizeof saved->checkpoints, "%s/checkpoints", dir);
+    enum tn_status status = read_job(saved, dir, error);
+    if (status == TN_OK) { status = model_open(&saved->job, &saved->model, error); }
+    if (status != TN_OK) { return status; }
+    saved->pool = buffer_pool_create(0);
+    if (saved->pool == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    return load(saved, id, error);
+}
+
+void saved_model_close(struct saved_model *saved)
+{
+    buffer_release(saved->values);
+    model_close(saved->model);
+    buffer_pool_destroy(saved->pool);
+    saved->model = NULL;
+    saved->pool = NULL;
+    saved->values = NULL;
+}
+
+enum tn_status saved_model_read(const struct saved_model *saved, uint32_t array,
+                                struct buffer **out, struct error *error)
+{
+    struct store_metadata metadata;
+    const size_t bytes = saved->manifest.parameter_count * sizeof(float);
+    assert(array < saved->manifest.state_arrays);
+    *out = buffer_acquire(saved->pool, bytes);
+    if (*out == NULL) {
+        return error_set(error, TN_ENOMEM, "out of memory for %zu bytes of parameters", bytes);
+    }
+    (*out)->size = bytes;
+    struct store_read_request request = {.manifest = &saved->manifest,
+                                         .count = saved->manifest.parameter_count};
+    request.arrays[array].buffer = *out;
+    enum tn_status status = store_read_range(saved->checkpoints, &request, NULL, &metadata, error);
+    if (status == TN_OK) { return TN_OK; }
+    buffer_release(*out);
+    *out = NULL;
+    return status;
+}
+
+uint32_t saved_model_evaluated_array(const struct saved_model *saved)
+{
+    assert(saved->manifest.state_arrays >= 1);
+    return saved->job.train.ema > 0 ? saved->manifest.state_arrays - 1 : 0;
+}

@@ -1,0 +1,48 @@
+/*
+ * cli/model/saved_model.h: the model of a run's folder: its job, and a committed checkpoint of it.
+ * No process of the run is needed, and one that trains is not disturbed.
+ *
+ * Threads: the owner's. Blocking: on the disk.
+ */
+#ifndef CLI_MODEL_SAVED_MODEL_H
+#define CLI_MODEL_SAVED_MODEL_H
+
+#include "cli/run_folder.h"
+#include "common/base/buffer.h"
+#include "common/cluster/job.h"
+#include "common/cluster/manifest.h"
+#include "model/model.h"
+
+struct saved_model {
+    char checkpoints[RUN_PATH_MAX]; /* The folder. */
+    struct job job;
+    struct model *model; /* Owned. */
+    struct manifest manifest;
+    struct buffer_pool *pool; /* Owned. */
+    /* The values that evaluations use: the parameters, or with train.ema their moving average. */
+    struct buffer *values; /* Owned. */
+};
+
+/*
+ * Open the run in `dir` and its checkpoint `id`, or the newest one with 0. All shards are verified.
+ *
+ *   TN_EINVAL    there is no run or no such checkpoint, or the model is another one now
+ *   TN_ENOENT    a file of the model does not exist, or a shard is not in the folder: the error has
+ *                the place where it was written
+ *   TN_ECORRUPT  the manifest or a shard is damaged
+ *   TN_EIO, TN_ENOMEM
+ * After a failure, too, saved_model_close() is allowed.
+ */
+MUST_CHECK enum tn_status saved_model_open(struct saved_model *saved, const char *dir, uint64_t id,
+                                           struct error *error);
+void saved_model_close(struct saved_model *saved);
+
+/* One array of the checkpoint, `parameter_count` floats; the caller releases it before
+ * saved_model_close(). Errors as above. */
+MUST_CHECK enum tn_status saved_model_read(const struct saved_model *saved, uint32_t array,
+                                           struct buffer **out, struct error *error);
+
+/* The array of `values`. */
+uint32_t saved_model_evaluated_array(const struct saved_model *saved);
+
+#endif

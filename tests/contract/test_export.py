@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""`tanist export`: the parameters of a checkpoint by their names, read back by other programs.
+
+The files are decoded here by their formats' definitions; numpy and safetensors of PyPI (tried: 2.4.6, 0.8.0) read them
+as well where they are installed. TANIST_PROGRAM: the program.
+"""
+
+import json
+import struct
+import unittest
+import zipfile
+from pathlib import Path
+
+from case import FASHION, QUICK, Cli
+
+try:
+    import numpy
+    import safetensors.numpy
+except ImportError as missing:
+    print(f"not checked with numpy and safetensors: {missing.name} is not installed (pip install numpy safetensors)")
+    numpy = None
+
+STATE = {"state/m/weights", "state/m/bias", "state/v/weights", "state/v/bias"}
+
+
+def read_safetensors(path):
+    """{name: (shape, values)} and the metadata, by the definition of the format."""
+    data = Path(path).read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    metadata = header.pop("__metadata__")
+    values = data[8 + size:]
+    tensors, end = {}, 0
+    for name, entry in header.items():
+        assert entry["dtype"] == "F32" and entry["data_offsets"][0] == end
+        begin, end = entry["data_offsets"]
+        tensors[name] = (tuple(entry["shape"]), struct.unpack(f"<{(end - begin) // 4}f", values[begin:end]))
+    assert end == len(values) and size % 8 == 0
+    return tensors, metadata
+
+
+def read_npz(path):
+    tensors = {}
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        for name in archive.namelist():
+            data = archive.read(name)
+            assert data[:8] == b"\x93NUMPY\x01\x00"
+            size = struct.unpack("<H", data[8:10])[0]
+            header = eval(data[10:10 + size], {})  # A literal of Python, by the definition of the format.
+            assert header["descr"] == "<f4" and not header["fortran_order"] and (10 + size) % 64 == 0
+            body = data[10 + size:]
+            tensors[name.removesuffix(".npy")] = (header["shape"], struct.unpack(f"<{len(body) // 4}f", body))
+    return tensors
+
+
+class Export(Cli):
+    def train(self, *options):
+        return json.loads(self.succeeds("run", "--local", QUICK, "--dir", "run", "-o", "json", *options))
+
+    def export(self, name, *options):
+        return json.loads(self.succeeds("export", "run", "--to", name, "-o", "json", *options))
+
+    def test_both_formats_have_the_parameters_of_the_result(self):
+        """Names and shapes are those of the model, the digest is that of the run."""
+        result = self.train("--set", "train.optimizer=adam")
+        found = self.export("m.safetensors")
+        self.export("m.npz")
+        tensors, metadata = read_safetensors(self.folder / "m.safetensors")
+        self.assertEqual({name: shape for name, (shape, _) in tensors.items()}, {"weights": (8, 1), "bias": (1,)})
+        self.assertEqual(tensors, read_npz(self.folder / "m.npz"))
+        self.assertEqual(found["digest"], result["parameters_digest"])
+        self.assertEqual(metadata["digest"], result["parameters_digest"])
+        self.assertEqual((metadata["step"], found["parameters"], found["tensors"]), ("300", 9, 2))
+        self.assertEqual(found["bytes"], (self.folder / "m.safetensors").stat().st_size)
+        self.assertFalse(list(self.folder.glob("*.partial")))
+
+    def test_state_is_exported_on_demand(self):
+        """With a moving average the file has what evaluations use, and the parameters are part of the state."""
+        self.train("--set", "train.optimizer=adam", "--set", "train.ema=0.9")
+        self.export("m.npz", "--state")
+        self.export("m.safetensors", "--state")
+        tensors = read_npz(self.folder / "m.npz")
+        self.assertEqual(tensors, read_safetensors(self.folder / "m.safetensors")[0])
+        names = {"weights", "bias", "state/parameters/weights", "state/parameters/bias"}
+        self.assertEqual(set(tensors), names | STATE)
+        self.assertNotEqual(tensors["bias"], tensors["state/parameters/bias"])
+
+    def test_an_older_checkpoint_of_a_cluster_is_exported_while_it_trains(self):
+        """No process is asked; variables that two ps share are whole again."""
+        run = self.begin("--set", "cluster.ps=2", "--set", "model.inputs=64", "--set", "checkpoint.keep=200")
+        self.wait_for("three checkpoints", lambda: self.newest_checkpoint() >= 3)
+        self.export("new.safetensors")
+        old = self.export("old.safetensors", "--checkpoint", "1")
+        self.assertEqual((old["checkpoint"], old["step"]), (1, 100))
+        shapes = {name: shape for name, (shape, _) in read_safetensors(self.folder / "old.safetensors")[0].items()}
+        self.assertEqual(shapes, {"weights": (64, 1), "bias": (1,)})
+        self.end(run)
+
+    def test_what_cannot_be_exported_is_refused(self):
+        """The message names the file and the remedy; no file is left."""
+        self.train()
+        self.refused(3, ["m.h5", ".safetensors"], "export", "run", "--to", "m.h5")
+        self.refused(3, ["--to"], "export", "run")
+        self.refused(3, ["checkpoint 99", "checkpoints list"], "export", "run", "--to", "m.npz", "--checkpoint", "99")
+        self.refused(3, ["nowhere", "job.json"], "export", "nowhere", "--to", "m.npz")
+        self.refused(3, ["none/m.npz"], "export", "run", "--to", "none/m.npz")
+        shard = next((self.folder / "run/checkpoints").glob("*3/shard-*/data.mdb"))
+        content = bytearray(shard.read_bytes())
+        content[len(content) // 2] ^= 1
+        shard.write_bytes(content)
+        self.refused(6, ["checkpoint 3", "damaged"], "export", "run", "--to", "m.npz")
+        self.assertFalse(list(self.folder.glob("m.npz*")))
+
+    @unittest.skipIf(numpy is None, "numpy and safetensors are not installed")
+    def test_numpy_and_safetensors_read_the_files(self):
+        """Their accuracy on the test images is that of the run."""
+        result = json.loads(self.succeeds("run", "--local", FASHION, "--dir", "run", "-o", "json", "--set",
+                                          "train.steps=200"))
+        self.export("m.safetensors")
+        self.export("m.npz")
+        tensors = safetensors.numpy.load_file(self.folder / "m.safetensors")
+        with numpy.load(self.folder / "m.npz") as arrays:
+            self.assertEqual(set(arrays), set(tensors))
+            self.assertTrue(all(numpy.array_equal(arrays[name], tensors[name]) for name in tensors))
+        images, labels = fashion_test()
+        hidden = numpy.maximum(images @ tensors["hidden1/weights"] + tensors["hidden1/bias"], 0)
+        logits = hidden @ tensors["output/weights"] + tensors["output/bias"]
+        self.assertAlmostEqual((logits.argmax(1) == labels).mean(), result["accuracy"], delta=0.0003)
+
+
+def fashion_test():
+    """Images and labels of the test set."""
+    import gzip
+    folder = Path(json.loads(Path(FASHION).read_text())["data"]["path"])
+    images = gzip.open(folder / "t10k-images-idx3-ubyte.gz").read()[16:]
+    labels = gzip.open(folder / "t10k-labels-idx1-ubyte.gz").read()[8:]
+    pixels = numpy.frombuffer(images, numpy.uint8).reshape(-1, 784).astype(numpy.float32) / 255
+    return pixels, numpy.frombuffer(labels, numpy.uint8)
+
+
+if __name__ == "__main__":
+    unittest.main(buffer=True)
