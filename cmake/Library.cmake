@@ -36,6 +36,8 @@ set_target_properties(tanist_shared PROPERTIES LINKER_LANGUAGE C OUTPUT_NAME tan
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/library
   LINK_DEPENDS ${CMAKE_BINARY_DIR}/library/api.map)
 target_include_directories(tanist_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+# Kernels of the user's operations round as they are written, on every processor.
+target_compile_options(tanist_shared INTERFACE $<INSTALL_INTERFACE:$<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off>>)
 target_link_options(tanist_shared PRIVATE ${api_wanted} -Wl,--version-script=${CMAKE_BINARY_DIR}/library/api.map
   -Wl,-Bsymbolic-functions -Wl,--gc-sections -Wl,--as-needed)
 target_link_libraries(tanist_shared PRIVATE tanist_cli)

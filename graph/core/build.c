@@ -11,7 +11,9 @@ static void describe_call(const struct tn_graph *graph, const struct node *node,
                           size_t size)
 {
     assert(size > 0);
-    int length = snprintf(out, size, "%s(", node->op->name);
+    const bool is_custom = node->attributes.custom != NULL;
+    int length = snprintf(out, size, "%s%s%s(", node->op->name, is_custom ? " " : "",
+                          is_custom ? node->attributes.name : "");
     for (uint32_t i = 0; i < node->input_count && length >= 0 && (size_t)length < size; i++) {
         char shape[SHAPE_TEXT_MAX];
         int more =

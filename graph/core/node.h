@@ -15,6 +15,7 @@
 #include "graph/core/op.h"
 #include "graph/core/shape.h"
 #include "graph/core/values.h"
+#include "tanist/operation.h"
 
 /* The constants of an operation. Each op's file documents the fields that it uses; the others are
  * zero. */
@@ -26,6 +27,7 @@ struct attributes {
     const char *name; /* Path of a variable or a random operation, field of a placeholder. */
     const struct tn_variable_options *variable; /* Variables only. */
     const struct shared_values *initial;        /* Variables with given values only. */
+    const struct tn_operation *custom;          /* Operations of the user only. */
     const void *data;                           /* Constants only. */
     size_t data_bytes;
 };

@@ -108,6 +108,14 @@ extern const struct op_type op_dropout;
 extern const struct op_type op_attention;          /* q, k, v -> y, probabilities */
 extern const struct op_type op_attention_gradient; /* q, k, v, output 1, dy -> 3 gradients */
 
+/* custom.c: operations of the user: attributes name, custom; integers and number: constants, then
+ * the version */
+extern const struct op_type op_custom; /* its inputs -> its output */
+extern const struct op_type
+    op_custom_gradient; /* inputs, output, dy; integer: which input; shape */
+struct tn_constants custom_constants(const struct attributes *attributes);
+uint32_t custom_gradient_input(const struct node *node);
+
 /* Whether `bias` is a vector of the last dimension of `shape`. */
 bool is_bias_of(const struct tn_shape *shape, const struct tn_shape *bias);
 /* The mean over all dimensions but the batch: [batch]. */

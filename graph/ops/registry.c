@@ -80,6 +80,8 @@ static const struct op_type *const operations[] = {
     &op_dropout,
     &op_attention,
     &op_attention_gradient,
+    &op_custom,
+    &op_custom_gradient,
 };
 
 const struct op_type *const *op_all(uint32_t *count)

@@ -28,7 +28,7 @@ static bool equal_attributes(const struct attributes *a, const struct attributes
     uint64_t left[OP_NUMBERS_MAX], right[OP_NUMBERS_MAX]; /* Bits: 0 and -0 differ. */
     memcpy(left, a->numbers, sizeof left);
     memcpy(right, b->numbers, sizeof right);
-    if (memcmp(a->integers, b->integers, sizeof a->integers) != 0 ||
+    if (a->custom != b->custom || memcmp(a->integers, b->integers, sizeof a->integers) != 0 ||
         memcmp(left, right, sizeof left) != 0) {
         return false;
     }

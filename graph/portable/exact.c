@@ -1,7 +1,8 @@
 /*
  * graph/portable/exact.c: operations whose plain C kernels have the same bits on every processor:
  * they move or compare elements, or use only additions, multiplications, divisions and square roots
- * in a fixed order. Kernels that call exp(), log() or tanh() do not belong here.
+ * in a fixed order. The kernels of users promise it. Kernels that call exp(), log() or tanh() do
+ * not belong here.
  */
 #include "graph/ops/ops.h"
 #include "graph/portable/table.h"
@@ -27,7 +28,9 @@
     X(absolute_error_gradient)                                                                     \
     X(huber_error)                                                                                 \
     X(huber_error_gradient)                                                                        \
-    X(slice_moment)
+    X(slice_moment)                                                                                \
+    X(custom)                                                                                      \
+    X(custom_gradient)
 
 #define X(operation)                                                                               \
     static void operation(const struct kernel_call *call)                                          \

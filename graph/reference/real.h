@@ -47,7 +47,8 @@ struct kernel_row {
     X(pool)                                                                                        \
     X(normalize)                                                                                   \
     X(dropout)                                                                                     \
-    X(attention)
+    X(attention)                                                                                   \
+    X(custom)
 
 #define X(family)                                                                                  \
     extern const struct kernel_row reference_##family##_float[], reference_##family##_wide[];

@@ -6,6 +6,7 @@
 #include "tanist/graph.h"
 #include "tanist/layers.h"
 #include "tanist/model.h"
+#include "tanist/operation.h"
 #include "tanist/program.h"
 #include "tanist/status.h"
 #include "tanist/tensor.h"

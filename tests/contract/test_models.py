@@ -81,6 +81,15 @@ class Programs(Installed):
         self.assertEqual(self.digest(self.build / "quantile", *few, "--dir", "alone"),
                          self.digest(self.build / "quantile", "run", *SERVERS, *few, "--dir", "cluster"))
 
+    def test_an_operation_of_ones_own(self):
+        """Its kernels have right gradients, and train to the same parameters alone and on a cluster."""
+        checked = self.call(self.build / "bell", "check")
+        self.assertEqual(checked.returncode, 0, checked.stdout)
+        self.assertLess(float(checked.stdout.split()[3]), 1e-7)
+        self.assertIn("custom", self.call(self.build / "bell", "graph").stdout)
+        self.assertEqual(self.digest(self.build / "bell", "--dir", "alone"),
+                         self.digest(self.build / "bell", "run", *SERVERS, "--dir", "cluster"))
+
     def test_job_file_replaces_defaults(self):
         job = self.job(json.dumps({"name": "other", "train": {"steps": 20}}))
         self.output_of(self.build / "linear", "run", "--local", job, "--set", "seed=5")
@@ -116,16 +125,25 @@ LINE = {
 }
 
 
+BELL = {
+    "name": "bell",
+    "model": {"type": "library", "path": "bell.so", "inputs": 8, "outputs": 3},
+    "data": {"type": "synthetic", "examples": 1024, "test_examples": 256},
+    "train": {"steps": 300, "batch": 32, "learning_rate": 0.2},
+    "checkpoint": {"every_steps": 100},
+}
+
+
 class Libraries(Installed):
     """The same models as libraries that `tanist` loads."""
 
-    def compile(self, name, source, compiler=None):
+    def compile(self, name, source, compiler=None, flags=("-O1",)):
         """Without libtanist: its functions are those of the program."""
         path = self.folder / name
         path.write_text(source)
         library = path.with_suffix(".so")
-        run(compiler or option("CMAKE_C_COMPILER"), "-shared", "-fPIC", "-Wall", "-Werror", "-O1",
-            f"-I{self.prefix}/include", path, "-o", library)
+        run(compiler or option("CMAKE_C_COMPILER"), "-shared", "-fPIC", "-Wall", "-Werror", *flags,
+            f"-I{self.prefix}/include", f"-I{ROOT}/examples/c", path, "-o", library)
         return str(library)
 
     def line(self, name="line.c", compiler=None, **changes):
@@ -146,9 +164,9 @@ class Libraries(Installed):
         self.assertEqual(self.digest(PROGRAM, "run", "--local", job, *path, "--dir", "local"), alone)
         self.assertEqual(self.digest(PROGRAM, "run", job, *path, "--dir", "cluster"), alone)
 
-    def agent(self, zookeeper, library, tasks):
+    def agent(self, zookeeper, job, library, tasks):
         process = subprocess.Popen(
-            [PROGRAM, "agent", self.job(json.dumps(LINE)), "--zk", zookeeper, "--tasks", tasks, "--dir",
+            [PROGRAM, "agent", job, "--zk", zookeeper, "--tasks", tasks, "--dir",
              tasks.split(",", maxsplit=1)[0], "--set", f"model.path={library}"],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=self.folder, env=self.environment)
         self.addCleanup(self.kill_and_read, process)
@@ -168,20 +186,50 @@ class Libraries(Installed):
         self.start("--set", "train.steps=50000000")
         self.wait_step()
         zookeeper = json.loads((self.folder / "run/run.json").read_text())["zookeeper"]
-        first = self.agent(zookeeper, builds[0], "coordinator:0,ps:0,worker:0")
+        first = self.agent(zookeeper, job, builds[0], "coordinator:0,ps:0,worker:0")
         self.wait_cluster(zookeeper)
-        _, errors = (refused := self.agent(zookeeper, other, "worker:1")).communicate(timeout=60)
+        _, errors = (refused := self.agent(zookeeper, job, other, "worker:1")).communicate(timeout=60)
         self.assertEqual(refused.returncode, 3, errors)
         for text in ("give every node a build of the same model", hashes[0], hashes[2]):
             self.assertIn(text, errors)
         shutil.rmtree(self.folder / "worker:1")
-        for agent in (first, self.agent(zookeeper, builds[1], "worker:1")):
+        for agent in (first, self.agent(zookeeper, job, builds[1], "worker:1")):
             _, errors = agent.communicate(timeout=60)
             self.assertEqual(agent.returncode, 0, errors)
         (self.folder / "coordinator:0/run.json").unlink()
         continued = self.output_of(PROGRAM, "run", "--local", job, "--set", f"model.path={builds[1]}", "--resume", "--dir",
                                 "coordinator:0")
         self.assertEqual(continued["parameters_digest"], self.digest(self.build / "linear"))
+
+    def test_kernels_of_two_compilers_in_one_cluster(self):
+        """Builds of an operation's kernels by gcc and clang, at different levels, have the same bits; another version of
+        the operation is another graph."""
+        if not shutil.which("clang") or not shutil.which("gcc"):
+            self.skipTest("needs gcc and clang")
+        source = (ROOT / "examples/c/bell.c").read_text()
+        job = self.job(json.dumps(dict(BELL, cluster=LINE["cluster"], zookeeper=LINE["zookeeper"])))
+        flags = ["-march=native", "-ffp-contract=off"]
+        builds = [self.compile("gcc.c", source, "gcc", ["-O3", *flags]),
+                  self.compile("clang.c", source, "clang", ["-O2", *flags])]
+        newer = self.compile("newer.c", source.replace(".version = 1", ".version = 2"))
+        hashes = [self.output_of(PROGRAM, "graph", job, "--set", f"model.path={path}")["hash"]
+                  for path in (*builds, newer)]
+        self.assertEqual(hashes[0], hashes[1])
+        self.assertNotEqual(hashes[0], hashes[2])
+        self.start("--set", "train.steps=50000000")
+        self.wait_step()
+        zookeeper = json.loads((self.folder / "run/run.json").read_text())["zookeeper"]
+        agents = [self.agent(zookeeper, job, builds[0], "coordinator:0,ps:0,worker:0"),
+                  self.agent(zookeeper, job, builds[1], "worker:1")]
+        for agent in agents:
+            _, errors = agent.communicate(timeout=60)
+            self.assertEqual(agent.returncode, 0, errors)
+        saved = self.output_of(PROGRAM, "checkpoints", "verify", "--store", "coordinator:0/checkpoints")
+        self.assertEqual(saved["checkpoints"][0]["step"], BELL["train"]["steps"])
+        (self.folder / "coordinator:0/run.json").unlink()
+        continued = self.output_of(PROGRAM, "run", "--local", job, "--set", f"model.path={builds[1]}", "--resume", "--dir",
+                                   "coordinator:0")
+        self.assertEqual(continued["parameters_digest"], self.digest(self.build / "bell"))
 
     def test_library_that_is_replaced_during_a_run(self):
         """A node that restarts with another build is refused with both hashes, although its agent had the first."""

@@ -4,6 +4,7 @@
 #include "tests/unit/graph/ops/cases_attention.h"
 #include "tests/unit/graph/ops/cases_classify.h"
 #include "tests/unit/graph/ops/cases_conv.h"
+#include "tests/unit/graph/ops/cases_custom.h"
 #include "tests/unit/graph/ops/cases_dropout.h"
 #include "tests/unit/graph/ops/cases_elementwise.h"
 #include "tests/unit/graph/ops/cases_fused.h"
@@ -37,6 +38,7 @@ static void every_operation_has_its_cases(void **state)
     RUN_CASES(cases_attention)
     RUN_CASES(cases_classify)
     RUN_CASES(cases_conv)
+    RUN_CASES(cases_custom)
     RUN_CASES(cases_dropout)
     RUN_CASES(cases_elementwise)
     RUN_CASES(cases_fused)
