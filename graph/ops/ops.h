@@ -26,6 +26,7 @@ extern const struct op_type op_power;
 extern const struct op_type op_sqrt;
 extern const struct op_type op_exp;
 extern const struct op_type op_log;
+extern const struct op_type op_erf;
 extern const struct op_type op_clip;
 extern const struct op_type op_clip_gradient; /* x, dy -> dx */
 extern const struct op_type op_copy;

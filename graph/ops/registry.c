@@ -19,6 +19,7 @@ static const struct op_type *const operations[] = {
     &op_sqrt,
     &op_exp,
     &op_log,
+    &op_erf,
     &op_clip,
     &op_clip_gradient,
     &op_copy,

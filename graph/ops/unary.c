@@ -53,6 +53,16 @@ static void gradient_of_log(struct tn_graph *graph, tn_tensor self, const tn_ten
     dx[0] = tn_divide(graph, dy[0], input_of(graph, self, 0));
 }
 
+/* d erf(x) = 2 / sqrt(pi) exp(-x^2) dx */
+static void gradient_of_erf(struct tn_graph *graph, tn_tensor self, const tn_tensor *dy,
+                            tn_tensor *dx)
+{
+    static const float factor = 0x1.20dd76p0F;
+    tn_tensor x = input_of(graph, self, 0);
+    tn_tensor density = tn_exp(graph, tn_scale(graph, tn_multiply(graph, x, x), -1));
+    dx[0] = tn_multiply(graph, dy[0], tn_scale(graph, density, factor));
+}
+
 static void gradient_of_clip(struct tn_graph *graph, tn_tensor self, const tn_tensor *dy,
                              tn_tensor *dx)
 {
@@ -85,6 +95,7 @@ UNARY(power)
 UNARY(sqrt)
 UNARY(exp)
 UNARY(log)
+UNARY(erf)
 UNARY(clip)
 UNARY(copy)
 
@@ -121,6 +132,11 @@ tn_tensor tn_exp(struct tn_graph *graph, tn_tensor a)
 tn_tensor tn_log(struct tn_graph *graph, tn_tensor a)
 {
     return graph_add1(graph, &op_log, a);
+}
+
+tn_tensor tn_erf(struct tn_graph *graph, tn_tensor a)
+{
+    return graph_add1(graph, &op_erf, a);
 }
 
 tn_tensor tn_clip(struct tn_graph *graph, tn_tensor a, float lowest, float highest)

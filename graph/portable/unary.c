@@ -13,6 +13,7 @@
 UNARY(square_root, ELEMENTWISE_SQRT)
 UNARY(exponential, ELEMENTWISE_EXP)
 UNARY(logarithm, ELEMENTWISE_LOG)
+UNARY(error_function, ELEMENTWISE_ERF)
 
 static void scale(const struct kernel_call *call)
 {
@@ -37,11 +38,8 @@ static void power(const struct kernel_call *call)
 }
 
 const struct portable_row portable_unary[] = {
-    {&op_sqrt, square_root, NULL, NULL},
-    {&op_exp, exponential, NULL, NULL},
-    {&op_log, logarithm, NULL, NULL},
-    {&op_scale, scale, NULL, NULL},
-    {&op_clip, clip, NULL, NULL},
-    {&op_power, power, NULL, NULL},
-    {NULL, NULL, NULL, NULL},
+    {&op_sqrt, square_root, NULL, NULL}, {&op_exp, exponential, NULL, NULL},
+    {&op_log, logarithm, NULL, NULL},    {&op_erf, error_function, NULL, NULL},
+    {&op_scale, scale, NULL, NULL},      {&op_clip, clip, NULL, NULL},
+    {&op_power, power, NULL, NULL},      {NULL, NULL, NULL, NULL},
 };

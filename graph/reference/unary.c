@@ -33,6 +33,7 @@ UNARY(power, (real)pow((double)x, (double)c))
 UNARY(square_root, (real)sqrt((double)x))
 UNARY(exponential, (real)exp((double)x))
 UNARY(logarithm, (real)log((double)x))
+UNARY(error_function, (real)erf((double)x))
 UNARY(clip, clip_element(x, c, d))
 
 static void copy(const struct kernel_call *call)
@@ -54,13 +55,9 @@ static void clip_gradient(const struct kernel_call *call)
 }
 
 const struct kernel_row REAL(reference_unary)[] = {
-    {&op_scale, scale},
-    {&op_power, power},
-    {&op_sqrt, square_root},
-    {&op_exp, exponential},
-    {&op_log, logarithm},
-    {&op_clip, clip},
-    {&op_clip_gradient, clip_gradient},
-    {&op_copy, copy},
-    {NULL, NULL},
+    {&op_scale, scale},      {&op_power, power},
+    {&op_sqrt, square_root}, {&op_exp, exponential},
+    {&op_log, logarithm},    {&op_erf, error_function},
+    {&op_clip, clip},        {&op_clip_gradient, clip_gradient},
+    {&op_copy, copy},        {NULL, NULL},
 };

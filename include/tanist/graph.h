@@ -122,6 +122,8 @@ TN_API tn_tensor tn_power(struct tn_graph *graph, tn_tensor a, float exponent);
 TN_API tn_tensor tn_sqrt(struct tn_graph *graph, tn_tensor a);
 TN_API tn_tensor tn_exp(struct tn_graph *graph, tn_tensor a);
 TN_API tn_tensor tn_log(struct tn_graph *graph, tn_tensor a);
+/* The error function: x / 2 (1 + erf(x / sqrt(2))) is the exact gelu. */
+TN_API tn_tensor tn_erf(struct tn_graph *graph, tn_tensor a);
 /* The nearest value in [lowest, highest]; the gradient outside is zero. */
 TN_API tn_tensor tn_clip(struct tn_graph *graph, tn_tensor a, float lowest, float highest);
 

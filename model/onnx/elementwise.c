@@ -173,6 +173,7 @@ const struct onnx_operation onnx_elementwise[] = {
     FUNCTION("Exp", tn_exp),
     FUNCTION("Log", tn_log),
     FUNCTION("Sqrt", tn_sqrt),
+    FUNCTION("Erf", tn_erf),
     FUNCTION("Neg", negate),
     FUNCTION("Reciprocal", reciprocal),
     {"LeakyRelu", build_leaky_relu, "alpha ", 1, 1, NULL, NULL},
@@ -186,7 +187,5 @@ const struct onnx_operation onnx_elementwise[] = {
     {"Identity", build_identity, "", 1, 1, NULL, NULL},
     {"Dropout", build_dropout, "ratio seed ", 1, 3, NULL, NULL},
     {"Cast", build_cast, "to ", 1, 1, NULL, NULL},
-    {"Erf", NULL, "", 0, 0, NULL,
-     "use the tanh form of gelu (torch.nn.GELU(approximate=\"tanh\"))"},
     {NULL, NULL, NULL, 0, 0, NULL, NULL},
 };

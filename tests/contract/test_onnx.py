@@ -61,13 +61,25 @@ def cnn(random):
     ], [2, 8, 8], 5
 
 
+def number(name, value):
+    return numpy_helper.from_array(numpy.array(value, numpy.float32), name)
+
+
+def exact_gelu(x, y):
+    """As PyTorch exports GELU(): x (1 + erf(x / sqrt(2))) / 2."""
+    return [
+        node("Div", f"{x} root", "quotient"), node("Erf", "quotient", "erf"), node("Add", "erf one", "share"),
+        node("Mul", f"{x} share", "product"), node("Mul", "product half", y),
+    ]
+
+
 def mlp(random):
     return [
-        node("MatMul", "x fc1.weight", "a"), node("Add", "a fc1.bias", "b"), node("Tanh", "b", "c"),
+        node("MatMul", "x fc1.weight", "a"), node("Add", "a fc1.bias", "b"), *exact_gelu("b", "c"),
         node("Gemm", "c fc2.weight fc2.bias", "y", transB=1, alpha=0.5),
     ], [
         values(random, "fc1.weight", 12, 16), values(random, "fc1.bias", 16), values(random, "fc2.weight", 3, 16),
-        values(random, "fc2.bias", 3),
+        values(random, "fc2.bias", 3), number("root", 2 ** 0.5), number("one", 1), number("half", 0.5),
     ], [12], 3
 
 
@@ -152,10 +164,10 @@ class Onnx(Cli):
         self.assertEqual({variable["name"] for variable in graph["variables"]},
                          {"fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"})
         model = onnx.load(self.folder / "net.onnx")
-        model.graph.node[2].op_type = "Erf"
-        model.graph.node[2].name = "gelu"
+        model.graph.node[2].op_type = "Mish"
+        model.graph.node[2].name = "mish"
         onnx.save(model, self.folder / "net.onnx")
-        self.refused(3, ["net.onnx: node 2 'gelu' (Erf, opset 17): this operator is not supported"], "graph", "job.json")
+        self.refused(3, ["net.onnx: node 2 'mish' (Mish, opset 17): this operator is not supported"], "graph", "job.json")
 
     def test_example_trains(self):
         subprocess.run([sys.executable, ROOT / "examples/onnx/make.py", "cnn.onnx"], check=True, cwd=self.folder,

@@ -49,6 +49,18 @@ static tn_tensor logarithm(struct tn_graph *g)
     return tn_log(g, positive_value(g));
 }
 
+static tn_tensor error_function(struct tn_graph *g)
+{
+    return tn_erf(g, any_value(g));
+}
+
+static tn_tensor known_erf(struct tn_graph *g)
+{
+    const float values[] = {-0.5F, 0, 2};
+    struct tn_view view = {TN_FLOAT32, TN_SHAPE(3), (void *)(uintptr_t)values};
+    return tn_erf(g, tn_constant(g, view));
+}
+
 static tn_tensor clip_value(struct tn_graph *g)
 {
     return tn_clip(g, any_value(g), -0.5F, 1);
@@ -81,6 +93,9 @@ static const struct op_case cases_unary[] = {
     {"sqrt", "sqrt", square_root, .shape = "float32 [batch, 5]"},
     {"exp", "exp", exponential, .shape = "float32 [batch, 5]"},
     {"log", "log", logarithm, .shape = "float32 [batch, 5]"},
+    {"erf", "erf", error_function, .shape = "float32 [batch, 5]"},
+    {"known erf", "erf", known_erf, .shape = "float32 [3]", .without_gradient = true,
+     .expected = (const double[]){-0.5204998778, 0, 0.9953222650}},
     {"clip", "clip", clip_value, .shape = "float32 [batch, 5]"},
     {"clip of constants", "clip", clip_constant, .shape = "float32 [3]", .without_gradient = true,
      .expected = (const double[]){-1, 0.5, 1}},
