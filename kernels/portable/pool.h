@@ -21,7 +21,7 @@ struct pool2d {
 
 struct pool_kernels {
     /* y = the greatest element of each window; `which` is its place, row * window width + column,
-     * of the first if several are equal. A NaN is passed on only from the first place. */
+     * of the first if several are equal, or of the last NaN if there is one. */
     void (*max_forward)(const struct pool2d *pool, const float *x, float *y, uint8_t *which);
     /* dx = 0, then dy is added at the place of each maximum, in the order of the windows. */
     void (*max_backward)(const struct pool2d *pool, const float *dy, const uint8_t *which,

@@ -55,10 +55,10 @@ ISA_INLINE void max_of_window(const struct pool2d *pool, const struct window *wi
     for (size_t row = 0; row < window->rows; row++, x += pool->width * pool->channels) {
         for (size_t column = 0; column < window->columns; column++) {
             wide at = wide_load_up_to(x + column * pool->channels, size);
-            lanes is_greater = lanes_less(best, at);
-            uint32_t here = first + (uint32_t)(row * pool->window_width + column);
-            best = wide_select(is_greater, at, best);
-            place = ints_select(is_greater, ints_set(here), place);
+            lanes is_greater = lanes_less(best, at), is_number = lanes_equal(at, at);
+            ints here = ints_set(first + (uint32_t)(row * pool->window_width + column));
+            best = wide_select(is_number, wide_select(is_greater, at, best), at);
+            place = ints_select(is_number, ints_select(is_greater, here, place), here);
         }
     }
     wide_store_up_to(y, best, size);

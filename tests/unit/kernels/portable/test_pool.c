@@ -31,7 +31,7 @@ static void pool_by_definition(const struct pool2d *pool, const float *x, const 
     for (size_t p = 0; p < pool->window_height * pool->window_width; p++) {
         if (!find_place(pool, output, p, &pixel)) { continue; }
         float value = x[pixel * pool->channels + channel];
-        if (count == 0 || value > best) {
+        if (count == 0 || value > best || isnan(value)) {
             best = value;
             out->which[at] = (uint8_t)p;
         }
@@ -73,6 +73,7 @@ static void check(const struct pool2d *pool)
     size_t x_size = pool->batch * pool->height * pool->width * pool->channels;
     float *x = random_floats(1, x_size), *dy = random_floats(2, y_size);
     for (size_t i = 0; i < x_size; i++) { x[i] = roundf(4 * x[i]); } /* Many equal elements. */
+    for (size_t i = 7; i < x_size; i += 53) { x[i] = NAN; }
     struct results expected = make_results(x_size, y_size);
     for (size_t i = 0; i < y_size; i++) {
         pool_by_definition(pool, x, dy, i / pool->channels, i % pool->channels, &expected);
