@@ -44,6 +44,33 @@ bool utf8_is_valid(const char *text)
     return *text == '\0';
 }
 
+/* Whether eight bytes are ASCII and none is zero: a byte borrows from the next one, or has its top
+ * bit set, only where one is zero or 0x80 and more. */
+static bool is_plain_word(const char *bytes)
+{
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return ((word | (word - UINT64_C(0x0101010101010101))) & UINT64_C(0x8080808080808080)) == 0;
+}
+
+size_t utf8_valid_bytes(const char *bytes, size_t size)
+{
+    size_t at = 0;
+    assert(bytes != NULL || size == 0);
+    while (at < size) {
+        if (size - at >= sizeof(uint64_t) && is_plain_word(bytes + at)) {
+            at += sizeof(uint64_t);
+            continue;
+        }
+        char character[5] = "";
+        memcpy(character, bytes + at, size - at < 4 ? size - at : 4);
+        const size_t length = utf8_character_bytes(character);
+        if (length == 0) { break; }
+        at += length;
+    }
+    return at;
+}
+
 void utf8_clean(char *text)
 {
     assert(text != NULL);

@@ -16,6 +16,9 @@ size_t utf8_character_bytes(const char *text);
 
 bool utf8_is_valid(const char *text);
 
+/* How many of the first bytes are valid UTF-8 without zero bytes; no terminator is needed. */
+size_t utf8_valid_bytes(const char *bytes, size_t size);
+
 /* Replace each byte of `text` that is not part of a valid character by '?'. */
 void utf8_clean(char *text);
 

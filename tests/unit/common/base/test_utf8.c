@@ -86,11 +86,30 @@ static void plain_texts_have_no_control_characters(void **state)
     assert_string_equal(text, "a ]0;title   b    31m caf\xc3\xa9 \xc2\xa0?");
 }
 
+/* The valid prefix ends at the first byte that is not part of a character, wherever it is. */
+static void valid_bytes_are_counted(void **state)
+{
+    (void)state;
+    const char text[] = "plain ASCII text, caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 end";
+    assert_int_equal(utf8_valid_bytes(text, sizeof text - 1), sizeof text - 1);
+    assert_int_equal(utf8_valid_bytes(text, sizeof text), sizeof text - 1); /* The zero byte. */
+    for (size_t at = 0; at < sizeof text - 1; at++) {
+        char bad[sizeof text];
+        memcpy(bad, text, sizeof text);
+        bad[at] = '\xff';
+        const size_t valid = utf8_valid_bytes(bad, sizeof bad - 1);
+        assert_true(valid <= at && valid + 4 > at);
+        assert_true(utf8_valid_bytes(text, at) <= at);
+    }
+    assert_int_equal(utf8_valid_bytes("a\xc3", 2), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(characters_have_one_to_four_bytes),
         cmocka_unit_test(other_bytes_are_refused),
+        cmocka_unit_test(valid_bytes_are_counted),
         cmocka_unit_test(cleaning_keeps_characters),
         cmocka_unit_test(cleaned_texts_are_valid),
         cmocka_unit_test(plain_texts_have_no_control_characters),
