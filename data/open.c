@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "data/formats/formats.h"
 #include "data/source/file.h"
 
 static const struct source_type *const types[] = {
-    &csv_type,
-    &tsv_type,
+    &csv_type, &tsv_type, &npy_type, &npy_folder_type, &npz_type, &tfrecord_type,
 };
 
 const struct source_type *source_type_at(uint32_t i)
@@ -91,10 +91,26 @@ static const struct source_type parts_type = {
 
 /* ---------------------------------------------------------------- opening */
 
-static enum tn_status open_input(const struct source_type *type, const char *path,
-                                 const struct source_config *config, struct part *part,
-                                 struct error *error)
+/* The type of this name for what `path` is, a file or a folder; NULL: there is none. */
+static const struct source_type *type_for(const char *name, const char *path)
 {
+    struct stat about;
+    const bool folder = stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+    for (uint32_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (strcmp(types[i]->name, name) == 0 && types[i]->folders == folder) { return types[i]; }
+    }
+    return NULL;
+}
+
+static enum tn_status open_input(const char *path, const struct source_config *config,
+                                 struct part *part, struct error *error)
+{
+    const struct source_type *type = type_for(config->format, path);
+    if (type == NULL) {
+        return error_set(error, TN_EINVAL, "%s: the format '%s' is not for a %s", path,
+                         config->format,
+                         source_type_find(config->format)->folders ? "file" : "folder");
+    }
     struct source_input input = {.path = path, .options = config->options};
     if (!type->folders) {
         enum tn_status status = source_file_open(path, &part->file, error);
@@ -135,13 +151,13 @@ static enum tn_status check_columns(const struct source *first, const struct sou
                      part->column_count, first_path, first->column_count);
 }
 
-static enum tn_status open_parts(const struct source_type *type, const struct source_config *config,
-                                 const glob_t *paths, struct parts *parts, struct error *error)
+static enum tn_status open_parts(const struct source_config *config, const glob_t *paths,
+                                 struct parts *parts, struct error *error)
 {
     uint64_t rows = 0;
     for (size_t i = 0; i < paths->gl_pathc; i++) {
         struct part *part = &parts->at[i];
-        enum tn_status status = open_input(type, paths->gl_pathv[i], config, part, error);
+        enum tn_status status = open_input(paths->gl_pathv[i], config, part, error);
         if (status != TN_OK) { return status; }
         parts->count++;
         part->first = rows;
@@ -222,7 +238,7 @@ static enum tn_status open_paths(const struct source_type *type, const struct so
     const char *options = config->options != NULL ? config->options : "";
     struct parts *parts = calloc(1, sizeof *parts + paths->gl_pathc * sizeof *parts->at);
     if (parts == NULL) { return error_set(error, TN_ENOMEM, "out of memory for files"); }
-    enum tn_status status = open_parts(type, config, paths, parts, error);
+    enum tn_status status = open_parts(config, paths, parts, error);
     if (status == TN_OK) { status = join(type, parts, options, out, error); }
     if (status != TN_OK) {
         struct source failed = {.state = parts};
@@ -235,6 +251,7 @@ static enum tn_status refuse_format(const char *format, struct error *error)
 {
     char names[256] = "";
     for (size_t i = 0, used = 0; i < sizeof types / sizeof *types; i++) {
+        if (source_type_find(types[i]->name) != types[i]) { continue; }
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ",
                                  types[i]->name);
         assert(used < sizeof names);

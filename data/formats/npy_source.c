@@ -11,17 +11,17 @@
 #include <zlib.h>
 
 #include "common/base/utf8.h"
-#include "data/formats/mapping.h"
+#include "data/formats/formats.h"
 #include "data/formats/npy.h"
-#include "data/formats/sources.h"
 #include "data/formats/zip.h"
+#include "data/source/file.h"
 
 static const char ending[] = ".npy";
 enum { ENDING = sizeof ending - 1, ARRAYS_MAX = 4096 };
 
 struct array {
     struct npy npy;
-    struct mapping file; /* In a folder; else nothing is mapped. */
+    struct source_file file; /* In a folder; else nothing is mapped. */
 };
 
 struct arrays {
@@ -35,7 +35,7 @@ static void close_arrays(struct source *source)
 {
     struct arrays *arrays = source->state;
     if (arrays == NULL) { return; }
-    for (uint32_t i = 0; i < arrays->count; i++) { mapping_close(&arrays->array[i].file); }
+    for (uint32_t i = 0; i < arrays->count; i++) { source_file_close(&arrays->array[i].file); }
     free(arrays->path);
     free(arrays);
     source->state = NULL;
@@ -128,7 +128,7 @@ static enum tn_status open_file(const struct source_input *input, struct source 
     strcpy(source->columns[0].name, "values");
     status = npy_parse(input->bytes, input->size, &arrays->array[0].npy, error);
     if (status == TN_OK) { status = describe(source, 0, error); }
-    return end(sources_wrong_file(status, input->path, error), source);
+    return end(formats_wrong_file(status, input->path, error), source);
 }
 
 static enum tn_status open_member(struct zip_directory *directory, struct source *source,
@@ -155,13 +155,13 @@ static enum tn_status open_archive(const struct source_input *input, struct sour
     assert(input->bytes != NULL);
     struct zip_directory directory;
     enum tn_status status = zip_open(input->bytes, input->size, &directory, error);
-    if (status != TN_OK) { return sources_wrong_file(status, input->path, error); }
+    if (status != TN_OK) { return formats_wrong_file(status, input->path, error); }
     status = begin(input, false, directory.members, source, error);
     if (status != TN_OK) { return end(status, source); }
     for (uint32_t i = 0; i < source->column_count && status == TN_OK; i++) {
         status = open_member(&directory, source, i, error);
     }
-    return end(sources_wrong_file(status, input->path, error), source);
+    return end(formats_wrong_file(status, input->path, error), source);
 }
 
 static int is_array(const struct dirent *entry)
@@ -185,7 +185,7 @@ static enum tn_status open_entry(const struct source_input *input, const char *n
     if (asprintf(&path, "%s/%s", input->path, name) < 0) {
         return error_set(error, TN_ENOMEM, "%s: out of memory", input->path);
     }
-    enum tn_status status = mapping_open(path, &array->file, error);
+    enum tn_status status = source_file_open(path, &array->file, error);
     if (status == TN_OK) {
         const struct digest contents = digest_of(array->file.bytes, array->file.size);
         digest_add(digest, name, strlen(name) + 1);
@@ -195,7 +195,7 @@ static enum tn_status open_entry(const struct source_input *input, const char *n
             status = npy_parse(array->file.bytes, array->file.size, &array->npy, error);
         }
         if (status == TN_OK) { status = describe(source, i, error); }
-        status = sources_wrong_file(status, path, error);
+        status = formats_wrong_file(status, path, error);
     }
     free(path);
     return status;
@@ -280,7 +280,7 @@ static void locate(const struct source *source, uint64_t i, uint32_t column,
     }
 }
 
-const struct source_type source_npy = {
+const struct source_type npy_type = {
     .name = "npy",
     .contents = "an array of numpy, or a folder with one .npy file for each column",
     .version = 1,
@@ -290,7 +290,7 @@ const struct source_type source_npy = {
     .close = close_arrays,
 };
 
-const struct source_type source_npy_folder = {
+const struct source_type npy_folder_type = {
     .name = "npy",
     .contents = "a folder with one .npy file of numpy for each column",
     .version = 1,
@@ -301,7 +301,7 @@ const struct source_type source_npy_folder = {
     .close = close_arrays,
 };
 
-const struct source_type source_npz = {
+const struct source_type npz_type = {
     .name = "npz",
     .contents = "arrays of numpy, written by numpy.savez(): one for each column",
     .version = 1,

@@ -91,7 +91,7 @@ struct source_type {
     const char *name;     /* The job's `data.format`. */
     const char *contents; /* For users: "rows of values separated by commas (RFC 4180)". */
     uint32_t version;     /* Another one when the same bytes give other rows: part of the digest. */
-    bool folders;         /* Opens folders, not files. */
+    bool folders;         /* Opens folders, not files; a type for files may have the same name. */
     /*
      * Fill `source`: count, columns, state; of folders also the digest. After a failure nothing is
      * owned.

@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    fuzz_source(&source_npy, bytes, size);
-    fuzz_source(&source_npz, bytes, size);
+    fuzz_source(&npy_type, bytes, size);
+    fuzz_source(&npz_type, bytes, size);
     return 0;
 }

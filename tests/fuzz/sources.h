@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/base/minmax.h"
-#include "data/formats/sources.h"
+#include "data/formats/formats.h"
 
 enum { FUZZ_ROWS = 64 };
 

@@ -1,31 +1,12 @@
-/* The columns and rows of a file as JSON, one line each, for tests/contract/test_formats.py.
+/* The columns and rows of files as JSON, one line each, for tests/contract/test_formats.py.
  *
- *   rows FORMAT PATH [OPTIONS]
+ *   rows FORMAT PATTERN [OPTIONS]
  *
  * Numbers are hexadecimal, so that no bit is lost; texts and bytes are hexadecimal digits. The rows
  * are read from the last to the first and printed in that order. */
-#include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 
-#include "data/formats/mapping.h"
-#include "data/formats/sources.h"
-
-static const struct source_type *const types[] = {
-    &source_npy,
-    &source_npy_folder,
-    &source_npz,
-};
-
-static const struct source_type *find_type(const char *name, bool folder)
-{
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (strcmp(types[i]->name, name) == 0 && types[i]->folders == folder) { return types[i]; }
-    }
-    return NULL;
-}
+#include "data/open.h"
 
 static int failed(const struct error *error)
 {
@@ -84,39 +65,19 @@ static int print_rows(const struct source *source)
     return status == TN_OK ? 0 : failed(&error);
 }
 
-static int run(const char *format, const char *path, const char *options)
-{
-    struct stat about;
-    struct mapping file = {0};
-    struct error error = {.text = ""};
-    const bool folder = stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-    const struct source_type *type = find_type(format, folder);
-    struct source source = {0};
-    if (type == NULL) {
-        fprintf(stderr, "no such format: %s\n", format);
-        return 1;
-    }
-    if (!folder && mapping_open(path, &file, &error) != TN_OK) { return failed(&error); }
-    const struct source_input input = {
-        .path = path, .bytes = file.bytes, .size = file.size, .options = options};
-    int code;
-    if (type->open(&input, &source, &error) == TN_OK) {
-        source.type = type;
-        print_columns(&source);
-        code = print_rows(&source);
-        source_close(&source);
-    } else {
-        code = failed(&error);
-    }
-    mapping_close(&file);
-    return code;
-}
-
 int main(int argc, char **argv)
 {
     if (argc < 3 || argc > 4) {
-        fprintf(stderr, "rows: give FORMAT PATH [OPTIONS]\n");
+        fprintf(stderr, "rows: give FORMAT PATTERN [OPTIONS]\n");
         return 1;
     }
-    return run(argv[1], argv[2], argc == 4 ? argv[3] : "{}");
+    const struct source_config config = {
+        .format = argv[1], .pattern = argv[2], .options = argc == 4 ? argv[3] : NULL};
+    struct source source;
+    struct error error = {.text = ""};
+    if (source_open(&config, &source, &error) != TN_OK) { return failed(&error); }
+    print_columns(&source);
+    int code = print_rows(&source);
+    source_close(&source);
+    return code;
 }
