@@ -15,6 +15,7 @@
 #     --fuzz [SECONDS]        each decoder under libFuzzer
 #     --msan                  unit tests under MemorySanitizer (clang), where no library prevents it
 #     --model                 the protocol's model: every state, and with planted errors (spin)
+#     --digests               one digest for each example and each network, however and wherever it is computed
 #     --mutants               planted bugs; the simulator, or the test that is named, must find each
 #
 # Logs: build/test-logs. TANIST_JOBS: parallel jobs (default: all cores).
@@ -43,7 +44,7 @@ finish() { # Prints the sums and exits.
   if [ "$failed" -gt 0 ]; then exit 1; else exit 0; fi
 }
 
-usage() { sed -n '2,21s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,22s/^# \{0,1\}//p' "$0"; }
 
 number_or() { # number_or ARGUMENT DEFAULT: ARGUMENT if it is a number
   if [[ ${1:-} =~ ^[0-9]+$ ]]; then echo "$1"; else echo "$2"; fi
@@ -51,7 +52,7 @@ number_or() { # number_or ARGUMENT DEFAULT: ARGUMENT if it is a number
 
 while [ $# -gt 0 ]; do
   case $1 in
-    --unit | --contract | --tidy | --asan | --tsan | --msan | --model | --mutants) parts+=("${1#--}") ;;
+    --unit | --contract | --tidy | --asan | --tsan | --msan | --model | --digests | --mutants) parts+=("${1#--}") ;;
     --chaos) parts+=(chaos); chaos_rounds=$(number_or "${2:-}" $chaos_rounds) ;;
     --sim) parts+=(sim); sim_seeds=$(number_or "${2:-}" "") ;;
     --fuzz) parts+=(fuzz); fuzz_seconds=$(number_or "${2:-}" $fuzz_seconds) ;;
@@ -215,6 +216,10 @@ fi
 if has model; then
   run_command model tests/model/check.sh
   run_command model-mutants tests/model/mutants.sh
+fi
+if has digests && build_or_fail build -DCMAKE_BUILD_TYPE=Release; then
+  run_command digests tests/portable/digests.py
+  run_command portable tests/portable/compare.py
 fi
 if has mutants; then
   run_command sim-mutants tests/sim/mutants.py --jobs "$jobs"

@@ -10,6 +10,7 @@ import subprocess
 import unittest
 
 from case import PROGRAM, ROOT, Cli
+from installed import sanitizer_flags
 
 FASHION = "/usr/share/datasets/fashion-mnist"
 
@@ -44,6 +45,16 @@ class Examples(Cli):
             if result["mode"] == "sync":
                 self.assertEqual(result["parameters_digest"], one[name]["parameters_digest"], name)
         self.assertEqual({name for name in names if cluster[name]["mode"] == "sync"}, set(one))
+
+    def test_models_in_c(self):
+        """They are built and trained; the network of cnn.c is that of cnn.json."""
+        if sanitizer_flags():
+            self.skipTest("built without the flags of the sanitizers")
+        small = ["--set", "data.type=synthetic", "--set", "data.examples=256", "--set", "data.test_examples=64"]
+        results = self.results("--local", "linear.c", "quantile.c", "bell.c", "hooks.c")
+        self.assertEqual({result["status"] for result in results.values()}, {"done"})
+        results = self.results("--local", "cnn.c", "cnn", *small)
+        self.assertEqual(results["cnn.c"]["parameters_digest"], results["cnn"]["parameters_digest"])
 
     def test_table_and_failures(self):
         table = self.run_all("--quick", "--local", "quick").stdout.splitlines()
