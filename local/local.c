@@ -172,7 +172,8 @@ static enum tn_status train(struct local *local, bool *left, struct error *error
         if (status != TN_OK) { return status; }
         reached = evaluate_if_due(local);
         if (!reached && local->trainer.step < steps) { save_if_due(local); }
-        local->config->stepped(local->config->ctx, local->run, local->trainer.step);
+        local->config->stepped(local->config->ctx, local->run, local->trainer.step,
+                               local->trainer.loss);
         reached = reached || local->config->should_stop(local->config->ctx);
     }
     return TN_OK;

@@ -28,7 +28,8 @@ struct local_config {
     /* Not 0: leave after the present step. Set by a signal handler. */
     const volatile int *leave;
     void (*loaded)(void *ctx, const struct run *run); /* Training begins or continues now. */
-    void (*stepped)(void *ctx, const struct run *run, uint64_t step); /* After every step. */
+    /* After every step, with the mean loss of its batch. */
+    void (*stepped)(void *ctx, const struct run *run, uint64_t step, double loss);
     /* After every step: whether the run ends here. */
     bool (*should_stop)(void *ctx);
     void (*noted)(void *ctx, const struct run *run, const struct history_entry *entry);

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "common/cluster/slices.h"
@@ -42,6 +43,7 @@ void trainer_adopt(struct trainer *trainer, struct buffer *incoming[static OPTIM
     memcpy(trainer->current, incoming, sizeof trainer->current);
     memset(incoming, 0, OPTIMIZER_ARRAYS_MAX * sizeof incoming[0]);
     trainer->step = step;
+    trainer->loss = (double)NAN;
     compute_reset(&trainer->compute);
 }
 
@@ -144,6 +146,7 @@ enum tn_status trainer_step(struct trainer *trainer, struct error *error)
     trainer_release_arrays(trainer->current);
     memcpy(trainer->current, fresh, sizeof trainer->current);
     trainer->step++;
+    trainer->loss = compute_node_loss(&trainer->compute) / trainer->config.job->train.batch;
     return TN_OK;
 }
 

@@ -28,6 +28,7 @@ struct trainer {
     uint64_t parameters;
     uint32_t arrays; /* The values and the state of the optimizer. */
     uint64_t step;   /* Updates applied. */
+    double loss;     /* The mean loss of the batch of the last one; NAN: none since the load. */
     /* One reference each; array 0 is the values. */
     struct buffer *current[OPTIMIZER_ARRAYS_MAX];
 };

@@ -79,6 +79,7 @@ static void frame(struct ps *ps, const struct transport_event *event)
     if (fault == NULL) {
         /* No worker is of this generation: the sender wants the refusal, which has our step. */
         ps->is_probe = header->generation == UINT64_MAX;
+        ps->frame_loss = header->loss;
         feed(ps, &request, event->body);
         ps->is_probe = false;
         return;
@@ -98,6 +99,9 @@ static void transport(struct ps *ps, const struct transport_event *event)
     }
     if (event->type == TRANSPORT_FRAME && event->header.type == FRAME_REPORT_ACK) {
         buffer_release(event->body); /* The membership has handled it. */
+    } else if (event->type == TRANSPORT_FRAME && event->header.type == FRAME_LOSSES) {
+        ps_answer_losses(ps, event);
+        buffer_release(event->body);
     } else if (event->type == TRANSPORT_FRAME) {
         frame(ps, event);
     } else if (event->type == TRANSPORT_CLOSED) {
@@ -197,9 +201,17 @@ static void report(struct ps *ps)
     membership_report(&ps->membership, &report);
 }
 
+/* An observer that asked a moment ago lacks losses of the last steps. */
+static bool is_observed(const struct ps *ps)
+{
+    return ps->losses_asked_ms != 0 && ps->losses_wanted < ps->core.step &&
+           ps->now_ms < ps->losses_asked_ms + OBSERVER_SILENT_MS;
+}
+
 static void leave_if_over(struct ps *ps)
 {
     if (ps->leave_at_ms == UINT64_MAX || ps->finished) { return; }
+    if (is_observed(ps) && ps->now_ms < ps->leave_at_ms) { return; }
     if (!checkpoint_client_idle(&ps->checkpoints)) {
         if (ps->now_ms < ps->leave_at_ms) { return; }
         log_warn("leaving before the manifest of the last checkpoint was copied");

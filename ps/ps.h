@@ -8,7 +8,8 @@
  *
  * It exits with 0 when the run is done or it is asked to leave, with 1 when the run failed or
  * memory ran out, else with membership's code. When a run has ended, it first copies the last
- * manifest and removes old checkpoints, for at most PS_LEAVE_MS.
+ * manifest and removes old checkpoints, and gives its last losses to observers, for at most
+ * PS_LEAVE_MS.
  */
 #ifndef PS_PS_H
 #define PS_PS_H

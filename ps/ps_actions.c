@@ -113,13 +113,15 @@ static void send_part(struct ps *ps, const struct ps_action *action)
     send(ps, conn, header, buffer_retain(part));
 }
 
-static void apply(struct ps *ps)
+static void apply(struct ps *ps, uint64_t step)
 {
     assert(ps->core.applying);
     assert(ps->actions.part_count >= 1);
     FAILPOINT("ps.before_apply");
     if (ps->core.config.norms) { norms_finish(&ps->norms, &ps->shard.config.optimizer); }
     if (shard_apply(&ps->shard, ps->actions.parts, ps->actions.part_count)) {
+        losses_apply(&ps->losses, step, ps->shard.config.slices, ps->actions.parts,
+                     ps->actions.part_count);
         FAILPOINT("ps.applied_before_ack");
         follow_up(ps, (struct ps_event){.type = PS_EV_APPLIED});
         return;
@@ -155,6 +157,7 @@ static void adopt(struct ps *ps)
         out_of_memory(ps);
         return;
     }
+    losses_load(&ps->losses, ps->core.step);
     char source[48] = "initial values";
     if (ps->core.loading_checkpoint != 0) {
         snprintf(source, sizeof source, "checkpoint %" PRIu64, ps->core.loading_checkpoint);
@@ -191,6 +194,7 @@ void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer *
     case PS_DO_HOLD:
         assert(*body != NULL);
         shard_hold(&ps->shard, action->first, *body);
+        ps->losses.held[action->first] = ps->frame_loss;
         *body = NULL;
         if (!ps->core.applying) { FAILPOINT("ps.mid_step"); }
         break;
@@ -202,7 +206,7 @@ void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer *
     case PS_DO_HOLD_PART: /* The caller releases the body. */
         norms_hold(&ps->norms, action->first, (*body)->data);
         break;
-    case PS_DO_APPLY: apply(ps); break;
+    case PS_DO_APPLY: apply(ps, action->step); break;
     case PS_DO_KEEP: shard_keep(&ps->shard, action->values == VALUES_CHECKPOINT); break;
     case PS_DO_UNKEEP: shard_unkeep(&ps->shard, action->values == VALUES_CHECKPOINT); break;
     case PS_DO_ANSWER: answer(ps, action); break;
@@ -216,4 +220,25 @@ void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer *
         break;
     case PS_DO_SAVE: save(ps, action); break;
     }
+}
+
+void ps_answer_losses(struct ps *ps, const struct transport_event *event)
+{
+    assert(event->header.type == FRAME_LOSSES);
+    const struct ps_step *core = &ps->core;
+    uint64_t from = event->header.step;
+    struct buffer *body = buffer_acquire(ps->ports.buffers, sizeof(double) * LOSSES_MAX);
+    if (body == NULL) { return; }
+    const uint32_t count =
+        losses_copy(&ps->losses, &from, core->step, ps->config.job->train.batch, body->data);
+    body->size = sizeof(double) * count;
+    ps->losses_wanted = event->header.step;
+    ps->losses_asked_ms = ps->now_ms;
+    const struct frame_header header = {
+        .type = FRAME_LOSSES,
+        .generation = core->generation,
+        .step = from,
+        .count = count,
+    };
+    send(ps, event->conn, header, body);
 }

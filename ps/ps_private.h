@@ -5,13 +5,14 @@
 
 #include "common/node/membership.h"
 #include "ps/checkpoint_client.h"
+#include "ps/losses.h"
 #include "ps/norms.h"
 #include "ps/ps.h"
 #include "ps/ps_peers.h"
 #include "ps/shard.h"
 #include "ps/step.h"
 
-enum { FOLLOW_UPS_MAX = 4 };
+enum { FOLLOW_UPS_MAX = 4, OBSERVER_SILENT_MS = 2000 };
 
 struct ps {
     struct ps_config config;
@@ -21,6 +22,9 @@ struct ps {
     struct ps_actions actions;
     struct shard shard;
     struct norms norms;
+    struct losses losses;
+    /* The last request of an observer for losses: the step from which on it lacks them. */
+    uint64_t losses_wanted, losses_asked_ms;
     struct ps_peers peers;
     struct checkpoint_client checkpoints;
     uint64_t now_ms;
@@ -34,7 +38,8 @@ struct ps {
     uint64_t leave_at_ms;    /* Latest time to leave after the run's end. UINT64_MAX: no end yet. */
     uint64_t drain_until_ms; /* Latest time to leave after a request; 0: there was none. */
     uint64_t refusals, log_refusals_at_ms;
-    bool is_probe; /* The frame being handled only asks for this ps's step. */
+    double frame_loss; /* That of the frame being handled. */
+    bool is_probe;     /* The frame being handled only asks for this ps's step. */
     bool finished;
     int exit_code;
     char place[sizeof((struct report *)0)->place];
@@ -45,5 +50,8 @@ void ps_finish(struct ps *ps, int exit_code);
 
 /* `*body` is that of the event that the core has handled; NULL afterwards if the shard holds it. */
 void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer **body);
+
+/* Answer an observer's request for losses. */
+void ps_answer_losses(struct ps *ps, const struct transport_event *event);
 
 #endif

@@ -109,19 +109,6 @@ static void fill_answer(const struct shard *shard,
     memcpy((uint8_t *)answer->data + bytes, arrays[shard->arrays - 1]->data, bytes);
 }
 
-/* The node that consists of all parts: the root, or in async mode one slice. */
-static struct slice_node whole_of(const struct slice_node *parts, uint32_t part_count)
-{
-    assert(part_count >= 1);
-    struct slice_node node = parts[0];
-    for (uint32_t i = 1; i < part_count; i++) {
-        uint32_t end = u32_max(node.first + node.count, parts[i].first + parts[i].count);
-        node.first = u32_min(node.first, parts[i].first);
-        node.count = end - node.first;
-    }
-    return node;
-}
-
 /* Add up `count` floats at `offset` of the held sums in the order of `sums`. The pushed buffers are
  * only read, because a peer in the same process may have references on them, too. */
 static const float *sum_block(const struct shard *shard, const struct slice_sum *sums,
@@ -167,7 +154,7 @@ static uint32_t plan_sums(const struct shard *shard, const struct slice_node *pa
 {
     assert(part_count >= 1 && part_count <= shard->config.slices);
     for (uint32_t i = 0; i < part_count; i++) { assert(shard->slots[parts[i].first] != NULL); }
-    *whole = whole_of(parts, part_count);
+    *whole = slices_join(parts, part_count);
     return slices_plan(shard->config.slices, *whole, parts, part_count, sums);
 }
 

@@ -166,7 +166,7 @@ static void clip_slice(const struct compute *compute, float *gradient)
 }
 
 static enum tn_status slice_gradient(struct compute *compute, const float *values, uint64_t step,
-                                     uint32_t slice, float *out, struct error *error)
+                                     uint32_t slice, uint32_t depth, struct error *error)
 {
     const struct job *job = compute->config.job;
     const struct dataset *train = compute->config.train;
@@ -180,7 +180,7 @@ static enum tn_status slice_gradient(struct compute *compute, const float *value
         .first = range.first,
         .count = range.count,
         .scale = 1.0f / (float)job->train.batch,
-        .gradient = out,
+        .gradient = level(compute, depth),
     };
     if (range.count > 0) {
         shuffle_batch(job->seed, train->examples, job->train.batch, step, range.first, range.count,
@@ -194,7 +194,8 @@ static enum tn_status slice_gradient(struct compute *compute, const float *value
     }
     if (status != TN_OK) { return error_context(error, "step %" PRIu64 ", slice %u", step, slice); }
     add_loss(compute, step, run.loss_sum, range.count);
-    clip_slice(compute, out);
+    compute->losses[depth] = run.loss_sum;
+    clip_slice(compute, run.gradient);
     return TN_OK;
 }
 
@@ -209,13 +210,14 @@ static enum tn_status sum_node(struct compute *compute, const float *values, uin
                          "out of memory for the gradients of %" PRIu64 " parameters",
                          compute->parameters);
     }
-    if (node.count == 1) { return slice_gradient(compute, values, step, node.first, sum, error); }
+    if (node.count == 1) { return slice_gradient(compute, values, step, node.first, depth, error); }
     struct slice_node left, right;
     slices_children(node, &left, &right);
     enum tn_status status = sum_node(compute, values, step, left, depth, error);
     if (status == TN_OK) { status = sum_node(compute, values, step, right, depth + 1, error); }
     if (status != TN_OK) { return status; }
     compute->config.kernels->add(compute->parameters, level(compute, depth + 1), sum);
+    compute->losses[depth] += compute->losses[depth + 1];
     return TN_OK;
 }
 
@@ -226,6 +228,12 @@ const float *compute_node(struct compute *compute, const float *values, uint64_t
     compute->version++; /* The slices of a node have the same values; later ones may not. */
     enum tn_status status = sum_node(compute, values, step, node, 0, error);
     return status == TN_OK ? level(compute, 0) : NULL;
+}
+
+double compute_node_loss(const struct compute *compute)
+{
+    assert(compute->levels[0] != NULL);
+    return compute->losses[0];
 }
 
 /* -------------------------------------------------------------- evaluation */

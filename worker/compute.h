@@ -45,6 +45,7 @@ struct compute {
     struct training *training;
     uint32_t *indices;
     struct buffer *levels[COMPUTE_LEVELS_MAX]; /* Partial sums; NULL until needed. */
+    double losses[COMPUTE_LEVELS_MAX];         /* The sums of the losses of the same examples. */
     double target_spread; /* Regression: squared deviations of the test targets from their mean. */
     /* Ring: the losses of this worker's slices in recent steps. */
     struct {
@@ -68,6 +69,10 @@ void compute_close(struct compute *compute); /* A zeroed one is allowed. */
  * or TN_EINVAL as training_gradient(). Adds to compute_train_loss(). */
 const float *compute_node(struct compute *compute, const float *values, uint64_t step,
                           struct slice_node node, struct error *error);
+
+/* The sum of the losses of the examples of the last compute_node(), in the order of the tree: it
+ * has the same bits however slices are assigned. */
+double compute_node_loss(const struct compute *compute);
 
 /* The mean loss of this worker's examples in the COMPUTE_RECENT_STEPS steps up to `step`; NAN:
  * there are none. compute_reset() removes them. */

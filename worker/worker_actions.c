@@ -68,6 +68,7 @@ static bool compute_one(struct worker *worker, uint64_t step, uint32_t node)
     } else if (sum == NULL || !gradients_put(&worker->gradients, node, sum)) {
         out_of_memory(worker);
     } else {
+        worker->losses[node] = compute_node_loss(&worker->compute);
         return true;
     }
     return false;
@@ -98,6 +99,7 @@ static void push(struct worker *worker, const struct loop_action *action)
             .step = action->step,
             .first = worker->core.nodes[node].first,
             .count = worker->core.nodes[node].count,
+            .loss = worker->losses[node],
         };
         struct buffer *part = gradients_get(&worker->gradients, node, action->ps);
         send(worker, action->ps, header, buffer_retain(part));

@@ -28,6 +28,7 @@ struct worker {
     /* All parameters, and behind them their averages; see worker/training_loop.h. */
     struct buffer *current, *next;
     struct gradients gradients;   /* The gradients of core.nodes. */
+    double losses[SLICES_MAX];    /* Their losses. */
     struct evaluation evaluation; /* The newest of this generation. */
     uint64_t now_ms;
     struct loop_event follow_ups[FOLLOW_UPS_MAX];

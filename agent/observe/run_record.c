@@ -224,14 +224,15 @@ static void write_entry(struct run_history *history, const struct history_entry 
     free(line);
 }
 
-void run_history_add(struct run_history *history, const struct observer *observer)
+bool run_history_add(struct run_history *history, const struct observer *observer)
 {
     const uint64_t folder = observer->history_zxid;
-    if (!history->open) { return; }
-    if (folder == history->folder && observer->reported <= history->number) { return; }
+    if (!history->open) { return !observer->entry_old; }
+    if (folder == history->folder && observer->reported <= history->number) { return false; }
     history->folder = folder;
     history->number = observer->reported;
     write_entry(history, &observer->entry);
+    return true;
 }
 
 void run_history_append(struct run_history *history, const struct history_entry *entry)

@@ -52,8 +52,9 @@ struct run_history {
 MUST_CHECK enum tn_status run_history_open(struct run_history *history, const char *dir,
                                            struct error *error);
 
-/* Append the entry that the observer has just reported, unless it is in the file already. */
-void run_history_add(struct run_history *history, const struct observer *observer);
+/* Append the entry that the observer has just reported, unless it is in the file already. False: it
+ * is. */
+bool run_history_add(struct run_history *history, const struct observer *observer);
 
 /* Append an entry of a run in one process, after those in the file. */
 void run_history_append(struct run_history *history, const struct history_entry *entry);

@@ -3,12 +3,13 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/minmax.h"
 #include "common/net/transport.h"
 
-enum { HEARTBEAT_MS = 1000, BODY_MAX_BYTES = 4096 };
+enum { HEARTBEAT_MS = 1000, BODY_MAX_BYTES = LOSSES_MAX * sizeof(double) };
 
 struct polled_ps {
     conn_id conn; /* 0: none. */
@@ -16,11 +17,16 @@ struct polled_ps {
     bool known; /* It has answered at lowest once ... */
     bool fresh; /* ... and since it was asked last. */
     uint64_t generation, step;
+    /* The losses of the steps [first_loss, first_loss + loss_count). */
+    uint64_t loss_generation, first_loss, losses_at_ms;
+    uint32_t loss_count;
+    double *losses; /* [LOSSES_MAX]; NULL: none has arrived. */
 };
 
 struct step_poller {
     pthread_mutex_t lock; /* Guards the ps. */
     struct polled_ps ps[PS_MAX];
+    bool all_losses; /* Ask again until the answer is empty. */
     struct transport *transport;
     struct buffer_pool *pool;
 };
@@ -34,9 +40,42 @@ static struct polled_ps *ps_of(struct step_poller *poller, conn_id conn)
     return NULL;
 }
 
+static void send_ask(struct step_poller *poller, conn_id conn, uint64_t from)
+{
+    const struct frame_header ask = {.type = FRAME_LOSSES, .step = from};
+    struct transport_port port = transport_port_of(poller->transport);
+    port.send(port.ctx, conn, &ask, NULL);
+}
+
+/* Losses that continue those of before are added to them, others replace them. Returns whether
+ * there are some. */
+static bool keep_losses(struct polled_ps *ps, const struct transport_event *event)
+{
+    const struct frame_header *header = &event->header;
+    const uint32_t count = header->count;
+    const size_t bytes = event->body != NULL ? event->body->size : 0;
+    if (count > LOSSES_MAX || bytes != count * sizeof(double)) { return false; }
+    if (ps->losses == NULL) { ps->losses = malloc(LOSSES_MAX * sizeof *ps->losses); }
+    if (ps->losses == NULL) { return false; }
+    const bool continues = header->generation == ps->loss_generation &&
+                           header->step == ps->first_loss + ps->loss_count &&
+                           ps->loss_count + count <= LOSSES_MAX;
+    if (!continues) {
+        ps->loss_generation = header->generation;
+        ps->first_loss = header->step;
+        ps->loss_count = 0;
+    }
+    if (count > 0) { memcpy(ps->losses + ps->loss_count, event->body->data, bytes); }
+    ps->loss_count += count;
+    ps->losses_at_ms = clock_monotonic_ms();
+    return count > 0;
+}
+
 static void on_event(void *ctx, const struct transport_event *event)
 {
     struct step_poller *poller = ctx;
+    bool again = false;
+    uint64_t from = 0;
     assert(poller != NULL);
     pthread_mutex_lock(&poller->lock);
     struct polled_ps *ps = ps_of(poller, event->conn);
@@ -44,10 +83,14 @@ static void on_event(void *ctx, const struct transport_event *event)
         ps->known = ps->fresh = true;
         ps->generation = event->header.generation;
         ps->step = event->header.step;
+    } else if (ps != NULL && event->type == TRANSPORT_FRAME && event->header.type == FRAME_LOSSES) {
+        again = keep_losses(ps, event) && poller->all_losses;
+        from = ps->first_loss + ps->loss_count;
     } else if (ps != NULL && event->type == TRANSPORT_CLOSED) {
         ps->conn.v = 0;
     }
     pthread_mutex_unlock(&poller->lock);
+    if (again) { send_ask(poller, event->conn, from); }
     if (event->type == TRANSPORT_FRAME) { buffer_release(event->body); }
 }
 
@@ -85,6 +128,7 @@ void step_poller_close(struct step_poller *poller)
     transport_close(poller->transport);
     buffer_pool_destroy(poller->pool);
     pthread_mutex_destroy(&poller->lock);
+    for (int i = 0; i < PS_MAX; i++) { free(poller->ps[i].losses); }
     free(poller);
 }
 
@@ -167,4 +211,54 @@ uint32_t step_poller_answered(struct step_poller *poller, uint32_t count)
     for (uint32_t i = 0; i < count; i++) { answered += poller->ps[i].fresh; }
     pthread_mutex_unlock(&poller->lock);
     return answered;
+}
+
+void step_poller_ask_losses(struct step_poller *poller, uint64_t from, bool all)
+{
+    conn_id conns[PS_MAX];
+    assert(poller != NULL);
+    pthread_mutex_lock(&poller->lock);
+    poller->all_losses = all;
+    for (int i = 0; i < PS_MAX; i++) { conns[i] = poller->ps[i].conn; }
+    pthread_mutex_unlock(&poller->lock);
+    for (int i = 0; i < PS_MAX; i++) {
+        if (conns[i].v != 0) { send_ask(poller, conns[i], from); }
+    }
+}
+
+/* A ps that has the loss of step `*from`; NULL: none has, and `*from` moves if that is certain. */
+static const struct polled_ps *find_losses(const struct step_poller *poller, uint32_t ps_count,
+                                           uint64_t generation, uint64_t *from)
+{
+    uint64_t first = UINT64_MAX;
+    uint32_t answered = 0;
+    for (uint32_t i = 0; i < ps_count; i++) {
+        const struct polled_ps *ps = &poller->ps[i];
+        if (ps->losses == NULL || ps->loss_generation != generation) { continue; }
+        answered++;
+        const uint64_t end = ps->first_loss + ps->loss_count;
+        if (ps->first_loss <= *from && *from < end) { return ps; }
+        if (ps->first_loss > *from && ps->loss_count > 0) {
+            first = u64_min(first, ps->first_loss);
+        }
+    }
+    if (answered == ps_count && first != UINT64_MAX) { *from = first; }
+    return NULL;
+}
+
+uint32_t step_poller_get_losses(struct step_poller *poller, uint32_t ps_count, uint64_t generation,
+                                uint64_t *from, double out[static LOSSES_MAX], uint64_t *at_ms)
+{
+    uint32_t count = 0;
+    assert(ps_count <= PS_MAX);
+    pthread_mutex_lock(&poller->lock);
+    const struct polled_ps *ps = find_losses(poller, ps_count, generation, from);
+    if (ps != NULL) {
+        const uint64_t skip = *from - ps->first_loss;
+        count = ps->loss_count - (uint32_t)skip;
+        memcpy(out, ps->losses + skip, count * sizeof *out);
+        *at_ms = ps->losses_at_ms;
+    }
+    pthread_mutex_unlock(&poller->lock);
+    return count;
 }

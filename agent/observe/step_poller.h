@@ -1,6 +1,7 @@
 /*
  * agent/observe/step_poller.h: asks each ps for its step. The question is a pull of a generation
- * that does not exist: the ps refuses it with a frame that has its own generation and step.
+ * that does not exist: the ps refuses it with a frame that has its own generation and step. Also
+ * asks for the training losses of the steps that a ps has applied.
  *
  * Threads: the owner's; answers arrive on the transport's threads. Only step_poller_close() blocks.
  */
@@ -13,6 +14,7 @@
 #include "agent/observe/observer.h"
 #include "common/base/error.h"
 #include "common/cluster/task.h"
+#include "common/net/wire.h"
 
 struct step_poller;
 
@@ -40,5 +42,15 @@ bool step_poller_get(struct step_poller *poller, uint32_t index, uint64_t *gener
 
 /* The number of ps below `count` that have answered since they were asked last. */
 uint32_t step_poller_answered(struct step_poller *poller, uint32_t count);
+
+/* Ask every ps to which there is a connection for the losses of the steps from `from` on. With
+ * `all`, each is asked again until its answer is empty: training has ended. */
+void step_poller_ask_losses(struct step_poller *poller, uint64_t from, bool all);
+
+/* The losses of `generation` from step `*from` on that one of the ps has sent, to `out`. If all
+ * `ps_count` ps have answered and none has that step, `*from` moves to the first that one has.
+ * Returns their number; `*at_ms`: when they arrived. */
+uint32_t step_poller_get_losses(struct step_poller *poller, uint32_t ps_count, uint64_t generation,
+                                uint64_t *from, double out[static LOSSES_MAX], uint64_t *at_ms);
 
 #endif

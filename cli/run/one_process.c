@@ -25,19 +25,20 @@ static void on_loaded(void *ctx, const struct run *now)
 {
     struct local_run *run = ctx;
     run_hooks_start(&run->hooks, now);
+    recorder_loaded(&run->recorder, now);
     if (now->load_checkpoint == 0) { return; }
     progress_print(&run->progress, clock_monotonic_ms(),
                    "continuing the run in %s from checkpoint %" PRIu64 " (step %" PRIu64 ")",
                    run->folder.dir, now->load_checkpoint, now->load_step);
 }
 
-static void on_stepped(void *ctx, const struct run *now, uint64_t step)
+static void on_stepped(void *ctx, const struct run *now, uint64_t step, double loss)
 {
     struct local_run *run = ctx;
     const uint64_t now_ms = clock_monotonic_ms();
     progress_step(&run->progress, now, step, now_ms);
     run_hooks_step(&run->hooks, now, step);
-    recorder_note(&run->recorder, now, step, NULL, now_ms);
+    recorder_step(&run->recorder, now, step, loss, now_ms);
 }
 
 static bool should_stop(void *ctx)
@@ -54,7 +55,7 @@ static void on_noted(void *ctx, const struct run *now, const struct history_entr
     assert(entry != NULL);
     event_text_history(entry, text);
     progress_print(&run->progress, now_ms, "%s", text);
-    recorder_note(&run->recorder, now, entry->step, entry, now_ms);
+    recorder_note(&run->recorder, now, entry, now_ms);
     result_note(&run->result, entry);
     run_hooks_note(&run->hooks, now, entry);
     note_seconds(run, now_ms);
@@ -110,9 +111,9 @@ static enum tn_status train(struct local_run *run, const struct training_parts *
     };
     struct run *now = &run->agent_result.run;
     read_earlier(run, now);
-    recorder_open(&run->recorder, run->folder.dir);
+    recorder_open(&run->recorder, run->folder.dir, &run->job);
     enum tn_status status = local_run_job(&config, now, error);
-    recorder_close(&run->recorder);
+    recorder_close(&run->recorder, NULL);
     note_seconds(run, clock_monotonic_ms());
     run->agent_result.has_run = true;
     run->agent_result.job_ended = now->phase == RUN_DONE;

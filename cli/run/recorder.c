@@ -17,16 +17,18 @@ static void note_failure(struct recorder *recorder, enum tn_status status,
     }
 }
 
-void recorder_open(struct recorder *recorder, const char *dir)
+void recorder_open(struct recorder *recorder, const char *dir, const struct job *job)
 {
     struct error error;
     assert(dir != NULL);
     *recorder = (struct recorder){.dir = dir};
     note_failure(recorder, run_history_open(&recorder->history, dir, &error), &error);
+    meter_open(&recorder->meter, dir, job);
 }
 
-void recorder_close(struct recorder *recorder)
+void recorder_close(struct recorder *recorder, struct step_poller *steps)
 {
+    meter_close(&recorder->meter, steps);
     run_history_close(&recorder->history);
 }
 
@@ -75,25 +77,46 @@ void recorder_handle(struct recorder *recorder, const struct agent_event *event,
                      struct step_poller *steps)
 {
     if (event->observer == NULL || recorder->dir == NULL) { return; }
-    if (event->type == AGENT_HISTORY) { run_history_add(&recorder->history, event->observer); }
+    if (event->type == AGENT_HISTORY && run_history_add(&recorder->history, event->observer)) {
+        meter_note(&recorder->meter, &event->observer->entry);
+    }
     if (event->type != AGENT_RUN && event->type != AGENT_TICK && event->type != AGENT_SETTLED) {
         return;
     }
+    meter_handle(&recorder->meter, event, steps);
     if (is_due(recorder, event)) { write_record(recorder, event, steps); }
 }
 
-void recorder_note(struct recorder *recorder, const struct run *run, uint64_t step,
-                   const struct history_entry *entry, uint64_t now_ms)
+static void write_if_due(struct recorder *recorder, const struct run *run, uint64_t step,
+                         bool lasting, uint64_t now_ms)
 {
     struct error error;
     assert(recorder->dir != NULL);
-    if (entry != NULL) { run_history_append(&recorder->history, entry); }
-    /* A kill must not lose what only the record knows. */
-    const bool lasting =
-        entry != NULL && (entry->kind == HISTORY_SKIPPED || entry->kind == HISTORY_FALLBACK);
     const bool changed = recorder->written_at_ms == 0 || run->phase != recorder->phase || lasting;
     if (!changed && now_ms < recorder->written_at_ms + RECORDER_MS) { return; }
     recorder->written_at_ms = u64_max(now_ms, 1);
     recorder->phase = run->phase;
     note_failure(recorder, run_record_write_run(recorder->dir, run, step, &error), &error);
+}
+
+void recorder_loaded(struct recorder *recorder, const struct run *run)
+{
+    meter_loaded(&recorder->meter, run);
+}
+
+void recorder_step(struct recorder *recorder, const struct run *run, uint64_t step, double loss,
+                   uint64_t now_ms)
+{
+    meter_step(&recorder->meter, step, loss);
+    write_if_due(recorder, run, step, false, now_ms);
+}
+
+void recorder_note(struct recorder *recorder, const struct run *run,
+                   const struct history_entry *entry, uint64_t now_ms)
+{
+    run_history_append(&recorder->history, entry);
+    meter_note(&recorder->meter, entry);
+    /* A kill must not lose what only the record knows. */
+    const bool lasting = entry->kind == HISTORY_SKIPPED || entry->kind == HISTORY_FALLBACK;
+    write_if_due(recorder, run, entry->step, lasting, now_ms);
 }

@@ -148,6 +148,10 @@ struct job {
         uint32_t keep;
     } checkpoint;
     struct {
+        uint64_t every_steps;   /* At least 1. */
+        uint64_t every_seconds; /* 0: not by time. */
+    } metrics;
+    struct {
         uint32_t coordinators, ps, workers, min_workers;
     } cluster;
     struct {

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
+
 static bool node_fits(struct slice_node node)
 {
     return node.count > 0 && node.count <= SLICES_MAX && node.first <= SLICES_MAX - node.count;
@@ -185,4 +187,16 @@ struct slice_range slices_positions(uint32_t slices, uint32_t batch, uint32_t sl
     uint64_t first = (uint64_t)slice * batch / slices;
     uint64_t end = ((uint64_t)slice + 1) * batch / slices;
     return (struct slice_range){(uint32_t)first, (uint32_t)(end - first)};
+}
+
+struct slice_node slices_join(const struct slice_node *parts, uint32_t part_count)
+{
+    assert(part_count >= 1);
+    struct slice_node node = parts[0];
+    for (uint32_t i = 1; i < part_count; i++) {
+        uint32_t end = u32_max(node.first + node.count, parts[i].first + parts[i].count);
+        node.first = u32_min(node.first, parts[i].first);
+        node.count = end - node.first;
+    }
+    return node;
 }

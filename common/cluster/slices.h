@@ -65,6 +65,9 @@ struct slice_sum {
 uint32_t slices_plan(uint32_t slices, struct slice_node node, const struct slice_node *parts,
                      uint32_t part_count, struct slice_sum out[static SLICES_MAX]);
 
+/* The node that consists of `parts`, disjoint nodes: the root, or one slice. */
+struct slice_node slices_join(const struct slice_node *parts, uint32_t part_count);
+
 /* Positions of the global batch: [first, first+count). */
 struct slice_range {
     uint32_t first, count;

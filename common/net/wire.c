@@ -16,10 +16,10 @@
  *       56      4  first
  *       60      4  count
  *       64      4  body_bytes
- *       68      8  reserved, zero
+ *       68      8  loss, float64
  *       76      4  checksum: XXH32, seed 0, of the 76 bytes before it
  *
- * Reserved bytes must be zero, so that each header has exactly one encoding.
+ * The reserved byte must be zero, so that each header has exactly one encoding.
  */
 #include "common/net/wire.h"
 
@@ -44,7 +44,7 @@ enum {
     AT_FIRST = 56,
     AT_COUNT = 60,
     AT_BODY_BYTES = 64,
-    AT_RESERVED_WORD = 68,
+    AT_LOSS = 68,
     AT_CHECKSUM = 76,
 };
 _Static_assert(AT_CHECKSUM + 4 == WIRE_HEADER_BYTES, "the checksum closes the header");
@@ -71,6 +71,21 @@ static uint64_t get_u64(const uint8_t *in)
     return (uint64_t)get_u32(in) | (uint64_t)get_u32(in + 4) << 32;
 }
 
+/* The bits of a double. */
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static double value_of(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 void wire_encode_header(const struct frame_header *header, uint8_t out[static WIRE_HEADER_BYTES])
 {
     assert(header->body_bytes <= WIRE_BODY_MAX);
@@ -88,6 +103,7 @@ void wire_encode_header(const struct frame_header *header, uint8_t out[static WI
     put_u32(out + AT_FIRST, header->first);
     put_u32(out + AT_COUNT, header->count);
     put_u32(out + AT_BODY_BYTES, header->body_bytes);
+    put_u64(out + AT_LOSS, bits_of(header->loss));
     put_u32(out + AT_CHECKSUM, XXH32(out, AT_CHECKSUM, 0));
 }
 
@@ -126,8 +142,8 @@ enum tn_status wire_decode_header(const uint8_t in[static WIRE_HEADER_BYTES], ui
         return error_set(error, TN_EPROTO, "frame type is %u, expected 1 to %d", in[AT_TYPE],
                          FRAME_TYPE_END - 1);
     }
-    if (in[AT_RESERVED_BYTE] != 0 || get_u64(in + AT_RESERVED_WORD) != 0) {
-        return error_set(error, TN_EPROTO, "the reserved bytes of a frame are not zero");
+    if (in[AT_RESERVED_BYTE] != 0) {
+        return error_set(error, TN_EPROTO, "the reserved byte of a frame is not zero");
     }
     uint32_t body_bytes = get_u32(in + AT_BODY_BYTES);
     if (body_bytes > body_max) {
@@ -146,6 +162,7 @@ enum tn_status wire_decode_header(const uint8_t in[static WIRE_HEADER_BYTES], ui
         .first = get_u32(in + AT_FIRST),
         .count = get_u32(in + AT_COUNT),
         .body_bytes = body_bytes,
+        .loss = value_of(get_u64(in + AT_LOSS)),
     };
     return TN_OK;
 }

@@ -14,8 +14,9 @@
 
 #include "common/base/error.h"
 
-enum { WIRE_HEADER_BYTES = 80, WIRE_VERSION = 1 };
+enum { WIRE_HEADER_BYTES = 80, WIRE_VERSION = 2 };
 enum { WIRE_BODY_MAX = 1 << 30 };
+enum { LOSSES_MAX = 16384 }; /* In a frame LOSSES; a ps keeps as many. */
 
 enum frame_type {
     FRAME_HEARTBEAT = 1, /* Used by the transport itself; never reaches a driver. */
@@ -29,6 +30,8 @@ enum frame_type {
     FRAME_REFUSED,   /* Ps -> worker: `generation` and `step` are the ps's own; `first` is enum
                         refusal. */
     FRAME_NORM_PART, /* Ps `first` -> ps. Body: its part of the norm of the gradient of `step`. */
+    FRAME_LOSSES,    /* Observer -> ps: `step` is the first whose loss it lacks. Ps -> observer: the
+                        losses of `count` steps from `step` on. Body: float64. */
     FRAME_TYPE_END
 };
 
@@ -57,6 +60,7 @@ struct frame_header {
     uint32_t first;    /* PUSH: first slice. NORM_PART: the ps. */
     uint32_t count;    /* PUSH: number of slices summed. */
     uint32_t body_bytes;
+    double loss; /* PUSH: the sum of the losses of its examples. */
 };
 
 void wire_encode_header(const struct frame_header *header, uint8_t out[static WIRE_HEADER_BYTES]);

@@ -38,7 +38,7 @@ static void log_frame(struct sim_cluster *cluster, const struct frame_header *he
     static const char *const names[FRAME_TYPE_END] = {
         [FRAME_REPORT] = "report",       [FRAME_REPORT_ACK] = "ack", [FRAME_PUSH] = "push",
         [FRAME_PULL] = "pull",           [FRAME_VALUES] = "values",  [FRAME_REFUSED] = "refused",
-        [FRAME_NORM_PART] = "norm-part",
+        [FRAME_NORM_PART] = "norm-part", [FRAME_LOSSES] = "losses",
     };
     const struct process *from = sender_of(cluster, header->sender);
     if (header->type == FRAME_REPORT || header->type == FRAME_REPORT_ACK) { return; }

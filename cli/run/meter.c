@@ -1,0 +1,117 @@
+#include "cli/run/meter.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "cli/cluster_read.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/minmax.h"
+
+static double now_ms(void)
+{
+    return (double)clock_monotonic_ns() / 1e6;
+}
+
+void meter_open(struct meter *meter, const char *dir, const struct job *job)
+{
+    *meter = (struct meter){.ps_count = job->cluster.ps,
+                            .curve = calloc(1, sizeof *meter->curve),
+                            .losses = calloc(LOSSES_MAX, sizeof *meter->losses)};
+    if (meter->curve == NULL || meter->losses == NULL) {
+        log_warn("metrics are not written: out of memory");
+        meter_close(meter, NULL);
+        return;
+    }
+    meter->curve->every_steps = job->metrics.every_steps;
+    meter->curve->every_ms = job->metrics.every_seconds * 1000;
+    metrics_file_open(&meter->file, dir);
+}
+
+/* ---------------------------------------------------------------- the curve */
+
+static void emit(void *ctx, const struct curve_point *point)
+{
+    struct meter *meter = ctx;
+    const double ago_ms = double_max(now_ms() - point->at_ms, 0);
+    const uint64_t wall_ms = clock_wall_ms() - (uint64_t)ago_ms;
+    metrics_file_point(&meter->file, point, wall_ms, meter->paused_ms);
+    meter->paused_ms = 0;
+}
+
+void meter_loaded(struct meter *meter, const struct run *run)
+{
+    if (meter->curve == NULL || run->generation == 0) { return; }
+    /* After a restart of the agent alone, the lines continue. */
+    const bool known = meter->generation == 0 && meter->file.generation == run->generation;
+    meter->generation = run->generation;
+    if (!known) { metrics_file_loaded(&meter->file, run, clock_wall_ms()); }
+    curve_load(meter->curve, known ? u64_max(meter->file.step, run->load_step) : run->load_step,
+               now_ms());
+}
+
+void meter_step(struct meter *meter, uint64_t step, double loss)
+{
+    assert(step >= 1);
+    if (meter->curve == NULL) { return; }
+    curve_add(meter->curve, step - 1, &loss, 1, now_ms(), emit, meter);
+}
+
+void meter_note(struct meter *meter, const struct history_entry *entry)
+{
+    if (entry->kind == HISTORY_DONE) { meter->over = true; }
+    metrics_file_entry(&meter->file, entry);
+}
+
+/* ---------------------------------------------------------------- of a cluster */
+
+static void collect(struct meter *meter, struct step_poller *steps)
+{
+    uint64_t at_ms = 0;
+    for (;;) {
+        uint64_t from = meter->curve->next;
+        const uint32_t count = step_poller_get_losses(steps, meter->ps_count, meter->generation,
+                                                      &from, meter->losses, &at_ms);
+        if (count > 0) {
+            curve_add(meter->curve, from, meter->losses, count, (double)at_ms, emit, meter);
+        } else if (from > meter->curve->next) {
+            curve_add(meter->curve, from, NULL, 0, (double)at_ms, emit, meter);
+        } else {
+            return;
+        }
+    }
+}
+
+static void measure_pause(struct meter *meter, const struct run *run, uint64_t at_ms)
+{
+    const bool pausing = meter->generation != 0 && !cluster_run_is_over(run) &&
+                         run->phase != RUN_RUNNING && run->phase != RUN_STOPPING;
+    if (meter->pausing) { meter->paused_ms += at_ms - meter->paused_at_ms; }
+    meter->pausing = pausing;
+    meter->paused_at_ms = at_ms;
+}
+
+void meter_handle(struct meter *meter, const struct agent_event *event, struct step_poller *steps)
+{
+    const struct observer *observer = event->observer;
+    if (meter->curve == NULL || steps == NULL || observer == NULL || !observer->has_run) { return; }
+    const struct run *run = &observer->run;
+    collect(meter, steps);
+    measure_pause(meter, run, event->now_ms);
+    if (run->generation != meter->generation) { meter_loaded(meter, run); }
+    if (meter->generation == 0) { return; }
+    meter->over = run->phase == RUN_DONE;
+    step_poller_ask_all(steps, observer);
+    step_poller_ask_losses(steps, meter->curve->next,
+                           run->phase == RUN_STOPPING || run->phase == RUN_DONE);
+}
+
+void meter_close(struct meter *meter, struct step_poller *steps)
+{
+    if (meter->curve != NULL && steps != NULL && meter->generation != 0) { collect(meter, steps); }
+    if (meter->curve != NULL && meter->over) { curve_end(meter->curve, emit, meter); }
+    metrics_file_close(&meter->file);
+    free(meter->curve);
+    free(meter->losses);
+    *meter = (struct meter){0};
+}

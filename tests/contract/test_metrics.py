@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""metrics.jsonl: the curve of a run does not depend on kills, and one point remains for each step.
+
+Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the program.
+"""
+
+import json
+import os
+import signal
+import unittest
+
+from case import Cli, QUICK
+
+JOB = ["--set", "train.steps=6000", "--set", "checkpoint.every_steps=700", "--set", "evaluate.every_steps=1000",
+       "--set", "model.inputs=64", "--set", "cluster.ps=2", "--set", "train.learning_rate=0.001"]
+
+
+def lines(folder):
+    found = []
+    for line in (folder / "metrics.jsonl").read_text().splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
+
+
+def points(folder):
+    """One point for each step, by the rule of docs/metrics.md."""
+    kept = {}
+    for entry in lines(folder):
+        if entry.get("event") == "loaded":
+            kept = {step: point for step, point in kept.items() if step <= entry["step"]}
+        elif "event" not in entry:
+            kept.setdefault(entry["step"], {}).update(entry)
+    return kept
+
+
+def values(folder):
+    """The part that must not depend on the course of the run."""
+    return {step: {key: value for key, value in point.items() if key in ("loss", "test_loss", "accuracy", "loss_steps")}
+            for step, point in points(folder).items()}
+
+
+class Metrics(Cli):
+    def run_to_end(self, directory, *options):
+        self.succeeds("run", QUICK, "--dir", directory, *JOB, *options, "-q", timeout=120)
+        return values(self.folder / directory)
+
+    def kill(self, name):
+        before = self.pid(name)
+        os.kill(before, signal.SIGKILL)
+        self.wait_pid(name, but=before)
+
+    def test_curve_does_not_depend_on_kills(self):
+        """A cluster, one process, and a cluster whose nodes are killed write the same points."""
+        calm = self.run_to_end("calm")
+        self.assertEqual(sorted(calm), [*range(100, 6001, 100)])
+        self.assertTrue(all("loss_steps" not in point for point in calm.values()))
+        self.assertEqual([step for step, point in calm.items() if "accuracy" in point], [*range(1000, 6001, 1000)])
+        self.assertEqual(self.run_to_end("local", "--local"), calm)
+        run = self.start(*JOB)
+        self.wait_step(500)
+        self.succeeds("pause", "--dir", "run")
+        for name in ("worker:0", "ps:1"):
+            self.kill(name)
+        self.succeeds("resume", "--dir", "run")
+        self.wait_step(1500)
+        self.kill("ps:0")
+        self.result(run)
+        self.assertEqual(values(self.folder / "run"), calm)
+        events = [entry for entry in lines(self.folder / "run") if "event" in entry]
+        loaded = [entry for entry in events if entry["event"] == "loaded"]
+        self.assertGreaterEqual(len(loaded), 3)
+        self.assertEqual([entry["generation"] for entry in loaded], sorted({entry["generation"] for entry in loaded}))
+        for event in ("elected", "paused", "restored", "task-lost", "checkpoint", "done"):
+            self.assertIn(event, [entry["event"] for entry in events])
+        self.assertTrue(any(entry.get("paused_seconds", 0) > 0 for entry in lines(self.folder / "run")))
+
+    def test_agent_continues_the_file(self):
+        """A line that a kill cut off is left out; the next start ends it and continues."""
+        run = self.start(*JOB, "--set", "train.steps=500000000")
+        self.wait_for("points", lambda: (self.folder / "run/metrics.jsonl").exists() and
+                      len(points(self.folder / "run")) > 10)
+        os.kill(run.pid, signal.SIGKILL)
+        run.wait()
+        self.wait_for("the nodes end", lambda: not self.processes())
+        with open(self.folder / "run/metrics.jsonl", "a", encoding="ascii") as file:
+            file.write('{"step": 77')
+        result = self.tanist("run", QUICK, "--dir", "run", *JOB, "--resume", "--set", "train.steps=1", timeout=120)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        text = (self.folder / "run/metrics.jsonl").read_text()
+        self.assertIn('{"step": 77\n{', text)
+        loaded = [entry for entry in lines(self.folder / "run") if entry.get("event") == "loaded"]
+        self.assertEqual(len(loaded), 2)
+        self.assertLessEqual(max(points(self.folder / "run")), max(loaded[-1]["step"], 1))
+
+    def test_program_and_async(self):
+        """Async runs have curves, too; intervals are those of the job."""
+        found = self.run_to_end("async", "--set", "train.mode=async", "--set", "metrics.every_steps=250")
+        self.assertTrue(set(range(250, 6001, 250)) <= set(found))
+        self.assertTrue(found[6000]["loss"] < found[250]["loss"])
+
+    def test_folder_that_cannot_be_written(self):
+        """Metrics are lost; the run is not."""
+        (self.folder / "run/metrics.jsonl").mkdir(parents=True)
+        result = self.tanist("run", "--local", QUICK, "--dir", "run", "-o", "json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr.count("metrics are not written"), 1)
+        self.assertTrue((self.folder / "run/metrics.jsonl").is_dir())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
