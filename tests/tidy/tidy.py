@@ -69,7 +69,8 @@ ARROWS = {
     "ps/store": COMMON,
     "ps": COMMON | {"kernels", "kernels/optimizer", "ps/store"},
     "data/source": {"common/base"},
-    "data/formats": {"common/base", "data/source"},
+    "data/image": {"common/base"},
+    "data/formats": {"common/base", "data/source", "data/image"},
     "data": COMMON | {"kernels", "model", "data/source", "data/formats"},
     "worker": COMMON | {"include/tanist", "kernels", "kernels/optimizer", "model", "data"},
     "local": COMMON | {"include/tanist", "kernels", "kernels/optimizer", "model", "ps/store", "data",
@@ -107,6 +108,8 @@ PORTS = (
     (r"zookeeper/|zookeeper\.h", r"common/zk/zk(_acl\.c|_private\.h|\.c)", None),
     (r"nng/", r"common/net/transport\w*\.[ch]", None),
     (r"onnx\.pb-c\.h|protobuf-c/", r"model/(onnx|export)/\w+\.[ch]", None),
+    (r"turbojpeg\.h", r"data/image/\w+\.c", 1),
+    (r"png\.h", r"data/image/\w+\.c", 1),
     (r"lmdb\.h", r"ps/store/\w+\.c", 1),
     (r"cblas\.h|openblas|cublas|cuda|nccl", r"kernels/.*", None),
 )
