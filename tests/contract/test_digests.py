@@ -15,7 +15,7 @@ from installed import sanitizer_flags
 
 class Digests(Cli):
     def compare(self, *arguments, program=PROGRAM):
-        return subprocess.run([str(ROOT / "tests/portable/digests.py"), "--steps", "6", *arguments], capture_output=True,
+        return subprocess.run([str(ROOT / "tests/portable/digests.py"), *arguments], capture_output=True,
                               text=True, timeout=280, cwd=self.folder, check=False,
                               env=dict(self.environment, TANIST_PROGRAM=str(program)))
 

@@ -4,9 +4,9 @@
 cluster. Jobs in async mode promise no digest and are left out, and so is what this machine lacks. compare.py does the
 same for the kernels alone, on other processors as well.
 
-  tests/portable/digests.py                       20 steps of each example: minutes
-  tests/portable/digests.py --steps 6 cnn bell.c  these examples
-  tests/portable/digests.py --full cnn            all steps of the job
+  tests/portable/digests.py                       6 small steps of each example: minutes
+  tests/portable/digests.py --steps 20 cnn bell.c these examples
+  tests/portable/digests.py --full quick          the steps and the batch of the job
   tests/portable/digests.py -o json               for programs
 
 TANIST_PROGRAM: the program in the folder of its build. Exit status: 0 the digests of each example are equal; 1 not.
@@ -53,7 +53,7 @@ class Example:
         self.program = folder / "programs" / Path(name).stem if name in PROGRAMS else None
         self.settings = list(options.set)
         if not options.full:
-            self.settings += ["evaluate.every_steps=0", "checkpoint.every_steps=0"]
+            self.settings += ["evaluate.every_steps=0", "checkpoint.every_steps=0", "train.batch=16"]
         self.steps = self.own_steps() if options.full else options.steps
 
     def own_steps(self):
@@ -171,8 +171,8 @@ def read_options():
     names = [*(name for name in JOBS if '"mode": "async"' not in (ROOT / f"examples/{name}.json").read_text()), *PROGRAMS]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: all, {', '.join(names)}")
-    parser.add_argument("--steps", type=int, default=20, help="steps of each run; default 20")
-    parser.add_argument("--full", action="store_true", help="the steps, evaluations and checkpoints of the jobs")
+    parser.add_argument("--steps", type=int, default=6, help="steps of each run; default 6")
+    parser.add_argument("--full", action="store_true", help="the steps, batch, evaluations and checkpoints of the jobs")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as of tanist run")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args()
