@@ -2,7 +2,7 @@
 """Planted errors that a normal test of ./test.sh must find, each with that test.
 
 Unlike those of mutants.py, they are not errors of the protocol alone: the tests are those of the store, the
-agent and the digest. Each is built in a copy of the tree, and passes if its test fails.
+agent, the digest, and of graphs (planted_graph.py). Each is built in a copy of the tree, and passes if its test fails.
 
   tests/sim/planted.py [--only PART] [--check]
 """
@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 import mutants
+import planted_graph
 
 # (name, file, text, replacement, targets to build, test that must fail)
 PLANTED = [
@@ -137,7 +138,7 @@ def is_found(tree, row):
 def main():
     arguments = sys.argv[1:]
     only = arguments[arguments.index("--only") + 1] if "--only" in arguments else ""
-    rows = [resolved(planted) for planted in PLANTED if only in planted[0]]
+    rows = [resolved(planted) for planted in [*PLANTED, *planted_graph.PLANTED] if only in planted[0]]
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     stale = [row[0] for row in rows if mutants.is_stale(root, (row[0], row[1], row[2]))]
     for name in stale:
