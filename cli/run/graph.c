@@ -12,6 +12,7 @@
 #include "cli/run/validate.h"
 #include "cli/table.h"
 #include "graph/openblas/backend.h"
+#include "graph/portable/backend.h"
 #include "graph/program.h"
 #include "model/job_graph.h"
 #include "model/model.h"
@@ -187,18 +188,28 @@ static int print_dot(const struct view *view)
     return written ? TN_EXIT_OK : TN_EXIT_IO;
 }
 
+/* That of the job. The one here has a kernel for the same operations as "openblas", which need not
+ * be installed. */
+static enum tn_status find_backend(const struct job *job, const struct backend **out,
+                                   struct error *error)
+{
+    if (job->train.kernels == JOB_KERNELS_PORTABLE) { return backend_portable(NULL, out, error); }
+    *out = backend_kernels_reference();
+    return TN_OK;
+}
+
 static enum tn_status compile(struct view *view, struct error *error)
 {
+    const struct backend *backend = NULL;
     struct tn_program_options options = {
         .struct_size = sizeof options,
         .mode = TN_TRAIN,
         .examples = compute_slice_examples(&view->job),
     };
     enum tn_status status = job_graph_create(&view->job, &view->graph, error);
+    if (status == TN_OK) { status = find_backend(&view->job, &backend, error); }
     if (status != TN_OK) { return status; }
-    /* It has a kernel for the same operations as "openblas", which need not be installed here. */
-    status =
-        program_create(view->graph, &options, backend_kernels_reference(), &view->program, error);
+    status = program_create(view->graph, &options, backend, &view->program, error);
     if (status != TN_OK) { return status; }
     view->facts.struct_size = sizeof view->facts;
     tn_program_describe(view->program, &view->facts);

@@ -92,7 +92,7 @@ ARROWS = {
                        "chaos/inject", "chaos/judge", "chaos/report"},
     "cli": COMMON | {"agent", "agent/ensemble", "agent/observe"},
     "cli/run": COMMON | {"cli", "agent", "agent/observe", "coordinator", "local", "ps", "ps/store",
-                         "data", "worker", "kernels", "graph/core", "graph/openblas", "graph",
+                         "data", "worker", "kernels", "graph/core", "graph/openblas", "graph/portable", "graph",
                          "model"},
     "cli/model": COMMON | {"include/tanist", "cli", "ps/store", "worker", "kernels", "model", "model/export"},
     "cli/inspect": COMMON | {"cli", "agent/ensemble", "agent/observe", "ps/store"},
