@@ -10,21 +10,29 @@
 #include "cli/model/saved_model.h"
 #include "cli/output.h"
 #include "kernels/optimizer.h"
+#include "model/export/onnx.h"
 #include "model/export/tensors.h"
 
-typedef enum tn_status write_function(const struct export_source *source, struct partial_file *file,
+enum { FACTS = 5 };
+
+struct exporting;
+
+typedef enum tn_status write_function(struct exporting *export, struct partial_file *file,
                                       struct error *error);
+
+static write_function write_safetensors, write_npz, write_onnx;
 
 static const struct format {
     const char *ending;
     write_function *write;
+    bool has_state;
 } formats[] = {
-    {".safetensors", export_safetensors},
-    {".npz", export_npz},
+    {".safetensors", write_safetensors, true},
+    {".npz", write_npz, true},
+    {".onnx", write_onnx, false},
 };
 
-struct export
-{
+struct exporting {
     const char *dir, *to, *output;
     struct option_number checkpoint;
     bool state;
@@ -33,14 +41,16 @@ struct export
     struct export_tensor *tensors; /* Owned. */
     size_t count;
     struct buffer *array; /* One that is not `saved.values`. */
+    struct export_fact facts[FACTS + 1];
     char step[24], checkpoint_text[24], digest[DIGEST_TEXT_BYTES];
     uint64_t bytes;
 };
 
-static enum tn_status find_format(struct export *export, struct error *error)
+static enum tn_status find_format(struct exporting *export, struct error *error)
 {
     if (export->to == NULL) {
-        return error_set(error, TN_EINVAL, "no file: give --to FILE.safetensors or FILE.npz");
+        return error_set(error, TN_EINVAL,
+                         "no file: give --to FILE.safetensors, FILE.npz or FILE.onnx");
     }
     const size_t length = strlen(export->to);
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
@@ -49,17 +59,20 @@ static enum tn_status find_format(struct export *export, struct error *error)
             continue;
         }
         export->format = &formats[i];
-        return TN_OK;
+        if (!export->state || formats[i].has_state) { return TN_OK; }
+        return error_set(error, TN_EINVAL,
+                         "--state: %s files have no place for it: give .safetensors or .npz",
+                         formats[i].ending);
     }
     return error_set(error, TN_EINVAL,
-                     "--to %s: the ending decides the format: give .safetensors or .npz",
+                     "--to %s: the ending decides the format: give .safetensors, .npz or .onnx",
                      export->to);
 }
 
 /* ------------------------------------------------------------- the tensors */
 
 /* The name of an array of a variable in the file; false: the variable does not use the array. */
-static bool name_tensor(const struct export *export, const struct optimizer *optimizer,
+static bool name_tensor(const struct exporting *export, const struct optimizer *optimizer,
                         uint32_t variable, uint32_t array, char name[static EXPORT_NAME_MAX])
 {
     const char *variable_name = export->saved.model->table.variables[variable].name;
@@ -77,7 +90,7 @@ static bool name_tensor(const struct export *export, const struct optimizer *opt
     return true;
 }
 
-static void add_array(struct export *export, const struct optimizer *optimizer, uint32_t array)
+static void add_array(struct exporting *export, const struct optimizer *optimizer, uint32_t array)
 {
     const struct variable_table *table = &export->saved.model->table;
     for (uint32_t number = 0; number < table->count; number++) {
@@ -99,7 +112,7 @@ static void add_array(struct export *export, const struct optimizer *optimizer, 
 }
 
 /* The values first, each array in the order in which the model has its variables. */
-static enum tn_status list_tensors(struct export *export, struct error *error)
+static enum tn_status list_tensors(struct exporting *export, struct error *error)
 {
     const struct variable_table *table = &export->saved.model->table;
     const uint32_t arrays = export->saved.manifest.state_arrays;
@@ -120,7 +133,7 @@ static enum tn_status list_tensors(struct export *export, struct error *error)
 static enum tn_status give_array(void *ctx, uint32_t array, const float **values,
                                  struct error *error)
 {
-    struct export *export = ctx;
+    struct exporting *export = ctx;
     if (array == saved_model_evaluated_array(&export->saved)) {
         *values = export->saved.values->data;
         return TN_OK;
@@ -134,34 +147,75 @@ static enum tn_status give_array(void *ctx, uint32_t array, const float **values
 
 /* ------------------------------------------------------------- the command */
 
-static enum tn_status write_file(struct export *export, struct error *error)
+static struct export_source source_of(struct exporting *export)
+{
+    return (struct export_source){.tensors = export->tensors,
+                                  .count = export->count,
+                                  .facts = export->facts,
+                                  .array = give_array,
+                                  .ctx = export};
+}
+
+static enum tn_status write_safetensors(struct exporting *export, struct partial_file *file,
+                                        struct error *error)
+{
+    const struct export_source source = source_of(export);
+    return export_safetensors(&source, file, error);
+}
+
+static enum tn_status write_npz(struct exporting *export, struct partial_file *file,
+                                struct error *error)
+{
+    const struct export_source source = source_of(export);
+    return export_npz(&source, file, error);
+}
+
+static enum tn_status write_onnx(struct exporting *export, struct partial_file *file,
+                                 struct error *error)
+{
+    const struct job *job = &export->saved.job;
+    const bool two = job->model.loss == LOSS_SIGMOID_CROSS_ENTROPY;
+    const struct onnx_export onnx = {
+        .graph = export->saved.model->graph,
+        .table = &export->saved.model->table,
+        .values = export->saved.values->data,
+        .head = job_is_regression(job) ? ONNX_NO_HEAD
+                : two                  ? ONNX_SIGMOID
+                                       : ONNX_SOFTMAX,
+        .name = job->name,
+        .facts = export->facts,
+    };
+    return export_onnx(&onnx, file, error);
+}
+
+static void note_facts(struct exporting *export)
 {
     const struct manifest *manifest = &export->saved.manifest;
     snprintf(export->step, sizeof export->step, "%" PRIu64, manifest->step);
     snprintf(export->checkpoint_text, sizeof export->checkpoint_text, "%" PRIu64, manifest->id);
     digest_format(variable_table_digest(&export->saved.model->table, export->saved.values->data),
                   export->digest);
-    const struct export_fact facts[] = {
+    const struct export_fact facts[FACTS] = {
         {"format", "tanist"},
         {"job", export->saved.job.name},
         {"checkpoint", export->checkpoint_text},
         {"step", export->step},
         {"digest", export->digest},
-        {NULL, NULL},
     };
-    const struct export_source source = {.tensors = export->tensors,
-                                         .count = export->count,
-                                         .facts = facts,
-                                         .array = give_array,
-                                         .ctx = export};
+    memcpy(export->facts, facts, sizeof facts);
+}
+
+static enum tn_status write_file(struct exporting *export, struct error *error)
+{
     struct partial_file file = {.file = NULL};
+    note_facts(export);
     enum tn_status status = partial_file_open(&file, export->to, error);
-    if (status == TN_OK) { status = export->format->write(&source, &file, error); }
+    if (status == TN_OK) { status = export->format->write(export, &file, error); }
     export->bytes = file.bytes;
     return partial_file_close(&file, status, error);
 }
 
-static int print(const struct export *export)
+static int print(const struct exporting *export)
 {
     const struct manifest *manifest = &export->saved.manifest;
     if (output_is_json(export->output)) {
@@ -179,7 +233,7 @@ static int print(const struct export *export)
     return written < 0 ? TN_EXIT_IO : TN_EXIT_OK;
 }
 
-static int work(struct export *export)
+static int work(struct exporting *export)
 {
     struct error error = {0};
     enum tn_status status = find_format(export, &error);
@@ -198,15 +252,17 @@ static int work(struct export *export)
 int command_export(int argc, char **argv)
 {
     int exit_code = 0;
-    struct export *export = calloc(1, sizeof *export);
+    struct exporting *export = calloc(1, sizeof *export);
     struct options options = {
         .command = "export",
-        .synopsis = "DIR --to FILE.safetensors|.npz [OPTION]...",
+        .synopsis = "DIR --to FILE.(safetensors|npz|onnx) [OPTION]...",
         .about =
             "Write the parameters of the run in DIR to a file that other programs read. The ending "
-            "of FILE\ndecides the format. The run may be in progress; none of its processes is "
-            "needed. With train.ema\nthe file has the moving averages, which evaluations use.",
+            "of FILE\ndecides the format; ONNX files have the network as well. The run may be in "
+            "progress; none of its\nprocesses is needed. With train.ema the file has the moving "
+            "averages, which evaluations use.",
         .examples = "  tanist export runs/fashion-mnist --to model.safetensors\n"
+                    "  tanist export runs/fashion-mnist --to model.onnx\n"
                     "  tanist export runs/fashion-mnist --to model.npz --checkpoint 12 --state\n",
         .arguments_least = 1,
         .arguments_most = 1};

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """`tanist export`: the parameters of a checkpoint by their names, read back by other programs.
 
-The files are decoded here by their formats' definitions; numpy and safetensors of PyPI (tried: 2.4.6, 0.8.0) read them
-as well where they are installed. TANIST_PROGRAM: the program.
+The files are decoded here by their formats' definitions; numpy, safetensors, onnx and onnxruntime of PyPI (tried: 2.4.6,
+0.8.0, 1.23.2, 1.31.1) read them as well where they are installed. TANIST_PROGRAM: the program.
 """
 
 import json
@@ -11,7 +11,7 @@ import unittest
 import zipfile
 from pathlib import Path
 
-from case import FASHION, QUICK, Cli
+from case import FASHION, QUICK, ROOT, Cli
 
 try:
     import numpy
@@ -20,6 +20,14 @@ except ImportError as missing:
     print(f"not checked with numpy and safetensors: {missing.name} is not installed (pip install numpy safetensors)")
     numpy = None
 
+try:
+    import onnx
+    import onnxruntime
+except ImportError as missing:
+    print(f"not checked with onnxruntime: {missing.name} is not installed (pip install onnx onnxruntime numpy)")
+    onnx = None
+
+CNN = str(ROOT / "examples/cnn.json")
 STATE = {"state/m/weights", "state/m/bias", "state/v/weights", "state/v/bias"}
 
 
@@ -102,6 +110,7 @@ class Export(Cli):
         self.train()
         self.refused(3, ["m.h5", ".safetensors"], "export", "run", "--to", "m.h5")
         self.refused(3, ["--to"], "export", "run")
+        self.refused(3, ["--state", ".onnx"], "export", "run", "--to", "m.onnx", "--state")
         self.refused(3, ["checkpoint 99", "checkpoints list"], "export", "run", "--to", "m.npz", "--checkpoint", "99")
         self.refused(3, ["nowhere", "job.json"], "export", "nowhere", "--to", "m.npz")
         self.refused(3, ["none/m.npz"], "export", "run", "--to", "none/m.npz")
@@ -127,6 +136,45 @@ class Export(Cli):
         hidden = numpy.maximum(images @ tensors["hidden1/weights"] + tensors["hidden1/bias"], 0)
         logits = hidden @ tensors["output/weights"] + tensors["output/bias"]
         self.assertAlmostEqual((logits.argmax(1) == labels).mean(), result["accuracy"], delta=0.0003)
+
+    @unittest.skipIf(numpy is None or onnx is None, "numpy, onnx and onnxruntime are not installed")
+    def test_onnxruntime_has_the_loss_of_the_run(self):
+        """A convolutional network: accuracy and loss of the exported file are those of the evaluation."""
+        result = json.loads(self.succeeds("run", "--local", CNN, "--dir", "run", "-o", "json", "--set",
+                                          "train.steps=30", timeout=300))
+        self.assertEqual(self.export("m.onnx")["digest"], result["parameters_digest"])
+        onnx.checker.check_model(onnx.load(self.folder / "m.onnx"), full_check=True)
+        session = onnxruntime.InferenceSession(self.folder / "m.onnx")
+        images, labels = fashion_test()
+        logits, probabilities = session.run(["logits", "probabilities"], {"inputs": images.reshape(-1, 28, 28, 1)})
+        self.assertAlmostEqual((logits.argmax(1) == labels).mean(), result["accuracy"], delta=0.0003)
+        loss = -numpy.log(probabilities[numpy.arange(len(labels)), labels].astype(numpy.float64)).mean()
+        self.assertAlmostEqual(loss, result["loss"], delta=1e-4)
+
+    @unittest.skipIf(numpy is None or onnx is None, "numpy, onnx and onnxruntime are not installed")
+    def test_all_examples_become_valid_onnx_files(self):
+        """Every operation that layers are made of is written in a way that onnxruntime executes."""
+        for name in ("autoencoder", "linear-synthetic", "resnet", "transformer", "two-tower"):
+            with self.subTest(name):
+                job = json.loads((ROOT / f"examples/{name}.json").read_text())
+                job["train"].update(steps=1, batch=8, slices=8)
+                job["checkpoint"] = {"keep": 1}
+                job["evaluate"] = {}
+                if job["data"]["type"] == "text":
+                    job["data"]["path"] = str(ROOT / "docs/cli.md")
+                if job["data"]["type"] in ("synthetic", "matches"):
+                    job["data"].update(examples=8, test_examples=8)
+                path = self.folder / f"{name}.json"
+                path.write_text(json.dumps(job))
+                self.succeeds("run", "--local", str(path), "--dir", name, "--quiet", timeout=300)
+                self.succeeds("export", name, "--to", f"{name}.onnx")
+                onnx.checker.check_model(onnx.load(self.folder / f"{name}.onnx"), full_check=True)
+                session = onnxruntime.InferenceSession(self.folder / f"{name}.onnx")
+                field = session.get_inputs()[0]
+                inputs = numpy.ones([3] + field.shape[1:], numpy.float32 if "float" in field.type else numpy.uint8)
+                for output in session.run(None, {field.name: inputs}):
+                    self.assertEqual(len(output), 3)
+                    self.assertTrue(numpy.isfinite(output).all())
 
 
 def fashion_test():
