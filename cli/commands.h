@@ -25,6 +25,8 @@ int command_watch(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_elections(int argc, char **argv);
 int command_checkpoints(int argc, char **argv);
+int command_evaluate(int argc, char **argv);
+int command_predict(int argc, char **argv);
 int command_export(int argc, char **argv);
 int command_chaos(int argc, char **argv);
 int command_resign(int argc, char **argv);

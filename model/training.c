@@ -221,3 +221,9 @@ enum tn_status training_evaluate(struct training *training, const float *values,
     add_to->count += examples;
     return TN_OK;
 }
+
+struct tn_view training_output(const struct training *training, uint32_t examples, const char *name)
+{
+    assert(name != NULL);
+    return tn_program_output(find(training, TN_EVALUATE, examples)->program, name);
+}

@@ -78,6 +78,11 @@ bool training_is_classifier(const struct training *training);
 MUST_CHECK enum tn_status training_gradient(struct training *training, struct slice_run *run,
                                             struct error *error);
 
+/* The value that the model names `name`, of the last evaluation of `examples`; `data` is NULL: it
+ * has none. */
+struct tn_view training_output(const struct training *training, uint32_t examples,
+                               const char *name);
+
 /* Add the examples in the fields of an evaluation of `examples`. Errors as training_gradient(). */
 MUST_CHECK enum tn_status training_evaluate(struct training *training, const float *values,
                                             uint32_t examples, struct evaluation_sum *add_to,

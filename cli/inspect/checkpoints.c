@@ -10,6 +10,7 @@
 #include "cli/cluster_read.h"
 #include "cli/commands.h"
 #include "cli/inspect/verify.h"
+#include "cli/model/checkpoint_values.h"
 #include "cli/output.h"
 #include "cli/table.h"
 #include "cli/target.h"
@@ -29,6 +30,8 @@ struct listing {
 struct checkpoints_options {
     struct target_options target;
     struct option_number timeout_s;
+    const char *const *ids; /* For `show` and `diff`. */
+    size_t id_count;
     const char *action, *store, *request, *output;
 };
 
@@ -344,7 +347,7 @@ static int answer(const struct checkpoints_options *given)
     if (status == TN_OK && (given->request == NULL || given->target.dir == NULL)) {
         status = error_set(&error, TN_EINVAL,
                            "checkpoints answer is for agents: it needs --request NAME, --zk "
-                           "CONNECT and --dir DIR; give list or verify");
+                           "CONNECT and --dir DIR; give list, verify, show or diff");
     }
     if (status == TN_OK) { status = target_open(&target, &sync, &spec, NULL, &error); }
     if (status == TN_OK) {
@@ -355,14 +358,35 @@ static int answer(const struct checkpoints_options *given)
     return status == TN_OK ? TN_EXIT_OK : command_failed(&error);
 }
 
+/* The actions that read parameters. */
+static int show_or_diff(const struct checkpoints_options *given)
+{
+    struct error error = {0};
+    const bool diff = strcmp(given->action, "diff") == 0;
+    if (given->target.dir == NULL || given->id_count != (diff ? 2 : 1)) {
+        error_set(&error, TN_EINVAL, "checkpoints %s: give %s and --dir DIR", given->action,
+                  diff ? "two checkpoints" : "a checkpoint");
+        return command_failed(&error);
+    }
+    const bool json = output_is_json(given->output);
+    return diff ? checkpoint_diff(given->target.dir, given->ids[0], given->ids[1], json)
+                : checkpoint_show(given->target.dir, given->ids[0], json);
+}
+
 static int act(const struct checkpoints_options *given)
 {
     struct error error = {0};
-    if (strcmp(given->action, "answer") == 0) { return answer(given); }
-    if (strcmp(given->action, "list") == 0 || strcmp(given->action, "verify") == 0) {
-        return work(given);
+    static const struct {
+        const char *name;
+        int (*act)(const struct checkpoints_options *given);
+    } actions[] = {
+        {"answer", answer},     {"list", work},         {"verify", work},
+        {"show", show_or_diff}, {"diff", show_or_diff},
+    };
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
+        if (strcmp(given->action, actions[i].name) == 0) { return actions[i].act(given); }
     }
-    error_set(&error, TN_EINVAL, "checkpoints %s: give list or verify", given->action);
+    error_set(&error, TN_EINVAL, "checkpoints %s: give list, verify, show or diff", given->action);
     return command_failed(&error);
 }
 
@@ -372,18 +396,23 @@ int command_checkpoints(int argc, char **argv)
     int exit_code = 0;
     struct options options = {
         .command = "checkpoints",
-        .synopsis = "list|verify --dir DIR | --store FOLDER | --zk CONNECT [OPTION]...",
+        .synopsis =
+            "list|verify|show N|diff A B --dir DIR | --store FOLDER | --zk CONNECT [OPTION]...",
         .about =
             "List the committed checkpoints, newest first. `verify` also reads every shard and "
             "compares it\nwith its digest (exit status 6 if one is damaged, else 7 if one was not "
             "verified). With --dir or\n--store the checkpoints are read from the disk of this "
             "host, so the cluster need not run; with\n--zk the agents of all hosts verify the "
-            "shards in their folders.",
+            "shards in their folders.\n`show` prints figures of the parameters of checkpoint N, "
+            "for "
+            "each variable, and `diff` how far they\nare apart in two checkpoints; both need "
+            "--dir.",
         .examples = "  tanist checkpoints list --dir runs/fashion-mnist\n"
                     "  tanist checkpoints verify --dir runs/fashion-mnist -o json\n"
+                    "  tanist checkpoints show 12 --dir runs/fashion-mnist\n"
                     "  tanist checkpoints verify --zk h1:2181 --cluster NAME\n",
         .arguments_least = 1,
-        .arguments_most = 1};
+        .arguments_most = 3};
     target_options_add(&options, &given.target);
     output_option_table(&options, &given.output);
     options_text(&options, "store", &given.store, "FOLDER",
@@ -394,5 +423,7 @@ int command_checkpoints(int argc, char **argv)
                  "Of an agent: verify the shards in DIR for this request (`answer`).");
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
     given.action = options.arguments[0];
+    given.ids = &options.arguments[1];
+    given.id_count = options.argument_count - 1;
     return act(&given);
 }

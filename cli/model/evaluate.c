@@ -1,0 +1,168 @@
+/* cli/model/evaluate.c: `tanist evaluate`: loss and metrics of a checkpoint on examples. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/model/evaluation_report.h"
+#include "cli/model/progress_note.h"
+#include "cli/model/saved_model.h"
+#include "cli/output.h"
+#include "common/base/minmax.h"
+#include "data/dataset.h"
+#include "kernels/job_kernels.h"
+#include "kernels/kernels.h"
+#include "worker/compute.h"
+
+enum { TOP_K = 5 };
+
+struct evaluating {
+    const char *dir, *data, *output;
+    struct option_number checkpoint, top_k;
+    bool confusion;
+    struct saved_model saved;
+    struct dataset *dataset;     /* Owned. */
+    struct predictor *predictor; /* Owned. */
+    struct evaluation_report report;
+};
+
+/* ------------------------------------------------------------------ opening */
+
+static enum tn_status open_data(struct evaluating *evaluating, struct error *error)
+{
+    struct job *job = &evaluating->saved.job;
+    if (evaluating->data != NULL) {
+        if (snprintf(job->data.path, sizeof job->data.path, "%s", evaluating->data) >=
+            (int)sizeof job->data.path) {
+            return error_set(error, TN_EINVAL, "--data: the path is longer than %d bytes",
+                             JOB_PATH_MAX - 1);
+        }
+    }
+    enum tn_status status = dataset_open(job, DATASET_TEST, &evaluating->dataset, error);
+    if (status == TN_OK && evaluating->dataset->examples == 0) {
+        status = error_set(error, TN_EINVAL, "there are no examples to evaluate");
+    }
+    return status;
+}
+
+static enum tn_status open_predictor(struct evaluating *evaluating, struct error *error)
+{
+    const struct job *job = &evaluating->saved.job;
+    const struct kernels *kernels = NULL;
+    enum tn_status status = kernels_open(job_kernels(job), &kernels, error);
+    if (status != TN_OK) { return status; }
+    /* The batches of the run's own evaluations: sums get the same bits. */
+    const struct predictor_config config = {
+        .job = job,
+        .model = evaluating->saved.model,
+        .values = evaluating->saved.values->data,
+        .kernels = job_programs(job),
+        .batch = u32_min(compute_slice_examples(job), evaluating->dataset->examples),
+    };
+    return predictor_open(&config, &evaluating->predictor, error);
+}
+
+static enum tn_status open_report(struct evaluating *evaluating, struct error *error)
+{
+    const struct predictor_shape shape = predictor_shape(evaluating->predictor);
+    const uint64_t k = evaluating->top_k.given ? evaluating->top_k.value : TOP_K;
+    if (evaluating->top_k.given && (k == 0 || !shape.classes || k > shape.width)) {
+        return error_set(error, TN_EINVAL,
+                         "--top-k %" PRIu64 ": give 1 to the number of classes, of a classifier",
+                         k);
+    }
+    evaluating->report.confusion = evaluating->confusion;
+    return evaluation_report_open(&evaluating->report, shape, (uint32_t)u64_min(k, shape.width),
+                                  error);
+}
+
+/* --------------------------------------------------------------- evaluating */
+
+static enum tn_status evaluate(struct evaluating *evaluating, struct error *error)
+{
+    const uint32_t examples = evaluating->dataset->examples;
+    const uint32_t batch = u32_min(compute_slice_examples(&evaluating->saved.job), examples);
+    struct progress_note progress = progress_note_begin("evaluate", examples);
+    enum tn_status status = TN_OK;
+    for (uint32_t first = 0; first < examples && status == TN_OK;) {
+        const uint32_t count = u32_min(examples - first, batch);
+        const float *scores = NULL;
+        struct fields fields;
+        status = predictor_fields(evaluating->predictor, count, &fields, error);
+        if (status != TN_OK) { break; }
+        dataset_gather_range(evaluating->dataset, first, count, &fields);
+        status =
+            predictor_run(evaluating->predictor, count, &evaluating->report.sum, &scores, error);
+        if (status == TN_OK) {
+            status = evaluation_report_add(&evaluating->report, scores, &fields, count, error);
+        }
+        first += count;
+        progress_note(&progress, first);
+    }
+    return status;
+}
+
+static int work(struct evaluating *evaluating)
+{
+    struct error error = {0};
+    enum tn_status status =
+        saved_model_open(&evaluating->saved, evaluating->dir, evaluating->checkpoint.value, &error);
+    if (status == TN_OK) { status = open_data(evaluating, &error); }
+    if (status == TN_OK) { status = open_predictor(evaluating, &error); }
+    if (status == TN_OK) { status = open_report(evaluating, &error); }
+    if (status == TN_OK) { status = evaluate(evaluating, &error); }
+    if (status == TN_OK) { status = evaluation_report_finish(&evaluating->report, &error); }
+    int exit_code = TN_EXIT_OK;
+    if (status != TN_OK) {
+        exit_code = command_failed(&error);
+    } else {
+        evaluating->report.job = evaluating->saved.job.name;
+        evaluating->report.checkpoint = evaluating->saved.manifest.id;
+        evaluating->report.step = evaluating->saved.manifest.step;
+        exit_code = output_is_json(evaluating->output)
+                        ? evaluation_report_json(&evaluating->report)
+                        : evaluation_report_text(&evaluating->report);
+    }
+    evaluation_report_close(&evaluating->report);
+    predictor_close(evaluating->predictor);
+    dataset_close(evaluating->dataset);
+    saved_model_close(&evaluating->saved);
+    return exit_code;
+}
+
+int command_evaluate(int argc, char **argv)
+{
+    int exit_code = 0;
+    struct evaluating *evaluating = calloc(1, sizeof *evaluating);
+    struct options options = {
+        .command = "evaluate",
+        .synopsis = "DIR [OPTION]...",
+        .about =
+            "Evaluate a checkpoint of the run in DIR on its test set, or on other examples of the "
+            "same kind:\nloss, and of a classifier accuracy, precision, recall, F1, area under the "
+            "ROC curve and top-k, for\neach class as well; else mean absolute error, root of the "
+            "mean squared error and R squared. The run\nmay be in progress; none of its processes "
+            "is needed.",
+        .examples = "  tanist evaluate runs/fashion-mnist\n"
+                    "  tanist evaluate runs/fashion-mnist --data other-images --confusion\n"
+                    "  tanist evaluate runs/fashion-mnist --checkpoint 12 -o json\n",
+        .arguments_least = 1,
+        .arguments_most = 1};
+    if (evaluating == NULL) { return TN_EXIT_ERROR; }
+    options_text(&options, "data", &evaluating->data, "PATH",
+                 "Other data of the job's data.type, in place of data.path.");
+    options_number(&options, "checkpoint", &evaluating->checkpoint, "N",
+                   "A checkpoint of `tanist checkpoints list`; default the newest.");
+    options_number(&options, "top-k", &evaluating->top_k, "K",
+                   "How many of the highest scores may contain the label; default 5.");
+    options_flag(&options, 0, "confusion", &evaluating->confusion,
+                 "Print the confusion matrix, too.");
+    output_option_text(&options, &evaluating->output);
+    if (options_parse(&options, argc, argv, &exit_code)) {
+        evaluating->dir = options.arguments[0];
+        exit_code = work(evaluating);
+    }
+    free(evaluating);
+    return exit_code;
+}

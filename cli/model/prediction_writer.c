@@ -1,0 +1,148 @@
+#include "cli/model/prediction_writer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/files.h"
+#include "model/metrics/classes.h"
+
+enum { NPY_HEADER = 128 };
+
+/* ----------------------------------------------------------------- one row */
+
+static void write_csv_header(const struct prediction_writer *writer)
+{
+    const struct predictor_shape *shape = &writer->shape;
+    if (shape->classes) { fputs("class,", writer->out); }
+    for (uint32_t i = 0; i < shape->width; i++) {
+        fprintf(writer->out, "%s%s_%" PRIu32, i > 0 ? "," : "",
+                shape->classes ? "probability" : "output", i);
+    }
+    fputc('\n', writer->out);
+}
+
+/* Nine digits give the same float again. */
+static void write_list(const struct prediction_writer *writer, const float *row)
+{
+    for (uint32_t i = 0; i < writer->shape.width; i++) {
+        fprintf(writer->out, "%s%.9g", i > 0 ? "," : "", (double)row[i]);
+    }
+}
+
+static void write_csv(const struct prediction_writer *writer, const float *row)
+{
+    if (writer->shape.classes) {
+        fprintf(writer->out, "%" PRIu32 ",", class_of_scores(row, writer->shape.width));
+    }
+    write_list(writer, row);
+    fputc('\n', writer->out);
+}
+
+static void write_json(const struct prediction_writer *writer, const float *row)
+{
+    if (writer->shape.classes) {
+        fprintf(writer->out, "{\"class\":%" PRIu32 ",\"probabilities\":[",
+                class_of_scores(row, writer->shape.width));
+    } else {
+        fputs("{\"outputs\":[", writer->out);
+    }
+    write_list(writer, row);
+    fputs("]}\n", writer->out);
+}
+
+/* ------------------------------------------------------------------- arrays */
+
+/* float32 [examples][width], or [examples][rows][width]. */
+static void write_npy_header(const struct prediction_writer *writer)
+{
+    const struct predictor_shape *shape = &writer->shape;
+    char header[NPY_HEADER], rows[24] = "";
+    memset(header, ' ', sizeof header);
+    memcpy(header, "\x93NUMPY\x01\x00\x76\x00", 10); /* The text has 0x76 = 118 bytes. */
+    if (shape->rows > 1) { snprintf(rows, sizeof rows, "%" PRIu32 ", ", shape->rows); }
+    const int length = snprintf(header + 10, sizeof header - 10,
+                                "{'descr': '<f4', 'fortran_order': False, 'shape': (%" PRIu64
+                                ", %s%" PRIu32 "), }",
+                                writer->examples, rows, shape->width);
+    assert(length > 0 && length < NPY_HEADER - 11);
+    header[10 + length] = ' ';
+    header[NPY_HEADER - 1] = '\n';
+    (void)!fwrite(header, 1, sizeof header, writer->out);
+}
+
+static enum tn_status begin_npy(struct prediction_writer *writer, struct error *error)
+{
+    writer->start = ftell(writer->out);
+    if (writer->start < 0) {
+        return error_set(error, TN_EINVAL,
+                         "stdout is not a file, but the header of an array has the number of rows: "
+                         "give --to FILE");
+    }
+    write_npy_header(writer);
+    return TN_OK;
+}
+
+static enum tn_status end_npy(const struct prediction_writer *writer, struct error *error)
+{
+    if (fseek(writer->out, writer->start, SEEK_SET) != 0) {
+        return files_error(error, errno, "seek in", writer->name);
+    }
+    write_npy_header(writer);
+    if (fseek(writer->out, 0, SEEK_END) != 0) {
+        return files_error(error, errno, "seek in", writer->name);
+    }
+    return TN_OK;
+}
+
+/* ------------------------------------------------------------------- the file */
+
+enum tn_status prediction_writer_open(struct prediction_writer *writer,
+                                      enum prediction_format format, struct predictor_shape shape,
+                                      const char *path, struct error *error)
+{
+    enum tn_status status = TN_OK;
+    *writer = (struct prediction_writer){
+        .format = format, .shape = shape, .out = stdout, .name = "stdout"};
+    if (path != NULL) {
+        status = partial_file_open(&writer->file, path, error);
+        writer->out = writer->file.file;
+        writer->name = path;
+    }
+    if (status != TN_OK) { return status; }
+    if (format == PREDICTION_NPY) { return begin_npy(writer, error); }
+    if (format == PREDICTION_CSV) { write_csv_header(writer); }
+    return TN_OK;
+}
+
+enum tn_status prediction_writer_add(struct prediction_writer *writer, const float *scores,
+                                     uint32_t count, struct error *error)
+{
+    const size_t rows = (size_t)count * writer->shape.rows, width = writer->shape.width;
+    assert(writer->out != NULL && scores != NULL);
+    if (writer->format == PREDICTION_NPY) {
+        (void)!fwrite(scores, sizeof *scores, rows * width, writer->out);
+    }
+    for (size_t row = 0; row < rows && writer->format != PREDICTION_NPY; row++) {
+        if (writer->format == PREDICTION_CSV) {
+            write_csv(writer, scores + row * width);
+        } else {
+            write_json(writer, scores + row * width);
+        }
+    }
+    writer->examples += count;
+    if (fflush(writer->out) == 0 && !ferror(writer->out)) { return TN_OK; }
+    return files_error(error, errno != 0 ? errno : EIO, "write", writer->name);
+}
+
+enum tn_status prediction_writer_close(struct prediction_writer *writer, enum tn_status status,
+                                       struct error *error)
+{
+    if (status == TN_OK && writer->format == PREDICTION_NPY) { status = end_npy(writer, error); }
+    if (status == TN_OK && writer->out == stdout && fflush(stdout) != 0) {
+        status = files_error(error, errno, "write", writer->name);
+    }
+    return partial_file_close(&writer->file, status, error);
+}
