@@ -9,6 +9,7 @@
 
 #include "data/formats/formats.h"
 #include "data/source/file.h"
+#include "data/source/unpack.h"
 
 static const struct source_type *const types[] = {
     &csv_type, &tsv_type,      &npy_type,    &npy_folder_type,
@@ -115,6 +116,9 @@ static enum tn_status open_input(const char *path, const struct source_config *c
     struct source_input input = {.path = path, .options = config->options};
     if (!type->folders) {
         enum tn_status status = source_file_open(path, &part->file, error);
+        if (status == TN_OK && unpack_is_packed(part->file.bytes, part->file.size)) {
+            status = unpack_file(path, &part->file, error);
+        }
         if (status != TN_OK) { return status; }
         input.bytes = part->file.bytes;
         input.size = part->file.size;
@@ -250,6 +254,14 @@ static enum tn_status open_paths(const struct source_type *type, const struct so
 
 static enum tn_status refuse_format(const char *format, struct error *error)
 {
+    static const char *const columnar[] = {"parquet", "arrow", "feather", "orc"};
+    for (size_t i = 0; i < sizeof columnar / sizeof *columnar; i++) {
+        if (strcmp(columnar[i], format) != 0) { continue; }
+        return error_set(error, TN_EINVAL,
+                         "the format '%s' is not read: write its columns as .npy files in a folder "
+                         "(docs/data-formats.md, Parquet) and give the format 'npy'",
+                         format);
+    }
     char names[256] = "";
     for (size_t i = 0, used = 0; i < sizeof types / sizeof *types; i++) {
         if (source_type_find(types[i]->name) != types[i]) { continue; }

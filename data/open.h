@@ -2,8 +2,9 @@
  * data/open.h: the source of a pattern: one file, many, or folders, in the byte order of their
  * names, as one table.
  *
- * The digest covers the contents of all files and the format, but not their names, so that hosts
- * may have them in different places.
+ * Compressed files are unpacked first (data/source/unpack.h). The digest covers the unpacked
+ * contents of all files and the format, but not their names, so that hosts may have them in
+ * different places.
  */
 #ifndef DATA_OPEN_H
 #define DATA_OPEN_H
