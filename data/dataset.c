@@ -2,11 +2,13 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "data/column_table.h"
 #include "data/idx.h"
 #include "data/matches.h"
 #include "data/synthetic.h"
@@ -113,26 +115,32 @@ static enum tn_status open_idx(const struct job *job, enum dataset_split split,
     return TN_EINVAL;
 }
 
-static const struct source {
+static const struct data_type {
     const char *name;
     bool has_targets; /* Else it has labels. */
     enum tn_status (*open)(const struct job *job, enum dataset_split split, struct dataset *dataset,
                            struct error *error);
-} sources[] = {
+} types[] = {
     {"idx", false, open_idx},
     {"text", false, text_windows_fill},
     {"synthetic", true, synthetic_fill},
     {"matches", false, matches_fill},
 };
 
-static enum tn_status open_source(const struct job *job, enum dataset_split split,
-                                  struct dataset *dataset, struct error *error)
+static enum tn_status open_typed(const struct job *job, enum dataset_split split,
+                                 struct dataset *dataset, struct error *error)
 {
-    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
-        if (strcmp(sources[i].name, job->data.type) != 0) { continue; }
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (strcmp(types[i].name, job->data.type) != 0) { continue; }
+        if (job_classes(job) > JOB_BYTE_CLASSES) {
+            return error_set(error, TN_EINVAL,
+                             "model.outputs is %" PRIu32 ", but data.type '%s' has at most %d "
+                             "classes: lower it, or use data.format",
+                             job->model.outputs, job->data.type, JOB_BYTE_CLASSES);
+        }
         bool needs_targets = job_is_regression(job) && !dataset->targets_are_inputs;
-        if (sources[i].has_targets || !needs_targets) {
-            return sources[i].open(job, split, dataset, error);
+        if (types[i].has_targets || !needs_targets) {
+            return types[i].open(job, split, dataset, error);
         }
         return error_set(error, TN_EINVAL,
                          "data.type '%s' has labels, but a regression (model.type '%s') needs "
@@ -144,10 +152,21 @@ static enum tn_status open_source(const struct job *job, enum dataset_split spli
                      job->data.type);
 }
 
-enum tn_status dataset_open(const struct job *job, enum dataset_split split, struct dataset **out,
-                            struct error *error)
+static enum tn_status open_table(const struct job *job, enum dataset_split split,
+                                 const struct dataset *train, struct dataset *dataset,
+                                 struct error *error)
 {
-    assert(split == DATASET_TRAIN || split == DATASET_TEST);
+    const struct columns *fitted = train != NULL ? train->table->columns : NULL;
+    enum tn_status status = column_table_open(job, split, fitted, &dataset->table, error);
+    if (status == TN_OK) { dataset->examples = dataset->table->split.count; }
+    return status;
+}
+
+static enum tn_status open_any(const struct job *job, enum dataset_split split,
+                               const struct dataset *train, struct dataset **out,
+                               struct error *error)
+{
+    assert(split == DATASET_TRAIN || split == DATASET_TEST || split == DATASET_VALIDATION);
     *out = NULL;
     struct dataset *dataset = calloc(1, sizeof *dataset);
     if (dataset == NULL) { return error_set(error, TN_ENOMEM, "data: out of memory"); }
@@ -159,7 +178,9 @@ enum tn_status dataset_open(const struct job *job, enum dataset_split split, str
         .label_step = 1,
         .targets_are_inputs = job->model.targets == TARGETS_INPUTS,
     };
-    enum tn_status status = open_source(job, split, dataset, error);
+    enum tn_status status = job->data.format[0] != '\0'
+                                ? open_table(job, split, train, dataset, error)
+                                : open_typed(job, split, dataset, error);
     if (status == TN_OK) {
         *out = dataset;
     } else {
@@ -168,9 +189,31 @@ enum tn_status dataset_open(const struct job *job, enum dataset_split split, str
     return status;
 }
 
+enum tn_status dataset_open(const struct job *job, enum dataset_split split, struct dataset **out,
+                            struct error *error)
+{
+    return open_any(job, split, NULL, out, error);
+}
+
+enum tn_status dataset_open_beside(const struct job *job, enum dataset_split split,
+                                   const struct dataset *train, struct dataset **out,
+                                   struct error *error)
+{
+    assert(train != NULL);
+    return open_any(job, split, train, out, error);
+}
+
+const char *dataset_split_name(enum dataset_split split)
+{
+    static const char *const names[] = {"training", "test", "validation"};
+    assert(split <= DATASET_VALIDATION);
+    return names[split];
+}
+
 void dataset_close(struct dataset *dataset)
 {
     if (dataset == NULL) { return; }
+    column_table_close(dataset->table);
     free(dataset->input_bytes);
     free(dataset->input_floats);
     free(dataset->labels);
@@ -187,7 +230,12 @@ static void add_array(struct digest_stream *stream, const void *array, size_t by
 
 static void add_split(struct digest_stream *stream, const struct dataset *data)
 {
-    const uint32_t shape[] = {data->examples, data->inputs, data->outputs};
+    if (data->table != NULL) {
+        const struct digest digest = column_table_digest(data->table);
+        digest_add(stream, &digest, sizeof digest);
+        return;
+    }
+    const uint32_t shape[] = {(uint32_t)data->examples, data->inputs, data->outputs};
     const size_t last = (size_t)data->examples - 1;
     const size_t inputs = last * data->input_step + data->inputs;
     digest_add(stream, shape, sizeof shape);
@@ -250,36 +298,118 @@ static void copy_example(const struct dataset *dataset, size_t from, const struc
         assert(dataset->labels != NULL);
         memcpy(fields->labels + to * labels, dataset->labels + from * dataset->label_step, labels);
     }
+    for (size_t l = 0; fields->wide_labels != NULL && l < labels; l++) {
+        fields->wide_labels[to * labels + l] = dataset->labels[from * dataset->label_step + l];
+    }
     if (fields->targets != NULL) {
         copy_targets(dataset, from, fields->targets + to * dataset->outputs);
     }
 }
 
-float dataset_target(const struct dataset *dataset, uint32_t example, uint32_t output)
+static enum tn_status copy_row(const struct dataset *dataset, uint64_t from,
+                               const struct fields *fields, size_t to, struct source_row *row,
+                               struct error *error)
 {
-    assert(example < dataset->examples && output < dataset->outputs);
-    if (!dataset->targets_are_inputs) {
-        return dataset->targets[(size_t)example * dataset->outputs + output];
+    int32_t label = 0;
+    const bool copied = dataset->targets_are_inputs && fields->targets != NULL;
+    float *targets = fields->targets != NULL ? fields->targets + to * dataset->outputs : NULL;
+    float *inputs = fields->inputs != NULL ? fields->inputs + to * dataset->inputs : NULL;
+    if (copied && inputs == NULL) { inputs = targets; }
+    const struct column_table_example example = {
+        .inputs = inputs,
+        .label = fields->labels != NULL || fields->wide_labels != NULL ? &label : NULL,
+        .targets = copied ? NULL : targets,
+    };
+    assert(fields->input_bytes == NULL);
+    enum tn_status status = column_table_read(dataset->table, from, row, &example, error);
+    if (fields->labels != NULL) { fields->labels[to] = (uint8_t)label; }
+    if (fields->wide_labels != NULL) { fields->wide_labels[to] = label; }
+    if (status == TN_OK && copied && inputs != targets) {
+        memcpy(targets, inputs, dataset->outputs * sizeof *targets);
     }
-    const size_t at = (size_t)example * dataset->input_step + output;
-    if (dataset->input_floats != NULL) { return dataset->input_floats[at]; }
-    float value;
-    bytes_to_floats(1, dataset->input_bytes + at, &value);
-    return value;
+    return status;
 }
 
-void dataset_gather(const struct dataset *dataset, const uint32_t *indices, uint32_t count,
-                    const struct fields *fields)
+/* The examples indices[0..count), or with NULL from `first` on. */
+static enum tn_status gather(const struct dataset *dataset, const uint64_t *indices, uint64_t first,
+                             uint32_t count, const struct fields *fields, struct error *error)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        assert(indices[i] < dataset->examples);
-        copy_example(dataset, indices[i], fields, i);
+    struct source_row row = {0};
+    enum tn_status status = TN_OK;
+    if (dataset->table != NULL) {
+        status = source_row_open(&row, dataset->table->source.column_count, error);
     }
+    for (uint32_t i = 0; i < count && status == TN_OK; i++) {
+        const uint64_t from = indices != NULL ? indices[i] : first + i;
+        assert(from < dataset->examples);
+        if (dataset->table != NULL) {
+            status = copy_row(dataset, from, fields, i, &row, error);
+        } else {
+            copy_example(dataset, from, fields, i);
+        }
+    }
+    source_row_close(&row);
+    return status;
 }
 
-void dataset_gather_range(const struct dataset *dataset, uint32_t first, uint32_t count,
-                          const struct fields *fields)
+enum tn_status dataset_gather(const struct dataset *dataset, const uint64_t *indices,
+                              uint32_t count, const struct fields *fields, struct error *error)
+{
+    assert(indices != NULL);
+    return gather(dataset, indices, 0, count, fields, error);
+}
+
+enum tn_status dataset_gather_range(const struct dataset *dataset, uint64_t first, uint32_t count,
+                                    const struct fields *fields, struct error *error)
 {
     assert(first <= dataset->examples && count <= dataset->examples - first);
-    for (uint32_t i = 0; i < count; i++) { copy_example(dataset, first + i, fields, i); }
+    return gather(dataset, NULL, first, count, fields, error);
+}
+
+/* --------------------------------------------------------------- questions */
+
+bool dataset_has_labels(const struct dataset *dataset)
+{
+    return dataset->table != NULL ? dataset->table->classes > 0 : dataset->labels != NULL;
+}
+
+bool dataset_has_targets(const struct dataset *dataset)
+{
+    if (dataset->targets_are_inputs) { return true; }
+    return dataset->table != NULL ? dataset->table->classes == 0 : dataset->targets != NULL;
+}
+
+bool dataset_has_bytes(const struct dataset *dataset)
+{
+    return dataset->input_bytes != NULL;
+}
+
+static double target_of(const struct dataset *dataset, uint64_t example, uint32_t output)
+{
+    if (!dataset->targets_are_inputs) {
+        return (double)dataset->targets[example * dataset->outputs + output];
+    }
+    const size_t at = (size_t)example * dataset->input_step + output;
+    if (dataset->input_floats != NULL) { return (double)dataset->input_floats[at]; }
+    float value;
+    bytes_to_floats(1, dataset->input_bytes + at, &value);
+    return (double)value;
+}
+
+double dataset_spread(const struct dataset *dataset)
+{
+    double spread = 0;
+    if (!dataset_has_targets(dataset)) { return 0; }
+    if (dataset->table != NULL) { return dataset->table->spread; }
+    for (uint32_t c = 0; c < dataset->outputs; c++) {
+        double sum = 0, squares = 0;
+        for (uint64_t i = 0; i < dataset->examples; i++) { sum += target_of(dataset, i, c); }
+        const double mean = sum / (double)dataset->examples;
+        for (uint64_t i = 0; i < dataset->examples; i++) {
+            const double deviation = target_of(dataset, i, c) - mean;
+            squares += deviation * deviation;
+        }
+        spread += squares;
+    }
+    return spread;
 }

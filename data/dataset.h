@@ -1,11 +1,12 @@
 /*
- * data/dataset.h: the examples of a job, in memory, and batches gathered from them.
+ * data/dataset.h: the examples of a job and batches gathered from them.
  *
  * The types (data.type): "idx" reads the four files of the MNIST family from the folder data.path,
  * compressed with gzip or not, with pixels scaled to [0, 1]; "text" makes windows of a file
  * (text_windows.h); "synthetic" and "matches" compute examples from the seed (synthetic.h,
  * matches.h). Pixels stay bytes in memory, which takes a quarter of the space, and become floats
- * when they are gathered. An example is a function of its number; there is no cursor.
+ * when they are gathered. Jobs with data.format read files with columns (column_table.h), which
+ * need no memory of their size. An example is a function of its number; there is no cursor.
  *
  * Threads: an open data set is read-only; any number of threads may gather from it.
  */
@@ -20,16 +21,19 @@
 #include "common/cluster/job.h"
 #include "model/training.h"
 
-enum dataset_split { DATASET_TRAIN, DATASET_TEST };
+enum dataset_split { DATASET_TRAIN, DATASET_TEST, DATASET_VALIDATION };
+
+struct column_table;
 
 struct dataset {
-    uint32_t examples;
+    uint64_t examples;
     uint32_t inputs, outputs; /* As in the model. */
     uint32_t labels_each;     /* Labels of an example. */
     /* Elements from an example to the next one: `inputs` and `labels_each`, or less where examples
      * overlap. */
     uint32_t input_step, label_step;
-    bool targets_are_inputs; /* `targets` is NULL. */
+    bool targets_are_inputs;    /* `targets` is NULL. */
+    struct column_table *table; /* Owned; NULL: the examples are in memory, as below. */
     /* One array of each pair is owned; the other is NULL. */
     uint8_t *input_bytes; /* Pixels: value / 255; or ids. */
     float *input_floats;
@@ -47,22 +51,37 @@ struct dataset {
  */
 MUST_CHECK enum tn_status dataset_open(const struct job *job, enum dataset_split split,
                                        struct dataset **out, struct error *error);
+/* The same for another split of the job of `train`, whose statistics of columns it uses. */
+MUST_CHECK enum tn_status dataset_open_beside(const struct job *job, enum dataset_split split,
+                                              const struct dataset *train, struct dataset **out,
+                                              struct error *error);
 void dataset_close(struct dataset *dataset); /* NULL is allowed. */
 
 /* The digest of all examples as they are trained on, whether files were compressed or not: equal
  * digests mean equal data. About 0.1 s per GB. */
 struct digest dataset_digest(const struct dataset *train, const struct dataset *test);
 
-/* Target `output` of an example. The data set has targets. */
-float dataset_target(const struct dataset *dataset, uint32_t example, uint32_t output);
+/* Whether the examples have this. */
+bool dataset_has_labels(const struct dataset *dataset);
+bool dataset_has_targets(const struct dataset *dataset);
+bool dataset_has_bytes(const struct dataset *dataset);
+
+/* The squared deviations of the targets from their means; 0: there are none. Of a table, of another
+ * split than that for training. */
+double dataset_spread(const struct dataset *dataset);
 
 /* Copy the examples indices[0..count), each below dataset->examples, into those fields that the
- * model reads. They have room for them, and the data set has them. */
-void dataset_gather(const struct dataset *dataset, const uint32_t *indices, uint32_t count,
-                    const struct fields *fields);
+ * model reads. They have room for them, and the data set has them.
+ *   TN_EINVAL: a row of a file is not valid, the error names its place; TN_EIO, TN_ENOMEM */
+MUST_CHECK enum tn_status dataset_gather(const struct dataset *dataset, const uint64_t *indices,
+                                         uint32_t count, const struct fields *fields,
+                                         struct error *error);
 
 /* The same for the examples [first, first+count). */
-void dataset_gather_range(const struct dataset *dataset, uint32_t first, uint32_t count,
-                          const struct fields *fields);
+MUST_CHECK enum tn_status dataset_gather_range(const struct dataset *dataset, uint64_t first,
+                                               uint32_t count, const struct fields *fields,
+                                               struct error *error);
+
+const char *dataset_split_name(enum dataset_split split);
 
 #endif

@@ -100,7 +100,7 @@ enum tn_status text_windows_fill(const struct job *job, enum dataset_split split
         const uint64_t count = train ? size - tested : tested;
         dataset->labels_each = inputs;
         dataset->input_step = dataset->label_step = train ? 1 : inputs;
-        dataset->examples = (uint32_t)((count - 1 - inputs) / dataset->input_step + 1);
+        dataset->examples = ((count - 1 - inputs) / dataset->input_step + 1);
         status = take_windows(bytes, first, count, dataset, error);
     }
     free(bytes);

@@ -102,16 +102,14 @@ static const float *batch_gradient(struct trainer *trainer, struct error *error)
     const float *sum =
         compute_node(&trainer->compute, trainer_values(trainer), trainer->step, all, &cause);
     if (sum != NULL && all_finite(sum, trainer->parameters)) { return sum; }
-    if (sum == NULL && cause.status != TN_EINVAL) {
-        (void)!error_set(error, TN_ENOMEM, "out of memory for the gradient of step %" PRIu64,
-                         trainer->step);
+    if (sum == NULL) {
+        (void)!error_set(error, cause.status, "%s", cause.text);
         return NULL;
     }
     (void)!error_set(error, TN_EINVAL,
-                     "%.600s: step=%" PRIu64 ": training diverged or an example is not a number; "
-                     "lower train.learning_rate or check the data; TANIST_CHECK_NUMERICS=1 in the "
-                     "environment names the operation",
-                     sum == NULL ? cause.text : "gradient is not finite", trainer->step);
+                     "gradient is not finite: step=%" PRIu64 ": training diverged or an example is "
+                     "not a number; lower train.learning_rate or check the data",
+                     trainer->step);
     return NULL;
 }
 

@@ -21,7 +21,8 @@ static void classify(struct tn_graph *graph, const struct job *job, tn_tensor lo
 {
     struct tn_shape shape = tn_shape_of(graph, logits);
     if (shape.rank > 0) { shape.dims[--shape.rank] = 0; }
-    tn_tensor labels = tn_placeholder(graph, "labels", TN_UINT8, shape);
+    const bool wide = job->model.outputs > JOB_BYTE_CLASSES;
+    tn_tensor labels = tn_placeholder(graph, "labels", wide ? TN_INT32 : TN_UINT8, shape);
     float smoothing = (float)job->model.label_smoothing;
     tn_loss(graph, tn_softmax_cross_entropy_smoothed(graph, logits, labels, smoothing), 1);
     tn_metric(graph, "accuracy", tn_is_correct(graph, logits, labels));
@@ -226,11 +227,11 @@ static enum tn_status check(const struct type *type, const struct job *job, stru
     if (status == TN_OK) { status = check_width("model.outputs", outputs, error); }
     if (status != TN_OK) { return status; }
     uint32_t classes = job_classes(job);
-    if (classes == 1 || classes > JOB_CLASSES_MAX) {
+    if (classes == 1) {
         return error_set(error, TN_EINVAL,
                          "model.outputs is %" PRIu32
-                         ": a classifier needs 2 to %d, one for each class",
-                         outputs, JOB_CLASSES_MAX);
+                         ": a classifier needs 2 or more, one for each class",
+                         outputs);
     }
     return check_hidden(type, job, error);
 }

@@ -50,8 +50,9 @@ static enum tn_status bind_fields(struct sized *sized, struct error *error)
     if (inputs.data != NULL && !bytes && inputs.type != TN_FLOAT32) {
         return wrong_type("inputs", "float32 or uint8", error);
     }
-    if (labels.data != NULL && labels.type != TN_UINT8) {
-        return wrong_type("labels", "uint8", error);
+    const bool wide = labels.data != NULL && labels.type == TN_INT32;
+    if (labels.data != NULL && !wide && labels.type != TN_UINT8) {
+        return wrong_type("labels", "uint8 or int32", error);
     }
     if (targets.data != NULL && targets.type != TN_FLOAT32) {
         return wrong_type("targets", "float32", error);
@@ -59,7 +60,8 @@ static enum tn_status bind_fields(struct sized *sized, struct error *error)
     sized->fields = (struct fields){
         .inputs = bytes ? NULL : inputs.data,
         .input_bytes = bytes ? inputs.data : NULL,
-        .labels = labels.data,
+        .labels = wide ? NULL : labels.data,
+        .wide_labels = wide ? labels.data : NULL,
         .targets = targets.data,
         .labels_each = (uint32_t)(elements_of(&labels.shape) / sized->examples),
     };

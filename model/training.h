@@ -28,11 +28,13 @@ struct training_config {
 };
 
 /* Memory for examples, row by row: inputs [count][inputs], as floats or as bytes, labels
- * [count][labels_each], targets [count][outputs]. NULL: the model does not read this field. */
+ * [count][labels_each], as bytes or wide, targets [count][outputs]. NULL: the model does not read
+ * this field. */
 struct fields {
     float *inputs;
     uint8_t *input_bytes;
     uint8_t *labels;
+    int32_t *wide_labels;
     float *targets;
     uint32_t labels_each; /* 1, or one for each element of a sequence. */
 };

@@ -20,28 +20,6 @@ uint32_t compute_slice_examples(const struct job *job)
     return most;
 }
 
-static bool has_targets(const struct dataset *dataset)
-{
-    return dataset->targets != NULL || dataset->targets_are_inputs;
-}
-
-static double spread_of_targets(const struct dataset *test)
-{
-    if (test == NULL || !has_targets(test)) { return 0; }
-    double spread = 0;
-    for (uint32_t c = 0; c < test->outputs; c++) {
-        double sum = 0, squares = 0;
-        for (uint32_t i = 0; i < test->examples; i++) { sum += (double)dataset_target(test, i, c); }
-        double mean = sum / test->examples;
-        for (uint32_t i = 0; i < test->examples; i++) {
-            double deviation = (double)dataset_target(test, i, c) - mean;
-            squares += deviation * deviation;
-        }
-        spread += squares;
-    }
-    return spread;
-}
-
 /* The at most two sizes of slices. Slices without examples need no program. */
 static void list_sizes(const struct job *job, uint32_t sizes[static TRAINING_SIZES_MAX])
 {
@@ -68,16 +46,17 @@ static enum tn_status check_fields(const struct compute *compute, struct error *
     const struct dataset *train = compute->config.train;
     struct fields fields = training_fields(compute->training, TN_TRAIN, compute->slice_examples);
     enum tn_status status =
-        check_field("inputs", fields.input_bytes, train->input_bytes != NULL, error);
+        check_field("inputs", fields.input_bytes, dataset_has_bytes(train), error);
     if (status == TN_OK) {
-        status = check_field("labels", fields.labels, train->labels != NULL, error);
+        const void *labels =
+            fields.labels != NULL ? (const void *)fields.labels : fields.wide_labels;
+        status = check_field("labels", labels, dataset_has_labels(train), error);
     }
     if (status == TN_OK) {
-        status = check_field("targets", fields.targets, has_targets(train), error);
+        status = check_field("targets", fields.targets, dataset_has_targets(train), error);
     }
-    if (status != TN_OK || fields.labels == NULL || fields.labels_each == train->labels_each) {
-        return status;
-    }
+    const bool labels = fields.labels != NULL || fields.wide_labels != NULL;
+    if (status != TN_OK || !labels || fields.labels_each == train->labels_each) { return status; }
     return error_set(error, TN_EINVAL,
                      "model.layers end with %" PRIu32
                      " rows of outputs per example, but the data have %" PRIu32
@@ -93,7 +72,7 @@ static enum tn_status open_training(struct compute *compute, struct error *error
     list_sizes(config->job, training.gradient);
     if (config->test != NULL && config->test->examples > 0) {
         training.evaluation[0] = config->test->examples >= most ? most : 0;
-        training.evaluation[1] = config->test->examples % most;
+        training.evaluation[1] = (uint32_t)(config->test->examples % most);
     }
     enum tn_status status = training_open(&training, &compute->training, error);
     return status == TN_OK ? check_fields(compute, error) : status;
@@ -108,7 +87,7 @@ enum tn_status compute_open(struct compute *compute, const struct compute_config
     *compute = (struct compute){.config = *config};
     compute->parameters = config->model->table.parameter_count;
     compute->slice_examples = compute_slice_examples(config->job);
-    compute->target_spread = spread_of_targets(config->test);
+    compute->target_spread = config->test != NULL ? dataset_spread(config->test) : 0;
     compute->indices = calloc(compute->slice_examples, sizeof *compute->indices);
     enum tn_status status = compute->indices != NULL
                                 ? open_training(compute, error)
@@ -165,6 +144,19 @@ static void clip_slice(const struct compute *compute, float *gradient)
     }
 }
 
+/* The remedy for numbers that are not finite. */
+static enum tn_status explain_divergence(struct error *error)
+{
+    struct error cause = {.status = TN_EINVAL, .text = "the loss is not finite"};
+    if (error == NULL) { return TN_EINVAL; }
+    if (error->status != TN_OK) { cause = *error; }
+    return error_set(error, TN_EINVAL,
+                     "%.600s: training diverged or an example is not a number; lower "
+                     "train.learning_rate or check the data; TANIST_CHECK_NUMERICS=1 in the "
+                     "environment names the operation",
+                     cause.text);
+}
+
 static enum tn_status slice_gradient(struct compute *compute, const float *values, uint64_t step,
                                      uint32_t slice, uint32_t depth, struct error *error)
 {
@@ -183,15 +175,15 @@ static enum tn_status slice_gradient(struct compute *compute, const float *value
         .gradient = level(compute, depth),
     };
     if (range.count > 0) {
-        shuffle_batch(job->seed, train->examples, job->train.batch, step, range.first, range.count,
-                      compute->indices);
+        const struct shuffle_order order = {job->seed, train->examples, job->data.shuffle};
+        shuffle_batch(&order, job->train.batch, step, range.first, range.count, compute->indices);
         struct fields fields = training_fields(compute->training, TN_TRAIN, range.count);
-        dataset_gather(train, compute->indices, range.count, &fields);
+        enum tn_status status =
+            dataset_gather(train, compute->indices, range.count, &fields, error);
+        if (status != TN_OK) { return status; }
     }
     enum tn_status status = training_gradient(compute->training, &run, error);
-    if (status == TN_OK && !isfinite(run.loss_sum)) {
-        status = error_set(error, TN_EINVAL, "the loss is not finite");
-    }
+    if (status == TN_EINVAL || !isfinite(run.loss_sum)) { status = explain_divergence(error); }
     if (status != TN_OK) { return error_context(error, "step %" PRIu64 ", slice %u", step, slice); }
     add_loss(compute, step, run.loss_sum, range.count);
     compute->losses[depth] = run.loss_sum;
@@ -262,10 +254,11 @@ static enum tn_status evaluate_all(const struct compute *compute, const float *v
     const struct dataset *test = compute->config.test;
     enum tn_status status = TN_OK;
     assert(test != NULL);
-    for (uint32_t first = 0; first < test->examples && status == TN_OK;) {
-        uint32_t count = u32_min(test->examples - first, compute->slice_examples);
+    for (uint64_t first = 0; first < test->examples && status == TN_OK;) {
+        const uint32_t count = (uint32_t)u64_min(test->examples - first, compute->slice_examples);
         struct fields fields = training_fields(compute->training, TN_EVALUATE, count);
-        dataset_gather_range(test, first, count, &fields);
+        status = dataset_gather_range(test, first, count, &fields, NULL);
+        if (status != TN_OK) { break; }
         status = training_evaluate(compute->training, values, count, sum, NULL);
         first += count;
     }

@@ -43,7 +43,7 @@ struct compute {
     uint64_t version; /* Version of the values, for programs. */
     uint32_t slice_examples;
     struct training *training;
-    uint32_t *indices;
+    uint64_t *indices;
     struct buffer *levels[COMPUTE_LEVELS_MAX]; /* Partial sums; NULL until needed. */
     double losses[COMPUTE_LEVELS_MAX];         /* The sums of the losses of the same examples. */
     double target_spread; /* Regression: squared deviations of the test targets from their mean. */

@@ -57,15 +57,12 @@ static bool compute_one(struct worker *worker, uint64_t step, uint32_t node)
     struct error error = {.status = TN_OK};
     struct slice_node slices = worker->core.nodes[node];
     const float *sum = compute_node(&worker->compute, worker->current->data, step, slices, &error);
-    if (sum == NULL && error.status == TN_EINVAL) {
-        log_error("%s: training diverged or an example is not a number; lower "
-                  "train.learning_rate or check the data; TANIST_CHECK_NUMERICS=1 in the "
-                  "environment names the operation",
-                  error.text);
-        worker_finish(worker, TN_EXIT_INVALID_INPUT);
+    if (sum == NULL) {
+        log_error("%s", error.text);
+        worker_finish(worker, error.status == TN_EINVAL ? TN_EXIT_INVALID_INPUT : TN_EXIT_ERROR);
     } else if (sum != NULL && !all_finite(sum, worker->compute.parameters)) {
         diverged(worker, step, slices);
-    } else if (sum == NULL || !gradients_put(&worker->gradients, node, sum)) {
+    } else if (!gradients_put(&worker->gradients, node, sum)) {
         out_of_memory(worker);
     } else {
         worker->losses[node] = compute_node_loss(&worker->compute);

@@ -58,7 +58,7 @@ static enum tn_status open_predictor(struct evaluating *evaluating, struct error
         .model = evaluating->saved.model,
         .values = evaluating->saved.values->data,
         .kernels = job_programs(job),
-        .batch = u32_min(compute_slice_examples(job), evaluating->dataset->examples),
+        .batch = (uint32_t)u64_min(compute_slice_examples(job), evaluating->dataset->examples),
     };
     return predictor_open(&config, &evaluating->predictor, error);
 }
@@ -81,17 +81,19 @@ static enum tn_status open_report(struct evaluating *evaluating, struct error *e
 
 static enum tn_status evaluate(struct evaluating *evaluating, struct error *error)
 {
-    const uint32_t examples = evaluating->dataset->examples;
-    const uint32_t batch = u32_min(compute_slice_examples(&evaluating->saved.job), examples);
+    const uint64_t examples = evaluating->dataset->examples;
+    const uint64_t batch = u64_min(compute_slice_examples(&evaluating->saved.job), examples);
     struct progress_note progress = progress_note_begin("evaluate", examples);
     enum tn_status status = TN_OK;
-    for (uint32_t first = 0; first < examples && status == TN_OK;) {
-        const uint32_t count = u32_min(examples - first, batch);
+    for (uint64_t first = 0; first < examples && status == TN_OK;) {
+        const uint32_t count = (uint32_t)u64_min(examples - first, batch);
         const float *scores = NULL;
         struct fields fields;
         status = predictor_fields(evaluating->predictor, count, &fields, error);
+        if (status == TN_OK) {
+            status = dataset_gather_range(evaluating->dataset, first, count, &fields, error);
+        }
         if (status != TN_OK) { break; }
-        dataset_gather_range(evaluating->dataset, first, count, &fields);
         status =
             predictor_run(evaluating->predictor, count, &evaluating->report.sum, &scores, error);
         if (status == TN_OK) {

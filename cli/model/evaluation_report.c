@@ -37,14 +37,15 @@ enum tn_status evaluation_report_add(struct evaluation_report *report, const flo
     const size_t rows = (size_t)count * report->shape.rows, width = report->shape.width;
     enum tn_status status = TN_OK;
     assert(scores != NULL);
-    assert(report->classes != NULL ? fields->labels != NULL : fields->targets != NULL);
+    assert(report->classes != NULL || fields->targets != NULL);
     for (size_t row = 0; row < rows && status == TN_OK; row++) {
         if (report->numbers != NULL) {
             number_metrics_add(report->numbers, scores + row * width,
                                fields->targets + row * width);
         } else {
-            status = class_metrics_add(report->classes, scores + row * width, fields->labels[row],
-                                       error);
+            const uint32_t label =
+                fields->labels != NULL ? fields->labels[row] : (uint32_t)fields->wide_labels[row];
+            status = class_metrics_add(report->classes, scores + row * width, label, error);
         }
     }
     return status;

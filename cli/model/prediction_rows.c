@@ -268,9 +268,9 @@ enum tn_status prediction_rows_read(struct prediction_rows *rows, uint32_t most,
     *count = 0;
     if (rows->dataset != NULL) {
         *count = (uint32_t)u64_min(most, rows->dataset->examples - rows->next);
-        dataset_gather_range(rows->dataset, (uint32_t)rows->next, *count, into);
+        status = dataset_gather_range(rows->dataset, rows->next, *count, into, error);
         rows->next += *count;
-        return TN_OK;
+        return status;
     }
     while (*count < most) {
         uint32_t found = 0;

@@ -17,7 +17,9 @@ enum tn_status training_parts_open(struct training_parts *parts, const struct jo
     enum tn_status status = kernels_open(job_kernels(job), &parts->kernels, error);
     if (status == TN_OK) { status = model_open(job, &parts->model, error); }
     if (status == TN_OK) { status = dataset_open(job, DATASET_TRAIN, &parts->train, error); }
-    if (status == TN_OK) { status = dataset_open(job, DATASET_TEST, &parts->test, error); }
+    if (status == TN_OK) {
+        status = dataset_open_beside(job, DATASET_TEST, parts->train, &parts->test, error);
+    }
     if (status == TN_OK) { identify_inputs(parts); }
     return status;
 }

@@ -1,10 +1,11 @@
 #include "cli/run/validate.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/cluster/variable_rules.h"
-#include "data/dataset.h"
+#include "data/column_table.h"
 #include "kernels/optimizer.h"
 #include "model/model.h"
 
@@ -23,7 +24,7 @@ enum tn_status override_job(struct job *job, const struct option_texts *settings
         enum tn_status status = job_set(job, settings->items[i], error);
         if (status != TN_OK) { return error_context(error, "--set"); }
     }
-    return TN_OK;
+    return column_table_settle_job(job, error);
 }
 
 static enum tn_status check_data(const struct job *job, enum dataset_split split,
@@ -34,7 +35,8 @@ static enum tn_status check_data(const struct job *job, enum dataset_split split
     if (status != TN_OK) { return status; }
     if (split == DATASET_TRAIN && dataset->examples < job->train.batch) {
         status = error_set(error, TN_EINVAL,
-                           "train.batch is %u, but there are only %u training examples: lower it",
+                           "train.batch is %u, but there are only %" PRIu64
+                           " training examples: lower it",
                            job->train.batch, dataset->examples);
     }
     dataset_close(dataset);

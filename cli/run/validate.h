@@ -15,7 +15,9 @@
  * (job_has_program()). Errors are those of job_read_file(). */
 MUST_CHECK enum tn_status read_job_argument(struct job *job, const char *path, struct error *error);
 
-/* Apply the values of --set, "KEY=VALUE" each. TN_EINVAL names the one that is wrong. */
+/* Apply the values of --set, "KEY=VALUE" each; then set the inputs of a model whose data are files
+ * with columns. TN_EINVAL names the value that is wrong; the errors of column_table_settle_job().
+ */
 MUST_CHECK enum tn_status override_job(struct job *job, const struct option_texts *settings,
                                        struct error *error);
 

@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "common/base/utf8.h"
+#include "common/cluster/job_data.h"
 #include "common/cluster/job_keys.h"
 #include "common/cluster/job_model.h"
 #include "common/cluster/job_schedule.h"
@@ -105,11 +106,11 @@ void job_init_existing(struct job *job)
 
 /* ------------------------------------------------------------- reading */
 
-/* Whether a job file has the key model.hidden, in its section or with its full name. */
-static bool names_hidden(const json_t *root)
+/* Whether a job file has a key of the model, in its section or with its full name. */
+static bool names_key(const json_t *root, const char *full, const char *key)
 {
-    return json_object_get(root, "model.hidden") != NULL ||
-           json_object_get(json_object_get(root, "model"), "hidden") != NULL;
+    return json_object_get(root, full) != NULL ||
+           json_object_get(json_object_get(root, "model"), key) != NULL;
 }
 
 enum tn_status job_read_text(struct job *job, const char *text, size_t size, const char *source,
@@ -125,7 +126,8 @@ enum tn_status job_read_text(struct job *job, const char *text, size_t size, con
     struct job read = *job;
     enum tn_status status = json_codec_read(&job_keys, root, "", &read, error);
     if (status == TN_OK) {
-        if (names_hidden(root)) { read.model.hidden_given = true; }
+        if (names_key(root, "model.hidden", "hidden")) { read.model.hidden_given = true; }
+        if (names_key(root, "model.inputs", "inputs")) { read.model.inputs_given = true; }
         settle_hidden(&read);
         *job = read;
     } else {
@@ -203,6 +205,7 @@ enum tn_status job_set(struct job *job, const char *assignment, struct error *er
     enum tn_status status = json_codec_read_field(&job_keys, key, value, "", &changed, error);
     if (status == TN_OK) {
         if (strcmp(name, "model.hidden") == 0) { changed.model.hidden_given = true; }
+        if (strcmp(name, "model.inputs") == 0) { changed.model.inputs_given = true; }
         if (strcmp(name, "model.type") == 0) { settle_hidden(&changed); }
         *job = changed;
     }
@@ -240,6 +243,7 @@ enum tn_status job_check(const struct job *job, struct error *error)
                          (job->train.batch / job->train.slices + 1) * job->train.slices);
     }
     if ((status = check_cluster(job, error)) != TN_OK) { return status; }
+    if ((status = job_check_data(job, error)) != TN_OK) { return status; }
     if ((status = job_check_schedule(job, error)) != TN_OK) { return status; }
     return job_check_model(job, error);
 }

@@ -20,12 +20,14 @@ enum {
     JOB_HIDDEN_MAX = 8,
     JOB_PIECES_MAX = 16,
     JOB_WIDTH_MAX = 1 << 20, /* The widest layer. */
-    JOB_CLASSES_MAX = 256,
+    JOB_BYTE_CLASSES = 256,  /* Labels of more classes are wide. */
     JOB_RULES_MAX = 16,
     JOB_PATTERN_MAX = 64,
     JOB_RANK_MAX = 4,
     JOB_LAYERS_MAX = 8192,
     JOB_OPTIONS_MAX = 2048,
+    JOB_COLUMNS_MAX = 16384,
+    JOB_LABEL_MAX = 4096,
     JOB_SYMBOL_MAX = 64,
     JOB_FREEZE_MAX = 16,
     JOB_FILE_MAX = 1 << 20,
@@ -79,6 +81,14 @@ struct job_schedule {
     double rates[JOB_PIECES_MAX];
 };
 
+enum job_order { ORDER_PERMUTATION, ORDER_NONE, ORDER_BLOCKS };
+
+/* `data.shuffle`; see data/shuffle.h. */
+struct job_shuffle {
+    enum job_order order;
+    uint32_t block, window; /* ORDER_BLOCKS: examples of a block, blocks of a window. */
+};
+
 /* One of `train.variables`; see common/cluster/variable_rules.h. */
 struct job_variable_rule {
     char match[JOB_PATTERN_MAX];
@@ -101,6 +111,7 @@ struct job {
         char path[JOB_PATH_MAX];     /* onnx, library */
         char symbol[JOB_SYMBOL_MAX]; /* library */
         uint32_t inputs, outputs;
+        bool inputs_given; /* By a file or --set; if not, feature columns decide. */
         uint32_t hidden_count;
         uint32_t hidden[JOB_HIDDEN_MAX];
         bool hidden_given; /* By a file or --set; if not, the type decides. */
@@ -119,6 +130,13 @@ struct job {
         char path[JOB_PATH_MAX];
         uint32_t examples, test_examples; /* synthetic, matches */
         double noise;                     /* The same. */
+        char format[32]; /* Files with columns, in place of `type`; "": none. data/open.h */
+        char train[JOB_PATH_MAX], test[JOB_PATH_MAX], validation[JOB_PATH_MAX]; /* Patterns. */
+        char label[JOB_LABEL_MAX];     /* JSON: names of columns; "": none. */
+        char columns[JOB_COLUMNS_MAX]; /* JSON: data/columns/columns.h; "": all. */
+        char options[JOB_OPTIONS_MAX]; /* JSON: of the format; "": none. */
+        double split_test, split_validation;
+        struct job_shuffle shuffle;
     } data;
     struct {
         enum train_mode mode;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/cluster/job_data.h"
 #include "common/cluster/job_layers.h"
 #include "common/cluster/manifest.h"
 
@@ -236,6 +237,58 @@ static const struct json_field fields[] = {
         "Standard deviation of the noise: of a regression on the targets, of a classifier on the "
         "inputs. Of `matches`: on the score that decides the label. Of `synthetic` and `matches` "
         "only."),
+    TEXT("data.format", data.format, FIXED,
+         "The format of files with columns, in place of `data.type`: `csv`, `tsv`. See "
+         "[data.md](data.md)."),
+    TEXT("data.train", data.train, FIXED,
+         "The files for training, a pattern as in a shell: `d/train-*.csv`. This and all below are "
+         "of `data.format` only."),
+    TEXT("data.test", data.test, FIXED,
+         "The files for evaluations. Without them, `data.split.test` takes rows of `data.train`."),
+    TEXT("data.validation", data.validation, FIXED,
+         "Files that neither training nor its evaluations use."),
+    {
+        .name = "data.label",
+        .type = FIELD_CUSTOM,
+        AT(data.label),
+        .converter = &job_label_converter,
+        .tags = FIXED,
+        .help = "The column to be predicted: its name; of a regression also a list of names. "
+                "`{\"column\": NAME, \"vocabulary\": [...]}` gives classes names; others are whole "
+                "numbers from 0.",
+    },
+    {
+        .name = "data.columns",
+        .type = FIELD_CUSTOM,
+        AT(data.columns),
+        .converter = &job_columns_converter,
+        .tags = FIXED,
+        .help = "How columns become inputs: see [feature columns](data.md#feature-columns). `{}`: "
+                "each column but the label is a number.",
+    },
+    {
+        .name = "data.options",
+        .type = FIELD_CUSTOM,
+        AT(data.options),
+        .converter = &job_options_converter,
+        .tags = FIXED,
+        .help = "An object that the format reads.",
+    },
+    NUMBER(FIELD_REAL, "data.split.test", data.split_test, 0, 0.99, FIXED,
+           "The part of the rows of `data.train` that is used for evaluations, chosen by a hash of "
+           "the row's number and `seed`."),
+    NUMBER(FIELD_REAL, "data.split.validation", data.split_validation, 0, 0.99, FIXED,
+           "The part that neither training nor its evaluations use."),
+    {
+        .name = "data.shuffle",
+        .type = FIELD_CUSTOM,
+        AT(data.shuffle),
+        .converter = &job_shuffle_converter,
+        .tags = FIXED,
+        .help = "The order of examples in an epoch. `permutation`: any, by `seed`; `none`: that of "
+                "the files; `{\"block\": 4096, \"window\": 64}`: blocks of examples in any order, "
+                "and any order within a window of blocks, for slow disks. Of any data.",
+    },
     NAME(FIELD_ENUM, "train.mode", train.mode, modes, FIXED,
          "`sync`: each step sums all slices of one global batch; the result does not depend on "
          "failures. `async`: each worker's gradient is applied at once."),

@@ -207,7 +207,8 @@ enum tn_status job_check_model(const struct job *job, struct error *error)
                          ": a classifier has at least 2 classes; give 2 or more",
                          job->model.outputs);
     }
-    bool idx = strcmp(job->data.type, "idx") == 0;
+    const bool typed = job->data.format[0] == '\0';
+    bool idx = typed && strcmp(job->data.type, "idx") == 0;
     if ((idx || strcmp(job->data.type, "text") == 0) && job->data.path[0] == '\0') {
         return error_set(error, TN_EINVAL, "data.path is empty: give the %s",
                          idx ? "folder of the IDX files" : "name of a text file");

@@ -79,9 +79,9 @@ struct tn_hooks {
  * `build` appends the model to an empty graph, with at least one loss. It must be a function of
  * `build` and `user` alone: not of time, addresses, or the node. Its fields are "inputs" (float32
  * [batch, ...], with build->inputs numbers per example; uint8 for bytes as they are in the data)
- * and "labels" (uint8 [batch], of texts [batch, inputs]) or, where model.loss of the job is an
- * error of numbers, "targets" (float32 [batch, build->outputs]). The metric "accuracy" and the
- * output "outputs" have the meaning that docs/models.md describes.
+ * and "labels" (uint8 or int32 [batch], of texts [batch, inputs]) or, where model.loss of the job
+ * is an error of numbers, "targets" (float32 [batch, build->outputs]). The metric "accuracy" and
+ * the output "outputs" have the meaning that docs/models.md describes.
  */
 struct tn_model {
     size_t struct_size;

@@ -16,7 +16,7 @@ static void check_permutation(uint64_t seed, uint64_t epoch, uint32_t count)
     assert_non_null(seen);
     shuffle_init(&shuffle, seed, epoch, count);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t to = shuffle_at(&shuffle, i);
+        const uint64_t to = shuffle_at(&shuffle, i);
         assert_true(to < count);
         assert_int_equal(seen[to]++, 0);
     }
@@ -84,7 +84,8 @@ static void test_neighbours_are_scattered(void **state)
     double sum = 0;
     shuffle_init(&shuffle, 3, 0, 60000);
     for (uint32_t i = 1; i < 60000; i++) {
-        int64_t step = (int64_t)shuffle_at(&shuffle, i) - shuffle_at(&shuffle, i - 1);
+        const int64_t step =
+            (int64_t)shuffle_at(&shuffle, i) - (int64_t)shuffle_at(&shuffle, i - 1);
         sum += (double)(step < 0 ? -step : step);
     }
     assert_true(sum / 59999 > 19500 && sum / 59999 < 20500);
@@ -94,11 +95,12 @@ static void test_neighbours_are_scattered(void **state)
 static void test_batches_do_not_depend_on_slices(void **state)
 {
     (void)state;
-    uint32_t whole[64], part[64];
+    uint64_t whole[64], part[64];
     for (uint64_t step = 0; step < 40; step++) {
-        shuffle_batch(5, 100, 64, step, 0, 64, whole);
-        shuffle_batch(5, 100, 64, step, 0, 11, part);
-        shuffle_batch(5, 100, 64, step, 11, 53, part + 11);
+        shuffle_batch(&(struct shuffle_order){.seed = 5, .examples = 100}, 64, step, 0, 64, whole);
+        shuffle_batch(&(struct shuffle_order){.seed = 5, .examples = 100}, 64, step, 0, 11, part);
+        shuffle_batch(&(struct shuffle_order){.seed = 5, .examples = 100}, 64, step, 11, 53,
+                      part + 11);
         assert_memory_equal(part, whole, sizeof whole);
     }
 }
@@ -107,9 +109,10 @@ static void test_batches_do_not_depend_on_slices(void **state)
 static void test_epochs_are_complete(void **state)
 {
     (void)state;
-    uint32_t indices[250], seen[100] = {0};
+    uint64_t indices[250], seen[100] = {0};
     for (uint64_t step = 0; step < 2; step++) {
-        shuffle_batch(5, 100, 250, step, 0, 250, indices);
+        shuffle_batch(&(struct shuffle_order){.seed = 5, .examples = 100}, 250, step, 0, 250,
+                      indices);
         for (int i = 0; i < 250; i++) { seen[indices[i]]++; }
     }
     for (int i = 0; i < 100; i++) { assert_int_equal(seen[i], 5); }
@@ -119,10 +122,77 @@ static void test_epochs_are_complete(void **state)
 static void test_order_is_fixed(void **state)
 {
     (void)state;
-    uint32_t indices[4];
-    shuffle_batch(1, 60000, 256, 1000, 0, 4, indices);
-    const uint32_t expected[4] = {0x3650, 0x35f8, 0xd3d5, 0x99e2};
+    uint64_t indices[4];
+    shuffle_batch(&(struct shuffle_order){.seed = 1, .examples = 60000}, 256, 1000, 0, 4, indices);
+    const uint64_t expected[4] = {0x3650, 0x35f8, 0xd3d5, 0x99e2};
     assert_memory_equal(indices, expected, sizeof expected);
+}
+
+/* Every order is a permutation of the examples, however block and window divide them. */
+static void test_all_orders_are_permutations(void **state)
+{
+    enum { MOST = 700 };
+    uint64_t indices[MOST];
+    (void)state;
+    for (uint32_t examples = 1; examples <= MOST; examples += 1 + examples / 9) {
+        for (uint32_t block = 1; block <= 64; block = 2 * block + 1) {
+            for (uint32_t window = 1; window <= 8; window++) {
+                uint8_t seen[MOST] = {0};
+                const struct shuffle_order order = {
+                    3, examples, {.order = ORDER_BLOCKS, .block = block, .window = window}};
+                shuffle_batch(&order, examples, 5, 0, examples, indices);
+                for (uint32_t i = 0; i < examples; i++) {
+                    assert_true(indices[i] < examples && seen[indices[i]]++ == 0);
+                }
+            }
+        }
+    }
+}
+
+/* Within a window, no block is read that is not one of its blocks. */
+static void test_windows_have_whole_blocks(void **state)
+{
+    enum { BLOCK = 16, WINDOW = 4, EXAMPLES = 1024 };
+    uint64_t indices[EXAMPLES], others = 0;
+    const struct shuffle_order order = {
+        1, EXAMPLES, {.order = ORDER_BLOCKS, .block = BLOCK, .window = WINDOW}};
+    (void)state;
+    shuffle_batch(&order, EXAMPLES, 0, 0, EXAMPLES, indices);
+    for (int w = 0; w < EXAMPLES / (BLOCK * WINDOW); w++) {
+        uint8_t blocks[EXAMPLES / BLOCK] = {0};
+        int count = 0;
+        for (int i = 0; i < BLOCK * WINDOW; i++) {
+            const uint64_t example = indices[w * BLOCK * WINDOW + i];
+            count += blocks[example / BLOCK]++ == 0;
+            others += i > 0 && example != indices[w * BLOCK * WINDOW + i - 1] + 1;
+        }
+        assert_int_equal(count, WINDOW);
+    }
+    assert_true(others > EXAMPLES / 2); /* Not in the order of the data. */
+}
+
+static void test_no_order_is_that_of_the_data(void **state)
+{
+    uint64_t indices[25];
+    const struct shuffle_order order = {1, 10, {.order = ORDER_NONE}};
+    (void)state;
+    shuffle_batch(&order, 25, 1, 0, 25, indices);
+    for (uint64_t i = 0; i < 25; i++) { assert_int_equal(indices[i], (25 + i) % 10); }
+}
+
+/* Over 2^32 examples. */
+static void test_large_permutations(void **state)
+{
+    struct shuffle shuffle;
+    uint64_t high = 0;
+    (void)state;
+    shuffle_init(&shuffle, 1, 0, SHUFFLE_MAX - 5);
+    for (uint64_t i = 0; i < 1000; i++) {
+        const uint64_t a = shuffle_at(&shuffle, i), b = shuffle_at(&shuffle, SHUFFLE_MAX - 6 - i);
+        assert_true(a < SHUFFLE_MAX - 5 && b < SHUFFLE_MAX - 5 && a != b);
+        high += a > SHUFFLE_MAX / 2;
+    }
+    assert_in_range(high, 400, 600);
 }
 
 int main(void)
@@ -136,6 +206,10 @@ int main(void)
         cmocka_unit_test(test_batches_do_not_depend_on_slices),
         cmocka_unit_test(test_epochs_are_complete),
         cmocka_unit_test(test_order_is_fixed),
+        cmocka_unit_test(test_all_orders_are_permutations),
+        cmocka_unit_test(test_windows_have_whole_blocks),
+        cmocka_unit_test(test_no_order_is_that_of_the_data),
+        cmocka_unit_test(test_large_permutations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

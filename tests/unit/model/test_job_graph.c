@@ -112,7 +112,7 @@ static void wrong_models_are_refused(void **state)
     expect_refusal(&job, "model.inputs is 0: give a number from 1 to 1048576");
     job = job_of("mlp", 1);
     job.model.outputs = 1;
-    expect_refusal(&job, "model.outputs is 1: a classifier needs 2 to 256, one for each class");
+    expect_refusal(&job, "model.outputs is 1: a classifier needs 2 or more, one for each class");
     job = job_of("mlp", 2);
     job.model.hidden[1] = 0;
     expect_refusal(&job, "model.hidden is 0: give a number from 1 to 1048576");

@@ -58,11 +58,12 @@ static void tear_down(struct trainer *t)
 
 static void compute_slice(struct trainer *t, uint64_t step, uint32_t slice)
 {
-    uint32_t indices[BATCH];
+    uint64_t indices[BATCH];
     struct slice_range range = slices_positions(SLICES, BATCH, slice);
     struct fields fields = training_fields(t->training, TN_TRAIN, range.count);
-    shuffle_batch(1, t->train->examples, BATCH, step, range.first, range.count, indices);
-    dataset_gather(t->train, indices, range.count, &fields);
+    const struct shuffle_order order = {.seed = 1, .examples = t->train->examples};
+    shuffle_batch(&order, BATCH, step, range.first, range.count, indices);
+    assert_int_equal(dataset_gather(t->train, indices, range.count, &fields, NULL), TN_OK);
     struct slice_run run = {
         .values = t->arrays[step % 2][0],
         .seed = 1,
@@ -138,7 +139,7 @@ static struct evaluation_sum train(struct trainer *t, const char *model_type)
     for (uint64_t step = 0; step < 300; step++) { step_by(t, step, 2); }
     for (uint32_t first = 0; first < 1000; first += 40) {
         struct fields fields = training_fields(t->training, TN_EVALUATE, 40);
-        dataset_gather_range(t->test, first, 40, &fields);
+        assert_int_equal(dataset_gather_range(t->test, first, 40, &fields, NULL), TN_OK);
         assert_int_equal(training_evaluate(t->training, t->arrays[0][0], 40, &result, NULL), TN_OK);
     }
     tear_down(t);

@@ -1,0 +1,54 @@
+/*
+ * data/column_table.h: the examples of files: a part of the rows of a source, made into numbers by
+ * feature columns. For jobs with data.format.
+ *
+ * Threads: read-only once it is open; any number of threads may read, each with a row of its own.
+ */
+#ifndef DATA_COLUMN_TABLE_H
+#define DATA_COLUMN_TABLE_H
+
+#include "common/cluster/job.h"
+#include "data/columns/columns.h"
+#include "data/dataset.h"
+#include "data/source/source.h"
+#include "data/split.h"
+
+struct column_table {
+    struct source source;
+    struct columns *columns;
+    struct split split;
+    uint32_t classes; /* As job_classes(). */
+    double spread;    /* As dataset_spread(); of the training split 0. */
+};
+
+/*
+ * Open the files of a split. `fitted`: columns whose statistics are used; NULL: those of the
+ * training split are computed. Other splits than that for training are read completely, so that an
+ * evaluation cannot meet a bad row.
+ *   TN_EINVAL: a row is not valid, the columns do not fit the model, or a split is empty;
+ * TN_ENOENT, TN_EIO, TN_ENOSPC, TN_ENOMEM
+ */
+MUST_CHECK enum tn_status column_table_open(const struct job *job, enum dataset_split split,
+                                            const struct columns *fitted, struct column_table **out,
+                                            struct error *error);
+void column_table_close(struct column_table *table); /* NULL is allowed. */
+
+/* Covers the rows, the columns with their statistics, and the part of the rows. */
+struct digest column_table_digest(const struct column_table *table);
+
+/* Read example `k` into the places that are not NULL. */
+struct column_table_example {
+    float *inputs;
+    int32_t *label;
+    float *targets;
+};
+MUST_CHECK enum tn_status column_table_read(const struct column_table *table, uint64_t k,
+                                            struct source_row *row,
+                                            const struct column_table_example *example,
+                                            struct error *error);
+
+/* Set model.inputs of a job with data.format, unless it was given, from its columns and the first
+ * file for training. Errors as column_table_open(). */
+MUST_CHECK enum tn_status column_table_settle_job(struct job *job, struct error *error);
+
+#endif

@@ -1,0 +1,203 @@
+/* Rows as numbers, labels and targets. */
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "data/columns/columns_private.h"
+
+static double scaled(const struct feature *feature, const struct moments *moments, double number)
+{
+    double range;
+    switch (feature->scale) {
+    case SCALE_STANDARD:
+        range = moments->deviation;
+        return (number - moments->mean) / (range > 0 ? range : 1);
+    case SCALE_MINMAX:
+        range = moments->most - moments->least;
+        return (number - moments->least) / (range > 0 ? range : 1);
+    case SCALE_NONE: break;
+    }
+    return number;
+}
+
+/* Number `k` of a cell, or the one that stands for a missing value. */
+static enum tn_status number_of(const struct feature *feature, const struct source *source,
+                                uint64_t i, const struct source_cell *cell, uint32_t k,
+                                double *number, struct error *error)
+{
+    if (!value_is_missing(source, feature->column, cell)) {
+        return value_number(source, i, feature->column, cell, k, number, error);
+    }
+    switch (feature->missing) {
+    case MISSING_NUMBER: *number = feature->missing_number; return TN_OK;
+    case MISSING_MEAN: *number = feature->moments[k].mean; return TN_OK;
+    case MISSING_ERROR:
+    case MISSING_TEXT: break;
+    }
+    return value_refuse_missing(source, i, feature->column, error);
+}
+
+static enum tn_status apply_numbers(const struct feature *feature, const struct source *source,
+                                    uint64_t i, const struct source_cell *cell, float *out,
+                                    struct error *error)
+{
+    for (uint32_t k = 0; k < feature->width; k++) {
+        double number;
+        enum tn_status status = number_of(feature, source, i, cell, k, &number, error);
+        if (status != TN_OK) { return status; }
+        const struct moments *moments = feature->moments != NULL ? &feature->moments[k] : NULL;
+        out[k] = feature->kind == FEATURE_PIXELS ? (float)number / 255.0F
+                                                 : (float)scaled(feature, moments, number);
+    }
+    return TN_OK;
+}
+
+static enum tn_status bucket_of(const struct feature *feature, const struct source *source,
+                                uint64_t i, const struct source_cell *cell, uint32_t *id,
+                                struct error *error)
+{
+    double number;
+    enum tn_status status = number_of(feature, source, i, cell, 0, &number, error);
+    if (status != TN_OK) { return status; }
+    *id = 0;
+    while (*id < feature->edge_count && number >= feature->edges[*id]) { (*id)++; }
+    return TN_OK;
+}
+
+static uint32_t hashed(const void *bytes, size_t size, uint32_t count)
+{
+    return (uint32_t)(XXH64(bytes, size, 0) % count);
+}
+
+static enum tn_status category_of(const struct feature *feature, const struct source *source,
+                                  uint64_t i, const struct source_cell *cell, uint32_t *id,
+                                  struct error *error)
+{
+    char room[32];
+    struct value_text text = value_text(source, feature->column, cell, room);
+    if (cell->missing) {
+        if (feature->missing != MISSING_TEXT) {
+            return value_refuse_missing(source, i, feature->column, error);
+        }
+        text = (struct value_text){feature->missing_text, strlen(feature->missing_text)};
+    }
+    if (feature->hash > 0) {
+        *id = hashed(text.at, text.size, feature->hash);
+        return TN_OK;
+    }
+    *id = vocabulary_find(feature->vocabulary, text.at, text.size);
+    if (*id != VOCABULARY_NONE) { return TN_OK; }
+    if (feature->unknown == 0) {
+        return value_refuse(source, i, feature->column, cell,
+                            "is not in the vocabulary: add it, or give \"unknown\": 1", error);
+    }
+    *id = vocabulary_count(feature->vocabulary) + hashed(text.at, text.size, feature->unknown);
+    return TN_OK;
+}
+
+/* The id of a category, a bucket or a cross. */
+static enum tn_status id_of(const struct columns *columns, const struct feature *feature,
+                            const struct source *source, uint64_t i, const struct source_row *row,
+                            uint32_t *id, struct error *error)
+{
+    uint32_t ids[PARTS_MAX];
+    const struct source_cell *cell = &row->cells[feature->column];
+    if (feature->kind == FEATURE_BUCKET) { return bucket_of(feature, source, i, cell, id, error); }
+    if (feature->kind == FEATURE_CATEGORY) {
+        return category_of(feature, source, i, cell, id, error);
+    }
+    assert(feature->kind == FEATURE_CROSS);
+    for (uint32_t p = 0; p < feature->part_count; p++) {
+        const struct feature *part = &columns->features[feature->parts[p]];
+        const struct source_cell *value = &row->cells[part->column];
+        enum tn_status status = part->kind == FEATURE_BUCKET
+                                    ? bucket_of(part, source, i, value, &ids[p], error)
+                                    : category_of(part, source, i, value, &ids[p], error);
+        if (status != TN_OK) { return status; }
+    }
+    *id = hashed(ids, feature->part_count * sizeof *ids, feature->hash);
+    return TN_OK;
+}
+
+enum tn_status columns_apply(const struct columns *columns, const struct source *source, uint64_t i,
+                             const struct source_row *row, float *out, struct error *error)
+{
+    assert(columns->fitted && columns->inputs > 0);
+    for (uint32_t f = 0; f < columns->count; f++) {
+        const struct feature *feature = &columns->features[f];
+        float *at = out + feature->at;
+        enum tn_status status;
+        if (feature->kind == FEATURE_NUMBER || feature->kind == FEATURE_PIXELS) {
+            status = apply_numbers(feature, source, i, &row->cells[feature->column], at, error);
+        } else {
+            uint32_t id = 0;
+            status = id_of(columns, feature, source, i, row, &id, error);
+            memset(at, 0, feature->width * sizeof *at);
+            if (status == TN_OK) { at[id] = 1; }
+        }
+        if (status != TN_OK) { return status; }
+    }
+    return TN_OK;
+}
+
+enum tn_status columns_label(const struct columns *columns, const struct source *source, uint64_t i,
+                             const struct source_row *row, uint32_t classes, int32_t *out,
+                             struct error *error)
+{
+    double number = -1;
+    char room[32];
+    assert(columns->label_count == 1);
+    const uint32_t column = columns->label_columns[0];
+    const struct source_cell *cell = &row->cells[column];
+    if (value_is_missing(source, column, cell)) {
+        return value_refuse_missing(source, i, column, error);
+    }
+    if (columns->classes != NULL) {
+        const struct value_text text = value_text(source, column, cell, room);
+        const uint32_t found = vocabulary_find(columns->classes, text.at, text.size);
+        if (found == VOCABULARY_NONE) {
+            return value_refuse(source, i, column, cell, "is not in the vocabulary of data.label",
+                                error);
+        }
+        number = found;
+    } else {
+        enum tn_status status = value_number(source, i, column, cell, 0, &number, error);
+        if (status != TN_OK) {
+            return error_context(error, "data.label needs whole numbers, or a vocabulary");
+        }
+    }
+    if (!(number >= 0 && number < classes) || number != floor(number)) {
+        char problem[96];
+        snprintf(problem, sizeof problem, "is not a class: give whole numbers from 0 to %" PRIu32,
+                 classes - 1);
+        return value_refuse(source, i, column, cell, problem, error);
+    }
+    *out = (int32_t)number;
+    return TN_OK;
+}
+
+enum tn_status columns_targets(const struct columns *columns, const struct source *source,
+                               uint64_t i, const struct source_row *row, float *out,
+                               struct error *error)
+{
+    uint32_t at = 0;
+    for (uint32_t l = 0; l < columns->label_count; l++) {
+        const uint32_t column = columns->label_columns[l];
+        const struct source_cell *cell = &row->cells[column];
+        if (value_is_missing(source, column, cell)) {
+            return value_refuse_missing(source, i, column, error);
+        }
+        const uint64_t width = source_elements(&source->columns[column]);
+        for (uint64_t k = 0; k < width; k++) {
+            double number;
+            enum tn_status status = value_number(source, i, column, cell, k, &number, error);
+            if (status != TN_OK) { return status; }
+            out[at++] = (float)number;
+        }
+    }
+    assert(at == columns->targets);
+    return TN_OK;
+}

@@ -1,0 +1,23 @@
+/*
+ * data/columns/number.h: decimal numbers in texts.
+ *
+ * A number is what strtod() in the C locale reads, whatever the locale of the process: digits with
+ * an optional sign, point and exponent, and spaces around them. Infinities, NaNs and hexadecimal
+ * numbers are refused.
+ *
+ * Source of the fast path: Clinger, "How to read floating point numbers accurately", 1990: up to 15
+ * digits and powers of ten up to 22 are exact in a double, and so one operation rounds correctly.
+ *
+ * Pure. Threads: any.
+ */
+#ifndef DATA_COLUMNS_NUMBER_H
+#define DATA_COLUMNS_NUMBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* False: text[0..size) is not a finite number. */
+bool number_parse(const uint8_t *text, size_t size, double *out);
+
+#endif

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Data in files: CSV files are read as Python's csv module writes them, the digest of a run does not depend on the
+number of workers or on failures, and bad rows name file, line and column.
+
+Real processes; every wait is bounded. TANIST_PROGRAM: the program.
+"""
+
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import unittest
+
+from case import ROOT, Cli
+
+
+class Data(Cli):
+    def setUp(self):
+        super().setUp()
+        subprocess.run([sys.executable, str(ROOT / "examples/csv/make.py"), "--to", str(self.folder / "d"), "--rows",
+                        "1200"], check=True)
+        job = json.loads((ROOT / "examples/csv/shops.json").read_text(encoding="utf-8"))
+        job["data"].update(train="d/shops-train-*.csv", test="d/shops-test.csv")
+        job["train"].update(steps=200, slices=10, batch=60)
+        job["zookeeper"] = {"servers": 1}
+        self.json = job
+
+    def path(self):
+        return self.job(json.dumps(self.json))
+
+    def local(self, *options):
+        """The result of a run in one process, in a new folder."""
+        folder = f"local{len(list(self.folder.iterdir()))}"
+        return json.loads(self.succeeds("run", self.path(), "--local", "--dir", folder, "-o", "json", *options))
+
+    def fails(self, *expected):
+        """The run is refused with a message that has all of `expected`."""
+        self.refused(3, expected, "run", self.path(), "--local", "--dir", "refused")
+
+    def append(self, line):
+        with open(self.folder / "d/shops-train-1.csv", "a", encoding="utf-8", newline="") as file:
+            file.write(line + "\r\n")
+
+    def rows(self, name, header, rows):
+        with open(self.folder / name, "w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([header, *rows])
+
+    def test_digest_does_not_depend_on_workers(self):
+        wanted = self.local()
+        self.assertGreater(wanted["accuracy"], 0.75)
+        for workers in (1, 2, 5):
+            run = self.spawn("run", self.path(), "--dir", f"run{workers}", "-o", "json", "--set",
+                             f"cluster.workers={workers}")
+            self.assertEqual(self.result(run)["parameters_digest"], wanted["parameters_digest"])
+
+    def test_digest_survives_kills(self):
+        self.json["train"]["steps"] = 3000
+        self.json["checkpoint"] = {"every_steps": 200}
+        wanted = self.local()["parameters_digest"]
+        run = self.spawn("run", self.path(), "--dir", "run", "-o", "json")
+        for task in ("worker:0", "ps:1"):
+            self.wait_step()
+            os.kill(self.wait_pid(task), signal.SIGKILL)
+        self.assertEqual(self.result(run)["parameters_digest"], wanted)
+
+    def test_order_is_a_choice(self):
+        digests = {self.local("--set", f"data.shuffle={order}")["parameters_digest"]
+                   for order in ("permutation", "none", '{"block": 32, "window": 4}')}
+        self.assertEqual(len(digests), 3)
+
+    def test_bad_rows_name_their_place(self):
+        train = self.folder / "d/shops-train-1.csv"
+        line = train.read_text(encoding="utf-8").count("\n") + 1
+        self.append("Zürich,café,warm,8,1.5,,busy")
+        self.fails(f"d/shops-train-1.csv:{line}: column 3 'degrees': 'warm' is not a number")
+
+    def test_a_bad_label_ends_a_cluster(self):
+        """The label of a training row is read when it is trained on: the run fails, and no worker tries again and again."""
+        train = self.folder / "d/shops-train-1.csv"
+        line = train.read_text(encoding="utf-8").count("\n") + 1
+        self.append("Zürich,café,3.5,8,1.5,,empty")
+        place = f"d/shops-train-1.csv:{line}: column 7 'traffic': 'empty' is not in the vocabulary"
+        result = self.tanist("run", self.path(), "--dir", "run", timeout=120)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn(place, result.stderr)
+        self.assertIn("step ", result.stderr)
+
+    def test_wrong_jobs_are_refused(self):
+        wrong = ({"label": "price2"}, ["no column 'price2'"]), ({"train": "d/absent*.csv"}, ["no file matches"]), \
+                ({"format": "parquet"}, ["unknown format 'parquet'", "csv"]), ({"test": ""}, ["data.split.test"]), \
+                ({"columns": {"hour": {"as": "number", "scal": "none"}}}, ["data.columns.hour", "scal"])
+        for keys, expected in wrong:
+            with self.subTest(keys=keys):
+                before = dict(self.json["data"])
+                self.json["data"].update(keys)
+                self.fails(*expected)
+                self.json["data"] = before
+
+    def test_columns_that_do_not_fit_a_given_model(self):
+        self.json["model"]["inputs"] = 7
+        self.fails("model.inputs is 7, but the columns give")
+
+    def test_many_classes(self):
+        """More classes than a byte has."""
+        draw = random.Random(3)
+        self.rows("many.csv", ["a", "b", "class"], [[c % 20, c // 20, c] for c in (draw.randrange(400)
+                                                                                  for _ in range(4000))])
+        self.json["model"] = {"type": "mlp", "hidden": [32], "outputs": 400}
+        self.json["data"] = {"format": "csv", "train": "many.csv", "split": {"test": 0.1, "validation": 0.1},
+                             "label": "class", "columns": {name: {"as": "category", "vocabulary":
+                                                                  [str(i) for i in range(20)]} for name in "ab"}}
+        self.json["train"].update(optimizer="adam", learning_rate=0.02)
+        self.assertGreater(self.local()["accuracy"], 0.9)
+
+    def test_regression_of_two_targets(self):
+        draw = random.Random(4)
+        points = [[draw.gauss(0, 1), draw.gauss(5, 2)] for _ in range(2000)]
+        self.rows("line.csv", ["x", "sum", "y", "difference"],
+                  [[f"{x:.6f}", f"{x + y:.6f}", f"{y:.6f}", f"{x - y:.6f}"] for x, y in points])
+        self.json["model"] = {"type": "linear", "outputs": 2}
+        self.json["data"] = {"format": "csv", "train": "line.csv", "split": {"test": 0.2},
+                             "label": ["sum", "difference"]}
+        self.json["train"].update(optimizer="adam", learning_rate=0.1)
+        self.json["cluster"]["ps"] = 1
+        self.assertGreater(self.local()["accuracy"], 0.99)
+
+    def test_statistics_are_those_of_python(self):
+        """A linear model learns the identity from the scaled column to the same values as Python scales them."""
+        values = [float(f"{random.Random(5).gauss(50, 9) + i % 7:.3f}") for i in range(500)]
+        mean = sum(values) / len(values)
+        deviation = (sum((v - mean) ** 2 for v in values) / len(values)) ** 0.5
+        self.rows("scaled.csv", ["v", "w"], [[v, (v - mean) / deviation] for v in values])
+        self.json["model"] = {"type": "linear", "outputs": 1}
+        self.json["data"] = {"format": "csv", "train": "scaled.csv", "test": "scaled.csv", "label": "w",
+                             "columns": {"v": {"as": "number", "scale": "standard"}}}
+        self.json["train"].update(steps=400, optimizer="sgd", learning_rate=0.2)
+        self.json["cluster"]["ps"] = 1
+        self.assertLess(self.local()["loss"], 1e-10)
+
+
+if __name__ == "__main__":
+    unittest.main()
