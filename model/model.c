@@ -10,6 +10,7 @@
 #include "common/cluster/variable_placement.h"
 #include "graph/variables.h"
 #include "model/job_graph.h"
+#include "model/warm_start.h"
 
 /* The initial values of a table. TN_INIT_DEFAULT: none are given. */
 static enum variable_init init_of(enum tn_init init)
@@ -126,7 +127,12 @@ enum tn_status model_open(const struct job *job, struct model **out, struct erro
     assert(job != NULL && out != NULL);
     *out = NULL;
     enum tn_status status = job_graph_create(job, &graph, error);
-    if (status == TN_OK) { status = model_open_graph(graph, out, error); }
+    if (status == TN_OK) { status = warm_start_apply(job, graph, error); }
+    if (status != TN_OK) {
+        tn_graph_destroy(graph);
+        return status;
+    }
+    status = model_open_graph(graph, out, error);
     if (status == TN_OK) { status = variables_place(&(*out)->table, job, error); }
     if (status != TN_OK) {
         model_close(*out);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/model/export.h"
+
 #include "cli/commands.h"
 #include "cli/model/saved_model.h"
 #include "cli/output.h"
@@ -233,20 +235,43 @@ static int print(const struct exporting *export)
     return written < 0 ? TN_EXIT_IO : TN_EXIT_OK;
 }
 
-static int work(struct exporting *export)
+static enum tn_status make_file(struct exporting *export, struct error *error)
 {
-    struct error error = {0};
-    enum tn_status status = find_format(export, &error);
+    enum tn_status status = find_format(export, error);
     if (status == TN_OK) {
-        status = saved_model_open(&export->saved, export->dir, export->checkpoint.value, &error);
+        status = saved_model_open(&export->saved, export->dir, export->checkpoint.value, error);
     }
-    if (status == TN_OK) { status = list_tensors(export, &error); }
-    if (status == TN_OK) { status = write_file(export, &error); }
-    const int exit_code = status == TN_OK ? print(export) : command_failed(&error);
+    if (status == TN_OK) { status = list_tensors(export, error); }
+    return status == TN_OK ? write_file(export, error) : status;
+}
+
+static void close_exporting(struct exporting *export)
+{
     buffer_release(export->array);
     free(export->tensors);
     saved_model_close(&export->saved);
+}
+
+static int work(struct exporting *export)
+{
+    struct error error = {0};
+    const enum tn_status status = make_file(export, &error);
+    const int exit_code = status == TN_OK ? print(export) : command_failed(&error);
+    close_exporting(export);
     return exit_code;
+}
+
+enum tn_status export_newest(const char *dir, const char *to, struct error *error)
+{
+    assert(dir != NULL && to != NULL);
+    struct exporting *export = calloc(1, sizeof *export);
+    if (export == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    export->dir = dir;
+    export->to = to;
+    const enum tn_status status = make_file(export, error);
+    close_exporting(export);
+    free(export);
+    return status;
 }
 
 int command_export(int argc, char **argv)

@@ -58,8 +58,9 @@ static enum tn_status check_model(const struct saved_model *saved, struct error 
 {
     const struct manifest *manifest = &saved->manifest;
     const struct variable_table *table = &saved->model->table;
+    const bool started = saved->warm_started; /* Then the hash covers the values as well. */
     if (manifest->parameter_count == table->parameter_count &&
-        manifest->variables_hash == variable_table_hash(table)) {
+        (started || manifest->variables_hash == variable_table_hash(table))) {
         return TN_OK;
     }
     return error_set(error, TN_EINVAL,
@@ -92,6 +93,9 @@ enum tn_status saved_model_open(struct saved_model *saved, const char *dir, uint
     *saved = (struct saved_model){.model = NULL};
     snprintf(saved->checkpoints, sizeof saved->checkpoints, "%s/checkpoints", dir);
     enum tn_status status = read_job(saved, dir, error);
+    saved->warm_started = saved->job.model.warm_start[0] != '\0';
+    saved->job.model.warm_start[0] = '\0'; /* Not needed, and it may have been removed. */
+    saved->job.model.map_count = 0;
     if (status == TN_OK) { status = model_open(&saved->job, &saved->model, error); }
     if (status != TN_OK) { return status; }
     saved->pool = buffer_pool_create(0);

@@ -15,8 +15,9 @@
 
 struct saved_model {
     char checkpoints[RUN_PATH_MAX]; /* The folder. */
-    struct job job;
-    struct model *model; /* Owned. */
+    struct job job;                 /* Without model.warm_start. */
+    bool warm_started;              /* The run began with values of a file. */
+    struct model *model;            /* Owned. */
     struct manifest manifest;
     struct buffer_pool *pool; /* Owned. */
     /* The values that evaluations use: the parameters, or with train.ema their moving average. */

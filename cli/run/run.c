@@ -10,6 +10,7 @@
 #include "cli/run/one_process.h"
 #include "cli/run/stored_digest.h"
 #include "cli/run/validate.h"
+#include "cli/run/warm_options.h"
 
 enum { SERVERS_WAIT_S = 60, CONNECT_WAIT_S = 20 };
 
@@ -17,6 +18,7 @@ struct run_options {
     struct local_options local;
     const char *output, *networks;
     struct option_number seed;
+    struct warm_options warm;
 };
 
 static enum tn_status read_job(const struct run_options *given, const char *path, struct job *job,
@@ -202,7 +204,11 @@ static enum tn_status run_job(void *ctx, const char *path, struct local_run *run
                               struct error *error)
 {
     const struct run_options *given = ctx;
+    char dir[RUN_PATH_MAX];
     enum tn_status status = read_job(given, path, &run->job, error);
+    if (status != TN_OK) { return status; }
+    local_options_folder(&given->local, &run->job, dir);
+    status = warm_options_apply(&given->warm, dir, given->local.resume, &run->job, error);
     if (status != TN_OK) { return status; }
     run_hooks_open(&run->hooks, &run->job);
     status = given->local.one_process ? run_in_one_process(given, run, error)
@@ -218,6 +224,7 @@ static void add_options(struct options *options, struct run_options *given)
     options_flag(options, 0, "local", &given->local.one_process,
                  "Train in this process: no ZooKeeper, no nodes, the same parameters.");
     options_number(options, "seed", &given->seed, "N", "The same as --set seed=N.");
+    warm_options_add(options, &given->warm);
     output_option_text(options, &given->output);
     options_text(options, "networks", &given->networks, "FILE", NULL);
 }

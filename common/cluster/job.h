@@ -30,6 +30,8 @@ enum {
     JOB_LABEL_MAX = 4096,
     JOB_SYMBOL_MAX = 64,
     JOB_FREEZE_MAX = 16,
+    JOB_MAP_MAX = 16,
+    JOB_PAIR_MAX = 160,
     JOB_FILE_MAX = 1 << 20,
     JOB_DIFFERENCE_MAX = 640,
 };
@@ -123,7 +125,10 @@ struct job {
         double label_smoothing;        /* layers */
         char options[JOB_OPTIONS_MAX]; /* Code: a JSON object; "": none. */
         uint32_t freeze_count;
-        char freeze[JOB_FREEZE_MAX][JOB_PATTERN_MAX]; /* onnx: patterns of variables. */
+        char freeze[JOB_FREEZE_MAX][JOB_PATTERN_MAX]; /* Patterns of variables. */
+        char warm_start[JOB_PATH_MAX];                /* A safetensors file; "": none. */
+        uint32_t map_count;
+        char map[JOB_MAP_MAX][JOB_PAIR_MAX]; /* "variables=tensors": model/warm_start.h. */
     } model;
     struct {
         char type[32]; /* "idx", "text", "synthetic", "matches" */

@@ -80,6 +80,11 @@ static const struct json_field pattern = {
     .size = JOB_PATTERN_MAX,
 };
 
+static const struct json_field pair = {
+    .type = FIELD_TEXT,
+    .size = JOB_PAIR_MAX,
+};
+
 #define RULE(member) JSON_MEMBER(struct job_variable_rule, member)
 
 static const struct json_field rule_fields[] = {
@@ -219,7 +224,20 @@ static const struct json_field fields[] = {
         .element = &pattern,
         .tags = FIXED,
         .help = "Patterns of the names of variables that are not trained, a list: "
-                "`[\"embedding*\"]`. Of `onnx` only.",
+                "`[\"embedding*\"]`; `*` is any text, `?` any character.",
+    },
+    TEXT("model.warm_start", model.warm_start, CHANGEABLE,
+         "A safetensors file whose tensors are the initial values of the variables of the same "
+         "names. Hosts may have it in different places: nodes compare the values."),
+    {
+        .name = "model.map",
+        .type = FIELD_LIST,
+        AT(model.map),
+        .length_offset = offsetof(struct job, model.map_count),
+        .element = &pair,
+        .tags = CHANGEABLE,
+        .help = "Other names in `model.warm_start`, a list of `variables=tensors`: "
+                "`[\"hidden1/*=encoder/*\"]`. One `*` on each side is the same text.",
     },
     NAME(FIELD_CHOICE, "data.type", data.type, data_types, FIXED,
          "`idx`: images and labels in IDX format, gzip'ed or not. `text`: the bytes of a file, "

@@ -55,14 +55,30 @@ static enum tn_status check_other_type(const struct job *job, struct error *erro
                      key, job->model.type);
 }
 
-/* The key that only models of ONNX files have. */
-static enum tn_status check_freeze(const struct job *job, struct error *error)
+/* The pairs of model.map, and that they have a file to be applied to. */
+static enum tn_status check_map(const struct job *job, struct error *error)
 {
-    if (job->model.freeze_count == 0 || has_type(job, "onnx")) { return TN_OK; }
-    return error_set(error, TN_EINVAL,
-                     "model.freeze is given, but model.type is \"%s\": remove it, or give factors "
-                     "of 0 in train.variables",
-                     job->model.type);
+    if (job->model.map_count > 0 && job->model.warm_start[0] == '\0') {
+        return error_set(error, TN_EINVAL,
+                         "model.map is given, but no model.warm_start: give both, or none");
+    }
+    for (uint32_t i = 0; i < job->model.map_count; i++) {
+        const char *pair = job->model.map[i], *equals = strchr(pair, '=');
+        const char *right = equals != NULL ? equals + 1 : "";
+        const char *first = strchr(pair, '*'), *last = strchr(right, '*');
+        const bool left = first != NULL && first < right;
+        const bool again = (left && memchr(first + 1, '*', (size_t)(right - first) - 1) != NULL) ||
+                           (last != NULL && strchr(last + 1, '*') != NULL);
+        if (equals != NULL && *right != '\0' && equals != pair && !again &&
+            (last == NULL || left)) {
+            continue;
+        }
+        return error_set(error, TN_EINVAL,
+                         "model.map[%" PRIu32 "] is \"%s\": give variables=tensors with at most "
+                         "one * on each side, as hidden1/*=encoder/*",
+                         i, pair);
+    }
+    return TN_OK;
 }
 
 /* The keys that only models of C code have; ONNX files have a path, too. */
@@ -218,7 +234,7 @@ enum tn_status job_check_model(const struct job *job, struct error *error)
                          "model.type is \"linear\" but the labels of \"idx\" data "
                          "are classes: use \"softmax\" or \"mlp\"");
     }
-    enum tn_status status = check_freeze(job, error);
+    enum tn_status status = check_map(job, error);
     if (status != TN_OK) { return status; }
     if (job_has_code(job)) { return check_code(job, error); }
     status = check_without_code(job, error);
