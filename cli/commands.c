@@ -25,6 +25,8 @@ static const struct subcommand list[] = {
     {"status", "Show a cluster: phase, chief, tasks, checkpoint.", command_status},
     {"watch", "Print elections, failures and recoveries as they happen.", command_watch},
     {"top", "Show a running cluster full-screen, refreshed every second.", command_top},
+    {"plot", "Draw the curves of runs, in the terminal or into a file.", command_plot},
+    {"compare", "Compare the jobs and the results of runs.", command_compare},
     {"elections", "List all leader elections of a cluster.", command_elections},
     {"checkpoints", "List, verify, show or compare checkpoints.", command_checkpoints},
     {"evaluate", "Compute the metrics of a run's model on examples.", command_evaluate},

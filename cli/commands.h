@@ -29,6 +29,8 @@ int command_evaluate(int argc, char **argv);
 int command_predict(int argc, char **argv);
 int command_export(int argc, char **argv);
 int command_chaos(int argc, char **argv);
+int command_plot(int argc, char **argv);
+int command_compare(int argc, char **argv);
 int command_resign(int argc, char **argv);
 int command_stop(int argc, char **argv);
 int command_pause(int argc, char **argv);

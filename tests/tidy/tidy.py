@@ -99,6 +99,7 @@ ARROWS = {
                          "data", "worker", "kernels", "graph/core", "graph/openblas", "graph/portable", "graph",
                          "model"},
     "cli/inspect": COMMON | {"cli", "cli/model", "agent/ensemble", "agent/observe", "ps/store"},
+    "cli/curves": COMMON | {"cli", "cli/inspect", "agent/observe", "chaos/report"},
     "cli/operate": COMMON | {"cli", "agent", "agent/ensemble"},
     "cli/chaos": COMMON | {"cli", "chaos", "chaos/plan", "chaos/history", "chaos/inject",
                            "chaos/report"},

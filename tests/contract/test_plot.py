@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""`tanist plot` and `tanist compare`: curves in the terminal and as files, differences of jobs and results.
+
+The files are checked by Python's own parsers. PNG needs libcairo2 and is skipped without it. TANIST_PROGRAM: the program.
+"""
+
+import ctypes
+import json
+import os
+import struct
+import unittest
+import xml.etree.ElementTree as xml
+import zlib
+
+from case import Cli, QUICK
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def has_cairo():
+    try:
+        ctypes.CDLL("libcairo.so.2")
+    except OSError:
+        return False
+    return True
+
+
+class Plot(Cli):
+    def setUp(self):
+        super().setUp()
+        for name, rate in (("a", "0.05"), ("b", "0.02")):
+            self.succeeds("run", QUICK, "--local", "--dir", name, "-q", "--set", f"train.learning_rate={rate}",
+                          "--set", "metrics.every_steps=10", "--set", "evaluate.every_steps=50")
+
+    def test_terminal(self):
+        """Both runs are drawn, and the legend names them."""
+        out = self.succeeds("plot", "a", "b", "--log", env={"LC_ALL": "C"})
+        self.assertIn("*** a\n", out)
+        self.assertIn("+++ b\n", out)
+        self.assertTrue(out.startswith("loss\n"))
+        self.assertNotIn("\x1b", out)
+        braille = self.succeeds("plot", "a", "--metric", "accuracy", env={"LC_ALL": "C.UTF-8"})
+        self.assertTrue(any("\u2800" < character <= "\u28ff" for character in braille))
+
+    def test_json(self):
+        """The points are those of metrics.jsonl."""
+        runs = json.loads(self.succeeds("plot", "a", "b", "-o", "json", "--metric", "loss", "--metric",
+                                        "accuracy"))["runs"]
+        self.assertEqual([run["dir"] for run in runs], ["a", "b"])
+        self.assertEqual([step for step, _ in runs[0]["metrics"]["accuracy"]], [*range(50, 301, 50)])
+        written = [json.loads(line) for line in (self.folder / "a/metrics.jsonl").read_text().splitlines()]
+        self.assertEqual(runs[0]["metrics"]["loss"], [[entry["step"], entry["loss"]] for entry in written
+                                                      if "event" not in entry and "loss" in entry])
+
+    def test_svg_and_html(self):
+        """Well-formed, a line for each run and metric, names escaped, nothing from elsewhere."""
+        os.rename(self.folder / "b", self.folder / "<b>&")
+        self.succeeds("plot", "a", "<b>&", "--metric", "loss", "--metric", "accuracy", "--to", "c.svg")
+        root = xml.parse(self.folder / "c.svg").getroot()
+        self.assertEqual(root.tag, SVG + "svg")
+        lines = [line.get("points").split() for line in root.iter(SVG + "polyline")]
+        self.assertEqual([len(line) for line in lines if len(line) > 2], [30, 30, 6, 6])
+        self.assertIn("<b>&", [text.text for text in root.iter(SVG + "text")])
+        self.succeeds("plot", "a", "<b>&", "--to", "c.html")
+        page = (self.folder / "c.html").read_text()
+        self.assertIn("&lt;b&gt;&amp;", page)
+        self.assertNotIn("<b>", page)
+        for foreign in ("src=", "href=", "<script", "@import", "url("):
+            self.assertNotIn(foreign, page)
+
+    def test_png(self):
+        """All chunks have the right sums, and the image is not of one colour."""
+        if not has_cairo():
+            print("test_png: skipped: libcairo2 is not installed")
+            self.skipTest("libcairo2 is not installed")
+        self.succeeds("plot", "a", "b", "--to", "c.png")
+        data = (self.folder / "c.png").read_bytes()
+        self.assertEqual(data[:8], b"\x89PNG\r\n\x1a\n")
+        at, body, size = 8, b"", None
+        while at < len(data):
+            length, kind = struct.unpack(">I4s", data[at:at + 8])
+            content = data[at + 8:at + 8 + length]
+            self.assertEqual(zlib.crc32(kind + content), struct.unpack(">I", data[at + 8 + length:at + 12 + length])[0])
+            size = struct.unpack(">II", content[:8]) if kind == b"IHDR" else size
+            body += content if kind == b"IDAT" else b""
+            at += 12 + length
+        self.assertEqual(size[0], 1920)
+        self.assertGreater(len(set(zlib.decompress(body))), 16)
+
+    def test_errors(self):
+        self.refused(3, ["auc", "loss, steps_per_second"], "plot", "a", "--metric", "auc")
+        self.refused(3, ["--to", ".svg"], "plot", "a", "--to", "c.gif")
+        self.refused(3, ["missing", "metrics.jsonl"], "plot", "missing")
+        self.refused(3, ["missing", "job.json"], "compare", "a", "missing")
+
+    def test_compare(self):
+        """Only keys that differ; results side by side, also of a run without a result."""
+        found = json.loads(self.succeeds("compare", "a", "b", "-o", "json"))
+        self.assertEqual(found["job"], {"train.learning_rate": [0.05, 0.02]})
+        self.assertEqual(found["result"]["steps"], [300, 300])
+        digests = found["result"]["parameters_digest"]
+        self.assertNotEqual(digests[0], digests[1])
+        self.assertIn("The jobs are the same.", self.succeeds("compare", "a", "a"))
+        os.unlink(self.folder / "b/result.json")
+        found = json.loads(self.succeeds("compare", "a", "b", "-o", "json"))["result"]
+        self.assertEqual((found["steps"], found["last_step"]), ([300, None], [300, 300]))
+        self.assertIn("train.learning_rate  0.05  0.02", self.succeeds("compare", "a", "b"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
