@@ -4,9 +4,9 @@
 cluster. Jobs in async mode promise no digest and are left out, and so is what this machine lacks. compare.py does the
 same for the kernels alone, on other processors as well.
 
-  tests/portable/digests.py                       6 small steps of each example: minutes
+  tests/portable/digests.py                       6 small steps of each example, with few images: minutes
   tests/portable/digests.py --steps 20 cnn bell.c these examples
-  tests/portable/digests.py --full quick          the steps and the batch of the job
+  tests/portable/digests.py --full quick          the job as it is
   tests/portable/digests.py -o json               for programs
 
 TANIST_PROGRAM: the program in the folder of its build. Exit status: 0 the digests of each example are equal; 1 not.
@@ -32,6 +32,8 @@ CLASSES = ("scalar", "avx2", "avx512")
 CLUSTERS = {f"workers={workers} ps={ps}": [f"cluster.workers={workers}", f"cluster.ps={ps}", "cluster.min_workers=1",
                                             "cluster.coordinators=1", "zookeeper.servers=1"]
             for workers, ps in ((1, 1), (2, 1), (2, 2), (2, 3), (5, 1), (5, 3))}
+SMALL = ["evaluate.every_steps=0", "checkpoint.every_steps=0", "train.batch=16"]
+FEW_IMAGES = ["data.type=synthetic", "data.examples=256", "data.test_examples=64"]  # In plain C, 10,000 take minutes.
 # A way that the machine or the size of the model does not allow.
 IMPOSSIBLE = re.compile("this processor lacks|ps in blocks of")
 
@@ -51,14 +53,10 @@ class Example:
         self.name, self.folder = name, folder / name
         self.folder.mkdir()
         self.program = folder / "programs" / Path(name).stem if name in PROGRAMS else None
-        self.settings = list(options.set)
-        if not options.full:
-            self.settings += ["evaluate.every_steps=0", "checkpoint.every_steps=0", "train.batch=16"]
-        self.steps = self.own_steps() if options.full else options.steps
-
-    def own_steps(self):
-        text = (ROOT / f"examples/c/{self.name}" if self.program else self.job()).read_text().replace("\\", "")
-        return int(re.search(r'"steps": (\d+)', text)[1])
+        text = (ROOT / f"examples/c/{name}" if self.program else self.job()).read_text().replace("\\", "")
+        self.settings = [] if options.full else SMALL + (FEW_IMAGES if '"idx"' in text else [])
+        self.settings += options.set
+        self.steps = int(re.search(r'"steps": (\d+)', text)[1]) if options.full else options.steps
 
     def job(self):
         return ROOT / f"examples/{self.name}.json"
@@ -172,7 +170,7 @@ def read_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"default: all, {', '.join(names)}")
     parser.add_argument("--steps", type=int, default=6, help="steps of each run; default 6")
-    parser.add_argument("--full", action="store_true", help="the steps, batch, evaluations and checkpoints of the jobs")
+    parser.add_argument("--full", action="store_true", help="the steps, data and checkpoints of the jobs")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as of tanist run")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args()

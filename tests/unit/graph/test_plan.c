@@ -225,6 +225,26 @@ static void random_graphs_are_planned_correctly(void **state)
     }
 }
 
+/* An operation that may overwrite one of its inputs reads the same value by the other, too. */
+static void a_value_that_is_read_twice_is_not_overwritten(void **state)
+{
+    (void)state;
+    struct tn_graph *graph = new_graph();
+    const struct attributes limits = {.numbers = {-1, 1}};
+    tn_tensor x = tn_placeholder(graph, "x", TN_FLOAT32, TN_SHAPE(TN_BATCH, 64));
+    tn_tensor y = tn_exp(graph, x);
+    tn_tensor z = graph_add(graph, &op_clip_gradient, (tn_tensor[]){y, y}, 2, &limits);
+    tn_output(graph, "z", tn_permute(graph, z, (uint32_t[]){0, 1}, 2));
+    struct tn_program *program =
+        new_program(graph, (struct tn_program_options){.mode = TN_EVALUATE, .examples = 4});
+    fill_floats(tn_program_field(program, "x"), 0.5F);
+    struct tn_run run = {.struct_size = sizeof run};
+    assert_int_equal(tn_program_run(program, &run, NULL), TN_OK);
+    assert_true(program->plan.arena_bytes >= 2 * 4 * 64 * sizeof(float));
+    tn_program_destroy(program);
+    tn_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +253,7 @@ int main(void)
         cmocka_unit_test(accepted_places_give_the_same_bits),
         cmocka_unit_test(a_wrong_overwrite_is_found),
         cmocka_unit_test(random_graphs_are_planned_correctly),
+        cmocka_unit_test(a_value_that_is_read_twice_is_not_overwritten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
