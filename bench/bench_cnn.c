@@ -1,20 +1,20 @@
 /*
  * bench/bench_cnn.c: a training step of a small convolutional network (cnn.h) on one thread: the
  * digest of its gradient in every class of processors, its speed as a share of the core's fused
- * multiply-adds, and, if there is one, beside PyTorch's in turns.
+ * multiply-adds, and beside those of PyTorch and TensorFlow in turns.
  *
- *   bench_cnn [PYTHON]     PYTHON: an interpreter that has torch
+ *   bench_cnn [TORCH [TENSORFLOW]]     Python interpreters that have them; "-": none
  */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bench/cnn.h"
 #include "bench/fma_peak.h"
 #include "bench/measure.h"
+#include "bench/peer.h"
 #include "common/base/random.h"
 #include "tanist/program.h"
 
@@ -23,7 +23,11 @@ enum { ROUNDS = 15, BATCH_MAX = 512 };
 static struct cnn_parameters values, gradients;
 static float images[BATCH_MAX * CNN_PIXELS];
 static int32_t labels[BATCH_MAX];
-static FILE *ask, *answer; /* The process of PyTorch. NULL: there is none. */
+
+enum { PEERS = 2 };
+static const char *const peer_names[PEERS] = {"PyTorch", "TensorFlow"};
+static const char *const peer_scripts[PEERS] = {"bench/cnn_torch.py", "bench/cnn_tensorflow.py"};
+static struct peer peers[PEERS];
 
 static void make_inputs(void)
 {
@@ -99,15 +103,6 @@ static void compare_digests(struct cnn *net, struct tn_program *program, size_t 
                                           : "THE PROGRAM HAS OTHER BITS THAN THE KERNELS");
 }
 
-static double torch_seconds(size_t batch, size_t repeats)
-{
-    char line[64];
-    if (ask == NULL) { return 0; }
-    (void)fprintf(ask, "%zu %zu\n", batch, repeats);
-    (void)fflush(ask);
-    return fgets(line, sizeof line, answer) != NULL ? strtod(line, NULL) : 0;
-}
-
 static void print_row(const char *name, double *numbers, const char *unit)
 {
     measure_sort(numbers, ROUNDS);
@@ -126,7 +121,7 @@ static double operations(void)
 
 static void bench(const struct portable *kernels, size_t batch)
 {
-    double rates[ROUNDS], shares[ROUNDS], torch[ROUNDS], ratios[ROUNDS], costs[ROUNDS];
+    double rates[ROUNDS], shares[ROUNDS], costs[ROUNDS], ratios[PEERS][ROUNDS];
     size_t repeats = 512 / batch;
     float sink;
     struct cnn *net = cnn_open(kernels, batch);
@@ -137,44 +132,22 @@ static void bench(const struct portable *kernels, size_t batch)
         double seconds = step_seconds(net, repeats), start = measure_cpu_seconds();
         double peak = peak_run(kernels->name, &sink) / (measure_cpu_seconds() - start);
         costs[round] = program_seconds(program, batch, repeats) / seconds;
-        double other = torch_seconds(batch, repeats);
+        for (size_t i = 0; i < PEERS; i++) {
+            ratios[i][round] = peer_seconds(&peers[i], batch, repeats) / seconds;
+        }
         rates[round] = (double)batch / seconds * 1e-3;
         shares[round] = operations() * (double)batch / seconds / peak;
-        torch[round] = other > 0 ? (double)batch / other * 1e-3 : 0;
-        ratios[round] = other / seconds;
     }
     cnn_close(net);
     tn_program_destroy(program);
     print_row("portable", rates, "1000 examples/s");
     print_row("share of the fma peak", shares, "");
     print_row("time of a program", costs, "of that of the kernels");
-    if (ask == NULL) { return; }
-    print_row("PyTorch", torch, "1000 examples/s");
-    print_row("portable / PyTorch", ratios, "");
-}
-
-/* Start PyTorch's process with a pipe in each direction. */
-static void start_torch(const char *python)
-{
-    int to[2], from[2];
-    char version[64];
-    if (pipe(to) != 0 || pipe(from) != 0) { return; }
-    if (fork() == 0) {
-        (void)dup2(to[0], STDIN_FILENO);
-        (void)dup2(from[1], STDOUT_FILENO);
-        (void)close(to[1]);
-        (void)execlp(python, python, "-B", "bench/cnn_torch.py", (char *)NULL);
-        _exit(127);
+    for (size_t i = 0; i < PEERS; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "time of %s", peer_names[i]);
+        if (peers[i].ask != NULL) { print_row(name, ratios[i], "times that of the kernels"); }
     }
-    (void)close(from[1]);
-    ask = fdopen(to[1], "w");
-    answer = fdopen(from[0], "r");
-    if (ask == NULL || answer == NULL || fgets(version, sizeof version, answer) == NULL) {
-        printf("PyTorch is skipped: %s cannot run bench/cnn_torch.py\n", python);
-        ask = NULL;
-        return;
-    }
-    printf("PyTorch %s", version);
 }
 
 int main(int argc, char **argv)
@@ -184,10 +157,12 @@ int main(int argc, char **argv)
     measure_require(portable_open(NULL, &kernels, &error), &error);
     make_inputs();
     print_digests();
-    if (argc > 1) {
-        start_torch(argv[1]);
-    } else {
-        printf("PyTorch is skipped: name an interpreter that has torch\n");
+    for (int i = 0; i < PEERS; i++) {
+        if (i + 1 < argc && strcmp(argv[i + 1], "-") != 0) {
+            peers[i] = peer_start(argv[i + 1], peer_scripts[i]);
+        } else {
+            printf("%s is skipped: name an interpreter that has it\n", peer_names[i]);
+        }
     }
     printf("portable: %s; one thread, processor time, medians of %d rounds with quartiles\n",
            kernels->name, ROUNDS);

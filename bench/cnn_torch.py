@@ -17,7 +17,7 @@ def network():
 
 def main():
     torch.set_num_threads(1)
-    print(torch.__version__, flush=True)
+    print("PyTorch", torch.__version__, flush=True)
     model, loss = network(), nn.CrossEntropyLoss()
     # The faster of the two layouts on most machines.
     model = model.to(memory_format=torch.channels_last)
