@@ -142,22 +142,29 @@ struct side {
     uint64_t answers;
 };
 
+/* Whether it is the last chunk: `count` is the size of the whole body. */
+static bool is_complete(const struct transport_event *event)
+{
+    return event->type == TRANSPORT_FRAME &&
+           event->header.offset + event->header.body_bytes == event->header.count;
+}
+
 /* `first` of a request is the size of its response. Runs on the library's thread. */
 static void serve(void *ctx, const struct transport_event *event)
 {
     struct side *side = ctx;
-    if (event->type != TRANSPORT_FRAME) { return; }
-    buffer_release(event->body);
+    if (event->type == TRANSPORT_FRAME) { buffer_release(event->body); }
+    if (!is_complete(event)) { return; }
     struct buffer *body = buffer_acquire(side->pool, event->header.first);
-    struct frame_header header = {.type = FRAME_VALUES};
+    struct frame_header header = {.type = FRAME_VALUES, .count = event->header.first};
     side->port.send(side->port.ctx, event->conn, &header, body);
 }
 
 static void count_answer(void *ctx, const struct transport_event *event)
 {
     struct side *side = ctx;
-    if (event->type != TRANSPORT_FRAME) { return; }
-    buffer_release(event->body);
+    if (event->type == TRANSPORT_FRAME) { buffer_release(event->body); }
+    if (!is_complete(event)) { return; }
     pthread_mutex_lock(&side->mutex);
     side->answers++;
     pthread_cond_signal(&side->changed);
@@ -174,7 +181,8 @@ static void our_exchange(const struct exchange *exchange)
 {
     struct buffer *body = buffer_acquire(client.pool, exchange->request_bytes);
     require(body != NULL, "buffer_acquire");
-    struct frame_header header = {.type = FRAME_PUSH, .first = exchange->response_bytes};
+    struct frame_header header = {
+        .type = FRAME_PUSH, .first = exchange->response_bytes, .count = exchange->request_bytes};
     pthread_mutex_lock(&client.mutex);
     uint64_t wanted = client.answers + 1;
     pthread_mutex_unlock(&client.mutex);
@@ -192,7 +200,7 @@ static void our_open_side(struct side *side, const char *listen, transport_sink 
         .listen = listen,
         .cluster = 1,
         .sender = 1,
-        .body_max = BODY_BYTES_MAX,
+        .body_max = WIRE_CHUNK_BYTES,
         .heartbeat_ms = 5000,
         .pool = side->pool,
         .sink = sink,

@@ -35,16 +35,10 @@ static void feed(struct ps *ps, const struct ps_event *event, struct buffer *bod
 
 /* ------------------------------------------------------------------ frames */
 
-/* Why the frame is not a valid push, pull or part of a norm, or NULL. */
-static const char *frame_fault(const struct ps *ps, const struct transport_event *event)
+/* Why the frame is not a valid chunk of a push, or NULL. */
+static const char *push_fault(const struct ps *ps, const struct transport_event *event)
 {
     const struct frame_header *header = &event->header;
-    if (header->type == FRAME_PULL) { return NULL; }
-    size_t bytes = event->body != NULL ? event->body->size : 0;
-    if (header->type == FRAME_NORM_PART && ps->core.config.norms) {
-        return norms_fault(&ps->norms, header->first, bytes);
-    }
-    if (header->type != FRAME_PUSH) { return "a ps does not accept this type"; }
     uint32_t slices = ps->config.job->train.slices;
     if (!slices_is_node(slices, header->first, header->count)) {
         return "its slices are not a node of the tree";
@@ -52,16 +46,64 @@ static const char *frame_fault(const struct ps *ps, const struct transport_event
     if (ps->config.job->train.mode == TRAIN_ASYNC && header->count != 1) {
         return "an async push must be of one slice";
     }
-    if (bytes != ps->shard.config.count * sizeof(float)) { return "its size is not the shard's"; }
-    if (bytes == 0 || all_finite(event->body->data, bytes / sizeof(float))) { return NULL; }
+    if (event->body == NULL || event->body->size % sizeof(float) != 0) {
+        return "its body is not an array of floats";
+    }
+    if (all_finite(event->body->data, event->body->size / sizeof(float))) { return NULL; }
     return "it is not finite";
 }
 
+/* Why the frame is not a valid pull, part of a norm or chunk of a push, or NULL. */
+static const char *frame_fault(struct ps *ps, const struct transport_event *event,
+                               struct push_begun *begun, enum chunk_kind *kind)
+{
+    const struct frame_header *header = &event->header;
+    *kind = CHUNK_LAST;
+    if (begun == NULL) { return "too many connections push"; }
+    if (header->type == FRAME_PUSH) {
+        const char *fault = push_fault(ps, event);
+        uint64_t bytes = ps->shard.config.count * sizeof(float);
+        uint32_t chunk_bytes = ps->ports.transport.chunk_bytes;
+        return fault != NULL ? fault
+                             : chunks_fault(&begun->order, header, bytes, chunk_bytes, kind);
+    }
+    if (begun->order.incomplete) { return "the push before it is incomplete"; }
+    if (header->type == FRAME_PULL) { return NULL; }
+    if (header->type != FRAME_NORM_PART || !ps->core.config.norms) {
+        return "a ps does not accept this type";
+    }
+    return norms_fault(&ps->norms, header->first, event->body != NULL ? event->body->size : 0);
+}
+
+static void refuse_frame(struct ps *ps, const struct transport_event *event, const char *fault)
+{
+    const struct frame_header *header = &event->header;
+    log_warn("closing the connection of incarnation %016" PRIx64 ": invalid frame: %s; type=%u "
+             "first=%" PRIu32 " count=%" PRIu32 " bytes=%" PRIu32 " offset=%" PRIu64,
+             header->sender, fault, header->type, header->first, header->count, header->body_bytes,
+             header->offset);
+    ps->ports.transport.close(ps->ports.transport.ctx, event->conn);
+}
+
+/* Takes the body. */
 static void frame(struct ps *ps, const struct transport_event *event)
 {
     assert(event->type == TRANSPORT_FRAME);
     const struct frame_header *header = &event->header;
-    const char *fault = frame_fault(ps, event);
+    struct push_begun *begun = pushes_get(&ps->pushes, event->conn);
+    enum chunk_kind kind = CHUNK_REPEATED;
+    if (begun == NULL || !begun->order.invalid) {
+        const char *fault = frame_fault(ps, event, begun, &kind);
+        if (fault != NULL) {
+            refuse_frame(ps, event, fault);
+            kind = CHUNK_REPEATED;
+            if (begun != NULL) { begun->order.invalid = true; }
+        }
+    }
+    if (kind == CHUNK_REPEATED) {
+        buffer_release(event->body);
+        return;
+    }
     static const enum ps_event_type types[FRAME_TYPE_END] = {
         [FRAME_PULL] = PS_EV_PULL,
         [FRAME_PUSH] = PS_EV_PUSH,
@@ -75,20 +117,14 @@ static void frame(struct ps *ps, const struct transport_event *event)
         .round = header->sequence,
         .first = header->first,
         .count = header->count,
+        .chunk = (uint32_t)(header->offset / ps->ports.transport.chunk_bytes),
+        .more = kind == CHUNK_MORE,
     };
-    if (fault == NULL) {
-        /* No worker is of this generation: the sender wants the refusal, which has our step. */
-        ps->is_probe = header->generation == UINT64_MAX;
-        ps->frame_loss = header->loss;
-        feed(ps, &request, event->body);
-        ps->is_probe = false;
-        return;
-    }
-    log_warn("closing the connection of incarnation %016" PRIx64 ": invalid frame: %s; type=%u "
-             "first=%" PRIu32 " count=%" PRIu32 " bytes=%" PRIu32,
-             header->sender, fault, header->type, header->first, header->count, header->body_bytes);
-    ps->ports.transport.close(ps->ports.transport.ctx, event->conn);
-    buffer_release(event->body);
+    /* No worker is of this generation: the sender wants the refusal, which has our step. */
+    ps->is_probe = header->generation == UINT64_MAX;
+    ps->frame_loss = header->loss;
+    feed(ps, &request, event->body);
+    ps->is_probe = false;
 }
 
 static void transport(struct ps *ps, const struct transport_event *event)
@@ -105,6 +141,7 @@ static void transport(struct ps *ps, const struct transport_event *event)
     } else if (event->type == TRANSPORT_FRAME) {
         frame(ps, event);
     } else if (event->type == TRANSPORT_CLOSED) {
+        pushes_remove(&ps->pushes, event->conn);
         feed(ps, &(struct ps_event){.type = PS_EV_CONN_CLOSED, .conn = event->conn}, NULL);
     }
 }
@@ -308,6 +345,7 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
     struct shard_config shard = {
         .kernels = ps->config.kernels,
         .optimizer = optimizer_of_job(job, ps->config.variables),
+        .chunk_bytes = ps->ports.transport.chunk_bytes,
         .pool = ps->ports.buffers,
         .first = place.first,
         .count = place.count,
@@ -384,6 +422,7 @@ void ps_destroy(struct ps *ps)
 {
     if (ps == NULL) { return; }
     checkpoint_client_close(&ps->checkpoints);
+    pushes_release_all(&ps->pushes);
     shard_close(&ps->shard);
     norms_close(&ps->norms);
     free(ps);

@@ -85,6 +85,32 @@ static void out_of_memory(struct ps *ps)
     ps_finish(ps, TN_EXIT_ERROR);
 }
 
+/* Append the body to the chunks of `conn`. NULL: the ps has finished. */
+static struct push_begun *collect(struct ps *ps, conn_id conn, struct buffer **body)
+{
+    assert(*body != NULL);
+    struct push_begun *begun = pushes_find(&ps->pushes, conn);
+    assert(begun != NULL);
+    if (begun->sum == NULL) { begun->sum = pushed_create(shard_chunks(&ps->shard)); }
+    if (begun->sum == NULL) {
+        out_of_memory(ps);
+        return NULL;
+    }
+    pushed_add(begun->sum, *body);
+    *body = NULL;
+    return begun;
+}
+
+static void hold(struct ps *ps, const struct ps_action *action, struct buffer **body)
+{
+    struct push_begun *begun = collect(ps, action->conn, body);
+    if (begun == NULL) { return; }
+    shard_hold(&ps->shard, action->first, begun->sum);
+    ps->losses.held[action->first] = ps->frame_loss;
+    begun->sum = NULL;
+    if (!ps->core.applying) { FAILPOINT("ps.mid_step"); }
+}
+
 static void measure(struct ps *ps)
 {
     assert(ps->core.measuring);
@@ -191,16 +217,14 @@ static void save(struct ps *ps, const struct ps_action *action)
 void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer **body)
 {
     switch (action->type) {
-    case PS_DO_HOLD:
-        assert(*body != NULL);
-        shard_hold(&ps->shard, action->first, *body);
-        ps->losses.held[action->first] = ps->frame_loss;
-        *body = NULL;
-        if (!ps->core.applying) { FAILPOINT("ps.mid_step"); }
-        break;
-    case PS_DO_DROP: break; /* The caller releases it. */
+    case PS_DO_COLLECT: (void)collect(ps, action->conn, body); break;
+    case PS_DO_HOLD: hold(ps, action, body); break;
+    case PS_DO_DROP: pushes_release(&ps->pushes, action->conn); break; /* The caller: the body. */
     case PS_DO_RELEASE: shard_release(&ps->shard, action->first); break;
-    case PS_DO_RELEASE_ALL: shard_release_all(&ps->shard); break;
+    case PS_DO_RELEASE_ALL:
+        shard_release_all(&ps->shard);
+        pushes_release_all(&ps->pushes);
+        break;
     case PS_DO_MEASURE: measure(ps); break;
     case PS_DO_SEND_PART: send_part(ps, action); break;
     case PS_DO_HOLD_PART: /* The caller releases the body. */

@@ -9,6 +9,7 @@
 #include "ps/norms.h"
 #include "ps/ps.h"
 #include "ps/ps_peers.h"
+#include "ps/pushed.h"
 #include "ps/shard.h"
 #include "ps/step.h"
 
@@ -21,6 +22,7 @@ struct ps {
     struct ps_step core;
     struct ps_actions actions;
     struct shard shard;
+    struct pushes_begun pushes;
     struct norms norms;
     struct losses losses;
     /* The last request of an observer for losses: the step from which on it lacks them. */

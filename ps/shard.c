@@ -26,6 +26,7 @@ enum tn_status shard_open(struct shard *shard, const struct shard_config *config
     assert(config->pool != NULL);
     assert(config->count >= 1);
     assert(config->slices >= 1 && config->slices <= SLICES_MAX);
+    assert(config->chunk_bytes >= LINE_BYTES && config->chunk_bytes % LINE_BYTES == 0);
     *shard = (struct shard){.config = *config, .arrays = config->optimizer.arrays};
     size_t block = SCRATCH_BYTES / sizeof(float) / config->slices / 16 * 16;
     block = size_min(size_max(block, BLOCK_MIN), BLOCK_MAX);
@@ -53,11 +54,16 @@ void shard_close(struct shard *shard)
     shard->scratch = NULL;
 }
 
-void shard_hold(struct shard *shard, uint32_t first, struct buffer *sum)
+uint32_t shard_chunks(const struct shard *shard)
+{
+    return (uint32_t)((array_bytes(shard) - 1) / shard->config.chunk_bytes + 1);
+}
+
+void shard_hold(struct shard *shard, uint32_t first, struct pushed *sum)
 {
     assert(first < shard->config.slices);
-    assert(sum == NULL || sum->capacity >= array_bytes(shard));
-    buffer_release(shard->slots[first]);
+    assert(sum == NULL || sum->count == shard_chunks(shard));
+    pushed_free(shard->slots[first]);
     shard->slots[first] = sum;
 }
 
@@ -109,6 +115,22 @@ static void fill_answer(const struct shard *shard,
     memcpy((uint8_t *)answer->data + bytes, arrays[shard->arrays - 1]->data, bytes);
 }
 
+/* The floats from `offset` on of the sum in a slot, as far as its chunk reaches. */
+static const float *pushed_at(const struct shard *shard, uint32_t slot, uint64_t offset)
+{
+    const uint64_t chunk = shard->config.chunk_bytes / sizeof(float);
+    assert(shard->slots[slot] != NULL && offset < shard->config.count);
+    return (const float *)shard->slots[slot]->chunks[offset / chunk]->data + offset % chunk;
+}
+
+/* The length of the block at `offset`, which is in one chunk. */
+static uint32_t block_at(const struct shard *shard, uint64_t offset)
+{
+    const uint64_t chunk = shard->config.chunk_bytes / sizeof(float);
+    uint64_t left = u64_min(shard->config.count - offset, chunk - offset % chunk);
+    return (uint32_t)u64_min(left, shard->block);
+}
+
 /* Add up `count` floats at `offset` of the held sums in the order of `sums`. The pushed buffers are
  * only read, because a peer in the same process may have references on them, too. */
 static const float *sum_block(const struct shard *shard, const struct slice_sum *sums,
@@ -119,17 +141,16 @@ static const float *sum_block(const struct shard *shard, const struct slice_sum 
     bool begun[SLICES_MAX] = {false};
     for (uint32_t i = 0; i < sum_count; i++) {
         float *into = shard->scratch + (size_t)sums[i].into * shard->block;
-        const float *from = (const float *)shard->slots[sums[i].from]->data + offset;
+        const float *from = pushed_at(shard, sums[i].from, offset);
         if (begun[sums[i].from]) { from = shard->scratch + (size_t)sums[i].from * shard->block; }
         if (!begun[sums[i].into]) {
-            const float *held = (const float *)shard->slots[sums[i].into]->data + offset;
-            memcpy(into, held, count * sizeof *into);
+            memcpy(into, pushed_at(shard, sums[i].into, offset), count * sizeof *into);
             begun[sums[i].into] = true;
         }
         kernels->add(count, from, into);
     }
     if (begun[root]) { return shard->scratch + (size_t)root * shard->block; }
-    return (const float *)shard->slots[root]->data + offset;
+    return pushed_at(shard, root, offset);
 }
 
 static void update_block(const struct shard *shard, const float *gradient, uint64_t offset,
@@ -166,8 +187,9 @@ void shard_measure(struct shard *shard, const struct slice_node *parts, uint32_t
     uint32_t sum_count = plan_sums(shard, parts, part_count, &whole, sums);
     const float *values = (const float *)shard->current[0]->data;
     measurement_begin(out, shard->config.first, shard->config.count);
-    for (uint64_t offset = 0; offset < shard->config.count; offset += shard->block) {
-        uint32_t count = (uint32_t)u64_min(shard->config.count - offset, shard->block);
+    uint32_t count;
+    for (uint64_t offset = 0; offset < shard->config.count; offset += count) {
+        count = block_at(shard, offset);
         const float *sum = sum_block(shard, sums, sum_count, whole.first, offset, count);
         measurement_add(out, &shard->config.optimizer, count, values + offset, sum);
     }
@@ -186,8 +208,9 @@ bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t p
     struct slice_node whole;
     struct slice_sum sums[SLICES_MAX];
     uint32_t sum_count = plan_sums(shard, parts, part_count, &whole, sums);
-    for (uint64_t offset = 0; offset < shard->config.count; offset += shard->block) {
-        uint32_t count = (uint32_t)u64_min(shard->config.count - offset, shard->block);
+    uint32_t count;
+    for (uint64_t offset = 0; offset < shard->config.count; offset += count) {
+        count = block_at(shard, offset);
         update_block(shard, sum_block(shard, sums, sum_count, whole.first, offset, count), offset,
                      count, fresh);
     }

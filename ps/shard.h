@@ -23,6 +23,7 @@
 #include "kernels/kernels.h"
 #include "kernels/measurement.h"
 #include "kernels/optimizer.h"
+#include "ps/pushed.h"
 
 struct shard_config {
     const struct kernels *kernels; /* Outlives the shard. */
@@ -30,6 +31,7 @@ struct shard_config {
     struct buffer_pool *pool;      /* Outlives the shard. */
     uint64_t first, count;         /* Range of the flat vector, in floats. */
     uint32_t slices;               /* V */
+    uint32_t chunk_bytes;          /* Chunks of pushed sums; a multiple of 64. */
 };
 
 struct shard {
@@ -45,7 +47,7 @@ struct shard {
     struct buffer *kept_arrays[OPTIMIZER_ARRAYS_MAX];
     uint64_t kept_updates; /* The updates in them. */
     struct buffer *incoming[OPTIMIZER_ARRAYS_MAX];
-    struct buffer *slots[SLICES_MAX]; /* Pushed sums, by first slice. */
+    struct pushed *slots[SLICES_MAX]; /* Pushed sums, by first slice. Owned. */
     float *scratch;                   /* Block sums, by first slice. */
     uint32_t block;                   /* Floats in a block. */
 };
@@ -56,9 +58,12 @@ MUST_CHECK enum tn_status shard_open(struct shard *shard, const struct shard_con
 /* Releases all references. A zeroed shard is allowed. */
 void shard_close(struct shard *shard);
 
+/* The number of chunks of a pushed sum. */
+uint32_t shard_chunks(const struct shard *shard);
+
 /* Put `sum` into slot `first` and release what the slot held: config.count floats, the sum of a
- * node of the tree that starts at slice `first`. Takes one reference. */
-void shard_hold(struct shard *shard, uint32_t first, struct buffer *sum);
+ * node of the tree that starts at slice `first`. Takes ownership. */
+void shard_hold(struct shard *shard, uint32_t first, struct pushed *sum);
 void shard_release(struct shard *shard, uint32_t first);
 void shard_release_all(struct shard *shard);
 

@@ -31,6 +31,12 @@ void ps_refuse(struct ps_actions *out, conn_id conn, enum refusal why)
     action->refusal = why;
 }
 
+void ps_drop(struct ps_actions *out, conn_id conn)
+{
+    assert(conn.v != 0);
+    ps_act(out, PS_DO_DROP)->conn = conn;
+}
+
 void ps_answer(const struct ps_step *s, struct ps_actions *out, conn_id conn, uint64_t round,
                uint64_t step, enum ps_values values)
 {
@@ -157,6 +163,7 @@ static void leave_generation(struct ps_step *s, struct ps_actions *out)
     for (uint32_t i = 0; i < s->peer_count; i++) {
         if (s->peers[i].wanted != 0) { ps_refuse(out, s->peers[i].conn, REFUSAL_NOT_RUNNING); }
         s->peers[i].wanted = s->peers[i].answered = 0;
+        s->peers[i].collected = 0;
     }
     memset(&s->covered, 0, sizeof s->covered);
     memset(s->held_count, 0, sizeof s->held_count);
@@ -250,8 +257,18 @@ static bool refused(const struct ps_step *s, const struct ps_event *event, struc
 
 static void push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
+    if (event->more) {
+        ps_collect(s, event, out);
+        return;
+    }
+    bool complete = ps_collect_last(s, event);
     if (refused(s, event, out)) {
-        ps_act(out, PS_DO_DROP);
+        ps_drop(out, event->conn);
+        return;
+    }
+    if (!complete) {
+        ps_drop(out, event->conn);
+        ps_refuse(out, event->conn, REFUSAL_NOT_RUNNING);
         return;
     }
     if (s->config.mode == TRAIN_SYNC) {

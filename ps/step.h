@@ -14,6 +14,11 @@
  * nested or disjoint, so a push is either covered already (dropped: it has the same bits), or new,
  * or replaces held nodes below it.
  *
+ * A push arrives in chunks, in order and without gaps (common/net/chunks.h). Those of the
+ * generation being served are collected; with the last chunk the push is decided on as a whole. A
+ * generation that ends in between takes the collected chunks with it, and the last chunk is
+ * refused.
+ *
  * Sync with norms: an update needs the norm of the whole gradient, of which each ps has a part. A
  * ps whose pushes cover all slices measures its own part and sends it to all other ps, and again on
  * each new connection to one. It applies the step when it holds the parts of all. A part of another
@@ -55,7 +60,8 @@ struct ps_step_config {
 
 enum ps_event_type {
     PS_EV_RUN,  /* `run` is the present content of /run. */
-    PS_EV_PUSH, /* The driver has checked that it is a node (async: one slice) and its size. */
+    PS_EV_PUSH, /* A chunk of one. The driver has checked that it is a node (async: one slice), the
+                   size, and the order of the chunks. */
     PS_EV_PULL, /* `step` may be STEP_LATEST. */
     PS_EV_PART, /* The part of ps `first` of the norm of `step`; the driver has checked its size. */
     PS_EV_LINK_UP,     /* A new connection to ps `first`, on which nothing was sent yet. */
@@ -76,16 +82,19 @@ struct ps_event {
     uint64_t round;      /* PUSH, PULL: the sender's; returned with the answer. */
     uint64_t checkpoint; /* SAVED, SAVE_FAILED. */
     uint32_t first, count;
+    uint32_t chunk; /* PUSH: its number, ... */
+    bool more;      /* ... and whether others follow. */
     const struct run *run;
     bool missing;           /* LOAD_FAILED: the disk lacks it; else it is damaged. */
     const uint64_t *clocks; /* LOADED, async: the `slices` clocks stored with the shard, or NULL. */
 };
 
 enum ps_action_type {
-    PS_DO_HOLD,        /* Keep the event's body in slot `first`, in place of its content. */
-    PS_DO_DROP,        /* Release the event's body. */
-    PS_DO_RELEASE,     /* Release slot `first`. */
-    PS_DO_RELEASE_ALL, /* Release every slot. */
+    PS_DO_COLLECT, /* Keep the event's body behind the chunks collected from `conn`. */
+    PS_DO_HOLD,    /* Put these and the event's body into slot `first`, in place of its content. */
+    PS_DO_DROP,    /* Release these and the event's body. */
+    PS_DO_RELEASE, /* Release slot `first`. */
+    PS_DO_RELEASE_ALL, /* Release every slot and all collected chunks. */
     PS_DO_MEASURE,     /* Compute this ps's part of the norm of the sum of `parts`. */
     PS_DO_SEND_PART,   /* Send it, or with `previous` that of the step before, to ps `first`. */
     PS_DO_HOLD_PART,   /* Keep the event's body as the part of ps `first`. */
@@ -132,9 +141,10 @@ struct ps_actions {
 /* A connection that pushed or pulled. */
 struct ps_peer {
     conn_id conn;
-    uint64_t wanted;   /* The step it waits for; 0: none. */
-    uint64_t round;    /* In its last push or pull. */
-    uint64_t answered; /* The last step its pushes were answered with; 0: none. */
+    uint64_t wanted;    /* The step it waits for; 0: none. */
+    uint64_t round;     /* In its last push or pull. */
+    uint64_t answered;  /* The last step its pushes were answered with; 0: none. */
+    uint32_t collected; /* Chunks of the push that it is sending. */
 };
 
 struct ps_step {

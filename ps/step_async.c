@@ -80,16 +80,17 @@ void ps_async_push(struct ps_step *s, const struct ps_event *event, struct ps_ac
     bool being_applied =
         s->applying && s->applying_slice == slice && event->step <= s->applying_step;
     if (event->step < s->clock[slice] || outdated || being_applied) {
-        ps_act(out, PS_DO_DROP);
+        ps_drop(out, event->conn);
         return;
     }
     if (event->step > s->clock[slice]) {
         /* An earlier contribution of this slice is missing: its owner must gather again. */
-        ps_act(out, PS_DO_DROP);
+        ps_drop(out, event->conn);
         ps_refuse(out, event->conn, REFUSAL_STEP_GONE);
         return;
     }
     struct ps_action *action = ps_act(out, PS_DO_HOLD);
+    action->conn = event->conn;
     action->first = slice;
     action->count = 1;
     if (blocked(s, event->step)) {

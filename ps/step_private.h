@@ -1,7 +1,7 @@
 /*
  * ps/step_private.h: what the files of the ps core share; private to them. step.c handles orders,
- * loads and saves; step_sync.c and step_async.c handle the pushes and pulls of each mode,
- * step_norm.c the parts of norms.
+ * loads and saves; step_chunks.c the chunks of pushes; step_sync.c and step_async.c handle the
+ * pushes and pulls of each mode, step_norm.c the parts of norms.
  */
 #ifndef PS_STEP_PRIVATE_H
 #define PS_STEP_PRIVATE_H
@@ -11,6 +11,8 @@
 /* Append an action, zeroed except for its type. */
 struct ps_action *ps_act(struct ps_actions *out, enum ps_action_type type);
 void ps_refuse(struct ps_actions *out, conn_id conn, enum refusal why);
+/* The push of `conn` is not needed. */
+void ps_drop(struct ps_actions *out, conn_id conn);
 void ps_answer(const struct ps_step *s, struct ps_actions *out, conn_id conn, uint64_t round,
                uint64_t step, enum ps_values values);
 
@@ -24,6 +26,13 @@ void ps_save_if_due(struct ps_step *s, struct ps_actions *out);
 
 /* P10: whether updates of `step` wait because a ps leaves. */
 bool ps_gate_is_closed(const struct ps_step *s, uint64_t step);
+
+/* A chunk that is not the last: collect it, if it is of the generation being served and all chunks
+ * before it are collected. */
+void ps_collect(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
+/* The last chunk: whether all before it are collected. They are not, if they came before the
+ * generation was loaded. */
+bool ps_collect_last(struct ps_step *s, const struct ps_event *event);
 
 /* The caller has checked that the event is of the generation being served. */
 void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);

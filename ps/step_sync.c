@@ -45,13 +45,14 @@ static void replace_nested(struct ps_step *s, struct slice_node node, struct ps_
     }
 }
 
-static void hold(struct ps_step *s, struct slice_node node, struct ps_actions *out)
+static void hold(struct ps_step *s, conn_id conn, struct slice_node node, struct ps_actions *out)
 {
     assert(node.count >= 1);
     replace_nested(s, node, out);
     slice_set_add(&s->covered, node);
     s->held_count[node.first] = node.count;
     struct ps_action *action = ps_act(out, PS_DO_HOLD);
+    action->conn = conn;
     action->first = node.first;
     action->count = node.count;
 }
@@ -134,20 +135,20 @@ void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_act
     assert(event->first + event->count <= s->config.slices);
     struct slice_node node = {event->first, event->count};
     if (event->step < s->step) {
-        ps_act(out, PS_DO_DROP);
+        ps_drop(out, event->conn);
         answer_late(s, event, out);
     } else if (event->step > s->step) {
         /* The values are of a generation of the same number that nothing remembers (C11): its owner
          * must gather again. */
-        ps_act(out, PS_DO_DROP);
+        ps_drop(out, event->conn);
         ps_refuse(out, event->conn, REFUSAL_STEP_GONE);
     } else {
         await(s, event, s->step + 1, out);
         if (slice_set_has_all(&s->covered, node)) {
-            ps_act(out, PS_DO_DROP);
+            ps_drop(out, event->conn);
             return;
         }
-        hold(s, node, out);
+        hold(s, event->conn, node, out);
     }
 }
 

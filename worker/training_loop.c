@@ -41,7 +41,7 @@ static void enter(struct training_loop *loop, enum loop_state state, uint64_t no
     for (uint32_t i = 0; i < loop->config.ps; i++) {
         struct loop_ps *ps = &loop->ps[i];
         ps->held = ps->asked = false;
-        ps->sent = 0;
+        ps->sent = ps->taken = 0;
     }
 }
 
@@ -153,8 +153,24 @@ static void link_changed(struct training_loop *loop, uint32_t index, bool up)
     struct loop_ps *ps = &loop->ps[index];
     ps->up = up;
     ps->asked = false;
-    ps->sent = 0;
+    ps->sent = ps->taken = 0;
     ps->retry_at_ms = 0;
+}
+
+/* The rest of an answer whose beginning was ignored is ignored as well. */
+static void take_chunk(struct loop_ps *ps, const struct loop_event *event, struct loop_actions *out)
+{
+    assert(!ps->held);
+    if (event->chunk == 0) { ps->taken = 0; }
+    if (event->chunk != ps->taken || (ps->taken > 0 && event->step != ps->held_step)) { return; }
+    struct loop_action *action = act(out, LOOP_DO_TAKE);
+    action->ps = event->ps;
+    action->chunk = event->chunk;
+    ps->held_step = event->step;
+    ps->taken++;
+    if (event->more) { return; }
+    ps->held = true;
+    ps->asked = false;
 }
 
 static void values(struct training_loop *loop, const struct loop_event *event,
@@ -169,10 +185,7 @@ static void values(struct training_loop *loop, const struct loop_event *event,
      * mode the values of the next step are the same, whichever request they answer. */
     bool any_round = loop->state == LOOP_WHOLE && loop->config.mode == TRAIN_SYNC;
     if (event->round != loop->round && !any_round) { return; }
-    ps->held = true;
-    ps->held_step = event->step;
-    ps->asked = false;
-    act(out, LOOP_DO_TAKE)->ps = event->ps;
+    take_chunk(ps, event, out);
 }
 
 static void refused(struct training_loop *loop, const struct loop_event *event,
@@ -224,7 +237,9 @@ static void settle_gather(struct training_loop *loop, uint64_t now_ms, struct lo
     if (goes_back) { lowest = loop->evaluate_step; }
     loop->gather_step = lowest;
     for (uint32_t i = 0; i < loop->config.ps; i++) {
-        if (loop->ps[i].held_step != lowest) { loop->ps[i].held = false; }
+        if (loop->ps[i].held_step == lowest) { continue; }
+        loop->ps[i].held = false;
+        loop->ps[i].taken = 0;
     }
 }
 
@@ -251,7 +266,10 @@ static void compute_missing(struct training_loop *loop, struct loop_actions *out
             if (slice_set_has_all(&set, node)) { loop->nodes[loop->node_count++] = node; }
         }
         /* Answers to earlier pushes do not include these contributions. */
-        for (uint32_t i = 0; i < loop->config.ps; i++) { loop->ps[i].held = false; }
+        for (uint32_t i = 0; i < loop->config.ps; i++) {
+            loop->ps[i].held = false;
+            loop->ps[i].taken = 0;
+        }
     }
     assert(loop->node_count <= loop->config.slices);
     action->node_count = loop->node_count - action->first_node;

@@ -22,6 +22,9 @@
  *                     this worker
  *   any -> IDLE       another generation, or no slices are left
  *
+ * Values arrive in chunks, in order and without gaps (common/net/chunks.h). They count when the
+ * last one was taken; chunks taken before the round or the connection changed are overwritten.
+ *
  * A request is sent again when its connection is new, or some time after the ps refused it. The ps
  * ignores duplicates.
  *
@@ -58,7 +61,8 @@ enum loop_event_type {
     LOOP_EV_ASSIGNMENT,
     LOOP_EV_LINK_UP,   /* A new connection to `ps`, on which nothing was sent yet. */
     LOOP_EV_LINK_DOWN, /* Frames sent on it may be lost. */
-    LOOP_EV_VALUES,    /* Values of `generation` and `step`; the driver has checked the size. */
+    LOOP_EV_VALUES,    /* A chunk of values of `generation` and `step`; the driver has checked the
+                          size and the order of chunks. */
     LOOP_EV_REFUSED,   /* For the reason `refusal`; `generation` and `step` are the ps's own. */
     LOOP_EV_COMPUTED,  /* The last LOOP_DO_COMPUTE is done. */
     LOOP_EV_EVALUATED, /* The last LOOP_DO_EVALUATE is done. */
@@ -71,13 +75,15 @@ struct loop_event {
     uint32_t ps;
     uint64_t generation, step;
     uint64_t round; /* VALUES: of the request that they answer. */
+    uint32_t chunk; /* VALUES: the number of the chunk, ... */
+    bool more;      /* ... and whether others follow. */
     enum refusal refusal;
     const struct run *run;
     const struct assignment *assignment;
 };
 
 enum loop_action_type {
-    LOOP_DO_TAKE,     /* Copy the event's body into the next values. Without this: ignore it. */
+    LOOP_DO_TAKE,     /* Copy the event's chunk into the next values. Without this: ignore it. */
     LOOP_DO_SWAP,     /* The next values are complete: they become the current ones. */
     LOOP_DO_FORGET,   /* Release all gradients. */
     LOOP_DO_COMPUTE,  /* Compute the gradients of nodes[first_node ...] from the current values. */
@@ -92,6 +98,7 @@ struct loop_action {
     uint64_t generation, step;
     uint64_t round; /* PUSH, PULL: to be sent, and returned with the answer. */
     uint32_t first_node, node_count;
+    uint32_t chunk; /* TAKE. */
 };
 
 enum { LOOP_ACTIONS_MAX = 2 * PS_MAX + 8 };
@@ -108,8 +115,9 @@ struct loop_ps {
     bool up;
     bool held;          /* The next values contain its shard, ... */
     uint64_t held_step; /* ... of this step. */
-    bool asked;         /* GATHER: a pull is in progress on this connection. */
-    uint32_t sent;      /* WHOLE: nodes sent on this connection. */
+    uint32_t taken; /* Not held: chunks of `held_step` that were taken, from the first one on. */
+    bool asked;     /* GATHER: a pull is in progress on this connection. */
+    uint32_t sent;  /* WHOLE: nodes sent on this connection. */
     uint64_t retry_at_ms;
 };
 

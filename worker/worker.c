@@ -37,30 +37,44 @@ static void feed(struct worker *worker, struct loop_event event, const struct bu
 
 /* ------------------------------------------------------------------ frames */
 
+/* Why the frame is not a valid chunk of values or refusal, or NULL. */
+static const char *frame_fault(struct worker *worker, uint32_t ps,
+                               const struct frame_header *header, enum chunk_kind *kind)
+{
+    uint64_t shard = worker->places[ps].count * sizeof(float) * (worker->has_averages ? 2 : 1);
+    bool values = header->type == FRAME_VALUES;
+    if (!values && header->type != FRAME_REFUSED) { return "a worker does not accept this type"; }
+    return chunks_fault(&worker->answers[ps], header, values ? shard : 0,
+                        worker->ports.transport.chunk_bytes, kind);
+}
+
 static void frame(struct worker *worker, uint32_t ps, const struct transport_event *event)
 {
     assert(event->type == TRANSPORT_FRAME);
     assert(ps < ps_count(worker));
     const struct frame_header *header = &event->header;
-    struct loop_event next = {
-        .ps = ps,
-        .generation = header->generation,
-        .step = header->step,
-        .round = header->sequence,
-    };
-    size_t bytes = event->body != NULL ? event->body->size : 0;
-    size_t shard = worker->places[ps].count * sizeof(float) * (worker->has_averages ? 2 : 1);
-    size_t expected = header->type == FRAME_VALUES ? shard : 0;
-    bool known = header->type == FRAME_VALUES || header->type == FRAME_REFUSED;
-    if (!known || bytes != expected) {
+    enum chunk_kind kind;
+    if (worker->answers[ps].invalid) { return; }
+    const char *fault = frame_fault(worker, ps, header, &kind);
+    if (fault != NULL) {
         log_warn("closing the connection to ps:%" PRIu32
-                 ": invalid frame: type=%u bytes=%zu expected_bytes=%zu",
-                 ps, header->type, bytes, expected);
+                 ": invalid frame: %s; type=%u bytes=%" PRIu32 " offset=%" PRIu64,
+                 ps, fault, header->type, header->body_bytes, header->offset);
+        worker->answers[ps].invalid = true;
         worker->ports.transport.close(worker->ports.transport.ctx, event->conn);
         return;
     }
     links_confirmed(&worker->links, ps);
-    next.type = header->type == FRAME_VALUES ? LOOP_EV_VALUES : LOOP_EV_REFUSED;
+    if (kind == CHUNK_REPEATED) { return; }
+    struct loop_event next = {
+        .type = header->type == FRAME_VALUES ? LOOP_EV_VALUES : LOOP_EV_REFUSED,
+        .ps = ps,
+        .generation = header->generation,
+        .step = header->step,
+        .round = header->sequence,
+        .chunk = (uint32_t)(header->offset / worker->ports.transport.chunk_bytes),
+        .more = kind == CHUNK_MORE,
+    };
     if (header->type == FRAME_REFUSED) { next.refusal = (enum refusal)header->first; }
     feed(worker, next, event->body);
 }
@@ -73,6 +87,7 @@ static void transport(struct worker *worker, const struct transport_event *event
         switch (event->type) {
         case TRANSPORT_OPENED:
             links_opened(&worker->links, index);
+            worker->answers[index] = (struct chunks){0};
             feed(worker, (struct loop_event){.type = LOOP_EV_LINK_UP, .ps = index}, NULL);
             break;
         case TRANSPORT_FRAME: frame(worker, index, event); break;

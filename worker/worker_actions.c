@@ -115,18 +115,21 @@ static void pull(struct worker *worker, const struct loop_action *action)
     send(worker, action->ps, header, NULL);
 }
 
-static void take(struct worker *worker, uint32_t ps, const struct buffer *body)
+/* Copy a chunk of the values of a shard, behind which its averages are, into the next values. */
+static void take(struct worker *worker, const struct loop_action *action, const struct buffer *body)
 {
-    if (body == NULL) { return; }
-    const struct placement *place = &worker->places[ps];
-    const size_t bytes = place->count * sizeof(float);
-    const float *from = body->data;
-    float *to = (float *)worker->next->data + place->first;
-    assert(body->size == bytes * (worker->has_averages ? 2 : 1));
-    memcpy(to, from, bytes);
-    if (worker->has_averages) {
-        memcpy(to + worker->compute.parameters, from + place->count, bytes);
-    }
+    assert(body != NULL);
+    const struct placement *place = &worker->places[action->ps];
+    const size_t shard = place->count * sizeof(float);
+    const size_t offset = (size_t)action->chunk * worker->ports.transport.chunk_bytes;
+    const uint8_t *from = body->data;
+    uint8_t *to = (uint8_t *)((float *)worker->next->data + place->first);
+    uint8_t *averages = to + worker->compute.parameters * sizeof(float);
+    assert(offset + body->size <= shard * (worker->has_averages ? 2 : 1));
+    const size_t values = offset < shard ? size_min(shard - offset, body->size) : 0;
+    memcpy(to + offset, from, values);
+    if (values == body->size) { return; }
+    memcpy(averages + (offset + values - shard), from + values, body->size - values);
 }
 
 static void swap_values(struct worker *worker)
@@ -153,7 +156,7 @@ void worker_carry_out(struct worker *worker, const struct loop_action *action,
                       const struct buffer *body)
 {
     switch (action->type) {
-    case LOOP_DO_TAKE: take(worker, action->ps, body); break;
+    case LOOP_DO_TAKE: take(worker, action, body); break;
     case LOOP_DO_SWAP: swap_values(worker); break;
     case LOOP_DO_FORGET: gradients_clear(&worker->gradients); break;
     case LOOP_DO_COMPUTE: compute(worker, action); break;

@@ -4,6 +4,7 @@
 #define WORKER_WORKER_PRIVATE_H
 
 #include "common/cluster/roster.h"
+#include "common/net/chunks.h"
 #include "common/node/membership.h"
 #include "common/node/ps_links.h"
 #include "worker/compute.h"
@@ -20,6 +21,7 @@ struct worker {
     struct roster roster;
     struct mirror assignment;
     struct links links;
+    struct chunks answers[PS_MAX]; /* The chunks of answers on each link. */
     struct training_loop core;
     struct loop_actions actions;
     struct compute compute;

@@ -143,7 +143,7 @@ static void make_header(struct random *random, uint8_t bytes[static WIRE_HEADER_
                                         .generation = 1,
                                         .step = random_below(random, 1000),
                                         .count = 1,
-                                        .body_bytes = WIRE_BODY_MAX};
+                                        .body_bytes = WIRE_CHUNK_BYTES};
     wire_encode_header(&header, bytes);
 }
 

@@ -84,14 +84,12 @@ static bool begin_frame(struct stream *stream, uint64_t now_ms)
 {
     struct frame_header header;
     assert(stream->frame_have == WIRE_HEADER_BYTES);
-    if (wire_decode_header(stream->frame, WIRE_BODY_MAX, &header, NULL) != TN_OK) {
+    if (wire_decode_header(stream->frame, WIRE_CHUNK_BYTES, &header, NULL) != TN_OK) {
         stream->raw = true;
         return flush_frame(stream, now_ms);
     }
     stream->frame_size = WIRE_HEADER_BYTES + (size_t)header.body_bytes;
-    if (stream->frame_size <= STREAM_FRAME_BYTES) { return true; }
-    stream->passing = header.body_bytes;
-    return flush_frame(stream, now_ms);
+    return true;
 }
 
 /* Add some of the bytes to the frame; returns their number. 0: out of memory. */
@@ -114,15 +112,9 @@ static size_t collect(struct stream *stream, const uint8_t *bytes, size_t size, 
 bool stream_put(struct stream *stream, const uint8_t *bytes, size_t size, uint64_t now_ms)
 {
     while (size > 0) {
-        size_t taken = size;
-        if (!stream->raw && stream->passing == 0) {
-            taken = collect(stream, bytes, size, now_ms);
-            if (taken == 0) { return false; }
-        } else {
-            if (!stream->raw && stream->passing < size) { taken = stream->passing; }
-            if (!stream->raw) { stream->passing -= taken; }
-            if (!enqueue(stream, bytes, taken, now_ms)) { return false; }
-        }
+        if (stream->raw) { return enqueue(stream, bytes, size, now_ms); }
+        size_t taken = collect(stream, bytes, size, now_ms);
+        if (taken == 0) { return false; }
         bytes += taken;
         size -= taken;
     }

@@ -16,8 +16,7 @@
 #include "common/net/wire.h"
 
 enum {
-    STREAM_QUEUE_BYTES = 8 * 1024 * 1024,  /* The caller stops reading then. */
-    STREAM_FRAME_BYTES = 16 * 1024 * 1024, /* Larger frames are not repeated. */
+    STREAM_QUEUE_BYTES = 8 * 1024 * 1024, /* The caller stops reading then. */
 };
 
 struct stream_chunk {
@@ -35,7 +34,6 @@ struct stream {
     uint64_t last_due_ms;
     bool raw;                 /* No frames are repeated, or the bytes are not frames. */
     uint64_t frames, doubled; /* Complete frames so far; those that were repeated. */
-    size_t passing;           /* Remaining bytes of a frame that is too large to repeat. */
     size_t frame_have;        /* Bytes so far of the frame that is being collected, */
     size_t frame_size;        /* and its size; 0: the header is not complete. */
     uint8_t *frame;           /* Owned. */

@@ -280,8 +280,6 @@ static enum tn_status find_cluster(struct node_setup *setup, enum role role, str
 {
     struct zk_sync *sync = NULL;
     struct spec spec = {0};
-    static_assert((uint64_t)PLACEMENT_SHARD_MAX * sizeof(float) == WIRE_BODY_MAX,
-                  "the largest shard fits into a frame");
     assert(setup->runtime == NULL);
     bool taken = false;
     enum tn_status status = take_key_of_agent(setup, &taken, error);
@@ -311,8 +309,8 @@ static enum tn_status find_cluster(struct node_setup *setup, enum role role, str
 
 /* ------------------------------------------------------------- running */
 
-/* The largest body that a node of this role receives: coordinators get reports, ps gradients of
- * their shard and parts of norms, workers the values of one. */
+/* The largest body of a frame that a node of this role receives: coordinators get reports, ps
+ * chunks of gradients of their shard and parts of norms, workers chunks of the values of one. */
 static uint32_t largest_body(const struct node_setup *setup)
 {
     const struct job *job = &setup->job;
@@ -323,7 +321,7 @@ static uint32_t largest_body(const struct node_setup *setup)
             u64_max(largest, variable_table_shard(&setup->variables, job->cluster.ps, i).count);
     }
     return (uint32_t)u64_min(u64_max(largest * copies * sizeof(float), NORM_PART_BYTES_MAX),
-                             WIRE_BODY_MAX);
+                             WIRE_CHUNK_BYTES);
 }
 
 static enum tn_status open_runtime(struct node_setup *setup, struct error *error)

@@ -10,7 +10,7 @@
 enum tn_status frame_reader_init(struct frame_reader *reader, struct buffer_pool *pool,
                                  uint64_t cluster, uint32_t body_max)
 {
-    assert(pool != NULL && body_max <= WIRE_BODY_MAX);
+    assert(pool != NULL && body_max <= WIRE_CHUNK_BYTES);
     *reader = (struct frame_reader){.pool = pool, .cluster = cluster, .body_max = body_max};
     reader->stage = malloc(FRAME_READER_STAGE_BYTES);
     return reader->stage == NULL ? TN_ENOMEM : TN_OK;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
+
 enum { RING_FIRST_CAPACITY = 16 };
 
 /* Double the ring and move the waiting frames to its start. */
@@ -11,7 +13,7 @@ static enum tn_status grow(struct frame_writer *writer)
 {
     assert(writer->count == writer->capacity);
     uint32_t capacity = writer->capacity == 0 ? RING_FIRST_CAPACITY : 2 * writer->capacity;
-    struct queued_frame *ring = calloc(capacity, sizeof *ring);
+    struct queued_body *ring = calloc(capacity, sizeof *ring);
     if (ring == NULL) { return TN_ENOMEM; }
     for (uint32_t i = 0; i < writer->count; i++) {
         ring[i] = writer->ring[(writer->first + i) % writer->capacity];
@@ -26,28 +28,49 @@ static enum tn_status grow(struct frame_writer *writer)
 enum tn_status frame_writer_push(struct frame_writer *writer, const struct frame_header *header,
                                  struct buffer *body)
 {
-    assert(body != NULL || header->body_bytes == 0);
+    assert(header->offset == 0 || body != NULL);
     assert(writer->count <= FRAME_WRITER_FRAMES_MAX);
     if (writer->count == FRAME_WRITER_FRAMES_MAX) { return TN_ETIMEDOUT; }
     if (writer->count == writer->capacity) {
         enum tn_status status = grow(writer);
         if (status != TN_OK) { return status; }
     }
-    struct queued_frame *frame = &writer->ring[(writer->first + writer->count) % writer->capacity];
-    wire_encode_header(header, frame->header);
-    frame->body = body;
-    frame->body_bytes = header->body_bytes;
+    writer->ring[(writer->first + writer->count) % writer->capacity] =
+        (struct queued_body){.header = *header, .body = body};
     writer->count++;
     return TN_OK;
+}
+
+/* The next chunk of the first body that waits. Its last chunk passes its reference on. */
+static void take_chunk(struct frame_writer *writer)
+{
+    assert(writer->count > 0 && writer->flight_count < FRAME_WRITER_FLIGHT_MAX);
+    struct queued_body *queued = &writer->ring[writer->first];
+    struct flying_frame *frame = &writer->flight[writer->flight_count++];
+    size_t left = queued->body == NULL ? 0 : queued->body->size - queued->taken;
+    struct frame_header header = queued->header;
+    *frame = (struct flying_frame){
+        .body = queued->body,
+        .from = queued->taken,
+        .body_bytes = size_min(left, WIRE_CHUNK_BYTES),
+    };
+    header.offset += frame->from;
+    header.body_bytes = (uint32_t)frame->body_bytes;
+    wire_encode_header(&header, frame->header);
+    queued->taken += frame->body_bytes;
+    if (frame->body_bytes < left) {
+        buffer_retain(frame->body);
+        return;
+    }
+    writer->first = (writer->first + 1) % writer->capacity;
+    writer->count--;
 }
 
 static void start_flight(struct frame_writer *writer)
 {
     assert(writer->count <= writer->capacity);
     while (writer->count > 0 && writer->flight_count < FRAME_WRITER_FLIGHT_MAX) {
-        writer->flight[writer->flight_count++] = writer->ring[writer->first];
-        writer->first = (writer->first + 1) % writer->capacity;
-        writer->count--;
+        take_chunk(writer);
     }
 }
 
@@ -59,7 +82,7 @@ unsigned frame_writer_gather(struct frame_writer *writer,
     unsigned pieces = 0;
     size_t skip = writer->sent_bytes;
     for (uint32_t i = 0; i < writer->flight_count; i++) {
-        struct queued_frame *frame = &writer->flight[i];
+        struct flying_frame *frame = &writer->flight[i];
         if (skip < WIRE_HEADER_BYTES) {
             out[pieces++] = (struct iovec){.iov_base = frame->header + skip,
                                            .iov_len = WIRE_HEADER_BYTES - skip};
@@ -68,8 +91,9 @@ unsigned frame_writer_gather(struct frame_writer *writer,
             skip -= WIRE_HEADER_BYTES;
         }
         if (frame->body_bytes > 0) {
-            out[pieces++] = (struct iovec){.iov_base = (char *)frame->body->data + skip,
-                                           .iov_len = frame->body_bytes - skip};
+            out[pieces++] =
+                (struct iovec){.iov_base = (char *)frame->body->data + frame->from + skip,
+                               .iov_len = frame->body_bytes - skip};
         }
         skip = 0; /* Only the first may be sent in part. */
     }

@@ -1,9 +1,10 @@
 /*
- * common/net/frame_writer.h: a queue of frames for a stream that accepts any number of bytes at a
- * time.
+ * common/net/frame_writer.h: a queue of bodies with their headers for a stream that accepts any
+ * number of bytes at a time.
  *
- * Bodies are sent in place, without a copy. Several frames are sent in one piece, so that a burst
- * of small ones costs one system call.
+ * A body longer than WIRE_CHUNK_BYTES is cut into chunks, one frame each, when their turn comes: so
+ * it takes one place of the queue, whatever its size. Bodies are sent in place, without a copy.
+ * Several frames are sent in one piece, so that a burst of small ones costs one system call.
  *
  * Threads: one at a time. Blocking: never. Knows no sockets.
  */
@@ -25,27 +26,34 @@ enum {
     FRAME_WRITER_PIECES = 2 * FRAME_WRITER_FLIGHT_MAX, /* The most that an nng aio holds. */
 };
 
-struct queued_frame {
-    uint8_t header[WIRE_HEADER_BYTES];
-    struct buffer *body; /* One reference, or NULL. */
-    size_t body_bytes;
+/* A frame that waits, or the chunks of a body that are not in flight yet. */
+struct queued_body {
+    struct frame_header header;
+    struct buffer *body;
+    size_t taken; /* Bytes of it that are in flight or sent. */
 };
 
-/* All zero is an empty writer. */
+struct flying_frame {
+    uint8_t header[WIRE_HEADER_BYTES];
+    struct buffer *body; /* One reference; the frame has bytes [from, from + body_bytes). */
+    size_t from, body_bytes;
+};
+
 struct frame_writer {
-    struct queued_frame *ring; /* Waiting: `count` from `first` on. */
+    struct queued_body *ring; /* Waiting: `count` from `first` on. */
     uint32_t capacity;
     uint32_t first;
     uint32_t count;
-    struct queued_frame flight[FRAME_WRITER_FLIGHT_MAX]; /* Being sent; their addresses stay. */
+    struct flying_frame flight[FRAME_WRITER_FLIGHT_MAX]; /* Being sent; their addresses stay. */
     uint32_t flight_count;
     size_t sent_bytes; /* Sent bytes of the first frame in flight. */
 };
 
 /*
- * Queue a frame. On success takes one reference to `body`, which may be NULL.
+ * Queue a frame, or the chunks of a long body. On success takes one reference to `body`, which may
+ * be NULL. `body_bytes` of the header is ignored, and `offset` is that of the body's first byte.
  *
- *   TN_ETIMEDOUT  FRAME_WRITER_FRAMES_MAX frames wait
+ *   TN_ETIMEDOUT  FRAME_WRITER_FRAMES_MAX bodies wait
  *   TN_ENOMEM     the queue cannot grow
  */
 MUST_CHECK enum tn_status frame_writer_push(struct frame_writer *writer,

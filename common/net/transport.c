@@ -380,11 +380,11 @@ enum tn_status transport_open(const struct transport_config *config, struct tran
     assert(config->pool != NULL && config->sink != NULL);
     *out = NULL;
     (void)pthread_once(&once, set_up_library);
-    if (config->heartbeat_ms == 0 || config->body_max > WIRE_BODY_MAX) {
+    if (config->heartbeat_ms == 0 || config->body_max > WIRE_CHUNK_BYTES) {
         return error_set(error, TN_EINVAL,
                          "transport: heartbeat_ms is %" PRIu32 " and body_max %" PRIu32
                          ": give at least 1, and at most %d",
-                         config->heartbeat_ms, config->body_max, WIRE_BODY_MAX);
+                         config->heartbeat_ms, config->body_max, WIRE_CHUNK_BYTES);
     }
     struct transport *transport = allocate(config);
     if (transport == NULL) { return error_set(error, TN_ENOMEM, "transport: out of memory"); }
@@ -465,10 +465,8 @@ static void port_send(void *ctx, conn_id conn, const struct frame_header *header
     struct connection *connection = slot_of(transport, conn);
     struct frame_header filled = *header;
     assert(header != NULL);
-    assert(body == NULL || body->size <= WIRE_BODY_MAX);
     filled.cluster = transport->host.config.cluster;
     filled.sender = transport->host.config.sender;
-    filled.body_bytes = body == NULL ? 0 : (uint32_t)body->size;
     if (connection == NULL) {
         buffer_release(body);
     } else {
@@ -491,5 +489,6 @@ struct transport_port transport_port_of(struct transport *transport)
         .dial = port_dial,
         .send = port_send,
         .close = port_close,
+        .chunk_bytes = WIRE_CHUNK_BYTES,
     };
 }

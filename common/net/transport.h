@@ -25,7 +25,7 @@ enum {
     TRANSPORT_GREETING_MS = 1000,    /* A peer that dialed us sends its first header within this. */
     TRANSPORT_UNKNOWN_MAX = 64,      /* Accepted connections without a first header, of these ... */
     TRANSPORT_UNKNOWN_HOST_MAX = 32, /* ... from one address; one more closes the oldest. */
-    TRANSPORT_QUEUE_MAX = 1024,      /* Frames that wait on one connection. */
+    TRANSPORT_QUEUE_MAX = 1024,      /* Bodies, whole ones, that wait on one connection. */
 };
 
 /* A connection, dialed or accepted. Never reused within a process; 0: none. */
@@ -52,7 +52,7 @@ struct transport_event {
      *   TN_ECONNECT   no process listens at the address; TN_EINVAL: the address is malformed
      *   TN_EPROTO     the peer sent something that is not a frame of this cluster and release
      *   TN_ETIMEDOUT  the peer was silent for 4 heartbeats; or it does not read: no byte could be
-     *                 sent for as long, or TRANSPORT_QUEUE_MAX frames wait
+     *                 sent for as long, or TRANSPORT_QUEUE_MAX bodies wait
      *   TN_ENOMEM     the pool has no memory for a body, or all TRANSPORT_CONNECTIONS_MAX are used
      */
     enum tn_status status;
@@ -66,14 +66,16 @@ struct transport_port {
      * perhaps before this returns. Waits 4 heartbeats for an answer. */
     conn_id (*dial)(void *ctx, const char *address);
     /*
-     * Send a frame. `body` may be NULL; otherwise its `size` bytes are sent and one reference is
-     * taken, whatever happens. `cluster`, `sender` and `body_bytes` of the header are filled in.
+     * Send a frame, or one for each chunk of a longer body. `body` may be NULL; otherwise its
+     * `size` bytes are sent and one reference is taken, whatever happens. `cluster`, `sender` and
+     * `body_bytes` of the header are filled in, and the chunk's place is added to `offset`.
      * Frames for a closed connection are dropped; CLOSED reports that. Frames of one connection
      * keep their order, also before OPENED.
      */
     void (*send)(void *ctx, conn_id conn, const struct frame_header *header, struct buffer *body);
     /* Close; CLOSED follows unless it was delivered already. Unknown ids are ignored. */
     void (*close)(void *ctx, conn_id conn);
+    uint32_t chunk_bytes; /* WIRE_CHUNK_BYTES; fewer in simulations. */
 };
 
 /* ------------------------------------------------------------ the transport */

@@ -17,7 +17,8 @@
  *       60      4  count
  *       64      4  body_bytes
  *       68      8  loss, float64
- *       76      4  checksum: XXH32, seed 0, of the 76 bytes before it
+ *       76      8  offset
+ *       84      4  checksum: XXH32, seed 0, of the 84 bytes before it
  *
  * The reserved byte must be zero, so that each header has exactly one encoding.
  */
@@ -45,7 +46,8 @@ enum {
     AT_COUNT = 60,
     AT_BODY_BYTES = 64,
     AT_LOSS = 68,
-    AT_CHECKSUM = 76,
+    AT_OFFSET = 76,
+    AT_CHECKSUM = 84,
 };
 _Static_assert(AT_CHECKSUM + 4 == WIRE_HEADER_BYTES, "the checksum closes the header");
 
@@ -88,7 +90,7 @@ static double value_of(uint64_t bits)
 
 void wire_encode_header(const struct frame_header *header, uint8_t out[static WIRE_HEADER_BYTES])
 {
-    assert(header->body_bytes <= WIRE_BODY_MAX);
+    assert(header->body_bytes <= WIRE_CHUNK_BYTES);
     memset(out, 0, WIRE_HEADER_BYTES);
     memcpy(out + AT_MAGIC, magic, sizeof magic);
     out[AT_VERSION] = WIRE_VERSION;
@@ -104,6 +106,7 @@ void wire_encode_header(const struct frame_header *header, uint8_t out[static WI
     put_u32(out + AT_COUNT, header->count);
     put_u32(out + AT_BODY_BYTES, header->body_bytes);
     put_u64(out + AT_LOSS, bits_of(header->loss));
+    put_u64(out + AT_OFFSET, header->offset);
     put_u32(out + AT_CHECKSUM, XXH32(out, AT_CHECKSUM, 0));
 }
 
@@ -135,7 +138,7 @@ static enum tn_status check_envelope(const uint8_t *in, struct error *error)
 enum tn_status wire_decode_header(const uint8_t in[static WIRE_HEADER_BYTES], uint32_t body_max,
                                   struct frame_header *out, struct error *error)
 {
-    assert(body_max <= WIRE_BODY_MAX);
+    assert(body_max <= WIRE_CHUNK_BYTES);
     enum tn_status status = check_envelope(in, error);
     if (status != TN_OK) { return status; }
     if (in[AT_TYPE] == 0 || in[AT_TYPE] >= FRAME_TYPE_END) {
@@ -163,6 +166,7 @@ enum tn_status wire_decode_header(const uint8_t in[static WIRE_HEADER_BYTES], ui
         .count = get_u32(in + AT_COUNT),
         .body_bytes = body_bytes,
         .loss = value_of(get_u64(in + AT_LOSS)),
+        .offset = get_u64(in + AT_OFFSET),
     };
     return TN_OK;
 }

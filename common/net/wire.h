@@ -14,8 +14,12 @@
 
 #include "common/base/error.h"
 
-enum { WIRE_HEADER_BYTES = 80, WIRE_VERSION = 2 };
-enum { WIRE_BODY_MAX = 1 << 30 };
+enum { WIRE_HEADER_BYTES = 88, WIRE_VERSION = 3 };
+
+/* The largest body of a frame. A longer one travels in chunks of this size, of which the last may
+ * be shorter: frames that follow each other and differ only in `offset` and `body_bytes`. A
+ * multiple of 64, so that a chunk ends at a block of 16 floats (A15). */
+enum { WIRE_CHUNK_BYTES = 1 << 20 };
 enum { LOSSES_MAX = 16384 }; /* In a frame LOSSES; a ps keeps as many. */
 
 enum frame_type {
@@ -60,7 +64,8 @@ struct frame_header {
     uint32_t first;    /* PUSH: first slice. NORM_PART: the ps. */
     uint32_t count;    /* PUSH: number of slices summed. */
     uint32_t body_bytes;
-    double loss; /* PUSH: the sum of the losses of its examples. */
+    double loss;     /* PUSH: the sum of the losses of its examples. */
+    uint64_t offset; /* Bytes of the whole body before this chunk. */
 };
 
 void wire_encode_header(const struct frame_header *header, uint8_t out[static WIRE_HEADER_BYTES]);

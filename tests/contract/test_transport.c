@@ -16,7 +16,8 @@ static void exchange(const char *listen)
     struct probe *server = probe_open((struct probe_options){.listen = listen, .echo = true});
     struct probe *client = probe_open((struct probe_options){0});
     conn_id conn = probe_dial(client, server->address);
-    static const size_t sizes[] = {0, 8, 64, 4096, 32768 - 80, 32768, 200 << 10, 8 << 20, 0, 16};
+    static const size_t sizes[] = {0,     8,         64,      4096, 32768 - WIRE_HEADER_BYTES,
+                                   32768, 200 << 10, 8 << 20, 0,    16};
     uint64_t total = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         total += sizes[i];

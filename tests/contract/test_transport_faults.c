@@ -108,7 +108,7 @@ static void be_hostile(const char *address)
     raw_send(fd, bytes, sizeof bytes);
     assert_closed_by_peer(fd);
 
-    encode(bytes, FRAME_PUSH, 512 << 20);
+    encode(bytes, FRAME_PUSH, WIRE_CHUNK_BYTES);
     fd = raw_connect(address);
     raw_send(fd, bytes, sizeof bytes);
     assert_closed_by_peer(fd);
@@ -124,7 +124,8 @@ static void be_hostile(const char *address)
 static void hostile_peers_do_not_disturb_others(void **state)
 {
     (void)state;
-    struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK, .echo = true});
+    struct probe *server = probe_open(
+        (struct probe_options){.listen = LOOPBACK, .echo = true, .body_max = WIRE_CHUNK_BYTES / 2});
     struct probe *client = probe_open((struct probe_options){0});
     conn_id conn = probe_dial(client, server->address);
     for (uint64_t round = 1; round <= 20; round++) {

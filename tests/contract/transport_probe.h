@@ -32,6 +32,7 @@ struct seen {
     unsigned closed;
     uint64_t frames;
     uint64_t last_sequence;
+    uint64_t have; /* Bytes of the last body. */
     enum tn_status status;
 };
 
@@ -46,7 +47,7 @@ struct probe {
     unsigned seen_count;
     unsigned opened;
     unsigned closed;
-    uint64_t frames;
+    uint64_t frames; /* First chunks. */
     uint64_t body_bytes;
     unsigned violations; /* Violations of the contract. */
     char address[TRANSPORT_ADDRESS_MAX];
@@ -63,13 +64,24 @@ static inline void fill_pattern(struct buffer *body, uint64_t sequence)
     for (size_t i = 0; i < body->size / 8; i++) { words[i] = pattern(sequence, i); }
 }
 
-static inline bool has_pattern(const struct buffer *body, uint64_t sequence)
+static inline bool has_pattern(const struct buffer *body, uint64_t sequence, uint64_t offset)
 {
     const uint64_t *words = body->data;
     for (size_t i = 0; i < body->size / 8; i++) {
-        if (words[i] != pattern(sequence, i)) { return false; }
+        if (words[i] != pattern(sequence, offset / 8 + i)) { return false; }
     }
     return true;
+}
+
+/* A chunk follows the one before it, and a body the one before it. */
+static inline bool is_in_order(struct seen *seen, const struct frame_header *header)
+{
+    bool begins = header->offset == 0;
+    if (begins) { seen->have = 0; }
+    bool follows = header->sequence == seen->last_sequence + begins && header->offset == seen->have;
+    seen->last_sequence = header->sequence;
+    seen->have += header->body_bytes;
+    return follows;
 }
 
 static inline struct seen *seen_of(struct probe *probe, conn_id conn)
@@ -103,16 +115,16 @@ static inline bool event_is_valid(struct probe *probe, struct seen *seen,
         probe->opened++;
         return seen->opened == 1 && seen->frames == 0;
     case TRANSPORT_FRAME:
-        if (event->body != NULL && !has_pattern(event->body, event->header.sequence)) {
+        if (event->body != NULL &&
+            !has_pattern(event->body, event->header.sequence, event->header.offset)) {
             return false;
         }
-        if (event->header.sequence != seen->last_sequence + 1) { return false; }
+        if (!is_in_order(seen, &event->header)) { return false; }
         if (event->header.body_bytes != (event->body == NULL ? 0 : event->body->size)) {
             return false;
         }
-        seen->last_sequence = event->header.sequence;
         seen->frames++;
-        probe->frames++;
+        probe->frames += event->header.offset == 0;
         probe->body_bytes += event->header.body_bytes;
         return seen->opened == 1 && event->header.cluster == PROBE_CLUSTER;
     case TRANSPORT_CLOSED:
@@ -174,7 +186,7 @@ static inline struct probe *probe_open(struct probe_options options)
         .listen = options.listen,
         .cluster = PROBE_CLUSTER,
         .sender = 1 + (uint64_t)rand(),
-        .body_max = options.body_max > 0 ? options.body_max : 16 << 20,
+        .body_max = options.body_max > 0 ? options.body_max : WIRE_CHUNK_BYTES,
         .heartbeat_ms = options.heartbeat_ms > 0 ? options.heartbeat_ms : 2000,
         .pool = probe->pool,
         .sink = probe_sink,

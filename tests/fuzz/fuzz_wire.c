@@ -2,8 +2,9 @@
  * Fuzz target: frame headers and streams of frames.
  *
  * A header that decodes encodes to the same bytes. A stream that arrives in pieces gives the same
- * frames as in one piece, and every buffer is released. The first byte of the input selects whether
- * a header with a valid checksum is made from the input, since random ones are all refused.
+ * frames and chunks as in one piece, and every buffer is released. The first byte of the input
+ * selects whether a header with a valid checksum is made from the input, since random ones are all
+ * refused.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "common/base/minmax.h"
+#include "common/net/chunks.h"
 #include "common/net/frame_reader.h"
 #include "common/net/wire.h"
 
@@ -25,6 +27,7 @@ static void seal(const uint8_t *data, uint8_t out[WIRE_HEADER_BYTES])
     memcpy(&header.epoch, data + 2, 8);
     memcpy(&header.step, data + 10, 8);
     memcpy(&header.body_bytes, data + 18, 2);
+    memcpy(&header.offset, data + 20, 8);
     wire_encode_header(&header, out);
 }
 
@@ -40,11 +43,27 @@ static void check_header(const uint8_t *bytes)
     assert(memcmp(bytes, again, sizeof again) == 0);
 }
 
+/* Whatever the header claims, at most the expected bytes count, and a body is complete exactly when
+ * all of them are here. Returns what became of the frame. */
+static uint64_t follow(struct chunks *chunks, const struct frame_header *header)
+{
+    enum { TOTAL = 600, CHUNK = 256 };
+    enum chunk_kind kind = CHUNK_LAST;
+    const char *fault = chunks_fault(chunks, header, TOTAL, CHUNK, &kind);
+    assert(chunks->have <= TOTAL);
+    assert(!chunks->incomplete || chunks->have % CHUNK == 0);
+    if (fault != NULL) { return 7; }
+    assert(header->offset + header->body_bytes <= chunks->have);
+    assert(kind != CHUNK_LAST || chunks->have == TOTAL);
+    return (uint64_t)kind;
+}
+
 /* Gives the reader `size` bytes in pieces of at most `piece`. Returns a digest of the frames. */
 static uint64_t read_stream(struct buffer_pool *pool, const uint8_t *data, size_t size,
                             size_t piece)
 {
     struct frame_reader reader;
+    struct chunks chunks = {0};
     uint64_t digest = 0;
     if (frame_reader_init(&reader, pool, 0, BODY_MAX) != TN_OK) { return 0; }
     while (size > 0) {
@@ -68,7 +87,8 @@ static uint64_t read_stream(struct buffer_pool *pool, const uint8_t *data, size_
                 return digest;
             }
             if (!complete) { break; }
-            digest = digest * 31 + header.type + header.step + header.body_bytes;
+            digest = digest * 31 + header.type + header.step + header.body_bytes + header.offset;
+            digest = digest * 31 + follow(&chunks, &header);
             if (body != NULL) { digest = digest * 31 + ((uint8_t *)body->data)[body->size - 1]; }
             buffer_release(body);
         }

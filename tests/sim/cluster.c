@@ -93,12 +93,41 @@ static void check_values(struct sim_cluster *cluster, const struct frame_header 
                header->step);
 }
 
+/* Collect the chunks of values, and check them as soon as they are complete. A worker has one
+ * connection to each ps, so those of one body follow each other. */
+static void assemble_values(struct sim_cluster *cluster, const struct frame_header *header,
+                            uint32_t shard, uint64_t worker, const void *body)
+{
+    const struct job *job = &cluster->setup.job;
+    struct sim_answer *answer = &cluster->answers[(worker + 8 * shard) % SIM_ANSWERS];
+    struct placement place =
+        placement_range(reference_parameters(cluster->reference), job->cluster.ps, shard);
+    const size_t total = place.count * sizeof(float) * (job->train.ema > 0 ? 2 : 1);
+    assert(total <= sizeof answer->values);
+    if (header->offset == 0) { *answer = (struct sim_answer){.worker = worker, .header = *header}; }
+    if (answer->worker != worker || answer->header.sender != header->sender) { return; }
+    bool follows =
+        answer->have == header->offset && answer->header.generation == header->generation &&
+        answer->header.step == header->step && header->offset + header->body_bytes <= total;
+    if (!follows) {
+        world_fail(&cluster->world,
+                   "T9: ps:%u sent a chunk at %" PRIu64 " after one that ends at %zu", shard,
+                   header->offset, answer->have);
+        return;
+    }
+    memcpy((uint8_t *)answer->values + header->offset, body, header->body_bytes);
+    answer->have += header->body_bytes;
+    if (answer->have < total) { return; }
+    answer->header.body_bytes = (uint32_t)total;
+    check_values(cluster, &answer->header, shard, answer->values);
+}
+
 static void on_frame(void *ctx, void *receiver, const struct frame_header *header, const void *body)
 {
     struct sim_cluster *cluster = ctx;
     const struct process *to = receiver;
     if (cluster->world.shows_frames) { log_frame(cluster, header); }
-    if (header->type == FRAME_PUSH && to->task.role == ROLE_PS) {
+    if (header->type == FRAME_PUSH && to->task.role == ROLE_PS && header->offset == 0) {
         checker_on_push(&cluster->checker, header->generation, header->step, to->task.index,
                         header->first);
     }
@@ -111,7 +140,7 @@ static void on_frame(void *ctx, void *receiver, const struct frame_header *heade
     check_answer(cluster, header, to->config.incarnation);
     const struct process *process = sender_of(cluster, header->sender);
     assert(process != NULL && process->task.role == ROLE_PS);
-    check_values(cluster, header, process->task.index, body);
+    assemble_values(cluster, header, process->task.index, to->config.incarnation, body);
 }
 
 /* ----------------------------------------------------------------- set-up */

@@ -55,7 +55,15 @@ struct sim_question {
     uint64_t sender, ps, round, generation; /* Incarnations of the worker and of the ps. */
 };
 
-enum { SIM_QUESTIONS = 1024 };
+enum { SIM_QUESTIONS = 1024, SIM_ANSWERS = 64, SIM_ANSWER_FLOATS = 2048 };
+
+/* The values that a ps is sending to a worker, as far as their chunks were delivered. */
+struct sim_answer {
+    uint64_t worker;            /* Incarnation. */
+    struct frame_header header; /* The first chunk's. */
+    size_t have;                /* Bytes. */
+    float values[SIM_ANSWER_FLOATS];
+};
 
 struct sim_cluster {
     struct world world;
@@ -70,7 +78,8 @@ struct sim_cluster {
     struct checker checker;
     struct coverage *coverage;
     struct sim_question
-        questions[SIM_QUESTIONS]; /* A hash table; an older question is forgotten. */
+        questions[SIM_QUESTIONS];           /* A hash table; an older question is forgotten. */
+    struct sim_answer answers[SIM_ANSWERS]; /* A hash table. */
     uint32_t task_count;
     struct task tasks[SIM_TASKS_MAX];
     struct process *now[SIM_TASKS_MAX]; /* The last process of each task. */

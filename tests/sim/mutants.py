@@ -64,8 +64,8 @@ MUTANTS = [
     ("a restore forgets how many updates Adam has made", "ps/ps.c",
      "    ps->incoming_updates = metadata->optimizer_steps;", "    ps->incoming_updates = 0;"),
     ("a ps answers before it has applied", "ps/step_sync.c",
-     "            return;\n        }\n        hold(s, node, out);",
-     "            return;\n        }\n        hold(s, node, out);\n"
+     "            return;\n        }\n        hold(s, event->conn, node, out);",
+     "            return;\n        }\n        hold(s, event->conn, node, out);\n"
      "        ps_answer(s, out, event->conn, event->round, s->step + 1, VALUES_CURRENT);"),
     ("slices are summed in order of their number, not of the tree", "common/cluster/slices.c",
      "    assert(count == part_count - 1);",
@@ -95,7 +95,7 @@ MUTANTS = [
      "    if (loop->phase != RUN_RUNNING || loop->step >= loop->until) { return; }",
      "    if (loop->phase != RUN_RUNNING) { return; }"),
     ("requests of a broken connection are not sent again", "worker/training_loop.c",
-     "    ps->up = up;\n    ps->asked = false;\n    ps->sent = 0;", "    ps->up = up;"),
+     "    ps->up = up;\n    ps->asked = false;\n    ps->sent = ps->taken = 0;", "    ps->up = up;\n    ps->taken = 0;"),
     ("a lost report is not sent again", "common/node/membership.c",
      "    if (m->acknowledged < m->sent) { return m->sent_at_ms + REPORT_RESEND_MS; }\n    return m->sent_at_ms + REPORT_REFRESH_MS;",
      "    return UINT64_MAX - (m->sent_at_ms + REPORT_RESEND_MS + REPORT_REFRESH_MS) * 0;"),
@@ -159,6 +159,12 @@ MUTANTS = [
      "    return s->measured && missing(s) == 0;", "    return s->measured;"),
     ("a part of an old step is held", "ps/step_norm.c",
      "                   event->step == s->step && !s->applying;", "                   !s->applying;"),
+    ("a chunk of values is copied to a wrong place", "worker/worker_actions.c",
+     "    const size_t offset = (size_t)action->chunk * worker->ports.transport.chunk_bytes;", "    const size_t offset = 0;"),
+    ("values count before their last chunk", "worker/training_loop.c", "    if (event->more) { return; }\n", ""),
+    ("the last chunks of values count without the first ones", "worker/training_loop.c",
+     "    if (event->chunk != ps->taken || (ps->taken > 0 && event->step != ps->held_step)) { return; }\n", ""),
+    ("a chunk of a push is summed at a wrong place", "ps/shard.c", "->chunks[offset / chunk]->data", "->chunks[0]->data"),
     ("a worker with other data is not refused", "worker/worker.c",
      "    if (!over && refusal_log(", "    if (false && !over && refusal_log("),
 ]

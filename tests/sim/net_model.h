@@ -21,6 +21,8 @@ struct net_config {
     uint32_t slow_us;
     uint32_t break_per_mille; /* Share of frames at which the connection breaks. */
     uint32_t heartbeat_ms;    /* A side that receives nothing for four of these closes. */
+    uint32_t
+        chunk_bytes; /* Pushes and values are cut by it, a multiple of 64; 0: WIRE_CHUNK_BYTES. */
 };
 
 /* Called for each delivered frame; `receiver` is the ctx of its endpoint. */

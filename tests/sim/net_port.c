@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
 #include "tests/sim/net_model_private.h"
 
 /* ---------------------------------------------------------------- dialing */
@@ -105,34 +106,53 @@ void net_break_link(struct net_link *link, enum tn_status status)
     }
 }
 
-static void port_send(void *ctx, conn_id conn, const struct frame_header *header,
-                      struct buffer *body)
+/* Bytes [from, from + size) of the body as a frame. False: the connection breaks instead. */
+static bool send_chunk(struct net_link *link, struct net_side *side,
+                       const struct frame_header *header, const struct buffer *body, size_t from,
+                       size_t size)
 {
-    struct net_endpoint *endpoint = ctx;
-    struct net_side *side;
-    struct net_link *link = find_link(endpoint->net, conn.v, &side);
-    assert(!endpoint->dead);
-    if (link == NULL || side->reported_closed || side->closing) {
-        buffer_release(body);
-        return;
+    const struct net_endpoint *endpoint = side->endpoint;
+    struct net_model *net = link->net;
+    if (link->established && world_chance(net->world, net->config.break_per_mille)) {
+        net_break_link(link, TN_ECLOSED);
+        return false;
     }
-    size_t size = body != NULL ? body->size : 0;
     struct net_frame *frame = calloc(1, sizeof *frame + size);
     assert(frame != NULL);
     frame->header = *header;
     frame->header.cluster = endpoint->cluster;
     frame->header.sender = endpoint->sender;
+    frame->header.offset += from;
     frame->header.body_bytes = (uint32_t)size;
     frame->size = size;
-    if (size > 0) { memcpy(frame->bytes, body->data, size); }
-    buffer_release(body);
-    if (link->established &&
-        world_chance(endpoint->net->world, endpoint->net->config.break_per_mille)) {
-        free(frame);
-        net_break_link(link, TN_ECLOSED);
-        return;
-    }
+    if (size > 0) { memcpy(frame->bytes, (const uint8_t *)body->data + from, size); }
     net_append(link, net_other(link, side), frame);
+    return true;
+}
+
+/* Other bodies than tensors fit into any frame. */
+static size_t chunk_bytes(const struct net_model *net, const struct frame_header *header)
+{
+    bool tensor = header->type == FRAME_PUSH || header->type == FRAME_VALUES;
+    return tensor && net->config.chunk_bytes != 0 ? net->config.chunk_bytes : WIRE_CHUNK_BYTES;
+}
+
+static void port_send(void *ctx, conn_id conn, const struct frame_header *header,
+                      struct buffer *body)
+{
+    struct net_endpoint *endpoint = ctx;
+    struct net_side *side = NULL;
+    struct net_link *link = find_link(endpoint->net, conn.v, &side);
+    assert(!endpoint->dead);
+    bool open = link != NULL && !side->reported_closed && !side->closing;
+    const size_t size = body != NULL ? body->size : 0;
+    size_t from = 0, chunk;
+    do {
+        chunk = size_min(size - from, chunk_bytes(endpoint->net, header));
+        open = open && send_chunk(link, side, header, body, from, chunk);
+        from += chunk;
+    } while (open && from < size);
+    buffer_release(body);
 }
 
 static void port_close(void *ctx, conn_id conn)
@@ -150,8 +170,14 @@ static void port_close(void *ctx, conn_id conn)
 
 struct transport_port net_endpoint_port(struct net_endpoint *endpoint)
 {
+    const uint32_t chunk = endpoint->net->config.chunk_bytes;
     return (struct transport_port){
-        .ctx = endpoint, .dial = port_dial, .send = port_send, .close = port_close};
+        .ctx = endpoint,
+        .dial = port_dial,
+        .send = port_send,
+        .close = port_close,
+        .chunk_bytes = chunk > 0 ? chunk : WIRE_CHUNK_BYTES,
+    };
 }
 
 void net_endpoint_address(const struct net_endpoint *endpoint, char *text, size_t size)

@@ -98,6 +98,20 @@ PLANTED = [
      "        ready[i] = chief_worker_agrees(c, p->run, i) && c->workers[i].report.leaving == 0;",
      "        ready[i] = chief_worker_agrees(c, p->run, i);",
      ["test_coordinator_chief_drain"], "unit.coordinator_chief_drain"),
+    ("a chunk at a wrong offset is accepted", "common/net/chunks.c",
+     "    if (header->offset != (chunks->incomplete ? chunks->have : 0)) {", "    if (false) {",
+     ["test_common_net_chunks"], "unit.common_net_chunks"),
+    ("chunks of two generations make up a body", "common/net/chunks.c",
+     "a->type == b->type && a->generation == b->generation &&", "a->type == b->type &&",
+     ["test_common_net_chunks"], "unit.common_net_chunks"),
+    ("a push counts without its first chunks", "ps/step_chunks.c",
+     "    bool complete = peer->collected == event->chunk;\n", "    bool complete = true;\n",
+     ["test_ps_step_chunks"], "unit.ps_step_chunks"),
+    ("the chunks of a lost generation count", "ps/step.c", "        s->peers[i].collected = 0;\n", "",
+     ["test_ps_step_chunks"], "unit.ps_step_chunks"),
+    ("the chunks of a broken connection count", "worker/training_loop.c",
+     "    ps->sent = ps->taken = 0;\n    ps->retry_at_ms = 0;\n", "    ps->sent = 0;\n    ps->retry_at_ms = 0;\n",
+     ["test_worker_training_loop_chunks"], "unit.worker_training_loop_chunks"),
 ]
 
 STALE_MANIFEST = "a restore loads the checkpoint before the newest"

@@ -242,6 +242,14 @@ static void draw_other_inputs(struct sim_setup *setup, uint64_t seed)
     };
 }
 
+/* In half of the seeds, pushes and values travel in chunks. A shard has at least 16 floats. */
+static void draw_chunks(struct sim_setup *setup, uint64_t seed)
+{
+    struct random random = {.state = seed ^ 0x6368756e6b000000u};
+    static const uint32_t bytes[] = {0, 0, 0, 64, 64, 128};
+    setup->net.chunk_bytes = bytes[random_below(&random, 6)];
+}
+
 void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
 {
     struct random random = {.state = seed ^ 0x7a6e697374000000u};
@@ -249,6 +257,7 @@ void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
     draw_job(setup, &random);
     draw_optimizer(setup, seed);
     draw_world(setup, &random);
+    draw_chunks(setup, seed);
     setup->faults_until_ms = between(&random, 2000, 12000);
     uint32_t allowed = (uint32_t)random_next(&random) & ((1u << FAULT_DRAWN) - 1);
     allowed |= 1u << FAULT_KILL;

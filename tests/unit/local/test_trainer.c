@@ -11,8 +11,9 @@
 #include <cmocka.h>
 
 #include "ps/shard.h"
+#include "tests/unit/ps/pushed_sum.h"
 
-enum { STEPS = 12 };
+enum { STEPS = 12, CHUNK_BYTES = 64 };
 
 static struct job job;
 static struct model *model;
@@ -78,7 +79,8 @@ static void train_shard(uint64_t first, uint64_t count, float *out)
                                         .pool = trainer.pool,
                                         .first = first,
                                         .count = count,
-                                        .slices = job.train.slices};
+                                        .slices = job.train.slices,
+                                        .chunk_bytes = CHUNK_BYTES};
     struct slice_node parts[SLICES_MAX];
     assert_int_equal(shard_open(&shard, &config, NULL), TN_OK);
     assert_true(shard_begin_load(&shard));
@@ -90,9 +92,7 @@ static void train_shard(uint64_t first, uint64_t count, float *out)
             parts[v] = (struct slice_node){v, 1};
             const float *sum =
                 compute_node(compute, trainer_values(&trainer), step, parts[v], NULL);
-            struct buffer *pushed = buffer_acquire(trainer.pool, count * sizeof(float));
-            memcpy(pushed->data, sum + first, count * sizeof(float));
-            shard_hold(&shard, v, pushed);
+            shard_hold(&shard, v, pushed_sum(trainer.pool, sum + first, count, CHUNK_BYTES));
         }
         assert_true(shard_apply(&shard, parts, job.train.slices));
     }

@@ -121,7 +121,8 @@ static int setup(void **state)
                                         .optimizer = {.kind = OPTIMIZER_SGD, .arrays = 1},
                                         .pool = pool,
                                         .count = COUNT,
-                                        .slices = 4};
+                                        .slices = 4,
+                                        .chunk_bytes = WIRE_CHUNK_BYTES};
     assert_int_equal(shard_open(&shard, &shard_config, NULL), TN_OK);
     assert_true(shard_begin_load(&shard));
     struct checkpoint_client_config config = {

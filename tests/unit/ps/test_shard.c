@@ -11,8 +11,9 @@
 
 #include "common/base/random.h"
 #include "kernels/optimizer/norm.h"
+#include "tests/unit/ps/pushed_sum.h"
 
-enum { V = 6, COUNT = 5000 };
+enum { V = 6, COUNT = 5000, CHUNK_BYTES = 3072 };
 
 static struct buffer_pool *pool;
 static struct shard shard;
@@ -44,7 +45,8 @@ static void open_shard(enum optimizer_kind kind)
                                   .pool = pool,
                                   .first = first_parameter,
                                   .count = COUNT,
-                                  .slices = V};
+                                  .slices = V,
+                                  .chunk_bytes = CHUNK_BYTES};
     assert_int_equal(shard_open(&shard, &config, NULL), TN_OK);
     assert_true(shard_begin_load(&shard));
     shard_load_initial(&shard, &variables, 7);
@@ -75,9 +77,9 @@ static float sum_at(struct slice_node node, uint64_t i)
 /* Hold the push of a worker that owns all slices of `node`. */
 static void hold(struct slice_node node)
 {
-    struct buffer *sum = buffer_acquire(pool, COUNT * sizeof(float));
-    for (uint64_t i = 0; i < COUNT; i++) { ((float *)sum->data)[i] = sum_at(node, i); }
-    shard_hold(&shard, node.first, sum);
+    static float sum[COUNT];
+    for (uint64_t i = 0; i < COUNT; i++) { sum[i] = sum_at(node, i); }
+    shard_hold(&shard, node.first, pushed_sum(pool, sum, COUNT, CHUNK_BYTES));
 }
 
 static float value(uint64_t i)

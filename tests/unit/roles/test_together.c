@@ -15,11 +15,17 @@ static const char *const sync_settings[] = {"data.type=synthetic",      "data.ex
 /* The same, with the norm of each gradient limited. */
 static const char *norm_settings[32];
 
-static int make_norm_settings(void **state)
+/* With shards of several chunks. */
+static const char *wide_settings[32];
+
+static int make_settings(void **state)
 {
     (void)state;
     int i = 0;
-    while (sync_settings[i] != NULL) { norm_settings[i] = sync_settings[i], i++; }
+    for (; sync_settings[i] != NULL; i++) {
+        norm_settings[i] = wide_settings[i] = sync_settings[i];
+    }
+    wide_settings[i] = "model.inputs=30";
     norm_settings[i] = "train.clip_norm=0.1";
     return 0;
 }
@@ -258,6 +264,50 @@ static uint64_t send_frame(struct frame_header header, size_t body_bytes)
     return conn.v;
 }
 
+/* The first chunk of a push, and then, on the same connection, one that does not follow it. */
+static uint64_t send_chunks(uint64_t offset, uint64_t step, uint8_t type, size_t bytes)
+{
+    struct frame_header header = {.type = FRAME_PUSH, .generation = 1, .count = 1};
+    conn_id conn = {send_frame(header, WORLD_CHUNK_BYTES)};
+    header.type = type;
+    header.offset = offset;
+    header.step = step;
+    struct buffer *body = bytes > 0 ? buffer_acquire(w.pool, bytes) : NULL;
+    if (body != NULL) { memset(body->data, 0, bytes); }
+    world_send(&w.nodes[PS], conn, &header, body);
+    return conn.v;
+}
+
+/* A chunk that is not the next one, or not of the same body, closes the connection; a repeated one
+ * is ignored. */
+static void test_invalid_chunks_close_their_connection(void **state)
+{
+    (void)state;
+    const uint64_t chunk = WORLD_CHUNK_BYTES;
+    const struct {
+        uint64_t offset, step;
+        uint8_t type;
+        size_t bytes;
+    } bad[] = {{2 * chunk, 0, FRAME_PUSH, chunk},
+               {chunk, 1, FRAME_PUSH, chunk},
+               {0, 1, FRAME_PUSH, chunk},
+               {chunk, 0, FRAME_PUSH, 4},
+               {4, 0, FRAME_PUSH, chunk},
+               {UINT64_MAX - 3, 0, FRAME_PUSH, chunk},
+               {0, 0, FRAME_PULL, 0}};
+    begin(9, wide_settings, "00110");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        uint64_t conn = send_chunks(bad[i].offset, bad[i].step, bad[i].type, bad[i].bytes);
+        for (int n = 0; n < 2000 && w.connections[conn].open; n++) { world_step(&w); }
+        assert_false(w.connections[conn].open);
+    }
+    uint64_t repeated = send_chunks(0, 0, FRAME_PUSH, chunk);
+    until(at_the_end);
+    assert_true(w.connections[repeated].open);
+    expect_reference_bits(reference);
+    free_world();
+}
+
 /* Invalid frames close their connection and do not affect training. */
 static void test_invalid_frames_close_their_connection(void **state)
 {
@@ -298,6 +348,7 @@ int main(void)
         cmocka_unit_test(test_nodes_leave_at_the_end),
         cmocka_unit_test(test_exit_codes_of_a_failed_run),
         cmocka_unit_test(test_invalid_frames_close_their_connection),
+        cmocka_unit_test(test_invalid_chunks_close_their_connection),
     };
-    return cmocka_run_group_tests(tests, make_norm_settings, NULL);
+    return cmocka_run_group_tests(tests, make_settings, NULL);
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
 #include "common/base/random.h"
 #include "common/cluster/report.h"
 #include "common/cluster/znodes.h"
@@ -20,7 +21,8 @@
 #include "worker/worker.h"
 
 enum { PS = 2, WORKERS = 2, NODES = PS + WORKERS, CHIEF = NODES, ZNODES_MAX = 32 };
-enum { PACKETS_MAX = 1024, CONNECTIONS_MAX = 512 };
+enum { PACKETS_MAX = 4096, CONNECTIONS_MAX = 512 };
+enum { WORLD_CHUNK_BYTES = 64 };
 
 enum packet_type { PACKET_ZK, PACKET_TRANSPORT, PACKET_STORE };
 
@@ -226,15 +228,23 @@ static inline void world_send(void *ctx, conn_id conn, const struct frame_header
     struct world_node *node = ctx;
     struct world *w = node->world;
     assert(conn.v != 0);
-    if (!w->connections[conn.v].open) {
-        buffer_release(body);
-        return;
-    }
     uint32_t end = w->connections[conn.v].ends[0] == node->index ? 1 : 0;
-    struct packet *packet = world_net(w, TRANSPORT_FRAME, conn.v, end);
-    packet->transport.header = *header;
-    packet->transport.header.sender = node->session;
-    packet->transport.body = body;
+    /* Other bodies than tensors fit into any frame. */
+    bool tensor = header->type == FRAME_PUSH || header->type == FRAME_VALUES;
+    size_t size = body != NULL ? body->size : 0, from = 0, chunk;
+    do {
+        if (!w->connections[conn.v].open) { break; }
+        chunk = size_min(size - from, tensor ? WORLD_CHUNK_BYTES : SIZE_MAX);
+        struct transport_event *event = &world_net(w, TRANSPORT_FRAME, conn.v, end)->transport;
+        event->header = *header;
+        event->header.sender = node->session;
+        event->header.offset += from;
+        event->header.body_bytes = (uint32_t)chunk;
+        event->body = chunk > 0 ? buffer_acquire(w->pool, chunk) : NULL;
+        if (chunk > 0) { memcpy(event->body->data, (const char *)body->data + from, chunk); }
+        from += chunk;
+    } while (from < size);
+    buffer_release(body);
 }
 
 static inline void world_close_connection(struct world *w, uint64_t id)
@@ -459,9 +469,10 @@ static inline void world_open(struct world *w, uint64_t seed, const char *const 
         struct world_node *node = &w->nodes[i];
         node->world = w;
         node->index = i;
-        node->ports = (struct node_ports){{node, world_write, world_read, world_list},
-                                          {node, world_dial, world_send, world_close},
-                                          w->pool};
+        node->ports =
+            (struct node_ports){{node, world_write, world_read, world_list},
+                                {node, world_dial, world_send, world_close, WORLD_CHUNK_BYTES},
+                                w->pool};
         node->store = (struct roles_store){.answer = world_store_answer, .world = w, .node = i};
     }
     w->nodes[CHIEF].session = UINT64_MAX;

@@ -10,7 +10,7 @@
 #include "common/base/minmax.h"
 #include "common/net/frame_reader.h"
 
-enum { CLUSTER = 9, BODY_MAX = 1 << 20, STREAM_MAX = 256 * 1024 };
+enum { CLUSTER = 9, BODY_MAX = WIRE_CHUNK_BYTES / 2, STREAM_MAX = 256 * 1024 };
 
 struct bench {
     struct buffer_pool *pool;
@@ -139,7 +139,7 @@ static void wrong_frames_are_refused(void **state)
     struct buffer *all = buffer_acquire(bench->pool, 1 << 21);
     header.body_bytes = BODY_MAX;
     wire_encode_header(&header, bench->stream);
-    assert_refused(bench, TN_ENOMEM, "1048576");
+    assert_refused(bench, TN_ENOMEM, "524288");
     buffer_release(all);
 }
 

@@ -64,8 +64,8 @@ static void pieces_of_any_size_are_the_frames(void **state)
 {
     struct bench *bench = *state;
     static const uint32_t bodies[] = {0, 1, 80, 5000, 0, 0, 7000, 3};
-    enum { COUNT = sizeof bodies / sizeof *bodies, TOTAL = 8 * 80 + 12084 };
-    static const size_t pieces[] = {1, 79, 80, 81, 160, 4096, TOTAL};
+    enum { COUNT = sizeof bodies / sizeof *bodies, TOTAL = 8 * WIRE_HEADER_BYTES + 12084 };
+    static const size_t pieces[] = {1, 79, 88, 89, 176, 4096, TOTAL};
     for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
         uint8_t out[TOTAL];
         size_t total = 0;
@@ -83,6 +83,52 @@ static void pieces_of_any_size_are_the_frames(void **state)
             for (uint32_t b = 0; b < bodies[i]; b++) { assert_int_equal(*at++, i); }
         }
     }
+}
+
+/* A long body is sent as chunks, each with its offset, before the frames queued behind it. It
+ * takes one place of the queue and is released after its last chunk. */
+static void long_bodies_are_sent_in_chunks(void **state)
+{
+    enum { BODY = 2 * WIRE_CHUNK_BYTES + 100, CHUNKS = 3, FRAMES = CHUNKS + 1 };
+    enum { TOTAL = FRAMES * WIRE_HEADER_BYTES + BODY };
+    struct bench *bench = *state;
+    static uint8_t out[TOTAL];
+    struct buffer *body = buffer_acquire(bench->pool, BODY);
+    for (size_t i = 0; i < BODY; i++) { ((uint8_t *)body->data)[i] = (uint8_t)(i % 251); }
+    struct frame_header header = {.type = FRAME_VALUES, .sequence = 7, .offset = 64};
+    assert_int_equal(frame_writer_push(&bench->writer, &header, body), TN_OK);
+    assert_int_equal(bench->writer.count, 1);
+    assert_int_equal(push(bench, 8, 0), TN_OK);
+    size_t total = 0;
+    while (!frame_writer_empty(&bench->writer)) {
+        total += drain(&bench->writer, out + total, 300007);
+    }
+    assert_int_equal(total, TOTAL);
+    const uint8_t *at = out;
+    for (size_t from = 0; from < BODY; from += header.body_bytes) {
+        assert_int_equal(wire_decode_header(at, WIRE_CHUNK_BYTES, &header, NULL), TN_OK);
+        assert_int_equal(header.sequence, 7);
+        assert_int_equal(header.offset, 64 + from);
+        at += WIRE_HEADER_BYTES;
+        for (size_t i = 0; i < header.body_bytes; i++) {
+            assert_int_equal(*at++, (from + i) % 251);
+        }
+    }
+    assert_int_equal(wire_decode_header(at, 0, &header, NULL), TN_OK);
+    assert_int_equal(header.sequence, 8);
+}
+
+/* The waiting chunks of a long body are dropped; those in flight stay valid. */
+static void long_body_may_be_dropped_within(void **state)
+{
+    struct bench *bench = *state;
+    assert_int_equal(push(bench, 1, 6 * WIRE_CHUNK_BYTES), TN_OK);
+    struct iovec pieces[FRAME_WRITER_PIECES];
+    assert_int_equal(frame_writer_gather(&bench->writer, pieces), FRAME_WRITER_PIECES);
+    frame_writer_drop_waiting(&bench->writer);
+    assert_int_equal(((uint8_t *)pieces[7].iov_base)[WIRE_CHUNK_BYTES - 1], 1);
+    frame_writer_clear(&bench->writer);
+    assert_true(frame_writer_empty(&bench->writer));
 }
 
 /* A body is released as soon as its last byte is sent, not after the whole burst. */
@@ -131,6 +177,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(pieces_of_any_size_are_the_frames, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(long_bodies_are_sent_in_chunks, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(long_body_may_be_dropped_within, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bodies_are_released_early, set_up, tear_down),
         cmocka_unit_test_setup_teardown(queue_is_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(drop_keeps_frames_in_flight, set_up, tear_down),

@@ -27,14 +27,15 @@ static struct frame_header sample(void)
         .count = 0x61626364,
         .body_bytes = 999,
         .loss = 0.15625,
+        .offset = UINT64_C(0x0102030405060708),
     };
 }
 
 /* Correct the checksum of bytes that the test has changed. */
 static void seal(uint8_t *bytes)
 {
-    uint32_t sum = XXH32(bytes, 76, 0);
-    for (int i = 0; i < 4; i++) { bytes[76 + i] = (uint8_t)(sum >> (8 * i)); }
+    uint32_t sum = XXH32(bytes, 84, 0);
+    for (int i = 0; i < 4; i++) { bytes[84 + i] = (uint8_t)(sum >> (8 * i)); }
 }
 
 static void assert_refused(const uint8_t *bytes, const char *word)
@@ -61,6 +62,7 @@ static void header_comes_back(void **state)
     assert_true(out.sequence == in.sequence && out.first == in.first && out.count == in.count);
     assert_int_equal(out.body_bytes, in.body_bytes);
     assert_true(out.loss == in.loss);
+    assert_int_equal(out.offset, in.offset);
     wire_encode_header(&out, again);
     assert_memory_equal(bytes, again, sizeof bytes);
 }
@@ -69,13 +71,13 @@ static void header_comes_back(void **state)
 static void layout_is_fixed(void **state)
 {
     (void)state;
-    static const uint8_t expected[76] = {
-        'T',  'N',  'S',  'T',  2,    4,    0x5a, 0,    8,    7,    6,    5,    4,
-        3,    2,    1,    0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, 0x28, 0x27,
-        0x26, 0x25, 0x24, 0x23, 0x22, 0x21, 0x38, 0x37, 0x36, 0x35, 0x34, 0x33, 0x32,
-        0x31, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x48, 0x47, 0x46, 0x45,
-        0x44, 0x43, 0x42, 0x41, 0x54, 0x53, 0x52, 0x51, 0x64, 0x63, 0x62, 0x61, 0xe7,
-        3,    0,    0,    0,    0,    0,    0,    0,    0,    0xc4, 0x3f};
+    static const uint8_t expected[84] = {
+        'T',  'N',  'S',  'T',  3,    4,    0x5a, 0,    8,    7,    6,    5,    4,    3,
+        2,    1,    0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, 0x28, 0x27, 0x26, 0x25,
+        0x24, 0x23, 0x22, 0x21, 0x38, 0x37, 0x36, 0x35, 0x34, 0x33, 0x32, 0x31, 0xff, 0xff,
+        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x48, 0x47, 0x46, 0x45, 0x44, 0x43, 0x42, 0x41,
+        0x54, 0x53, 0x52, 0x51, 0x64, 0x63, 0x62, 0x61, 0xe7, 3,    0,    0,    0,    0,
+        0,    0,    0,    0,    0xc4, 0x3f, 8,    7,    6,    5,    4,    3,    2,    1};
     struct frame_header in = sample();
     uint8_t bytes[WIRE_HEADER_BYTES];
     wire_encode_header(&in, bytes);
@@ -108,7 +110,7 @@ static void errors_name_the_field(void **state)
         unsigned offset;
         uint8_t value;
         const char *word;
-    } cases[] = {{0, 'X', "magic"}, {4, 3, "version"},  {5, 0, "type"},
+    } cases[] = {{0, 'X', "magic"}, {4, 1, "version"},  {5, 0, "type"},
                  {5, 200, "type"},  {7, 1, "reserved"}, {67, 1, "body_bytes"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint8_t bytes[WIRE_HEADER_BYTES];

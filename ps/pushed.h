@@ -1,0 +1,51 @@
+/*
+ * ps/pushed.h: a gradient that a worker pushes, in the buffers in which its chunks arrived; and the
+ * pushes that have arrived in part, by connection.
+ *
+ * Threads: the owner's. Nothing blocks.
+ */
+#ifndef PS_PUSHED_H
+#define PS_PUSHED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/buffer.h"
+#include "common/net/chunks.h"
+#include "common/net/transport.h"
+
+struct pushed {
+    uint32_t count, capacity;
+    struct buffer *chunks[]; /* [capacity]; one reference each. */
+};
+
+/* Room for `capacity` chunks. NULL: out of memory. */
+struct pushed *pushed_create(uint32_t capacity);
+/* Append the next chunk. Takes one reference. */
+void pushed_add(struct pushed *pushed, struct buffer *chunk);
+/* Releases the chunks. NULL is allowed. */
+void pushed_free(struct pushed *pushed);
+
+/* The present push of a connection. */
+struct push_begun {
+    conn_id conn;
+    struct chunks order;
+    struct pushed *sum; /* The chunks that the core has kept, or NULL. */
+};
+
+struct pushes_begun {
+    uint32_t count;
+    struct push_begun items[TRANSPORT_CONNECTIONS_MAX]; /* Connections that have pushed. */
+};
+
+/* That of `conn`, or NULL. Valid until a connection is removed. */
+struct push_begun *pushes_find(struct pushes_begun *pushes, conn_id conn);
+/* Likewise, added if it is new. NULL: there are as many as connections. */
+struct push_begun *pushes_get(struct pushes_begun *pushes, conn_id conn);
+/* The connection has closed. */
+void pushes_remove(struct pushes_begun *pushes, conn_id conn);
+/* Release the chunks of `conn`, or of all. Their order is still checked. */
+void pushes_release(struct pushes_begun *pushes, conn_id conn);
+void pushes_release_all(struct pushes_begun *pushes);
+
+#endif

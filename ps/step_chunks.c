@@ -1,0 +1,24 @@
+/* Pushes that arrive in chunks (P12). */
+#include <assert.h>
+
+#include "ps/step_private.h"
+
+void ps_collect(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
+{
+    assert(event->more);
+    if (s->generation == 0 || s->generation != event->generation) { return; }
+    struct ps_peer *peer = ps_peer_of(s, event->conn);
+    if (peer == NULL || peer->collected != event->chunk) { return; }
+    peer->collected++;
+    ps_act(out, PS_DO_COLLECT)->conn = event->conn;
+}
+
+bool ps_collect_last(struct ps_step *s, const struct ps_event *event)
+{
+    assert(!event->more);
+    struct ps_peer *peer = ps_peer_of(s, event->conn);
+    if (peer == NULL) { return false; }
+    bool complete = peer->collected == event->chunk;
+    peer->collected = 0;
+    return complete;
+}

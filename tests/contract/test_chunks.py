@@ -1,0 +1,54 @@
+"""Shards that travel in several chunks, through a cluster of real processes.
+
+TANIST_TEST_GIB=1 adds a model of 1 GiB, which needs 16 GiB of memory and several minutes."""
+
+import contextlib
+import json
+import os
+import signal
+import unittest
+
+from case import Cli, pids
+
+
+def job(width, steps, workers):
+    """A network of one hidden layer, almost all of whose parameters are in one matrix."""
+    layers = [{"dense": width}, "relu", {"dense": 2}]
+    return {
+        "name": "chunks",
+        "model": {"type": "layers", "inputs": 512, "outputs": 2, "loss": "squared_error", "layers": layers},
+        "data": {"type": "synthetic", "examples": 64, "test_examples": 8, "noise": 0.1},
+        "train": {"steps": steps, "batch": 4, "slices": 2, "learning_rate": 0.0001},
+        "checkpoint": {"every_steps": 20},
+        "cluster": {"coordinators": 1, "ps": 2, "workers": workers},
+        "zookeeper": {"servers": 1},
+    }
+
+
+class Chunks(Cli):
+    def launch(self, folder, **size):
+        return self.spawn("run", self.job(json.dumps(job(**size))), "--dir", folder, "-o", "json")
+
+    def test_bits_are_those_of_one_process(self):
+        """Shards of 2.6 MiB, also when a ps and a worker are killed on the way."""
+        size = {"width": 2600, "steps": 150, "workers": 2}
+        path = self.job(json.dumps(job(**size)))
+        alone = json.loads(self.succeeds("run", "--local", path, "--dir", "alone", "-q", "-o", "json"))
+        process = self.launch("run", **size)
+        running = pids(self.wait_step())
+        for name in ("ps:1", "worker:0"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(running[name], signal.SIGKILL)
+        self.assertEqual(self.result(process)["parameters_digest"], alone["parameters_digest"])
+
+    @unittest.skipUnless(os.environ.get("TANIST_TEST_GIB"), "needs 16 GiB; set TANIST_TEST_GIB=1")
+    def test_one_gib(self):
+        size = {"width": 524288, "steps": 3, "workers": 1}
+        result = self.result(self.launch("run", **size), 900)
+        self.assertEqual(result["steps"], 3)
+        logs = "".join(path.read_text() for path in (self.folder / "run" / "logs").glob("*-*.log"))
+        self.assertNotIn("lost the connection to ps", logs)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,131 @@
+/* The order of the chunks of a body. */
+#include "common/net/chunks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { CHUNK = 64, TOTAL = 150 };
+
+static struct chunks chunks;
+static enum chunk_kind kind;
+
+static int begin(void **state)
+{
+    (void)state;
+    chunks = (struct chunks){0};
+    return 0;
+}
+
+static struct frame_header header_at(uint64_t offset, uint32_t bytes)
+{
+    return (struct frame_header){
+        .type = FRAME_PUSH,
+        .generation = 3,
+        .step = 7,
+        .sequence = 9,
+        .first = 2,
+        .count = 2,
+        .body_bytes = bytes,
+        .offset = offset,
+    };
+}
+
+static const char *fault_of(struct frame_header header)
+{
+    return chunks_fault(&chunks, &header, TOTAL, CHUNK, &kind);
+}
+
+static void accept_as(struct frame_header header, enum chunk_kind expected)
+{
+    assert_null(fault_of(header));
+    assert_int_equal(kind, expected);
+}
+
+/* Bodies of several chunks, and repeated chunks, which a proxy may produce. */
+static void chunks_make_up_bodies(void **state)
+{
+    (void)state;
+    for (int body = 0; body < 3; body++) {
+        accept_as(header_at(0, CHUNK), CHUNK_MORE);
+        accept_as(header_at(0, CHUNK), CHUNK_REPEATED);
+        accept_as(header_at(CHUNK, CHUNK), CHUNK_MORE);
+        accept_as(header_at(CHUNK, CHUNK), CHUNK_REPEATED);
+        assert_true(chunks.incomplete);
+        accept_as(header_at(2 * CHUNK, TOTAL - 2 * CHUNK), CHUNK_LAST);
+        accept_as(header_at(2 * CHUNK, TOTAL - 2 * CHUNK), CHUNK_REPEATED);
+        assert_false(chunks.incomplete);
+    }
+}
+
+/* A body of one chunk, or none, may come again: it is for the receiver to decide. */
+static void whole_bodies_may_come_again(void **state)
+{
+    (void)state;
+    struct frame_header whole = header_at(0, TOTAL), empty = header_at(0, 0);
+    for (int i = 0; i < 2; i++) {
+        assert_null(chunks_fault(&chunks, &whole, TOTAL, 1024, &kind));
+        assert_int_equal(kind, CHUNK_LAST);
+        assert_null(chunks_fault(&chunks, &empty, 0, 1024, &kind));
+        assert_int_equal(kind, CHUNK_LAST);
+    }
+}
+
+/* Nothing but the next chunk of the same body, in its size, is accepted within a body. */
+static void other_frames_within_a_body_are_refused(void **state)
+{
+    (void)state;
+    accept_as(header_at(0, CHUNK), CHUNK_MORE);
+    static const struct {
+        uint64_t offset;
+        uint32_t bytes;
+    } bad[] = {{2 * CHUNK, TOTAL - 2 * CHUNK},
+               {CHUNK, CHUNK - 4},
+               {CHUNK, CHUNK + 4},
+               {CHUNK, 0},
+               {CHUNK - 4, CHUNK},
+               {TOTAL, 0},
+               {3 * CHUNK, CHUNK},
+               {UINT64_MAX, CHUNK},
+               {UINT64_MAX - CHUNK + 1, CHUNK}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_non_null(fault_of(header_at(bad[i].offset, bad[i].bytes)));
+    }
+    struct frame_header others[6];
+    for (size_t i = 0; i < 6; i++) { others[i] = header_at(CHUNK, CHUNK); }
+    others[0].type = FRAME_PULL;
+    others[1].generation++;
+    others[2].step++;
+    others[3].sequence++;
+    others[4].first++;
+    others[5].count++;
+    for (size_t i = 0; i < 6; i++) {
+        assert_non_null(fault_of(others[i]));
+        others[i].offset = 0;
+        assert_non_null(fault_of(others[i]));
+    }
+    accept_as(header_at(CHUNK, CHUNK), CHUNK_MORE);
+}
+
+/* A connection begins with the first chunk of a body. */
+static void body_begins_with_its_first_chunk(void **state)
+{
+    (void)state;
+    assert_non_null(fault_of(header_at(CHUNK, CHUNK)));
+    assert_non_null(fault_of(header_at(2 * CHUNK, TOTAL - 2 * CHUNK)));
+    accept_as(header_at(0, CHUNK), CHUNK_MORE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(chunks_make_up_bodies, begin),
+        cmocka_unit_test_setup(whole_bodies_may_come_again, begin),
+        cmocka_unit_test_setup(other_frames_within_a_body_are_refused, begin),
+        cmocka_unit_test_setup(body_begins_with_its_first_chunk, begin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

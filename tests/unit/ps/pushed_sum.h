@@ -1,0 +1,24 @@
+/* tests/unit/ps/pushed_sum.h: a gradient as a worker pushes it. */
+#ifndef TESTS_UNIT_PS_PUSHED_SUM_H
+#define TESTS_UNIT_PS_PUSHED_SUM_H
+
+#include <string.h>
+
+#include "common/base/minmax.h"
+#include "ps/pushed.h"
+
+/* `count` floats in chunks of `chunk_bytes`. */
+static inline struct pushed *pushed_sum(struct buffer_pool *pool, const float *sum, size_t count,
+                                        uint32_t chunk_bytes)
+{
+    size_t bytes = count * sizeof *sum;
+    struct pushed *pushed = pushed_create((uint32_t)((bytes - 1) / chunk_bytes + 1));
+    for (size_t at = 0; at < bytes; at += chunk_bytes) {
+        struct buffer *chunk = buffer_acquire(pool, size_min(bytes - at, chunk_bytes));
+        memcpy(chunk->data, (const char *)sum + at, chunk->size);
+        pushed_add(pushed, chunk);
+    }
+    return pushed;
+}
+
+#endif

@@ -1,0 +1,166 @@
+/* The ps core and pushes that arrive in chunks. */
+#include "ps/step.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { V = 4, CONN = 9 };
+
+static struct ps_step s;
+static struct ps_actions out;
+
+static void handle(struct ps_event event)
+{
+    ps_step_handle(&s, &event, &out);
+}
+
+static void load(uint64_t generation)
+{
+    struct run run = {.phase = RUN_LOADING, .generation = generation};
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+}
+
+static void loaded(void)
+{
+    handle((struct ps_event){.type = PS_EV_LOADED});
+    struct run run = {.phase = RUN_RUNNING, .generation = s.generation};
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+}
+
+static int serve(void **state)
+{
+    (void)state;
+    ps_step_init(&s, &(struct ps_step_config){.mode = TRAIN_SYNC, .slices = V});
+    load(1);
+    loaded();
+    return 0;
+}
+
+/* Chunk number `chunk` of 3 of a push of all slices. */
+static void push(uint64_t conn, uint64_t generation, uint32_t chunk)
+{
+    handle((struct ps_event){.type = PS_EV_PUSH,
+                             .conn = {conn},
+                             .generation = generation,
+                             .count = V,
+                             .chunk = chunk,
+                             .more = chunk < 2});
+}
+
+static const struct ps_action *find(enum ps_action_type type)
+{
+    for (uint32_t i = 0; i < out.count; i++) {
+        if (out.items[i].type == type) { return &out.items[i]; }
+    }
+    return NULL;
+}
+
+static void expect_collected(uint64_t conn)
+{
+    assert_int_equal(out.count, 1);
+    assert_non_null(find(PS_DO_COLLECT));
+    assert_int_equal(find(PS_DO_COLLECT)->conn.v, conn);
+}
+
+static void expect_refused(enum refusal why)
+{
+    assert_non_null(find(PS_DO_DROP));
+    assert_non_null(find(PS_DO_REFUSE));
+    assert_int_equal(find(PS_DO_REFUSE)->refusal, why);
+    assert_null(find(PS_DO_HOLD));
+}
+
+/* The push counts with its last chunk, and only once. Those of two connections do not mix. */
+static void test_push_counts_with_its_last_chunk(void **state)
+{
+    (void)state;
+    for (uint32_t chunk = 0; chunk < 2; chunk++) {
+        push(CONN, 1, chunk);
+        expect_collected(CONN);
+        push(CONN + 1, 1, chunk);
+        expect_collected(CONN + 1);
+    }
+    push(CONN, 1, 2);
+    assert_non_null(find(PS_DO_HOLD));
+    assert_int_equal(find(PS_DO_HOLD)->conn.v, CONN);
+    assert_non_null(find(PS_DO_APPLY));
+    push(CONN + 1, 1, 2);
+    assert_null(find(PS_DO_HOLD));
+    assert_non_null(find(PS_DO_DROP));
+    assert_int_equal(find(PS_DO_DROP)->conn.v, CONN + 1);
+}
+
+/* Chunks of another generation are not kept; the last one is refused. */
+static void test_other_generations_are_not_collected(void **state)
+{
+    (void)state;
+    for (uint32_t chunk = 0; chunk < 2; chunk++) {
+        push(CONN, 2, chunk);
+        assert_int_equal(out.count, 0);
+    }
+    push(CONN, 2, 2);
+    expect_refused(REFUSAL_GENERATION);
+}
+
+/* A push whose generation ends on its way leaves nothing behind. */
+static void test_generation_may_end_within_a_push(void **state)
+{
+    (void)state;
+    push(CONN, 1, 0);
+    expect_collected(CONN);
+    load(2);
+    assert_non_null(find(PS_DO_RELEASE_ALL));
+    push(CONN, 1, 1);
+    assert_int_equal(out.count, 0);
+    loaded();
+    push(CONN, 1, 2);
+    expect_refused(REFUSAL_GENERATION);
+    for (uint32_t chunk = 0; chunk < 2; chunk++) {
+        push(CONN, 2, chunk);
+        expect_collected(CONN);
+    }
+    push(CONN, 2, 2);
+    assert_non_null(find(PS_DO_HOLD));
+}
+
+/* A push that began before its generation was loaded is incomplete: the worker sends it again. */
+static void test_push_without_its_beginning_is_refused(void **state)
+{
+    (void)state;
+    load(2);
+    push(CONN, 2, 0);
+    assert_int_equal(out.count, 0);
+    loaded();
+    push(CONN, 2, 1);
+    assert_int_equal(out.count, 0);
+    push(CONN, 2, 2);
+    expect_refused(REFUSAL_NOT_RUNNING);
+}
+
+/* The chunks of a connection end with it. */
+static void test_closed_connection_ends_its_push(void **state)
+{
+    (void)state;
+    push(CONN, 1, 0);
+    handle((struct ps_event){.type = PS_EV_CONN_CLOSED, .conn = {CONN}});
+    push(CONN, 1, 1);
+    assert_int_equal(out.count, 0);
+    push(CONN, 1, 2);
+    expect_refused(REFUSAL_NOT_RUNNING);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_push_counts_with_its_last_chunk, serve),
+        cmocka_unit_test_setup(test_other_generations_are_not_collected, serve),
+        cmocka_unit_test_setup(test_generation_may_end_within_a_push, serve),
+        cmocka_unit_test_setup(test_push_without_its_beginning_is_refused, serve),
+        cmocka_unit_test_setup(test_closed_connection_ends_its_push, serve),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
