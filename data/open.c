@@ -12,8 +12,8 @@
 #include "data/source/unpack.h"
 
 static const struct source_type *const types[] = {
-    &csv_type, &tsv_type,      &npy_type,    &npy_folder_type,
-    &npz_type, &tfrecord_type, &images_type, &tar_type,
+    &csv_type,      &tsv_type,    &npy_type, &npy_folder_type, &npz_type,
+    &tfrecord_type, &images_type, &tar_type, &libsvm_type,
 };
 
 const struct source_type *source_type_at(uint32_t i)

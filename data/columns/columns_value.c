@@ -6,7 +6,7 @@
 #include "common/base/minmax.h"
 #include "common/base/utf8.h"
 #include "data/columns/columns_private.h"
-#include "data/columns/number.h"
+#include "data/source/number.h"
 
 bool value_is_missing(const struct source *source, uint32_t column, const struct source_cell *cell)
 {

@@ -1,4 +1,4 @@
-#include "data/columns/number.h"
+#include "data/source/number.h"
 
 #include <assert.h>
 #include <locale.h>

@@ -1,5 +1,5 @@
 /* Numbers in texts: the same bits as strtod(), and nothing else than numbers. */
-#include "data/columns/number.h"
+#include "data/source/number.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /*
- * data/columns/number.h: decimal numbers in texts.
+ * data/source/number.h: decimal numbers in texts.
  *
  * A number is what strtod() in the C locale reads, whatever the locale of the process: digits with
  * an optional sign, point and exponent, and spaces around them. Infinities, NaNs and hexadecimal
@@ -10,8 +10,8 @@
  *
  * Pure. Threads: any.
  */
-#ifndef DATA_COLUMNS_NUMBER_H
-#define DATA_COLUMNS_NUMBER_H
+#ifndef DATA_SOURCE_NUMBER_H
+#define DATA_SOURCE_NUMBER_H
 
 #include <stdbool.h>
 #include <stddef.h>
