@@ -256,8 +256,8 @@ static const struct json_field fields[] = {
         "inputs. Of `matches`: on the score that decides the label. Of `synthetic` and `matches` "
         "only."),
     TEXT("data.format", data.format, FIXED,
-         "The format of files with columns, in place of `data.type`: `csv`, `tsv`. See "
-         "[data.md](data.md)."),
+         "The format of files with columns, in place of `data.type`: `csv`, `tsv`, `npy`, `npz`, "
+         "`libsvm`, `tfrecord`, `images`, `tar`. See [data-formats.md](data-formats.md)."),
     TEXT("data.train", data.train, FIXED,
          "The files for training, a pattern as in a shell: `d/train-*.csv`. This and all below are "
          "of `data.format` only."),
@@ -290,7 +290,7 @@ static const struct json_field fields[] = {
         AT(data.options),
         .converter = &job_options_converter,
         .tags = FIXED,
-        .help = "An object that the format reads.",
+        .help = "An object that the format reads: see [data-formats.md](data-formats.md).",
     },
     NUMBER(FIELD_REAL, "data.split.test", data.split_test, 0, 0.99, FIXED,
            "The part of the rows of `data.train` that is used for evaluations, chosen by a hash of "
