@@ -38,6 +38,7 @@ struct digest column_table_digest(const struct column_table *table);
 
 /* Read example `k` into the places that are not NULL. */
 struct column_table_example {
+    const struct columns_draw *draw; /* NULL: not for training. */
     float *inputs;
     int32_t *label;
     float *targets;

@@ -307,8 +307,8 @@ static void copy_example(const struct dataset *dataset, size_t from, const struc
 }
 
 static enum tn_status copy_row(const struct dataset *dataset, uint64_t from,
-                               const struct fields *fields, size_t to, struct source_row *row,
-                               struct error *error)
+                               const struct columns_draw *draw, const struct fields *fields,
+                               size_t to, struct source_row *row, struct error *error)
 {
     int32_t label = 0;
     const bool copied = dataset->targets_are_inputs && fields->targets != NULL;
@@ -316,6 +316,7 @@ static enum tn_status copy_row(const struct dataset *dataset, uint64_t from,
     float *inputs = fields->inputs != NULL ? fields->inputs + to * dataset->inputs : NULL;
     if (copied && inputs == NULL) { inputs = targets; }
     const struct column_table_example example = {
+        .draw = draw,
         .inputs = inputs,
         .label = fields->labels != NULL || fields->wide_labels != NULL ? &label : NULL,
         .targets = copied ? NULL : targets,
@@ -332,7 +333,8 @@ static enum tn_status copy_row(const struct dataset *dataset, uint64_t from,
 
 /* The examples indices[0..count), or with NULL from `first` on. */
 static enum tn_status gather(const struct dataset *dataset, const uint64_t *indices, uint64_t first,
-                             uint32_t count, const struct fields *fields, struct error *error)
+                             uint32_t count, const struct dataset_pass *pass,
+                             const struct fields *fields, struct error *error)
 {
     struct source_row row = {0};
     enum tn_status status = TN_OK;
@@ -341,9 +343,14 @@ static enum tn_status gather(const struct dataset *dataset, const uint64_t *indi
     }
     for (uint32_t i = 0; i < count && status == TN_OK; i++) {
         const uint64_t from = indices != NULL ? indices[i] : first + i;
+        struct columns_draw draw = {.example = from};
         assert(from < dataset->examples);
+        if (pass != NULL) {
+            draw.seed = pass->seed;
+            draw.epoch = (pass->position + i) / dataset->examples;
+        }
         if (dataset->table != NULL) {
-            status = copy_row(dataset, from, fields, i, &row, error);
+            status = copy_row(dataset, from, pass != NULL ? &draw : NULL, fields, i, &row, error);
         } else {
             copy_example(dataset, from, fields, i);
         }
@@ -353,17 +360,18 @@ static enum tn_status gather(const struct dataset *dataset, const uint64_t *indi
 }
 
 enum tn_status dataset_gather(const struct dataset *dataset, const uint64_t *indices,
-                              uint32_t count, const struct fields *fields, struct error *error)
+                              uint32_t count, const struct dataset_pass *pass,
+                              const struct fields *fields, struct error *error)
 {
     assert(indices != NULL);
-    return gather(dataset, indices, 0, count, fields, error);
+    return gather(dataset, indices, 0, count, pass, fields, error);
 }
 
 enum tn_status dataset_gather_range(const struct dataset *dataset, uint64_t first, uint32_t count,
                                     const struct fields *fields, struct error *error)
 {
     assert(first <= dataset->examples && count <= dataset->examples - first);
-    return gather(dataset, NULL, first, count, fields, error);
+    return gather(dataset, NULL, first, count, NULL, fields, error);
 }
 
 /* --------------------------------------------------------------- questions */

@@ -70,12 +70,19 @@ bool dataset_has_bytes(const struct dataset *dataset);
  * split than that for training. */
 double dataset_spread(const struct dataset *dataset);
 
+/* The place of examples in training, for random changes of images: their epochs are those of the
+ * positions from `position` on, as in data/shuffle.h. */
+struct dataset_pass {
+    uint64_t seed, position;
+};
+
 /* Copy the examples indices[0..count), each below dataset->examples, into those fields that the
- * model reads. They have room for them, and the data set has them.
+ * model reads. They have room for them, and the data set has them. `pass`: NULL if they are not
+ * trained on.
  *   TN_EINVAL: a row of a file is not valid, the error names its place; TN_EIO, TN_ENOMEM */
 MUST_CHECK enum tn_status dataset_gather(const struct dataset *dataset, const uint64_t *indices,
-                                         uint32_t count, const struct fields *fields,
-                                         struct error *error);
+                                         uint32_t count, const struct dataset_pass *pass,
+                                         const struct fields *fields, struct error *error);
 
 /* The same for the examples [first, first+count). */
 MUST_CHECK enum tn_status dataset_gather_range(const struct dataset *dataset, uint64_t first,

@@ -177,9 +177,10 @@ static enum tn_status slice_gradient(struct compute *compute, const float *value
     if (range.count > 0) {
         const struct shuffle_order order = {job->seed, train->examples, job->data.shuffle};
         shuffle_batch(&order, job->train.batch, step, range.first, range.count, compute->indices);
+        const struct dataset_pass pass = {job->seed, step * job->train.batch + range.first};
         struct fields fields = training_fields(compute->training, TN_TRAIN, range.count);
         enum tn_status status =
-            dataset_gather(train, compute->indices, range.count, &fields, error);
+            dataset_gather(train, compute->indices, range.count, &pass, &fields, error);
         if (status != TN_OK) { return status; }
     }
     enum tn_status status = training_gradient(compute->training, &run, error);

@@ -168,6 +168,10 @@ static enum tn_status bind_feature(struct columns *columns, struct feature *feat
                              key);
         }
         width = source_elements(column);
+        if (feature->kind == FEATURE_PIXELS) {
+            status = pixels_bind(feature, column, &width, error);
+            if (status != TN_OK) { return status; }
+        }
     }
     if (!numbers) { width = ids_of(feature); }
     if (feature->moments != NULL && feature->width != width) {

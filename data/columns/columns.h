@@ -46,9 +46,15 @@ void columns_finish(struct columns *columns); /* All rows were added. */
 
 /* The numbers of an example. The columns are bound. */
 uint32_t columns_inputs(const struct columns *columns);
-/* The numbers of row `i`. TN_EINVAL: a value is not valid; the error names its place. */
+/* Decides about random changes of images while training; see data/image/augment.h. */
+struct columns_draw {
+    uint64_t seed, epoch, example;
+};
+/* The numbers of row `i`. `draw`: NULL for evaluation and prediction, where images do not change.
+ * TN_EINVAL: a value is not valid; the error names its place. */
 MUST_CHECK enum tn_status columns_apply(const struct columns *columns, const struct source *source,
-                                        uint64_t i, const struct source_row *row, float *out,
+                                        uint64_t i, const struct source_row *row,
+                                        const struct columns_draw *draw, float *out,
                                         struct error *error);
 
 bool columns_have_label(const struct columns *columns);

@@ -122,15 +122,33 @@ static enum tn_status id_of(const struct columns *columns, const struct feature 
     return TN_OK;
 }
 
+static enum tn_status apply_pixels(const struct feature *feature, const struct source *source,
+                                   uint64_t i, const struct source_cell *cell,
+                                   const struct columns_draw *draw, float *out, struct error *error)
+{
+    const struct augment *augment = &feature->augment;
+    if (cell->missing) { return value_refuse_missing(source, i, feature->column, error); }
+    const struct augment_choice choice =
+        draw != NULL ? augment_choose(augment, draw->seed, draw->epoch, draw->example)
+                     : augment_middle(augment);
+    assert(cell->size == image_bytes(augment->from));
+    augment_apply(augment, choice, cell->bytes, out);
+    return TN_OK;
+}
+
 enum tn_status columns_apply(const struct columns *columns, const struct source *source, uint64_t i,
-                             const struct source_row *row, float *out, struct error *error)
+                             const struct source_row *row, const struct columns_draw *draw,
+                             float *out, struct error *error)
 {
     assert(columns->fitted && columns->inputs > 0);
     for (uint32_t f = 0; f < columns->count; f++) {
         const struct feature *feature = &columns->features[f];
         float *at = out + feature->at;
         enum tn_status status;
-        if (feature->kind == FEATURE_NUMBER || feature->kind == FEATURE_PIXELS) {
+        if (feature->augmented) {
+            const struct source_cell *cell = &row->cells[feature->column];
+            status = apply_pixels(feature, source, i, cell, draw, at, error);
+        } else if (feature->kind == FEATURE_NUMBER || feature->kind == FEATURE_PIXELS) {
             status = apply_numbers(feature, source, i, &row->cells[feature->column], at, error);
         } else {
             uint32_t id = 0;

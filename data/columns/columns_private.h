@@ -6,6 +6,7 @@
 
 #include "data/columns/columns.h"
 #include "data/columns/vocabulary.h"
+#include "data/image/augment.h"
 
 enum { EDGES_MAX = 256, PARTS_MAX = 8, TEXT_MAX = 128, IDS_MAX = 1 << 20 };
 
@@ -29,6 +30,14 @@ struct moments {
     double least, most;
 };
 
+/* Changes of pixels, as `data.columns` gives them. */
+struct pixel_spec {
+    bool flip;
+    uint32_t margin, crop_count, mean_count, deviation_count;
+    uint32_t crop[2]; /* Height and width. */
+    double mean[3], deviation[3];
+};
+
 struct feature {
     char name[SOURCE_NAME_MAX]; /* Its key. */
     char from[SOURCE_NAME_MAX]; /* The source's column; not of crosses. */
@@ -45,7 +54,10 @@ struct feature {
     uint32_t part_count; /* Crosses have parts. */
     uint32_t parts[PARTS_MAX];
     struct moments *moments; /* One for each number; NULL: none are needed, or none are known. */
+    struct pixel_spec pixels;
     /* Set by columns_bind(). */
+    bool augmented; /* Pixels with changes. */
+    struct augment augment;
     uint32_t column;
     uint32_t at, width; /* Its place among the inputs. */
 };
@@ -61,6 +73,13 @@ struct columns {
     uint32_t targets;        /* The same. */
     struct vocabulary *classes;
 };
+
+/* columns_pixels.c: changes of pixels. */
+bool pixels_are_changed(const struct pixel_spec *spec);
+/* Bind the feature to a column of bytes. TN_EINVAL: its shape does not fit the keys. */
+MUST_CHECK enum tn_status pixels_bind(struct feature *feature, const struct source_column *column,
+                                      uint64_t *width, struct error *error);
+void pixels_build(const struct pixel_spec *spec, json_t *object);
 
 /* Whether a feature is scaled, or replaces missing values, by statistics. */
 bool feature_needs_moments(const struct feature *feature);

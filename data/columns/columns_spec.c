@@ -23,10 +23,16 @@ struct spec {
     uint32_t hash, unknown;
     uint32_t part_count;
     char of[PARTS_MAX][SOURCE_NAME_MAX];
+    struct pixel_spec pixels;
 };
 
 static const struct json_field edge = {.type = FIELD_REAL, .size = sizeof(double)};
 static const struct json_field part = {.type = FIELD_TEXT, .size = SOURCE_NAME_MAX};
+
+static const struct json_field side = {
+    .type = FIELD_UINT, .size = sizeof(uint32_t), .least = 1, .most = IMAGE_SIDE_MAX};
+static const struct json_field positive = {
+    .type = FIELD_REAL, .size = sizeof(double), .least = 1e-6, .most = 1e6};
 
 #define AT(member) JSON_MEMBER(struct spec, member)
 
@@ -52,6 +58,39 @@ static const struct json_field fields[] = {
         .most = PARTS_MAX,
         .length_offset = offsetof(struct spec, part_count),
         .element = &part,
+        .optional = true,
+    },
+    {.name = "flip", .type = FIELD_BOOL, AT(pixels.flip), .optional = true},
+    {.name = "margin",
+     .type = FIELD_UINT,
+     AT(pixels.margin),
+     .most = IMAGE_SIDE_MAX,
+     .optional = true},
+    {
+        .name = "crop",
+        .type = FIELD_LIST,
+        AT(pixels.crop),
+        .least = 2,
+        .length_offset = offsetof(struct spec, pixels.crop_count),
+        .element = &side,
+        .optional = true,
+    },
+    {
+        .name = "mean",
+        .type = FIELD_LIST,
+        AT(pixels.mean),
+        .least = 1,
+        .length_offset = offsetof(struct spec, pixels.mean_count),
+        .element = &edge,
+        .optional = true,
+    },
+    {
+        .name = "deviation",
+        .type = FIELD_LIST,
+        AT(pixels.deviation),
+        .least = 1,
+        .length_offset = offsetof(struct spec, pixels.deviation_count),
+        .element = &positive,
         .optional = true,
     },
     {.name = "vocabulary", .type = FIELD_OTHER, .optional = true},
@@ -139,6 +178,9 @@ static const char *stray_key(const struct feature *feature, const struct spec *s
     if (spec->unknown > 0 && feature->vocabulary == NULL) { return "unknown"; }
     if (feature->vocabulary != NULL && !category) { return "vocabulary"; }
     if (spec->part_count > 0 && !cross) { return "of"; }
+    if (feature->kind != FEATURE_PIXELS && pixels_are_changed(&spec->pixels)) {
+        return "flip, margin, crop, mean or deviation";
+    }
     return spec->from[0] != '\0' && cross ? "from" : NULL;
 }
 
@@ -189,6 +231,7 @@ static enum tn_status read_feature(const char *name, const json_t *value, struct
         feature->hash = spec->hash;
         feature->unknown = spec->unknown;
         feature->edge_count = spec->edge_count;
+        feature->pixels = spec->pixels;
         memcpy(feature->edges, spec->edges, sizeof feature->edges);
         status = read_vocabulary(json_object_get(object, "vocabulary"), where, feature, error);
     }
@@ -352,6 +395,7 @@ static json_t *build_feature(const struct columns *columns, const struct feature
         set(object, "of", list);
     }
     build_missing(feature, object);
+    pixels_build(&feature->pixels, object);
     if (feature->moments != NULL && columns->fitted) {
         set(object, "moments", build_moments(feature));
     }

@@ -72,7 +72,7 @@ ARROWS = {
     "data/source": {"common/base"},
     "data/image": {"common/base"},
     "data/formats": {"common/base", "data/source", "data/image"},
-    "data/columns": {"common/base", "data/source"},
+    "data/columns": {"common/base", "data/source", "data/image"},
     "data": COMMON | {"kernels", "model", "data/source", "data/formats", "data/columns"},
     "worker": COMMON | {"include/tanist", "kernels", "kernels/optimizer", "model", "data"},
     "local": COMMON | {"include/tanist", "kernels", "kernels/optimizer", "model", "ps/store", "data",

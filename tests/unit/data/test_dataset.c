@@ -93,7 +93,7 @@ static void test_files_are_gathered(void **state)
     uint8_t labels[3];
     uint8_t bytes[9];
     struct fields fields = {.inputs = inputs, .labels = labels};
-    assert_int_equal(dataset_gather(dataset, (uint64_t[]){1, 0, 1}, 3, &fields, NULL), TN_OK);
+    assert_int_equal(dataset_gather(dataset, (uint64_t[]){1, 0, 1}, 3, NULL, &fields, NULL), TN_OK);
     assert_memory_equal(inputs, ((float[]){0.4F, 1, 0, 0.2F, 0.4F, 1}), 6 * sizeof(float));
     assert_memory_equal(labels, ((uint8_t[]){0, 2, 0}), 3);
     fields.input_bytes = bytes;
@@ -222,7 +222,7 @@ static void test_text_is_cut_into_windows(void **state)
     assert_int_equal(dataset_open(&job, DATASET_TEST, &test, NULL), TN_OK);
     const struct fields fields = {.input_bytes = bytes, .labels = labels};
     assert_int_equal(train->examples, 44); /* The last one ends at byte 45, its label. */
-    assert_int_equal(dataset_gather(train, (uint64_t[]){0, 1, 43}, 3, &fields, NULL), TN_OK);
+    assert_int_equal(dataset_gather(train, (uint64_t[]){0, 1, 43}, 3, NULL, &fields, NULL), TN_OK);
     assert_memory_equal(bytes, "ABBClm", 6);
     assert_memory_equal(labels, "BCCDmn", 6);
     assert_int_equal(test->examples, 2);
@@ -317,7 +317,7 @@ static void test_synthetic_linear_has_targets(void **state)
     struct dataset *dataset = open_synthetic("linear", DATASET_TRAIN, 0.1);
     float inputs[2 * 20], targets[2 * 4];
     const struct fields fields = {.inputs = inputs, .targets = targets};
-    assert_int_equal(dataset_gather(dataset, (uint64_t[]){7, 4095}, 2, &fields, NULL), TN_OK);
+    assert_int_equal(dataset_gather(dataset, (uint64_t[]){7, 4095}, 2, NULL, &fields, NULL), TN_OK);
     assert_memory_equal(targets, dataset->targets + 28, 4 * sizeof(float));
     assert_memory_equal(targets + 4, dataset->targets + 4 * 4095, 4 * sizeof(float));
     dataset_close(dataset);

@@ -63,7 +63,7 @@ static void compute_slice(struct trainer *t, uint64_t step, uint32_t slice)
     struct fields fields = training_fields(t->training, TN_TRAIN, range.count);
     const struct shuffle_order order = {.seed = 1, .examples = t->train->examples};
     shuffle_batch(&order, BATCH, step, range.first, range.count, indices);
-    assert_int_equal(dataset_gather(t->train, indices, range.count, &fields, NULL), TN_OK);
+    assert_int_equal(dataset_gather(t->train, indices, range.count, NULL, &fields, NULL), TN_OK);
     struct slice_run run = {
         .values = t->arrays[step % 2][0],
         .seed = 1,

@@ -72,7 +72,7 @@ static enum tn_status apply(const struct columns *columns, uint64_t i, float *ou
     struct source_row row;
     assert_int_equal(source_row_open(&row, COLUMNS, NULL), TN_OK);
     assert_int_equal(source_read(&source, i, &row, NULL), TN_OK);
-    enum tn_status status = columns_apply(columns, &source, i, &row, out, &error);
+    enum tn_status status = columns_apply(columns, &source, i, &row, NULL, out, &error);
     source_row_close(&row);
     return status;
 }
