@@ -21,6 +21,7 @@ static const struct subcommand list[] = {
     {"worker", "Run one worker.", command_worker},
     {"graph", "Show a job's model as a graph: operations, memory, cost.", command_graph},
     {"plan", "Show which ps owns which part of a job's parameters.", command_plan},
+    {"data", "Show or check the data of a job.", command_data},
     {"zk", "Start, stop and show ZooKeeper servers from zoo.cfg files.", command_zk},
     {"status", "Show a cluster: phase, chief, tasks, checkpoint.", command_status},
     {"watch", "Print elections, failures and recoveries as they happen.", command_watch},

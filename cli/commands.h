@@ -17,6 +17,7 @@ int command_ps(int argc, char **argv);
 int command_worker(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_graph(int argc, char **argv);
+int command_data(int argc, char **argv);
 int command_plan(int argc, char **argv);
 int command_agent(int argc, char **argv);
 int command_zk(int argc, char **argv);

@@ -173,8 +173,8 @@ static void add_targets(struct spread *spreads, uint32_t count, uint64_t rows, c
 }
 
 /* Read every row, and compute the spread of the targets. */
-static enum tn_status check_rows(const struct job *job, struct column_table *table,
-                                 struct error *error)
+enum tn_status column_table_check(const struct job *job, struct column_table *table,
+                                  struct error *error)
 {
     int32_t label;
     const uint32_t outputs = job->model.outputs;
@@ -196,6 +196,7 @@ static enum tn_status check_rows(const struct job *job, struct column_table *tab
         if (labels || status != TN_OK) { continue; }
         add_targets(spreads, outputs, k + 1, inputs ? numbers : targets);
     }
+    table->spread = 0;
     for (uint32_t o = 0; o < outputs && spreads != NULL; o++) {
         table->spread += spreads[o].squares;
     }
@@ -218,7 +219,49 @@ enum tn_status column_table_open(const struct job *job, enum dataset_split split
     if (status == TN_OK) { status = open_split(job, split, table, error); }
     if (status == TN_OK) { status = open_columns(job, split, fitted, table, error); }
     if (status == TN_OK) { status = check_model(job, table, error); }
-    if (status == TN_OK && split != DATASET_TRAIN) { status = check_rows(job, table, error); }
+    if (status == TN_OK && split != DATASET_TRAIN) {
+        status = column_table_check(job, table, error);
+    }
+    if (status == TN_OK) {
+        *out = table;
+    } else {
+        column_table_close(table);
+    }
+    return status;
+}
+
+static enum tn_status open_files(const struct job *job, const char *pattern,
+                                 const struct columns *fitted, bool with_label,
+                                 struct column_table *table, struct error *error)
+{
+    const struct source_config config = {
+        .format = job->data.format,
+        .pattern = pattern,
+        .options = job->data.options,
+    };
+    enum tn_status status = source_open(&config, &table->source, error);
+    if (status == TN_OK) {
+        status = split_open(&table->split, table->source.count, job->seed, 0, 1, error);
+    }
+    if (status == TN_OK) { status = copy_columns(fitted, &table->columns, error); }
+    if (status == TN_OK) {
+        status = columns_bind(table->columns, &table->source, with_label, error);
+    }
+    if (status != TN_OK || !with_label) { return status; }
+    status = check_model(job, table, error);
+    return status == TN_OK ? column_table_check(job, table, error) : status;
+}
+
+enum tn_status column_table_open_files(const struct job *job, const char *pattern,
+                                       const struct columns *fitted, bool with_label,
+                                       struct column_table **out, struct error *error)
+{
+    assert(pattern != NULL && fitted != NULL);
+    *out = NULL;
+    struct column_table *table = calloc(1, sizeof *table);
+    if (table == NULL) { return error_set(error, TN_ENOMEM, "out of memory for data"); }
+    table->classes = job_classes(job);
+    enum tn_status status = open_files(job, pattern, fitted, with_label, table, error);
     if (status == TN_OK) {
         *out = table;
     } else {

@@ -31,7 +31,15 @@ struct column_table {
 MUST_CHECK enum tn_status column_table_open(const struct job *job, enum dataset_split split,
                                             const struct columns *fitted, struct column_table **out,
                                             struct error *error);
+/* The same for all rows of other files. Without label, rows are not read before they are used. */
+MUST_CHECK enum tn_status column_table_open_files(const struct job *job, const char *pattern,
+                                                  const struct columns *fitted, bool with_label,
+                                                  struct column_table **out, struct error *error);
 void column_table_close(struct column_table *table); /* NULL is allowed. */
+
+/* Read every row as an evaluation does. Errors as column_table_open(). */
+MUST_CHECK enum tn_status column_table_check(const struct job *job, struct column_table *table,
+                                             struct error *error);
 
 /* Covers the rows, the columns with their statistics, and the part of the rows. */
 struct digest column_table_digest(const struct column_table *table);

@@ -162,14 +162,10 @@ static enum tn_status open_table(const struct job *job, enum dataset_split split
     return status;
 }
 
-static enum tn_status open_any(const struct job *job, enum dataset_split split,
-                               const struct dataset *train, struct dataset **out,
-                               struct error *error)
+static struct dataset *new_dataset(const struct job *job)
 {
-    assert(split == DATASET_TRAIN || split == DATASET_TEST || split == DATASET_VALIDATION);
-    *out = NULL;
     struct dataset *dataset = calloc(1, sizeof *dataset);
-    if (dataset == NULL) { return error_set(error, TN_ENOMEM, "data: out of memory"); }
+    if (dataset == NULL) { return NULL; }
     *dataset = (struct dataset){
         .inputs = job->model.inputs,
         .outputs = job->model.outputs,
@@ -178,6 +174,17 @@ static enum tn_status open_any(const struct job *job, enum dataset_split split,
         .label_step = 1,
         .targets_are_inputs = job->model.targets == TARGETS_INPUTS,
     };
+    return dataset;
+}
+
+static enum tn_status open_any(const struct job *job, enum dataset_split split,
+                               const struct dataset *train, struct dataset **out,
+                               struct error *error)
+{
+    assert(split == DATASET_TRAIN || split == DATASET_TEST || split == DATASET_VALIDATION);
+    *out = NULL;
+    struct dataset *dataset = new_dataset(job);
+    if (dataset == NULL) { return error_set(error, TN_ENOMEM, "data: out of memory"); }
     enum tn_status status = job->data.format[0] != '\0'
                                 ? open_table(job, split, train, dataset, error)
                                 : open_typed(job, split, dataset, error);
@@ -201,6 +208,31 @@ enum tn_status dataset_open_beside(const struct job *job, enum dataset_split spl
 {
     assert(train != NULL);
     return open_any(job, split, train, out, error);
+}
+
+enum tn_status dataset_open_stored(const struct job *job, const struct dataset_stored *stored,
+                                   struct dataset **out, struct error *error)
+{
+    assert(job->data.format[0] != '\0' && stored->columns != NULL);
+    *out = NULL;
+    struct columns *columns = NULL;
+    struct dataset *dataset = new_dataset(job);
+    if (dataset == NULL) { return error_set(error, TN_ENOMEM, "data: out of memory"); }
+    enum tn_status status = columns_read(stored->columns, &columns, error);
+    if (status == TN_OK && stored->pattern == NULL) {
+        status = column_table_open(job, DATASET_TEST, columns, &dataset->table, error);
+    } else if (status == TN_OK) {
+        status = column_table_open_files(job, stored->pattern, columns, stored->with_label,
+                                         &dataset->table, error);
+    }
+    columns_close(columns);
+    if (status == TN_OK) {
+        dataset->examples = dataset->table->split.count;
+        *out = dataset;
+    } else {
+        dataset_close(dataset);
+    }
+    return status;
 }
 
 const char *dataset_split_name(enum dataset_split split)
@@ -372,6 +404,14 @@ enum tn_status dataset_gather_range(const struct dataset *dataset, uint64_t firs
 {
     assert(first <= dataset->examples && count <= dataset->examples - first);
     return gather(dataset, NULL, first, count, NULL, fields, error);
+}
+
+enum tn_status dataset_columns(const struct dataset *dataset, char **out, struct error *error)
+{
+    *out = NULL;
+    if (dataset->table == NULL) { return TN_OK; }
+    *out = columns_write(dataset->table->columns);
+    return *out != NULL ? TN_OK : error_set(error, TN_ENOMEM, "out of memory for columns");
 }
 
 /* --------------------------------------------------------------- questions */

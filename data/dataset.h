@@ -55,6 +55,18 @@ MUST_CHECK enum tn_status dataset_open(const struct job *job, enum dataset_split
 MUST_CHECK enum tn_status dataset_open_beside(const struct job *job, enum dataset_split split,
                                               const struct dataset *train, struct dataset **out,
                                               struct error *error);
+/*
+ * The test set of a job with data.format, or the rows of other files, for a model that was trained:
+ * by the columns and statistics of its run.
+ */
+struct dataset_stored {
+    const char *columns; /* The text of dataset_columns(). */
+    const char *pattern; /* The files, in the job's format; NULL: the test set. */
+    bool with_label;     /* Else the files need no label, and examples have inputs alone. */
+};
+MUST_CHECK enum tn_status dataset_open_stored(const struct job *job,
+                                              const struct dataset_stored *stored,
+                                              struct dataset **out, struct error *error);
 void dataset_close(struct dataset *dataset); /* NULL is allowed. */
 
 /* The digest of all examples as they are trained on, whether files were compressed or not: equal
@@ -88,6 +100,11 @@ MUST_CHECK enum tn_status dataset_gather(const struct dataset *dataset, const ui
 MUST_CHECK enum tn_status dataset_gather_range(const struct dataset *dataset, uint64_t first,
                                                uint32_t count, const struct fields *fields,
                                                struct error *error);
+
+/* The feature columns with the statistics of the training set, as columns_write() has them;
+ * malloc'ed. NULL: the data have none. TN_ENOMEM. */
+MUST_CHECK enum tn_status dataset_columns(const struct dataset *dataset, char **out,
+                                          struct error *error);
 
 const char *dataset_split_name(enum dataset_split split);
 

@@ -29,17 +29,30 @@ struct evaluating {
 
 /* ------------------------------------------------------------------ opening */
 
+static enum tn_status set_path(struct job *job, const char *path, struct error *error)
+{
+    const int length = snprintf(job->data.path, sizeof job->data.path, "%s", path);
+    if (length < (int)sizeof job->data.path) { return TN_OK; }
+    return error_set(error, TN_EINVAL, "--data: the path is longer than %d bytes",
+                     JOB_PATH_MAX - 1);
+}
+
 static enum tn_status open_data(struct evaluating *evaluating, struct error *error)
 {
-    struct job *job = &evaluating->saved.job;
-    if (evaluating->data != NULL) {
-        if (snprintf(job->data.path, sizeof job->data.path, "%s", evaluating->data) >=
-            (int)sizeof job->data.path) {
-            return error_set(error, TN_EINVAL, "--data: the path is longer than %d bytes",
-                             JOB_PATH_MAX - 1);
-        }
+    struct saved_model *saved = &evaluating->saved;
+    enum tn_status status = TN_OK;
+    if (saved->columns != NULL) {
+        const struct dataset_stored stored = {
+            .columns = saved->columns,
+            .pattern = evaluating->data,
+            .with_label = true,
+        };
+        return dataset_open_stored(&saved->job, &stored, &evaluating->dataset, error);
     }
-    enum tn_status status = dataset_open(job, DATASET_TEST, &evaluating->dataset, error);
+    if (evaluating->data != NULL) { status = set_path(&saved->job, evaluating->data, error); }
+    if (status == TN_OK) {
+        status = dataset_open(&saved->job, DATASET_TEST, &evaluating->dataset, error);
+    }
     if (status == TN_OK && evaluating->dataset->examples == 0) {
         status = error_set(error, TN_EINVAL, "there are no examples to evaluate");
     }

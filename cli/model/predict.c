@@ -58,7 +58,7 @@ static enum tn_status open_batch(struct predicting *predicting, struct error *er
     if (predicting->batch.input_bytes == NULL && predicting->batch.inputs == NULL) {
         return error_set(error, TN_ENOMEM, "out of memory for a batch");
     }
-    return prediction_rows_open(predicting->data, &predicting->saved.job,
+    return prediction_rows_open(predicting->data, &predicting->saved.job, predicting->saved.columns,
                                 fields.input_bytes != NULL, &predicting->rows, error);
 }
 

@@ -2,12 +2,14 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/files.h"
 #include "common/base/minmax.h"
@@ -101,6 +103,39 @@ static enum tn_status open_images(struct prediction_rows *rows, struct error *er
                      rows->path, pixels, rows->inputs);
 }
 
+/* Copy stdin to a file without a name, which can be read in any order. */
+static enum tn_status copy_stdin(char path[static 64], int *file, struct error *error)
+{
+    char bytes[1 << 16];
+    size_t count;
+    *file = open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (*file < 0) { return files_error(error, errno, "create a file in", "/var/tmp"); }
+    snprintf(path, 64, "/proc/self/fd/%d", *file);
+    while ((count = fread(bytes, 1, sizeof bytes, stdin)) > 0) {
+        if (write(*file, bytes, count) != (ssize_t)count) {
+            return files_error(error, errno, "write to a file in", "/var/tmp");
+        }
+    }
+    return ferror(stdin) ? files_error(error, errno, "read", "stdin") : TN_OK;
+}
+
+/* Files in the format of the run. */
+static enum tn_status open_columns(struct prediction_rows *rows, const struct job *job,
+                                   const char *columns, struct error *error)
+{
+    int file = -1;
+    char path[64];
+    enum tn_status status = TN_OK;
+    struct dataset_stored stored = {.columns = columns, .pattern = rows->path};
+    if (strcmp(rows->path, "-") == 0) {
+        status = copy_stdin(path, &file, error);
+        stored.pattern = path;
+    }
+    if (status == TN_OK) { status = dataset_open_stored(job, &stored, &rows->dataset, error); }
+    if (file >= 0) { (void)close(file); }
+    return status;
+}
+
 static bool ends_with(const char *text, const char *ending)
 {
     const size_t length = strlen(text), wanted = strlen(ending);
@@ -126,8 +161,8 @@ static enum tn_status open_path(struct prediction_rows *rows, const struct job *
     return open_text(rows, error);
 }
 
-enum tn_status prediction_rows_open(const char *path, const struct job *job, bool bytes,
-                                    struct prediction_rows **out, struct error *error)
+enum tn_status prediction_rows_open(const char *path, const struct job *job, const char *columns,
+                                    bool bytes, struct prediction_rows **out, struct error *error)
 {
     assert(path != NULL && job->model.inputs >= 1);
     struct prediction_rows *rows = calloc(1, sizeof *rows);
@@ -137,8 +172,9 @@ enum tn_status prediction_rows_open(const char *path, const struct job *job, boo
     rows->inputs = job->model.inputs;
     rows->bytes = bytes;
     rows->row = calloc(rows->inputs, sizeof *rows->row);
-    enum tn_status status = rows->row != NULL ? open_path(rows, job, error)
-                                              : error_set(error, TN_ENOMEM, "out of memory");
+    enum tn_status status = rows->row == NULL ? error_set(error, TN_ENOMEM, "out of memory")
+                            : columns != NULL ? open_columns(rows, job, columns, error)
+                                              : open_path(rows, job, error);
     if (status == TN_OK) { return TN_OK; }
     prediction_rows_close(rows);
     *out = NULL;
@@ -269,6 +305,7 @@ enum tn_status prediction_rows_read(struct prediction_rows *rows, uint32_t most,
     if (rows->dataset != NULL) {
         *count = (uint32_t)u64_min(most, rows->dataset->examples - rows->next);
         status = dataset_gather_range(rows->dataset, rows->next, *count, into, error);
+        if (status != TN_OK) { *count = 0; }
         rows->next += *count;
         return status;
     }

@@ -15,12 +15,15 @@ struct prediction_rows;
 /*
  * Open `path` for the model of `job`: "-" is text from stdin; a name that ends with .npy an array;
  * a folder, or a file of a job of "idx", is data of the job's type; anything else is text. `bytes`:
- * the model reads bytes, which are whole numbers from 0 to 255.
+ * the model reads bytes, which are whole numbers from 0 to 255. `columns`: of a run with
+ * data.format, the text of dataset_columns(): the files then have its format, and need no label;
+ * else NULL.
  *
  *   TN_EINVAL  it does not fit the model: the error names file, line, column and what is expected
  *   TN_ENOENT, TN_EIO, TN_ENOMEM
  */
-MUST_CHECK enum tn_status prediction_rows_open(const char *path, const struct job *job, bool bytes,
+MUST_CHECK enum tn_status prediction_rows_open(const char *path, const struct job *job,
+                                               const char *columns, bool bytes,
                                                struct prediction_rows **out, struct error *error);
 void prediction_rows_close(struct prediction_rows *rows); /* NULL is allowed. */
 

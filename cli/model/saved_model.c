@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/files.h"
 #include "ps/store/store.h"
 #include "ps/store/store_folder.h"
 
-enum { WARNINGS_MAX = 1024, ATTEMPTS = 4 };
+enum { WARNINGS_MAX = 1024, ATTEMPTS = 4, COLUMNS_BYTES_MAX = 1 << 30 };
 
 static enum tn_status read_job(struct saved_model *saved, const char *dir, struct error *error)
 {
@@ -86,6 +87,16 @@ static enum tn_status load(struct saved_model *saved, uint64_t id, struct error 
     return status;
 }
 
+/* A run without data.format has no columns. */
+static enum tn_status read_columns(struct saved_model *saved, const char *dir, struct error *error)
+{
+    size_t size;
+    char path[RUN_PATH_MAX + 16];
+    if (saved->job.data.format[0] == '\0') { return TN_OK; }
+    snprintf(path, sizeof path, "%s/columns.json", dir);
+    return files_read(path, COLUMNS_BYTES_MAX, &saved->columns, &size, error);
+}
+
 enum tn_status saved_model_open(struct saved_model *saved, const char *dir, uint64_t id,
                                 struct error *error)
 {
@@ -96,6 +107,7 @@ enum tn_status saved_model_open(struct saved_model *saved, const char *dir, uint
     saved->warm_started = saved->job.model.warm_start[0] != '\0';
     saved->job.model.warm_start[0] = '\0'; /* Not needed, and it may have been removed. */
     saved->job.model.map_count = 0;
+    if (status == TN_OK) { status = read_columns(saved, dir, error); }
     if (status == TN_OK) { status = model_open(&saved->job, &saved->model, error); }
     if (status != TN_OK) { return status; }
     saved->pool = buffer_pool_create(0);
@@ -107,8 +119,10 @@ void saved_model_close(struct saved_model *saved)
 {
     buffer_release(saved->values);
     model_close(saved->model);
+    free(saved->columns);
     buffer_pool_destroy(saved->pool);
     saved->model = NULL;
+    saved->columns = NULL;
     saved->pool = NULL;
     saved->values = NULL;
 }

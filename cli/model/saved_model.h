@@ -17,7 +17,8 @@ struct saved_model {
     char checkpoints[RUN_PATH_MAX]; /* The folder. */
     struct job job;                 /* Without model.warm_start. */
     bool warm_started;              /* The run began with values of a file. */
-    struct model *model;            /* Owned. */
+    char *columns;       /* DIR/columns.json: dataset_columns(); NULL: the data have none. Owned. */
+    struct model *model; /* Owned. */
     struct manifest manifest;
     struct buffer_pool *pool; /* Owned. */
     /* The values that evaluations use: the parameters, or with train.ema their moving average. */

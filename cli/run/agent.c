@@ -100,7 +100,9 @@ static enum tn_status read_job(const struct agent_options *given, const char *pa
     if (status == TN_OK) { status = cluster_spec_read_environment(spec, error); }
     if (status == TN_OK) { status = override_job(&run->job, &given->local.set, error); }
     if (status == TN_OK) { status = cluster_spec_apply(spec, &run->job, error); }
-    if (status == TN_OK) { status = validate_job(&run->job, &run->variables, error); }
+    if (status == TN_OK) {
+        status = validate_job(&run->job, &run->variables, &run->columns, error);
+    }
     if (status == TN_OK) { status = read_tasks(run, given->tasks, spec, error); }
     free(spec);
     return status;

@@ -4,9 +4,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "common/base/files.h"
 #include "common/base/log_file.h"
 #include "common/base/minmax.h"
 
@@ -96,7 +98,11 @@ enum tn_status local_options_open_folder(const struct local_options *given, bool
 {
     char dir[RUN_PATH_MAX];
     local_options_folder(given, &run->job, dir);
-    return run_folder_open(&run->folder, dir, &run->job, resume, error);
+    enum tn_status status = run_folder_open(&run->folder, dir, &run->job, resume, error);
+    if (status != TN_OK || run->columns == NULL) { return status; }
+    char path[RUN_PATH_MAX];
+    run_folder_path(&run->folder, "columns.json", path);
+    return files_write_atomic(path, run->columns, strlen(run->columns), error);
 }
 
 enum tn_status local_options_work(const struct local_options *given, uint64_t wait_s, bool resume,

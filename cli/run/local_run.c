@@ -40,6 +40,7 @@ void local_run_free(struct local_run *run)
 {
     step_poller_close(run->steps);
     result_free(&run->result);
+    free(run->columns);
     run_folder_close(&run->folder);
 }
 

@@ -20,6 +20,7 @@ struct local_run {
     /* Set by the command: */
     struct job job;
     struct variable_table variables;
+    char *columns;             /* Set by validate_job(); malloc'ed, NULL: the data have none. */
     char connect[CONNECT_MAX]; /* Set by local_run_work() if own_ensemble. */
     char credentials[CREDENTIALS_MAX];
     bool own_ensemble;

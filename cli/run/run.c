@@ -169,7 +169,9 @@ static enum tn_status run_in_one_process(const struct run_options *given, struct
 {
     enum tn_status status = check_one_process(given, &run->job, error);
     if (status == TN_OK) { status = check_folder(given, &run->job, error); }
-    if (status == TN_OK) { status = validate_job(&run->job, &run->variables, error); }
+    if (status == TN_OK) {
+        status = validate_job(&run->job, &run->variables, &run->columns, error);
+    }
     if (status == TN_OK) {
         status = local_options_open_folder(&given->local, given->local.resume, run, error);
     }
@@ -181,7 +183,7 @@ static enum tn_status run_in_one_process(const struct run_options *given, struct
 static enum tn_status run_on_cluster(const struct run_options *given, struct local_run *run,
                                      struct error *error)
 {
-    enum tn_status status = validate_job(&run->job, &run->variables, error);
+    enum tn_status status = validate_job(&run->job, &run->variables, &run->columns, error);
     if (status == TN_OK) { status = local_options_read_zk(&given->local, run, error); }
     if (status == TN_OK && given->networks != NULL) {
         status = networks_read(&run->networks, given->networks, error);

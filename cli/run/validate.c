@@ -27,19 +27,26 @@ enum tn_status override_job(struct job *job, const struct option_texts *settings
     return column_table_settle_job(job, error);
 }
 
-static enum tn_status check_data(const struct job *job, enum dataset_split split,
-                                 struct error *error)
+static enum tn_status check_batch(const struct job *job, const struct dataset *train,
+                                  struct error *error)
 {
-    struct dataset *dataset = NULL;
-    enum tn_status status = dataset_open(job, split, &dataset, error);
-    if (status != TN_OK) { return status; }
-    if (split == DATASET_TRAIN && dataset->examples < job->train.batch) {
-        status = error_set(error, TN_EINVAL,
-                           "train.batch is %u, but there are only %" PRIu64
-                           " training examples: lower it",
-                           job->train.batch, dataset->examples);
-    }
-    dataset_close(dataset);
+    if (train->examples >= job->train.batch) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "train.batch is %u, but there are only %" PRIu64
+                     " training examples: lower it",
+                     job->train.batch, train->examples);
+}
+
+/* The test set uses the statistics of the training set. */
+static enum tn_status check_data(const struct job *job, char **columns, struct error *error)
+{
+    struct dataset *train = NULL, *test = NULL;
+    enum tn_status status = dataset_open(job, DATASET_TRAIN, &train, error);
+    if (status == TN_OK) { status = check_batch(job, train, error); }
+    if (status == TN_OK) { status = dataset_open_beside(job, DATASET_TEST, train, &test, error); }
+    if (status == TN_OK) { status = dataset_columns(train, columns, error); }
+    dataset_close(test);
+    dataset_close(train);
     return status;
 }
 
@@ -56,9 +63,10 @@ static enum tn_status check_placement(const struct job *job, const struct variab
                      placement_strategy_name(job->placement.strategy));
 }
 
-enum tn_status validate_job(const struct job *job, struct variable_table *variables,
+enum tn_status validate_job(const struct job *job, struct variable_table *variables, char **columns,
                             struct error *error)
 {
+    *columns = NULL;
     memset(variables, 0, sizeof *variables);
     enum tn_status status = job_check(job, error);
     if (status == TN_OK) { status = model_describe(job, variables, error); }
@@ -68,7 +76,6 @@ enum tn_status validate_job(const struct job *job, struct variable_table *variab
             variable_table_check_ps(variables, job->cluster.ps, job->train.ema > 0 ? 2 : 1, error);
     }
     if (status == TN_OK) { status = check_placement(job, variables, error); }
-    if (status == TN_OK) { status = check_data(job, DATASET_TEST, error); }
-    if (status == TN_OK) { status = check_data(job, DATASET_TRAIN, error); }
+    if (status == TN_OK) { status = check_data(job, columns, error); }
     return status;
 }

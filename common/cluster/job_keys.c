@@ -256,8 +256,8 @@ static const struct json_field fields[] = {
         "inputs. Of `matches`: on the score that decides the label. Of `synthetic` and `matches` "
         "only."),
     TEXT("data.format", data.format, FIXED,
-         "The format of files with columns, in place of `data.type`: `csv`, `tsv`, `npy`, `npz`, "
-         "`libsvm`, `tfrecord`, `images`, `tar`. See [data-formats.md](data-formats.md)."),
+         "The format of files with columns, in place of `data.type`: `csv`, `tsv` or one of the "
+         "[other formats](data-formats.md). See [data in files](data.md)."),
     TEXT("data.train", data.train, FIXED,
          "The files for training, a pattern as in a shell: `d/train-*.csv`. This and all below are "
          "of `data.format` only."),

@@ -66,6 +66,46 @@ class Data(Cli):
             os.kill(self.wait_pid(task), signal.SIGKILL)
         self.assertEqual(self.result(run)["parameters_digest"], wanted)
 
+    def test_data_are_shown_and_checked(self):
+        shown = json.loads(self.succeeds("data", "show", self.path(), "-o", "json"))
+        self.assertEqual(shown["examples"], {"training": 1200, "test": 200})
+        columns = {column["name"]: column for column in shown["columns"]}
+        with open(self.folder / "d/shops-train-0.csv", encoding="utf-8", newline="") as file:
+            names = next(csv.reader(file))
+        self.assertEqual([column["name"] for column in shown["columns"]], names)
+        rows = [row for part in range(3) for row in self.read(f"d/shops-train-{part}.csv")]
+        degrees = [float(row["degrees"]) for row in rows if row["degrees"]]
+        self.assertEqual((columns["degrees"]["values"], columns["degrees"]["missing"]),
+                         (len(degrees), 1200 - len(degrees)))
+        self.assertEqual((columns["degrees"]["least"], columns["degrees"]["most"]), (min(degrees), max(degrees)))
+        self.assertAlmostEqual(columns["degrees"]["mean"], sum(degrees) / len(degrees), places=9)
+        checked = json.loads(self.succeeds("data", "check", self.path(), "-o", "json"))
+        self.assertEqual(checked["digest"], shown["digest"])
+        self.append("Zürich,café,3.5,8,1.5,,empty")
+        self.refused(3, ["shops-train-1.csv:", "column 7 'traffic': 'empty' is not in the vocabulary"], "data", "check",
+                     self.path())
+
+    def read(self, name):
+        with open(self.folder / name, encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def test_a_run_evaluates_and_predicts_files(self):
+        """By the statistics of the run: the files for training are not needed any more."""
+        run = json.loads(self.succeeds("run", self.path(), "--local", "--dir", "run", "-o", "json"))
+        test = self.read("d/shops-test.csv")
+        for path in (self.folder / "d").glob("shops-train-*.csv"):
+            path.unlink()
+        evaluated = json.loads(self.succeeds("evaluate", "run", "-o", "json"))
+        self.assertEqual(evaluated["accuracy"], run["accuracy"])
+        names = [name for name in test[0] if name != "traffic"]
+        self.rows("new.csv", names, [[row[name] for name in names] for row in test])
+        out = self.succeeds("predict", "run", "--data", "new.csv")
+        predicted = [int(row["class"]) for row in csv.DictReader(out.splitlines())]
+        right = sum(["quiet", "busy"][c] == row["traffic"] for c, row in zip(predicted, test, strict=True))
+        self.assertAlmostEqual(right / len(test), run["accuracy"], places=6)
+        text = (self.folder / "new.csv").read_text(encoding="utf-8")
+        self.assertEqual(self.succeeds("predict", "run", "--data", "-", input=text), out)
+
     def test_order_is_a_choice(self):
         digests = {self.local("--set", f"data.shuffle={order}")["parameters_digest"]
                    for order in ("permutation", "none", '{"block": 32, "window": 4}')}

@@ -96,7 +96,7 @@ ARROWS = {
     "cli/model": COMMON | {"include/tanist", "cli", "ps/store", "data", "data/source", "data/formats", "worker", "kernels",
                            "model", "model/export", "model/metrics"},
     "cli/run": COMMON | {"cli", "cli/model", "agent", "agent/observe", "coordinator", "local", "ps", "ps/store",
-                         "data", "worker", "kernels", "graph/core", "graph/openblas", "graph/portable", "graph",
+                         "data", "data/source", "worker", "kernels", "graph/core", "graph/openblas", "graph/portable", "graph",
                          "model"},
     "cli/inspect": COMMON | {"cli", "cli/model", "agent/ensemble", "agent/observe", "ps/store"},
     "cli/curves": COMMON | {"cli", "cli/inspect", "agent/observe", "chaos/report"},
