@@ -65,7 +65,7 @@ add_custom_target(tanist_static ALL DEPENDS ${static_library})
 # Installed: the libraries, tanist.pc, and find_package(Tanist) with the targets Tanist::tanist and Tanist::static.
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Tanist)
-set(TANIST_STATIC_LIBRARIES zookeeper_mt nng jansson lmdb protobuf-c xxhash z pthread m ${CMAKE_DL_LIBS})
+set(TANIST_STATIC_LIBRARIES zookeeper_mt nng jansson lmdb protobuf-c xxhash png turbojpeg zstd z pthread m ${CMAKE_DL_LIBS})
 list(TRANSFORM TANIST_STATIC_LIBRARIES PREPEND "-l" OUTPUT_VARIABLE private_libraries)
 list(JOIN private_libraries " " TANIST_PC_LIBRARIES)
 file(RELATIVE_PATH TANIST_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})

@@ -35,8 +35,8 @@ class BadInput(Cli):
         for name in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):
             (folder / f"{name}-ubyte").write_text("other data")
         self.refused(3, [str(folder), "not an IDX file"], "run", FASHION, "--set", f"data.path={folder}")
-        (folder / "t10k-labels-idx1-ubyte").unlink()
-        (folder / "t10k-labels-idx1-ubyte.gz").symlink_to("t10k-labels-idx1-ubyte.gz")
+        (folder / "train-labels-idx1-ubyte").unlink()
+        (folder / "train-labels-idx1-ubyte.gz").symlink_to("train-labels-idx1-ubyte.gz")
         self.refused(3, ["data.path", "symbolic links"], "run", FASHION, "--set", f"data.path={folder}")
 
     def test_no_hidden_layers(self):

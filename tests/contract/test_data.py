@@ -130,7 +130,7 @@ class Data(Cli):
 
     def test_wrong_jobs_are_refused(self):
         wrong = ({"label": "price2"}, ["no column 'price2'"]), ({"train": "d/absent*.csv"}, ["no file matches"]), \
-                ({"format": "parquet"}, ["unknown format 'parquet'", "csv"]), ({"test": ""}, ["data.split.test"]), \
+                ({"format": "orc"}, ["unknown format 'orc'", "csv"]), ({"test": ""}, ["data.split.test"]), \
                 ({"columns": {"hour": {"as": "number", "scal": "none"}}}, ["data.columns.hour", "scal"])
         for keys, expected in wrong:
             with self.subTest(keys=keys):

@@ -59,7 +59,7 @@ class Use(Cli):
         result = self.classes()
         found = self.evaluate("--top-k", "2")
         self.assertEqual(round(found["loss"], 9), result["loss"])
-        self.assertEqual(found["accuracy"], result["accuracy"])
+        self.assertEqual(round(found["accuracy"], 10), result["accuracy"])
         self.assertEqual((found["step"], found["examples"], found["checkpoint"]), (40, 300, result["checkpoint"]["id"]))
         matrix = found["confusion"]
         self.assertEqual(sum(map(sum, matrix)), 300)
