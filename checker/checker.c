@@ -232,7 +232,8 @@ static void check_end(struct checker *checker, const struct run *run)
     const struct job *job = checker->config.job;
     assert(run->phase == RUN_DONE);
     checker->done = true;
-    if (job->train.target_accuracy == 0 && run->evaluation.step != job->train.steps) {
+    const bool early = job->train.target_accuracy > 0 || job->train.stop_patience > 0;
+    if (!early && run->evaluation.step != job->train.steps) {
         checker_fail(checker, "I8: done at step %" PRIu64 " of %" PRIu64, run->evaluation.step,
                      job->train.steps);
         return;

@@ -23,8 +23,8 @@
  * little ahead of the fastest ps, and committed when every ps has saved it at that step and the
  *       evaluations up to it are known.
  *  C7   Every multiple of `evaluate_every` and the last step is evaluated, one after the other.
- *  C8   With `target_accuracy` no node passes the next evaluation before its result is known, so
- *       the last step does not depend on the speed of any node.
+ *  C8   With `target_accuracy` or patience no node passes the next evaluation before its
+ *       result is known, so the last step does not depend on the speed of any node.
  *  C9   running -> stopping when every ps has reached the last step; stopping -> done when that
  *       step is committed and evaluated.
  *  C10  Slices are assigned to the workers that are ready.
@@ -52,6 +52,7 @@
 #include <stdint.h>
 
 #include "common/base/minmax.h"
+#include "common/cluster/early_stop.h"
 #include "common/cluster/manifest.h"
 #include "common/cluster/report.h"
 #include "common/cluster/run.h"
@@ -102,6 +103,7 @@ struct chief_config {
     uint64_t checkpoint_every_ms;    /* 0: not by time. */
     uint32_t checkpoint_keep;        /* At least 1. */
     double target_accuracy;          /* 0: no target. */
+    struct early_stop early_stop;
     bool restore_on_failover;
     bool same_bits;           /* Workers of another fingerprint get no slices (C13). */
     struct manifest manifest; /* The fields common to all checkpoints; the rest is filled in. */

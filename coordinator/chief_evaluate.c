@@ -6,7 +6,8 @@
 /* C8: whether nodes stop at each evaluation until its result is known. */
 static bool has_gates(const struct chief *c)
 {
-    return c->config.target_accuracy > 0 && c->config.evaluate_every > 0;
+    const bool decides = c->config.target_accuracy > 0 || c->config.early_stop.patience > 0;
+    return decides && c->config.evaluate_every > 0;
 }
 
 uint64_t plan_boundary(const struct chief *c, uint64_t step)
@@ -52,13 +53,16 @@ void plan_evaluation(struct plan *p)
         run->evaluate_step != STEP_NONE ? reported_evaluation(p) : NULL;
     if (found == NULL) { return; }
     run->evaluation = *found;
+    early_stop_note(&p->c->config.early_stop, run);
     struct history_entry *entry = plan_entry(p, HISTORY_EVALUATED);
     entry->step = found->step;
     entry->loss = found->loss;
     entry->accuracy = found->accuracy;
     bool waited_for = found->step == run->until;
     if (waited_for && has_gates(p->c) && !run->ending) {
-        run->ending = found->accuracy >= p->c->config.target_accuracy;
+        const double target = p->c->config.target_accuracy;
+        run->ending = (target > 0 && found->accuracy >= target) ||
+                      early_stop_is_due(&p->c->config.early_stop, run);
         if (!run->ending) {
             run->until = plan_boundary(p->c, run->until);
             run->ending = run->until >= p->c->config.steps;

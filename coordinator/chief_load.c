@@ -55,6 +55,7 @@ void plan_load(struct plan *p, struct chief_checkpoint from)
     if (run->evaluation.step != STEP_NONE && run->evaluation.step > from.step) {
         run->evaluation = (struct evaluation){.step = STEP_NONE};
     }
+    early_stop_rewind(run, from.step);
     if (run->until < from.step) { run->until = from.step; }
     plan_first_due(p);
     plan_next_evaluation(p);

@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/base/text.h"
+#include "common/cluster/early_stop.h"
 #include "local/restore.h"
 #include "local/saver.h"
 
@@ -47,7 +48,9 @@ static void note(void *ctx, const struct history_entry *entry)
 static void evaluate(struct local *local)
 {
     struct run *run = local->run;
+    const struct early_stop stop = early_stop_of_job(local->job);
     run->evaluation = trainer_evaluate(&local->trainer);
+    early_stop_note(&stop, run);
     struct history_entry entry = entry_of(local, HISTORY_EVALUATED);
     entry.loss = run->evaluation.loss;
     entry.accuracy = run->evaluation.accuracy;
@@ -59,9 +62,11 @@ static bool evaluate_if_due(struct local *local)
 {
     const uint64_t step = local->trainer.step;
     const double target = local->job->train.target_accuracy;
+    const struct early_stop stop = early_stop_of_job(local->job);
     if (!step_is_multiple(step, local->job->evaluate.every_steps)) { return false; }
     if (local->run->evaluation.step != step) { evaluate(local); }
-    return target > 0 && local->run->evaluation.accuracy >= target;
+    if (target > 0 && local->run->evaluation.accuracy >= target) { return true; }
+    return early_stop_is_due(&stop, local->run);
 }
 
 /* ------------------------------------------------------------- checkpoints */
@@ -162,7 +167,9 @@ static enum tn_status train(struct local *local, bool *left, struct error *error
 {
     const uint64_t steps = u64_max(local->job->train.steps, local->trainer.step);
     /* The run may have ended right after the checkpoint of the step that reached the target. */
-    const bool gated = local->job->train.target_accuracy > 0 && local->trainer.step > 0;
+    const bool decides =
+        local->job->train.target_accuracy > 0 || local->job->train.stop_patience > 0;
+    const bool gated = decides && local->trainer.step > 0;
     bool reached = gated && evaluate_if_due(local);
     *left = false;
     while (!reached && local->trainer.step < steps) {

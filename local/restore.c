@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/minmax.h"
+#include "common/cluster/early_stop.h"
 #include "ps/store/store.h"
 #include "ps/store/store_folder.h"
 
@@ -177,6 +178,7 @@ static void adopt(const struct restore_config *config, const struct found *found
     assert(loaded < found->count);
     run->load_checkpoint = run->committed_checkpoint = manifest->id;
     run->load_step = run->committed_step = manifest->step;
+    early_stop_rewind(run, manifest->step);
     for (size_t i = 0; i < loaded; i++) { report_fallback(config, run, found->manifests[i].id); }
 }
 

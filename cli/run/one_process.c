@@ -12,6 +12,7 @@
 #include "cli/stop_signal.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/cluster/early_stop.h"
 #include "local/local.h"
 
 static void note_seconds(struct local_run *run, uint64_t now_ms)
@@ -63,9 +64,18 @@ static void on_noted(void *ctx, const struct run *now, const struct history_entr
 
 /* ------------------------------------------------------------ earlier starts */
 
+struct earlier {
+    struct local_run *run;
+    struct run *now;
+};
+
 static void note_earlier(void *ctx, const struct history_entry *entry)
 {
-    result_note(ctx, entry);
+    struct earlier *earlier = ctx;
+    const struct early_stop stop = early_stop_of_job(&earlier->run->job);
+    result_note(&earlier->run->result, entry);
+    if (entry->kind != HISTORY_EVALUATED) { return; }
+    early_stop_note_value(&stop, earlier->now, entry->step, entry->loss, entry->accuracy);
 }
 
 /* The knowledge of the folder about earlier starts of this run besides its checkpoints. Without it,
@@ -73,6 +83,7 @@ static void note_earlier(void *ctx, const struct history_entry *entry)
 static void read_earlier(struct local_run *run, struct run *now)
 {
     struct run_record *record = calloc(1, sizeof *record);
+    struct earlier earlier = {.run = run, .now = now};
     struct error ignored;
     if (record == NULL) { return; }
     if (run_record_read(run->folder.dir, record, &ignored) == TN_OK && record->has_run) {
@@ -81,7 +92,7 @@ static void read_earlier(struct local_run *run, struct run *now)
         memcpy(now->unloadable, record->run.unloadable, sizeof now->unloadable);
     }
     free(record);
-    (void)!run_history_read(run->folder.dir, note_earlier, &run->result, &ignored);
+    (void)!run_history_read(run->folder.dir, note_earlier, &earlier, &ignored);
 }
 
 /* ------------------------------------------------------------------ running */

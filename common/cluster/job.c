@@ -242,6 +242,12 @@ enum tn_status job_check(const struct job *job, struct error *error)
                          job->train.batch, job->train.slices,
                          (job->train.batch / job->train.slices + 1) * job->train.slices);
     }
+    if (job->train.stop_patience > 0 && job->evaluate.every_steps == 0) {
+        return error_set(error, TN_EINVAL,
+                         "train.stop.patience is %" PRIu64 ", but evaluate.every_steps is 0: there "
+                         "is one evaluation, at the end; give evaluate.every_steps",
+                         job->train.stop_patience);
+    }
     if ((status = check_cluster(job, error)) != TN_OK) { return status; }
     if ((status = job_check_data(job, error)) != TN_OK) { return status; }
     if ((status = job_check_schedule(job, error)) != TN_OK) { return status; }

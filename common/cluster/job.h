@@ -46,6 +46,7 @@ enum job_loss {
     LOSS_HUBER_ERROR,
     LOSS_SIGMOID_CROSS_ENTROPY,
 };
+enum job_metric { METRIC_LOSS, METRIC_ACCURACY };
 enum job_targets { TARGETS_DATA, TARGETS_INPUTS };
 enum optimizer_kind {
     OPTIMIZER_SGD,
@@ -160,6 +161,8 @@ struct job {
         struct job_variable_rule rules[JOB_RULES_MAX];
         uint64_t max_staleness; /* Async; STALENESS_FREE: unbounded. */
         double target_accuracy; /* 0: none. */
+        enum job_metric stop_metric;
+        uint64_t stop_patience; /* Evaluations without an improvement; 0: no early stop. */
         bool same_bits;         /* Sync: workers of another fingerprint are refused. */
     } train;
     struct {

@@ -13,6 +13,7 @@ static const char *const model_types[] = {"mlp",  "softmax", "linear",  "layers"
 static const char *const losses[] = {"softmax_cross_entropy", "squared_error",
                                      "absolute_error",        "huber_error",
                                      "sigmoid_cross_entropy", NULL};
+static const char *const metrics[] = {"loss", "accuracy", NULL};
 static const char *const targets[] = {"data", "inputs", NULL};
 static const char *const data_types[] = {"idx", "text", "synthetic", "matches", NULL};
 static const char *const modes[] = {"sync", "async", NULL};
@@ -80,11 +81,7 @@ static const struct json_field pattern = {
     .size = JOB_PATTERN_MAX,
 };
 
-static const struct json_field pair = {
-    .type = FIELD_TEXT,
-    .size = JOB_PAIR_MAX,
-};
-
+static const struct json_field pair = {.type = FIELD_TEXT, .size = JOB_PAIR_MAX};
 #define RULE(member) JSON_MEMBER(struct job_variable_rule, member)
 
 static const struct json_field rule_fields[] = {
@@ -404,6 +401,11 @@ static const struct json_field fields[] = {
     NUMBER(FIELD_REAL, "train.target_accuracy", train.target_accuracy, 0, 1, CHANGEABLE,
            "Stop early when the test accuracy reaches this; 0: train all steps. Checked at each "
            "evaluation: see `evaluate.every_steps`."),
+    NAME(FIELD_ENUM, "train.stop.metric", train.stop_metric, metrics, CHANGEABLE,
+         "The metric that `train.stop.patience` watches; of a regression `accuracy` is R squared."),
+    NUMBER(FIELD_UINT, "train.stop.patience", train.stop_patience, 0, 1e9, CHANGEABLE,
+           "Stop early when as many evaluations in succession are not better than the best; 0: "
+           "never. Needs `evaluate.every_steps`."),
     {
         .name = "train.same_bits",
         .type = FIELD_BOOL,

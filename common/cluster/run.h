@@ -89,7 +89,9 @@ struct run {
     bool pause_requested;   /* Paused by an operator. */
     struct recovery recovery;
     struct evaluation evaluation; /* The newest. */
-    struct inputs inputs;         /* Those that all workers have: C13. */
+    uint64_t best_step;   /* The best evaluation by train.stop.metric; 0: none with a number. */
+    double best;          /* Its metric. */
+    struct inputs inputs; /* Those that all workers have: C13. */
     uint64_t started_wall_ms;
     uint64_t changed_wall_ms;
     uint64_t elections;        /* Since the cluster was created. */

@@ -226,6 +226,8 @@ static const struct json_field run_fields[] = {
     {"held", FIELD_BOOL, AT(pause_requested)},
     {"recovery", FIELD_OBJECT, AT(recovery), .table = &recovery_table},
     {"evaluation", FIELD_OBJECT, AT(evaluation), .table = &evaluation_table},
+    {"best_step", FIELD_UINT, AT(best_step), .optional = true},
+    {"best", FIELD_REAL, AT(best), .optional = true},
     {"inputs", FIELD_OBJECT, AT(inputs), .table = &inputs_table, .optional = true},
     {"started_ms", FIELD_UINT, AT(started_wall_ms)},
     {"changed_ms", FIELD_UINT, AT(changed_wall_ms)},

@@ -86,6 +86,10 @@ static void set_option(const char *word)
         config.evaluate_every = number(value);
     } else if ((value = value_of(word, "target_accuracy")) != NULL) {
         config.target_accuracy = strtod(value, NULL);
+    } else if ((value = value_of(word, "patience")) != NULL) {
+        config.early_stop = (struct early_stop){.by_accuracy = true,
+                                                .patience = number(value),
+                                                .evaluate_every = config.evaluate_every};
     } else {
         fail_msg("unknown option \"%s\"", word);
     }

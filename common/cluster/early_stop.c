@@ -1,0 +1,45 @@
+#include "common/cluster/early_stop.h"
+
+#include <assert.h>
+
+struct early_stop early_stop_of_job(const struct job *job)
+{
+    assert(job != NULL);
+    return (struct early_stop){.by_accuracy = job->train.stop_metric == METRIC_ACCURACY,
+                               .patience = job->train.stop_patience,
+                               .evaluate_every = job->evaluate.every_steps};
+}
+
+/* NAN is neither greater nor less, and not equal to itself. */
+void early_stop_note_value(const struct early_stop *stop, struct run *run, uint64_t step,
+                           double loss, double accuracy)
+{
+    const double value = stop->by_accuracy ? accuracy : loss;
+    const bool first = run->best_step == 0 && value == value;
+    const bool better = stop->by_accuracy ? value > run->best : value < run->best;
+    assert(step != STEP_NONE);
+    if (!first && (run->best_step == 0 || !better)) { return; }
+    run->best_step = step;
+    run->best = value;
+}
+
+void early_stop_note(const struct early_stop *stop, struct run *run)
+{
+    const struct evaluation *found = &run->evaluation;
+    early_stop_note_value(stop, run, found->step, found->loss, found->accuracy);
+}
+
+bool early_stop_is_due(const struct early_stop *stop, const struct run *run)
+{
+    const uint64_t step = run->evaluation.step;
+    if (stop->patience == 0 || stop->evaluate_every == 0 || step == STEP_NONE) { return false; }
+    return step > run->best_step &&
+           (step - run->best_step) / stop->evaluate_every >= stop->patience;
+}
+
+void early_stop_rewind(struct run *run, uint64_t step)
+{
+    if (run->best_step <= step) { return; }
+    run->best_step = 0;
+    run->best = 0;
+}
