@@ -1,9 +1,11 @@
 #include "cli/run/meter.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "cli/cluster_read.h"
+#include "cli/run/summaries_graph.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/minmax.h"
@@ -13,7 +15,18 @@ static double now_ms(void)
     return (double)clock_monotonic_ns() / 1e6;
 }
 
-void meter_open(struct meter *meter, const char *dir, const struct job *job)
+static void open_summaries(struct meter *meter, const char *dir, const struct job *job,
+                           const struct variable_table *variables)
+{
+    if (!job->metrics.summaries) { return; }
+    summaries_open(&meter->summaries, dir);
+    struct proto graph = summaries_graph_of(job, variables);
+    if (graph.used > 0) { summaries_graph(&meter->summaries, &graph); }
+    proto_free(&graph);
+}
+
+void meter_open(struct meter *meter, const char *dir, const struct job *job,
+                const struct variable_table *variables)
 {
     *meter = (struct meter){.ps_count = job->cluster.ps,
                             .curve = calloc(1, sizeof *meter->curve),
@@ -26,9 +39,17 @@ void meter_open(struct meter *meter, const char *dir, const struct job *job)
     meter->curve->every_steps = job->metrics.every_steps;
     meter->curve->every_ms = job->metrics.every_seconds * 1000;
     metrics_file_open(&meter->file, dir);
+    open_summaries(meter, dir, job, variables);
 }
 
 /* ---------------------------------------------------------------- the curve */
+
+/* TensorBoard cannot show values that are not finite. */
+static void put_scalar(struct meter *meter, uint64_t wall_ms, uint64_t step, const char *tag,
+                       double value)
+{
+    if (isfinite(value)) { summaries_scalar(&meter->summaries, wall_ms, step, tag, value); }
+}
 
 static void emit(void *ctx, const struct curve_point *point)
 {
@@ -36,6 +57,8 @@ static void emit(void *ctx, const struct curve_point *point)
     const double ago_ms = double_max(now_ms() - point->at_ms, 0);
     const uint64_t wall_ms = clock_wall_ms() - (uint64_t)ago_ms;
     metrics_file_point(&meter->file, point, wall_ms, meter->paused_ms);
+    put_scalar(meter, wall_ms, point->step, "loss", point->loss);
+    put_scalar(meter, wall_ms, point->step, "global_step/sec", point->steps_per_second);
     meter->paused_ms = 0;
 }
 
@@ -45,7 +68,10 @@ void meter_loaded(struct meter *meter, const struct run *run)
     /* After a restart of the agent alone, the lines continue. */
     const bool known = meter->generation == 0 && meter->file.generation == run->generation;
     meter->generation = run->generation;
-    if (!known) { metrics_file_loaded(&meter->file, run, clock_wall_ms()); }
+    if (!known) {
+        metrics_file_loaded(&meter->file, run, clock_wall_ms());
+        summaries_start(&meter->summaries, clock_wall_ms(), run->load_step);
+    }
     curve_load(meter->curve, known ? u64_max(meter->file.step, run->load_step) : run->load_step,
                now_ms());
 }
@@ -61,6 +87,10 @@ void meter_note(struct meter *meter, const struct history_entry *entry)
 {
     if (entry->kind == HISTORY_DONE) { meter->over = true; }
     metrics_file_entry(&meter->file, entry);
+    if (entry->kind == HISTORY_EVALUATED) {
+        put_scalar(meter, entry->wall_ms, entry->step, "test_loss", entry->loss);
+        put_scalar(meter, entry->wall_ms, entry->step, "accuracy", entry->accuracy);
+    }
 }
 
 /* ---------------------------------------------------------------- of a cluster */
@@ -111,6 +141,7 @@ void meter_close(struct meter *meter, struct step_poller *steps)
     if (meter->curve != NULL && steps != NULL && meter->generation != 0) { collect(meter, steps); }
     if (meter->curve != NULL && meter->over) { curve_end(meter->curve, emit, meter); }
     metrics_file_close(&meter->file);
+    summaries_close(&meter->summaries);
     free(meter->curve);
     free(meter->losses);
     *meter = (struct meter){0};

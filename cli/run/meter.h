@@ -1,7 +1,7 @@
 /*
  * cli/run/meter.h: measures a run from outside: collects the losses of its steps from the ps, or in
  * one process from the trainer, and writes curves and events to the run's folder
- * (agent/observe/metrics_file.h).
+ * (agent/observe/metrics_file.h), and the same for TensorBoard (agent/observe/summaries.h).
  *
  * Nothing waits for it: an agent that is slow or gone costs points, not steps.
  *
@@ -14,19 +14,23 @@
 #include "agent/observe/curve.h"
 #include "agent/observe/metrics_file.h"
 #include "agent/observe/step_poller.h"
+#include "agent/observe/summaries.h"
+#include "common/cluster/variables.h"
 
 struct meter {
     uint32_t ps_count;
     struct curve *curve; /* Owned. NULL: out of memory, and nothing is measured. */
     double *losses;      /* [LOSSES_MAX] The newest answer of a ps. Owned. */
     struct metrics_file file;
+    struct summaries summaries;
     uint64_t generation;              /* That of the curve; 0: none yet. */
     bool over;                        /* The run has ended. */
     bool pausing;                     /* Training stands still ... */
     uint64_t paused_at_ms, paused_ms; /* ... since then; before that for so long. */
 };
 
-void meter_open(struct meter *meter, const char *dir, const struct job *job);
+void meter_open(struct meter *meter, const char *dir, const struct job *job,
+                const struct variable_table *variables);
 
 /* Collects the last answers from `steps`, which may be NULL. */
 void meter_close(struct meter *meter, struct step_poller *steps);

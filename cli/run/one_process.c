@@ -122,7 +122,7 @@ static enum tn_status train(struct local_run *run, const struct training_parts *
     };
     struct run *now = &run->agent_result.run;
     read_earlier(run, now);
-    recorder_open(&run->recorder, run->folder.dir, &run->job);
+    recorder_open(&run->recorder, run->folder.dir, &run->job, &run->variables);
     enum tn_status status = local_run_job(&config, now, error);
     recorder_close(&run->recorder, NULL);
     note_seconds(run, clock_monotonic_ms());

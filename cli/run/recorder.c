@@ -17,13 +17,14 @@ static void note_failure(struct recorder *recorder, enum tn_status status,
     }
 }
 
-void recorder_open(struct recorder *recorder, const char *dir, const struct job *job)
+void recorder_open(struct recorder *recorder, const char *dir, const struct job *job,
+                   const struct variable_table *variables)
 {
     struct error error;
     assert(dir != NULL);
     *recorder = (struct recorder){.dir = dir};
     note_failure(recorder, run_history_open(&recorder->history, dir, &error), &error);
-    meter_open(&recorder->meter, dir, job);
+    meter_open(&recorder->meter, dir, job, variables);
 }
 
 void recorder_close(struct recorder *recorder, struct step_poller *steps)

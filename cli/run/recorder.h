@@ -28,7 +28,8 @@ struct recorder {
     uint32_t present;
 };
 
-void recorder_open(struct recorder *recorder, const char *dir, const struct job *job);
+void recorder_open(struct recorder *recorder, const char *dir, const struct job *job,
+                   const struct variable_table *variables);
 void recorder_close(struct recorder *recorder, struct step_poller *steps);
 
 /* Pass every event of the agent. `steps` may be NULL. */

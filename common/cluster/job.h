@@ -176,6 +176,7 @@ struct job {
     struct {
         uint64_t every_steps;   /* At least 1. */
         uint64_t every_seconds; /* 0: not by time. */
+        bool summaries;         /* For TensorBoard. */
     } metrics;
     struct {
         uint32_t coordinators, ps, workers, min_workers;

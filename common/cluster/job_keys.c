@@ -36,6 +36,10 @@ enum { CHANGEABLE = 0, FIXED = JOB_KEY_FIXED };
     {                                                                                              \
         .name = key, .type = FIELD_TEXT, AT(member), .tags = tag_set, .help = text                 \
     }
+#define SWITCH(key, member, tag_set, text)                                                         \
+    {                                                                                              \
+        .name = (key), .type = FIELD_BOOL, AT(member), .tags = (tag_set), .help = (text)           \
+    }
 #define NAME(kind, key, member, list, tag_set, text)                                               \
     {                                                                                              \
         .name = key, .type = kind, AT(member), .names = list, .tags = tag_set, .help = text        \
@@ -406,15 +410,10 @@ static const struct json_field fields[] = {
     NUMBER(FIELD_UINT, "train.stop.patience", train.stop_patience, 0, 1e9, CHANGEABLE,
            "Stop early when as many evaluations in succession are not better than the best; 0: "
            "never. Needs `evaluate.every_steps`."),
-    {
-        .name = "train.same_bits",
-        .type = FIELD_BOOL,
-        AT(train.same_bits),
-        .tags = CHANGEABLE,
-        .help = "Sync: whether all workers must have the same arithmetic (version of OpenBLAS and "
-                "type of processor), so that the result has the same bits on any hosts. `false` "
-                "permits mixtures.",
-    },
+    SWITCH("train.same_bits", train.same_bits, CHANGEABLE,
+           "Sync: whether all workers must have the same arithmetic (version of OpenBLAS and type "
+           "of processor), so that the result has the same bits on any hosts. `false` permits "
+           "mixtures."),
     NUMBER(FIELD_UINT, "evaluate.every_steps", evaluate.every_steps, 0, MANY, CHANGEABLE,
            "Steps between evaluations on the test set; 0: only at the end. Every multiple is "
            "evaluated; in async mode by the worker that reaches it, with the values it then has."),
@@ -429,6 +428,8 @@ static const struct json_field fields[] = {
            "Steps between the points of [the curves](metrics.md)."),
     NUMBER(FIELD_UINT, "metrics.every_seconds", metrics.every_seconds, 0, 1e6, CHANGEABLE,
            "Another point as soon as the last is this old, for slow steps; 0: none."),
+    SWITCH("metrics.summaries", metrics.summaries, CHANGEABLE,
+           "Whether the curves are also written for [TensorBoard](metrics.md#tensorboard)."),
     NUMBER(FIELD_UINT, "cluster.coordinators", cluster.coordinators, 1, COORDINATORS_MAX,
            CHANGEABLE, "Candidates for chief: one is the chief, the others wait to take over."),
     NUMBER(FIELD_UINT, "cluster.ps", cluster.ps, 1, PS_MAX, FIXED,
