@@ -173,7 +173,7 @@ static enum tn_status move_aside(struct run_folder *folder, struct error *error)
     return create_folder(folder, dir, error);
 }
 
-static enum tn_status compare_job(const struct run_folder *folder, const struct job *job,
+static enum tn_status compare_job(struct run_folder *folder, const struct job *job,
                                   const char *path, bool finished, struct error *error)
 {
     struct job existing;
@@ -186,6 +186,8 @@ static enum tn_status compare_job(const struct run_folder *folder, const struct 
                          "%s contains a run of the job \"%s\", not of \"%s\": give another --dir",
                          folder->dir, existing.name, job->name);
     }
+    folder->continued = true;
+    folder->before = existing;
     if (!job_difference(&existing, job, difference)) { return TN_OK; }
     return error_set(error, TN_EINVAL,
                      "%s contains %s run of another job: %s; give another --dir, or the same "

@@ -39,6 +39,8 @@ bool run_folder_is_local(const char *dir);
 struct run_folder {
     char dir[RUN_PATH_MAX]; /* Absolute. */
     int lock;               /* Descriptor, -1: none. */
+    bool continued;         /* It held a run, of the job `before`. */
+    struct job before;
 };
 
 /*

@@ -327,6 +327,9 @@ enum tn_status local_run_work(struct local_run *run, struct error *error)
                    run->job.name, cluster_mode_name(&run->job), run->job.cluster.coordinators,
                    run->job.cluster.ps, run->job.cluster.workers, run->connect, run->folder.dir);
     recorder_open(&run->recorder, run->folder.dir, &run->job, &run->variables);
+    if (run->folder.continued) {
+        meter_change(&run->recorder.meter, &run->folder.before, &run->job);
+    }
     status = explain(run, agent_run(&config, &run->agent_result, error), error);
     recorder_close(&run->recorder, run->steps);
     return status;

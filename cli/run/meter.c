@@ -62,6 +62,32 @@ static void emit(void *ctx, const struct curve_point *point)
     meter->paused_ms = 0;
 }
 
+static void add_change(void *ctx, const char *key, json_t *from, json_t *to)
+{
+    json_array_append_new(ctx, json_pack("{s:s, s:O, s:O}", "key", key, "from", from, "to", to));
+}
+
+void meter_change(struct meter *meter, const struct job *before, const struct job *after)
+{
+    if (meter->curve == NULL) { return; }
+    json_decref(meter->changes);
+    meter->changes = json_array();
+    job_changes(before, after, add_change, meter->changes);
+}
+
+static void write_changes(struct meter *meter, uint64_t step)
+{
+    size_t index;
+    json_t *change;
+    json_array_foreach(meter->changes, index, change)
+    {
+        metrics_file_changed(&meter->file, step, json_string_value(json_object_get(change, "key")),
+                             json_object_get(change, "from"), json_object_get(change, "to"));
+    }
+    json_decref(meter->changes);
+    meter->changes = NULL;
+}
+
 void meter_loaded(struct meter *meter, const struct run *run)
 {
     if (meter->curve == NULL || run->generation == 0) { return; }
@@ -72,6 +98,7 @@ void meter_loaded(struct meter *meter, const struct run *run)
         metrics_file_loaded(&meter->file, run, clock_wall_ms());
         summaries_start(&meter->summaries, clock_wall_ms(), run->load_step);
     }
+    if (!known) { write_changes(meter, run->load_step); }
     curve_load(meter->curve, known ? u64_max(meter->file.step, run->load_step) : run->load_step,
                now_ms());
 }
@@ -142,6 +169,7 @@ void meter_close(struct meter *meter, struct step_poller *steps)
     if (meter->curve != NULL && meter->over) { curve_end(meter->curve, emit, meter); }
     metrics_file_close(&meter->file);
     summaries_close(&meter->summaries);
+    json_decref(meter->changes);
     free(meter->curve);
     free(meter->losses);
     *meter = (struct meter){0};

@@ -23,9 +23,10 @@ struct meter {
     double *losses;      /* [LOSSES_MAX] The newest answer of a ps. Owned. */
     struct metrics_file file;
     struct summaries summaries;
-    uint64_t generation;              /* That of the curve; 0: none yet. */
-    bool over;                        /* The run has ended. */
-    bool pausing;                     /* Training stands still ... */
+    json_t *changes;     /* Changed keys, to be written when training continues; or NULL. Owned. */
+    uint64_t generation; /* That of the curve; 0: none yet. */
+    bool over;           /* The run has ended. */
+    bool pausing;        /* Training stands still ... */
     uint64_t paused_at_ms, paused_ms; /* ... since then; before that for so long. */
 };
 
@@ -34,6 +35,9 @@ void meter_open(struct meter *meter, const char *dir, const struct job *job,
 
 /* Collects the last answers from `steps`, which may be NULL. */
 void meter_close(struct meter *meter, struct step_poller *steps);
+
+/* The run continues as `after`, and was `before`: the keys that differ are recorded. */
+void meter_change(struct meter *meter, const struct job *before, const struct job *after);
 
 /* Pass AGENT_RUN and AGENT_TICK, before `steps` is closed or replaced. It may be NULL. */
 void meter_handle(struct meter *meter, const struct agent_event *event, struct step_poller *steps);

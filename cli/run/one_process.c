@@ -123,6 +123,9 @@ static enum tn_status train(struct local_run *run, const struct training_parts *
     struct run *now = &run->agent_result.run;
     read_earlier(run, now);
     recorder_open(&run->recorder, run->folder.dir, &run->job, &run->variables);
+    if (run->folder.continued) {
+        meter_change(&run->recorder.meter, &run->folder.before, &run->job);
+    }
     enum tn_status status = local_run_job(&config, now, error);
     recorder_close(&run->recorder, NULL);
     note_seconds(run, clock_monotonic_ms());

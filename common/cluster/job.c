@@ -350,6 +350,20 @@ bool job_difference(const struct job *a, const struct job *b, char text[static J
     return used > 0;
 }
 
+void job_changes(const struct job *from, const struct job *to,
+                 void (*changed)(void *ctx, const char *key, json_t *from, json_t *to), void *ctx)
+{
+    for (size_t i = 0; i < job_keys.count; i++) {
+        const struct json_field *key = &job_keys.fields[i];
+        json_t *before = json_codec_build_field(key, from);
+        json_t *after = json_codec_build_field(key, to);
+        const bool known = before != NULL && after != NULL && strcmp(key->name, "name") != 0;
+        if (known && !json_equal(before, after)) { changed(ctx, key->name, before, after); }
+        json_decref(before);
+        json_decref(after);
+    }
+}
+
 /* ------------------------------------------------------------- the reference */
 
 static void print_uint(FILE *out, const struct json_field *key)

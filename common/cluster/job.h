@@ -8,6 +8,7 @@
 #ifndef COMMON_CLUSTER_JOB_H
 #define COMMON_CLUSTER_JOB_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -250,6 +251,10 @@ uint64_t job_hash(const struct job *job);
  * there and 128 here, seed is ..."); false: none. A text that does not fit ends with "and others".
  */
 bool job_difference(const struct job *a, const struct job *b, char text[static JOB_DIFFERENCE_MAX]);
+
+/* Call `changed` for each key, other than the name, in which the two differ. */
+void job_changes(const struct job *from, const struct job *to,
+                 void (*changed)(void *ctx, const char *key, json_t *from, json_t *to), void *ctx);
 
 /* The reference of all keys as a Markdown table, as in docs/job-file.md. malloc'ed; NULL: out of
  * memory. */

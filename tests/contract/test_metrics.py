@@ -101,6 +101,20 @@ class Metrics(Cli):
         self.assertTrue(set(range(250, 6001, 250)) <= set(found))
         self.assertTrue(found[6000]["loss"] < found[250]["loss"])
 
+    def test_changes_are_recorded(self):
+        """Keys that a later start changes, from the step on at which it continues; in a cluster and in one process."""
+        for directory, more in (("run", []), ("local", ["--local"])):
+            self.succeeds("run", QUICK, "--dir", directory, "-q", *more)
+            self.succeeds("run", QUICK, "--dir", directory, "-q", "--resume", "--set", "train.steps=500", "--set",
+                          "checkpoint.keep=2", *more)
+            changes = [(entry["step"], entry["key"], entry["from"], entry["to"])
+                       for entry in lines(self.folder / directory) if entry.get("event") == "changed"]
+            self.assertEqual(changes, [(300, "train.steps", 300, 500), (300, "checkpoint.keep", 3, 2)])
+        compared = json.loads(self.succeeds("compare", "run", "local", "-o", "json"))
+        self.assertEqual([[change["key"] for change in run] for run in compared["changes"]],
+                         [["train.steps", "checkpoint.keep"]] * 2)
+        self.assertIn("run: train.steps changed from 300 to 500 at step 300", self.succeeds("compare", "run", "local"))
+
     def test_folder_that_cannot_be_written(self):
         """Metrics are lost; the run is not."""
         (self.folder / "run/metrics.jsonl").mkdir(parents=True)
