@@ -73,7 +73,7 @@ static const char *exact(double value, char text[static NUMBER_BYTES])
     if (isfinite(value)) {
         snprintf(text, NUMBER_BYTES, "%.17g", value);
     } else {
-        strcpy(text, "null");
+        snprintf(text, NUMBER_BYTES, "null");
     }
     return text;
 }

@@ -65,7 +65,9 @@ static bool keep_losses(struct polled_ps *ps, const struct transport_event *even
         ps->first_loss = header->step;
         ps->loss_count = 0;
     }
-    if (count > 0) { memcpy(ps->losses + ps->loss_count, event->body->data, bytes); }
+    if (bytes > 0 && event->body != NULL) {
+        memcpy(ps->losses + ps->loss_count, event->body->data, bytes);
+    }
     ps->loss_count += count;
     ps->losses_at_ms = clock_monotonic_ms();
     return count > 0;

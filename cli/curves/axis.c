@@ -30,16 +30,16 @@ static void add_linear_ticks(struct axis *axis, size_t ticks)
 {
     const double step = round_up((axis->high - axis->low) / (double)ticks);
     const double first = ceil(axis->low / step - 1e-9);
-    for (double i = 0; i < AXIS_TICKS_MAX; i++) { add_tick(axis, (first + i) * step); }
+    for (int i = 0; i < AXIS_TICKS_MAX; i++) { add_tick(axis, (first + i) * step); }
 }
 
 /* Powers of ten, and if these are few, also 2 and 5 times them. */
 static void add_log_ticks(struct axis *axis, size_t ticks)
 {
-    const double low = floor(log10(axis->low)), high = ceil(log10(axis->high));
-    const double every = fmax(1, ceil((high - low) / (double)ticks));
+    const int low = (int)floor(log10(axis->low)), high = (int)ceil(log10(axis->high));
+    const int every = (high - low) / (int)ticks + 1;
     const bool fine = high - low < 3;
-    for (double power = low; power <= high; power += every) {
+    for (int power = low; power <= high; power += every) {
         add_tick(axis, pow(10, power));
         if (fine) { add_tick(axis, 2 * pow(10, power)); }
         if (fine) { add_tick(axis, 5 * pow(10, power)); }

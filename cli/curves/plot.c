@@ -90,7 +90,7 @@ static int print_text(const struct chart_config *config)
 
 static int work(const struct options *options, const struct plot_options *given)
 {
-    struct run_series runs[CHART_RUNS_MAX];
+    struct run_series runs[CHART_RUNS_MAX] = {0};
     struct error error = {0};
     struct chart_config config = {.runs = runs, .log = given->log};
     enum tn_status status = read_runs(options, given, runs, &config.run_count, &error);

@@ -49,7 +49,7 @@ static void device_of(const struct job *job, const struct variable_table *variab
         snprintf(text, DEVICE_BYTES, "/job:ps/task:%" PRIu32,
                  owner_of(job, variables, node->attributes.name));
     } else {
-        strcpy(text, "/job:worker");
+        snprintf(text, DEVICE_BYTES, "/job:worker");
     }
 }
 
