@@ -99,6 +99,7 @@ static enum tn_status run_passes(struct tn_program *program, struct error *error
     enum tn_status status = pass_fold(&pass, &program->facts.folded, error);
     if (status == TN_OK) { status = pass_share(&pass, &program->facts.shared, error); }
     if (status == TN_OK) { status = pass_fuse(&pass, &program->facts.fused, error); }
+    if (status == TN_OK) { status = pass_fuse_gradients(&pass, &program->facts.fused, error); }
     for (uint32_t i = 0; i < marks; i++) { program->graph->marks[i].value = values[i]; }
     for (uint32_t i = 0; i < variables; i++) { program->variables[i].gradient = values[marks + i]; }
     free(values);

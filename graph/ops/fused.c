@@ -79,3 +79,39 @@ const struct op_type op_conv2d_add_relu_max_pool = {
     .infer = infer_pooled,
     .flops = flops_of_pooled,
 };
+
+/* The gradients have the shapes of the weights, the bias and x. */
+static enum tn_status infer_pool_gradients(const struct tn_graph *graph, struct node *node,
+                                           struct error *error)
+{
+    enum tn_status status = check_integer(graph, node, 1, error);
+    if (status != TN_OK) { return status; }
+    node->shapes[0] = node->attributes.shape;
+    node->shapes[1] = (struct tn_shape){.rank = 1, .dims = {shape_last(&node->attributes.shape)}};
+    node->shapes[2] = *input_shape(graph, node, 0);
+    for (uint32_t o = 0; o < node->op->outputs; o++) { node->types[o] = TN_FLOAT32; }
+    return TN_OK;
+}
+
+/* Two per weight and result before pooling, for each gradient but that of the bias. */
+static double flops_of_pool_gradients(const struct tn_graph *graph, const struct node *node)
+{
+    const int64_t side = node->attributes.integers[WINDOW_POOL_SIDE];
+    double results = (double)(shape_elements(input_shape(graph, node, 2)) * side * side);
+    double weights = (double)shape_elements(&node->shapes[0]) / (double)node->shapes[0].dims[3];
+    return results * (1 + 2 * weights * (node->op->outputs - 1));
+}
+
+#define POOL_GRADIENTS(operation, inputs, results)                                                 \
+    const struct op_type op_##operation = {                                                        \
+        .name = #operation,                                                                        \
+        .version = 1,                                                                              \
+        .inputs_min = inputs,                                                                      \
+        .inputs_max = inputs,                                                                      \
+        .outputs = results,                                                                        \
+        .infer = infer_pool_gradients,                                                             \
+        .flops = flops_of_pool_gradients,                                                          \
+    };
+
+POOL_GRADIENTS(conv2d_pool_gradients, 3, 2)
+POOL_GRADIENTS(conv2d_pool_all_gradients, 4, 3)

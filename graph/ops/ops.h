@@ -38,6 +38,10 @@ extern const struct op_type op_matmul;
 extern const struct op_type op_matmul_add, op_matmul_add_relu;
 extern const struct op_type op_conv2d_add, op_conv2d_add_relu;
 extern const struct op_type op_conv2d_add_relu_max_pool; /* Outputs of max_pool. */
+enum { POOL_SIDE_MAX = 16 };
+/* Gradients of a pooled convolution with bias: x, place of each maximum, dy[, weights] -> those of
+ * weights and bias, and with `all` that of x; its integers, attribute shape of the weights. */
+extern const struct op_type op_conv2d_pool_gradients, op_conv2d_pool_all_gradients;
 
 /* reduce.c */
 extern const struct op_type op_sum;       /* x; integer 0: bit set of the axes to remove */

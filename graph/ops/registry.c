@@ -29,6 +29,8 @@ static const struct op_type *const operations[] = {
     &op_conv2d_add,
     &op_conv2d_add_relu,
     &op_conv2d_add_relu_max_pool,
+    &op_conv2d_pool_gradients,
+    &op_conv2d_pool_all_gradients,
     &op_sum,
     &op_broadcast,
     &op_reshape,

@@ -65,3 +65,13 @@ int64_t window_results(const struct tn_shape *x, const int64_t *integers, bool v
     int64_t stride = integers[vertical ? WINDOW_STRIDE_Y : WINDOW_STRIDE_X];
     return size < window ? 0 : (size - window) / stride + 1;
 }
+
+int64_t window_tile(const int64_t *integers)
+{
+    const int64_t side = integers[WINDOW_HEIGHT];
+    const bool is_square = integers[WINDOW_WIDTH] == side && integers[WINDOW_STRIDE_Y] == side &&
+                           integers[WINDOW_STRIDE_X] == side;
+    const int64_t padding = integers[WINDOW_TOP] + integers[WINDOW_LEFT] + integers[WINDOW_BOTTOM] +
+                            integers[WINDOW_RIGHT];
+    return is_square && padding == 0 ? side : 0;
+}

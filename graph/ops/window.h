@@ -33,4 +33,7 @@ MUST_CHECK enum tn_status window_resolve(const struct tn_shape *x, const struct 
  */
 int64_t window_results(const struct tn_shape *x, const int64_t *integers, bool vertical);
 
+/* The side of windows that are squares without gaps, overlaps or padding; 0: they are others. */
+int64_t window_tile(const int64_t *integers);
+
 #endif

@@ -6,7 +6,7 @@
 #include "graph/ops/window.h"
 #include "graph/passes/passes.h"
 
-enum { CHAIN_MAX = 4, POOL_SIDE_MAX = 16 };
+enum { CHAIN_MAX = 4 };
 
 /* Each operation of `chain` is input 0 of the next one. Longer chains come first. */
 static const struct pattern {
@@ -21,8 +21,7 @@ static const struct pattern {
     {&op_conv2d_add, {&op_conv2d, &op_add}, 2},
 };
 
-/* Number of readers of each node that the roots depend on; being a root counts as one. */
-static void count_readers(const struct pass *pass, uint32_t *readers)
+void pass_count_readers(const struct pass *pass, uint32_t *readers)
 {
     for (uint32_t i = 0; i < pass->root_count; i++) {
         if (pass->roots[i].v != 0) { readers[tensor_node(pass->roots[i])]++; }
@@ -39,13 +38,9 @@ static void count_readers(const struct pass *pass, uint32_t *readers)
  * windows that are squares without gaps, overlaps or padding. */
 static bool can_pool(const struct node *product, const struct node *pool)
 {
-    const int64_t *conv = product->attributes.integers, *window = pool->attributes.integers;
-    int64_t side = window[WINDOW_HEIGHT];
-    bool is_square = window[WINDOW_WIDTH] == side && window[WINDOW_STRIDE_Y] == side &&
-                     window[WINDOW_STRIDE_X] == side;
-    bool is_padded =
-        window[WINDOW_TOP] + window[WINDOW_LEFT] + window[WINDOW_BOTTOM] + window[WINDOW_RIGHT] > 0;
-    return is_square && !is_padded && side <= POOL_SIDE_MAX && conv[WINDOW_GROUPS] == 1 &&
+    const int64_t *conv = product->attributes.integers;
+    const int64_t side = window_tile(pool->attributes.integers);
+    return side >= 1 && side <= POOL_SIDE_MAX && conv[WINDOW_GROUPS] == 1 &&
            conv[WINDOW_HEIGHT] * conv[WINDOW_WIDTH] > 1;
 }
 
@@ -122,10 +117,10 @@ enum tn_status pass_fuse(const struct pass *pass, uint32_t *fused, struct error 
     if (readers == NULL) {
         return error_set(error, TN_ENOMEM, "out of memory: make the model smaller");
     }
-    count_readers(pass, readers);
+    pass_count_readers(pass, readers);
     pool_before_relu(pass, readers);
     memset(readers, 0, pass->graph->count * sizeof *readers);
-    count_readers(pass, readers);
+    pass_count_readers(pass, readers);
     for (uint32_t i = pass->graph->count; i-- > 0;) {
         for (uint32_t p = 0; p < sizeof patterns / sizeof patterns[0]; p++) {
             if (readers[i] > 0 && pass->backend->find(patterns[p].fused) != NULL &&

@@ -30,4 +30,13 @@ MUST_CHECK enum tn_status pass_share(const struct pass *pass, uint32_t *shared,
  * number of nodes that became part of another. TN_ENOMEM: out of memory. */
 MUST_CHECK enum tn_status pass_fuse(const struct pass *pass, uint32_t *fused, struct error *error);
 
+/* The same for gradients that read one value: several results of one operation. The number is added
+ * to `*fused`. */
+MUST_CHECK enum tn_status pass_fuse_gradients(const struct pass *pass, uint32_t *fused,
+                                              struct error *error);
+
+/* Add to `readers` the number of readers of each node that the roots depend on; being a root counts
+ * as one. */
+void pass_count_readers(const struct pass *pass, uint32_t *readers);
+
 #endif

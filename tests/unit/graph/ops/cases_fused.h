@@ -45,6 +45,17 @@ static tn_tensor pooled_image_layer(struct tn_graph *g)
     return tn_max_pool(g, relu_image_layer(g), window);
 }
 
+/* The images are a field, which has no gradient; rows and columns remain beside the windows. */
+static tn_tensor first_pooled_layer(struct tn_graph *g)
+{
+    struct tn_window window = {.height = 2, .width = 2, .stride_height = 2, .stride_width = 2};
+    tn_tensor x = tn_placeholder(g, "x", TN_FLOAT32, TN_SHAPE(TN_BATCH, 5, 7, 2));
+    x = tn_conv2d(g, x, variable(g, "w", TN_SHAPE(3, 3, 2, 4)), (struct tn_window){.same = true},
+                  1);
+    x = tn_add(g, x, variable(g, "bias", TN_SHAPE(4)));
+    return tn_max_pool(g, tn_activate(g, x, TN_RELU), window);
+}
+
 /* Overlapping windows: only the gradients are exchanged. */
 static tn_tensor overlapping_image_layer(struct tn_graph *g)
 {
@@ -66,6 +77,10 @@ static const struct op_case cases_fused[] = {
     {"conv2d_add_relu", "conv2d_add_relu", relu_image_layer, .shape = "float32 [batch, 5, 4, 4]"},
     {"conv2d_add_relu_max_pool", "conv2d_add_relu_max_pool", pooled_image_layer,
      .shape = "float32 [batch, 2, 2, 4]"},
+    {"gradients of pooled convolutions", "conv2d_pool_all_gradients", pooled_image_layer,
+     .shape = "float32 [batch, 2, 2, 4]"},
+    {"gradients of the first one", "conv2d_pool_gradients", first_pooled_layer,
+     .shape = "float32 [batch, 2, 3, 4]"},
     {"relu before pooling with overlaps", "conv2d_add_relu", overlapping_image_layer,
      .shape = "float32 [batch, 5, 4, 4]"},
     {"matmul_add checks the bias", "matmul_add", bias_of_other_width,
