@@ -54,7 +54,8 @@ class Example:
         self.folder.mkdir()
         self.program = folder / "programs" / Path(name).stem if name in PROGRAMS else None
         text = (ROOT / f"examples/c/{name}" if self.program else self.job()).read_text().replace("\\", "")
-        self.settings = [] if options.full else SMALL + (FEW_IMAGES if '"idx"' in text else [])
+        few = '"idx"' in text and '"targets": "inputs"' not in text  # These inputs must be from 0 to 1.
+        self.settings = [] if options.full else SMALL + (FEW_IMAGES if few else [])
         self.settings += options.set
         self.steps = int(re.search(r'"steps": (\d+)', text)[1]) if options.full else options.steps
 
