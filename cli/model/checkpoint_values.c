@@ -54,6 +54,13 @@ static struct figures figures_of(const float *values, uint64_t count)
     return figures;
 }
 
+static uint32_t bits_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
 /* Equal bits have not changed, also those of NaNs. */
 static struct change change_of(const float *first, const float *second, uint64_t count)
 {
@@ -61,7 +68,7 @@ static struct change change_of(const float *first, const float *second, uint64_t
     double sum = 0, squares = 0, norm = 0;
     for (uint64_t i = 0; i < count; i++) {
         norm += (double)first[i] * (double)first[i];
-        if (memcmp(&first[i], &second[i], sizeof *first) == 0) { continue; }
+        if (bits_of(first[i]) == bits_of(second[i])) { continue; }
         const double difference = fabs((double)second[i] - (double)first[i]);
         change.changed++;
         change.most = difference > change.most || isnan(difference) ? difference : change.most;

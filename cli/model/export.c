@@ -143,8 +143,10 @@ static enum tn_status give_array(void *ctx, uint32_t array, const float **values
     buffer_release(export->array);
     export->array = NULL;
     enum tn_status status = saved_model_read(&export->saved, array, &export->array, error);
-    if (status == TN_OK) { *values = export->array->data; }
-    return status;
+    if (status != TN_OK) { return status; }
+    assert(export->array != NULL);
+    *values = export->array->data;
+    return TN_OK;
 }
 
 /* ------------------------------------------------------------- the command */

@@ -69,8 +69,9 @@ static enum tn_status find_format(const struct predicting *predicting, struct er
         return error_set(error, TN_EINVAL,
                          "no examples: give --data FILE, or --data - for lines from stdin");
     }
-    *out = PREDICTION_CSV;
-    while (strcmp(formats[*out], predicting->format) != 0) { (*out)++; }
+    for (*out = PREDICTION_CSV; *out < PREDICTION_NPY; (*out)++) {
+        if (strcmp(formats[*out], predicting->format) == 0) { break; }
+    }
     return TN_OK;
 }
 
@@ -83,8 +84,10 @@ static enum tn_status predict_batch(struct predicting *predicting, uint32_t coun
     enum tn_status status = predictor_fields(predicting->predictor, count, &fields, error);
     if (status != TN_OK) { return status; }
     if (fields.input_bytes != NULL) {
+        assert(predicting->batch.input_bytes != NULL);
         memcpy(fields.input_bytes, predicting->batch.input_bytes, inputs);
     } else if (fields.inputs != NULL) {
+        assert(predicting->batch.inputs != NULL);
         memcpy(fields.inputs, predicting->batch.inputs, inputs * sizeof *fields.inputs);
     }
     status = predictor_run(predicting->predictor, count, NULL, &scores, error);

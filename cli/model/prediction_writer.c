@@ -59,9 +59,11 @@ static void write_json(const struct prediction_writer *writer, const float *row)
 static void write_npy_header(const struct prediction_writer *writer)
 {
     const struct predictor_shape *shape = &writer->shape;
+    /* Version 1.0, and the size of the text. */
+    static const uint8_t begin[] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, NPY_HEADER - 10, 0};
     char header[NPY_HEADER], rows[24] = "";
     memset(header, ' ', sizeof header);
-    memcpy(header, "\x93NUMPY\x01\x00\x76\x00", 10); /* The text has 0x76 = 118 bytes. */
+    memcpy(header, begin, sizeof begin);
     if (shape->rows > 1) { snprintf(rows, sizeof rows, "%" PRIu32 ", ", shape->rows); }
     const int length = snprintf(header + 10, sizeof header - 10,
                                 "{'descr': '<f4', 'fortran_order': False, 'shape': (%" PRIu64

@@ -58,8 +58,8 @@ class Use(Cli):
         """Loss and accuracy are those of the result; the rest is consistent with the confusion matrix."""
         result = self.classes()
         found = self.evaluate("--top-k", "2")
-        self.assertEqual(round(found["loss"], 9), result["loss"])
-        self.assertEqual(round(found["accuracy"], 10), result["accuracy"])
+        self.assertEqual(float(f"{found['loss']:.10g}"), result["loss"])
+        self.assertEqual(float(f"{found['accuracy']:.10g}"), result["accuracy"])
         self.assertEqual((found["step"], found["examples"], found["checkpoint"]), (40, 300, result["checkpoint"]["id"]))
         matrix = found["confusion"]
         self.assertEqual(sum(map(sum, matrix)), 300)
