@@ -111,6 +111,7 @@ static double float_of(const struct npy *npy, uint64_t bits)
 
 static int64_t signed_of(const struct npy *npy, uint64_t bits)
 {
+    assert(npy->item_bytes >= 1 && npy->item_bytes <= 8);
     const uint32_t unused = 64 - 8 * npy->item_bytes;
     const uint64_t moved = bits << unused;
     int64_t value;

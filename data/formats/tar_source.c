@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/json_codec.h"
+#include "common/base/text.h"
 #include "common/base/utf8.h"
 #include "data/formats/formats.h"
 #include "data/formats/npy.h"
@@ -164,7 +165,7 @@ static enum tn_status add_field(struct shard *shard, const struct parts *parts, 
     }
     struct field *field = &shard->fields[shard->count++];
     *field = (struct field){.contents = parts->contents};
-    strcpy(field->name, parts->column);
+    text_set(field->name, sizeof field->name, parts->column);
     return TN_OK;
 }
 
