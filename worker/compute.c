@@ -8,7 +8,6 @@
 
 #include "common/base/digest.h"
 #include "common/base/minmax.h"
-#include "data/shuffle.h"
 #include "kernels/optimizer.h"
 
 uint32_t compute_slice_examples(const struct job *job)
@@ -78,6 +77,19 @@ static enum tn_status open_training(struct compute *compute, struct error *error
     return status == TN_OK ? check_fields(compute, error) : status;
 }
 
+static enum tn_status open_reader(struct compute *compute, struct error *error)
+{
+    const struct job *job = compute->config.job;
+    const struct read_ahead_config config = {
+        .dataset = compute->config.train,
+        .order = {job->seed, compute->config.train->examples, job->data.shuffle},
+        .batch = job->train.batch,
+        .slices = job->train.slices,
+        .threads = job->data.threads,
+    };
+    return read_ahead_open(&config, &compute->reader, error);
+}
+
 enum tn_status compute_open(struct compute *compute, const struct compute_config *config,
                             struct error *error)
 {
@@ -88,10 +100,8 @@ enum tn_status compute_open(struct compute *compute, const struct compute_config
     compute->parameters = config->model->table.parameter_count;
     compute->slice_examples = compute_slice_examples(config->job);
     compute->target_spread = config->test != NULL ? dataset_spread(config->test) : 0;
-    compute->indices = calloc(compute->slice_examples, sizeof *compute->indices);
-    enum tn_status status = compute->indices != NULL
-                                ? open_training(compute, error)
-                                : error_set(error, TN_ENOMEM, "out of memory for a batch");
+    enum tn_status status = open_reader(compute, error);
+    if (status == TN_OK) { status = open_training(compute, error); }
     if (status != TN_OK) { compute_close(compute); }
     return status;
 }
@@ -100,7 +110,7 @@ void compute_close(struct compute *compute)
 {
     for (uint32_t i = 0; i < COMPUTE_LEVELS_MAX; i++) { buffer_release(compute->levels[i]); }
     training_close(compute->training);
-    free(compute->indices);
+    read_ahead_close(compute->reader);
     *compute = (struct compute){0};
 }
 
@@ -161,7 +171,6 @@ static enum tn_status slice_gradient(struct compute *compute, const float *value
                                      uint32_t slice, uint32_t depth, struct error *error)
 {
     const struct job *job = compute->config.job;
-    const struct dataset *train = compute->config.train;
     assert(slice < job->train.slices);
     struct slice_range range = slices_positions(job->train.slices, job->train.batch, slice);
     struct slice_run run = {
@@ -175,12 +184,8 @@ static enum tn_status slice_gradient(struct compute *compute, const float *value
         .gradient = level(compute, depth),
     };
     if (range.count > 0) {
-        const struct shuffle_order order = {job->seed, train->examples, job->data.shuffle};
-        shuffle_batch(&order, job->train.batch, step, range.first, range.count, compute->indices);
-        const struct dataset_pass pass = {job->seed, step * job->train.batch + range.first};
         struct fields fields = training_fields(compute->training, TN_TRAIN, range.count);
-        enum tn_status status =
-            dataset_gather(train, compute->indices, range.count, &pass, &fields, error);
+        enum tn_status status = read_ahead_take(compute->reader, step, slice, &fields, error);
         if (status != TN_OK) { return status; }
     }
     enum tn_status status = training_gradient(compute->training, &run, error);

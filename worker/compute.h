@@ -19,6 +19,7 @@
 #include "common/cluster/run.h"
 #include "common/cluster/slices.h"
 #include "data/dataset.h"
+#include "data/read_ahead.h"
 #include "kernels/kernels.h"
 #include "model/training.h"
 
@@ -43,7 +44,7 @@ struct compute {
     uint64_t version; /* Version of the values, for programs. */
     uint32_t slice_examples;
     struct training *training;
-    uint64_t *indices;
+    struct read_ahead *reader;
     struct buffer *levels[COMPUTE_LEVELS_MAX]; /* Partial sums; NULL until needed. */
     double losses[COMPUTE_LEVELS_MAX];         /* The sums of the losses of the same examples. */
     double target_spread; /* Regression: squared deviations of the test targets from their mean. */

@@ -144,6 +144,7 @@ struct job {
         char options[JOB_OPTIONS_MAX]; /* JSON: of the format; "": none. */
         double split_test, split_validation;
         struct job_shuffle shuffle;
+        uint32_t threads; /* That read ahead; 0: none. */
     } data;
     struct {
         enum train_mode mode;

@@ -50,6 +50,12 @@ enum { CHANGEABLE = 0, FIXED = JOB_KEY_FIXED };
         .help = text                                                                               \
     }
 
+#define CUSTOM(key, member, conversion, text)                                                      \
+    {                                                                                              \
+        .name = key, .type = FIELD_CUSTOM, AT(member), .converter = &(conversion), .tags = FIXED,  \
+        .help = text                                                                               \
+    }
+
 #define MANY 9e15 /* Whole numbers up to this are exact in a double, and hence in JSON. */
 
 static const struct json_field hidden_layer = {
@@ -266,48 +272,28 @@ static const struct json_field fields[] = {
          "The files for evaluations. Without them, `data.split.test` takes rows of `data.train`."),
     TEXT("data.validation", data.validation, FIXED,
          "Files that neither training nor its evaluations use."),
-    {
-        .name = "data.label",
-        .type = FIELD_CUSTOM,
-        AT(data.label),
-        .converter = &job_label_converter,
-        .tags = FIXED,
-        .help = "The column to be predicted: its name; of a regression also a list of names. "
-                "`{\"column\": NAME, \"vocabulary\": [...]}` gives classes names; others are whole "
-                "numbers from 0.",
-    },
-    {
-        .name = "data.columns",
-        .type = FIELD_CUSTOM,
-        AT(data.columns),
-        .converter = &job_columns_converter,
-        .tags = FIXED,
-        .help = "How columns become inputs: see [feature columns](data.md#feature-columns). `{}`: "
-                "each column but the label is a number.",
-    },
-    {
-        .name = "data.options",
-        .type = FIELD_CUSTOM,
-        AT(data.options),
-        .converter = &job_options_converter,
-        .tags = FIXED,
-        .help = "An object that the format reads: see [data-formats.md](data-formats.md).",
-    },
+    CUSTOM("data.label", data.label, job_label_converter,
+           "The column to be predicted: its name; of a regression also a list of names. "
+           "`{\"column\": NAME, \"vocabulary\": [...]}` gives classes names; others are whole "
+           "numbers from 0."),
+    CUSTOM("data.columns", data.columns, job_columns_converter,
+           "How columns become inputs: see [feature columns](data.md#feature-columns). `{}`: "
+           "each column but the label is a number."),
+    CUSTOM("data.options", data.options, job_options_converter,
+           "An object that the format reads: see [data-formats.md](data-formats.md)."),
     NUMBER(FIELD_REAL, "data.split.test", data.split_test, 0, 0.99, FIXED,
            "The part of the rows of `data.train` that is used for evaluations, chosen by a hash of "
            "the row's number and `seed`."),
     NUMBER(FIELD_REAL, "data.split.validation", data.split_validation, 0, 0.99, FIXED,
            "The part that neither training nor its evaluations use."),
-    {
-        .name = "data.shuffle",
-        .type = FIELD_CUSTOM,
-        AT(data.shuffle),
-        .converter = &job_shuffle_converter,
-        .tags = FIXED,
-        .help = "The order of examples in an epoch. `permutation`: any, by `seed`; `none`: that of "
-                "the files; `{\"block\": 4096, \"window\": 64}`: blocks of examples in any order, "
-                "and any order within a window of blocks, for slow disks. Of any data.",
-    },
+    CUSTOM("data.shuffle", data.shuffle, job_shuffle_converter,
+           "The order of examples in an epoch. `permutation`: any, by `seed`; `none`: that of "
+           "the files; `{\"block\": 4096, \"window\": 64}`: blocks of examples in any order, "
+           "and any order within a window of blocks, for slow disks. Of any data."),
+    NUMBER(
+        FIELD_UINT, "data.threads", data.threads, 0, 64, CHANGEABLE,
+        "Threads of each worker that read the examples of the next step while the present one is "
+        "computed; 0: examples are read when they are needed. They do not change the result."),
     NAME(FIELD_ENUM, "train.mode", train.mode, modes, FIXED,
          "`sync`: each step sums all slices of one global batch; the result does not depend on "
          "failures. `async`: each worker's gradient is applied at once."),

@@ -8,19 +8,15 @@
 
 #include "data/columns/columns_private.h"
 
-static double scaled(const struct feature *feature, const struct moments *moments, double number)
+static double scaled(const struct feature *feature, uint32_t k, double number)
 {
-    double range;
-    switch (feature->scale) {
-    case SCALE_STANDARD:
-        range = moments->deviation;
-        return (number - moments->mean) / (range > 0 ? range : 1);
-    case SCALE_MINMAX:
-        range = moments->most - moments->least;
-        return (number - moments->least) / (range > 0 ? range : 1);
-    case SCALE_NONE: break;
-    }
-    return number;
+    if (feature->scale == SCALE_NONE) { return number; }
+    assert(feature->moments != NULL);
+    const struct moments *moments = &feature->moments[k];
+    const bool standard = feature->scale == SCALE_STANDARD;
+    const double from = standard ? moments->mean : moments->least;
+    const double range = standard ? moments->deviation : moments->most - moments->least;
+    return (number - from) / (range > 0 ? range : 1);
 }
 
 /* Number `k` of a cell, or the one that stands for a missing value. */
@@ -33,7 +29,10 @@ static enum tn_status number_of(const struct feature *feature, const struct sour
     }
     switch (feature->missing) {
     case MISSING_NUMBER: *number = feature->missing_number; return TN_OK;
-    case MISSING_MEAN: *number = feature->moments[k].mean; return TN_OK;
+    case MISSING_MEAN:
+        assert(feature->moments != NULL);
+        *number = feature->moments[k].mean;
+        return TN_OK;
     case MISSING_ERROR:
     case MISSING_TEXT: break;
     }
@@ -45,12 +44,11 @@ static enum tn_status apply_numbers(const struct feature *feature, const struct 
                                     struct error *error)
 {
     for (uint32_t k = 0; k < feature->width; k++) {
-        double number;
+        double number = 0;
         enum tn_status status = number_of(feature, source, i, cell, k, &number, error);
         if (status != TN_OK) { return status; }
-        const struct moments *moments = feature->moments != NULL ? &feature->moments[k] : NULL;
         out[k] = feature->kind == FEATURE_PIXELS ? (float)number / 255.0F
-                                                 : (float)scaled(feature, moments, number);
+                                                 : (float)scaled(feature, k, number);
     }
     return TN_OK;
 }
@@ -59,7 +57,7 @@ static enum tn_status bucket_of(const struct feature *feature, const struct sour
                                 uint64_t i, const struct source_cell *cell, uint32_t *id,
                                 struct error *error)
 {
-    double number;
+    double number = 0;
     enum tn_status status = number_of(feature, source, i, cell, 0, &number, error);
     if (status != TN_OK) { return status; }
     *id = 0;
@@ -210,7 +208,7 @@ enum tn_status columns_targets(const struct columns *columns, const struct sourc
         }
         const uint64_t width = source_elements(&source->columns[column]);
         for (uint64_t k = 0; k < width; k++) {
-            double number;
+            double number = 0;
             enum tn_status status = value_number(source, i, column, cell, k, &number, error);
             if (status != TN_OK) { return status; }
             out[at++] = (float)number;

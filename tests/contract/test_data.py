@@ -56,11 +56,15 @@ class Data(Cli):
                              f"cluster.workers={workers}")
             self.assertEqual(self.result(run)["parameters_digest"], wanted["parameters_digest"])
 
+    def test_threads_do_not_change_the_result(self):
+        digests = {self.local("--set", f"data.threads={threads}")["parameters_digest"] for threads in (0, 1, 8)}
+        self.assertEqual(len(digests), 1)
+
     def test_digest_survives_kills(self):
         self.json["train"]["steps"] = 3000
         self.json["checkpoint"] = {"every_steps": 200}
         wanted = self.local()["parameters_digest"]
-        run = self.spawn("run", self.path(), "--dir", "run", "-o", "json")
+        run = self.spawn("run", self.path(), "--dir", "run", "-o", "json", "--set", "data.threads=2")
         for task in ("worker:0", "ps:1"):
             self.wait_step()
             os.kill(self.wait_pid(task), signal.SIGKILL)
@@ -130,14 +134,14 @@ class Data(Cli):
 
     def test_wrong_jobs_are_refused(self):
         wrong = ({"label": "price2"}, ["no column 'price2'"]), ({"train": "d/absent*.csv"}, ["no file matches"]), \
-                ({"format": "orc"}, ["unknown format 'orc'", "csv"]), ({"test": ""}, ["data.split.test"]), \
+                ({"format": "cvs"}, ["unknown format 'cvs'", "csv"]), ({"test": ""}, ["data.split.test"]), \
+                ({"format": "parquet"}, ["'parquet' is not read", "npy"]), \
                 ({"columns": {"hour": {"as": "number", "scal": "none"}}}, ["data.columns.hour", "scal"])
+        right = self.json["data"]
         for keys, expected in wrong:
             with self.subTest(keys=keys):
-                before = dict(self.json["data"])
-                self.json["data"].update(keys)
+                self.json["data"] = {**right, **keys}
                 self.fails(*expected)
-                self.json["data"] = before
 
     def test_columns_that_do_not_fit_a_given_model(self):
         self.json["model"]["inputs"] = 7
