@@ -233,7 +233,10 @@ static uint64_t wanted_step(const struct plan *p)
     const struct run *run = p->run;
     uint64_t step = due_step(p);
     if (run->gate == 0 || run->phase == RUN_STOPPING || step < run->gate) { return step; }
-    return run->committed_step == run->gate ? STEP_NONE : run->gate;
+    if (run->committed_step == run->gate) { return STEP_NONE; }
+    /* A multiple before the gate, however far ahead, comes first: the order for the gate stands
+     * until training has passed the multiple. */
+    return u64_min(run->save_due != 0 ? run->save_due : STEP_NONE, run->gate);
 }
 
 void plan_checkpoints(struct plan *p)
