@@ -138,6 +138,13 @@ static void reopen_zk(struct agent *agent)
     spares_restart(&agent->spares);
 }
 
+/* TN_ENOENT: the other program is still deleting, also znodes that were just created. */
+static bool is_temporary(enum tn_status status)
+{
+    return status == TN_ECONNECT || status == TN_ETIMEDOUT || status == TN_EEXPIRED ||
+           status == TN_ENOENT;
+}
+
 void agent_restore(struct agent *agent)
 {
     assert(agent->config->restore != NULL);
@@ -152,7 +159,7 @@ void agent_restore(struct agent *agent)
     }
     agent->reopened = agent->lost = status != TN_OK;
     agent->restore_at_ms = agent->now_ms + TICK_MS;
-    if (status == TN_ECONNECT || status == TN_ETIMEDOUT || status == TN_EEXPIRED) {
+    if (is_temporary(status)) {
         log_warn("the cluster cannot be restored yet, retrying: %s", error.text);
     } else if (status != TN_OK) {
         agent->error = error;

@@ -9,6 +9,7 @@ import secrets
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -131,9 +132,19 @@ class Cli(unittest.TestCase):
 
     @staticmethod
     def kill_and_read(process):
-        """A test that failed may have left it running."""
+        """A test that failed may have left it running, or failed because it ended."""
+        unread = process.poll() is not None and process.stderr is not None and not process.stderr.closed
         process.kill()
-        process.communicate()
+        errors = process.communicate()[1]
+        if unread:
+            print(f"{' '.join(process.args)} had ended with {process.returncode}:\n{errors}", file=sys.stderr)
+
+    def freeze(self, pid):
+        """Stop the process; it is in no system call when this returns."""
+        os.kill(pid, signal.SIGSTOP)
+        tasks = Path(f"/proc/{pid}/task")
+        states = lambda: {(task / "stat").read_text().rpartition(")")[2].split()[0] for task in tasks.iterdir()}
+        self.wait_for("the stopped process", lambda: states() == {"T"})
 
     # The state of the run, and waits for it.
 

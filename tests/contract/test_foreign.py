@@ -40,6 +40,15 @@ class Foreign(Cli):
                 self.check_it_continues()
         self.end(run)
 
+    def test_cluster_is_deleted_while_it_is_restored(self):
+        """The agent tries again when what it has just created is deleted, too."""
+        run = self.begin()
+        for _ in range(200):
+            self.znode("delete", self.path(""))
+        self.wait_exists("chief", "run", "assignment", "spec", *FOLDERS)
+        self.check_it_continues()
+        self.end(run)
+
     def test_manifests_are_published_again(self):
         """The manifests of committed checkpoints exist again after /checkpoints was deleted."""
         run = self.begin("--set", "checkpoint.keep=3")

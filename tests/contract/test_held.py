@@ -67,7 +67,7 @@ class OneHost(Held):
         """Move shards of ps:0 to the folder `name` while it is stopped, so that no checkpoint is committed
         meanwhile. The run is held then."""
         pid = self.wait_pid("ps:0")
-        os.kill(pid, signal.SIGSTOP)
+        self.freeze(pid)
         checkpoints = self.folder / "run/checkpoints"
         taken = [path.name for path in checkpoints.iterdir() if (path / SHARD).exists()]
         if newest_only:
