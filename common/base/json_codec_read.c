@@ -221,7 +221,7 @@ struct reader {
     const struct json_table *table;
     const char *where;
     void *record;
-    uint64_t seen; /* A bit per row. */
+    bool seen[JSON_FIELDS_MAX]; /* One per row of the table. */
 };
 
 /* Whether some key of the table begins with "NAME.". */
@@ -241,7 +241,7 @@ static enum tn_status read_key(struct reader *reader, const char *name, const js
     const struct json_table *table = reader->table;
     const struct json_field *field = json_codec_find(table, name);
     if (field != NULL) {
-        reader->seen |= UINT64_C(1) << (field - table->fields);
+        reader->seen[field - table->fields] = true;
         return json_codec_read_field(table, field, value, reader->where, reader->record, error);
     }
     if ((table->rules & JSON_UNKNOWN_REFUSED) == 0) { return TN_OK; }
@@ -281,7 +281,7 @@ static enum tn_status check_seen(const struct reader *reader, struct error *erro
     const struct json_table *table = reader->table;
     if ((table->rules & JSON_ALL_REQUIRED) == 0) { return TN_OK; }
     for (size_t i = 0; i < table->count; i++) {
-        if ((reader->seen & UINT64_C(1) << i) != 0 || table->fields[i].optional) { continue; }
+        if (reader->seen[i] || table->fields[i].optional) { continue; }
         return json_codec_refuse_value(table, &table->fields[i], NULL, reader->where, error);
     }
     return TN_OK;
