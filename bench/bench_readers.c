@@ -122,7 +122,7 @@ int main(int argc, char **argv)
     const double begin = measure_cpu_seconds();
     measure_require(source_open(&config, &source, &error), &error);
     printf("%s: opened in %.3f s; ", argv[1], measure_cpu_seconds() - begin);
-    /* There is no pass for a folder or for many files. */
+    /* Folders and patterns of files have no single file to pass over. */
     if (source_file_open(argv[2], &file, NULL) != TN_OK) { file = (struct source_file){0}; }
     run(&source, &file);
     source_file_close(&file);

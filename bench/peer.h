@@ -37,7 +37,7 @@ static inline struct peer peer_start(const char *python, const char *script)
     return peer;
 }
 
-/* Processor seconds of one step; 0: there is no peer. */
+/* Processor seconds of one step; 0: without a peer. */
 static inline double peer_seconds(const struct peer *peer, size_t batch, size_t repeats)
 {
     char line[64];

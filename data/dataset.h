@@ -6,7 +6,7 @@
  * (text_windows.h); "synthetic" and "matches" compute examples from the seed (synthetic.h,
  * matches.h). Pixels stay bytes in memory, which takes a quarter of the space, and become floats
  * when they are gathered. Jobs with data.format read files with columns (column_table.h), which
- * need no memory of their size. An example is a function of its number; there is no cursor.
+ * need no memory of their size. An example is a function of its number, without a cursor.
  *
  * Threads: an open data set is read-only; any number of threads may gather from it.
  */

@@ -1,6 +1,6 @@
 /*
  * data/shuffle.h: the example at each position of each batch, as a pure function of (seed, step,
- * position). There is no cursor that a crash could lose, and no order in memory.
+ * position). A crash cannot lose a cursor, and memory holds no order.
  *
  * Global position n = step * batch + position; epoch = n / examples; the example is
  * order(seed, epoch)(n % examples). So each epoch contains each example exactly once.

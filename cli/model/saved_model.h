@@ -28,7 +28,7 @@ struct saved_model {
 /*
  * Open the run in `dir` and its checkpoint `id`, or the newest one with 0. All shards are verified.
  *
- *   TN_EINVAL    there is no run or no such checkpoint, or the model is another one now
+ *   TN_EINVAL    the folder has no run or not this checkpoint, or the model has changed
  *   TN_ENOENT    a file of the model does not exist, or a shard is not in the folder: the error has
  *                the place where it was written
  *   TN_ECORRUPT  the manifest or a shard is damaged

@@ -196,9 +196,7 @@ static enum tn_status work(action *act, struct data_view *view, const char *path
                            const struct option_texts *settings, bool json, int *exit_code,
                            struct error *error)
 {
-    enum tn_status status = read_job_argument(&view->job, path, error);
-    if (status == TN_OK) { status = override_job(&view->job, settings, error); }
-    if (status == TN_OK) { status = job_check(&view->job, error); }
+    enum tn_status status = load_job(&view->job, path, settings, error);
     if (status == TN_OK) { status = open_splits(view, error); }
     return status == TN_OK ? act(view, json, exit_code, error) : status;
 }

@@ -221,9 +221,7 @@ static enum tn_status read_job(struct job *job, const char *path,
 {
     struct variable_table *variables = calloc(1, sizeof *variables);
     if (variables == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    enum tn_status status = read_job_argument(job, path, error);
-    if (status == TN_OK) { status = override_job(job, settings, error); }
-    if (status == TN_OK) { status = job_check(job, error); }
+    enum tn_status status = load_job(job, path, settings, error);
     if (status == TN_OK) { status = model_describe(job, variables, error); }
     free(variables);
     return status;

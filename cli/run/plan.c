@@ -118,10 +118,7 @@ static enum tn_status read_job(struct view *view, const char *path,
 {
     view->variables = calloc(1, sizeof *view->variables);
     if (view->variables == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    job_init(&view->job);
-    enum tn_status status = job_read_file(&view->job, path, error);
-    if (status == TN_OK) { status = override_job(&view->job, settings, error); }
-    if (status == TN_OK) { status = job_check(&view->job, error); }
+    enum tn_status status = load_job(&view->job, path, settings, error);
     if (status == TN_OK) { status = model_describe(&view->job, view->variables, error); }
     if (status != TN_OK) { return status; }
     view->arrays = optimizer_of_job(&view->job, view->variables).arrays;

@@ -27,6 +27,14 @@ enum tn_status override_job(struct job *job, const struct option_texts *settings
     return column_table_settle_job(job, error);
 }
 
+enum tn_status load_job(struct job *job, const char *path, const struct option_texts *settings,
+                        struct error *error)
+{
+    enum tn_status status = read_job_argument(job, path, error);
+    if (status == TN_OK) { status = override_job(job, settings, error); }
+    return status == TN_OK ? job_check(job, error) : status;
+}
+
 static enum tn_status check_batch(const struct job *job, const struct dataset *train,
                                   struct error *error)
 {

@@ -21,6 +21,10 @@ MUST_CHECK enum tn_status read_job_argument(struct job *job, const char *path, s
 MUST_CHECK enum tn_status override_job(struct job *job, const struct option_texts *settings,
                                        struct error *error);
 
+/* Both, and then job_check(). */
+MUST_CHECK enum tn_status load_job(struct job *job, const char *path,
+                                   const struct option_texts *settings, struct error *error);
+
 /* Check the keys, the model, the distribution over the ps and the data; fill `variables`. `columns`
  * is the text of dataset_columns().
  * TN_EINVAL, TN_ENOENT, TN_ECORRUPT, TN_EIO: the error names the problem and the remedy. */

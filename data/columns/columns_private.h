@@ -67,7 +67,7 @@ struct columns {
     struct feature *features;
     bool fitted;
     uint32_t inputs;
-    uint32_t label_count; /* 0: there is no label. */
+    uint32_t label_count; /* 0: without a label. */
     char (*label_names)[SOURCE_NAME_MAX];
     uint32_t *label_columns; /* Set by columns_bind(). */
     uint32_t targets;        /* The same. */

@@ -33,10 +33,6 @@ struct images {
     struct picture picture;
 };
 
-struct options {
-    struct picture_options picture;
-};
-
 static void close_images(struct source *source)
 {
     struct images *images = source->state;
@@ -171,22 +167,20 @@ static char *path_of(const struct images *images, uint64_t i)
 }
 
 /* Check a file's header and add its name and contents to the digest. */
-static enum tn_status check_file(struct images *images, const struct options *options, uint64_t i,
-                                 const struct source_file *file, struct digest_stream *digest,
-                                 struct error *error)
+static enum tn_status check_file(struct images *images, const struct picture_options *options,
+                                 uint64_t i, const struct source_file *file,
+                                 struct digest_stream *digest, struct error *error)
 {
     const struct digest contents = digest_of(file->bytes, file->size);
     const char *name = images->files[i].name, *folder = images->classes[images->files[i].label];
     digest_add(digest, folder, strlen(folder) + 1);
     digest_add(digest, name, strlen(name) + 1);
     digest_add(digest, &contents, sizeof contents);
-    if (i == 0) {
-        return picture_begin(&options->picture, file->bytes, file->size, &images->picture, error);
-    }
+    if (i == 0) { return picture_begin(options, file->bytes, file->size, &images->picture, error); }
     return picture_check(&images->picture, file->bytes, file->size, error);
 }
 
-static enum tn_status check_all(struct images *images, const struct options *options,
+static enum tn_status check_all(struct images *images, const struct picture_options *options,
                                 struct digest *out, struct error *error)
 {
     struct digest_stream digest;
@@ -221,20 +215,11 @@ static enum tn_status make_columns(const struct images *images, struct source *s
     return TN_OK;
 }
 
-static enum tn_status read_options(const char *text, struct options *out, struct error *error)
-{
-    static const struct json_field fields[] = {PICTURE_FIELDS(struct options)};
-    static const struct json_table table = {JSON_FIELDS(fields), .rules = JSON_UNKNOWN_REFUSED,
-                                            .status = TN_EINVAL};
-    *out = (struct options){0};
-    return formats_read_options(text, &table, out, error);
-}
-
 static enum tn_status open_images(const struct source_input *input, struct source *source,
                                   struct error *error)
 {
-    struct options options;
-    enum tn_status status = read_options(input->options, &options, error);
+    struct picture_options options;
+    enum tn_status status = picture_read_options(input->options, &options, error);
     if (status != TN_OK) { return status; }
     struct images *images = calloc(1, sizeof *images);
     char *path = strdup(input->path);

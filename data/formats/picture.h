@@ -1,17 +1,17 @@
 /*
  * data/formats/picture.h: encoded images as a column of equal shape, for formats that hold them:
- * folders, tar shards, TFRecord.
+ * folders, tar shards.
  */
 #ifndef DATA_FORMATS_PICTURE_H
 #define DATA_FORMATS_PICTURE_H
 
-#include "common/base/json_codec.h"
+#include "common/base/error.h"
 #include "data/image/image.h"
 #include "data/source/source.h"
 
 enum picture_fit { PICTURE_CROP, PICTURE_STRETCH };
 
-/* The keys of data.options that all of these formats have. */
+/* The keys of data.options of these formats. */
 struct picture_options {
     uint32_t size_count; /* 2, or 0: images have the shape of the first one. */
     uint32_t size[2];    /* Height and width. */
@@ -26,24 +26,10 @@ struct picture {
     enum picture_fit fit;
 };
 
-/* The rows of these keys in a table of data.options; `record` has a member `picture`. */
-#define PICTURE_FIELDS(record)                                                                     \
-    {.name = "size",                                                                               \
-     .type = FIELD_LIST,                                                                           \
-     JSON_MEMBER(record, picture.size),                                                            \
-     .length_offset = offsetof(record, picture.size_count),                                        \
-     .least = 2,                                                                                   \
-     .element = &picture_side},                                                                    \
-        {.name = "channels",                                                                       \
-         .type = FIELD_UINT,                                                                       \
-         JSON_MEMBER(record, picture.channels),                                                    \
-         .least = 1,                                                                               \
-         .most = 3},                                                                               \
-    {                                                                                              \
-        .name = "fit", .type = FIELD_ENUM, JSON_MEMBER(record, picture.fit), .names = picture_fits \
-    }
-extern const struct json_field picture_side;
-extern const char *const picture_fits[];
+/* Read data.options of a format that has no other keys; "": none is given. TN_EINVAL names the key.
+ */
+MUST_CHECK enum tn_status picture_read_options(const char *text, struct picture_options *out,
+                                               struct error *error);
 
 /* Begin with the first image. TN_EINVAL: channels are 2; errors of image_shape_of(). */
 MUST_CHECK enum tn_status picture_begin(const struct picture_options *options, const uint8_t *bytes,

@@ -47,10 +47,6 @@ struct shard {
     struct field *fields;
 };
 
-struct options {
-    struct picture_options picture;
-};
-
 /* A member's name in its parts. */
 struct parts {
     const char *key, *column; /* `key` is not terminated. */
@@ -171,7 +167,7 @@ static enum tn_status add_field(struct shard *shard, const struct parts *parts, 
 
 /* Check a value; the first one of a column decides its shape. */
 static enum tn_status learn(struct field *field, const struct tar_member *member,
-                            const struct options *options, struct error *error)
+                            const struct picture_options *options, struct error *error)
 {
     double number;
     struct npy array;
@@ -187,8 +183,7 @@ static enum tn_status learn(struct field *field, const struct tar_member *member
         if (field->picture.shape.channels > 0) {
             return picture_check(&field->picture, member->bytes, member->size, error);
         }
-        return picture_begin(&options->picture, member->bytes, member->size, &field->picture,
-                             error);
+        return picture_begin(options, member->bytes, member->size, &field->picture, error);
     case CONTENTS_OTHER: break;
     }
     return TN_OK;
@@ -200,8 +195,8 @@ struct sample {
     bool seen[MEMBERS_MAX];
 };
 
-static enum tn_status learn_member(struct shard *shard, const struct options *options, size_t at,
-                                   struct tar_member *member, struct sample *sample,
+static enum tn_status learn_member(struct shard *shard, const struct picture_options *options,
+                                   size_t at, struct tar_member *member, struct sample *sample,
                                    struct error *error)
 {
     struct parts parts;
@@ -229,7 +224,7 @@ static enum tn_status in_member(enum tn_status status, const char *name, struct 
     return error_context(error, "'%s'", name);
 }
 
-static enum tn_status learn_all(struct shard *shard, const struct options *options,
+static enum tn_status learn_all(struct shard *shard, const struct picture_options *options,
                                 struct error *error)
 {
     struct tar_member member = {.next = 0};
@@ -283,21 +278,12 @@ static enum tn_status make_columns(struct shard *shard, struct source *source, s
     return TN_OK;
 }
 
-static enum tn_status read_options(const char *text, struct options *out, struct error *error)
-{
-    static const struct json_field fields[] = {PICTURE_FIELDS(struct options)};
-    static const struct json_table table = {JSON_FIELDS(fields), .rules = JSON_UNKNOWN_REFUSED,
-                                            .status = TN_EINVAL};
-    *out = (struct options){0};
-    return formats_read_options(text, &table, out, error);
-}
-
 static enum tn_status open_shard(const struct source_input *input, struct source *source,
                                  struct error *error)
 {
-    struct options options;
+    struct picture_options options;
     assert(input->bytes != NULL && input->size > 0);
-    enum tn_status status = read_options(input->options, &options, error);
+    enum tn_status status = picture_read_options(input->options, &options, error);
     if (status != TN_OK) { return status; }
     struct shard *shard = calloc(1, sizeof *shard);
     source->state = shard;

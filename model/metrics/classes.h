@@ -16,9 +16,9 @@
 #include "common/base/error.h"
 
 enum {
-    CLASS_METRICS_CONFUSION_MAX = 1024, /* With more classes there is no matrix. */
+    CLASS_METRICS_CONFUSION_MAX = 1024, /* With more classes the matrix is left out. */
 };
-#define CLASS_METRICS_SCORES_MAX (UINT64_C(1) << 29) /* With more there are no areas. */
+#define CLASS_METRICS_SCORES_MAX (UINT64_C(1) << 29) /* With more, areas are left out. */
 
 struct class_metrics;
 
