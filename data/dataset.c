@@ -416,6 +416,13 @@ enum tn_status dataset_columns(const struct dataset *dataset, char **out, struct
 
 /* --------------------------------------------------------------- questions */
 
+const char *dataset_class_name(const struct dataset *dataset, uint32_t class)
+{
+    const struct columns *columns = dataset->table != NULL ? dataset->table->columns : NULL;
+    if (columns == NULL || class >= columns_classes(columns)) { return NULL; }
+    return columns_class_name(columns, class);
+}
+
 bool dataset_has_labels(const struct dataset *dataset)
 {
     return dataset->table != NULL ? dataset->table->classes > 0 : dataset->labels != NULL;

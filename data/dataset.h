@@ -106,6 +106,9 @@ MUST_CHECK enum tn_status dataset_gather_range(const struct dataset *dataset, ui
 MUST_CHECK enum tn_status dataset_columns(const struct dataset *dataset, char **out,
                                           struct error *error);
 
+/* The name that data.label gives a class; NULL: it has none. */
+const char *dataset_class_name(const struct dataset *dataset, uint32_t class);
+
 const char *dataset_split_name(enum dataset_split split);
 
 #endif

@@ -86,6 +86,7 @@ static enum tn_status open_report(struct evaluating *evaluating, struct error *e
                          k);
     }
     evaluating->report.confusion = evaluating->confusion;
+    evaluating->report.names = evaluating->dataset;
     return evaluation_report_open(&evaluating->report, shape, (uint32_t)u64_min(k, shape.width),
                                   error);
 }

@@ -9,6 +9,7 @@
 
 #include "cli/output.h"
 #include "cli/table.h"
+#include "data/dataset.h"
 
 enum tn_status evaluation_report_open(struct evaluation_report *report,
                                       struct predictor_shape shape, uint32_t top_k,
@@ -73,7 +74,8 @@ static json_t *number(double value)
 static json_t *class_json(const struct evaluation_report *report, uint32_t class)
 {
     const struct class_result *result = &report->results[class];
-    return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "class", (json_int_t) class, "support",
+    return json_pack("{s:I, s:s*, s:I, s:I, s:o, s:o, s:o, s:o}", "class", (json_int_t) class,
+                     "class_name", dataset_class_name(report->names, class), "support",
                      (json_int_t)result->support, "predicted", (json_int_t)result->predicted,
                      "precision", number(result->precision), "recall", number(result->recall), "f1",
                      number(result->f1), "auc", number(result->auc));
@@ -164,9 +166,11 @@ static bool print_classes(const struct evaluation_report *report)
     static const struct table_column columns[] = {
         {"CLASS", TABLE_RIGHT},  {"EXAMPLES", TABLE_RIGHT}, {"PRECISION", TABLE_RIGHT},
         {"RECALL", TABLE_RIGHT}, {"F1", TABLE_RIGHT},       {"AUC", TABLE_RIGHT},
+        {"NAME", TABLE_LEFT},
     };
     struct table table;
-    table_init(&table, columns, sizeof columns / sizeof *columns);
+    const bool named = dataset_class_name(report->names, 0) != NULL;
+    table_init(&table, columns, sizeof columns / sizeof *columns - !named);
     for (uint32_t c = 0; c < report->shape.width; c++) {
         const struct class_result *result = &report->results[c];
         table_cell(&table, "%" PRIu32, c);
@@ -175,6 +179,8 @@ static bool print_classes(const struct evaluation_report *report)
         cell(&table, result->recall);
         cell(&table, result->f1);
         cell(&table, result->auc);
+        const char *name = dataset_class_name(report->names, c);
+        if (named) { table_cell(&table, "%s", name != NULL ? name : ""); }
     }
     return table_print(&table, stdout);
 }

@@ -10,10 +10,13 @@
 #include "model/metrics/numbers.h"
 #include "model/predictor.h"
 
+struct dataset;
+
 struct evaluation_report {
     const char *job; /* Set by the owner before printing, like the next two. */
     uint64_t checkpoint, step;
-    bool confusion; /* Set by the owner: print the matrix as text. */
+    const struct dataset *names; /* Set by the owner: the data set names the classes. */
+    bool confusion;              /* Set by the owner: print the matrix as text. */
     struct predictor_shape shape;
     uint32_t top_k;
     struct evaluation_sum sum; /* Filled by the owner. */

@@ -126,8 +126,9 @@ static enum tn_status predict_all(struct predicting *predicting, struct error *e
     if (status == TN_OK) { status = open_predictor(predicting, error); }
     if (status == TN_OK) { status = open_batch(predicting, error); }
     if (status != TN_OK) { return status; }
-    status = prediction_writer_open(&predicting->writer, format,
-                                    predictor_shape(predicting->predictor), predicting->to, error);
+    status =
+        prediction_writer_open(&predicting->writer, format, predictor_shape(predicting->predictor),
+                               prediction_rows_dataset(predicting->rows), predicting->to, error);
     if (status == TN_OK) { status = predict(predicting, error); }
     return prediction_writer_close(&predicting->writer, status, error);
 }

@@ -199,6 +199,12 @@ uint64_t prediction_rows_total(const struct prediction_rows *rows)
     return rows->npy.rows;
 }
 
+const struct dataset *prediction_rows_dataset(const struct prediction_rows *rows)
+{
+    assert(rows != NULL);
+    return rows->dataset;
+}
+
 /* --------------------------------------------------------------------- text */
 
 /* The end of the cell at `at`; sets `*value`. NULL: it is not a finite number. */

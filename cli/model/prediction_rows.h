@@ -10,6 +10,7 @@
 #include "common/cluster/job.h"
 #include "model/training.h"
 
+struct dataset;
 struct prediction_rows;
 
 /*
@@ -35,5 +36,8 @@ uint64_t prediction_rows_total(const struct prediction_rows *rows);
 MUST_CHECK enum tn_status prediction_rows_read(struct prediction_rows *rows, uint32_t most,
                                                const struct fields *into, uint32_t *count,
                                                struct error *error);
+
+/* The data set, which names the classes; NULL: the rows are numbers without names. */
+const struct dataset *prediction_rows_dataset(const struct prediction_rows *rows);
 
 #endif

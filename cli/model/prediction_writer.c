@@ -3,15 +3,23 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/files.h"
+#include "data/dataset.h"
 #include "model/metrics/classes.h"
 
 enum { NPY_HEADER = 128 };
 
 /* ----------------------------------------------------------------- one row */
+
+static bool has_names(const struct prediction_writer *writer)
+{
+    return writer->shape.classes && writer->names != NULL &&
+           dataset_class_name(writer->names, 0) != NULL;
+}
 
 static void write_csv_header(const struct prediction_writer *writer)
 {
@@ -21,6 +29,7 @@ static void write_csv_header(const struct prediction_writer *writer)
         fprintf(writer->out, "%s%s_%" PRIu32, i > 0 ? "," : "",
                 shape->classes ? "probability" : "output", i);
     }
+    if (has_names(writer)) { fputs(",class_name", writer->out); }
     fputc('\n', writer->out);
 }
 
@@ -32,20 +41,50 @@ static void write_list(const struct prediction_writer *writer, const float *row)
     }
 }
 
+/* The name as a value of CSV: RFC 4180. */
+static void write_csv_name(FILE *out, const char *name)
+{
+    if (strpbrk(name, ",\"\r\n") == NULL) {
+        fputs(name, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *name != '\0'; name++) {
+        if (*name == '"') { fputc('"', out); }
+        fputc(*name, out);
+    }
+    fputc('"', out);
+}
+
+static void write_json_name(FILE *out, const char *name)
+{
+    json_t *text = json_string(name);
+    fputs(",\"class_name\":", out);
+    if (text == NULL || json_dumpf(text, out, JSON_ENCODE_ANY) != 0) { fputs("null", out); }
+    json_decref(text);
+}
+
 static void write_csv(const struct prediction_writer *writer, const float *row)
 {
-    if (writer->shape.classes) {
-        fprintf(writer->out, "%" PRIu32 ",", class_of_scores(row, writer->shape.width));
-    }
+    const uint32_t class = class_of_scores(row, writer->shape.width);
+    if (writer->shape.classes) { fprintf(writer->out, "%" PRIu32 ",", class); }
     write_list(writer, row);
+    if (has_names(writer)) {
+        const char *name = dataset_class_name(writer->names, class);
+        fputc(',', writer->out);
+        if (name != NULL) { write_csv_name(writer->out, name); }
+    }
     fputc('\n', writer->out);
 }
 
 static void write_json(const struct prediction_writer *writer, const float *row)
 {
     if (writer->shape.classes) {
-        fprintf(writer->out, "{\"class\":%" PRIu32 ",\"probabilities\":[",
-                class_of_scores(row, writer->shape.width));
+        const uint32_t class = class_of_scores(row, writer->shape.width);
+        fprintf(writer->out, "{\"class\":%" PRIu32, class);
+        const char *name = has_names(writer) ? dataset_class_name(writer->names, class) : NULL;
+        if (name != NULL) { write_json_name(writer->out, name); }
+        fputs(",\"probabilities\":[", writer->out);
     } else {
         fputs("{\"outputs\":[", writer->out);
     }
@@ -103,11 +142,12 @@ static enum tn_status end_npy(const struct prediction_writer *writer, struct err
 
 enum tn_status prediction_writer_open(struct prediction_writer *writer,
                                       enum prediction_format format, struct predictor_shape shape,
-                                      const char *path, struct error *error)
+                                      const struct dataset *names, const char *path,
+                                      struct error *error)
 {
     enum tn_status status = TN_OK;
     *writer = (struct prediction_writer){
-        .format = format, .shape = shape, .out = stdout, .name = "stdout"};
+        .format = format, .shape = shape, .names = names, .out = stdout, .name = "stdout"};
     if (path != NULL) {
         status = partial_file_open(&writer->file, path, error);
         writer->out = writer->file.file;

@@ -10,23 +10,28 @@
 #include "common/base/partial_file.h"
 #include "model/predictor.h"
 
+struct dataset;
+
 enum prediction_format { PREDICTION_CSV, PREDICTION_JSON, PREDICTION_NPY };
 
 struct prediction_writer {
     enum prediction_format format;
     struct predictor_shape shape;
-    struct partial_file file; /* Opened only for a path. */
-    FILE *out;                /* That file, or stdout. */
-    const char *name;         /* For errors. */
-    uint64_t examples;        /* Written so far. */
-    long start;               /* An array: where it begins in `out`. */
+    const struct dataset *names; /* Names the classes; NULL: they have no names. */
+    struct partial_file file;    /* Opened only for a path. */
+    FILE *out;                   /* That file, or stdout. */
+    const char *name;            /* For errors. */
+    uint64_t examples;           /* Written so far. */
+    long start;                  /* An array: where it begins in `out`. */
 };
 
-/* To `path`, or with NULL to stdout, which must be a file for an array: its header has the number
- * of rows. TN_EINVAL: stdout is not; TN_ENOENT, TN_ENOSPC, TN_EIO. */
+/* `names`: the data set that names the classes, or NULL. To `path`, or with NULL to stdout, which
+ * must be a file for an array: its header has the number of rows. TN_EINVAL: stdout is not;
+ * TN_ENOENT, TN_ENOSPC, TN_EIO. */
 MUST_CHECK enum tn_status prediction_writer_open(struct prediction_writer *writer,
                                                  enum prediction_format format,
-                                                 struct predictor_shape shape, const char *path,
+                                                 struct predictor_shape shape,
+                                                 const struct dataset *names, const char *path,
                                                  struct error *error);
 
 /* Write `count` examples: scores[count][rows][width]. TN_ENOSPC, TN_EIO. */

@@ -215,7 +215,8 @@ class Run:
         return call_json(["evaluate", self.dir, *options], self._program)
 
     def predict(self, data, checkpoint=None):
-        """The predictions of examples, in their order: dictionaries with class and probabilities, or with outputs.
+        """The predictions of examples, in their order: dictionaries with class and probabilities (class_name where classes have names), or with
+        outputs.
 
         `data`: a file as `tanist predict --data` takes it, or rows of numbers.
         """

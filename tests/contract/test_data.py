@@ -6,6 +6,7 @@ Real processes; every wait is bounded. TANIST_PROGRAM: the program.
 """
 
 import csv
+import io
 import json
 import os
 import random
@@ -107,8 +108,29 @@ class Data(Cli):
         predicted = [int(row["class"]) for row in csv.DictReader(out.splitlines())]
         right = sum(["quiet", "busy"][c] == row["traffic"] for c, row in zip(predicted, test, strict=True))
         self.assertAlmostEqual(right / len(test), run["accuracy"], places=6)
+        rows = list(csv.DictReader(out.splitlines()))
+        self.assertEqual([row["class_name"] for row in rows], [["quiet", "busy"][c] for c in predicted])
+        lines = self.succeeds("predict", "run", "--data", "new.csv", "-o", "json").splitlines()
+        self.assertEqual([json.loads(line)["class_name"] for line in lines], [row["class_name"] for row in rows])
+        self.assertEqual([entry["class_name"] for entry in evaluated["classes"]], ["quiet", "busy"])
         text = (self.folder / "new.csv").read_text(encoding="utf-8")
         self.assertEqual(self.succeeds("predict", "run", "--data", "-", input=text), out)
+
+    def test_names_of_classes_are_quoted(self):
+        """CSV as RFC 4180 has it; the csv module of Python reads them."""
+        names = ['a "quoted" name', "a, b", "Straße\nzwei"]
+        self.rows("named.csv", ["x", "label"], [[c, names[c]] for c in range(3)] * 20)
+        self.json["data"] = {"format": "csv", "train": "named.csv", "test": "named.csv",
+                             "label": {"column": "label", "vocabulary": names}}
+        self.json["model"]["outputs"] = 3
+        self.succeeds("run", self.path(), "--local", "--dir", "run", "-o", "json")
+        self.rows("new.csv", ["x"], [[c] for c in range(3)])
+        out = self.tanist("predict", "run", "--data", "new.csv").stdout
+        found = list(csv.DictReader(io.StringIO(out, newline="")))
+        self.assertEqual([row["class_name"] for row in found], [names[int(row["class"])] for row in found])
+        self.assertEqual({row["class"] for row in found}, {"0", "1", "2"})
+        lines = self.succeeds("predict", "run", "--data", "new.csv", "-o", "json").splitlines()
+        self.assertEqual([json.loads(line)["class_name"] for line in lines], [row["class_name"] for row in found])
 
     def test_order_is_a_choice(self):
         digests = {self.local("--set", f"data.shuffle={order}")["parameters_digest"]
