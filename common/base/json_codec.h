@@ -70,10 +70,17 @@ enum json_rule {
     JSON_PLAIN_TEXTS = 8,     /* Control characters in texts are read as spaces (utf8_plain). */
 };
 
+/* Rows of a table that is too long for one file. */
+struct json_part {
+    const struct json_field *fields;
+    size_t count;
+};
+
 struct json_table {
     const struct json_field *fields;
-    size_t count;   /* At most JSON_FIELDS_MAX. */
-    unsigned rules; /* A set of `enum json_rule`. */
+    size_t count;
+    const struct json_part *const *parts; /* The rows that follow `fields`, NULL-ended; or NULL. */
+    unsigned rules;                       /* A set of `enum json_rule`. */
     enum tn_status
         status;          /* For errors: TN_EINVAL for texts that people write, else TN_ECORRUPT. */
     const void *initial; /* An element of a list before its keys are read; NULL: zeros. */
@@ -82,7 +89,7 @@ struct json_table {
 
 enum { JSON_FIELDS_MAX = 96, JSON_WHERE_MAX = 96 };
 
-/* `fields` and `count` of a table. */
+/* `fields` and `count` of a table or a part. */
 #define JSON_FIELDS(array) .fields = array, .count = sizeof(array) / sizeof *(array)
 
 /*
@@ -99,6 +106,10 @@ MUST_CHECK enum tn_status json_codec_read(const struct json_table *table, const 
  * False: out of memory. */
 MUST_CHECK bool json_codec_build(const struct json_table *table, const void *record, unsigned tags,
                                  json_t *object);
+
+/* The number of all rows, at most JSON_FIELDS_MAX, and one of them. */
+size_t json_codec_count(const struct json_table *table);
+const struct json_field *json_codec_row(const struct json_table *table, size_t index);
 
 /* One row. NULL: the key is unknown. */
 const struct json_field *json_codec_find(const struct json_table *table, const char *name);

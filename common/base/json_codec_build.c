@@ -144,8 +144,9 @@ bool json_codec_build(const struct json_table *table, const void *record, unsign
                       json_t *object)
 {
     assert(table != NULL && record != NULL);
-    for (size_t i = 0; i < table->count; i++) {
-        const struct json_field *field = &table->fields[i];
+    size_t count = json_codec_count(table);
+    for (size_t i = 0; i < count; i++) {
+        const struct json_field *field = json_codec_row(table, i);
         const char *name = NULL;
         if (field->type == FIELD_OTHER || (field->tags & tags) != tags) { continue; }
         json_t *section = section_of(object, field, &name);

@@ -70,16 +70,16 @@ enum tn_status json_codec_refuse(const struct json_table *table, const char *whe
 enum tn_status json_codec_refuse_key(const struct json_table *table, const char *where,
                                      const char *name, struct error *error)
 {
-    assert(table->count > 0 && table->count <= JSON_FIELDS_MAX);
+    size_t count = json_codec_count(table);
     const char *names[JSON_FIELDS_MAX];
     char list[REMEDY_MAX / 2];
     struct text keys = text_begin(list, sizeof list);
-    for (size_t i = 0; i < table->count; i++) {
-        names[i] = table->fields[i].name;
+    for (size_t i = 0; i < count; i++) {
+        names[i] = json_codec_row(table, i)->name;
         text_add(&keys, i > 0 ? ", " : "");
         text_add(&keys, names[i]);
     }
-    const char *near = nearest_word(name, names, table->count);
+    const char *near = nearest_word(name, names, count);
     if (near != NULL) {
         json_refuse(where, "", NULL, error, "unknown key \"%s\": did you mean \"%s\"?", name, near);
     } else if (table->keys_help != NULL) {

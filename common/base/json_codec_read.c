@@ -205,13 +205,43 @@ enum tn_status json_codec_read_field(const struct json_table *table, const struc
     return valid ? TN_OK : json_codec_refuse_value(table, field, value, where, error);
 }
 
+/* ----------------------------------------------------------------- rows */
+
+size_t json_codec_count(const struct json_table *table)
+{
+    size_t count = table->count;
+    for (size_t i = 0; table->parts != NULL && table->parts[i] != NULL; i++) {
+        count += table->parts[i]->count;
+    }
+    assert(count > 0 && count <= JSON_FIELDS_MAX);
+    return count;
+}
+
+const struct json_field *json_codec_row(const struct json_table *table, size_t index)
+{
+    assert(index < json_codec_count(table));
+    if (index < table->count) { return &table->fields[index]; }
+    index -= table->count;
+    const struct json_part *const *part = table->parts;
+    for (; index >= (*part)->count; part++) { index -= (*part)->count; }
+    return &(*part)->fields[index];
+}
+
+/* The index of a key; the number of rows: it is unknown. */
+static size_t row_index(const struct json_table *table, const char *name)
+{
+    size_t count = json_codec_count(table);
+    assert(name != NULL);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(json_codec_row(table, i)->name, name) == 0) { return i; }
+    }
+    return count;
+}
+
 const struct json_field *json_codec_find(const struct json_table *table, const char *name)
 {
-    assert(name != NULL);
-    for (size_t i = 0; i < table->count; i++) {
-        if (strcmp(table->fields[i].name, name) == 0) { return &table->fields[i]; }
-    }
-    return NULL;
+    size_t index = row_index(table, name);
+    return index < json_codec_count(table) ? json_codec_row(table, index) : NULL;
 }
 
 /* ----------------------------------------------------------------- objects */
@@ -228,8 +258,9 @@ struct reader {
 static bool is_section(const struct json_table *table, const char *name)
 {
     size_t length = strlen(name);
-    for (size_t i = 0; i < table->count; i++) {
-        const char *known = table->fields[i].name;
+    size_t count = json_codec_count(table);
+    for (size_t i = 0; i < count; i++) {
+        const char *known = json_codec_row(table, i)->name;
         if (strncmp(known, name, length) == 0 && known[length] == '.') { return true; }
     }
     return false;
@@ -239,10 +270,11 @@ static enum tn_status read_key(struct reader *reader, const char *name, const js
                                struct error *error)
 {
     const struct json_table *table = reader->table;
-    const struct json_field *field = json_codec_find(table, name);
-    if (field != NULL) {
-        reader->seen[field - table->fields] = true;
-        return json_codec_read_field(table, field, value, reader->where, reader->record, error);
+    size_t index = row_index(table, name);
+    if (index < json_codec_count(table)) {
+        reader->seen[index] = true;
+        return json_codec_read_field(table, json_codec_row(table, index), value, reader->where,
+                                     reader->record, error);
     }
     if ((table->rules & JSON_UNKNOWN_REFUSED) == 0) { return TN_OK; }
     return json_codec_refuse_key(table, reader->where, name, error);
@@ -280,9 +312,11 @@ static enum tn_status check_seen(const struct reader *reader, struct error *erro
 {
     const struct json_table *table = reader->table;
     if ((table->rules & JSON_ALL_REQUIRED) == 0) { return TN_OK; }
-    for (size_t i = 0; i < table->count; i++) {
-        if (reader->seen[i] || table->fields[i].optional) { continue; }
-        return json_codec_refuse_value(table, &table->fields[i], NULL, reader->where, error);
+    size_t count = json_codec_count(table);
+    for (size_t i = 0; i < count; i++) {
+        const struct json_field *field = json_codec_row(table, i);
+        if (reader->seen[i] || field->optional) { continue; }
+        return json_codec_refuse_value(table, field, NULL, reader->where, error);
     }
     return TN_OK;
 }
@@ -290,7 +324,6 @@ static enum tn_status check_seen(const struct reader *reader, struct error *erro
 enum tn_status json_codec_read(const struct json_table *table, const json_t *object,
                                const char *where, void *record, struct error *error)
 {
-    assert(table->count > 0 && table->count <= JSON_FIELDS_MAX);
     assert(where != NULL && record != NULL);
     struct reader reader = {.table = table, .where = where, .record = record};
     if (!json_is_object(object)) {

@@ -334,8 +334,8 @@ bool job_difference(const struct job *a, const struct job *b, char text[static J
     static const char cut[] = ", and others";
     size_t used = 0;
     assert(a != NULL && b != NULL);
-    for (size_t i = 0; i < job_keys.count; i++) {
-        const struct json_field *key = &job_keys.fields[i];
+    for (size_t i = 0; i < json_codec_count(&job_keys); i++) {
+        const struct json_field *key = json_codec_row(&job_keys, i);
         char there[KEY_TEXT_MAX], here[KEY_TEXT_MAX], one[320];
         if ((key->tags & JOB_KEY_FIXED) == 0 || !key_differs(key, a, b, there, here)) { continue; }
         int length = snprintf(one, sizeof one, "%s%s is %s there and %s here", used > 0 ? ", " : "",
@@ -353,8 +353,8 @@ bool job_difference(const struct job *a, const struct job *b, char text[static J
 void job_changes(const struct job *from, const struct job *to,
                  void (*changed)(void *ctx, const char *key, json_t *from, json_t *to), void *ctx)
 {
-    for (size_t i = 0; i < job_keys.count; i++) {
-        const struct json_field *key = &job_keys.fields[i];
+    for (size_t i = 0; i < json_codec_count(&job_keys); i++) {
+        const struct json_field *key = json_codec_row(&job_keys, i);
         json_t *before = json_codec_build_field(key, from);
         json_t *after = json_codec_build_field(key, to);
         const bool known = before != NULL && after != NULL && strcmp(key->name, "name") != 0;
@@ -414,8 +414,8 @@ char *job_reference(void)
     if (out == NULL) { return NULL; }
     job_init(&defaults);
     fprintf(out, "| key | allowed | default | meaning |\n|---|---|---|---|\n");
-    for (size_t i = 0; i < job_keys.count; i++) {
-        const struct json_field *key = &job_keys.fields[i];
+    for (size_t i = 0; i < json_codec_count(&job_keys); i++) {
+        const struct json_field *key = json_codec_row(&job_keys, i);
         char *value = value_text(key, &defaults, 15);
         fprintf(out, "| `%s`%s | ", key->name, (key->tags & JOB_KEY_FIXED) != 0 ? " *" : "");
         print_allowed(out, key);

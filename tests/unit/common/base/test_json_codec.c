@@ -278,13 +278,57 @@ static void texts_become_utf8(void **state)
     json_decref(text);
 }
 
+struct divided {
+    uint32_t a, b, c;
+};
+
+#define DIVIDED(key) .name = #key, .type = FIELD_UINT, JSON_MEMBER(struct divided, key)
+
+static const struct json_field first_row[] = {{DIVIDED(a)}};
+static const struct json_field second_row[] = {{DIVIDED(b)}};
+static const struct json_field third_row[] = {{DIVIDED(c)}};
+static const struct json_part second = {JSON_FIELDS(second_row)};
+static const struct json_part third = {JSON_FIELDS(third_row)};
+static const struct json_part *const divided_parts[] = {&second, &third, NULL};
+static const struct json_table divided_table = {
+    JSON_FIELDS(first_row),
+    .parts = divided_parts,
+    .rules = JSON_ALL_REQUIRED | JSON_UNKNOWN_REFUSED,
+    .status = TN_EINVAL,
+};
+
+/* A table in several parts is one table, in their order. */
+static void parts_are_one_table(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct divided from = {1, 2, 3}, to = {0};
+    json_t *object = json_object();
+    assert_int_equal(json_codec_count(&divided_table), 3);
+    assert_string_equal(json_codec_row(&divided_table, 1)->name, "b");
+    assert_true(json_codec_build(&divided_table, &from, 0, object));
+    char *text = json_dumps(object, JSON_COMPACT);
+    assert_string_equal(text, "{\"a\":1,\"b\":2,\"c\":3}");
+    free(text);
+    assert_int_equal(json_codec_read(&divided_table, object, "", &to, &error), TN_OK);
+    assert_memory_equal(&to, &from, sizeof to);
+    json_object_set_new(object, "another", json_integer(4));
+    assert_int_equal(json_codec_read(&divided_table, object, "", &to, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "the keys are a, b, c"));
+    json_object_del(object, "another");
+    json_object_del(object, "c");
+    assert_int_equal(json_codec_read(&divided_table, object, "", &to, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "c is missing"));
+    json_decref(object);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_comes_back),   cmocka_unit_test(absent_members_stay),
         cmocka_unit_test(tags_select_rows),        cmocka_unit_test(wrong_values_are_named),
         cmocka_unit_test(required_keys_are_named), cmocka_unit_test(ranges_have_two_ends),
-        cmocka_unit_test(texts_become_utf8),
+        cmocka_unit_test(texts_become_utf8),       cmocka_unit_test(parts_are_one_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

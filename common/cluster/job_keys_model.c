@@ -1,0 +1,119 @@
+#include "common/cluster/job_key_rows.h"
+#include "common/cluster/job_layers.h"
+
+static const char *const model_types[] = {"mlp",  "softmax", "linear",  "layers",
+                                          "onnx", "program", "library", NULL};
+static const char *const losses[] = {"softmax_cross_entropy", "squared_error",
+                                     "absolute_error",        "huber_error",
+                                     "sigmoid_cross_entropy", NULL};
+static const char *const targets[] = {"data", "inputs", NULL};
+
+static const struct json_field hidden_layer = {
+    .type = FIELD_UINT,
+    .size = sizeof(uint32_t),
+    .least = 1,
+    .most = 1 << 20,
+};
+
+static const struct json_field dimension = {
+    .type = FIELD_UINT,
+    .size = sizeof(uint32_t),
+    .least = 1,
+    .most = 1 << 20,
+};
+
+static const struct json_field pattern = {
+    .type = FIELD_TEXT,
+    .size = JOB_PATTERN_MAX,
+};
+
+static const struct json_field pair = {.type = FIELD_TEXT, .size = JOB_PAIR_MAX};
+
+static const struct json_field fields[] = {
+    NAME(FIELD_CHOICE, "model.type", model.type, model_types, FIXED,
+         "`mlp`: hidden layers with ReLU, softmax classifier. `softmax`: softmax regression. "
+         "`linear`: linear regression. `layers`: the network of `model.layers`. "
+         "`onnx`: the [ONNX file](onnx.md) `model.path`. "
+         "`program`: the model of the program, [written in C](models.md); its default. "
+         "`library`: that of `model.path`."),
+    TEXT("model.path", model.path, CHANGEABLE,
+         "The ONNX file, or the [shared library](models.md#a-library-that-every-node-loads) with "
+         "the model. Of `onnx` and `library` only. Hosts may have it in different places: nodes "
+         "compare the graph."),
+    TEXT("model.symbol", model.symbol, CHANGEABLE,
+         "The name of the model in that library, a `struct tn_model`."),
+    NUMBER(FIELD_UINT, "model.inputs", model.inputs, 1, 1 << 24, FIXED, "Numbers per example."),
+    NUMBER(FIELD_UINT, "model.outputs", model.outputs, 1, 1 << 20, FIXED,
+           "Classes; of a regression: numbers to predict."),
+    {
+        .name = "model.hidden",
+        .type = FIELD_LIST,
+        AT(model.hidden),
+        .length_offset = offsetof(struct job, model.hidden_count),
+        .element = &hidden_layer,
+        .tags = FIXED,
+        .help =
+            "Widths of the hidden layers, a list: `[128]`. Of `mlp` only; default `[]` for others.",
+    },
+    {
+        .name = "model.shape",
+        .type = FIELD_LIST,
+        AT(model.shape),
+        .length_offset = offsetof(struct job, model.shape_count),
+        .element = &dimension,
+        .tags = FIXED,
+        .help = "Dimensions of an example: `[28, 28, 1]` for images of height, width and channels. "
+                "Their product is `model.inputs`. `[]`: one dimension. Of `layers` only.",
+    },
+    {
+        .name = "model.layers",
+        .type = FIELD_CUSTOM,
+        AT(model.layers),
+        .converter = &job_layers_converter,
+        .tags = FIXED,
+        .help = "The network, a list: see [Layers](#layers). Of `layers` only.",
+    },
+    NAME(FIELD_ENUM, "model.loss", model.loss, losses, FIXED,
+         "The quantity to minimise: `softmax_cross_entropy` for classes, `sigmoid_cross_entropy` "
+         "for two classes with `model.outputs` 1, the others for numbers. Of "
+         "`layers`; of code only whether the data have labels or targets."),
+    NAME(FIELD_ENUM, "model.targets", model.targets, targets, FIXED,
+         "What the outputs are compared with: the labels or targets of the `data`, or the `inputs` "
+         "themselves, as an autoencoder needs it. Not of `mlp`, `softmax` and `linear`."),
+    NUMBER(FIELD_REAL, "model.label_smoothing", model.label_smoothing, 0, 0.99, FIXED,
+           "Of `softmax_cross_entropy` in `layers`: the share of the wanted distribution that is "
+           "uniform over all classes."),
+    {
+        .name = "model.options",
+        .type = FIELD_CUSTOM,
+        AT(model.options),
+        .converter = &job_options_converter,
+        .tags = FIXED,
+        .help = "An object that the model's own code reads. Of `program` and `library` only.",
+    },
+    {
+        .name = "model.freeze",
+        .type = FIELD_LIST,
+        AT(model.freeze),
+        .length_offset = offsetof(struct job, model.freeze_count),
+        .element = &pattern,
+        .tags = FIXED,
+        .help = "Patterns of the names of variables that are not trained, a list: "
+                "`[\"embedding*\"]`; `*` is any text, `?` any character.",
+    },
+    TEXT("model.warm_start", model.warm_start, CHANGEABLE,
+         "A safetensors file whose tensors are the initial values of the variables of the same "
+         "names. Hosts may have it in different places: nodes compare the values."),
+    {
+        .name = "model.map",
+        .type = FIELD_LIST,
+        AT(model.map),
+        .length_offset = offsetof(struct job, model.map_count),
+        .element = &pair,
+        .tags = CHANGEABLE,
+        .help = "Other names in `model.warm_start`, a list of `variables=tensors`: "
+                "`[\"hidden1/*=encoder/*\"]`. One `*` on each side is the same text.",
+    },
+};
+
+const struct json_part job_keys_model = {JSON_FIELDS(fields)};

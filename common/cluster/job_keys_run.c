@@ -1,0 +1,85 @@
+#include <assert.h>
+
+#include "common/cluster/job_key_rows.h"
+#include "common/cluster/manifest.h"
+
+static const char *const strategies[] = {"ranges", "round_robin", "greedy", NULL};
+static const char *const policies[] = {"continue", "restore", NULL};
+
+#define PIN(member) JSON_MEMBER(struct job_placement_rule, member)
+
+static const struct json_field pin_fields[] = {
+    {.name = "match", .type = FIELD_TEXT, PIN(match)},
+    {.name = "ps", .type = FIELD_UINT, PIN(ps), .most = PS_MAX - 1},
+};
+
+static const struct json_table pin_table = {
+    JSON_FIELDS(pin_fields),
+    .rules = JSON_UNKNOWN_REFUSED | JSON_ALL_REQUIRED,
+    .status = TN_EINVAL,
+};
+
+static const struct json_field pin = {
+    .type = FIELD_OBJECT,
+    .size = sizeof(struct job_placement_rule),
+    .table = &pin_table,
+};
+
+static const struct json_field fields[] = {
+    NUMBER(FIELD_UINT, "evaluate.every_steps", evaluate.every_steps, 0, MANY, CHANGEABLE,
+           "Steps between evaluations on the test set; 0: only at the end. Every multiple is "
+           "evaluated; in async mode by the worker that reaches it, with the values it then has."),
+    NUMBER(FIELD_UINT, "checkpoint.every_steps", checkpoint.every_steps, 0, MANY, CHANGEABLE,
+           "Steps between checkpoints; 0: not by steps. A multiple is skipped only when the disk "
+           "cannot follow, and counted in `skipped_checkpoints`."),
+    NUMBER(FIELD_UINT, "checkpoint.every_seconds", checkpoint.every_seconds, 0, 1e6, CHANGEABLE,
+           "Seconds between checkpoints; 0: not by time. There is always one at the end."),
+    NUMBER(FIELD_UINT, "checkpoint.keep", checkpoint.keep, 1, CHECKPOINT_KEEP_MAX, CHANGEABLE,
+           "Committed checkpoints that are kept on disk."),
+    NUMBER(FIELD_UINT, "metrics.every_steps", metrics.every_steps, 1, 10000, CHANGEABLE,
+           "Steps between the points of [the curves](metrics.md)."),
+    NUMBER(FIELD_UINT, "metrics.every_seconds", metrics.every_seconds, 0, 1e6, CHANGEABLE,
+           "Another point as soon as the last is this old, for slow steps; 0: none."),
+    SWITCH("metrics.summaries", metrics.summaries, CHANGEABLE,
+           "Whether the curves are also written for [TensorBoard](metrics.md#tensorboard)."),
+    NUMBER(FIELD_UINT, "cluster.coordinators", cluster.coordinators, 1, COORDINATORS_MAX,
+           CHANGEABLE, "Candidates for chief: one is the chief, the others wait to take over."),
+    NUMBER(FIELD_UINT, "cluster.ps", cluster.ps, 1, PS_MAX, FIXED,
+           "Parameter servers; each owns one range of the parameters."),
+    NUMBER(FIELD_UINT, "cluster.workers", cluster.workers, 1, WORKERS_MAX, CHANGEABLE,
+           "Workers. At most `train.slices` of them have work in sync mode."),
+    NUMBER(FIELD_UINT, "cluster.min_workers", cluster.min_workers, 1, WORKERS_MAX, CHANGEABLE,
+           "Workers that must be registered before training starts."),
+    NAME(FIELD_ENUM, "placement.strategy", placement.strategy, strategies, FIXED,
+         "How the parameters are divided among the ps: `ranges`: into equal parts, which may cut "
+         "variables; `round_robin`: whole variables in turn; `greedy`: whole variables, the "
+         "largest first, each to the ps with the fewest bytes. See `tanist plan`."),
+    {
+        .name = "placement.variables",
+        .type = FIELD_LIST,
+        AT(placement.rules),
+        .length_offset = offsetof(struct job, placement.rule_count),
+        .element = &pin,
+        .tags = FIXED,
+        .help = "Variables with a ps of their own: `{\"match\": \"embedding*\", \"ps\": 1}`. Of "
+                "`round_robin` and `greedy` only.",
+    },
+    NUMBER(FIELD_UINT, "zookeeper.servers", zookeeper.servers, 1, 3, CHANGEABLE,
+           "Servers of the ensemble that `tanist run` starts: 1 or 3."),
+    NUMBER(FIELD_UINT, "zookeeper.session_timeout_ms", zookeeper.session_timeout_ms, 200, 600000,
+           CHANGEABLE,
+           "Silence after which ZooKeeper ends the session of a node (host loss, freeze). The "
+           "death of a "
+           "process is noticed at once, whatever this is."),
+    NAME(FIELD_ENUM, "on_chief_failure", on_chief_failure, policies, CHANGEABLE,
+         "`continue`: workers go on training until a new chief is elected. `restore`: they pause, "
+         "and all ps restore the last committed checkpoint."),
+};
+
+const struct json_part job_keys_run = {JSON_FIELDS(fields)};
+
+const char *placement_strategy_name(enum placement_strategy strategy)
+{
+    assert(strategy <= PLACEMENT_GREEDY);
+    return strategies[strategy];
+}
