@@ -40,27 +40,28 @@ static enum tn_status check_field(const char *name, const void *field, bool exis
                      name);
 }
 
-static enum tn_status check_fields(const struct compute *compute, struct error *error)
+enum tn_status compute_check_fields(const struct fields *fields, const struct dataset *train,
+                                    struct error *error)
 {
-    const struct dataset *train = compute->config.train;
-    struct fields fields = training_fields(compute->training, TN_TRAIN, compute->slice_examples);
+    assert(fields != NULL && train != NULL);
     enum tn_status status =
-        check_field("inputs", fields.input_bytes, dataset_has_bytes(train), error);
+        check_field("inputs", fields->input_bytes, dataset_has_bytes(train), error);
+    const void *labels =
+        fields->labels != NULL ? (const void *)fields->labels : fields->wide_labels;
     if (status == TN_OK) {
-        const void *labels =
-            fields.labels != NULL ? (const void *)fields.labels : fields.wide_labels;
         status = check_field("labels", labels, dataset_has_labels(train), error);
     }
     if (status == TN_OK) {
-        status = check_field("targets", fields.targets, dataset_has_targets(train), error);
+        status = check_field("targets", fields->targets, dataset_has_targets(train), error);
     }
-    const bool labels = fields.labels != NULL || fields.wide_labels != NULL;
-    if (status != TN_OK || !labels || fields.labels_each == train->labels_each) { return status; }
+    if (status != TN_OK || labels == NULL || fields->labels_each == train->labels_each) {
+        return status;
+    }
     return error_set(error, TN_EINVAL,
                      "model.layers end with %" PRIu32
                      " rows of outputs per example, but the data have %" PRIu32
                      " labels for each: use other data, or end with one row for each label",
-                     fields.labels_each, train->labels_each);
+                     fields->labels_each, train->labels_each);
 }
 
 static enum tn_status open_training(struct compute *compute, struct error *error)
@@ -74,7 +75,9 @@ static enum tn_status open_training(struct compute *compute, struct error *error
         training.evaluation[1] = (uint32_t)(config->test->examples % most);
     }
     enum tn_status status = training_open(&training, &compute->training, error);
-    return status == TN_OK ? check_fields(compute, error) : status;
+    if (status != TN_OK) { return status; }
+    const struct fields fields = training_fields(compute->training, TN_TRAIN, most);
+    return compute_check_fields(&fields, config->train, error);
 }
 
 static enum tn_status open_reader(struct compute *compute, struct error *error)

@@ -59,6 +59,11 @@ struct compute {
 /* The largest number of examples in a slice. */
 uint32_t compute_slice_examples(const struct job *job);
 
+/* Whether the data have what a model reads, given as the fields of one of its programs.
+ * TN_EINVAL names the field and the remedy. */
+MUST_CHECK enum tn_status compute_check_fields(const struct fields *fields,
+                                               const struct dataset *train, struct error *error);
+
 /* TN_EINVAL: the model reads a field that the data do not have. Other errors as training_open().
  * After a failure nothing is owned. */
 MUST_CHECK enum tn_status compute_open(struct compute *compute, const struct compute_config *config,

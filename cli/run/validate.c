@@ -8,6 +8,8 @@
 #include "data/column_table.h"
 #include "kernels/optimizer.h"
 #include "model/model.h"
+#include "model/training.h"
+#include "worker/compute.h"
 
 enum tn_status read_job_argument(struct job *job, const char *path, struct error *error)
 {
@@ -45,12 +47,34 @@ static enum tn_status check_batch(const struct job *job, const struct dataset *t
                      job->train.batch, train->examples);
 }
 
+/* The nodes may use other kernels, which this machine may lack; the fields are the same. */
+static enum tn_status check_fields(const struct job *job, const struct dataset *train,
+                                   struct error *error)
+{
+    struct model *model = NULL;
+    struct training *training = NULL;
+    enum tn_status status = model_open(job, &model, error);
+    if (status == TN_OK) {
+        const struct training_config config = {
+            .model = model, .kernels = "portable", .evaluation = {1}};
+        status = training_open(&config, &training, error);
+    }
+    if (status == TN_OK) {
+        const struct fields fields = training_fields(training, TN_EVALUATE, 1);
+        status = compute_check_fields(&fields, train, error);
+    }
+    training_close(training);
+    model_close(model);
+    return status;
+}
+
 /* The test set uses the statistics of the training set. */
 static enum tn_status check_data(const struct job *job, char **columns, struct error *error)
 {
     struct dataset *train = NULL, *test = NULL;
     enum tn_status status = dataset_open(job, DATASET_TRAIN, &train, error);
     if (status == TN_OK) { status = check_batch(job, train, error); }
+    if (status == TN_OK) { status = check_fields(job, train, error); }
     if (status == TN_OK) { status = dataset_open_beside(job, DATASET_TEST, train, &test, error); }
     if (status == TN_OK) { status = dataset_columns(train, columns, error); }
     dataset_close(test);

@@ -65,6 +65,18 @@ class Layers(Cli):
         self.refused(3, ["model.layers is given, but model.type is \"mlp\""], "graph", "job.json", "--set",
                      "model.type=mlp")
 
+    def test_data_without_the_fields_are_refused_before_the_start(self):
+        """A row of outputs for each example cannot be compared with a label for each byte of a text."""
+        text = self.folder / "text"
+        text.write_text("to be or not to be " * 20)
+        layers = [{"embedding": {"rows": 128, "width": 8}}, "flatten", {"dense": 128}]
+        self.job(json.dumps({
+            "name": "fields", "model": {"type": "layers", "inputs": 8, "outputs": 128, "layers": layers},
+            "data": {"type": "text", "path": str(text)}, "train": {"steps": 5, "batch": 4, "slices": 2}}))
+        self.refused(3, ["model.layers end with 1 rows of outputs per example, but the data have 8 labels"], "run",
+                     "job.json", "--dir", "run")
+        self.assertFalse((self.folder / "run").exists())
+
     def test_example_is_a_graph(self):
         result = self.tanist("graph", str(ROOT / "examples/cnn.json"), "-o", "json")
         self.assertEqual(result.returncode, 0, result.stderr)
