@@ -9,23 +9,25 @@
 
 enum {
     CLASS_SMALLEST_BYTES = 4096,
-    CLASS_COUNT = 2 * 40, /* The largest is beyond what a machine has. */
+    CLASS_COUNT = 17, /* The largest is 1 MiB. */
+    LIST_LARGE = CLASS_COUNT,
+    LIST_COUNT,
     PAGE_BYTES = 4096,
     LINE_BYTES = 64,
-    HUGE_FROM_BYTES = 4 << 20, /* From here on huge pages are asked for. */
 };
 
 /* A buffer with the fields that free it. */
 struct owned_buffer {
     struct buffer buffer; /* First, so that both have the same address. */
     void *memory;
-    unsigned size_class;
+    unsigned list;
 };
 
 struct buffer_pool {
     pthread_mutex_t mutex;
-    struct buffer *free[CLASS_COUNT]; /* Released buffers of each class, newest first. */
-    size_t bytes;                     /* Capacity of all buffers, in use and free. */
+    /* Released buffers of each class, and larger ones of any size, newest first. */
+    struct buffer *free[LIST_COUNT];
+    size_t bytes; /* Capacity of all buffers, in use and free. */
     size_t limit_bytes;
     size_t in_use; /* Buffers with references. */
     unsigned color;
@@ -44,11 +46,19 @@ static size_t class_bytes(unsigned size_class)
     return size_class % 2 == 0 ? power : power + power / 2;
 }
 
-static unsigned class_of(size_t size)
+static unsigned list_of(size_t size)
 {
-    unsigned size_class = 0;
-    while (size_class < CLASS_COUNT && class_bytes(size_class) < size) { size_class++; }
-    return size_class;
+    unsigned list = 0;
+    while (list < CLASS_COUNT && class_bytes(list) < size) { list++; }
+    return list;
+}
+
+/* Large buffers have whole pages, but no more than they need: a process has few of them, and few
+ * sizes of them. */
+static size_t capacity_for(unsigned list, size_t size)
+{
+    if (list < CLASS_COUNT) { return class_bytes(list); }
+    return (size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
 struct buffer_pool *buffer_pool_create(size_t limit_bytes)
@@ -74,7 +84,7 @@ void buffer_pool_destroy(struct buffer_pool *pool)
 {
     if (pool == NULL) { return; }
     assert(pool->in_use == 0);
-    for (unsigned i = 0; i < CLASS_COUNT; i++) { free_list(pool->free[i]); }
+    for (unsigned i = 0; i < LIST_COUNT; i++) { free_list(pool->free[i]); }
     pthread_mutex_destroy(&pool->mutex);
     free(pool);
 }
@@ -85,12 +95,12 @@ static bool over_limit(const struct buffer_pool *pool, size_t more)
     return more > pool->limit_bytes || pool->bytes > pool->limit_bytes - more;
 }
 
-/* Take free buffers of any class out of the pool until `more` bytes fit. The caller frees them
+/* Take free buffers of any size out of the pool until `more` bytes fit. The caller frees them
  * without the lock. */
 static struct buffer *evict_for(struct buffer_pool *pool, size_t more)
 {
     struct buffer *evicted = NULL;
-    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+    for (unsigned i = 0; i < LIST_COUNT; i++) {
         while (pool->free[i] != NULL && over_limit(pool, more)) {
             struct buffer *buffer = pool->free[i];
             pool->free[i] = buffer->next_free;
@@ -103,14 +113,15 @@ static struct buffer *evict_for(struct buffer_pool *pool, size_t more)
     return evicted;
 }
 
-/* Allocate and touch every page now, so that no page fault happens later. The data starts a varying
- * number of cache lines after a page boundary (cache coloring): arrays that all start on a boundary
- * compete for the same cache sets when a kernel walks several of them in step. */
-static struct buffer *make_buffer(struct buffer_pool *pool, unsigned size_class, unsigned color)
+/* The data starts a varying number of cache lines after a page boundary (cache coloring): arrays
+ * that all start on a boundary compete for the same cache sets when a kernel walks several of them
+ * in step. The pages of a large buffer are allocated as they are first written, by the thread that
+ * writes; those of a small one now. */
+static struct buffer *make_buffer(struct buffer_pool *pool, unsigned list, size_t capacity,
+                                  unsigned color)
 {
     struct owned_buffer *made = malloc(sizeof *made);
     if (made == NULL) { return NULL; }
-    size_t capacity = class_bytes(size_class);
     size_t shift = (size_t)(1 + color % (PAGE_BYTES / LINE_BYTES - 1)) * LINE_BYTES;
     size_t pages = (capacity + shift + PAGE_BYTES - 1) / PAGE_BYTES;
     made->memory = aligned_alloc(PAGE_BYTES, pages * PAGE_BYTES);
@@ -118,12 +129,13 @@ static struct buffer *make_buffer(struct buffer_pool *pool, unsigned size_class,
         free(made);
         return NULL;
     }
-    if (capacity >= HUGE_FROM_BYTES) {
+    if (list == LIST_LARGE) {
         /* A hint; without huge pages everything works, but more slowly. */
         (void)madvise(made->memory, capacity, MADV_HUGEPAGE);
+    } else {
+        memset(made->memory, 0, capacity + shift);
     }
-    memset(made->memory, 0, capacity + shift);
-    made->size_class = size_class;
+    made->list = list;
     made->buffer = (struct buffer){
         .data = (char *)made->memory + shift,
         .capacity = capacity,
@@ -132,18 +144,24 @@ static struct buffer *make_buffer(struct buffer_pool *pool, unsigned size_class,
     return &made->buffer;
 }
 
-/* A free buffer of the class; or NULL, and `*reserved` is whether bytes for a new one are
- * reserved. */
-static struct buffer *take_or_reserve(struct buffer_pool *pool, unsigned size_class, bool *reserved,
-                                      unsigned *color, struct buffer **evicted)
+/* Take a free buffer of this capacity out of the list. NULL: there is none. */
+static struct buffer *take_free(struct buffer **list, size_t capacity)
+{
+    while (*list != NULL && (*list)->capacity != capacity) { list = &(*list)->next_free; }
+    struct buffer *buffer = *list;
+    if (buffer == NULL) { return NULL; }
+    assert(buffer->references == 0);
+    *list = buffer->next_free;
+    return buffer;
+}
+
+/* A free buffer; or NULL, and `*reserved` is whether bytes for a new one are reserved. */
+static struct buffer *take_or_reserve(struct buffer_pool *pool, unsigned list, size_t capacity,
+                                      bool *reserved, unsigned *color, struct buffer **evicted)
 {
     pthread_mutex_lock(&pool->mutex);
-    struct buffer *buffer = pool->free[size_class];
-    if (buffer != NULL) {
-        assert(buffer->references == 0);
-        pool->free[size_class] = buffer->next_free;
-    } else {
-        size_t capacity = class_bytes(size_class);
+    struct buffer *buffer = take_free(&pool->free[list], capacity);
+    if (buffer == NULL) {
         if (over_limit(pool, capacity)) { *evicted = evict_for(pool, capacity); }
         *reserved = !over_limit(pool, capacity);
         if (*reserved) { pool->bytes += capacity; }
@@ -157,18 +175,19 @@ static struct buffer *take_or_reserve(struct buffer_pool *pool, unsigned size_cl
 struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size)
 {
     assert(pool != NULL);
-    unsigned size_class = class_of(size);
-    if (size_class == CLASS_COUNT) { return NULL; }
+    if (size > SIZE_MAX / 2) { return NULL; }
+    const unsigned list = list_of(size);
+    const size_t capacity = capacity_for(list, size);
     bool reserved = false;
     unsigned color = 0;
     struct buffer *evicted = NULL;
-    struct buffer *buffer = take_or_reserve(pool, size_class, &reserved, &color, &evicted);
+    struct buffer *buffer = take_or_reserve(pool, list, capacity, &reserved, &color, &evicted);
     free_list(evicted);
     if (reserved) {
-        buffer = make_buffer(pool, size_class, color);
+        buffer = make_buffer(pool, list, capacity, color);
         if (buffer == NULL) {
             pthread_mutex_lock(&pool->mutex);
-            pool->bytes -= class_bytes(size_class);
+            pool->bytes -= capacity;
             pool->in_use--;
             pthread_mutex_unlock(&pool->mutex);
         }
@@ -197,10 +216,10 @@ void buffer_release(struct buffer *buffer)
     if (before > 1) { return; }
     assert(buffer->size <= buffer->capacity);
     struct buffer_pool *pool = buffer->pool;
-    unsigned size_class = owned(buffer)->size_class;
+    const unsigned list = owned(buffer)->list;
     pthread_mutex_lock(&pool->mutex);
-    buffer->next_free = pool->free[size_class];
-    pool->free[size_class] = buffer;
+    buffer->next_free = pool->free[list];
+    pool->free[list] = buffer;
     assert(pool->in_use > 0);
     pool->in_use--;
     pthread_mutex_unlock(&pool->mutex);

@@ -1,6 +1,5 @@
 /*
- * common/base/buffer.h: long-lived, pre-faulted, 64-byte aligned memory for tensors, with reference
- * counts.
+ * common/base/buffer.h: long-lived, 64-byte aligned memory for tensors, with reference counts.
  *
  * A ps publishes step s+1 by filling a fresh buffer and sending that one buffer to every worker; it
  * returns to the pool when the last send is done, so that no reader sees values that are being
@@ -33,8 +32,8 @@ struct buffer_pool *buffer_pool_create(size_t limit_bytes);
 void buffer_pool_destroy(struct buffer_pool *pool);
 
 /* A buffer of at least `size` bytes with one reference; its contents are undefined. Reuses a
- * released one of the same size class (powers of two and 1.5 times these), newest first, else
- * allocates and pre-faults. NULL: out of memory or over the limit. */
+ * released one of the same capacity, newest first, else allocates. Capacities are powers of two and
+ * 1.5 times these up to 1 MiB, and whole pages above. NULL: out of memory or over the limit. */
 struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size);
 struct buffer *buffer_retain(struct buffer *buffer); /* Returns its argument. */
 void buffer_release(struct buffer *buffer);          /* NULL is allowed. */

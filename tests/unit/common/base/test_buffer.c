@@ -66,6 +66,26 @@ static void size_classes_waste_at_most_a_third(void **state)
     }
 }
 
+/* Above 1 MiB only the last page may be partly unused, and only buffers of that many pages are used
+ * again. */
+static void large_sizes_are_exact(void **state)
+{
+    struct buffer *one = buffer_acquire(*state, (5 << 20) + 1);
+    struct buffer *two = buffer_acquire(*state, 6 << 20);
+    assert_int_equal(one->capacity, (5 << 20) + 4096);
+    assert_int_equal(two->capacity, 6 << 20);
+    buffer_release(one);
+    buffer_release(two);
+    assert_ptr_equal(buffer_acquire(*state, (5 << 20) + 4096), one);
+    struct buffer *other = buffer_acquire(*state, 5 << 20);
+    assert_int_equal(other->capacity, 5 << 20);
+    assert_ptr_equal(buffer_acquire(*state, 6 << 20), two);
+    assert_int_equal(buffer_pool_bytes(*state), (16 << 20) + 4096);
+    buffer_release(one);
+    buffer_release(two);
+    buffer_release(other);
+}
+
 /* The newest released buffer of a class is reused first, as it is still in the caches. */
 static void newest_buffer_is_reused_first(void **state)
 {
@@ -135,6 +155,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_byte_is_usable, create_pool, destroy_pool),
         cmocka_unit_test_setup_teardown(size_classes_waste_at_most_a_third, create_pool,
                                         destroy_pool),
+        cmocka_unit_test_setup_teardown(large_sizes_are_exact, create_pool, destroy_pool),
         cmocka_unit_test_setup_teardown(newest_buffer_is_reused_first, create_pool, destroy_pool),
         cmocka_unit_test_setup_teardown(last_reference_returns_the_buffer, create_pool,
                                         destroy_pool),
