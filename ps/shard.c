@@ -199,6 +199,9 @@ bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t p
 {
     assert(shard->current[0] != NULL);
     struct buffer *fresh[OPTIMIZER_ARRAYS_MAX];
+    /* First, so that its memory is used again. */
+    buffer_release(shard->previous);
+    shard->previous = NULL;
     if (!acquire_arrays(shard, fresh)) { return false; }
     struct buffer *answer = acquire_answer(shard, fresh);
     if (answer == NULL) {
@@ -216,7 +219,6 @@ bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t p
     }
     for (uint32_t i = 0; i < part_count; i++) { shard_release(shard, parts[i].first); }
     fill_answer(shard, fresh, answer);
-    buffer_release(shard->previous);
     shard->previous = shard->answer;
     shard->answer = answer;
     release_arrays(shard->current);

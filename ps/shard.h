@@ -73,7 +73,9 @@ void shard_measure(struct shard *shard, const struct slice_node *parts, uint32_t
                    struct measurement *out);
 
 /* Apply one update by the sum of `parts`: disjoint nodes that together are one node of the tree, in
- * their slots, which are released. False: out of memory; nothing has changed. */
+ * their slots, which are released. False: out of memory; only the answer of the step before is
+ * lost.
+ */
 bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count);
 
 /* Keep the present answer, or with `arrays` all present arrays, in place of those kept before. */
