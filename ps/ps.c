@@ -385,8 +385,7 @@ enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct
     const struct job *job = config->job;
     assert(config->identity.task.role == ROLE_PS);
     assert(config->identity.task.index < job->cluster.ps);
-    enum tn_status status = variable_table_check_ps(config->variables, job->cluster.ps,
-                                                    job->train.ema > 0 ? 2 : 1, error);
+    enum tn_status status = variable_table_check_ps(config->variables, job->cluster.ps, error);
     if (status != TN_OK) { return status; }
     struct ps *ps = calloc(1, sizeof *ps);
     if (ps == NULL) { return error_set(error, TN_ENOMEM, "out of memory for a ps"); }

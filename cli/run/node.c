@@ -160,8 +160,7 @@ static enum tn_status resolve(const struct node_options *o, enum role role,
     if (status == TN_OK) { setup->variables = setup->model->table; }
     if (status == TN_OK) { status = variable_rules_check(&setup->job, &setup->variables, error); }
     if (status != TN_OK) { return status; }
-    return variable_table_check_ps(&setup->variables, setup->job.cluster.ps,
-                                   setup->job.train.ema > 0 ? 2 : 1, error);
+    return variable_table_check_ps(&setup->variables, setup->job.cluster.ps, error);
 }
 
 /* ------------------------------------------------------------- the cluster */

@@ -122,8 +122,7 @@ static enum tn_status read_job(struct view *view, const char *path,
     if (status == TN_OK) { status = model_describe(&view->job, view->variables, error); }
     if (status != TN_OK) { return status; }
     view->arrays = optimizer_of_job(&view->job, view->variables).arrays;
-    return variable_table_check_ps(view->variables, view->job.cluster.ps,
-                                   view->job.train.ema > 0 ? 2 : 1, error);
+    return variable_table_check_ps(view->variables, view->job.cluster.ps, error);
 }
 
 int command_plan(int argc, char **argv)

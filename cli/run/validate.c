@@ -103,10 +103,7 @@ enum tn_status validate_job(const struct job *job, struct variable_table *variab
     enum tn_status status = job_check(job, error);
     if (status == TN_OK) { status = model_describe(job, variables, error); }
     if (status == TN_OK) { status = variable_rules_check(job, variables, error); }
-    if (status == TN_OK) {
-        status =
-            variable_table_check_ps(variables, job->cluster.ps, job->train.ema > 0 ? 2 : 1, error);
-    }
+    if (status == TN_OK) { status = variable_table_check_ps(variables, job->cluster.ps, error); }
     if (status == TN_OK) { status = check_placement(job, variables, error); }
     if (status == TN_OK) { status = check_data(job, columns, error); }
     return status;

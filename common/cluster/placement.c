@@ -13,12 +13,6 @@ uint64_t placement_ps_max(uint64_t parameters)
     return blocks > 0 ? blocks : 1;
 }
 
-uint64_t placement_ps_min(uint64_t parameters)
-{
-    static_assert(PLACEMENT_SHARD_MAX % PLACEMENT_BLOCK == 0, "a shard has whole blocks");
-    return parameters > 0 ? (parameters - 1) / PLACEMENT_SHARD_MAX + 1 : 1;
-}
-
 /* floor(blocks * index / ps_count) * PLACEMENT_BLOCK without overflow, at most `parameters`. */
 static uint64_t boundary(uint64_t parameters, uint32_t ps_count, uint32_t index)
 {

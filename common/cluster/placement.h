@@ -12,10 +12,7 @@
 
 #include <stdint.h>
 
-enum {
-    PLACEMENT_BLOCK = 16,          /* Floats: 64 bytes. */
-    PLACEMENT_SHARD_MAX = 1 << 28, /* Floats: 1 GiB, which one frame carries. */
-};
+enum { PLACEMENT_BLOCK = 16 }; /* Floats: 64 bytes. */
 
 /* Parameters [first, first+count). */
 struct placement {
@@ -26,9 +23,6 @@ struct placement {
  * is checked by variable_table_check_ps() of common/cluster/variables.h.
  */
 uint64_t placement_ps_max(uint64_t parameters);
-
-/* The smallest number of ps whose shards have at most PLACEMENT_SHARD_MAX floats; at least 1. */
-uint64_t placement_ps_min(uint64_t parameters);
 
 /* The range of ps `index` of `ps_count`. Empty for some if ps_count > placement_ps_max(). */
 struct placement placement_range(uint64_t parameters, uint32_t ps_count, uint32_t index);

@@ -115,7 +115,7 @@ static void put_greedily(struct choice *choice, const struct variable_table *tab
 }
 
 static enum tn_status check_loads(const struct choice *choice, const struct variable_table *table,
-                                  uint32_t copies, struct error *error)
+                                  struct error *error)
 {
     for (uint32_t p = 0; p < choice->ps_count; p++) {
         if (choice->load[p] == 0) {
@@ -124,13 +124,6 @@ static enum tn_status check_loads(const struct choice *choice, const struct vari
                              " variables: give a smaller cluster.ps, or placement.strategy "
                              "\"ranges\"",
                              p, table->count);
-        }
-        if (choice->load[p] > PLACEMENT_SHARD_MAX / copies) {
-            return error_set(error, TN_EINVAL,
-                             "placement gives ps:%" PRIu32 " %" PRIu64
-                             " parameters, but a shard has at most 1 GiB: give more ps, or "
-                             "placement.strategy \"ranges\"",
-                             p, choice->load[p]);
         }
     }
     return TN_OK;
@@ -176,6 +169,6 @@ enum tn_status variables_place(struct variable_table *table, const struct job *j
     } else {
         put_greedily(&choice, table);
     }
-    status = check_loads(&choice, table, job->train.ema > 0 ? 2 : 1, error);
+    status = check_loads(&choice, table, error);
     return status == TN_OK ? order(&choice, table, error) : status;
 }

@@ -157,27 +157,12 @@ struct digest variable_table_digest(const struct variable_table *table, const fl
 }
 
 enum tn_status variable_table_check_ps(const struct variable_table *table, uint32_t ps_count,
-                                       uint32_t copies, struct error *error)
+                                       struct error *error)
 {
     assert(table->parameter_count <= PARAMETERS_MAX);
     if (table->shard_count != 0 && table->shard_count == ps_count) { return TN_OK; }
     uint64_t most = placement_ps_max(table->parameter_count);
-    uint64_t least = placement_ps_min(table->parameter_count * copies);
-    if (ps_count >= least && ps_count <= most) { return TN_OK; }
-    if (least > PS_MAX) {
-        return error_set(error, TN_EINVAL,
-                         "the model's %" PRIu64 " parameters need %" PRIu64
-                         " ps, because a shard has at most 1 GiB, but a cluster has at most %d: "
-                         "make the model smaller",
-                         table->parameter_count, least, PS_MAX);
-    }
-    if (ps_count >= 1 && ps_count < least) {
-        return error_set(error, TN_EINVAL,
-                         "cluster.ps is %" PRIu32 ", but the model's %" PRIu64
-                         " parameters need at least %" PRIu64
-                         " ps, because a shard has at most 1 GiB: give --set cluster.ps=%" PRIu64,
-                         ps_count, table->parameter_count, least, least);
-    }
+    if (ps_count >= 1 && ps_count <= most) { return TN_OK; }
     return error_set(
         error, TN_EINVAL,
         "cluster.ps is %" PRIu32 ", but the model's %" PRIu64

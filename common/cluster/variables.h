@@ -98,11 +98,9 @@ struct placement variable_table_shard(const struct variable_table *table, uint32
  * variable_table_add(), so that it does not depend on their placement. */
 struct digest variable_table_digest(const struct variable_table *table, const float *values);
 
-/* TN_EINVAL: some of `ps_count` ps would own nothing, or a frame would not hold `copies` copies of
- * a shard; the error names the largest or smallest number. */
+/* TN_EINVAL: some of `ps_count` ps would own nothing; the error names the largest number. */
 MUST_CHECK enum tn_status variable_table_check_ps(const struct variable_table *table,
-                                                  uint32_t ps_count, uint32_t copies,
-                                                  struct error *error);
+                                                  uint32_t ps_count, struct error *error);
 
 /* Write the initial values of parameters [first, first+count) to out[0..count). The range must lie
  * in the table; of VARIABLE_VALUES the values must be known. */

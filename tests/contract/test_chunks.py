@@ -1,6 +1,7 @@
 """Shards that travel in several chunks, through a cluster of real processes.
 
-TANIST_TEST_GIB=1 adds a model of 1 GiB, which needs 16 GiB of memory and several minutes."""
+TANIST_TEST_GIB=1 adds models of 1 GiB, which need 16 GiB of memory and several minutes; one of them
+has a single ps."""
 
 import contextlib
 import json
@@ -11,16 +12,16 @@ import unittest
 from case import Cli, pids
 
 
-def job(width, steps, workers):
+def job(width, steps, workers, ps=2, slices=2):
     """A network of one hidden layer, almost all of whose parameters are in one matrix."""
     layers = [{"dense": width}, "relu", {"dense": 2}]
     return {
         "name": "chunks",
         "model": {"type": "layers", "inputs": 512, "outputs": 2, "loss": "squared_error", "layers": layers},
         "data": {"type": "synthetic", "examples": 64, "test_examples": 8, "noise": 0.1},
-        "train": {"steps": steps, "batch": 4, "slices": 2, "learning_rate": 0.0001},
+        "train": {"steps": steps, "batch": 4, "slices": slices, "learning_rate": 0.0001},
         "checkpoint": {"every_steps": 20},
-        "cluster": {"coordinators": 1, "ps": 2, "workers": workers},
+        "cluster": {"coordinators": 1, "ps": ps, "workers": workers},
         "zookeeper": {"servers": 1},
     }
 
@@ -41,13 +42,21 @@ class Chunks(Cli):
                 os.kill(running[name], signal.SIGKILL)
         self.assertEqual(self.result(process)["parameters_digest"], alone["parameters_digest"])
 
-    @unittest.skipUnless(os.environ.get("TANIST_TEST_GIB"), "needs 16 GiB; set TANIST_TEST_GIB=1")
-    def test_one_gib(self):
-        size = {"width": 524288, "steps": 3, "workers": 1}
-        result = self.result(self.launch("run", **size), 900)
+    def train_gib(self, **size):
+        """The matrix has 1 GiB, the model a little more."""
+        result = self.result(self.launch("run", width=524288, steps=3, workers=1, **size), 900)
         self.assertEqual(result["steps"], 3)
         logs = "".join(path.read_text() for path in (self.folder / "run" / "logs").glob("*-*.log"))
         self.assertNotIn("lost the connection to ps", logs)
+        self.succeeds("checkpoints", "verify", "--dir", "run")
+
+    @unittest.skipUnless(os.environ.get("TANIST_TEST_GIB"), "needs 16 GiB; set TANIST_TEST_GIB=1")
+    def test_one_gib(self):
+        self.train_gib()
+
+    @unittest.skipUnless(os.environ.get("TANIST_TEST_GIB"), "needs 12 GiB; set TANIST_TEST_GIB=1")
+    def test_one_ps_holds_more_than_one_gib(self):
+        self.train_gib(ps=1, slices=1)
 
 
 if __name__ == "__main__":

@@ -48,11 +48,13 @@ class BadInput(Cli):
         job = self.job("{%s}" % (model % ', "hidden": [7]'))
         self.refused(3, ["model.hidden has 1 layers"], "run", job)
 
-    def test_shard_too_large(self):
-        """A shard above 1 GiB is refused at once, with the number of ps that the model needs."""
-        wide = ["--set", "data.type=synthetic", "--set", "model.inputs=1048576"]
-        self.refused(3, ["cluster.ps is 1", "at least 3 ps"], "run", FASHION, *wide, "--set",
-                     "model.hidden=512", "--set", "cluster.ps=1")
+    def test_large_shard(self):
+        """One ps may own more than 2 GiB."""
+        wide = ["--set", "data.type=synthetic", "--set", "model.inputs=1048576", "--set", "model.hidden=512",
+                "--set", "cluster.ps=1"]
+        plan = json.loads(self.succeeds("plan", FASHION, *wide, "-o", "json"))
+        self.assertEqual([shard["bytes"] for shard in plan["shards"]], [plan["parameters"] * 4])
+        self.assertGreater(plan["parameters"], 2**29)
 
     def test_wrong_shape(self):
         self.refused(3, ["model.inputs"], "run", FASHION, "--set", "model.inputs=100")

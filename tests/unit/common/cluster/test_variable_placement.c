@@ -55,7 +55,7 @@ static void expect(const struct job *job, const char *names)
         strcat(text, p + 1 < job->cluster.ps ? "|" : "");
     }
     assert_int_equal(next, PARAMETERS);
-    assert_int_equal(variable_table_check_ps(&table, job->cluster.ps, 1, NULL), TN_OK);
+    assert_int_equal(variable_table_check_ps(&table, job->cluster.ps, NULL), TN_OK);
     assert_string_equal(text, names);
 }
 

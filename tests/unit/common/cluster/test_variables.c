@@ -142,30 +142,24 @@ static void too_many_ps_are_refused(void **state)
     (void)state;
     struct variable_table table = two_layers();
     struct error error;
-    assert_int_equal(variable_table_check_ps(&table, 664, 1, &error), TN_OK);
-    assert_int_equal(variable_table_check_ps(&table, 665, 1, &error), TN_EINVAL);
+    assert_int_equal(variable_table_check_ps(&table, 664, &error), TN_OK);
+    assert_int_equal(variable_table_check_ps(&table, 665, &error), TN_EINVAL);
     assert_non_null(strstr(error.text, "1 to 664 ps in blocks of 16: use fewer ps"));
-    assert_int_equal(variable_table_check_ps(&table, 0, 1, &error), TN_EINVAL);
+    assert_int_equal(variable_table_check_ps(&table, 0, &error), TN_EINVAL);
 }
 
-/* A shard that no frame can carry is refused, with the number of ps that it needs. */
-static void too_few_ps_are_refused(void **state)
+/* Nothing but memory bounds a shard: one ps may own all of the largest table. */
+static void one_ps_owns_any_number_of_parameters(void **state)
 {
     (void)state;
     struct variable_table table = {0};
     struct error error = {0};
-    const uint32_t gibibyte[] = {1 << 14, 1 << 14}, row[] = {1}, huge[] = {1 << 17, 1 << 17};
-    assert_int_equal(variable_table_add(&table, "a", 2, gibibyte, VARIABLE_ZEROS, 0, &error),
-                     TN_OK);
-    assert_int_equal(variable_table_check_ps(&table, 1, 1, &error), TN_OK);
-    assert_int_equal(variable_table_add(&table, "b", 1, row, VARIABLE_ZEROS, 0, &error), TN_OK);
-    assert_int_equal(variable_table_check_ps(&table, 1, 1, &error), TN_EINVAL);
-    assert_non_null(strstr(error.text, "need at least 2 ps"));
-    assert_non_null(strstr(error.text, "--set cluster.ps=2"));
-    assert_int_equal(variable_table_check_ps(&table, 2, 1, &error), TN_OK);
-    assert_int_equal(variable_table_add(&table, "c", 2, huge, VARIABLE_ZEROS, 0, &error), TN_OK);
-    assert_int_equal(variable_table_check_ps(&table, PS_MAX, 1, &error), TN_EINVAL);
-    assert_non_null(strstr(error.text, "need 66 ps"));
+    const uint32_t huge[] = {1 << 20, (1 << 20) - 1};
+    assert_int_equal(variable_table_add(&table, "a", 2, huge, VARIABLE_ZEROS, 0, &error), TN_OK);
+    assert_int_equal(variable_table_check_ps(&table, 1, &error), TN_OK);
+    struct placement whole = variable_table_shard(&table, 1, 0);
+    assert_int_equal(whole.count, (UINT64_C(1) << 40) - (1 << 20));
+    assert_int_equal(variable_table_shard(&table, 2, 1).first, whole.count / 2);
 }
 
 int main(void)
@@ -178,7 +172,7 @@ int main(void)
         cmocka_unit_test(ranges_agree_with_the_whole),
         cmocka_unit_test(initial_values_are_distributed),
         cmocka_unit_test(too_many_ps_are_refused),
-        cmocka_unit_test(too_few_ps_are_refused),
+        cmocka_unit_test(one_ps_owns_any_number_of_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

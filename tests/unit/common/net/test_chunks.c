@@ -110,6 +110,19 @@ static void other_frames_within_a_body_are_refused(void **state)
     accept_as(header_at(CHUNK, CHUNK), CHUNK_MORE);
 }
 
+/* Nothing bounds a body: one of 100 GiB and 4 bytes. */
+static void bodies_have_any_size(void **state)
+{
+    (void)state;
+    const uint64_t total = (UINT64_C(100) << 30) + 4;
+    for (uint64_t at = 0; at < total; at += WIRE_CHUNK_BYTES) {
+        const bool last = total - at == 4;
+        struct frame_header header = header_at(at, last ? 4 : WIRE_CHUNK_BYTES);
+        assert_null(chunks_fault(&chunks, &header, total, WIRE_CHUNK_BYTES, &kind));
+        assert_int_equal(kind, last ? CHUNK_LAST : CHUNK_MORE);
+    }
+}
+
 /* A connection begins with the first chunk of a body. */
 static void body_begins_with_its_first_chunk(void **state)
 {
@@ -125,6 +138,7 @@ int main(void)
         cmocka_unit_test_setup(chunks_make_up_bodies, begin),
         cmocka_unit_test_setup(whole_bodies_may_come_again, begin),
         cmocka_unit_test_setup(other_frames_within_a_body_are_refused, begin),
+        cmocka_unit_test_setup(bodies_have_any_size, begin),
         cmocka_unit_test_setup(body_begins_with_its_first_chunk, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
