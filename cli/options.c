@@ -288,5 +288,6 @@ bool options_parse(struct options *options, int argc, char **argv, int *exit_cod
         good = wrong(options, "an argument is missing; usage: tanist %s %s", options->command,
                      options->synopsis);
     }
+    if (good) { *exit_code = TN_EXIT_OK; }
     return good;
 }

@@ -85,8 +85,9 @@ void options_choice(struct options *options, char letter, const char *name, cons
                     const char *const *choices, const char *help);
 
 /*
- * Parse argv[1..]. Returns true when the command is to go on. False ends it with `*exit_code`:
- * TN_EXIT_OK after --help, TN_EXIT_ARGUMENTS after an error, which is reported on stderr.
+ * Parse argv[1..]. Returns true, with `*exit_code` TN_EXIT_OK, when the command is to go on. False
+ * ends it with `*exit_code`: TN_EXIT_OK after --help, TN_EXIT_ARGUMENTS after an error, which is
+ * reported on stderr.
  */
 bool options_parse(struct options *options, int argc, char **argv, int *exit_code);
 

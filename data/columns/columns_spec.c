@@ -184,6 +184,15 @@ static const char *stray_key(const struct feature *feature, const struct spec *s
     return spec->from[0] != '\0' && cross ? "from" : NULL;
 }
 
+/* Whether rows without a value would be refused although "missing" names a text. */
+static bool missing_is_unknown(const struct feature *feature)
+{
+    const char *text = feature->missing_text;
+    return feature->missing == MISSING_TEXT && feature->vocabulary != NULL &&
+           feature->unknown == 0 &&
+           vocabulary_find(feature->vocabulary, text, strlen(text)) == VOCABULARY_NONE;
+}
+
 static enum tn_status check_feature(const struct feature *feature, const struct spec *spec,
                                     const char *where, struct error *error)
 {
@@ -204,6 +213,11 @@ static enum tn_status check_feature(const struct feature *feature, const struct 
     }
     if (feature->kind == FEATURE_CATEGORY && (feature->vocabulary == NULL) == (spec->hash == 0)) {
         return refuse(where, error, "needs either \"vocabulary\" or \"hash\"");
+    }
+    if (missing_is_unknown(feature)) {
+        return refuse(where, error,
+                      "has a \"missing\" that is not in its vocabulary: add it, or give "
+                      "\"unknown\": 1");
     }
     if (feature->kind == FEATURE_CROSS && (spec->part_count == 0 || spec->hash == 0)) {
         return refuse(where, error, "needs \"of\", a list of columns, and \"hash\"");

@@ -19,9 +19,11 @@ enum tn_status value_refuse_missing(const struct source *source, uint64_t i, uin
     char place[SOURCE_PLACE_MAX];
     source_locate(source, i, column, place);
     utf8_plain(place);
-    return error_set(error, TN_EINVAL,
-                     "%s: the value is missing: give the column \"missing\", or remove the row",
-                     place);
+    return error_set(
+        error, TN_EINVAL,
+        "%s: the value is missing: give the column \"missing\", such as \"mean\", 0 or the text "
+        "of a category, or remove the row",
+        place);
 }
 
 enum tn_status value_refuse(const struct source *source, uint64_t i, uint32_t column,
@@ -61,7 +63,8 @@ enum tn_status value_number(const struct source *source, uint64_t i, uint32_t co
         break;
     }
     if (valid && isfinite((float)*out)) { return TN_OK; }
-    return value_refuse(source, i, column, cell, "is not a number", error);
+    return value_refuse(source, i, column, cell,
+                        "is not a number; texts need \"as\": \"category\" in data.columns", error);
 }
 
 struct value_text value_text(const struct source *source, uint32_t column,

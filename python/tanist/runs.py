@@ -1,5 +1,6 @@
 """Runs: start one, follow its metrics and events, get its result and its weights."""
 
+import csv
 import json
 import subprocess
 import tempfile
@@ -83,6 +84,17 @@ class Started:
             if self.job is not None:
                 self.job.cleanup()
         return code
+
+
+def _write_rows(path, rows):
+    """Rows of numbers, or dictionaries, whose keys become the line of names."""
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        if rows and isinstance(rows[0], dict):
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        else:
+            csv.writer(file).writerows([repr(float(value)) for value in row] for row in rows)
 
 
 class Run:
@@ -218,13 +230,14 @@ class Run:
         """The predictions of examples, in their order: dictionaries with class and probabilities (class_name where classes have names), or with
         outputs.
 
-        `data`: a file as `tanist predict --data` takes it, or rows of numbers.
+        `data`: a file as `tanist predict --data` takes it, rows of numbers, or, of a run with data.format csv,
+        dictionaries with a value for each column; None is a missing value.
         """
         options = ["--checkpoint", checkpoint] if checkpoint is not None else []
         with tempfile.TemporaryDirectory(prefix="tanist-predict.") as folder:
             if not isinstance(data, (str, Path)):
                 path = Path(folder) / "rows.csv"
-                path.write_text("".join(",".join(repr(float(value)) for value in row) + "\n" for row in data))
+                _write_rows(path, list(data))
                 data = path
             out = call(["predict", self.dir, "--data", data, "-o", "json", *options], self._program)
         return [json.loads(line) for line in out.splitlines()]

@@ -84,6 +84,8 @@ class Data(Cli):
                          (len(degrees), 1200 - len(degrees)))
         self.assertEqual((columns["degrees"]["least"], columns["degrees"]["most"]), (min(degrees), max(degrees)))
         self.assertAlmostEqual(columns["degrees"]["mean"], sum(degrees) / len(degrees), places=9)
+        for command in ("show", "check"):
+            self.assertIn("training examples: 1200", self.succeeds("data", command, self.path()))
         checked = json.loads(self.succeeds("data", "check", self.path(), "-o", "json"))
         self.assertEqual(checked["digest"], shown["digest"])
         self.append("Zürich,café,3.5,8,1.5,,empty")
@@ -158,7 +160,9 @@ class Data(Cli):
         wrong = ({"label": "price2"}, ["no column 'price2'"]), ({"train": "d/absent*.csv"}, ["no file matches"]), \
                 ({"format": "cvs"}, ["unknown format 'cvs'", "csv"]), ({"test": ""}, ["data.split.test"]), \
                 ({"format": "parquet"}, ["'parquet' is not read", "npy"]), \
-                ({"columns": {"hour": {"as": "number", "scal": "none"}}}, ["data.columns.hour", "scal"])
+                ({"columns": {"hour": {"as": "number", "scal": "none"}}}, ["data.columns.hour", "scal"]), \
+                ({"columns": {"city": {"as": "category", "vocabulary": ["Genève"], "missing": "none"}}},
+                 ["data.columns.city", "not in its vocabulary"])
         right = self.json["data"]
         for keys, expected in wrong:
             with self.subTest(keys=keys):

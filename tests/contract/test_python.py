@@ -5,10 +5,12 @@ Real processes; every wait is bounded. Tried with numpy 2.4.6, pandas 3.1.1, pya
 packages that are not installed are skipped with a notice. TANIST_PROGRAM: the program.
 """
 
+import csv
 import importlib.util
 import json
 import math
 import os
+import random
 import struct
 import sys
 import unittest
@@ -62,6 +64,30 @@ class Runs(Cli):
         again = tanist.start(QUICK, dir=self.folder / "run", set={"train.steps": 400}, resume=True)
         self.assertEqual([entry["step"] for entry in again.watch() if "loss" in entry and "event" not in entry], [400])
         self.assertEqual(again.wait(60).steps, 400)
+
+    def test_the_guide_of_csv_files(self):
+        """docs/data.md: its job, from a CSV file to predictions of dictionaries and of a file."""
+        guide = (ROOT / "docs/data.md").read_text(encoding="utf-8").split("## From a CSV file to predictions")[1]
+        job = json.loads(guide.split("```json")[1].split("```")[0])
+        draw = random.Random(1)
+        with open(self.folder / "customers.csv", "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["id", "age", "city", "plan", "visits", "note", "churned"])
+            for i in range(2000):
+                visits = draw.randint(0, 40)
+                writer.writerow([i, draw.choice(["", draw.randint(18, 80)]), draw.choice(["東京", "São Paulo", 'a, "b"', ""]),
+                                 draw.choice(["free", "pro", "team", ""]), visits, "two\nlines", "no" if visits > 15 else "yes"])
+        job["data"]["train"] = str(self.folder / "customers.csv")
+        run = tanist.start(job, dir=self.folder / "run", local=True)
+        self.assertGreater(run.wait(60).accuracy, 0.9)
+        rows = [{"age": None, "city": 'a, "b"', "plan": "pro", "visits": visits} for visits in (3, 38)]
+        predicted = run.predict(rows)
+        self.assertEqual([one["class_name"] for one in predicted], ["yes", "no"])
+        path = self.folder / "new.csv"
+        path.write_text('plan,visits,age,city\npro,3,,"a, ""b"""\npro,38,,"a, ""b"""\n', encoding="utf-8")
+        self.assertEqual(run.predict(path), predicted)
+        with self.assertRaisesRegex(tanist.Error, "'visits': the value is missing"):
+            run.predict([{**rows[0], "visits": None}])
 
     def test_errors(self):
         """The program's message, and its exit code."""

@@ -55,6 +55,7 @@ static void values_are_read_in_every_form(void **state)
     assert_int_equal(got.texts.count, 2);
     assert_string_equal(got.texts.items[1], "2");
     assert_string_equal(got.choice, "b");
+    assert_int_equal(exit_code, TN_EXIT_OK);
     assert_string_equal(options.arguments[0], "argument");
     assert_true(PARSE("-cb", "argument"));
     assert_string_equal(got.choice, "b");

@@ -182,7 +182,9 @@ static void test_bad_values_name_their_place(void **state)
     (void)state;
     struct columns *columns = fitted("{\"color\": \"number\"}", "\"y\"", 0);
     assert_int_equal(apply(columns, 1, out), TN_EINVAL);
-    assert_string_equal(error.text, "f:1: 'color': 'blue' is not a number");
+    assert_string_equal(
+        error.text,
+        "f:1: 'color': 'blue' is not a number; texts need \"as\": \"category\" in data.columns");
     columns_close(columns);
     columns = fitted("", "\"y\"", 0);
     assert_int_equal(columns_inputs(columns), 2); /* All columns but the label. */
