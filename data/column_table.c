@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/job_columns.h"
 #include "data/open.h"
 
 /* ------------------------------------------------------------------ opening */
@@ -24,8 +25,8 @@ static const char *key_of(const struct job *job, enum dataset_split split)
     return pattern == job->data.validation ? "data.validation" : "data.train";
 }
 
-static enum tn_status open_source(const struct job *job, enum dataset_split split,
-                                  struct source *out, struct error *error)
+enum tn_status column_table_open_source(const struct job *job, enum dataset_split split,
+                                        struct source *out, struct error *error)
 {
     const struct source_config config = {
         .format = job->data.format,
@@ -134,6 +135,8 @@ static enum tn_status check_model(const struct job *job, const struct column_tab
                          " numbers: remove model.inputs, which is then computed",
                          job->model.inputs, columns_inputs(columns));
     }
+    enum tn_status status = job_columns_check(job, columns, error);
+    if (status != TN_OK) { return status; }
     if (!inputs && !columns_have_label(columns)) {
         return error_set(error, TN_EINVAL,
                          "data.label is empty: give the name of the column to be predicted");
@@ -215,7 +218,7 @@ enum tn_status column_table_open(const struct job *job, enum dataset_split split
     struct column_table *table = calloc(1, sizeof *table);
     if (table == NULL) { return error_set(error, TN_ENOMEM, "out of memory for data"); }
     table->classes = job_classes(job);
-    enum tn_status status = open_source(job, split, &table->source, error);
+    enum tn_status status = column_table_open_source(job, split, &table->source, error);
     if (status == TN_OK) { status = open_split(job, split, table, error); }
     if (status == TN_OK) { status = open_columns(job, split, fitted, table, error); }
     if (status == TN_OK) { status = check_model(job, table, error); }
@@ -314,22 +317,4 @@ struct digest column_table_digest(const struct column_table *table)
     if (columns != NULL) { digest_add(&stream, columns, strlen(columns)); }
     free(columns);
     return digest_end(&stream);
-}
-
-enum tn_status column_table_settle_job(struct job *job, struct error *error)
-{
-    const bool has_files = job->data.format[0] != '\0' && job->data.train[0] != '\0';
-    if (!has_files || job->model.inputs_given) { return TN_OK; }
-    struct source source = {0};
-    struct columns *columns = NULL;
-    enum tn_status status = columns_open(job->data.columns, job->data.label, &columns, error);
-    if (status == TN_OK) { status = open_source(job, DATASET_TRAIN, &source, error); }
-    if (status == TN_OK) { status = columns_bind(columns, &source, false, error); }
-    if (status == TN_OK) {
-        job->model.inputs = columns_inputs(columns);
-        job->model.inputs_given = true;
-    }
-    source_close(&source);
-    columns_close(columns);
-    return status;
 }

@@ -56,8 +56,8 @@ MUST_CHECK enum tn_status column_table_read(const struct column_table *table, ui
                                             const struct column_table_example *example,
                                             struct error *error);
 
-/* Set model.inputs of a job with data.format, unless it was given, from its columns and the first
- * file for training. Errors as column_table_open(). */
-MUST_CHECK enum tn_status column_table_settle_job(struct job *job, struct error *error);
+/* The files of a split alone; an error names the key of the job. */
+MUST_CHECK enum tn_status column_table_open_source(const struct job *job, enum dataset_split split,
+                                                   struct source *out, struct error *error);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/job_embed.h"
 #include "model/job_layers.h"
 #include "model/layer_joins.h"
 #include "model/onnx/import.h"
@@ -13,7 +14,9 @@
 
 static tn_tensor inputs_of(struct tn_graph *graph, const struct job *job)
 {
-    return tn_placeholder(graph, "inputs", TN_FLOAT32, TN_SHAPE(TN_BATCH, job->model.inputs));
+    tn_tensor x =
+        tn_placeholder(graph, "inputs", TN_FLOAT32, TN_SHAPE(TN_BATCH, job->model.inputs));
+    return job_embed(graph, job, x);
 }
 
 /* One label for each row of logits: one per example, or one per element of a sequence. */
@@ -111,6 +114,7 @@ static tn_tensor shaped_inputs(struct tn_graph *graph, const struct job *job)
 {
     struct tn_shape shape = TN_SHAPE(TN_BATCH, job->model.inputs);
     uint32_t count = job->model.shape_count;
+    if (job->model.embedding_count > 0) { return inputs_of(graph, job); }
     assert(count <= JOB_RANK_MAX);
     if (count > 0) { shape.rank = 1 + count; }
     for (uint32_t d = 0; d < count; d++) { shape.dims[1 + d] = job->model.shape[d]; }

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "common/cluster/variable_rules.h"
-#include "data/column_table.h"
+#include "data/dataset.h"
+#include "data/job_columns.h"
 #include "kernels/optimizer.h"
 #include "model/model.h"
 #include "model/training.h"
@@ -26,7 +27,7 @@ enum tn_status override_job(struct job *job, const struct option_texts *settings
         enum tn_status status = job_set(job, settings->items[i], error);
         if (status != TN_OK) { return error_context(error, "--set"); }
     }
-    return column_table_settle_job(job, error);
+    return job_columns_settle(job, error);
 }
 
 enum tn_status load_job(struct job *job, const char *path, const struct option_texts *settings,

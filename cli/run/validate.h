@@ -16,7 +16,7 @@
 MUST_CHECK enum tn_status read_job_argument(struct job *job, const char *path, struct error *error);
 
 /* Apply the values of --set, "KEY=VALUE" each; then set the inputs of a model whose data are files
- * with columns. TN_EINVAL names the value that is wrong; the errors of column_table_settle_job().
+ * with columns. TN_EINVAL names the value that is wrong; the errors of job_columns_settle().
  */
 MUST_CHECK enum tn_status override_job(struct job *job, const struct option_texts *settings,
                                        struct error *error);

@@ -10,6 +10,7 @@
 
 #include "common/base/utf8.h"
 #include "common/cluster/job_data.h"
+#include "common/cluster/job_embeddings.h"
 #include "common/cluster/job_keys.h"
 #include "common/cluster/job_model.h"
 #include "common/cluster/job_schedule.h"
@@ -128,6 +129,9 @@ enum tn_status job_read_text(struct job *job, const char *text, size_t size, con
     if (status == TN_OK) {
         if (names_key(root, "model.hidden", "hidden")) { read.model.hidden_given = true; }
         if (names_key(root, "model.inputs", "inputs")) { read.model.inputs_given = true; }
+        if (names_key(root, "model.embeddings", "embeddings")) {
+            read.model.embeddings_given = true;
+        }
         settle_hidden(&read);
         *job = read;
     } else {
@@ -206,6 +210,7 @@ enum tn_status job_set(struct job *job, const char *assignment, struct error *er
     if (status == TN_OK) {
         if (strcmp(name, "model.hidden") == 0) { changed.model.hidden_given = true; }
         if (strcmp(name, "model.inputs") == 0) { changed.model.inputs_given = true; }
+        if (strcmp(name, "model.embeddings") == 0) { changed.model.embeddings_given = true; }
         if (strcmp(name, "model.type") == 0) { settle_hidden(&changed); }
         *job = changed;
     }
@@ -251,6 +256,7 @@ enum tn_status job_check(const struct job *job, struct error *error)
     if ((status = check_cluster(job, error)) != TN_OK) { return status; }
     if ((status = job_check_data(job, error)) != TN_OK) { return status; }
     if ((status = job_check_schedule(job, error)) != TN_OK) { return status; }
+    if ((status = job_check_embeddings(job, error)) != TN_OK) { return status; }
     return job_check_model(job, error);
 }
 

@@ -32,6 +32,7 @@ enum {
     JOB_SYMBOL_MAX = 64,
     JOB_FREEZE_MAX = 16,
     JOB_MAP_MAX = 16,
+    JOB_EMBEDDINGS_MAX = 64,
     JOB_PAIR_MAX = 160,
     JOB_FILE_MAX = 1 << 20,
     JOB_DIFFERENCE_MAX = 640,
@@ -107,6 +108,12 @@ struct job_placement_rule {
     uint32_t ps;
 };
 
+/* One of `model.embeddings`: input `input` is the number of a row of a table [rows, width]. */
+struct job_embedding {
+    char name[JOB_PATTERN_MAX];
+    uint32_t input, rows, width;
+};
+
 struct job {
     char name[CLUSTER_NAME_MAX]; /* Also the cluster's name. */
     uint64_t seed;
@@ -131,6 +138,9 @@ struct job {
         char warm_start[JOB_PATH_MAX];                /* A safetensors file; "": none. */
         uint32_t map_count;
         char map[JOB_MAP_MAX][JOB_PAIR_MAX]; /* "variables=tensors": model/warm_start.h. */
+        uint32_t embedding_count;
+        bool embeddings_given;                               /* As inputs_given. */
+        struct job_embedding embeddings[JOB_EMBEDDINGS_MAX]; /* By input; of feature columns. */
     } model;
     struct {
         char type[32]; /* "idx", "text", "synthetic", "matches" */

@@ -1,3 +1,4 @@
+#include "common/cluster/job_embeddings.h"
 #include "common/cluster/job_key_rows.h"
 #include "common/cluster/job_layers.h"
 
@@ -113,6 +114,16 @@ static const struct json_field fields[] = {
         .tags = CHANGEABLE,
         .help = "Other names in `model.warm_start`, a list of `variables=tensors`: "
                 "`[\"hidden1/*=encoder/*\"]`. One `*` on each side is the same text.",
+    },
+    {
+        .name = "model.embeddings",
+        .type = FIELD_LIST,
+        AT(model.embeddings),
+        .length_offset = offsetof(struct job, model.embedding_count),
+        .element = &job_embedding_field,
+        .tags = FIXED,
+        .help =
+            "Computed from the columns with `embed`: see [feature columns](data.md#embeddings).",
     },
 };
 

@@ -173,7 +173,10 @@ static enum tn_status bind_feature(struct columns *columns, struct feature *feat
             if (status != TN_OK) { return status; }
         }
     }
-    if (!numbers) { width = ids_of(feature); }
+    if (feature->embed > 0 && ids_of(feature) > 1 << 24) {
+        return error_set(error, TN_EINVAL, "%s: an embedding has at most 2^24 rows", key);
+    }
+    if (!numbers) { width = feature->embed > 0 ? 1 : ids_of(feature); }
     if (feature->moments != NULL && feature->width != width) {
         return error_set(error, TN_EINVAL, "%s: the column has %" PRIu64 " numbers, not %" PRIu32,
                          key, width, feature->width);
@@ -278,6 +281,26 @@ uint32_t columns_inputs(const struct columns *columns)
 {
     assert(columns->inputs > 0);
     return columns->inputs;
+}
+
+uint32_t columns_embedded(const struct columns *columns, struct columns_embedding *out,
+                          uint32_t room)
+{
+    uint32_t count = 0;
+    for (uint32_t f = 0; f < columns->count; f++) {
+        const struct feature *feature = &columns->features[f];
+        if (feature->embed == 0) { continue; }
+        if (count < room) {
+            out[count] = (struct columns_embedding){
+                .feature = feature->name,
+                .input = feature->at,
+                .ids = ids_of(feature),
+                .width = feature->embed,
+            };
+        }
+        count++;
+    }
+    return count;
 }
 
 bool columns_have_label(const struct columns *columns)

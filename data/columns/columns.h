@@ -46,6 +46,14 @@ void columns_finish(struct columns *columns); /* All rows were added. */
 
 /* The numbers of an example. The columns are bound. */
 uint32_t columns_inputs(const struct columns *columns);
+/* The embedded features, in the order of their inputs: an input holds the id, below `ids`. Fills at
+ * most `room` and returns their number. */
+struct columns_embedding {
+    const char *feature; /* As long as the columns. */
+    uint32_t input, ids, width;
+};
+uint32_t columns_embedded(const struct columns *columns, struct columns_embedding *out,
+                          uint32_t room);
 /* Decides about random changes of images while training; see data/image/augment.h. */
 struct columns_draw {
     uint64_t seed, epoch, example;

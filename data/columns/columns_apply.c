@@ -152,7 +152,11 @@ enum tn_status columns_apply(const struct columns *columns, const struct source 
             uint32_t id = 0;
             status = id_of(columns, feature, source, i, row, &id, error);
             memset(at, 0, feature->width * sizeof *at);
-            if (status == TN_OK) { at[id] = 1; }
+            if (status == TN_OK && feature->embed > 0) {
+                *at = (float)id; /* Exact: ids are below 2^24. */
+            } else if (status == TN_OK) {
+                at[id] = 1;
+            }
         }
         if (status != TN_OK) { return status; }
     }

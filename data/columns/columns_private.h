@@ -51,6 +51,7 @@ struct feature {
     struct vocabulary *vocabulary; /* Categories have this or `hash`. */
     uint32_t unknown;              /* Ids of texts that the vocabulary lacks. */
     uint32_t hash;
+    uint32_t embed;      /* The width of its embedding; 0: one input for each id. */
     uint32_t part_count; /* Crosses have parts. */
     uint32_t parts[PARTS_MAX];
     struct moments *moments; /* One for each number; NULL: none are needed, or none are known. */

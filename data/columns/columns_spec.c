@@ -20,7 +20,7 @@ struct spec {
     enum feature_scale scale;
     uint32_t edge_count;
     double edges[EDGES_MAX];
-    uint32_t hash, unknown;
+    uint32_t hash, unknown, embed;
     uint32_t part_count;
     char of[PARTS_MAX][SOURCE_NAME_MAX];
     struct pixel_spec pixels;
@@ -50,6 +50,7 @@ static const struct json_field fields[] = {
     },
     {.name = "hash", .type = FIELD_UINT, AT(hash), .least = 1, .most = IDS_MAX, .optional = true},
     {.name = "unknown", .type = FIELD_UINT, AT(unknown), .most = IDS_MAX, .optional = true},
+    {.name = "embed", .type = FIELD_UINT, AT(embed), .least = 1, .most = 4096, .optional = true},
     {
         .name = "of",
         .type = FIELD_LIST,
@@ -178,6 +179,9 @@ static const char *stray_key(const struct feature *feature, const struct spec *s
     if (spec->unknown > 0 && feature->vocabulary == NULL) { return "unknown"; }
     if (feature->vocabulary != NULL && !category) { return "vocabulary"; }
     if (spec->part_count > 0 && !cross) { return "of"; }
+    if (spec->embed > 0 && !category && !cross && feature->kind != FEATURE_BUCKET) {
+        return "embed";
+    }
     if (feature->kind != FEATURE_PIXELS && pixels_are_changed(&spec->pixels)) {
         return "flip, margin, crop, mean or deviation";
     }
@@ -244,6 +248,7 @@ static enum tn_status read_feature(const char *name, const json_t *value, struct
         feature->scale = spec->scale;
         feature->hash = spec->hash;
         feature->unknown = spec->unknown;
+        feature->embed = spec->embed;
         feature->edge_count = spec->edge_count;
         feature->pixels = spec->pixels;
         memcpy(feature->edges, spec->edges, sizeof feature->edges);
@@ -401,6 +406,7 @@ static json_t *build_feature(const struct columns *columns, const struct feature
     }
     if (feature->unknown > 0) { set(object, "unknown", json_integer(feature->unknown)); }
     if (feature->hash > 0) { set(object, "hash", json_integer(feature->hash)); }
+    if (feature->embed > 0) { set(object, "embed", json_integer(feature->embed)); }
     if (feature->part_count > 0) {
         json_t *list = json_array();
         for (uint32_t p = 0; p < feature->part_count; p++) {

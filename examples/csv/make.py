@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the data of shops.json: readings of shops as a person would export them, with numbers,
+"""Writes the data of shops.json and embed.json: readings of shops as a person would export them, with numbers,
 categories, quotes, UTF-8 and missing values. The same seed gives the same bytes.
 
     python3 examples/csv/make.py     # writes shops-train-*.csv and shops-test.csv to examples/csv/data

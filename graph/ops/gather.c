@@ -104,16 +104,16 @@ const struct op_type op_one_hot = {
     .index_limit = limit_of_one_hot,
 };
 
-/* To float32 from any type; to a wider integer. */
+/* To float32 from any type; to a wider integer; from floats that are whole numbers to integers. */
 static enum tn_status infer_cast(const struct tn_graph *graph, struct node *node,
                                  struct error *error)
 {
     enum tn_type from = input_type(graph, node, 0), to = node->attributes.type;
-    bool widens = (to == TN_INT64 && from != TN_FLOAT32) || (to == TN_INT32 && from == TN_UINT8);
-    if (to != TN_FLOAT32 && !(widens && node->attributes.numbers[0] == 1)) {
+    const bool wide = to == TN_INT64 || (to == TN_INT32 && from != TN_INT64);
+    if (to != TN_FLOAT32 && !(wide && node->attributes.numbers[0] == 1)) {
         return error_set(error, TN_EINVAL,
-                         "a cast to %s by %g is not possible: cast to float32, or to a wider "
-                         "integer by 1",
+                         "a cast to %s by %g is not possible: cast to float32, or by 1 to int64, "
+                         "or to int32 from another type than int64",
                          type_name(to), node->attributes.numbers[0]);
     }
     node->types[0] = to;
@@ -121,12 +121,12 @@ static enum tn_status infer_cast(const struct tn_graph *graph, struct node *node
     return TN_OK;
 }
 
-/* Only floats have gradients. */
+/* Only floats have gradients, and integers give none. */
 static void gradient_of_cast(struct tn_graph *graph, tn_tensor self, const tn_tensor *dy,
                              tn_tensor *dx)
 {
     const struct node *node = node_of(graph, self);
-    if (input_type(graph, node, 0) != TN_FLOAT32) { return; }
+    if (input_type(graph, node, 0) != TN_FLOAT32 || node->types[0] != TN_FLOAT32) { return; }
     dx[0] = tn_scale(graph, dy[0], (float)node->attributes.numbers[0]);
 }
 

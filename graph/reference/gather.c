@@ -56,14 +56,23 @@ static void cast_to_float(const struct kernel_call *call)
     }
 }
 
+/* A number that is not an id, as NaN or one out of range, becomes -1, for which a gather gives NaN.
+ */
+static int64_t whole(real number)
+{
+    return number >= 0 && number < 0x1p31F ? (int64_t)number : -1;
+}
+
 static void cast(const struct kernel_call *call)
 {
+    const bool is_float = call->in[0].type == TN_FLOAT32;
     if (call->out[0].type == TN_FLOAT32) {
         cast_to_float(call);
         return;
     }
     for (int64_t i = 0; i < output_elements(call); i++) {
-        int64_t x = integer_at(&call->in[0], i);
+        const int64_t x =
+            is_float ? whole(((const real *)call->in[0].data)[i]) : integer_at(&call->in[0], i);
         if (call->out[0].type == TN_INT64) {
             ((int64_t *)call->out[0].data)[i] = x;
         } else {

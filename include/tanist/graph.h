@@ -163,7 +163,8 @@ TN_API tn_tensor tn_mean(struct tn_graph *graph, tn_tensor x, const uint32_t *ax
 TN_API tn_tensor tn_gather(struct tn_graph *graph, tn_tensor rows, tn_tensor ids);
 /* One more dimension, of size `depth`: 1 at the id, else 0. */
 TN_API tn_tensor tn_one_hot(struct tn_graph *graph, tn_tensor ids, int64_t depth);
-/* x * scale as float32; or, with scale 1, an integer as a wider one. */
+/* x * scale as float32; or, with scale 1, an integer as a wider one, or a float as an integer: its
+ * whole part, and -1 of numbers below 0, from 2^31 on, and NaN. */
 TN_API tn_tensor tn_cast(struct tn_graph *graph, tn_tensor x, enum tn_type type, float scale);
 
 struct tn_window {

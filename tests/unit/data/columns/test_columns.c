@@ -125,6 +125,46 @@ static void test_categories_are_one_hot(void **state)
     columns_close(columns);
 }
 
+/* An embedded feature is one input, the id that would have been 1. */
+static void test_embedded_features_are_ids(void **state)
+{
+    float out[4], hot[32];
+    struct columns_embedding found[4];
+    (void)state;
+    struct columns *columns = fitted(
+        "{\"color\": {\"as\": \"category\", \"vocabulary\": [\"blue\", \"red\"], \"unknown\": 2,"
+        " \"embed\": 5},"
+        " \"n\": {\"as\": \"number\", \"missing\": 0},"
+        " \"size\": {\"as\": \"bucket\", \"from\": \"n\", \"edges\": [3, 4], \"missing\": 0},"
+        " \"both\": {\"as\": \"cross\", \"of\": [\"color\", \"size\"], \"hash\": 7, \"embed\": 1}}",
+        "\"y\"", 0);
+    struct columns *plain = fitted(
+        "{\"color\": {\"as\": \"category\", \"vocabulary\": [\"blue\", \"red\"], \"unknown\": 2},"
+        " \"size\": {\"as\": \"bucket\", \"from\": \"n\", \"edges\": [3, 4], \"missing\": 0},"
+        " \"both\": {\"as\": \"cross\", \"of\": [\"color\", \"size\"], \"hash\": 7}}",
+        "\"y\"", 0);
+    assert_int_equal(columns_embedded(columns, found, 1), 2);
+    assert_int_equal(columns_embedded(columns, found, 4), 2);
+    assert_string_equal(found[1].feature, "both");
+    assert_int_equal(found[0].input, 0);
+    assert_int_equal(found[0].ids, 4);
+    assert_int_equal(found[0].width, 5);
+    assert_int_equal(found[1].input, 5);
+    assert_int_equal(found[1].ids, 7);
+    assert_int_equal(columns_inputs(columns), 6);
+    for (uint64_t i = 0; i < ROWS; i++) {
+        assert_int_equal(apply(columns, i, hot), TN_OK);
+        memcpy(out, (const float[]){hot[0], hot[5]}, 2 * sizeof *out);
+        assert_int_equal(apply(plain, i, hot), TN_OK);
+        assert_true(hot[(int)out[0]] == 1 && hot[7 + (int)out[1]] == 1);
+    }
+    char *text = columns_write(columns);
+    assert_non_null(strstr(text, "\"embed\": 5"));
+    free(text);
+    columns_close(plain);
+    columns_close(columns);
+}
+
 static void test_stored_columns_have_the_statistics(void **state)
 {
     float out, again;
@@ -236,6 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers_are_scaled),
         cmocka_unit_test(test_categories_are_one_hot),
+        cmocka_unit_test(test_embedded_features_are_ids),
         cmocka_unit_test(test_stored_columns_have_the_statistics),
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_bad_values_name_their_place),

@@ -79,9 +79,22 @@ static tn_tensor widen_ids(struct tn_graph *g)
     return tn_gather(g, variable(g, "rows", TN_SHAPE(3, 2)), tn_cast(g, ids, TN_INT64, 1));
 }
 
-static tn_tensor cast_to_integer(struct tn_graph *g)
+static tn_tensor cast_to_scaled_integer(struct tn_graph *g)
 {
-    return tn_cast(g, ids_of(g, TN_FLOAT32), TN_INT32, 1);
+    return tn_cast(g, ids_of(g, TN_FLOAT32), TN_INT32, 2);
+}
+
+static tn_tensor narrow_ids(struct tn_graph *g)
+{
+    return tn_cast(g, ids_of(g, TN_INT64), TN_INT32, 1);
+}
+
+/* Numbers out of range become -1. */
+static tn_tensor known_whole(struct tn_graph *g)
+{
+    const float numbers[] = {2, 0, 16777215, -1, -0.5F, NAN, INFINITY, 0x1p31F};
+    struct tn_view view = {TN_FLOAT32, TN_SHAPE(8), (void *)(uintptr_t)numbers};
+    return tn_cast(g, tn_cast(g, tn_constant(g, view), TN_INT32, 1), TN_FLOAT32, 1);
 }
 
 static const struct op_case cases_gather[] = {
@@ -99,7 +112,10 @@ static const struct op_case cases_gather[] = {
     {"cast of pixels", "cast", pixels, .shape = "float32 [batch, 4]"},
     {"cast of floats", "cast", cast_float, .shape = "float32 [batch, 3]"},
     {"cast of ids", "cast", widen_ids, .shape = "float32 [batch, 4, 2]"},
-    {"cast refuses to make integers", "cast", cast_to_integer, .error = "is not possible"},
+    {"cast of floats to ids", "cast", known_whole, .shape = "float32 [8]", .without_gradient = true,
+     .expected = (const double[]){2, 0, 16777215, -1, -1, -1, -1, -1}},
+    {"cast refuses to scale integers", "cast", cast_to_scaled_integer, .error = "is not possible"},
+    {"cast refuses narrow integers", "cast", narrow_ids, .error = "is not possible"},
 };
 
 #endif
