@@ -164,6 +164,8 @@ enum tn_status store_put_manifest(const char *dir, const struct manifest *manife
     /* The folder does not exist if all shards are in other folders. */
     status = store_make_folder(dir, manifest->id, 0, 0, error);
     if (status == TN_OK) { status = files_write_atomic(path, text, size, error); }
+    /* A collection by another process may have removed the temporary file. */
+    if (status == TN_ENOENT) { status = files_write_atomic(path, text, size, error); }
     if (status == TN_OK) { status = files_sync_folder(dir, error); }
     free(text);
     return status;
@@ -261,6 +263,21 @@ static enum tn_status remove_checkpoint(const char *dir, const char *name, bool 
     return TN_OK;
 }
 
+static bool is_temporary_manifest(const char *name)
+{
+    return files_is_temporary_of(name, STORE_MANIFEST_NAME);
+}
+
+/* The file of a process that was killed while it wrote the manifest, which another one wrote. */
+static void remove_temporaries(const char *dir, uint64_t id)
+{
+    char path[PATH_MAX];
+    if (!store_path_of_manifest(path, dir, id) || access(path, F_OK) != 0) { return; }
+    if (!store_path_of_checkpoint(path, dir, id)) { return; }
+    int checkpoint = open_inside(AT_FDCWD, path);
+    if (checkpoint >= 0) { unlink_files(checkpoint, is_temporary_manifest); }
+}
+
 static bool is_among(uint64_t id, const uint64_t *ids, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -280,7 +297,11 @@ enum tn_status store_collect(const char *dir, const uint64_t *keep, size_t keep_
     for (const struct dirent *entry = readdir(folder); entry != NULL && status == TN_OK;
          entry = readdir(folder)) {
         uint64_t id = store_id_of_name(entry->d_name);
-        if (id == 0 || id >= below_id || is_among(id, keep, keep_count)) { continue; }
+        if (id == 0 || id >= below_id) { continue; }
+        if (is_among(id, keep, keep_count)) {
+            remove_temporaries(dir, id);
+            continue;
+        }
         bool gone;
         status = remove_checkpoint(dir, entry->d_name, &gone, error);
         if (gone) { ++*removed; }

@@ -41,7 +41,8 @@ MUST_CHECK enum tn_status store_put_manifest(const char *dir, const struct manif
 /*
  * Remove each checkpoint with an id below `below_id` that is not among `keep`. Its manifest is
  * removed first, so that a partly removed checkpoint does not look committed. `*removed` counts the
- * folders removed; a folder that contains other files stays, with these files.
+ * folders removed; a folder that contains other files stays, with these files. Of those that are
+ * kept, the temporary copies of the manifest are removed that a killed process left.
  *   TN_ENOENT: DIR does not exist; TN_EIO
  */
 MUST_CHECK enum tn_status store_collect(const char *dir, const uint64_t *keep, size_t keep_count,

@@ -126,12 +126,17 @@ static void collection_keeps_the_given_ids(void **state)
     }
     touch("0000000001/shard-0-of-1/data.mdb.partial-7-0");
     touch("0000000001/.manifest.json.tmp-7-0");
+    touch("0000000002/.manifest.json.tmp-7-0");
+    touch("0000000005/.manifest.json.tmp-7-0");
     const uint64_t keep[] = {2, 6};
     assert_int_equal(store_collect(dir, keep, 2, 5, &removed, NULL), TN_OK);
     assert_int_equal(removed, 3);
     assert_string_equal(list_ids(LISTED, warnings, sizeof warnings), "6 5 2");
     assert_false(exists("0000000001"));
     assert_false(exists("0000000003"));
+    assert_false(exists("0000000002/.manifest.json.tmp-7-0"));
+    assert_true(exists("0000000002/manifest.json"));
+    assert_true(exists("0000000005/.manifest.json.tmp-7-0")); /* May still be renamed. */
     assert_int_equal(store_collect(dir, NULL, 0, UINT64_MAX, &removed, NULL), TN_OK);
     assert_int_equal(removed, 3);
 }
