@@ -1,6 +1,7 @@
 /* chaos/inject/inject_operator.c: mistakes of operators, which the cluster must refuse: the same
  * task twice, the same cluster twice, a node with another job. */
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -233,23 +234,41 @@ static enum tn_status begin_mistake(struct target_cluster *cluster, struct activ
     return TN_OK;
 }
 
-/* When the place's own process dies, the attempt might rightly succeed: it is withdrawn at once. */
+static bool place_died(const struct mistake *mistake)
+{
+    assert(mistake->place != NULL && mistake->pid > 0);
+    return mistake->place->pid != mistake->pid || (kill(mistake->pid, 0) != 0 && errno == ESRCH);
+}
+
+/* When the place's own process dies, the attempt may rightly succeed: it is withdrawn at once, or
+ * has succeeded before the death was noticed. */
+static void withdraw_successor(struct mistake *mistake)
+{
+    withdraw(mistake);
+    for (uint32_t i = 0; i < mistake->count; i++) {
+        struct attempt *attempt = &mistake->attempts[i];
+        if (!was_refused(attempt)) { attempt->withdrawn = true; }
+    }
+}
+
 static void tick_mistake(struct target_cluster *cluster, struct active_fault *fault)
 {
     struct mistake *mistake = fault->state;
     (void)cluster;
-    assert(mistake->place != NULL);
-    if (mistake->place->pid != mistake->pid) { withdraw(mistake); }
+    if (place_died(mistake)) { withdraw_successor(mistake); }
     if (all_ended(mistake)) { fault->injection.for_ms = 1; /* It is over. */ }
 }
 
 static void end_mistake(struct target_cluster *cluster, struct active_fault *fault)
 {
     struct mistake *mistake = fault->state;
-    bool alive = mistake->place->pid == mistake->pid;
     bool in_time = clock_monotonic_ms() < mistake->began_ms + PATIENCE_MS;
     (void)cluster;
-    if (!alive || in_time) { withdraw(mistake); /* The round ended before the attempts did. */ }
+    if (place_died(mistake)) {
+        withdraw_successor(mistake);
+    } else if (in_time) {
+        withdraw(mistake); /* The round ended before the attempts did. */
+    }
     for (uint32_t i = 0; i < mistake->count; i++) {
         subprocess_stop(&mistake->attempts[i].command);
     }
