@@ -9,6 +9,7 @@
 #include "common/base/digest.h"
 #include "common/base/minmax.h"
 #include "kernels/optimizer.h"
+#include "worker/details.h"
 
 uint32_t compute_slice_examples(const struct job *job)
 {
@@ -228,6 +229,7 @@ const float *compute_node(struct compute *compute, const float *values, uint64_t
     assert(slices_is_node(compute->config.job->train.slices, node.first, node.count));
     compute->version++; /* The slices of a node have the same values; later ones may not. */
     enum tn_status status = sum_node(compute, values, step, node, 0, error);
+    compute->has_gradient = status == TN_OK;
     return status == TN_OK ? level(compute, 0) : NULL;
 }
 
@@ -255,10 +257,11 @@ double compute_train_loss(const struct compute *compute, uint64_t step)
 void compute_reset(struct compute *compute)
 {
     memset(compute->recent, 0, sizeof compute->recent);
+    compute->has_gradient = false;
 }
 
 static enum tn_status evaluate_all(const struct compute *compute, const float *values,
-                                   struct evaluation_sum *sum)
+                                   struct evaluation_sum *sum, struct details *details)
 {
     const struct dataset *test = compute->config.test;
     enum tn_status status = TN_OK;
@@ -269,6 +272,9 @@ static enum tn_status evaluate_all(const struct compute *compute, const float *v
         status = dataset_gather_range(test, first, count, &fields, NULL);
         if (status != TN_OK) { break; }
         status = training_evaluate(compute->training, values, count, sum, NULL);
+        if (status == TN_OK && compute->config.details != NULL) {
+            details_add(details, compute->training, &fields, count);
+        }
         first += count;
     }
     return status;
@@ -280,6 +286,20 @@ static double accuracy_of(const struct compute *compute, const struct evaluation
     assert(sum->count >= 1);
     if (training_is_classifier(compute->training)) { return sum->correct / (double)sum->count; }
     return compute->target_spread > 0 ? 1.0 - sum->squares / compute->target_spread : (double)NAN;
+}
+
+static void write_details(const struct compute *compute, const struct details *details,
+                          const float *averages, const struct evaluation *evaluation)
+{
+    const bool histograms = compute->config.job->metrics.histograms;
+    const struct details_source source = {
+        .dir = compute->config.details,
+        .variables = &compute->config.model->table,
+        .test = compute->config.test,
+        .values = histograms ? averages : NULL,
+        .gradient = histograms && compute->has_gradient ? compute->levels[0]->data : NULL,
+    };
+    if (source.dir != NULL) { details_write(details, &source, evaluation); }
 }
 
 struct evaluation compute_evaluate(const struct compute *compute, const float *values,
@@ -297,8 +317,12 @@ struct evaluation compute_evaluate(const struct compute *compute, const float *v
     const struct dataset *test = compute->config.test;
     if (test == NULL || test->examples == 0) { return evaluation; }
     struct evaluation_sum sum = {0};
-    if (evaluate_all(compute, averages, &sum) != TN_OK) { return evaluation; }
-    evaluation.loss = sum.loss / (double)sum.count;
-    evaluation.accuracy = accuracy_of(compute, &sum);
+    struct details details = {0};
+    if (evaluate_all(compute, averages, &sum, &details) == TN_OK) {
+        evaluation.loss = sum.loss / (double)sum.count;
+        evaluation.accuracy = accuracy_of(compute, &sum);
+        write_details(compute, &details, averages, &evaluation);
+    }
+    details_close(&details);
     return evaluation;
 }

@@ -36,6 +36,9 @@ struct compute_config {
     const struct kernels *kernels; /* For the sums of slices. */
     const struct dataset *train, *test;
     struct buffer_pool *pool;
+    /* The run's folder, for what evaluations give besides loss and accuracy: worker/details.h.
+     * NULL: nothing is written. */
+    const char *details;
 };
 
 struct compute {
@@ -47,6 +50,7 @@ struct compute {
     struct read_ahead *reader;
     struct buffer *levels[COMPUTE_LEVELS_MAX]; /* Partial sums; NULL until needed. */
     double losses[COMPUTE_LEVELS_MAX];         /* The sums of the losses of the same examples. */
+    bool has_gradient;    /* compute_node() was called since the last compute_reset(). */
     double target_spread; /* Regression: squared deviations of the test targets from their mean. */
     /* Ring: the losses of this worker's slices in recent steps. */
     struct {
@@ -88,7 +92,8 @@ void compute_reset(struct compute *compute);
 /* Loss and accuracy of `averages` on the test set (NAN without one, or where a value is not
  * finite), the training loss, and the digest of `values`. Both are those of `step`; without a
  * moving average they are the same. For a regression, the accuracy is R squared. Takes some ten
- * milliseconds. */
+ * milliseconds. Details are those of the same examples; their gradients are of the last
+ * compute_node(). */
 struct evaluation compute_evaluate(const struct compute *compute, const float *values,
                                    const float *averages, uint64_t step);
 

@@ -321,6 +321,7 @@ static enum tn_status open_parts(struct worker *worker, struct error *error)
         .train = config->train,
         .test = config->test,
         .pool = worker->ports.buffers,
+        .details = worker->config.details,
     };
     enum tn_status status = compute_open(&worker->compute, &compute, error);
     if (status != TN_OK) { return status; }

@@ -30,6 +30,7 @@ struct worker_config {
     const struct dataset *train;
     const struct dataset *test; /* May be NULL: evaluations then have a digest only. */
     struct inputs inputs;       /* The arithmetic and the data. */
+    const char *details;        /* As in struct compute_config. */
 };
 
 struct worker;

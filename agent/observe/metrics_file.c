@@ -110,16 +110,26 @@ void metrics_file_loaded(struct metrics_file *file, const struct run *run, uint6
                time, run->load_step, run->generation, run->load_checkpoint);
 }
 
-void metrics_file_entry(struct metrics_file *file, const struct history_entry *entry)
+static json_t *real(double value)
 {
-    char time[TIME_TEXT_MAX], loss[NUMBER_BYTES], accuracy[NUMBER_BYTES];
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+void metrics_file_entry(struct metrics_file *file, const struct history_entry *entry,
+                        const json_t *metrics)
+{
+    char time[TIME_TEXT_MAX];
     if (entry->kind != HISTORY_EVALUATED) {
         write_object(file, event_text_history_json(entry));
         return;
     }
     clock_format(entry->wall_ms, time);
-    print_line(file, "{\"step\":%" PRIu64 ",\"time\":\"%s\",\"test_loss\":%s,\"accuracy\":%s}\n",
-               entry->step, time, exact(entry->loss, loss), exact(entry->accuracy, accuracy));
+    json_t *line = json_pack("{s:I, s:s, s:o, s:o}", "step", (json_int_t)entry->step, "time", time,
+                             "test_loss", real(entry->loss), "accuracy", real(entry->accuracy));
+    if (line != NULL && metrics != NULL) {
+        (void)json_object_update(line, (json_t *)(uintptr_t)metrics);
+    }
+    write_object(file, line);
 }
 
 void metrics_file_changed(struct metrics_file *file, uint64_t step, const char *key,

@@ -98,15 +98,22 @@ void summaries_close(struct summaries *summaries)
     summaries->fd = -1;
 }
 
+void summaries_value(struct summaries *summaries, uint64_t wall_ms, uint64_t step,
+                     struct proto *entry)
+{
+    struct proto event = begin_event(wall_ms, step), summary = {0};
+    proto_message(&summary, SUMMARY_VALUE, entry);
+    proto_message(&event, EVENT_SUMMARY, &summary);
+    write_event(summaries, &event);
+}
+
 void summaries_scalar(struct summaries *summaries, uint64_t wall_ms, uint64_t step, const char *tag,
                       double value)
 {
-    struct proto event = begin_event(wall_ms, step), summary = {0}, entry = {0};
+    struct proto entry = {0};
     proto_text(&entry, VALUE_TAG, tag);
     proto_float(&entry, VALUE_SIMPLE, (float)value);
-    proto_message(&summary, SUMMARY_VALUE, &entry);
-    proto_message(&event, EVENT_SUMMARY, &summary);
-    write_event(summaries, &event);
+    summaries_value(summaries, wall_ms, step, &entry);
 }
 
 /* TensorBoard drops the points from this step on. */

@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/minmax.h"
+#include "common/cluster/evaluation_file.h"
 
 static double now_ms(void)
 {
@@ -28,7 +29,8 @@ static void open_summaries(struct meter *meter, const char *dir, const struct jo
 void meter_open(struct meter *meter, const char *dir, const struct job *job,
                 const struct variable_table *variables)
 {
-    *meter = (struct meter){.ps_count = job->cluster.ps,
+    *meter = (struct meter){.dir = dir,
+                            .ps_count = job->cluster.ps,
                             .curve = calloc(1, sizeof *meter->curve),
                             .losses = calloc(LOSSES_MAX, sizeof *meter->losses)};
     if (meter->curve == NULL || meter->losses == NULL) {
@@ -113,11 +115,15 @@ void meter_step(struct meter *meter, uint64_t step, double loss)
 void meter_note(struct meter *meter, const struct history_entry *entry)
 {
     if (entry->kind == HISTORY_DONE) { meter->over = true; }
-    metrics_file_entry(&meter->file, entry);
-    if (entry->kind == HISTORY_EVALUATED) {
+    const bool evaluated = entry->kind == HISTORY_EVALUATED && meter->dir != NULL;
+    json_t *details = evaluated ? evaluation_file_take(meter->dir, entry->step, entry->loss) : NULL;
+    metrics_file_entry(&meter->file, entry, json_object_get(details, "metrics"));
+    if (evaluated) {
         put_scalar(meter, entry->wall_ms, entry->step, "test_loss", entry->loss);
         put_scalar(meter, entry->wall_ms, entry->step, "accuracy", entry->accuracy);
+        summaries_evaluation(&meter->summaries, entry->wall_ms, entry->step, details);
     }
+    json_decref(details);
 }
 
 /* ---------------------------------------------------------------- of a cluster */

@@ -18,6 +18,7 @@
 #include "common/cluster/variables.h"
 
 struct meter {
+    const char *dir; /* The run's folder. Borrowed. NULL: nothing is measured. */
     uint32_t ps_count;
     struct curve *curve; /* Owned. NULL: out of memory, and nothing is measured. */
     double *losses;      /* [LOSSES_MAX] The newest answer of a ps. Owned. */

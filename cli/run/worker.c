@@ -34,7 +34,9 @@ static enum tn_status run_worker(struct node_setup *setup, void *role, int *exit
                                          .kernels = parts->training.kernels,
                                          .train = parts->training.train,
                                          .test = parts->training.test,
-                                         .inputs = parts->training.inputs};
+                                         .inputs = parts->training.inputs,
+                                         .details =
+                                             setup->session_file != NULL ? setup->dir : NULL};
     enum tn_status status = worker_create(&config, &parts->worker, error);
     if (status != TN_OK) { return status; }
     const struct node node = worker_node(parts->worker);

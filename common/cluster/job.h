@@ -189,6 +189,7 @@ struct job {
         uint64_t every_steps;   /* At least 1. */
         uint64_t every_seconds; /* 0: not by time. */
         bool summaries;         /* For TensorBoard. */
+        bool histograms;        /* In them. */
     } metrics;
     struct {
         uint32_t coordinators, ps, workers, min_workers;

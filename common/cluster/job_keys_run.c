@@ -42,6 +42,8 @@ static const struct json_field fields[] = {
            "Another point as soon as the last is this old, for slow steps; 0: none."),
     SWITCH("metrics.summaries", metrics.summaries, CHANGEABLE,
            "Whether the curves are also written for [TensorBoard](metrics.md#tensorboard)."),
+    SWITCH("metrics.histograms", metrics.histograms, CHANGEABLE,
+           "Whether they have a histogram of each variable and gradient at each evaluation."),
     NUMBER(FIELD_UINT, "cluster.coordinators", cluster.coordinators, 1, COORDINATORS_MAX,
            CHANGEABLE, "Candidates for chief: one is the chief, the others wait to take over."),
     NUMBER(FIELD_UINT, "cluster.ps", cluster.ps, 1, PS_MAX, FIXED,

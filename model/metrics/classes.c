@@ -16,7 +16,7 @@ struct class_metrics {
     /* All rows, for the areas: scores[row][class]. NULL: too many. */
     float *scores;
     uint32_t *labels;
-    uint64_t capacity; /* Rows. */
+    uint64_t capacity, scores_max; /* Rows, scores. */
     bool without_areas;
 };
 
@@ -29,6 +29,7 @@ enum tn_status class_metrics_open(uint32_t classes, uint32_t top_k, struct class
     if (metrics == NULL) { return error_set(error, TN_ENOMEM, "out of memory for metrics"); }
     metrics->classes = classes;
     metrics->k = top_k;
+    metrics->scores_max = CLASS_METRICS_SCORES_MAX;
     metrics->support = calloc(classes, sizeof *metrics->support);
     metrics->predicted = calloc(classes, sizeof *metrics->predicted);
     metrics->correct = calloc(classes, sizeof *metrics->correct);
@@ -56,6 +57,12 @@ void class_metrics_close(struct class_metrics *metrics)
     free(metrics);
 }
 
+void class_metrics_limit_scores(struct class_metrics *metrics, uint64_t most)
+{
+    assert(metrics->rows == 0 && most <= CLASS_METRICS_SCORES_MAX);
+    metrics->scores_max = most;
+}
+
 uint32_t class_of_scores(const float *scores, uint32_t classes)
 {
     uint32_t best = 0;
@@ -79,7 +86,7 @@ static enum tn_status keep_scores(struct class_metrics *metrics, const float *sc
                                   uint32_t label, struct error *error)
 {
     if (metrics->without_areas) { return TN_OK; }
-    if ((metrics->rows + 1) * metrics->classes > CLASS_METRICS_SCORES_MAX) {
+    if ((metrics->rows + 1) * metrics->classes > metrics->scores_max) {
         forget_scores(metrics);
         return TN_OK;
     }

@@ -42,6 +42,9 @@ MUST_CHECK enum tn_status class_metrics_open(uint32_t classes, uint32_t top_k,
                                              struct class_metrics **out, struct error *error);
 void class_metrics_close(struct class_metrics *metrics); /* NULL is allowed. */
 
+/* Leave areas out above `most` scores, which is CLASS_METRICS_SCORES_MAX by default. */
+void class_metrics_limit_scores(struct class_metrics *metrics, uint64_t most);
+
 /* Add a row: `scores` has one for each class; the first of the highest is predicted. `label` is
  * below the number of classes. TN_ENOMEM. */
 MUST_CHECK enum tn_status class_metrics_add(struct class_metrics *metrics, const float *scores,

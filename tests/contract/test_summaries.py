@@ -7,6 +7,7 @@ not installed. Real processes; every wait is bounded. TANIST_PROGRAM: the progra
 
 import importlib.util
 import json
+import math
 import os
 import signal
 import struct
@@ -38,6 +39,10 @@ def records(data):
         at += 16 + length
 
 
+CLASSES = ["--set", "model.type=mlp", "--set", "model.hidden=[64]", "--set", "model.outputs=4", "--set",
+           "evaluate.every_steps=100"]
+
+
 def has_tensorboard():
     if importlib.util.find_spec("tensorboard") is not None:
         return True
@@ -49,11 +54,19 @@ class Summaries(Cli):
     def files(self, directory="run"):
         return sorted((self.folder / directory / "summaries").iterdir())
 
-    def curve(self, tag, directory="run"):
+    def events(self, directory="run"):
+        """As TensorBoard reads them, all kinds without a limit."""
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-        events = EventAccumulator(str(self.folder / directory / "summaries"), size_guidance={"scalars": 0})
+        events = EventAccumulator(str(self.folder / directory / "summaries"),
+                                  size_guidance={"scalars": 0, "histograms": 0, "tensors": 0})
         events.Reload()
-        return {event.step: event.value for event in events.Scalars(tag)}
+        return events
+
+    def curve(self, tag, directory="run"):
+        return {event.step: event.value for event in self.events(directory).Scalars(tag)}
+
+    def evaluated(self, directory="run"):
+        return {step: point for step, point in points(self.folder / directory).items() if "accuracy" in point}
 
     def test_framing(self):
         """Lengths and checksums are right; the first record is the version, and there is a graph."""
@@ -103,6 +116,60 @@ class Summaries(Cli):
             self.assertEqual(sorted(found), sorted(wanted), tag)
             for step, value in wanted.items():
                 self.assertAlmostEqual(found[step], value, delta=1e-6 * abs(value))
+
+        events = self.events()
+        wanted = sorted(self.evaluated())
+        self.assertIn("variables/weights", events.Tags()["histograms"])
+        self.assertIn("gradients/weights", events.Tags()["histograms"])
+        for tag in events.Tags()["histograms"]:
+            self.assertEqual([event.step for event in events.Histograms(tag)], wanted, tag)
+
+    def test_evaluations_have_the_metrics_of_the_command(self):
+        """Those of the last step equal `tanist evaluate`; a cluster and one process write the same ones."""
+        for directory, options in (("run", []), ("local", ["--local"])):
+            self.succeeds("run", QUICK, *options, "--dir", directory, "-q", *CLASSES)
+            point = self.evaluated(directory)[300]
+            self.assertEqual(sorted(self.evaluated(directory)), [100, 200, 300])
+            report = json.loads(self.succeeds("evaluate", directory, "-o", "json"))
+            for name in ("accuracy", "precision", "recall", "f1", "auc"):
+                self.assertAlmostEqual(point[name], report[name], places=9)
+            self.assertEqual(list((self.folder / directory / "evaluations").iterdir()), [])
+        self.assertEqual({**point, "time": None}, {**self.evaluated("run")[300], "time": None} | {
+            key: point[key] for key in ("steps_per_second",)})
+        self.succeeds("run", QUICK, "--local", "--dir", "numbers", "-q")
+        point = self.evaluated("numbers")[300]
+        report = json.loads(self.succeeds("evaluate", "numbers", "-o", "json"))
+        for name in ("mae", "rmse", "r2"):
+            self.assertAlmostEqual(point[name], report[name], places=9)
+
+    def test_tensorboard_reads_evaluations(self):
+        """The confusion matrix is that of `tanist evaluate`; histograms have all numbers of a variable."""
+        if not has_tensorboard():
+            self.skipTest("tensorboard is not installed")
+        self.succeeds("run", QUICK, "--local", "--dir", "run", "-q", *CLASSES)
+        report = json.loads(self.succeeds("evaluate", "run", "-o", "json"))
+        values = json.loads(self.succeeds("checkpoints", "show", "3", "--dir", "run", "-o", "json"))
+        events = self.events()
+        text = events.Tensors("confusion_matrix")[-1].tensor_proto.string_val[0].decode()
+        rows = [[int(cell) for cell in line.split("|")[2:-1]] for line in text.splitlines()[2:]]
+        self.assertEqual(rows, report["confusion"])
+        self.assertEqual([event.step for event in events.Tensors("confusion_matrix")], [100, 200, 300])
+        variables = {entry["name"]: entry for entry in values["variables"]}
+        for name, variable in variables.items():
+            for kind in ("variables", "gradients"):
+                last = events.Histograms(f"{kind}/{name}")[-1]
+                found = last.histogram_value
+                self.assertEqual((last.step, found.num), (300, math.prod(variable["shape"])))
+                self.assertEqual(sum(found.bucket), found.num)
+                self.assertEqual(found.bucket_limit, sorted(found.bucket_limit))
+                self.assertLessEqual(found.bucket_limit[0], found.min)
+                self.assertGreaterEqual(found.bucket_limit[-1], found.max)
+            found = events.Histograms(f"variables/{name}")[-1].histogram_value
+            self.assertAlmostEqual(found.min, variable["min"], places=6)
+            self.assertAlmostEqual(found.sum / found.num, variable["mean"], places=6)
+        self.succeeds("run", QUICK, "--local", "--dir", "none", "-q", *CLASSES, "--set", "metrics.histograms=false")
+        self.assertEqual(self.events("none").Tags()["histograms"], [])
+        self.assertEqual(len(self.events("none").Tensors("confusion_matrix")), 3)
 
     def test_tensorboard_reads_the_graph(self):
         """Nodes, inputs and devices; a file whose last record was cut off is read up to it."""

@@ -74,7 +74,7 @@ ARROWS = {
     "data/formats": {"common/base", "data/source", "data/image"},
     "data/columns": {"common/base", "data/source", "data/image"},
     "data": COMMON | {"kernels", "model", "data/source", "data/formats", "data/columns"},
-    "worker": COMMON | {"include/tanist", "kernels", "kernels/optimizer", "model", "data"},
+    "worker": COMMON | {"include/tanist", "kernels", "kernels/optimizer", "model", "model/metrics", "data"},
     "local": COMMON | {"include/tanist", "kernels", "kernels/optimizer", "model", "ps/store", "data",
               "worker"},
     "checker": COMMON,

@@ -306,7 +306,7 @@ static inline void world_begin(struct world *w, uint32_t index)
         assert(status == TN_OK);
         struct worker_config config = {
             identity, &node->ports, &w->job,       node->model, "reference", kernels_reference(),
-            w->train, w->test,      {.data = {0}},
+            w->train, w->test,      {.data = {0}}, NULL,
         };
         status = worker_create(&config, &node->worker, NULL);
         assert(status == TN_OK);

@@ -1,0 +1,57 @@
+#include "common/cluster/evaluation_file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/base/files.h"
+
+enum { PATH_BYTES = 1024, FILE_BYTES_MAX = 256 << 20 };
+
+static void path_of(const char *dir, uint64_t step, char path[static PATH_BYTES])
+{
+    snprintf(path, PATH_BYTES, "%.900s/evaluations/%" PRIu64 ".json", dir, step);
+}
+
+enum tn_status evaluation_file_write(const char *dir, uint64_t step, const json_t *object,
+                                     struct error *error)
+{
+    char path[PATH_BYTES], partial[PATH_BYTES + 16];
+    assert(dir != NULL && object != NULL);
+    snprintf(path, sizeof path, "%.900s/evaluations", dir);
+    enum tn_status status = files_make_folders(path, error);
+    if (status != TN_OK) { return status; }
+    path_of(dir, step, path);
+    snprintf(partial, sizeof partial, "%s.partial", path);
+    if (json_dump_file(object, partial, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0) {
+        (void)unlink(partial);
+        return error_set(error, TN_EIO, "cannot write %s", partial);
+    }
+    return rename(partial, path) == 0 ? TN_OK : files_error(error, errno, "rename", partial);
+}
+
+static bool is_of(const json_t *object, double loss)
+{
+    const json_t *own = json_object_get(object, "loss");
+    return json_is_number(own) ? json_number_value(own) == loss : !isfinite(loss);
+}
+
+json_t *evaluation_file_take(const char *dir, uint64_t step, double loss)
+{
+    char path[PATH_BYTES], *text = NULL;
+    size_t size = 0;
+    struct error ignored;
+    assert(dir != NULL);
+    path_of(dir, step, path);
+    if (files_read(path, FILE_BYTES_MAX, &text, &size, &ignored) != TN_OK) { return NULL; }
+    (void)unlink(path);
+    json_t *object = json_loadb(text, size, 0, NULL);
+    free(text);
+    if (json_is_object(object) && is_of(object, loss)) { return object; }
+    json_decref(object);
+    return NULL;
+}
