@@ -39,6 +39,23 @@ static void build_leaky_relu(struct onnx_call *call)
     onnx_put_ordered(call, y, x->order, x->rank);
 }
 
+/* The graph's gelu is the approximation by tanh. */
+static void build_gelu(struct onnx_call *call)
+{
+    static const float root_of_half = 0.70710678F;
+    char approximation[32];
+    onnx_text(call, "approximate", approximation);
+    const struct onnx_value *x = onnx_tensor_any(call, 0);
+    if (x == NULL) { return; }
+    tn_tensor y = tn_activate(call->graph, x->x, TN_GELU);
+    if (strcmp(approximation, "tanh") != 0) {
+        tn_tensor erf = tn_erf(call->graph, tn_scale(call->graph, x->x, root_of_half));
+        tn_tensor sum = tn_add(call->graph, x->x, tn_multiply(call->graph, x->x, erf));
+        y = tn_scale(call->graph, sum, 0.5F);
+    }
+    onnx_put_ordered(call, y, x->order, x->rank);
+}
+
 /* As the last operation before the loss, it may be part of that. */
 static void build_sigmoid(struct onnx_call *call)
 {
@@ -177,6 +194,7 @@ const struct onnx_operation onnx_elementwise[] = {
     FUNCTION("Neg", negate),
     FUNCTION("Reciprocal", reciprocal),
     {"LeakyRelu", build_leaky_relu, "alpha ", 1, 1, NULL, NULL},
+    {"Gelu", build_gelu, "approximate ", 1, 1, NULL, NULL},
     {"Sigmoid", build_sigmoid, "", 1, 1, NULL, NULL},
     {"Clip", build_clip, "", 1, 3, NULL, NULL},
     {"Pow", build_power, "", 2, 2, NULL, NULL},
@@ -186,6 +204,6 @@ const struct onnx_operation onnx_elementwise[] = {
     BINARY("Div"),
     {"Identity", build_identity, "", 1, 1, NULL, NULL},
     {"Dropout", build_dropout, "ratio seed ", 1, 3, NULL, NULL},
-    {"Cast", build_cast, "to ", 1, 1, NULL, NULL},
+    {"Cast", build_cast, "to saturate ", 1, 1, NULL, NULL},
     {NULL, NULL, NULL, 0, 0, NULL, NULL},
 };

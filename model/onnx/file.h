@@ -15,7 +15,7 @@
 enum {
     ONNX_FILE_MAX = 512 << 20,
     ONNX_OPSET_LEAST = 11,
-    ONNX_OPSET_MOST = 17,
+    ONNX_OPSET_MOST = 23,
     ONNX_NODES_MAX = 1 << 14,
 };
 

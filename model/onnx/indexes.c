@@ -260,7 +260,7 @@ const struct onnx_operation onnx_indexes[] = {
      NULL},
     {"Concat", build_concat, "axis ", 1, UINT32_MAX, NULL, NULL},
     {"Slice", build_slice, "", 3, 5, NULL, NULL},
-    {"Split", build_split, "axis split ", 1, 2, NULL, NULL},
+    {"Split", build_split, "axis split num_outputs ", 1, 2, NULL, NULL},
     {"Gather", build_gather, "axis ", 2, 2, NULL, NULL},
     {NULL, NULL, NULL, 0, 0, NULL, NULL},
 };

@@ -140,7 +140,7 @@ const struct onnx_operation onnx_norms[] = {
     {"LayerNormalization", build_layer_norm, "axis epsilon stash_type ", 2, 3, NULL, NULL},
     {"Softmax", build_softmax, "axis ", 1, 1, NULL, NULL},
     {"LogSoftmax", build_softmax, "axis ", 1, 1, NULL, NULL},
-    {"ReduceMean", build_reduce, "axes keepdims ", 1, 1, NULL, NULL},
+    {"ReduceMean", build_reduce, "axes keepdims noop_with_empty_axes ", 1, 2, NULL, NULL},
     {"ReduceSum", build_reduce, "axes keepdims noop_with_empty_axes ", 1, 2, NULL, NULL},
     {NULL, NULL, NULL, 0, 0, NULL, NULL},
 };

@@ -203,6 +203,15 @@ class Cli(unittest.TestCase):
         return self.wait_for(f"another {role}", lambda: next(
             (pid for pid in self.processes() if pid != but and self.command_line(pid)[1:4] == want), None))
 
+    def kill_while_paused(self, *names):
+        """SIGKILL to tasks of the run in the folder `run` between two steps, before it can end by itself."""
+        self.wait_step()
+        self.succeeds("pause", "--dir", "run")
+        running = pids(self.status())
+        for name in names:
+            os.kill(running[name], signal.SIGKILL)
+        self.succeeds("resume", "--dir", "run")
+
     def check_it_continues(self):
         """Another checkpoint is committed from here on."""
         before = self.newest_checkpoint()

@@ -6,8 +6,6 @@ Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the p
 """
 
 import json
-import os
-import signal
 import unittest
 
 from case import ROOT, Cli
@@ -40,13 +38,7 @@ class Layers(Cli):
         calm = self.result(self.launch("calm"))
         self.assertGreater(calm["accuracy"], 0.9)
         process = self.launch("run")
-        self.wait_step()
-        self.assertEqual(self.tanist("pause", "--dir", "run").returncode, 0)
-        status = json.loads(self.tanist("status", "--dir", "run", "-o", "json").stdout)
-        pids = {f"{task['role']}:{task['index']}": task["pid"] for task in status["tasks"]}
-        for name in ("ps:1", "worker:0"):
-            os.kill(pids[name], signal.SIGKILL)
-        self.assertEqual(self.tanist("resume", "--dir", "run").returncode, 0)
+        self.kill_while_paused("ps:1", "worker:0")
         killed = self.result(process)
         self.assertEqual(killed["parameters_digest"], calm["parameters_digest"])
         self.assertEqual(killed["checkpoint_digest"], calm["parameters_digest"])

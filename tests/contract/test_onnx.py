@@ -101,6 +101,19 @@ def attention(random):
     ], [24], 3
 
 
+def recent(random):
+    """Operators as they are since opset 18 and 20."""
+    return [
+        node("MatMul", "x fc1.weight", "a"), node("Gelu", "a", "b"), node("Gelu", "b", "c", approximate="tanh"),
+        node("Reshape", "c sequence", "s"), node("ReduceMean", "s axis", "mean", keepdims=0),
+        helper.make_node("Split", ["mean"], ["left", "right"], axis=1, num_outputs=2),
+        node("Sub", "left right", "d"), node("MatMul", "d fc2.weight", "y"),
+    ], [
+        values(random, "fc1.weight", 12, 24), integers("sequence", -1, 3, 8), integers("axis", 1),
+        values(random, "fc2.weight", 4, 3),
+    ], [12], 3
+
+
 class Onnx(Cli):
     def write(self, build, opset=17, seed=1):
         """The file net.onnx and its job; returns the file and the shape of its inputs."""
@@ -123,22 +136,54 @@ class Onnx(Cli):
         return path, shape
 
     def compare(self, build, opset):
-        path, shape = self.write(build, opset)
+        self.compare_outputs(*self.write(build, opset), softmax=build is cnn)
+
+    def compare_outputs(self, path, shape, softmax=False):
+        """The outputs of the job's model are those that onnxruntime computes from the file."""
         inputs = numpy.random.default_rng(2).standard_normal((EXAMPLES, *shape)).astype(numpy.float32)
         expected = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, {"x": inputs})[0]
         result = subprocess.run([FORWARD, "job.json", str(EXAMPLES)], input=inputs.tobytes(), capture_output=True,
                                 check=False, timeout=60, cwd=self.folder)
         self.assertEqual(result.returncode, 0, result.stderr)
         outputs = numpy.frombuffer(result.stdout, numpy.float32).reshape(expected.shape)
-        if build is cnn:
+        if softmax:
             powers = numpy.exp(outputs - outputs.max(axis=1, keepdims=True))
             outputs = powers / powers.sum(axis=1, keepdims=True)
         self.assertLess(numpy.abs(outputs - expected).max(), 1e-5)
 
     def test_outputs_are_those_of_onnxruntime(self):
-        for build, opset in ((cnn, 17), (cnn, 14), (mlp, 17), (mlp, 11), (attention, 17)):
+        for build, opset in ((cnn, 17), (cnn, 14), (mlp, 17), (mlp, 11), (attention, 17),
+                             (cnn, 23), (mlp, 19), (recent, 20), (recent, 23)):
             with self.subTest(model=build.__name__, opset=opset):
                 self.compare(build, opset)
+
+    def test_exports_of_pytorch_are_read(self):
+        """By both exporters of torch, the newer one by its own default opset."""
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("torch is not installed (pip install torch onnxscript)")
+        layers = torch.nn
+        torch.manual_seed(1)
+        network = layers.Sequential(
+            layers.Conv2d(1, 8, 3, padding=1), layers.BatchNorm2d(8), layers.ReLU(), layers.MaxPool2d(2),
+            layers.Conv2d(8, 16, 3, stride=2, groups=2), layers.GELU(), layers.AdaptiveAvgPool2d(1), layers.Flatten(),
+            layers.LayerNorm(16), layers.Dropout(0.1), layers.Linear(16, 10)).eval()
+        example = torch.zeros(2, 1, 28, 28)
+        for name, options in (("old", {"dynamo": False, "opset_version": 17, "dynamic_axes": {"x": {0: "batch"}}}),
+                              ("new", {"dynamo": True, "external_data": False, "verbose": False,
+                                       "dynamic_shapes": ({0: torch.export.Dim("batch")},)})):
+            with self.subTest(exporter=name):
+                path = self.folder / "net.onnx"
+                torch.onnx.export(network, (example,), path, input_names=["x"], output_names=["y"], **options)
+                self.job(json.dumps({
+                    "name": f"torch-{name}",
+                    "model": {"type": "onnx", "path": "net.onnx", "inputs": 784, "outputs": 10,
+                              "loss": "softmax_cross_entropy"},
+                    "data": {"type": "synthetic", "examples": 64, "test_examples": 16},
+                    "train": {"steps": 10, "batch": 16, "slices": 4}}))
+                self.compare_outputs(path, [1, 28, 28])
+                self.succeeds("run", "--local", "job.json", "--dir", name)
 
     def test_a_cluster_has_the_bits_of_one_process(self):
         for build in (cnn, mlp):
@@ -149,6 +194,16 @@ class Onnx(Cli):
                 cluster = self.result(self.spawn("run", "job.json", "--dir", name, "-o", "json"))
                 self.assertEqual(cluster["steps"], 40)
                 self.assertEqual(cluster["parameters_digest"], alone["parameters_digest"])
+
+    def test_kills_leave_the_bits(self):
+        self.write(cnn)
+        steps = ("--set", "train.steps=400", "--set", "checkpoint.every_steps=50")
+        alone = json.loads(self.succeeds("run", "--local", "job.json", "--dir", "local", "-o", "json", *steps))
+        run = self.spawn("run", "job.json", "--dir", "run", "-o", "json", *steps)
+        self.kill_while_paused("ps:0", "worker:1")
+        killed = self.result(run)
+        self.assertGreaterEqual(len(killed["recoveries"]), 1)
+        self.assertEqual(killed["parameters_digest"], alone["parameters_digest"])
 
     def test_the_file_is_part_of_the_run(self):
         self.write(mlp)

@@ -6,8 +6,6 @@ Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the p
 """
 
 import json
-import os
-import signal
 import subprocess
 import unittest
 
@@ -26,6 +24,7 @@ JOB = {
     "zookeeper": {"servers": 1},
 }
 LOCAL = ["--set", "train.steps=60"]
+LONG = ["--set", "train.steps=4000"]
 
 
 class Plan(Cli):
@@ -71,17 +70,12 @@ class Plan(Cli):
                 self.assertEqual(found["checkpoint_digest"], one, (name, way))
 
     def test_kills_leave_the_bits(self):
-        one = self.result("--local", "--dir", "one")["parameters_digest"]
+        one = self.result("--local", "--dir", "one", *LONG)["parameters_digest"]
         process = subprocess.Popen([PROGRAM, "run", "job.json", "--dir", "run", "-o", "json", "--set",
-                                    "placement.strategy=greedy"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                    "placement.strategy=greedy", *LONG], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    text=True, cwd=self.folder, env=self.environment)
         self.addCleanup(process.communicate)
-        self.wait_step()
-        self.assertEqual(self.tanist("pause", "--dir", "run").returncode, 0)
-        status = json.loads(self.tanist("status", "--dir", "run", "-o", "json").stdout)
-        pids = {f"{task['role']}:{task['index']}": task["pid"] for task in status["tasks"]}
-        os.kill(pids["ps:2"], signal.SIGKILL)
-        self.assertEqual(self.tanist("resume", "--dir", "run").returncode, 0)
+        self.kill_while_paused("ps:2")
         out, errors = process.communicate(timeout=90)
         self.assertEqual(process.returncode, 0, errors)
         killed = json.loads(out)
