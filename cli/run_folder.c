@@ -147,6 +147,15 @@ static enum tn_status create_folder(struct run_folder *folder, const char *dir, 
                      dir);
 }
 
+/* The new run has the index of the old one: data/source/index.h. */
+static void take_index(const struct run_folder *folder, const char *old)
+{
+    char from[RUN_PATH_MAX + 64], to[RUN_PATH_MAX];
+    (void)snprintf(from, sizeof from, "%s/index", old);
+    run_folder_path(folder, "index", to);
+    (void)rename(from, to); /* Without it, everything is computed again. */
+}
+
 /* DIR becomes DIR.20261120T213649Z, and DIR is new. */
 static enum tn_status move_aside(struct run_folder *folder, struct error *error)
 {
@@ -170,7 +179,9 @@ static enum tn_status move_aside(struct run_folder *folder, struct error *error)
     folder->lock = -1;
     char dir[RUN_PATH_MAX];
     memcpy(dir, folder->dir, sizeof dir);
-    return create_folder(folder, dir, error);
+    enum tn_status status = create_folder(folder, dir, error);
+    if (status == TN_OK) { take_index(folder, old); }
+    return status;
 }
 
 static enum tn_status compare_job(struct run_folder *folder, const struct job *job,

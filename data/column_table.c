@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "data/job_columns.h"
 #include "data/open.h"
+#include "data/source/index.h"
 
 /* ------------------------------------------------------------------ opening */
 
@@ -85,12 +87,38 @@ static enum tn_status add_rows(struct column_table *table, struct error *error)
     return status;
 }
 
+/* Take columns with statistics of the same rows from the index. */
+static bool take_fitted(struct column_table *table, struct digest key)
+{
+    size_t size;
+    struct error ignored;
+    struct columns *fitted = NULL;
+    char *text = index_load("columns", key, &size);
+    const bool found = text != NULL && columns_read(text, &fitted, &ignored) == TN_OK &&
+                       columns_bind(fitted, &table->source, true, &ignored) == TN_OK;
+    free(text);
+    struct columns *unused = found ? table->columns : fitted;
+    if (found) { table->columns = fitted; }
+    columns_close(unused);
+    return found;
+}
+
 static enum tn_status fit(struct column_table *table, struct error *error)
 {
-    enum tn_status status = TN_OK;
-    if (columns_need_rows(table->columns)) { status = add_rows(table, error); }
-    if (status == TN_OK) { columns_finish(table->columns); }
-    return status;
+    if (!columns_need_rows(table->columns)) {
+        columns_finish(table->columns);
+        return TN_OK;
+    }
+    const struct digest key = column_table_digest(table);
+    if (take_fitted(table, key)) { return TN_OK; }
+    log_info("computing the statistics of columns from %" PRIu64 " rows", table->split.count);
+    enum tn_status status = add_rows(table, error);
+    if (status != TN_OK) { return status; }
+    columns_finish(table->columns);
+    char *text = columns_write(table->columns);
+    if (text != NULL) { index_store("columns", key, text, strlen(text)); }
+    free(text);
+    return TN_OK;
 }
 
 /* The columns of the training split, fitted. */
@@ -210,6 +238,35 @@ enum tn_status column_table_check(const struct job *job, struct column_table *ta
     return status;
 }
 
+/* Covers all that a check of the rows depends on. */
+static struct digest key_of_check(const struct job *job, const struct column_table *table)
+{
+    struct digest_stream stream;
+    const struct digest rows = column_table_digest(table);
+    const uint32_t model[] = {table->classes, job->model.outputs, (uint32_t)job->model.targets};
+    digest_begin(&stream);
+    digest_add(&stream, &rows, sizeof rows);
+    digest_add(&stream, model, sizeof model);
+    return digest_end(&stream);
+}
+
+/* Once for all processes. */
+static enum tn_status check_once(const struct job *job, struct column_table *table,
+                                 struct error *error)
+{
+    size_t size = 0;
+    const struct digest key = key_of_check(job, table);
+    char *payload = index_load("checked", key, &size);
+    const bool found = payload != NULL && size == sizeof table->spread;
+    if (found) { memcpy(&table->spread, payload, sizeof table->spread); }
+    free(payload);
+    if (found) { return TN_OK; }
+    log_info("checking %" PRIu64 " rows for evaluations", table->split.count);
+    enum tn_status status = column_table_check(job, table, error);
+    if (status == TN_OK) { index_store("checked", key, &table->spread, sizeof table->spread); }
+    return status;
+}
+
 enum tn_status column_table_open(const struct job *job, enum dataset_split split,
                                  const struct columns *fitted, struct column_table **out,
                                  struct error *error)
@@ -222,9 +279,7 @@ enum tn_status column_table_open(const struct job *job, enum dataset_split split
     if (status == TN_OK) { status = open_split(job, split, table, error); }
     if (status == TN_OK) { status = open_columns(job, split, fitted, table, error); }
     if (status == TN_OK) { status = check_model(job, table, error); }
-    if (status == TN_OK && split != DATASET_TRAIN) {
-        status = column_table_check(job, table, error);
-    }
+    if (status == TN_OK && split != DATASET_TRAIN) { status = check_once(job, table, error); }
     if (status == TN_OK) {
         *out = table;
     } else {

@@ -8,8 +8,7 @@
 #include <sys/stat.h>
 
 #include "data/formats/formats.h"
-#include "data/source/file.h"
-#include "data/source/unpack.h"
+#include "data/source/stored_file.h"
 
 static const struct source_type *const types[] = {
     &csv_type,      &tsv_type,    &npy_type, &npy_folder_type, &npz_type,
@@ -113,12 +112,10 @@ static enum tn_status open_input(const char *path, const struct source_config *c
                          config->format,
                          source_type_find(config->format)->folders ? "file" : "folder");
     }
+    struct digest digest = {0};
     struct source_input input = {.path = path, .options = config->options};
     if (!type->folders) {
-        enum tn_status status = source_file_open(path, &part->file, error);
-        if (status == TN_OK && unpack_is_packed(part->file.bytes, part->file.size)) {
-            status = unpack_file(path, &part->file, error);
-        }
+        enum tn_status status = stored_file_open(path, &part->file, &digest, error);
         if (status != TN_OK) { return status; }
         input.bytes = part->file.bytes;
         input.size = part->file.size;
@@ -129,7 +126,7 @@ static enum tn_status open_input(const char *path, const struct source_config *c
         return status;
     }
     part->source.type = type;
-    if (!type->folders) { part->source.digest = digest_of(input.bytes, input.size); }
+    if (!type->folders) { part->source.digest = digest; }
     return TN_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/run/validate.h"
 #include "common/base/minmax.h"
 #include "common/cluster/cluster_spec.h"
+#include "data/job_columns.h"
 
 enum { WAIT_S = 60, RANGE_TEXT_MAX = TASK_NAME_MAX + 16 };
 
@@ -94,16 +95,22 @@ static enum tn_status read_tasks(struct local_run *run, const char *list,
 static enum tn_status read_job(const struct agent_options *given, const char *path,
                                struct local_run *run, struct error *error)
 {
+    bool created = false;
     struct cluster_spec *spec = calloc(1, sizeof *spec);
     if (spec == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     enum tn_status status = read_job_argument(&run->job, path, error);
     if (status == TN_OK) { status = cluster_spec_read_environment(spec, error); }
-    if (status == TN_OK) { status = override_job(&run->job, &given->local.set, error); }
+    if (status == TN_OK) { status = override_keys(&run->job, &given->local.set, error); }
+    if (status == TN_OK) {
+        created = local_options_use_index(&given->local, &run->job);
+        status = job_columns_settle(&run->job, error);
+    }
     if (status == TN_OK) { status = cluster_spec_apply(spec, &run->job, error); }
     if (status == TN_OK) {
         status = validate_job(&run->job, &run->variables, &run->columns, error);
     }
     if (status == TN_OK) { status = read_tasks(run, given->tasks, spec, error); }
+    if (status != TN_OK && created) { local_options_drop_index(&given->local, run); }
     free(spec);
     return status;
 }

@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "common/base/files.h"
 #include "common/base/log_file.h"
 #include "common/base/minmax.h"
+#include "data/source/index.h"
 
 enum { WAIT_MOST_S = 86400 };
 
@@ -91,6 +93,27 @@ void local_options_folder(const struct local_options *given, const struct job *j
     } else {
         snprintf(dir, RUN_PATH_MAX, "runs/%s", job->name);
     }
+}
+
+bool local_options_use_index(const struct local_options *given, const struct job *job)
+{
+    char dir[RUN_PATH_MAX];
+    struct error ignored;
+    if (job->data.format[0] == '\0') { return false; }
+    local_options_folder(given, job, dir);
+    const bool exists = access(dir, F_OK) == 0;
+    const bool created = !exists && files_make_folders(dir, &ignored) == TN_OK;
+    index_use(dir);
+    return created;
+}
+
+void local_options_drop_index(const struct local_options *given, const struct local_run *run)
+{
+    char dir[RUN_PATH_MAX];
+    if (run->folder.dir[0] != '\0') { return; }
+    local_options_folder(given, &run->job, dir);
+    index_discard();
+    (void)rmdir(dir);
 }
 
 enum tn_status local_options_open_folder(const struct local_options *given, bool resume,

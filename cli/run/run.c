@@ -11,6 +11,7 @@
 #include "cli/run/stored_digest.h"
 #include "cli/run/validate.h"
 #include "cli/run/warm_options.h"
+#include "data/job_columns.h"
 
 enum { SERVERS_WAIT_S = 60, CONNECT_WAIT_S = 20 };
 
@@ -26,7 +27,7 @@ static enum tn_status read_job(const struct run_options *given, const char *path
 {
     char seed[40];
     enum tn_status status = read_job_argument(job, path, error);
-    if (status == TN_OK) { status = override_job(job, &given->local.set, error); }
+    if (status == TN_OK) { status = override_keys(job, &given->local.set, error); }
     if (status != TN_OK || !given->seed.given) { return status; }
     snprintf(seed, sizeof seed, "seed=%" PRIu64, given->seed.value);
     status = job_set(job, seed, error);
@@ -202,12 +203,11 @@ static enum tn_status end_of(const struct local_run *run)
     return result->run.phase == RUN_DONE ? TN_OK : TN_EUNHEALTHY;
 }
 
-static enum tn_status run_job(void *ctx, const char *path, struct local_run *run,
-                              struct error *error)
+static enum tn_status run_settled(const struct run_options *given, struct local_run *run,
+                                  struct error *error)
 {
-    const struct run_options *given = ctx;
     char dir[RUN_PATH_MAX];
-    enum tn_status status = read_job(given, path, &run->job, error);
+    enum tn_status status = job_columns_settle(&run->job, error);
     if (status != TN_OK) { return status; }
     local_options_folder(&given->local, &run->job, dir);
     status = warm_options_apply(&given->warm, dir, given->local.resume, &run->job, error);
@@ -216,6 +216,18 @@ static enum tn_status run_job(void *ctx, const char *path, struct local_run *run
     status = given->local.one_process ? run_in_one_process(given, run, error)
                                       : run_on_cluster(given, run, error);
     run_hooks_close(&run->hooks, status == TN_OK ? end_of(run) : status);
+    return status;
+}
+
+static enum tn_status run_job(void *ctx, const char *path, struct local_run *run,
+                              struct error *error)
+{
+    const struct run_options *given = ctx;
+    enum tn_status status = read_job(given, path, &run->job, error);
+    if (status != TN_OK) { return status; }
+    const bool created = local_options_use_index(&given->local, &run->job);
+    status = run_settled(given, run, error);
+    if (status != TN_OK && created) { local_options_drop_index(&given->local, run); }
     return status;
 }
 

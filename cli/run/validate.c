@@ -19,15 +19,22 @@ enum tn_status read_job_argument(struct job *job, const char *path, struct error
     return path != NULL ? job_read_file(job, path, error) : TN_OK;
 }
 
-enum tn_status override_job(struct job *job, const struct option_texts *settings,
-                            struct error *error)
+enum tn_status override_keys(struct job *job, const struct option_texts *settings,
+                             struct error *error)
 {
     assert(settings->count <= OPTION_TEXTS_MAX);
     for (size_t i = 0; i < settings->count; i++) {
         enum tn_status status = job_set(job, settings->items[i], error);
         if (status != TN_OK) { return error_context(error, "--set"); }
     }
-    return job_columns_settle(job, error);
+    return TN_OK;
+}
+
+enum tn_status override_job(struct job *job, const struct option_texts *settings,
+                            struct error *error)
+{
+    enum tn_status status = override_keys(job, settings, error);
+    return status == TN_OK ? job_columns_settle(job, error) : status;
 }
 
 enum tn_status load_job(struct job *job, const char *path, const struct option_texts *settings,

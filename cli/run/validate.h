@@ -15,7 +15,10 @@
  * (job_has_program()). Errors are those of job_read_file(). */
 MUST_CHECK enum tn_status read_job_argument(struct job *job, const char *path, struct error *error);
 
-/* Apply the values of --set, "KEY=VALUE" each; then set the inputs of a model whose data are files
+/* Apply the values of --set, "KEY=VALUE" each. TN_EINVAL names the value that is wrong. */
+MUST_CHECK enum tn_status override_keys(struct job *job, const struct option_texts *settings,
+                                        struct error *error);
+/* The same; then set the inputs of a model whose data are files
  * with columns. TN_EINVAL names the value that is wrong; the errors of job_columns_settle().
  */
 MUST_CHECK enum tn_status override_job(struct job *job, const struct option_texts *settings,

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/run/node.h"
 #include "cli/run/training_parts.h"
+#include "data/source/index.h"
 
 struct worker_parts {
     struct training_parts training;
@@ -18,6 +19,7 @@ static enum tn_status open_worker(struct node_setup *setup, void **out, struct e
     struct worker_parts *parts = calloc(1, sizeof *parts);
     *out = parts;
     if (parts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    index_use(setup->dir);
     return training_parts_open(&parts->training, &setup->job, error);
 }
 

@@ -2,7 +2,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -18,6 +21,7 @@ enum { REPORT_MS = 3000 };
 struct target {
     const char *path; /* The packed file's, for logs. */
     const char *folder;
+    const char *place; /* NULL: the file stays without a name. */
     int file;
     uint64_t used, reserved; /* Bytes. */
     uint64_t reported_ms;
@@ -84,18 +88,48 @@ static enum tn_status fill(struct target *target, const struct source_file *pack
     return TN_OK;
 }
 
-enum tn_status unpack_file(const char *path, struct source_file *file, struct error *error)
+/* Give the whole file its name. Without one, it is unpacked again next time. */
+static void keep(const struct target *target)
+{
+    char file[64];
+    if (target->place == NULL) { return; }
+    (void)snprintf(file, sizeof file, "/proc/self/fd/%d", target->file);
+    if (linkat(AT_FDCWD, file, AT_FDCWD, target->place, AT_SYMLINK_FOLLOW) == 0) { return; }
+    log_debug("%s is not kept: %s", target->place, strerror(errno));
+}
+
+/* Beside the place, if a file can be created there. */
+static void open_target(struct target *target, const char *place, char folder[static PATH_MAX])
+{
+    const char *slash = place != NULL ? strrchr(place, '/') : NULL;
+    target->file = -1;
+    if (slash != NULL && slash - place < PATH_MAX) {
+        memcpy(folder, place, (size_t)(slash - place));
+        folder[slash - place] = '\0';
+        target->folder = folder;
+        target->place = place;
+        target->file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    }
+    if (target->file >= 0) { return; }
+    target->place = NULL;
+    target->folder = temporary_folder();
+    target->file = open(target->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
+enum tn_status unpack_file(const char *path, const char *place, struct source_file *file,
+                           struct error *error)
 {
     assert(unpack_is_packed(file->bytes, file->size));
     struct source_file unpacked = {0};
-    struct target target = {
-        .path = path, .folder = temporary_folder(), .reported_ms = clock_monotonic_ms()};
-    target.file = open(target.folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    char folder[PATH_MAX];
+    struct target target = {.path = path, .reported_ms = clock_monotonic_ms()};
+    open_target(&target, place, folder);
     enum tn_status status;
     if (target.file < 0) {
         status = files_error(error, errno, "create a temporary file in", target.folder);
     } else {
         status = fill(&target, file, &unpacked, error);
+        if (status == TN_OK) { keep(&target); }
         (void)close(target.file); /* The mapping keeps it. */
     }
     source_file_close(file);

@@ -133,13 +133,13 @@ static void test_files_are_replaced(void **state)
     assert_true(file >= 0);
     assert_int_equal(write(file, packed, size), size);
     assert_int_equal(source_file_open(path, &open, NULL), TN_OK);
-    assert_int_equal(unpack_file(path, &open, NULL), TN_OK);
+    assert_int_equal(unpack_file(path, NULL, &open, NULL), TN_OK);
     assert_int_equal(open.size, PLAIN_BYTES);
     assert_memory_equal(open.bytes, plain, PLAIN_BYTES);
     source_file_close(&open);
     assert_int_equal(ftruncate(file, (off_t)size - 1), 0);
     assert_int_equal(source_file_open(path, &open, NULL), TN_OK);
-    assert_int_equal(unpack_file(path, &open, &error), TN_EINVAL);
+    assert_int_equal(unpack_file(path, NULL, &open, &error), TN_EINVAL);
     assert_int_equal(strncmp(error.text, path, strlen(path)), 0);
     assert_null(open.bytes);
     assert_int_equal(close(file), 0);

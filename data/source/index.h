@@ -1,0 +1,40 @@
+/*
+ * data/source/index.h: results about data that all processes of a run need, kept in the folder of
+ * the run: digests of files, unpacked files, statistics of columns.
+ *
+ * An entry is found by its kind and its key, a digest of all that it depends on, so that it is
+ * never out of date; its contents are verified when it is loaded. A process that finds none
+ * computes the result and stores it. A stored entry appears whole or, when the process dies
+ * before, not at all. Failures to store are ignored, because an entry only saves time.
+ *
+ * Threads: any, after index_use(). Blocking: on the disk.
+ */
+#ifndef DATA_SOURCE_INDEX_H
+#define DATA_SOURCE_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/digest.h"
+
+enum { INDEX_PATH_MAX = 4096 };
+
+/* From now on the folder is `dir`/index; it is created with the first entry if `dir` exists. NULL:
+ * nothing is stored or found, as before the first call. */
+void index_use(const char *dir);
+/* Remove all entries, and the folder. */
+void index_discard(void);
+
+/* The payload of an entry, malloc'ed, with a zero at its end; NULL: there is none. */
+char *index_load(const char *kind, struct digest key, size_t *size);
+void index_store(const char *kind, struct digest key, const void *payload, size_t size);
+
+/* Identifies a file as it is now: its place on the disk, size and times. False: there is no folder,
+ * or the file was changed so recently that another change may not be noticed. */
+bool index_key_of_file(const char *path, struct digest *key);
+
+/* The place of an entry that is a whole file, of which the caller keeps the digest in another one.
+ * False: there is no folder. */
+bool index_place(const char *kind, struct digest key, char path[static INDEX_PATH_MAX]);
+
+#endif
