@@ -18,6 +18,7 @@ void checker_init(struct checker *checker, const struct checker_config *config)
     *checker = (struct checker){.config = *config};
     pace_init(&checker->evaluations, config->job->evaluate.every_steps);
     pace_init(&checker->checkpoints, config->job->checkpoint.every_steps);
+    checker->best.metric = config->job->checkpoint.best;
 }
 
 static void log_line(const struct checker *checker, const char *format, ...)
@@ -42,13 +43,6 @@ void checker_fail(const struct checker *checker, const char *format, ...)
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     checker->config.view.fail(checker->config.view.ctx, text);
-}
-
-static enum shard_state shard_of(const struct checker *checker, const struct manifest *manifest,
-                                 uint32_t index)
-{
-    assert(checker->config.view.shard != NULL && index < manifest->shard_count);
-    return checker->config.view.shard(checker->config.view.ctx, manifest, index, NULL);
 }
 
 static bool sees_disks(const struct checker *checker)
@@ -101,73 +95,6 @@ static void on_chief(struct checker *checker, const struct zk_change *change)
 
 /* ---------------------------------------------------------------- orders */
 
-static bool is_intact(const struct checker *checker, const struct manifest *manifest)
-{
-    assert(sees_disks(checker));
-    for (uint32_t i = 0; i < manifest->shard_count; i++) {
-        if (shard_of(checker, manifest, i) != SHARD_WHOLE) { return false; }
-    }
-    return true;
-}
-
-/* I5: no newer checkpoint may be committed and intact. */
-static void check_restore(struct checker *checker, const struct run *run)
-{
-    const struct zk_tree *tree = checker->config.tree;
-    assert(tree != NULL && run->phase == RUN_LOADING);
-    for (size_t i = 0; i < tree->count; i++) {
-        const struct zk_node *node = &tree->nodes[i];
-        if (strstr(node->path, "/checkpoints/") == NULL || node->blob == NULL) { continue; }
-        struct manifest manifest;
-        struct error error;
-        if (manifest_decode((const char *)node->blob->data, node->blob->size, &manifest, &error) !=
-            TN_OK) {
-            checker_fail(checker, "I4: %s cannot be read: %s", node->path, error.text);
-            return;
-        }
-        if (manifest.id > run->load_checkpoint && is_intact(checker, &manifest)) {
-            checker_fail(checker,
-                         "I5: generation %" PRIu64 " loads checkpoint %" PRIu64 " though %" PRIu64
-                         " is committed and intact",
-                         run->generation, run->load_checkpoint, manifest.id);
-        }
-    }
-}
-
-/* I9: the shards that the newest committed manifest names exist (their bits may have flipped). */
-static void check_kept(struct checker *checker)
-{
-    const struct zk_tree *tree = checker->config.tree;
-    assert(tree != NULL);
-    bool found = checker->highest_id == 0;
-    for (size_t i = 0; i < tree->count; i++) {
-        const struct zk_node *node = &tree->nodes[i];
-        const char *at = strstr(node->path, "/checkpoints/");
-        if (at == NULL || node->blob == NULL) { continue; }
-        struct manifest manifest;
-        if (manifest_decode((const char *)node->blob->data, node->blob->size, &manifest, NULL) !=
-            TN_OK) {
-            continue;
-        }
-        /* After a fall-back the newest checkpoint is not the committed one, and may be collected.
-         */
-        if (manifest.id != checker->run.committed_checkpoint) { continue; }
-        if (manifest.id < checker->highest_id) { continue; }
-        found = true;
-        for (uint32_t s = 0; s < manifest.shard_count; s++) {
-            if (shard_of(checker, &manifest, s) == SHARD_GONE) {
-                checker_fail(checker,
-                             "I9: shard %u of the newest checkpoint %" PRIu64 " does not exist", s,
-                             manifest.id);
-            }
-        }
-    }
-    if (!found && !checker->foreign && checker->run.committed_checkpoint == checker->highest_id) {
-        checker_fail(checker, "I9: the manifest of checkpoint %" PRIu64 " does not exist",
-                     checker->highest_id);
-    }
-}
-
 /* I12. After a wipe the disks still hold the committed checkpoints. */
 static void check_start_over(const struct checker *checker, const struct run *run)
 {
@@ -215,6 +142,7 @@ static void on_evaluation(struct checker *checker, const struct evaluation *eval
 {
     if (evaluation->step == STEP_NONE) { return; }
     pace_note(&checker->evaluations, evaluation->step);
+    best_seen_evaluation(&checker->best, evaluation->step, evaluation->loss, evaluation->accuracy);
     check_evaluated(checker, evaluation->step, "evaluation");
 }
 
@@ -253,6 +181,7 @@ static void begin_generation(struct checker *checker, const struct run *run)
     checker->pushed_generation = run->generation;
     pace_rewind(&checker->evaluations, run->load_step);
     pace_rewind(&checker->checkpoints, run->load_step);
+    best_seen_rewind(&checker->best, run->load_checkpoint, run->load_step);
     for (uint32_t i = 0; i < PS_MAX; i++) {
         for (uint32_t v = 0; v < SLICES_MAX; v++) { checker->pushed[i][v] = run->load_step; }
     }
@@ -375,7 +304,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
         begin_generation(checker, &run);
         checker->restores += run.load_checkpoint != 0;
         checker->steps_redone += reached > run.load_step ? reached - run.load_step : 0;
-        if (sees_disks(checker)) { check_restore(checker, &run); }
+        if (sees_disks(checker)) { checker_check_restore(checker, &run); }
     }
     if (!checker->has_run || run.phase != was->phase || run.generation != was->generation) {
         log_line(checker,
@@ -386,7 +315,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
     checker->run = run;
     checker->run_lost = false;
     checker->has_run = true;
-    if (sees_disks(checker)) { check_kept(checker); }
+    if (sees_disks(checker)) { checker_check_kept(checker); }
     on_evaluation(checker, &run.evaluation);
     if (run.phase == RUN_DONE) { check_end(checker, &run); }
     if (run.phase == RUN_FAILED) { checker_fail(checker, "I8: the run failed: %s", run.reason); }
@@ -415,6 +344,9 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
     }
     checker->loss_accepted = false;
     const bool again = checker->foreign && manifest.id <= checker->highest_id;
+    if (!published) {
+        best_seen_commit(&checker->best, manifest.id, manifest.step, &manifest.best);
+    }
     if (manifest.id > checker->highest_id) {
         checker->highest_id = manifest.id;
         checker->older_epoch = u64_max(checker->older_epoch, checker->highest_epoch);
@@ -445,6 +377,17 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
     }
 }
 
+/* I16. */
+static void check_best(struct checker *checker)
+{
+    const uint64_t named = checker->best.named.checkpoint, wanted = best_seen_wrong(&checker->best);
+    if (wanted == UINT64_MAX) { return; }
+    checker_fail(checker,
+                 "I16: the newest manifest names checkpoint %" PRIu64
+                 " as the best, but that is %" PRIu64,
+                 named, wanted);
+}
+
 void checker_on_txn(void *ctx, const struct zk_txn *txn)
 {
     struct checker *checker = ctx;
@@ -462,6 +405,7 @@ void checker_on_txn(void *ctx, const struct zk_txn *txn)
         }
     }
     if (checker->run.phase == RUN_DONE) { check_checkpoints(checker); }
+    check_best(checker);
 }
 
 void checker_on_wipe(struct checker *checker)

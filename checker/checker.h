@@ -28,6 +28,8 @@
  *       recorded as skipped.
  *  I15  A drained ps leaves when training has stopped at a committed checkpoint, and the next load
  *       starts exactly there.
+ *  I16  Each manifest names the best of the checkpoints up to it, by `checkpoint.best`; it is
+ * spared with the newest.
  *
  * docs/fault-tolerance.md names the rules that ensure each of them.
  *
@@ -36,6 +38,7 @@
 #ifndef CHECKER_CHECKER_H
 #define CHECKER_CHECKER_H
 
+#include "checker/best_seen.h"
 #include "checker/drained.h"
 #include "checker/pace.h"
 #include "checker/zk_tree.h"
@@ -110,6 +113,7 @@ struct checker {
     uint64_t loads, restores, commits, elections, values_checked;
     uint64_t steps_redone; /* Whose values a ps had sent before a load of an earlier step. */
     struct drained drained;
+    struct best_seen best;
     bool foreign; /* Another program changed znodes: manifests may be missing, and come back. */
     bool chief_lost, run_lost; /* It deleted or damaged these, and they were not written since. */
     bool paused;               /* Transactions are ignored: they are those of another program. */

@@ -8,4 +8,8 @@
 void checker_fail(const struct checker *checker, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Where the disks can be seen: a restore is ordered; the checkpoints that must not be collected. */
+void checker_check_restore(const struct checker *checker, const struct run *run);
+void checker_check_kept(const struct checker *checker);
+
 #endif

@@ -68,8 +68,10 @@ static void collect_checkpoints(struct chief *c, struct chief_actions *out)
         uint64_t id = c->checkpoints[i].id;
         bool wanted = run_is_unloadable(&c->run, id) ||
                       (c->run.phase == RUN_LOADING && id == c->run.load_checkpoint);
-        if (!wanted && loadable > c->config.checkpoint_keep &&
-            out->delete_count < CHIEF_DELETE_MAX) {
+        bool old = !wanted && loadable > c->config.checkpoint_keep;
+        bool best = old && chief_best_keeps(c, id);
+        loadable -= best;
+        if (old && !best && out->delete_count < CHIEF_DELETE_MAX) {
             out->deletes[out->delete_count++] = id;
             loadable--;
         } else {
@@ -111,6 +113,7 @@ static void take_run(struct chief *c, const struct run *run)
 {
     c->run = *run;
     if (c->config.checkpoint_every_steps == 0) { c->run.save_due = 0; }
+    chief_best_adopt(c);
 }
 
 static void on_elected(struct chief *c, const struct chief_event *event)
@@ -123,6 +126,7 @@ static void on_elected(struct chief *c, const struct chief_event *event)
     c->epoch = event->elected.epoch;
     c->run = (struct run){.phase = RUN_FORMING, .evaluate_step = STEP_NONE};
     c->run.evaluation.step = STEP_NONE;
+    c->run.best_checkpoint.metric = c->config.best;
     if (event->elected.has_run) { take_run(c, event->elected.run); }
     if (event->elected.has_assignment) { c->assignment = *event->elected.assignment; }
     for (uint32_t i = 0; i < event->elected.checkpoint_count; i++) {
@@ -247,7 +251,8 @@ static void write_done(struct chief *c, struct chief_actions *out)
         add_checkpoint(c, (struct chief_checkpoint){.id = w->manifest.id,
                                                     .step = w->manifest.step,
                                                     .epoch = w->manifest.epoch,
-                                                    .inputs = w->run.inputs});
+                                                    .inputs = w->run.inputs,
+                                                    .best = w->manifest.best});
         collect_checkpoints(c, out);
     }
     if (!w->answers) { return; }

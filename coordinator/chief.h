@@ -104,6 +104,7 @@ struct chief_config {
     uint32_t checkpoint_keep;        /* At least 1. */
     double target_accuracy;          /* 0: no target. */
     struct early_stop early_stop;
+    enum best_metric best; /* By which the best checkpoint is kept (C17). */
     bool restore_on_failover;
     bool same_bits;           /* Workers of another fingerprint get no slices (C13). */
     struct manifest manifest; /* The fields common to all checkpoints; the rest is filled in. */
@@ -112,6 +113,7 @@ struct chief_config {
 struct chief_checkpoint {
     uint64_t id, step, epoch;
     struct inputs inputs;
+    struct best best; /* As of it. */
 };
 
 enum chief_event_type {

@@ -54,6 +54,7 @@ void plan_evaluation(struct plan *p)
     if (found == NULL) { return; }
     run->evaluation = *found;
     early_stop_note(&p->c->config.early_stop, run);
+    plan_best_evaluated(p);
     struct history_entry *entry = plan_entry(p, HISTORY_EVALUATED);
     entry->step = found->step;
     entry->loss = found->loss;

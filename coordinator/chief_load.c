@@ -56,6 +56,7 @@ void plan_load(struct plan *p, struct chief_checkpoint from)
         run->evaluation = (struct evaluation){.step = STEP_NONE};
     }
     early_stop_rewind(run, from.step);
+    plan_best_rewound(p, from.id);
     if (run->until < from.step) { run->until = from.step; }
     plan_first_due(p);
     plan_next_evaluation(p);

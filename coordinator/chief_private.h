@@ -78,6 +78,20 @@ void plan_next_evaluation(struct plan *p);
 /* The first step at which all nodes stop: the end, or with a target the next evaluation. */
 uint64_t plan_boundary(const struct chief *c, uint64_t step);
 
+/* chief_best.c: the best checkpoint. */
+/* A result of an evaluation is in `run`; an order for a checkpoint is; it is withdrawn. */
+void plan_best_evaluated(struct plan *p);
+void plan_best_ordered(struct plan *p);
+void plan_best_dropped(struct plan *p);
+/* The ordered checkpoint is committed. */
+void plan_best_committed(struct plan *p);
+/* A new generation starts from `checkpoint`; 0: from the initial values. */
+void plan_best_rewound(struct plan *p, uint64_t checkpoint);
+/* The chief takes over /run, perhaps of a former start of the run. */
+void chief_best_adopt(struct chief *c);
+/* Whether a checkpoint is the best one, or is that as of one of the newest, which are kept. */
+bool chief_best_keeps(const struct chief *c, uint64_t checkpoint);
+
 /* chief_inputs.c: the arithmetic and the data of the run. */
 void plan_inputs(struct plan *p);
 /* Whether the worker is ready and has the inputs of the run. */

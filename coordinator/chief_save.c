@@ -26,6 +26,7 @@ void plan_order(struct plan *p, uint64_t step, enum urgency urgency)
     plan_drop_order(p);
     p->run->save_checkpoint = ++p->run->last_checkpoint;
     p->run->save_step = step;
+    plan_best_ordered(p);
     if (step == p->run->save_due && step != 0) {
         p->run->save_due = chief_multiple_after(step, p->c->config.checkpoint_every_steps);
     }
@@ -38,6 +39,7 @@ void plan_drop_order(struct plan *p)
     uint64_t every = p->c->config.checkpoint_every_steps;
     bool multiple = run->save_checkpoint != 0 && every != 0 && run->save_step % every == 0;
     if (multiple) { run->save_due = u64_min(run->save_due, run->save_step); }
+    plan_best_dropped(p);
     run->save_checkpoint = run->save_step = 0;
 }
 
@@ -78,6 +80,7 @@ static void fill_manifest(const struct plan *p, struct manifest *manifest)
     if (inputs->fingerprint[0] != '\0') {
         text_set(manifest->kernels, sizeof manifest->kernels, inputs->fingerprint);
     }
+    manifest->best = p->run->best_checkpoint;
     manifest->data = (struct digest){.low = inputs->data[0], .high = inputs->data[1]};
     for (uint32_t i = 0; i < c->config.ps; i++) {
         const struct report *report = &c->ps[i].report;
@@ -94,6 +97,7 @@ static void commit(struct plan *p)
     struct run *run = p->run;
     assert(run->save_checkpoint != 0);
     p->w->commits = true;
+    plan_best_committed(p);
     fill_manifest(p, &p->w->manifest);
     run->committed_checkpoint = run->save_checkpoint;
     run->committed_step = run->save_step;
@@ -132,6 +136,7 @@ static void missed(struct plan *p, uint32_t index)
     char cause[RUN_TEXT_MAX];
     struct text text = text_begin(cause, sizeof cause);
     assert(run->save_checkpoint != 0);
+    plan_best_dropped(p);
     run->save_checkpoint = run->save_step = 0;
     plan_need(p, PLAN_SOFT);
     if (run->phase == RUN_STOPPING && step == run->until) {

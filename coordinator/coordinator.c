@@ -410,6 +410,7 @@ void coordinator_config_init(struct coordinator_config *config, const struct job
         .checkpoint_keep = job->checkpoint.keep > 0 ? job->checkpoint.keep : 1,
         .target_accuracy = job->train.target_accuracy,
         .early_stop = early_stop_of_job(job),
+        .best = job->checkpoint.best,
         .same_bits = job->train.same_bits && job->train.mode == TRAIN_SYNC,
         .restore_on_failover = job->on_chief_failure == CHIEF_FAILURE_RESTORE,
     };

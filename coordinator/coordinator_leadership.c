@@ -340,6 +340,7 @@ static void checkpoint_answered(struct coordinator *c, const struct zk_event *ev
                 .step = manifest.step,
                 .epoch = manifest.epoch,
                 .inputs.data = {manifest.data.low, manifest.data.high},
+                .best = manifest.best,
             };
             memcpy(found->inputs.fingerprint, manifest.kernels, sizeof manifest.kernels);
             restore_keep_manifest(c, manifest.id, event->data, event->size);

@@ -83,12 +83,27 @@ static void fill_manifest(struct local *local)
     text_set(manifest->kernels, sizeof manifest->kernels, inputs->fingerprint);
 }
 
+/* C17: the best checkpoint if the one of the present step is committed as `id`. */
+static struct best best_with(const struct local *local, uint64_t id)
+{
+    const struct evaluation *found = &local->run->evaluation;
+    const enum best_metric metric = local->job->checkpoint.best;
+    const double value = best_value(metric, found->loss, found->accuracy);
+    const struct best *before = &local->run->best_checkpoint;
+    if (found->step != local->trainer.step || !best_improves(before, metric, value)) {
+        return *before;
+    }
+    return (struct best){
+        .checkpoint = id, .step = local->trainer.step, .metric = metric, .value = value};
+}
+
 static void begin_checkpoint(struct local *local)
 {
     assert(!saver_is_busy(local->saver));
     local->manifest.id = ++local->run->last_checkpoint;
     local->manifest.step = local->trainer.step;
     local->manifest.created_wall_ms = clock_wall_ms();
+    local->manifest.best = best_with(local, local->manifest.id);
     local->saved_at_ms = clock_monotonic_ms();
     saver_begin(local->saver, &local->manifest, local->config->place, &local->trainer);
 }
@@ -97,6 +112,7 @@ static void note_committed(struct local *local, const struct saver_result *resul
 {
     local->run->committed_checkpoint = result->checkpoint;
     local->run->committed_step = result->step;
+    local->run->best_checkpoint = local->manifest.best;
     struct history_entry entry = entry_of(local, HISTORY_CHECKPOINT);
     entry.checkpoint = result->checkpoint;
     entry.step = result->step;

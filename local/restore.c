@@ -179,6 +179,7 @@ static void adopt(const struct restore_config *config, const struct found *found
     run->load_checkpoint = run->committed_checkpoint = manifest->id;
     run->load_step = run->committed_step = manifest->step;
     early_stop_rewind(run, manifest->step);
+    run->best_checkpoint = best_of_metric(&manifest->best, config->job->checkpoint.best);
     for (size_t i = 0; i < loaded; i++) { report_fallback(config, run, found->manifests[i].id); }
 }
 
@@ -186,10 +187,12 @@ static void introduce_all(const struct found *found, const struct run *run, stru
 {
     for (size_t i = found->count; i-- > 0;) {
         const uint64_t id = found->manifests[i].id;
-        if (!run_is_unloadable(run, id)) { saver_know(saver, id, false); }
+        if (!run_is_unloadable(run, id)) {
+            saver_know(saver, id, found->manifests[i].best.checkpoint);
+        }
     }
     for (uint32_t i = 0; i < run->unloadable_count; i++) {
-        saver_know(saver, run->unloadable[i], true);
+        saver_know_unloadable(saver, run->unloadable[i]);
     }
 }
 
@@ -210,6 +213,7 @@ enum tn_status restore_newest(const struct restore_config *config, struct traine
     run->epoch++;
     run->generation++;
     run->last_checkpoint = found->highest_id;
+    run->best_checkpoint = (struct best){0};
     const bool any = found->count > 0 || *found->warnings;
     if (status == TN_OK && any) {
         status = load_newest(config, found, trainer, run, &loaded, error);

@@ -31,6 +31,7 @@ struct saver {
     struct store_write_request request;
     struct saver_result result;
     uint64_t kept[CHECKPOINT_KEEP_MAX]; /* Committed, ascending; the last `keep`. */
+    uint64_t best[CHECKPOINT_KEEP_MAX]; /* The best one as of each of these; 0: unknown. */
     uint32_t kept_count;
     uint64_t unloadable[RUN_UNLOADABLE_MAX];
     uint32_t unloadable_count;
@@ -38,25 +39,28 @@ struct saver {
 
 /* ---------------------------------------------------------- on the thread */
 
-static void add_kept(struct saver *saver, uint64_t checkpoint)
+static void add_kept(struct saver *saver, uint64_t checkpoint, uint64_t best)
 {
     assert(saver->kept_count <= saver->config.keep);
     if (saver->kept_count == saver->config.keep) {
         memmove(saver->kept, saver->kept + 1, (saver->kept_count - 1) * sizeof saver->kept[0]);
+        memmove(saver->best, saver->best + 1, (saver->kept_count - 1) * sizeof saver->best[0]);
         saver->kept_count--;
     }
+    saver->best[saver->kept_count] = best;
     saver->kept[saver->kept_count++] = checkpoint;
 }
 
 static void remove_old(struct saver *saver)
 {
-    uint64_t ids[CHECKPOINT_KEEP_MAX + RUN_UNLOADABLE_MAX];
+    uint64_t ids[2 * CHECKPOINT_KEEP_MAX + RUN_UNLOADABLE_MAX];
     size_t removed = 0;
     struct error error;
     const uint32_t kept = saver->kept_count, unloadable = saver->unloadable_count;
     memcpy(ids, saver->kept, kept * sizeof ids[0]);
-    memcpy(ids + kept, saver->unloadable, unloadable * sizeof ids[0]);
-    if (store_collect(saver->config.dir, ids, kept + unloadable, saver->manifest.id, &removed,
+    memcpy(ids + kept, saver->best, kept * sizeof ids[0]);
+    memcpy(ids + 2 * kept, saver->unloadable, unloadable * sizeof ids[0]);
+    if (store_collect(saver->config.dir, ids, 2 * kept + unloadable, saver->manifest.id, &removed,
                       &error) != TN_OK) {
         log_warn("old checkpoints cannot be removed: %s", error.text);
     }
@@ -76,7 +80,7 @@ static enum tn_status write_checkpoint(struct saver *saver, struct error *error)
         (void)!store_discard(saver->config.dir, saver->manifest.id, &ignored);
         return status;
     }
-    add_kept(saver, saver->manifest.id);
+    add_kept(saver, saver->manifest.id, saver->manifest.best.checkpoint);
     remove_old(saver);
     return TN_OK;
 }
@@ -162,12 +166,16 @@ void saver_stop(struct saver *saver)
     free(saver);
 }
 
-void saver_know(struct saver *saver, uint64_t checkpoint, bool unloadable)
+void saver_know(struct saver *saver, uint64_t checkpoint, uint64_t best)
 {
     assert(!saver->busy);
-    if (!unloadable) {
-        add_kept(saver, checkpoint);
-    } else if (saver->unloadable_count < RUN_UNLOADABLE_MAX) {
+    add_kept(saver, checkpoint, best);
+}
+
+void saver_know_unloadable(struct saver *saver, uint64_t checkpoint)
+{
+    assert(!saver->busy);
+    if (saver->unloadable_count < RUN_UNLOADABLE_MAX) {
         saver->unloadable[saver->unloadable_count++] = checkpoint;
     }
 }

@@ -36,10 +36,11 @@ MUST_CHECK enum tn_status saver_start(const struct saver_config *config, struct 
 /* Finish the checkpoint being written, and free everything. NULL is allowed. */
 void saver_stop(struct saver *saver);
 
-/* `checkpoint` is committed on the disk, or with `unloadable` it could not be loaded. Both count
- * when old checkpoints are removed. Call it for each one found, in ascending order, before the
- * first saver_begin(). */
-void saver_know(struct saver *saver, uint64_t checkpoint, bool unloadable);
+/* `checkpoint` is committed on the disk, and `best` is the best one as of it; 0: unknown. Call it
+ * for each one found, in ascending order, before the first saver_begin(). */
+void saver_know(struct saver *saver, uint64_t checkpoint, uint64_t best);
+/* It could not be loaded, and is never removed. */
+void saver_know_unloadable(struct saver *saver, uint64_t checkpoint);
 
 /*
  * Write the present state of `trainer` as the checkpoint `manifest->id`; the shards of `manifest`

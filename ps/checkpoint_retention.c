@@ -222,7 +222,10 @@ static void committed_listed(struct checkpoint_client *client, const struct zk_e
     bool fits =
         client->retention.load_checkpoint == 0 || keep(client, client->retention.load_checkpoint);
     uint32_t proved = u32_min(client->manifest_count, client->keep);
-    for (uint32_t i = 0; i < proved && fits; i++) { fits = keep(client, client->manifests[i].id); }
+    for (uint32_t i = 0; i < proved && fits; i++) {
+        const uint64_t best = client->manifests[i].best.checkpoint; /* As of this one (C17). */
+        fits = keep(client, client->manifests[i].id) && (best == 0 || keep(client, best));
+    }
     if (!fits || !keep_unproved(client, event)) {
         log_warn("old checkpoints are not removed: /checkpoints lists more than %d",
                  STORE_KEEP_MAX);

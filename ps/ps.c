@@ -198,6 +198,7 @@ static void report_disk(const struct manifest *newest, struct report *report)
     assert(newest->id != 0);
     report->disk_checkpoint = newest->id;
     report->disk_step = newest->step;
+    report->disk_best = newest->best;
     memcpy(report->inputs.fingerprint, newest->kernels, sizeof newest->kernels);
     report->inputs.data[0] = newest->data.low;
     report->inputs.data[1] = newest->data.high;

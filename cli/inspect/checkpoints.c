@@ -236,11 +236,18 @@ static void add_verdicts(json_t *object, const struct listing *listing, size_t i
     json_object_set_new(object, "verdicts", list);
 }
 
+/* The best one as of the newest (C17). */
+static bool is_best(const struct listing *listing, size_t index)
+{
+    return listing->manifests[index].id == listing->manifests[0].best.checkpoint;
+}
+
 static int print_json(const struct listing *listing)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < listing->count; i++) {
         json_t *object = manifest_json(&listing->manifests[i]);
+        json_object_set_new(object, "best", json_boolean(is_best(listing, i)));
         if (listing->verdicts != NULL) { add_verdicts(object, listing, i); }
         json_array_append_new(list, object);
     }
@@ -281,7 +288,7 @@ static int print_table(const struct listing *listing)
         table_cell(&table, "%" PRIu64, manifest->epoch);
         table_cell(&table, "%" PRIu64, bytes_of(manifest));
         table_cell(&table, "%" PRIu32, manifest->shard_count);
-        table_cell(&table, "%s", time);
+        table_cell(&table, "%s%s", time, is_best(listing, i) ? " (best)" : "");
         if (listing->verdicts == NULL) { continue; }
         const enum shard_verdict worst = worst_of(listing, i)->verdict;
         table_cell(&table, "%s", worst == SHARD_VERDICT_OK ? "intact" : shard_verdict_name(worst));

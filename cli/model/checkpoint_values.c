@@ -82,16 +82,6 @@ static struct change change_of(const float *first, const float *second, uint64_t
 
 /* ------------------------------------------------------------------ reading */
 
-static enum tn_status parse_id(const char *text, uint64_t *id, struct error *error)
-{
-    char *end = NULL;
-    errno = 0;
-    *id = strtoull(text, &end, 10);
-    if (errno == 0 && *id > 0 && end != text && *end == '\0' && text[0] != '-') { return TN_OK; }
-    return error_set(error, TN_EINVAL,
-                     "'%s' is not the number of a checkpoint: see `tanist checkpoints list`", text);
-}
-
 /* A checkpoint with its parameters, also where evaluations use averages of them. */
 struct loaded {
     struct saved_model saved;
@@ -101,9 +91,7 @@ struct loaded {
 static enum tn_status load(struct loaded *loaded, const char *dir, const char *text,
                            struct error *error)
 {
-    uint64_t id = 0;
-    enum tn_status status = parse_id(text, &id, error);
-    if (status == TN_OK) { status = saved_model_open(&loaded->saved, dir, id, error); }
+    enum tn_status status = saved_model_open(&loaded->saved, dir, text, error);
     if (status != TN_OK) { return status; }
     if (saved_model_evaluated_array(&loaded->saved) != 0) {
         return saved_model_read(&loaded->saved, 0, &loaded->parameters, error);

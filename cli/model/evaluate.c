@@ -19,7 +19,8 @@ enum { TOP_K = 5 };
 
 struct evaluating {
     const char *dir, *data, *output;
-    struct option_number checkpoint, top_k;
+    const char *checkpoint;
+    struct option_number top_k;
     bool confusion;
     struct saved_model saved;
     struct dataset *dataset;     /* Owned. */
@@ -123,7 +124,7 @@ static int work(struct evaluating *evaluating)
 {
     struct error error = {0};
     enum tn_status status =
-        saved_model_open(&evaluating->saved, evaluating->dir, evaluating->checkpoint.value, &error);
+        saved_model_open(&evaluating->saved, evaluating->dir, evaluating->checkpoint, &error);
     if (status == TN_OK) { status = open_data(evaluating, &error); }
     if (status == TN_OK) { status = open_predictor(evaluating, &error); }
     if (status == TN_OK) { status = open_report(evaluating, &error); }
@@ -168,8 +169,8 @@ int command_evaluate(int argc, char **argv)
     if (evaluating == NULL) { return TN_EXIT_ERROR; }
     options_text(&options, "data", &evaluating->data, "PATH",
                  "Other data of the job's data.type, in place of data.path.");
-    options_number(&options, "checkpoint", &evaluating->checkpoint, "N",
-                   "A checkpoint of `tanist checkpoints list`; default the newest.");
+    options_text(&options, "checkpoint", &evaluating->checkpoint, "N",
+                 "A checkpoint of `tanist checkpoints list`, or `best`; default the newest.");
     options_number(&options, "top-k", &evaluating->top_k, "K",
                    "How many of the highest scores may contain the label; default 5.");
     options_flag(&options, 0, "confusion", &evaluating->confusion,

@@ -36,7 +36,7 @@ static const struct format {
 
 struct exporting {
     const char *dir, *to, *output;
-    struct option_number checkpoint;
+    const char *checkpoint;
     bool state;
     const struct format *format;
     struct saved_model saved;
@@ -241,7 +241,7 @@ static enum tn_status make_file(struct exporting *export, struct error *error)
 {
     enum tn_status status = find_format(export, error);
     if (status == TN_OK) {
-        status = saved_model_open(&export->saved, export->dir, export->checkpoint.value, error);
+        status = saved_model_open(&export->saved, export->dir, export->checkpoint, error);
     }
     if (status == TN_OK) { status = list_tensors(export, error); }
     return status == TN_OK ? write_file(export, error) : status;
@@ -295,8 +295,8 @@ int command_export(int argc, char **argv)
         .arguments_most = 1};
     if (export == NULL) { return TN_EXIT_ERROR; }
     options_text(&options, "to", &export->to, "FILE", "The file to write.");
-    options_number(&options, "checkpoint", &export->checkpoint, "N",
-                   "A checkpoint of `tanist checkpoints list`; default the newest.");
+    options_text(&options, "checkpoint", &export->checkpoint, "N",
+                 "A checkpoint of `tanist checkpoints list`, or `best`; default the newest.");
     options_flag(&options, 0, "state", &export->state,
                  "Also write the optimizer's state, as state/ARRAY/VARIABLE.");
     output_option_text(&options, &export->output);

@@ -19,7 +19,7 @@ static const char *const formats[] = {
 
 struct predicting {
     const char *dir, *data, *format, *to;
-    struct option_number checkpoint;
+    const char *checkpoint;
     struct saved_model saved;
     struct predictor *predictor;  /* Owned. */
     struct prediction_rows *rows; /* Owned. */
@@ -120,8 +120,8 @@ static enum tn_status predict_all(struct predicting *predicting, struct error *e
     enum prediction_format format = PREDICTION_CSV;
     enum tn_status status = find_format(predicting, error, &format);
     if (status == TN_OK) {
-        status = saved_model_open(&predicting->saved, predicting->dir, predicting->checkpoint.value,
-                                  error);
+        status =
+            saved_model_open(&predicting->saved, predicting->dir, predicting->checkpoint, error);
     }
     if (status == TN_OK) { status = open_predictor(predicting, error); }
     if (status == TN_OK) { status = open_batch(predicting, error); }
@@ -172,8 +172,8 @@ int command_predict(int argc, char **argv)
                    "Format of the predictions; default csv. json: an object a line.");
     options_text(&options, "to", &predicting->to, "FILE",
                  "Write to FILE, which appears when it is complete; default stdout.");
-    options_number(&options, "checkpoint", &predicting->checkpoint, "N",
-                   "A checkpoint of `tanist checkpoints list`; default the newest.");
+    options_text(&options, "checkpoint", &predicting->checkpoint, "N",
+                 "A checkpoint of `tanist checkpoints list`, or `best`; default the newest.");
     if (options_parse(&options, argc, argv, &exit_code)) {
         predicting->dir = options.arguments[0];
         exit_code = work(predicting);

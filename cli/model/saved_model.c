@@ -1,9 +1,11 @@
 #include "cli/model/saved_model.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/files.h"
 #include "ps/store/store.h"
@@ -26,7 +28,8 @@ static enum tn_status read_job(struct saved_model *saved, const char *dir, struc
     return status == TN_OK ? job_check(&saved->job, error) : status;
 }
 
-static enum tn_status find_newest(struct saved_model *saved, struct error *error)
+/* In the folder; with `best`, the best one as of the newest, which is kept with it. */
+static enum tn_status find_listed(struct saved_model *saved, bool best, struct error *error)
 {
     char warnings[WARNINGS_MAX] = "";
     size_t count = 0;
@@ -40,15 +43,39 @@ static enum tn_status find_newest(struct saved_model *saved, struct error *error
                            "`tanist checkpoints list`%s%s",
                            saved->checkpoints, *warnings ? "; " : "", warnings);
     }
-    if (status == TN_OK) { saved->manifest = list[0]; }
+    const uint64_t wanted = status != TN_OK ? 0 : best ? list[0].best.checkpoint : list[0].id;
+    size_t at = 0;
+    while (status == TN_OK && at < count && list[at].id != wanted) { at++; }
+    if (status == TN_OK && at == count) {
+        status = error_set(error, TN_EINVAL,
+                           "%s has no best checkpoint: none was evaluated by checkpoint.best, see "
+                           "`tanist checkpoints list`",
+                           saved->checkpoints);
+    }
+    if (status == TN_OK) { saved->manifest = list[at]; }
     free(list);
     return status;
 }
 
-static enum tn_status find_checkpoint(struct saved_model *saved, uint64_t id, struct error *error)
+static enum tn_status parse_number(const char *text, uint64_t *id, struct error *error)
 {
-    if (id == 0) { return find_newest(saved, error); }
-    enum tn_status status = store_get_manifest(saved->checkpoints, id, &saved->manifest, error);
+    char *end = NULL;
+    errno = 0;
+    *id = strtoull(text, &end, 10);
+    if (errno == 0 && *id > 0 && end != text && *end == '\0' && text[0] != '-') { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "'%s' is not the number of a checkpoint: see `tanist checkpoints list`", text);
+}
+
+static enum tn_status find_checkpoint(struct saved_model *saved, const char *checkpoint,
+                                      struct error *error)
+{
+    uint64_t id;
+    const bool best = checkpoint != NULL && strcmp(checkpoint, "best") == 0;
+    if (checkpoint == NULL || best) { return find_listed(saved, best, error); }
+    enum tn_status status = parse_number(checkpoint, &id, error);
+    if (status != TN_OK) { return status; }
+    status = store_get_manifest(saved->checkpoints, id, &saved->manifest, error);
     if (status != TN_ENOENT) { return status; }
     return error_set(error, TN_EINVAL,
                      "%s has no checkpoint %" PRIu64 ": see `tanist checkpoints list`",
@@ -72,12 +99,12 @@ static enum tn_status check_model(const struct saved_model *saved, struct error 
 }
 
 /* A run in progress may remove its oldest checkpoint while it is being read. */
-static enum tn_status load(struct saved_model *saved, uint64_t id, struct error *error)
+static enum tn_status load(struct saved_model *saved, const char *checkpoint, struct error *error)
 {
     enum tn_status status = TN_ENOENT;
     for (int attempt = 0; attempt < ATTEMPTS && status == TN_ENOENT; attempt++) {
         const uint64_t before = saved->manifest.id;
-        status = find_checkpoint(saved, id, error);
+        status = find_checkpoint(saved, checkpoint, error);
         if (status != TN_OK) { return status; }
         if (saved->manifest.id == before) { return TN_ENOENT; } /* The same shard is missing. */
         status = check_model(saved, error);
@@ -97,7 +124,7 @@ static enum tn_status read_columns(struct saved_model *saved, const char *dir, s
     return files_read(path, COLUMNS_BYTES_MAX, &saved->columns, &size, error);
 }
 
-enum tn_status saved_model_open(struct saved_model *saved, const char *dir, uint64_t id,
+enum tn_status saved_model_open(struct saved_model *saved, const char *dir, const char *checkpoint,
                                 struct error *error)
 {
     assert(saved != NULL && dir != NULL);
@@ -112,7 +139,7 @@ enum tn_status saved_model_open(struct saved_model *saved, const char *dir, uint
     if (status != TN_OK) { return status; }
     saved->pool = buffer_pool_create(0);
     if (saved->pool == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    return load(saved, id, error);
+    return load(saved, checkpoint, error);
 }
 
 void saved_model_close(struct saved_model *saved)

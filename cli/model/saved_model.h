@@ -26,7 +26,8 @@ struct saved_model {
 };
 
 /*
- * Open the run in `dir` and its checkpoint `id`, or the newest one with 0. All shards are verified.
+ * Open the run in `dir` and its checkpoint: a number, "best" (C17), or with NULL the newest one.
+ * All shards are verified.
  *
  *   TN_EINVAL    the folder has no run or not this checkpoint, or the model has changed
  *   TN_ENOENT    a file of the model does not exist, or a shard is not in the folder: the error has
@@ -35,8 +36,8 @@ struct saved_model {
  *   TN_EIO, TN_ENOMEM
  * After a failure, too, saved_model_close() is allowed.
  */
-MUST_CHECK enum tn_status saved_model_open(struct saved_model *saved, const char *dir, uint64_t id,
-                                           struct error *error);
+MUST_CHECK enum tn_status saved_model_open(struct saved_model *saved, const char *dir,
+                                           const char *checkpoint, struct error *error);
 void saved_model_close(struct saved_model *saved);
 
 /* One array of the checkpoint, `parameter_count` floats; the caller releases it before

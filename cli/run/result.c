@@ -50,6 +50,14 @@ bool result_run_was_stopped(const struct run *run)
     return run->phase == RUN_FAILED && strcmp(run->reason, RUN_STOPPED_REASON) == 0;
 }
 
+static json_t *best_json(const struct best *best)
+{
+    if (best->checkpoint == 0) { return json_null(); }
+    return json_pack("{s:I, s:I, s:s, s:o}", "checkpoint", (json_int_t)best->checkpoint, "step",
+                     (json_int_t)best->step, "metric", best_metric_names[best->metric], "value",
+                     event_text_number(best->value));
+}
+
 char *result_json(const struct result *result, const struct run *run, const char *status)
 {
     char digest[33];
@@ -74,6 +82,7 @@ char *result_json(const struct result *result, const struct run *run, const char
         json_object_set_new(root, "skipped_checkpoints",
                             json_integer((json_int_t)run->skipped_checkpoints));
     }
+    if (root != NULL) { json_object_set_new(root, "best", best_json(&run->best_checkpoint)); }
     const char *reason = run->phase == RUN_FAILED ? run->reason : result->damage.text;
     if (root != NULL && *reason) { json_object_set_new(root, "reason", json_text(reason)); }
     char *text = root != NULL ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(10)) : NULL;
@@ -100,6 +109,11 @@ char *result_text(const struct result *result, const struct run *run, const char
             ")\n",
             run->elections, json_array_size(result->recoveries), run->committed_checkpoint,
             run->committed_step);
+    const struct best *best = &run->best_checkpoint;
+    if (best->checkpoint != 0) {
+        fprintf(out, "best checkpoint: %" PRIu64 " (step %" PRIu64 "), %s %.4f\n", best->checkpoint,
+                best->step, best_metric_names[best->metric], best->value);
+    }
     if (run->skipped_checkpoints != 0) {
         fprintf(out, "skipped checkpoints: %" PRIu64 "; the log of the chief names each one\n",
                 run->skipped_checkpoints);

@@ -14,9 +14,10 @@ struct early_stop early_stop_of_job(const struct job *job)
 void early_stop_note_value(const struct early_stop *stop, struct run *run, uint64_t step,
                            double loss, double accuracy)
 {
-    const double value = stop->by_accuracy ? accuracy : loss;
+    const enum best_metric metric = stop->by_accuracy ? BEST_ACCURACY : BEST_LOSS;
+    const double value = best_value(metric, loss, accuracy);
     const bool first = run->best_step == 0 && value == value;
-    const bool better = stop->by_accuracy ? value > run->best : value < run->best;
+    const bool better = best_is_better(metric, value, run->best);
     assert(step != STEP_NONE);
     if (!first && (run->best_step == 0 || !better)) { return; }
     run->best_step = step;

@@ -235,6 +235,24 @@ static enum tn_status check_cluster(const struct job *job, struct error *error)
     return TN_OK;
 }
 
+/* Each evaluation is of a step that has a checkpoint, too. */
+static enum tn_status check_best(const struct job *job, struct error *error)
+{
+    const uint64_t evaluate = job->evaluate.every_steps, save = job->checkpoint.every_steps;
+    if (job->checkpoint.best == BEST_NONE) { return TN_OK; }
+    if (job->train.mode != TRAIN_SYNC) {
+        return error_set(error, TN_EINVAL,
+                         "checkpoint.best needs train.mode sync: in async mode checkpoints do not "
+                         "have the values that were evaluated");
+    }
+    if (evaluate != 0 && save != 0 && evaluate % save == 0) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "checkpoint.best needs checkpoints of the steps that are evaluated: "
+                     "evaluate.every_steps is %" PRIu64
+                     ", not a multiple of checkpoint.every_steps (%" PRIu64 "); give equal numbers",
+                     evaluate, save);
+}
+
 enum tn_status job_check(const struct job *job, struct error *error)
 {
     assert(job->train.slices > 0);
@@ -253,6 +271,7 @@ enum tn_status job_check(const struct job *job, struct error *error)
                          "is one evaluation, at the end; give evaluate.every_steps",
                          job->train.stop_patience);
     }
+    if ((status = check_best(job, error)) != TN_OK) { return status; }
     if ((status = check_cluster(job, error)) != TN_OK) { return status; }
     if ((status = job_check_data(job, error)) != TN_OK) { return status; }
     if ((status = job_check_schedule(job, error)) != TN_OK) { return status; }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/cluster/best.h"
 #include "common/cluster/znodes.h"
 
 enum {
@@ -184,6 +185,7 @@ struct job {
         uint64_t every_steps;   /* 0: not by steps. */
         uint64_t every_seconds; /* 0: not by time. */
         uint32_t keep;
+        enum best_metric best;
     } checkpoint;
     struct {
         uint64_t every_steps;   /* At least 1. */

@@ -36,6 +36,10 @@ static const struct json_field fields[] = {
            "Seconds between checkpoints; 0: not by time. There is always one at the end."),
     NUMBER(FIELD_UINT, "checkpoint.keep", checkpoint.keep, 1, CHECKPOINT_KEEP_MAX, CHANGEABLE,
            "Committed checkpoints that are kept on disk."),
+    NAME(FIELD_ENUM, "checkpoint.best", checkpoint.best, best_metric_names, CHANGEABLE,
+         "The metric, `loss` or `accuracy`, by which the best checkpoint is kept beside the newest "
+         "ones; `none`: no checkpoint is. Needs sync mode, and evaluations at steps of "
+         "checkpoints."),
     NUMBER(FIELD_UINT, "metrics.every_steps", metrics.every_steps, 1, 10000, CHANGEABLE,
            "Steps between the points of [the curves](metrics.md)."),
     NUMBER(FIELD_UINT, "metrics.every_seconds", metrics.every_seconds, 0, 1e6, CHANGEABLE,

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +83,20 @@ static const struct json_field shard_element = {
     .table = &shard_table,
 };
 
+#define AT(member) JSON_MEMBER(struct best, member)
+static const struct json_field best_fields[] = {
+    {"checkpoint", FIELD_UINT, AT(checkpoint)},
+    {"step", FIELD_UINT, AT(step)},
+    {"metric", FIELD_ENUM, AT(metric), .names = best_metric_names},
+    {"value", FIELD_HEX, AT(value)}, /* Its bits: several texts stand for one number. */
+};
+#undef AT
+static const struct json_table best_table = {
+    JSON_FIELDS(best_fields),
+    .rules = JSON_ALL_REQUIRED | JSON_UNKNOWN_REFUSED,
+    .status = TN_ECORRUPT,
+};
+
 #define AT(member) JSON_MEMBER(struct manifest, member)
 static const struct json_field manifest_fields[] = {
     {.name = "format", .type = FIELD_OTHER},
@@ -100,6 +115,7 @@ static const struct json_field manifest_fields[] = {
     {"variables", FIELD_HEX, AT(variables_hash)},
     {"graph", FIELD_HEX, AT(graph_hash), .optional = true},
     {"seed", FIELD_CUSTOM, AT(seed), .converter = &decimal_text},
+    {"best", FIELD_OBJECT, AT(best), .table = &best_table, .optional = true},
     {"shards", FIELD_LIST, AT(shards), .element = &shard_element, .least = 1,
      .length_offset = offsetof(struct manifest, shard_count)},
     {.name = "check", .type = FIELD_OTHER},
@@ -173,6 +189,21 @@ static enum tn_status check_shards(const struct manifest *manifest, struct error
     return TN_OK;
 }
 
+static enum tn_status check_best(const struct manifest *manifest, struct error *error)
+{
+    const struct best *best = &manifest->best;
+    if (best->checkpoint == 0) { return TN_OK; }
+    const bool known = best->metric == BEST_LOSS || best->metric == BEST_ACCURACY;
+    if (known && isfinite(best->value) && best->checkpoint <= manifest->id &&
+        best->step <= manifest->step) {
+        return TN_OK;
+    }
+    return error_set(error, TN_EINVAL,
+                     "best is checkpoint %" PRIu64 " of step %" PRIu64
+                     ", expected a metric with a number, of this checkpoint or one before it",
+                     best->checkpoint, best->step);
+}
+
 enum tn_status manifest_check(const struct manifest *manifest, struct error *error)
 {
     assert(manifest != NULL);
@@ -194,7 +225,8 @@ enum tn_status manifest_check(const struct manifest *manifest, struct error *err
         return error_set(error, TN_EINVAL, "%" PRIu32 " shards, expected 1 to %d",
                          manifest->shard_count, MANIFEST_SHARDS_MAX);
     }
-    return check_shards(manifest, error);
+    status = check_best(manifest, error);
+    return status == TN_OK ? check_shards(manifest, error) : status;
 }
 
 /* ------------------------------------------------------------------ encode */
@@ -209,6 +241,7 @@ static json_t *build(const struct manifest *manifest)
         if (digest_equal(manifest->data, (struct digest){0, 0})) {
             (void)json_object_del(object, "data");
         }
+        if (manifest->best.checkpoint == 0) { (void)json_object_del(object, "best"); }
         return object;
     }
     json_decref(object);

@@ -14,6 +14,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/error.h"
+#include "common/cluster/best.h"
 
 struct job;
 struct variable_table;
@@ -56,6 +57,7 @@ struct manifest {
     char mode[8];       /* "sync" or "async". */
     char kernels[128];  /* Fingerprint of the arithmetic that computed these bits. */
     struct digest data; /* The digest of the data set; 0: unknown. */
+    struct best best;   /* The best checkpoint as of this one (C17); checkpoint 0: unknown. */
     struct manifest_shard shards[MANIFEST_SHARDS_MAX]; /* In the order of the flat vector. */
 };
 

@@ -12,7 +12,7 @@
 #include "common/base/utf8.h"
 
 /* The format of the body; changes with the order or meaning of the fields. */
-#define REPORT_MAGIC UINT64_C(0x3930545250524e54) /* "TNRPRT09" */
+#define REPORT_MAGIC UINT64_C(0x3031545250524e54) /* "TNRPRT10" */
 
 struct cursor {
     uint8_t *out; /* NULL: reading. */
@@ -78,6 +78,12 @@ static void fields(struct cursor *cursor, struct report *report)
     for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++) {
         integer(cursor, integers[i]);
     }
+    uint64_t metric = report->disk_best.metric;
+    integer(cursor, &report->disk_best.checkpoint);
+    integer(cursor, &report->disk_best.step);
+    integer(cursor, &metric);
+    real(cursor, &report->disk_best.value);
+    report->disk_best.metric = metric <= BEST_ACCURACY ? (enum best_metric)metric : BEST_NONE;
     real(cursor, &report->evaluation.loss);
     real(cursor, &report->evaluation.accuracy);
     real(cursor, &report->evaluation.train_loss);
@@ -104,6 +110,8 @@ static enum tn_status check_counters(const struct report *report, struct error *
         {"loading_generation", report->loading_generation},
         {"disk_checkpoint", report->disk_checkpoint},
         {"disk_step", report->disk_step},
+        {"disk_best.checkpoint", report->disk_best.checkpoint},
+        {"disk_best.step", report->disk_best.step},
         {"disk_epoch", report->disk_epoch},
         {"disk_generation", report->disk_generation},
         {"disk_last_checkpoint", report->disk_last_checkpoint},

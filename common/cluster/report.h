@@ -38,7 +38,8 @@ struct report {
     uint64_t loading_generation;     /* Being loaded; 0: none. */
     uint64_t disk_checkpoint;        /* Newest checkpoint with a manifest on its disk; 0: none. */
     uint64_t disk_step;
-    uint64_t disk_epoch; /* Highest epoch of the manifests on its disk. */
+    struct best disk_best; /* As of it. */
+    uint64_t disk_epoch;   /* Highest epoch of the manifests on its disk. */
     uint64_t disk_generation;
     uint64_t disk_last_checkpoint; /* Highest id on its disk, of committed checkpoints or not. */
     uint64_t

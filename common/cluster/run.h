@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/cluster/best.h"
 #include "common/cluster/inputs.h"
 #include "common/cluster/task.h"
 
@@ -32,7 +33,7 @@ enum recovery_kind {
     RECOVERY_OPERATOR
 };
 
-enum { RUN_TEXT_MAX = 160, RESTORE_PATH_MAX = 512, RUN_UNLOADABLE_MAX = 64 };
+enum { RUN_TEXT_MAX = 160, RESTORE_PATH_MAX = 512, RUN_UNLOADABLE_MAX = 64, RUN_EVALUATED_MAX = 4 };
 #define STEP_NONE UINT64_MAX
 
 /* Whether what happens every `every` steps (0: never) happens at `step`. */
@@ -66,6 +67,12 @@ struct evaluation {
         digest[2]; /* XXH3-128 (low, high) of all parameters in the order of the variable table. */
 };
 
+/* The metric of `checkpoint.best` at a step. */
+struct evaluated {
+    uint64_t step; /* 0: none. */
+    double value;
+};
+
 struct run {
     enum run_phase phase;
     uint64_t epoch;           /* The epoch of the chief that wrote this. */
@@ -89,8 +96,13 @@ struct run {
     bool pause_requested;   /* Paused by an operator. */
     struct recovery recovery;
     struct evaluation evaluation; /* The newest. */
-    uint64_t best_step;   /* The best evaluation by train.stop.metric; 0: none with a number. */
-    double best;          /* Its metric. */
+    uint64_t best_step; /* The best evaluation by train.stop.metric; 0: none with a number. */
+    double best;        /* Its metric. */
+    struct best best_checkpoint;  /* C17. */
+    struct evaluated saved_value; /* C17: the evaluation of `save_step`, if `step` is that. */
+    /* C17: the last evaluations, of steps that may be ordered yet; the oldest first. */
+    uint32_t evaluated_count;
+    struct evaluated evaluated[RUN_EVALUATED_MAX];
     struct inputs inputs; /* Those that all workers have: C13. */
     uint64_t started_wall_ms;
     uint64_t changed_wall_ms;

@@ -204,6 +204,29 @@ static const struct json_field inputs_fields[] = {
 TABLE(inputs);
 #undef RECORD
 
+#define RECORD best
+static const struct json_field best_fields[] = {
+    {"checkpoint", FIELD_UINT, AT(checkpoint)},
+    {"step", FIELD_UINT, AT(step)},
+    {"metric", FIELD_ENUM, AT(metric), .names = best_metric_names},
+    {"value", FIELD_REAL, AT(value)},
+};
+TABLE(best);
+#undef RECORD
+
+#define RECORD evaluated
+static const struct json_field evaluated_fields[] = {
+    {"step", FIELD_UINT, AT(step)},
+    {"value", FIELD_REAL, AT(value), .none = "null"},
+};
+TABLE(evaluated);
+#undef RECORD
+static const struct json_field evaluated_element = {
+    .type = FIELD_OBJECT,
+    .size = sizeof(struct evaluated),
+    .table = &evaluated_table,
+};
+
 #define RECORD run
 static const struct json_field run_fields[] = {
     {"phase", FIELD_ENUM, AT(phase), .names = run_phase_names},
@@ -228,6 +251,10 @@ static const struct json_field run_fields[] = {
     {"evaluation", FIELD_OBJECT, AT(evaluation), .table = &evaluation_table},
     {"best_step", FIELD_UINT, AT(best_step), .optional = true},
     {"best", FIELD_REAL, AT(best), .optional = true},
+    {"best_checkpoint", FIELD_OBJECT, AT(best_checkpoint), .table = &best_table, .optional = true},
+    {"saved_value", FIELD_OBJECT, AT(saved_value), .table = &evaluated_table, .optional = true},
+    {"evaluated", FIELD_LIST, AT(evaluated), .element = &evaluated_element,
+     .length_offset = offsetof(struct run, evaluated_count), .optional = true},
     {"inputs", FIELD_OBJECT, AT(inputs), .table = &inputs_table, .optional = true},
     {"started_ms", FIELD_UINT, AT(started_wall_ms)},
     {"changed_ms", FIELD_UINT, AT(changed_wall_ms)},

@@ -129,6 +129,17 @@ static uint32_t mostly_small(uint64_t lag_us)
     return (uint32_t)(lag_us % 10 == 0 ? lag_us * 20 : lag_us);
 }
 
+/* A third of the jobs that can have it; from a stream of its own. */
+static void draw_best(struct sim_setup *setup, uint64_t seed)
+{
+    struct random random = {.state = seed ^ 0x62657374u};
+    struct job *job = &setup->job;
+    const bool can = job->train.mode == TRAIN_SYNC && job->checkpoint.every_steps != 0;
+    if (!can || random_below(&random, 3) != 0) { return; }
+    job->checkpoint.best = coin(&random) ? BEST_LOSS : BEST_ACCURACY;
+    job->evaluate.every_steps = job->checkpoint.every_steps * between(&random, 1, 3);
+}
+
 static void draw_world(struct sim_setup *setup, struct random *random)
 {
     setup->one_host = random_below(random, 3) == 0;
@@ -256,6 +267,7 @@ void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
     memset(setup, 0, sizeof *setup);
     draw_job(setup, &random);
     draw_optimizer(setup, seed);
+    draw_best(setup, seed);
     draw_world(setup, &random);
     draw_chunks(setup, seed);
     setup->faults_until_ms = between(&random, 2000, 12000);

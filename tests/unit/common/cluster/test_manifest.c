@@ -1,4 +1,5 @@
 /* Manifests: encoding, decoding, and errors that name the wrong field. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,6 +30,7 @@ static struct manifest sample(void)
         .optimizer = "adam",
         .mode = "sync",
         .kernels = "cpu/openblas-0.3.21/\"haswell\"",
+        .best = {.checkpoint = 9, .step = 900, .metric = BEST_ACCURACY, .value = 0.1},
         .shards = {{0, 60000, 737280, {1, 2}, "host-a:/var/tanist/\xc3\xa9"},
                    {60000, 41770, 520192, {UINT64_MAX, 0}, "host-b:/var/tanist"}},
     };
@@ -108,17 +110,19 @@ static void any_damage_is_refused(void **state)
 static void impossible_fields_are_named(void **state)
 {
     (void)state;
-    struct manifest bad[9];
-    static const char *const names[9] = {"id",
-                                         "parameters",
-                                         "mode",
-                                         "state_",
-                                         "shards",
-                                         "shards[1].first",
-                                         "shards[1].count",
-                                         "shards end",
-                                         "shards[0].bytes"};
-    for (size_t i = 0; i < 9; i++) { bad[i] = sample(); }
+    struct manifest bad[11];
+    static const char *const names[11] = {"id",
+                                          "parameters",
+                                          "mode",
+                                          "state_",
+                                          "shards",
+                                          "shards[1].first",
+                                          "shards[1].count",
+                                          "shards end",
+                                          "shards[0].bytes",
+                                          "best",
+                                          "best"};
+    for (size_t i = 0; i < 11; i++) { bad[i] = sample(); }
     bad[0].id = 0;
     bad[1].parameter_count = 0;
     strcpy(bad[2].mode, "maybe");
@@ -128,7 +132,9 @@ static void impossible_fields_are_named(void **state)
     bad[6].shards[1].count = 41771;
     bad[7].shards[1].count = 41769;
     bad[8].shards[0].bytes = 0;
-    for (size_t i = 0; i < 9; i++) {
+    bad[9].best.checkpoint = 13; /* A later one. */
+    bad[10].best.value = (double)NAN;
+    for (size_t i = 0; i < 11; i++) {
         struct error error;
         char *text;
         size_t size;

@@ -9,7 +9,7 @@
 
 #include "common/cluster/report.h"
 
-enum { PLACE_AT = 8 * (3 + 30 + 3), FINGERPRINT_AT = PLACE_AT + 112 };
+enum { PLACE_AT = 8 * (3 + 30 + 4 + 3), FINGERPRINT_AT = PLACE_AT + 112 };
 
 static struct report sample(void)
 {
