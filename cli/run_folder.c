@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/cluster/job_rate.h"
 
 enum { MOVES_MAX = 100 };
 
@@ -184,8 +185,8 @@ static enum tn_status move_aside(struct run_folder *folder, struct error *error)
     return status;
 }
 
-static enum tn_status compare_job(struct run_folder *folder, const struct job *job,
-                                  const char *path, bool finished, struct error *error)
+static enum tn_status compare_job(struct run_folder *folder, struct job *job, const char *path,
+                                  bool finished, bool may_change, struct error *error)
 {
     struct job existing;
     char difference[JOB_DIFFERENCE_MAX];
@@ -199,17 +200,24 @@ static enum tn_status compare_job(struct run_folder *folder, const struct job *j
     }
     folder->continued = true;
     folder->before = existing;
+    job_rate_adopt(job, &existing);
     if (!job_difference(&existing, job, difference)) { return TN_OK; }
-    return error_set(error, TN_EINVAL,
-                     "%s contains %s run of another job: %s; give another --dir, or the same "
-                     "values",
-                     folder->dir, finished ? "a finished" : "an unfinished", difference);
+    const bool rate = job_rate_alone_differs(&existing, job);
+    folder->rate_changes = rate && may_change;
+    if (folder->rate_changes) { return TN_OK; }
+    return error_set(
+        error, TN_EINVAL,
+        "%s contains %s run of another job: %s; give another --dir, %sthe same values"
+        "%s",
+        folder->dir, finished ? "a finished" : "an unfinished", difference, rate ? "" : "or ",
+        rate ? ", or --resume to change the learning rate from the last checkpoint on" : "");
 }
 
-static enum tn_status write_job(const struct run_folder *folder, const struct job *job,
-                                struct error *error)
+enum tn_status run_folder_write_job(const struct run_folder *folder, const struct job *job,
+                                    struct error *error)
 {
     char path[RUN_PATH_MAX];
+    assert(folder->lock >= 0);
     char *text = job_to_json(job);
     if (text == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     run_folder_path(folder, "job.json", path);
@@ -218,8 +226,8 @@ static enum tn_status write_job(const struct run_folder *folder, const struct jo
     return status;
 }
 
-static enum tn_status check_contents(struct run_folder *folder, const struct job *job, bool resume,
-                                     struct error *error)
+static enum tn_status check_contents(struct run_folder *folder, struct job *job, bool resume,
+                                     bool may_change, struct error *error)
 {
     char path[RUN_PATH_MAX], result[RUN_PATH_MAX];
     assert(folder->lock >= 0);
@@ -233,21 +241,23 @@ static enum tn_status check_contents(struct run_folder *folder, const struct job
     run_folder_path(folder, "result.json", result);
     const bool finished = access(result, F_OK) == 0;
     if (access(path, F_OK) != 0) { return TN_OK; }
-    status = compare_job(folder, job, path, finished, error);
+    status = compare_job(folder, job, path, finished, may_change, error);
     if (status == TN_OK && finished && unlink(result) != 0) {
         return files_error(error, errno, "remove", result);
     }
     return status;
 }
 
-enum tn_status run_folder_open(struct run_folder *folder, const char *dir, const struct job *job,
-                               bool resume, struct error *error)
+enum tn_status run_folder_open(struct run_folder *folder, const char *dir, struct job *job,
+                               bool resume, bool may_change, struct error *error)
 {
     assert(*job->name != '\0');
     *folder = (struct run_folder){.lock = -1};
     enum tn_status status = create_folder(folder, dir, error);
-    if (status == TN_OK) { status = check_contents(folder, job, resume, error); }
-    if (status == TN_OK) { status = write_job(folder, job, error); }
+    if (status == TN_OK) { status = check_contents(folder, job, resume, may_change, error); }
+    if (status == TN_OK && !folder->rate_changes) {
+        status = run_folder_write_job(folder, job, error);
+    }
     if (status != TN_OK) { run_folder_close(folder); }
     return status;
 }

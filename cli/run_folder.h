@@ -40,20 +40,27 @@ struct run_folder {
     char dir[RUN_PATH_MAX]; /* Absolute. */
     int lock;               /* Descriptor, -1: none. */
     bool continued;         /* It held a run, of the job `before`. */
+    bool rate_changes;      /* Its learning rate shall change: job.json is still that of before. */
     struct job before;
 };
 
 /*
  * Create the folder or use an existing one for `job`: lock it, compare the job that is in it, and
  * write job.json. A finished run is moved to DIR.<UTC time>, unless `resume`; a message on stderr
- * reports that.
+ * reports that. `job` gets the earlier learning rates of the run; with `may_change`, its present
+ * one may be another, and the caller writes job.json when it knows from which step on.
  *
  *   TN_EEXIST  another agent is using the folder; the error names its pid
  *   TN_EINVAL  the folder holds another job; the error names the key that differs
  *   TN_EIO, TN_ENOSPC  the folder cannot be created, read or written
  */
 MUST_CHECK enum tn_status run_folder_open(struct run_folder *folder, const char *dir,
-                                          const struct job *job, bool resume, struct error *error);
+                                          struct job *job, bool resume, bool may_change,
+                                          struct error *error);
+
+/* Replace job.json. */
+MUST_CHECK enum tn_status run_folder_write_job(const struct run_folder *folder,
+                                               const struct job *job, struct error *error);
 void run_folder_close(struct run_folder *folder);
 
 /* DIR + "/" + name. */

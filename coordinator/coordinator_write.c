@@ -250,6 +250,7 @@ static void log_entry(const struct history_entry *entry)
                  entry->accuracy);
         break;
     case HISTORY_FAILED: log_error("failed: %s", entry->cause); break;
+    case HISTORY_CHANGED: break; /* An agent writes it, while no node runs. */
     case HISTORY_KINDS: assert(false);
     }
 }

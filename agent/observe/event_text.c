@@ -129,6 +129,10 @@ void event_text_history(const struct history_entry *entry, char text[static EVEN
         snprintf(text, EVENT_TEXT_MAX, "%s%s%s", is_stop(entry) ? "" : "failed",
                  is_stop(entry) ? "" : because, entry->cause);
         break;
+    case HISTORY_CHANGED:
+        snprintf(text, EVENT_TEXT_MAX, "changed from step %" PRIu64 " on%s%s", entry->step, because,
+                 entry->cause);
+        break;
     case HISTORY_KINDS: snprintf(text, EVENT_TEXT_MAX, "?"); break;
     }
 }

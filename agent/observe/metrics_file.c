@@ -119,6 +119,7 @@ void metrics_file_entry(struct metrics_file *file, const struct history_entry *e
                         const json_t *metrics)
 {
     char time[TIME_TEXT_MAX];
+    if (entry->kind == HISTORY_CHANGED) { return; } /* metrics_file_changed() has each key. */
     if (entry->kind != HISTORY_EVALUATED) {
         write_object(file, event_text_history_json(entry));
         return;

@@ -231,8 +231,9 @@ static bool print_changes(const struct side *side)
     bool written = true;
     json_array_foreach(side->changes, index, event)
     {
-        char *from = json_dumps(json_object_get(event, "from"), JSON_ENCODE_ANY);
-        char *to = json_dumps(json_object_get(event, "to"), JSON_ENCODE_ANY);
+        const size_t flags = JSON_ENCODE_ANY | JSON_REAL_PRECISION(15);
+        char *from = json_dumps(json_object_get(event, "from"), flags);
+        char *to = json_dumps(json_object_get(event, "to"), flags);
         written = printf("%s: %s changed from %s to %s at step %" JSON_INTEGER_FORMAT "\n",
                          side->dir, json_string_value(json_object_get(event, "key")),
                          from != NULL ? from : "?", to != NULL ? to : "?",

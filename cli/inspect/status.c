@@ -21,6 +21,7 @@
 #include "common/base/clock.h"
 #include "common/base/json_codec.h"
 #include "common/base/minmax.h"
+#include "kernels/optimizer/schedule.h"
 
 enum { PROBE_MS = 500, STEPS_MS = 300, POLL_MS = 2 };
 
@@ -264,6 +265,30 @@ static void add_inputs(json_t *root, const struct inputs *inputs)
                         inputs_have_data(inputs) ? json_string(digest) : json_null());
 }
 
+/* The rate of the next step, and the steps from which on `--resume` changed it. */
+static void add_rate(json_t *root, const struct view *view)
+{
+    const struct schedule schedule = schedule_of_job(&view->job);
+    json_t *steps = json_array();
+    for (uint32_t i = 0; i < view->job.train.before_count; i++) {
+        json_array_append_new(steps, json_integer((json_int_t)view->job.train.before[i].until));
+    }
+    json_object_set_new(root, "learning_rate", json_real(schedule_rate(&schedule, view->step)));
+    json_object_set_new(root, "rate_changed_at", steps);
+}
+
+static void print_rate(const struct view *view)
+{
+    const struct schedule schedule = schedule_of_job(&view->job);
+    const uint32_t count = view->job.train.before_count;
+    if (count == 0) { return; }
+    printf("learning rate: %.6g, changed at step", schedule_rate(&schedule, view->step));
+    for (uint32_t i = 0; i < count; i++) {
+        printf("%s %" PRIu64, i > 0 ? "," : "", view->job.train.before[i].until);
+    }
+    printf("\n");
+}
+
 static int print_json(const struct view *view)
 {
     const struct run *run = &view->run;
@@ -281,6 +306,7 @@ static int print_json(const struct view *view)
                   (json_int_t)run->committed_step, "zookeeper", "servers", servers_json(view));
     json_object_set_new(root, "skipped_checkpoints",
                         json_integer((json_int_t)run->skipped_checkpoints));
+    add_rate(root, view);
     add_inputs(root, &run->inputs);
     json_object_set_new(root, "held", held_shards_json(&view->held));
     json_object_set_new(root, "spares", spare_hosts_json(&view->spares));
@@ -335,6 +361,7 @@ static void print_head(const struct view *view)
         printf("skipped checkpoints: %" PRIu64 " (the disk could not follow; see the history)\n",
                run->skipped_checkpoints);
     }
+    print_rate(view);
     if (inputs_have_data(&run->inputs)) {
         char digest[33];
         event_text_digest(run->inputs.data, digest);

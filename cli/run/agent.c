@@ -129,7 +129,6 @@ static enum tn_status run_tasks(void *ctx, const char *path, struct local_run *r
             "starts an ensemble of its own)");
     }
     run->one_of_many = true;
-    run->begin_again = given->local.resume;
     if (given->host != NULL) {
         snprintf(run->listen_host, sizeof run->listen_host, "%s", given->host);
     }

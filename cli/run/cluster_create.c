@@ -136,20 +136,29 @@ static bool declares(const struct spec *spec, const struct job *job)
     return spec->workers == job->cluster.workers && spec->coordinators == job->cluster.coordinators;
 }
 
+char *cluster_spec_of(const struct spec *spec, const struct job *job, struct spec *out)
+{
+    *out = *spec;
+    out->job_json = job_to_json(job);
+    out->job_hash = job_hash(job);
+    out->coordinators = job->cluster.coordinators;
+    out->workers = job->cluster.workers;
+    char *text = out->job_json != NULL ? spec_encode(out) : NULL;
+    if (text == NULL) {
+        free(out->job_json);
+        out->job_json = NULL;
+    }
+    return text;
+}
+
 /* TN_EREFUSED: another program changed /spec since `spec` was read. */
 static enum tn_status replace_spec(struct zk_sync *sync, const struct job *job, struct spec *spec,
                                    struct error *error)
 {
     char path[256];
-    struct spec wanted = *spec;
-    wanted.job_json = job_to_json(job);
-    wanted.coordinators = job->cluster.coordinators;
-    wanted.workers = job->cluster.workers;
-    char *text = wanted.job_json != NULL ? spec_encode(&wanted) : NULL;
-    if (text == NULL) {
-        free(wanted.job_json);
-        return error_set(error, TN_ENOMEM, "out of memory");
-    }
+    struct spec wanted;
+    char *text = cluster_spec_of(spec, job, &wanted);
+    if (text == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     znode_path(path, job->name, "spec");
     const struct zk_write write = {
         .kind = ZK_SET, .path = path, .data = text, .size = strlen(text), .version = spec->version};

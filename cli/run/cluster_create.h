@@ -29,6 +29,10 @@ MUST_CHECK enum tn_status cluster_create(struct zk_sync *sync, const struct job 
 MUST_CHECK enum tn_status cluster_declare(struct zk_sync *sync, const struct job *job, bool shared,
                                           struct spec *spec, struct error *error);
 
+/* The contents of /spec with this job in place of that of `spec`. The caller frees the text and
+ * `out->job_json`. NULL: out of memory. */
+char *cluster_spec_of(const struct spec *spec, const struct job *job, struct spec *out);
+
 /* TN_EEXIST: a node of the cluster is running; the error names it. */
 MUST_CHECK enum tn_status cluster_check_no_nodes(struct zk_sync *sync, const char *cluster,
                                                  struct error *error);

@@ -23,7 +23,8 @@ void local_options_add(struct options *options, struct local_options *given, con
     options_texts(options, "set", &given->set, "KEY=VALUE",
                   "Override a key of the job file (see `tanist help job`).");
     options_flag(options, 0, "resume", &given->resume,
-                 "Continue from the last checkpoint even if the run has finished.");
+                 "Continue from the last checkpoint even if the run has finished, or with another "
+                 "learning rate.");
     zk_options_add(options, &given->zk);
     options_number(options, "wait", &given->wait, "SECONDS", wait_help);
     options_flag(options, 0, "allow-chaos", &given->allow_chaos,
@@ -121,7 +122,9 @@ enum tn_status local_options_open_folder(const struct local_options *given, bool
 {
     char dir[RUN_PATH_MAX];
     local_options_folder(given, &run->job, dir);
-    enum tn_status status = run_folder_open(&run->folder, dir, &run->job, resume, error);
+    run->resume = given->resume;
+    enum tn_status status =
+        run_folder_open(&run->folder, dir, &run->job, resume, given->resume, error);
     if (status != TN_OK || run->columns == NULL) { return status; }
     char path[RUN_PATH_MAX];
     run_folder_path(&run->folder, "columns.json", path);

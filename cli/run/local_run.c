@@ -13,6 +13,7 @@
 #include "cli/cluster_read.h"
 #include "cli/run/cluster_create.h"
 #include "cli/run/node.h"
+#include "cli/run/rate_change.h"
 #include "cli/run/root_acl.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
@@ -99,12 +100,12 @@ static enum tn_status continue_run(struct local_run *run, struct zk_sync *sync, 
     }
     /* Other agents may be running it. An agent that comes late to a finished run only reports that.
      */
-    if (run->one_of_many && !(run->begin_again && cluster_run_is_over(&found))) { return TN_OK; }
+    if (run->one_of_many && !(run->resume && cluster_run_is_over(&found))) { return TN_OK; }
     progress_print(&run->progress, clock_monotonic_ms(),
                    "continuing the %srun in %s from checkpoint %" PRIu64 " (step %" PRIu64 ")",
                    found.phase == RUN_DONE ? "finished " : "", run->folder.dir,
                    found.committed_checkpoint, found.committed_step);
-    status = bootstrap_reform(sync, run->job.name, error);
+    status = bootstrap_reform(sync, run->job.name, NULL, 0, error);
     /* Refused: another agent did the same a moment before. */
     return status == TN_EREFUSED && run->one_of_many ? TN_OK : status;
 }
@@ -117,6 +118,7 @@ static enum tn_status create_cluster(struct local_run *run, struct zk_sync *sync
         status = cluster_check_no_nodes(sync, run->job.name, error);
     }
     if (status == TN_OK) { status = remove_finished_run(run, sync, error); }
+    if (status == TN_OK) { status = rate_change_of_cluster(run, sync, error); }
     if (status == TN_OK) {
         status = cluster_create(sync, &run->job, &run->variables, 0, spec, error);
     }
@@ -127,7 +129,8 @@ static enum tn_status create_cluster(struct local_run *run, struct zk_sync *sync
         status = cluster_check_reach(sync, run->job.name, "--host", run->listen_host, error);
     }
     if (status == TN_OK) { status = continue_run(run, sync, error); }
-    return status;
+    /* The nodes read it, with all learning rates. */
+    return status == TN_OK ? run_folder_write_job(&run->folder, &run->job, error) : status;
 }
 
 static enum tn_status write_note(const struct local_run *run, struct error *error)

@@ -25,7 +25,7 @@ struct local_run {
     char credentials[CREDENTIALS_MAX];
     bool own_ensemble;
     bool one_of_many; /* `tanist agent`: other hosts run other tasks of the same cluster. */
-    bool begin_again; /* With one_of_many: continue even if the run has finished. */
+    bool resume;      /* --resume: with one_of_many, continue even if the run has finished. */
     bool allow_chaos; /* As in struct agent_config. */
     const char *log_format, *log_level; /* As in struct agent_config. */
     uint64_t log_bytes;                 /* The same. */
@@ -44,7 +44,9 @@ struct local_run {
     struct step_poller *steps;
     struct recorder recorder;
     struct run_hooks hooks;
-    uint64_t cluster_made_ms; /* Identifies the cluster of the folder's files; 0: none. */
+    char rate_text[RUN_TEXT_MAX]; /* The change of the learning rate; "": none. */
+    uint64_t rate_step;           /* From this step on. */
+    uint64_t cluster_made_ms;     /* Identifies the cluster of the folder's files; 0: none. */
     uint64_t started_ms;
     uint64_t key; /* The key of the cluster; 0: unknown yet. */
     char key_variable[64];

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cluster_read.h"
 #include "cli/run/summaries_graph.h"
@@ -64,8 +65,10 @@ static void emit(void *ctx, const struct curve_point *point)
     meter->paused_ms = 0;
 }
 
+/* Earlier rates follow from the others. */
 static void add_change(void *ctx, const char *key, json_t *from, json_t *to)
 {
+    if (strcmp(key, "train.before") == 0) { return; }
     json_array_append_new(ctx, json_pack("{s:s, s:O, s:O}", "key", key, "from", from, "to", to));
 }
 

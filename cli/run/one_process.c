@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/observe/event_text.h"
+#include "cli/run/rate_change.h"
 #include "cli/run/training_parts.h"
 #include "cli/stop_signal.h"
 #include "common/base/clock.h"
@@ -22,11 +23,39 @@ static void note_seconds(struct local_run *run, uint64_t now_ms)
 
 /* ------------------------------------------------------------------ events */
 
+static void on_noted(void *ctx, const struct run *now, const struct history_entry *entry)
+{
+    struct local_run *run = ctx;
+    char text[EVENT_TEXT_MAX];
+    const uint64_t now_ms = clock_monotonic_ms();
+    assert(entry != NULL);
+    event_text_history(entry, text);
+    progress_print(&run->progress, now_ms, "%s", text);
+    recorder_note(&run->recorder, now, entry, now_ms);
+    result_note(&run->result, entry);
+    run_hooks_note(&run->hooks, now, entry);
+    note_seconds(run, now_ms);
+}
+
+/* The learning rate is another one from now on. */
+static void note_change(struct local_run *run, const struct run *now)
+{
+    struct history_entry entry = {.kind = HISTORY_CHANGED,
+                                  .wall_ms = clock_wall_ms(),
+                                  .epoch = now->epoch,
+                                  .generation = now->generation,
+                                  .step = run->rate_step};
+    if (run->rate_text[0] == '\0') { return; }
+    memcpy(entry.cause, run->rate_text, sizeof entry.cause);
+    on_noted(run, now, &entry);
+}
+
 static void on_loaded(void *ctx, const struct run *now)
 {
     struct local_run *run = ctx;
     run_hooks_start(&run->hooks, now);
     recorder_loaded(&run->recorder, now);
+    note_change(run, now);
     if (now->load_checkpoint == 0) { return; }
     progress_print(&run->progress, clock_monotonic_ms(),
                    "continuing the run in %s from checkpoint %" PRIu64 " (step %" PRIu64 ")",
@@ -46,20 +75,6 @@ static bool should_stop(void *ctx)
 {
     struct local_run *run = ctx;
     return run_hooks_want_stop(&run->hooks);
-}
-
-static void on_noted(void *ctx, const struct run *now, const struct history_entry *entry)
-{
-    struct local_run *run = ctx;
-    char text[EVENT_TEXT_MAX];
-    const uint64_t now_ms = clock_monotonic_ms();
-    assert(entry != NULL);
-    event_text_history(entry, text);
-    progress_print(&run->progress, now_ms, "%s", text);
-    recorder_note(&run->recorder, now, entry, now_ms);
-    result_note(&run->result, entry);
-    run_hooks_note(&run->hooks, now, entry);
-    note_seconds(run, now_ms);
 }
 
 /* ------------------------------------------------------------ earlier starts */
@@ -147,6 +162,8 @@ enum tn_status one_process_work(struct local_run *run, struct error *error)
     if (status != TN_OK) { return status; }
     progress_print(&run->progress, clock_monotonic_ms(), "%s: sync mode, one process; files in %s",
                    run->job.name, run->folder.dir);
+    status = rate_change_of_process(run, checkpoints, error);
+    if (status != TN_OK) { return status; }
     status = training_parts_open(&parts, &run->job, error);
     if (status == TN_OK) { status = train(run, &parts, checkpoints, error); }
     training_parts_close(&parts);

@@ -178,9 +178,11 @@ enum tn_status bootstrap_clear_requests(struct zk_sync *sync, const char *cluste
     return status;
 }
 
-enum tn_status bootstrap_reform(struct zk_sync *sync, const char *cluster, struct error *error)
+enum tn_status bootstrap_reform(struct zk_sync *sync, const char *cluster,
+                                const struct zk_write *writes, uint32_t count, struct error *error)
 {
     assert(sync != NULL);
+    assert(count <= REFORM_WRITES_MAX);
     char path[256], text[ZNODE_JSON_MAX];
     struct zk_sync_data data;
     struct run run;
@@ -189,7 +191,7 @@ enum tn_status bootstrap_reform(struct zk_sync *sync, const char *cluster, struc
     if (status != TN_OK) { return status; }
     status = run_decode(data.data, data.size, &run, error);
     free(data.data);
-    if (status != TN_OK || run.phase == RUN_FORMING) { return status; }
+    if (status != TN_OK || (run.phase == RUN_FORMING && count == 0)) { return status; }
     status = bootstrap_clear_requests(sync, cluster, error);
     if (status != TN_OK) { return status; }
     run.phase = RUN_FORMING;
@@ -199,10 +201,11 @@ enum tn_status bootstrap_reform(struct zk_sync *sync, const char *cluster, struc
     run.reason[0] = '\0';
     /* Nothing that was trained remains, so that other workers and data may begin. */
     if (run.committed_checkpoint == 0) { run.inputs = (struct inputs){0}; }
-    const struct zk_write write = {.kind = ZK_SET,
-                                   .path = path,
-                                   .data = text,
-                                   .size = run_encode(&run, text),
-                                   .version = data.stat.version};
-    return zk_sync_write(sync, &write, 1, error);
+    struct zk_write all[REFORM_WRITES_MAX + 1] = {{.kind = ZK_SET,
+                                                   .path = path,
+                                                   .data = text,
+                                                   .size = run_encode(&run, text),
+                                                   .version = data.stat.version}};
+    for (uint32_t i = 0; i < count; i++) { all[i + 1] = writes[i]; }
+    return zk_sync_write(sync, all, count + 1, error);
 }

@@ -8,7 +8,7 @@
 #include "common/cluster/znodes.h"
 #include "common/zk/zk_sync.h"
 
-enum { BOOTSTRAP_ZNODES_MAX = 16 };
+enum { BOOTSTRAP_ZNODES_MAX = 16, REFORM_WRITES_MAX = 4 };
 
 struct bootstrap_znode {
     char path[256];
@@ -58,9 +58,11 @@ MUST_CHECK enum tn_status bootstrap_clear_requests(struct zk_sync *sync, const c
                                                    struct error *error);
 
 /* Make a run that is done, failed or interrupted start again from its last committed checkpoint:
- * delete the requests of operators, and set /run to forming. Only while no node runs. Blocks.
- * TN_ENOENT: no such cluster. */
+ * delete the requests of operators, and set /run to forming, together with `count` other `writes`:
+ * either all are done, or none. Only while no node runs. Blocks. TN_ENOENT: no such cluster;
+ * TN_EREFUSED: one of the znodes was changed at the same time. */
 MUST_CHECK enum tn_status bootstrap_reform(struct zk_sync *sync, const char *cluster,
+                                           const struct zk_write *writes, uint32_t count,
                                            struct error *error);
 
 #endif

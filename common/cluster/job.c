@@ -442,7 +442,10 @@ char *job_reference(void)
     for (size_t i = 0; i < json_codec_count(&job_keys); i++) {
         const struct json_field *key = json_codec_row(&job_keys, i);
         char *value = value_text(key, &defaults, 15);
-        fprintf(out, "| `%s`%s | ", key->name, (key->tags & JOB_KEY_FIXED) != 0 ? " *" : "");
+        fprintf(out, "| `%s`%s | ", key->name,
+                (key->tags & JOB_KEY_RATE) != 0    ? " +"
+                : (key->tags & JOB_KEY_FIXED) != 0 ? " *"
+                                                   : "");
         print_allowed(out, key);
         fprintf(out, " | `%s` | %s |\n", value != NULL ? value : "?", key->help);
         free(value);

@@ -21,6 +21,7 @@ enum {
     JOB_PATH_MAX = 256,
     JOB_HIDDEN_MAX = 8,
     JOB_PIECES_MAX = 16,
+    JOB_BEFORE_MAX = 16,
     JOB_WIDTH_MAX = 1 << 20, /* The widest layer. */
     JOB_BYTE_CLASSES = 256,  /* Labels of more classes are wide. */
     JOB_RULES_MAX = 16,
@@ -85,6 +86,14 @@ struct job_schedule {
     uint32_t boundary_count, rate_count; /* Piecewise: equal. */
     uint64_t boundaries[JOB_PIECES_MAX]; /* Ascending. */
     double rates[JOB_PIECES_MAX];
+};
+
+/* The learning rate as a function of the step: kernels/optimizer/schedule.h. */
+struct job_rate {
+    uint64_t until; /* It holds for steps below this one. */
+    double learning_rate, final_learning_rate;
+    uint64_t decay_steps;
+    struct job_schedule schedule;
 };
 
 enum job_order { ORDER_PERMUTATION, ORDER_NONE, ORDER_BLOCKS };
@@ -170,6 +179,8 @@ struct job {
         uint64_t decay_steps;                       /* 0: the learning rate stays. */
         double final_learning_rate;
         struct job_schedule schedule;
+        uint32_t before_count;
+        struct job_rate before[JOB_BEFORE_MAX]; /* Ascending: common/cluster/job_rate.h. */
         uint32_t rule_count;
         struct job_variable_rule rules[JOB_RULES_MAX];
         uint64_t max_staleness; /* Async; STALENESS_FREE: unbounded. */

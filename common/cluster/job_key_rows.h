@@ -9,7 +9,7 @@
 #include "common/cluster/job.h"
 #include "common/cluster/job_keys.h"
 
-enum { CHANGEABLE = 0, FIXED = JOB_KEY_FIXED };
+enum { CHANGEABLE = 0, FIXED = JOB_KEY_FIXED, RATE = JOB_KEY_FIXED | JOB_KEY_RATE };
 
 #define AT(member) JSON_MEMBER(struct job, member)
 #define TEXT(key, member, tag_set, text)                                                           \

@@ -8,8 +8,11 @@
 #include "common/base/json_codec.h"
 #include "common/cluster/job.h"
 
-/* A tag of keys that must not change while a cluster exists: job_hash() covers them. */
-enum { JOB_KEY_FIXED = 1 };
+/* Tags. */
+enum {
+    JOB_KEY_FIXED = 1, /* Must not change while a node runs: job_hash() covers them. */
+    JOB_KEY_RATE = 2,  /* The fixed keys that `--resume` may change: struct job_rate. */
+};
 
 /* Its records are of type struct job. */
 extern const struct json_table job_keys;

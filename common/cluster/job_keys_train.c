@@ -77,6 +77,57 @@ static const struct json_field rule = {
     .table = &rule_table,
 };
 
+#define EARLIER(key, kind, member)                                                                 \
+    .name = key, .type = kind, JSON_MEMBER(struct job_rate, member), .optional = true
+
+static const struct json_field earlier_fields[] = {
+    {
+        .name = "until",
+        .type = FIELD_UINT,
+        JSON_MEMBER(struct job_rate, until),
+        .least = 1,
+        .most = MANY,
+    },
+    {
+        .name = "learning_rate",
+        .type = FIELD_REAL,
+        JSON_MEMBER(struct job_rate, learning_rate),
+        .least = 1e-12,
+        .most = 1e6,
+    },
+    {EARLIER("decay_steps", FIELD_UINT, decay_steps), .most = MANY},
+    {EARLIER("final_learning_rate", FIELD_REAL, final_learning_rate), .most = 1e6},
+    {EARLIER("schedule.type", FIELD_ENUM, schedule.type), .names = schedules},
+    {EARLIER("schedule.warmup_steps", FIELD_UINT, schedule.warmup_steps), .most = MANY},
+    {EARLIER("schedule.every_steps", FIELD_UINT, schedule.every_steps), .most = MANY},
+    {EARLIER("schedule.factor", FIELD_REAL, schedule.factor), .most = 1e3},
+    {
+        EARLIER("schedule.boundaries", FIELD_LIST, schedule.boundaries),
+        .length_offset = offsetof(struct job_rate, schedule.boundary_count),
+        .element = &boundary,
+    },
+    {
+        EARLIER("schedule.rates", FIELD_LIST, schedule.rates),
+        .length_offset = offsetof(struct job_rate, schedule.rate_count),
+        .element = &rate,
+    },
+};
+
+static const struct job_rate first_earlier = {.schedule = {.type = SCHEDULE_LINEAR}};
+
+static const struct json_table earlier_table = {
+    JSON_FIELDS(earlier_fields),
+    .rules = JSON_UNKNOWN_REFUSED | JSON_ALL_REQUIRED | JSON_WHOLE_REALS,
+    .status = TN_EINVAL,
+    .initial = &first_earlier,
+};
+
+static const struct json_field earlier = {
+    .type = FIELD_OBJECT,
+    .size = sizeof(struct job_rate),
+    .table = &earlier_table,
+};
+
 static const struct json_field fields[] = {
     NAME(FIELD_ENUM, "train.mode", train.mode, modes, FIXED,
          "`sync`: each step sums all slices of one global batch; the result does not depend on "
@@ -93,23 +144,23 @@ static const struct json_field fields[] = {
            "Equal parts of a batch: the most workers that can share a step."),
     NAME(FIELD_ENUM, "train.optimizer", train.optimizer, optimizers, FIXED,
          "How a gradient is applied."),
-    NUMBER(FIELD_REAL, "train.learning_rate", train.learning_rate, 1e-12, 1e6, FIXED, "Step size."),
-    NUMBER(FIELD_UINT, "train.decay_steps", train.decay_steps, 0, MANY, FIXED,
+    NUMBER(FIELD_REAL, "train.learning_rate", train.learning_rate, 1e-12, 1e6, RATE, "Step size."),
+    NUMBER(FIELD_UINT, "train.decay_steps", train.decay_steps, 0, MANY, RATE,
            "The learning rate falls, linearly or by `train.schedule.type`, reaches "
            "`train.final_learning_rate` at this step, and then stays; 0: it is the same at all "
            "steps."),
-    NUMBER(FIELD_REAL, "train.final_learning_rate", train.final_learning_rate, 0, 1e6, FIXED,
+    NUMBER(FIELD_REAL, "train.final_learning_rate", train.final_learning_rate, 0, 1e6, RATE,
            "See `train.decay_steps`."),
     NAME(
-        FIELD_ENUM, "train.schedule.type", train.schedule.type, schedules, FIXED,
+        FIELD_ENUM, "train.schedule.type", train.schedule.type, schedules, RATE,
         "How the learning rate changes: `linear` or `cosine` until `train.decay_steps`; `step` and "
         "`exponential` by `factor` every `every_steps`; `piecewise` at `boundaries`."),
-    NUMBER(FIELD_UINT, "train.schedule.warmup_steps", train.schedule.warmup_steps, 0, MANY, FIXED,
+    NUMBER(FIELD_UINT, "train.schedule.warmup_steps", train.schedule.warmup_steps, 0, MANY, RATE,
            "In the first steps, this many, the learning rate rises from 0; the schedule begins "
            "behind them."),
-    NUMBER(FIELD_UINT, "train.schedule.every_steps", train.schedule.every_steps, 0, MANY, FIXED,
+    NUMBER(FIELD_UINT, "train.schedule.every_steps", train.schedule.every_steps, 0, MANY, RATE,
            "Of `step` and `exponential`."),
-    NUMBER(FIELD_REAL, "train.schedule.factor", train.schedule.factor, 0, 1e3, FIXED,
+    NUMBER(FIELD_REAL, "train.schedule.factor", train.schedule.factor, 0, 1e3, RATE,
            "Of `step` and `exponential`."),
     {
         .name = "train.schedule.boundaries",
@@ -117,7 +168,7 @@ static const struct json_field fields[] = {
         AT(train.schedule.boundaries),
         .length_offset = offsetof(struct job, train.schedule.boundary_count),
         .element = &boundary,
-        .tags = FIXED,
+        .tags = RATE,
         .help = "Of `piecewise`: the steps at which the learning rate changes, ascending.",
     },
     {
@@ -126,8 +177,19 @@ static const struct json_field fields[] = {
         AT(train.schedule.rates),
         .length_offset = offsetof(struct job, train.schedule.rate_count),
         .element = &rate,
-        .tags = FIXED,
+        .tags = RATE,
         .help = "Of `piecewise`: the learning rate from each of these steps on.",
+    },
+    {
+        .name = "train.before",
+        .type = FIELD_LIST,
+        AT(train.before),
+        .length_offset = offsetof(struct job, train.before_count),
+        .element = &earlier,
+        .tags = FIXED,
+        .help = "Earlier learning rates and schedules, each for the steps below its `until`: "
+                "`[{\"until\": 500, \"learning_rate\": 0.1}]`. `--resume` adds to it: see "
+                "[changing the learning rate](#changing-the-learning-rate).",
     },
     NUMBER(FIELD_REAL, "train.momentum", train.momentum, 0, 0.999999, FIXED,
            "Of `momentum`, `nesterov` and `lars`."),

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "common/cluster/job_keys.h"
+#include "common/cluster/job_rate.h"
 
 static const char *type_name(const struct job *job)
 {
@@ -92,10 +92,35 @@ static enum tn_status check_pieces(const struct job *job, struct error *error)
     return TN_OK;
 }
 
-enum tn_status job_check_schedule(const struct job *job, struct error *error)
+static enum tn_status check_now(const struct job *job, struct error *error)
 {
-    assert(job != NULL);
     enum tn_status status = check_decay(job, error);
     if (status == TN_OK) { status = check_factor(job, error); }
     return status == TN_OK ? check_pieces(job, error) : status;
+}
+
+static enum tn_status check_before(const struct job *job, uint32_t index, struct error *error)
+{
+    const struct job_rate *rate = &job->train.before[index];
+    const uint64_t last = index > 0 ? job->train.before[index - 1].until : 0;
+    struct job then = *job;
+    if (rate->until <= last) {
+        return error_set(error, TN_EINVAL,
+                         "train.before[%" PRIu32 "].until is %" PRIu64
+                         ", not more than the one before (%" PRIu64 "): give ascending steps",
+                         index, rate->until, last);
+    }
+    job_rate_set(&then, rate);
+    enum tn_status status = check_now(&then, error);
+    return status == TN_OK ? TN_OK : error_context(error, "train.before[%" PRIu32 "]", index);
+}
+
+enum tn_status job_check_schedule(const struct job *job, struct error *error)
+{
+    assert(job != NULL);
+    enum tn_status status = check_now(job, error);
+    for (uint32_t i = 0; status == TN_OK && i < job->train.before_count; i++) {
+        status = check_before(job, i, error);
+    }
+    return status;
 }

@@ -89,7 +89,7 @@ static const char *const history_kind_names[HISTORY_KINDS + 1] = {
     [HISTORY_CHECKPOINT] = "checkpoint", [HISTORY_FALLBACK] = "fallback",
     [HISTORY_EVALUATED] = "evaluated",   [HISTORY_DONE] = "done",
     [HISTORY_FAILED] = "failed",         [HISTORY_HELD] = "held",
-    [HISTORY_SKIPPED] = "skipped",
+    [HISTORY_SKIPPED] = "skipped",       [HISTORY_CHANGED] = "changed",
 };
 
 static const char *const request_kind_names[REQUEST_KINDS + 1] = {

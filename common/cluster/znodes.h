@@ -113,6 +113,7 @@ enum history_kind {
     HISTORY_HELD,       /* `checkpoint` of `step` cannot be loaded by `task`; nothing is loaded. */
     HISTORY_DONE,
     HISTORY_FAILED,
+    HISTORY_CHANGED, /* `--resume` changed the learning rate from `step` on: `cause`. */
     HISTORY_KINDS
 };
 

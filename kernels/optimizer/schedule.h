@@ -13,7 +13,9 @@
  *   exponential  learning_rate factor^(n / every_steps)
  *   piecewise    rates[i] from step boundaries[i] on; before all of them, learning_rate
  *
- * A rate is a function of the step with the same bits on every machine (kernels/optimizer/real.h).
+ * Rates of `train.before` are the same of the steps below their `until`; n counts from step 0 in
+ * each. A rate is a function of the job and the step with the same bits on every machine
+ * (kernels/optimizer/real.h).
  */
 #ifndef KERNELS_OPTIMIZER_SCHEDULE_H
 #define KERNELS_OPTIMIZER_SCHEDULE_H
@@ -22,13 +24,13 @@
 
 #include "common/cluster/job.h"
 
+/* The last one is of all steps from the `until` of the one before on. */
 struct schedule {
-    double learning_rate, final_learning_rate;
-    uint64_t decay_steps;
-    struct job_schedule keys;
+    uint32_t count;
+    struct job_rate rates[JOB_BEFORE_MAX + 1];
 };
 
-/* The schedule of a job that was checked. */
+/* The schedule of a job that was checked: with that of `train.before`. */
 struct schedule schedule_of_job(const struct job *job);
 
 /* The schedule in which `slices` updates have the place of one, and all rates are divided by

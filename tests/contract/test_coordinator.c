@@ -329,11 +329,11 @@ static void finished_run_can_form_again(void **state)
     (void)state;
     request(REQUEST_STOP);
     assert_int_equal(count_requests(), 1);
-    assert_int_equal(bootstrap_reform(sync_client, "c", NULL), TN_OK);
+    assert_int_equal(bootstrap_reform(sync_client, "c", NULL, 0, NULL), TN_OK);
     struct run run = read_run();
     assert_true(run.phase == RUN_FORMING && run.committed_step == STEPS);
     assert_int_equal(count_requests(), 0);
-    assert_int_equal(bootstrap_reform(sync_client, "d", NULL), TN_ENOENT);
+    assert_int_equal(bootstrap_reform(sync_client, "d", NULL, 0, NULL), TN_ENOENT);
 }
 
 static int start(void **state)

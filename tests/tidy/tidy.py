@@ -98,7 +98,7 @@ ARROWS = {
     "cli/run": COMMON | {"cli", "cli/model", "agent", "agent/observe", "coordinator", "local", "ps", "ps/store",
                          "data", "data/source", "worker", "kernels", "graph/core", "graph/openblas", "graph/portable", "graph",
                          "model"},
-    "cli/inspect": COMMON | {"cli", "cli/model", "agent/ensemble", "agent/observe", "ps/store"},
+    "cli/inspect": COMMON | {"cli", "cli/model", "agent/ensemble", "agent/observe", "ps/store", "kernels/optimizer"},
     "cli/curves": COMMON | {"cli", "cli/inspect", "agent/observe", "chaos/report"},
     "cli/operate": COMMON | {"cli", "agent", "agent/ensemble"},
     "cli/chaos": COMMON | {"cli", "chaos", "chaos/plan", "chaos/history", "chaos/inject",

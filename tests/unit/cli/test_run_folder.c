@@ -38,10 +38,10 @@ int __wrap_fcntl(int fd, int command, ...)
     return __real_fcntl(fd, command, argument);
 }
 
-static enum tn_status open_folder(const struct stage *stage, struct run_folder *folder,
+static enum tn_status open_folder(struct stage *stage, struct run_folder *folder,
                                   struct error *error)
 {
-    return run_folder_open(folder, stage->dir, &stage->job, false, error);
+    return run_folder_open(folder, stage->dir, &stage->job, false, false, error);
 }
 
 /* A folder that holds a finished run. */

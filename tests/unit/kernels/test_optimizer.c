@@ -77,7 +77,7 @@ struct plain {
 /* The published formulas, without any of the constants that optimizer_apply() computes. */
 static void plain_update(const struct optimizer *o, uint64_t step, double g, struct plain *p)
 {
-    double rate = o->schedule.learning_rate, t = (double)step + 1, gradient = g;
+    double rate = o->schedule.rates[0].learning_rate, t = (double)step + 1, gradient = g;
     if (o->clip_value > 0) { g = fmax(fmin(g, o->clip_value), -o->clip_value); }
     if (o->kind != OPTIMIZER_ADAMW) { g += o->weight_decay * p->w; }
     p->m = o->beta1 * p->m + (1 - o->beta1) * g;
@@ -131,7 +131,7 @@ static void test_kinds_follow_their_formulas(void **state)
     (void)state;
     for (int run = 0; run < 4 * OPTIMIZER_KINDS; run++) {
         struct optimizer optimizer = of_kind((enum optimizer_kind)(run / 4));
-        optimizer.schedule.learning_rate = 0.01;
+        optimizer.schedule.rates[0].learning_rate = 0.01;
         optimizer.trust = 0.5;
         optimizer.weight_decay = run % 2 == 0 ? 0 : 0.25;
         optimizer.clip_value = run % 4 < 2 ? 0 : 0.125;
@@ -154,9 +154,9 @@ static void test_updates_per_slice_are_scaled(void **state)
     (void)state;
     for (enum optimizer_kind kind = 0; kind < OPTIMIZER_LARS; kind++) {
         struct optimizer whole = of_kind(kind);
-        whole.schedule.learning_rate = kind == OPTIMIZER_ADAGRAD ? 0.01 : 0.001;
-        whole.schedule.final_learning_rate = 0.0005;
-        whole.schedule.decay_steps = 400;
+        whole.schedule.rates[0].learning_rate = kind == OPTIMIZER_ADAGRAD ? 0.01 : 0.001;
+        whole.schedule.rates[0].final_learning_rate = 0.0005;
+        whole.schedule.rates[0].decay_steps = 400;
         whole.weight_decay = 0.1;
         whole.clip_value = 0.5;
         struct optimizer sliced = optimizer_per_slice(whole, 4);
@@ -393,7 +393,7 @@ static void test_norm_is_limited(void **state)
 {
     (void)state;
     struct optimizer optimizer = of_kind(OPTIMIZER_SGD);
-    optimizer.schedule.learning_rate = 1;
+    optimizer.schedule.rates[0].learning_rate = 1;
     optimizer.clip_norm = 2;
     const float gradient[] = {4, -2}, zeros[] = {0, 0};
     for (int i = 0; i < 2; i++) {

@@ -11,7 +11,9 @@
 
 static struct schedule of_type(enum schedule_type type)
 {
-    return (struct schedule){.learning_rate = 0.5, .keys = {.type = type}};
+    return (struct schedule){
+        .count = 1,
+        .rates = {{.until = UINT64_MAX, .learning_rate = 0.5, .schedule = {.type = type}}}};
 }
 
 static void assert_rate(const struct schedule *schedule, uint64_t step, double expected)
@@ -39,8 +41,8 @@ static void linear_ends(void **state)
 {
     (void)state;
     struct schedule schedule = of_type(SCHEDULE_LINEAR);
-    schedule.final_learning_rate = 0.25;
-    schedule.decay_steps = 100;
+    schedule.rates[0].final_learning_rate = 0.25;
+    schedule.rates[0].decay_steps = 100;
     assert_true(schedule_rate(&schedule, 0) == 0.5);
     assert_true(schedule_rate(&schedule, 50) == 0.375);
     assert_true(schedule_rate(&schedule, 100) == 0.25);
@@ -52,8 +54,8 @@ static void cosine_ends(void **state)
 {
     (void)state;
     struct schedule schedule = of_type(SCHEDULE_COSINE);
-    schedule.final_learning_rate = 0.1;
-    schedule.decay_steps = 1000;
+    schedule.rates[0].final_learning_rate = 0.1;
+    schedule.rates[0].decay_steps = 1000;
     for (uint64_t step = 0; step <= 1000; step++) {
         assert_rate(&schedule, step, 0.1 + 0.4 * (1 + cos(M_PI * (double)step / 1000)) / 2);
     }
@@ -67,8 +69,8 @@ static void factors_multiply(void **state)
 {
     (void)state;
     struct schedule step = of_type(SCHEDULE_STEP), smooth = of_type(SCHEDULE_EXPONENTIAL);
-    step.keys.every_steps = smooth.keys.every_steps = 10;
-    step.keys.factor = smooth.keys.factor = 0.7;
+    step.rates[0].schedule.every_steps = smooth.rates[0].schedule.every_steps = 10;
+    step.rates[0].schedule.factor = smooth.rates[0].schedule.factor = 0.7;
     for (uint64_t s = 0; s < 100; s++) {
         assert_rate(&step, s, 0.5 * pow(0.7, floor((double)s / 10)));
         assert_rate(&smooth, s, 0.5 * pow(0.7, (double)s / 10));
@@ -81,9 +83,9 @@ static void pieces_begin(void **state)
 {
     (void)state;
     struct schedule schedule = of_type(SCHEDULE_PIECEWISE);
-    schedule.keys.boundary_count = schedule.keys.rate_count = 2;
-    schedule.keys.boundaries[0] = 100, schedule.keys.rates[0] = 0.25;
-    schedule.keys.boundaries[1] = 200, schedule.keys.rates[1] = 0.0625;
+    schedule.rates[0].schedule.boundary_count = schedule.rates[0].schedule.rate_count = 2;
+    schedule.rates[0].schedule.boundaries[0] = 100, schedule.rates[0].schedule.rates[0] = 0.25;
+    schedule.rates[0].schedule.boundaries[1] = 200, schedule.rates[0].schedule.rates[1] = 0.0625;
     assert_true(schedule_rate(&schedule, 99) == 0.5);
     assert_true(schedule_rate(&schedule, 100) == 0.25);
     assert_true(schedule_rate(&schedule, 199) == 0.25);
@@ -96,12 +98,14 @@ static void warmup_is_in_front(void **state)
     (void)state;
     for (enum schedule_type type = SCHEDULE_CONSTANT; type <= SCHEDULE_PIECEWISE; type++) {
         struct schedule schedule = of_type(type);
-        schedule.keys.warmup_steps = 8;
-        if (type == SCHEDULE_LINEAR || type == SCHEDULE_COSINE) { schedule.decay_steps = 108; }
-        schedule.keys.every_steps = 100;
-        schedule.keys.factor = 0.5;
-        schedule.keys.boundary_count = schedule.keys.rate_count = 1;
-        schedule.keys.boundaries[0] = 108;
+        schedule.rates[0].schedule.warmup_steps = 8;
+        if (type == SCHEDULE_LINEAR || type == SCHEDULE_COSINE) {
+            schedule.rates[0].decay_steps = 108;
+        }
+        schedule.rates[0].schedule.every_steps = 100;
+        schedule.rates[0].schedule.factor = 0.5;
+        schedule.rates[0].schedule.boundary_count = schedule.rates[0].schedule.rate_count = 1;
+        schedule.rates[0].schedule.boundaries[0] = 108;
         for (uint64_t s = 0; s < 8; s++) {
             assert_true(schedule_rate(&schedule, s) == 0.5 * (double)(s + 1) / 8);
         }
@@ -119,13 +123,15 @@ static void stretch_keeps_the_shape(void **state)
     (void)state;
     for (enum schedule_type type = SCHEDULE_CONSTANT; type <= SCHEDULE_PIECEWISE; type++) {
         struct schedule schedule = of_type(type);
-        schedule.final_learning_rate = 0.125;
-        if (type == SCHEDULE_LINEAR || type == SCHEDULE_COSINE) { schedule.decay_steps = 32; }
-        schedule.keys.every_steps = 6;
-        schedule.keys.factor = 0.75;
-        schedule.keys.warmup_steps = 5;
-        schedule.keys.boundary_count = schedule.keys.rate_count = 1;
-        schedule.keys.boundaries[0] = 20, schedule.keys.rates[0] = 0.25;
+        schedule.rates[0].final_learning_rate = 0.125;
+        if (type == SCHEDULE_LINEAR || type == SCHEDULE_COSINE) {
+            schedule.rates[0].decay_steps = 32;
+        }
+        schedule.rates[0].schedule.every_steps = 6;
+        schedule.rates[0].schedule.factor = 0.75;
+        schedule.rates[0].schedule.warmup_steps = 5;
+        schedule.rates[0].schedule.boundary_count = schedule.rates[0].schedule.rate_count = 1;
+        schedule.rates[0].schedule.boundaries[0] = 20, schedule.rates[0].schedule.rates[0] = 0.25;
         struct schedule stretched = schedule_stretch(schedule, 4, 2);
         for (uint64_t s = 5; s < 50; s++) {
             assert_rate(&stretched, 4 * s, schedule_rate(&schedule, s) / 2);
