@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/clock.h"
+#include "common/base/time_spent.h"
 #include "common/cluster/slices.h"
 #include "common/cluster/variables.h"
 #include "kernels/finite.h"
@@ -138,9 +140,11 @@ enum tn_status trainer_step(struct trainer *trainer, struct error *error)
         in[a] = trainer->current[a]->data;
         out[a] = fresh[a]->data;
     }
+    const uint64_t begun_ns = clock_monotonic_ns();
     if (optimizer_needs_norms(&trainer->optimizer)) { measure(trainer, gradient); }
     optimizer_apply(&trainer->optimizer, trainer->config.kernels, trainer->step, 0,
                     trainer->parameters, gradient, in, out);
+    time_spent_add(TIME_APPLY, begun_ns);
     trainer_release_arrays(trainer->current);
     memcpy(trainer->current, fresh, sizeof trainer->current);
     trainer->step++;

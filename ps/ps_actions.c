@@ -3,8 +3,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/minmax.h"
+#include "common/base/time_spent.h"
 #include "common/faults/failpoint.h"
 #include "ps/ps_private.h"
 #include "ps/slice_clocks.h"
@@ -145,7 +147,10 @@ static void apply(struct ps *ps, uint64_t step)
     assert(ps->actions.part_count >= 1);
     FAILPOINT("ps.before_apply");
     if (ps->core.config.norms) { norms_finish(&ps->norms, &ps->shard.config.optimizer); }
-    if (shard_apply(&ps->shard, ps->actions.parts, ps->actions.part_count)) {
+    const uint64_t begun_ns = clock_monotonic_ns();
+    const bool applied = shard_apply(&ps->shard, ps->actions.parts, ps->actions.part_count);
+    time_spent_add(TIME_APPLY, begun_ns);
+    if (applied) {
         losses_apply(&ps->losses, step, ps->shard.config.slices, ps->actions.parts,
                      ps->actions.part_count);
         FAILPOINT("ps.applied_before_ack");

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/minmax.h"
+#include "common/base/time_spent.h"
 #include "kernels/optimizer.h"
 #include "worker/details.h"
 
@@ -189,10 +191,14 @@ static enum tn_status slice_gradient(struct compute *compute, const float *value
     };
     if (range.count > 0) {
         struct fields fields = training_fields(compute->training, TN_TRAIN, range.count);
+        const uint64_t begun_ns = clock_monotonic_ns();
         enum tn_status status = read_ahead_take(compute->reader, step, slice, &fields, error);
+        time_spent_add(TIME_READ, begun_ns);
         if (status != TN_OK) { return status; }
     }
+    const uint64_t begun_ns = clock_monotonic_ns();
     enum tn_status status = training_gradient(compute->training, &run, error);
+    time_spent_add(TIME_COMPUTE, begun_ns);
     if (status == TN_EINVAL || !isfinite(run.loss_sum)) { status = explain_divergence(error); }
     if (status != TN_OK) { return error_context(error, "step %" PRIu64 ", slice %u", step, slice); }
     add_loss(compute, step, run.loss_sum, range.count);
@@ -306,6 +312,7 @@ struct evaluation compute_evaluate(const struct compute *compute, const float *v
                                    const float *averages, uint64_t step)
 {
     assert(values != NULL && averages != NULL);
+    const uint64_t begun_ns = clock_monotonic_ns();
     struct digest digest = variable_table_digest(&compute->config.model->table, values);
     struct evaluation evaluation = {
         .step = step,
@@ -324,5 +331,6 @@ struct evaluation compute_evaluate(const struct compute *compute, const float *v
         write_details(compute, &details, averages, &evaluation);
     }
     details_close(&details);
+    time_spent_add(TIME_EVALUATE, begun_ns);
     return evaluation;
 }

@@ -79,7 +79,7 @@ static const char *exact(double value, char text[static NUMBER_BYTES])
 }
 
 void metrics_file_point(struct metrics_file *file, const struct curve_point *point,
-                        uint64_t wall_ms, uint64_t paused_ms)
+                        uint64_t wall_ms, uint64_t paused_ms, const char *metrics)
 {
     char time[TIME_TEXT_MAX], loss[NUMBER_BYTES], rate[NUMBER_BYTES] = "null", more[96] = "";
     clock_format(wall_ms, time);
@@ -95,8 +95,8 @@ void metrics_file_point(struct metrics_file *file, const struct curve_point *poi
                  (double)paused_ms / 1000);
     }
     print_line(file,
-               "{\"step\":%" PRIu64 ",\"time\":\"%s\",\"loss\":%s,\"steps_per_second\":%s%s}\n",
-               point->step, time, exact(point->loss, loss), rate, more);
+               "{\"step\":%" PRIu64 ",\"time\":\"%s\",\"loss\":%s,\"steps_per_second\":%s%s%s}\n",
+               point->step, time, exact(point->loss, loss), rate, more, metrics);
 }
 
 void metrics_file_loaded(struct metrics_file *file, const struct run *run, uint64_t wall_ms)

@@ -18,7 +18,9 @@
 #include "common/base/error.h"
 #include "common/cluster/znodes.h"
 
-#define METRICS_FILE   "metrics.jsonl"
+#define METRICS_FILE "metrics.jsonl"
+enum { METRICS_MORE_MAX = 256 };
+
 #define METRICS_LOADED "loaded" /* The event that annuls. */
 
 /* All zero: closed; nothing is written. */
@@ -35,8 +37,9 @@ struct metrics_file {
 void metrics_file_open(struct metrics_file *file, const char *dir);
 void metrics_file_close(struct metrics_file *file);
 
+/* `metrics`: more members of the object, each behind a comma; at most METRICS_MORE_MAX bytes. */
 void metrics_file_point(struct metrics_file *file, const struct curve_point *point,
-                        uint64_t wall_ms, uint64_t paused_ms);
+                        uint64_t wall_ms, uint64_t paused_ms, const char *metrics);
 
 /* Training begins or continues: the generation that /run orders is loaded. */
 void metrics_file_loaded(struct metrics_file *file, const struct run *run, uint64_t wall_ms);

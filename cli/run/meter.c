@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/cluster/evaluation_file.h"
+
+enum { TAG_BYTES = 64 };
 
 static double now_ms(void)
 {
@@ -41,6 +44,8 @@ void meter_open(struct meter *meter, const char *dir, const struct job *job,
     }
     meter->curve->every_steps = job->metrics.every_steps;
     meter->curve->every_ms = job->metrics.every_seconds * 1000;
+    time_shares_open(&meter->times, dir, now_ms());
+    evaluation_file_prepare(dir);
     metrics_file_open(&meter->file, dir);
     open_summaries(meter, dir, job, variables);
 }
@@ -54,12 +59,31 @@ static void put_scalar(struct meter *meter, uint64_t wall_ms, uint64_t step, con
     if (isfinite(value)) { summaries_scalar(&meter->summaries, wall_ms, step, tag, value); }
 }
 
+/* The shares of phases since the last point that has them, if that is some time ago. */
+static void put_times(struct meter *meter, uint64_t wall_ms, uint64_t step,
+                      char text[static METRICS_MORE_MAX])
+{
+    size_t used = 0;
+    if (!time_shares_take(&meter->times, now_ms())) { return; }
+    for (uint32_t i = 0; i < meter->times.count && used < METRICS_MORE_MAX; i++) {
+        char tag[TAG_BYTES];
+        const struct time_share *share = &meter->times.list[i];
+        snprintf(tag, sizeof tag, "time/%s", share->name);
+        put_scalar(meter, wall_ms, step, tag, share->share);
+        used += (size_t)snprintf(text + used, METRICS_MORE_MAX - used, ",\"%s\":%.4f", share->name,
+                                 share->share);
+    }
+    assert(used < METRICS_MORE_MAX);
+}
+
 static void emit(void *ctx, const struct curve_point *point)
 {
     struct meter *meter = ctx;
     const double ago_ms = double_max(now_ms() - point->at_ms, 0);
     const uint64_t wall_ms = clock_wall_ms() - (uint64_t)ago_ms;
-    metrics_file_point(&meter->file, point, wall_ms, meter->paused_ms);
+    char times[METRICS_MORE_MAX] = "";
+    put_times(meter, wall_ms, point->step, times);
+    metrics_file_point(&meter->file, point, wall_ms, meter->paused_ms, times);
     put_scalar(meter, wall_ms, point->step, "loss", point->loss);
     put_scalar(meter, wall_ms, point->step, "global_step/sec", point->steps_per_second);
     meter->paused_ms = 0;
@@ -99,6 +123,7 @@ void meter_loaded(struct meter *meter, const struct run *run)
     /* After a restart of the agent alone, the lines continue. */
     const bool known = meter->generation == 0 && meter->file.generation == run->generation;
     meter->generation = run->generation;
+    (void)time_shares_take(&meter->times, now_ms()); /* The time until now is not that of steps. */
     if (!known) {
         metrics_file_loaded(&meter->file, run, clock_wall_ms());
         summaries_start(&meter->summaries, clock_wall_ms(), run->load_step);

@@ -15,6 +15,7 @@
 #include "agent/observe/metrics_file.h"
 #include "agent/observe/step_poller.h"
 #include "agent/observe/summaries.h"
+#include "cli/run/time_shares.h"
 #include "common/cluster/variables.h"
 
 struct meter {
@@ -24,6 +25,7 @@ struct meter {
     double *losses;      /* [LOSSES_MAX] The newest answer of a ps. Owned. */
     struct metrics_file file;
     struct summaries summaries;
+    struct time_shares times;
     json_t *changes;     /* Changed keys, to be written when training continues; or NULL. Owned. */
     uint64_t generation; /* That of the curve; 0: none yet. */
     bool over;           /* The run has ended. */

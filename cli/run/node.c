@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "common/base/fault_signals.h"
 #include "common/base/log.h"
 #include "common/base/minmax.h"
+#include "common/base/time_spent.h"
 #include "common/cluster/bootstrap.h"
 #include "common/cluster/cluster_spec.h"
 #include "common/cluster/report.h"
@@ -350,6 +352,21 @@ static enum tn_status open_runtime(struct node_setup *setup, struct error *error
     return status;
 }
 
+/* The agent that started the node and keeps curves has made the folder. */
+static void share_times(const struct node_setup *setup)
+{
+    char name[TASK_NAME_MAX], path[PATH_MAX];
+    struct error error;
+    task_format(setup->task, '-', name, sizeof name);
+    snprintf(path, sizeof path, "%s/times", setup->dir);
+    if (setup->task.role == ROLE_COORDINATOR || setup->session_file == NULL) { return; }
+    if (access(path, W_OK) != 0) { return; }
+    snprintf(path, sizeof path, "%s/times/%s", setup->dir, name);
+    if (time_spent_share(path, &error) != TN_OK) {
+        log_warn("the curves lack the time of this node: %s", error.text);
+    }
+}
+
 static int run_node(const struct node_role *role, struct node_setup *setup)
 {
     struct error error = {0};
@@ -395,6 +412,7 @@ int node_command(const struct node_role *role, int argc, char **argv)
         log_options_start(&given.log, LOG_INFO, name);
         (void)prctl(PR_SET_NAME, "tanist");
         failpoint_init(name);
+        share_times(setup);
         exit_code = run_node(role, setup);
     } else {
         exit_code = command_failed(&error);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/files.h"
+#include "common/base/log.h"
 
 enum { PATH_BYTES = 1024, FILE_BYTES_MAX = 256 << 20 };
 
@@ -17,14 +18,24 @@ static void path_of(const char *dir, uint64_t step, char path[static PATH_BYTES]
     snprintf(path, PATH_BYTES, "%.900s/evaluations/%" PRIu64 ".json", dir, step);
 }
 
+void evaluation_file_prepare(const char *dir)
+{
+    char path[PATH_BYTES];
+    struct error error;
+    assert(dir != NULL);
+    snprintf(path, sizeof path, "%.900s/evaluations", dir);
+    if (files_make_folders(path, &error) != TN_OK) {
+        log_warn("the curves lack metrics of evaluations: %s", error.text);
+    }
+}
+
 enum tn_status evaluation_file_write(const char *dir, uint64_t step, const json_t *object,
                                      struct error *error)
 {
     char path[PATH_BYTES], partial[PATH_BYTES + 16];
     assert(dir != NULL && object != NULL);
     snprintf(path, sizeof path, "%.900s/evaluations", dir);
-    enum tn_status status = files_make_folders(path, error);
-    if (status != TN_OK) { return status; }
+    if (access(path, F_OK) != 0) { return TN_OK; }
     path_of(dir, step, path);
     snprintf(partial, sizeof partial, "%s.partial", path);
     if (json_dump_file(object, partial, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0) {

@@ -23,7 +23,11 @@
 
 enum { EVALUATION_CLASSES_MAX = 100 };
 
-/* Write the file of `step` in the run's folder `dir`. TN_ENOMEM, TN_ENOSPC, TN_EIO. */
+/* Make the folder, in which earlier starts may have left files. Without it no file is written:
+ * nothing would take them. */
+void evaluation_file_prepare(const char *dir);
+
+/* Write the file of `step` in the run's folder `dir`, if that is prepared. TN_EIO. */
 MUST_CHECK enum tn_status evaluation_file_write(const char *dir, uint64_t step,
                                                 const json_t *object, struct error *error);
 

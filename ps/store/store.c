@@ -12,8 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/minmax.h"
+#include "common/base/time_spent.h"
 #include "common/faults/failpoint.h"
 #include "ps/store/store_folder.h"
 #include "ps/store/store_layout.h"
@@ -187,6 +189,7 @@ enum tn_status store_write(const char *dir, const struct store_write_request *re
                            struct error *error)
 {
     check_request(request);
+    const uint64_t begun_ns = clock_monotonic_ns();
     struct writer writer = {.request = request, .cancelled = cancelled};
     bool done = false;
     enum tn_status status = prepare(dir, &writer, error);
@@ -198,6 +201,7 @@ enum tn_status store_write(const char *dir, const struct store_write_request *re
     if (status == TN_OK) {
         status = store_sync_folders(dir, request->id, request->shard, request->shards, error);
     }
+    time_spent_add(TIME_SAVE, begun_ns);
     if (status != TN_OK) {
         error_context(error, "checkpoint %" PRIu64 ": shard %" PRIu32, request->id, request->shard);
     }

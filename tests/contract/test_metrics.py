@@ -101,6 +101,27 @@ class Metrics(Cli):
         self.assertTrue(set(range(250, 6001, 250)) <= set(found))
         self.assertTrue(found[6000]["loss"] < found[250]["loss"])
 
+    def test_where_the_time_goes(self):
+        """The shares of a worker and of a ps make up its time; one process does not wait."""
+        job = ["--set", "train.steps=3000", "--set", "evaluate.every_steps=100", "--set", "model.inputs=64", "--set",
+               "checkpoint.every_steps=500", "-q"]
+        worker, ps = ["worker_read", "worker_compute", "worker_evaluate"], ["ps_apply"]
+        for directory, options in (("run", []), ("local", ["--local"])):
+            self.succeeds("run", QUICK, "--dir", directory, *job, *options)
+            found = [point for point in points(self.folder / directory).values() if "worker_compute" in point]
+            self.assertTrue(found)
+            for name in (*worker, *ps, "ps_save"):
+                self.assertTrue(all(point[name] >= 0 for point in found), name)
+                self.assertTrue(any(point[name] > 0 for point in found), name)
+            for point in found:
+                self.assertEqual("worker_wait" in point, not options)
+                for names, wait in ((worker, "worker_wait"), (ps, "ps_wait")):
+                    if wait in point and point[wait] > 0:
+                        self.assertAlmostEqual(sum(point[name] for name in names) + point[wait], 1, places=3)
+        self.assertEqual(sorted(path.name for path in (self.folder / "run/times").iterdir()),
+                         ["ps-0", "worker-0", "worker-1"])
+        self.succeeds("plot", "run", "--metric", "worker_compute")
+
     def test_changes_are_recorded(self):
         """Keys that a later start changes, from the step on at which it continues; in a cluster and in one process."""
         for directory, more in (("run", []), ("local", ["--local"])):
