@@ -295,6 +295,48 @@ static void bind(struct tn_program *program)
     }
 }
 
+/* One behind the last instruction that writes bytes [offset, offset + bytes) of the gradient; 0: it
+ * is cleared before the first. */
+static uint32_t written_until(const struct tn_program *program, uint64_t offset, uint64_t bytes)
+{
+    for (uint32_t i = program->instruction_count; i > 0; i--) {
+        const struct instruction *instruction = &program->instructions[i - 1];
+        for (uint32_t o = 0; o < instruction->call.node->op->outputs; o++) {
+            const struct place *place = &instruction->out[o];
+            if (place->space != SPACE_GRADIENT) { continue; }
+            if (place->offset >= offset && place->offset - offset < bytes) { return i; }
+        }
+    }
+    return 0;
+}
+
+static int by_offset(const void *left, const void *right)
+{
+    const struct program_variable *const *a = left, *const *b = right;
+    return (*a)->offset > (*b)->offset ? -1 : (*a)->offset < (*b)->offset;
+}
+
+/* Which elements of the gradient, up to the end, are final after each instruction. */
+static enum tn_status find_final(struct tn_program *program, struct error *error)
+{
+    const uint64_t size = type_size(TN_FLOAT32, program->backend->wide);
+    const struct program_variable **sorted =
+        calloc((size_t)program->variable_count + 1, sizeof *sorted);
+    if (sorted == NULL) { return out_of_memory(error); }
+    for (uint32_t i = 0; i < program->variable_count; i++) { sorted[i] = &program->variables[i]; }
+    qsort(sorted, program->variable_count, sizeof *sorted, by_offset);
+    uint32_t done = 0; /* Instructions whose `final_from` is known. */
+    uint64_t from = program->parameters;
+    for (uint32_t i = 0; i < program->variable_count; i++) {
+        uint32_t until = written_until(program, sorted[i]->offset * size, sorted[i]->count * size);
+        while (done + 1 < until) { program->instructions[done++].final_from = from; }
+        from = sorted[i]->offset;
+    }
+    while (done < program->instruction_count) { program->instructions[done++].final_from = from; }
+    free(sorted);
+    return TN_OK;
+}
+
 static enum tn_status allocate(struct tn_program *program, struct error *error)
 {
     uint64_t bytes = program->plan.arena_bytes + program->field_bytes + program->packed_bytes;
@@ -336,7 +378,8 @@ static enum tn_status compile(struct tn_program *program, const struct tn_graph 
     if (status == TN_OK) { status = plan(program, error); }
     if (status != TN_OK) { return status; }
     bind(program);
-    return allocate(program, error);
+    status = find_final(program, error);
+    return status == TN_OK ? allocate(program, error) : status;
 }
 
 enum tn_status program_create(const struct tn_graph *graph,

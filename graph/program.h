@@ -17,6 +17,7 @@ struct instruction {
     struct kernel_needs needs;
     struct place in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX];
     uint64_t workspace, packed; /* Offsets in the arena and in the packed values. */
+    uint64_t final_from;        /* Elements of the gradient that no later instruction writes. */
 };
 
 /* A variable's range of the flat vector, in elements. */

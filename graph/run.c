@@ -187,6 +187,16 @@ static double sum_losses(const struct tn_program *program)
     return total;
 }
 
+/* Report the elements that the instruction has made final. Those from `*from` on were before. */
+static void report_final(const struct tn_program *program, const struct instruction *instruction,
+                         struct tn_run *run, uint64_t *from)
+{
+    if (run->became_final == NULL || instruction->final_from >= *from) { return; }
+    if (*from == program->parameters) { run->loss_sum = sum_losses(program); }
+    *from = instruction->final_from;
+    run->became_final(run->user, *from);
+}
+
 enum tn_status program_run(struct tn_program *program, struct tn_run *run, const void *values,
                            void *gradient, struct error *error)
 {
@@ -202,12 +212,15 @@ enum tn_status program_run(struct tn_program *program, struct tn_run *run, const
     if (train) { clear_unused_gradients(program); }
     bool packs = run->version == 0 || run->version != program->packed_version;
     program->packed_version = 0;
+    uint64_t final_from = program->parameters;
     for (uint32_t i = 0; i < program->instruction_count; i++) {
         execute(program, &program->instructions[i], run, packs);
-        if (!program->check_numerics) { continue; }
-        enum tn_status status =
-            program_check_numerics(program, &program->instructions[i], run, error);
+        enum tn_status status = TN_OK;
+        if (program->check_numerics) {
+            status = program_check_numerics(program, &program->instructions[i], run, error);
+        }
         if (status != TN_OK) { return status; }
+        if (train) { report_final(program, &program->instructions[i], run, &final_from); }
     }
     program->packed_version = run->version;
     run->loss_sum = sum_losses(program);

@@ -162,6 +162,19 @@ static enum tn_status run_program(struct tn_program *program, struct tn_run *run
     return status == TN_OK ? TN_OK : failed(status, &text, error);
 }
 
+/* A run of a program, and the run of the slice that it computes. */
+struct watched_run {
+    struct tn_run program;
+    struct slice_run *slice;
+};
+
+static void became_final(void *user, uint64_t first)
+{
+    const struct watched_run *run = user;
+    run->slice->loss_sum = run->program.loss_sum;
+    run->slice->became_final(run->slice->user, first);
+}
+
 enum tn_status training_gradient(struct training *training, struct slice_run *run,
                                  struct error *error)
 {
@@ -170,10 +183,12 @@ enum tn_status training_gradient(struct training *training, struct slice_run *ru
     if (run->count == 0) {
         size_t parameters = (size_t)training->model->table.parameter_count;
         memset(run->gradient, 0, parameters * sizeof *run->gradient);
+        if (run->became_final != NULL) { run->became_final(run->user, 0); }
         return TN_OK;
     }
-    struct tn_run program_run = {
-        .struct_size = sizeof program_run,
+    struct watched_run watched = {.slice = run};
+    watched.program = (struct tn_run){
+        .struct_size = sizeof watched.program,
         .values = run->values,
         .version = run->version,
         .seed = run->seed,
@@ -181,10 +196,12 @@ enum tn_status training_gradient(struct training *training, struct slice_run *ru
         .first = run->first,
         .scale = run->scale,
         .gradient = run->gradient,
+        .became_final = run->became_final != NULL ? became_final : NULL,
+        .user = &watched,
     };
     enum tn_status status =
-        run_program(find(training, TN_TRAIN, run->count)->program, &program_run, error);
-    run->loss_sum = program_run.loss_sum;
+        run_program(find(training, TN_TRAIN, run->count)->program, &watched.program, error);
+    run->loss_sum = watched.program.loss_sum;
     return status;
 }
 

@@ -48,6 +48,9 @@ struct slice_run {
     float scale;
     float *gradient; /* Out. */
     double loss_sum; /* Out: the sum of the losses of the examples, not scaled. */
+    /* As in struct tn_run. */
+    void (*became_final)(void *user, uint64_t first);
+    void *user;
 };
 
 /* Sums over examples; zeroed at the start. */

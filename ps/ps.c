@@ -104,6 +104,7 @@ static void frame(struct ps *ps, const struct transport_event *event)
         buffer_release(event->body);
         return;
     }
+    assert(begun != NULL);
     static const enum ps_event_type types[FRAME_TYPE_END] = {
         [FRAME_PULL] = PS_EV_PULL,
         [FRAME_PUSH] = PS_EV_PUSH,
@@ -117,7 +118,7 @@ static void frame(struct ps *ps, const struct transport_event *event)
         .round = header->sequence,
         .first = header->first,
         .count = header->count,
-        .chunk = (uint32_t)(header->offset / ps->ports.transport.chunk_bytes),
+        .chunk = begun->order.number,
         .more = kind == CHUNK_MORE,
     };
     /* No worker is of this generation: the sender wants the refusal, which has our step. */

@@ -17,13 +17,15 @@ void pushed_add(struct pushed *pushed, struct buffer *chunk)
 {
     assert(chunk != NULL);
     assert(pushed->count < pushed->capacity);
-    pushed->chunks[pushed->count++] = chunk;
+    pushed->chunks[pushed->capacity - ++pushed->count] = chunk;
 }
 
 void pushed_free(struct pushed *pushed)
 {
     if (pushed == NULL) { return; }
-    for (uint32_t i = 0; i < pushed->count; i++) { buffer_release(pushed->chunks[i]); }
+    for (uint32_t i = 1; i <= pushed->count; i++) {
+        buffer_release(pushed->chunks[pushed->capacity - i]);
+    }
     free(pushed);
 }
 

@@ -16,12 +16,12 @@
 
 struct pushed {
     uint32_t count, capacity;
-    struct buffer *chunks[]; /* [capacity]; one reference each. */
+    struct buffer *chunks[]; /* [capacity]; the last `count` are here. One reference each. */
 };
 
 /* Room for `capacity` chunks. NULL: out of memory. */
 struct pushed *pushed_create(uint32_t capacity);
-/* Append the next chunk. Takes one reference. */
+/* Put the next chunk in front of those that are here (T9). Takes one reference. */
 void pushed_add(struct pushed *pushed, struct buffer *chunk);
 /* Releases the chunks. NULL is allowed. */
 void pushed_free(struct pushed *pushed);

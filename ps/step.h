@@ -14,7 +14,7 @@
  * nested or disjoint, so a push is either covered already (dropped: it has the same bits), or new,
  * or replaces held nodes below it.
  *
- * A push arrives in chunks, in order and without gaps (common/net/chunks.h). Those of the
+ * A push arrives in chunks, in their order and without gaps (common/net/chunks.h). Those of the
  * generation being served are collected; with the last chunk the push is decided on as a whole. A
  * generation that ends in between takes the collected chunks with it, and the last chunk is
  * refused.
@@ -82,7 +82,7 @@ struct ps_event {
     uint64_t round;      /* PUSH, PULL: the sender's; returned with the answer. */
     uint64_t checkpoint; /* SAVED, SAVE_FAILED. */
     uint32_t first, count;
-    uint32_t chunk; /* PUSH: its number, ... */
+    uint32_t chunk; /* PUSH: its number by arrival, ... */
     bool more;      /* ... and whether others follow. */
     const struct run *run;
     bool missing;           /* LOAD_FAILED: the disk lacks it; else it is damaged. */

@@ -125,6 +125,7 @@ void compute_close(struct compute *compute)
 static float *level(struct compute *compute, uint32_t depth)
 {
     assert(depth < COMPUTE_LEVELS_MAX);
+    if (depth == 0) { return compute->sum; }
     struct buffer **buffer = &compute->levels[depth];
     if (*buffer == NULL) {
         *buffer = buffer_acquire(compute->config.pool, compute->parameters * sizeof(float));
@@ -146,10 +147,14 @@ static void add_loss(struct compute *compute, uint64_t step, double loss_sum, ui
 }
 
 /* A8: in async mode a slice is an update of its own, and its norm at most a V-th of the limit. */
+static bool clips_slices(const struct job *job)
+{
+    return job->train.mode == TRAIN_ASYNC && job->train.clip_norm > 0;
+}
+
 static void clip_slice(const struct compute *compute, float *gradient)
 {
     const struct job *job = compute->config.job;
-    if (job->train.mode != TRAIN_ASYNC || job->train.clip_norm <= 0) { return; }
     const double limit = job->train.clip_norm / job->train.slices;
     struct norm_part whole = norm_begin(0);
     const struct variable_table *variables = &compute->config.model->table;
@@ -173,75 +178,148 @@ static enum tn_status explain_divergence(struct error *error)
                      cause.text);
 }
 
-static enum tn_status slice_gradient(struct compute *compute, const float *values, uint64_t step,
-                                     uint32_t slice, uint32_t depth, struct error *error)
+/* The gradient of a node's last slice is final from `first` on. So are the sums of all nodes that
+ * end with this slice: their left subtrees are in the levels above. */
+static void became_final(void *user, uint64_t first)
+{
+    struct compute *compute = user;
+    const uint64_t end = compute->final_from;
+    if (end == compute->parameters) {
+        compute->losses[compute->last_depth] = compute->last->loss_sum;
+        for (uint32_t depth = compute->last_depth; depth > 0; depth--) {
+            compute->losses[depth - 1] += compute->losses[depth];
+        }
+    }
+    for (uint32_t depth = compute->last_depth; depth > 0; depth--) {
+        compute->config.kernels->add(end - first, level(compute, depth) + first,
+                                     level(compute, depth - 1) + first);
+    }
+    compute->final_from = first;
+    const struct compute_watch *watch = compute->watch;
+    if (watch != NULL && isfinite(compute->losses[0])) {
+        watch->became_final(watch->user, first, end);
+    }
+}
+
+/* Run the slice with its examples. */
+static enum tn_status run_slice(struct compute *compute, uint32_t slice, struct slice_run *run,
+                                struct error *error)
+{
+    enum tn_status status = TN_OK;
+    if (run->count > 0) {
+        struct fields fields = training_fields(compute->training, TN_TRAIN, run->count);
+        const uint64_t begun_ns = clock_monotonic_ns();
+        status = read_ahead_take(compute->reader, run->step, slice, &fields, error);
+        time_spent_add(TIME_READ, begun_ns);
+    }
+    if (status != TN_OK) { return status; }
+    const uint64_t begun_ns = clock_monotonic_ns();
+    status = training_gradient(compute->training, run, error);
+    time_spent_add(TIME_COMPUTE, begun_ns);
+    if (status == TN_EINVAL || !isfinite(run->loss_sum)) { status = explain_divergence(error); }
+    if (status == TN_OK) { return TN_OK; }
+    return error_context(error, "step %" PRIu64 ", slice %u", run->step, slice);
+}
+
+/* The gradient and loss of a slice at level `depth`; those of the last one at all levels. */
+static enum tn_status slice_gradient(struct compute *compute, uint32_t slice, uint32_t depth,
+                                     bool is_last, struct error *error)
 {
     const struct job *job = compute->config.job;
     assert(slice < job->train.slices);
     struct slice_range range = slices_positions(job->train.slices, job->train.batch, slice);
     struct slice_run run = {
-        .values = values,
+        .values = compute->values,
         .version = compute->version,
         .seed = job->seed,
-        .step = step,
+        .step = compute->step,
         .first = range.first,
         .count = range.count,
         .scale = 1.0f / (float)job->train.batch,
         .gradient = level(compute, depth),
+        .became_final = is_last && !clips_slices(job) ? became_final : NULL,
+        .user = compute,
     };
-    if (range.count > 0) {
-        struct fields fields = training_fields(compute->training, TN_TRAIN, range.count);
-        const uint64_t begun_ns = clock_monotonic_ns();
-        enum tn_status status = read_ahead_take(compute->reader, step, slice, &fields, error);
-        time_spent_add(TIME_READ, begun_ns);
-        if (status != TN_OK) { return status; }
+    compute->last = is_last ? &run : NULL;
+    enum tn_status status = run_slice(compute, slice, &run, error);
+    if (status == TN_OK) {
+        add_loss(compute, run.step, run.loss_sum, range.count);
+        if (clips_slices(job)) { clip_slice(compute, run.gradient); }
+        if (is_last && compute->final_from > 0) { became_final(compute, 0); }
+        if (!is_last) { compute->losses[depth] = run.loss_sum; }
     }
-    const uint64_t begun_ns = clock_monotonic_ns();
-    enum tn_status status = training_gradient(compute->training, &run, error);
-    time_spent_add(TIME_COMPUTE, begun_ns);
-    if (status == TN_EINVAL || !isfinite(run.loss_sum)) { status = explain_divergence(error); }
-    if (status != TN_OK) { return error_context(error, "step %" PRIu64 ", slice %u", step, slice); }
-    add_loss(compute, step, run.loss_sum, range.count);
-    compute->losses[depth] = run.loss_sum;
-    clip_slice(compute, run.gradient);
-    return TN_OK;
+    compute->last = NULL;
+    return status;
+}
+
+static enum tn_status get_level(struct compute *compute, uint32_t depth, struct error *error)
+{
+    if (level(compute, depth) != NULL) { return TN_OK; }
+    return error_set(error, TN_ENOMEM, "out of memory for the gradients of %" PRIu64 " parameters",
+                     compute->parameters);
 }
 
 /* Sum the left subtree into this level and the right one into the next, then add them. */
-static enum tn_status sum_node(struct compute *compute, const float *values, uint64_t step,
-                               struct slice_node node, uint32_t depth, struct error *error)
+static enum tn_status sum_node(struct compute *compute, struct slice_node node, uint32_t depth,
+                               struct error *error)
 {
     assert(node.count >= 1);
-    float *sum = level(compute, depth);
-    if (sum == NULL) {
-        return error_set(error, TN_ENOMEM,
-                         "out of memory for the gradients of %" PRIu64 " parameters",
-                         compute->parameters);
-    }
-    if (node.count == 1) { return slice_gradient(compute, values, step, node.first, depth, error); }
+    enum tn_status status = get_level(compute, depth, error);
+    if (status != TN_OK) { return status; }
+    if (node.count == 1) { return slice_gradient(compute, node.first, depth, false, error); }
     struct slice_node left, right;
     slices_children(node, &left, &right);
-    enum tn_status status = sum_node(compute, values, step, left, depth, error);
-    if (status == TN_OK) { status = sum_node(compute, values, step, right, depth + 1, error); }
+    status = sum_node(compute, left, depth, error);
+    if (status == TN_OK) { status = sum_node(compute, right, depth + 1, error); }
     if (status != TN_OK) { return status; }
-    compute->config.kernels->add(compute->parameters, level(compute, depth + 1), sum);
+    compute->config.kernels->add(compute->parameters, level(compute, depth + 1),
+                                 level(compute, depth));
     compute->losses[depth] += compute->losses[depth + 1];
     return TN_OK;
+}
+
+enum tn_status compute_node_into(struct compute *compute, const float *values, uint64_t step,
+                                 struct slice_node node, float *sum,
+                                 const struct compute_watch *watch, struct error *error)
+{
+    assert(slices_is_node(compute->config.job->train.slices, node.first, node.count));
+    compute->version++; /* The slices of a node have the same values; later ones may not. */
+    compute->values = values;
+    compute->step = step;
+    compute->sum = sum;
+    compute->watch = watch;
+    compute->final_from = compute->parameters;
+    enum tn_status status = TN_OK;
+    uint32_t depth = 0;
+    for (; node.count > 1 && status == TN_OK; depth++) {
+        struct slice_node left, right;
+        slices_children(node, &left, &right);
+        status = sum_node(compute, left, depth, error);
+        node = right;
+    }
+    compute->last_depth = depth;
+    if (status == TN_OK) { status = get_level(compute, depth, error); }
+    if (status == TN_OK) { status = slice_gradient(compute, node.first, depth, true, error); }
+    compute->has_gradient = status == TN_OK;
+    return status;
 }
 
 const float *compute_node(struct compute *compute, const float *values, uint64_t step,
                           struct slice_node node, struct error *error)
 {
-    assert(slices_is_node(compute->config.job->train.slices, node.first, node.count));
-    compute->version++; /* The slices of a node have the same values; later ones may not. */
-    enum tn_status status = sum_node(compute, values, step, node, 0, error);
-    compute->has_gradient = status == TN_OK;
-    return status == TN_OK ? level(compute, 0) : NULL;
+    struct buffer **own = &compute->levels[0];
+    const size_t bytes = compute->parameters * sizeof(float);
+    if (*own == NULL) { *own = buffer_acquire(compute->config.pool, bytes); }
+    float *sum = *own != NULL ? (*own)->data : NULL;
+    compute->sum = sum;
+    if (get_level(compute, 0, error) != TN_OK) { return NULL; }
+    enum tn_status status = compute_node_into(compute, values, step, node, sum, NULL, error);
+    return status == TN_OK ? sum : NULL;
 }
 
 double compute_node_loss(const struct compute *compute)
 {
-    assert(compute->levels[0] != NULL);
+    assert(compute->sum != NULL);
     return compute->losses[0];
 }
 
@@ -303,7 +381,7 @@ static void write_details(const struct compute *compute, const struct details *d
         .variables = &compute->config.model->table,
         .test = compute->config.test,
         .values = histograms ? averages : NULL,
-        .gradient = histograms && compute->has_gradient ? compute->levels[0]->data : NULL,
+        .gradient = histograms && compute->has_gradient ? compute->sum : NULL,
     };
     if (source.dir != NULL) { details_write(details, &source, evaluation); }
 }

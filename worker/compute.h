@@ -41,6 +41,13 @@ struct compute_config {
     const char *details;
 };
 
+/* Called while the sum of a node is computed, each time with a smaller `first`, the last time with
+ * 0: the elements [first, end) are final, and compute_node_loss() is. */
+struct compute_watch {
+    void (*became_final)(void *user, uint64_t first, uint64_t end);
+    void *user;
+};
+
 struct compute {
     struct compute_config config;
     uint64_t parameters;
@@ -50,7 +57,16 @@ struct compute {
     struct read_ahead *reader;
     struct buffer *levels[COMPUTE_LEVELS_MAX]; /* Partial sums; NULL until needed. */
     double losses[COMPUTE_LEVELS_MAX];         /* The sums of the losses of the same examples. */
-    bool has_gradient;    /* compute_node() was called since the last compute_reset(). */
+    /* The node that is computed: its values and step; its sum, which is level 0; the level of its
+     * last slice, and the run of that slice; the elements from `final_from` on are final. */
+    const float *values;
+    uint64_t step;
+    float *sum;
+    uint32_t last_depth;
+    const struct slice_run *last;
+    uint64_t final_from;
+    const struct compute_watch *watch; /* Or NULL. */
+    bool has_gradient;    /* `sum` is complete, and none was reset by compute_reset(). */
     double target_spread; /* Regression: squared deviations of the test targets from their mean. */
     /* Ring: the losses of this worker's slices in recent steps. */
     struct {
@@ -74,13 +90,19 @@ MUST_CHECK enum tn_status compute_open(struct compute *compute, const struct com
                                        struct error *error);
 void compute_close(struct compute *compute); /* A zeroed one is allowed. */
 
-/* The sum of the gradients of the slices of `node` at `step`: `parameters` floats, multiplied by
- * 1/batch, valid until the next call; in async mode the norm of each is limited. NULL: TN_ENOMEM,
- * or TN_EINVAL as training_gradient(). Adds to compute_train_loss(). */
+/* Write the sum of the gradients of the slices of `node` at `step` to `sum`: `parameters` floats,
+ * which stay until the next call, multiplied by 1/batch; in async mode the norm of each is limited.
+ * `watch` may be NULL. TN_ENOMEM, or TN_EINVAL as training_gradient(). Adds to
+ * compute_train_loss(). */
+MUST_CHECK enum tn_status compute_node_into(struct compute *compute, const float *values,
+                                            uint64_t step, struct slice_node node, float *sum,
+                                            const struct compute_watch *watch, struct error *error);
+
+/* Likewise, into memory of its own, valid until the next call. NULL: an error. */
 const float *compute_node(struct compute *compute, const float *values, uint64_t step,
                           struct slice_node node, struct error *error);
 
-/* The sum of the losses of the examples of the last compute_node(), in the order of the tree: it
+/* The sum of the losses of the examples of the last node, in the order of the tree: it
  * has the same bits however slices are assigned. */
 double compute_node_loss(const struct compute *compute);
 

@@ -1,7 +1,7 @@
 /*
- * worker/gradients.h: the gradients that a worker has computed for the present step: for each node
- * of the slice tree one buffer for each ps, with the part of the sum that belongs to its shard. The
- * buffers do not change while they are being sent.
+ * worker/gradients.h: the gradients that a worker has computed for the present step: one buffer for
+ * each node of the slice tree, of which each ps gets the range that belongs to its shard, whole or
+ * in parts. Parts that were sent do not change.
  *
  * Threads: the owner's. Nothing blocks.
  */
@@ -17,25 +17,27 @@
 
 struct gradients {
     struct buffer_pool *pool;
-    const struct placement *shards; /* [ps_count] */
-    uint32_t ps_count;
-    struct buffer **buffers; /* [SLICES_MAX][ps_count]; NULL: not computed. Owned. */
+    const struct placement *shards; /* By ps. */
+    uint64_t parameters;
+    struct buffer *buffers[SLICES_MAX]; /* By node; NULL: not computed. One reference each. */
+    struct buffer *last; /* The memory of the last gradients_begin(), or NULL. One reference. */
 };
 
-/* `pool` and `shards`, the ranges of `ps_count` ps, outlive it. False: out of memory. */
-bool gradients_open(struct gradients *gradients, struct buffer_pool *pool,
-                    const struct placement *shards, uint32_t ps_count);
-/* A zeroed one is allowed. */
-void gradients_close(struct gradients *gradients);
+/* `pool` and `shards`, the ranges of the ps, outlive it. */
+void gradients_open(struct gradients *gradients, struct buffer_pool *pool,
+                    const struct placement *shards, uint64_t parameters);
 
-/* Copy `sum`, the gradient of all parameters, as that of node number `node`. False: out of memory.
- */
-bool gradients_put(struct gradients *gradients, uint32_t node, const float *sum);
+/* Memory for the gradient of all parameters of node number `node`, in place of the one before. It
+ * stays until the next call, also when it is cleared. NULL: out of memory. */
+float *gradients_begin(struct gradients *gradients, uint32_t node);
 
-/* The part for ps `ps`, which gradients_put() stored. The reference stays with the gradients. */
-struct buffer *gradients_get(const struct gradients *gradients, uint32_t node, uint32_t ps);
+/* The floats [first, end) of the shard of ps `ps`, with one reference. NULL: out of memory. */
+struct buffer *gradients_part(const struct gradients *gradients, uint32_t node, uint32_t ps,
+                              uint64_t first, uint64_t end);
 
-/* Release all buffers. */
+/* No node is computed any more. */
 void gradients_clear(struct gradients *gradients);
+/* Release all buffers. A zeroed one is allowed. */
+void gradients_close(struct gradients *gradients);
 
 #endif

@@ -243,8 +243,29 @@ static void settle_gather(struct training_loop *loop, uint64_t now_ms, struct lo
     }
 }
 
+/* Whether ps `index` may be sent something now. */
+static bool is_reachable(const struct training_loop *loop, uint32_t index, uint64_t now_ms)
+{
+    const struct loop_ps *ps = &loop->ps[index];
+    return ps->up && !ps->held && now_ms >= ps->retry_at_ms;
+}
+
+/* The ps to which the nodes from `first_node` on are sent while they are computed. Async: none,
+ * because a pull follows each push. */
+static uint64_t push_ahead(struct training_loop *loop, uint32_t first_node, uint64_t now_ms)
+{
+    static_assert(PS_MAX <= 64, "a bit for each ps");
+    uint64_t set = 0;
+    for (uint32_t i = 0; i < loop->config.ps && loop->config.mode == TRAIN_SYNC; i++) {
+        if (!is_reachable(loop, i, now_ms) || loop->ps[i].sent != first_node) { continue; }
+        loop->ps[i].sent = loop->node_count;
+        set |= UINT64_C(1) << i;
+    }
+    return set;
+}
+
 /* Compute the missing slices by one action. Async: each slice is a contribution of its own. */
-static void compute_missing(struct training_loop *loop, struct loop_actions *out)
+static void compute_missing(struct training_loop *loop, uint64_t now_ms, struct loop_actions *out)
 {
     assert(loop->state == LOOP_WHOLE);
     assert(!loop->computing);
@@ -254,6 +275,7 @@ static void compute_missing(struct training_loop *loop, struct loop_actions *out
     struct loop_action *action = act(out, LOOP_DO_COMPUTE);
     action->step = loop->step;
     action->generation = loop->generation;
+    action->round = loop->round;
     action->first_node = loop->node_count;
     if (loop->config.mode == TRAIN_SYNC) {
         struct slice_node cover[SLICES_MAX];
@@ -273,6 +295,7 @@ static void compute_missing(struct training_loop *loop, struct loop_actions *out
     }
     assert(loop->node_count <= loop->config.slices);
     action->node_count = loop->node_count - action->first_node;
+    action->push_to = push_ahead(loop, action->first_node, now_ms);
     for (uint32_t i = 0; i < SLICES_WORDS; i++) { loop->done.words[i] |= set.words[i]; }
     loop->computing = true;
 }
@@ -334,11 +357,10 @@ static void proceed(struct training_loop *loop, uint64_t now_ms, struct loop_act
     if (loop->state == LOOP_WHOLE && !loop->computing && !loop->evaluating) {
         bool due = must_evaluate(loop) && loop->step == loop->evaluate_step;
         if (all_held(loop) && !due) { become_whole(loop, loop->step + 1, now_ms, out); }
-        compute_missing(loop, out);
+        compute_missing(loop, now_ms, out);
     }
     for (uint32_t i = 0; i < loop->config.ps; i++) {
-        struct loop_ps *ps = &loop->ps[i];
-        if (ps->up && !ps->held && now_ms >= ps->retry_at_ms) { exchange(loop, i, out); }
+        if (is_reachable(loop, i, now_ms)) { exchange(loop, i, out); }
     }
     /* After the pushes, so that other workers need not wait for the evaluation. */
     if (loop->state == LOOP_WHOLE && !loop->computing && !loop->evaluating) { evaluate(loop, out); }

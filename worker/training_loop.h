@@ -25,6 +25,9 @@
  * Values arrive in chunks, in order and without gaps (common/net/chunks.h). They count when the
  * last one was taken; chunks taken before the round or the connection changed are overwritten.
  *
+ * Sync: gradients leave while they are computed. Each ps that holds all earlier ones gets their
+ * parts as they become final; any other gets them whole afterwards.
+ *
  * A request is sent again when its connection is new, or some time after the ps refused it. The ps
  * ignores duplicates.
  *
@@ -83,12 +86,13 @@ struct loop_event {
 };
 
 enum loop_action_type {
-    LOOP_DO_TAKE,     /* Copy the event's chunk into the next values. Without this: ignore it. */
-    LOOP_DO_SWAP,     /* The next values are complete: they become the current ones. */
-    LOOP_DO_FORGET,   /* Release all gradients. */
-    LOOP_DO_COMPUTE,  /* Compute the gradients of nodes[first_node ...] from the current values. */
-    LOOP_DO_PUSH,     /* Send the gradients of nodes[first_node ...] to `ps`. */
-    LOOP_DO_PULL,     /* Ask `ps` for the values of `step`. */
+    LOOP_DO_TAKE,    /* Copy the event's chunk into the next values. Without this: ignore it. */
+    LOOP_DO_SWAP,    /* The next values are complete: they become the current ones. */
+    LOOP_DO_FORGET,  /* Release all gradients. */
+    LOOP_DO_COMPUTE, /* Compute the gradients of nodes[first_node ...] from the current values; send
+                        them meanwhile, as parts of them become final, to the ps in `push_to`. */
+    LOOP_DO_PUSH,    /* Send the gradients of nodes[first_node ...] to `ps`. */
+    LOOP_DO_PULL,    /* Ask `ps` for the values of `step`. */
     LOOP_DO_EVALUATE, /* Evaluate the current values as those of `step`. */
 };
 
@@ -96,7 +100,8 @@ struct loop_action {
     enum loop_action_type type;
     uint32_t ps;
     uint64_t generation, step;
-    uint64_t round; /* PUSH, PULL: to be sent, and returned with the answer. */
+    uint64_t round;   /* COMPUTE, PUSH, PULL: to be sent, and returned with the answer. */
+    uint64_t push_to; /* COMPUTE: a bit for each ps. */
     uint32_t first_node, node_count;
     uint32_t chunk; /* TAKE. */
 };
@@ -117,7 +122,7 @@ struct loop_ps {
     uint64_t held_step; /* ... of this step. */
     uint32_t taken; /* Not held: chunks of `held_step` that were taken, from the first one on. */
     bool asked;     /* GATHER: a pull is in progress on this connection. */
-    uint32_t sent;  /* WHOLE: nodes sent on this connection. */
+    uint32_t sent;  /* WHOLE: nodes sent on this connection, or being computed and sent. */
     uint64_t retry_at_ms;
 };
 

@@ -328,9 +328,9 @@ static enum tn_status open_parts(struct worker *worker, struct error *error)
     size_t bytes = worker->compute.parameters * sizeof(float) * (worker->has_averages ? 2 : 1);
     worker->current = buffer_acquire(worker->ports.buffers, bytes);
     worker->next = buffer_acquire(worker->ports.buffers, bytes);
-    bool has_gradients =
-        gradients_open(&worker->gradients, worker->ports.buffers, worker->places, ps_count(worker));
-    if (worker->current != NULL && worker->next != NULL && has_gradients) { return TN_OK; }
+    gradients_open(&worker->gradients, worker->ports.buffers, worker->places,
+                   worker->compute.parameters);
+    if (worker->current != NULL && worker->next != NULL) { return TN_OK; }
     return error_set(error, TN_ENOMEM, "out of memory for %" PRIu64 " parameters",
                      worker->compute.parameters);
 }

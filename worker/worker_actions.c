@@ -6,7 +6,6 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/faults/failpoint.h"
-#include "kernels/finite.h"
 #include "worker/worker_private.h"
 
 void worker_finish(struct worker *worker, int exit_code)
@@ -24,7 +23,7 @@ static void follow_up(struct worker *worker, enum loop_event_type type)
     worker->follow_ups[worker->follow_up_count++] = event;
 }
 
-static void send(struct worker *worker, uint32_t ps, struct frame_header header,
+void worker_send(struct worker *worker, uint32_t ps, struct frame_header header,
                  struct buffer *body)
 {
     conn_id conn = worker->links.items[ps].conn;
@@ -44,31 +43,34 @@ static void diverged(struct worker *worker, uint64_t step, struct slice_node nod
     worker_finish(worker, TN_EXIT_INVALID_INPUT);
 }
 
-static void out_of_memory(struct worker *worker)
+void worker_out_of_memory(struct worker *worker)
 {
     log_error("out of memory for the gradients of %" PRIu64 " parameters: exiting",
               worker->compute.parameters);
     worker_finish(worker, TN_EXIT_ERROR);
 }
 
-/* The gradient of a node. False: the worker has finished. */
-static bool compute_one(struct worker *worker, uint64_t step, uint32_t node)
+/* The gradient of a node, which is sent meanwhile. False: the worker has finished. */
+static bool compute_one(struct worker *worker, const struct loop_action *action, uint32_t node)
 {
     struct error error = {.status = TN_OK};
     struct slice_node slices = worker->core.nodes[node];
-    const float *sum = compute_node(&worker->compute, worker->current->data, step, slices, &error);
+    const struct compute_watch watch = {worker_push_ahead, worker};
+    float *sum = gradients_begin(&worker->gradients, node);
     if (sum == NULL) {
-        log_error("%s", error.text);
-        worker_finish(worker, error.status == TN_EINVAL ? TN_EXIT_INVALID_INPUT : TN_EXIT_ERROR);
-    } else if (sum != NULL && !all_finite(sum, worker->compute.parameters)) {
-        diverged(worker, step, slices);
-    } else if (!gradients_put(&worker->gradients, node, sum)) {
-        out_of_memory(worker);
-    } else {
-        worker->losses[node] = compute_node_loss(&worker->compute);
-        return true;
+        worker_out_of_memory(worker);
+        return false;
     }
-    return false;
+    worker_push_ahead_begin(worker, action, node, sum);
+    enum tn_status status = compute_node_into(&worker->compute, worker->current->data, action->step,
+                                              slices, sum, &watch, &error);
+    if (status != TN_OK) {
+        log_error("%s", error.text);
+        worker_finish(worker, status == TN_EINVAL ? TN_EXIT_INVALID_INPUT : TN_EXIT_ERROR);
+    } else if (worker->ahead.diverged) {
+        diverged(worker, action->step, slices);
+    }
+    return !worker->finished;
 }
 
 static void compute(struct worker *worker, const struct loop_action *action)
@@ -77,30 +79,9 @@ static void compute(struct worker *worker, const struct loop_action *action)
     uint32_t end = action->first_node + action->node_count;
     assert(end <= worker->core.node_count);
     for (uint32_t node = action->first_node; node < end; node++) {
-        if (!compute_one(worker, action->step, node)) { return; }
+        if (!compute_one(worker, action, node)) { return; }
     }
     follow_up(worker, LOOP_EV_COMPUTED);
-}
-
-static void push(struct worker *worker, const struct loop_action *action)
-{
-    assert(worker->core.ps[action->ps].up);
-    uint32_t end = action->first_node + action->node_count;
-    assert(end <= worker->core.node_count);
-    FAILPOINT("worker.before_push");
-    for (uint32_t node = action->first_node; node < end; node++) {
-        struct frame_header header = {
-            .sequence = action->round,
-            .type = FRAME_PUSH,
-            .generation = action->generation,
-            .step = action->step,
-            .first = worker->core.nodes[node].first,
-            .count = worker->core.nodes[node].count,
-            .loss = worker->losses[node],
-        };
-        struct buffer *part = gradients_get(&worker->gradients, node, action->ps);
-        send(worker, action->ps, header, buffer_retain(part));
-    }
 }
 
 static void pull(struct worker *worker, const struct loop_action *action)
@@ -112,7 +93,7 @@ static void pull(struct worker *worker, const struct loop_action *action)
         .generation = action->generation,
         .step = action->step,
     };
-    send(worker, action->ps, header, NULL);
+    worker_send(worker, action->ps, header, NULL);
 }
 
 /* Copy a chunk of the values of a shard, behind which its averages are, into the next values. */
@@ -160,7 +141,7 @@ void worker_carry_out(struct worker *worker, const struct loop_action *action,
     case LOOP_DO_SWAP: swap_values(worker); break;
     case LOOP_DO_FORGET: gradients_clear(&worker->gradients); break;
     case LOOP_DO_COMPUTE: compute(worker, action); break;
-    case LOOP_DO_PUSH: push(worker, action); break;
+    case LOOP_DO_PUSH: worker_push(worker, action); break;
     case LOOP_DO_PULL: pull(worker, action); break;
     case LOOP_DO_EVALUATE: evaluate(worker, action); break;
     }

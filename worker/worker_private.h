@@ -1,5 +1,5 @@
-/* worker/worker_private.h: shared by worker.c (the reactor) and worker_actions.c (the actions of
- * the core); no other file includes it. */
+/* worker/worker_private.h: shared by worker.c (the reactor), worker_actions.c (the actions of the
+ * core) and worker_push.c (pushes); no other file includes it. */
 #ifndef WORKER_WORKER_PRIVATE_H
 #define WORKER_WORKER_PRIVATE_H
 
@@ -13,6 +13,15 @@
 #include "worker/worker.h"
 
 enum { FOLLOW_UPS_MAX = 4 };
+
+/* The gradient that is being computed and sent. */
+struct push_ahead {
+    const struct loop_action *action; /* NULL: none. */
+    uint32_t node;
+    const float *sum;
+    bool diverged;           /* Some element is not finite. */
+    uint64_t unsent[PS_MAX]; /* Floats of each shard that were not sent, from its beginning on. */
+};
 
 struct worker {
     struct worker_config config;
@@ -29,7 +38,8 @@ struct worker {
     bool has_averages; /* The ps send a moving average with the values. */
     /* All parameters, and behind them their averages; see worker/training_loop.h. */
     struct buffer *current, *next;
-    struct gradients gradients;   /* The gradients of core.nodes. */
+    struct gradients gradients; /* The gradients of core.nodes. */
+    struct push_ahead ahead;
     double losses[SLICES_MAX];    /* Their losses. */
     struct evaluation evaluation; /* The newest of this generation. */
     uint64_t now_ms;
@@ -44,6 +54,20 @@ struct worker {
 
 /* The node leaves with the first code. */
 void worker_finish(struct worker *worker, int exit_code);
+
+/* Send a frame to a ps. */
+void worker_send(struct worker *worker, uint32_t ps, struct frame_header header,
+                 struct buffer *body);
+/* Memory for gradients ran out: log it and leave. */
+void worker_out_of_memory(struct worker *worker);
+
+/* LOOP_DO_PUSH. */
+void worker_push(struct worker *worker, const struct loop_action *action);
+/* LOOP_DO_COMPUTE computes node number `node` into `sum`. */
+void worker_push_ahead_begin(struct worker *worker, const struct loop_action *action, uint32_t node,
+                             const float *sum);
+/* A compute_watch: of the sum, elements [first, end) are final. */
+void worker_push_ahead(void *worker, uint64_t first, uint64_t end);
 
 /* `body` is that of the event that the core has handled; it is only read. */
 void worker_carry_out(struct worker *worker, const struct loop_action *action,

@@ -199,6 +199,21 @@ struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size)
     return buffer;
 }
 
+struct buffer *buffer_part(struct buffer *whole, size_t offset, size_t size)
+{
+    assert(offset <= whole->size && size <= whole->size - offset);
+    struct buffer *part = malloc(sizeof *part);
+    if (part == NULL) { return NULL; }
+    *part = (struct buffer){
+        .data = (char *)whole->data + offset,
+        .size = size,
+        .capacity = size,
+        .whole = buffer_retain(whole),
+        .references = 1,
+    };
+    return part;
+}
+
 struct buffer *buffer_retain(struct buffer *buffer)
 {
     uint32_t before = __atomic_fetch_add(&buffer->references, 1, __ATOMIC_RELAXED);
@@ -214,6 +229,11 @@ void buffer_release(struct buffer *buffer)
     uint32_t before = __atomic_fetch_sub(&buffer->references, 1, __ATOMIC_ACQ_REL);
     assert(before > 0);
     if (before > 1) { return; }
+    if (buffer->whole != NULL) {
+        buffer_release(buffer->whole);
+        free(buffer);
+        return;
+    }
     assert(buffer->size <= buffer->capacity);
     struct buffer_pool *pool = buffer->pool;
     const unsigned list = owned(buffer)->list;

@@ -5,7 +5,8 @@
  * returns to the pool when the last send is done, so that no reader sees values that are being
  * overwritten.
  *
- * Threads: any. A buffer's contents may be written only while the writer holds the only reference.
+ * Threads: any. A buffer's contents may be written only while the writer holds the only reference
+ * to it, or to the part that is written.
  */
 #ifndef COMMON_BASE_BUFFER_H
 #define COMMON_BASE_BUFFER_H
@@ -21,6 +22,7 @@ struct buffer {
     size_t capacity; /* Bytes. */
     /* Private to buffer.c: */
     struct buffer_pool *pool;
+    struct buffer *whole; /* NULL: this is not a part. */
     struct buffer *next_free;
     uint32_t references;
 };
@@ -35,6 +37,9 @@ void buffer_pool_destroy(struct buffer_pool *pool);
  * released one of the same capacity, newest first, else allocates. Capacities are powers of two and
  * 1.5 times these up to 1 MiB, and whole pages above. NULL: out of memory or over the limit. */
 struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size);
+/* Bytes [offset, offset + size) of `whole` as a buffer with one reference, which holds one to
+ * `whole`. Parts are written apart from each other. NULL: out of memory. */
+struct buffer *buffer_part(struct buffer *whole, size_t offset, size_t size);
 struct buffer *buffer_retain(struct buffer *buffer); /* Returns its argument. */
 void buffer_release(struct buffer *buffer);          /* NULL is allowed. */
 

@@ -36,7 +36,7 @@
     X("chief.before_done", "chief", 0, "about to write that the run is done")                      \
     X("ckpt.before_commit", "chief", 0, "every shard is reported, the manifest not created")       \
     X("ckpt.after_commit", "chief", 0, "the manifest is created, older ones not deleted")          \
-    X("worker.before_push", "worker", 0, "gradients are computed, about to be sent to a ps")       \
+    X("worker.before_push", "worker", 0, "a gradient, or a part, is about to be sent to a ps")     \
     X("worker.evaluated", "worker", 0, "has evaluated, result not reported")                       \
     X("ps.mid_step", "ps", 0, "some slices of the step have arrived, not all")                     \
     X("ps.before_apply", "ps", 0, "all slices have arrived, the update not applied")               \

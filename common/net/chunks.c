@@ -16,21 +16,25 @@ const char *chunks_fault(struct chunks *chunks, const struct frame_header *heade
     assert(chunk_bytes > 0);
     bool same = is_same_body(&chunks->first, header);
     if (chunks->incomplete && !same) { return "the body before it is incomplete"; }
+    const uint64_t bytes = header->body_bytes;
     if (header->offset > total || header->offset % chunk_bytes != 0 ||
-        header->body_bytes != u64_min(total - header->offset, chunk_bytes)) {
+        bytes != u64_min(total - header->offset, chunk_bytes) || (bytes == 0 && total > 0)) {
         return "it is not a chunk of the expected body";
     }
-    uint64_t end = header->offset + header->body_bytes;
-    if (same && end <= chunks->have && (chunks->incomplete || header->offset > 0)) {
+    /* Bytes that travel before it. */
+    const uint64_t before =
+        wire_is_last_first(header->type) ? total - header->offset - bytes : header->offset;
+    if (same && before + bytes <= chunks->have && (chunks->incomplete || before > 0)) {
         *kind = CHUNK_REPEATED;
         return NULL;
     }
-    if (header->offset != (chunks->incomplete ? chunks->have : 0)) {
+    if (before != (chunks->incomplete ? chunks->have : 0)) {
         return "the chunks before it are missing";
     }
+    chunks->number = chunks->incomplete ? chunks->number + 1 : 0;
     if (!chunks->incomplete) { chunks->first = *header; }
-    chunks->have = end;
-    chunks->incomplete = end < total;
+    chunks->have = before + bytes;
+    chunks->incomplete = chunks->have < total;
     *kind = chunks->incomplete ? CHUNK_MORE : CHUNK_LAST;
     return NULL;
 }

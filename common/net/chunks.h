@@ -1,7 +1,8 @@
 /*
  * common/net/chunks.h: whether the frames of a connection are the chunks of whole bodies. A long
- * body arrives as frames that follow each other, with the same header but for `offset` and
- * `body_bytes`. A body that a broken connection has cut is not continued on the next one.
+ * body arrives as frames that follow each other in the order that wire_is_last_first() names, with
+ * the same header but for `offset`, `body_bytes` and `loss`. A body that a broken connection has
+ * cut is not continued on the next one.
  *
  * Pure; the owner keeps one `struct chunks` for each connection.
  */
@@ -17,6 +18,7 @@
 struct chunks {
     struct frame_header first; /* The first header of the last body that began. */
     uint64_t have;             /* Bytes of that body which have arrived. */
+    uint32_t number;           /* The number of the last accepted chunk, by arrival, from 0. */
     bool incomplete;           /* Chunks of it are still to come. */
     bool invalid; /* The owner closes the connection, and ignores what still arrives. */
 };

@@ -41,6 +41,13 @@ enum tn_status frame_writer_push(struct frame_writer *writer, const struct frame
     return TN_OK;
 }
 
+/* Where the next chunk of a body begins of which `left` bytes are not in flight yet. */
+static size_t next_chunk(const struct queued_body *queued, size_t left)
+{
+    if (!wire_is_last_first(queued->header.type)) { return queued->taken; }
+    return left == 0 ? 0 : (left - 1) / WIRE_CHUNK_BYTES * WIRE_CHUNK_BYTES;
+}
+
 /* The next chunk of the first body that waits. Its last chunk passes its reference on. */
 static void take_chunk(struct frame_writer *writer)
 {
@@ -49,10 +56,12 @@ static void take_chunk(struct frame_writer *writer)
     struct flying_frame *frame = &writer->flight[writer->flight_count++];
     size_t left = queued->body == NULL ? 0 : queued->body->size - queued->taken;
     struct frame_header header = queued->header;
+    const size_t from = next_chunk(queued, left);
+    const bool last_first = wire_is_last_first(header.type);
     *frame = (struct flying_frame){
         .body = queued->body,
-        .from = queued->taken,
-        .body_bytes = size_min(left, WIRE_CHUNK_BYTES),
+        .from = from,
+        .body_bytes = last_first ? left - from : size_min(left, WIRE_CHUNK_BYTES),
     };
     header.offset += frame->from;
     header.body_bytes = (uint32_t)frame->body_bytes;

@@ -50,8 +50,9 @@ struct frame_writer {
 };
 
 /*
- * Queue a frame, or the chunks of a long body. On success takes one reference to `body`, which may
- * be NULL. `body_bytes` of the header is ignored, and `offset` is that of the body's first byte.
+ * Queue a frame, or the chunks of a long body, in the order that wire_is_last_first() names. On
+ * success takes one reference to `body`, which may be NULL. `body_bytes` of the header is ignored,
+ * and `offset` is that of the body's first byte.
  *
  *   TN_ETIMEDOUT  FRAME_WRITER_FRAMES_MAX bodies wait
  *   TN_ENOMEM     the queue cannot grow

@@ -9,6 +9,7 @@
 #ifndef COMMON_NET_WIRE_H
 #define COMMON_NET_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,7 +18,7 @@
 enum { WIRE_HEADER_BYTES = 88, WIRE_VERSION = 3 };
 
 /* The largest body of a frame. A longer one travels in chunks of this size, of which the last may
- * be shorter: frames that follow each other and differ only in `offset` and `body_bytes`. A
+ * be shorter: frames that follow each other and differ only in `offset`, `body_bytes` and `loss`. A
  * multiple of 64, so that a chunk ends at a block of 16 floats (A15). */
 enum { WIRE_CHUNK_BYTES = 1 << 20 };
 enum { LOSSES_MAX = 16384 }; /* In a frame LOSSES; a ps keeps as many. */
@@ -38,6 +39,14 @@ enum frame_type {
                         losses of `count` steps from `step` on. Body: float64. */
     FRAME_TYPE_END
 };
+
+/* Whether the chunks of a body travel from the last one to the first one: so do those of a PUSH,
+ * because the gradients of the last layers are final first. The first layers need their values
+ * first. */
+static inline bool wire_is_last_first(uint8_t type)
+{
+    return type == FRAME_PUSH;
+}
 
 enum refusal {
     REFUSAL_GENERATION = 1, /* The frame is of another generation than the ps. */
@@ -64,7 +73,7 @@ struct frame_header {
     uint32_t first;    /* PUSH: first slice. NORM_PART: the ps. */
     uint32_t count;    /* PUSH: number of slices summed. */
     uint32_t body_bytes;
-    double loss;     /* PUSH: the sum of the losses of its examples. */
+    double loss; /* PUSH: the sum of the losses of its examples; that of the last chunk counts. */
     uint64_t offset; /* Bytes of the whole body before this chunk. */
 };
 

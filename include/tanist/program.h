@@ -70,6 +70,10 @@ struct tn_run {
     /* Runs with equal versions have equal `values`, so that weights need to be packed only once for
      * all slices of a step. 0: they may be others than in the last run. */
     uint64_t version;
+    /* TN_TRAIN: called while the gradient is computed, each time with a smaller `first`, the last
+     * time with 0: its elements from `first` on are final, and so is loss_sum. NULL: not called. */
+    void (*became_final)(void *user, uint64_t first);
+    void *user;
 };
 
 /* Forward, and in TN_TRAIN backward. TN_EINVAL: with TANIST_CHECK_NUMERICS=1 in the environment of

@@ -145,13 +145,12 @@ static void port_send(void *ctx, conn_id conn, const struct frame_header *header
     struct net_link *link = find_link(endpoint->net, conn.v, &side);
     assert(!endpoint->dead);
     bool open = link != NULL && !side->reported_closed && !side->closing;
-    const size_t size = body != NULL ? body->size : 0;
-    size_t from = 0, chunk;
-    do {
-        chunk = size_min(size - from, chunk_bytes(endpoint->net, header));
-        open = open && send_chunk(link, side, header, body, from, chunk);
-        from += chunk;
-    } while (open && from < size);
+    const size_t size = body != NULL ? body->size : 0, most = chunk_bytes(endpoint->net, header);
+    const size_t chunks = size == 0 ? 1 : (size - 1) / most + 1;
+    for (size_t i = 0; i < chunks && open; i++) {
+        const size_t from = (wire_is_last_first(header->type) ? chunks - 1 - i : i) * most;
+        open = send_chunk(link, side, header, body, from, size_min(size - from, most));
+    }
     buffer_release(body);
 }
 

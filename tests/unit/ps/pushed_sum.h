@@ -13,7 +13,8 @@ static inline struct pushed *pushed_sum(struct buffer_pool *pool, const float *s
 {
     size_t bytes = count * sizeof *sum;
     struct pushed *pushed = pushed_create((uint32_t)((bytes - 1) / chunk_bytes + 1));
-    for (size_t at = 0; at < bytes; at += chunk_bytes) {
+    for (size_t i = pushed->capacity; i > 0; i--) {
+        size_t at = (i - 1) * chunk_bytes;
         struct buffer *chunk = buffer_acquire(pool, size_min(bytes - at, chunk_bytes));
         memcpy(chunk->data, (const char *)sum + at, chunk->size);
         pushed_add(pushed, chunk);

@@ -264,11 +264,13 @@ static uint64_t send_frame(struct frame_header header, size_t body_bytes)
     return conn.v;
 }
 
-/* The first chunk of a push, and then, on the same connection, one that does not follow it. */
-static uint64_t send_chunks(uint64_t offset, uint64_t step, uint8_t type, size_t bytes)
+/* The last chunk of a push, which is sent first, at `last` with `rest` bytes; and then, on the same
+ * connection, one that does not follow it. */
+static uint64_t send_chunks(uint64_t last, size_t rest, uint64_t offset, uint64_t step,
+                            uint8_t type, size_t bytes)
 {
-    struct frame_header header = {.type = FRAME_PUSH, .generation = 1, .count = 1};
-    conn_id conn = {send_frame(header, WORLD_CHUNK_BYTES)};
+    struct frame_header header = {.type = FRAME_PUSH, .generation = 1, .count = 1, .offset = last};
+    conn_id conn = {send_frame(header, rest)};
     header.type = type;
     header.offset = offset;
     header.step = step;
@@ -284,24 +286,31 @@ static void test_invalid_chunks_close_their_connection(void **state)
 {
     (void)state;
     const uint64_t chunk = WORLD_CHUNK_BYTES;
+    begin(9, wide_settings, "00110");
+    const uint64_t shard =
+        placement_range(w.variables.parameter_count, PS, 0).count * sizeof(float);
+    const uint64_t last = (shard - 1) / chunk * chunk;
+    const size_t rest = shard - last;
+    assert_true(last > 2 * chunk);
     const struct {
         uint64_t offset, step;
         uint8_t type;
         size_t bytes;
-    } bad[] = {{2 * chunk, 0, FRAME_PUSH, chunk},
-               {chunk, 1, FRAME_PUSH, chunk},
-               {0, 1, FRAME_PUSH, chunk},
-               {chunk, 0, FRAME_PUSH, 4},
-               {4, 0, FRAME_PUSH, chunk},
+    } bad[] = {{last - 2 * chunk, 0, FRAME_PUSH, chunk},
+               {last - chunk, 1, FRAME_PUSH, chunk},
+               {last, 1, FRAME_PUSH, rest},
+               {last - chunk, 0, FRAME_PUSH, 4},
+               {last - chunk + 4, 0, FRAME_PUSH, chunk},
+               {0, 0, FRAME_PUSH, chunk},
                {UINT64_MAX - 3, 0, FRAME_PUSH, chunk},
                {0, 0, FRAME_PULL, 0}};
-    begin(9, wide_settings, "00110");
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        uint64_t conn = send_chunks(bad[i].offset, bad[i].step, bad[i].type, bad[i].bytes);
+        uint64_t conn =
+            send_chunks(last, rest, bad[i].offset, bad[i].step, bad[i].type, bad[i].bytes);
         for (int n = 0; n < 2000 && w.connections[conn].open; n++) { world_step(&w); }
         assert_false(w.connections[conn].open);
     }
-    uint64_t repeated = send_chunks(0, 0, FRAME_PUSH, chunk);
+    uint64_t repeated = send_chunks(last, rest, last, 0, FRAME_PUSH, rest);
     until(at_the_end);
     assert_true(w.connections[repeated].open);
     expect_reference_bits(reference);

@@ -231,10 +231,11 @@ static inline void world_send(void *ctx, conn_id conn, const struct frame_header
     uint32_t end = w->connections[conn.v].ends[0] == node->index ? 1 : 0;
     /* Other bodies than tensors fit into any frame. */
     bool tensor = header->type == FRAME_PUSH || header->type == FRAME_VALUES;
-    size_t size = body != NULL ? body->size : 0, from = 0, chunk;
-    do {
-        if (!w->connections[conn.v].open) { break; }
-        chunk = size_min(size - from, tensor ? WORLD_CHUNK_BYTES : SIZE_MAX);
+    const size_t size = body != NULL ? body->size : 0, most = tensor ? WORLD_CHUNK_BYTES : SIZE_MAX;
+    const size_t chunks = size > 0 ? (size - 1) / most + 1 : 1;
+    for (size_t i = 0; i < chunks && w->connections[conn.v].open; i++) {
+        const size_t from = (wire_is_last_first(header->type) ? chunks - 1 - i : i) * most;
+        const size_t chunk = size_min(size - from, most);
         struct transport_event *event = &world_net(w, TRANSPORT_FRAME, conn.v, end)->transport;
         event->header = *header;
         event->header.sender = node->session;
@@ -242,8 +243,7 @@ static inline void world_send(void *ctx, conn_id conn, const struct frame_header
         event->header.body_bytes = (uint32_t)chunk;
         event->body = chunk > 0 ? buffer_acquire(w->pool, chunk) : NULL;
         if (chunk > 0) { memcpy(event->body->data, (const char *)body->data + from, chunk); }
-        from += chunk;
-    } while (from < size);
+    }
     buffer_release(body);
 }
 

@@ -95,6 +95,53 @@ static void test_node_is_the_sum_of_its_children(void **state)
     free(right);
 }
 
+/* A node as a watch sees it. */
+static struct {
+    float *sum, *seen; /* The sum, and its elements when they became final. */
+    uint64_t first;    /* Elements from here on were final. */
+    uint32_t calls;
+    double loss;
+} watched;
+
+static void became_final(void *user, uint64_t first, uint64_t end)
+{
+    assert_ptr_equal(user, &watched);
+    assert_int_equal(end, watched.first);
+    assert_true(first < end);
+    memcpy(watched.seen + first, watched.sum + first, (end - first) * sizeof *watched.sum);
+    watched.first = first;
+    watched.calls++;
+    watched.loss = compute_node_loss(&compute);
+}
+
+/* Parts of a sum become final from the end while its last slice is computed, layer by layer; they
+ * and the loss do not change afterwards, and have the bits of the tree. */
+static void test_parts_become_final_from_the_end(void **state)
+{
+    (void)state;
+    static const struct slice_node nodes[] = {{0, 6}, {4, 2}, {0, 4}, {3, 1}};
+    const struct compute_watch watch = {became_final, &watched};
+    const size_t bytes = compute.parameters * sizeof(float);
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+        float *whole = copy_node(4, nodes[i]);
+        const double loss = compute_node_loss(&compute);
+        watched.sum = malloc(bytes);
+        watched.seen = malloc(bytes);
+        watched.first = compute.parameters;
+        watched.calls = 0;
+        assert_int_equal(
+            compute_node_into(&compute, values, 4, nodes[i], watched.sum, &watch, NULL), TN_OK);
+        assert_int_equal(watched.first, 0);
+        assert_true(watched.calls >= 2);
+        assert_true(watched.loss == loss);
+        assert_memory_equal(watched.sum, whole, bytes);
+        assert_memory_equal(watched.seen, whole, bytes);
+        free(watched.sum);
+        free(watched.seen);
+        free(whole);
+    }
+}
+
 /* The sum of a node repeats for the same step and differs for another. */
 static void test_sums_depend_on_the_step_only(void **state)
 {
@@ -260,6 +307,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_node_is_the_sum_of_its_children, setup, teardown),
         cmocka_unit_test_setup_teardown(test_norm_of_an_async_slice_is_limited, setup, teardown),
         cmocka_unit_test_setup_teardown(test_averages_are_evaluated, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_parts_become_final_from_the_end, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sums_depend_on_the_step_only, setup, teardown),
         cmocka_unit_test_setup_teardown(test_steps_along_the_gradient_learn, setup, teardown),
         cmocka_unit_test_setup_teardown(test_training_loss_forgets_steps_before_a_gap, setup,

@@ -16,7 +16,8 @@ static int setup(void **state)
 {
     (void)state;
     pool = buffer_pool_create(0);
-    return pool == NULL || !gradients_open(&gradients, pool, shards, 2);
+    gradients_open(&gradients, pool, shards, 5);
+    return pool == NULL;
 }
 
 static int teardown(void **state)
@@ -27,54 +28,71 @@ static int teardown(void **state)
     return 0;
 }
 
-static void expect_part(const struct buffer *part, const float *expected, size_t count)
+static void put(uint32_t node, const float sum[static 5])
 {
-    assert_int_equal(part->size, count * sizeof *expected);
-    assert_memory_equal(part->data, expected, count * sizeof *expected);
+    float *memory = gradients_begin(&gradients, node);
+    assert_non_null(memory);
+    memcpy(memory, sum, 5 * sizeof *sum);
 }
 
-/* Each ps gets the range of its shard, and nodes are independent. */
+/* Takes the part. */
+static void expect_part(struct buffer *part, const float *expected, size_t count)
+{
+    assert_non_null(part);
+    assert_int_equal(part->size, count * sizeof *expected);
+    assert_memory_equal(part->data, expected, count * sizeof *expected);
+    buffer_release(part);
+}
+
+/* Each ps gets the range of its shard, whole or in parts, and nodes are independent. */
 static void test_each_ps_gets_its_range(void **state)
 {
     (void)state;
     const float first[] = {1, 2, 3, 4, 5}, second[] = {6, 7, 8, 9, 10};
-    assert_true(gradients_put(&gradients, 0, first));
-    assert_true(gradients_put(&gradients, SLICES_MAX - 1, second));
-    expect_part(gradients_get(&gradients, 0, 0), first, 2);
-    expect_part(gradients_get(&gradients, 0, 1), first + 2, 3);
-    expect_part(gradients_get(&gradients, SLICES_MAX - 1, 1), second + 2, 3);
+    put(0, first);
+    put(SLICES_MAX - 1, second);
+    expect_part(gradients_part(&gradients, 0, 0, 0, 2), first, 2);
+    expect_part(gradients_part(&gradients, 0, 1, 0, 3), first + 2, 3);
+    expect_part(gradients_part(&gradients, 0, 1, 1, 3), first + 3, 2);
+    expect_part(gradients_part(&gradients, SLICES_MAX - 1, 1, 0, 1), second + 2, 1);
 }
 
-/* A part that is being sent keeps its contents when its node is computed again. */
+/* A part that is being sent keeps its contents when its node is computed again, and when all are
+ * cleared. */
 static void test_parts_in_use_do_not_change(void **state)
 {
     (void)state;
     const float first[] = {1, 2, 3, 4, 5}, second[] = {6, 7, 8, 9, 10};
-    assert_true(gradients_put(&gradients, 3, first));
-    struct buffer *sent = buffer_retain(gradients_get(&gradients, 3, 1));
-    assert_true(gradients_put(&gradients, 3, second));
+    put(3, first);
+    struct buffer *sent = gradients_part(&gradients, 3, 1, 0, 3);
+    put(3, second);
+    expect_part(gradients_part(&gradients, 3, 1, 0, 3), second + 2, 3);
+    gradients_clear(&gradients);
+    assert_null(gradients.buffers[3]);
     expect_part(sent, first + 2, 3);
-    expect_part(gradients_get(&gradients, 3, 1), second + 2, 3);
-    buffer_release(sent);
 }
 
-/* A cleared table can be filled again. */
-static void test_clear_releases_all_parts(void **state)
+/* The memory of the last gradient stays when it is cleared, and is that of the next one. */
+static void test_last_gradient_stays(void **state)
 {
     (void)state;
     const float sum[] = {1, 2, 3, 4, 5};
-    assert_true(gradients_put(&gradients, 7, sum));
+    float *memory = gradients_begin(&gradients, 0);
+    memcpy(memory, sum, sizeof sum);
     gradients_clear(&gradients);
-    assert_null(gradients.buffers[7 * 2]);
-    assert_true(gradients_put(&gradients, 7, sum));
+    struct buffer *other = buffer_acquire(pool, sizeof sum);
+    assert_ptr_not_equal(other->data, memory);
+    assert_memory_equal(memory, sum, sizeof sum);
+    assert_ptr_equal(gradients_begin(&gradients, 0), memory);
+    buffer_release(other);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_last_gradient_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(test_each_ps_gets_its_range, setup, teardown),
         cmocka_unit_test_setup_teardown(test_parts_in_use_do_not_change, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_clear_releases_all_parts, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,7 +96,8 @@ static void begin_at(enum train_mode mode, const char owners[static V], uint64_t
     computed();
 }
 
-/* Values are pulled from every ps, then the owned slices are computed and pushed to every ps. */
+/* Values are pulled from every ps, then the owned slices are computed and pushed to every ps. The
+ * pushes begin while they are computed. */
 static void test_step_is_gathered_computed_and_pushed(void **state)
 {
     (void)state;
@@ -111,10 +112,11 @@ static void test_step_is_gathered_computed_and_pushed(void **state)
     assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
     assert_int_equal(loop.nodes[0].first, 0);
     assert_int_equal(loop.nodes[0].count, 2);
+    assert_int_equal(find(LOOP_DO_COMPUTE, 0)->push_to, 3);
+    assert_int_equal(find(LOOP_DO_COMPUTE, 0)->step, 5);
+    assert_int_equal(find(LOOP_DO_COMPUTE, 0)->round, loop.round);
     computed();
-    assert_int_equal(number_of(LOOP_DO_PUSH), 2);
-    assert_int_equal(find(LOOP_DO_PUSH, 1)->step, 5);
-    assert_int_equal(number_of(LOOP_DO_PULL), 0);
+    assert_int_equal(out.count, 0);
     values(1, 1, 6);
     values(0, 1, 6);
     assert_int_equal(loop.step, 6);
@@ -144,7 +146,6 @@ static void test_gradients_are_resent_on_a_new_connection(void **state)
 {
     (void)state;
     begin_at(TRAIN_SYNC, "1101", 5);
-    assert_int_equal(find(LOOP_DO_PUSH, 0)->node_count, 2);
     link(1, false);
     assert_int_equal(out.count, 0);
     link(1, true);
@@ -155,6 +156,33 @@ static void test_gradients_are_resent_on_a_new_connection(void **state)
     link(0, false);
     link(0, true); /* It has answered this step. */
     assert_int_equal(out.count, 0);
+}
+
+/* A ps without a connection, or that has refused, gets the gradients whole, after they are
+ * computed; so does one that lacks earlier ones of the step. */
+static void test_gradients_are_pushed_afterwards(void **state)
+{
+    (void)state;
+    begin(TRAIN_SYNC, "1000", 10);
+    values(0, 1, 5);
+    link(1, false);
+    link(1, true);
+    values(1, 1, 5);
+    assert_int_equal(find(LOOP_DO_COMPUTE, 0)->push_to, 3);
+    computed();
+    refused(0, 1, REFUSAL_NOT_RUNNING);
+    link(1, false);
+    assign("1001");
+    assert_int_equal(find(LOOP_DO_COMPUTE, 0)->push_to, 0);
+    computed();
+    assert_int_equal(out.count, 0);
+    link(1, true);
+    assert_int_equal(find(LOOP_DO_PUSH, 0)->ps, 1);
+    assert_int_equal(find(LOOP_DO_PUSH, 0)->node_count, 2);
+    now_ms += LOOP_REFUSED_RETRY_MS;
+    handle((struct loop_event){.type = LOOP_EV_TICK});
+    assert_int_equal(find(LOOP_DO_PUSH, 0)->ps, 0);
+    assert_int_equal(find(LOOP_DO_PUSH, 0)->node_count, 2);
 }
 
 /* Slices assigned in the middle of a step are computed from its values and pushed. */
@@ -170,10 +198,9 @@ static void test_slices_assigned_within_a_step_are_computed(void **state)
     assert_int_equal(compute->first_node, 1);
     assert_int_equal(compute->node_count, 1);
     assert_int_equal(loop.nodes[1].first, 3);
+    assert_int_equal(compute->push_to, 2); /* The other ps has answered. */
     computed();
-    assert_int_equal(number_of(LOOP_DO_PUSH), 1);
-    assert_int_equal(find(LOOP_DO_PUSH, 0)->ps, 1);
-    assert_int_equal(find(LOOP_DO_PUSH, 0)->first_node, 1);
+    assert_int_equal(out.count, 0);
 }
 
 /* Slices that are taken away need no action; a worker without slices is idle. */
@@ -445,6 +472,7 @@ int main(void)
         cmocka_unit_test(test_step_is_gathered_computed_and_pushed),
         cmocka_unit_test(test_lowest_step_is_gathered),
         cmocka_unit_test(test_gradients_are_resent_on_a_new_connection),
+        cmocka_unit_test(test_gradients_are_pushed_afterwards),
         cmocka_unit_test(test_slices_assigned_within_a_step_are_computed),
         cmocka_unit_test(test_worker_without_slices_is_idle),
         cmocka_unit_test(test_nothing_is_computed_beyond_until),

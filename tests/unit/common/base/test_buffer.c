@@ -116,6 +116,26 @@ static void last_reference_returns_the_buffer(void **state)
     buffer_release(NULL);
 }
 
+/* A part has its bytes of the whole, which returns to its pool after the last part. */
+static void parts_keep_the_whole(void **state)
+{
+    struct buffer *whole = buffer_acquire(*state, 100);
+    memset(whole->data, 7, 100);
+    struct buffer *part = buffer_part(whole, 60, 40);
+    assert_ptr_equal(part->data, (char *)whole->data + 60);
+    assert_int_equal(part->size, 40);
+    buffer_release(whole);
+    struct buffer *other = buffer_acquire(*state, 100);
+    assert_ptr_not_equal(other, whole);
+    buffer_retain(part);
+    buffer_release(part);
+    assert_int_equal(((char *)part->data)[39], 7);
+    buffer_release(part);
+    assert_ptr_equal(buffer_acquire(*state, 100), whole);
+    buffer_release(whole);
+    buffer_release(other);
+}
+
 /* A buffer above the limit is refused, after free buffers of other classes were freed. */
 static void limit_is_enforced(void **state)
 {
@@ -159,6 +179,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(newest_buffer_is_reused_first, create_pool, destroy_pool),
         cmocka_unit_test_setup_teardown(last_reference_returns_the_buffer, create_pool,
                                         destroy_pool),
+        cmocka_unit_test_setup_teardown(parts_keep_the_whole, create_pool, destroy_pool),
         cmocka_unit_test(limit_is_enforced),
         cmocka_unit_test_setup_teardown(starts_differ_within_the_page, create_pool, destroy_pool),
     };

@@ -23,7 +23,7 @@ static int begin(void **state)
 static struct frame_header header_at(uint64_t offset, uint32_t bytes)
 {
     return (struct frame_header){
-        .type = FRAME_PUSH,
+        .type = FRAME_VALUES,
         .generation = 3,
         .step = 7,
         .sequence = 9,
@@ -110,6 +110,43 @@ static void other_frames_within_a_body_are_refused(void **state)
     accept_as(header_at(CHUNK, CHUNK), CHUNK_MORE);
 }
 
+static struct frame_header push_at(uint64_t offset, uint32_t bytes)
+{
+    struct frame_header header = header_at(offset, bytes);
+    header.type = FRAME_PUSH;
+    return header;
+}
+
+/* The chunks of a push come from the last one to the first one, and are numbered as they come. */
+static void chunks_of_a_push_come_last_first(void **state)
+{
+    (void)state;
+    assert_non_null(fault_of(push_at(0, CHUNK)));
+    assert_non_null(fault_of(push_at(CHUNK, CHUNK)));
+    for (int body = 0; body < 2; body++) {
+        accept_as(push_at(2 * CHUNK, TOTAL - 2 * CHUNK), CHUNK_MORE);
+        assert_int_equal(chunks.number, 0);
+        accept_as(push_at(2 * CHUNK, TOTAL - 2 * CHUNK), CHUNK_REPEATED);
+        assert_non_null(fault_of(push_at(0, CHUNK)));
+        accept_as(push_at(CHUNK, CHUNK), CHUNK_MORE);
+        accept_as(push_at(2 * CHUNK, TOTAL - 2 * CHUNK), CHUNK_REPEATED);
+        assert_non_null(fault_of(push_at(TOTAL, 0)));
+        accept_as(push_at(0, CHUNK), CHUNK_LAST);
+        assert_int_equal(chunks.number, 2);
+        accept_as(push_at(0, CHUNK), CHUNK_REPEATED);
+    }
+}
+
+/* A body of whole chunks does not begin behind its end. */
+static void empty_chunks_are_refused(void **state)
+{
+    (void)state;
+    struct frame_header behind = push_at(2 * CHUNK, 0);
+    assert_non_null(chunks_fault(&chunks, &behind, 2 * CHUNK, CHUNK, &kind));
+    behind.type = FRAME_VALUES;
+    assert_non_null(chunks_fault(&chunks, &behind, 2 * CHUNK, CHUNK, &kind));
+}
+
 /* Nothing bounds a body: one of 100 GiB and 4 bytes. */
 static void bodies_have_any_size(void **state)
 {
@@ -138,6 +175,8 @@ int main(void)
         cmocka_unit_test_setup(chunks_make_up_bodies, begin),
         cmocka_unit_test_setup(whole_bodies_may_come_again, begin),
         cmocka_unit_test_setup(other_frames_within_a_body_are_refused, begin),
+        cmocka_unit_test_setup(chunks_of_a_push_come_last_first, begin),
+        cmocka_unit_test_setup(empty_chunks_are_refused, begin),
         cmocka_unit_test_setup(bodies_have_any_size, begin),
         cmocka_unit_test_setup(body_begins_with_its_first_chunk, begin),
     };

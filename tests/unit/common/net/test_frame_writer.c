@@ -118,6 +118,34 @@ static void long_bodies_are_sent_in_chunks(void **state)
     assert_int_equal(header.sequence, 8);
 }
 
+/* The chunks of a push are sent from the last one to the first one, with their offsets. */
+static void chunks_of_pushes_are_sent_last_first(void **state)
+{
+    enum { BODY = 2 * WIRE_CHUNK_BYTES + 100, TOTAL = 3 * WIRE_HEADER_BYTES + BODY };
+    static const size_t offsets[] = {2 * WIRE_CHUNK_BYTES, WIRE_CHUNK_BYTES, 0};
+    struct bench *bench = *state;
+    static uint8_t out[TOTAL];
+    struct buffer *body = buffer_acquire(bench->pool, BODY);
+    for (size_t i = 0; i < BODY; i++) { ((uint8_t *)body->data)[i] = (uint8_t)(i % 251); }
+    struct frame_header header = {.type = FRAME_PUSH, .offset = 5 * WIRE_CHUNK_BYTES};
+    assert_int_equal(frame_writer_push(&bench->writer, &header, body), TN_OK);
+    size_t total = 0;
+    while (!frame_writer_empty(&bench->writer)) {
+        total += drain(&bench->writer, out + total, 300007);
+    }
+    assert_int_equal(total, TOTAL);
+    const uint8_t *at = out;
+    for (size_t c = 0; c < 3; c++) {
+        assert_int_equal(wire_decode_header(at, WIRE_CHUNK_BYTES, &header, NULL), TN_OK);
+        assert_int_equal(header.offset, 5 * WIRE_CHUNK_BYTES + offsets[c]);
+        assert_int_equal(header.body_bytes, c == 0 ? 100 : WIRE_CHUNK_BYTES);
+        at += WIRE_HEADER_BYTES;
+        for (size_t i = 0; i < header.body_bytes; i++) {
+            assert_int_equal(*at++, (offsets[c] + i) % 251);
+        }
+    }
+}
+
 /* The waiting chunks of a long body are dropped; those in flight stay valid. */
 static void long_body_may_be_dropped_within(void **state)
 {
@@ -178,6 +206,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(pieces_of_any_size_are_the_frames, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_bodies_are_sent_in_chunks, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(chunks_of_pushes_are_sent_last_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_body_may_be_dropped_within, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bodies_are_released_early, set_up, tear_down),
         cmocka_unit_test_setup_teardown(queue_is_bounded, set_up, tear_down),
