@@ -15,7 +15,7 @@
 #include "model/export/onnx.h"
 #include "model/export/tensors.h"
 
-enum { FACTS = 5 };
+enum { FACTS = 6 };
 
 struct exporting;
 
@@ -37,7 +37,7 @@ static const struct format {
 struct exporting {
     const char *dir, *to, *output;
     const char *checkpoint;
-    bool state;
+    bool state, prepared;
     const struct format *format;
     struct saved_model saved;
     struct export_tensor *tensors; /* Owned. */
@@ -188,6 +188,7 @@ static enum tn_status write_onnx(struct exporting *export, struct partial_file *
                                        : ONNX_SOFTMAX,
         .name = job->name,
         .facts = export->facts,
+        .columns = export->prepared ? NULL : export->saved.columns,
     };
     return export_onnx(&onnx, file, error);
 }
@@ -205,6 +206,7 @@ static void note_facts(struct exporting *export)
         {"checkpoint", export->checkpoint_text},
         {"step", export->step},
         {"digest", export->digest},
+        {export->saved.columns != NULL ? "columns" : NULL, export->saved.columns},
     };
     memcpy(export->facts, facts, sizeof facts);
 }
@@ -299,6 +301,9 @@ int command_export(int argc, char **argv)
                  "A checkpoint of `tanist checkpoints list`, or `best`; default the newest.");
     options_flag(&options, 0, "state", &export->state,
                  "Also write the optimizer's state, as state/ARRAY/VARIABLE.");
+    options_flag(&options, 0, "prepared", &export->prepared,
+                 "Of ONNX files: the input is that of the model, without nodes that make it of "
+                 "columns.");
     output_option_text(&options, &export->output);
     if (options_parse(&options, argc, argv, &exit_code)) {
         export->dir = options.arguments[0];

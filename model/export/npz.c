@@ -149,12 +149,11 @@ static void make_npy_header(const struct export_tensor *tensor, char header[stat
     header[NPY_HEADER - 1] = '\n';
 }
 
-static uint32_t checksum(const char *header, const float *values, uint64_t bytes)
+static uint32_t checksum(uLong crc, const void *data, uint64_t bytes)
 {
-    uLong crc = crc32(0, (const Bytef *)header, NPY_HEADER);
     for (uint64_t at = 0; at < bytes; at += CRC_PIECE) {
         const uInt size = (uInt)u64_min(bytes - at, CRC_PIECE);
-        crc = crc32(crc, (const Bytef *)values + at, size);
+        crc = crc32(crc, (const Bytef *)data + at, size);
     }
     return (uint32_t)crc;
 }
@@ -171,12 +170,33 @@ static struct entry write_tensor(struct partial_file *file, const struct export_
     const uint64_t bytes = tensor->count * sizeof *values;
     make_npy_header(tensor, header);
     name_of(tensor, name);
-    const struct entry entry = {.crc = checksum(header, values + tensor->offset, bytes),
+    const uLong crc = crc32(0, (const Bytef *)header, NPY_HEADER);
+    const struct entry entry = {.crc = checksum(crc, values + tensor->offset, bytes),
                                 .bytes = NPY_HEADER + bytes,
                                 .at = file->bytes};
     write_local(file, &entry, name);
     partial_file_write(file, header, NPY_HEADER);
     partial_file_write(file, values + tensor->offset, bytes);
+    return entry;
+}
+
+/* The description of the columns; numpy gives members that are not arrays as bytes. */
+static const char text_name[] = "columns.json";
+
+static const char *text_of(const struct export_source *source)
+{
+    const struct export_fact *fact = source->facts;
+    while (fact->key != NULL && strcmp(fact->key, "columns") != 0) { fact++; }
+    return fact->value;
+}
+
+static struct entry write_text(struct partial_file *file, const char *text)
+{
+    const uint64_t bytes = strlen(text);
+    const struct entry entry = {
+        .crc = checksum(crc32(0, NULL, 0), text, bytes), .bytes = bytes, .at = file->bytes};
+    write_local(file, &entry, text_name);
+    partial_file_write(file, text, bytes);
     return entry;
 }
 
@@ -195,13 +215,17 @@ enum tn_status export_npz(const struct export_source *source, struct partial_fil
         }
         if (status == TN_OK) { entries[i] = write_tensor(file, tensor, values); }
     }
+    struct entry text_entry = {0};
+    const char *text = text_of(source);
+    if (status == TN_OK && text != NULL) { text_entry = write_text(file, text); }
     const uint64_t central = file->bytes;
     for (size_t i = 0; i < source->count && status == TN_OK; i++) {
         char name[EXPORT_NAME_MAX + 8];
         name_of(&source->tensors[i], name);
         write_central(file, &entries[i], name);
     }
-    if (status == TN_OK) { write_end(file, central, source->count); }
+    if (status == TN_OK && text != NULL) { write_central(file, &text_entry, text_name); }
+    if (status == TN_OK) { write_end(file, central, source->count + (text != NULL)); }
     free(entries);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "graph/canonical.h"
 #include "graph/ops/ops.h"
 #include "model/export/onnx_builder.h"
+#include "model/export/onnx_columns.h"
 #include "model/export/onnx_operators.h"
 
 #define FILE_MAX ((size_t)INT32_MAX) /* A message of protobuf. */
@@ -16,7 +17,7 @@ struct work {
     struct to_onnx_builder builder;
     const char **names; /* By node: of its output 0. NULL: no output depends on the node. */
     bool *wanted;       /* By node. */
-    size_t input_capacity, output_capacity;
+    size_t output_capacity;
 };
 
 static enum tn_status refuse(struct work *work, const struct node *node, const char *why)
@@ -28,55 +29,12 @@ static enum tn_status refuse(struct work *work, const struct node *node, const c
 
 /* ---------------------------------------------------------------- inputs and outputs */
 
-static Onnx__TensorShapeProto__Dimension *make_dimension(struct to_onnx_builder *builder,
-                                                         int64_t size)
-{
-    Onnx__TensorShapeProto__Dimension *dimension = to_onnx_keep(builder, sizeof *dimension);
-    if (dimension == NULL) { return NULL; }
-    onnx__tensor_shape_proto__dimension__init(dimension);
-    if (size == TN_BATCH) {
-        dimension->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
-        dimension->dim_param = (char *)(uintptr_t)to_onnx_keep_text(builder, "batch");
-    } else {
-        dimension->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-        dimension->dim_value = size;
-    }
-    return dimension;
-}
-
-/* NULL: the builder has an error. */
-static Onnx__ValueInfoProto *make_value(struct to_onnx_builder *builder, const char *name,
-                                        enum tn_type type, const struct tn_shape *shape)
-{
-    Onnx__ValueInfoProto *value = to_onnx_keep(builder, sizeof *value);
-    Onnx__TypeProto *proto = to_onnx_keep(builder, sizeof *proto);
-    Onnx__TypeProto__Tensor *tensor = to_onnx_keep(builder, sizeof *tensor);
-    Onnx__TensorShapeProto *dimensions = to_onnx_keep(builder, sizeof *dimensions);
-    size_t capacity = 0;
-    if (builder->error.status != TN_OK) { return NULL; }
-    onnx__value_info_proto__init(value);
-    onnx__type_proto__init(proto);
-    onnx__type_proto__tensor__init(tensor);
-    onnx__tensor_shape_proto__init(dimensions);
-    for (uint32_t d = 0; d < shape->rank; d++) {
-        to_onnx_append(builder, (void ***)&dimensions->dim, &dimensions->n_dim, &capacity,
-                       make_dimension(builder, shape->dims[d]));
-    }
-    tensor->has_elem_type = true;
-    tensor->elem_type = to_onnx_type_of(type);
-    tensor->shape = dimensions;
-    proto->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
-    proto->tensor_type = tensor;
-    value->name = (char *)(uintptr_t)name;
-    value->type = proto;
-    return value;
-}
-
 static void add_output(struct work *work, const char *name, const struct tn_shape *shape)
 {
     struct to_onnx_builder *builder = &work->builder;
     to_onnx_append(builder, (void ***)&builder->proto->output, &builder->proto->n_output,
-                   &work->output_capacity, make_value(builder, name, TN_FLOAT32, shape));
+                   &work->output_capacity,
+                   to_onnx_value(builder, name, to_onnx_type_of(TN_FLOAT32), shape));
 }
 
 static void write_head(struct work *work, const char *logits, const struct tn_shape *shape)
@@ -113,9 +71,11 @@ static const char *write_input(struct work *work, const struct node *node)
 {
     struct to_onnx_builder *builder = &work->builder;
     const char *name = to_onnx_keep_text(builder, node->attributes.name);
-    to_onnx_append(builder, (void ***)&builder->proto->input, &builder->proto->n_input,
-                   &work->input_capacity,
-                   make_value(builder, name, node->types[0], &node->shapes[0]));
+    if (work->given->columns != NULL && strcmp(name, "inputs") == 0) {
+        const char *x = onnx_columns_write(builder, work->given->columns);
+        if (x != NULL || builder->error.status != TN_OK) { return x; }
+    }
+    to_onnx_input(builder, name, to_onnx_type_of(node->types[0]), &node->shapes[0]);
     return name;
 }
 
@@ -233,21 +193,30 @@ static void add_facts(struct to_onnx_builder *builder, Onnx__ModelProto *model,
         to_onnx_append(builder, (void ***)&model->metadata_props, &model->n_metadata_props,
                        &capacity, entry);
     }
+    for (size_t i = 0; i < builder->note_count; i++) {
+        to_onnx_append(builder, (void ***)&model->metadata_props, &model->n_metadata_props,
+                       &capacity, builder->notes[i]);
+    }
 }
 
 static enum tn_status write_model(struct work *work, struct partial_file *file)
 {
     struct to_onnx_builder *builder = &work->builder;
     char producer[] = "tanist", version[] = TANIST_VERSION, domain[] = "";
-    Onnx__OperatorSetIdProto set = ONNX__OPERATOR_SET_ID_PROTO__INIT, *sets[] = {&set};
+    char ml_domain[] = "ai.onnx.ml";
+    Onnx__OperatorSetIdProto set = ONNX__OPERATOR_SET_ID_PROTO__INIT;
+    Onnx__OperatorSetIdProto ml_set = ONNX__OPERATOR_SET_ID_PROTO__INIT, *sets[] = {&set, &ml_set};
     Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
     struct sink sink = {.base = {.append = append}, .file = file};
     set.domain = domain;
     set.has_version = true;
     set.version = ONNX_EXPORT_OPSET;
+    ml_set.domain = ml_domain;
+    ml_set.has_version = true;
+    ml_set.version = ONNX_EXPORT_ML_OPSET;
     model.has_ir_version = true;
     model.ir_version = ONNX_EXPORT_IR;
-    model.n_opset_import = 1;
+    model.n_opset_import = builder->uses_ml ? 2 : 1;
     model.opset_import = sets;
     model.producer_name = producer;
     model.producer_version = version;

@@ -90,6 +90,70 @@ static const char *new_name(struct to_onnx_builder *builder, const char *hint)
     return to_onnx_keep_text(builder, text);
 }
 
+static Onnx__TensorShapeProto__Dimension *make_dimension(struct to_onnx_builder *builder,
+                                                         int64_t size)
+{
+    Onnx__TensorShapeProto__Dimension *dimension = to_onnx_keep(builder, sizeof *dimension);
+    if (dimension == NULL) { return NULL; }
+    onnx__tensor_shape_proto__dimension__init(dimension);
+    if (size == TN_BATCH) {
+        dimension->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+        dimension->dim_param = (char *)(uintptr_t)to_onnx_keep_text(builder, "batch");
+    } else {
+        dimension->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        dimension->dim_value = size;
+    }
+    return dimension;
+}
+
+Onnx__ValueInfoProto *to_onnx_value(struct to_onnx_builder *builder, const char *name, int32_t type,
+                                    const struct tn_shape *shape)
+{
+    Onnx__ValueInfoProto *value = to_onnx_keep(builder, sizeof *value);
+    Onnx__TypeProto *proto = to_onnx_keep(builder, sizeof *proto);
+    Onnx__TypeProto__Tensor *tensor = to_onnx_keep(builder, sizeof *tensor);
+    Onnx__TensorShapeProto *dimensions = to_onnx_keep(builder, sizeof *dimensions);
+    size_t capacity = 0;
+    if (builder->error.status != TN_OK) { return NULL; }
+    onnx__value_info_proto__init(value);
+    onnx__type_proto__init(proto);
+    onnx__type_proto__tensor__init(tensor);
+    onnx__tensor_shape_proto__init(dimensions);
+    for (uint32_t d = 0; d < shape->rank; d++) {
+        to_onnx_append(builder, (void ***)&dimensions->dim, &dimensions->n_dim, &capacity,
+                       make_dimension(builder, shape->dims[d]));
+    }
+    tensor->has_elem_type = true;
+    tensor->elem_type = type;
+    tensor->shape = dimensions;
+    proto->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    proto->tensor_type = tensor;
+    value->name = (char *)(uintptr_t)name;
+    value->type = proto;
+    return value;
+}
+
+void to_onnx_input(struct to_onnx_builder *builder, const char *name, int32_t type,
+                   const struct tn_shape *shape)
+{
+    to_onnx_append(builder, (void ***)&builder->proto->input, &builder->proto->n_input,
+                   &builder->input_capacity, to_onnx_value(builder, name, type, shape));
+}
+
+void to_onnx_note(struct to_onnx_builder *builder, const char *name, const char *ending,
+                  const char *text)
+{
+    char key[128];
+    Onnx__StringStringEntryProto *entry = to_onnx_keep(builder, sizeof *entry);
+    if (entry == NULL) { return; }
+    (void)snprintf(key, sizeof key, "input.%s:%s", name, ending);
+    onnx__string_string_entry_proto__init(entry);
+    entry->key = loose(to_onnx_keep_text(builder, key));
+    entry->value = loose(to_onnx_keep_text(builder, text));
+    to_onnx_append(builder, (void ***)&builder->notes, &builder->note_count,
+                   &builder->note_capacity, entry);
+}
+
 const char *to_onnx_node(struct to_onnx_builder *builder, const char *operator,
                          const char * const * inputs, size_t count, const char *output)
 {
@@ -168,6 +232,30 @@ void to_onnx_attribute_ints(struct to_onnx_builder *builder, const char *name,
     attribute->n_ints = count;
 }
 
+void to_onnx_attribute_texts(struct to_onnx_builder *builder, const char *name,
+                             const char *const *texts, size_t count)
+{
+    Onnx__AttributeProto *attribute =
+        add_attribute(builder, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS);
+    ProtobufCBinaryData *list = to_onnx_keep(builder, (count + 1) * sizeof *list);
+    if (attribute == NULL || list == NULL) { return; }
+    for (size_t i = 0; i < count; i++) {
+        list[i].len = strlen(texts[i]);
+        list[i].data = keep_copy(builder, texts[i], list[i].len);
+    }
+    attribute->strings = list;
+    attribute->n_strings = count;
+}
+
+void to_onnx_domain_ml(struct to_onnx_builder *builder)
+{
+    if (failed(builder)) { return; }
+    assert(builder->proto->n_node > 0);
+    builder->proto->node[builder->proto->n_node - 1]->domain =
+        loose(to_onnx_keep_text(builder, "ai.onnx.ml"));
+    builder->uses_ml = true;
+}
+
 int32_t to_onnx_type_of(enum tn_type type)
 {
     switch (type) {
@@ -179,9 +267,8 @@ int32_t to_onnx_type_of(enum tn_type type)
     return ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
 }
 
-const char *to_onnx_initializer(struct to_onnx_builder *builder, const char *name,
-                                enum tn_type type, const struct tn_shape *shape, const void *data,
-                                size_t bytes)
+static const char *add_initializer(struct to_onnx_builder *builder, const char *name, int32_t type,
+                                   const struct tn_shape *shape, const void *data, size_t bytes)
 {
     Onnx__TensorProto *tensor = to_onnx_keep(builder, sizeof *tensor);
     if (name == NULL) { name = new_name(builder, "constant"); }
@@ -191,13 +278,20 @@ const char *to_onnx_initializer(struct to_onnx_builder *builder, const char *nam
     tensor->n_dims = shape->rank;
     tensor->dims = keep_copy(builder, shape->dims, shape->rank * sizeof *shape->dims);
     tensor->has_data_type = true;
-    tensor->data_type = to_onnx_type_of(type);
+    tensor->data_type = type;
     tensor->has_raw_data = true;
     tensor->raw_data.len = bytes;
     tensor->raw_data.data = (uint8_t *)(uintptr_t)data;
     to_onnx_append(builder, (void ***)&builder->proto->initializer, &builder->proto->n_initializer,
                    &builder->initializer_capacity, tensor);
     return name;
+}
+
+const char *to_onnx_initializer(struct to_onnx_builder *builder, const char *name,
+                                enum tn_type type, const struct tn_shape *shape, const void *data,
+                                size_t bytes)
+{
+    return add_initializer(builder, name, to_onnx_type_of(type), shape, data, bytes);
 }
 
 const char *to_onnx_integers(struct to_onnx_builder *builder, const int64_t *values, size_t count)
@@ -214,4 +308,13 @@ const char *to_onnx_number(struct to_onnx_builder *builder, double value)
     const float number = (float)value;
     const void *copy = keep_copy(builder, &number, sizeof number);
     return to_onnx_initializer(builder, NULL, TN_FLOAT32, &shape, copy, sizeof number);
+}
+
+const char *to_onnx_doubles(struct to_onnx_builder *builder, const double *values, int64_t count)
+{
+    const struct tn_shape shape = TN_SHAPE(1, count);
+    const size_t bytes = (size_t)count * sizeof *values;
+    const void *copy = values != NULL ? keep_copy(builder, values, bytes) : NULL;
+    const int32_t type = ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE;
+    return add_initializer(builder, NULL, type, &shape, copy, bytes);
 }

@@ -10,7 +10,7 @@
 #include "graph/core/node.h"
 #include "onnx.pb-c.h"
 
-enum { ONNX_EXPORT_OPSET = 17, ONNX_EXPORT_IR = 8 };
+enum { ONNX_EXPORT_OPSET = 17, ONNX_EXPORT_IR = 8, ONNX_EXPORT_ML_OPSET = 3 };
 
 struct to_onnx_memory;
 
@@ -18,7 +18,12 @@ struct to_onnx_builder {
     const struct tn_graph *graph; /* Canonical, of evaluations. */
     Onnx__GraphProto *proto;
     size_t node_capacity, initializer_capacity;
+    size_t input_capacity;
     uint32_t names; /* Names made so far. */
+    bool uses_ml;   /* Nodes of the domain ai.onnx.ml. */
+    /* Further metadata. */
+    Onnx__StringStringEntryProto **notes;
+    size_t note_count, note_capacity;
     struct to_onnx_memory *memory;
     struct error error;
 };
@@ -44,7 +49,21 @@ const char *to_onnx_node1(struct to_onnx_builder *builder, const char *operator,
 const char *to_onnx_node2(struct to_onnx_builder *builder, const char *operator, const char * a,
                           const char *b, const char *output);
 
-/* Attributes of the last node. */
+/* A declaration of an input or output; NULL: the builder has an error. `type`: one of ONNX. */
+Onnx__ValueInfoProto *to_onnx_value(struct to_onnx_builder *builder, const char *name, int32_t type,
+                                    const struct tn_shape *shape);
+/* Append an input of the graph. */
+void to_onnx_input(struct to_onnx_builder *builder, const char *name, int32_t type,
+                   const struct tn_shape *shape);
+/* Append metadata "input.NAME:ENDING" about an input. */
+void to_onnx_note(struct to_onnx_builder *builder, const char *name, const char *ending,
+                  const char *text);
+
+/* The last node is an operator of the domain ai.onnx.ml. */
+void to_onnx_domain_ml(struct to_onnx_builder *builder);
+/* Attributes of the last node. Texts are copied. */
+void to_onnx_attribute_texts(struct to_onnx_builder *builder, const char *name,
+                             const char *const *texts, size_t count);
 void to_onnx_attribute_int(struct to_onnx_builder *builder, const char *name, int64_t value);
 void to_onnx_attribute_float(struct to_onnx_builder *builder, const char *name, float value);
 void to_onnx_attribute_ints(struct to_onnx_builder *builder, const char *name,
@@ -56,6 +75,8 @@ const char *to_onnx_initializer(struct to_onnx_builder *builder, const char *nam
                                 size_t bytes);
 /* The same of copied numbers: a list of integers, and a float without dimensions. */
 const char *to_onnx_integers(struct to_onnx_builder *builder, const int64_t *values, size_t count);
+/* [1, count], copied. */
+const char *to_onnx_doubles(struct to_onnx_builder *builder, const double *values, int64_t count);
 const char *to_onnx_number(struct to_onnx_builder *builder, double value);
 
 /* The type of ONNX for a type of graphs. */

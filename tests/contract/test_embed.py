@@ -105,7 +105,7 @@ class Embed(Cli):
         rows = self.read_test()
         inputs = numpy.array([[float(row["hour"]), CITIES.index(row["city"]),
                                sum(float(row["hour"]) >= edge for edge in EDGES)] for row in rows], numpy.float32)
-        self.succeeds("export", "run", "--to", "m.onnx")
+        self.succeeds("export", "run", "--to", "m.onnx", "--prepared")
         self.succeeds("export", "run", "--to", "m.safetensors")
         self.succeeds("predict", "run", "--data", "d/shops-test.csv", "-o", "npy", "--to", "out.npy")
         ours = numpy.load(self.folder / "out.npy")
