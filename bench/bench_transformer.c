@@ -1,8 +1,9 @@
 /*
  * bench/bench_transformer.c: a training step of a small causal transformer as a program over the
- * portable kernels, beside the same network in plain C (transformer.h), in turns on one thread.
+ * portable kernels, beside the same network in plain C (transformer.h) and in PyTorch, if that
+ * Python interpreter has it, in turns on one thread.
  *
- *   bench_transformer
+ *   bench_transformer [PYTHON]
  */
 #include <inttypes.h>
 #include <math.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "bench/measure.h"
+#include "bench/peer.h"
 #include "bench/transformer.h"
 #include "common/base/random.h"
 #include "graph/program.h"
@@ -216,9 +218,9 @@ static void print_row(const char *name, double *numbers, const char *unit)
            measure_quantile(numbers, ROUNDS, 0.25), measure_quantile(numbers, ROUNDS, 0.75), unit);
 }
 
-static void bench(size_t batch)
+static void bench(size_t batch, const struct peer *torch)
 {
-    double rates[ROUNDS], plain_rates[ROUNDS], ratios[ROUNDS];
+    double rates[ROUNDS], plain_rates[ROUNDS], ratios[ROUNDS], torch_ratios[ROUNDS];
     const size_t repeats = 2 * BATCH_MAX / batch;
     const double tokens = (double)(batch * T_TIME * repeats) * 1e-3;
     struct tn_program *program = open_program(batch);
@@ -236,21 +238,27 @@ static void bench(size_t batch)
         rates[round] = tokens / (middle - start);
         plain_rates[round] = tokens / (end - middle);
         ratios[round] = (end - middle) / (middle - start);
+        double seconds = (middle - start) / (double)repeats;
+        torch_ratios[round] = peer_seconds(torch, batch, repeats) / seconds;
     }
     plain_close(net);
     tn_program_destroy(program);
     print_row("program", rates, "1000 tokens/s");
     print_row("plain C", plain_rates, "1000 tokens/s");
     print_row("program / plain C", ratios, "");
+    if (torch->ask != NULL) { print_row("program / PyTorch", torch_ratios, ""); }
     (void)fflush(stdout);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     make_inputs();
+    const struct peer torch =
+        argc > 1 ? peer_start(argv[1], "bench/transformer_torch.py") : (struct peer){NULL, NULL};
+    if (argc <= 1) { printf("PyTorch is skipped: name an interpreter that has it\n"); }
     printf("%d blocks, width %d, %d heads; one thread, processor time, medians of %d rounds with "
            "quartiles\n",
            T_BLOCKS, T_WIDTH, T_HEADS, ROUNDS);
-    for (size_t batch = 1; batch <= BATCH_MAX; batch *= 8) { bench(batch); }
+    for (size_t batch = 1; batch <= BATCH_MAX; batch *= 8) { bench(batch, &torch); }
     return 0;
 }
