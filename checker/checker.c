@@ -155,15 +155,25 @@ static void check_checkpoints(const struct checker *checker)
     checker_fail(checker, "I14: step %" PRIu64 " has no checkpoint and was not skipped", missing);
 }
 
-static void check_end(struct checker *checker, const struct run *run)
+/* Whether the run may end at `step`. */
+static bool may_end(const struct checker *checker, uint64_t step)
 {
     const struct job *job = checker->config.job;
+    const struct checker_view *view = &checker->config.view;
+    const bool early = job->train.target_accuracy > 0 || job->train.stop_patience > 0;
+    if (!early) { return step == job->train.steps; }
+    if (view->end == NULL || !checker->config.exact_steps) { return true; }
+    const uint64_t end = view->end(view->ctx);
+    return checker->best_lost ? step >= end : step == end;
+}
+
+static void check_end(struct checker *checker, const struct run *run)
+{
     assert(run->phase == RUN_DONE);
     checker->done = true;
-    const bool early = job->train.target_accuracy > 0 || job->train.stop_patience > 0;
-    if (!early && run->evaluation.step != job->train.steps) {
+    if (!may_end(checker, run->evaluation.step)) {
         checker_fail(checker, "I8: done at step %" PRIu64 " of %" PRIu64, run->evaluation.step,
-                     job->train.steps);
+                     checker->config.job->train.steps);
         return;
     }
     if (!checker->config.exact_cuts) { return; }
@@ -216,6 +226,7 @@ static void check_generation(struct checker *checker, const struct run *run)
     assert(checker->has_run);
     if (begins_again(checker, run)) {
         checker->generation_before_wipe = u64_max(checker->generation_before_wipe, was->generation);
+        checker->best_lost = true;
     } else if (run->generation < was->generation) {
         checker_fail(checker, "I3: generation %" PRIu64 " after %" PRIu64, run->generation,
                      was->generation);
@@ -421,6 +432,7 @@ void checker_on_wipe(struct checker *checker)
         u64_max(checker->generation_before_wipe, checker->run.generation);
     forget_orders(checker);
     checker->has_chief = checker->has_run = false;
+    checker->best_lost = true;
     checker->highest_id = checker->highest_epoch = checker->older_epoch = 0;
     checker->chief = (struct chief_record){0};
     checker->run = (struct run){0};

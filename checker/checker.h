@@ -15,7 +15,8 @@
  *       run.
  *  I7   Async: no ps answers further ahead than `max_staleness`; a checkpoint counts each
  *       contribution once.
- *  I8   The end: phase done, at the requested step, with the digest of an undisturbed run.
+ *  I8   The end: phase done, at the requested step, or, sync, where an undisturbed run stops early
+ *       (later if /run was lost), with the digest of an undisturbed run.
  *  I9   Garbage collection spares everything that the newest committed manifest names.
  *  I10  When faults end, training continues and ends within a bound, without an operator unless
  *       every checkpoint is damaged. The bound holds from the last commit of a later step: how
@@ -79,6 +80,8 @@ struct checker_view {
      * neither `exact_steps` nor `exact_cuts` may be set. */
     const float *(*values)(void *ctx, uint64_t step);
     struct digest (*digest)(void *ctx, uint64_t step);
+    /* Sync: the step at which an undisturbed run ends. NULL: unknown if it may stop early. */
+    uint64_t (*end)(void *ctx);
 };
 
 struct checker_config {
@@ -114,7 +117,8 @@ struct checker {
     uint64_t steps_redone; /* Whose values a ps had sent before a load of an earlier step. */
     struct drained drained;
     struct best_seen best;
-    bool foreign; /* Another program changed znodes: manifests may be missing, and come back. */
+    bool best_lost; /* With /run its best evaluation was lost: the run may stop later (C8). */
+    bool foreign;   /* Another program changed znodes: manifests may be missing, and come back. */
     bool chief_lost, run_lost; /* It deleted or damaged these, and they were not written since. */
     bool paused;               /* Transactions are ignored: they are those of another program. */
     bool loss_accepted;        /* An operator asked for it; until the next commit. */

@@ -162,7 +162,8 @@ static void open_training(struct sim_cluster *cluster)
         status = dataset_open(job, DATASET_TEST, &cluster->test, &error);
         assert(status == TN_OK);
     }
-    cluster->reference = reference_create(job, cluster->model, cluster->kernels, cluster->train);
+    cluster->reference =
+        reference_create(job, cluster->model, cluster->kernels, cluster->train, cluster->test);
 }
 
 static void add_tasks(struct sim_cluster *cluster, enum role role, uint32_t count)

@@ -170,6 +170,10 @@ MUTANTS = [
      "    first = (first + chunk - 1) / chunk * chunk;", "    first = first / chunk * chunk;"),
     ("a worker with other data is not refused", "worker/worker.c",
      "    if (!over && refusal_log(", "    if (false && !over && refusal_log("),
+    ("the step at which a run stops early depends on the speed", "coordinator/chief_evaluate.c",
+     "c->config.target_accuracy > 0 || c->config.early_stop.patience > 0;", "c->config.target_accuracy > 0;"),
+    ("a load forgets the best evaluation", "common/cluster/early_stop.c",
+     "    if (run->best_step <= step) { return; }\n", "    (void)step;\n"),
 ]
 
 

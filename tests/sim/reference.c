@@ -1,6 +1,7 @@
 #include "tests/sim/reference.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@ struct reference {
     struct trainer trainer;
     /* values[s]: parameters after s steps, up to trainer.step, and behind them their averages. */
     float **values;
+    double *metrics; /* By step, train.stop.metric: only of the multiples that are evaluated. */
 };
 
 static float *floats(size_t count)
@@ -32,8 +34,19 @@ static void keep_values(struct reference *reference)
     reference->values[trainer->step] = copy;
 }
 
+static void keep_metric(struct reference *reference)
+{
+    const struct job *job = &reference->job;
+    const uint64_t step = reference->trainer.step;
+    if (job->train.stop_patience == 0 || step % job->evaluate.every_steps != 0) { return; }
+    const struct evaluation found = trainer_evaluate(&reference->trainer);
+    const bool loss = job->train.stop_metric == METRIC_LOSS;
+    reference->metrics[step] = loss ? -found.loss : found.accuracy;
+}
+
 struct reference *reference_create(const struct job *job, const struct model *model,
-                                   const struct kernels *kernels, const struct dataset *train)
+                                   const struct kernels *kernels, const struct dataset *train,
+                                   const struct dataset *test)
 {
     struct reference *reference = calloc(1, sizeof *reference);
     assert(reference != NULL);
@@ -44,11 +57,14 @@ struct reference *reference_create(const struct job *job, const struct model *mo
                                           .model = model,
                                           .programs = "reference",
                                           .kernels = kernels,
-                                          .train = train};
+                                          .train = train,
+                                          .test = test};
     enum tn_status status = trainer_open(&reference->trainer, &config, &error);
     assert(status == TN_OK);
     reference->values = calloc((size_t)job->train.steps + 2, sizeof *reference->values);
     assert(reference->values != NULL);
+    reference->metrics = calloc((size_t)job->train.steps + 2, sizeof *reference->metrics);
+    assert(reference->metrics != NULL);
     keep_values(reference);
     return reference;
 }
@@ -59,6 +75,7 @@ void reference_free(struct reference *reference)
     for (uint64_t s = 0; s <= reference->trainer.step; s++) { free(reference->values[s]); }
     trainer_close(&reference->trainer);
     free(reference->values);
+    free(reference->metrics);
     free(reference);
 }
 
@@ -70,6 +87,7 @@ const float *reference_values(struct reference *reference, uint64_t step)
         enum tn_status status = trainer_step(&reference->trainer, &error);
         assert(status == TN_OK);
         keep_values(reference);
+        keep_metric(reference);
     }
     return reference->values[step];
 }
@@ -88,6 +106,23 @@ struct digest reference_digest(struct reference *reference, uint64_t step)
 {
     return digest_of(reference_values(reference, step),
                      reference_parameters(reference) * sizeof(float));
+}
+
+uint64_t reference_end(struct reference *reference)
+{
+    const struct job *job = &reference->job;
+    const uint64_t every = job->evaluate.every_steps, steps = job->train.steps;
+    uint64_t waited = 0;
+    double best = -INFINITY;
+    if (job->train.stop_patience == 0) { return steps; }
+    for (uint64_t step = every; step < steps; step += every) {
+        (void)reference_values(reference, step);
+        const bool better = reference->metrics[step] > best;
+        waited = better ? 0 : waited + 1;
+        if (better) { best = reference->metrics[step]; }
+        if (waited == job->train.stop_patience) { return step; }
+    }
+    return steps;
 }
 
 /* ---------------------------------------------------------------- ledger */

@@ -16,7 +16,8 @@
 struct reference;
 
 struct reference *reference_create(const struct job *job, const struct model *model,
-                                   const struct kernels *kernels, const struct dataset *train);
+                                   const struct kernels *kernels, const struct dataset *train,
+                                   const struct dataset *test);
 void reference_free(struct reference *reference);
 
 /* All parameters after `step` steps (0: initial ones), and their moving averages. Valid as long as
@@ -25,6 +26,10 @@ const float *reference_values(struct reference *reference, uint64_t step);
 const float *reference_averages(struct reference *reference, uint64_t step);
 size_t reference_parameters(const struct reference *reference);
 struct digest reference_digest(struct reference *reference, uint64_t step);
+
+/* The last step: the first evaluation behind which `train.stop.patience` is over, or that of the
+ * job. Of a sync job. */
+uint64_t reference_end(struct reference *reference);
 
 /*
  * The ledger: a model whose parameters count how often each example was used: the gradient of an

@@ -121,6 +121,28 @@ static void norms_ps_dies(struct sim_setup *setup, struct random *random)
     add(setup, FAULT_KILL, between(random, 500, 2000), ps);
 }
 
+/* A run that stops before its last step, whatever dies: the checker knows the step. */
+static void early_stop(struct sim_setup *setup, struct random *random)
+{
+    struct job *job = &setup->job;
+    const struct job_schedule constant = {.type = SCHEDULE_CONSTANT};
+    setup->ledger = false;
+    job->train.mode = TRAIN_SYNC;
+    job->train.optimizer = OPTIMIZER_SGD;
+    job->train.learning_rate = 1; /* The loss is least about step 80. */
+    job->train.schedule = constant;
+    job->train.decay_steps = job->train.before_count = job->train.rule_count = 0;
+    job->train.clip_norm = job->train.clip_value = job->train.ema = 0;
+    job->evaluate.every_steps = between(random, 3, 6);
+    job->train.stop_patience = between(random, 3, 8);
+    job->checkpoint.every_steps = between(random, 3, 10);
+    job->train.stop_metric = random_below(random, 2) == 0 ? METRIC_LOSS : METRIC_ACCURACY;
+    for (uint32_t i = 0; i < 6; i++) {
+        uint32_t task = (uint32_t)random_below(random, FIRST_WORKER + WORKERS);
+        add(setup, FAULT_KILL, between(random, 500, 4000), task);
+    }
+}
+
 /* ------------------------------------------------------------------ verdicts */
 
 static const char *no_step_is_lost(const struct sim_cluster *cluster)
@@ -140,6 +162,12 @@ static const char *ends_in_good_order(const struct sim_cluster *cluster)
 static const char *accept(const struct sim_cluster *cluster)
 {
     return cluster->checker.loads < 2 ? "the ps did not load again" : NULL;
+}
+
+static const char *stops_early(const struct sim_cluster *cluster)
+{
+    const uint64_t step = cluster->checker.run.evaluation.step;
+    return step >= STEPS ? "the run did not stop early" : NULL;
 }
 
 static const char *worker_is_refused(const struct sim_cluster *cluster)
@@ -162,6 +190,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"drain-other-inputs", drain_other_inputs, worker_is_refused},
     {"norms-reset", norms_reset, no_step_is_lost},
     {"norms-ps-dies", norms_ps_dies, accept},
+    {"early-stop", early_stop, stops_early},
 };
 
 /* ---------------------------------------------------------------------- setup */

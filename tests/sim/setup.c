@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/cluster/job_rate.h"
 #include "common/cluster/job_schedule.h"
 #include "tests/sim/cluster.h"
 
@@ -121,6 +122,34 @@ static void draw_optimizer(struct sim_setup *setup, uint64_t seed)
     struct error error;
     enum tn_status status = job_check_schedule(job, &error);
     assert(status == TN_OK);
+}
+
+/* In one seed of four the run may stop early. */
+static void draw_early_stop(struct job *job, uint64_t seed)
+{
+    struct random random = {.state = seed ^ 0x73746f7000000000u};
+    if (random_below(&random, 4) != 0) { return; }
+    job->evaluate.every_steps = between(&random, 3, 30);
+    job->train.stop_patience = between(&random, 1, 4);
+    job->train.stop_metric = coin(&random) ? METRIC_LOSS : METRIC_ACCURACY;
+}
+
+/* In one seed of four the learning rate was changed, once or twice; not where counts must be exact.
+ */
+static void draw_rate_changes(struct sim_setup *setup, uint64_t seed)
+{
+    struct random random = {.state = seed ^ 0x7261746500000000u};
+    struct job *job = &setup->job;
+    if (setup->ledger || random_below(&random, 4) != 0) { return; }
+    const uint64_t first = between(&random, 5, job->train.steps);
+    for (uint64_t i = 0, until = first; i < 2 && until <= job->train.steps; i++) {
+        struct error error;
+        const struct job stored = *job;
+        job->train.learning_rate *= 0.75;
+        enum tn_status status = job_rate_change(job, &stored, until, &error);
+        assert(status == TN_OK);
+        until += between(&random, 5, 100);
+    }
 }
 
 /* Servers lag a little; one in ten by up to seconds, as a follower that is about to be dropped. */
@@ -268,6 +297,8 @@ void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
     draw_job(setup, &random);
     draw_optimizer(setup, seed);
     draw_best(setup, seed);
+    draw_early_stop(&setup->job, seed);
+    draw_rate_changes(setup, seed);
     draw_world(setup, &random);
     draw_chunks(setup, seed);
     setup->faults_until_ms = between(&random, 2000, 12000);

@@ -48,6 +48,12 @@ static struct digest undisturbed_digest(void *ctx, uint64_t step)
     return reference_digest(cluster->reference, step);
 }
 
+static uint64_t undisturbed_end(void *ctx)
+{
+    const struct sim_cluster *cluster = ctx;
+    return reference_end(cluster->reference);
+}
+
 struct checker_view sim_view(struct sim_cluster *cluster)
 {
     return (struct checker_view){.ctx = cluster,
@@ -57,5 +63,6 @@ struct checker_view sim_view(struct sim_cluster *cluster)
                                  .highest_epoch = highest_epoch,
                                  .highest_checkpoint = highest_checkpoint,
                                  .values = undisturbed_values,
-                                 .digest = undisturbed_digest};
+                                 .digest = undisturbed_digest,
+                                 .end = undisturbed_end};
 }
