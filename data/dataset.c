@@ -220,7 +220,7 @@ enum tn_status dataset_open_stored(const struct job *job, const struct dataset_s
     if (dataset == NULL) { return error_set(error, TN_ENOMEM, "data: out of memory"); }
     enum tn_status status = columns_read(stored->columns, &columns, error);
     if (status == TN_OK && stored->pattern == NULL) {
-        status = column_table_open(job, DATASET_TEST, columns, &dataset->table, error);
+        status = column_table_open(job, stored->split, columns, &dataset->table, error);
     } else if (status == TN_OK) {
         status = column_table_open_files(job, stored->pattern, columns, stored->with_label,
                                          &dataset->table, error);
@@ -233,6 +233,16 @@ enum tn_status dataset_open_stored(const struct job *job, const struct dataset_s
         dataset_close(dataset);
     }
     return status;
+}
+
+bool dataset_has_validation(const struct job *job)
+{
+    return job->data.validation[0] != '\0' || job->data.split_validation > 0;
+}
+
+enum dataset_split dataset_evaluated_split(const struct job *job)
+{
+    return dataset_has_validation(job) ? DATASET_VALIDATION : DATASET_TEST;
 }
 
 const char *dataset_split_name(enum dataset_split split)
@@ -277,13 +287,13 @@ static void add_split(struct digest_stream *stream, const struct dataset *data)
     add_array(stream, data->targets, (size_t)data->examples * data->outputs * sizeof(float));
 }
 
-struct digest dataset_digest(const struct dataset *train, const struct dataset *test)
+struct digest dataset_digest(const struct dataset *train, const struct dataset *evaluated)
 {
     struct digest_stream stream;
-    assert(train != NULL && test != NULL);
+    assert(train != NULL && evaluated != NULL);
     digest_begin(&stream);
     add_split(&stream, train);
-    add_split(&stream, test);
+    add_split(&stream, evaluated);
     return digest_end(&stream);
 }
 

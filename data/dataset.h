@@ -61,8 +61,9 @@ MUST_CHECK enum tn_status dataset_open_beside(const struct job *job, enum datase
  */
 struct dataset_stored {
     const char *columns; /* The text of dataset_columns(). */
-    const char *pattern; /* The files, in the job's format; NULL: the test set. */
-    bool with_label;     /* Else the files need no label, and examples have inputs alone. */
+    const char *pattern; /* The files, in the job's format; NULL: those of `split`. */
+    enum dataset_split split;
+    bool with_label; /* Else the files need no label, and examples have inputs alone. */
 };
 MUST_CHECK enum tn_status dataset_open_stored(const struct job *job,
                                               const struct dataset_stored *stored,
@@ -71,7 +72,7 @@ void dataset_close(struct dataset *dataset); /* NULL is allowed. */
 
 /* The digest of all examples as they are trained on, whether files were compressed or not: equal
  * digests mean equal data. About 0.1 s per GB. */
-struct digest dataset_digest(const struct dataset *train, const struct dataset *test);
+struct digest dataset_digest(const struct dataset *train, const struct dataset *evaluated);
 
 /* Whether the examples have this. */
 bool dataset_has_labels(const struct dataset *dataset);
@@ -110,5 +111,9 @@ MUST_CHECK enum tn_status dataset_columns(const struct dataset *dataset, char **
 const char *dataset_class_name(const struct dataset *dataset, uint32_t class);
 
 const char *dataset_split_name(enum dataset_split split);
+bool dataset_has_validation(const struct job *job);
+/* The split of evaluations while training: that for validation if the job has one, else the test
+ * set. */
+enum dataset_split dataset_evaluated_split(const struct job *job);
 
 #endif

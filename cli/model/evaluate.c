@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/model/evaluate.h"
 #include "cli/model/evaluation_report.h"
 #include "cli/model/progress_note.h"
 #include "cli/model/saved_model.h"
@@ -17,8 +18,17 @@
 
 enum { TOP_K = 5 };
 
+static const char *const split_names[] = {"test", "validation", "train", NULL};
+static const struct {
+    const char *name;
+    enum dataset_split split;
+} splits[] = {{"test", DATASET_TEST},
+              {"validation", DATASET_VALIDATION},
+              {"train", DATASET_TRAIN},
+              {NULL, DATASET_TEST}};
+
 struct evaluating {
-    const char *dir, *data, *output;
+    const char *dir, *data, *split, *output;
     const char *checkpoint;
     struct option_number top_k;
     bool confusion;
@@ -38,22 +48,44 @@ static enum tn_status set_path(struct job *job, const char *path, struct error *
                      JOB_PATH_MAX - 1);
 }
 
+static enum tn_status find_split(const struct evaluating *evaluating, enum dataset_split *out,
+                                 struct error *error)
+{
+    const char *name = evaluating->split;
+    *out = DATASET_TEST;
+    if (name == NULL) { return TN_OK; }
+    if (evaluating->data != NULL) {
+        return error_set(error, TN_EINVAL,
+                         "--split and --data: give one of them; --data is evaluated as a whole");
+    }
+    for (int i = 0; splits[i].name != NULL; i++) {
+        if (strcmp(splits[i].name, name) == 0) { *out = splits[i].split; }
+    }
+    if (*out != DATASET_VALIDATION || dataset_has_validation(&evaluating->saved.job)) {
+        return TN_OK;
+    }
+    return error_set(error, TN_EINVAL,
+                     "--split validation: the job has no such split, see data.validation and "
+                     "data.split.validation");
+}
+
 static enum tn_status open_data(struct evaluating *evaluating, struct error *error)
 {
     struct saved_model *saved = &evaluating->saved;
-    enum tn_status status = TN_OK;
+    enum dataset_split split;
+    enum tn_status status = find_split(evaluating, &split, error);
+    if (status != TN_OK) { return status; }
     if (saved->columns != NULL) {
         const struct dataset_stored stored = {
             .columns = saved->columns,
             .pattern = evaluating->data,
+            .split = split,
             .with_label = true,
         };
         return dataset_open_stored(&saved->job, &stored, &evaluating->dataset, error);
     }
     if (evaluating->data != NULL) { status = set_path(&saved->job, evaluating->data, error); }
-    if (status == TN_OK) {
-        status = dataset_open(&saved->job, DATASET_TEST, &evaluating->dataset, error);
-    }
+    if (status == TN_OK) { status = dataset_open(&saved->job, split, &evaluating->dataset, error); }
     if (status == TN_OK && evaluating->dataset->examples == 0) {
         status = error_set(error, TN_EINVAL, "there are no examples to evaluate");
     }
@@ -120,16 +152,45 @@ static enum tn_status evaluate(struct evaluating *evaluating, struct error *erro
     return status;
 }
 
+static enum tn_status open_and_evaluate(struct evaluating *evaluating, struct error *error)
+{
+    enum tn_status status =
+        saved_model_open(&evaluating->saved, evaluating->dir, evaluating->checkpoint, error);
+    if (status == TN_OK) { status = open_data(evaluating, error); }
+    if (status == TN_OK) { status = open_predictor(evaluating, error); }
+    if (status == TN_OK) { status = open_report(evaluating, error); }
+    if (status == TN_OK) { status = evaluate(evaluating, error); }
+    return status == TN_OK ? evaluation_report_finish(&evaluating->report, error) : status;
+}
+
+static void close_evaluating(struct evaluating *evaluating)
+{
+    evaluation_report_close(&evaluating->report);
+    predictor_close(evaluating->predictor);
+    dataset_close(evaluating->dataset);
+    saved_model_close(&evaluating->saved);
+}
+
+enum tn_status evaluate_test_set(const char *dir, double *loss, double *accuracy,
+                                 struct error *error)
+{
+    struct evaluating *evaluating = calloc(1, sizeof *evaluating);
+    if (evaluating == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    evaluating->dir = dir;
+    const enum tn_status status = open_and_evaluate(evaluating, error);
+    if (status == TN_OK) {
+        *loss = evaluation_report_loss(&evaluating->report);
+        *accuracy = evaluation_report_accuracy(&evaluating->report);
+    }
+    close_evaluating(evaluating);
+    free(evaluating);
+    return status;
+}
+
 static int work(struct evaluating *evaluating)
 {
     struct error error = {0};
-    enum tn_status status =
-        saved_model_open(&evaluating->saved, evaluating->dir, evaluating->checkpoint, &error);
-    if (status == TN_OK) { status = open_data(evaluating, &error); }
-    if (status == TN_OK) { status = open_predictor(evaluating, &error); }
-    if (status == TN_OK) { status = open_report(evaluating, &error); }
-    if (status == TN_OK) { status = evaluate(evaluating, &error); }
-    if (status == TN_OK) { status = evaluation_report_finish(&evaluating->report, &error); }
+    const enum tn_status status = open_and_evaluate(evaluating, &error);
     int exit_code = TN_EXIT_OK;
     if (status != TN_OK) {
         exit_code = command_failed(&error);
@@ -141,10 +202,7 @@ static int work(struct evaluating *evaluating)
                         ? evaluation_report_json(&evaluating->report)
                         : evaluation_report_text(&evaluating->report);
     }
-    evaluation_report_close(&evaluating->report);
-    predictor_close(evaluating->predictor);
-    dataset_close(evaluating->dataset);
-    saved_model_close(&evaluating->saved);
+    close_evaluating(evaluating);
     return exit_code;
 }
 
@@ -169,6 +227,8 @@ int command_evaluate(int argc, char **argv)
     if (evaluating == NULL) { return TN_EXIT_ERROR; }
     options_text(&options, "data", &evaluating->data, "PATH",
                  "Other data of the job's data.type, in place of data.path.");
+    options_choice(&options, 0, "split", &evaluating->split, split_names,
+                   "The examples of the job: test (default), validation, or train.");
     options_text(&options, "checkpoint", &evaluating->checkpoint, "N",
                  "A checkpoint of `tanist checkpoints list`, or `best`; default the newest.");
     options_number(&options, "top-k", &evaluating->top_k, "K",

@@ -58,10 +58,16 @@ enum tn_status evaluation_report_finish(struct evaluation_report *report, struct
     return class_metrics_results(report->classes, &report->summary, report->results, error);
 }
 
-static double loss_of(const struct evaluation_report *report)
+double evaluation_report_loss(const struct evaluation_report *report)
 {
     assert(report->sum.count > 0);
     return report->sum.loss / (double)report->sum.count;
+}
+
+double evaluation_report_accuracy(const struct evaluation_report *report)
+{
+    if (report->classes != NULL) { return report->summary.accuracy; }
+    return number_metrics_all(report->numbers).r2;
 }
 
 /* --------------------------------------------------------------------- JSON */
@@ -141,7 +147,7 @@ int evaluation_report_json(const struct evaluation_report *report)
     json_t *object =
         json_pack("{s:i, s:s, s:I, s:I, s:I, s:o}", "version", 1, "job", report->job, "checkpoint",
                   (json_int_t)report->checkpoint, "step", (json_int_t)report->step, "examples",
-                  (json_int_t)report->sum.count, "loss", number(loss_of(report)));
+                  (json_int_t)report->sum.count, "loss", number(evaluation_report_loss(report)));
     if (report->classes != NULL) {
         add_classes(report, object);
     } else {
@@ -209,8 +215,8 @@ static bool print_summary(const struct evaluation_report *report)
     const char *mean = report->shape.width > 2 ? "mean " : "";
     return printf("loss %.4f, accuracy %.4f, top %" PRIu32 " %.4f\n"
                   "%sprecision %.4f, %srecall %.4f, %sF1 %.4f, %sAUC %.4f\n\n",
-                  loss_of(report), summary->accuracy, report->top_k, summary->top_k, mean,
-                  summary->precision, mean, summary->recall, mean, summary->f1, mean,
+                  evaluation_report_loss(report), summary->accuracy, report->top_k, summary->top_k,
+                  mean, summary->precision, mean, summary->recall, mean, summary->f1, mean,
                   summary->auc) >= 0;
 }
 
@@ -220,8 +226,8 @@ static bool print_numbers(const struct evaluation_report *report)
         {"OUTPUT", TABLE_RIGHT}, {"MAE", TABLE_RIGHT}, {"RMSE", TABLE_RIGHT}, {"R2", TABLE_RIGHT}};
     const struct number_result all = number_metrics_all(report->numbers);
     struct table table;
-    if (printf("loss %.4f, MAE %.4f, RMSE %.4f, R2 %.4f\n", loss_of(report), all.mae, all.rmse,
-               all.r2) < 0) {
+    if (printf("loss %.4f, MAE %.4f, RMSE %.4f, R2 %.4f\n", evaluation_report_loss(report), all.mae,
+               all.rmse, all.r2) < 0) {
         return false;
     }
     if (report->shape.width == 1) { return true; }

@@ -41,6 +41,10 @@ MUST_CHECK enum tn_status evaluation_report_add(struct evaluation_report *report
 MUST_CHECK enum tn_status evaluation_report_finish(struct evaluation_report *report,
                                                    struct error *error);
 
+double evaluation_report_loss(const struct evaluation_report *report);
+/* The accuracy, or R squared of a regression. */
+double evaluation_report_accuracy(const struct evaluation_report *report);
+
 /* Print on stdout; return the exit code. */
 int evaluation_report_text(const struct evaluation_report *report);
 int evaluation_report_json(const struct evaluation_report *report);

@@ -33,7 +33,7 @@ struct data_view {
 static enum tn_status open_splits(struct data_view *view, struct error *error)
 {
     const struct job *job = &view->job;
-    const bool validation = *job->data.validation != '\0' || job->data.split_validation > 0;
+    const bool validation = dataset_has_validation(job);
     struct dataset **splits = view->splits;
     enum tn_status status = dataset_open(job, DATASET_TRAIN, &splits[DATASET_TRAIN], error);
     for (int s = DATASET_TEST; s < (validation ? SPLITS : DATASET_VALIDATION); s++) {
@@ -42,7 +42,8 @@ static enum tn_status open_splits(struct data_view *view, struct error *error)
                                      error);
     }
     if (status != TN_OK) { return status; }
-    digest_format(dataset_digest(splits[DATASET_TRAIN], splits[DATASET_TEST]), view->digest);
+    digest_format(dataset_digest(splits[DATASET_TRAIN], splits[dataset_evaluated_split(job)]),
+                  view->digest);
     return TN_OK;
 }
 

@@ -124,7 +124,7 @@ static enum tn_status train(struct local_run *run, const struct training_parts *
                     .programs = parts->programs,
                     .kernels = parts->kernels,
                     .train = parts->train,
-                    .test = parts->test,
+                    .test = parts->evaluated,
                     .details = run->folder.dir},
         .inputs = &parts->inputs,
         .dir = checkpoints,

@@ -9,6 +9,7 @@
 #include "agent/observe/event_text.h"
 #include "cli/cluster_read.h"
 #include "common/base/json_codec.h"
+#include "data/dataset.h"
 
 void result_init(struct result *result, const struct job *job)
 {
@@ -50,6 +51,13 @@ bool result_run_was_stopped(const struct run *run)
     return run->phase == RUN_FAILED && strcmp(run->reason, RUN_STOPPED_REASON) == 0;
 }
 
+static json_t *test_json(const struct result *result)
+{
+    if (!result->has_test) { return json_null(); }
+    return json_pack("{s:o, s:o}", "loss", event_text_number(result->test_loss), "accuracy",
+                     event_text_number(result->test_accuracy));
+}
+
 static json_t *best_json(const struct best *best)
 {
     if (best->checkpoint == 0) { return json_null(); }
@@ -83,6 +91,7 @@ char *result_json(const struct result *result, const struct run *run, const char
                             json_integer((json_int_t)run->skipped_checkpoints));
     }
     if (root != NULL) { json_object_set_new(root, "best", best_json(&run->best_checkpoint)); }
+    if (root != NULL) { json_object_set_new(root, "test", test_json(result)); }
     const char *reason = run->phase == RUN_FAILED ? run->reason : result->damage.text;
     if (root != NULL && *reason) { json_object_set_new(root, "reason", json_text(reason)); }
     char *text = root != NULL ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(10)) : NULL;
@@ -101,14 +110,19 @@ char *result_text(const struct result *result, const struct run *run, const char
     fprintf(out, "%s: %" PRIu64 " steps (%s) in %.1f s\n", status, cluster_recorded_step(run),
             cluster_mode_name(result->job), result->seconds);
     if (run->evaluation.step != STEP_NONE) {
-        fprintf(out, "test loss %.4f, test accuracy %.4f; digest of the parameters %s\n",
-                run->evaluation.loss, run->evaluation.accuracy, digest);
+        const char *split = dataset_split_name(dataset_evaluated_split(result->job));
+        fprintf(out, "%s loss %.4f, %s accuracy %.4f; digest of the parameters %s\n", split,
+                run->evaluation.loss, split, run->evaluation.accuracy, digest);
     }
     fprintf(out,
             "elections: %" PRIu64 "; recoveries: %zu; last checkpoint: %" PRIu64 " (step %" PRIu64
             ")\n",
             run->elections, json_array_size(result->recoveries), run->committed_checkpoint,
             run->committed_step);
+    if (result->has_test) {
+        fprintf(out, "test loss %.4f, test accuracy %.4f\n", result->test_loss,
+                result->test_accuracy);
+    }
     const struct best *best = &run->best_checkpoint;
     if (best->checkpoint != 0) {
         fprintf(out, "best checkpoint: %" PRIu64 " (step %" PRIu64 "), %s %.4f\n", best->checkpoint,

@@ -15,6 +15,8 @@ struct result {
     json_t *recoveries;  /* Owned. */
     json_t *evaluations; /* Owned; in ascending order of step. */
     double seconds;
+    bool has_test; /* Evaluations used the validation split; this is the test set, at the end: */
+    double test_loss, test_accuracy;
     char checkpoint_digest[DIGEST_TEXT_BYTES]; /* From cli/run/stored_digest.h; "": unknown. */
     struct error damage; /* The last checkpoint is damaged. Empty text: no damage is known. */
 };

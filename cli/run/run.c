@@ -5,12 +5,14 @@
 #include <stdlib.h>
 
 #include "cli/commands.h"
+#include "cli/model/evaluate.h"
 #include "cli/output.h"
 #include "cli/run/local_options.h"
 #include "cli/run/one_process.h"
 #include "cli/run/stored_digest.h"
 #include "cli/run/validate.h"
 #include "cli/run/warm_options.h"
+#include "data/dataset.h"
 #include "data/job_columns.h"
 
 enum { SERVERS_WAIT_S = 60, CONNECT_WAIT_S = 20 };
@@ -55,6 +57,19 @@ static void check_checkpoint(struct local_run *run)
         output_message(LOG_ERROR, "the last checkpoint was not read back: %s", error.text);
     } else if (status != TN_OK) {
         run->result.damage = error;
+    }
+}
+
+/* With a validation split no evaluation has used the test set. */
+static void evaluate_test(struct local_run *run)
+{
+    struct result *result = &run->result;
+    struct error error = {0};
+    if (!dataset_has_validation(&run->job)) { return; }
+    result->has_test = evaluate_test_set(run->folder.dir, &result->test_loss,
+                                         &result->test_accuracy, &error) == TN_OK;
+    if (!result->has_test) {
+        output_message(LOG_WARN, "the test set was not evaluated: %s", error.text);
     }
 }
 
@@ -104,7 +119,10 @@ static int conclude(void *ctx, struct local_run *run)
 {
     const struct run_options *given = ctx;
     const struct agent_result *result = &run->agent_result;
-    if (result->job_ended && result->run.phase == RUN_DONE) { check_checkpoint(run); }
+    if (result->job_ended && result->run.phase == RUN_DONE) {
+        check_checkpoint(run);
+        evaluate_test(run);
+    }
     const char *status = status_of(run);
     const bool wants_json = output_is_json(given->output);
     char *json = result->has_run ? result_json(&run->result, &result->run, status) : NULL;

@@ -4,7 +4,7 @@
 
 static void identify_inputs(struct training_parts *parts)
 {
-    const struct digest data = dataset_digest(parts->train, parts->test);
+    const struct digest data = dataset_digest(parts->train, parts->evaluated);
     parts->kernels->fingerprint(parts->inputs.fingerprint, sizeof parts->inputs.fingerprint);
     parts->inputs.data[0] = data.low;
     parts->inputs.data[1] = data.high;
@@ -18,7 +18,8 @@ enum tn_status training_parts_open(struct training_parts *parts, const struct jo
     if (status == TN_OK) { status = model_open(job, &parts->model, error); }
     if (status == TN_OK) { status = dataset_open(job, DATASET_TRAIN, &parts->train, error); }
     if (status == TN_OK) {
-        status = dataset_open_beside(job, DATASET_TEST, parts->train, &parts->test, error);
+        status = dataset_open_beside(job, dataset_evaluated_split(job), parts->train,
+                                     &parts->evaluated, error);
     }
     if (status == TN_OK) { identify_inputs(parts); }
     return status;
@@ -26,7 +27,7 @@ enum tn_status training_parts_open(struct training_parts *parts, const struct jo
 
 void training_parts_close(struct training_parts *parts)
 {
-    dataset_close(parts->test);
+    dataset_close(parts->evaluated);
     dataset_close(parts->train);
     model_close(parts->model);
     *parts = (struct training_parts){0};

@@ -19,7 +19,7 @@ struct training_parts {
     const struct kernels *kernels; /* For sums and updates. */
     const char *programs;          /* The kernels of programs. Static storage. */
     struct model *model;
-    struct dataset *train, *test;
+    struct dataset *train, *evaluated; /* The second: dataset_evaluated_split(). */
     struct inputs inputs; /* The fingerprint of the kernels and the digest of the data. */
 };
 

@@ -76,15 +76,19 @@ static enum tn_status check_fields(const struct job *job, const struct dataset *
     return status;
 }
 
-/* The test set uses the statistics of the training set. */
+/* All splits use the statistics of the training set. */
 static enum tn_status check_data(const struct job *job, char **columns, struct error *error)
 {
-    struct dataset *train = NULL, *test = NULL;
+    struct dataset *train = NULL, *test = NULL, *validation = NULL;
     enum tn_status status = dataset_open(job, DATASET_TRAIN, &train, error);
     if (status == TN_OK) { status = check_batch(job, train, error); }
     if (status == TN_OK) { status = check_fields(job, train, error); }
     if (status == TN_OK) { status = dataset_open_beside(job, DATASET_TEST, train, &test, error); }
+    if (status == TN_OK && dataset_has_validation(job)) {
+        status = dataset_open_beside(job, DATASET_VALIDATION, train, &validation, error);
+    }
     if (status == TN_OK) { status = dataset_columns(train, columns, error); }
+    dataset_close(validation);
     dataset_close(test);
     dataset_close(train);
     return status;

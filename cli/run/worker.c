@@ -35,7 +35,7 @@ static enum tn_status run_worker(struct node_setup *setup, void *role, int *exit
                                          .programs = parts->training.programs,
                                          .kernels = parts->training.kernels,
                                          .train = parts->training.train,
-                                         .test = parts->training.test,
+                                         .test = parts->training.evaluated,
                                          .inputs = parts->training.inputs,
                                          .details =
                                              setup->session_file != NULL ? setup->dir : NULL};

@@ -36,7 +36,8 @@ static const struct json_field fields[] = {
     TEXT("data.test", data.test, FIXED,
          "The files for evaluations. Without them, `data.split.test` takes rows of `data.train`."),
     TEXT("data.validation", data.validation, FIXED,
-         "Files that neither training nor its evaluations use."),
+         "The files of the validation split: evaluations while training use it in place of the "
+         "test set, which is evaluated once, at the end."),
     CUSTOM("data.label", data.label, job_label_converter,
            "The column to be predicted: its name; of a regression also a list of names. "
            "`{\"column\": NAME, \"vocabulary\": [...]}` gives classes names; others are whole "
@@ -50,7 +51,8 @@ static const struct json_field fields[] = {
            "The part of the rows of `data.train` that is used for evaluations, chosen by a hash of "
            "the row's number and `seed`."),
     NUMBER(FIELD_REAL, "data.split.validation", data.split_validation, 0, 0.99, FIXED,
-           "The part that neither training nor its evaluations use."),
+           "The part of the rows of `data.train` that is the validation split; see "
+           "`data.validation`."),
     CUSTOM("data.shuffle", data.shuffle, job_shuffle_converter,
            "The order of examples in an epoch. `permutation`: any, by `seed`; `none`: that of "
            "the files; `{\"block\": 4096, \"window\": 64}`: blocks of examples in any order, "

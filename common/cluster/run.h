@@ -57,7 +57,7 @@ struct recovery {
     char cause[RUN_TEXT_MAX]; /* "signal 9 (Killed)", "session expired", ... */
 };
 
-/* The result of evaluating the test set at `step`, by a worker. */
+/* The result of evaluating the validation split, or else the test set, at `step`, by a worker. */
 struct evaluation {
     uint64_t step;     /* STEP_NONE: never evaluated. */
     double loss;       /* Mean over the test set. */

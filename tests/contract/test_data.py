@@ -118,6 +118,38 @@ class Data(Cli):
         text = (self.folder / "new.csv").read_text(encoding="utf-8")
         self.assertEqual(self.succeeds("predict", "run", "--data", "-", input=text), out)
 
+    def test_evaluations_use_the_validation_split(self):
+        """By files and by a part; the test set is evaluated at the end, alone and on a cluster."""
+        lines = (self.folder / "d/shops-test.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+        (self.folder / "d/validation.csv").write_text("".join(lines[:91]), encoding="utf-8")
+        self.json["evaluate"] = {"every_steps": 50}
+        for data in ({"validation": "d/validation.csv"}, {"split": {"validation": 0.2}}):
+            folder = f"alone{len(data)}{'split' in data}"
+            self.json["data"].pop("validation", None)
+            self.json["data"].update(data)
+            result = json.loads(self.succeeds("run", self.path(), "--local", "--dir", folder, "-o", "json"))
+            found = {split: json.loads(self.succeeds("evaluate", folder, "--split", split, "-o", "json"))
+                     for split in ("test", "validation", "train")}
+            self.assertEqual(found["test"]["examples"], 200)
+            self.assertEqual([entry["step"] for entry in result["evaluations"]], [50, 100, 150, 200])
+            for field in ("loss", "accuracy"):
+                self.assertAlmostEqual(found["validation"][field], result[field], places=8)
+                self.assertAlmostEqual(found["test"][field], result["test"][field], places=8)
+            self.assertNotEqual(found["test"]["loss"], found["validation"]["loss"])
+            train = 1200 if "validation" in data else 1200 - found["validation"]["examples"]
+            self.assertEqual(found["train"]["examples"], train)
+            run = self.spawn("run", self.path(), "--dir", f"run-{folder}", "-o", "json")
+            cluster = self.result(run)
+            for field in ("evaluations", "test", "parameters_digest"):
+                self.assertEqual(cluster[field], result[field])
+        self.refused(3, ["--split and --data"], "evaluate", folder, "--split", "train", "--data", "d/validation.csv")
+
+    def test_without_a_validation_split_there_is_none(self):
+        result = self.local()
+        self.assertIsNone(result["test"])
+        folder = next(path.name for path in self.folder.iterdir() if path.name.startswith("local"))
+        self.refused(3, ["--split validation", "data.validation"], "evaluate", folder, "--split", "validation")
+
     def test_names_of_classes_are_quoted(self):
         """CSV as RFC 4180 has it; the csv module of Python reads them."""
         names = ['a "quoted" name', "a, b", "Straße\nzwei"]
