@@ -12,7 +12,7 @@
 
 static const struct source_type *const types[] = {
     &csv_type,      &tsv_type,    &npy_type, &npy_folder_type, &npz_type,
-    &tfrecord_type, &images_type, &tar_type, &libsvm_type,
+    &tfrecord_type, &images_type, &tar_type, &libsvm_type,     &library_type,
 };
 
 const struct source_type *source_type_at(uint32_t i)
@@ -103,6 +103,14 @@ static const struct source_type *type_for(const char *name, const char *path)
     return NULL;
 }
 
+/* A type for files may have set the digest of all else that its rows depend on. */
+static void add_digest(struct source *source, struct digest file)
+{
+    const struct digest both[] = {source->digest, file};
+    const bool alone = digest_equal(source->digest, (struct digest){0});
+    source->digest = alone ? file : digest_of(both, sizeof both);
+}
+
 static enum tn_status open_input(const char *path, const struct source_config *config,
                                  struct part *part, struct error *error)
 {
@@ -126,7 +134,7 @@ static enum tn_status open_input(const char *path, const struct source_config *c
         return status;
     }
     part->source.type = type;
-    if (!type->folders) { part->source.digest = digest; }
+    if (!type->folders) { add_digest(&part->source, digest); }
     return TN_OK;
 }
 

@@ -10,6 +10,7 @@ extern const struct source_type csv_type, tsv_type;
 extern const struct source_type npy_type, npy_folder_type, npz_type;
 extern const struct source_type tfrecord_type;
 extern const struct source_type images_type, tar_type, libsvm_type;
+extern const struct source_type library_type;
 
 /* Put the path in front of the error. A file that is damaged is a wrong input of the job
  * (TN_EINVAL), not a damaged checkpoint. */

@@ -71,7 +71,7 @@ ARROWS = {
     "ps": COMMON | {"kernels", "kernels/optimizer", "ps/store"},
     "data/source": {"common/base"},
     "data/image": {"common/base"},
-    "data/formats": {"common/base", "data/source", "data/image"},
+    "data/formats": {"include/tanist", "common/base", "data/source", "data/image"},
     "data/columns": {"common/base", "data/source", "data/image"},
     "data": COMMON | {"kernels", "model", "data/source", "data/formats", "data/columns"},
     "worker": COMMON | {"include/tanist", "kernels", "kernels/optimizer", "model", "model/metrics", "data"},
