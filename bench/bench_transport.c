@@ -142,11 +142,13 @@ struct side {
     uint64_t answers;
 };
 
-/* Whether it is the last chunk: `count` is the size of the whole body. */
+/* Whether it is the chunk that is sent last: `count` is the size of the whole body. */
 static bool is_complete(const struct transport_event *event)
 {
-    return event->type == TRANSPORT_FRAME &&
-           event->header.offset + event->header.body_bytes == event->header.count;
+    const struct frame_header *header = &event->header;
+    if (event->type != TRANSPORT_FRAME) { return false; }
+    if (wire_is_last_first(header->type)) { return header->offset == 0; }
+    return header->offset + header->body_bytes == header->count;
 }
 
 /* `first` of a request is the size of its response. Runs on the library's thread. */

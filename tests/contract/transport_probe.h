@@ -228,7 +228,7 @@ static inline void probe_send(struct probe *probe, conn_id conn, uint64_t sequen
         assert_non_null(body);
         fill_pattern(body, sequence);
     }
-    struct frame_header header = {.type = FRAME_PUSH, .sequence = sequence};
+    struct frame_header header = {.type = FRAME_VALUES, .sequence = sequence};
     probe->port.send(probe->port.ctx, conn, &header, body);
 }
 
