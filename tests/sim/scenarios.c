@@ -133,6 +133,7 @@ static void early_stop(struct sim_setup *setup, struct random *random)
     job->train.schedule = constant;
     job->train.decay_steps = job->train.before_count = job->train.rule_count = 0;
     job->train.clip_norm = job->train.clip_value = job->train.ema = 0;
+    job->checkpoint.best = BEST_NONE;
     job->evaluate.every_steps = between(random, 3, 6);
     job->train.stop_patience = between(random, 3, 8);
     job->checkpoint.every_steps = between(random, 3, 10);
@@ -215,6 +216,7 @@ void scenario_draw(const struct scenario *scenario, struct sim_setup *setup, uin
     calm(setup);
     struct job *job = &setup->job;
     job->train.steps = STEPS;
+    job->train.stop_patience = 0;
     job->cluster.coordinators = COORDINATORS;
     job->cluster.ps = PARAMETER_SERVERS;
     job->cluster.workers = WORKERS;

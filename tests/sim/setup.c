@@ -129,7 +129,7 @@ static void draw_early_stop(struct job *job, uint64_t seed)
 {
     struct random random = {.state = seed ^ 0x73746f7000000000u};
     if (random_below(&random, 4) != 0) { return; }
-    job->evaluate.every_steps = between(&random, 3, 30);
+    if (job->checkpoint.best == BEST_NONE) { job->evaluate.every_steps = between(&random, 3, 30); }
     job->train.stop_patience = between(&random, 1, 4);
     job->train.stop_metric = coin(&random) ? METRIC_LOSS : METRIC_ACCURACY;
 }
