@@ -165,7 +165,6 @@ MUTANTS = [
     ("a chunk of a push is summed at a wrong place", "ps/shard.c", "->chunks[offset / chunk]->data", "->chunks[0]->data"),
     ("the chunks of a push are kept as they arrive", "ps/pushed.c",
      "    pushed->chunks[pushed->capacity - ++pushed->count] = chunk;", "    pushed->chunks[pushed->count++] = chunk;"),
-    ("parts of a gradient leave twice", "worker/worker_push.c", "    *unsent = first;\n", ""),
     ("a part of a gradient leaves too early", "worker/worker_push.c",
      "    first = (first + chunk - 1) / chunk * chunk;", "    first = first / chunk * chunk;"),
     ("a worker with other data is not refused", "worker/worker.c",

@@ -59,14 +59,21 @@ static void values(uint32_t ps, uint64_t step)
     for (uint32_t c = 0; c < CHUNKS; c++) { assert_true(chunk(ps, step, c)); }
 }
 
+/* This worker owns the first `count` slices. */
+static void assign(uint32_t count)
+{
+    struct assignment assignment = {.generation = 1, .slice_count = V};
+    for (uint32_t v = count; v < V; v++) { assignment.worker[v] = 1; }
+    handle((struct loop_event){.type = LOOP_EV_ASSIGNMENT, .assignment = &assignment});
+}
+
 /* Owns all slices, and pulls. */
 static int begin(void **state)
 {
     (void)state;
     training_loop_init(&loop, &(struct training_loop_config){
                                   .mode = TRAIN_SYNC, .slices = V, .ps = PS, .index = 0});
-    struct assignment assignment = {.generation = 1, .slice_count = V};
-    handle((struct loop_event){.type = LOOP_EV_ASSIGNMENT, .assignment = &assignment});
+    assign(V);
     order(1);
     for (uint32_t ps = 0; ps < PS; ps++) { link(ps, true); }
     assert_int_equal(loop.state, LOOP_GATHER);
@@ -130,6 +137,29 @@ static void test_chunks_are_of_one_step(void **state)
     assert_int_equal(loop.step, 6);
 }
 
+/* A ps that has refused may be asked again, but lacks the first node: it gets both afterwards. */
+static void test_ps_that_lacks_gradients_gets_no_parts(void **state)
+{
+    (void)state;
+    assign(1);
+    values(0, 5);
+    values(1, 5);
+    assert_int_equal(out.items[out.count - 1].push_to, 3);
+    handle((struct loop_event){.type = LOOP_EV_COMPUTED});
+    handle((struct loop_event){
+        .type = LOOP_EV_REFUSED, .ps = 0, .generation = 1, .refusal = REFUSAL_NOT_RUNNING});
+    loop.ps[0].retry_at_ms = 0; /* Its time has passed. */
+    assign(2);
+    assert_int_equal(out.count, 1);
+    assert_int_equal(out.items[0].type, LOOP_DO_COMPUTE);
+    assert_int_equal(out.items[0].push_to, 2);
+    handle((struct loop_event){.type = LOOP_EV_COMPUTED});
+    assert_int_equal(out.count, 1);
+    assert_int_equal(out.items[0].type, LOOP_DO_PUSH);
+    assert_int_equal(out.items[0].ps, 0);
+    assert_int_equal(out.items[0].node_count, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +167,7 @@ int main(void)
         cmocka_unit_test_setup(test_broken_connection_ends_its_values, begin),
         cmocka_unit_test_setup(test_end_of_older_values_is_ignored, begin),
         cmocka_unit_test_setup(test_chunks_are_of_one_step, begin),
+        cmocka_unit_test_setup(test_ps_that_lacks_gradients_gets_no_parts, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
