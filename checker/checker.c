@@ -180,7 +180,10 @@ static void check_end(struct checker *checker, const struct run *run)
     struct digest want =
         checker->config.view.digest(checker->config.view.ctx, run->evaluation.step);
     if (run->evaluation.digest[0] != want.low || run->evaluation.digest[1] != want.high) {
-        checker_fail(checker, "I8: the final parameters are not those of an undisturbed run");
+        checker_fail(checker,
+                     "I8: the final parameters, of step %" PRIu64
+                     ", are not those of an undisturbed run",
+                     run->evaluation.step);
     }
 }
 

@@ -1,5 +1,5 @@
 /*
- * An operation of one's own: a layer of bells, units that answer to inputs near their centers, and
+ * A custom operation: a layer of bells, units that answer to inputs near their centers, and
  * its kernels. `./bell` trains; `./bell check` compares its gradients with central differences.
  */
 #include <stdio.h>

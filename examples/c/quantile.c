@@ -1,5 +1,5 @@
 /*
- * A loss of one's own: the error whose minimum is a quantile of the targets instead of their mean.
+ * A custom loss: the error whose minimum is a quantile of the targets instead of their mean.
  * `./quantile` trains; `./quantile check` compares its gradients with central differences.
  */
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * A format of one's own: records of 3 little-endian floats, two inputs and the class 0 or 1.
+ * A custom format: records of 3 little-endian floats, two inputs and the class 0 or 1.
  *
  *   cc -shared -fPIC records.c -o records.so $(pkg-config --cflags tanist)
  *

@@ -1,5 +1,5 @@
 /*
- * tanist/model.h: a model of one's own, and a program that trains it, alone or as any node of a
+ * tanist/model.h: a custom model, and a program that trains it, alone or as any node of a
  * cluster.
  *
  *     static void build(struct tn_graph *g, const struct tn_build *b, void *user)

@@ -1,5 +1,5 @@
 /*
- * tanist/operation.h: operations of one's own. A model describes an operation by a constant struct
+ * tanist/operation.h: custom operations. A model describes an operation by a constant struct
  * tn_operation, its shape rule and its kernels, and adds it to graphs by tn_custom(). Programs,
  * tn_check_gradients() and clusters then treat it like those of graph.h.
  *

@@ -1,6 +1,6 @@
 /*
  * tanist/program.h: a graph made ready to run: differentiated, simplified, scheduled, its memory
- * planned. For tests of models, for prediction, and for training loops of one's own.
+ * planned. For tests of models, for prediction, and for custom training loops.
  *
  * tn_program_create() allocates all memory. Running allocates nothing. A result is a function of
  * (graph, examples, kernels, values, inputs, seed, step, first), with kernels "portable" on every

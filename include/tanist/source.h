@@ -1,5 +1,5 @@
 /*
- * tanist/source.h: data in a format of one's own. A shared library describes it by the constant
+ * tanist/source.h: data in a custom format. A shared library describes it by the constant
  * `tanist_source`, and jobs with "data": {"format": "library", "options": {"library": "x.so"}} read
  * the files of data.train by it, with feature columns like those of all formats.
  *
