@@ -25,16 +25,17 @@ void index_use(const char *dir);
 /* Remove all entries, and the folder. */
 void index_discard(void);
 
-/* The payload of an entry, malloc'ed, with a zero at its end; NULL: there is none. */
+/* The payload of an entry, malloc'ed, with a zero at its end; NULL: it does not exist, or is
+ * damaged. */
 char *index_load(const char *kind, struct digest key, size_t *size);
 void index_store(const char *kind, struct digest key, const void *payload, size_t size);
 
-/* Identifies a file as it is now: its place on the disk, size and times. False: there is no folder,
- * or the file was changed so recently that another change may not be noticed. */
+/* The key of a file in its present state: its place on the disk, size and times. False: no index is
+ * used, or the file was changed so recently that another change may not be noticed. */
 bool index_key_of_file(const char *path, struct digest *key);
 
 /* The place of an entry that is a whole file, of which the caller keeps the digest in another one.
- * False: there is no folder. */
+ * False: no index is used, or its folder cannot be created. */
 bool index_place(const char *kind, struct digest key, char path[static INDEX_PATH_MAX]);
 
 #endif

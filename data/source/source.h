@@ -94,8 +94,10 @@ struct source_type {
     bool folders;         /* Opens folders, not files; a type for files may have the same name. */
     /*
      * Fill `source`: count, columns, state; of folders also the digest, which of files covers all
-     * but the file. After a failure nothing is owned. TN_EINVAL  the contents are damaged, or are
-     * not what the format demands TN_ENOENT, TN_EIO, TN_ENOMEM
+     * but the file. After a failure nothing is owned.
+     *
+     *   TN_EINVAL  the contents are damaged, or are not what the format demands
+     *   TN_ENOENT, TN_EIO, TN_ENOMEM
      */
     enum tn_status (*open)(const struct source_input *input, struct source *source,
                            struct error *error);

@@ -92,7 +92,7 @@ class Best(Cli):
         self.check(result, "run")
 
     def test_evaluations_need_checkpoints(self):
-        """The message names both keys; without an evaluation there is no best checkpoint."""
+        """The message names both keys. A run that evaluates nothing cannot have a best checkpoint."""
         self.refused(3, ["checkpoint.best", "evaluate.every_steps is 200", "checkpoint.every_steps (300)"], "run",
                      self.path, "--local", "--set", "checkpoint.every_steps=300")
         self.refused(3, ["checkpoint.best", "train.mode"], "run", self.path, "--set", "train.mode=async")

@@ -46,7 +46,7 @@ static void apply_rows(struct columns *columns, const struct source *source)
     source_row_close(&row);
 }
 
-/* Without rows a column has statistics that JSON cannot represent: then there is no text. */
+/* JSON cannot represent the statistics of a column without rows: such columns have no text. */
 static void check_text(const struct columns *columns, const struct source *source)
 {
     struct columns *again = NULL;
