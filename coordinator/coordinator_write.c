@@ -58,12 +58,13 @@ static uint64_t send(struct coordinator *c, const struct transaction *t)
 
 /* ----------------------------------------------------------------- writing */
 
-/* The znode as a whole, in the form that it needs. */
+/* The znode as a whole, in the form that it needs. With a version it is written only if it is the one
+ * that was read: an earlier attempt may be applied late, or an operator may have changed it. */
 static struct zk_write *add_whole(struct coordinator *c, struct transaction *t,
                                   enum write_form form, const char *rest, int32_t version)
 {
     assert(form <= WRITE_REPLACE);
-    if (form == WRITE_REPLACE) { add(c, t, ZK_DELETE, rest); }
+    if (form == WRITE_REPLACE) { add(c, t, ZK_DELETE, rest)->version = version; }
     struct zk_write *write = add(c, t, form == WRITE_SET ? ZK_SET : ZK_CREATE, rest);
     write->version = version;
     return write;
