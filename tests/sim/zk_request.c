@@ -1,7 +1,8 @@
 /*
  * Requests: sent -> at the client's server, in order -> a read is answered there; a write goes to
- * the leader, is committed, and is answered when that server has applied it. When a connection
- * breaks, the answer is lost, and the write may still be applied.
+ * the leader, is committed or refused, and is answered when that server has applied all that came
+ * before: what a client reads after an answer is never older than it. When a connection breaks, the
+ * answer is lost, and the write may still be applied.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -94,6 +95,27 @@ static struct zk_stat set_stat(const struct zk_txn *txn)
 
 static void pump(struct zk_client *client);
 
+/* Answers the write that the client's server works on. `txn`: NULL if it was refused. */
+static void finish(struct zk_client *client, const struct zk_txn *txn)
+{
+    struct zk_request *request = client->working;
+    struct zk_event event = {.outcome = ZK_OK, .failed_write = -1};
+    assert(request != NULL);
+    if (request->refused) {
+        event.outcome = ZK_REFUSED;
+        event.reason = request->reason;
+        event.failed_write = request->failed_write;
+    } else {
+        assert(txn != NULL);
+        event.path = created_path(txn);
+        event.stat = set_stat(txn);
+    }
+    answer(request, &event);
+    client->working = NULL;
+    zk_request_free(request);
+    pump(client);
+}
+
 static void on_leader(struct world *world, void *target, uint64_t era, uint64_t b, void *data)
 {
     (void)b;
@@ -111,32 +133,25 @@ static void on_leader(struct world *world, void *target, uint64_t era, uint64_t 
         zk_request_free(request);
         return;
     }
-    struct zk_event event = {.outcome = ZK_REFUSED, .failed_write = -1};
+    request->failed_write = -1;
     struct zk_txn *txn =
         zk_tree_prepare(&model->leader, request->session, world_ms(world), request->writes,
-                        request->count, &event.reason, &event.failed_write);
-    if (txn != NULL) {
-        request->zxid = txn->zxid;
-        zk_model_commit(model, txn);
-        if (client->working != request) { zk_request_free(request); }
-        return;
+                        request->count, &request->reason, &request->failed_write);
+    request->refused = txn == NULL;
+    request->zxid = txn != NULL ? txn->zxid : model->leader.zxid;
+    if (txn != NULL) { zk_model_commit(model, txn); }
+    if (client->working != request) {
+        zk_request_free(request);
+    } else if (model->servers[client->server].tree.zxid >= request->zxid) {
+        finish(client, NULL);
     }
-    answer(request, &event);
-    if (client->working == request) { client->working = NULL; }
-    zk_request_free(request);
-    pump(client);
 }
 
 void zk_requests_applied(struct zk_client *client, const struct zk_txn *txn)
 {
-    struct zk_request *request = client->working;
+    const struct zk_request *request = client->working;
     if (request == NULL || request->zxid != txn->zxid || request->zxid == 0) { return; }
-    struct zk_event event = {.outcome = ZK_OK, .failed_write = -1, .path = created_path(txn)};
-    event.stat = set_stat(txn);
-    answer(request, &event);
-    client->working = NULL;
-    zk_request_free(request);
-    pump(client);
+    finish(client, txn);
 }
 
 static void to_leader(struct zk_request *request)
