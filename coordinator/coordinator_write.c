@@ -58,8 +58,7 @@ static uint64_t send(struct coordinator *c, const struct transaction *t)
 
 /* ----------------------------------------------------------------- writing */
 
-/* The znode as a whole, in the form that it needs. With a version it is written only if it is the one
- * that was read: an earlier attempt may be applied late, or an operator may have changed it. */
+/* The znode as a whole, in the form that it needs; only if `version` is still its version. */
 static struct zk_write *add_whole(struct coordinator *c, struct transaction *t,
                                   enum write_form form, const char *rest, int32_t version)
 {

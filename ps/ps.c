@@ -118,6 +118,8 @@ static void frame(struct ps *ps, const struct transport_event *event)
         .round = header->sequence,
         .first = header->first,
         .count = header->count,
+        .epoch = header->epoch,
+        .revision = header->first,
         .chunk = begun->order.number,
         .more = kind == CHUNK_MORE,
     };

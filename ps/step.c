@@ -235,6 +235,8 @@ static void order(struct ps_step *s, const struct run *run, struct ps_actions *o
 {
     assert(run != NULL);
     s->phase = run->phase;
+    s->epoch = run->epoch;
+    s->revision = run->revision;
     s->ordered_generation = run->generation;
     s->ordered_checkpoint = run->load_checkpoint;
     s->ordered_step = run->load_step;

@@ -32,7 +32,8 @@
  * at or above the step of an ordered checkpoint that some slice has not reached: this way a
  * checkpoint contains the same contributions on every ps. Pushes are not answered. A pull of step w
  * is answered when no push of its connection below w is parked and w is at most `max_staleness`
- * ahead; if w is `until` or more, only when all contributions below `until` are applied.
+ * ahead; if w is `until` or more, only when all contributions below `until` are applied, and if the
+ * worker follows a newer order, only when this ps follows it, too: `until` may be higher there.
  *
  * Threads: the owner's. Nothing fails: capacities are those of the transport and of the slices.
  */
@@ -82,8 +83,9 @@ struct ps_event {
     uint64_t round;      /* PUSH, PULL: the sender's; returned with the answer. */
     uint64_t checkpoint; /* SAVED, SAVE_FAILED. */
     uint32_t first, count;
-    uint32_t chunk; /* PUSH: its number by arrival, ... */
-    bool more;      /* ... and whether others follow. */
+    uint32_t chunk;           /* PUSH: its number by arrival, ... */
+    bool more;                /* ... and whether others follow. */
+    uint64_t epoch, revision; /* PULL: of the order that the worker follows. */
     const struct run *run;
     bool missing;           /* LOAD_FAILED: the disk lacks it; else it is damaged. */
     const uint64_t *clocks; /* LOADED, async: the `slices` clocks stored with the shard, or NULL. */
@@ -141,10 +143,11 @@ struct ps_actions {
 /* A connection that pushed or pulled. */
 struct ps_peer {
     conn_id conn;
-    uint64_t wanted;    /* The step it waits for; 0: none. */
-    uint64_t round;     /* In its last push or pull. */
-    uint64_t answered;  /* The last step its pushes were answered with; 0: none. */
-    uint32_t collected; /* Chunks of the push that it is sending. */
+    uint64_t wanted;          /* The step it waits for; 0: none. */
+    uint64_t epoch, revision; /* The order that its last pull follows. */
+    uint64_t round;           /* In its last push or pull. */
+    uint64_t answered;        /* The last step its pushes were answered with; 0: none. */
+    uint32_t collected;       /* Chunks of the push that it is sending. */
 };
 
 struct ps_step {
@@ -165,6 +168,7 @@ struct ps_step {
     struct ps_step_config config;
     enum run_phase phase; /* In the last order. */
     uint64_t ordered_generation, ordered_checkpoint, ordered_step;
+    uint64_t epoch, revision; /* The last order. */
     uint64_t save_checkpoint, save_step;
     uint64_t until, gate;  /* In the last order. */
     uint64_t save_handled; /* Newest checkpoint whose save was begun or missed. */

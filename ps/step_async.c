@@ -116,6 +116,8 @@ void ps_async_pull(struct ps_step *s, const struct ps_event *event, struct ps_ac
     /* All workers start with step 0, so it is answered at once. */
     peer->wanted = event->step;
     peer->round = event->round;
+    peer->epoch = event->epoch;
+    peer->revision = event->revision;
     if (event->step == 0) { ps_answer(s, out, event->conn, event->round, 0, VALUES_CURRENT); }
 }
 
@@ -141,6 +143,13 @@ static bool has_parked(const struct ps_step *s, conn_id conn, uint64_t wanted)
     return false;
 }
 
+/* Whether the worker waits by an order that this ps has not read yet. */
+static bool follows_newer_order(const struct ps_step *s, const struct ps_peer *peer)
+{
+    assert(peer->wanted != 0);
+    return peer->epoch > s->epoch || (peer->epoch == s->epoch && peer->revision > s->revision);
+}
+
 static void answer_pulls(struct ps_step *s, struct ps_actions *out)
 {
     assert(!s->applying);
@@ -149,6 +158,7 @@ static void answer_pulls(struct ps_step *s, struct ps_actions *out)
         if (peer->wanted == 0 || too_far_ahead(s, peer->wanted)) { continue; }
         /* At the end of training, and before an evaluation, all contributions must be applied. */
         if (peer->wanted >= s->until && s->step < s->until) { continue; }
+        if (peer->wanted > s->until && follows_newer_order(s, peer)) { continue; }
         if (has_parked(s, peer->conn, peer->wanted)) { continue; }
         ps_answer(s, out, peer->conn, peer->round, peer->wanted, VALUES_CURRENT);
         peer->answered = peer->wanted;

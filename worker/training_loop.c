@@ -106,6 +106,8 @@ static void order(struct training_loop *loop, const struct run *run, uint64_t no
 {
     assert(run != NULL);
     loop->phase = run->phase;
+    loop->epoch = run->epoch;
+    loop->revision = run->revision;
     loop->until = run_limit(run);
     loop->evaluate_step = run->evaluate_step;
     if (run->generation == loop->generation) {
@@ -342,6 +344,8 @@ static void exchange(struct training_loop *loop, uint32_t index, struct loop_act
         action = act(out, LOOP_DO_PULL);
         action->step = loop->step + 1;
     }
+    action->epoch = loop->epoch;
+    action->revision = loop->revision;
     action->ps = index;
     action->generation = loop->generation;
     action->round = loop->round;

@@ -103,7 +103,8 @@ struct loop_action {
     uint64_t round;   /* COMPUTE, PUSH, PULL: to be sent, and returned with the answer. */
     uint64_t push_to; /* COMPUTE: a bit for each ps. */
     uint32_t first_node, node_count;
-    uint32_t chunk; /* TAKE. */
+    uint32_t chunk;           /* TAKE. */
+    uint64_t epoch, revision; /* PULL: of the order that the loop follows. */
 };
 
 enum { LOOP_ACTIONS_MAX = 2 * PS_MAX + 8 };
@@ -139,8 +140,8 @@ struct training_loop {
     /* Private. */
     struct training_loop_config config;
     enum run_phase phase;
-    uint64_t until, evaluate_step;
-    uint64_t gather_step; /* STEP_LATEST, or the lowest step of the ps. */
+    uint64_t until, evaluate_step, epoch, revision; /* In the last order. */
+    uint64_t gather_step;                           /* STEP_LATEST, or the lowest step of the ps. */
     struct slice_set owned, done;
     bool computing, evaluating;
     uint64_t evaluated_step; /* The last one of this generation; STEP_NONE: none. */

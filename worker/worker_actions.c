@@ -28,7 +28,9 @@ void worker_send(struct worker *worker, uint32_t ps, struct frame_header header,
 {
     conn_id conn = worker->links.items[ps].conn;
     assert(conn.v != 0);
-    header.epoch = u64_max(worker->membership.chief.epoch, worker->membership.run.epoch);
+    if (header.type != FRAME_PULL) {
+        header.epoch = u64_max(worker->membership.chief.epoch, worker->membership.run.epoch);
+    }
     worker->ports.transport.send(worker->ports.transport.ctx, conn, &header, body);
 }
 
@@ -90,8 +92,10 @@ static void pull(struct worker *worker, const struct loop_action *action)
     struct frame_header header = {
         .sequence = action->round,
         .type = FRAME_PULL,
+        .epoch = action->epoch,
         .generation = action->generation,
         .step = action->step,
+        .first = (uint32_t)u64_min(action->revision, UINT32_MAX),
     };
     worker_send(worker, action->ps, header, NULL);
 }

@@ -65,12 +65,12 @@ struct frame_header {
     uint64_t cluster; /* Key of the cluster; frames of other clusters are refused. Set by the
                          transport. */
     uint64_t sender;  /* Incarnation of the sending node. Set by the transport. */
-    uint64_t epoch;   /* The highest epoch that the sender knows. */
+    uint64_t epoch;   /* The highest epoch that the sender knows. PULL: of its last order. */
     uint64_t generation;
     uint64_t step;
     uint64_t sequence; /* REPORT, its ACK: the report's. PUSH, PULL: the worker's round, and VALUES
                           the same. */
-    uint32_t first;    /* PUSH: first slice. NORM_PART: the ps. */
+    uint32_t first;    /* PUSH: first slice. NORM_PART: the ps. PULL: revision of the last order. */
     uint32_t count;    /* PUSH: number of slices summed. */
     uint32_t body_bytes;
     double loss; /* PUSH: the sum of the losses of its examples; that of the last chunk counts. */

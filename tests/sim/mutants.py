@@ -102,6 +102,8 @@ MUTANTS = [
     ("a read whose answer is lost is not repeated", "common/zk/mirror.c",
      "    return mirror->state == MIRROR_RETRYING ? mirror->retry_at_ms : UINT64_MAX;",
      "    (void)mirror;\n    return UINT64_MAX;"),
+    ("a ps answers a pull beyond the end that it knows", "ps/step_async.c",
+     "        if (peer->wanted > s->until && follows_newer_order(s, peer)) { continue; }\n", ""),
     # The gate and the multiples: P10, C14, C16.
     ("a ps passes the gate", "ps/step.c",
      "    return s->gate != 0 && step >= s->gate && s->generation == s->ordered_generation;",

@@ -18,11 +18,11 @@ struct zk_request {
     struct zk_request *next, *list_next, **list_link;
     struct zk_client *client;
     uint64_t connection; /* Connection of the client when it was sent. */
-    uint64_t zxid;       /* Of its transaction, or of the last one before its refusal. */
+    uint64_t zxid;       /* Its transaction's, or the last one before its refusal. */
     bool refused;
     enum zk_reason reason;
     int32_t failed_write;
-    bool detached;       /* Its connection broke: the answer is dropped. */
+    bool detached; /* Its connection broke: the answer is dropped. */
     uint64_t session;
     uint64_t op;
     enum request_verb verb;

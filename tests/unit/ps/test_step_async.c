@@ -178,6 +178,40 @@ static void test_pull_of_the_last_step_waits_for_all_slices(void **state)
     assert_int_equal(number_of(PS_DO_ANSWER), 1);
 }
 
+/* Follows an order that ends at `until`, and takes a pull of the next step by order 3. */
+static bool pull_beyond(uint64_t revision, uint64_t until)
+{
+    struct run run = {.phase = RUN_RUNNING, .generation = 1, .until = until, .revision = revision};
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    push_applied(1, 0, 0);
+    push_applied(2, 0, 1);
+    push_applied(1, 1, 0);
+    handle((struct ps_event){
+        .type = PS_EV_PULL, .conn = {1}, .generation = 1, .step = until + 1, .revision = 3});
+    return number_of(PS_DO_ANSWER) == 1;
+}
+
+/* The worker has read that training continues beyond `until`, and to what step. */
+static void test_pull_by_a_newer_order_waits_for_it(void **state)
+{
+    (void)state;
+    serve(STALENESS_FREE, 0, NULL);
+    assert_false(pull_beyond(2, 1));
+    struct run run = {.phase = RUN_RUNNING, .generation = 1, .until = 2, .revision = 3};
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    assert_int_equal(number_of(PS_DO_ANSWER), 0);
+    push_applied(2, 1, 1);
+    assert_int_equal(number_of(PS_DO_ANSWER), 1);
+}
+
+/* The end was moved back; the worker will read of it. */
+static void test_pull_by_an_older_order_is_answered_at_the_end(void **state)
+{
+    (void)state;
+    serve(STALENESS_FREE, 0, NULL);
+    assert_true(pull_beyond(4, 1));
+}
+
 /* A checkpoint holds exactly the contributions below its step. */
 static void test_checkpoint_is_a_barrier(void **state)
 {
@@ -275,6 +309,8 @@ int main(void)
         cmocka_unit_test(test_parked_push_is_replaced_by_a_duplicate),
         cmocka_unit_test(test_push_above_the_clock_is_refused),
         cmocka_unit_test(test_pull_of_the_last_step_waits_for_all_slices),
+        cmocka_unit_test(test_pull_by_a_newer_order_waits_for_it),
+        cmocka_unit_test(test_pull_by_an_older_order_is_answered_at_the_end),
         cmocka_unit_test(test_checkpoint_is_a_barrier),
         cmocka_unit_test(test_contributions_wait_for_the_order_of_a_multiple),
         cmocka_unit_test(test_late_save_is_missed),
