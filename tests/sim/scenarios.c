@@ -92,6 +92,20 @@ static void wipe_read_only_chief(struct sim_setup *setup, struct random *random)
     }
 }
 
+/* Another program deletes /run, and the chief dies: its successor remembers an older /run. Which
+ * coordinator is the chief is not known, so each dies once. */
+static void run_lost_chief_dies(struct sim_setup *setup, struct random *random)
+{
+    enum { RUN = 1 /* In sim_foreign.c. */ };
+    setup->zk.lag_us = 500000;
+    setup->job.checkpoint.every_steps = between(random, 5, 10);
+    for (uint32_t i = 0; i < COORDINATORS; i++) {
+        uint64_t at_ms = between(random, 1500, 2500) + i * UINT64_C(3000);
+        add(setup, FAULT_DELETE, at_ms, RUN);
+        add(setup, FAULT_KILL, at_ms, i);
+    }
+}
+
 /* The ps need each other's parts of norms at every step. */
 static void need_norms(struct sim_setup *setup)
 {
@@ -187,6 +201,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"drain-other-ps-dies", drain_other_ps_dies, ends_in_good_order},
     {"drain-ps-dies", drain_ps_dies, accept},
     {"wipe-read-only-chief", wipe_read_only_chief, accept},
+    {"run-lost-chief-dies", run_lost_chief_dies, accept},
     {"other-inputs", other_inputs, worker_is_refused},
     {"drain-other-inputs", drain_other_inputs, worker_is_refused},
     {"norms-reset", norms_reset, no_step_is_lost},
