@@ -1,6 +1,6 @@
 /*
  * cli/curves/chart.h: charts of series: where lines, marks, ticks and labels are. A pen draws them:
- * as SVG (cli/curves/svg.c) or as an image (cli/curves/png.c).
+ * as SVG (cli/curves/chart_files.c) or as an image (cli/curves/png.c).
  *
  * Threads: the owner's.
  */

@@ -1,8 +1,7 @@
 /*
  * cli/curves/chart_files.h: charts as files: SVG, a page that needs no other file, PNG.
  *
- * PNG needs libcairo2, which is loaded at run time and not needed otherwise. Threads: any.
- * Blocking: on the disk.
+ * Threads: any. Blocking: on the disk.
  */
 #ifndef CLI_CURVES_CHART_FILES_H
 #define CLI_CURVES_CHART_FILES_H
@@ -11,7 +10,7 @@
 #include "common/base/error.h"
 
 /* Write the charts to `path`. The name's end, .svg, .html or .png, decides the format.
- * TN_EINVAL: another one; TN_ENOENT: libcairo2 is not installed; TN_EIO, TN_ENOSPC, TN_ENOMEM. */
+ * TN_EINVAL: another one; TN_EIO, TN_ENOSPC, TN_ENOMEM. */
 MUST_CHECK enum tn_status chart_write(const struct chart_config *config, const char *path,
                                       struct error *error);
 

@@ -128,7 +128,7 @@ int command_plot(int argc, char **argv)
                   "more than once; default loss.");
     options_flag(&options, 0, "log", &given.log, "A logarithmic axis of values.");
     options_text(&options, "to", &given.to, "FILE",
-                 "Write the charts to FILE.svg, FILE.html or FILE.png (with libcairo2).");
+                 "Write the charts to FILE.svg, FILE.html or FILE.png.");
     output_option_text(&options, &given.output);
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
     return work(&options, &given);

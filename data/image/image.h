@@ -1,5 +1,6 @@
 /*
- * data/image/image.h: images as arrays of bytes: decoding, conversion, cropping and resizing.
+ * data/image/image.h: images as arrays of bytes: decoding, encoding, conversion, cropping and
+ * resizing.
  *
  * A pixel has one channel (grey) or three (red, green, blue). Arithmetic is exact or in doubles in
  * one order, so that the bits are the same on every processor; those of JPEG are the same for one
@@ -46,6 +47,10 @@ MUST_CHECK enum tn_status image_shape_of(const uint8_t *bytes, size_t size, stru
                                          struct error *error);
 MUST_CHECK enum tn_status image_decode(const uint8_t *bytes, size_t size, struct image *out,
                                        struct error *error);
+
+/* The image as a PNG file in `*bytes`, malloc'ed. TN_ENOMEM. */
+MUST_CHECK enum tn_status image_encode_png(const struct image *image, uint8_t **bytes, size_t *size,
+                                           struct error *error);
 
 /* The same pixels with `channels` channels, in `out`: [height][width][channels]. Grey is
  * 0.299 red + 0.587 green + 0.114 blue, as Pillow computes it. */

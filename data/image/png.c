@@ -146,3 +146,30 @@ enum tn_status png_decode(const uint8_t *bytes, size_t size, struct image_shape 
     close_reader(&reader);
     return status;
 }
+
+/* ---------------------------------------------------------------- writing */
+
+enum tn_status image_encode_png(const struct image *image, uint8_t **bytes, size_t *size,
+                                struct error *error)
+{
+    assert(image != NULL && image->pixels != NULL);
+    assert(image->shape.height >= 1 && image->shape.width >= 1);
+    png_image png = {
+        .version = PNG_IMAGE_VERSION,
+        .width = image->shape.width,
+        .height = image->shape.height,
+        .format = image->shape.channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY,
+        .flags = PNG_IMAGE_FLAG_FAST,
+    };
+    png_alloc_size_t used = PNG_IMAGE_PNG_SIZE_MAX(png);
+    *size = 0;
+    *bytes = malloc(used);
+    if (*bytes == NULL) { return error_set(error, TN_ENOMEM, "out of memory for an image"); }
+    if (png_image_write_to_memory(&png, *bytes, &used, 0, image->pixels, 0, NULL) == 0) {
+        free(*bytes);
+        *bytes = NULL;
+        return error_set(error, TN_ENOMEM, "the image cannot be encoded: %s", png.message);
+    }
+    *size = used;
+    return TN_OK;
+}

@@ -99,7 +99,7 @@ ARROWS = {
                          "data", "data/source", "worker", "kernels", "graph/core", "graph/openblas", "graph/portable", "graph",
                          "model"},
     "cli/inspect": COMMON | {"cli", "cli/model", "agent/ensemble", "agent/observe", "ps/store", "kernels/optimizer"},
-    "cli/curves": COMMON | {"cli", "cli/inspect", "agent/observe", "chaos/report"},
+    "cli/curves": COMMON | {"cli", "cli/inspect", "agent/observe", "chaos/report", "data/image"},
     "cli/operate": COMMON | {"cli", "agent", "agent/ensemble"},
     "cli/chaos": COMMON | {"cli", "chaos", "chaos/plan", "chaos/history", "chaos/inject",
                            "chaos/report"},

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -153,10 +154,32 @@ static void test_images_are_resized(void **state)
     assert_memory_equal(out, row + 1, 2);
 }
 
+/* A PNG file that is written has the image's pixels. */
+static void test_images_are_encoded(void **state)
+{
+    (void)state;
+    for (uint32_t channels = 1; channels <= 3; channels += 2) {
+        uint8_t pixels[7 * 5 * 3], *bytes = NULL;
+        const struct image written = {{7, 5, channels}, pixels};
+        struct image read;
+        size_t size = 0;
+        for (size_t i = 0; i < sizeof pixels; i++) { pixels[i] = (uint8_t)(37 * i); }
+        assert_int_equal(image_encode_png(&written, &bytes, &size, NULL), TN_OK);
+        assert_int_equal(image_decode(bytes, size, &read, NULL), TN_OK);
+        assert_int_equal(read.shape.height, 7);
+        assert_int_equal(read.shape.width, 5);
+        assert_int_equal(read.shape.channels, channels);
+        assert_memory_equal(read.pixels, pixels, image_bytes(read.shape));
+        image_free(&read);
+        free(bytes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_images_are_decoded),
+        cmocka_unit_test(test_images_are_encoded),
         cmocka_unit_test(test_truncated_images_are_refused),
         cmocka_unit_test(test_damaged_images_are_refused),
         cmocka_unit_test(test_huge_images_are_refused),
