@@ -208,8 +208,8 @@ enum tn_status column_table_check(const struct job *job, struct column_table *ta
                                   struct error *error)
 {
     int32_t label;
-    const uint32_t outputs = job->model.outputs;
     const bool labels = table->classes > 0, inputs = job->model.targets == TARGETS_INPUTS;
+    const uint32_t outputs = labels ? 1 : job->model.outputs;
     struct source_row row = {0};
     float *numbers = calloc(columns_inputs(table->columns), sizeof *numbers);
     float *targets = calloc(outputs, sizeof *targets);

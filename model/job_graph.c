@@ -197,11 +197,31 @@ static const struct type types[] = {
     {"library", build_code, "remove them"},
 };
 
-static enum tn_status check_width(const char *key, uint32_t width, struct error *error)
+static enum tn_status check_width(const char *key, uint32_t width, uint32_t most,
+                                  struct error *error)
 {
-    if (width >= 1 && width <= JOB_WIDTH_MAX) { return TN_OK; }
-    return error_set(error, TN_EINVAL, "%s is %" PRIu32 ": give a number from 1 to %d", key, width,
-                     JOB_WIDTH_MAX);
+    if (width >= 1 && width <= most) { return TN_OK; }
+    return error_set(error, TN_EINVAL, "%s is %" PRIu32 ": give a number from 1 to %" PRIu32, key,
+                     width, most);
+}
+
+/* OpenBLAS counts rows and columns by an int. */
+static enum tn_status check_outputs(const struct job *job, struct error *error)
+{
+    const uint32_t outputs = job->model.outputs;
+    if (outputs > INT32_MAX && job->train.kernels == JOB_KERNELS_OPENBLAS) {
+        return error_set(error, TN_EINVAL,
+                         "model.outputs is %" PRIu32 ", but train.kernels \"openblas\" computes at "
+                         "most %d: use \"portable\"",
+                         outputs, INT32_MAX);
+    }
+    if (job_classes(job) == 1) {
+        return error_set(error, TN_EINVAL,
+                         "model.outputs is %" PRIu32
+                         ": a classifier needs 2 or more, one for each class",
+                         outputs);
+    }
+    return check_width("model.outputs", outputs, JOB_OUTPUTS_MAX, error);
 }
 
 static enum tn_status check_hidden(const struct type *type, const struct job *job,
@@ -219,25 +239,16 @@ static enum tn_status check_hidden(const struct type *type, const struct job *jo
     }
     enum tn_status status = TN_OK;
     for (uint32_t i = 0; i < count && status == TN_OK; i++) {
-        status = check_width("model.hidden", job->model.hidden[i], error);
+        status = check_width("model.hidden", job->model.hidden[i], JOB_WIDTH_MAX, error);
     }
     return status;
 }
 
 static enum tn_status check(const struct type *type, const struct job *job, struct error *error)
 {
-    uint32_t outputs = job->model.outputs;
-    enum tn_status status = check_width("model.inputs", job->model.inputs, error);
-    if (status == TN_OK) { status = check_width("model.outputs", outputs, error); }
-    if (status != TN_OK) { return status; }
-    uint32_t classes = job_classes(job);
-    if (classes == 1) {
-        return error_set(error, TN_EINVAL,
-                         "model.outputs is %" PRIu32
-                         ": a classifier needs 2 or more, one for each class",
-                         outputs);
-    }
-    return check_hidden(type, job, error);
+    enum tn_status status = check_width("model.inputs", job->model.inputs, JOB_WIDTH_MAX, error);
+    if (status == TN_OK) { status = check_outputs(job, error); }
+    return status == TN_OK ? check_hidden(type, job, error) : status;
 }
 
 static enum tn_status build(const struct type *type, const struct job *job, struct tn_graph **out,

@@ -44,7 +44,7 @@ static const char *const paddings[] = {"same", "none", NULL};
         .name = "dropout", .type = FIELD_REAL, AT(dropout), .most = 0.99, .optional = true         \
     }
 
-static const struct json_field dense_keys[] = {COUNT(units, 1, MOST), ACTIVATION};
+static const struct json_field dense_keys[] = {COUNT(units, 1, JOB_OUTPUTS_MAX), ACTIVATION};
 static const struct json_field conv2d_keys[] = {
     COUNT(filters, 1, MOST),
     OPTIONAL_COUNT(kernel, 1, 1024),

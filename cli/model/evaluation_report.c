@@ -102,12 +102,20 @@ static json_t *confusion_json(const struct evaluation_report *report)
     return rows;
 }
 
+/* Above 1024 classes, only those that occur are listed. */
+static bool is_listed(const struct evaluation_report *report, uint32_t class)
+{
+    const struct class_result *result = &report->results[class];
+    return class_metrics_has_confusion(report->classes) || result->support > 0 ||
+           result->predicted > 0;
+}
+
 static void add_classes(const struct evaluation_report *report, json_t *object)
 {
     const struct class_summary *summary = &report->summary;
     json_t *classes = json_array();
     for (uint32_t c = 0; c < report->shape.width; c++) {
-        json_array_append_new(classes, class_json(report, c));
+        if (is_listed(report, c)) { json_array_append_new(classes, class_json(report, c)); }
     }
     json_object_set_new(object, "accuracy", number(summary->accuracy));
     json_object_set_new(object, "precision", number(summary->precision));
@@ -179,6 +187,7 @@ static bool print_classes(const struct evaluation_report *report)
     table_init(&table, columns, sizeof columns / sizeof *columns - !named);
     for (uint32_t c = 0; c < report->shape.width; c++) {
         const struct class_result *result = &report->results[c];
+        if (!is_listed(report, c)) { continue; }
         table_cell(&table, "%" PRIu32, c);
         table_cell(&table, "%" PRIu64, result->support);
         cell(&table, result->precision);

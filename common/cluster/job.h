@@ -40,6 +40,8 @@ enum {
     JOB_DIFFERENCE_MAX = 640,
 };
 
+#define JOB_OUTPUTS_MAX (UINT32_C(1) << 31) /* Labels are below it: they fit into an int32_t. */
+
 enum train_mode { TRAIN_SYNC, TRAIN_ASYNC };
 enum job_kernels { JOB_KERNELS_PORTABLE, JOB_KERNELS_OPENBLAS };
 enum chief_failure_policy { CHIEF_FAILURE_CONTINUE, CHIEF_FAILURE_RESTORE };

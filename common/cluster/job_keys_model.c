@@ -44,8 +44,9 @@ static const struct json_field fields[] = {
     TEXT("model.symbol", model.symbol, CHANGEABLE,
          "The name of the model in that library, a `struct tn_model`."),
     NUMBER(FIELD_UINT, "model.inputs", model.inputs, 1, 1 << 24, FIXED, "Numbers per example."),
-    NUMBER(FIELD_UINT, "model.outputs", model.outputs, 1, 1 << 20, FIXED,
-           "Classes; of a regression: numbers to predict."),
+    NUMBER(FIELD_UINT, "model.outputs", model.outputs, 1, JOB_OUTPUTS_MAX, FIXED,
+           "Classes; of a regression: numbers to predict. [The memory](data.md#many-classes) grows "
+           "with them."),
     {
         .name = "model.hidden",
         .type = FIELD_LIST,

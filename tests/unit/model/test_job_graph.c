@@ -113,6 +113,13 @@ static void wrong_models_are_refused(void **state)
     job = job_of("mlp", 1);
     job.model.outputs = 1;
     expect_refusal(&job, "model.outputs is 1: a classifier needs 2 or more, one for each class");
+    job = job_of("softmax", 0);
+    job.model.outputs = JOB_OUTPUTS_MAX + 1;
+    expect_refusal(&job, "model.outputs is 2147483649: give a number from 1 to 2147483648");
+    job.model.outputs = JOB_OUTPUTS_MAX;
+    job.train.kernels = JOB_KERNELS_OPENBLAS;
+    expect_refusal(&job, "model.outputs is 2147483648, but train.kernels \"openblas\" computes at "
+                         "most 2147483647: use \"portable\"");
     job = job_of("mlp", 2);
     job.model.hidden[1] = 0;
     expect_refusal(&job, "model.hidden is 0: give a number from 1 to 1048576");
@@ -126,11 +133,23 @@ static void wrong_models_are_refused(void **state)
                          "them");
 }
 
+/* The graph of as many classes as labels can name; it allocates no values. */
+static void most_classes_are_accepted(void **state)
+{
+    (void)state;
+    struct job job = job_of("softmax", 0);
+    struct tn_graph *graph = NULL;
+    job.model.outputs = JOB_OUTPUTS_MAX;
+    assert_int_equal(job_graph_create(&job, &graph, NULL), TN_OK);
+    tn_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_are_slopes),
         cmocka_unit_test(gradients_have_the_bits_of_the_kernels),
+        cmocka_unit_test(most_classes_are_accepted),
         cmocka_unit_test(wrong_models_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -216,6 +216,46 @@ static void test_labels(void **state)
     columns_close(columns);
 }
 
+/* The label that this cell gives for 2^31 classes; -1: it is refused. */
+static int64_t label_of(enum source_kind kind, struct source_cell cell)
+{
+    struct source_column two[] = {{.name = "x", .kind = SOURCE_NUMBER},
+                                  {.name = "y", .kind = kind}};
+    struct source rows = {.type = &type, .count = 1, .column_count = 2, .columns = two};
+    struct source_cell pair[] = {{.number = 1}, cell};
+    const struct source_row row = {.cells = pair};
+    struct columns *columns = NULL;
+    int32_t label = -1;
+    error.text[0] = '\0';
+    assert_int_equal(columns_open("", "\"y\"", &columns, &error), TN_OK);
+    assert_int_equal(columns_bind(columns, &rows, true, &error), TN_OK);
+    const enum tn_status status =
+        columns_label(columns, &rows, 0, &row, UINT32_C(1) << 31, &label, &error);
+    columns_close(columns);
+    return status == TN_OK ? label : -1;
+}
+
+static int64_t label_of_text(const char *text)
+{
+    return label_of(SOURCE_TEXT,
+                    (struct source_cell){.bytes = (const uint8_t *)text, .size = strlen(text)});
+}
+
+/* Labels are exact up to the last one of 2^31 classes. */
+static void test_labels_are_exact(void **state)
+{
+    (void)state;
+    assert_int_equal(label_of_text("16777217"), 16777217);
+    assert_int_equal(label_of_text("2147483647"), 2147483647);
+    assert_int_equal(label_of_text("2147483648"), -1);
+    assert_string_equal(error.text, "f:0: 'y': '2147483648' is not a class: give whole numbers "
+                                    "from 0 to 2147483647");
+    assert_int_equal(label_of_text("2147483646.5"), -1);
+    assert_int_equal(label_of(SOURCE_NUMBER, (struct source_cell){.number = 2147483647}),
+                     2147483647);
+    assert_int_equal(label_of(SOURCE_NUMBER, (struct source_cell){.number = 2147483648}), -1);
+}
+
 static void test_bad_values_name_their_place(void **state)
 {
     float out[8];
@@ -279,6 +319,7 @@ int main(void)
         cmocka_unit_test(test_embedded_features_are_ids),
         cmocka_unit_test(test_stored_columns_have_the_statistics),
         cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_labels_are_exact),
         cmocka_unit_test(test_bad_values_name_their_place),
         cmocka_unit_test(test_wrong_columns_are_refused),
     };
