@@ -6,30 +6,29 @@
 #include "common/base/json_codec.h"
 #include "data/formats/formats.h"
 
+static const char *const fits[] = {[PICTURE_CROP] = "crop", [PICTURE_STRETCH] = "stretch", NULL};
+static const struct json_field side = {
+    .type = FIELD_UINT, .size = sizeof(uint32_t), .least = 1, .most = 1 << 12};
+static const struct json_field fields[] = {
+    {.name = "size",
+     .type = FIELD_LIST,
+     JSON_MEMBER(struct picture_options, size),
+     .length_offset = offsetof(struct picture_options, size_count),
+     .least = 2,
+     .element = &side},
+    {.name = "channels",
+     .type = FIELD_UINT,
+     JSON_MEMBER(struct picture_options, channels),
+     .least = 1,
+     .most = 3},
+    {.name = "fit", .type = FIELD_ENUM, JSON_MEMBER(struct picture_options, fit), .names = fits},
+};
+
+const struct json_part picture_keys = {JSON_FIELDS(fields)};
+
 enum tn_status picture_read_options(const char *text, struct picture_options *out,
                                     struct error *error)
 {
-    static const char *const fits[] = {
-        [PICTURE_CROP] = "crop", [PICTURE_STRETCH] = "stretch", NULL};
-    static const struct json_field side = {
-        .type = FIELD_UINT, .size = sizeof(uint32_t), .least = 1, .most = 1 << 12};
-    static const struct json_field fields[] = {
-        {.name = "size",
-         .type = FIELD_LIST,
-         JSON_MEMBER(struct picture_options, size),
-         .length_offset = offsetof(struct picture_options, size_count),
-         .least = 2,
-         .element = &side},
-        {.name = "channels",
-         .type = FIELD_UINT,
-         JSON_MEMBER(struct picture_options, channels),
-         .least = 1,
-         .most = 3},
-        {.name = "fit",
-         .type = FIELD_ENUM,
-         JSON_MEMBER(struct picture_options, fit),
-         .names = fits},
-    };
     static const struct json_table table = {JSON_FIELDS(fields), .rules = JSON_UNKNOWN_REFUSED,
                                             .status = TN_EINVAL};
     *out = (struct picture_options){0};

@@ -1,11 +1,12 @@
 /*
  * data/formats/picture.h: encoded images as a column of equal shape, for formats that hold them:
- * folders, tar shards.
+ * folders, tar shards, TFRecord files.
  */
 #ifndef DATA_FORMATS_PICTURE_H
 #define DATA_FORMATS_PICTURE_H
 
 #include "common/base/error.h"
+#include "common/base/json_codec.h"
 #include "data/image/image.h"
 #include "data/source/source.h"
 
@@ -25,6 +26,9 @@ struct picture {
     bool resized;
     enum picture_fit fit;
 };
+
+/* The keys of a record that begins with a struct picture_options. */
+extern const struct json_part picture_keys;
 
 /* Read data.options of a format that has no other keys; "": none is given. TN_EINVAL names the key.
  */

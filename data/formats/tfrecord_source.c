@@ -1,6 +1,6 @@
 /* A TFRecord file of messages tf.train.Example as a source: a column for each feature, in byte
- * order of their names. Opening reads all records: their checksums are checked, and the columns are
- * what all records agree on. */
+ * order of their names. One of them may have encoded images. Opening reads all records: their
+ * checksums are checked, and the columns are what all records agree on. */
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -11,6 +11,7 @@
 #include "common/base/utf8.h"
 #include "data/formats/example.h"
 #include "data/formats/formats.h"
+#include "data/formats/picture.h"
 #include "data/formats/tfrecord.h"
 #include "data/source/offsets.h"
 
@@ -24,6 +25,13 @@ struct feature {
     bool text;      /* Bytes: all values are texts. */
     bool even;      /* Bytes: all have `size` bytes. */
     size_t size;
+    bool image; /* Bytes: all are encoded images. */
+    struct picture picture;
+};
+
+struct record_options {
+    struct picture_options pictures; /* The first member: see picture_keys. */
+    char image[SOURCE_NAME_MAX];     /* The feature that has images. */
 };
 
 struct records {
@@ -31,9 +39,35 @@ struct records {
     const uint8_t *bytes;
     size_t size;
     struct offsets offsets;
+    struct record_options options;
     uint32_t count, capacity;
     struct feature *features;
 };
+
+static enum tn_status read_options(const char *text, struct record_options *out,
+                                   struct error *error)
+{
+    static const struct json_field fields[] = {
+        {.name = "image", .type = FIELD_TEXT, JSON_MEMBER(struct record_options, image)}};
+    static const struct json_part *const parts[] = {&picture_keys, NULL};
+    static const struct json_table table = {JSON_FIELDS(fields), .parts = parts,
+                                            .rules = JSON_UNKNOWN_REFUSED, .status = TN_EINVAL};
+    *out = (struct record_options){.image = ""};
+    return formats_read_options(text, &table, out, error);
+}
+
+/* The name that TensorFlow's data sets use. */
+static const char *image_name(const struct record_options *options)
+{
+    return options->image[0] != '\0' ? options->image : "image/encoded";
+}
+
+static bool are_given(const struct record_options *options)
+{
+    const struct picture_options *pictures = &options->pictures;
+    return options->image[0] != '\0' || pictures->size_count > 0 || pictures->channels > 0 ||
+           pictures->fit != PICTURE_CROP;
+}
 
 static void close_records(struct source *source)
 {
@@ -97,6 +131,13 @@ static bool is_text(struct wire bytes)
     return utf8_valid_bytes((const char *)bytes.at, size) == size;
 }
 
+static enum tn_status in_feature(enum tn_status status, const struct feature *feature,
+                                 struct error *error)
+{
+    if (status == TN_OK || error == NULL) { return status; }
+    return error_context(error, "feature '%s'", feature->name);
+}
+
 static const char *kind_name(enum example_kind kind)
 {
     static const char *const names[] = {
@@ -108,9 +149,21 @@ static const char *kind_name(enum example_kind kind)
     return names[kind];
 }
 
+/* Check an encoded image; the first one decides the shape. */
+static enum tn_status learn_image(struct feature *feature, struct wire bytes,
+                                  const struct picture_options *options, struct error *error)
+{
+    const size_t size = wire_size(&bytes);
+    enum tn_status status = feature->image
+                                ? picture_check(&feature->picture, bytes.at, size, error)
+                                : picture_begin(options, bytes.at, size, &feature->picture, error);
+    feature->image = true;
+    return in_feature(status, feature, error);
+}
+
 /* Check that the feature is like those before, and learn what it has. */
-static enum tn_status learn(struct feature *feature, const struct example_feature *seen,
-                            struct error *error)
+static enum tn_status learn(const struct records *records, struct feature *feature,
+                            const struct example_feature *seen, struct error *error)
 {
     if (seen->kind == EXAMPLE_NONE || seen->count == 0) { return TN_OK; }
     if (feature->count == 0) {
@@ -138,14 +191,18 @@ static enum tn_status learn(struct feature *feature, const struct example_featur
                          feature->name, seen->count);
     }
     struct wire bytes = example_bytes(seen);
+    if (strcmp(feature->name, image_name(&records->options)) == 0) {
+        return learn_image(feature, bytes, &records->options.pictures, error);
+    }
     feature->text = feature->text && is_text(bytes);
     feature->even = feature->even && wire_size(&bytes) == feature->size;
     if (feature->text || feature->even) { return TN_OK; }
     return error_set(
         error, TN_EINVAL,
         "feature '%s' has %zu bytes, but %zu in the first record, and is not a text in "
-        "UTF-8: bytes have the same length in all records",
-        feature->name, wire_size(&bytes), feature->size);
+        "UTF-8: bytes have the same length in all records, and encoded images need "
+        "data.options {\"image\": \"%s\"}",
+        feature->name, wire_size(&bytes), feature->size, feature->name);
 }
 
 static enum tn_status unreadable(enum example_result result, struct error *error)
@@ -169,7 +226,7 @@ static enum tn_status learn_record(struct records *records, const struct tfrecor
         const uint32_t place = find_feature(records, &seen, guess);
         enum tn_status status = TN_OK;
         if (place == records->count) { status = add_feature(records, &seen, error); }
-        if (status == TN_OK) { status = learn(&records->features[place], &seen, error); }
+        if (status == TN_OK) { status = learn(records, &records->features[place], &seen, error); }
         if (status != TN_OK) { return status; }
         guess = place + 1;
     }
@@ -204,6 +261,10 @@ static int by_name(const void *a, const void *b)
 static void describe(const struct feature *feature, struct source_column *column)
 {
     memcpy(column->name, feature->name, sizeof column->name);
+    if (feature->image) {
+        picture_describe(&feature->picture, column);
+        return;
+    }
     const bool bytes = feature->kind == EXAMPLE_BYTES;
     const bool many = bytes ? !feature->text : feature->count > 1;
     column->kind =
@@ -211,6 +272,19 @@ static void describe(const struct feature *feature, struct source_column *column
     if (!many) { return; }
     column->rank = 1;
     column->shape[0] = (uint32_t)(bytes ? feature->size : feature->count);
+}
+
+/* Options of images need images. */
+static enum tn_status check_options(const struct records *records, struct error *error)
+{
+    if (!are_given(&records->options)) { return TN_OK; }
+    for (uint32_t i = 0; i < records->count; i++) {
+        if (records->features[i].image) { return TN_OK; }
+    }
+    return error_set(error, TN_EINVAL,
+                     "data.options describes images, but no record has images in the feature '%s': "
+                     "give its name as \"image\", or remove the options",
+                     image_name(&records->options));
 }
 
 /* A feature without a value in any record is not a column. */
@@ -245,7 +319,9 @@ static enum tn_status open_records(const struct source_input *input, struct sour
     }
     *records = (struct records){.path = path, .bytes = input->bytes, .size = input->size};
     source->state = records;
-    enum tn_status status = learn_all(records, error);
+    enum tn_status status = read_options(input->options, &records->options, error);
+    if (status == TN_OK) { status = learn_all(records, error); }
+    if (status == TN_OK) { status = check_options(records, error); }
     if (status == TN_OK) { status = make_columns(records, source, error); }
     if (status == TN_OK) { return TN_OK; }
     close_records(source);
@@ -263,6 +339,11 @@ static enum tn_status read_cell(const struct feature *feature, const struct exam
         struct wire bytes = example_bytes(seen);
         cell->bytes = bytes.at;
         cell->size = wire_size(&bytes);
+        if (feature->image) {
+            enum tn_status status =
+                picture_read(&feature->picture, bytes.at, cell->size, row, cell, error);
+            return in_feature(status, feature, error);
+        }
         if (feature->text || cell->size == feature->size) { return TN_OK; }
         return error_set(error, TN_EINVAL, "the file changed while it was read");
     }
@@ -321,7 +402,7 @@ static void locate(const struct source *source, uint64_t i, uint32_t column,
 const struct source_type tfrecord_type = {
     .name = "tfrecord",
     .contents = "TFRecord files of tf.train.Example",
-    .version = 1,
+    .version = 2,
     .open = open_records,
     .read = read_row,
     .locate = locate,

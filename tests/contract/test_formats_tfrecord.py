@@ -63,6 +63,24 @@ class TFRecord(Formats):
         self.assertEqual(columns, [["a", "number"], ["b", "text"]])
         self.assertEqual(rows, [[1, None], [None, b"text"], [2, b""]])
 
+    def test_images_are_decoded(self):
+        """PNG exactly; JPEG as TensorFlow decodes it by the same method, within rounding of its upsampling."""
+        smooth = numpy.add.outer(numpy.arange(24) * 4, numpy.arange(32) * 3)
+        images = [numpy.stack([smooth + i, 255 - smooth - i, smooth], axis=-1).astype(numpy.uint8) for i in range(20)]
+        io = tensorflow.io
+        for encode, decode, most in ((io.encode_png, io.decode_png, 0),
+                                     (lambda image: io.encode_jpeg(image, quality=95, chroma_downsampling=False),
+                                      lambda data: io.decode_jpeg(data, dct_method="INTEGER_ACCURATE"), 1)):
+            encoded = [encode(image).numpy() for image in images]
+            self.write(*[{"image/encoded": data, "image/class/label": numpy.array([i])} for i, data in enumerate(encoded)])
+            columns, rows = self.read("tfrecord", self.file)
+            self.assertEqual(columns, [["image/class/label", "number"], ["image/encoded", "bytes", 24, 32, 3]])
+            for i, (data, row) in enumerate(zip(encoded, rows, strict=True)):
+                self.assertEqual(row[0], i)
+                wanted = decode(data).numpy().astype(int)
+                found = numpy.frombuffer(row[1], numpy.uint8).reshape(24, 32, 3)
+                self.assertLessEqual(abs(found - wanted).max(), most)
+
     def test_errors_name_the_record(self):
         self.write({"x": numpy.ones(3)}, {"x": numpy.ones(3)}, {"x": numpy.ones(2)})
         self.refused("tfrecord", self.file, "a.tfrecord: record 2: feature 'x' has 2 values, but 3")

@@ -42,11 +42,15 @@ def png(pixels):
             + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
-def tfrecord(pixels, label):
-    def field(number, data):
-        return bytes([number << 3 | 2, len(data)]) + data
+def tfrecord(name, data, label):
+    def field(number, content):
+        size, length = len(content), b""
+        while size >= 128:
+            length += bytes([size & 127 | 128])
+            size >>= 7
+        return bytes([number << 3 | 2]) + length + bytes([size]) + content
     features = (field(1, field(1, b"label") + field(2, field(3, field(1, bytes([label])))))
-                + field(1, field(1, b"raw") + field(2, field(1, field(1, pixels)))))
+                + field(1, field(1, name) + field(2, field(1, field(1, data)))))
     message = field(1, features)
 
     def masked(data):
@@ -107,9 +111,12 @@ class Train(Cli):
 
         half = EXAMPLES // 2
         for part, chosen in enumerate((slice(0, half), slice(half, None))):
-            records = [tfrecord(*pair) for pair in zip(self.images[chosen], self.labels[chosen])]
-            self.write(f"part-{part}.tfrecord", b"".join(records))
+            pairs = list(zip(self.images[chosen], self.labels[chosen]))
+            self.write(f"part-{part}.tfrecord", b"".join(tfrecord(b"raw", *pair) for pair in pairs))
+            self.write(f"encoded-{part}.tfrecord", b"".join(tfrecord(b"image/encoded", png(image), label)
+                                                            for image, label in pairs))
         runs.append(self.result("tfrecord", "part-*.tfrecord", {"raw": "pixels"}))
+        runs.append(self.result("tfrecord", "encoded-*.tfrecord", {"image/encoded": "pixels"}))
 
         lines = [f"{label} " + " ".join(f"{i + 1}:{struct.unpack('f', struct.pack('f', pixel / 255))[0]!r}"
                                         for i, pixel in enumerate(image))

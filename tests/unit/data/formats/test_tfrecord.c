@@ -5,12 +5,14 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "common/base/crc32c.h"
 #include "data/formats/formats.h"
+#include "data/image/image.h"
 
 /* Bytes that grow. */
 struct bytes {
@@ -106,11 +108,13 @@ static void add_typical(struct bytes *file, int64_t label)
     add_example(file, &features);
 }
 
+static const char *options = "{}"; /* For open_file(). */
+
 static enum tn_status open_file(const struct bytes *file, struct source *source,
                                 struct error *error)
 {
     const struct source_input input = {
-        .path = "f", .bytes = file->at, .size = file->size, .options = "{}"};
+        .path = "f", .bytes = file->at, .size = file->size, .options = options};
     *source = (struct source){.type = &tfrecord_type};
     return tfrecord_type.open(&input, source, error);
 }
@@ -263,6 +267,83 @@ static void test_records_that_differ_are_refused(void **state)
     expect_refused(&empty, "f: no record has a feature");
 }
 
+/* A record with a grey PNG image of this size, whose pixels are `pixel`, in feature `name`. */
+static void add_picture(struct bytes *file, const char *name, uint32_t height, uint32_t width,
+                        int pixel)
+{
+    struct bytes features = {.size = 0};
+    const int64_t label = pixel;
+    uint8_t pixels[64], *png;
+    size_t size;
+    const struct image image = {{height, width, 1}, pixels};
+    assert_true(height * width <= sizeof pixels);
+    memset(pixels, pixel, sizeof pixels);
+    assert_int_equal(image_encode_png(&image, &png, &size, NULL), TN_OK);
+    add_text(&features, name, png, size);
+    add_integers(&features, "label", &label, 1);
+    add_example(file, &features);
+    free(png);
+}
+
+/* The pixels of the only image column of row 1, all of which are equal. */
+static void expect_pixels(const struct bytes *file, uint32_t height, uint32_t width,
+                          uint32_t channels, uint8_t pixel)
+{
+    struct source source;
+    struct source_row row;
+    struct error error = {.text = ""};
+    if (open_file(file, &source, &error) != TN_OK) { fail_msg("%s", error.text); }
+    const struct source_column *column = &source.columns[0];
+    assert_int_equal(column->kind, SOURCE_BYTES);
+    assert_int_equal(column->rank, 3);
+    assert_int_equal(column->shape[0], height);
+    assert_int_equal(column->shape[1], width);
+    assert_int_equal(column->shape[2], channels);
+    assert_int_equal(source_row_open(&row, source.column_count, NULL), TN_OK);
+    assert_int_equal(source_read(&source, 1, &row, NULL), TN_OK);
+    assert_int_equal(row.cells[0].size, height * width * channels);
+    for (size_t i = 0; i < row.cells[0].size; i++) {
+        assert_int_equal(row.cells[0].bytes[i], pixel);
+    }
+    source_row_close(&row);
+    source_close(&source);
+}
+
+/* Images are decoded, and get the shape of the first one or that of the options. */
+static void test_images_are_decoded(void **state)
+{
+    (void)state;
+    struct bytes same = {.size = 0}, mixed = {.size = 0}, named = {.size = 0}, texts = {.size = 0};
+    add_picture(&same, "image/encoded", 3, 5, 0);
+    add_picture(&same, "image/encoded", 3, 5, 77);
+    add_picture(&mixed, "image/encoded", 3, 5, 0);
+    add_picture(&mixed, "image/encoded", 4, 4, 77);
+    add_picture(&named, "a", 3, 5, 77);
+    add_picture(&named, "a", 3, 5, 77);
+    add_text(&texts, "image/encoded", "a text", 6);
+    struct bytes wrong = same;
+    add_example(&wrong, &texts);
+    expect_pixels(&same, 3, 5, 1, 77);
+    expect_refused(&mixed, "f: record 1: feature 'image/encoded': the image is 4 x 4, but the "
+                           "first one is 3 x 5: give one for all");
+    expect_refused(&wrong, "f: record 2: feature 'image/encoded': not a JPEG or PNG image");
+    options = "{\"size\": [2, 6], \"channels\": 3}";
+    expect_pixels(&mixed, 2, 6, 3, 77);
+    expect_refused(&named, "f: data.options describes images, but no record has images in the "
+                           "feature 'image/encoded': give its name as \"image\"");
+    add_picture(&named, "a", 3, 5, 0);
+    options = "{}";
+    expect_refused(&named, "f: record 2: feature 'a' has 81 bytes, but 84 in the first record");
+    expect_refused(&named, "encoded images need data.options {\"image\": \"a\"}");
+    options = "{\"image\": \"a\"}";
+    expect_pixels(&named, 3, 5, 1, 77);
+    options = "{\"size\": [2]}";
+    expect_refused(&same, "size");
+    options = "{\"sizes\": 2}";
+    expect_refused(&same, "sizes");
+    options = "{}";
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_unpacked_numbers_are_read),
         cmocka_unit_test(test_damaged_files_are_refused),
         cmocka_unit_test(test_records_that_differ_are_refused),
+        cmocka_unit_test(test_images_are_decoded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
