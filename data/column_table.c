@@ -174,10 +174,10 @@ static enum tn_status check_model(const struct job *job, const struct column_tab
                          "data.label has a vocabulary, but the model predicts numbers: remove it, "
                          "or use a model for classes");
     }
-    if (named > table->classes) {
+    if (named > 0 && named != table->classes) {
         return error_set(error, TN_EINVAL,
-                         "data.label has %" PRIu32 " classes, but the model only %" PRIu32
-                         ": give model.outputs %" PRIu32,
+                         "the vocabulary of data.label has %" PRIu32
+                         " classes, but the model has %" PRIu32 ": give model.outputs %" PRIu32,
                          named, table->classes, named);
     }
     const uint32_t wanted = table->classes > 0 ? 1 : job->model.outputs;

@@ -205,6 +205,19 @@ class Data(Cli):
         self.json["model"]["inputs"] = 7
         self.fails("model.inputs is 7, but the columns give")
 
+    def test_a_vocabulary_has_all_classes(self):
+        """A model with more classes than names was a slip, often the default of 10; labels that are numbers have none."""
+        for outputs in (1, 3, None):
+            with self.subTest(outputs=outputs):
+                self.json["model"]["outputs"] = outputs
+                if outputs is None:
+                    del self.json["model"]["outputs"]
+                self.fails(f"has 2 classes, but the model has {outputs or 10}: give model.outputs 2" if outputs != 1
+                           else "model.outputs is 1")
+        self.rows("numbers.csv", ["x", "y"], [[i % 2, i % 2] for i in range(40)])
+        self.json["data"] = {"format": "csv", "train": "numbers.csv", "test": "numbers.csv", "label": "y"}
+        self.succeeds("data", "check", self.path())
+
     def test_many_classes(self):
         """More classes than a byte has."""
         draw = random.Random(3)
