@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -60,22 +60,36 @@ static int write_whole(int fd, const char *data, size_t size)
     return 0;
 }
 
-/* A new file beside `path`, its name in `temporary`. Negative: see errno. */
+/* Lock an open file whose name is `temporary`. False: another writer has it, or has renamed it. A
+ * file system without locks has one writer. */
+static bool lock(int fd, const char *temporary)
+{
+    struct stat own, named;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) { return false; }
+    return fstat(fd, &own) == 0 && lstat(temporary, &named) == 0 && own.st_dev == named.st_dev &&
+           own.st_ino == named.st_ino;
+}
+
+/* An empty file beside `path`, its name in `temporary`. It is locked until it is closed, so that
+ * writers at the same time have different ones, and one that a killed writer left is used again.
+ * Negative: see errno. */
 static int open_temporary(const char *path, char temporary[static PATH_MAX])
 {
     assert(path[0] != '\0');
-    static atomic_uint counter;
-    size_t folder = folder_length(path);
+    const size_t folder = folder_length(path);
     for (int i = 0; i < TEMPORARY_TRIES; i++) {
-        int length = snprintf(temporary, PATH_MAX, "%.*s.%s.tmp-%ld-%u", (int)folder, path,
-                              path + folder, (long)getpid(), atomic_fetch_add(&counter, 1));
+        const int length =
+            snprintf(temporary, PATH_MAX, "%.*s.%s.tmp-%d", (int)folder, path, path + folder, i);
         if (length < 0 || length >= PATH_MAX) {
             errno = ENAMETOOLONG;
             return -1;
         }
-        int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (fd >= 0 || errno != EEXIST) { return fd; }
+        const int fd = open(temporary, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0) { return fd; }
+        if (lock(fd, temporary) && ftruncate(fd, 0) == 0) { return fd; }
+        close(fd);
     }
+    errno = EBUSY;
     return -1;
 }
 
@@ -89,8 +103,8 @@ static enum tn_status sync_parent(const char *path, struct error *error)
     return files_sync_folder(length == 0 ? "." : folder, error);
 }
 
-enum tn_status files_write_atomic(const char *path, const void *data, size_t size,
-                                  struct error *error)
+static enum tn_status replace(const char *path, const void *data, size_t size, bool sync,
+                              struct error *error)
 {
     assert(path != NULL);
     assert(data != NULL || size == 0);
@@ -98,14 +112,24 @@ enum tn_status files_write_atomic(const char *path, const void *data, size_t siz
     int fd = open_temporary(path, temporary);
     if (fd < 0) { return files_error(error, errno, "create a file beside", path); }
     int failed = write_whole(fd, data, size);
-    if (failed == 0 && fsync(fd) != 0) { failed = errno; }
-    if (close(fd) != 0 && failed == 0) { failed = errno; }
+    if (failed == 0 && sync && fsync(fd) != 0) { failed = errno; }
     if (failed == 0 && rename(temporary, path) != 0) { failed = errno; }
-    if (failed != 0) {
-        if (unlink(temporary) != 0) { errno = 0; /* There is nothing more to try. */ }
-        return files_error(error, failed, "write", path);
-    }
-    return sync_parent(path, error);
+    if (failed != 0 && unlink(temporary) != 0) { errno = 0; /* There is nothing more to try. */ }
+    if (close(fd) != 0 && failed == 0) { failed = errno; }
+    return failed == 0 ? TN_OK : files_error(error, failed, "write", path);
+}
+
+enum tn_status files_write_atomic(const char *path, const void *data, size_t size,
+                                  struct error *error)
+{
+    enum tn_status status = replace(path, data, size, true, error);
+    return status == TN_OK ? sync_parent(path, error) : status;
+}
+
+enum tn_status files_write_unsynced(const char *path, const void *data, size_t size,
+                                    struct error *error)
+{
+    return replace(path, data, size, false, error);
 }
 
 static enum tn_status read_open(int fd, const char *path, size_t limit, char **data, size_t *size,

@@ -27,10 +27,17 @@ enum tn_status files_error(struct error *error, int system_errno, const char *wh
  * Make `path` hold exactly these bytes: written to a temporary file beside it (".NAME.tmp-*"),
  * synced, renamed, folder synced. After TN_OK the contents survive a loss of power. Of two
  * concurrent writers one wins, with all its contents. After a failure the old contents remain.
- * Only the owner may read the file, for it may hold a key.
+ * A temporary file that a killed writer left is used by the next one of `path`. Only the owner may
+ * read the file, for it may hold a key.
  */
 MUST_CHECK enum tn_status files_write_atomic(const char *path, const void *data, size_t size,
                                              struct error *error);
+
+/* The same without syncing, for files that may be lost, but are never read half-written by a
+ * process.
+ */
+MUST_CHECK enum tn_status files_write_unsynced(const char *path, const void *data, size_t size,
+                                               struct error *error);
 
 /*
  * The whole of a file, with a zero added after the last byte. The caller frees `*data`, which is

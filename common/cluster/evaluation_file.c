@@ -1,11 +1,11 @@
 #include "common/cluster/evaluation_file.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/base/files.h"
@@ -32,17 +32,16 @@ void evaluation_file_prepare(const char *dir)
 enum tn_status evaluation_file_write(const char *dir, uint64_t step, const json_t *object,
                                      struct error *error)
 {
-    char path[PATH_BYTES], partial[PATH_BYTES + 16];
+    char path[PATH_BYTES];
     assert(dir != NULL && object != NULL);
     snprintf(path, sizeof path, "%.900s/evaluations", dir);
     if (access(path, F_OK) != 0) { return TN_OK; }
     path_of(dir, step, path);
-    snprintf(partial, sizeof partial, "%s.partial", path);
-    if (json_dump_file(object, partial, JSON_COMPACT | JSON_REAL_PRECISION(17)) != 0) {
-        (void)unlink(partial);
-        return error_set(error, TN_EIO, "cannot write %s", partial);
-    }
-    return rename(partial, path) == 0 ? TN_OK : files_error(error, errno, "rename", partial);
+    char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    if (text == NULL) { return error_set(error, TN_ENOMEM, "no memory to write %s", path); }
+    enum tn_status status = files_write_unsynced(path, text, strlen(text), error);
+    free(text);
+    return status;
 }
 
 static bool is_of(const json_t *object, double loss)

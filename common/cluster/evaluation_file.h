@@ -27,7 +27,7 @@ enum { EVALUATION_CLASSES_MAX = 100 };
  * nothing would take them. */
 void evaluation_file_prepare(const char *dir);
 
-/* Write the file of `step` in the run's folder `dir`, if that is prepared. TN_EIO. */
+/* Write the file of `step` in the run's folder `dir`, if that is prepared. Errors: see files.h. */
 MUST_CHECK enum tn_status evaluation_file_write(const char *dir, uint64_t step,
                                                 const json_t *object, struct error *error);
 

@@ -1,5 +1,6 @@
 /* Durable small files: complete or absent, and errors that name the path. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,6 +54,41 @@ static void written_file_is_read(void **state)
         assert_string_equal(data, text);
         free(data);
     }
+}
+
+/* The file that a killed writer left becomes the next one of the same name, whatever is in it. */
+static void left_file_is_used_again(void **state)
+{
+    (void)state;
+    char *data;
+    size_t size;
+    FILE *left = fopen(in_folder(".file.tmp-0"), "we");
+    assert_non_null(left);
+    assert_true(fputs("half of a longer text", left) >= 0 && fclose(left) == 0);
+    assert_int_equal(files_write_atomic(in_folder("file"), "new", 3, NULL), TN_OK);
+    assert_int_equal(files_read(in_folder("file"), 100, &data, &size, NULL), TN_OK);
+    assert_string_equal(data, "new");
+    free(data);
+    assert_int_not_equal(access(in_folder(".file.tmp-0"), F_OK), 0);
+}
+
+/* The file of a writer at work is left alone, and that of an earlier one behind it used. */
+static void writers_have_files_of_their_own(void **state)
+{
+    (void)state;
+    struct stat before, after;
+    const int other = open(in_folder(".file.tmp-0"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(other >= 0 && write(other, "text", 4) == 4);
+    assert_int_equal(flock(other, LOCK_EX), 0);
+    assert_int_equal(fstat(other, &before), 0);
+    assert_int_equal(files_write_unsynced(in_folder("file"), "new", 3, NULL), TN_OK);
+    assert_int_equal(stat(in_folder(".file.tmp-0"), &after), 0);
+    assert_int_equal(after.st_ino, before.st_ino);
+    assert_int_equal(after.st_size, 4);
+    assert_int_not_equal(access(in_folder(".file.tmp-1"), F_OK), 0);
+    assert_int_equal(close(other), 0);
+    assert_int_equal(files_write_unsynced(in_folder("file"), "new", 3, NULL), TN_OK);
+    assert_int_not_equal(access(in_folder(".file.tmp-0"), F_OK), 0);
 }
 
 static unsigned mode_of(const char *path)
@@ -141,6 +178,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(written_file_is_read),
+        cmocka_unit_test(left_file_is_used_again),
+        cmocka_unit_test(writers_have_files_of_their_own),
         cmocka_unit_test(files_are_private),
         cmocka_unit_test(larger_than_the_limit_is_refused),
         cmocka_unit_test(only_regular_files_are_read),
