@@ -2,7 +2,9 @@
  * bench/bench_transport.c: compares the transport with raw TCP (blocking sockets, pieces of 1 MiB)
  * on the loopback, in alternating rounds in one process.
  *
- *   bench_transport [ROUNDS]     default: 15
+ *   bench_transport [ROUNDS]           default: 15
+ *   bench_transport ROUNDS BYTES       for bench/run: bodies of BYTES both ways; prints for each
+ *                                      round the speeds of the transport and of raw TCP, in GB/s
  *
  * For each exchange it prints the median times and the ratio of the speeds, as median and quartiles
  * over the rounds. Context switches and minor page faults are counted per exchange for the process,
@@ -279,13 +281,31 @@ static void compare(const struct exchange *exchange, unsigned rounds)
            raw.switches, ours.switches, raw.faults, ours.faults);
 }
 
+/* About 16 MiB in a round; the first round warms up. */
+static void print_rounds(uint32_t bytes, unsigned rounds)
+{
+    unsigned count = (unsigned)u64_min(400, u64_max(1, (8U << 20) / bytes));
+    struct exchange exchange = {"", bytes, bytes, count};
+    double kilobytes = 2e-3 * bytes;
+    for (unsigned i = 0; i <= rounds; i++) {
+        double ours = measure(our_exchange, &exchange).microseconds;
+        double raw = measure(raw_exchange, &exchange).microseconds;
+        if (i > 0) { printf("%.6g %.6g\n", kilobytes / ours, kilobytes / raw); }
+        (void)fflush(stdout);
+    }
+}
+
 int main(int argc, char **argv)
 {
     unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 15;
-    if (rounds < 1 || rounds > ROUNDS_MAX) { return 128; }
+    unsigned long bytes = argc > 2 ? strtoul(argv[2], NULL, 10) : 64;
+    if (rounds < 1 || rounds > ROUNDS_MAX || bytes < 1 || bytes > BODY_BYTES_MAX) { return 128; }
     pthread_t raw_server = raw_open();
     our_open();
-    for (unsigned i = 0; i < EXCHANGE_COUNT; i++) { compare(&exchanges[i], (unsigned)rounds); }
+    if (argc > 2) { print_rounds((uint32_t)bytes, (unsigned)rounds); }
+    for (unsigned i = 0; i < EXCHANGE_COUNT && argc <= 2; i++) {
+        compare(&exchanges[i], (unsigned)rounds);
+    }
     close(raw_fd);
     pthread_join(raw_server, NULL);
     free(raw_memory);

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/dense.h"
 #include "kernels/kernels.h"
 #include "kernels/portable/conv.h"
-#include "kernels/portable/matmul.h"
 
 enum { SIDE2 = CNN_SIDE / 2, POOLED1 = SIDE2 * SIDE2 * CNN_CHANNELS1 };
 
@@ -99,58 +99,13 @@ void cnn_close(struct cnn *net)
     free(net->which1), free(net->which2), free(net);
 }
 
-static void pack_dense(const struct portable *kernels, size_t in, size_t out, const float *weights,
-                       float *const packed[2])
-{
-    matmul_pack(kernels, in, out,
-                &(struct matmul_operand){.data = weights, .row = out, .column = 1}, packed[0]);
-    matmul_pack(kernels, out, in,
-                &(struct matmul_operand){.data = weights, .row = 1, .column = out}, packed[1]);
-}
-
 void cnn_pack(struct cnn *net, const struct cnn_parameters *values)
 {
     conv2d_pack(net->kernels, &conv1, values->w1, net->w1);
     conv2d_pack(net->kernels, &conv2, values->w2, net->w2[0]);
     conv2d_pack_backward(net->kernels, &conv2, values->w2, net->w2[1], net->workspace);
-    pack_dense(net->kernels, CNN_FLAT, CNN_HIDDEN, values->w3, net->w3);
-    pack_dense(net->kernels, CNN_HIDDEN, CNN_CLASSES, values->w4, net->w4);
-}
-
-/* out = a w with packed w. */
-static void multiply(const struct cnn *net, size_t n, size_t k, const float *a, const float *packed,
-                     const float *bias, bool relu, float *out)
-{
-    struct matmul task = {
-        .batch = 1,
-        .m = net->batch,
-        .n = n,
-        .k = k,
-        .a = {.data = a, .row = k, .column = 1},
-        .packed = packed,
-        .out = out,
-        .out_row = n,
-        .bias = bias,
-        .relu = relu,
-    };
-    matmul_run(net->kernels, &task, NULL);
-}
-
-/* dw = x' dy. */
-static void multiply_transposed(const struct cnn *net, size_t in, size_t out, const float *x,
-                                const float *dy, float *dw)
-{
-    struct matmul task = {
-        .batch = 1,
-        .m = in,
-        .n = out,
-        .k = net->batch,
-        .a = {.data = x, .row = 1, .column = in},
-        .b = {.data = dy, .row = out, .column = 1},
-        .out = dw,
-        .out_row = out,
-    };
-    matmul_run(net->kernels, &task, NULL);
+    dense_pack(net->kernels, CNN_FLAT, CNN_HIDDEN, values->w3, net->w3);
+    dense_pack(net->kernels, CNN_HIDDEN, CNN_CLASSES, values->w4, net->w4);
 }
 
 static void forward(struct cnn *net, const struct cnn_parameters *values, const float *images)
@@ -164,8 +119,10 @@ static void forward(struct cnn *net, const struct cnn_parameters *values, const 
         conv2d_forward_pooled(k, &conv2, 2, pooled1, net->w2[0], second, net->flat + n * CNN_FLAT,
                               net->which2 + n * CNN_FLAT, net->workspace);
     }
-    multiply(net, CNN_HIDDEN, CNN_FLAT, net->flat, net->w3[0], values->b3, true, net->hidden);
-    multiply(net, CNN_CLASSES, CNN_HIDDEN, net->hidden, net->w4[0], values->b4, false, net->logits);
+    dense_forward(net->kernels, net->batch, CNN_HIDDEN, CNN_FLAT, net->flat, net->w3[0], values->b3,
+                  true, net->hidden);
+    dense_forward(net->kernels, net->batch, CNN_CLASSES, CNN_HIDDEN, net->hidden, net->w4[0],
+                  values->b4, false, net->logits);
 }
 
 static void backward_dense(struct cnn *net, struct cnn_parameters *d)
@@ -175,12 +132,14 @@ static void backward_dense(struct cnn *net, struct cnn_parameters *d)
     float *dhidden = net->hidden_gradient, *dflat = net->flat_gradient;
     size_t batch = net->batch;
     k->reduce->sum_rows(batch, CNN_CLASSES, net->logits, CNN_CLASSES, false, d->b4);
-    multiply_transposed(net, CNN_HIDDEN, CNN_CLASSES, net->hidden, net->logits, d->w4);
-    multiply(net, CNN_HIDDEN, CNN_CLASSES, net->logits, net->w4[1], NULL, false, dhidden);
+    dense_gradient(k, batch, CNN_HIDDEN, CNN_CLASSES, net->hidden, net->logits, d->w4);
+    dense_forward(net->kernels, net->batch, CNN_HIDDEN, CNN_CLASSES, net->logits, net->w4[1], NULL,
+                  false, dhidden);
     relu(batch * CNN_HIDDEN, net->hidden, dhidden, dhidden);
     k->reduce->sum_rows(batch, CNN_HIDDEN, dhidden, CNN_HIDDEN, false, d->b3);
-    multiply_transposed(net, CNN_FLAT, CNN_HIDDEN, net->flat, dhidden, d->w3);
-    multiply(net, CNN_FLAT, CNN_HIDDEN, dhidden, net->w3[1], NULL, false, dflat);
+    dense_gradient(k, batch, CNN_FLAT, CNN_HIDDEN, net->flat, dhidden, d->w3);
+    dense_forward(net->kernels, net->batch, CNN_FLAT, CNN_HIDDEN, dhidden, net->w3[1], NULL, false,
+                  dflat);
     relu(batch * CNN_FLAT, net->flat, dflat, dflat);
 }
 

@@ -1,0 +1,256 @@
+"""The figures of bench/run: a function for each kind, and the names."""
+
+import os
+import signal
+import time
+from datetime import datetime
+from pathlib import Path
+
+from figures.processes import Cluster, Server, print_progress
+from figures.ratios import Missing, figure
+
+FASHION = "/usr/share/datasets/fashion-mnist"
+PEERS = (("tensorflow_ps.py", "TensorFlow, parameter servers"), ("tensorflow_all_reduce.py", "TensorFlow, all-reduce"),
+         ("tensorflow_one.py", "TensorFlow, one process"), ("torch_one.py", "PyTorch, one process"))
+CNN = [{"conv2d": {"filters": 32, "activation": "relu"}}, {"max_pool": 2},
+       {"conv2d": {"filters": 64, "activation": "relu"}}, {"max_pool": 2}, "flatten",
+       {"dense": {"units": 128, "activation": "relu"}}, {"dense": 10}]
+QUIET = {"evaluate": {"every_steps": 0}, "checkpoint": {"every_seconds": 0}, "zookeeper": {"servers": 1}}
+ARRAYS_OF_ADAM = 3
+
+
+class Context:
+    """The options of bench/run, and the sizes that depend on them."""
+
+    def __init__(self, workspace, options):
+        self.workspace, self.quick = workspace, options.quick
+        self.peers_python = options.peers_python if options.peers else None
+        self.rounds = 3 if options.quick else 15
+        self.few_rounds = 1 if options.quick else 5
+        self.window_s = 1.0 if options.quick else 3.0
+        self.model_bytes = (64 if options.quick else 1024) << 20
+
+
+def lines_of_rounds(text):
+    return [tuple(float(number) for number in line.split()) for line in text.splitlines()]
+
+
+def size_text(count):
+    return f"{count >> 30} GiB" if count >= 1 << 30 else f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
+
+
+def exchange(context, count):
+    text = context.workspace.output_of(context.workspace.program("bench_transport"), str(context.rounds), str(count))
+    return figure("GB/s", "higher", f"{size_text(count)} both ways", lines_of_rounds(text), "raw TCP on the loopback")
+
+
+def apply_16m(context):
+    parameters = (1 if context.quick else 16) << 20
+    text = context.workspace.output_of(context.workspace.program("bench_apply"), str(context.rounds), str(parameters))
+    return figure("million parameters/s", "higher", f"{parameters} parameters, 8 slices, Adam", lines_of_rounds(text),
+                  "one fused pass over memory")
+
+
+def in_turns(context, cluster, servers, factor=1):
+    """For each round: the rate of the cluster, and that of each server, while the others wait."""
+    rows = []
+    cluster.pause()
+    for number in range(context.rounds):
+        cluster_rate = cluster.rate_in_turn(context.window_s) * factor
+        rows.append((cluster_rate, *(server.rate(context.window_s) for server in servers)))
+        print_progress(f"  round {number + 1} of {context.rounds}: " + " ".join(f"{rate:.4g}" for rate in rows[-1]))
+    return rows
+
+
+def null_step(context, workers):
+    every = 100 if workers <= 8 else 10
+    job = {"model": {"type": "linear", "inputs": 1, "outputs": 1, "hidden": []},
+           "data": {"type": "synthetic", "examples": 1024, "test_examples": 16},
+           "train": {"batch": workers, "slices": workers, "learning_rate": 0.001},
+           "metrics": {"every_steps": every}, "cluster": {"coordinators": 1, "ps": 1, "workers": workers}, **QUIET}
+    program = context.workspace.program("bench_barrier")
+    cluster = Cluster(context.workspace, "null", job)
+    servers = [Server(context.workspace, program, kind, str(workers)) for kind in ("futex", "tcp")]
+    rows = in_turns(context, cluster, servers)
+    return figure("steps/s", "higher", f"1 ps, {workers} workers, 2 parameters", rows, "a futex barrier of threads",
+                  ["a barrier over raw TCP"])
+
+
+def start_peers(context, batch):
+    """The peers that run, with their names; the others are named on stderr."""
+    found = []
+    folder = Path(__file__).resolve().parent.parent / "peers"
+    for script, name in PEERS if context.peers_python is not None else ():
+        try:
+            server = Server(context.workspace, context.peers_python, "-B", str(folder / script), str(batch), FASHION,
+                            greets=True)
+            found.append((server, f"{name} ({server.greeting})"))
+        except (Missing, OSError) as missing:
+            print_progress(f"  skipped: {name}: {str(missing)[-200:]}")
+    return found
+
+
+def classifier(context, model, batch, peers):
+    if not Path(FASHION).is_dir():
+        raise Missing(f"{FASHION} does not exist: install the package dataset-fashion-mnist")
+    job = {"model": dict({"inputs": 784, "outputs": 10}, **model), "data": {"type": "idx", "path": FASHION},
+           "train": {"batch": batch, "slices": 8, "optimizer": "adam", "learning_rate": 0.001},
+           "metrics": {"every_steps": 1 if model["type"] == "layers" or batch > 512 else 10},
+           "cluster": {"coordinators": 1, "ps": 2, "workers": 2}, **QUIET}
+    program, path = context.workspace.program("bench_plain"), context.workspace.job("plain", job)
+    cluster = Cluster(context.workspace, "classifier", job)
+    plain = [Server(context.workspace, program, path, str(batch), threads) for threads in ("1", "2")]
+    others = start_peers(context, batch) if peers else []
+    rows = in_turns(context, cluster, plain + [server for server, _ in others], factor=batch)
+    rows = [(row[0], max(row[1:3]), *row[1:]) for row in rows]
+    return figure("examples/s", "higher", f"2 ps, 2 workers, batch {batch}", rows, "the faster plain C program",
+                  ["plain C, 1 thread", "plain C, 2 threads"] + [name for _, name in others])
+
+
+def cluster_figure(context, batch):
+    return classifier(context, {"type": "mlp", "hidden": [128]}, batch, True)
+
+
+def cnn(context):
+    return classifier(context, {"type": "layers", "shape": [28, 28, 1], "layers": CNN}, 512, False)
+
+
+def large_job(context, every_seconds):
+    """A linear model of the context's size, so that nearly all work is that of parameters."""
+    outputs = context.model_bytes // 4 // 1024
+    return {"model": {"type": "linear", "inputs": 1023, "outputs": outputs, "hidden": []},
+            "data": {"type": "synthetic", "examples": 32, "test_examples": 8},
+            "train": {"batch": 2, "slices": 2, "optimizer": "adam", "learning_rate": 1e-6},
+            "metrics": {"every_steps": 1}, "cluster": {"coordinators": 1, "ps": 2, "workers": 1},
+            **dict(QUIET, checkpoint={"every_seconds": every_seconds})}
+
+
+def require_memory(context):
+    """A cluster of the large job takes about 14 times the model, and its checkpoints on the disk."""
+    needed = 16 * context.model_bytes
+    lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
+    available = int(lines["MemAvailable"].split()[0]) << 10
+    if available < needed:
+        raise Missing(f"{size_text(needed)} of memory are needed, {size_text(available)} are available")
+    disk = os.statvfs(context.workspace.folder)
+    if disk.f_bavail * disk.f_frsize < needed:
+        raise Missing(f"{size_text(needed)} of disk are needed in {context.workspace.folder}; give another --folder")
+
+
+def large_size(context):
+    return f"{size_text(context.model_bytes)} of parameters, Adam, 2 ps, 1 worker"
+
+
+def checkpoint_slowdown(context):
+    require_memory(context)
+    interval, window = (2, 6) if context.quick else (10, 40)
+    rows = []
+    for number in range(context.few_rounds):
+        rates = []
+        for every in (interval, 0):
+            cluster = Cluster(context.workspace, "checkpoints", large_job(context, every))
+            rates.append(cluster.rate(window))
+            cluster.close()
+        rows.append(tuple(rates))
+        print_progress(f"  round {number + 1} of {context.few_rounds}: {rates[0]:.4g} {rates[1]:.4g}")
+    return figure("steps/s", "higher", f"{large_size(context)}, a checkpoint each {interval} s", rows,
+                  "the same without checkpoints")
+
+
+def read_files_ms(folder):
+    """The time that read() takes for all files of a folder."""
+    memory = bytearray(1 << 20)
+    start = time.monotonic()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            with open(path, "rb", buffering=0) as file:
+                while file.readinto(memory):
+                    pass
+    return 1000 * (time.monotonic() - start)
+
+
+def restart_once(cluster):
+    """From SIGKILL of a ps to the first step behind the checkpoint that all ps then load."""
+    before = cluster.wait("a checkpoint", lambda status: status["phase"] == "running" and status["checkpoint"]["id"] > 0)
+    limit = read_files_ms(cluster.folder / "checkpoints" / f"{before['checkpoint']['id']:010}")
+    victim = next(task["pid"] for task in before["tasks"] if task["role"] == "ps")
+    start = time.monotonic()
+    os.kill(victim, signal.SIGKILL)
+    cluster.wait("a new step", lambda status: status["generation"] > before["generation"] and
+                 status["phase"] == "running" and status["step"] > status["checkpoint"]["step"], pause_s=0)
+    return 1000 * (time.monotonic() - start), limit
+
+
+def restart_cold(context):
+    require_memory(context)
+    cluster = Cluster(context.workspace, "restart", large_job(context, 5))
+    rows = []
+    for number in range(context.few_rounds):
+        rows.append(restart_once(cluster))
+        print_progress(f"  round {number + 1} of {context.few_rounds}: {rows[-1][0]:.0f} ms, reading {rows[-1][1]:.0f} ms")
+    return figure("ms", "lower", large_size(context), rows, "reading the checkpoint with read()")
+
+
+def resident(pid):
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmRSS"))
+
+
+def memory(context, role, unit, arrays, limit_name):
+    """At less than 128 MiB, the program itself would count."""
+    context.model_bytes = max(context.model_bytes, 128 << 20)
+    require_memory(context)
+    cluster = Cluster(context.workspace, "memory", large_job(context, 0))
+    cluster.wait("step 10", lambda status: status["step"] >= 10)
+    share = context.model_bytes / (2 if role == "ps" else 1)
+    rows = [(resident(pid) / share, arrays) for pid in cluster.pids(role)]
+    return figure(unit, "lower", large_size(context), rows, limit_name)
+
+
+def memory_of_ps(context):
+    return memory(context, "ps", "resident bytes per byte of the shard", ARRAYS_OF_ADAM + 1,
+                  "values, optimizer state, one more copy of the values")
+
+
+def memory_of_worker(context):
+    return memory(context, "worker", "resident bytes per byte of the model", 2.2, "values, gradient, a tenth of both")
+
+
+def failover(context):
+    job = {"model": {"type": "linear", "inputs": 8, "outputs": 1, "hidden": []}, "data": {"type": "synthetic"},
+           "train": {"batch": 32, "slices": 4, "learning_rate": 0.001}, "cluster": {"coordinators": 2, "ps": 1, "workers": 1},
+           "evaluate": {"every_steps": 0}, "checkpoint": {"every_seconds": 10}, "zookeeper": {"servers": 3}}
+    cluster = Cluster(context.workspace, "failover", job)
+    rows = []
+    for _ in range(context.rounds):
+        before = cluster.wait("two coordinators", lambda status: status["chief"] and all(
+            task["pid"] and task["state"] in ("chief", "candidate") for task in status["tasks"]
+            if task["role"] == "coordinator"))
+        killed = time.time()
+        os.kill(before["chief"]["pid"], signal.SIGKILL)
+        after = cluster.wait("another chief", lambda status, epoch=before["epoch"]:
+                             status["epoch"] > epoch and status["chief"])
+        since = datetime.fromisoformat(after["chief"]["since"].replace("Z", "+00:00")).timestamp()
+        rows.append((1000 * (since - killed), None))
+    return figure("ms", "lower", "3 ZooKeeper servers, 2 coordinators", rows, None)
+
+
+FIGURES = {
+    "exchange_4KiB": lambda context: exchange(context, 4 << 10),
+    "exchange_256KiB": lambda context: exchange(context, 256 << 10),
+    "exchange_64MiB": lambda context: exchange(context, 64 << 20),
+    "null_step_w1": lambda context: null_step(context, 1),
+    "null_step_w2": lambda context: null_step(context, 2),
+    "null_step_w8": lambda context: null_step(context, 8),
+    "null_step_w32": lambda context: null_step(context, 32),
+    "apply_16M": apply_16m,
+    "cluster_b64": lambda context: cluster_figure(context, 64),
+    "cluster_b512": lambda context: cluster_figure(context, 512),
+    "cluster_b4096": lambda context: cluster_figure(context, 4096),
+    "cnn_b512": cnn,
+    "checkpoint_1GiB_slowdown": checkpoint_slowdown,
+    "ps_restart_cold_1GiB_ms": restart_cold,
+    "rss_ps_per_shard": memory_of_ps,
+    "rss_worker_per_model": memory_of_worker,
+    "failover_ms": failover,
+}

@@ -1,0 +1,183 @@
+"""The processes of a measurement, which all end with it: programs that are asked for one measurement at a time, and
+clusters that are paused in between."""
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from figures.ratios import Missing
+
+MARK = "TANIST_BENCH_MARK"
+START_S = 120
+
+
+class Workspace:
+    """A folder, and the processes that were started with it. close() leaves none of them."""
+
+    def __init__(self, build, parent):
+        self.build = build
+        self.folder = Path(tempfile.mkdtemp(prefix="tanist-bench.", dir=parent))
+        self.mark = secrets.token_hex(8)
+        self.environment = dict(os.environ, **{MARK: self.mark})
+
+    def program(self, name):
+        path = self.build / (name if name == "tanist" else f"bin/{name}")
+        if not path.exists():
+            raise Missing(f"{path} does not exist: run `cmake --build {self.build} --target tanist bench`")
+        return str(path)
+
+    def output_of(self, *command):
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+                              env=self.environment)
+        if done.returncode != 0:
+            raise Missing(f"{Path(command[0]).name} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+        return done.stdout
+
+    def job(self, name, job):
+        path = self.folder / f"{name}.json"
+        path.write_text(json.dumps(dict(job, name=name)))
+        return str(path)
+
+    def kill(self):
+        """SIGKILL to all processes of this workspace, also to those that they started, until there are none."""
+        wanted = f"{MARK}={self.mark}".encode()
+        found = True
+        while found:
+            found = False
+            for entry in Path("/proc").iterdir():
+                try:
+                    if entry.name.isdigit() and wanted in (entry / "environ").read_bytes().split(b"\0"):
+                        os.kill(int(entry.name), signal.SIGKILL)
+                        found = True
+                except OSError:
+                    continue
+
+    def close(self):
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Server:
+    """A program that prints one number for each number of seconds that it reads."""
+
+    def __init__(self, workspace, *command, greets=False):
+        self.errors = open(workspace.folder / "server.err", "w+", encoding="utf-8")
+        self.name = Path(command[0]).name
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
+                                        text=True, env=workspace.environment, cwd=workspace.folder)
+        self.greeting = self.line() if greets else None
+
+    def line(self):
+        line = self.process.stdout.readline()
+        if not line:
+            self.process.wait()
+            self.errors.seek(0)
+            text = self.errors.read().strip()
+            raise Missing(f"{self.name} ended with {self.process.returncode}: {text[-500:]}")
+        return line.strip()
+
+    def rate(self, seconds):
+        self.process.stdin.write(f"{seconds}\n")
+        self.process.stdin.flush()
+        return float(self.line())
+
+    def close(self):
+        self.process.kill()
+        self.process.communicate()
+        self.errors.close()
+
+
+class Cluster:
+    """A run without an end by `tanist run`."""
+
+    def __init__(self, workspace, name, job):
+        self.workspace, self.tanist = workspace, workspace.program("tanist")
+        self.folder = workspace.folder / name
+        self.offset = 0
+        self.errors = open(workspace.folder / f"{name}.err", "w+", encoding="utf-8")
+        self.process = subprocess.Popen(
+            [self.tanist, "run", workspace.job(name, job), "--dir", str(self.folder), "--set", "train.steps=1000000000"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.errors, env=workspace.environment)
+        self.wait("the first steps", lambda status: status["phase"] == "running" and status["step"] >= 2)
+
+    def command(self, name, *arguments):
+        return subprocess.run([self.tanist, name, "--dir", str(self.folder), *arguments], capture_output=True, text=True,
+                              check=False, env=self.workspace.environment)
+
+    def status(self):
+        """None: there is no answer yet."""
+        done = self.command("status", "-o", "json")
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def wait(self, what, condition, pause_s=0.02):
+        end = time.monotonic() + START_S
+        while time.monotonic() < end:
+            status = self.status()
+            if status is not None and condition(status):
+                return status
+            if self.process.poll() is not None:
+                break
+            time.sleep(pause_s)
+        self.errors.seek(0)
+        raise Missing(f"the cluster did not reach {what} within {START_S} s: {self.errors.read().strip()[-500:]}")
+
+    def pids(self, role):
+        return [task["pid"] for task in self.status()["tasks"] if task["role"] == role]
+
+    def pause(self):
+        if self.command("pause").returncode == 0:
+            self.wait("a pause", lambda status: status["phase"] == "paused")
+
+    def new_points(self):
+        """Step and time of the points of the curves since the last call."""
+        with open(self.folder / "metrics.jsonl", "rb") as curves:
+            curves.seek(self.offset)
+            text = curves.read()
+        whole = text[:text.rfind(b"\n") + 1]
+        self.offset += len(whole)
+        points = [json.loads(line) for line in whole.splitlines()]
+        return [(point["step"], seconds(point["time"])) for point in points if "step" in point and "time" in point]
+
+    def rate(self, duration):
+        """Steps per second of the next `duration` seconds of a cluster that is not paused; longer if it makes fewer
+        than three points in them."""
+        self.new_points()
+        points, end = [], time.monotonic() + duration
+        while len(points) < 3 or time.monotonic() < end:
+            time.sleep(min(duration, 0.5))
+            points += self.new_points()
+            if time.monotonic() > end + START_S:
+                raise Missing(f"the cluster made {len(points)} points of its curves in {START_S} s")
+        return (points[-1][0] - points[0][0]) / (points[-1][1] - points[0][1])
+
+    def rate_in_turn(self, duration):
+        """The same of a cluster that is paused before and afterwards."""
+        self.command("resume")
+        try:
+            return self.rate(duration)
+        finally:
+            self.pause()
+
+    def close(self):
+        """The processes of the workspace end with it."""
+        self.workspace.kill()
+        self.process.communicate()
+        self.errors.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def seconds(text):
+    """A time of the curves: 2026-11-21T22:56:30.167Z, as seconds of its day."""
+    hours, minutes, rest = text.rstrip("Z").split("T")[1].split(":")
+    return int(hours) * 3600 + int(minutes) * 60 + float(rest)
+
+
+def print_progress(text):
+    print(text, file=sys.stderr, flush=True)
