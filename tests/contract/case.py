@@ -24,6 +24,11 @@ LONG = ["--set", "train.steps=50000000"]
 MARK = "TANIST_TEST_MARK"
 
 
+def patience(seconds):
+    """The bound of a wait: builds with sanitizers are several times slower (tests/CMakeLists.txt)."""
+    return seconds * int(os.environ.get("TANIST_TEST_PATIENCE", "1"))
+
+
 class Cli(unittest.TestCase):
     """Each test has a folder of its own, and no process is left running after it."""
 
@@ -67,7 +72,7 @@ class Cli(unittest.TestCase):
 
     def tanist(self, *arguments, timeout=60, **more):
         environment = dict(self.environment, **more.pop("env", {}))
-        return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=timeout,
+        return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=patience(timeout),
                               cwd=self.folder, env=environment, check=False, **more)
 
     def succeeds(self, *arguments, **more):
@@ -89,7 +94,7 @@ class Cli(unittest.TestCase):
     def znode(self, *arguments):
         """A client of ZooKeeper that changes znodes of the run as another program would."""
         return subprocess.run([ZNODE, self.zookeeper_of_run(), *arguments], capture_output=True, text=True,
-                              timeout=30, check=False, cwd=self.folder, env=self.environment)
+                              timeout=patience(30), check=False, cwd=self.folder, env=self.environment)
 
     def zookeeper_of_run(self):
         return json.loads((self.folder / "run/run.json").read_text())["zookeeper"]
@@ -126,7 +131,7 @@ class Cli(unittest.TestCase):
 
     def result(self, run, timeout=60):
         """The run ends without an error; returns its result."""
-        out, errors = run.communicate(timeout=timeout)
+        out, errors = run.communicate(timeout=patience(timeout))
         self.assertEqual(run.returncode, 0, errors)
         return json.loads(out)
 
@@ -164,10 +169,10 @@ class Cli(unittest.TestCase):
 
     def wait_for(self, what, condition, limit_s=60):
         """The first value of `condition` that is true."""
-        end = time.monotonic() + limit_s
+        end = time.monotonic() + patience(limit_s)
         while not (found := condition()):
             if time.monotonic() > end:
-                self.fail(f"not within {limit_s} s: {what}{self.details()}")
+                self.fail(f"not within {patience(limit_s)} s: {what}{self.details()}")
             time.sleep(0.05)
         return found
 
@@ -218,7 +223,7 @@ class Cli(unittest.TestCase):
         self.wait_for("another checkpoint", lambda: self.newest_checkpoint() > before)
 
     def check_no_process_left(self, limit_s=5, but=()):
-        end = time.monotonic() + limit_s
+        end = time.monotonic() + patience(limit_s)
         while set(self.processes()) - set(but) and time.monotonic() < end:
             time.sleep(0.05)
         self.assertEqual(set(self.processes()) - set(but), set())

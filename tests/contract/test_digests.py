@@ -9,14 +9,14 @@ import os
 import subprocess
 import unittest
 
-from case import PROGRAM, ROOT, Cli
+from case import PROGRAM, ROOT, Cli, patience
 from installed import sanitizer_flags
 
 
 class Digests(Cli):
     def compare(self, *arguments, program=PROGRAM):
         return subprocess.run([str(ROOT / "tests/portable/digests.py"), *arguments], capture_output=True,
-                              text=True, timeout=280, cwd=self.folder, check=False,
+                              text=True, timeout=patience(280), cwd=self.folder, check=False,
                               env=dict(self.environment, TANIST_PROGRAM=str(program)))
 
     def test_examples_have_one_digest(self):

@@ -10,7 +10,7 @@ import signal
 import sys
 import unittest
 
-from case import LONG, QUICK, Cli
+from case import LONG, QUICK, Cli, patience
 
 # No checkpoint but those of drains and of the end.
 RARE = ["--set", "checkpoint.every_steps=1000000000"]
@@ -27,7 +27,7 @@ class Run(Cli):
             process = self.start(*steps)
             self.wait_step(reached + 1)
             process.send_signal(number)
-            out, log = process.communicate(timeout=60)
+            out, log = process.communicate(timeout=patience(60))
             self.assertEqual(process.returncode, 128 + number, log)
             self.assertIn("no step is lost", log)
             result = json.loads(out)
@@ -47,7 +47,7 @@ class Run(Cli):
         pause = self.tanist("pause", "--dir", "run")
         self.assertEqual(pause.returncode, 0, pause.stderr)
         process.send_signal(signal.SIGTERM)
-        out, log = process.communicate(timeout=60)
+        out, log = process.communicate(timeout=patience(60))
         self.assertEqual(process.returncode, 143, log)
         self.assertIn("no step is lost", log)
         self.assertGreater(json.loads(out)["checkpoint"]["step"], 0)
@@ -60,7 +60,7 @@ class Run(Cli):
         os.kill(chief, signal.SIGSTOP)  # So that the drain cannot end before the second signal.
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
-        _, log = process.communicate(timeout=60)
+        _, log = process.communicate(timeout=patience(60))
         self.assertEqual(process.returncode, 130, log)
         self.assertIn("the nodes were killed, so later steps are lost", log)
 
@@ -102,7 +102,7 @@ class Agents(Cli):
         drain = self.tanist("drain", "--host", "127.0.0.2", *self.target)
         self.assertEqual(drain.returncode, 0, drain.stderr)
         self.assertIn("all nodes of 127.0.0.2 have left", drain.stderr)
-        _, log = first.communicate(timeout=60)
+        _, log = first.communicate(timeout=patience(60))
         self.assertEqual(first.returncode, 0, log)
         self.assertIn("no step is lost", log)
         status = self.wait_status("a pause by coordinator:1", lambda status: status["phase"] == "paused" and
@@ -135,7 +135,7 @@ class Agents(Cli):
         self.wait_tasks()
         before, watch = self.wait_step(), self.watch()
         second.send_signal(signal.SIGTERM)
-        _, log = second.communicate(timeout=60)
+        _, log = second.communicate(timeout=patience(60))
         self.assertEqual(second.returncode, 143, log)
         self.assertIn("no step is lost", log)
         after = self.wait_step(before["step"] + 1)

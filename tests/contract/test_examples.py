@@ -9,7 +9,7 @@ import os
 import subprocess
 import unittest
 
-from case import PROGRAM, ROOT, Cli
+from case import PROGRAM, ROOT, Cli, patience
 from installed import sanitizer_flags
 
 FASHION = "/usr/share/datasets/fashion-mnist"
@@ -17,8 +17,8 @@ FASHION = "/usr/share/datasets/fashion-mnist"
 
 class Examples(Cli):
     def run_all(self, *options, code=0):
-        result = subprocess.run([str(ROOT / "examples/run-all"), *options], capture_output=True, text=True, timeout=280,
-                                cwd=self.folder, env=dict(self.environment, TANIST_PROGRAM=PROGRAM), check=False)
+        result = subprocess.run([str(ROOT / "examples/run-all"), *options], capture_output=True, text=True,
+                                timeout=patience(280), cwd=self.folder, env=dict(self.environment, TANIST_PROGRAM=PROGRAM), check=False)
         self.assertEqual(result.returncode, code, result.stderr)
         return result
 

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import unittest
 
-from case import LONG, QUICK, Cli
+from case import LONG, QUICK, Cli, patience
 
 JOB = ["--set", "cluster.ps=2", "--set", "model.inputs=64", "--set", "model.outputs=4", "--set",
        "checkpoint.every_steps=500", "--set", "checkpoint.keep=3"]
@@ -145,7 +145,7 @@ class OneHost(Held):
     def check_result(self, run):
         stopped = self.tanist("stop", *self.target)
         self.assertEqual(stopped.returncode, 0, stopped.stderr)
-        out, errors = run.communicate(timeout=60)
+        out, errors = run.communicate(timeout=patience(60))
         self.assertEqual(run.returncode, 0, errors)
         result = json.loads(out)
         self.assertGreaterEqual(errors.count("held: ps:0 cannot load checkpoint"), 5, errors)
@@ -176,7 +176,7 @@ class TwoHosts(Held):
     def lose(self, *agents):
         for agent in agents:
             agent.kill()
-            agent.communicate(timeout=20)
+            agent.communicate(timeout=patience(20))
 
     def test_host_without_shards(self):
         """A ps that starts on another host, and one whose folder is empty when the whole cluster starts."""
@@ -202,7 +202,7 @@ class TwoHosts(Held):
         stopped = self.tanist("stop", *self.target)
         self.assertEqual(stopped.returncode, 0, stopped.stderr)
         for agent in (others, alone):
-            _, errors = agent.communicate(timeout=60)
+            _, errors = agent.communicate(timeout=patience(60))
             self.assertEqual(agent.returncode, 0, errors)
         self.assertEqual(self.tanist("zk", "stop", "zoo.cfg").returncode, 0)
         self.check_no_process_left()

@@ -11,7 +11,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from case import LONG, PROGRAM, QUICK, Cli, pids
+from case import LONG, PROGRAM, QUICK, Cli, patience, pids
 
 
 class Spare(Cli):
@@ -52,7 +52,7 @@ class Spare(Cli):
         parent = Path(f"/proc/{pids(taken)['worker:0']}/stat").read_text().rpartition(")")[2].split()[1]
         self.assertEqual(int(parent), spare.pid)
         self.succeeds("stop", *self.target, "--wait", "30")
-        self.assertEqual(spare.wait(timeout=30), 0)
+        self.assertEqual(spare.wait(timeout=patience(30)), 0)
 
 
 
@@ -113,7 +113,7 @@ class Reach(Cli):
                                *LONG, *options)
 
     def refused(self, process, name, *expected):
-        self.assertEqual(process.wait(timeout=60), 3)
+        self.assertEqual(process.wait(timeout=patience(60)), 3)
         text = (self.folder / f"{name}.log").read_text()
         for part in expected:
             self.assertIn(part, text)

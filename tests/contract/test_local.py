@@ -13,7 +13,7 @@ import time
 import unittest
 from pathlib import Path
 
-from case import QUICK, Cli
+from case import QUICK, Cli, patience
 
 # Slow enough that a step too many or a lost state of the optimizer still shows at the end.
 MANY = ["--set", "train.steps=60000", "--set", "checkpoint.every_steps=2000", "--set", "train.optimizer=adam",
@@ -62,7 +62,7 @@ class Digests(Local):
         more = ["--set", "evaluate.every_steps=100", *WIDE]
         local = self.local(*more)
         process = self.start("--dir", "cluster", *more)
-        out, errors = process.communicate(timeout=60)
+        out, errors = process.communicate(timeout=patience(60))
         self.assertEqual(process.returncode, 0, errors)
         cluster = json.loads(out)
         self.assertEqual((local["elections"], local["recoveries"]), (0, []))
@@ -83,7 +83,7 @@ class Digests(Local):
         plain = self.local(*classifier, directory="plain")
         del self.environment["TANIST_ISA"]
         process = self.start("--dir", "cluster", *classifier)
-        out, errors = process.communicate(timeout=60)
+        out, errors = process.communicate(timeout=patience(60))
         self.assertEqual(process.returncode, 0, errors)
         self.assertEqual(json.loads(out)["parameters_digest"], plain["parameters_digest"])
         other = self.local(*classifier, *OPENBLAS, directory="other")
@@ -102,7 +102,7 @@ class Digests(Local):
             self.await_line(process, "is committed")
             libraries = Path(f"/proc/{process.pid}/maps").read_text()
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=30)
+            process.communicate(timeout=patience(30))
             self.assertEqual("libopenblas" in libraries, loaded, kernels)
 
     def test_folder_of_a_version_without_the_key(self):
@@ -122,11 +122,11 @@ class Digests(Local):
         process = self.launch(*ENDLESS, *WIDE)
         self.await_line(process, "is committed")
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=patience(30))
         step = json.loads(out)["checkpoint"]["step"]
         longer = [*WIDE, "--set", f"train.steps={step + 300}"]
         again = self.start(*longer)
-        out, errors = again.communicate(timeout=60)
+        out, errors = again.communicate(timeout=patience(60))
         self.assertEqual(again.returncode, 0, errors)
         self.assertIn(f"from step {step}", errors)
         whole = self.local(*longer, directory="whole")
@@ -154,7 +154,7 @@ class Interrupted(Local):
                 process.wait(timeout=random.uniform(0.02, 0.4))
             except subprocess.TimeoutExpired:
                 process.kill()
-            process.communicate(timeout=30)
+            process.communicate(timeout=patience(30))
         result = self.local("--resume", *MANY)
         for key in ("parameters_digest", "checkpoint_digest", "loss", "accuracy", "evaluations"):
             self.assertEqual(result[key], expected[key])
@@ -165,7 +165,7 @@ class Interrupted(Local):
             process = self.launch(*ENDLESS)
             self.await_line(process, "is committed")
             process.send_signal(number)
-            out, errors = process.communicate(timeout=30)
+            out, errors = process.communicate(timeout=patience(30))
             self.assertEqual(process.returncode, code, errors)
             result = json.loads(out)
             self.assertEqual(result["status"], "stopped")
@@ -184,7 +184,7 @@ class Interrupted(Local):
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGCONT)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=patience(30))
         self.assertIn(process.returncode, (130, 143))
         self.assertNotIn("no step is lost", errors)
         self.assertEqual(self.tanist("checkpoints", "verify", "--dir", "run").returncode, 0)
@@ -215,7 +215,7 @@ class Damage(Local):
         self.damage(self.shard(manifests[2]))
         self.shard(manifests[1]).unlink()
         process = self.launch("--set", "checkpoint.keep=1")
-        out, errors = process.communicate(timeout=60)
+        out, errors = process.communicate(timeout=patience(60))
         self.assertEqual(process.returncode, 0, errors)
         self.assertIn("checkpoint 3: damaged or missing; checkpoint 1 of step 100 is loaded instead", errors)
         self.assertEqual(json.loads(out)["parameters_digest"], expected["parameters_digest"])
@@ -270,7 +270,7 @@ class Damage(Local):
         self.await_line(process, "is committed")
         checkpoints.rename(away)
         process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=30)
+        out, errors = process.communicate(timeout=patience(30))
         self.assertEqual((process.returncode, out), (6, ""), errors)
         self.assertIn("the last checkpoint, of step", errors)
         away.rename(checkpoints)
@@ -279,7 +279,7 @@ class Damage(Local):
         again = self.launch(*ENDLESS)
         self.await_line(again, "continuing the run")
         again.send_signal(signal.SIGINT)
-        out, errors = again.communicate(timeout=30)
+        out, errors = again.communicate(timeout=patience(30))
         self.assertEqual(again.returncode, 130, errors)
         self.assertGreaterEqual(json.loads(out)["skipped_checkpoints"], 1)
 

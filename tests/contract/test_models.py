@@ -15,7 +15,7 @@ import time
 import unittest
 
 from installed import build_project, install, option, run
-from case import PROGRAM, QUICK, ROOT, Cli
+from case import PROGRAM, QUICK, ROOT, Cli, patience
 
 SERVERS = ["--set", "zookeeper.servers=1"]
 NO_FILES = ["--set", "data.type=synthetic", "--set", "data.examples=1024", "--set", "data.test_examples=256"]
@@ -31,7 +31,8 @@ class Installed(Cli):
         build_project(ROOT / "examples/c", cls.build, cls.prefix)
 
     def call(self, program, *arguments, **environment):
-        return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=90, cwd=self.folder,
+        return subprocess.run([program, *arguments], capture_output=True, text=True,
+                              timeout=patience(90), cwd=self.folder,
                               env=dict(self.environment, **environment), check=False)
 
     def output_of(self, program, *arguments, **environment):
@@ -188,13 +189,13 @@ class Libraries(Installed):
         zookeeper = json.loads((self.folder / "run/run.json").read_text())["zookeeper"]
         first = self.agent(zookeeper, job, builds[0], "coordinator:0,ps:0,worker:0")
         self.wait_cluster(zookeeper)
-        _, errors = (refused := self.agent(zookeeper, job, other, "worker:1")).communicate(timeout=60)
+        _, errors = (refused := self.agent(zookeeper, job, other, "worker:1")).communicate(timeout=patience(60))
         self.assertEqual(refused.returncode, 3, errors)
         for text in ("give every node a build of the same model", hashes[0], hashes[2]):
             self.assertIn(text, errors)
         shutil.rmtree(self.folder / "worker:1")
         for agent in (first, self.agent(zookeeper, job, builds[1], "worker:1")):
-            _, errors = agent.communicate(timeout=60)
+            _, errors = agent.communicate(timeout=patience(60))
             self.assertEqual(agent.returncode, 0, errors)
         (self.folder / "coordinator:0/run.json").unlink()
         continued = self.output_of(PROGRAM, "run", "--local", job, "--set", f"model.path={builds[1]}", "--resume", "--dir",
@@ -222,7 +223,7 @@ class Libraries(Installed):
         agents = [self.agent(zookeeper, job, builds[0], "coordinator:0,ps:0,worker:0"),
                   self.agent(zookeeper, job, builds[1], "worker:1")]
         for agent in agents:
-            _, errors = agent.communicate(timeout=60)
+            _, errors = agent.communicate(timeout=patience(60))
             self.assertEqual(agent.returncode, 0, errors)
         saved = self.output_of(PROGRAM, "checkpoints", "verify", "--store", "coordinator:0/checkpoints")
         self.assertEqual(saved["checkpoints"][0]["step"], BELL["train"]["steps"])
@@ -242,7 +243,7 @@ class Libraries(Installed):
         second = self.output_of(PROGRAM, "graph", job, "--set", f"model.path={other}")["hash"]
         os.rename(other, library)
         os.kill(self.pid("worker:0"), signal.SIGKILL)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=patience(60))
         self.assertEqual(process.returncode, 3, errors)
         for text in ("worker:0 cannot run", first, second):
             self.assertIn(text, errors)
@@ -371,7 +372,7 @@ class Nodes(Installed):
         nodes.append(self.node(zookeeper, "--job_name=worker", "--task_index", "0", "--ps_hosts", ps, "--worker_hosts",
                                worker))
         for node in nodes:
-            _, errors = node.communicate(timeout=60)
+            _, errors = node.communicate(timeout=patience(60))
             self.assertEqual(node.returncode, 0, errors)
         saved = self.output_of(PROGRAM, "checkpoints", "verify", "--store", "nodes/checkpoints")
         self.assertEqual(self.digest(self.build / "linear", "--dir", "nodes"), alone)

@@ -10,7 +10,7 @@ import unittest
 from itertools import cycle, islice
 from pathlib import Path
 
-from case import Cli
+from case import Cli, patience
 
 FAULTS = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS)
 
@@ -39,7 +39,7 @@ class OutsideSignals(Cli):
         step = self.wait_step()["step"]
         self.wait_step(step + 100)
         self.assertEqual(self.tanist("stop", "--dir", "run").returncode, 0)
-        _, errors = run.communicate(timeout=30)
+        _, errors = run.communicate(timeout=patience(30))
         self.assertEqual(run.returncode, 0, errors)
         self.assertEqual(errors.count("signal 9 (Killed); restarting"), 9, errors)
 

@@ -9,7 +9,7 @@ import json
 import subprocess
 import unittest
 
-from case import PROGRAM, Cli
+from case import PROGRAM, Cli, patience
 
 PINS = [{"match": "dense3/*", "ps": 0}]
 JOB = {
@@ -76,7 +76,7 @@ class Plan(Cli):
                                    text=True, cwd=self.folder, env=self.environment)
         self.addCleanup(process.communicate)
         self.kill_while_paused("ps:2")
-        out, errors = process.communicate(timeout=90)
+        out, errors = process.communicate(timeout=patience(90))
         self.assertEqual(process.returncode, 0, errors)
         killed = json.loads(out)
         self.assertGreaterEqual(len(killed["recoveries"]), 1)

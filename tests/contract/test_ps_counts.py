@@ -9,7 +9,7 @@ import os
 import signal
 import unittest
 
-from case import QUICK, Cli
+from case import QUICK, Cli, patience
 
 STEPS = 8000
 JOB = ["--set", "model.inputs=100", "--set", f"train.steps={STEPS}", "--set", "checkpoint.every_steps=500",
@@ -28,7 +28,7 @@ class PsCounts(Cli):
         process = self.start("--dir", f"run{ps}", "--set", f"cluster.ps={ps}", *JOB, *options)
         if kill:
             os.kill(self.ps_at(f"run{ps}", ps - 1, STEPS // 8), signal.SIGKILL)
-        out, errors = process.communicate(timeout=100)
+        out, errors = process.communicate(timeout=patience(100))
         self.assertEqual(process.returncode, 0, errors)
         result = json.loads(out)
         self.assertEqual(len(result["recoveries"]), int(kill))

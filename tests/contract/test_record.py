@@ -7,7 +7,7 @@ Real runs; every wait is bounded. TANIST_PROGRAM: the program.
 import json
 import unittest
 
-from case import LONG, Cli
+from case import LONG, Cli, patience
 
 
 class Record(Cli):
@@ -25,7 +25,7 @@ class Record(Cli):
 
     def test_finished_run(self):
         done = self.start()
-        out, errors = done.communicate(timeout=60)
+        out, errors = done.communicate(timeout=patience(60))
         self.assertEqual(done.returncode, 0, errors)
         result = json.loads(out)
         status = self.json_of("status")
@@ -64,7 +64,7 @@ class Record(Cli):
             self.assertEqual(self.tanist("resign", "--dir", "run").returncode, 0)
             epoch = self.wait_recorded(epoch + 1)
             run.kill()
-            run.communicate(timeout=10)
+            run.communicate(timeout=patience(10))
             self.check_no_process_left()
             status = self.json_of("status")
             self.assertEqual((status["phase"], status["epoch"]), ("running", epoch))
@@ -79,7 +79,7 @@ class Record(Cli):
         live = self.tanist("status", "--dir", "run", "-o", "json")
         self.assertNotIn("recorded_at", json.loads(live.stdout))
         run.kill()
-        run.communicate(timeout=10)
+        run.communicate(timeout=patience(10))
         (self.folder / "run/record.json").write_text("{")
         self.refused(5, ["is not active", "continue it"], "status", "--dir", "run")
 

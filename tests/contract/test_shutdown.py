@@ -11,7 +11,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from case import LONG, QUICK, Cli
+from case import LONG, QUICK, Cli, patience
 
 
 class Run(Cli):
@@ -42,7 +42,7 @@ class WithoutChief(Run):
             result = self.tanist(command, "--cluster", "lonely", *zk)
             self.assertEqual(result.returncode, 0, result.stderr)
         for process in (agent, other):
-            _, log = process.communicate(timeout=60)
+            _, log = process.communicate(timeout=patience(60))
             self.assertEqual(process.returncode, 0, log)
 
 
@@ -66,7 +66,7 @@ class SilentZookeeper(Run):
     def test_one_deadline_for_all_sessions(self):
         """The sessions of all dead nodes share one deadline, and those left over are counted."""
         self.run_process.send_signal(signal.SIGTERM)
-        _, log = self.run_process.communicate(timeout=60)
+        _, log = self.run_process.communicate(timeout=patience(60))
         self.assertEqual(self.run_process.returncode, 143, log)
         self.assertIn("did not close all sessions within 3000 ms", log)
         left = int(re.search(r"left to their timeouts count=(\d+)", log).group(1))
@@ -78,7 +78,7 @@ class SilentZookeeper(Run):
         """A second signal kills what runs and waits for no session."""
         self.run_process.send_signal(signal.SIGINT)
         self.run_process.send_signal(signal.SIGTERM)
-        _, log = self.run_process.communicate(timeout=60)
+        _, log = self.run_process.communicate(timeout=patience(60))
         self.assertEqual(self.run_process.returncode, 130, log)
         self.assertIn("second signal: all processes are killed", log)
         self.assertNotIn("did not close all sessions", log)

@@ -8,7 +8,7 @@ import os
 import signal
 import unittest
 
-from case import LONG, Cli
+from case import LONG, Cli, patience
 
 
 class Stop(Cli):
@@ -26,7 +26,7 @@ class Stop(Cli):
             os.kill(pid, signal.SIGCONT)
         self.result(run)
         os.kill(stop.pid, signal.SIGCONT)
-        _, errors = stop.communicate(timeout=60)
+        _, errors = stop.communicate(timeout=patience(60))
         self.assertEqual(stop.returncode, 0, errors)
 
     def granted(self):

@@ -6,7 +6,7 @@ A real run; every wait is bounded. TANIST_PROGRAM: the program.
 
 import unittest
 
-from case import LONG, QUICK, Cli
+from case import LONG, QUICK, Cli, patience
 
 
 class Undeclared(Cli):
@@ -32,17 +32,17 @@ class Undeclared(Cli):
                      "--tasks", "worker:2", "--dir", "other", *wider, *zookeeper)
         self.wait_for("two workers", lambda: self.workers() == ["up", "up"])
         run.terminate()
-        run.communicate(timeout=30)
+        run.communicate(timeout=patience(30))
 
     def test_number_changes_between_runs(self):
         """A resume with another number of workers declares them: `status` shows each."""
         run = self.begin()
         run.terminate()
-        run.communicate(timeout=30)
+        run.communicate(timeout=patience(30))
         run = self.begin("--resume", "--set", "cluster.workers=3")
         self.assertEqual(len(self.workers()), 3)
         run.terminate()
-        run.communicate(timeout=30)
+        run.communicate(timeout=patience(30))
 
 
 if __name__ == "__main__":
