@@ -232,7 +232,7 @@ static void run_changed(struct agent *agent)
     agent->result->has_run = true;
     agent->result->run = *run;
     agent_notify(agent, AGENT_RUN, NULL);
-    const bool ended = run->phase == RUN_DONE || run->phase == RUN_FAILED;
+    const bool ended = run_is_over(run);
     if (ended) { agent->result->job_ended = true; }
     agent_feed(agent, ended ? SUPERVISOR_JOB_ENDED : SUPERVISOR_JOB_CONTINUES, 0, 0, 0);
 }

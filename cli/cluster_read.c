@@ -35,18 +35,13 @@ uint64_t cluster_recorded_step(const struct run *run)
     return evaluated == STEP_NONE ? run->committed_step : u64_max(run->committed_step, evaluated);
 }
 
-bool cluster_run_is_over(const struct run *run)
-{
-    return run->phase == RUN_DONE || run->phase == RUN_FAILED;
-}
-
 bool cluster_read_ended(const char *dir, struct run *out)
 {
     struct run_record *record = calloc(1, sizeof *record);
     assert(dir != NULL);
     if (record == NULL) { return false; }
-    const bool ended = run_record_read(dir, record, NULL) == TN_OK && record->has_run &&
-                       cluster_run_is_over(&record->run);
+    const bool ended =
+        run_record_read(dir, record, NULL) == TN_OK && record->has_run && run_is_over(&record->run);
     if (ended) { *out = record->run; }
     free(record);
     return ended;

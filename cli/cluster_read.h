@@ -38,9 +38,6 @@ MUST_CHECK enum tn_status cluster_read_manifest(struct zk_sync *sync, const char
 /* The last step that /run records: that of the last checkpoint or of the last evaluation. */
 uint64_t cluster_recorded_step(const struct run *run);
 
-/* The run is done or has failed. */
-bool cluster_run_is_over(const struct run *run);
-
 /* The last state of the local run in `dir`, whose ZooKeeper ends with it. False: it has not ended,
  * or the folder does not show that. */
 bool cluster_read_ended(const char *dir, struct run *out);

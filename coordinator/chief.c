@@ -173,7 +173,8 @@ static void on_member(struct chief *c, const struct chief_event *event)
         const char *cause = event->member.cause;
         text_set(peer->cause, sizeof peer->cause, cause != NULL ? cause : "session lost");
         peer->lost = true;
-        if (c->elected) {
+        /* After the end nodes exit by themselves. */
+        if (c->elected && !run_is_over(&c->run)) {
             queue_entry(c, HISTORY_TASK_LOST, event->member.task, peer->pid, 0, peer->cause);
         }
     }
@@ -429,7 +430,7 @@ static void pursue(struct chief *c, struct chief_actions *out)
  * them without limit. */
 static void finish(struct chief *c, struct chief_actions *out)
 {
-    assert(c->run.phase == RUN_DONE || c->run.phase == RUN_FAILED);
+    assert(run_is_over(&c->run));
     if (c->ended_at_ms == 0) { c->ended_at_ms = c->now_ms; }
     bool alone = c->opened;
     for (uint32_t i = 0; i < c->config.ps; i++) { alone = alone && !c->ps[i].present; }
@@ -474,8 +475,7 @@ void chief_step(struct chief *c, const struct chief_event *event, struct chief_a
     }
     if (!c->elected || out->exits || out->resign) { return; }
     pursue(c, out);
-    bool ended = c->run.phase == RUN_DONE || c->run.phase == RUN_FAILED;
-    if (ended && !c->writing) { finish(c, out); }
+    if (run_is_over(&c->run) && !c->writing) { finish(c, out); }
 }
 
 uint64_t chief_deadline_ms(const struct chief *c)

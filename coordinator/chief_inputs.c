@@ -56,7 +56,7 @@ void plan_inputs(struct plan *p)
     const struct chief *c = p->c;
     const struct report *newest = NULL;
     assert(p->run == &p->w->run);
-    if (p->run->phase == RUN_DONE || p->run->phase == RUN_FAILED || is_complete(p)) { return; }
+    if (run_is_over(p->run) || is_complete(p)) { return; }
     if (c->checkpoint_count > 0) {
         const struct chief_checkpoint *last = &c->checkpoints[c->checkpoint_count - 1];
         adopt_checkpoint(p, &last->inputs, last->id);

@@ -56,7 +56,7 @@ void plan_reason(struct plan *p, const char *text)
 
 void plan_phase(struct plan *p, enum run_phase phase)
 {
-    assert(p->run->phase != RUN_DONE && p->run->phase != RUN_FAILED);
+    assert(!run_is_over(p->run));
     p->run->phase = phase;
     p->run->reason[0] = '\0';
     plan_need(p, PLAN_HARD);

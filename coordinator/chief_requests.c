@@ -52,7 +52,7 @@ void plan_requests(struct plan *p)
     p->w->answers = true;
     p->w->request = request->id;
     plan_need(p, PLAN_HARD);
-    if (p->run->phase == RUN_DONE || p->run->phase == RUN_FAILED) { return; }
+    if (run_is_over(p->run)) { return; }
     switch (request->kind) {
     case REQUEST_STOP: end_soon(p); break;
     case REQUEST_RESIGN: break; /* The chief resigns once this write is done. */

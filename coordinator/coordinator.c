@@ -298,7 +298,7 @@ static void membership_changed(struct coordinator *c, unsigned changes)
     }
     restore_membership_changed(c, changes);
     if (c->finished) { return; }
-    bool over = m->has_run && (m->run.phase == RUN_DONE || m->run.phase == RUN_FAILED);
+    bool over = m->has_run && run_is_over(&m->run);
     if (over && c->stage == LEADERSHIP_NONE && c->election.phase != ELECTION_CLAIMING) {
         coordinator_finish(c, m->run.phase == RUN_DONE ? TN_EXIT_OK : TN_EXIT_ERROR);
     }

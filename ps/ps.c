@@ -170,8 +170,9 @@ static void follow_run(struct ps *ps)
     if (!ps->membership.has_run || !ps->checkpoints.listed || ps->finished) { return; }
     checkpoint_client_follow(&ps->checkpoints, run);
     feed(ps, &(struct ps_event){.type = PS_EV_RUN, .run = run}, NULL);
-    bool over = run->phase == RUN_DONE || run->phase == RUN_FAILED;
-    if (over && ps->leave_at_ms == UINT64_MAX) { ps->leave_at_ms = ps->now_ms + PS_LEAVE_MS; }
+    if (run_is_over(run) && ps->leave_at_ms == UINT64_MAX) {
+        ps->leave_at_ms = ps->now_ms + PS_LEAVE_MS;
+    }
 }
 
 static void handle_checkpoint_event(struct ps *ps, enum checkpoint_event type)

@@ -164,8 +164,8 @@ static void zookeeper(struct worker *worker, const struct zk_event *event)
 static void follow_run(struct worker *worker)
 {
     const struct run *run = &worker->membership.run;
-    bool over = run->phase == RUN_DONE || run->phase == RUN_FAILED;
-    if (!over && refusal_log(worker->config.job, &run->inputs, &worker->config.inputs)) {
+    if (!run_is_over(run) &&
+        refusal_log(worker->config.job, &run->inputs, &worker->config.inputs)) {
         worker_finish(worker, TN_EXIT_INVALID_INPUT);
         return;
     }

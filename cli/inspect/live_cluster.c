@@ -114,7 +114,7 @@ static unsigned note_connection(struct live_cluster *live, const struct zk_event
 /* The run has ended, and the observer has read everything that was written at its end. */
 static bool has_ended(const struct observer *observer)
 {
-    return observer->has_run && cluster_run_is_over(&observer->run) && observer->settled &&
+    return observer->has_run && run_is_over(&observer->run) && observer->settled &&
            observer_is_idle(observer);
 }
 

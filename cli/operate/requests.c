@@ -31,7 +31,7 @@ struct operation {
 static bool stopped(const struct state *before, const struct state *now)
 {
     (void)before;
-    return cluster_run_is_over(&now->run);
+    return run_is_over(&now->run);
 }
 
 static bool resigned(const struct state *before, const struct state *now)
@@ -88,7 +88,7 @@ static enum tn_status wait_effect(const struct operation *operation, struct zk_s
         enum tn_status status = read_state(sync, cluster, &now, error);
         if (status != TN_OK) { return status; }
         if (operation->has_effect(before, &now)) { return TN_OK; }
-        if (cluster_run_is_over(&now.run)) { return fail_run_over(operation, &now, error); }
+        if (run_is_over(&now.run)) { return fail_run_over(operation, &now, error); }
         (void)poll(NULL, 0, POLL_MS);
     }
     const bool granted = request_withdraw(sync, cluster, sent, NULL) == TN_ENOENT;
@@ -126,7 +126,7 @@ static enum tn_status request(const struct operation *operation, struct target *
     if (status != TN_OK) { return status; }
     status = read_state(sync, target->cluster, &before, error);
     bool already = status == TN_OK && operation->has_effect(&before, &before);
-    if (status == TN_OK && !already && cluster_run_is_over(&before.run)) {
+    if (status == TN_OK && !already && run_is_over(&before.run)) {
         status = fail_run_over(operation, &before, error);
     }
     if (status == TN_OK && !already) {

@@ -95,12 +95,10 @@ static enum tn_status continue_run(struct local_run *run, struct zk_sync *sync, 
     if (status == TN_OK && !run->one_of_many) {
         status = bootstrap_clear_requests(sync, run->job.name, error);
     }
-    if (status != TN_OK || (found.generation == 0 && !cluster_run_is_over(&found))) {
-        return status;
-    }
+    if (status != TN_OK || (found.generation == 0 && !run_is_over(&found))) { return status; }
     /* Other agents may be running it. An agent that comes late to a finished run only reports that.
      */
-    if (run->one_of_many && !(run->resume && cluster_run_is_over(&found))) { return TN_OK; }
+    if (run->one_of_many && !(run->resume && run_is_over(&found))) { return TN_OK; }
     progress_print(&run->progress, clock_monotonic_ms(),
                    "continuing the %srun in %s from checkpoint %" PRIu64 " (step %" PRIu64 ")",
                    found.phase == RUN_DONE ? "finished " : "", run->folder.dir,

@@ -175,8 +175,8 @@ static void collect(struct meter *meter, struct step_poller *steps)
 
 static void measure_pause(struct meter *meter, const struct run *run, uint64_t at_ms)
 {
-    const bool pausing = meter->generation != 0 && !cluster_run_is_over(run) &&
-                         run->phase != RUN_RUNNING && run->phase != RUN_STOPPING;
+    const bool pausing = meter->generation != 0 && !run_is_over(run) && run->phase != RUN_RUNNING &&
+                         run->phase != RUN_STOPPING;
     if (meter->pausing) { meter->paused_ms += at_ms - meter->paused_at_ms; }
     meter->pausing = pausing;
     meter->paused_at_ms = at_ms;

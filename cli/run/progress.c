@@ -141,8 +141,6 @@ static void print_history(struct progress *progress, const struct agent_event *e
     char text[EVENT_TEXT_MAX];
     const struct history_entry *entry = &event->observer->entry;
     if (event->observer->entry_old) { return; }
-    /* All nodes exit after the end. */
-    if (progress->phase == RUN_DONE && entry->kind == HISTORY_TASK_LOST) { return; }
     if (entry->kind == HISTORY_SKIPPED) {
         progress->skip = *entry;
         progress->skips++;

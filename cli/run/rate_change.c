@@ -125,7 +125,7 @@ static enum tn_status change_cluster(struct local_run *run, struct zk_sync *sync
     struct run now;
     enum tn_status status = cluster_read_run(sync, run->job.name, &now, error);
     if (status != TN_OK) { return status; }
-    if (!run->resume || (run->one_of_many && !cluster_run_is_over(&now))) {
+    if (!run->resume || (run->one_of_many && !run_is_over(&now))) {
         return refuse(run, stored, error);
     }
     status = change(run, stored, now.committed_step, error);

@@ -55,7 +55,7 @@ static bool is_due(const struct recorder *recorder, const struct agent_event *ev
     if (observer->has_run && observer->run.phase != recorder->phase) { return true; }
     if (observer->chief.epoch != recorder->epoch) { return true; }
     /* All nodes leave after the end: the record shows the cluster that was. */
-    const bool over = observer->has_run && cluster_run_is_over(&observer->run);
+    const bool over = observer->has_run && run_is_over(&observer->run);
     if (!over && count_present(observer) != recorder->present) { return true; }
     return !over && event->now_ms >= recorder->written_at_ms + RECORDER_MS;
 }

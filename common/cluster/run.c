@@ -23,6 +23,12 @@ const char *run_phase_name(enum run_phase phase)
     return run_phase_names[phase];
 }
 
+bool run_is_over(const struct run *run)
+{
+    assert(run->phase < RUN_PHASES);
+    return run->phase == RUN_DONE || run->phase == RUN_FAILED;
+}
+
 uint64_t run_limit(const struct run *run)
 {
     return run->gate != 0 ? u64_min(run->until, run->gate) : run->until;

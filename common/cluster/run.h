@@ -120,6 +120,9 @@ struct run {
                                             none. */
 };
 
+/* Done or failed: nodes exit. */
+bool run_is_over(const struct run *run);
+
 /* Nodes compute the steps below this one. */
 uint64_t run_limit(const struct run *run);
 

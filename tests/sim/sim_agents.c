@@ -114,7 +114,7 @@ static void on_ask_run(struct world *world, void *target, uint64_t starts, uint6
         world_after(world, REAP_RETRY_US, on_ask_run, agent, starts, b, NULL);
         return;
     }
-    bool ended = run.phase == RUN_DONE || run.phase == RUN_FAILED;
+    bool ended = run_is_over(&run);
     feed(agent, &(struct supervisor_event){.type = ended ? SUPERVISOR_JOB_ENDED
                                                          : SUPERVISOR_JOB_CONTINUES});
 }
