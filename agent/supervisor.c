@@ -372,6 +372,7 @@ void supervisor_set_stage(struct supervisor *supervisor, uint32_t child, enum ro
 {
     static const enum drain_stage stages[ROLE_COUNT] = {[ROLE_PS] = DRAIN_PS,
                                                         [ROLE_WORKER] = DRAIN_WORKERS,
+                                                        [ROLE_EVALUATOR] = DRAIN_WORKERS,
                                                         [ROLE_COORDINATOR] = DRAIN_COORDINATORS};
     assert(child < supervisor->count && role < ROLE_COUNT);
     supervisor->children[child].stage = stages[role];

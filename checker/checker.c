@@ -16,7 +16,7 @@ void checker_init(struct checker *checker, const struct checker_config *config)
     assert(config->view.digest != NULL || !config->exact_cuts);
     assert(config->view.shard == NULL || config->tree != NULL);
     *checker = (struct checker){.config = *config};
-    pace_init(&checker->evaluations, config->job->evaluate.every_steps);
+    pace_init(&checker->evaluations, job_evaluate_every(config->job));
     pace_init(&checker->checkpoints, config->job->checkpoint.every_steps);
     checker->best.metric = config->job->checkpoint.best;
 }
@@ -107,6 +107,35 @@ static void check_start_over(const struct checker *checker, const struct run *ru
                  run->generation);
 }
 
+/* I17. */
+static void on_result(struct checker *checker, const struct history_entry *entry)
+{
+    assert(entry->kind == HISTORY_EVALUATED);
+    const uint64_t id = entry->checkpoint;
+    const bool committed = id <= checker->highest_id || checker->foreign;
+    if (!committed || (id <= checker->evaluated_id && !checker->best_lost)) {
+        checker_fail(checker,
+                     "I17: a result of checkpoint %" PRIu64 " after one of %" PRIu64
+                     "; the newest checkpoint is %" PRIu64,
+                     id, checker->evaluated_id, checker->highest_id);
+    }
+    checker->evaluated_id = id;
+    checker->evaluated++;
+}
+
+/* I17. */
+static void check_result_values(const struct checker *checker, const struct evaluation *found)
+{
+    const struct evaluation *was = &checker->run.evaluation;
+    const struct checker_view *view = &checker->config.view;
+    if (checker->config.job->cluster.evaluators == 0 || !checker->config.exact_cuts) { return; }
+    if (found->step == STEP_NONE || (checker->has_run && found->step == was->step)) { return; }
+    const struct digest want = view->digest(view->ctx, found->step);
+    if (found->digest[0] == want.low && found->digest[1] == want.high) { return; }
+    checker_fail(checker, "I17: the values evaluated at step %" PRIu64 " are not those of it",
+                 found->step);
+}
+
 /* I13. `entry` is from the transaction that also writes /run, or from a later one. */
 static void on_history(struct checker *checker, const struct zk_change *change)
 {
@@ -114,6 +143,7 @@ static void on_history(struct checker *checker, const struct zk_change *change)
     struct history_entry entry;
     if (change->blob == NULL || change->blob->size == 0) { return; }
     if (history_decode(change->blob->data, change->blob->size, &entry, NULL) != TN_OK) { return; }
+    if (entry.kind == HISTORY_EVALUATED && entry.checkpoint != 0) { on_result(checker, &entry); }
     if (entry.kind == HISTORY_SKIPPED) { pace_note(&checker->checkpoints, entry.step); }
     if (entry.kind != HISTORY_PAUSED || entry.generation != run->generation) { return; }
     if (entry.step >= run->committed_step) { return; }
@@ -162,6 +192,7 @@ static bool may_end(const struct checker *checker, uint64_t step)
     const struct checker_view *view = &checker->config.view;
     const bool early = job->train.target_accuracy > 0 || job->train.stop_patience > 0;
     if (!early) { return step == job->train.steps; }
+    if (job->cluster.evaluators > 0) { return step <= job->train.steps; }
     if (view->end == NULL || !checker->config.exact_steps) { return true; }
     const uint64_t end = view->end(view->ctx);
     return checker->best_lost ? step >= end : step == end;
@@ -195,6 +226,9 @@ static void begin_generation(struct checker *checker, const struct run *run)
     pace_rewind(&checker->evaluations, run->load_step);
     pace_rewind(&checker->checkpoints, run->load_step);
     best_seen_rewind(&checker->best, run->load_checkpoint, run->load_step);
+    /* Then the best one of its manifest counts, and results that came later are lost. */
+    const bool back = run->load_checkpoint != checker->highest_id || checker->best_lost;
+    if (checker->config.job->cluster.evaluators > 0 && back) { checker->best.metric = BEST_NONE; }
     for (uint32_t i = 0; i < PS_MAX; i++) {
         for (uint32_t v = 0; v < SLICES_MAX; v++) { checker->pushed[i][v] = run->load_step; }
     }
@@ -235,8 +269,9 @@ static void check_generation(struct checker *checker, const struct run *run)
                      was->generation);
     }
     bool started = run->phase == RUN_RUNNING && was->phase != RUN_RUNNING;
+    const bool extended = was->phase == RUN_STOPPING && run->until > was->until; /* C9. */
     if (started && (run->generation != was->generation ||
-                    (was->phase != RUN_LOADING && was->phase != RUN_PAUSED))) {
+                    (was->phase != RUN_LOADING && was->phase != RUN_PAUSED && !extended))) {
         checker_fail(checker, "I3: running generation %" PRIu64 " after %s of %" PRIu64,
                      run->generation, run_phase_name(was->phase), was->generation);
     }
@@ -326,6 +361,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
                  run_phase_name(run.phase), run.generation, run.load_checkpoint, run.load_step,
                  run.reason[0] ? ": " : "", run.reason);
     }
+    check_result_values(checker, &run.evaluation);
     checker->run = run;
     checker->run_lost = false;
     checker->has_run = true;

@@ -30,7 +30,9 @@
  *  I15  A drained ps leaves when training has stopped at a committed checkpoint, and the next load
  *       starts exactly there.
  *  I16  Each manifest names the best of the checkpoints up to it, by `checkpoint.best`; it is
- * spared with the newest.
+ *       spared with the newest. With an evaluator, of those evaluated, unless the run went back.
+ *  I17  Results of the evaluator count once, each of a committed checkpoint; while the faults spare
+ *       /run. Sync: they are of the values of an undisturbed run.
  *
  * docs/fault-tolerance.md names the rules that ensure each of them.
  *
@@ -114,6 +116,8 @@ struct checker {
     uint64_t older_epoch;   /* The highest epoch of the older ones: surely copied to a disk. */
     struct pace evaluations, checkpoints;
     uint64_t loads, restores, commits, elections, values_checked;
+    uint64_t evaluated_id; /* The last checkpoint with a result of the evaluator. */
+    uint64_t evaluated;    /* Results of the evaluator. */
     uint64_t steps_redone; /* Whose values a ps had sent before a load of an earlier step. */
     struct drained drained;
     struct best_seen best;

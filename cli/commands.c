@@ -19,6 +19,7 @@ static const struct subcommand list[] = {
     {"coordinator", "Run one coordinator, a candidate for chief.", command_coordinator},
     {"ps", "Run one parameter server.", command_ps},
     {"worker", "Run one worker.", command_worker},
+    {"evaluator", "Run the evaluator, which evaluates checkpoints.", command_evaluator},
     {"graph", "Show a job's model as a graph: operations, memory, cost.", command_graph},
     {"plan", "Show which ps owns which part of a job's parameters.", command_plan},
     {"data", "Show or check the data of a job.", command_data},

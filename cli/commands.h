@@ -15,6 +15,7 @@ int cli_main(int argc, char **argv);
 int command_coordinator(int argc, char **argv);
 int command_ps(int argc, char **argv);
 int command_worker(int argc, char **argv);
+int command_evaluator(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_graph(int argc, char **argv);
 int command_data(int argc, char **argv);

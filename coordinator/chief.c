@@ -55,8 +55,8 @@ static void add_checkpoint(struct chief *c, struct chief_checkpoint checkpoint)
     c->checkpoints[at] = checkpoint;
 }
 
-/* Call it only after a commit. What could not be loaded stays: its files may come back; and so does
- * the checkpoint that a load in progress reads. */
+/* Call it only after a commit. What could not be loaded stays: its files may come back; and so do
+ * the checkpoints that a load in progress and the evaluator read. */
 static void collect_checkpoints(struct chief *c, struct chief_actions *out)
 {
     assert(c->config.checkpoint_keep > 0);
@@ -69,9 +69,9 @@ static void collect_checkpoints(struct chief *c, struct chief_actions *out)
         bool wanted = run_is_unloadable(&c->run, id) ||
                       (c->run.phase == RUN_LOADING && id == c->run.load_checkpoint);
         bool old = !wanted && loadable > c->config.checkpoint_keep;
-        bool best = old && chief_best_keeps(c, id);
-        loadable -= best;
-        if (old && !best && out->delete_count < CHIEF_DELETE_MAX) {
+        bool kept = old && (id == c->run.evaluate_checkpoint || chief_best_keeps(c, id));
+        loadable -= kept;
+        if (old && !kept && out->delete_count < CHIEF_DELETE_MAX) {
             out->deletes[out->delete_count++] = id;
             loadable--;
         } else {
@@ -95,6 +95,8 @@ static void record_members(struct chief *c)
         if (c->inherited || !c->workers[i].present) { continue; }
         queue_entry(c, HISTORY_TASK_UP, (struct task){ROLE_WORKER, i}, c->workers[i].pid, 0, NULL);
     }
+    if (c->inherited || !c->evaluator.present) { return; }
+    queue_entry(c, HISTORY_TASK_UP, (struct task){ROLE_EVALUATOR, 0}, c->evaluator.pid, 0, NULL);
 }
 
 /* C12: the reports from before the election were kept without the orders to check them by. */
@@ -113,6 +115,7 @@ static void take_run(struct chief *c, const struct run *run)
 {
     c->run = *run;
     if (c->config.checkpoint_every_steps == 0) { c->run.save_due = 0; }
+    if (c->config.evaluators == 0) { c->run.evaluate_checkpoint = 0; }
     chief_best_adopt(c);
 }
 
@@ -140,6 +143,7 @@ static void on_elected(struct chief *c, const struct chief_event *event)
     if (event->elected.run_lost) { chief_take_over_lost_run(c); }
     check_reports(c, c->ps, c->config.ps);
     check_reports(c, c->workers, c->config.workers);
+    check_reports(c, &c->evaluator, c->config.evaluators);
     c->inherited = c->run.epoch != 0 && c->run.phase != RUN_FORMING;
     c->rate_at_ms = c->ordered_at_ms = c->now_ms;
     c->rate_step = STEP_NONE;
@@ -154,6 +158,7 @@ static struct chief_peer *peer_of(struct chief *c, struct task task)
     if (task.role == ROLE_WORKER && task.index < c->config.workers) {
         return &c->workers[task.index];
     }
+    if (task.role == ROLE_EVALUATOR && task.index < c->config.evaluators) { return &c->evaluator; }
     return NULL;
 }
 
@@ -447,6 +452,7 @@ void chief_init(struct chief *c, const struct chief_config *config)
     assert(config->ps > 0 && config->ps <= PS_MAX);
     assert(config->workers > 0 && config->workers <= WORKERS_MAX);
     assert(config->min_workers <= config->workers);
+    assert(config->evaluators <= EVALUATORS_MAX);
     assert(config->checkpoint_keep > 0);
     assert(config->slices > 0 && config->slices <= SLICES_MAX);
     assert(config->steps > 0);

@@ -40,6 +40,8 @@
  *  C15  What another program deletes or damages is written again: /run and /assignment from memory,
  *       manifests from memory, folders empty. A chief whose /chief is lost exits. A new chief that
  *       finds no /run uses what it remembers, and every ps loads again.
+ *  C18  The evaluator is ordered to evaluate the newest committed checkpoint, one after the other.
+ *       Nothing waits for its result, which counts once.
  *  C16  When a ps is asked to leave, a gate a little ahead stops training at a checkpoint, and the
  *       write that commits it pauses the run. Workers that leave get no slices.
  *
@@ -97,6 +99,7 @@ struct chief_config {
     struct task self;
     uint64_t pid;
     uint32_t ps, workers, min_workers, slices;
+    uint32_t evaluators; /* 0 or 1. */
     uint64_t steps;
     uint64_t evaluate_every;         /* 0: only at the end. */
     uint64_t checkpoint_every_steps; /* 0: not by steps. */
@@ -240,7 +243,7 @@ struct chief {
     /* Private: */
     struct chief_config config;
     uint64_t now_ms, wall_ms;
-    struct chief_peer ps[PS_MAX], workers[WORKERS_MAX];
+    struct chief_peer ps[PS_MAX], workers[WORKERS_MAX], evaluator;
     struct assignment assignment;
     uint32_t checkpoint_count;
     struct chief_checkpoint checkpoints[CHIEF_CHECKPOINTS_MAX]; /* In ascending order of id. */

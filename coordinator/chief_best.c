@@ -1,6 +1,7 @@
 /*
  * The rule C17: the best checkpoint. A checkpoint's value is the evaluation of its step, which is
- * known before it is committed (C6) and may be known before it is ordered.
+ * known before it is committed (C6) and may be known before it is ordered; that of an evaluator is
+ * known later, or never.
  */
 #include <assert.h>
 #include <string.h>
@@ -63,6 +64,29 @@ void plan_best_committed(struct plan *p)
         .step = run->save_step,
         .metric = metric,
         .value = run->saved_value.value,
+    };
+}
+
+/* It was committed before; but another program may have deleted it. */
+void plan_best_of_checkpoint(struct plan *p, uint64_t checkpoint)
+{
+    const struct chief *c = p->c;
+    struct run *run = p->run;
+    const enum best_metric metric = c->config.best;
+    const struct evaluation *found = &run->evaluation;
+    const double value = best_value(metric, found->loss, found->accuracy);
+    bool exists = false;
+    assert(checkpoint != 0);
+    for (uint32_t i = 0; i < c->checkpoint_count; i++) {
+        exists = exists || c->checkpoints[i].id == checkpoint;
+    }
+    if (!exists || run_is_unloadable(run, checkpoint)) { return; }
+    if (!best_improves(&run->best_checkpoint, metric, value)) { return; }
+    run->best_checkpoint = (struct best){
+        .checkpoint = checkpoint,
+        .step = found->step,
+        .metric = metric,
+        .value = value,
     };
 }
 

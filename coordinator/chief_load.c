@@ -57,6 +57,7 @@ void plan_load(struct plan *p, struct chief_checkpoint from)
     }
     early_stop_rewind(run, from.step);
     plan_best_rewound(p, from.id);
+    plan_evaluator_rewound(p, from.id);
     if (run->until < from.step) { run->until = from.step; }
     plan_first_due(p);
     plan_next_evaluation(p);

@@ -31,7 +31,8 @@ const char *chief_refuses_report(const struct chief *c, const struct report *rep
     const struct run *next = c->writing ? &c->write.run : &c->run;
     assert(report != NULL);
     if (registered_otherwise(c->ps, c->config.ps, ROLE_PS, report) ||
-        registered_otherwise(c->workers, c->config.workers, ROLE_WORKER, report)) {
+        registered_otherwise(c->workers, c->config.workers, ROLE_WORKER, report) ||
+        registered_otherwise(&c->evaluator, c->config.evaluators, ROLE_EVALUATOR, report)) {
         return "its sender is registered as another task";
     }
     /* Before its election the chief knows no orders; it checks what it kept when it is elected. */

@@ -272,7 +272,9 @@ void chief_plan(struct plan *p)
     if (w->run.phase == RUN_LOADING) { plan_watch_loading(p); }
     repair_end(p);
     plan_evaluation(p);
+    plan_evaluator_result(p);
     plan_checkpoints(p);
+    plan_evaluator_order(p);
     plan_drained(p);
     finish(p);
     plan_assignment(p);

@@ -78,7 +78,18 @@ void plan_next_evaluation(struct plan *p);
 /* The first step at which all nodes stop: the end, or with a target the next evaluation. */
 uint64_t plan_boundary(const struct chief *c, uint64_t step);
 
+/* chief_evaluator.c: the orders for the evaluator, and its results. */
+/* First the result, so that a checkpoint committed in the same write names the best one. */
+void plan_evaluator_result(struct plan *p);
+void plan_evaluator_order(struct plan *p);
+/* The ordered checkpoint of the ps is committed. */
+void plan_evaluator_committed(struct plan *p);
+/* A new generation starts from `checkpoint`. */
+void plan_evaluator_rewound(struct plan *p, uint64_t checkpoint);
+
 /* chief_best.c: the best checkpoint. */
+/* The evaluator has evaluated `checkpoint`, and `run` has the result. */
+void plan_best_of_checkpoint(struct plan *p, uint64_t checkpoint);
 /* A result of an evaluation is in `run`; an order for a checkpoint is; it is withdrawn. */
 void plan_best_evaluated(struct plan *p);
 void plan_best_ordered(struct plan *p);
@@ -99,6 +110,8 @@ bool chief_worker_agrees(const struct chief *c, const struct run *run, uint32_t 
 
 /* chief_requests.c */
 void plan_requests(struct plan *p);
+/* End the run at a step that is so far ahead that no node has passed it when it learns of it. */
+void plan_end_soon(struct plan *p);
 void plan_assignment(struct plan *p);
 
 /* chief_lost.c */

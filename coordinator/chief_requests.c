@@ -6,8 +6,7 @@
 
 /* ------------------------------------------------------------------ requests */
 
-/* The last step is set far enough ahead that no node has passed it when it learns of it. */
-static void end_soon(struct plan *p)
+void plan_end_soon(struct plan *p)
 {
     struct run *run = p->run;
     assert(run->phase != RUN_DONE);
@@ -54,7 +53,7 @@ void plan_requests(struct plan *p)
     plan_need(p, PLAN_HARD);
     if (run_is_over(p->run)) { return; }
     switch (request->kind) {
-    case REQUEST_STOP: end_soon(p); break;
+    case REQUEST_STOP: plan_end_soon(p); break;
     case REQUEST_RESIGN: break; /* The chief resigns once this write is done. */
     case REQUEST_PAUSE: hold(p); break;
     case REQUEST_RESUME: p->run->pause_requested = false; break;

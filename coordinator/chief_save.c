@@ -98,6 +98,7 @@ static void commit(struct plan *p)
     assert(run->save_checkpoint != 0);
     p->w->commits = true;
     plan_best_committed(p);
+    plan_evaluator_committed(p);
     fill_manifest(p, &p->w->manifest);
     run->committed_checkpoint = run->save_checkpoint;
     run->committed_step = run->save_step;

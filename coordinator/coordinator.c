@@ -216,8 +216,11 @@ static void requests_handle(struct coordinator *c, const struct zk_event *event)
 
 static uint32_t declared(const struct coordinator *c, enum role role)
 {
-    assert(role == ROLE_PS || role == ROLE_WORKER);
-    return role == ROLE_PS ? c->config.chief.ps : c->config.chief.workers;
+    const uint32_t counts[ROLE_COUNT] = {[ROLE_PS] = c->config.chief.ps,
+                                         [ROLE_WORKER] = c->config.chief.workers,
+                                         [ROLE_EVALUATOR] = c->config.chief.evaluators};
+    assert(role != ROLE_COORDINATOR);
+    return counts[role];
 }
 
 static bool is_declared(const struct coordinator *c, struct task task)
@@ -309,7 +312,7 @@ static void start(struct coordinator *c)
     assert(!c->roster_started);
     c->roster_started = true;
     roster_start(&c->roster, c->identity.cluster, c->config.chief.ps, c->config.chief.workers,
-                 &c->ports->zk, &c->membership.next_op, c->now_ms);
+                 c->config.chief.evaluators, &c->ports->zk, &c->membership.next_op, c->now_ms);
     leadership_start_election(c);
 }
 
@@ -401,10 +404,11 @@ void coordinator_config_init(struct coordinator_config *config, const struct job
     config->chief = (struct chief_config){
         .ps = job->cluster.ps,
         .workers = job->cluster.workers,
+        .evaluators = job->cluster.evaluators,
         .min_workers = job->cluster.min_workers,
         .slices = job->train.slices,
         .steps = job->train.steps,
-        .evaluate_every = job->evaluate.every_steps,
+        .evaluate_every = job_evaluate_every(job),
         .checkpoint_every_steps = job->checkpoint.every_steps,
         .checkpoint_every_ms = job->checkpoint.every_seconds * 1000,
         .checkpoint_keep = job->checkpoint.keep > 0 ? job->checkpoint.keep : 1,

@@ -242,8 +242,8 @@ static void log_entry(const struct history_entry *entry)
         log_warn("checkpoint of step %" PRIu64 " skipped: %s", entry->step, entry->cause);
         break;
     case HISTORY_EVALUATED:
-        log_info("evaluated at step %" PRIu64 ": loss %.4f, accuracy %.4f", entry->step,
-                 entry->loss, entry->accuracy);
+        log_info("evaluated at step %" PRIu64 ": loss %.4f, accuracy %.4f%s%s", entry->step,
+                 entry->loss, entry->accuracy, *entry->cause ? "; " : "", entry->cause);
         break;
     case HISTORY_DONE:
         log_info("done at step %" PRIu64 ": loss %.4f, accuracy %.4f", entry->step, entry->loss,

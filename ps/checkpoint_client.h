@@ -20,7 +20,12 @@
 #include "ps/shard.h"
 #include "ps/store/store_port.h"
 
-enum { CHECKPOINT_SAVES_MAX = 2, CHECKPOINT_RETRY_MS = 50, RETENTION_COPY_RETRY_MS = 1000 };
+enum {
+    CHECKPOINT_SAVES_MAX = 2,
+    CHECKPOINT_RETRY_MS = 50,
+    RETENTION_COPY_RETRY_MS = 1000,
+    RETENTION_HELD = 3
+};
 
 /* Results of the functions that handle events. */
 enum checkpoint_event {
@@ -82,7 +87,8 @@ struct checkpoint_client {
         uint64_t copying;               /* The manifest being copied: `current`, or a gap. */
         uint64_t tried;                 /* The highest gap that was tried. */
         bool filled;                    /* Gaps were, since the last listing. */
-        uint64_t load_checkpoint;       /* Ordered to be loaded, so not to be removed; 0: none. */
+        /* Not to be removed: ordered to be loaded, or to be evaluated; the best one. 0: none. */
+        uint64_t held[RETENTION_HELD];
         enum {
             RETENTION_IDLE,
             RETENTION_READ,

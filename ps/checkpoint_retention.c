@@ -95,7 +95,9 @@ void checkpoint_retention_follow(struct checkpoint_client *client, const struct 
     assert(run != NULL);
     client->retention.unloadable_count = run->unloadable_count;
     memcpy(client->retention.unloadable, run->unloadable, sizeof client->retention.unloadable);
-    client->retention.load_checkpoint = run->phase == RUN_LOADING ? run->load_checkpoint : 0;
+    client->retention.held[0] = run->phase == RUN_LOADING ? run->load_checkpoint : 0;
+    client->retention.held[1] = run->evaluate_checkpoint;
+    client->retention.held[2] = run->best_checkpoint.checkpoint;
     if (run->committed_checkpoint != 0) { client->retention.wanted = run->committed_checkpoint; }
     if (client->retention.state == RETENTION_IDLE) { next(client); }
 }
@@ -219,8 +221,11 @@ static void committed_listed(struct checkpoint_client *client, const struct zk_e
     }
     /* The manifests on this disk prove which checkpoints are committed; newest first. */
     client->retention.id_count = 0;
-    bool fits =
-        client->retention.load_checkpoint == 0 || keep(client, client->retention.load_checkpoint);
+    bool fits = true;
+    for (uint32_t i = 0; i < RETENTION_HELD && fits; i++) {
+        const uint64_t held = client->retention.held[i];
+        fits = held == 0 || keep(client, held);
+    }
     uint32_t proved = u32_min(client->manifest_count, client->keep);
     for (uint32_t i = 0; i < proved && fits; i++) {
         const uint64_t best = client->manifests[i].best.checkpoint; /* As of this one (C17). */

@@ -410,7 +410,7 @@ enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct
                                 .index = config->identity.task.index,
                                 .norms = norms,
                                 .max_staleness = job->train.max_staleness,
-                                .evaluate_every = job->evaluate.every_steps,
+                                .evaluate_every = job_evaluate_every(job),
                                 .checkpoint_every = job->checkpoint.every_steps,
                             });
     status = open_parts(ps, error);

@@ -20,7 +20,7 @@ static void follow(struct ps_peers *peers, struct membership *membership, uint64
 {
     if (membership->session == 0) { return; }
     peers->is_following = true;
-    roster_start(&peers->roster, membership->identity.cluster, peers->links.count, 0,
+    roster_start(&peers->roster, membership->identity.cluster, peers->links.count, 0, 0,
                  &membership->ports->zk, &membership->next_op, now_ms);
 }
 

@@ -112,7 +112,7 @@ static void follow(struct worker *worker)
     char path[256];
     if (worker->is_following || worker->membership.session == 0) { return; }
     worker->is_following = true;
-    roster_start(&worker->roster, cluster, ps_count(worker), 0, zk, &worker->membership.next_op,
+    roster_start(&worker->roster, cluster, ps_count(worker), 0, 0, zk, &worker->membership.next_op,
                  worker->now_ms);
     znode_path(path, cluster, "assignment");
     mirror_start(&worker->assignment, MIRROR_DATA, path, zk, &worker->membership.next_op,
@@ -358,7 +358,7 @@ enum tn_status worker_create(const struct worker_config *config, struct worker *
                                           .slices = job->train.slices,
                                           .ps = job->cluster.ps,
                                           .index = config->identity.task.index,
-                                          .evaluate_every = job->evaluate.every_steps,
+                                          .evaluate_every = job_evaluate_every(job),
                                       });
     enum tn_status status = open_parts(worker, error);
     if (status == TN_OK) {

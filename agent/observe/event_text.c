@@ -81,8 +81,13 @@ static void evaluated(const struct history_entry *entry, const char *what,
                       char text[static EVENT_TEXT_MAX])
 {
     assert(entry->kind == HISTORY_EVALUATED || entry->kind == HISTORY_DONE);
-    snprintf(text, EVENT_TEXT_MAX, "%s at step %" PRIu64 ": loss %.4f, accuracy %.4f", what,
-             entry->step, entry->loss, entry->accuracy);
+    char checkpoint[48] = "";
+    if (entry->kind == HISTORY_EVALUATED && entry->checkpoint != 0) {
+        snprintf(checkpoint, sizeof checkpoint, " (checkpoint %" PRIu64 ")", entry->checkpoint);
+    }
+    snprintf(text, EVENT_TEXT_MAX, "%s at step %" PRIu64 "%s: loss %.4f, accuracy %.4f%s%s", what,
+             entry->step, checkpoint, entry->loss, entry->accuracy, *entry->cause ? "; " : "",
+             entry->cause);
 }
 
 void event_text_history(const struct history_entry *entry, char text[static EVENT_TEXT_MAX])
@@ -182,6 +187,9 @@ static void set_details(json_t *object, const struct history_entry *entry)
     case HISTORY_FALLBACK: set_number(object, "checkpoint", entry->checkpoint); break;
     case HISTORY_EVALUATED:
     case HISTORY_DONE:
+        if (entry->kind == HISTORY_EVALUATED && entry->checkpoint != 0) {
+            set_number(object, "checkpoint", entry->checkpoint);
+        }
         json_object_set_new(object, "loss", event_text_number(entry->loss));
         json_object_set_new(object, "accuracy", event_text_number(entry->accuracy));
         break;

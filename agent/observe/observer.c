@@ -38,8 +38,8 @@ static void start_mirrors(struct observer *observer, const struct zk_port *zk, u
 }
 
 void observer_start(struct observer *observer, const char *cluster, uint32_t coordinators,
-                    uint32_t ps, uint32_t workers, uint64_t next_op, const struct zk_port *zk,
-                    uint64_t now_ms)
+                    uint32_t ps, uint32_t workers, uint32_t evaluators, uint64_t next_op,
+                    const struct zk_port *zk, uint64_t now_ms)
 {
     assert(cluster != NULL);
     memset(observer, 0, sizeof *observer);
@@ -50,6 +50,7 @@ void observer_start(struct observer *observer, const char *cluster, uint32_t coo
     add_tasks(observer, ROLE_COORDINATOR, coordinators);
     add_tasks(observer, ROLE_PS, ps);
     add_tasks(observer, ROLE_WORKER, workers);
+    add_tasks(observer, ROLE_EVALUATOR, evaluators);
     start_mirrors(observer, zk, now_ms);
 }
 

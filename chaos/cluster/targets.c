@@ -21,7 +21,7 @@ void target_cluster_init(struct target_cluster *cluster, const struct job *job)
 {
     assert(job != NULL);
     const uint32_t counts[ROLE_COUNT] = {job->cluster.coordinators, job->cluster.ps,
-                                         job->cluster.workers};
+                                         job->cluster.workers, job->cluster.evaluators};
     *cluster = (struct target_cluster){.job = job};
     snprintf(add(cluster)->name, PLACE_NAME_MAX, "agent");
     for (uint32_t i = 1; i <= job->zookeeper.servers; i++) {

@@ -313,8 +313,8 @@ static enum tn_status connect_to(struct watcher *watcher, const struct run_note 
     status = step_poller_open(spec.key, &watcher->steps, error);
     if (status == TN_OK) { status = open_zk(watcher, error); }
     if (status != TN_OK) { return status; }
-    observer_start(watcher->observer, note->cluster, spec.coordinators, spec.ps, spec.workers, 0,
-                   &watcher->port, clock_monotonic_ms());
+    observer_start(watcher->observer, note->cluster, spec.coordinators, spec.ps, spec.workers,
+                   spec.evaluators, 0, &watcher->port, clock_monotonic_ms());
     return TN_OK;
 }
 

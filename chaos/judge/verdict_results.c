@@ -71,7 +71,7 @@ void verdict_check_result(json_t *checks, enum train_mode mode, const json_t *ba
 void verdict_check_pace(json_t *checks, const struct job *job, const json_t *result, bool wiped)
 {
     const json_t *evaluations = json_object_get(result, "evaluations");
-    double every = (double)job->evaluate.every_steps, last = 0;
+    double every = (double)job_evaluate_every(job), last = 0;
     uint64_t missing = 0, found = json_array_size(evaluations);
     assert(job != NULL);
     if (!json_is_array(evaluations)) {
@@ -189,7 +189,8 @@ void verdict_check_znodes(json_t *checks, const struct judgement *judgement, con
     assert(judgement != NULL);
     assert(job != NULL);
     const struct judge_census *census = &judgement->census;
-    uint64_t tasks = job->cluster.coordinators + job->cluster.ps + job->cluster.workers;
+    uint64_t tasks = job->cluster.coordinators + job->cluster.ps + job->cluster.workers +
+                     job->cluster.evaluators;
     uint64_t before = (uint64_t)json_integer_value(json_object_get(baseline, "znodes"));
     if (before == 0) {
         verdict_add(checks, "znodes", false, "the znodes of the baseline run were not counted");

@@ -63,7 +63,7 @@ static enum tn_status begin(struct live_cluster *live, struct error *error)
     status = open_zk(live, error);
     if (status == TN_OK) {
         observer_start(live->observer, live->target.cluster, spec.coordinators, spec.ps,
-                       spec.workers, 0, &live->port, clock_monotonic_ms());
+                       spec.workers, spec.evaluators, 0, &live->port, clock_monotonic_ms());
     }
     return status;
 }

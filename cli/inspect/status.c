@@ -58,9 +58,10 @@ static enum tn_status if_found(enum tn_status status, bool *found)
 }
 
 /* The tasks of the job, all missing. */
-static void list_tasks(struct view *view, uint32_t coordinators, uint32_t ps, uint32_t workers)
+static void list_tasks(struct view *view, uint32_t coordinators, uint32_t ps, uint32_t workers,
+                       uint32_t evaluators)
 {
-    const uint32_t counts[ROLE_COUNT] = {coordinators, ps, workers};
+    const uint32_t counts[ROLE_COUNT] = {coordinators, ps, workers, evaluators};
     assert(view->count == 0);
     for (int role = 0; role < ROLE_COUNT; role++) {
         for (uint32_t i = 0; i < counts[role] && view->count < TASKS_MAX; i++) {
@@ -72,7 +73,8 @@ static void list_tasks(struct view *view, uint32_t coordinators, uint32_t ps, ui
 static enum tn_status read_tasks(struct zk_sync *sync, struct view *view, struct error *error)
 {
     enum tn_status status = TN_OK;
-    list_tasks(view, view->spec.coordinators, view->spec.ps, view->spec.workers);
+    const struct spec *spec = &view->spec;
+    list_tasks(view, spec->coordinators, spec->ps, spec->workers, spec->evaluators);
     for (uint32_t i = 0; status == TN_OK && i < view->count; i++) {
         struct task_state *state = &view->tasks[i];
         status = if_found(
@@ -165,7 +167,7 @@ static enum tn_status view_record(struct view *view, const struct target_options
         view->step = record->step;
         view->count = 0;
         list_tasks(view, view->job.cluster.coordinators, view->job.cluster.ps,
-                   view->job.cluster.workers);
+                   view->job.cluster.workers, view->job.cluster.evaluators);
         snprintf(view->target.cluster, sizeof view->target.cluster, "%s", view->job.name);
     }
     for (uint32_t i = 0; status == TN_OK && i < record->member_count; i++) {

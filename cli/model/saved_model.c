@@ -142,6 +142,29 @@ enum tn_status saved_model_open(struct saved_model *saved, const char *dir, cons
     return load(saved, checkpoint, error);
 }
 
+enum tn_status saved_model_use(struct saved_model *saved, const char *dir, const struct job *job,
+                               struct model *model, struct error *error)
+{
+    assert(dir != NULL && model != NULL);
+    *saved = (struct saved_model){.job = *job, .model = model};
+    snprintf(saved->checkpoints, sizeof saved->checkpoints, "%.900s/checkpoints", dir);
+    saved->warm_started = job->model.warm_start[0] != '\0';
+    saved->pool = buffer_pool_create(0);
+    return saved->pool != NULL ? TN_OK : error_set(error, TN_ENOMEM, "out of memory");
+}
+
+enum tn_status saved_model_load(struct saved_model *saved, uint64_t checkpoint, struct error *error)
+{
+    assert(checkpoint != 0);
+    buffer_release(saved->values);
+    saved->values = NULL;
+    enum tn_status status =
+        store_get_manifest(saved->checkpoints, checkpoint, &saved->manifest, error);
+    if (status == TN_OK) { status = check_model(saved, error); }
+    if (status != TN_OK) { return status; }
+    return saved_model_read(saved, saved_model_evaluated_array(saved), &saved->values, error);
+}
+
 void saved_model_close(struct saved_model *saved)
 {
     buffer_release(saved->values);

@@ -40,6 +40,16 @@ MUST_CHECK enum tn_status saved_model_open(struct saved_model *saved, const char
                                            const char *checkpoint, struct error *error);
 void saved_model_close(struct saved_model *saved);
 
+/* For a process of the run: the checkpoints in `dir` of a job whose model is open, which the caller
+ * closes. None is loaded. TN_ENOMEM. */
+MUST_CHECK enum tn_status saved_model_use(struct saved_model *saved, const char *dir,
+                                          const struct job *job, struct model *model,
+                                          struct error *error);
+/* Load a checkpoint in place of the last one. TN_ENOENT: it, or a shard of it, is not in the
+ * folder. Other errors as saved_model_open(). */
+MUST_CHECK enum tn_status saved_model_load(struct saved_model *saved, uint64_t checkpoint,
+                                           struct error *error);
+
 /* One array of the checkpoint, `parameter_count` floats; the caller releases it before
  * saved_model_close(). Errors as above. */
 MUST_CHECK enum tn_status saved_model_read(const struct saved_model *saved, uint32_t array,

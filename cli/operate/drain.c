@@ -66,7 +66,8 @@ static enum tn_status add_members(struct zk_sync *sync, const char *cluster, enu
 static enum tn_status find_host(struct zk_sync *sync, const char *cluster, const struct spec *spec,
                                 struct host *host, struct error *error)
 {
-    const uint32_t counts[ROLE_COUNT] = {spec->coordinators, spec->ps, spec->workers};
+    const uint32_t counts[ROLE_COUNT] = {spec->coordinators, spec->ps, spec->workers,
+                                         spec->evaluators};
     for (int role = 0; role < ROLE_COUNT; role++) {
         enum tn_status status =
             add_members(sync, cluster, (enum role)role, counts[role], host, error);

@@ -25,7 +25,7 @@ static enum tn_status add_task(struct local_run *run, struct task task, struct e
 {
     assert(task.role < ROLE_COUNT);
     const uint32_t counts[ROLE_COUNT] = {run->job.cluster.coordinators, run->job.cluster.ps,
-                                         run->job.cluster.workers};
+                                         run->job.cluster.workers, run->job.cluster.evaluators};
     char name[TASK_NAME_MAX];
     task_format(task, ':', name, sizeof name);
     if (task.index >= counts[task.role]) {

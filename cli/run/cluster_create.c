@@ -76,6 +76,7 @@ enum tn_status cluster_create(struct zk_sync *sync, const struct job *job,
                           .coordinators = job->cluster.coordinators,
                           .ps = job->cluster.ps,
                           .workers = job->cluster.workers,
+                          .evaluators = job->cluster.evaluators,
                           .created_wall_ms = clock_wall_ms(),
                           .job_json = job_to_json(job)};
     if (wanted.job_json == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
@@ -121,19 +122,27 @@ enum tn_status cluster_check_no_nodes(struct zk_sync *sync, const char *cluster,
 static enum tn_status refuse_numbers(const struct job *job, const struct spec *spec,
                                      struct error *error)
 {
-    bool workers = spec->workers != job->cluster.workers;
+    const struct {
+        const char *key;
+        uint32_t here, running;
+    } numbers[] = {
+        {"cluster.workers", job->cluster.workers, spec->workers},
+        {"cluster.evaluators", job->cluster.evaluators, spec->evaluators},
+        {"cluster.coordinators", job->cluster.coordinators, spec->coordinators},
+    };
+    size_t at = 0;
+    while (at < 2 && numbers[at].here == numbers[at].running) { at++; }
     return error_set(error, TN_EINVAL,
                      "%s is %" PRIu32 " here, but the cluster \"%s\" is running with %" PRIu32
                      ": give every host and coordinator the same job file and host lists, or end "
                      "the cluster with `tanist stop` first",
-                     workers ? "cluster.workers" : "cluster.coordinators",
-                     workers ? job->cluster.workers : job->cluster.coordinators, job->name,
-                     workers ? spec->workers : spec->coordinators);
+                     numbers[at].key, numbers[at].here, job->name, numbers[at].running);
 }
 
 static bool declares(const struct spec *spec, const struct job *job)
 {
-    return spec->workers == job->cluster.workers && spec->coordinators == job->cluster.coordinators;
+    return spec->workers == job->cluster.workers && spec->evaluators == job->cluster.evaluators &&
+           spec->coordinators == job->cluster.coordinators;
 }
 
 char *cluster_spec_of(const struct spec *spec, const struct job *job, struct spec *out)
@@ -143,6 +152,7 @@ char *cluster_spec_of(const struct spec *spec, const struct job *job, struct spe
     out->job_hash = job_hash(job);
     out->coordinators = job->cluster.coordinators;
     out->workers = job->cluster.workers;
+    out->evaluators = job->cluster.evaluators;
     char *text = out->job_json != NULL ? spec_encode(out) : NULL;
     if (text == NULL) {
         free(out->job_json);

@@ -49,7 +49,7 @@ static void all_tasks(struct local_run *run)
 {
     assert(run->task_count == 0);
     const uint32_t counts[ROLE_COUNT] = {run->job.cluster.coordinators, run->job.cluster.ps,
-                                         run->job.cluster.workers};
+                                         run->job.cluster.workers, run->job.cluster.evaluators};
     for (int role = 0; role < ROLE_COUNT; role++) {
         for (uint32_t i = 0; i < counts[role]; i++) {
             run->tasks[run->task_count++] = (struct task){.role = (enum role)role, .index = i};
@@ -253,7 +253,8 @@ static void on_event(void *ctx, const struct agent_event *event)
  * its probe, and one that is about to close; commands and agents have the rest. */
 static uint32_t connections_of(const struct job *job)
 {
-    const uint32_t tasks = job->cluster.coordinators + job->cluster.ps + job->cluster.workers;
+    const uint32_t tasks = job->cluster.coordinators + job->cluster.ps + job->cluster.workers +
+                           job->cluster.evaluators;
     return CONNECTIONS_PER_TASK * tasks + CONNECTIONS_OF_COMMANDS;
 }
 

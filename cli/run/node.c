@@ -184,7 +184,8 @@ static enum tn_status take_key_of_agent(struct node_setup *setup, bool *taken, s
 
 static uint32_t declared(const struct spec *spec, enum role role)
 {
-    const uint32_t counts[ROLE_COUNT] = {spec->coordinators, spec->ps, spec->workers};
+    const uint32_t counts[ROLE_COUNT] = {spec->coordinators, spec->ps, spec->workers,
+                                         spec->evaluators};
     assert(role < ROLE_COUNT);
     return counts[role];
 }
@@ -200,9 +201,10 @@ static enum tn_status check_declared(const struct node_setup *setup, const struc
                      " tasks of that role (cluster.%s): use a lower index, or stop the cluster and "
                      "start its coordinators with a larger number",
                      role_name(role), setup->task.index, setup->job.name, count,
-                     role == ROLE_PS       ? "ps"
-                     : role == ROLE_WORKER ? "workers"
-                                           : "coordinators");
+                     role == ROLE_PS          ? "ps"
+                     : role == ROLE_WORKER    ? "workers"
+                     : role == ROLE_EVALUATOR ? "evaluators"
+                                              : "coordinators");
 }
 
 static enum tn_status check_spec(struct node_setup *setup, const struct spec *spec,
@@ -329,16 +331,16 @@ static enum tn_status open_runtime(struct node_setup *setup, struct error *error
 {
     struct node_identity *identity = &setup->identity;
     assert(setup->runtime == NULL);
-    const struct runtime_config config = {.zk_connect = setup->connect,
-                                          .zk_credentials = text_or_null(setup->credentials),
-                                          .session_timeout_ms =
-                                              setup->job.zookeeper.session_timeout_ms,
-                                          .listen = setup->listen,
-                                          .dial_only = setup->task.role == ROLE_WORKER,
-                                          .cluster_key = setup->cluster_key,
-                                          .incarnation = identity->incarnation,
-                                          .body_max = largest_body(setup),
-                                          .session_file = setup->session_file};
+    const struct runtime_config config = {
+        .zk_connect = setup->connect,
+        .zk_credentials = text_or_null(setup->credentials),
+        .session_timeout_ms = setup->job.zookeeper.session_timeout_ms,
+        .listen = setup->listen,
+        .dial_only = setup->task.role == ROLE_WORKER || setup->task.role == ROLE_EVALUATOR,
+        .cluster_key = setup->cluster_key,
+        .incarnation = identity->incarnation,
+        .body_max = largest_body(setup),
+        .session_file = setup->session_file};
     identity->task = setup->task;
     identity->pid = (uint64_t)getpid();
     identity->session_timeout_ms = setup->job.zookeeper.session_timeout_ms;

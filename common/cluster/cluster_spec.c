@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint32_t role_limit[ROLE_COUNT] = {COORDINATORS_MAX, PS_MAX, WORKERS_MAX};
+static const uint32_t role_limit[ROLE_COUNT] = {COORDINATORS_MAX, PS_MAX, WORKERS_MAX,
+                                                EVALUATORS_MAX};
 
 void cluster_spec_init(struct cluster_spec *spec)
 {
@@ -23,7 +24,7 @@ uint32_t cluster_spec_index(struct task task)
     return first + task.index;
 }
 
-/* A role by the name of a TensorFlow job. "evaluator" is valid, but Tanist has no such task. */
+/* A role by the name of a TensorFlow job. */
 static enum tn_status job_name_role(const char *name, enum role *out, struct error *error)
 {
     assert(name != NULL);
@@ -32,13 +33,9 @@ static enum tn_status job_name_role(const char *name, enum role *out, struct err
         *out = ROLE_COORDINATOR;
         return TN_OK;
     }
-    if (strcmp(name, "evaluator") == 0) {
-        return error_set(error, TN_EINVAL,
-                         "job \"evaluator\": in Tanist the workers evaluate; leave the evaluator "
-                         "out");
-    }
     return error_set(error, TN_EINVAL,
-                     "job \"%s\" is unknown: use coordinator (or chief, master), ps or worker",
+                     "job \"%s\" is unknown: use coordinator (or chief, master), ps, worker or "
+                     "evaluator",
                      name);
 }
 
@@ -170,6 +167,8 @@ static enum tn_status check_cluster(const struct cluster_spec *spec, struct erro
     }
     enum tn_status status = check_addresses(spec, error);
     if (status != TN_OK || !spec->has_task) { return status; }
+    /* TensorFlow leaves the evaluator out of the cluster: only its own task names it. */
+    if (spec->task.role == ROLE_EVALUATOR && spec->count[ROLE_EVALUATOR] == 0) { return TN_OK; }
     if (*spec->address[cluster_spec_index(spec->task)]) { return TN_OK; }
     task_format(spec->task, ':', name, sizeof name);
     return error_set(error, TN_EINVAL,
@@ -197,9 +196,7 @@ enum tn_status cluster_spec_read_tf_config(struct cluster_spec *spec, const char
     } else if (cluster != NULL) {
         json_object_foreach(cluster, job_name, hosts)
         {
-            if (status == TN_OK && strcmp(job_name, "evaluator") != 0) {
-                status = read_hosts(spec, job_name, hosts, error);
-            }
+            if (status == TN_OK) { status = read_hosts(spec, job_name, hosts, error); }
         }
     }
     if (status == TN_OK && task != NULL) { status = read_task(spec, task, error); }
@@ -275,7 +272,7 @@ enum tn_status cluster_spec_apply(const struct cluster_spec *spec, struct job *j
 {
     assert(spec->task.role < ROLE_COUNT);
     uint32_t *numbers[ROLE_COUNT] = {&job->cluster.coordinators, &job->cluster.ps,
-                                     &job->cluster.workers};
+                                     &job->cluster.workers, &job->cluster.evaluators};
     for (int role = 0; role < ROLE_COUNT; role++) {
         if (spec->count[role] > 0) { *numbers[role] = spec->count[role]; }
     }
@@ -283,6 +280,13 @@ enum tn_status cluster_spec_apply(const struct cluster_spec *spec, struct job *j
         job->cluster.min_workers = job->cluster.workers;
     }
     if (!spec->has_task || spec->task.index < *numbers[spec->task.role]) { return TN_OK; }
+    if (spec->task.role == ROLE_EVALUATOR) {
+        return error_set(error, TN_EINVAL,
+                         "task evaluator:%" PRIu32
+                         " is not in the cluster: set cluster.evaluators to 1 in the job file of "
+                         "every task, or add \"evaluator\": [\"host:port\"] to every TF_CONFIG",
+                         spec->task.index);
+    }
     return error_set(error, TN_EINVAL,
                      "task %s:%" PRIu32 " is not in the cluster, which has %" PRIu32
                      " tasks of that role: give more, or a lower index",

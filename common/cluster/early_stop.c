@@ -7,7 +7,7 @@ struct early_stop early_stop_of_job(const struct job *job)
     assert(job != NULL);
     return (struct early_stop){.by_accuracy = job->train.stop_metric == METRIC_ACCURACY,
                                .patience = job->train.stop_patience,
-                               .evaluate_every = job->evaluate.every_steps};
+                               .evaluate_every = job_evaluate_every(job)};
 }
 
 /* NAN is neither greater nor less, and not equal to itself. */
@@ -19,9 +19,11 @@ void early_stop_note_value(const struct early_stop *stop, struct run *run, uint6
     const bool first = run->best_step == 0 && value == value;
     const bool better = best_is_better(metric, value, run->best);
     assert(step != STEP_NONE);
+    run->since_best++;
     if (!first && (run->best_step == 0 || !better)) { return; }
     run->best_step = step;
     run->best = value;
+    run->since_best = 0;
 }
 
 void early_stop_note(const struct early_stop *stop, struct run *run)
@@ -33,7 +35,8 @@ void early_stop_note(const struct early_stop *stop, struct run *run)
 bool early_stop_is_due(const struct early_stop *stop, const struct run *run)
 {
     const uint64_t step = run->evaluation.step;
-    if (stop->patience == 0 || stop->evaluate_every == 0 || step == STEP_NONE) { return false; }
+    if (stop->patience == 0 || step == STEP_NONE) { return false; }
+    if (stop->evaluate_every == 0) { return run->since_best >= stop->patience; }
     return step > run->best_step &&
            (step - run->best_step) / stop->evaluate_every >= stop->patience;
 }
@@ -41,6 +44,6 @@ bool early_stop_is_due(const struct early_stop *stop, const struct run *run)
 void early_stop_rewind(struct run *run, uint64_t step)
 {
     if (run->best_step <= step) { return; }
-    run->best_step = 0;
+    run->best_step = run->since_best = 0;
     run->best = 0;
 }

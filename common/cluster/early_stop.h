@@ -2,7 +2,7 @@
  * common/cluster/early_stop.h: when a run stops because its evaluations do not improve (rule C8).
  *
  * Evaluations of equal values are equal, so after a recovery a run stops at the same step as an
- * undisturbed one. Pure. Threads: any.
+ * undisturbed one. With an evaluator they are counted as they come. Pure. Threads: any.
  */
 #ifndef COMMON_CLUSTER_EARLY_STOP_H
 #define COMMON_CLUSTER_EARLY_STOP_H
@@ -13,7 +13,7 @@
 struct early_stop {
     bool by_accuracy;  /* Greater is better; else the loss, less is better. */
     uint64_t patience; /* Evaluations without an improvement; 0: the run does not stop early. */
-    uint64_t evaluate_every;
+    uint64_t evaluate_every; /* Steps between them; 0: an evaluator evaluates checkpoints. */
 };
 
 struct early_stop early_stop_of_job(const struct job *job);

@@ -232,6 +232,14 @@ static enum tn_status check_cluster(const struct job *job, struct error *error)
         return error_set(error, TN_EINVAL,
                          "zookeeper.servers is 2: two servers tolerate no failure; give 1 or 3");
     }
+    if (job->cluster.evaluators > 0 && job->checkpoint.every_steps == 0 &&
+        job->checkpoint.every_seconds == 0) {
+        return error_set(error, TN_EINVAL,
+                         "cluster.evaluators is %" PRIu32
+                         ", but there is no checkpoint before the end to evaluate: give "
+                         "checkpoint.every_steps or checkpoint.every_seconds",
+                         job->cluster.evaluators);
+    }
     return TN_OK;
 }
 
@@ -239,7 +247,7 @@ static enum tn_status check_cluster(const struct job *job, struct error *error)
 static enum tn_status check_best(const struct job *job, struct error *error)
 {
     const uint64_t evaluate = job->evaluate.every_steps, save = job->checkpoint.every_steps;
-    if (job->checkpoint.best == BEST_NONE) { return TN_OK; }
+    if (job->checkpoint.best == BEST_NONE || job->cluster.evaluators > 0) { return TN_OK; }
     if (job->train.mode != TRAIN_SYNC) {
         return error_set(error, TN_EINVAL,
                          "checkpoint.best needs train.mode sync: in async mode checkpoints do not "
@@ -265,11 +273,13 @@ enum tn_status job_check(const struct job *job, struct error *error)
                          job->train.batch, job->train.slices,
                          (job->train.batch / job->train.slices + 1) * job->train.slices);
     }
-    if (job->train.stop_patience > 0 && job->evaluate.every_steps == 0) {
-        return error_set(error, TN_EINVAL,
-                         "train.stop.patience is %" PRIu64 ", but evaluate.every_steps is 0: there "
-                         "is one evaluation, at the end; give evaluate.every_steps",
-                         job->train.stop_patience);
+    if (job->train.stop_patience > 0 && job->evaluate.every_steps == 0 &&
+        job->cluster.evaluators == 0) {
+        return error_set(
+            error, TN_EINVAL,
+            "train.stop.patience is %" PRIu64 ", but evaluate.every_steps is 0: there "
+            "is one evaluation, at the end; give evaluate.every_steps, or an evaluator",
+            job->train.stop_patience);
     }
     if ((status = check_best(job, error)) != TN_OK) { return status; }
     if ((status = check_cluster(job, error)) != TN_OK) { return status; }

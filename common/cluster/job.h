@@ -207,7 +207,7 @@ struct job {
         bool histograms;        /* In them. */
     } metrics;
     struct {
-        uint32_t coordinators, ps, workers, min_workers;
+        uint32_t coordinators, ps, workers, min_workers, evaluators;
     } cluster;
     struct {
         enum placement_strategy strategy;
@@ -246,6 +246,12 @@ MUST_CHECK enum tn_status job_read_text(struct job *job, const char *text, size_
 
 /* One "train.steps=500". TN_EINVAL as above. */
 MUST_CHECK enum tn_status job_set(struct job *job, const char *assignment, struct error *error);
+
+/* evaluate.every_steps for the workers: 0, at the end only, if an evaluator evaluates before. */
+static inline uint64_t job_evaluate_every(const struct job *job)
+{
+    return job->cluster.evaluators > 0 ? 0 : job->evaluate.every_steps;
+}
 
 /* Check what concerns several keys: batch and slices, workers and min_workers, ... Call it last. */
 MUST_CHECK enum tn_status job_check(const struct job *job, struct error *error);

@@ -38,8 +38,8 @@ static const struct json_field fields[] = {
            "Committed checkpoints that are kept on disk."),
     NAME(FIELD_ENUM, "checkpoint.best", checkpoint.best, best_metric_names, CHANGEABLE,
          "The metric, `loss` or `accuracy`, by which the best checkpoint is kept beside the newest "
-         "ones; `none`: no checkpoint is. Needs sync mode, and evaluations at steps of "
-         "checkpoints."),
+         "ones; `none`: no checkpoint is. Needs `cluster.evaluators`, or sync mode and evaluations "
+         "at steps of checkpoints."),
     NUMBER(FIELD_UINT, "metrics.every_steps", metrics.every_steps, 1, 10000, CHANGEABLE,
            "Steps between the points of [the curves](metrics.md)."),
     NUMBER(FIELD_UINT, "metrics.every_seconds", metrics.every_seconds, 0, 1e6, CHANGEABLE,
@@ -56,6 +56,10 @@ static const struct json_field fields[] = {
            "Workers. At most `train.slices` of them have work in sync mode."),
     NUMBER(FIELD_UINT, "cluster.min_workers", cluster.min_workers, 1, WORKERS_MAX, CHANGEABLE,
            "Workers that must be registered before training starts."),
+    NUMBER(FIELD_UINT, "cluster.evaluators", cluster.evaluators, 0, EVALUATORS_MAX, CHANGEABLE,
+           "1: the task `evaluator:0` evaluates each committed checkpoint beside training, which "
+           "never waits for it. The workers then evaluate only the last step, and "
+           "`evaluate.every_steps` is ignored."),
     NAME(FIELD_ENUM, "placement.strategy", placement.strategy, strategies, FIXED,
          "How the parameters are divided among the ps: `ranges`: into equal parts, which may cut "
          "variables; `round_robin`: whole variables in turn; `greedy`: whole variables, the "

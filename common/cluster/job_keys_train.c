@@ -241,7 +241,7 @@ static const struct json_field fields[] = {
          "The metric that `train.stop.patience` watches; of a regression `accuracy` is R squared."),
     NUMBER(FIELD_UINT, "train.stop.patience", train.stop_patience, 0, 1e9, CHANGEABLE,
            "Stop early when as many evaluations in succession are not better than the best; 0: "
-           "never. Needs `evaluate.every_steps`."),
+           "never. Needs `evaluate.every_steps` or `cluster.evaluators`."),
     SWITCH("train.same_bits", train.same_bits, CHANGEABLE,
            "Sync: whether all workers must have the same arithmetic (version of OpenBLAS and type "
            "of processor), so that the result has the same bits on any hosts. `false` permits "

@@ -12,7 +12,7 @@
 #include "common/base/utf8.h"
 
 /* The format of the body; changes with the order or meaning of the fields. */
-#define REPORT_MAGIC UINT64_C(0x3031545250524e54) /* "TNRPRT10" */
+#define REPORT_MAGIC UINT64_C(0x3131545250524e54) /* "TNRPRT11" */
 
 struct cursor {
     uint8_t *out; /* NULL: reading. */
@@ -74,6 +74,7 @@ static void fields(struct cursor *cursor, struct report *report)
         &report->evaluation.digest[1],
         &report->inputs.data[0],
         &report->inputs.data[1],
+        &report->evaluated_checkpoint,
     };
     for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++) {
         integer(cursor, integers[i]);
@@ -118,6 +119,7 @@ static enum tn_status check_counters(const struct report *report, struct error *
         {"waits_for_checkpoint", report->waits_for_checkpoint},
         {"gate", report->gate},
         {"evaluation.step", report->evaluation.step == STEP_NONE ? 0 : report->evaluation.step},
+        {"evaluated_checkpoint", report->evaluated_checkpoint},
     };
     for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
         if (counters[i].value <= COUNTER_MAX) { continue; }
@@ -172,7 +174,8 @@ enum tn_status report_decode(const void *bytes, size_t size, struct report *out,
                              struct error *error)
 {
     assert(bytes != NULL && out != NULL);
-    static const uint32_t limits[ROLE_COUNT] = {COORDINATORS_MAX, PS_MAX, WORKERS_MAX};
+    static const uint32_t limits[ROLE_COUNT] = {COORDINATORS_MAX, PS_MAX, WORKERS_MAX,
+                                                EVALUATORS_MAX};
     if (size != REPORT_BYTES) {
         return error_set(error, TN_EPROTO, "report has %zu bytes, expected %d", size, REPORT_BYTES);
     }

@@ -49,7 +49,10 @@ struct report {
     /* Worker only. */
     uint64_t ready;               /* 1: data loaded, can own slices. */
     struct evaluation evaluation; /* Its newest in `generation`. */
-    char place[112];              /* Ps: host:folder of its checkpoints. */
+    /* Evaluator only: the last ordered checkpoint that it has done with. `evaluation` is of it; of
+     * STEP_NONE: the evaluator cannot read it. 0: none. */
+    uint64_t evaluated_checkpoint;
+    char place[112]; /* Ps: host:folder of its checkpoints. */
     /* Worker: its own. Ps: of the newest checkpoint on its disk. `from` is not sent. */
     struct inputs inputs;
 };

@@ -57,7 +57,8 @@ struct recovery {
     char cause[RUN_TEXT_MAX]; /* "signal 9 (Killed)", "session expired", ... */
 };
 
-/* The result of evaluating the validation split, or else the test set, at `step`, by a worker. */
+/* The result of evaluating the validation split, or else the test set, at `step`, by a worker or
+ * the evaluator. */
 struct evaluation {
     uint64_t step;     /* STEP_NONE: never evaluated. */
     double loss;       /* Mean over the test set. */
@@ -96,10 +97,16 @@ struct run {
     bool pause_requested;   /* Paused by an operator. */
     struct recovery recovery;
     struct evaluation evaluation; /* The newest. */
-    uint64_t best_step; /* The best evaluation by train.stop.metric; 0: none with a number. */
-    double best;        /* Its metric. */
-    struct best best_checkpoint;  /* C17. */
-    struct evaluated saved_value; /* C17: the evaluation of `save_step`, if `step` is that. */
+    uint64_t best_step;  /* The best evaluation by train.stop.metric; 0: none with a number. */
+    double best;         /* Its metric. */
+    uint64_t since_best; /* Evaluations since then that were not better. */
+    /* C18: the evaluator shall evaluate this checkpoint, of this step; 0: none. */
+    uint64_t evaluate_checkpoint, evaluate_checkpoint_step;
+    uint64_t evaluated_checkpoint; /* The newest that it has done with; 0: none. */
+    uint64_t unevaluated;          /* Checkpoints committed since the last of these orders. */
+    uint64_t passed_over;          /* Checkpoints that were not ordered, since the last result. */
+    struct best best_checkpoint;   /* C17. */
+    struct evaluated saved_value;  /* C17: the evaluation of `save_step`, if `step` is that. */
     /* C17: the last evaluations, of steps that may be ordered yet; the oldest first. */
     uint32_t evaluated_count;
     struct evaluated evaluated[RUN_EVALUATED_MAX];

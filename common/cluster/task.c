@@ -9,6 +9,7 @@ static const struct {
     [ROLE_COORDINATOR] = {"coordinator", COORDINATORS_MAX},
     [ROLE_PS] = {"ps", PS_MAX},
     [ROLE_WORKER] = {"worker", WORKERS_MAX},
+    [ROLE_EVALUATOR] = {"evaluator", EVALUATORS_MAX},
 };
 
 const char *role_name(enum role role)

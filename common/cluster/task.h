@@ -9,13 +9,14 @@
 
 #include "common/base/text.h"
 
-enum role { ROLE_COORDINATOR, ROLE_PS, ROLE_WORKER, ROLE_COUNT };
+enum role { ROLE_COORDINATOR, ROLE_PS, ROLE_WORKER, ROLE_EVALUATOR, ROLE_COUNT };
 
 enum {
     COORDINATORS_MAX = 16,
     PS_MAX = 64,
     WORKERS_MAX = 128,
-    TASKS_MAX = COORDINATORS_MAX + PS_MAX + WORKERS_MAX,
+    EVALUATORS_MAX = 1,
+    TASKS_MAX = COORDINATORS_MAX + PS_MAX + WORKERS_MAX + EVALUATORS_MAX,
     TASK_NAME_MAX = 32,
 };
 
@@ -24,7 +25,7 @@ struct task {
     uint32_t index;
 };
 
-/* "coordinator", "ps", "worker". Static storage. */
+/* "coordinator", "ps", "worker", "evaluator". Static storage. */
 const char *role_name(enum role role);
 bool role_parse(const char *text, enum role *out);
 

@@ -251,6 +251,12 @@ static const struct json_field run_fields[] = {
     {"evaluation", FIELD_OBJECT, AT(evaluation), .table = &evaluation_table},
     {"best_step", FIELD_UINT, AT(best_step), .optional = true},
     {"best", FIELD_REAL, AT(best), .optional = true},
+    {"since_best", FIELD_UINT, AT(since_best), .optional = true},
+    {"evaluate_checkpoint", FIELD_UINT, AT(evaluate_checkpoint), .optional = true},
+    {"evaluate_checkpoint_step", FIELD_UINT, AT(evaluate_checkpoint_step), .optional = true},
+    {"evaluated_checkpoint", FIELD_UINT, AT(evaluated_checkpoint), .optional = true},
+    {"unevaluated", FIELD_UINT, AT(unevaluated), .optional = true},
+    {"passed_over", FIELD_UINT, AT(passed_over), .optional = true},
     {"best_checkpoint", FIELD_OBJECT, AT(best_checkpoint), .table = &best_table, .optional = true},
     {"saved_value", FIELD_OBJECT, AT(saved_value), .table = &evaluated_table, .optional = true},
     {"evaluated", FIELD_LIST, AT(evaluated), .element = &evaluated_element,
@@ -359,6 +365,7 @@ static const struct json_field spec_fields[] = {
     {"coordinators", FIELD_UINT, AT(coordinators)},
     {"ps", FIELD_UINT, AT(ps)},
     {"workers", FIELD_UINT, AT(workers)},
+    {"evaluators", FIELD_UINT, AT(evaluators), .optional = true},
     {"created_ms", FIELD_UINT, AT(created_wall_ms)},
 };
 TABLE(spec);

@@ -58,7 +58,7 @@ struct spec {
     uint64_t job_hash; /* job_hash(): of what must not change while the cluster exists. */
     uint64_t variables_hash;
     uint64_t graph_hash; /* The graph that all nodes must have; 0: unknown. */
-    uint32_t coordinators, ps, workers;
+    uint32_t coordinators, ps, workers, evaluators;
     uint64_t created_wall_ms;
     int32_t version; /* The version of the znode, not part of its contents. */
     char *job_json;  /* The job file as given, for display. Owned; free(). May be NULL. */

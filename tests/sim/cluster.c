@@ -221,6 +221,7 @@ static void build(struct sim_cluster *cluster, const struct sim_setup *setup, ui
     add_tasks(cluster, ROLE_COORDINATOR, setup->job.cluster.coordinators);
     add_tasks(cluster, ROLE_PS, setup->job.cluster.ps);
     add_tasks(cluster, ROLE_WORKER, setup->job.cluster.workers);
+    add_tasks(cluster, ROLE_EVALUATOR, setup->job.cluster.evaluators);
     add_agents(cluster);
     sim_bootstrap(cluster);
     for (uint32_t i = 0; i < setup->fault_count; i++) {

@@ -119,6 +119,10 @@ struct sim_agent *sim_agent_of(struct sim_cluster *cluster, uint32_t task);
 /* sim_view.c: what the checker may read. */
 struct checker_view sim_view(struct sim_cluster *cluster);
 
+/* sim_evaluator.c: creates the node of `process`. */
+void sim_make_evaluator(struct sim_cluster *cluster, struct process *process,
+                        const struct node_identity *identity);
+
 /* sim_nodes.c: creates the process of a task and starts it. */
 void sim_spawn(struct sim_cluster *cluster, uint32_t task);
 /* Creates the znodes that the nodes need. */

@@ -232,6 +232,8 @@ void scenario_draw(const struct scenario *scenario, struct sim_setup *setup, uin
     struct job *job = &setup->job;
     job->train.steps = STEPS;
     job->train.stop_patience = 0;
+    if (job->cluster.evaluators > 0) { job->checkpoint.best = BEST_NONE; }
+    job->cluster.evaluators = 0;
     job->cluster.coordinators = COORDINATORS;
     job->cluster.ps = PARAMETER_SERVERS;
     job->cluster.workers = WORKERS;

@@ -134,6 +134,16 @@ static void draw_early_stop(struct job *job, uint64_t seed)
     job->train.stop_metric = coin(&random) ? METRIC_LOSS : METRIC_ACCURACY;
 }
 
+/* In one seed of four there is an evaluator. */
+static void draw_evaluator(struct sim_setup *setup, uint64_t seed)
+{
+    struct random random = {.state = seed ^ 0x6576616c75000000u};
+    struct job *job = &setup->job;
+    if (random_below(&random, 4) != 0) { return; }
+    job->cluster.evaluators = 1;
+    if (job->checkpoint.best == BEST_NONE && coin(&random)) { job->checkpoint.best = BEST_LOSS; }
+}
+
 /* In one seed of four the learning rate was changed, once or twice; not where counts must be exact.
  */
 static void draw_rate_changes(struct sim_setup *setup, uint64_t seed)
@@ -298,6 +308,7 @@ void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
     draw_optimizer(setup, seed);
     draw_best(setup, seed);
     draw_early_stop(&setup->job, seed);
+    draw_evaluator(setup, seed);
     draw_rate_changes(setup, seed);
     draw_world(setup, &random);
     draw_chunks(setup, seed);

@@ -21,7 +21,8 @@ void sim_bootstrap(struct sim_cluster *cluster)
                         .variables_hash = variable_table_hash(&cluster->model->table),
                         .coordinators = cluster->setup.job.cluster.coordinators,
                         .ps = cluster->setup.job.cluster.ps,
-                        .workers = cluster->setup.job.cluster.workers};
+                        .workers = cluster->setup.job.cluster.workers,
+                        .evaluators = cluster->setup.job.cluster.evaluators};
     static struct bootstrap bootstrap;
     struct error error;
     enum tn_status status = bootstrap_init(&bootstrap, cluster->setup.job.name, &spec,
@@ -141,6 +142,7 @@ void sim_spawn(struct sim_cluster *cluster, uint32_t task)
     case ROLE_COORDINATOR: make_coordinator(cluster, process, &identity); break;
     case ROLE_PS: make_ps(cluster, process, &identity); break;
     case ROLE_WORKER: make_worker(cluster, process, &identity, cluster->other_inputs[task]); break;
+    case ROLE_EVALUATOR: sim_make_evaluator(cluster, process, &identity); break;
     case ROLE_COUNT: assert(false);
     }
     process_start(process);

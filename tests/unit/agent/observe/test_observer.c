@@ -49,7 +49,7 @@ static int setup(void **state)
 {
     (void)state;
     memset(&asked, 0, sizeof asked);
-    observer_start(&observer, "c", 0, 1, 0, 0, &port, 0);
+    observer_start(&observer, "c", 0, 1, 0, 0, 0, &port, 0);
     assert_int_equal(asked.count, 4);
     return 0;
 }

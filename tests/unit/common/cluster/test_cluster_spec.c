@@ -36,6 +36,7 @@ static void list_form_is_read(void **state)
     assert_int_equal(spec.count[ROLE_COORDINATOR], 1);
     assert_int_equal(spec.count[ROLE_PS], 2);
     assert_int_equal(spec.count[ROLE_WORKER], 1);
+    assert_int_equal(spec.count[ROLE_EVALUATOR], 1);
     assert_int_equal(spec.task.role, ROLE_PS);
     assert_true(cluster_spec_listen(&spec, listen));
     assert_string_equal(listen, "tcp://c:3");
@@ -59,6 +60,27 @@ static void object_form_is_read(void **state)
     assert_int_equal(spec.task.index, 2);
 }
 
+/* As in TensorFlow, the cluster need not name the evaluator; then the job has to. */
+static void evaluator_is_a_task(void **state)
+{
+    (void)state;
+    struct error error;
+    static struct job job;
+    cluster_spec_init(&spec);
+    assert_int_equal(
+        cluster_spec_read_tf_config(&spec,
+                                    "{\"cluster\": {\"chief\": [\"a:1\"], \"worker\": [\"d:4\"]},"
+                                    " \"task\": {\"type\": \"evaluator\", \"index\": 0}}",
+                                    &error),
+        TN_OK);
+    assert_int_equal(spec.task.role, ROLE_EVALUATOR);
+    job_init(&job);
+    assert_int_equal(cluster_spec_apply(&spec, &job, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "set cluster.evaluators to 1"));
+    job.cluster.evaluators = 1;
+    assert_int_equal(cluster_spec_apply(&spec, &job, &error), TN_OK);
+}
+
 /* The error names the wrong part. */
 static void wrong_config_is_named(void **state)
 {
@@ -70,7 +92,7 @@ static void wrong_config_is_named(void **state)
     refused("{\"cluster\": {\"worker\": [\"h:0\"]}}", "give host:port");
     refused("{\"cluster\": {\"worker\": {\"x\": \"h:1\"}}}", "not a task index");
     refused("{\"cluster\": {\"worker\": 3}}", "neither a list");
-    refused("{\"task\": {\"type\": \"evaluator\", \"index\": 0}}", "evaluator");
+    refused("{\"task\": {\"type\": \"evaluator\", \"index\": 1}}", "from 0 to 0");
     refused("{\"task\": {\"type\": \"worker\", \"index\": -1}}", "task index");
     refused("{\"task\": {}}", "task.type is missing");
 }
@@ -118,8 +140,11 @@ static void flags_replace_the_config(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(list_form_is_read),        cmocka_unit_test(object_form_is_read),
-        cmocka_unit_test(wrong_config_is_named),    cmocka_unit_test(impossible_cluster_is_refused),
+        cmocka_unit_test(list_form_is_read),
+        cmocka_unit_test(object_form_is_read),
+        cmocka_unit_test(evaluator_is_a_task),
+        cmocka_unit_test(wrong_config_is_named),
+        cmocka_unit_test(impossible_cluster_is_refused),
         cmocka_unit_test(flags_replace_the_config),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

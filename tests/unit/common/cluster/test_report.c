@@ -9,7 +9,7 @@
 
 #include "common/cluster/report.h"
 
-enum { PLACE_AT = 8 * (3 + 30 + 4 + 3), FINGERPRINT_AT = PLACE_AT + 112 };
+enum { PLACE_AT = 8 * (3 + 31 + 4 + 3), FINGERPRINT_AT = PLACE_AT + 112 };
 
 static struct report sample(void)
 {
@@ -24,6 +24,7 @@ static struct report sample(void)
         .saved_step = 1200,
         .saved_digest = {1, UINT64_MAX},
         .saved_bytes = 4096,
+        .evaluated_checkpoint = 11,
         .missed_checkpoint = 6,
         .late_checkpoint = 4,
         .failed_load = 5,
@@ -85,7 +86,7 @@ static void wrong_report_is_refused(void **state)
     memcpy(bytes, good, sizeof bytes), bytes[0] ^= 1;
     assert_refused(bytes, sizeof bytes, "format");
     memcpy(bytes, good, sizeof bytes), bytes[8] = ROLE_COUNT;
-    assert_refused(bytes, sizeof bytes, "role 3");
+    assert_refused(bytes, sizeof bytes, "role 4");
     memcpy(bytes, good, sizeof bytes), bytes[16] = PS_MAX;
     assert_refused(bytes, sizeof bytes, "ps:64");
     memcpy(bytes, good, sizeof bytes), memset(bytes + 8 * 7, 0xff, 8);

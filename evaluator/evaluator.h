@@ -1,0 +1,67 @@
+/*
+ * evaluator/evaluator.h: the evaluator as a node: it registers, follows /run, and evaluates the
+ * committed checkpoint that the chief orders there (C18), as a worker evaluates (worker/compute.h).
+ * Its report has the result until the next one. No other node waits for it, and it keeps nothing:
+ * one that starts again follows the order of that time. A reactor, see common/node/node.h;
+ * arithmetic and reading run inline.
+ *
+ * It exits with 0 when the run is done or it is asked to leave, with 1 when the run failed or
+ * memory ran out, with 3 when the run uses other data or another arithmetic, else with membership's
+ * code.
+ */
+#ifndef EVALUATOR_EVALUATOR_H
+#define EVALUATOR_EVALUATOR_H
+
+#include "common/base/error.h"
+#include "common/cluster/job.h"
+#include "common/node/node.h"
+#include "data/dataset.h"
+#include "kernels/kernels.h"
+#include "model/model.h"
+
+enum {
+    EVALUATOR_RETRY_MS = 50,  /* Between two attempts to read a checkpoint ... */
+    EVALUATOR_WAIT_MS = 5000, /* ... whose manifest is perhaps being copied, at most so long. */
+};
+
+/* The values of a checkpoint. */
+struct evaluator_values {
+    uint64_t step;
+    struct buffer *parameters;
+    struct buffer *averages; /* Those that are evaluated; may be the parameters. */
+};
+
+/* Where checkpoints are read. */
+struct evaluator_source {
+    void *ctx;
+    /* The values stay valid until the next call. TN_ENOENT: the checkpoint, or a part of it, does
+     * not exist (yet, or any more). Other errors do not pass. Blocking: on the disk. */
+    enum tn_status (*read)(void *ctx, uint64_t checkpoint, struct evaluator_values *out,
+                           struct error *error);
+};
+
+struct evaluator_config {
+    struct node_identity identity;
+    const struct node_ports *ports; /* All pointers outlive the evaluator. */
+    struct evaluator_source source;
+    const struct job *job;
+    const struct model *model;
+    const char *programs; /* As in struct compute_config. */
+    const struct kernels *kernels;
+    const struct dataset *train;
+    const struct dataset *test; /* May be NULL: evaluations then have a digest only. */
+    struct inputs inputs;       /* The arithmetic and the data. */
+    const char *details;        /* As in struct compute_config. */
+};
+
+struct evaluator;
+
+/* Errors as compute_open(). On failure `*out` is NULL. */
+MUST_CHECK enum tn_status evaluator_create(const struct evaluator_config *config,
+                                           struct evaluator **out, struct error *error);
+void evaluator_destroy(struct evaluator *evaluator); /* NULL is allowed. */
+
+/* Valid until evaluator_destroy(). */
+struct node evaluator_node(struct evaluator *evaluator);
+
+#endif

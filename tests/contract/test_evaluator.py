@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""The evaluator evaluates committed checkpoints beside training, and its death costs nothing.
+
+Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the program.
+"""
+
+import json
+import os
+import signal
+import unittest
+
+from case import Cli, QUICK
+
+JOB = ["--set", "train.steps=6000", "--set", "checkpoint.every_steps=300", "--set", "model.inputs=64",
+       "--set", "cluster.ps=2", "--set", "train.learning_rate=0.001"]
+EVALUATOR = ["--set", "cluster.evaluators=1"]
+
+
+def records(path):
+    """The objects in a file of lines, of which the last one may be incomplete."""
+    return [json.loads(line) for line in path.read_text().split("\n")[:-1]]
+
+
+class Evaluator(Cli):
+    def evaluations(self):
+        """The results of the evaluator in the history, with those that were redone."""
+        history = self.folder / "run/history.jsonl"
+        entries = [line["entry"] for line in records(history)] if history.exists() else []
+        return [entry for entry in entries if entry["kind"] == "evaluated" and entry["checkpoint"]]
+
+    def evaluated(self, beyond=0):
+        return self.wait_for("a result of the evaluator",
+                             lambda: [entry for entry in self.evaluations() if entry["checkpoint"] > beyond])[-1]
+
+    def kill(self, name):
+        pid = self.pid(name)
+        if pid is not None:
+            os.kill(pid, signal.SIGKILL)
+
+    def test_results_are_those_of_tanist_evaluate(self):
+        """Losses are the bits of the checkpoint, the best one is kept, and workers evaluate the last step alone."""
+        run = self.begin(*JOB[2:], *EVALUATOR, "--set", "checkpoint.best=loss", "--set", "evaluate.every_steps=100")
+        self.assertEqual(self.evaluated()["step"] % 300, 0)
+        self.evaluated(beyond=self.evaluations()[-1]["checkpoint"])
+        status = self.status()
+        self.assertIn("evaluator", [task["role"] for task in status["tasks"]])
+        result = self.end(run)
+        found = {entry["step"]: entry for entry in result["evaluations"]}
+        results = {entry["checkpoint"]: entry for entry in self.evaluations()}
+        self.assertEqual(sorted(results), [entry["checkpoint"] for entry in self.evaluations()])
+        self.assertEqual(set(found) - {entry["step"] for entry in results.values()}, {result["steps"]})
+        points = {line["step"]: line for line in records(self.folder / "run/metrics.jsonl") if "accuracy" in line}
+        self.assertEqual(set(points), set(found))
+        self.assertTrue(all("rmse" in points[entry["step"]] for entry in results.values()))
+        best = result["best"]
+        self.assertEqual(best["value"], min(entry["loss"] for entry in found.values()))
+        checked = json.loads(self.succeeds("evaluate", "run", "--checkpoint", "best", "-o", "json"))
+        self.assertEqual(checked["checkpoint"], best["checkpoint"])
+        self.assertAlmostEqual(checked["loss"], best["value"], places=9)
+
+    def test_deaths_change_nothing(self):
+        """Whatever dies, the parameters are those of a run without an evaluator, and each checkpoint counts once."""
+        calm = json.loads(self.succeeds("run", QUICK, "--dir", "calm", *JOB, "-q", "-o", "json", timeout=120))
+        run = self.start(*JOB, *EVALUATOR)
+        first = self.evaluated()["checkpoint"]
+        for names in (["evaluator:0"], ["evaluator:0", "ps:1"], ["evaluator:0", "chief"], ["evaluator:0"]):
+            self.succeeds("pause", "--dir", "run")
+            status = self.status()
+            chief = f"coordinator:{status['chief']['task'].split(':')[1]}" if status["chief"] else None
+            for name in names:
+                self.kill(chief if name == "chief" and chief else name)
+            self.succeeds("resume", "--dir", "run")
+            self.wait_status("a run that continues", lambda status: status["phase"] in ("running", "stopping", "done"))
+        result = self.result(run, timeout=120)
+        self.assertEqual(result["parameters_digest"], calm["parameters_digest"])
+        self.assertEqual(result["steps"], 6000)
+        checkpoints = [entry["checkpoint"] for entry in self.evaluations()]
+        self.assertEqual(checkpoints, sorted(set(checkpoints)))
+        self.assertIn(first, checkpoints)
+        values = {entry["step"]: entry["loss"] for entry in calm["evaluations"]}
+        found = {entry["step"]: entry["loss"] for entry in result["evaluations"]}
+        self.assertEqual(found[6000], values[6000])
+
+    def test_slow_evaluator_takes_the_newest(self):
+        """Checkpoints that were committed while the evaluator stood still are skipped, and counted; none is awaited."""
+        run = self.begin(*JOB[2:], *EVALUATOR, "--set", "checkpoint.keep=1", "--set", "zookeeper.session_timeout_ms=60000")
+        self.evaluated()
+        pid = self.pid("evaluator:0")
+        self.freeze(pid)
+        before = self.newest_checkpoint()
+        self.wait_for("three checkpoints", lambda: self.newest_checkpoint() >= before + 4)
+        os.kill(pid, signal.SIGCONT)
+        skipped = self.wait_for("a skip", lambda: [entry for entry in self.evaluations() if entry["cause"]])
+        self.assertRegex(skipped[0]["cause"], r"^[0-9]+ checkpoints? before it skipped$")
+        self.end(run)
+
+    def test_patience_ends_the_run(self):
+        """Results that do not improve end the run, which is done before its last step."""
+        run = self.start("--set", "train.steps=50000000", *JOB[2:-2], *EVALUATOR,
+                         "--set", "train.stop.patience=2", "--set", "checkpoint.best=loss")
+        result = self.result(run)
+        self.assertEqual(result["status"], "done")
+        self.assertLess(result["steps"], 50000000)
+        self.assertGreaterEqual(len(self.evaluations()), 3)
+        losses = [entry["loss"] for entry in self.evaluations()]
+        self.assertGreaterEqual(min(losses[-2:]), min(losses))
+        self.assertEqual(result["best"]["value"], min(entry["loss"] for entry in result["evaluations"]))
+
+    def test_wrong_jobs_are_refused(self):
+        """An evaluator without checkpoints, and a task that the job does not have."""
+        self.refused(3, ["cluster.evaluators", "checkpoint.every_steps"], "run", QUICK, *EVALUATOR,
+                     "--set", "checkpoint.every_steps=0", "--set", "checkpoint.every_seconds=0")
+        config = {"cluster": {"chief": ["a:1"], "ps": ["b:1"], "worker": ["c:1"]}, "task": {"type": "evaluator", "index": 0}}
+        self.refused(3, ["evaluator:0", "cluster.evaluators"], "evaluator", "--job", QUICK, "--zk", "127.0.0.1:1",
+                     env={"TF_CONFIG": json.dumps(config)})
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
