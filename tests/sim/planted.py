@@ -3,10 +3,9 @@
 
 Unlike those of mutants.py, they are not errors of the protocol alone: the tests are those of the store, the
 agent, the digest, and of graphs (planted_graph.py). Each is built in a copy of the tree, and passes if its test fails.
-
-  tests/sim/planted.py [--only PART] [--check]
 """
 
+import argparse
 import os
 import sys
 import tempfile
@@ -164,14 +163,16 @@ def is_found(tree, row):
 
 
 def main():
-    arguments = sys.argv[1:]
-    only = arguments[arguments.index("--only") + 1] if "--only" in arguments else ""
-    rows = [resolved(planted) for planted in [*PLANTED, *planted_graph.PLANTED] if only in planted[0]]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="a part of names")
+    parser.add_argument("--check", action="store_true", help="only check that every error applies")
+    options = parser.parse_args()
+    rows = [resolved(planted) for planted in [*PLANTED, *planted_graph.PLANTED] if options.only in planted[0]]
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     stale = [row[0] for row in rows if mutants.is_stale(root, (row[0], row[1], row[2]))]
     for name in stale:
         print(f"STALE    {name}: its text does not occur exactly once")
-    if "--check" in arguments or stale:
+    if options.check or stale:
         print(f"{len(rows) - len(stale)} of {len(rows)} planted errors apply")
         return 1 if stale else 0
     with tempfile.TemporaryDirectory(prefix="tanist-planted-") as tree:
