@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/files.h"
+#include "data/source/index.h"
 #include "ps/store/store.h"
 #include "ps/store/store_folder.h"
 
@@ -120,6 +121,7 @@ static enum tn_status read_columns(struct saved_model *saved, const char *dir, s
     size_t size;
     char path[RUN_PATH_MAX + 16];
     if (saved->job.data.format[0] == '\0') { return TN_OK; }
+    index_look_up(dir);
     snprintf(path, sizeof path, "%s/columns.json", dir);
     return files_read(path, COLUMNS_BYTES_MAX, &saved->columns, &size, error);
 }

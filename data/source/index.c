@@ -16,21 +16,44 @@
 enum { ENTRY_MAX = 1 << 28, SETTLED_S = 2 };
 
 static char folder[INDEX_PATH_MAX - 128]; /* "": none. */
+static bool stores;
 
-void index_use(const char *dir)
+static void use(const char *dir, bool store)
 {
     const int length = snprintf(folder, sizeof folder, "%s/index", dir != NULL ? dir : "");
     if (dir == NULL || length < 0 || (size_t)length >= sizeof folder) { folder[0] = '\0'; }
+    stores = store;
+}
+
+void index_use(const char *dir)
+{
+    use(dir, true);
+}
+
+void index_look_up(const char *dir)
+{
+    assert(dir != NULL);
+    if (folder[0] == '\0') { use(dir, false); }
+}
+
+static bool path_of(const char *kind, struct digest key, char path[static INDEX_PATH_MAX])
+{
+    char name[DIGEST_TEXT_BYTES];
+    if (folder[0] == '\0') { return false; }
+    digest_format(key, name);
+    const int length = snprintf(path, INDEX_PATH_MAX, "%s/%s.%s", folder, name, kind);
+    return length > 0 && length < INDEX_PATH_MAX;
+}
+
+bool index_find(const char *kind, struct digest key, char path[static INDEX_PATH_MAX])
+{
+    return path_of(kind, key, path) && access(path, R_OK) == 0;
 }
 
 bool index_place(const char *kind, struct digest key, char path[static INDEX_PATH_MAX])
 {
-    char name[DIGEST_TEXT_BYTES];
-    if (folder[0] == '\0') { return false; }
-    if (mkdir(folder, 0700) != 0 && access(folder, W_OK) != 0) { return false; }
-    digest_format(key, name);
-    const int length = snprintf(path, INDEX_PATH_MAX, "%s/%s.%s", folder, name, kind);
-    return length > 0 && length < INDEX_PATH_MAX;
+    if (!stores || !path_of(kind, key, path)) { return false; }
+    return mkdir(folder, 0700) == 0 || access(folder, W_OK) == 0;
 }
 
 void index_discard(void)
@@ -61,7 +84,7 @@ char *index_load(const char *kind, struct digest key, size_t *size)
     char path[INDEX_PATH_MAX], *bytes = NULL;
     struct error ignored;
     struct digest seal;
-    if (!index_place(kind, key, path) || access(path, R_OK) != 0) { return NULL; }
+    if (!index_find(kind, key, path)) { return NULL; }
     if (files_read(path, ENTRY_MAX, &bytes, size, &ignored) != TN_OK) { return NULL; }
     if (*size >= sizeof seal) {
         *size -= sizeof seal;

@@ -22,6 +22,9 @@ enum { INDEX_PATH_MAX = 4096 };
 /* From now on the folder is `dir`/index; it is created with the first entry if `dir` exists. NULL:
  * nothing is stored or found, as before the first call. */
 void index_use(const char *dir);
+/* The same for a process outside of the run, which stores nothing there; or nothing changes, if an
+ * index is used already. */
+void index_look_up(const char *dir);
 /* Remove all entries, and the folder. */
 void index_discard(void);
 
@@ -34,8 +37,10 @@ void index_store(const char *kind, struct digest key, const void *payload, size_
  * used, or the file was changed so recently that another change may not be noticed. */
 bool index_key_of_file(const char *path, struct digest *key);
 
-/* The place of an entry that is a whole file, of which the caller keeps the digest in another one.
- * False: no index is used, or its folder cannot be created. */
+/* An entry that is a whole file, of which the caller keeps the digest in another one: that which
+ * exists, and the place to store it. False: there is none; nothing is stored, or the folder cannot
+ * be created. */
+bool index_find(const char *kind, struct digest key, char path[static INDEX_PATH_MAX]);
 bool index_place(const char *kind, struct digest key, char path[static INDEX_PATH_MAX]);
 
 #endif

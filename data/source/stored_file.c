@@ -17,16 +17,16 @@ static bool find_digest(struct digest key, struct digest *digest)
     return found;
 }
 
-/* Replace the packed file by the unpacked one at `place`, if that exists and has the digest. */
-static bool take_unpacked(const char *place, struct digest digest, struct source_file *file)
+/* Replace the packed file by the unpacked one that is stored, if that has the digest. */
+static bool take_unpacked(struct digest key, struct digest digest, struct source_file *file)
 {
+    char path[INDEX_PATH_MAX];
     struct source_file unpacked = {0};
     struct error ignored;
-    if (access(place, R_OK) != 0) { return false; }
-    if (source_file_open(place, &unpacked, &ignored) != TN_OK) { return false; }
+    if (!index_find("unpacked", key, path)) { return false; }
+    if (source_file_open(path, &unpacked, &ignored) != TN_OK) { return false; }
     if (!digest_equal(digest_of(unpacked.bytes, unpacked.size), digest)) {
         source_file_close(&unpacked);
-        (void)unlink(place);
         return false;
     }
     source_file_close(file);
@@ -38,9 +38,9 @@ static enum tn_status unpack(const char *path, const struct digest *key, bool kn
                              struct source_file *file, struct digest *digest, struct error *error)
 {
     char place[INDEX_PATH_MAX];
+    if (known && take_unpacked(*key, *digest, file)) { return TN_OK; }
     const bool stored = key != NULL && index_place("unpacked", *key, place);
-    if (stored && known && take_unpacked(place, *digest, file)) { return TN_OK; }
-    if (stored && !known) { (void)unlink(place); }
+    if (stored) { (void)unlink(place); /* Damaged, or without a digest. */ }
     enum tn_status status = unpack_file(path, stored ? place : NULL, file, error);
     if (status == TN_OK) { *digest = digest_of(file->bytes, file->size); }
     return status;

@@ -78,6 +78,25 @@ class Index(Cli):
         for path in self.entries("unpacked"):
             self.assertTrue(path.read_bytes().startswith(b"a,b,y\n"))
 
+    def test_evaluations_look_up_entries(self):
+        """On the same files `evaluate` and `predict` load what the run has computed, and store nothing, also where an entry is damaged."""
+        self.local()
+        entries = self.entries()
+        times = {path: path.stat().st_mtime_ns for path in entries}
+        (self.folder / "other.csv.gz").write_bytes((self.folder / "test.csv.gz").read_bytes())
+        found = self.tanist("evaluate", "run", "-o", "json")
+        self.assertNotIn(COMPUTED[1], found.stderr)
+        for command in ("evaluate", "predict"):
+            self.succeeds(command, "run", "--data", "other.csv.gz")
+        self.assertEqual({path: path.stat().st_mtime_ns for path in self.entries()}, times)
+        for path in entries:
+            path.write_bytes(path.read_bytes()[:-1])
+        damaged = {path: path.read_bytes() for path in entries}
+        again = self.tanist("evaluate", "run", "-o", "json")
+        self.assertIn(COMPUTED[1], again.stderr)
+        self.assertEqual(again.stdout, found.stdout)
+        self.assertEqual({path: path.read_bytes() for path in self.entries()}, damaged)
+
     def test_a_changed_file_is_another_one(self):
         """Also if its name and time are those of before."""
         first = self.local()["parameters_digest"]
