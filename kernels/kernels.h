@@ -25,6 +25,7 @@
 
 #include "common/base/error.h"
 #include "kernels/optimizer/update.h"
+#include "kernels/tree_sum.h"
 
 #define KERNELS_FOR "; kernels for "
 
@@ -42,6 +43,12 @@ struct kernels {
 
     /* into[i] += from[i]. Exact. */
     void (*add)(size_t count, const float *from, float *into);
+    /* out[i] = the sum of element i of the arrays in `terms`, one or more, in their order. Exact.
+     */
+    void (*sum_tree)(size_t count, uint32_t term_count, const struct sum_term *terms, float *out);
+    /* out[i] = values[i], written past the caches: for arrays that are read again only after others
+     * would have displaced them. Exact. */
+    void (*stream)(size_t count, const float *values, float *out);
     /* values[i] *= factor. Exact. */
     void (*scale)(size_t count, float factor, float *values);
     /* matrix[r][c] += bias[c], in place. Exact. */
@@ -67,9 +74,9 @@ struct kernels {
     size_t (*count_correct)(size_t rows, size_t columns, const float *logits,
                             const uint8_t *labels);
 
-    /* Optimizers, by kind (kernels/optimizer/update.h). They read one set of arrays and write
-     * another, so that the values of step s do not change while those of step s + 1 are computed.
-     * Exact. */
+    /* Optimizers, by kind (kernels/optimizer/update.h). They read one array of values and write
+     * another, so that the values of step s do not change while those of step s + 1 are computed;
+     * their state may be updated in place. Exact. */
     const struct optimizer_kernels *optimizers;
 };
 

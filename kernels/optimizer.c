@@ -10,6 +10,8 @@
 
 #define NORM_UNKNOWN (-1.0)
 
+enum { TILE = 4096 /* Floats. */ };
+
 /* The divisor of the rate in async mode, by the effect of V equal gradients. */
 enum scaling { RATE_STAYS, RATE_BY_ROOT, RATE_BY_SLICES };
 
@@ -216,6 +218,20 @@ uint32_t optimizer_variable_at(const struct variable_table *table, uint64_t at)
     return low;
 }
 
+/* The arrays from element `at` on. */
+static void offset_arrays(uint32_t arrays, uint64_t at,
+                          const float *const in[static OPTIMIZER_ARRAYS_MAX],
+                          float *const out[static OPTIMIZER_ARRAYS_MAX],
+                          const float *old[static OPTIMIZER_ARRAYS_MAX],
+                          float *new[static OPTIMIZER_ARRAYS_MAX])
+{
+    assert(arrays <= OPTIMIZER_ARRAYS_MAX);
+    for (uint32_t a = 0; a < arrays; a++) {
+        old[a] = in[a] + at;
+        new[a] = out[a] + at;
+    }
+}
+
 static void check_arrays(uint32_t arrays, uint64_t count, const float *gradient,
                          const float *const in[static OPTIMIZER_ARRAYS_MAX],
                          float *const out[static OPTIMIZER_ARRAYS_MAX])
@@ -223,32 +239,40 @@ static void check_arrays(uint32_t arrays, uint64_t count, const float *gradient,
     for (uint32_t a = 0; a < arrays; a++) {
         assert(are_disjoint(out[a], count, gradient, count));
         for (uint32_t b = 0; b < arrays; b++) {
-            assert(are_disjoint(out[a], count, in[b], count));
+            assert((a == b && a > 0 && out[a] == in[a]) ||
+                   are_disjoint(out[a], count, in[b], count));
             assert(a == b || are_disjoint(out[a], count, out[b], count));
         }
     }
 }
 
-/* Update `count` elements of one variable. */
+/* Update `count` elements of one variable, in tiles that stay in the cache between the passes over
+ * them. */
 static void update(const struct optimizer *optimizer, const struct kernels *kernels, uint64_t step,
                    uint32_t variable, uint64_t count, const float *gradient,
                    const float *const in[static OPTIMIZER_ARRAYS_MAX],
                    float *const out[static OPTIMIZER_ARRAYS_MAX])
 {
     const struct variable_rule *rule = &optimizer->rules[variable];
-    uint32_t used = 1;
-    if (rule->update == VARIABLE_AVERAGED) {
-        struct optimizer_constants constants = average_constants(optimizer, rule);
-        kernels->optimizers->average(count, &constants, gradient, in, out);
-    } else {
-        struct optimizer_constants constants = constants_of(optimizer, step, variable);
-        kernels->optimizers->update[rule->optimizer](count, &constants, gradient, in, out);
-        used = optimizer_arrays(rule->optimizer);
-    }
+    const bool averaged = rule->update == VARIABLE_AVERAGED;
+    const struct optimizer_constants constants =
+        averaged ? average_constants(optimizer, rule) : constants_of(optimizer, step, variable);
+    optimizer_kernel *kernel =
+        averaged ? kernels->optimizers->average : kernels->optimizers->update[rule->optimizer];
+    const uint32_t used = averaged ? 1 : optimizer_arrays(rule->optimizer);
     const uint32_t states = optimizer->arrays - optimizer_has_average(optimizer);
-    for (uint32_t a = used; a < states; a++) { memcpy(out[a], in[a], count * sizeof(float)); }
-    if (states == optimizer->arrays) { return; }
-    update_average(optimizer, kernels, count, out[0], in[states], out[states]);
+    for (uint64_t at = 0, size; at < count; at += size) {
+        const float *old[OPTIMIZER_ARRAYS_MAX] = {NULL};
+        float *new[OPTIMIZER_ARRAYS_MAX] = {NULL};
+        size = u64_min(count - at, TILE);
+        offset_arrays(optimizer->arrays, at, in, out, old, new);
+        kernel(size, &constants, gradient + at, old, new);
+        for (uint32_t a = used; a < states; a++) {
+            if (new[a] != old[a]) { memcpy(new[a], old[a], size * sizeof(float)); }
+        }
+        if (states == optimizer->arrays) { continue; }
+        update_average(optimizer, kernels, size, new[0], old[states], new[states]);
+    }
 }
 
 void optimizer_apply(const struct optimizer *optimizer, const struct kernels *kernels,
@@ -265,10 +289,7 @@ void optimizer_apply(const struct optimizer *optimizer, const struct kernels *ke
         const float *old[OPTIMIZER_ARRAYS_MAX] = {NULL};
         float *new[OPTIMIZER_ARRAYS_MAX] = {NULL};
         to = u64_min(count, variable->offset + variable->count - first);
-        for (uint32_t a = 0; a < optimizer->arrays; a++) {
-            old[a] = in[a] + from;
-            new[a] = out[a] + from;
-        }
+        offset_arrays(optimizer->arrays, from, in, out, old, new);
         update(optimizer, kernels, step, v, to - from, gradient + from, old, new);
     }
 }

@@ -5,11 +5,10 @@
  * An optimizer has a fixed number of arrays of one float per parameter: array 0 is the values, the
  * others are its state (momentum and Nesterov: velocity; Adagrad and RMSProp: squares; Adam and
  * AdamW: m, v) and start as zeros. Variables may have different optimizers: then the number of
- * arrays is the largest that any of them has, and an update copies the arrays that it does not use.
- * With an
- * `ema` one more array, the last, is a moving average of the values. An update is a pure function
- * of (step number, gradient, old arrays, variable), element by element, so the parameters can be
- * divided into shards anywhere.
+ * arrays is the largest that any of them has, and an update keeps the arrays that it does not use.
+ * With an `ema` one more array, the last, is a moving average of the values. An update is a pure
+ * function of (step number, gradient, old arrays, variable), element by element, so the parameters
+ * can be divided into shards anywhere.
  *
  * Threads: any, each on its own arrays.
  */
@@ -92,7 +91,8 @@ void optimizer_begin(const struct optimizer *optimizer, uint64_t count,
 double optimizer_rate(const struct optimizer *optimizer, uint64_t step);
 
 /* out[a][i] of step + 1 from gradient[i] and in[a][i] of `step`, where element 0 is parameter
- * `first` of the flat vector. No array of `out` overlaps another array. */
+ * `first` of the flat vector. The state, arrays 1 and above, may be updated in place: out[a] is
+ * in[a]. Otherwise no array of `out` overlaps another array. */
 void optimizer_apply(const struct optimizer *optimizer, const struct kernels *kernels,
                      uint64_t step, uint64_t first, uint64_t count, const float *gradient,
                      const float *const in[static OPTIMIZER_ARRAYS_MAX],

@@ -34,6 +34,30 @@ static void reference_add(size_t count, const float *from, float *into)
     for (size_t i = 0; i < count; i++) { into[i] += from[i]; }
 }
 
+static void reference_sum_tree(size_t count, uint32_t term_count, const struct sum_term *terms,
+                               float *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        float sums[SUM_WAITING_MAX];
+        uint32_t depth = 0;
+        for (uint32_t t = 0; t < term_count; t++) {
+            const struct sum_term *term = &terms[t];
+            assert(depth >= (uint32_t)(term->left == NULL) + (term->right == NULL));
+            float right = term->right != NULL ? term->right[i] : sums[--depth];
+            float left = term->left != NULL ? term->left[i] : sums[--depth];
+            assert(depth < SUM_WAITING_MAX);
+            sums[depth++] = left + right;
+        }
+        assert(depth == 1);
+        out[i] = sums[0];
+    }
+}
+
+static void reference_stream(size_t count, const float *values, float *out)
+{
+    for (size_t i = 0; i < count; i++) { out[i] = values[i]; }
+}
+
 static void reference_scale(size_t count, float factor, float *values)
 {
     for (size_t i = 0; i < count; i++) { values[i] *= factor; }
@@ -137,6 +161,8 @@ const struct kernels *kernels_reference(void)
         .fingerprint = reference_fingerprint,
         .multiply = reference_multiply,
         .add = reference_add,
+        .sum_tree = reference_sum_tree,
+        .stream = reference_stream,
         .scale = reference_scale,
         .add_bias = reference_add_bias,
         .sum_rows = reference_sum_rows,

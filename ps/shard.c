@@ -8,9 +8,10 @@
 #include "common/base/minmax.h"
 
 enum {
-    SCRATCH_BYTES = 256 * 1024, /* The sums of one block should fit the second-level cache. */
-    BLOCK_MIN = 256,            /* Floats; a block is a multiple of 16. */
-    BLOCK_MAX = 4096,
+    BLOCK = 2048,           /* Floats; a multiple of 16. Two blocks fit the first-level cache. */
+    BLOCKS_APART = 16 * 17, /* Floats between the two: not the same sets of the cache. */
+    /* Values of this size and more go past the caches: they would displace each other there. */
+    STREAM_BYTES = 4 * 1024 * 1024,
     LINE_BYTES = 64,
 };
 
@@ -28,13 +29,12 @@ enum tn_status shard_open(struct shard *shard, const struct shard_config *config
     assert(config->slices >= 1 && config->slices <= SLICES_MAX);
     assert(config->chunk_bytes >= LINE_BYTES && config->chunk_bytes % LINE_BYTES == 0);
     *shard = (struct shard){.config = *config, .arrays = config->optimizer.arrays};
-    size_t block = SCRATCH_BYTES / sizeof(float) / config->slices / 16 * 16;
-    block = size_min(size_max(block, BLOCK_MIN), BLOCK_MAX);
-    shard->block = (uint32_t)block;
-    shard->scratch = aligned_alloc(LINE_BYTES, block * config->slices * sizeof(float));
-    if (shard->scratch != NULL) { return TN_OK; }
-    return error_set(error, TN_ENOMEM, "out of memory for the sums of %" PRIu32 " slices",
-                     config->slices);
+    shard->sum = aligned_alloc(LINE_BYTES, (2 * BLOCK + BLOCKS_APART) * sizeof(float));
+    if (shard->sum != NULL) {
+        shard->values = shard->sum + BLOCK + BLOCKS_APART;
+        return TN_OK;
+    }
+    return error_set(error, TN_ENOMEM, "out of memory for a block of a gradient");
 }
 
 static void release_arrays(struct buffer *arrays[static OPTIMIZER_ARRAYS_MAX])
@@ -50,8 +50,8 @@ void shard_close(struct shard *shard)
     shard_release_all(shard);
     shard_discard_incoming(shard);
     shard_forget(shard);
-    free(shard->scratch);
-    shard->scratch = NULL;
+    free(shard->sum);
+    shard->sum = shard->values = NULL;
 }
 
 uint32_t shard_chunks(const struct shard *shard)
@@ -79,17 +79,38 @@ void shard_release_all(struct shard *shard)
 
 /* ------------------------------------------------------------------ update */
 
+static struct buffer *acquire_array(const struct shard *shard)
+{
+    struct buffer *array = buffer_acquire(shard->config.pool, array_bytes(shard));
+    if (array != NULL) { array->size = array_bytes(shard); }
+    return array;
+}
+
 static bool acquire_arrays(const struct shard *shard, struct buffer *out[OPTIMIZER_ARRAYS_MAX])
 {
     assert(shard->arrays >= 1 && shard->arrays <= OPTIMIZER_ARRAYS_MAX);
     memset(out, 0, OPTIMIZER_ARRAYS_MAX * sizeof out[0]);
     for (uint32_t a = 0; a < shard->arrays; a++) {
-        out[a] = buffer_acquire(shard->config.pool, array_bytes(shard));
+        out[a] = acquire_array(shard);
         if (out[a] == NULL) {
             release_arrays(out);
             return false;
         }
-        out[a]->size = array_bytes(shard);
+    }
+    return true;
+}
+
+/* The arrays that an update writes. False: out of memory; none are acquired. */
+static bool acquire_next(const struct shard *shard, struct buffer *out[OPTIMIZER_ARRAYS_MAX])
+{
+    memset(out, 0, OPTIMIZER_ARRAYS_MAX * sizeof out[0]);
+    for (uint32_t a = 0; a < shard->arrays; a++) {
+        bool in_place = a > 0 && buffer_is_exclusive(shard->current[a]);
+        out[a] = in_place ? buffer_retain(shard->current[a]) : acquire_array(shard);
+        if (out[a] == NULL) {
+            release_arrays(out);
+            return false;
+        }
     }
     return true;
 }
@@ -105,14 +126,16 @@ static struct buffer *acquire_answer(const struct shard *shard,
     return answer;
 }
 
+/* Copy `count` floats at `offset` of the arrays to the answer, unless they are it. */
 static void fill_answer(const struct shard *shard,
                         struct buffer *const arrays[static OPTIMIZER_ARRAYS_MAX],
-                        const struct buffer *answer)
+                        const struct buffer *answer, uint64_t offset, uint64_t count)
 {
-    const size_t bytes = array_bytes(shard);
     if (answer == arrays[0]) { return; }
-    memcpy(answer->data, arrays[0]->data, bytes);
-    memcpy((uint8_t *)answer->data + bytes, arrays[shard->arrays - 1]->data, bytes);
+    const float *values = arrays[0]->data, *average = arrays[shard->arrays - 1]->data;
+    float *out = (float *)answer->data + offset;
+    memcpy(out, values + offset, count * sizeof *out);
+    memcpy(out + shard->config.count, average + offset, count * sizeof *out);
 }
 
 /* The floats from `offset` on of the sum in a slot, as far as its chunk reaches. */
@@ -128,7 +151,7 @@ static uint32_t block_at(const struct shard *shard, uint64_t offset)
 {
     const uint64_t chunk = shard->config.chunk_bytes / sizeof(float);
     uint64_t left = u64_min(shard->config.count - offset, chunk - offset % chunk);
-    return (uint32_t)u64_min(left, shard->block);
+    return (uint32_t)u64_min(left, BLOCK);
 }
 
 /* Add up `count` floats at `offset` of the held sums in the order of `sums`. The pushed buffers are
@@ -136,27 +159,26 @@ static uint32_t block_at(const struct shard *shard, uint64_t offset)
 static const float *sum_block(const struct shard *shard, const struct slice_sum *sums,
                               uint32_t sum_count, uint32_t root, uint64_t offset, uint32_t count)
 {
-    assert(count >= 1 && count <= shard->block);
-    const struct kernels *kernels = shard->config.kernels;
+    assert(count >= 1 && count <= BLOCK);
+    if (sum_count == 0) { return pushed_at(shard, root, offset); }
+    struct sum_term terms[SLICES_MAX];
     bool begun[SLICES_MAX] = {false};
     for (uint32_t i = 0; i < sum_count; i++) {
-        float *into = shard->scratch + (size_t)sums[i].into * shard->block;
-        const float *from = pushed_at(shard, sums[i].from, offset);
-        if (begun[sums[i].from]) { from = shard->scratch + (size_t)sums[i].from * shard->block; }
-        if (!begun[sums[i].into]) {
-            memcpy(into, pushed_at(shard, sums[i].into, offset), count * sizeof *into);
-            begun[sums[i].into] = true;
-        }
-        kernels->add(count, from, into);
+        const uint32_t left = sums[i].into, right = sums[i].from;
+        terms[i].left = begun[left] ? NULL : pushed_at(shard, left, offset);
+        terms[i].right = begun[right] ? NULL : pushed_at(shard, right, offset);
+        begun[left] = true;
     }
-    if (begun[root]) { return shard->scratch + (size_t)root * shard->block; }
-    return pushed_at(shard, root, offset);
+    shard->config.kernels->sum_tree(count, sum_count, terms, shard->sum);
+    return shard->sum;
 }
 
 static void update_block(const struct shard *shard, const float *gradient, uint64_t offset,
-                         uint32_t count, struct buffer *const fresh[OPTIMIZER_ARRAYS_MAX])
+                         uint32_t count, struct buffer *const fresh[OPTIMIZER_ARRAYS_MAX],
+                         const struct buffer *answer)
 {
     assert(offset + count <= shard->config.count);
+    const struct kernels *kernels = shard->config.kernels;
     const float *in[OPTIMIZER_ARRAYS_MAX] = {NULL};
     float *out[OPTIMIZER_ARRAYS_MAX] = {NULL};
     for (uint32_t a = 0; a < shard->arrays; a++) {
@@ -165,8 +187,13 @@ static void update_block(const struct shard *shard, const float *gradient, uint6
         in[a] = (const float *)shard->current[a]->data + offset;
         out[a] = (float *)fresh[a]->data + offset;
     }
-    optimizer_apply(&shard->config.optimizer, shard->config.kernels, shard->updates,
-                    shard->config.first + offset, count, gradient, in, out);
+    float *values = out[0];
+    const bool streams = answer == fresh[0] && array_bytes(shard) >= STREAM_BYTES;
+    if (streams) { out[0] = shard->values; }
+    optimizer_apply(&shard->config.optimizer, kernels, shard->updates, shard->config.first + offset,
+                    count, gradient, in, out);
+    if (streams) { kernels->stream(count, out[0], values); }
+    fill_answer(shard, fresh, answer, offset, count);
 }
 
 static uint32_t plan_sums(const struct shard *shard, const struct slice_node *parts,
@@ -202,7 +229,7 @@ bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t p
     /* First, so that its memory is used again. */
     buffer_release(shard->previous);
     shard->previous = NULL;
-    if (!acquire_arrays(shard, fresh)) { return false; }
+    if (!acquire_next(shard, fresh)) { return false; }
     struct buffer *answer = acquire_answer(shard, fresh);
     if (answer == NULL) {
         release_arrays(fresh);
@@ -214,11 +241,10 @@ bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t p
     uint32_t count;
     for (uint64_t offset = 0; offset < shard->config.count; offset += count) {
         count = block_at(shard, offset);
-        update_block(shard, sum_block(shard, sums, sum_count, whole.first, offset, count), offset,
-                     count, fresh);
+        const float *sum = sum_block(shard, sums, sum_count, whole.first, offset, count);
+        update_block(shard, sum, offset, count, fresh, answer);
     }
     for (uint32_t i = 0; i < part_count; i++) { shard_release(shard, parts[i].first); }
-    fill_answer(shard, fresh, answer);
     shard->previous = shard->answer;
     shard->answer = answer;
     release_arrays(shard->current);
@@ -277,7 +303,7 @@ bool shard_adopt(struct shard *shard, uint64_t updates)
     assert(shard->incoming[0] != NULL);
     struct buffer *answer = acquire_answer(shard, shard->incoming);
     if (answer == NULL) { return false; }
-    fill_answer(shard, shard->incoming, answer);
+    fill_answer(shard, shard->incoming, answer, 0, shard->config.count);
     shard_forget(shard);
     shard->answer = answer;
     memcpy(shard->current, shard->incoming, sizeof shard->current);

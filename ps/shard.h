@@ -2,12 +2,16 @@
  * ps/shard.h: the part of the parameters that one ps owns: values and optimizer state, the pushed
  * sums that wait to be applied, and the update.
  *
- * The arrays are in buffers of the node's pool. An update reads the current arrays and writes fresh
- * ones, so values that are being sent and arrays that are being saved never change: a reference on
- * them is a reference on one complete step. The answers of the previous step are kept, too.
+ * The arrays are in buffers of the node's pool. An update writes the values to a fresh buffer, so
+ * values that are being sent never change: a reference on them is a reference on one complete step.
+ * The optimizer state is updated in place, or in a fresh copy while something else, such as a save,
+ * has a reference on it. The answers of the previous step are kept, too.
+ *
+ * One pass over the shard does all of this: a block that fits the cache is summed, updated and
+ * published before the next one is read.
  *
  * Bits: whichever nodes of the slice tree were pushed, their sums are added in the order of the
- * tree, block by block, so the result does not depend on the grouping.
+ * tree, element by element, so the result does not depend on the grouping.
  *
  * Threads: the owner's. Nothing blocks.
  */
@@ -48,8 +52,7 @@ struct shard {
     uint64_t kept_updates; /* The updates in them. */
     struct buffer *incoming[OPTIMIZER_ARRAYS_MAX];
     struct pushed *slots[SLICES_MAX]; /* Pushed sums, by first slice. Owned. */
-    float *scratch;                   /* Block sums, by first slice. */
-    uint32_t block;                   /* Floats in a block. */
+    float *sum, *values;              /* One block of the gradient, and of new values. */
 };
 
 /* Open a shard without arrays. TN_ENOMEM: `shard` needs no closing. */

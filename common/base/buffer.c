@@ -221,6 +221,13 @@ struct buffer *buffer_retain(struct buffer *buffer)
     return buffer;
 }
 
+bool buffer_is_exclusive(const struct buffer *buffer)
+{
+    assert(buffer->whole == NULL);
+    /* All reads of earlier holders happen before the writes of the caller. */
+    return __atomic_load_n(&buffer->references, __ATOMIC_ACQUIRE) == 1;
+}
+
 void buffer_release(struct buffer *buffer)
 {
     if (buffer == NULL) { return; }

@@ -11,6 +11,7 @@
 #ifndef COMMON_BASE_BUFFER_H
 #define COMMON_BASE_BUFFER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,9 @@ struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size);
 struct buffer *buffer_part(struct buffer *whole, size_t offset, size_t size);
 struct buffer *buffer_retain(struct buffer *buffer); /* Returns its argument. */
 void buffer_release(struct buffer *buffer);          /* NULL is allowed. */
+
+/* Whether the caller's reference is the only one, so that it may write. Not for parts. */
+bool buffer_is_exclusive(const struct buffer *buffer);
 
 /* Bytes the pool holds, in use and free. */
 size_t buffer_pool_bytes(const struct buffer_pool *pool);

@@ -37,6 +37,9 @@
  *   average   values' = beta1 values + (1 - beta1) g, where g is the mean that the slices emit
  *
  * A NaN stays a NaN.
+ *
+ * The state is updated in place or into other arrays. Values are never updated in place: those of a
+ * step are sent and read while the next ones are computed.
  */
 #ifndef KERNELS_OPTIMIZER_UPDATE_H
 #define KERNELS_OPTIMIZER_UPDATE_H
@@ -57,8 +60,8 @@ struct optimizer_constants {
     float beta1, one_minus_beta1, beta2, one_minus_beta2, root, epsilon;
 };
 
-/* out[a][i] from gradient[i] and in[a][i], where array 0 is the values. No array of `out` overlaps
- * another array. */
+/* out[a][i] from gradient[i] and in[a][i], where array 0 is the values. An array of the state may
+ * be both in[a] and out[a]; otherwise no array of `out` overlaps another array. */
 typedef void optimizer_kernel(size_t count, const struct optimizer_constants *constants,
                               const float *gradient,
                               const float *const in[static OPTIMIZER_ARRAYS_MAX],
@@ -66,7 +69,7 @@ typedef void optimizer_kernel(size_t count, const struct optimizer_constants *co
 
 struct optimizer_kernels {
     optimizer_kernel *update[OPTIMIZER_KINDS];
-    optimizer_kernel *average;
+    optimizer_kernel *average; /* May be in place. */
 };
 
 /* In plain C. */

@@ -11,12 +11,13 @@
 #include <cmocka.h>
 
 #include "common/base/random.h"
+#include "common/cluster/slices.h"
 #include "kernels/cpu.h"
 
 enum { COUNT = 1003 }; /* Not a multiple of any vector. */
 
 /* All variants of the loops that this machine can run. */
-static const struct kernels *backends[4];
+static const struct kernels *backends[3];
 static int backend_count;
 
 static int find_backends(void **state)
@@ -173,7 +174,102 @@ static void test_optimizer_steps_are_exact(void **state)
     free(g);
 }
 
-/* So do averages. */
+/* Append the terms that sum arrays [first, first + count) of `arrays`. */
+static uint32_t tree_terms(const struct slice_node node, float *const *arrays, size_t offset,
+                           struct sum_term *terms)
+{
+    struct slice_node left, right;
+    slices_children(node, &left, &right);
+    uint32_t made = left.count > 1 ? tree_terms(left, arrays, offset, terms) : 0;
+    made += right.count > 1 ? tree_terms(right, arrays, offset, terms + made) : 0;
+    terms[made].left = left.count > 1 ? NULL : arrays[left.first] + offset;
+    terms[made].right = right.count > 1 ? NULL : arrays[right.first] + offset;
+    return made + 1;
+}
+
+static float tree_sum(const struct slice_node node, float *const *arrays, size_t i)
+{
+    if (node.count == 1) { return arrays[node.first][i]; }
+    struct slice_node left, right;
+    slices_children(node, &left, &right);
+    return tree_sum(left, arrays, i) + tree_sum(right, arrays, i);
+}
+
+/* The sum of any number of arrays has the bits of its definition, for any length and alignment, and
+ * nothing behind it is written. */
+static void test_sums_over_trees_are_exact(void **state)
+{
+    (void)state;
+    float *arrays[SLICES_MAX];
+    for (uint32_t v = 0; v < SLICES_MAX; v++) { arrays[v] = random_floats(v, COUNT); }
+    for (uint32_t run = 0; run < 400; run++) {
+        const struct kernels *kernels =
+            run % 5 == 4 ? kernels_reference() : backends[run % 5 % (uint32_t)backend_count];
+        const struct slice_node root = {0, run < 20 ? SLICES_MAX - run : 2 + run % 31};
+        const size_t offset = run % 17, out_offset = run / 3 % 17;
+        const size_t count = 1 + run * 37 % (COUNT - 40);
+        struct sum_term terms[SLICES_MAX];
+        static float out[COUNT];
+        out[out_offset + count] = 42;
+        kernels->sum_tree(count, tree_terms(root, arrays, offset, terms), terms, out + out_offset);
+        assert_true(out[out_offset + count] == 42);
+        for (size_t i = 0; i < count; i++) {
+            const float expected = tree_sum(root, arrays, offset + i);
+            assert_memory_equal(&expected, &out[out_offset + i], sizeof expected);
+        }
+    }
+    for (uint32_t v = 0; v < SLICES_MAX; v++) { free(arrays[v]); }
+}
+
+/* Streamed values arrive, for any length and alignment, and nothing else is written. */
+static void test_streams_are_copies(void **state)
+{
+    (void)state;
+    float *values = random_floats(1, COUNT);
+    for (uint32_t run = 0; run < 200; run++) {
+        const struct kernels *kernels = backends[run % (uint32_t)backend_count];
+        const size_t from = run % 7, to = 1 + run % 37, count = run < 40 ? run : run * 5 % 900;
+        _Alignas(64) static float out[COUNT];
+        memset(out, 0, sizeof out);
+        kernels->stream(count, values + from, out + to);
+        assert_memory_equal(out + to, values + from, count * sizeof *out);
+        assert_true(out[to - 1] == 0 && out[to + count] == 0);
+    }
+    free(values);
+}
+
+/* The state has the same bits in place as in other arrays. */
+static void test_state_is_updated_in_place(void **state)
+{
+    (void)state;
+    const struct optimizer_constants step = {0.1F, 0.75F, 1.25F, 0.001F, 0.5F, 0.8F,
+                                             0.2F, 0.9F,  0.1F,  3,      1e-3F};
+    float *in[OPTIMIZER_ARRAYS_MAX], *g = random_floats(9, COUNT);
+    for (uint32_t run = 0; run < 4 * OPTIMIZER_KINDS; run++) {
+        const uint32_t k = run / OPTIMIZER_KINDS;
+        const struct kernels *kernels =
+            k == 3 ? kernels_reference() : backends[k % (uint32_t)backend_count];
+        static float out[OPTIMIZER_ARRAYS_MAX][COUNT], values[COUNT];
+        for (uint32_t a = 0; a < OPTIMIZER_ARRAYS_MAX; a++) {
+            in[a] = random_floats(2 + a, COUNT);
+            for (size_t i = 0; i < COUNT; i++) { in[a][i] *= in[a][i]; }
+            memcpy(out[a], in[a], sizeof out[a]); /* Arrays that the kind does not use. */
+        }
+        optimizer_kernel *update = kernels->optimizers->update[run % OPTIMIZER_KINDS];
+        update(COUNT, &step, g, (const float *const[]){in[0], in[1], in[2], in[3]},
+               (float *const[]){out[0], out[1], out[2], out[3]});
+        update(COUNT, &step, g, (const float *const[]){in[0], in[1], in[2], in[3]},
+               (float *const[]){values, in[1], in[2], in[3]});
+        assert_memory_equal(values, out[0], sizeof values);
+        for (uint32_t a = 1; a < OPTIMIZER_ARRAYS_MAX; a++) {
+            assert_memory_equal(in[a], out[a], sizeof out[a]);
+        }
+        for (uint32_t a = 0; a < OPTIMIZER_ARRAYS_MAX; a++) { free(in[a]); }
+    }
+    free(g);
+}
+
+/* Averages are exact, too. */
 static void test_averages_are_exact(void **state)
 {
     (void)state;
@@ -303,6 +399,9 @@ int main(void)
         cmocka_unit_test(test_elementwise_is_exact),
         cmocka_unit_test(test_relu_is_exact_at_zero),
         cmocka_unit_test(test_optimizer_steps_are_exact),
+        cmocka_unit_test(test_sums_over_trees_are_exact),
+        cmocka_unit_test(test_streams_are_copies),
+        cmocka_unit_test(test_state_is_updated_in_place),
         cmocka_unit_test(test_averages_are_exact),
         cmocka_unit_test(test_softmax_agrees),
         cmocka_unit_test(test_softmax_does_not_depend_on_the_processor),

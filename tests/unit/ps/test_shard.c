@@ -1,4 +1,4 @@
-/* The shard: sums in the order of the tree, updates into fresh buffers, loading. */
+/* The shard: sums in the order of the tree, updates, loading. */
 #include "ps/shard.h"
 
 #include <setjmp.h>
@@ -195,6 +195,84 @@ static void test_arrays_in_use_do_not_change(void **state)
     buffer_release(velocity);
 }
 
+/* The state is updated in place unless something else has a reference on it. */
+static void test_state_stays_in_its_buffer(void **state)
+{
+    (void)state;
+    open_shard(OPTIMIZER_MOMENTUM);
+    struct buffer *velocity = shard.current[1];
+    for (int step = 0; step < 3; step++) {
+        hold((struct slice_node){0, V});
+        assert_true(shard_apply(&shard, &(struct slice_node){0, V}, 1));
+        assert_ptr_equal(shard.current[1], velocity);
+    }
+    shard_keep(&shard, true);
+    hold((struct slice_node){0, V});
+    assert_true(shard_apply(&shard, &(struct slice_node){0, V}, 1));
+    assert_ptr_not_equal(shard.current[1], velocity);
+}
+
+enum { LARGE_SIDE = 1100, LARGE_COUNT = LARGE_SIDE * LARGE_SIDE };
+
+/* The pushed gradients of two workers applied three times to a shard that is large enough to be
+ * streamed; its arrays one behind the other. */
+static float *large_steps(const struct kernels *kernels, enum optimizer_kind kind,
+                          const struct slice_node nodes[2])
+{
+    struct job job;
+    static struct variable_table variables;
+    static float gradient[LARGE_COUNT];
+    const uint32_t sides[] = {LARGE_SIDE, LARGE_SIDE};
+    variables = (struct variable_table){0};
+    assert_int_equal(
+        variable_table_add(&variables, "w", 2, sides, VARIABLE_GLOROT_UNIFORM, 0, NULL), TN_OK);
+    job_init(&job);
+    job.train.optimizer = kind;
+    const struct shard_config config = {.kernels = kernels,
+                                        .optimizer = optimizer_of_job(&job, &variables),
+                                        .pool = pool,
+                                        .count = LARGE_COUNT,
+                                        .slices = V,
+                                        .chunk_bytes = CHUNK_BYTES};
+    assert_int_equal(shard_open(&shard, &config, NULL), TN_OK);
+    assert_true(shard_begin_load(&shard));
+    shard_load_initial(&shard, &variables, 7);
+    assert_true(shard_adopt(&shard, 0));
+    for (uint32_t step = 0; step < 3; step++) {
+        for (uint32_t n = 0; n < 2; n++) {
+            for (uint32_t i = 0; i < LARGE_COUNT; i++) {
+                gradient[i] = 1e-5F * (float)((i * 7 + step * 3 + n) % 1009) - 5e-3F;
+            }
+            shard_hold(&shard, nodes[n].first,
+                       pushed_sum(pool, gradient, LARGE_COUNT, CHUNK_BYTES));
+        }
+        assert_true(shard_apply(&shard, nodes, 2));
+    }
+    float *all = malloc(shard.arrays * sizeof gradient);
+    assert_non_null(all);
+    for (uint32_t a = 0; a < shard.arrays; a++) {
+        memcpy(all + (size_t)a * LARGE_COUNT, shard.current[a]->data, sizeof gradient);
+    }
+    return all;
+}
+
+/* Large shards, whose values are streamed, have the bits of the reference. */
+static void test_large_shards_are_exact(void **state)
+{
+    (void)state;
+    const struct slice_node nodes[] = {{0, 4}, {4, 2}};
+    pool = buffer_pool_create(0);
+    for (enum optimizer_kind kind = 0; kind < OPTIMIZER_KINDS; kind++) {
+        float *expected = large_steps(kernels_reference(), kind, nodes);
+        const size_t bytes = shard.arrays * LARGE_COUNT * sizeof *expected;
+        shard_close(&shard);
+        float *all = large_steps(kernels_cpu(), kind, nodes);
+        assert_memory_equal(all, expected, bytes);
+        shard_close(&shard);
+        free(all), free(expected);
+    }
+}
+
 /* Loaded arrays replace all others and set the number of updates. There is no previous step. */
 static void test_adopt_replaces_all_arrays(void **state)
 {
@@ -259,6 +337,8 @@ int main(void)
         cmocka_unit_test_teardown(test_one_slice_is_an_update, close_shard),
         cmocka_unit_test_teardown(test_initial_values_match_the_table, close_shard),
         cmocka_unit_test_teardown(test_arrays_in_use_do_not_change, close_shard),
+        cmocka_unit_test_teardown(test_state_stays_in_its_buffer, close_shard),
+        cmocka_unit_test_teardown(test_large_shards_are_exact, close_shard),
         cmocka_unit_test_teardown(test_adopt_replaces_all_arrays, close_shard),
         cmocka_unit_test_teardown(test_answer_has_the_average, close_shard),
         cmocka_unit_test_teardown(test_out_of_memory_changes_nothing, close_shard),
