@@ -1,5 +1,5 @@
-/* cli/run/plan.c: `tanist plan`: which ps owns which part of a job's parameters, and how even that
- * is. */
+/* cli/run/plan.c: `tanist plan`: which ps owns which part of a job's parameters, how even that is,
+ * and the memory that each task will need. */
 #include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/run/memory_plan.h"
 #include "cli/run/validate.h"
 #include "cli/table.h"
 #include "common/base/minmax.h"
@@ -21,6 +22,7 @@ struct view {
     struct job job;
     struct variable_table *variables; /* Owned. */
     uint32_t arrays;                  /* The values, and the optimizer's state. */
+    struct memory_plan memory;
 };
 
 /* The part of a variable that lies in a shard; 0: none. */
@@ -53,11 +55,34 @@ static double imbalance(const struct view *view)
     return (double)most / mean - 1;
 }
 
+static double mib(uint64_t bytes)
+{
+    return (double)bytes / (1024 * 1024);
+}
+
+static int print_memory(const struct memory_plan *memory)
+{
+    const struct ps_memory *ps = &memory->ps[0];
+    const struct worker_memory *worker = &memory->worker;
+    int written =
+        printf("\nmemory of ps:0    %.1f MiB: values %.1f, state %.1f, next step %.1f, pushed "
+               "gradients %.1f, while saving %.1f\n"
+               "memory of workers %.1f MiB each: values %.1f, gradients %.1f, programs %.1f, data "
+               "%.1f%s\n"
+               "all tasks on one machine: %.1f MiB; this machine has %.1f MiB\n",
+               mib(memory_of_ps(ps)), mib(ps->values), mib(ps->state), mib(ps->next),
+               mib(ps->pushed), mib(ps->saving), mib(memory_of_worker(worker)), mib(worker->values),
+               mib(worker->gradients), mib(worker->programs), mib(worker->data),
+               memory->has_data ? "" : " (unknown: the files do not exist here)",
+               mib(memory_of_all(memory)), mib(memory_of_machine()));
+    return written < 0 ? TN_EXIT_IO : TN_EXIT_OK;
+}
+
 static int print_table(const struct view *view)
 {
     static const struct table_column columns[] = {
         {"PS", TABLE_LEFT},     {"VARIABLES", TABLE_RIGHT},  {"PARAMETERS", TABLE_RIGHT},
-        {"BYTES", TABLE_RIGHT}, {"WITH STATE", TABLE_RIGHT},
+        {"BYTES", TABLE_RIGHT}, {"WITH STATE", TABLE_RIGHT}, {"MEMORY", TABLE_RIGHT},
     };
     struct table table;
     table_init(&table, columns, sizeof columns / sizeof *columns);
@@ -72,6 +97,7 @@ static int print_table(const struct view *view)
         table_cell(&table, "%" PRIu64, shard.count);
         table_cell(&table, "%" PRIu64, bytes_of(&shard));
         table_cell(&table, "%" PRIu64, bytes_of(&shard) * view->arrays);
+        table_cell(&table, "%.1f MiB", mib(memory_of_ps(&view->memory.ps[p])));
     }
     if (!table_print(&table, stdout)) { return TN_EXIT_IO; }
     int written =
@@ -79,7 +105,29 @@ static int print_table(const struct view *view)
                "has %.2f %% more than the mean\n",
                view->variables->parameter_count,
                placement_strategy_name(view->job.placement.strategy), 100 * imbalance(view));
-    return written < 0 ? TN_EXIT_IO : TN_EXIT_OK;
+    return written < 0 ? TN_EXIT_IO : print_memory(&view->memory);
+}
+
+static json_t *worker_json(const struct worker_memory *worker)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "total", (json_int_t)memory_of_worker(worker),
+                     "values", (json_int_t)worker->values, "gradients",
+                     (json_int_t)worker->gradients, "programs", (json_int_t)worker->programs,
+                     "data", (json_int_t)worker->data);
+}
+
+static json_t *ps_json(const struct ps_memory *ps)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "total", (json_int_t)memory_of_ps(ps),
+                     "values", (json_int_t)ps->values, "state", (json_int_t)ps->state, "next_step",
+                     (json_int_t)ps->next, "pushed", (json_int_t)ps->pushed, "saving",
+                     (json_int_t)ps->saving);
+}
+
+static json_t *memory_json(const struct memory_plan *memory)
+{
+    return json_pack("{s:o, s:I, s:I}", "worker", worker_json(&memory->worker), "all_tasks",
+                     (json_int_t)memory_of_all(memory), "machine", (json_int_t)memory_of_machine());
 }
 
 static json_t *shard_json(const struct view *view, uint32_t ps)
@@ -93,10 +141,10 @@ static json_t *shard_json(const struct view *view, uint32_t ps)
         json_array_append_new(variables, json_pack("{s:s, s:I}", "name", variable->name,
                                                    "parameters", (json_int_t)parameters));
     }
-    return json_pack("{s:i, s:I, s:I, s:I, s:o}", "ps", (int)ps, "parameters",
+    return json_pack("{s:i, s:I, s:I, s:I, s:o, s:o}", "ps", (int)ps, "parameters",
                      (json_int_t)shard.count, "bytes", (json_int_t)bytes_of(&shard),
-                     "bytes_with_state", (json_int_t)(bytes_of(&shard) * view->arrays), "variables",
-                     variables);
+                     "bytes_with_state", (json_int_t)(bytes_of(&shard) * view->arrays), "memory",
+                     ps_json(&view->memory.ps[ps]), "variables", variables);
 }
 
 static int print_json(const struct view *view)
@@ -105,12 +153,12 @@ static int print_json(const struct view *view)
     for (uint32_t p = 0; p < view->job.cluster.ps; p++) {
         json_array_append_new(shards, shard_json(view, p));
     }
-    return output_json(json_pack("{s:i, s:s, s:s, s:I, s:f, s:o}", "version", 1, "job",
-                                 view->job.name, "strategy",
-                                 placement_strategy_name(view->job.placement.strategy),
-                                 "parameters", (json_int_t)view->variables->parameter_count,
-                                 "imbalance", imbalance(view), "shards", shards),
-                       JSON_INDENT(2));
+    return output_json(
+        json_pack("{s:i, s:s, s:s, s:I, s:f, s:o, s:o}", "version", 1, "job", view->job.name,
+                  "strategy", placement_strategy_name(view->job.placement.strategy), "parameters",
+                  (json_int_t)view->variables->parameter_count, "imbalance", imbalance(view),
+                  "shards", shards, "memory", memory_json(&view->memory)),
+        JSON_INDENT(2));
 }
 
 static enum tn_status read_job(struct view *view, const char *path,
@@ -122,7 +170,10 @@ static enum tn_status read_job(struct view *view, const char *path,
     if (status == TN_OK) { status = model_describe(&view->job, view->variables, error); }
     if (status != TN_OK) { return status; }
     view->arrays = optimizer_of_job(&view->job, view->variables).arrays;
-    return variable_table_check_ps(view->variables, view->job.cluster.ps, error);
+    status = variable_table_check_ps(view->variables, view->job.cluster.ps, error);
+    if (status != TN_OK) { return status; }
+    memory_plan_parameters(&view->job, view->variables, &view->memory);
+    return memory_plan_worker(&view->job, &view->memory, error);
 }
 
 int command_plan(int argc, char **argv)
@@ -135,8 +186,9 @@ int command_plan(int argc, char **argv)
     struct options options = {
         .command = "plan",
         .synopsis = "JOB.json [OPTION]...",
-        .about = "Show which ps would own which part of a job's parameters, and how even that is. "
-                 "Nothing is trained.",
+        .about =
+            "Show which ps would own which part of a job's parameters, how even that is, and the "
+            "memory\nof each task. Nothing is trained.",
         .examples =
             "  tanist plan examples/transformer.json\n"
             "  tanist plan examples/transformer.json --set placement.strategy=greedy -o json\n",

@@ -8,12 +8,14 @@
 #include "cli/model/evaluate.h"
 #include "cli/output.h"
 #include "cli/run/local_options.h"
+#include "cli/run/memory_plan.h"
 #include "cli/run/one_process.h"
 #include "cli/run/stored_digest.h"
 #include "cli/run/validate.h"
 #include "cli/run/warm_options.h"
 #include "data/dataset.h"
 #include "data/job_columns.h"
+#include "model/model.h"
 
 enum { SERVERS_WAIT_S = 60, CONNECT_WAIT_S = 20 };
 
@@ -199,10 +201,24 @@ static enum tn_status run_in_one_process(const struct run_options *given, struct
 
 /* --------------------------------------------------------------- a cluster */
 
+/* Before anything is allocated. */
+static enum tn_status check_memory(struct local_run *run, struct error *error)
+{
+    enum tn_status status = job_check(&run->job, error);
+    if (status == TN_OK) { status = model_describe(&run->job, &run->variables, error); }
+    if (status == TN_OK) {
+        status = variable_table_check_ps(&run->variables, run->job.cluster.ps, error);
+    }
+    if (status != TN_OK) { return status; }
+    return memory_plan_check(&run->job, &run->variables, memory_of_machine(), error);
+}
+
 static enum tn_status run_on_cluster(const struct run_options *given, struct local_run *run,
                                      struct error *error)
 {
-    enum tn_status status = validate_job(&run->job, &run->variables, &run->columns, error);
+    enum tn_status status = check_memory(run, error);
+    if (status != TN_OK) { return status; }
+    status = validate_job(&run->job, &run->variables, &run->columns, error);
     if (status == TN_OK) { status = local_options_read_zk(&given->local, run, error); }
     if (status == TN_OK && given->networks != NULL) {
         status = networks_read(&run->networks, given->networks, error);

@@ -55,9 +55,35 @@ class Plan(Cli):
         self.assertLessEqual(plans["greedy"]["imbalance"], plans["round_robin"]["imbalance"])
         table = self.tanist("plan", "job.json", "--set", "placement.strategy=greedy").stdout.splitlines()
         self.assertEqual(table[0].split()[:4], ["PS", "VARIABLES", "PARAMETERS", "BYTES"])
-        self.assertEqual(table[1].split(), ["ps:0", "1", "1200", "4800", "14400"])
+        self.assertEqual(table[1].split(), ["ps:0", "1", "1200", "4800", "14400", "8.1", "MiB"])
         self.refused(3, ["placement.strategy is \"greedier\": give \"ranges\" or"], "plan", "job.json", "--set",
                      "placement.strategy=greedier")
+
+    def test_plan_predicts_memory(self):
+        plan = self.plan("--set", "cluster.ps=2")
+        for shard in plan["shards"]:
+            memory = shard["memory"]
+            self.assertEqual((memory["values"], memory["state"]), (shard["bytes"], 2 * shard["bytes"]))
+            self.assertEqual(memory["saving"], shard["bytes_with_state"])
+            self.assertGreater(memory["total"], sum(size for name, size in memory.items() if name != "total"))
+        worker = plan["memory"]["worker"]
+        self.assertEqual(worker["values"], 2 * 4 * plan["parameters"])
+        # Inputs and one label for each example.
+        self.assertEqual(worker["data"], (512 + 128) * (30 * 4 + 1))
+        self.assertGreater(worker["programs"], 0)
+        self.assertGreater(plan["memory"]["all_tasks"], worker["total"] + sum(
+            shard["memory"]["total"] for shard in plan["shards"]))
+        absent = self.succeeds("plan", "job.json", "--set", "data.type=idx", "--set", "data.path=absent", "--set",
+                               "model.inputs=784", "--set", "model.outputs=10", "--set",
+                               'model.layers=[{"dense": 10}]')
+        self.assertIn("data 0.0 (unknown: the files do not exist here)", absent)
+
+    def test_run_refuses_what_does_not_fit(self):
+        large = {"model": {"type": "linear", "inputs": 1000000, "outputs": 1000000, "hidden": []}, "data": JOB["data"]}
+        self.job(json.dumps(dict(JOB, **large)))
+        self.refused(3, ["the job needs", "(3 ps of up to", "but this machine has", "no number of ps fits, not even on hosts"],
+                     "run", "job.json", "--dir", "run")
+        self.assertFalse((self.folder / "run").exists())
 
     def test_digests_do_not_depend_on_the_placement(self):
         one = self.result("--local", "--dir", "one", *LOCAL)["parameters_digest"]

@@ -1,0 +1,236 @@
+#include "cli/run/memory_plan.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/files.h"
+#include "common/base/minmax.h"
+#include "common/cluster/slices.h"
+#include "data/dataset.h"
+#include "graph/program.h"
+#include "kernels/job_kernels.h"
+#include "kernels/optimizer.h"
+#include "model/model.h"
+#include "worker/compute.h"
+
+enum {
+    MIB = 1 << 20,
+    PROCESS_BYTES = 8 * MIB, /* Libraries, stacks, connections. */
+    SERVER_BYTES = 80 * MIB, /* A ZooKeeper server. */
+};
+
+/* The slices of worker `index` if all have equal ranges. */
+static struct slice_set slices_of(const struct job *job, uint32_t workers, uint32_t index)
+{
+    struct slice_set set = {0};
+    const uint32_t slices = job->train.slices;
+    for (uint32_t v = slices * index / workers; v < slices * (index + 1) / workers; v++) {
+        slice_set_add(&set, (struct slice_node){v, 1});
+    }
+    return set;
+}
+
+/* The nodes that worker `index` pushes in a step, and the levels below the largest of them. */
+static uint32_t pushes_of(const struct job *job, uint32_t workers, uint32_t index, uint32_t *levels)
+{
+    struct slice_node nodes[SLICES_MAX];
+    const struct slice_set set = slices_of(job, workers, index);
+    const uint32_t count = slices_cover(job->train.slices, &set, nodes);
+    *levels = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t depth = 0;
+        while ((1U << depth) < nodes[i].count) { depth++; }
+        *levels = u32_max(*levels, depth);
+    }
+    /* Async: each slice is a push, and one is computed at a time. */
+    if (job->train.mode == TRAIN_SYNC) { return count; }
+    *levels = 0;
+    return slice_set_count(&set);
+}
+
+static struct ps_memory plan_ps(const struct job *job, uint64_t parameters, uint32_t arrays,
+                                uint32_t pushes)
+{
+    const uint64_t bytes = parameters * sizeof(float);
+    const bool saves = job->checkpoint.every_steps > 0 || job->checkpoint.every_seconds > 0;
+    struct ps_memory ps = {.values = bytes, .state = bytes * (arrays - 1), .next = bytes * arrays};
+    if (job->train.ema > 0) { ps.next += 4 * bytes; } /* Answers with both, of two steps. */
+    ps.pushed = bytes * pushes;
+    ps.saving = saves ? bytes * arrays : 0;
+    return ps;
+}
+
+void memory_plan_parameters(const struct job *job, const struct variable_table *variables,
+                            struct memory_plan *plan)
+{
+    assert(job->cluster.ps >= 1 && job->cluster.ps <= PS_MAX && job->cluster.workers >= 1);
+    const uint32_t workers = u32_min(job->cluster.workers, job->train.slices);
+    const uint32_t arrays = optimizer_of_job(job, variables).arrays;
+    const uint64_t bytes = variables->parameter_count * sizeof(float);
+    uint32_t all = 0, most = 0, levels;
+    for (uint32_t w = 0; w < workers; w++) {
+        uint32_t pushes = pushes_of(job, workers, w, &levels);
+        all += pushes;
+        most = u32_max(most, pushes + levels);
+    }
+    *plan = (struct memory_plan){
+        .ps_count = job->cluster.ps,
+        .workers = job->cluster.workers,
+        .others = job->cluster.coordinators + job->zookeeper.servers,
+        .others_bytes = (uint64_t)job->cluster.coordinators * PROCESS_BYTES +
+                        (uint64_t)job->zookeeper.servers * SERVER_BYTES,
+        .worker = {.values = bytes * 2 * (job->train.ema > 0 ? 2 : 1), .gradients = bytes * most},
+    };
+    for (uint32_t p = 0; p < plan->ps_count; p++) {
+        uint64_t count = variable_table_shard(variables, plan->ps_count, p).count;
+        plan->ps[p] = plan_ps(job, count, arrays, all);
+    }
+}
+
+static uint64_t bytes_of_data(const struct dataset *data)
+{
+    uint64_t each = 0;
+    if (data->input_bytes != NULL) { each += data->input_step; }
+    if (data->input_floats != NULL) { each += data->input_step * sizeof(float); }
+    if (data->labels != NULL) { each += data->label_step; }
+    if (data->targets != NULL) { each += data->outputs * sizeof(float); }
+    return data->examples * each;
+}
+
+static enum tn_status plan_program(const struct job *job, const struct model *model,
+                                   enum tn_mode mode, uint64_t *bytes, struct error *error)
+{
+    uint64_t offsets[VARIABLES_MAX];
+    struct tn_program *program = NULL;
+    struct tn_error text = {.text = ""};
+    for (uint32_t i = 0; i < model->table.count; i++) {
+        offsets[model->table.variables[i].number] = model->table.variables[i].offset;
+    }
+    const struct tn_program_options options = {.struct_size = sizeof options,
+                                               .variable_offsets = offsets,
+                                               .mode = mode,
+                                               .examples = compute_slice_examples(job),
+                                               .kernels = job_programs(job)};
+    enum tn_status status = tn_program_create(model->graph, &options, &program, &text);
+    if (status != TN_OK) { return error_set(error, status, "model: %s", text.text); }
+    *bytes += program->plan.arena_bytes + program->field_bytes + program->packed_bytes;
+    tn_program_destroy(program);
+    return TN_OK;
+}
+
+enum tn_status memory_plan_worker(const struct job *job, struct memory_plan *plan,
+                                  struct error *error)
+{
+    struct model *model = NULL;
+    struct dataset *train = NULL, *evaluated = NULL;
+    enum tn_status status = model_open(job, &model, error);
+    for (int mode = TN_TRAIN; mode <= TN_EVALUATE && status == TN_OK; mode++) {
+        status = plan_program(job, model, (enum tn_mode)mode, &plan->worker.programs, error);
+    }
+    model_close(model);
+    if (status != TN_OK) { return status; }
+    status = dataset_open(job, DATASET_TRAIN, &train, error);
+    if (status == TN_OK) {
+        status = dataset_open_beside(job, dataset_evaluated_split(job), train, &evaluated, error);
+    }
+    plan->has_data = status == TN_OK;
+    if (status == TN_OK) { plan->worker.data = bytes_of_data(train) + bytes_of_data(evaluated); }
+    dataset_close(evaluated);
+    dataset_close(train);
+    return status == TN_ENOENT ? TN_OK : status;
+}
+
+uint64_t memory_of_ps(const struct ps_memory *ps)
+{
+    return PROCESS_BYTES + ps->values + ps->state + ps->next + ps->pushed + ps->saving;
+}
+
+uint64_t memory_of_worker(const struct worker_memory *worker)
+{
+    return PROCESS_BYTES + worker->values + worker->gradients + worker->programs + worker->data;
+}
+
+uint64_t memory_of_all(const struct memory_plan *plan)
+{
+    uint64_t bytes = plan->others_bytes + plan->workers * memory_of_worker(&plan->worker);
+    for (uint32_t p = 0; p < plan->ps_count; p++) { bytes += memory_of_ps(&plan->ps[p]); }
+    return bytes;
+}
+
+/* ----------------------------------------------------------- this machine */
+
+uint64_t memory_of_machine(void)
+{
+    char *text = NULL;
+    size_t size = 0;
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+    if (files_read("/sys/fs/cgroup/memory.max", 64, &text, &size, NULL) != TN_OK) { return bytes; }
+    const uint64_t limit = strtoull(text, NULL, 10); /* "max": 0. */
+    free(text);
+    return limit > 0 && (bytes == 0 || limit < bytes) ? limit : bytes;
+}
+
+static uint64_t largest_ps(const struct memory_plan *plan)
+{
+    uint64_t most = 0;
+    for (uint32_t p = 0; p < plan->ps_count; p++) {
+        most = u64_max(most, memory_of_ps(&plan->ps[p]));
+    }
+    return most;
+}
+
+static double gib(uint64_t bytes)
+{
+    return (double)bytes / (1024.0 * MIB);
+}
+
+/* The smallest number of ps with which all tasks fit, or, `apart`, each of them alone. 0: none. */
+static uint32_t least_ps(const struct job *job, const struct variable_table *variables,
+                         uint64_t available, bool apart)
+{
+    struct variable_table any = *variables;
+    struct job other = *job;
+    any.shard_count = 0; /* Ranges, which are the most even. */
+    for (uint32_t count = 1; count <= PS_MAX; count++) {
+        struct memory_plan plan;
+        other.cluster.ps = count;
+        if (variable_table_check_ps(&any, count, NULL) != TN_OK) { return 0; }
+        memory_plan_parameters(&other, &any, &plan);
+        uint64_t needed = memory_of_all(&plan);
+        if (apart) { needed = u64_max(largest_ps(&plan), memory_of_worker(&plan.worker)); }
+        if (needed <= available) { return count; }
+    }
+    return 0;
+}
+
+enum tn_status memory_plan_check(const struct job *job, const struct variable_table *variables,
+                                 uint64_t available, struct error *error)
+{
+    struct memory_plan plan;
+    char remedy[256] = "no number of ps fits, not even on hosts of their own: make the model "
+                       "smaller";
+    memory_plan_parameters(job, variables, &plan);
+    if (available == 0 || memory_of_all(&plan) <= available) { return TN_OK; }
+    const uint32_t here = least_ps(job, variables, available, false);
+    const uint32_t apart = least_ps(job, variables, available, true);
+    if (here > 0) {
+        (void)snprintf(remedy, sizeof remedy,
+                       "the smallest number that fits is cluster.ps=%" PRIu32, here);
+    } else if (apart > 0) {
+        (void)snprintf(remedy, sizeof remedy,
+                       "no number of ps fits here; with hosts like this one for each task "
+                       "(`tanist agent`), cluster.ps=%" PRIu32 " is the smallest that fits",
+                       apart);
+    }
+    return error_set(error, TN_EINVAL,
+                     "the job needs %.1f GiB of memory (%" PRIu32 " ps of up to %.1f GiB, %" PRIu32
+                     " workers of %.1f GiB at least), but this machine has %.1f GiB: %s; see "
+                     "`tanist plan`",
+                     gib(memory_of_all(&plan)), plan.ps_count, gib(largest_ps(&plan)), plan.workers,
+                     gib(memory_of_worker(&plan.worker)), gib(available), remedy);
+}

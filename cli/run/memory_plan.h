@@ -1,0 +1,71 @@
+/*
+ * cli/run/memory_plan.h: the memory that each task of a job will need, predicted before anything is
+ * started, and whether a machine has it.
+ *
+ * A ps holds all arrays (values and optimizer state) of the present step and of the next one, and
+ * the pushed sums of one step; while a checkpoint is written, the arrays of that step as well. A
+ * worker holds the values of two steps, a gradient for each node of the slice tree that it pushes
+ * and for each level below them, the memory of its programs, and the data. Slices are taken to be
+ * assigned in equal ranges.
+ *
+ * Threads: any. Blocking: on the disk where memory_plan() loads the data.
+ */
+#ifndef CLI_RUN_MEMORY_PLAN_H
+#define CLI_RUN_MEMORY_PLAN_H
+
+#include <stdbool.h>
+
+#include "common/base/error.h"
+#include "common/cluster/job.h"
+#include "common/cluster/variables.h"
+
+/* Bytes. */
+struct ps_memory {
+    uint64_t values, state; /* The present step's. */
+    uint64_t next;          /* The next step's values and state. */
+    uint64_t pushed;
+    uint64_t saving; /* While a checkpoint is written; 0: there are none but the last one. */
+};
+
+struct worker_memory {
+    uint64_t values; /* Two steps. */
+    uint64_t gradients;
+    uint64_t programs; /* Intermediate values and batches. */
+    uint64_t data;
+};
+
+struct memory_plan {
+    uint32_t ps_count, workers, others; /* Other processes: coordinators, ZooKeeper. */
+    uint64_t others_bytes;
+    struct ps_memory ps[PS_MAX];
+    struct worker_memory worker; /* The largest one. */
+    bool has_data;               /* worker.data is known. */
+};
+
+/* The plan of a job that was checked, with its table of variables. `programs` and `data` of the
+ * worker are 0, for they are known only once they are built. */
+void memory_plan_parameters(const struct job *job, const struct variable_table *variables,
+                            struct memory_plan *plan);
+
+/* Add `programs`, and `data` if it exists on this machine. The errors of model_open(),
+ * tn_program_create() and, but for TN_ENOENT, dataset_open(). */
+MUST_CHECK enum tn_status memory_plan_worker(const struct job *job, struct memory_plan *plan,
+                                             struct error *error);
+
+/* A process with all that is listed. */
+uint64_t memory_of_ps(const struct ps_memory *ps);
+uint64_t memory_of_worker(const struct worker_memory *worker);
+/* All processes of the job. */
+uint64_t memory_of_all(const struct memory_plan *plan);
+
+/* The memory of this machine, or of the control group that limits this process. 0: unknown. */
+uint64_t memory_of_machine(void);
+
+/* Whether all tasks of the job fit into a machine with `available` bytes. TN_EINVAL: they do not;
+ * the error has the sizes and names the smallest number of ps with which they fit, or with which
+ * each task fits a machine of its own. */
+MUST_CHECK enum tn_status memory_plan_check(const struct job *job,
+                                            const struct variable_table *variables,
+                                            uint64_t available, struct error *error);
+
+#endif

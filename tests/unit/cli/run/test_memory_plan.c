@@ -1,0 +1,113 @@
+/* Predicted memory: what each task holds, and which jobs are refused. */
+#include "cli/run/memory_plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const uint64_t MIB = 1 << 20;
+
+static struct job job;
+static struct variable_table variables;
+
+/* A model of 64 MiB. */
+static int set_up(void **state)
+{
+    (void)state;
+    job_init(&job);
+    memset(&variables, 0, sizeof variables);
+    job.train.optimizer = OPTIMIZER_ADAM;
+    job.train.slices = 4;
+    job.checkpoint.every_seconds = 0;
+    job.cluster.ps = 2;
+    job.cluster.workers = 2;
+    return variable_table_add(&variables, "w", 2, (const uint32_t[]){4096, 4096}, VARIABLE_ZEROS, 0,
+                              NULL);
+}
+
+/* Two steps of three arrays, and the sums of two workers. */
+static void test_ps_holds_two_steps_and_all_pushes(void **state)
+{
+    (void)state;
+    struct memory_plan plan;
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(plan.ps_count, 2);
+    for (uint32_t p = 0; p < 2; p++) {
+        assert_int_equal(plan.ps[p].values, 32 * MIB);
+        assert_int_equal(plan.ps[p].state, 64 * MIB);
+        assert_int_equal(plan.ps[p].next, 96 * MIB);
+        assert_int_equal(plan.ps[p].pushed, 64 * MIB);
+        assert_int_equal(plan.ps[p].saving, 0);
+    }
+    job.checkpoint.every_seconds = 10;
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(plan.ps[0].saving, 96 * MIB);
+}
+
+/* A worker with two slices sums them in one level above its gradient; one with all four in two. */
+static void test_worker_holds_its_nodes_and_levels(void **state)
+{
+    (void)state;
+    struct memory_plan plan;
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(plan.worker.values, 128 * MIB);
+    assert_int_equal(plan.worker.gradients, 128 * MIB);
+    job.cluster.workers = 1;
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(plan.worker.gradients, 192 * MIB);
+    assert_int_equal(plan.ps[0].pushed, 32 * MIB);
+    /* Slices 0 to 2 are two nodes, [0, 2) and [2, 3). */
+    job.train.slices = 6;
+    job.cluster.workers = 2;
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(plan.worker.gradients, 3 * 64 * MIB);
+}
+
+/* Workers beyond the number of slices push nothing, but exist. */
+static void test_idle_workers_count(void **state)
+{
+    (void)state;
+    struct memory_plan plan, more;
+    job.cluster.workers = 4;
+    memory_plan_parameters(&job, &variables, &plan);
+    job.cluster.workers = 5;
+    memory_plan_parameters(&job, &variables, &more);
+    assert_int_equal(more.ps[0].pushed, plan.ps[0].pushed);
+    assert_int_equal(memory_of_all(&more) - memory_of_all(&plan), memory_of_worker(&more.worker));
+}
+
+static void check_refused(uint64_t available, const char *remedy)
+{
+    struct error error = {0};
+    assert_int_equal(memory_plan_check(&job, &variables, available, &error), TN_EINVAL);
+    if (strstr(error.text, remedy) == NULL) { fail_msg("%s\nlacks: %s", error.text, remedy); }
+}
+
+static void test_refusals_name_the_number_of_ps(void **state)
+{
+    (void)state;
+    struct memory_plan plan;
+    memory_plan_parameters(&job, &variables, &plan);
+    const uint64_t all = memory_of_all(&plan);
+    assert_int_equal(memory_plan_check(&job, &variables, all, NULL), TN_OK);
+    assert_int_equal(memory_plan_check(&job, &variables, 0, NULL), TN_OK); /* Unknown. */
+    check_refused(all - 1, "the smallest number that fits is cluster.ps=1");
+    job.cluster.ps = 1;
+    /* Worker 264 MiB; of two ps, each 256 and 8. */
+    check_refused(264 * MIB, "cluster.ps=2 is the smallest that fits");
+    check_refused(263 * MIB, "no number of ps fits, not even on hosts of their own");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_ps_holds_two_steps_and_all_pushes, set_up),
+        cmocka_unit_test_setup(test_worker_holds_its_nodes_and_levels, set_up),
+        cmocka_unit_test_setup(test_idle_workers_count, set_up),
+        cmocka_unit_test_setup(test_refusals_name_the_number_of_ps, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
