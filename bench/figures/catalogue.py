@@ -1,5 +1,6 @@
 """The figures of bench/run: a function for each kind, and the names."""
 
+import json
 import os
 import signal
 import time
@@ -24,7 +25,7 @@ class Context:
 
     def __init__(self, workspace, options):
         self.workspace, self.quick = workspace, options.quick
-        self.peers_python = options.peers_python if options.peers else None
+        self.peers_python = options.peers_python if options.peers else []
         self.rounds = 3 if options.quick else 15
         self.few_rounds = 1 if options.quick else 5
         self.window_s = 1.0 if options.quick else 3.0
@@ -80,13 +81,17 @@ def start_peers(context, batch):
     """The peers that run, with their names; the others are named on stderr."""
     found = []
     folder = Path(__file__).resolve().parent.parent / "peers"
-    for script, name in PEERS if context.peers_python is not None else ():
-        try:
-            server = Server(context.workspace, context.peers_python, "-B", str(folder / script), str(batch), FASHION,
-                            greets=True)
-            found.append((server, f"{name} ({server.greeting})"))
-        except (Missing, OSError) as missing:
-            print_progress(f"  skipped: {name}: {str(missing)[-200:]}")
+    for script, name in PEERS if context.peers_python else ():
+        reasons = []
+        for python in context.peers_python:
+            try:
+                server = Server(context.workspace, python, "-B", str(folder / script), str(batch), FASHION, greets=True)
+                found.append((server, f"{name} ({server.greeting})"))
+                break
+            except Missing as missing:
+                reasons.append(str(missing).splitlines()[-1][:200])
+        else:
+            print_progress(f"  skipped: {name}: {'; '.join(reasons)}")
     return found
 
 
@@ -204,7 +209,9 @@ def memory(context, role, unit, arrays, limit_name):
     cluster.wait("step 10", lambda status: status["step"] >= 10)
     share = context.model_bytes / (2 if role == "ps" else 1)
     rows = [(resident(pid) / share, arrays) for pid in cluster.pids(role)]
-    return figure(unit, "lower", large_size(context), rows, limit_name)
+    plan = json.loads(cluster.workspace.output_of(cluster.tanist, "plan", cluster.job, "-o", "json"))
+    predicted = (plan["shards"][0] if role == "ps" else plan["memory"])["memory" if role == "ps" else role]["total"]
+    return dict(figure(unit, "lower", large_size(context), rows, limit_name), predicted=predicted / share)
 
 
 def memory_of_ps(context):

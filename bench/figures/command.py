@@ -37,7 +37,8 @@ def parse():
     parser.add_argument("--quick", action="store_true", help="smaller sizes and fewer rounds; see `size` and `rounds`")
     parser.add_argument("--only", metavar="NAMES", help="these figures alone, separated by commas")
     parser.add_argument("--peers", action="store_true", help="also measure TensorFlow and PyTorch (bench/peers)")
-    parser.add_argument("--peers-python", metavar="PYTHON", default="python3", help="an interpreter that has them")
+    parser.add_argument("--peers-python", metavar="PYTHON", action="append",
+                        help="an interpreter that has them; default: python3; may be given again for another one")
     parser.add_argument("--build", metavar="FOLDER", type=Path, default=ROOT / "build", help="default: build")
     parser.add_argument("--folder", metavar="FOLDER", type=Path, help="for temporary files; default: $TMPDIR or /tmp")
     options = parser.parse_args()
@@ -47,8 +48,10 @@ def parse():
             parser.error(f"no figure is called '{name}': give some of {', '.join(FIGURES)}")
     if not options.output.absolute().parent.is_dir():
         parser.error(f"--output {options.output}: its folder does not exist")
-    if options.peers and shutil.which(options.peers_python) is None:
-        parser.error(f"--peers-python {options.peers_python} does not exist")
+    options.peers_python = options.peers_python or ["python3"]
+    for python in options.peers_python:
+        if shutil.which(python) is None:
+            parser.error(f"--peers-python {python} does not exist")
     options.build = options.build.absolute()
     return options
 

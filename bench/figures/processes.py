@@ -15,7 +15,7 @@ from pathlib import Path
 from figures.ratios import Missing
 
 MARK = "TANIST_BENCH_MARK"
-START_S = 120
+START_S = 600
 
 
 class Workspace:
@@ -100,10 +100,10 @@ class Cluster:
     def __init__(self, workspace, name, job):
         self.workspace, self.tanist = workspace, workspace.program("tanist")
         self.folder = workspace.folder / name
-        self.offset = 0
+        self.offset, self.job = 0, workspace.job(name, job)
         self.errors = open(workspace.folder / f"{name}.err", "w+", encoding="utf-8")
         self.process = subprocess.Popen(
-            [self.tanist, "run", workspace.job(name, job), "--dir", str(self.folder), "--set", "train.steps=1000000000"],
+            [self.tanist, "run", self.job, "--dir", str(self.folder), "--set", "train.steps=1000000000"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.errors, env=workspace.environment)
         self.wait("the first steps", lambda status: status["phase"] == "running" and status["step"] >= 2)
 
