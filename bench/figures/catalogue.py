@@ -46,7 +46,7 @@ def exchange(context, count):
 
 
 def apply_16m(context):
-    parameters = (1 if context.quick else 16) << 20
+    parameters = (4 if context.quick else 16) << 20
     text = context.workspace.output_of(context.workspace.program("bench_apply"), str(context.rounds), str(parameters))
     return figure("million parameters/s", "higher", f"{parameters} parameters, 8 slices, Adam", lines_of_rounds(text),
                   "one fused pass over memory")

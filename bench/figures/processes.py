@@ -147,8 +147,9 @@ class Cluster:
 
     def rate(self, duration):
         """Steps per second of the next `duration` seconds of a cluster that is not paused; longer if it makes fewer
-        than three points in them."""
+        than three points in them. The time in which it resumes does not count."""
         self.new_points()
+        self.wait_point()
         points, end = [], time.monotonic() + duration
         while len(points) < 3 or time.monotonic() < end:
             time.sleep(min(duration, 0.5))
@@ -156,6 +157,13 @@ class Cluster:
             if time.monotonic() > end + START_S:
                 raise Missing(f"the cluster made {len(points)} points of its curves in {START_S} s")
         return (points[-1][0] - points[0][0]) / (points[-1][1] - points[0][1])
+
+    def wait_point(self):
+        end = time.monotonic() + START_S
+        while not self.new_points():
+            if time.monotonic() > end:
+                raise Missing(f"the cluster made no step in {START_S} s")
+            time.sleep(0.02)
 
     def rate_in_turn(self, duration):
         """The same of a cluster that is paused before and afterwards."""

@@ -77,7 +77,7 @@ def main():
         text = path.read_text()
         constants.update(re.findall(r"\b[A-Z]{2,}(?:_[A-Z0-9]+)+\b", text))
         names.update(re.findall(r"\b[a-z]\w*_\w+\b", text))
-    for path in [*ROOT.glob("tests/**/*.py"), *ROOT.glob("python/**/*.py"), *ROOT.glob("chaos/plan/builtin/*.json")]:
+    for path in [*ROOT.glob("tests/**/*.py"), *ROOT.glob("python/**/*.py"), *ROOT.glob("bench/**/*.py"), *ROOT.glob("chaos/plan/builtin/*.json")]:
         names.update(re.findall(r"\b[a-z]\w*_\w+\b", path.read_text()))
     for path in [*ROOT.glob("**/*.pml"), *ROOT.glob("scripts/*.sh"), *ROOT.glob("*.sh")]:
         constants.update(re.findall(r"\b[A-Z]{2,}(?:_[A-Z]+)+\b", path.read_text()))
