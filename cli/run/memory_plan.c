@@ -57,7 +57,7 @@ static struct ps_memory plan_ps(const struct job *job, uint64_t parameters, uint
 {
     const uint64_t bytes = parameters * sizeof(float);
     const bool saves = job->checkpoint.every_steps > 0 || job->checkpoint.every_seconds > 0;
-    struct ps_memory ps = {.values = bytes, .state = bytes * (arrays - 1), .next = bytes * arrays};
+    struct ps_memory ps = {.values = bytes, .state = bytes * (arrays - 1), .next = bytes};
     if (job->train.ema > 0) { ps.next += 4 * bytes; } /* Answers with both, of two steps. */
     ps.pushed = bytes * pushes;
     ps.saving = saves ? bytes * arrays : 0;

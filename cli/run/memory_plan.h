@@ -2,8 +2,9 @@
  * cli/run/memory_plan.h: the memory that each task of a job will need, predicted before anything is
  * started, and whether a machine has it.
  *
- * A ps holds all arrays (values and optimizer state) of the present step and of the next one, and
- * the pushed sums of one step; while a checkpoint is written, the arrays of that step as well. A
+ * A ps holds the values of the present step and of the next one, the optimizer's state, which is
+ * updated in place, and the pushed sums of one step; while a checkpoint is written, values and
+ * state of that step as well. A
  * worker holds the values of two steps, a gradient for each node of the slice tree that it pushes
  * and for each level below them, the memory of its programs, and the data. Slices are taken to be
  * assigned in equal ranges.
@@ -22,7 +23,7 @@
 /* Bytes. */
 struct ps_memory {
     uint64_t values, state; /* The present step's. */
-    uint64_t next;          /* The next step's values and state. */
+    uint64_t next;          /* The next step's values. */
     uint64_t pushed;
     uint64_t saving; /* While a checkpoint is written; 0: there are none but the last one. */
 };

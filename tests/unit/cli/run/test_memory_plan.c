@@ -28,7 +28,7 @@ static int set_up(void **state)
                               NULL);
 }
 
-/* Two steps of three arrays, and the sums of two workers. */
+/* The values of two steps, two arrays of state, and the sums of two workers. */
 static void test_ps_holds_two_steps_and_all_pushes(void **state)
 {
     (void)state;
@@ -38,7 +38,7 @@ static void test_ps_holds_two_steps_and_all_pushes(void **state)
     for (uint32_t p = 0; p < 2; p++) {
         assert_int_equal(plan.ps[p].values, 32 * MIB);
         assert_int_equal(plan.ps[p].state, 64 * MIB);
-        assert_int_equal(plan.ps[p].next, 96 * MIB);
+        assert_int_equal(plan.ps[p].next, 32 * MIB);
         assert_int_equal(plan.ps[p].pushed, 64 * MIB);
         assert_int_equal(plan.ps[p].saving, 0);
     }
@@ -96,7 +96,7 @@ static void test_refusals_name_the_number_of_ps(void **state)
     assert_int_equal(memory_plan_check(&job, &variables, 0, NULL), TN_OK); /* Unknown. */
     check_refused(all - 1, "the smallest number that fits is cluster.ps=1");
     job.cluster.ps = 1;
-    /* Worker 264 MiB; of two ps, each 256 and 8. */
+    /* A worker needs 264 MiB, the ps 392, and each of two 200. */
     check_refused(264 * MIB, "cluster.ps=2 is the smallest that fits");
     check_refused(263 * MIB, "no number of ps fits, not even on hosts of their own");
 }
