@@ -170,7 +170,7 @@ MUTANTS = [
     ("a part of a gradient leaves too early", "worker/worker_push.c",
      "    first = (first + chunk - 1) / chunk * chunk;", "    first = first / chunk * chunk;"),
     ("a worker with other data is not refused", "worker/worker.c",
-     "    if (!over && refusal_log(", "    if (false && !over && refusal_log("),
+     "    if (!run_is_over(run) &&\n", "    if (false && !run_is_over(run) &&\n"),
     ("the step at which a run stops early depends on the speed", "coordinator/chief_evaluate.c",
      "c->config.target_accuracy > 0 || c->config.early_stop.patience > 0;", "c->config.target_accuracy > 0;"),
     ("a load forgets the best evaluation", "common/cluster/early_stop.c",
