@@ -17,7 +17,8 @@ static enum tn_status open_json(const json_t *features, const json_t *label, str
 {
     struct columns *columns = calloc(1, sizeof *columns);
     if (columns == NULL) { return error_set(error, TN_ENOMEM, "out of memory for columns"); }
-    enum tn_status status = features != NULL ? spec_read_features(features, columns, error) : TN_OK;
+    enum tn_status status = TN_OK;
+    if (json_object_size(features) > 0) { status = spec_read_features(features, columns, error); }
     if (status == TN_OK) { status = spec_read_label(label, columns, error); }
     if (status == TN_OK) {
         *out = columns;
@@ -49,7 +50,8 @@ enum tn_status columns_read(const char *text, struct columns **out, struct error
     json_t *root = json_loads(text, 0, NULL);
     const json_t *features = json_object_get(root, "columns");
     enum tn_status status = TN_OK;
-    if (!json_is_object(features) || json_integer_value(json_object_get(root, "version")) != 1) {
+    if (json_object_size(features) == 0 ||
+        json_integer_value(json_object_get(root, "version")) != 1) {
         status =
             error_set(error, TN_EINVAL, "the stored columns are damaged or of another version");
     }

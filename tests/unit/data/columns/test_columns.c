@@ -256,6 +256,21 @@ static void test_labels_are_exact(void **state)
     assert_int_equal(label_of(SOURCE_NUMBER, (struct source_cell){.number = 2147483648}), -1);
 }
 
+/* No columns are all columns; stored ones are never none. */
+static void test_empty_columns_are_all(void **state)
+{
+    (void)state;
+    struct columns *columns = NULL;
+    assert_int_equal(columns_open("{}", "\"y\"", &columns, &error), TN_OK);
+    assert_int_equal(columns_bind(columns, &source, true, &error), TN_OK);
+    assert_int_equal(columns_inputs(columns), 2);
+    columns_close(columns);
+    const char *none = "{\"version\": 1, \"columns\": {}, \"label\": \"y\"}";
+    assert_int_equal(columns_read(none, &columns, &error), TN_EINVAL);
+    assert_string_equal(error.text, "the stored columns are damaged or of another version");
+    assert_null(columns);
+}
+
 static void test_bad_values_name_their_place(void **state)
 {
     float out[8];
@@ -320,6 +335,7 @@ int main(void)
         cmocka_unit_test(test_stored_columns_have_the_statistics),
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_labels_are_exact),
+        cmocka_unit_test(test_empty_columns_are_all),
         cmocka_unit_test(test_bad_values_name_their_place),
         cmocka_unit_test(test_wrong_columns_are_refused),
     };
