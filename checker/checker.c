@@ -107,35 +107,6 @@ static void check_start_over(const struct checker *checker, const struct run *ru
                  run->generation);
 }
 
-/* I17. */
-static void on_result(struct checker *checker, const struct history_entry *entry)
-{
-    assert(entry->kind == HISTORY_EVALUATED);
-    const uint64_t id = entry->checkpoint;
-    const bool committed = id <= checker->highest_id || checker->foreign;
-    if (!committed || (id <= checker->evaluated_id && !checker->best_lost)) {
-        checker_fail(checker,
-                     "I17: a result of checkpoint %" PRIu64 " after one of %" PRIu64
-                     "; the newest checkpoint is %" PRIu64,
-                     id, checker->evaluated_id, checker->highest_id);
-    }
-    checker->evaluated_id = id;
-    checker->evaluated++;
-}
-
-/* I17. */
-static void check_result_values(const struct checker *checker, const struct evaluation *found)
-{
-    const struct evaluation *was = &checker->run.evaluation;
-    const struct checker_view *view = &checker->config.view;
-    if (checker->config.job->cluster.evaluators == 0 || !checker->config.exact_cuts) { return; }
-    if (found->step == STEP_NONE || (checker->has_run && found->step == was->step)) { return; }
-    const struct digest want = view->digest(view->ctx, found->step);
-    if (found->digest[0] == want.low && found->digest[1] == want.high) { return; }
-    checker_fail(checker, "I17: the values evaluated at step %" PRIu64 " are not those of it",
-                 found->step);
-}
-
 /* I13. `entry` is from the transaction that also writes /run, or from a later one. */
 static void on_history(struct checker *checker, const struct zk_change *change)
 {
@@ -143,7 +114,9 @@ static void on_history(struct checker *checker, const struct zk_change *change)
     struct history_entry entry;
     if (change->blob == NULL || change->blob->size == 0) { return; }
     if (history_decode(change->blob->data, change->blob->size, &entry, NULL) != TN_OK) { return; }
-    if (entry.kind == HISTORY_EVALUATED && entry.checkpoint != 0) { on_result(checker, &entry); }
+    if (entry.kind == HISTORY_EVALUATED && entry.checkpoint != 0) {
+        checker_on_result(checker, &entry);
+    }
     if (entry.kind == HISTORY_SKIPPED) { pace_note(&checker->checkpoints, entry.step); }
     if (entry.kind != HISTORY_PAUSED || entry.generation != run->generation) { return; }
     if (entry.step >= run->committed_step) { return; }
@@ -361,7 +334,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
                  run_phase_name(run.phase), run.generation, run.load_checkpoint, run.load_step,
                  run.reason[0] ? ": " : "", run.reason);
     }
-    check_result_values(checker, &run.evaluation);
+    checker_check_result(checker, &run.evaluation);
     checker->run = run;
     checker->run_lost = false;
     checker->has_run = true;

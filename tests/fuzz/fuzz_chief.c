@@ -18,14 +18,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-enum { PS = 2, WORKERS = 2, FIELDS = 22 };
+enum { PS = 2, WORKERS = 2, FIELDS = 23 };
 
 static struct {
     const uint8_t *bytes;
     size_t size;
 } input;
 
-static struct report kept[2][2]; /* The last of ps 0 and 1, of workers 0 and 1. */
+static struct report kept[3][2]; /* The last of ps 0 and 1, workers 0 and 1, the evaluator. */
 static struct chief chief;
 static struct chief_actions actions;
 static uint64_t now_ms;
@@ -110,12 +110,20 @@ static void report_from_bytes(void)
     feed_report(bytes, sizeof bytes);
 }
 
+/* Two of each role, and one evaluator. */
+static struct task task_of(uint8_t who)
+{
+    if ((who & 64) != 0) { return (struct task){ROLE_EVALUATOR, 0}; }
+    return (struct task){(who & 1) != 0 ? ROLE_WORKER : ROLE_PS, who >> 1 & 1};
+}
+
 /* The last report of each task stays, so that a few bytes change it. */
 static void report_from_fields(void)
 {
     uint8_t who = take(), fields = take();
-    struct report *report = &kept[who & 1][who >> 1 & 1];
-    report->task = (struct task){(who & 1) != 0 ? ROLE_WORKER : ROLE_PS, who >> 1 & 1};
+    const struct task task = task_of(who);
+    struct report *report = &kept[task.role - ROLE_PS][task.index];
+    report->task = task;
     report->incarnation = 10U + (who & 3U) + (who >> 4 & 1U);
     report->sequence++;
     uint64_t *const counters[FIELDS] = {
@@ -141,6 +149,7 @@ static void report_from_fields(void)
         &report->waits_for_checkpoint,
         &report->gate,
         &report->evaluation.digest[0],
+        &report->evaluated_checkpoint,
     };
     for (unsigned i = 0; i < fields % 8U; i++) {
         uint8_t at = take();
@@ -155,7 +164,7 @@ static void report_from_fields(void)
 static void member(void)
 {
     uint8_t who = take();
-    struct task task = {(who & 1) != 0 ? ROLE_WORKER : ROLE_PS, who >> 1 & 1};
+    const struct task task = task_of(who);
     bool present = (who & 8) == 0;
     feed((struct chief_event){
         .type = CHIEF_EV_MEMBER,
@@ -167,15 +176,28 @@ static void member(void)
 static void take_run(struct run *run)
 {
     uint64_t *const counters[] = {
-        &run->epoch,           &run->generation,
-        &run->load_checkpoint, &run->load_step,
-        &run->committed_step,  &run->last_checkpoint,
-        &run->save_checkpoint, &run->save_step,
-        &run->until,           &run->evaluate_step,
-        &run->evaluation.step, &run->elections,
-        &run->recovery.step,   &run->committed_checkpoint,
-        &run->started_wall_ms, &run->recovery.started_wall_ms,
+        &run->epoch,
+        &run->generation,
+        &run->load_checkpoint,
+        &run->load_step,
+        &run->committed_step,
+        &run->last_checkpoint,
+        &run->save_checkpoint,
+        &run->save_step,
+        &run->until,
+        &run->evaluate_step,
+        &run->evaluation.step,
+        &run->elections,
+        &run->recovery.step,
+        &run->committed_checkpoint,
+        &run->started_wall_ms,
+        &run->recovery.started_wall_ms,
         &run->revision,
+        &run->evaluate_checkpoint,
+        &run->evaluated_checkpoint,
+        &run->evaluate_checkpoint_step,
+        &run->unevaluated,
+        &run->passed_over,
     };
     *run = (struct run){.phase = take() % RUN_PHASES, .evaluate_step = STEP_NONE};
     run->evaluation.step = STEP_NONE;
@@ -267,6 +289,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         .self = {ROLE_COORDINATOR, 0},
         .ps = PS,
         .workers = WORKERS,
+        .evaluators = flags >> 5 & 1,
+        .best = (flags & 64) != 0 ? BEST_LOSS : BEST_NONE,
+        .early_stop = {.patience = flags >> 7 & 1},
         .min_workers = 1,
         .slices = 4,
         .steps = 100,

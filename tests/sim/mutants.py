@@ -173,6 +173,18 @@ MUTANTS = [
      "    if (!run_is_over(run) &&\n", "    if (false && !run_is_over(run) &&\n"),
     ("the step at which a run stops early depends on the speed", "coordinator/chief_evaluate.c",
      "c->config.target_accuracy > 0 || c->config.early_stop.patience > 0;", "c->config.target_accuracy > 0;"),
+    # The evaluator: C18.
+    ("a result of the evaluator counts again", "coordinator/chief_evaluator.c",
+     [("    run->evaluated_checkpoint = id;\n    run->evaluate_checkpoint = run->evaluate_checkpoint_step = 0;\n", ""),
+      ("    if (newer) { count_result(p, id, found); }", "    if (newer || true) { count_result(p, id, found); }")]),
+    ("an old result of the evaluator counts for another checkpoint", "coordinator/chief_evaluator.c",
+     [("    if (peer->report.evaluated_checkpoint != id) { return; }\n", ""),
+      ("    if (found->step != step) {", "    if (found->step == STEP_NONE) {")]),
+    ("the order for the evaluator is not withdrawn", "coordinator/chief_evaluator.c",
+     "    run->evaluated_checkpoint = id;\n    run->evaluate_checkpoint = run->evaluate_checkpoint_step = 0;\n",
+     "    run->evaluated_checkpoint = id;\n"),
+    ("a ps removes the checkpoint that is evaluated, and may be the best", "ps/checkpoint_retention.c",
+     "    client->retention.held[1] = run->evaluate_checkpoint;\n    client->retention.held[2] = run->best_checkpoint.checkpoint;\n", ""),
     ("a load forgets the best evaluation", "common/cluster/early_stop.c",
      "    if (run->best_step <= step) { return; }\n", "    (void)step;\n"),
 ]

@@ -12,6 +12,8 @@ enum {
     LATENCY_MIN_US = 5000, /* Every run lasts longer than the faults. */
     FIRST_PS = COORDINATORS,
     FIRST_WORKER = COORDINATORS + PARAMETER_SERVERS,
+    FIRST_EVALUATOR = FIRST_WORKER + WORKERS,
+    EVALUATED_MIN = 3, /* A run has at least 31 checkpoints. */
 };
 
 static uint64_t between(struct random *random, uint64_t low, uint64_t high)
@@ -158,6 +160,25 @@ static void early_stop(struct sim_setup *setup, struct random *random)
     }
 }
 
+/* An evaluator, which dies like its chief and a ps. Only the newest checkpoint is kept besides
+ * those that are needed. */
+static void evaluator(struct sim_setup *setup, struct random *random)
+{
+    struct job *job = &setup->job;
+    job->cluster.evaluators = 1;
+    job->evaluate.every_steps = job->train.stop_patience = 0;
+    job->checkpoint.every_steps = between(random, 3, 8);
+    job->checkpoint.every_seconds = 0;
+    job->checkpoint.keep = 1;
+    job->checkpoint.best = random_below(random, 2) == 0 ? BEST_LOSS : BEST_ACCURACY;
+    setup->disk.write_ms = u32_min(setup->disk.write_ms, 20);
+    for (uint32_t i = 0; i < 4; i++) {
+        const uint32_t tasks[] = {FIRST_EVALUATOR, FIRST_EVALUATOR, FIRST_PS, 0};
+        const uint32_t task = tasks[random_below(random, 4)];
+        add(setup, FAULT_KILL, between(random, 500, 4000), task);
+    }
+}
+
 /* ------------------------------------------------------------------ verdicts */
 
 static const char *no_step_is_lost(const struct sim_cluster *cluster)
@@ -185,6 +206,12 @@ static const char *stops_early(const struct sim_cluster *cluster)
     return step >= STEPS ? "the run did not stop early" : NULL;
 }
 
+static const char *checkpoints_are_evaluated(const struct sim_cluster *cluster)
+{
+    const struct checker *checker = &cluster->checker;
+    return checker->evaluated < EVALUATED_MIN ? "few checkpoints were evaluated" : NULL;
+}
+
 static const char *worker_is_refused(const struct sim_cluster *cluster)
 {
     if (cluster->others_started == 0) { return "no worker with other inputs was started"; }
@@ -207,6 +234,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"norms-reset", norms_reset, no_step_is_lost},
     {"norms-ps-dies", norms_ps_dies, accept},
     {"early-stop", early_stop, stops_early},
+    {"evaluator", evaluator, checkpoints_are_evaluated},
 };
 
 /* ---------------------------------------------------------------------- setup */

@@ -1,0 +1,55 @@
+/* The results of the evaluator: I17. */
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "checker/checker_private.h"
+
+/* The step of a committed checkpoint; STEP_NONE: its manifest does not exist any more. */
+static uint64_t step_of(const struct checker *checker, uint64_t id)
+{
+    const struct zk_tree *tree = checker->config.tree;
+    for (size_t i = 0; tree != NULL && i < tree->count; i++) {
+        const struct zk_node *node = &tree->nodes[i];
+        struct manifest manifest;
+        if (strstr(node->path, "/checkpoints/") == NULL || node->blob == NULL) { continue; }
+        const char *text = (const char *)node->blob->data;
+        if (manifest_decode(text, node->blob->size, &manifest, NULL) != TN_OK) { continue; }
+        if (manifest.id == id) { return manifest.step; }
+    }
+    return STEP_NONE;
+}
+
+void checker_on_result(struct checker *checker, const struct history_entry *entry)
+{
+    assert(entry->kind == HISTORY_EVALUATED);
+    const uint64_t id = entry->checkpoint;
+    const bool committed = id <= checker->highest_id || checker->foreign;
+    if (!committed || (id <= checker->evaluated_id && !checker->best_lost)) {
+        checker_fail(checker,
+                     "I17: a result of checkpoint %" PRIu64 " after one of %" PRIu64
+                     "; the newest checkpoint is %" PRIu64,
+                     id, checker->evaluated_id, checker->highest_id);
+    }
+    const uint64_t step = step_of(checker, id);
+    if (step != STEP_NONE && step != entry->step) {
+        checker_fail(checker,
+                     "I17: a result of step %" PRIu64 " for checkpoint %" PRIu64
+                     " of step %" PRIu64,
+                     entry->step, id, step);
+    }
+    checker->evaluated_id = id;
+    checker->evaluated++;
+}
+
+void checker_check_result(const struct checker *checker, const struct evaluation *found)
+{
+    const struct evaluation *was = &checker->run.evaluation;
+    const struct checker_view *view = &checker->config.view;
+    if (checker->config.job->cluster.evaluators == 0 || !checker->config.exact_cuts) { return; }
+    if (found->step == STEP_NONE || (checker->has_run && found->step == was->step)) { return; }
+    const struct digest want = view->digest(view->ctx, found->step);
+    if (found->digest[0] == want.low && found->digest[1] == want.high) { return; }
+    checker_fail(checker, "I17: the values evaluated at step %" PRIu64 " are not those of it",
+                 found->step);
+}
