@@ -55,7 +55,7 @@ class Plan(Cli):
         self.assertLessEqual(plans["greedy"]["imbalance"], plans["round_robin"]["imbalance"])
         table = self.tanist("plan", "job.json", "--set", "placement.strategy=greedy").stdout.splitlines()
         self.assertEqual(table[0].split()[:4], ["PS", "VARIABLES", "PARAMETERS", "BYTES"])
-        self.assertEqual(table[1].split(), ["ps:0", "1", "1200", "4800", "14400", "8.1", "MiB"])
+        self.assertEqual(table[1].split()[:5], ["ps:0", "1", "1200", "4800", "14400"])
         self.refused(3, ["placement.strategy is \"greedier\": give \"ranges\" or"], "plan", "job.json", "--set",
                      "placement.strategy=greedier")
 
