@@ -67,6 +67,15 @@ void plan_best_committed(struct plan *p)
     };
 }
 
+static bool exists(const struct chief *c, uint64_t checkpoint)
+{
+    assert(c->checkpoint_count <= CHIEF_CHECKPOINTS_MAX);
+    for (uint32_t i = 0; i < c->checkpoint_count; i++) {
+        if (c->checkpoints[i].id == checkpoint) { return true; }
+    }
+    return false;
+}
+
 /* It was committed before; but another program may have deleted it. */
 void plan_best_of_checkpoint(struct plan *p, uint64_t checkpoint)
 {
@@ -75,12 +84,8 @@ void plan_best_of_checkpoint(struct plan *p, uint64_t checkpoint)
     const enum best_metric metric = c->config.best;
     const struct evaluation *found = &run->evaluation;
     const double value = best_value(metric, found->loss, found->accuracy);
-    bool exists = false;
     assert(checkpoint != 0);
-    for (uint32_t i = 0; i < c->checkpoint_count; i++) {
-        exists = exists || c->checkpoints[i].id == checkpoint;
-    }
-    if (!exists || run_is_unloadable(run, checkpoint)) { return; }
+    if (!exists(c, checkpoint) || run_is_unloadable(run, checkpoint)) { return; }
     if (!best_improves(&run->best_checkpoint, metric, value)) { return; }
     run->best_checkpoint = (struct best){
         .checkpoint = checkpoint,
@@ -105,6 +110,8 @@ static struct best best_as_of(const struct plan *p, uint64_t checkpoint)
             found = report->disk_best;
         }
     }
+    /* A result of the evaluator came after the commit: what was the best then may be gone. */
+    if (c->config.evaluators > 0 && !exists(c, found.checkpoint)) { found = (struct best){0}; }
     return best_of_metric(&found, c->config.best);
 }
 
