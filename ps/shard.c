@@ -132,6 +132,8 @@ static void fill_answer(const struct shard *shard,
                         const struct buffer *answer, uint64_t offset, uint64_t count)
 {
     if (answer == arrays[0]) { return; }
+    assert(arrays[0] != NULL);
+    assert(shard->arrays >= 2);
     const float *values = arrays[0]->data, *average = arrays[shard->arrays - 1]->data;
     float *out = (float *)answer->data + offset;
     memcpy(out, values + offset, count * sizeof *out);
