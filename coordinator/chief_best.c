@@ -110,7 +110,7 @@ static struct best best_as_of(const struct plan *p, uint64_t checkpoint)
             found = report->disk_best;
         }
     }
-    /* A result of the evaluator came after the commit: what was the best then may be gone. */
+    /* A result of the evaluator came after the commit; the checkpoint may be deleted since. */
     if (c->config.evaluators > 0 && !exists(c, found.checkpoint)) { found = (struct best){0}; }
     return best_of_metric(&found, c->config.best);
 }

@@ -120,6 +120,7 @@ static void frame(struct ps *ps, const struct transport_event *event)
         .count = header->count,
         .epoch = header->epoch,
         .revision = header->first,
+        .last = header->type == FRAME_PULL && header->count == 1,
         .chunk = begun->order.number,
         .more = kind == CHUNK_MORE,
     };

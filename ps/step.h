@@ -85,7 +85,8 @@ struct ps_event {
     uint32_t first, count;
     uint32_t chunk;           /* PUSH: its number by arrival, ... */
     bool more;                /* ... and whether others follow. */
-    uint64_t epoch, revision; /* PULL: of the order that the worker follows. */
+    uint64_t epoch, revision; /* PULL: of the order that the worker follows, ... */
+    bool last;                /* ... and whether it ends there. */
     const struct run *run;
     bool missing;           /* LOAD_FAILED: the disk lacks it; else it is damaged. */
     const uint64_t *clocks; /* LOADED, async: the `slices` clocks stored with the shard, or NULL. */
@@ -144,7 +145,8 @@ struct ps_actions {
 struct ps_peer {
     conn_id conn;
     uint64_t wanted;          /* The step it waits for; 0: none. */
-    uint64_t epoch, revision; /* The order that its last pull follows. */
+    uint64_t epoch, revision; /* The order that its last pull follows, ... */
+    bool last;                /* ... and whether it ends there. */
     uint64_t round;           /* In its last push or pull. */
     uint64_t answered;        /* The last step its pushes were answered with; 0: none. */
     uint32_t collected;       /* Chunks of the push that it is sending. */

@@ -118,6 +118,7 @@ void ps_async_pull(struct ps_step *s, const struct ps_event *event, struct ps_ac
     peer->round = event->round;
     peer->epoch = event->epoch;
     peer->revision = event->revision;
+    peer->last = event->last;
     if (event->step == 0) { ps_answer(s, out, event->conn, event->round, 0, VALUES_CURRENT); }
 }
 
@@ -158,7 +159,7 @@ static void answer_pulls(struct ps_step *s, struct ps_actions *out)
         if (peer->wanted == 0 || too_far_ahead(s, peer->wanted)) { continue; }
         /* At the end of training, and before an evaluation, all contributions must be applied. */
         if (peer->wanted >= s->until && s->step < s->until) { continue; }
-        if (peer->wanted > s->until && follows_newer_order(s, peer)) { continue; }
+        if ((peer->wanted > s->until || peer->last) && follows_newer_order(s, peer)) { continue; }
         if (has_parked(s, peer->conn, peer->wanted)) { continue; }
         ps_answer(s, out, peer->conn, peer->round, peer->wanted, VALUES_CURRENT);
         peer->answered = peer->wanted;

@@ -63,6 +63,7 @@ static void begin_gather(struct training_loop *loop, uint64_t now_ms, struct loo
     forget_gradients(loop, out);
     enter(loop, LOOP_GATHER, now_ms);
     loop->gather_step = STEP_LATEST;
+    loop->end_moved = false;
 }
 
 static void become_whole(struct training_loop *loop, uint64_t step, uint64_t now_ms,
@@ -105,10 +106,14 @@ static void order(struct training_loop *loop, const struct run *run, uint64_t no
                   struct loop_actions *out)
 {
     assert(run != NULL);
+    const uint64_t until = run_limit(run);
+    loop->end_moved = loop->config.mode == TRAIN_ASYNC && run->generation == loop->generation &&
+                      loop->state == LOOP_WHOLE &&
+                      (loop->end_moved || (until < loop->until && loop->step + 1 >= until));
     loop->phase = run->phase;
     loop->epoch = run->epoch;
     loop->revision = run->revision;
-    loop->until = run_limit(run);
+    loop->until = until;
     loop->evaluate_step = run->evaluate_step;
     if (run->generation == loop->generation) {
         /* Other workers computed the last steps: only their values are needed. */
@@ -344,6 +349,7 @@ static void exchange(struct training_loop *loop, uint32_t index, struct loop_act
         action = act(out, LOOP_DO_PULL);
         action->step = loop->step + 1;
     }
+    action->last = action->step != STEP_LATEST && action->step >= loop->until;
     action->epoch = loop->epoch;
     action->revision = loop->revision;
     action->ps = index;
@@ -355,7 +361,8 @@ static void proceed(struct training_loop *loop, uint64_t now_ms, struct loop_act
 {
     if (!is_active(loop) || !owns_any(loop)) { return; }
     bool free = !loop->computing && !loop->evaluating;
-    bool behind = loop->state == LOOP_WHOLE && free && must_go_back(loop, loop->step);
+    bool behind =
+        loop->state == LOOP_WHOLE && free && (must_go_back(loop, loop->step) || loop->end_moved);
     if (loop->state == LOOP_IDLE || behind) { begin_gather(loop, now_ms, out); }
     if (loop->state == LOOP_GATHER && all_held(loop)) { settle_gather(loop, now_ms, out); }
     if (loop->state == LOOP_WHOLE && !loop->computing && !loop->evaluating) {

@@ -104,7 +104,8 @@ struct loop_action {
     uint64_t push_to; /* COMPUTE: a bit for each ps. */
     uint32_t first_node, node_count;
     uint32_t chunk;           /* TAKE. */
-    uint64_t epoch, revision; /* PULL: of the order that the loop follows. */
+    uint64_t epoch, revision; /* PULL: of the order that the loop follows, ... */
+    bool last;                /* ... and whether it ends there. */
 };
 
 enum { LOOP_ACTIONS_MAX = 2 * PS_MAX + 8 };
@@ -144,6 +145,7 @@ struct training_loop {
     uint64_t gather_step;                           /* STEP_LATEST, or the lowest step of the ps. */
     struct slice_set owned, done;
     bool computing, evaluating;
+    bool end_moved; /* Async: the end was moved back; earlier answers may lack contributions. */
     uint64_t evaluated_step; /* The last one of this generation; STEP_NONE: none. */
 };
 

@@ -96,6 +96,7 @@ static void pull(struct worker *worker, const struct loop_action *action)
         .generation = action->generation,
         .step = action->step,
         .first = (uint32_t)u64_min(action->revision, UINT32_MAX),
+        .count = action->last,
     };
     worker_send(worker, action->ps, header, NULL);
 }

@@ -71,7 +71,7 @@ struct frame_header {
     uint64_t sequence; /* REPORT, its ACK: the report's. PUSH, PULL: the worker's round, and VALUES
                           the same. */
     uint32_t first;    /* PUSH: first slice. NORM_PART: the ps. PULL: revision of the last order. */
-    uint32_t count;    /* PUSH: number of slices summed. */
+    uint32_t count;    /* PUSH: number of slices summed. PULL: 1, training ends at `step`. */
     uint32_t body_bytes;
     double loss; /* PUSH: the sum of the losses of its examples; that of the last chunk counts. */
     uint64_t offset; /* Bytes of the whole body before this chunk. */

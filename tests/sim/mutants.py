@@ -103,7 +103,9 @@ MUTANTS = [
      "    return mirror->state == MIRROR_RETRYING ? mirror->retry_at_ms : UINT64_MAX;",
      "    (void)mirror;\n    return UINT64_MAX;"),
     ("a ps answers a pull beyond the end that it knows", "ps/step_async.c",
-     "        if (peer->wanted > s->until && follows_newer_order(s, peer)) { continue; }\n", ""),
+     "(peer->wanted > s->until || peer->last) && follows_newer_order(s, peer)", "follows_newer_order(s, peer) && false"),
+    ("async: an end that is moved back is not gathered again", "worker/training_loop.c",
+     "until < loop->until && loop->step + 1 >= until", "until < loop->until && loop->step > until"),
     # The gate and the multiples: P10, C14, C16.
     ("a ps passes the gate", "ps/step.c",
      "    return s->gate != 0 && step >= s->gate && s->generation == s->ordered_generation;",

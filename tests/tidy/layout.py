@@ -12,6 +12,7 @@ TOGETHER = {
     "tests/unit/roles/test_async.c": "ps/step_async.c and worker/training_loop.c",
     "tests/unit/roles/test_together.c": "ps/step.c and worker/training_loop.c",
     "tests/unit/worker/test_training_loop_chunks.c": "common/net/chunks.h and worker/training_loop.c",
+    "tests/unit/worker/test_training_loop_end.c": "worker/training_loop.c, where the end moves",
     "tests/unit/worker/test_training.c": "data/dataset.c, data/shuffle.c and kernels/optimizer.c",
 }
 PATH = re.compile(r"/\*\s*(?:\* )?((?:[\w-]+/)*[\w-]+\.[ch])\b")

@@ -1,0 +1,90 @@
+/* The training loop in async mode, when the end of the run is moved. */
+#include "worker/training_loop.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct training_loop loop;
+static struct loop_actions out;
+
+static void handle(struct loop_event event)
+{
+    training_loop_handle(&loop, &event, &out);
+}
+
+static void order(uint64_t until)
+{
+    struct run run = {
+        .phase = RUN_RUNNING, .generation = 1, .until = until, .evaluate_step = until};
+    handle((struct loop_event){.type = LOOP_EV_RUN, .run = &run});
+}
+
+static void values(uint64_t step)
+{
+    handle((struct loop_event){
+        .type = LOOP_EV_VALUES, .generation = 1, .step = step, .round = loop.round});
+}
+
+static const struct loop_action *find(enum loop_action_type type)
+{
+    for (uint32_t i = 0; i < out.count; i++) {
+        if (out.items[i].type == type) { return &out.items[i]; }
+    }
+    return NULL;
+}
+
+/* One ps, one slice; the values of step 5 are here, and the pull of step 6 is sent. */
+static int begin(void **state)
+{
+    (void)state;
+    const struct assignment assignment = {.generation = 1, .slice_count = 1};
+    training_loop_init(&loop,
+                       &(struct training_loop_config){.mode = TRAIN_ASYNC, .slices = 1, .ps = 1});
+    handle((struct loop_event){.type = LOOP_EV_LINK_UP});
+    order(20);
+    handle((struct loop_event){.type = LOOP_EV_ASSIGNMENT, .assignment = &assignment});
+    values(5);
+    handle((struct loop_event){.type = LOOP_EV_COMPUTED});
+    assert_int_equal(find(LOOP_DO_PULL)->step, 6);
+    assert_false(find(LOOP_DO_PULL)->last);
+    return 0;
+}
+
+/* The answer may lack contributions of other slices: the last pull names the new end. */
+static void test_end_that_moves_back_is_gathered_again(void **state)
+{
+    (void)state;
+    order(6);
+    assert_true(find(LOOP_DO_PULL)->step == STEP_LATEST);
+    values(5);
+    handle((struct loop_event){.type = LOOP_EV_COMPUTED});
+    assert_int_equal(find(LOOP_DO_PULL)->step, 6);
+    assert_true(find(LOOP_DO_PULL)->last);
+    values(6);
+    assert_non_null(find(LOOP_DO_EVALUATE));
+}
+
+/* The steps up to an end that is further ahead are pulled by the new order anyway. */
+static void test_end_further_ahead_changes_nothing(void **state)
+{
+    (void)state;
+    order(7);
+    assert_null(find(LOOP_DO_PULL));
+    values(6);
+    handle((struct loop_event){.type = LOOP_EV_COMPUTED});
+    assert_int_equal(find(LOOP_DO_PULL)->step, 7);
+    assert_true(find(LOOP_DO_PULL)->last);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_end_that_moves_back_is_gathered_again, begin),
+        cmocka_unit_test_setup(test_end_further_ahead_changes_nothing, begin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
