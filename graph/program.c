@@ -337,9 +337,14 @@ static enum tn_status find_final(struct tn_program *program, struct error *error
     return TN_OK;
 }
 
+static uint64_t bytes_of(const struct tn_program *program)
+{
+    return program->plan.arena_bytes + program->field_bytes + program->packed_bytes;
+}
+
 static enum tn_status allocate(struct tn_program *program, struct error *error)
 {
-    uint64_t bytes = program->plan.arena_bytes + program->field_bytes + program->packed_bytes;
+    const uint64_t bytes = bytes_of(program);
     if (program->options.memory_max != 0 && bytes > program->options.memory_max) {
         return error_set(error, TN_ENOMEM,
                          "the program needs %" PRIu64 " bytes for %" PRIu32
@@ -378,14 +383,13 @@ static enum tn_status compile(struct tn_program *program, const struct tn_graph 
     if (status == TN_OK) { status = plan(program, error); }
     if (status != TN_OK) { return status; }
     bind(program);
-    status = find_final(program, error);
-    return status == TN_OK ? allocate(program, error) : status;
+    return find_final(program, error);
 }
 
-enum tn_status program_create(const struct tn_graph *graph,
-                              const struct tn_program_options *options,
-                              const struct backend *backend, struct tn_program **out,
-                              struct error *error)
+/* A program without memory for its values. */
+static enum tn_status begin(const struct tn_graph *graph, const struct tn_program_options *options,
+                            const struct backend *backend, struct tn_program **out,
+                            struct error *error)
 {
     assert(graph != NULL && options != NULL && backend != NULL);
     *out = NULL;
@@ -404,6 +408,19 @@ enum tn_status program_create(const struct tn_graph *graph,
     } else {
         tn_program_destroy(program);
     }
+    return status;
+}
+
+enum tn_status program_create(const struct tn_graph *graph,
+                              const struct tn_program_options *options,
+                              const struct backend *backend, struct tn_program **out,
+                              struct error *error)
+{
+    enum tn_status status = begin(graph, options, backend, out, error);
+    if (status == TN_OK) { status = allocate(*out, error); }
+    if (status == TN_OK) { return TN_OK; }
+    tn_program_destroy(*out);
+    *out = NULL;
     return status;
 }
 
@@ -434,6 +451,19 @@ enum tn_status tn_program_create(const struct tn_graph *graph,
     enum tn_status status = find_backend(options->kernels, &backend, &text);
     if (status == TN_OK) { status = program_create(graph, options, backend, out, &text); }
     return status == TN_OK ? TN_OK : error_export(&text, error);
+}
+
+enum tn_status program_bytes(const struct tn_graph *graph, const struct tn_program_options *options,
+                             uint64_t *bytes, struct error *error)
+{
+    const struct backend *backend = NULL;
+    struct tn_program *program = NULL;
+    enum tn_status status = find_backend(options->kernels, &backend, error);
+    if (status == TN_OK) { status = begin(graph, options, backend, &program, error); }
+    if (status != TN_OK) { return status; }
+    *bytes = bytes_of(program);
+    tn_program_destroy(program);
+    return TN_OK;
 }
 
 void tn_program_destroy(struct tn_program *program)

@@ -58,6 +58,12 @@ MUST_CHECK enum tn_status program_create(const struct tn_graph *graph,
                                          const struct backend *backend, struct tn_program **out,
                                          struct error *error);
 
+/* The memory that tn_program_create() allocates for values; this allocates none of it. Its errors.
+ */
+MUST_CHECK enum tn_status program_bytes(const struct tn_graph *graph,
+                                        const struct tn_program_options *options, uint64_t *bytes,
+                                        struct error *error);
+
 /* tn_program_run(); `values` and `gradient` are floats or doubles as the backend has it and replace
  * the pointers in `run`. */
 MUST_CHECK enum tn_status program_run(struct tn_program *program, struct tn_run *run,

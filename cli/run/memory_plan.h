@@ -48,8 +48,8 @@ struct memory_plan {
 void memory_plan_parameters(const struct job *job, const struct variable_table *variables,
                             struct memory_plan *plan);
 
-/* Add `programs`, and `data` if it exists on this machine. The errors of model_open(),
- * tn_program_create() and, but for TN_ENOENT, dataset_open(). */
+/* Add `programs`, and `data` if it can be opened on this machine. The errors of model_open() and of
+ * program_bytes(). */
 MUST_CHECK enum tn_status memory_plan_worker(const struct job *job, struct memory_plan *plan,
                                              struct error *error);
 

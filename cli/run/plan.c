@@ -73,7 +73,7 @@ static int print_memory(const struct memory_plan *memory)
                mib(memory_of_ps(ps)), mib(ps->values), mib(ps->state), mib(ps->next),
                mib(ps->pushed), mib(ps->saving), mib(memory_of_worker(worker)), mib(worker->values),
                mib(worker->gradients), mib(worker->programs), mib(worker->data),
-               memory->has_data ? "" : " (unknown: the files do not exist here)",
+               memory->has_data ? "" : " (unknown: they cannot be opened here)",
                mib(memory_of_all(memory)), mib(memory_of_machine()));
     return written < 0 ? TN_EXIT_IO : TN_EXIT_OK;
 }

@@ -76,7 +76,7 @@ class Plan(Cli):
         absent = self.succeeds("plan", "job.json", "--set", "data.type=idx", "--set", "data.path=absent", "--set",
                                "model.inputs=784", "--set", "model.outputs=10", "--set",
                                'model.layers=[{"dense": 10}]')
-        self.assertIn("data 0.0 (unknown: the files do not exist here)", absent)
+        self.assertIn("data 0.0 (unknown: they cannot be opened here)", absent)
 
     def test_run_refuses_what_does_not_fit(self):
         large = {"model": {"type": "linear", "inputs": 1000000, "outputs": 1000000, "hidden": []}, "data": JOB["data"]}
