@@ -334,7 +334,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
                  run_phase_name(run.phase), run.generation, run.load_checkpoint, run.load_step,
                  run.reason[0] ? ": " : "", run.reason);
     }
-    checker_check_result(checker, &run.evaluation);
+    checker_check_result(checker, &run);
     checker->run = run;
     checker->run_lost = false;
     checker->has_run = true;

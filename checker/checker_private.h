@@ -12,9 +12,9 @@ void checker_fail(const struct checker *checker, const char *format, ...)
 void checker_check_restore(const struct checker *checker, const struct run *run);
 void checker_check_kept(const struct checker *checker);
 
-/* checker_results.c: I17. A result of the evaluator is in the history; `found` is the evaluation in
- * a new /run. */
+/* checker_results.c: I17. A result of the evaluator is in the history; the evaluation in `run`, a
+ * new /run, is checked. */
 void checker_on_result(struct checker *checker, const struct history_entry *entry);
-void checker_check_result(const struct checker *checker, const struct evaluation *found);
+void checker_check_result(const struct checker *checker, const struct run *run);
 
 #endif

@@ -222,6 +222,21 @@ static void finish(struct plan *p)
     entry->accuracy = run->evaluation.accuracy;
 }
 
+/* Async: a ps that is at the last step has applied a later push of some slice, and cannot save. */
+static bool end_is_spoiled(const struct plan *p)
+{
+    const struct run *run = p->run;
+    assert(p->c->config.ps <= PS_MAX);
+    if (run->save_checkpoint == 0 || run->save_step != run->until) { return false; }
+    for (uint32_t i = 0; i < p->c->config.ps; i++) {
+        const struct report *report = &p->c->ps[i].report;
+        if (chief_ps_holds(p->c, run, i) && report->late_checkpoint >= run->save_checkpoint) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A ps passed the last step before it learned of it: move the end to a step that all ps can still
  * stop at. It may have reported that very step on its way, so that the run is already stopping. */
 static void repair_end(struct plan *p)
@@ -230,7 +245,8 @@ static void repair_end(struct plan *p)
     uint64_t reached = chief_max_step(p->c, run);
     assert(reached >= run->load_step);
     const bool stopping = run->phase == RUN_STOPPING;
-    if ((run->phase != RUN_RUNNING && !stopping) || reached <= run->until) { return; }
+    if (run->phase != RUN_RUNNING && !stopping) { return; }
+    if (reached <= run->until && !(stopping && end_is_spoiled(p))) { return; }
     if (stopping) { plan_phase(p, RUN_RUNNING); }
     run->until = u64_max(reached, u64_min(reached + 2 * chief_lead(p->c), p->c->config.steps));
     plan_next_evaluation(p);

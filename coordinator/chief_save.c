@@ -110,7 +110,7 @@ static void commit(struct plan *p)
     plan_need(p, run->committed_step == run->until ? PLAN_HARD : PLAN_SOFT);
 }
 
-/* An order for the last step cannot come too late, so the disk has failed. */
+/* The end is moved if an order for it comes too late (C9), so the disk has failed. */
 static void report_failed_save(struct plan *p, uint32_t index)
 {
     char reason[RUN_TEXT_MAX];
