@@ -255,7 +255,7 @@ static void write_repeat(const struct campaign *campaign, const char *folder)
                           "tanist chaos replay %s/history.jsonl\n"
                           "tanist chaos shrink %s/history.jsonl\n",
                           folder, folder);
-    if (files_write_atomic(path, text, (size_t)length, &error) != TN_OK) {
+    if (files_write_public(path, text, (size_t)length, &error) != TN_OK) {
         log_line(campaign, 0, "%s", error.text);
     }
 }

@@ -70,7 +70,7 @@ static enum tn_status write_file(const char *dir, const char *name, const char *
     if (length < 0 || (size_t)length >= sizeof path) {
         return error_set(error, TN_EINVAL, "%s: the path is too long", dir);
     }
-    return files_write_atomic(path, data, size, error);
+    return files_write_public(path, data, size, error);
 }
 
 static enum tn_status write_json(const char *dir, const json_t *report, struct error *error)

@@ -111,7 +111,7 @@ static enum tn_status write_markup(const struct chart_config *config, const char
     struct markup out = {0};
     add(&out, config);
     enum tn_status status = !out.failed && out.at != NULL
-                                ? files_write_atomic(path, out.at, out.used, error)
+                                ? files_write_public(path, out.at, out.used, error)
                                 : error_set(error, TN_ENOMEM, "out of memory");
     markup_free(&out);
     return status;

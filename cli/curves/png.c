@@ -28,7 +28,7 @@ static enum tn_status write_raster(const struct raster *raster, const char *path
     uint8_t *bytes = NULL;
     size_t size = 0;
     enum tn_status status = image_encode_png(&image, &bytes, &size, error);
-    if (status == TN_OK) { status = files_write_atomic(path, bytes, size, error); }
+    if (status == TN_OK) { status = files_write_public(path, bytes, size, error); }
     free(bytes);
     return status;
 }

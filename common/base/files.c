@@ -14,7 +14,8 @@
 
 #include "tanist/status.h"
 
-enum { TEMPORARY_TRIES = 100 };
+/* Modes before the umask. */
+enum { TEMPORARY_TRIES = 100, MODE_PRIVATE = 0600, MODE_PUBLIC = 0666 };
 
 enum tn_status files_status_of(int system_errno)
 {
@@ -73,7 +74,7 @@ static bool lock(int fd, const char *temporary)
 /* An empty file beside `path`, its name in `temporary`. It is locked until it is closed, so that
  * writers at the same time have different ones, and one that a killed writer left is used again.
  * Negative: see errno. */
-static int open_temporary(const char *path, char temporary[static PATH_MAX])
+static int open_temporary(const char *path, mode_t mode, char temporary[static PATH_MAX])
 {
     assert(path[0] != '\0');
     const size_t folder = folder_length(path);
@@ -84,7 +85,7 @@ static int open_temporary(const char *path, char temporary[static PATH_MAX])
             errno = ENAMETOOLONG;
             return -1;
         }
-        const int fd = open(temporary, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        const int fd = open(temporary, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, mode);
         if (fd < 0) { return fd; }
         if (lock(fd, temporary) && ftruncate(fd, 0) == 0) { return fd; }
         close(fd);
@@ -103,13 +104,13 @@ static enum tn_status sync_parent(const char *path, struct error *error)
     return files_sync_folder(length == 0 ? "." : folder, error);
 }
 
-static enum tn_status replace(const char *path, const void *data, size_t size, bool sync,
-                              struct error *error)
+static enum tn_status replace(const char *path, const void *data, size_t size, mode_t mode,
+                              bool sync, struct error *error)
 {
     assert(path != NULL);
     assert(data != NULL || size == 0);
     char temporary[PATH_MAX];
-    int fd = open_temporary(path, temporary);
+    int fd = open_temporary(path, mode, temporary);
     if (fd < 0) { return files_error(error, errno, "create a file beside", path); }
     int failed = write_whole(fd, data, size);
     if (failed == 0 && sync && fsync(fd) != 0) { failed = errno; }
@@ -119,17 +120,29 @@ static enum tn_status replace(const char *path, const void *data, size_t size, b
     return failed == 0 ? TN_OK : files_error(error, failed, "write", path);
 }
 
+static enum tn_status write_durable(const char *path, const void *data, size_t size, mode_t mode,
+                                    struct error *error)
+{
+    enum tn_status status = replace(path, data, size, mode, true, error);
+    return status == TN_OK ? sync_parent(path, error) : status;
+}
+
 enum tn_status files_write_atomic(const char *path, const void *data, size_t size,
                                   struct error *error)
 {
-    enum tn_status status = replace(path, data, size, true, error);
-    return status == TN_OK ? sync_parent(path, error) : status;
+    return write_durable(path, data, size, MODE_PRIVATE, error);
+}
+
+enum tn_status files_write_public(const char *path, const void *data, size_t size,
+                                  struct error *error)
+{
+    return write_durable(path, data, size, MODE_PUBLIC, error);
 }
 
 enum tn_status files_write_unsynced(const char *path, const void *data, size_t size,
                                     struct error *error)
 {
-    return replace(path, data, size, false, error);
+    return replace(path, data, size, MODE_PRIVATE, false, error);
 }
 
 static enum tn_status read_open(int fd, const char *path, size_t limit, char **data, size_t *size,

@@ -33,8 +33,13 @@ enum tn_status files_error(struct error *error, int system_errno, const char *wh
 MUST_CHECK enum tn_status files_write_atomic(const char *path, const void *data, size_t size,
                                              struct error *error);
 
-/* The same without syncing, for files that may be lost, but are never read half-written by a
- * process.
+/* The same for what people and other programs read: charts, reports. The umask alone
+ * restricts its readers, as for files of a shell. */
+MUST_CHECK enum tn_status files_write_public(const char *path, const void *data, size_t size,
+                                             struct error *error);
+
+/* files_write_atomic() without syncing, for files that may be lost, but are never read half-written
+ * by a process.
  */
 MUST_CHECK enum tn_status files_write_unsynced(const char *path, const void *data, size_t size,
                                                struct error *error);

@@ -115,6 +115,12 @@ class Plot(Cli):
             self.assertIn(text.get("fill")[1:], colors(x, y - 24, x + 24, y), text.text)
         self.assertEqual(colors(0, 0, 100, 20), {"ffffff"})
 
+    def test_files_have_the_usual_mode(self):
+        """The umask alone restricts the readers of a chart, as for files of a shell."""
+        for name in ("c.svg", "c.html", "c.png"):
+            self.tanist("plot", "a", "--to", name, umask=0o022)
+            self.assertEqual((self.folder / name).stat().st_mode & 0o777, 0o644)
+
     def test_errors(self):
         self.refused(3, ["auc", "loss, steps_per_second"], "plot", "a", "--metric", "auc")
         self.refused(3, ["--to", ".svg"], "plot", "a", "--to", "c.gif")

@@ -110,6 +110,20 @@ static void files_are_private(void **state)
     assert_int_equal(rmdir(in_folder("private")), 0);
 }
 
+/* Charts and reports have the mode of a file that a shell makes; one that exists is replaced. */
+static void files_for_people_follow_the_umask(void **state)
+{
+    (void)state;
+    const mode_t before = umask(0022);
+    assert_int_equal(files_write_atomic(in_folder("file"), "old", 3, NULL), TN_OK);
+    assert_int_equal(files_write_public(in_folder("file"), "chart", 5, NULL), TN_OK);
+    assert_int_equal(mode_of(in_folder("file")), 0644);
+    umask(0027);
+    assert_int_equal(files_write_public(in_folder("file"), "chart", 5, NULL), TN_OK);
+    assert_int_equal(mode_of(in_folder("file")), 0640);
+    umask(before);
+}
+
 /* A file above the limit is refused before memory is allocated. */
 static void larger_than_the_limit_is_refused(void **state)
 {
@@ -181,6 +195,7 @@ int main(void)
         cmocka_unit_test(left_file_is_used_again),
         cmocka_unit_test(writers_have_files_of_their_own),
         cmocka_unit_test(files_are_private),
+        cmocka_unit_test(files_for_people_follow_the_umask),
         cmocka_unit_test(larger_than_the_limit_is_refused),
         cmocka_unit_test(only_regular_files_are_read),
         cmocka_unit_test(missing_file_is_named),
