@@ -78,7 +78,8 @@ static enum tn_status read_job(struct campaign *campaign, struct error *error)
     if (status == TN_OK) { status = set_all(campaign, error); }
     if (status != TN_OK) { return status; }
     const struct job *job = &campaign->job;
-    uint32_t nodes = job->cluster.coordinators + job->cluster.ps + job->cluster.workers;
+    const uint32_t nodes = job->cluster.coordinators + job->cluster.ps + job->cluster.workers +
+                           job->cluster.evaluators;
     if (nodes + job->zookeeper.servers > FAULT_CONTROL_SLOTS) {
         return error_set(error, TN_EINVAL, "the job has %u tasks: a campaign can attack at most %u",
                          nodes, FAULT_CONTROL_SLOTS - job->zookeeper.servers);

@@ -141,7 +141,7 @@ static struct causes injected_causes(const json_t *history)
  * Returns the exit code; -1: the line is not such a line. */
 static int exit_code_of(const char *line)
 {
-    static const char *const roles[] = {"coordinator:", "ps:", "worker:"};
+    static const char *const roles[] = {"coordinator:", "ps:", "worker:", "evaluator:"};
     const char *pid = strstr(line, " (pid "), *at = strstr(line, "): exit code ");
     if (pid == NULL || at == NULL || at < pid) { return -1; }
     const char *task = pid;

@@ -64,7 +64,7 @@ const char *plan_builtin_text(const char *name);
 
 /* The parts of a job that a schedule depends on. */
 struct cluster_shape {
-    uint32_t coordinators, ps, workers, servers;
+    uint32_t coordinators, ps, workers, evaluators, servers;
     uint64_t steps;
     uint64_t session_timeout_ms;
 };

@@ -122,6 +122,7 @@ struct cluster_shape cluster_shape_of(const struct job *job)
     return (struct cluster_shape){.coordinators = job->cluster.coordinators,
                                   .ps = job->cluster.ps,
                                   .workers = job->cluster.workers,
+                                  .evaluators = job->cluster.evaluators,
                                   .servers = job->zookeeper.servers,
                                   .steps = job->train.steps,
                                   .session_timeout_ms = job->zookeeper.session_timeout_ms};

@@ -17,6 +17,7 @@ static const struct {
     {"coordinator", TARGET_NODE},
     {"ps", TARGET_NODE},
     {"worker", TARGET_NODE},
+    {"evaluator", TARGET_NODE},
     {"any", TARGET_NODE},
     {"agent", TARGET_AGENT},
     {"zookeeper", TARGET_ZOOKEEPER},
@@ -116,7 +117,8 @@ static uint32_t count_of(const struct cluster_shape *shape, enum role role)
 {
     const uint32_t counts[ROLE_COUNT] = {[ROLE_COORDINATOR] = shape->coordinators,
                                          [ROLE_PS] = shape->ps,
-                                         [ROLE_WORKER] = shape->workers};
+                                         [ROLE_WORKER] = shape->workers,
+                                         [ROLE_EVALUATOR] = shape->evaluators};
     assert(role < ROLE_COUNT);
     return counts[role];
 }
@@ -132,7 +134,7 @@ static enum tn_status refuse_count(const char *selector, uint32_t count, const c
 static enum tn_status draw_node(const struct cluster_shape *shape, struct random *random,
                                 struct task *out, struct error *error)
 {
-    uint32_t all = shape->coordinators + shape->ps + shape->workers;
+    const uint32_t all = shape->coordinators + shape->ps + shape->workers + shape->evaluators;
     if (all == 0) { return refuse_count("any", 0, "nodes", error); }
     *out = (struct task){ROLE_COORDINATOR, (uint32_t)random_below(random, all)};
     while (out->index >= count_of(shape, out->role)) {

@@ -2,7 +2,8 @@
  * chaos/plan/target_selector.h: the names by which plans select the targets of a fault (JSON key
  * "whom"). Pure.
  *
- *   coordinator, ps, worker, any, zookeeper  one of them, drawn from the seed
+ *   coordinator, ps, worker, evaluator, any, zookeeper
+ *                                            one of them, drawn from the seed
  *   ps:1, coordinator:0, zookeeper:2         that one
  *   chief, zookeeper-leader, zookeeper-follower (one of them), zookeeper-majority, zookeeper-all,
  *   agent, everything (all processes of the run), cluster

@@ -28,7 +28,7 @@ static bool name_of_node(const char *role, const char *end,
     static const char flag[] = "--index";
     const size_t length = sizeof flag - 1;
     if (strcmp(role, "coordinator") != 0 && strcmp(role, "ps") != 0 &&
-        strcmp(role, "worker") != 0) {
+        strcmp(role, "worker") != 0 && strcmp(role, "evaluator") != 0) {
         return false;
     }
     for (const char *at = role; at < end; at += strlen(at) + 1) {

@@ -79,6 +79,20 @@ class Campaign(unittest.TestCase):
             self.assertNotIn(outside, report)
         self.assertEqual(json.loads((self.folder / "c/report.json").read_text())["version"], 1)
 
+    def test_evaluator_is_a_target(self):
+        """Its death leaves the digest as it is, and a job without one is refused."""
+        plan = self.plan(faults=[{"fault": "kill", "whom": "evaluator", "at_progress": [0.2, 0.6], "times": 2},
+                                 {"fault": "kill", "whom": "evaluator:0", "at_progress": 0.8}])
+        refused = self.run_plan(plan, "--rounds", "1")
+        self.assertEqual(refused.returncode, 3, refused.stderr)
+        self.assertIn("the cluster has 0 evaluator", refused.stderr)
+        shutil.rmtree(self.folder / "c")
+        done = self.run_plan(plan, "--rounds", "1", "--set", "cluster.evaluators=1", "--set",
+                             "checkpoint.every_steps=500")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = lines_of(self.folder / "c/round-0001/history.jsonl")
+        self.assertEqual([line["whom"] for line in kinds(lines, "fault")], ["evaluator:0"] * 3)
+
     def test_failed_round_is_kept_and_replayed(self):
         plan = self.plan(recover_within_s=0.1, faults=[
             {"fault": "kill", "whom": "agent", "at_progress": [0.4, 0.5]}])  # No restart is that fast.

@@ -23,7 +23,13 @@ static void check(const struct schedule *schedule)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    static const struct cluster_shape shape = {2, 2, 2, 3, 1000, 500};
+    static const struct cluster_shape shape = {.coordinators = 2,
+                                               .ps = 2,
+                                               .workers = 2,
+                                               .evaluators = 1,
+                                               .servers = 3,
+                                               .steps = 1000,
+                                               .session_timeout_ms = 500};
     static struct plan plan;
     struct error error = {0};
     struct schedule schedule = {0};

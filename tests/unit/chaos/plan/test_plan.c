@@ -216,7 +216,13 @@ static void plans_are_found_by_name(void **state)
 static void builtin_plans_are_valid(void **state)
 {
     (void)state;
-    const struct cluster_shape shape = {2, 2, 2, 3, 4000, 1000};
+    const struct cluster_shape shape = {.coordinators = 2,
+                                        .ps = 2,
+                                        .workers = 2,
+                                        .evaluators = 1,
+                                        .servers = 3,
+                                        .steps = 4000,
+                                        .session_timeout_ms = 1000};
     const char *name;
     uint32_t count = 0;
     for (; (name = plan_builtin_name(count)); count++) {

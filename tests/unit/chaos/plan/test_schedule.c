@@ -172,6 +172,32 @@ static void lines_are_drawn(void **state)
     schedule_free(&schedule);
 }
 
+/* The evaluator is a target by its role, by its name and as any node; a job may have none. */
+static void evaluator_is_drawn(void **state)
+{
+    (void)state;
+    struct plan plan;
+    struct error error = {0};
+    struct schedule schedule;
+    const struct cluster_shape with = {.ps = 1, .evaluators = 1, .steps = 1000};
+    json_t *json =
+        json_pack("{s:[{s:s, s:[s, s], s:i, s:i}, {s:s, s:s, s:i, s:i}]}", "faults", "fault",
+                  "kill", "whom", "evaluator", "evaluator:0", "every_s", 1, "times", 10, "fault",
+                  "kill", "whom", "any", "every_s", 1, "times", 40);
+    assert_int_equal(plan_from_json(json, &plan, &error), TN_OK);
+    json_decref(json);
+    assert_int_equal(schedule_draw(&plan, 1, 1, &with, &schedule, &error), TN_OK);
+    unsigned found = 0;
+    for (uint32_t i = 0; i < schedule.count; i++) {
+        found += strcmp(schedule.list[i].selector, "evaluator:0") == 0;
+    }
+    assert_in_range(found, 11, 49);
+    schedule_free(&schedule);
+    assert_int_equal(schedule_draw(&plan, 1, 1, &shape, &schedule, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "the cluster has 0 evaluator: change the plan or the job"));
+    plan_free(&plan);
+}
+
 /* An added line does not change the faults of the others. */
 static void lines_are_independent(void **state)
 {
@@ -213,10 +239,11 @@ static void absent_targets_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(schedule_is_golden),    cmocka_unit_test(seeds_and_rounds_differ),
-        cmocka_unit_test(interval_is_kept),      cmocka_unit_test(ranges_are_kept),
-        cmocka_unit_test(phases_are_counted_on), cmocka_unit_test(lines_are_drawn),
-        cmocka_unit_test(lines_are_independent), cmocka_unit_test(absent_targets_are_refused),
+        cmocka_unit_test(schedule_is_golden),         cmocka_unit_test(seeds_and_rounds_differ),
+        cmocka_unit_test(interval_is_kept),           cmocka_unit_test(ranges_are_kept),
+        cmocka_unit_test(phases_are_counted_on),      cmocka_unit_test(lines_are_drawn),
+        cmocka_unit_test(evaluator_is_drawn),         cmocka_unit_test(lines_are_independent),
+        cmocka_unit_test(absent_targets_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,7 @@ static void node_is_named_by_role_and_index(void **state)
     assert_string_equal(name_of("tanist|ps|--index|1|--zk|127.0.0.1:2181"), "ps:1");
     assert_string_equal(name_of("/usr/bin/tanist|worker|--zk|h:1|--index|12"), "worker:12");
     assert_string_equal(name_of("tanist|coordinator|--index=0|--zk|h:1"), "coordinator:0");
+    assert_string_equal(name_of("tanist|evaluator|--index|0|--zk|h:1"), "evaluator:0");
 }
 
 /* The first process of a run and an agent are agents. */
