@@ -151,12 +151,37 @@ static enum tn_status open_columns(const struct job *job, enum dataset_split spl
 
 /* ----------------------------------------------------------------- checking */
 
-static enum tn_status check_model(const struct job *job, const struct column_table *table,
-                                  struct error *error)
+/* A class without an example is a slip, often the default of model.outputs. Labels that are numbers
+ * of a table do not give the number of classes. */
+static enum tn_status check_classes(const char *pattern, const struct column_table *table,
+                                    struct error *error)
+{
+    const uint32_t named = columns_classes(table->columns), known = table->source.classes;
+    if (named > 0 && table->classes == 0) {
+        return error_set(error, TN_EINVAL,
+                         "data.label has a vocabulary, but the model predicts numbers: remove it, "
+                         "or use a model for classes");
+    }
+    if (named > 0 && named != table->classes) {
+        return error_set(error, TN_EINVAL,
+                         "the vocabulary of data.label has %" PRIu32
+                         " classes, but the model has %" PRIu32 ": give model.outputs %" PRIu32,
+                         named, table->classes, named);
+    }
+    if (named > 0 || known == 0 || table->classes == 0 || known == table->classes) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "%s has %" PRIu32
+                     " classes, one for each subfolder, but the model has %" PRIu32
+                     ": give model.outputs %" PRIu32 ", and the same subfolders to each split",
+                     pattern, known, table->classes, known);
+}
+
+static enum tn_status check_model(const struct job *job, const char *pattern,
+                                  const struct column_table *table, struct error *error)
 {
     const struct columns *columns = table->columns;
     const bool inputs = job->model.targets == TARGETS_INPUTS;
-    const uint32_t targets = columns_targets_count(columns), named = columns_classes(columns);
+    const uint32_t targets = columns_targets_count(columns);
     if (columns_inputs(columns) != job->model.inputs) {
         return error_set(error, TN_EINVAL,
                          "model.inputs is %" PRIu32 ", but the columns give %" PRIu32
@@ -169,17 +194,8 @@ static enum tn_status check_model(const struct job *job, const struct column_tab
         return error_set(error, TN_EINVAL,
                          "data.label is empty: give the name of the column to be predicted");
     }
-    if (named > 0 && table->classes == 0) {
-        return error_set(error, TN_EINVAL,
-                         "data.label has a vocabulary, but the model predicts numbers: remove it, "
-                         "or use a model for classes");
-    }
-    if (named > 0 && named != table->classes) {
-        return error_set(error, TN_EINVAL,
-                         "the vocabulary of data.label has %" PRIu32
-                         " classes, but the model has %" PRIu32 ": give model.outputs %" PRIu32,
-                         named, table->classes, named);
-    }
+    status = check_classes(pattern, table, error);
+    if (status != TN_OK) { return status; }
     const uint32_t wanted = table->classes > 0 ? 1 : job->model.outputs;
     if (inputs || targets == wanted) { return TN_OK; }
     return error_set(error, TN_EINVAL,
@@ -278,7 +294,7 @@ enum tn_status column_table_open(const struct job *job, enum dataset_split split
     enum tn_status status = column_table_open_source(job, split, &table->source, error);
     if (status == TN_OK) { status = open_split(job, split, table, error); }
     if (status == TN_OK) { status = open_columns(job, split, fitted, table, error); }
-    if (status == TN_OK) { status = check_model(job, table, error); }
+    if (status == TN_OK) { status = check_model(job, pattern_of(job, split), table, error); }
     if (status == TN_OK && split != DATASET_TRAIN) { status = check_once(job, table, error); }
     if (status == TN_OK) {
         *out = table;
@@ -306,7 +322,7 @@ static enum tn_status open_files(const struct job *job, const char *pattern,
         status = columns_bind(table->columns, &table->source, with_label, error);
     }
     if (status != TN_OK || !with_label) { return status; }
-    status = check_model(job, table, error);
+    status = check_model(job, pattern, table, error);
     return status == TN_OK ? column_table_check(job, table, error) : status;
 }
 

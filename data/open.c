@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <glob.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +179,13 @@ static enum tn_status open_parts(const struct source_config *config, const glob_
         status = check_columns(&parts->at[0].source, &part->source, paths->gl_pathv[0],
                                paths->gl_pathv[i], error);
         if (status != TN_OK) { return status; }
+        if (part->source.classes != parts->at[0].source.classes) {
+            return error_set(error, TN_EINVAL,
+                             "%s has %" PRIu32 " classes, but %s has %" PRIu32
+                             ": all folders must have the same subfolders",
+                             paths->gl_pathv[i], part->source.classes, paths->gl_pathv[0],
+                             parts->at[0].source.classes);
+        }
     }
     return TN_OK;
 }
@@ -215,6 +223,7 @@ static enum tn_status join(const struct source_type *type, struct parts *parts, 
         .column_count = first->column_count,
         .columns = columns,
         .digest = digest_of_parts(type, parts, options),
+        .classes = first->classes,
         .state = parts,
     };
     return TN_OK;

@@ -212,6 +212,7 @@ static enum tn_status make_columns(const struct images *images, struct source *s
     source->columns[LABEL] = (struct source_column){.name = "label", .kind = SOURCE_NUMBER};
     source->column_count = COLUMNS;
     source->count = images->count;
+    source->classes = images->class_count;
     return TN_OK;
 }
 

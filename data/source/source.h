@@ -84,6 +84,7 @@ struct source {
     uint32_t column_count;
     struct source_column *columns; /* malloc'ed. */
     struct digest digest;          /* Covers all that rows depend on. */
+    uint32_t classes;              /* Labels are below it, and each one exists; 0: not known. */
     void *state;                   /* The type's own. */
 };
 

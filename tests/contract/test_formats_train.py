@@ -132,6 +132,28 @@ class Train(Cli):
         run = self.result("images", "images", {"image": "pixels"}, shuffle="permutation")
         self.assertGreater(run["accuracy"], 0.9)
 
+    def test_folders_have_all_classes_of_the_model(self):
+        """Fewer or more outputs than subfolders are a slip; so are test images of other classes."""
+        for part in "images", "more":
+            for i, (image, label) in enumerate(zip(self.images, self.labels)):
+                self.write(f"{part}/class{label}/{i:05}.png", png(image))
+        job = {"model": {"type": "softmax"}, "data": {"format": "images", "train": "images", "label": "label",
+               "columns": {"image": "pixels"}, "split": {"test": 0.2}}}
+        for outputs in (None, 2, 4):
+            with self.subTest(outputs=outputs):
+                if outputs is not None:
+                    job["model"]["outputs"] = outputs
+                self.refused(3, [f"images has 3 classes, one for each subfolder, but the model has "
+                                 f"{outputs or 10}: give model.outputs 3"], "data", "check", self.job(json.dumps(job)))
+        job["model"]["outputs"] = 3
+        self.succeeds("data", "check", self.job(json.dumps(job)))
+        self.write("more/class7/0.png", png(self.images[0]))
+        job["data"]["test"] = "more"
+        del job["data"]["split"]
+        self.refused(3, ["more has 4 classes"], "data", "check", self.job(json.dumps(job)))
+        job["data"]["train"] = "{images,more}"
+        self.refused(3, ["more has 4 classes, but images has 3"], "data", "check", self.job(json.dumps(job)))
+
     def test_a_damaged_image_ends_the_run(self):
         for i, image in enumerate(self.images):
             self.write(f"images/class{self.labels[i]}/{i:05}.png", png(image))
