@@ -59,6 +59,7 @@ void plan_evaluation(struct plan *p)
     entry->step = found->step;
     entry->loss = found->loss;
     entry->accuracy = found->accuracy;
+    entry->metrics = found->metrics;
     bool waited_for = found->step == run->until;
     if (waited_for && has_gates(p->c) && !run->ending) {
         const double target = p->c->config.target_accuracy;

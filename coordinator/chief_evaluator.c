@@ -51,6 +51,7 @@ static void count_result(struct plan *p, uint64_t checkpoint, const struct evalu
     entry->step = found->step;
     entry->loss = found->loss;
     entry->accuracy = found->accuracy;
+    entry->metrics = found->metrics;
     if (run->passed_over > 0) {
         struct text text = text_begin(entry->cause, sizeof entry->cause);
         text_add_number(&text, run->passed_over);

@@ -220,6 +220,7 @@ static void finish(struct plan *p)
     entry->checkpoint = run->committed_checkpoint;
     entry->loss = run->evaluation.loss;
     entry->accuracy = run->evaluation.accuracy;
+    entry->metrics = run->evaluation.metrics;
 }
 
 /* Async: a ps that is at the last step has applied a later push of some slice, and cannot save. */

@@ -54,6 +54,7 @@ static void evaluate(struct local *local)
     struct history_entry entry = entry_of(local, HISTORY_EVALUATED);
     entry.loss = run->evaluation.loss;
     entry.accuracy = run->evaluation.accuracy;
+    entry.metrics = run->evaluation.metrics;
     note(local, &entry);
 }
 
@@ -227,6 +228,7 @@ static void note_end(struct local *local, enum run_phase phase, const struct err
     run->ending = true;
     entry.loss = run->evaluation.loss;
     entry.accuracy = run->evaluation.accuracy;
+    entry.metrics = run->evaluation.metrics;
     if (phase == RUN_FAILED) {
         snprintf(run->reason, sizeof run->reason, "%.*s", RUN_TEXT_MAX - 1, error->text);
         memcpy(entry.cause, run->reason, sizeof entry.cause);

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/log.h"
+#include "graph/core/node.h"
+
 enum { MODES = 2 };
 
 /* A program with the addresses of its fields and results, which do not change. */
@@ -17,6 +20,7 @@ struct sized {
 struct training {
     const struct model *model;
     bool is_classifier;
+    const char *metrics[METRICS_OWN_MAX + 1]; /* Names in the graph, then NULL. */
     struct sized programs[MODES][TRAINING_SIZES_MAX];
 };
 
@@ -98,6 +102,29 @@ static enum tn_status open_program(struct training *training, const struct train
     return bind_fields(out, error);
 }
 
+static void list_metrics(struct training *training)
+{
+    const struct tn_graph *graph = training->model->graph;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < graph->mark_count; i++) {
+        const struct mark *mark = &graph->marks[i];
+        if (mark->kind != MARK_METRIC || strcmp(mark->name, "accuracy") == 0) { continue; }
+        if (count == METRICS_OWN_MAX || strlen(mark->name) >= METRIC_NAME_BYTES) {
+            log_warn("the metric '%s' of the model is not reported: %s", mark->name,
+                     count == METRICS_OWN_MAX ? "at most 16 are, besides accuracy"
+                                              : "its name has more than 47 bytes");
+            continue;
+        }
+        training->metrics[count++] = mark->name;
+    }
+}
+
+const char *training_metric(const struct training *training, uint32_t index)
+{
+    assert(index <= METRICS_OWN_MAX);
+    return training->metrics[index];
+}
+
 enum tn_status training_open(const struct training_config *config, struct training **out,
                              struct error *error)
 {
@@ -106,6 +133,7 @@ enum tn_status training_open(const struct training_config *config, struct traini
     struct training *training = calloc(1, sizeof *training);
     if (training == NULL) { return error_set(error, TN_ENOMEM, "out of memory for programs"); }
     training->model = config->model;
+    list_metrics(training);
     enum tn_status status = TN_OK;
     for (int i = 0; i < TRAINING_SIZES_MAX && status == TN_OK; i++) {
         status = open_program(training, config, TN_TRAIN, config->gradient[i],
@@ -236,6 +264,9 @@ enum tn_status training_evaluate(struct training *training, const float *values,
     if (status != TN_OK) { return status; }
     add_to->loss += run.loss_sum;
     add_to->correct += sum_metric(sized->program, "accuracy", examples);
+    for (uint32_t i = 0; training->metrics[i] != NULL; i++) {
+        add_to->metrics[i] += sum_metric(sized->program, training->metrics[i], examples);
+    }
     add_to->squares += sum_squares(sized);
     add_to->count += examples;
     return TN_OK;

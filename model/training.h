@@ -15,6 +15,7 @@
 #ifndef MODEL_TRAINING_H
 #define MODEL_TRAINING_H
 
+#include "common/cluster/metrics.h"
 #include "model/model.h"
 #include "tanist/program.h"
 
@@ -58,6 +59,7 @@ struct evaluation_sum {
     double loss;
     double correct; /* The metric "accuracy"; 0 without one. */
     double squares; /* Squared differences of the output "outputs" and the targets; 0 without. */
+    double metrics[METRICS_OWN_MAX]; /* Those of training_metric(). */
     uint64_t count;
 };
 
@@ -78,6 +80,10 @@ struct fields training_fields(const struct training *training, enum tn_mode mode
 
 /* Whether the model has a metric "accuracy". */
 bool training_is_classifier(const struct training *training);
+
+/* The names of the model's other metrics, in the order of tn_metric(), at most METRICS_OWN_MAX.
+ * NULL: `index` is behind the last one. */
+const char *training_metric(const struct training *training, uint32_t index);
 
 /* TN_EINVAL: with TANIST_CHECK_NUMERICS=1, the first value that is not finite. */
 MUST_CHECK enum tn_status training_gradient(struct training *training, struct slice_run *run,

@@ -356,9 +356,7 @@ static enum tn_status evaluate_all(const struct compute *compute, const float *v
         status = dataset_gather_range(test, first, count, &fields, NULL);
         if (status != TN_OK) { break; }
         status = training_evaluate(compute->training, values, count, sum, NULL);
-        if (status == TN_OK && compute->config.details != NULL) {
-            details_add(details, compute->training, &fields, count);
-        }
+        if (status == TN_OK) { details_add(details, compute->training, &fields, count); }
         first += count;
     }
     return status;
@@ -370,6 +368,17 @@ static double accuracy_of(const struct compute *compute, const struct evaluation
     assert(sum->count >= 1);
     if (training_is_classifier(compute->training)) { return sum->correct / (double)sum->count; }
     return compute->target_spread > 0 ? 1.0 - sum->squares / compute->target_spread : (double)NAN;
+}
+
+/* The metrics of the model come first: they replace others of the same name. */
+static void set_metrics(const struct compute *compute, const struct evaluation_sum *sum,
+                        const struct details *details, struct metrics *metrics)
+{
+    const char *name;
+    for (uint32_t i = 0; (name = training_metric(compute->training, i)) != NULL; i++) {
+        metrics_add(metrics, name, sum->metrics[i] / (double)sum->count);
+    }
+    details_metrics(details, metrics);
 }
 
 static void write_details(const struct compute *compute, const struct details *details,
@@ -406,6 +415,7 @@ struct evaluation compute_evaluate(const struct compute *compute, const float *v
     if (evaluate_all(compute, averages, &sum, &details) == TN_OK) {
         evaluation.loss = sum.loss / (double)sum.count;
         evaluation.accuracy = accuracy_of(compute, &sum);
+        set_metrics(compute, &sum, &details, &evaluation.metrics);
         write_details(compute, &details, averages, &evaluation);
     }
     details_close(&details);

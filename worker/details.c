@@ -93,6 +93,36 @@ void details_add(struct details *details, const struct training *training,
     if (!details->failed) { details->failed = !add(details, training, fields, count); }
 }
 
+/* ----------------------------------------------------------------- metrics */
+
+static void add_class_metrics(const struct details *details, struct metrics *metrics)
+{
+    struct class_summary summary;
+    struct error error = {0};
+    struct class_result *results = calloc(details->width, sizeof *results);
+    if (results != NULL &&
+        class_metrics_results(details->classes, &summary, results, &error) == TN_OK) {
+        metrics_add(metrics, "precision", summary.precision);
+        metrics_add(metrics, "recall", summary.recall);
+        metrics_add(metrics, "f1", summary.f1);
+        metrics_add(metrics, "auc", summary.auc);
+        metrics_add(metrics, "top_k", summary.top_k);
+    }
+    free(results);
+}
+
+void details_metrics(const struct details *details, struct metrics *metrics)
+{
+    assert(details != NULL && metrics != NULL);
+    if (details->failed) { return; }
+    if (details->classes != NULL) { add_class_metrics(details, metrics); }
+    if (details->numbers == NULL) { return; }
+    const struct number_result all = number_metrics_all(details->numbers);
+    metrics_add(metrics, "mae", all.mae);
+    metrics_add(metrics, "rmse", all.rmse);
+    metrics_add(metrics, "r2", all.r2);
+}
+
 /* -------------------------------------------------------------------- JSON */
 
 static json_t *number(double value)
@@ -126,33 +156,11 @@ static json_t *build_names(const struct details *details, const struct dataset *
 
 static void put_classes(const struct details *details, const struct dataset *test, json_t *object)
 {
-    struct class_summary summary;
-    struct error error = {0};
-    struct class_result *results = calloc(details->width, sizeof *results);
-    if (results == NULL ||
-        class_metrics_results(details->classes, &summary, results, &error) != TN_OK) {
-        free(results);
-        return;
-    }
-    json_object_set_new(object, "metrics",
-                        json_pack("{s:o, s:o, s:o, s:o, s:o}", "precision",
-                                  number(summary.precision), "recall", number(summary.recall), "f1",
-                                  number(summary.f1), "auc", number(summary.auc), "top_k",
-                                  number(summary.top_k)));
-    free(results);
     if (details->width > EVALUATION_CLASSES_MAX) { return; }
     json_object_set_new(object, "confusion", build_confusion(details));
     if (dataset_class_name(test, 0) != NULL) {
         json_object_set_new(object, "names", build_names(details, test));
     }
-}
-
-static void put_numbers(const struct details *details, json_t *object)
-{
-    const struct number_result all = number_metrics_all(details->numbers);
-    json_object_set_new(object, "metrics",
-                        json_pack("{s:o, s:o, s:o}", "mae", number(all.mae), "rmse",
-                                  number(all.rmse), "r2", number(all.r2)));
 }
 
 /* Buckets with numbers, and an empty one below each gap, which gives the next its lower limit. */
@@ -197,7 +205,6 @@ void details_write(const struct details *details, const struct details_source *s
     if (details->classes != NULL && !details->failed) {
         put_classes(details, source->test, object);
     }
-    if (details->numbers != NULL && !details->failed) { put_numbers(details, object); }
     json_t *histograms = json_object_get(object, "histograms");
     put_histograms(source->variables, "variables", source->values, histograms);
     put_histograms(source->variables, "gradients", source->gradient, histograms);

@@ -1,7 +1,7 @@
 /*
  * worker/details.h: what an evaluation gives besides loss and accuracy: the metrics of classes or
- * numbers, the confusion matrix, and histograms of variables and gradients, for the curves of a run
- * (common/cluster/evaluation_file.h).
+ * numbers, which are part of the result, and for the curves of a run the confusion matrix and
+ * histograms of variables and gradients (common/cluster/evaluation_file.h).
  *
  * Only what the evaluation has computed anyway is read. A failure is logged, and costs only these
  * details. Threads: the owner's. Blocking: details_write() on the disk.
@@ -30,6 +30,9 @@ struct details {
 /* The examples in `fields`, `count` of them, were evaluated. */
 void details_add(struct details *details, const struct training *training,
                  const struct fields *fields, uint32_t count);
+
+/* Add the metrics of all examples, by their names. */
+void details_metrics(const struct details *details, struct metrics *metrics);
 
 struct details_source {
     const char *dir; /* The run's folder. */

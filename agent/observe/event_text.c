@@ -192,6 +192,7 @@ static void set_details(json_t *object, const struct history_entry *entry)
         }
         json_object_set_new(object, "loss", event_text_number(entry->loss));
         json_object_set_new(object, "accuracy", event_text_number(entry->accuracy));
+        json_object_set_new(object, "metrics", metrics_json(&entry->metrics));
         break;
     default: break;
     }

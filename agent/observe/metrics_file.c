@@ -115,8 +115,7 @@ static json_t *real(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-void metrics_file_entry(struct metrics_file *file, const struct history_entry *entry,
-                        const json_t *metrics)
+void metrics_file_entry(struct metrics_file *file, const struct history_entry *entry)
 {
     char time[TIME_TEXT_MAX];
     if (entry->kind == HISTORY_CHANGED) { return; } /* metrics_file_changed() has each key. */
@@ -127,9 +126,10 @@ void metrics_file_entry(struct metrics_file *file, const struct history_entry *e
     clock_format(entry->wall_ms, time);
     json_t *line = json_pack("{s:I, s:s, s:o, s:o}", "step", (json_int_t)entry->step, "time", time,
                              "test_loss", real(entry->loss), "accuracy", real(entry->accuracy));
-    if (line != NULL && metrics != NULL) {
-        (void)json_object_update(line, (json_t *)(uintptr_t)metrics);
-    }
+    /* A metric of the model cannot replace a key of the line. */
+    json_t *metrics = metrics_json(&entry->metrics);
+    (void)json_object_update_missing(line, metrics);
+    json_decref(metrics);
     write_object(file, line);
 }
 

@@ -44,10 +44,8 @@ void metrics_file_point(struct metrics_file *file, const struct curve_point *poi
 /* Training begins or continues: the generation that /run orders is loaded. */
 void metrics_file_loaded(struct metrics_file *file, const struct run *run, uint64_t wall_ms);
 
-/* An entry of the history: an event, or loss and accuracy of an evaluation, with more `metrics` by
- * name, or NULL. */
-void metrics_file_entry(struct metrics_file *file, const struct history_entry *entry,
-                        const json_t *metrics);
+/* An entry of the history: an event, or the metrics of an evaluation. */
+void metrics_file_entry(struct metrics_file *file, const struct history_entry *entry);
 
 /* A key of the job has another value from `step` on, or since the start before. */
 void metrics_file_changed(struct metrics_file *file, uint64_t step, const char *key,

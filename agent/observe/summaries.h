@@ -39,9 +39,8 @@ void summaries_value(struct summaries *summaries, uint64_t wall_ms, uint64_t ste
 void summaries_scalar(struct summaries *summaries, uint64_t wall_ms, uint64_t step, const char *tag,
                       double value);
 
-/* The results of an evaluation besides loss and accuracy: scalars, histograms, and the confusion
- * matrix as a table; see common/cluster/evaluation_file.h. NULL: nothing. Damaged parts are left
- * out. */
+/* The details of an evaluation: histograms, and the confusion matrix as a table; see
+ * common/cluster/evaluation_file.h. NULL: nothing. Damaged parts are left out. */
 void summaries_evaluation(struct summaries *summaries, uint64_t wall_ms, uint64_t step,
                           const json_t *evaluation);
 

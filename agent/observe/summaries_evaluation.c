@@ -132,16 +132,9 @@ static void write_matrix(struct summaries *summaries, uint64_t wall_ms, uint64_t
 void summaries_evaluation(struct summaries *summaries, uint64_t wall_ms, uint64_t step,
                           const json_t *evaluation)
 {
-    const char *name;
     json_t *value;
     size_t index;
     if (summaries->fd <= 0) { return; }
-    json_object_foreach(json_object_get(evaluation, "metrics"), name, value)
-    {
-        if (json_is_number(value)) {
-            summaries_scalar(summaries, wall_ms, step, name, json_number_value(value));
-        }
-    }
     json_array_foreach(json_object_get(evaluation, "histograms"), index, value)
     {
         write_histogram(summaries, wall_ms, step, value);

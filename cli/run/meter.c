@@ -145,10 +145,14 @@ void meter_note(struct meter *meter, const struct history_entry *entry)
     if (entry->kind == HISTORY_DONE) { meter->over = true; }
     const bool evaluated = entry->kind == HISTORY_EVALUATED && meter->dir != NULL;
     json_t *details = evaluated ? evaluation_file_take(meter->dir, entry->step, entry->loss) : NULL;
-    metrics_file_entry(&meter->file, entry, json_object_get(details, "metrics"));
+    metrics_file_entry(&meter->file, entry);
     if (evaluated) {
         put_scalar(meter, entry->wall_ms, entry->step, "test_loss", entry->loss);
         put_scalar(meter, entry->wall_ms, entry->step, "accuracy", entry->accuracy);
+        for (uint32_t i = 0; i < entry->metrics.count; i++) {
+            const struct metric *metric = &entry->metrics.list[i];
+            put_scalar(meter, entry->wall_ms, entry->step, metric->name, metric->value);
+        }
         summaries_evaluation(&meter->summaries, entry->wall_ms, entry->step, details);
     }
     json_decref(details);

@@ -33,9 +33,11 @@ static void note_evaluation(json_t *evaluations, const struct history_entry *ent
         if ((uint64_t)json_integer_value(json_object_get(last, "step")) < entry->step) { break; }
         json_array_remove(evaluations, i);
     }
-    json_array_append_new(evaluations, json_pack("{s:I, s:o, s:o}", "step", (json_int_t)entry->step,
-                                                 "loss", event_text_number(entry->loss), "accuracy",
-                                                 event_text_number(entry->accuracy)));
+    json_array_append_new(evaluations,
+                          json_pack("{s:I, s:o, s:o, s:o}", "step", (json_int_t)entry->step, "loss",
+                                    event_text_number(entry->loss), "accuracy",
+                                    event_text_number(entry->accuracy), "metrics",
+                                    metrics_json(&entry->metrics)));
 }
 
 void result_note(struct result *result, const struct history_entry *entry)
@@ -86,6 +88,8 @@ char *result_json(const struct result *result, const struct run *run, const char
     if (root != NULL) {
         const char *stored = result->checkpoint_digest;
         json_object_set_new(root, "checkpoint_digest", *stored ? json_string(stored) : json_null());
+        json_object_set_new(root, "metrics",
+                            evaluated ? metrics_json(&run->evaluation.metrics) : json_null());
         json_object_set(root, "evaluations", result->evaluations);
         json_object_set_new(root, "skipped_checkpoints",
                             json_integer((json_int_t)run->skipped_checkpoints));

@@ -4,7 +4,6 @@
  * agent that started the worker takes it when the result is in the history. A JSON object:
  *
  *   loss, accuracy   those of the result
- *   metrics          {name: number}
  *   names            the names of classes; absent: they have none
  *   confusion        the number of examples by label and prediction: a list for each label; absent
  *                    with more than EVALUATION_CLASSES_MAX classes

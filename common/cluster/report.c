@@ -1,6 +1,7 @@
 /*
  * The encoding: every field as 64 bits little-endian in the order of `fields` below (doubles by
- * their bits), then `place`, `inputs.fingerprint`, then zeros. All roles have the same layout.
+ * their bits), then the metrics of the evaluation, `place`, `inputs.fingerprint`, then zeros. All
+ * roles have the same layout.
  */
 #include "common/cluster/report.h"
 
@@ -12,7 +13,7 @@
 #include "common/base/utf8.h"
 
 /* The format of the body; changes with the order or meaning of the fields. */
-#define REPORT_MAGIC UINT64_C(0x3131545250524e54) /* "TNRPRT11" */
+#define REPORT_MAGIC UINT64_C(0x3231545250524e54) /* "TNRPRT12" */
 
 struct cursor {
     uint8_t *out; /* NULL: reading. */
@@ -155,6 +156,39 @@ static enum tn_status take_text(struct cursor *cursor, char *text, size_t size, 
     return TN_OK;
 }
 
+static void put_metrics(struct cursor *cursor, struct metrics *metrics)
+{
+    assert(metrics->count <= METRICS_MAX);
+    uint64_t count = metrics->count;
+    integer(cursor, &count);
+    for (uint32_t i = 0; i < METRICS_MAX; i++) {
+        put_text(cursor, metrics->list[i].name, METRIC_NAME_BYTES);
+        real(cursor, &metrics->list[i].value);
+    }
+}
+
+static enum tn_status take_metrics(struct cursor *cursor, struct metrics *metrics, struct task task,
+                                   struct error *error)
+{
+    uint64_t count = 0;
+    integer(cursor, &count);
+    if (count > METRICS_MAX) {
+        return error_set(error, TN_EPROTO,
+                         "report of %s:%" PRIu32 ": %" PRIu64 " metrics, expected at most %d",
+                         role_name(task.role), task.index, count, METRICS_MAX);
+    }
+    for (uint32_t i = 0; i < METRICS_MAX; i++) {
+        char name[METRIC_NAME_BYTES];
+        double value = 0;
+        enum tn_status status =
+            take_text(cursor, name, sizeof name, "name of a metric", task, error);
+        if (status != TN_OK) { return status; }
+        real(cursor, &value);
+        if (i < count) { metrics_add(metrics, name, value); }
+    }
+    return TN_OK;
+}
+
 void report_encode(const struct report *report, uint8_t out[static REPORT_BYTES])
 {
     assert(report->task.role < ROLE_COUNT);
@@ -166,6 +200,7 @@ void report_encode(const struct report *report, uint8_t out[static REPORT_BYTES]
     integer(&cursor, &role);
     integer(&cursor, &index);
     fields(&cursor, &copy);
+    put_metrics(&cursor, &copy.evaluation.metrics);
     put_text(&cursor, copy.place, sizeof copy.place);
     put_text(&cursor, copy.inputs.fingerprint, sizeof copy.inputs.fingerprint);
 }
@@ -199,8 +234,10 @@ enum tn_status report_decode(const void *bytes, size_t size, struct report *out,
     out->task = (struct task){.role = (enum role)role, .index = (uint32_t)index};
     fields(&cursor, out);
     struct inputs *inputs = &out->inputs;
-    enum tn_status status =
-        take_text(&cursor, out->place, sizeof out->place, "place", out->task, error);
+    enum tn_status status = take_metrics(&cursor, &out->evaluation.metrics, out->task, error);
+    if (status == TN_OK) {
+        status = take_text(&cursor, out->place, sizeof out->place, "place", out->task, error);
+    }
     if (status == TN_OK) {
         status = take_text(&cursor, inputs->fingerprint, sizeof inputs->fingerprint, "fingerprint",
                            out->task, error);

@@ -11,6 +11,7 @@
 
 #include "common/cluster/best.h"
 #include "common/cluster/inputs.h"
+#include "common/cluster/metrics.h"
 #include "common/cluster/task.h"
 
 enum run_phase {
@@ -60,10 +61,11 @@ struct recovery {
 /* The result of evaluating the validation split, or else the test set, at `step`, by a worker or
  * the evaluator. */
 struct evaluation {
-    uint64_t step;     /* STEP_NONE: never evaluated. */
-    double loss;       /* Mean over the test set. */
-    double accuracy;   /* 0 to 1; of a regression: R squared. */
-    double train_loss; /* Mean of the last steps' batches; NAN unknown. */
+    uint64_t step;          /* STEP_NONE: never evaluated. */
+    double loss;            /* Mean over the test set. */
+    double accuracy;        /* 0 to 1; of a regression: R squared. */
+    double train_loss;      /* Mean of the last steps' batches; NAN unknown. */
+    struct metrics metrics; /* All others. */
     uint64_t
         digest[2]; /* XXH3-128 (low, high) of all parameters in the order of the variable table. */
 };

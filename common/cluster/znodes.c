@@ -184,6 +184,7 @@ static const struct json_field evaluation_fields[] = {
     {"accuracy", FIELD_REAL, AT(accuracy), .none = "null"},
     {"train_loss", FIELD_REAL, AT(train_loss), .none = "null"},
     {"digest", FIELD_HEX, AT(digest)},
+    {"metrics", FIELD_CUSTOM, AT(metrics), .converter = &metrics_converter, .optional = true},
 };
 TABLE(evaluation);
 #undef RECORD
@@ -330,6 +331,7 @@ static const struct json_field history_entry_fields[] = {
     {"steps_redone", FIELD_UINT, AT(steps_redone)},
     {"loss", FIELD_REAL, AT(loss), .none = "null"},
     {"accuracy", FIELD_REAL, AT(accuracy), .none = "null"},
+    {"metrics", FIELD_CUSTOM, AT(metrics), .converter = &metrics_converter, .optional = true},
     {"cause", FIELD_TEXT, AT(cause)},
 };
 TABLE(history_entry);

@@ -123,7 +123,8 @@ struct history_entry {
     enum recovery_kind recovery; /* RECOVERED. */
     struct task task;
     uint64_t pid, took_ms, steps_redone;
-    double loss, accuracy; /* EVALUATED, DONE. */
+    double loss, accuracy;  /* EVALUATED, DONE. */
+    struct metrics metrics; /* The same. */
     char cause[RUN_TEXT_MAX];
 };
 const char *history_kind_name(

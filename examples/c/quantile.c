@@ -26,6 +26,7 @@ static void build(struct tn_graph *g, const struct tn_build *b, void *user)
     tn_tensor hidden = tn_dense(g, "hidden", x, 16, TN_TANH);
     tn_tensor outputs = tn_dense(g, "output", hidden, b->outputs, TN_LINEAR);
     tn_loss(g, quantile_error(g, outputs, y, 0.9F), 1);
+    tn_metric(g, "distance", tn_absolute_error(g, outputs, y));
     tn_output(g, "outputs", outputs);
 }
 

@@ -225,7 +225,8 @@ TN_API tn_tensor tn_is_correct(struct tn_graph *graph, tn_tensor logits, tn_tens
 /* The loss of each example, [batch]; that of the step is `weight` times its mean. Several losses
  * are added. */
 TN_API void tn_loss(struct tn_graph *graph, tn_tensor per_example, float weight);
-/* A number per example, [batch], whose mean over the test set is reported as `name`. */
+/* A number per example, [batch], whose mean over the evaluated examples is reported as `name`: up
+ * to 16 besides "accuracy", of names below 48 bytes. */
 TN_API void tn_metric(struct tn_graph *graph, const char *name, tn_tensor per_example);
 /* The value that tn_program_output() returns for `name`. */
 TN_API void tn_output(struct tn_graph *graph, const char *name, tn_tensor x);

@@ -78,9 +78,25 @@ class Programs(Installed):
         checked = self.call(self.build / "quantile", "check")
         self.assertEqual(checked.returncode, 0, checked.stdout)
         self.assertLess(float(checked.stdout.split()[3]), 1e-4)
-        few = ["--set", "train.steps=50"]
-        self.assertEqual(self.digest(self.build / "quantile", *few, "--dir", "alone"),
-                         self.digest(self.build / "quantile", "run", *SERVERS, *few, "--dir", "cluster"))
+        few = ["--set", "train.steps=50", "--set", "evaluate.every_steps=25"]
+        alone = self.output_of(self.build / "quantile", *few, "--dir", "alone")
+        cluster = self.output_of(self.build / "quantile", "run", *SERVERS, *few, "--dir", "cluster")
+        self.assertEqual(cluster["parameters_digest"], alone["parameters_digest"])
+        self.check_metrics(alone)
+        self.assertEqual(cluster["evaluations"], alone["evaluations"])
+        watched = self.call(self.build / "quantile", "watch", "--history", "--dir", "cluster", "-o", "jsonl").stdout
+        events = [json.loads(line) for line in watched.splitlines()]
+        self.assertEqual([event["metrics"] for event in events if event["event"] == "evaluated"],
+                         [evaluation["metrics"] for evaluation in alone["evaluations"]])
+
+    def check_metrics(self, result):
+        """The model's own metric, and those of all models of numbers, by their names."""
+        self.assertEqual([evaluation["step"] for evaluation in result["evaluations"]], [25, 50])
+        self.assertEqual(sorted(result["metrics"]), ["distance", "mae", "r2", "rmse"])
+        self.assertEqual(result["metrics"], result["evaluations"][-1]["metrics"])
+        self.assertAlmostEqual(result["metrics"]["distance"], result["metrics"]["mae"], places=6)
+        lines = [json.loads(line) for line in (self.folder / "alone/metrics.jsonl").read_text().splitlines()]
+        self.assertEqual([line["step"] for line in lines if "distance" in line], [25, 50])
 
     def test_an_operation_of_ones_own(self):
         """Its kernels have right gradients, and train to the same parameters alone and on a cluster."""

@@ -1,6 +1,7 @@
 /* The result of a run as the object that scripts read, and history entries as text. */
 #include "cli/run/result.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,7 +29,10 @@ static const struct history_entry evaluated[] = {
     {.kind = HISTORY_EVALUATED, .step = 400, .loss = 2},
     {.kind = HISTORY_EVALUATED, .step = 600, .loss = 1},
     {.kind = HISTORY_EVALUATED, .step = 400, .loss = 2},
-    {.kind = HISTORY_EVALUATED, .step = 600, .loss = 1},
+    {.kind = HISTORY_EVALUATED,
+     .step = 600,
+     .loss = 1,
+     .metrics = {.count = 2, .list = {{"f1", 0.25}, {"auc", NAN}}}},
 };
 
 /* The object has every documented field. */
@@ -44,7 +48,11 @@ static void result_has_every_field(void **state)
                       .committed_step = 600,
                       .elections = 2,
                       .skipped_checkpoints = 3,
-                      .evaluation = {600, 0.5, 0.75, 0.4, {0xabc, 0x1}}};
+                      .evaluation = {.step = 600,
+                                     .loss = 0.5,
+                                     .accuracy = 0.75,
+                                     .digest = {0xabc, 0x1},
+                                     .metrics = {.count = 1, .list = {{"f1", 0.5}}}}};
     job_init(&job);
     result_init(&result, &job);
     result_note(&result, &restored);
@@ -59,7 +67,12 @@ static void result_has_every_field(void **state)
                         "00000000000000010000000000000abc");
     assert_true(json_is_null(json_object_get(root, "checkpoint_digest")));
     assert_int_equal(json_integer_value(json_object_get(root, "skipped_checkpoints")), 3);
+    const json_t *metrics = json_object_get(root, "metrics");
+    assert_true(json_real_value(json_object_get(metrics, "f1")) == 0.5);
     const json_t *evaluations = json_object_get(root, "evaluations");
+    metrics = json_object_get(json_array_get(evaluations, 2), "metrics");
+    assert_true(json_real_value(json_object_get(metrics, "f1")) == 0.25);
+    assert_true(json_is_null(json_object_get(metrics, "auc")));
     assert_int_equal(json_array_size(evaluations), 3); /* Each step once, in order. */
     for (unsigned i = 0; i < 3; i++) {
         const json_t *entry = json_array_get(evaluations, i);

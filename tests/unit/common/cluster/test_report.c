@@ -9,7 +9,11 @@
 
 #include "common/cluster/report.h"
 
-enum { PLACE_AT = 8 * (3 + 31 + 4 + 3), FINGERPRINT_AT = PLACE_AT + 112 };
+enum {
+    COUNT_AT = 8 * (3 + 31 + 4 + 3),
+    PLACE_AT = COUNT_AT + 8 + METRICS_MAX * (METRIC_NAME_BYTES + 8),
+    FINGERPRINT_AT = PLACE_AT + 112
+};
 
 static struct report sample(void)
 {
@@ -41,7 +45,8 @@ static struct report sample(void)
                        .loss = -0.25,
                        .accuracy = 0.97,
                        .train_loss = 1e-300,
-                       .digest = {11, 12}},
+                       .digest = {11, 12},
+                       .metrics = {.count = 2, .list = {{"f1", 0.5}, {"my/top", -3}}}},
         .place = "host:/data/ps-3",
         .inputs = {.fingerprint = "cpu: x; kernels for y", .data = {5, 6}},
     };
@@ -68,6 +73,9 @@ static void report_comes_back(void **state)
     assert_true(task_equal(out.task, in.task) && out.step == 1204 && out.saved_bytes == 4096);
     assert_true(out.evaluation.step == STEP_NONE && out.evaluation.train_loss == 1e-300);
     assert_true(out.evaluation.digest[1] == 12 && out.disk_last_checkpoint == 8 && out.ready == 1);
+    assert_int_equal(out.evaluation.metrics.count, 2);
+    assert_string_equal(out.evaluation.metrics.list[1].name, "my/top");
+    assert_true(out.evaluation.metrics.list[1].value == -3);
     assert_int_equal(out.waits_for_checkpoint, 600);
     assert_int_equal(out.gate, 610);
     assert_string_equal(out.place, in.place);
@@ -82,7 +90,7 @@ static void wrong_report_is_refused(void **state)
     struct report in = sample();
     uint8_t good[REPORT_BYTES], bytes[REPORT_BYTES];
     report_encode(&in, good);
-    assert_refused(good, REPORT_BYTES - 1, "639 bytes");
+    assert_refused(good, REPORT_BYTES - 1, "2047 bytes");
     memcpy(bytes, good, sizeof bytes), bytes[0] ^= 1;
     assert_refused(bytes, sizeof bytes, "format");
     memcpy(bytes, good, sizeof bytes), bytes[8] = ROLE_COUNT;
@@ -101,6 +109,10 @@ static void wrong_report_is_refused(void **state)
     assert_int_equal(bytes[PLACE_AT], 'x');
     memset(bytes + PLACE_AT, 'x', sizeof in.place);
     assert_refused(bytes, sizeof bytes, "place is not terminated");
+    memcpy(bytes, good, sizeof bytes), bytes[COUNT_AT] = METRICS_MAX + 1;
+    assert_refused(bytes, sizeof bytes, "25 metrics, expected at most 24");
+    memcpy(bytes, good, sizeof bytes), memset(bytes + COUNT_AT + 8, 'x', METRIC_NAME_BYTES);
+    assert_refused(bytes, sizeof bytes, "name of a metric is not terminated");
     memcpy(bytes, good, sizeof bytes), memset(bytes + FINGERPRINT_AT, 'x', FINGERPRINT_MAX);
     assert_refused(bytes, sizeof bytes, "fingerprint is not terminated");
 }

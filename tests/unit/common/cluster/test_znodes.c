@@ -40,7 +40,8 @@ static struct run sample_run(void)
                        .loss = 0.25,
                        .accuracy = 0.5,
                        .train_loss = NAN,
-                       .digest = {1, UINT64_MAX}},
+                       .digest = {1, UINT64_MAX},
+                       .metrics = {.count = 2, .list = {{"f1", 0.5}, {"top", NAN}}}},
         .started_wall_ms = 1,
         .changed_wall_ms = 2,
         .elections = 3,
@@ -62,6 +63,8 @@ static void run_comes_back(void **state)
     assert_true(out.phase == RUN_PAUSED && out.pause_requested && out.evaluate_step == STEP_NONE);
     assert_true(out.recovery.kind == RECOVERY_PS && out.recovery.task.index == 1);
     assert_true(isnan(out.evaluation.train_loss) && out.evaluation.digest[1] == UINT64_MAX);
+    assert_true(out.evaluation.metrics.count == 2 && isnan(out.evaluation.metrics.list[1].value));
+    assert_string_equal(out.evaluation.metrics.list[0].name, "f1");
     assert_string_equal(out.reason, in.reason);
 }
 
@@ -102,6 +105,7 @@ static void wrong_run_is_named(void **state)
     assert_run_refused(with("\"ps:1\"", "\"ps:99\""), "recovery.task is \"ps:99\"");
     assert_run_refused(with("\"cause\"", "\"because\""), "/run: recovery.cause is missing");
     assert_run_refused(with("ffff", "fffg"), "evaluation.digest");
+    assert_run_refused(with("\"f1\":0.5", "\"f1\":\"0.5\""), "evaluation.metrics");
     assert_run_refused(with("\"save_step\":900", "\"save_step\":null"), "save_step is null");
 }
 
@@ -188,6 +192,7 @@ static void history_comes_back(void **state)
                                          .recovery = RECOVERY_RESTART,
                                          .steps_redone = 3,
                                          .accuracy = 0.5,
+                                         .metrics = {.count = 1, .list = {{"f1", 0.25}}},
                                          .cause = "c"};
         struct history_entry out;
         assert_int_equal(history_decode(text, history_encode(&in, text), &out, NULL), TN_OK);
