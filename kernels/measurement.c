@@ -49,11 +49,37 @@ void measurement_begin(struct measurement *m, uint64_t first, uint64_t count)
     m->whole = norm_begin(first);
 }
 
-/* Add the elements of `piece`, which begins at `at`, that belong to the variable; others are zeros.
+/* The elements of an update, which begin at `at`. */
+struct elements {
+    const struct optimizer *optimizer;
+    uint64_t step, at, count;
+    const float *const *arrays, *gradient;
+};
+
+enum kind_of_norm { NORM_OF_VALUES, NORM_OF_GRADIENT };
+
+/* Elements [begin, end) of the flat vector, which belong to variable `v`, of which a norm is taken.
  */
-static void add_variable(struct norm_part *part, const struct variable *variable, uint64_t at,
-                         uint64_t count, const float *elements)
+static void copy_elements(const struct elements *from, uint32_t v, enum kind_of_norm kind,
+                          uint64_t begin, uint64_t end, float *out)
 {
+    const uint64_t offset = begin - from->at, count = end - begin;
+    if (kind == NORM_OF_GRADIENT && from->optimizer->rules[v].optimizer == OPTIMIZER_LAMB) {
+        const float *const in[OPTIMIZER_ARRAYS_MAX] = {
+            from->arrays[0] + offset, from->arrays[1] + offset, from->arrays[2] + offset};
+        optimizer_change(from->optimizer, from->step, v, count, from->gradient + offset, in, out);
+        return;
+    }
+    const float *elements = kind == NORM_OF_VALUES ? from->arrays[0] : from->gradient;
+    memcpy(out, elements + offset, count * sizeof *out);
+}
+
+/* Add the elements that belong to the variable; others are zeros. */
+static void add_variable(struct norm_part *part, const struct elements *elements, uint32_t v,
+                         enum kind_of_norm kind)
+{
+    const struct variable *variable = &elements->optimizer->variables->variables[v];
+    const uint64_t at = elements->at, count = elements->count;
     enum { PIECE = 64 * NORM_LEAF };
     uint64_t from = u64_max(first_leaf(variable), at);
     uint64_t to = u64_min(end_of(variable), at + count);
@@ -61,7 +87,7 @@ static void add_variable(struct norm_part *part, const struct variable *variable
         float piece[PIECE] = {0};
         uint64_t end = u64_min(from + PIECE, to);
         uint64_t begin = u64_max(from, variable->offset);
-        memcpy(piece + (begin - from), elements + (begin - at), (end - begin) * sizeof *piece);
+        copy_elements(elements, v, kind, begin, end, piece + (begin - from));
         norm_add(part, end - from, piece);
     }
 }
@@ -79,11 +105,13 @@ static void close_variable(struct measurement *m, struct optimizer *optimizer)
         (struct variable_norms){norm_of(&m->open.values), norm_of(&m->open.gradient)};
 }
 
-void measurement_add(struct measurement *m, struct optimizer *optimizer, uint64_t count,
-                     const float *values, const float *gradient)
+void measurement_add(struct measurement *m, struct optimizer *optimizer, uint64_t step,
+                     uint64_t count, const float *const arrays[static OPTIMIZER_ARRAYS_MAX],
+                     const float *gradient)
 {
     const struct variable_table *table = optimizer->variables;
     const uint64_t at = m->whole.end * NORM_LEAF;
+    const struct elements elements = {optimizer, step, at, count, arrays, gradient};
     assert(count > 0 && at + count <= m->end);
     optimizer_add_norm(table, at, count, gradient, &m->whole);
     for (uint32_t v = optimizer_variable_at(table, at); v < table->count; v++) {
@@ -94,8 +122,8 @@ void measurement_add(struct measurement *m, struct optimizer *optimizer, uint64_
             const uint64_t from = u64_max(first_leaf(variable), m->first);
             m->open = (struct split_variable){v, norm_begin(from), norm_begin(from)};
         }
-        add_variable(&m->open.values, variable, at, count, values);
-        add_variable(&m->open.gradient, variable, at, count, gradient);
+        add_variable(&m->open.values, &elements, v, NORM_OF_VALUES);
+        add_variable(&m->open.gradient, &elements, v, NORM_OF_GRADIENT);
         if (u64_min(end_of(variable), m->end) <= at + count) { close_variable(m, optimizer); }
     }
 }

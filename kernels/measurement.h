@@ -1,6 +1,7 @@
 /*
  * kernels/measurement.h: the norms that an update needs of a range of the flat vector: its part of
- * the norm of the gradient, and the norms of each variable that adapts and of its gradient.
+ * the norm of the gradient, and the norms of each variable that adapts and of its gradient, or for
+ * LAMB of its change.
  *
  * A variable that lies in the range as a whole is measured here alone. Of a variable that continues
  * outside the range, which are at most two, there are parts, which are joined with those of the
@@ -36,10 +37,12 @@ void measurement_shape(struct measurement *m, const struct optimizer *optimizer,
 
 /* Measure a range, from its beginning: add the next `count` elements, a multiple of NORM_LEAF
  * except at the end of the vector. After the last ones all parts, and the norms in `optimizer` of
- * whole variables, are known. */
+ * whole variables, are known. `arrays` and `gradient` begin at them; they are those of the
+ * update from `step` to step + 1. */
 void measurement_begin(struct measurement *m, uint64_t first, uint64_t count);
-void measurement_add(struct measurement *m, struct optimizer *optimizer, uint64_t count,
-                     const float *values, const float *gradient);
+void measurement_add(struct measurement *m, struct optimizer *optimizer, uint64_t step,
+                     uint64_t count, const float *const arrays[static OPTIMIZER_ARRAYS_MAX],
+                     const float *gradient);
 
 /* The parts, in a fixed order. Returns their number. */
 uint32_t measurement_parts(struct measurement *m, struct norm_part *out[MEASUREMENT_PARTS_MAX]);

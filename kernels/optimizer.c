@@ -28,6 +28,7 @@ static const struct {
     [OPTIMIZER_ADAM] = {3, {"values", "m", "v"}, RATE_BY_SLICES},
     [OPTIMIZER_ADAMW] = {3, {"values", "m", "v"}, RATE_BY_SLICES},
     [OPTIMIZER_LARS] = {2, {"values", "velocity"}, RATE_BY_SLICES},
+    [OPTIMIZER_LAMB] = {3, {"values", "m", "v"}, RATE_BY_SLICES},
 };
 
 struct optimizer optimizer_of_job(const struct job *job, const struct variable_table *variables)
@@ -136,12 +137,15 @@ static float scale_of(const struct optimizer *optimizer)
     return exceeds ? (float)(optimizer->clip_norm / optimizer->norm) : 1;
 }
 
-/* The factor by which LARS adapts the rate of a variable. */
+/* The factor by which LARS and LAMB adapt the rate of a variable. */
 static double trust_of(const struct optimizer *optimizer, uint32_t variable, double decay)
 {
     const struct variable_norms *norms = &optimizer->norms[variable];
     if (!optimizer->rules[variable].adapts || norms->values <= 0 || norms->gradient <= 0) {
         return 1;
+    }
+    if (optimizer->rules[variable].optimizer == OPTIMIZER_LAMB) {
+        return norms->values / norms->gradient;
     }
     const double gradient = (double)scale_of(optimizer) * norms->gradient;
     return optimizer->trust * norms->values / (gradient + decay * norms->values);
@@ -153,7 +157,8 @@ static struct optimizer_constants constants_of(const struct optimizer *optimizer
     const struct variable_rule *rule = &optimizer->rules[variable];
     const enum optimizer_kind kind = rule->optimizer;
     const uint32_t slices = optimizer->slices;
-    const bool adam = kind == OPTIMIZER_ADAM || kind == OPTIMIZER_ADAMW;
+    const bool lamb = kind == OPTIMIZER_LAMB;
+    const bool adam = kind == OPTIMIZER_ADAM || kind == OPTIMIZER_ADAMW || lamb;
     double divisor = divisor_of(kind, slices);
     double rate = optimizer_rate(optimizer, step) / divisor * rule->learning_rate;
     double decay = optimizer->weight_decay * rule->weight_decay;
@@ -168,7 +173,8 @@ static struct optimizer_constants constants_of(const struct optimizer *optimizer
     }
     rate *= trust_of(optimizer, variable, decay);
     return (struct optimizer_constants){
-        .rate = (float)(rate / correction),
+        .rate = (float)(lamb ? rate : rate / correction),
+        .correction = (float)(1 / correction),
         .scale = scale_of(optimizer),
         .limit = optimizer->clip_value > 0 ? (float)(optimizer->clip_value / slices) : INFINITY,
         .decay = (float)decay,
@@ -273,6 +279,15 @@ static void update(const struct optimizer *optimizer, const struct kernels *kern
         if (states == optimizer->arrays) { continue; }
         update_average(optimizer, kernels, size, new[0], old[states], new[states]);
     }
+}
+
+void optimizer_change(const struct optimizer *optimizer, uint64_t step, uint32_t variable,
+                      uint64_t count, const float *gradient,
+                      const float *const in[static OPTIMIZER_ARRAYS_MAX], float *out)
+{
+    assert(optimizer->rules[variable].optimizer == OPTIMIZER_LAMB);
+    const struct optimizer_constants constants = constants_of(optimizer, step, variable);
+    optimizer_lamb_change(count, &constants, gradient, in, out);
 }
 
 void optimizer_apply(const struct optimizer *optimizer, const struct kernels *kernels,

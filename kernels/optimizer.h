@@ -4,11 +4,11 @@
  *
  * An optimizer has a fixed number of arrays of one float per parameter: array 0 is the values, the
  * others are its state (momentum and Nesterov: velocity; Adagrad and RMSProp: squares; Adam and
- * AdamW: m, v) and start as zeros. Variables may have different optimizers: then the number of
- * arrays is the largest that any of them has, and an update keeps the arrays that it does not use.
- * With an `ema` one more array, the last, is a moving average of the values. An update is a pure
- * function of (step number, gradient, old arrays, variable), element by element, so the parameters
- * can be divided into shards anywhere.
+ * AdamW, LAMB: m, v) and start as zeros. Variables may have different optimizers: then the number
+ * of arrays is the largest that any of them has, and an update keeps the arrays that it does not
+ * use. With an `ema` one more array, the last, is a moving average of the values. An update is a
+ * pure function of (step number, gradient, old arrays, variable), element by element, so the
+ * parameters can be divided into shards anywhere.
  *
  * Threads: any, each on its own arrays.
  */
@@ -30,9 +30,9 @@ struct optimizer {
     uint32_t slices;          /* Async: that make up the effect of one update; else 1. */
     struct schedule schedule;
     double momentum;     /* Momentum, Nesterov. */
-    double beta1, beta2; /* Adam, AdamW. */
+    double beta1, beta2; /* Adam, AdamW, LAMB. */
     double rho;          /* RMSProp. */
-    double epsilon;      /* Adagrad, RMSProp, Adam, AdamW. */
+    double epsilon;      /* Adagrad, RMSProp, Adam, AdamW, LAMB. */
     double weight_decay; /* 0: none. */
     double clip_value;   /* 0: none. */
     double clip_norm;    /* 0: none. */
@@ -42,7 +42,7 @@ struct optimizer {
      * variables that adapt. The owner sets them (kernels/measurement.h). */
     double norm;
     struct variable_norms {
-        double values, gradient;
+        double values, gradient; /* LAMB: `gradient` is that of the change u. */
     } norms[VARIABLES_MAX];
     const struct variable_table *variables;
     struct variable_rule rules[VARIABLES_MAX]; /* By variable. */
@@ -89,6 +89,12 @@ void optimizer_begin(const struct optimizer *optimizer, uint64_t count,
 
 /* The learning rate of the update from `step` to step + 1. */
 double optimizer_rate(const struct optimizer *optimizer, uint64_t step);
+
+/* The change u of LAMB for `count` elements of a variable, which begin at in[a]; kernels/optimizer/
+ * update.h. */
+void optimizer_change(const struct optimizer *optimizer, uint64_t step, uint32_t variable,
+                      uint64_t count, const float *gradient,
+                      const float *const in[static OPTIMIZER_ARRAYS_MAX], float *out);
 
 /* out[a][i] of step + 1 from gradient[i] and in[a][i] of `step`, where element 0 is parameter
  * `first` of the flat vector. The state, arrays 1 and above, may be updated in place: out[a] is

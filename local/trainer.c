@@ -116,11 +116,12 @@ static const float *batch_gradient(struct trainer *trainer, struct error *error)
 }
 
 /* The norms that the next update needs. */
-static void measure(struct trainer *trainer, const float *gradient)
+static void measure(struct trainer *trainer, const float *const arrays[static OPTIMIZER_ARRAYS_MAX],
+                    const float *gradient)
 {
     struct measurement all;
     measurement_begin(&all, 0, trainer->parameters);
-    measurement_add(&all, &trainer->optimizer, trainer->parameters, trainer_values(trainer),
+    measurement_add(&all, &trainer->optimizer, trainer->step, trainer->parameters, arrays,
                     gradient);
     measurement_join(&all, 1, &trainer->optimizer);
 }
@@ -141,7 +142,7 @@ enum tn_status trainer_step(struct trainer *trainer, struct error *error)
         out[a] = fresh[a]->data;
     }
     const uint64_t begun_ns = clock_monotonic_ns();
-    if (optimizer_needs_norms(&trainer->optimizer)) { measure(trainer, gradient); }
+    if (optimizer_needs_norms(&trainer->optimizer)) { measure(trainer, in, gradient); }
     optimizer_apply(&trainer->optimizer, trainer->config.kernels, trainer->step, 0,
                     trainer->parameters, gradient, in, out);
     time_spent_add(TIME_APPLY, begun_ns);

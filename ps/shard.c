@@ -214,13 +214,16 @@ void shard_measure(struct shard *shard, const struct slice_node *parts, uint32_t
     struct slice_node whole;
     struct slice_sum sums[SLICES_MAX];
     uint32_t sum_count = plan_sums(shard, parts, part_count, &whole, sums);
-    const float *values = (const float *)shard->current[0]->data;
     measurement_begin(out, shard->config.first, shard->config.count);
     uint32_t count;
     for (uint64_t offset = 0; offset < shard->config.count; offset += count) {
         count = block_at(shard, offset);
         const float *sum = sum_block(shard, sums, sum_count, whole.first, offset, count);
-        measurement_add(out, &shard->config.optimizer, count, values + offset, sum);
+        const float *arrays[OPTIMIZER_ARRAYS_MAX] = {NULL};
+        for (uint32_t a = 0; a < shard->arrays; a++) {
+            arrays[a] = (const float *)shard->current[a]->data + offset;
+        }
+        measurement_add(out, &shard->config.optimizer, shard->updates, count, arrays, sum);
     }
 }
 

@@ -63,6 +63,7 @@ enum optimizer_kind {
     OPTIMIZER_ADAM,
     OPTIMIZER_ADAMW,
     OPTIMIZER_LARS,
+    OPTIMIZER_LAMB,
     OPTIMIZER_KINDS,
     OPTIMIZER_AUTO = OPTIMIZER_KINDS, /* In rules for single variables: none is given. */
 };

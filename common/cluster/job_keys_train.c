@@ -9,7 +9,7 @@ static const char *const kernels[] = {"portable", "openblas", NULL};
 #define OPTIMIZERS                                                                                 \
     [OPTIMIZER_SGD] = "sgd", [OPTIMIZER_MOMENTUM] = "momentum", [OPTIMIZER_NESTEROV] = "nesterov", \
     [OPTIMIZER_ADAGRAD] = "adagrad", [OPTIMIZER_RMSPROP] = "rmsprop", [OPTIMIZER_ADAM] = "adam",   \
-    [OPTIMIZER_ADAMW] = "adamw", [OPTIMIZER_LARS] = "lars"
+    [OPTIMIZER_ADAMW] = "adamw", [OPTIMIZER_LARS] = "lars", [OPTIMIZER_LAMB] = "lamb"
 static const char *const optimizers[] = {OPTIMIZERS, NULL};
 static const char *const rule_optimizers[] = {OPTIMIZERS, [OPTIMIZER_AUTO] = "auto", NULL};
 static const char *const schedules[] = {"constant",    "linear",    "cosine", "step",
@@ -193,12 +193,14 @@ static const struct json_field fields[] = {
     },
     NUMBER(FIELD_REAL, "train.momentum", train.momentum, 0, 0.999999, FIXED,
            "Of `momentum`, `nesterov` and `lars`."),
-    NUMBER(FIELD_REAL, "train.beta1", train.beta1, 0, 0.999999, FIXED, "Of `adam` and `adamw`."),
-    NUMBER(FIELD_REAL, "train.beta2", train.beta2, 0, 0.999999, FIXED, "Of `adam` and `adamw`."),
+    NUMBER(FIELD_REAL, "train.beta1", train.beta1, 0, 0.999999, FIXED,
+           "Of `adam`, `adamw` and `lamb`."),
+    NUMBER(FIELD_REAL, "train.beta2", train.beta2, 0, 0.999999, FIXED,
+           "Of `adam`, `adamw` and `lamb`."),
     NUMBER(FIELD_REAL, "train.rho", train.rho, 0, 0.999999, FIXED,
            "Of `rmsprop`: how much of the mean of squares stays at each step."),
     NUMBER(FIELD_REAL, "train.epsilon", train.epsilon, 1e-30, 1, FIXED,
-           "Of `adagrad`, `rmsprop`, `adam` and `adamw`: added to the root that divides."),
+           "Of `adagrad`, `rmsprop`, `adam`, `adamw` and `lamb`: added to the root that divides."),
     NUMBER(FIELD_REAL, "train.trust", train.trust, 1e-12, 1e6, FIXED,
            "Of `lars`: the part of a variable's norm by which a step may change it, before the "
            "learning rate."),

@@ -44,22 +44,32 @@ static struct variable_rule given_rule(const struct job *job, const struct varia
 struct variable_rule variable_rule_of(const struct job *job, const struct variable *variable)
 {
     struct variable_rule rule = given_rule(job, variable);
-    rule.adapts = rule.update == VARIABLE_OPTIMIZED && rule.optimizer == OPTIMIZER_LARS &&
-                  rule.weight_decay > 0;
+    const bool by_norms = rule.optimizer == OPTIMIZER_LARS || rule.optimizer == OPTIMIZER_LAMB;
+    rule.adapts = rule.update == VARIABLE_OPTIMIZED && by_norms && rule.weight_decay > 0;
     return rule;
 }
 
-static enum tn_status check_mode(const struct job *job, const struct variable_table *variables,
-                                 struct error *error)
+static enum tn_status check_norms(const struct job *job, const struct variable_table *variables,
+                                  struct error *error)
 {
     for (uint32_t i = 0; i < variables->count; i++) {
         const struct variable *variable = &variables->variables[i];
-        if (job->train.mode == TRAIN_SYNC || !variable_rule_of(job, variable).adapts) { continue; }
-        return error_set(error, TN_EINVAL,
-                         "the optimizer of variable \"%s\" is \"lars\", but train.mode is "
-                         "\"async\", which has no gradient of a whole step: use another "
-                         "optimizer, or train.mode \"sync\"",
-                         variable->name);
+        const struct variable_rule rule = variable_rule_of(job, variable);
+        if (!rule.adapts) { continue; }
+        if (job->train.mode != TRAIN_SYNC) {
+            return error_set(error, TN_EINVAL,
+                             "the optimizer of variable \"%s\" is \"%s\", but train.mode is "
+                             "\"async\", which has no gradient of a whole step: use another "
+                             "optimizer, or train.mode \"sync\"",
+                             variable->name, optimizer_name(rule.optimizer));
+        }
+        if (rule.optimizer == OPTIMIZER_LAMB && job->train.clip_norm > 0) {
+            return error_set(error, TN_EINVAL,
+                             "the optimizer of variable \"%s\" is \"lamb\", whose changes have the "
+                             "norm of the variable however large the gradient is, but "
+                             "train.clip_norm is %g: remove it, or use train.clip_value",
+                             variable->name, job->train.clip_norm);
+        }
     }
     return TN_OK;
 }
@@ -85,5 +95,5 @@ enum tn_status variable_rules_check(const struct job *job, const struct variable
                          i, job->train.rules[i].match, variables->variables[0].name,
                          variables->variables[variables->count - 1].name);
     }
-    return check_mode(job, variables, error);
+    return check_norms(job, variables, error);
 }

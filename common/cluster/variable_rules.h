@@ -21,7 +21,7 @@ struct variable_rule {
     enum optimizer_kind optimizer;
     double learning_rate, weight_decay; /* Factors; 0 of a frozen variable. */
     double momentum;                    /* An average's. */
-    bool adapts; /* LARS: its rate depends on the norms of the variable and of its gradient. */
+    bool adapts; /* LARS and LAMB: its rate depends on norms of the variable and of its change. */
 };
 
 struct variable_rule variable_rule_of(const struct job *job, const struct variable *variable);

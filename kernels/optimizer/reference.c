@@ -115,6 +115,33 @@ static void reference_lars(size_t count, const struct optimizer_constants *c, co
     }
 }
 
+void optimizer_lamb_change(size_t count, const struct optimizer_constants *c, const float *gradient,
+                           const float *const in[static OPTIMIZER_ARRAYS_MAX], float *change)
+{
+    for (size_t i = 0; i < count; i++) {
+        const float g = limited(c, gradient[i]);
+        const float m = c->beta1 * in[1][i] + c->one_minus_beta1 * g;
+        const float v = c->beta2 * in[2][i] + c->one_minus_beta2 * (g * g);
+        change[i] = m * c->correction / (sqrtf(v) * c->root + c->epsilon);
+        if (c->decay != 0) { change[i] += c->decay * in[0][i]; }
+    }
+}
+
+static void reference_lamb(size_t count, const struct optimizer_constants *c, const float *gradient,
+                           const float *const in[static OPTIMIZER_ARRAYS_MAX],
+                           float *const out[static OPTIMIZER_ARRAYS_MAX])
+{
+    for (size_t i = 0; i < count; i++) {
+        const float g = limited(c, gradient[i]);
+        const float *const at[OPTIMIZER_ARRAYS_MAX] = {in[0] + i, in[1] + i, in[2] + i};
+        float change;
+        optimizer_lamb_change(1, c, gradient + i, at, &change);
+        out[0][i] = in[0][i] - c->rate * change;
+        out[1][i] = c->beta1 * in[1][i] + c->one_minus_beta1 * g;
+        out[2][i] = c->beta2 * in[2][i] + c->one_minus_beta2 * (g * g);
+    }
+}
+
 static void reference_average(size_t count, const struct optimizer_constants *c, const float *mean,
                               const float *const in[static OPTIMIZER_ARRAYS_MAX],
                               float *const out[static OPTIMIZER_ARRAYS_MAX])
@@ -136,5 +163,6 @@ const struct optimizer_kernels optimizer_reference = {
             [OPTIMIZER_ADAM] = reference_adam,
             [OPTIMIZER_ADAMW] = reference_adamw,
             [OPTIMIZER_LARS] = reference_lars,
+            [OPTIMIZER_LAMB] = reference_lamb,
         },
 };

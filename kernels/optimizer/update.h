@@ -5,8 +5,8 @@
  * Every function has the same bits in every backend and on every processor: each element is
  * computed alone, by IEEE 754 operations in the order written below, without fused multiply-adds.
  *
- * With g = min(max(scale gradient, -limit), limit), and except for AdamW g = g + decay values if
- * decay is not 0, in single precision (a' is the new value of a):
+ * With g = min(max(scale gradient, -limit), limit), and except for AdamW and LAMB g = g + decay
+ * values if decay is not 0, in single precision (a' is the new value of a):
  *
  *   sgd       values' = values - rate g
  *   momentum  velocity' = momentum velocity + g;  values' = values - rate velocity'
@@ -31,6 +31,12 @@
  *             (You, Gitman, Ginsburg 2017, with rate = learning rate * trust * |values| /
  *             (|gradient| + decay |values|), norms of the whole variable and of its gradient after
  *             `scale` and before `limit`; the learning rate where a norm is 0 or nothing decays)
+ *
+ *   lamb      m' and v' as adam; u = m' correction / (sqrt(v') root + epsilon), and u = u + decay
+ *             values if decay is not 0;  values' = values - rate u
+ *             (You et al. 2020, algorithm 2, with rate = learning rate * |values| / |u|, norms of
+ *             the whole variable and of its u, and correction = 1 / (1 - beta1^t); the learning
+ *             rate where a norm is 0 or nothing decays)
  *
  * A variable that is an average (A13) has an update of its own, without scale, limit and decay:
  *
@@ -58,6 +64,7 @@ struct optimizer_constants {
     float decay;
     float momentum;
     float beta1, one_minus_beta1, beta2, one_minus_beta2, root, epsilon;
+    float correction; /* LAMB: that of the bias of m. */
 };
 
 /* out[a][i] from gradient[i] and in[a][i], where array 0 is the values. An array of the state may
@@ -71,6 +78,11 @@ struct optimizer_kernels {
     optimizer_kernel *update[OPTIMIZER_KINDS];
     optimizer_kernel *average; /* May be in place. */
 };
+
+/* The change u of LAMB, of values in[0] with the state in[1] and in[2]. */
+void optimizer_lamb_change(size_t count, const struct optimizer_constants *constants,
+                           const float *gradient,
+                           const float *const in[static OPTIMIZER_ARRAYS_MAX], float *change);
 
 /* In plain C. */
 extern const struct optimizer_kernels optimizer_reference;

@@ -78,6 +78,15 @@ class PsCounts(Cli):
         self.check("--set", "model.type=layers", "--set", f"model.layers={layers}", "--set", "model.loss=squared_error",
                    "--set", "train.optimizer=lars", "--set", "train.weight_decay=0.0001", "--set", "train.clip_norm=2")
 
+    def test_lamb(self):
+        """The norm is that of the change of a whole variable; clipping by norm, which would change nothing, is refused."""
+        layers = json.dumps([{"dense": 9}, "relu", {"dense": 5}, "relu", {"dense": 1}])
+        job = ["--set", "model.type=layers", "--set", f"model.layers={layers}", "--set", "model.loss=squared_error",
+               "--set", "train.optimizer=lamb", "--set", "train.weight_decay=0.01", "--set", "train.learning_rate=0.002"]
+        self.check(*job)
+        self.refused(3, ["\"lamb\"", "train.clip_norm is 2", "train.clip_value"], "run", "--local", QUICK, *job,
+                     "--set", "train.clip_norm=2", "--dir", "refused")
+
     def test_batch_norm(self):
         """The moments are averages over slices; evaluations use them. Clipping leaves the moments alone."""
         layers = [{"dense": 8}, "batch_norm", "relu", {"dense": 1}]

@@ -102,6 +102,14 @@ static void draw_batch_norm(struct job *job)
 
 /* Half of the jobs that need no exact counts have one of the other optimizers, a schedule, or batch
  * norm. From a stream of its own, so that the faults of a seed stay what they were. */
+/* A norm cannot be clipped with it. */
+static bool uses_lamb(const struct job *job)
+{
+    const bool by_rule =
+        job->train.rule_count > 0 && job->train.rules[0].optimizer == OPTIMIZER_LAMB;
+    return by_rule || job->train.optimizer == OPTIMIZER_LAMB;
+}
+
 static void draw_optimizer(struct sim_setup *setup, uint64_t seed)
 {
     struct random random = {.state = seed ^ 0x6f7074696d697a65u};
@@ -115,7 +123,7 @@ static void draw_optimizer(struct sim_setup *setup, uint64_t seed)
         job->train.rules[0] = (struct job_variable_rule){
             "*bias", 0.5, 2, (enum optimizer_kind)random_below(&random, OPTIMIZER_KINDS + 1)};
     }
-    if (coin(&random)) { job->train.clip_norm = 0.1; }
+    if (coin(&random) && !uses_lamb(job)) { job->train.clip_norm = 0.1; }
     if (coin(&random)) { draw_schedule(job, &random); }
     if (coin(&random)) { draw_batch_norm(job); }
     if (coin(&random)) { job->train.ema = 0.9; }

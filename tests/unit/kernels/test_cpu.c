@@ -148,8 +148,8 @@ static void test_optimizer_steps_are_exact(void **state)
     (void)state;
     float *g = random_floats(1, COUNT), *in[OPTIMIZER_ARRAYS_MAX];
     static const struct optimizer_constants steps[] = {
-        {0.01F, 1, INFINITY, 0, 0.9F, 0.9F, 0.1F, 0.999F, 0.001F, 1.7F, 1e-8F},
-        {0.1F, 0.75F, 1.25F, 0.001F, 0.5F, 0.8F, 0.2F, 0.9F, 0.1F, 3, 1e-3F},
+        {0.01F, 1, INFINITY, 0, 0.9F, 0.9F, 0.1F, 0.999F, 0.001F, 1.7F, 1e-8F, 10},
+        {0.1F, 0.75F, 1.25F, 0.001F, 0.5F, 0.8F, 0.2F, 0.9F, 0.1F, 3, 1e-3F, 5},
     };
     for (uint32_t a = 0; a < OPTIMIZER_ARRAYS_MAX; a++) { in[a] = random_floats(2 + a, COUNT); }
     for (size_t i = 0; i < COUNT; i++) { in[2][i] *= in[2][i]; }
@@ -242,8 +242,8 @@ static void test_streams_are_copies(void **state)
 static void test_state_is_updated_in_place(void **state)
 {
     (void)state;
-    const struct optimizer_constants step = {0.1F, 0.75F, 1.25F, 0.001F, 0.5F, 0.8F,
-                                             0.2F, 0.9F,  0.1F,  3,      1e-3F};
+    const struct optimizer_constants step = {0.1F, 0.75F, 1.25F, 0.001F, 0.5F,  0.8F,
+                                             0.2F, 0.9F,  0.1F,  3,      1e-3F, 5};
     float *in[OPTIMIZER_ARRAYS_MAX], *g = random_floats(9, COUNT);
     for (uint32_t run = 0; run < 4 * OPTIMIZER_KINDS; run++) {
         const uint32_t k = run / OPTIMIZER_KINDS;

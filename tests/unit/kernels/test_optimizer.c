@@ -79,7 +79,7 @@ static void plain_update(const struct optimizer *o, uint64_t step, double g, str
 {
     double rate = o->schedule.rates[0].learning_rate, t = (double)step + 1, gradient = g;
     if (o->clip_value > 0) { g = fmax(fmin(g, o->clip_value), -o->clip_value); }
-    if (o->kind != OPTIMIZER_ADAMW) { g += o->weight_decay * p->w; }
+    if (o->kind != OPTIMIZER_ADAMW && o->kind != OPTIMIZER_LAMB) { g += o->weight_decay * p->w; }
     p->m = o->beta1 * p->m + (1 - o->beta1) * g;
     p->v = o->beta2 * p->v + (1 - o->beta2) * g * g;
     double adam =
@@ -103,6 +103,7 @@ static void plain_update(const struct optimizer *o, uint64_t step, double g, str
         p->w -= p->slow;
         break;
     }
+    case OPTIMIZER_LAMB: p->w -= rate * copysign(p->w, adam + o->weight_decay * p->w); break;
     case OPTIMIZER_KINDS: break;
     }
 }
@@ -117,7 +118,12 @@ static double run_updates(const struct optimizer *optimizer, uint64_t updates, u
         float *in = arrays[step % 2], *out = arrays[(step + 1) % 2];
         float gradient = factor * (random_unit_at(9, 1, step / period) - 0.4F);
         own = *optimizer;
-        own.norms[0] = (struct variable_norms){fabs((double)in[0]), fabs((double)gradient)};
+        float change = gradient;
+        if (own.kind == OPTIMIZER_LAMB) {
+            const float *const state[OPTIMIZER_ARRAYS_MAX] = {in, in + 1, in + 2};
+            optimizer_change(&own, step, 0, 1, &gradient, state, &change);
+        }
+        own.norms[0] = (struct variable_norms){fabs((double)in[0]), fabs((double)change)};
         optimizer_apply(&own, kernels_cpu(), step, 0, 1, &gradient,
                         (const float *const[OPTIMIZER_ARRAYS_MAX]){in, in + 1, in + 2},
                         (float *const[OPTIMIZER_ARRAYS_MAX]){out, out + 1, out + 2});

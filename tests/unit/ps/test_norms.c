@@ -63,8 +63,8 @@ static void exchange(uint32_t count)
         measurement_begin(&part, place.first, place.count);
         for (uint64_t at = 0, size; at < place.count; at += size) {
             size = u64_min(16 + 16 * (at % 7 * p), place.count - at);
-            measurement_add(&part, &optimizers[p], size, values + place.first + at,
-                            gradient + place.first + at);
+            const float *const arrays[OPTIMIZER_ARRAYS_MAX] = {values + place.first + at};
+            measurement_add(&part, &optimizers[p], 0, size, arrays, gradient + place.first + at);
         }
         assert_true(norms_measured(&norms[p], &part));
     }
