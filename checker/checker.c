@@ -224,10 +224,15 @@ static void check_epoch(const struct checker *checker, const struct run *run)
     }
 }
 
-/* When nothing remembers /run, the run forms again, from the contents of the disks. */
+/* When nothing remembers /run, the run forms again, from the contents of the disks. If all nodes
+ * are present, its first /run orders the load already. */
 static bool begins_again(const struct checker *checker, const struct run *run)
 {
-    return checker->foreign && run->phase == RUN_FORMING && run->generation == 0;
+    const struct run *was = &checker->run;
+    if (!checker->foreign) { return false; }
+    if (run->phase == RUN_FORMING) { return run->generation == 0; }
+    return run->phase == RUN_LOADING && run->generation > was->generation &&
+           run->last_checkpoint < was->last_checkpoint;
 }
 
 static void check_generation(struct checker *checker, const struct run *run)
