@@ -47,6 +47,17 @@ static void set_gate(struct plan *p, uint64_t step)
     plan_need(p, PLAN_HARD);
 }
 
+/* A gate `ahead` of the step reached, at most the last step. Not the step of an earlier order: a
+ * ps that saves the gate must have read of it, and in async mode the shard that was saved may have
+ * updates of later steps by now. */
+static void set_gate_ahead(struct plan *p, uint64_t ahead)
+{
+    const struct run *run = p->run;
+    const uint64_t reached = chief_max_step(p->c, run), step = reached + ahead;
+    const bool ordered = step == run->save_step || step == run->committed_step;
+    set_gate(p, u64_min(u64_max(run->until, reached), step + ordered));
+}
+
 void plan_gate(struct plan *p)
 {
     const struct chief *c = p->c;
@@ -57,9 +68,7 @@ void plan_gate(struct plan *p)
         /* A new chief waits for the reports of all ps before it takes the order back. */
         if (chief_all_ps_reported(c)) { set_gate(p, 0); }
     } else if (run->gate == 0) {
-        /* Not the step of an earlier order: a ps that saves the gate must have read of it. */
-        uint64_t step = reached + chief_lead(c);
-        set_gate(p, u64_min(last, step + (step == run->save_step)));
+        set_gate_ahead(p, chief_lead(c));
     } else if (reached > run->gate || p->late) {
         set_gate(p, u64_min(last, u64_max(reached, run->gate) + 2 * chief_lead(c)));
     } else if (reached > 0 && has_stopped(c, run, reached)) {
@@ -95,7 +104,7 @@ bool plan_watch_leaving(struct plan *p)
     if (run->recovery.kind == RECOVERY_CHIEF) { return false; }
     if (run->recovery.kind == RECOVERY_OPERATOR || !is_at_gate(c, run)) {
         plan_phase(p, RUN_RUNNING);
-        set_gate(p, chief_max_step(c, run));
+        set_gate_ahead(p, 0);
         return true;
     }
     task_append(&text, (struct task){.role = ROLE_PS, .index = ps});

@@ -203,6 +203,30 @@ static void paused_run_goes_to_the_gate_before_a_ps_leaves(void **state)
     assert_int_equal(chief.run.phase, RUN_PAUSED);
 }
 
+/* In async mode a ps may have applied updates beyond a checkpoint that was committed before the
+ * operator paused the run, so it could never report that step as its gate. */
+static void gate_of_a_paused_run_is_not_a_committed_step(void **state)
+{
+    (void)state;
+    begin_running();
+    request(1, REQUEST_CHECKPOINT);
+    for (int i = 0; i < 3; i++) { written(); }
+    const uint64_t id = chief.run.save_checkpoint, step = chief.run.save_step;
+    for (uint32_t i = 0; i < 2; i++) {
+        ps_at(i, 1, step);
+        ps_saved(i, id, step);
+    }
+    settle();
+    for (int i = 0; i < 3; i++) { written(); }
+    assert_int_equal(chief.run.committed_step, step);
+    request(2, REQUEST_PAUSE);
+    for (int i = 0; i < 3; i++) { written(); }
+    assert_int_equal(chief.run.phase, RUN_PAUSED);
+    leaves(ROLE_PS, 0);
+    assert_int_equal(actions.write->run.phase, RUN_RUNNING);
+    assert_int_equal(actions.write->run.gate, step + 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
@@ -216,6 +240,7 @@ int main(void)
         TEST(gate_without_workers_is_the_present_step),
         TEST(every_ps_reads_of_the_gate_before_one_leaves),
         TEST(paused_run_goes_to_the_gate_before_a_ps_leaves),
+        TEST(gate_of_a_paused_run_is_not_a_committed_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
