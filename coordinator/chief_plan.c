@@ -223,12 +223,12 @@ static void finish(struct plan *p)
     entry->metrics = run->evaluation.metrics;
 }
 
-/* Async: a ps that is at the last step has applied a later push of some slice, and cannot save. */
+/* Async: a ps has applied a push beyond the last step of some slice, and cannot save it. */
 static bool end_is_spoiled(const struct plan *p)
 {
     const struct run *run = p->run;
     assert(p->c->config.ps <= PS_MAX);
-    if (run->save_checkpoint == 0 || run->save_step != run->until) { return false; }
+    if (!run->ending || run->save_checkpoint == 0 || run->save_step != run->until) { return false; }
     for (uint32_t i = 0; i < p->c->config.ps; i++) {
         const struct report *report = &p->c->ps[i].report;
         if (chief_ps_holds(p->c, run, i) && report->late_checkpoint >= run->save_checkpoint) {
@@ -247,9 +247,10 @@ static void repair_end(struct plan *p)
     assert(reached >= run->load_step);
     const bool stopping = run->phase == RUN_STOPPING;
     if (run->phase != RUN_RUNNING && !stopping) { return; }
-    if (reached <= run->until && !(stopping && end_is_spoiled(p))) { return; }
+    if (reached <= run->until && !end_is_spoiled(p)) { return; }
     if (stopping) { plan_phase(p, RUN_RUNNING); }
-    run->until = u64_max(reached, u64_min(reached + 2 * chief_lead(p->c), p->c->config.steps));
+    const uint64_t passed = u64_max(reached, run->until);
+    run->until = u64_max(passed, u64_min(passed + 2 * chief_lead(p->c), p->c->config.steps));
     plan_next_evaluation(p);
     plan_need(p, PLAN_HARD);
 }
