@@ -3,7 +3,8 @@
 
     python3 bench/readers.py build/bin/bench_readers
 
-Each library that is installed is measured: pandas, numpy, scikit-learn, webdataset, Pillow, TensorFlow. The files are
+Each library that is installed is measured: pandas, numpy, scikit-learn, webdataset, Pillow, torchvision, TensorFlow; for
+others a line reports that they are not installed. The files are
 written into a temporary folder.
 """
 
@@ -74,13 +75,19 @@ def main(program, folder):
 
 def images(program, folder, random, image):
     pixels = (random.integers(0, 30, (64, 64, 3)) + numpy.mgrid[:64, :64].sum(0)[..., None]).astype(numpy.uint8)
+    torchvision = module("torchvision")
+    if torchvision:
+        from torchvision.datasets import ImageFolder
+        from torchvision.io import decode_image
     for kind in "jpg", "png":
         root = folder / kind / "class"
         root.mkdir(parents=True)
         for i in range(IMAGES):
             image.fromarray(pixels + i % 50).save(root / f"{i:05}.{kind}")
-        line(program, "images", folder / kind, IMAGES,
-             Pillow=lambda root=root: [numpy.asarray(image.open(path)) for path in root.iterdir()])
+        libraries = {"Pillow": lambda root=root: [numpy.asarray(image.open(path)) for path in root.iterdir()]}
+        if torchvision:
+            libraries["torchvision"] = lambda kind=kind: list(ImageFolder(folder / kind, loader=decode_image))
+        line(program, "images", folder / kind, IMAGES, **libraries)
     webdataset = module("webdataset")
     if webdataset:
         path = str(folder / "a.tar")
