@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "data/criteo.h"
 #include "data/job_columns.h"
 #include "data/open.h"
 #include "data/source/index.h"
@@ -27,9 +28,33 @@ static const char *key_of(const struct job *job, enum dataset_split split)
     return pattern == job->data.validation ? "data.validation" : "data.train";
 }
 
+static bool is_computed(const struct job *job)
+{
+    assert(job_has_rows(job));
+    return job->data.format[0] == '\0';
+}
+
+const char *column_table_label(const struct job *job)
+{
+    return *job->data.label == '\0' && is_computed(job) ? "\"click\"" : job->data.label;
+}
+
+static enum tn_status open_computed(const struct job *job, bool test, struct source *out,
+                                    struct error *error)
+{
+    const struct criteo_config config = {
+        .seed = job->seed,
+        .rows = test ? job->data.test_examples : job->data.examples,
+        .test = test,
+        .options = job->data.options,
+    };
+    return criteo_open(&config, out, error);
+}
+
 enum tn_status column_table_open_source(const struct job *job, enum dataset_split split,
                                         struct source *out, struct error *error)
 {
+    if (is_computed(job)) { return open_computed(job, split != DATASET_TRAIN, out, error); }
     const struct source_config config = {
         .format = job->data.format,
         .pattern = pattern_of(job, split),
@@ -47,8 +72,8 @@ static enum tn_status open_split(const struct job *job, enum dataset_split split
     const double test = *job->data.test != '\0' ? 0 : job->data.split_test;
     const double validation = *job->data.validation != '\0' ? 0 : job->data.split_validation;
     double low = 0, high = 1;
-    if (split == DATASET_TRAIN) { low = test + validation; }
-    if (pattern_of(job, split) == job->data.train && split != DATASET_TRAIN) {
+    if (split == DATASET_TRAIN && !is_computed(job)) { low = test + validation; }
+    if (!is_computed(job) && split != DATASET_TRAIN && pattern_of(job, split) == job->data.train) {
         low = split == DATASET_TEST ? 0 : test;
         high = split == DATASET_TEST ? test : test + validation;
     }
@@ -142,7 +167,7 @@ static enum tn_status open_columns(const struct job *job, enum dataset_split spl
     } else if (split != DATASET_TRAIN) {
         status = fit_elsewhere(job, &table->columns, error);
     } else {
-        status = columns_open(job->data.columns, job->data.label, &table->columns, error);
+        status = columns_open(job->data.columns, column_table_label(job), &table->columns, error);
     }
     if (status == TN_OK) { status = columns_bind(table->columns, &table->source, true, error); }
     if (status == TN_OK && split == DATASET_TRAIN && fitted == NULL) { status = fit(table, error); }
@@ -308,6 +333,12 @@ static enum tn_status open_files(const struct job *job, const char *pattern,
                                  const struct columns *fitted, bool with_label,
                                  struct column_table *table, struct error *error)
 {
+    if (is_computed(job)) {
+        return error_set(error, TN_EINVAL,
+                         "%s: the run computes its examples and has no format of files: leave the "
+                         "file out",
+                         pattern);
+    }
     const struct source_config config = {
         .format = job->data.format,
         .pattern = pattern,

@@ -1,6 +1,6 @@
 /*
  * data/column_table.h: the examples of files: a part of the rows of a source, made into numbers by
- * feature columns. For jobs with data.format.
+ * feature columns. For jobs whose examples are rows (job_has_rows()), read from files or computed.
  *
  * Threads: read-only once it is open; any number of threads may read, each with a row of its own.
  */
@@ -55,6 +55,9 @@ MUST_CHECK enum tn_status column_table_read(const struct column_table *table, ui
                                             struct source_row *row,
                                             const struct column_table_example *example,
                                             struct error *error);
+
+/* The JSON text of the label: data.label, or that of computed rows. */
+const char *column_table_label(const struct job *job);
 
 /* The files of a split alone; an error names the key of the job. */
 MUST_CHECK enum tn_status column_table_open_source(const struct job *job, enum dataset_split split,

@@ -3,12 +3,14 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "data/column_table.h"
+#include "data/criteo.h"
 #include "data/idx.h"
 #include "data/matches.h"
 #include "data/synthetic.h"
@@ -148,7 +150,7 @@ static enum tn_status open_typed(const struct job *job, enum dataset_split split
                          job->data.type, job->model.type);
     }
     return error_set(error, TN_EINVAL,
-                     "unknown data.type '%s': one of idx, text, synthetic, matches",
+                     "unknown data.type '%s': one of idx, text, synthetic, matches, criteo-like",
                      job->data.type);
 }
 
@@ -185,9 +187,8 @@ static enum tn_status open_any(const struct job *job, enum dataset_split split,
     *out = NULL;
     struct dataset *dataset = new_dataset(job);
     if (dataset == NULL) { return error_set(error, TN_ENOMEM, "data: out of memory"); }
-    enum tn_status status = job->data.format[0] != '\0'
-                                ? open_table(job, split, train, dataset, error)
-                                : open_typed(job, split, dataset, error);
+    enum tn_status status = job_has_rows(job) ? open_table(job, split, train, dataset, error)
+                                              : open_typed(job, split, dataset, error);
     if (status == TN_OK) {
         *out = dataset;
     } else {
@@ -213,7 +214,7 @@ enum tn_status dataset_open_beside(const struct job *job, enum dataset_split spl
 enum tn_status dataset_open_stored(const struct job *job, const struct dataset_stored *stored,
                                    struct dataset **out, struct error *error)
 {
-    assert(job->data.format[0] != '\0' && stored->columns != NULL);
+    assert(job_has_rows(job) && stored->columns != NULL);
     *out = NULL;
     struct columns *columns = NULL;
     struct dataset *dataset = new_dataset(job);
@@ -459,6 +460,13 @@ static double target_of(const struct dataset *dataset, uint64_t example, uint32_
     float value;
     bytes_to_floats(1, dataset->input_bytes + at, &value);
     return (double)value;
+}
+
+double dataset_best_area(const struct dataset *dataset)
+{
+    const struct column_table *table = dataset->table;
+    if (table == NULL || !criteo_is_source(&table->source)) { return (double)NAN; }
+    return criteo_best_area(&table->source);
 }
 
 double dataset_spread(const struct dataset *dataset)

@@ -5,7 +5,8 @@
  * compressed with gzip or not, with pixels scaled to [0, 1]; "text" makes windows of a file
  * (text_windows.h); "synthetic" and "matches" compute examples from the seed (synthetic.h,
  * matches.h). Pixels stay bytes in memory, which takes a quarter of the space, and become floats
- * when they are gathered. Jobs with data.format read files with columns (column_table.h), which
+ * when they are gathered. Jobs with data.format read files with columns (column_table.h), and
+ * "criteo-like" computes such rows (criteo.h), which
  * need no memory of their size. An example is a function of its number, without a cursor.
  *
  * Threads: an open data set is read-only; any number of threads may gather from it.
@@ -56,7 +57,7 @@ MUST_CHECK enum tn_status dataset_open_beside(const struct job *job, enum datase
                                               const struct dataset *train, struct dataset **out,
                                               struct error *error);
 /*
- * The test set of a job with data.format, or the rows of other files, for a model that was trained:
+ * The test set of a job with rows, or the rows of other files, for a model that was trained:
  * by the columns and statistics of its run.
  */
 struct dataset_stored {
@@ -82,6 +83,10 @@ bool dataset_has_bytes(const struct dataset *dataset);
 /* The squared deviations of the targets from their means; 0: there are none. Of a table, of another
  * split than that for training. */
 double dataset_spread(const struct dataset *dataset);
+
+/* The best possible area under the ROC curve of the examples, where the data are drawn from a model
+ * that is known; else NAN. */
+double dataset_best_area(const struct dataset *dataset);
 
 /* The place of examples in training, for random changes of images: their epochs are those of the
  * positions from `position` on, as in data/shuffle.h. */

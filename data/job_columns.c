@@ -75,13 +75,14 @@ static enum tn_status settle(struct job *job, const struct columns *columns, str
 
 enum tn_status job_columns_settle(struct job *job, struct error *error)
 {
-    const bool has_files = job->data.format[0] != '\0' && job->data.train[0] != '\0';
+    const bool is_known = job->data.format[0] == '\0' || job->data.train[0] != '\0';
     const bool is_settled =
         job->model.inputs_given && (job->model.embeddings_given || job->data.columns[0] == '\0');
-    if (!has_files || is_settled) { return TN_OK; }
+    if (!job_has_rows(job) || !is_known || is_settled) { return TN_OK; }
     struct source source = {0};
     struct columns *columns = NULL;
-    enum tn_status status = columns_open(job->data.columns, job->data.label, &columns, error);
+    enum tn_status status =
+        columns_open(job->data.columns, column_table_label(job), &columns, error);
     if (status == TN_OK && job->model.inputs_given && columns_embedded(columns, NULL, 0) == 0) {
         columns_close(columns);
         return TN_OK;

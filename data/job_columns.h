@@ -11,7 +11,7 @@
 #include "data/columns/columns.h"
 
 /* Set those of the keys that were not given, from the columns and the first files for training, if
- * the job has data.format. Errors as column_table_open(). */
+ * the job has rows. Errors as column_table_open(). */
 MUST_CHECK enum tn_status job_columns_settle(struct job *job, struct error *error);
 
 /* TN_EINVAL: model.embeddings are not those of the columns. */

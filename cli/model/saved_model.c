@@ -115,12 +115,12 @@ static enum tn_status load(struct saved_model *saved, const char *checkpoint, st
     return status;
 }
 
-/* A run without data.format has no columns. */
+/* A run without rows has no columns. */
 static enum tn_status read_columns(struct saved_model *saved, const char *dir, struct error *error)
 {
     size_t size;
     char path[RUN_PATH_MAX + 16];
-    if (saved->job.data.format[0] == '\0') { return TN_OK; }
+    if (!job_has_rows(&saved->job)) { return TN_OK; }
     index_look_up(dir);
     snprintf(path, sizeof path, "%s/columns.json", dir);
     return files_read(path, COLUMNS_BYTES_MAX, &saved->columns, &size, error);

@@ -54,6 +54,11 @@ static void close_view(struct data_view *view)
     free(view);
 }
 
+static json_t *real(double number)
+{
+    return isfinite(number) ? json_real(number) : json_null();
+}
+
 static json_t *json_of_splits(const struct data_view *view)
 {
     json_t *object = json_object();
@@ -67,8 +72,10 @@ static json_t *json_of_splits(const struct data_view *view)
 
 static json_t *json_of_view(const struct data_view *view)
 {
-    return json_pack("{s:i, s:o, s:i, s:s}", "version", 1, "examples", json_of_splits(view),
-                     "inputs", (int)view->job.model.inputs, "digest", view->digest);
+    const double best = dataset_best_area(view->splits[DATASET_TEST]);
+    return json_pack("{s:i, s:o, s:i, s:s, s:o}", "version", 1, "examples", json_of_splits(view),
+                     "inputs", (int)view->job.model.inputs, "digest", view->digest, "best_auc",
+                     real(best));
 }
 
 static void print_splits(const struct data_view *view)
@@ -80,14 +87,11 @@ static void print_splits(const struct data_view *view)
     }
     printf("inputs of the model: %" PRIu32 "\ndigest of the data: %s\n", view->job.model.inputs,
            view->digest);
+    const double best = dataset_best_area(view->splits[DATASET_TEST]);
+    if (isfinite(best)) { printf("best possible AUC of the test examples: %.4f\n", best); }
 }
 
 /* -------------------------------------------------------------------- show */
-
-static json_t *real(double number)
-{
-    return isfinite(number) ? json_real(number) : json_null();
-}
 
 static json_t *json_of_columns(const struct data_view *view)
 {

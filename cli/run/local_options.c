@@ -100,7 +100,7 @@ bool local_options_use_index(const struct local_options *given, const struct job
 {
     char dir[RUN_PATH_MAX];
     struct error ignored;
-    if (job->data.format[0] == '\0') { return false; }
+    if (!job_has_rows(job)) { return false; }
     local_options_folder(given, job, dir);
     const bool exists = access(dir, F_OK) == 0;
     const bool created = !exists && files_make_folders(dir, &ignored) == TN_OK;

@@ -45,7 +45,7 @@ MUST_CHECK enum tn_status local_options_read_zk(const struct local_options *give
 void local_options_folder(const struct local_options *given, const struct job *job,
                           char dir[static RUN_PATH_MAX]);
 
-/* From now on, results about the data of a job with data.format are kept in the folder of --dir
+/* From now on, results about the data of a job with rows are kept in the folder of --dir
  * (data/source/index.h). It is created if need be; returns whether it was. */
 bool local_options_use_index(const struct local_options *given, const struct job *job);
 /* Remove the created folder, unless it was opened for the run. */

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,10 @@ char *result_json(const struct result *result, const struct run *run, const char
                             json_integer((json_int_t)run->skipped_checkpoints));
     }
     if (root != NULL) { json_object_set_new(root, "best", best_json(&run->best_checkpoint)); }
+    if (root != NULL) {
+        json_object_set_new(root, "auc",
+                            event_text_number(metrics_value(&run->evaluation.metrics, "auc")));
+    }
     if (root != NULL) { json_object_set_new(root, "test", test_json(result)); }
     const char *reason = run->phase == RUN_FAILED ? run->reason : result->damage.text;
     if (root != NULL && *reason) { json_object_set_new(root, "reason", json_text(reason)); }
@@ -118,6 +123,8 @@ char *result_text(const struct result *result, const struct run *run, const char
         fprintf(out, "%s loss %.4f, %s accuracy %.4f; digest of the parameters %s\n", split,
                 run->evaluation.loss, split, run->evaluation.accuracy, digest);
     }
+    const double auc = metrics_value(&run->evaluation.metrics, "auc");
+    if (isfinite(auc)) { fprintf(out, "AUC %.4f\n", auc); }
     fprintf(out,
             "elections: %" PRIu64 "; recoveries: %zu; last checkpoint: %" PRIu64 " (step %" PRIu64
             ")\n",

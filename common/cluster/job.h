@@ -156,10 +156,10 @@ struct job {
         struct job_embedding embeddings[JOB_EMBEDDINGS_MAX]; /* By input; of feature columns. */
     } model;
     struct {
-        char type[32]; /* "idx", "text", "synthetic", "matches" */
+        char type[32]; /* "idx", "text", "synthetic", "matches", "criteo-like" */
         char path[JOB_PATH_MAX];
-        uint32_t examples, test_examples; /* synthetic, matches */
-        double noise;                     /* The same. */
+        uint32_t examples, test_examples; /* synthetic, matches, criteo-like */
+        double noise;                     /* synthetic, matches */
         char format[32]; /* Files with columns, in place of `type`; "": none. data/open.h */
         char train[JOB_PATH_MAX], test[JOB_PATH_MAX], validation[JOB_PATH_MAX]; /* Patterns. */
         char label[JOB_LABEL_MAX];     /* JSON: names of columns; "": none. */
@@ -266,6 +266,10 @@ const char *placement_strategy_name(enum placement_strategy strategy);
 
 /* The number of values that a label may have; 0: the model predicts numbers, targets. */
 uint32_t job_classes(const struct job *job);
+
+/* Whether examples are rows with named columns, of files (data.format) or computed ("criteo-like"),
+ * which data.columns makes into numbers. */
+bool job_has_rows(const struct job *job);
 
 /* Whether code of the user builds the model. */
 bool job_has_code(const struct job *job);

@@ -105,10 +105,27 @@ static const char *key_of_format(const struct job *job)
     return job->data.split_validation != 0 ? "data.split.validation" : NULL;
 }
 
+/* Rows that are computed have columns, but no files. */
+static enum tn_status check_computed(const struct job *job, struct error *error)
+{
+    const char *key = job->data.train[0] != '\0'        ? "data.train"
+                      : job->data.test[0] != '\0'       ? "data.test"
+                      : job->data.validation[0] != '\0' ? "data.validation"
+                      : job->data.split_test != 0       ? "data.split.test"
+                      : job->data.split_validation != 0 ? "data.split.validation"
+                                                        : NULL;
+    if (key == NULL) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "%s is given, but data.type \"%s\" computes its examples: remove it, and give "
+                     "data.examples and data.test_examples",
+                     key, job->data.type);
+}
+
 enum tn_status job_check_data(const struct job *job, struct error *error)
 {
     assert(job != NULL);
     if (job->data.format[0] == '\0') {
+        if (job_has_rows(job)) { return check_computed(job, error); }
         const char *key = key_of_format(job);
         if (key == NULL) { return TN_OK; }
         return error_set(error, TN_EINVAL,

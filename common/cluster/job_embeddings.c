@@ -39,7 +39,9 @@ static const char *obstacle(const struct job *job)
         return "models of type \"mlp\", \"softmax\", \"linear\" and \"layers\" have them: remove "
                "\"embed\" from data.columns, or use one of these";
     }
-    if (job->data.format[0] == '\0') { return "only columns of data.format have them: remove it"; }
+    if (!job_has_rows(job)) {
+        return "only columns of data.format or \"criteo-like\" data have them: remove it";
+    }
     if (job->model.shape_count > 0) {
         return "model.shape is given: remove it, and begin model.layers with \"reshape\"";
     }

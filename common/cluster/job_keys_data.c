@@ -2,7 +2,8 @@
 #include "common/cluster/job_key_rows.h"
 #include "common/cluster/job_layers.h"
 
-static const char *const data_types[] = {"idx", "text", "synthetic", "matches", NULL};
+static const char *const data_types[] = {"idx",     "text",        "synthetic",
+                                         "matches", "criteo-like", NULL};
 
 #define CUSTOM(key, member, conversion, text)                                                      \
     {                                                                                              \
@@ -13,15 +14,15 @@ static const char *const data_types[] = {"idx", "text", "synthetic", "matches", 
 static const struct json_field fields[] = {
     NAME(FIELD_CHOICE, "data.type", data.type, data_types, FIXED,
          "`idx`: images and labels in IDX format, gzip'ed or not. `text`: the bytes of a file, "
-         "each to be predicted from those before it. `synthetic` and `matches`: drawn from the "
-         "seed. See [Data](#data)."),
+         "each to be predicted from those before it. `synthetic`, `matches` and "
+         "`criteo-like`: drawn from the seed. See [Data](#data)."),
     TEXT("data.path", data.path, FIXED,
          "Of `idx`: folder with `train-images-idx3-ubyte[.gz]` and the other three files. Of "
          "`text`: the file."),
     NUMBER(FIELD_UINT, "data.examples", data.examples, 1, 1 << 30, FIXED,
-           "Training examples. Of `synthetic` and `matches` only."),
+           "Training examples. Of `synthetic`, `matches` and `criteo-like` only."),
     NUMBER(FIELD_UINT, "data.test_examples", data.test_examples, 1, 1 << 30, FIXED,
-           "Test examples. Of `synthetic` and `matches` only."),
+           "Test examples. Of `synthetic`, `matches` and `criteo-like` only."),
     NUMBER(
         FIELD_REAL, "data.noise", data.noise, 0, 1e6, FIXED,
         "Standard deviation of the noise: of a regression on the targets, of a classifier on the "
@@ -32,7 +33,8 @@ static const struct json_field fields[] = {
          "[other formats](data-formats.md). See [data in files](data.md)."),
     TEXT("data.train", data.train, FIXED,
          "The files for training, a pattern as in a shell: `d/train-*.csv`. This and all below are "
-         "of `data.format` only."),
+         "of `data.format` only; `criteo-like` has `data.label`, `data.columns` and "
+         "`data.options`."),
     TEXT("data.test", data.test, FIXED,
          "The files for evaluations. Without them, `data.split.test` takes rows of `data.train`."),
     TEXT("data.validation", data.validation, FIXED,
@@ -46,7 +48,8 @@ static const struct json_field fields[] = {
            "How columns become inputs: see [feature columns](data.md#feature-columns). `{}`: "
            "each column but the label is a number."),
     CUSTOM("data.options", data.options, job_options_converter,
-           "An object that the format reads: see [data-formats.md](data-formats.md)."),
+           "An object that the format reads: see [data-formats.md](data-formats.md). Of "
+           "`criteo-like`: [`values`](#data)."),
     NUMBER(FIELD_REAL, "data.split.test", data.split_test, 0, 0.99, FIXED,
            "The part of the rows of `data.train` that is used for evaluations, chosen by a hash of "
            "the row's number and `seed`."),

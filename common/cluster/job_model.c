@@ -10,6 +10,11 @@ static bool has_type(const struct job *job, const char *type)
     return strcmp(job->model.type, type) == 0;
 }
 
+bool job_has_rows(const struct job *job)
+{
+    return job->data.format[0] != '\0' || strcmp(job->data.type, "criteo-like") == 0;
+}
+
 bool job_has_code(const struct job *job)
 {
     return has_type(job, "program") || has_type(job, "library");

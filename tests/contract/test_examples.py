@@ -28,7 +28,8 @@ class Examples(Cli):
 
     def usable(self):
         """The examples whose data this machine has."""
-        jobs = {path.stem: json.loads(path.read_text()) for path in (ROOT / "examples").glob("*.json")}
+        jobs = {path.stem: json.loads(path.read_text()) for pattern in ("*.json", "ctr/*.json")
+                for path in (ROOT / "examples").glob(pattern)}
         images = os.path.isdir(FASHION)
         if not images:
             print("Fashion-MNIST is not installed: only examples without it are run")

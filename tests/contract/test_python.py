@@ -48,7 +48,7 @@ class Runs(Cli):
         result = run.wait(60)
         self.assertEqual(result.parameters_digest, KNOWN)
         self.assertEqual(result, run.result)
-        self.assertRaisesRegex(AttributeError, "it has version, status", getattr, result, "auc")
+        self.assertRaisesRegex(AttributeError, "it has version, status", getattr, result, "area")
         self.assertEqual([entry["step"] for entry in entries if "accuracy" in entry and "event" not in entry],
                          [100, 200, 300])
         self.assertEqual(list(run.points()), [100, 200, 300])

@@ -73,7 +73,7 @@ ARROWS = {
     "data/image": {"common/base"},
     "data/formats": {"include/tanist", "common/base", "data/source", "data/image"},
     "data/columns": {"common/base", "data/source", "data/image"},
-    "data": COMMON | {"kernels", "model", "data/source", "data/formats", "data/columns"},
+    "data": COMMON | {"kernels", "kernels/optimizer", "model", "model/metrics", "data/source", "data/formats", "data/columns"},
     "worker": COMMON | {"include/tanist", "kernels", "kernels/optimizer", "model", "model/metrics", "data"},
     "evaluator": COMMON | {"model", "kernels", "data", "worker"},
     "local": COMMON | {"include/tanist", "kernels", "kernels/optimizer", "model", "ps/store", "data",
