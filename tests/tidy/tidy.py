@@ -51,6 +51,7 @@ ARROWS = {
     "kernels/portable": COMMON,
     "kernels/portable/isa": COMMON | {"kernels/portable"},
     "kernels/optimizer": COMMON,
+    "kernels/sparse": {"common/base", "kernels/optimizer"},
     "kernels": COMMON | {"kernels/portable", "kernels/optimizer"},
     "graph/core": {"include/tanist", "common/base"},
     "graph/ops": {"include/tanist", "common/base", "graph/core"},

@@ -1,0 +1,87 @@
+#include "kernels/sparse/rows.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, KEY_BITS = 64 };
+
+/* One pass of a stable sort. False: all keys have the same digit, and nothing was moved. */
+static bool sort_by_digit(uint32_t shift, uint64_t count, const struct sparse_place *from,
+                          struct sparse_place *to)
+{
+    uint64_t starts[DIGITS] = {0}, at = 0;
+    for (uint64_t i = 0; i < count; i++) { starts[from[i].key >> shift & (DIGITS - 1)]++; }
+    if (starts[from[0].key >> shift & (DIGITS - 1)] == count) { return false; }
+    for (uint32_t d = 0; d < DIGITS; d++) {
+        const uint64_t size = starts[d];
+        starts[d] = at;
+        at += size;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        to[starts[from[i].key >> shift & (DIGITS - 1)]++] = from[i];
+    }
+    return true;
+}
+
+struct sparse_place *sparse_sort(uint64_t count, struct sparse_place *places,
+                                 struct sparse_place *room)
+{
+    for (uint32_t shift = 0; shift < KEY_BITS && count > 0; shift += DIGIT_BITS) {
+        if (!sort_by_digit(shift, count, places, room)) { continue; }
+        struct sparse_place *sorted = room;
+        room = places;
+        places = sorted;
+    }
+    return places;
+}
+
+static void add_row(uint32_t width, const float *row, float *sum)
+{
+    for (uint32_t c = 0; c < width; c++) { sum[c] += row[c]; }
+}
+
+uint64_t sparse_collect(const uint64_t *keys, const float *gradients, uint32_t count,
+                        uint32_t width, struct sparse_place *places, struct sparse_place *room,
+                        uint64_t *out_keys, float *out)
+{
+    uint32_t used = 0;
+    uint64_t sums = 0;
+    assert(width > 0);
+    for (uint32_t p = 0; p < count; p++) {
+        if (keys[p] == SPARSE_KEY_NONE) { continue; }
+        places[used++] = (struct sparse_place){.key = keys[p], .position = p};
+    }
+    const struct sparse_place *sorted = sparse_sort(used, places, room);
+    for (uint32_t i = 0; i < used; i++) {
+        const float *row = gradients + (uint64_t)sorted[i].position * width;
+        if (i > 0 && sorted[i].key == sorted[i - 1].key) {
+            add_row(width, row, out + (sums - 1) * width);
+            continue;
+        }
+        out_keys[sums] = sorted[i].key;
+        memcpy(out + sums * width, row, width * sizeof *out);
+        sums++;
+    }
+    return sums;
+}
+
+uint64_t sparse_merge(struct sparse_rows left, struct sparse_rows right, uint32_t width,
+                      uint64_t *out_keys, float *out)
+{
+    uint64_t sums = 0, l = 0, r = 0;
+    assert(width > 0);
+    while (l < left.count || r < right.count) {
+        const bool has_left = r == right.count || (l < left.count && left.keys[l] <= right.keys[r]);
+        const bool has_right =
+            l == left.count || (r < right.count && right.keys[r] <= left.keys[l]);
+        const float *first = has_left ? left.values + l * width : right.values + r * width;
+        out_keys[sums] = has_left ? left.keys[l] : right.keys[r];
+        memcpy(out + sums * width, first, width * sizeof *out);
+        if (has_left && has_right) { add_row(width, right.values + r * width, out + sums * width); }
+        l += has_left;
+        r += has_right;
+        sums++;
+    }
+    return sums;
+}

@@ -1,0 +1,169 @@
+/* Sparse sums: within a slice in the order of positions, across slices along the tree, whatever
+ * nodes the slices are grouped into. */
+#include "kernels/sparse/rows.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/random.h"
+#include "common/cluster/slices.h"
+
+enum { WIDTH = 3, POSITIONS = 40, KEYS = 60, SLICES = 13, ROUNDS = 300 };
+
+/* Rows that own their arrays. */
+struct sum {
+    uint64_t count, keys[SLICES * POSITIONS];
+    float values[SLICES * POSITIONS * WIDTH];
+};
+
+static struct sparse_rows rows_of(const struct sum *sum)
+{
+    return (struct sparse_rows){.count = sum->count, .keys = sum->keys, .values = sum->values};
+}
+
+static void collect(const uint64_t *keys, const float *gradients, uint32_t count, struct sum *out)
+{
+    static struct sparse_place places[POSITIONS], room[POSITIONS];
+    out->count =
+        sparse_collect(keys, gradients, count, WIDTH, places, room, out->keys, out->values);
+}
+
+static void add(struct sum *into, const struct sum *from)
+{
+    struct sum *out = malloc(sizeof *out);
+    assert_non_null(out);
+    out->count = sparse_merge(rows_of(into), rows_of(from), WIDTH, out->keys, out->values);
+    *into = *out;
+    free(out);
+}
+
+static void fill(struct random *random, uint64_t *keys, float *gradients)
+{
+    for (uint32_t p = 0; p < POSITIONS; p++) {
+        keys[p] = random_below(random, KEYS) << random_below(random, 2) * 50;
+        if (random_below(random, 8) == 0) { keys[p] = SPARSE_KEY_NONE; }
+        for (uint32_t c = 0; c < WIDTH; c++) {
+            gradients[p * WIDTH + c] = (float)random_below(random, 2000001) / 1e6F - 1;
+        }
+    }
+}
+
+/* Against a search for each key in turn. */
+static void a_slice_is_summed_in_the_order_of_positions(void **state)
+{
+    struct random random = {1};
+    struct sum sum;
+    uint64_t keys[POSITIONS];
+    float gradients[POSITIONS * WIDTH];
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t distinct = 0;
+        fill(&random, keys, gradients);
+        collect(keys, gradients, POSITIONS, &sum);
+        for (uint64_t i = 0; i < sum.count; i++) {
+            float wanted[WIDTH];
+            bool found = false;
+            assert_true(i == 0 || sum.keys[i] > sum.keys[i - 1]);
+            for (uint32_t p = 0; p < POSITIONS; p++) {
+                if (keys[p] != sum.keys[i]) { continue; }
+                for (uint32_t c = 0; c < WIDTH; c++) {
+                    const float g = gradients[p * WIDTH + c];
+                    wanted[c] = found ? wanted[c] + g : g;
+                }
+                found = true;
+            }
+            assert_true(found);
+            assert_memory_equal(wanted, sum.values + i * WIDTH, sizeof wanted);
+        }
+        for (uint32_t p = 0; p < POSITIONS; p++) {
+            bool before = keys[p] == SPARSE_KEY_NONE;
+            for (uint32_t q = 0; q < p; q++) { before = before || keys[q] == keys[p]; }
+            distinct += !before;
+        }
+        assert_int_equal(distinct, sum.count);
+    }
+}
+
+static void sum_node(const struct sum *leaves, struct slice_node node, struct sum *out)
+{
+    if (node.count == 1) {
+        *out = leaves[node.first];
+        return;
+    }
+    struct slice_node left, right;
+    struct sum *other = malloc(sizeof *other);
+    assert_non_null(other);
+    slices_children(node, &left, &right);
+    sum_node(leaves, left, out);
+    sum_node(leaves, right, other);
+    add(out, other);
+    free(other);
+}
+
+/* Two workers with any slices send the sums of their nodes, which a ps adds: the bits are those of
+ * one process. */
+static void any_grouping_gives_the_same_bits(void **state)
+{
+    struct random random = {2};
+    struct sum *leaves = calloc(SLICES, sizeof *leaves), *slots = calloc(SLICES, sizeof *slots);
+    struct sum *whole = malloc(sizeof *whole);
+    uint64_t keys[POSITIONS];
+    float gradients[POSITIONS * WIDTH];
+    (void)state;
+    assert_true(leaves != NULL && slots != NULL && whole != NULL);
+    for (int round = 0; round < ROUNDS; round++) {
+        struct slice_set sets[2] = {0};
+        struct slice_node parts[SLICES_MAX];
+        struct slice_sum plan[SLICES_MAX];
+        uint32_t count = 0;
+        for (uint32_t v = 0; v < SLICES; v++) {
+            fill(&random, keys, gradients);
+            collect(keys, gradients, POSITIONS, &leaves[v]);
+            slice_set_add(&sets[random_below(&random, 2)], (struct slice_node){v, 1});
+        }
+        sum_node(leaves, (struct slice_node){0, SLICES}, whole);
+        for (int w = 0; w < 2; w++) { count += slices_cover(SLICES, &sets[w], parts + count); }
+        for (uint32_t i = 0; i < count; i++) { sum_node(leaves, parts[i], &slots[parts[i].first]); }
+        const uint32_t sums =
+            slices_plan(SLICES, (struct slice_node){0, SLICES}, parts, count, plan);
+        for (uint32_t i = 0; i < sums; i++) { add(&slots[plan[i].into], &slots[plan[i].from]); }
+        assert_int_equal(slots[0].count, whole->count);
+        assert_memory_equal(slots[0].keys, whole->keys, whole->count * sizeof *whole->keys);
+        assert_memory_equal(slots[0].values, whole->values,
+                            whole->count * WIDTH * sizeof *whole->values);
+    }
+    free(leaves);
+    free(slots);
+    free(whole);
+}
+
+/* -0.0 + 0.0 would be 0.0. */
+static void an_absent_key_adds_nothing(void **state)
+{
+    const uint64_t left_keys[] = {1, 5}, right_keys[] = {5};
+    const float left[] = {-0.0F, 1, 2, 3, 4, 5}, right[] = {10, 20, 30};
+    const float wanted[] = {-0.0F, 1, 2, 13, 24, 35};
+    uint64_t keys[3];
+    float values[3 * WIDTH];
+    (void)state;
+    assert_int_equal(sparse_merge((struct sparse_rows){2, left_keys, left},
+                                  (struct sparse_rows){1, right_keys, right}, WIDTH, keys, values),
+                     2);
+    assert_memory_equal(keys, left_keys, sizeof left_keys);
+    assert_memory_equal(values, wanted, sizeof wanted);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slice_is_summed_in_the_order_of_positions),
+        cmocka_unit_test(any_grouping_gives_the_same_bits),
+        cmocka_unit_test(an_absent_key_adds_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
