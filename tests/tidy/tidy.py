@@ -69,6 +69,7 @@ ARROWS = {
     "model": {"include/tanist", "common/base", "common/cluster", "graph", "graph/core", "model/onnx"},
     "coordinator": COMMON,
     "ps/store": COMMON,
+    "ps/table": {"common/base", "kernels/sparse"},
     "ps": COMMON | {"kernels", "kernels/optimizer", "ps/store"},
     "data/source": {"common/base"},
     "data/image": {"common/base"},
