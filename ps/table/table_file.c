@@ -1,0 +1,271 @@
+#include "ps/table/table_file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/files.h"
+#include "common/base/minmax.h"
+#include "common/base/partial_file.h"
+
+/* A header, then chunks: keys, the numbers of their rows, zeros up to a multiple of 8, a digest.
+ * Numbers are little-endian. */
+enum { FORMAT = 1, CHUNK_BYTES = 1 << 20, ALIGNMENT = 8 };
+
+static const char magic[8] = "tanisttb";
+
+struct header {
+    char magic[8];
+    uint32_t format, width, numbers, optimizer;
+    uint64_t rows, step, since; /* `since`: FULL, or that of a delta. */
+    char name[ROW_TABLE_NAME_MAX];
+    uint8_t digest[DIGEST_BYTES]; /* Covers all fields above. */
+};
+
+_Static_assert(sizeof(struct header) == 128, "the header has no gaps");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian");
+
+#define FULL UINT64_MAX
+
+static uint64_t chunk_rows(uint32_t numbers)
+{
+    return u64_max(1, CHUNK_BYTES / (sizeof(uint64_t) + numbers * sizeof(float)));
+}
+
+/* Keys, numbers and padding. */
+static uint64_t content_bytes(uint64_t rows, uint32_t numbers)
+{
+    const uint64_t bytes = rows * (sizeof(uint64_t) + numbers * sizeof(float));
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* ------------------------------------------------------------------------ writing */
+
+static struct header header_of(const struct row_table *table, const struct table_file_info *info)
+{
+    const struct row_table_spec *spec = row_table_spec_of(table);
+    struct header header = {
+        .format = FORMAT,
+        .width = spec->width,
+        .numbers = row_table_numbers(table),
+        .optimizer = spec->optimizer,
+        .rows = info->rows,
+        .step = info->step,
+        .since = info->full ? FULL : info->since,
+    };
+    memcpy(header.magic, magic, sizeof magic);
+    memcpy(header.name, spec->name, strnlen(spec->name, sizeof header.name - 1));
+    digest_encode(digest_of(&header, offsetof(struct header, digest)), header.digest);
+    return header;
+}
+
+static void write_piece(struct partial_file *file, struct digest_stream *digest, const void *piece,
+                        size_t size)
+{
+    partial_file_write(file, piece, size);
+    digest_add(digest, piece, size);
+}
+
+static void write_chunk(struct partial_file *file, const struct row_table *table, uint64_t first,
+                        uint64_t rows)
+{
+    static const uint8_t zeros[ALIGNMENT];
+    uint8_t encoded[DIGEST_BYTES];
+    struct digest_stream digest;
+    const uint32_t numbers = row_table_numbers(table);
+    const size_t used = rows * (sizeof(uint64_t) + numbers * sizeof(float));
+    digest_begin(&digest);
+    for (uint64_t i = first; i < first + rows; i++) {
+        const uint64_t key = row_table_saved_row(table, i).key;
+        write_piece(file, &digest, &key, sizeof key);
+    }
+    for (uint64_t i = first; i < first + rows; i++) {
+        write_piece(file, &digest, row_table_saved_row(table, i).numbers, numbers * sizeof(float));
+    }
+    write_piece(file, &digest, zeros, content_bytes(rows, numbers) - used);
+    digest_encode(digest_end(&digest), encoded);
+    partial_file_write(file, encoded, sizeof encoded);
+}
+
+enum tn_status table_file_write(const char *path, const struct row_table *table,
+                                const struct table_file_info *info, uint64_t *bytes,
+                                struct error *error)
+{
+    struct partial_file file;
+    const struct header header = header_of(table, info);
+    const uint64_t most = chunk_rows(header.numbers);
+    enum tn_status status = partial_file_open(&file, path, error);
+    if (status != TN_OK) { return status; }
+    partial_file_write(&file, &header, sizeof header);
+    for (uint64_t first = 0; first < info->rows && file.failed == 0; first += most) {
+        write_chunk(&file, table, first, u64_min(most, info->rows - first));
+    }
+    *bytes = file.bytes;
+    return partial_file_close(&file, TN_OK, error);
+}
+
+/* ------------------------------------------------------------------------ reading */
+
+static enum tn_status damaged(const char *path, const char *problem, struct error *error)
+{
+    return error_set(error, TN_ECORRUPT, "%s: %s: the file is damaged", path, problem);
+}
+
+static enum tn_status check_header(const struct header *header, const char *path,
+                                   const struct row_table *table, struct error *error)
+{
+    const struct row_table_spec *spec = row_table_spec_of(table);
+    const struct digest digest = digest_of(header, offsetof(struct header, digest));
+    if (memcmp(header->magic, magic, sizeof magic) != 0) {
+        return damaged(path, "it does not begin as the rows of a table do", error);
+    }
+    if (!digest_equal(digest, digest_decode(header->digest))) {
+        return damaged(path, "the digest of its header differs", error);
+    }
+    if (header->format != FORMAT) {
+        return error_set(error, TN_EINVAL, "%s has format %" PRIu32 ", but this program knows %d",
+                         path, header->format, FORMAT);
+    }
+    if (strncmp(header->name, spec->name, sizeof header->name) != 0 ||
+        header->width != spec->width || header->optimizer != spec->optimizer) {
+        return error_set(
+            error, TN_EINVAL,
+            "%s has rows of the table '%.*s' with width %" PRIu32
+            " and another optimizer or shape than '%s' of the job, with width %" PRIu32,
+            path, ROW_TABLE_NAME_MAX, header->name, header->width, spec->name, spec->width);
+    }
+    return TN_OK;
+}
+
+/* The exact size of a file; 0: none has so many rows. */
+static uint64_t size_of(const struct header *header)
+{
+    const uint64_t most = chunk_rows(header->numbers), rows = header->rows;
+    if (rows > UINT32_MAX) { return 0; }
+    const uint64_t whole = rows / most * (content_bytes(most, header->numbers) + DIGEST_BYTES);
+    const uint64_t rest = rows % most;
+    return sizeof *header + whole +
+           (rest > 0 ? content_bytes(rest, header->numbers) + DIGEST_BYTES : 0);
+}
+
+static bool ascends(const uint64_t *keys, uint64_t rows, uint64_t *least)
+{
+    for (uint64_t i = 0; i < rows; i++) {
+        if (keys[i] < *least || keys[i] > SPARSE_KEY_MOST) { return false; }
+        *least = keys[i] + 1;
+    }
+    return true;
+}
+
+/* A chunk at `at`, which has all its bytes. `least`: no key is smaller. */
+static enum tn_status decode_chunk(const uint8_t *at, uint64_t rows, uint32_t numbers,
+                                   const char *path, struct row_table *table, bool load,
+                                   uint64_t *least, struct error *error)
+{
+    const uint64_t bytes = content_bytes(rows, numbers);
+    const uint64_t *keys = (const uint64_t *)(const void *)at;
+    const float *values = (const float *)(const void *)(at + rows * sizeof *keys);
+    if (!digest_equal(digest_of(at, bytes), digest_decode(at + bytes))) {
+        return damaged(path, "the digest of a chunk differs", error);
+    }
+    if (!ascends(keys, rows, least)) { return damaged(path, "its keys do not ascend", error); }
+    if (!load) { return TN_OK; }
+    const struct sparse_rows loaded = {.count = rows, .keys = keys, .values = values};
+    return row_table_load(table, loaded, error);
+}
+
+enum tn_status table_file_decode(const void *bytes, size_t size, const char *path,
+                                 struct row_table *table, bool load, struct table_file_info *info,
+                                 struct error *error)
+{
+    const struct header *header = bytes;
+    uint64_t least = 0;
+    assert((uintptr_t)bytes % ALIGNMENT == 0);
+    if (size < sizeof *header) { return damaged(path, "it is too short", error); }
+    enum tn_status status = check_header(header, path, table, error);
+    if (status != TN_OK) { return status; }
+    if (header->numbers != row_table_numbers(table) || size != size_of(header)) {
+        return damaged(path, "its size is not that of its rows", error);
+    }
+    const uint64_t most = chunk_rows(header->numbers);
+    const uint8_t *at = (const uint8_t *)bytes + sizeof *header;
+    for (uint64_t first = 0; first < header->rows && status == TN_OK; first += most) {
+        const uint64_t rows = u64_min(most, header->rows - first);
+        status = decode_chunk(at, rows, header->numbers, path, table, load, &least, error);
+        at += content_bytes(rows, header->numbers) + DIGEST_BYTES;
+    }
+    *info = (struct table_file_info){
+        .full = header->since == FULL,
+        .step = header->step,
+        .since = header->since == FULL ? 0 : header->since,
+        .rows = header->rows,
+    };
+    return status;
+}
+
+struct mapped {
+    void *bytes;
+    size_t size;
+};
+
+static enum tn_status map(const char *path, struct mapped *out, struct error *error)
+{
+    struct stat about;
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) { return files_error(error, errno, "open", path); }
+    enum tn_status status = TN_OK;
+    if (fstat(file, &about) != 0) {
+        status = files_error(error, errno, "stat", path);
+    } else if (about.st_size <= 0) {
+        status = damaged(path, "it is empty", error);
+    } else {
+        out->size = (size_t)about.st_size;
+        out->bytes = mmap(NULL, out->size, PROT_READ, MAP_PRIVATE, file, 0);
+        if (out->bytes == MAP_FAILED) { status = files_error(error, errno, "map", path); }
+    }
+    (void)close(file);
+    if (status == TN_OK) { (void)madvise(out->bytes, out->size, MADV_SEQUENTIAL); }
+    return status;
+}
+
+/* Whether a file continues the chain that ends with `last`; NULL: it is the first one. */
+static enum tn_status check_chain(const struct table_file_info *last,
+                                  const struct table_file_info *info, const char *path,
+                                  struct error *error)
+{
+    if (last == NULL) {
+        return info->full ? TN_OK
+                          : error_set(error, TN_ECORRUPT,
+                                      "%s is a delta, but no full file is before it", path);
+    }
+    if (!info->full && info->since == last->step && info->step >= last->step) { return TN_OK; }
+    return error_set(error, TN_ECORRUPT,
+                     "%s is not the delta that follows step %" PRIu64 ": a file is missing", path,
+                     last->step);
+}
+
+enum tn_status table_file_load(const char *const *paths, uint32_t count, struct row_table *table,
+                               struct error *error)
+{
+    struct table_file_info last = {0};
+    enum tn_status status = TN_OK;
+    assert(count >= 1);
+    row_table_begin_load(table);
+    for (uint32_t f = 0; f < count && status == TN_OK; f++) {
+        struct table_file_info info;
+        struct mapped mapped = {0};
+        status = map(paths[f], &mapped, error);
+        if (status != TN_OK) { return status; }
+        status = table_file_decode(mapped.bytes, mapped.size, paths[f], table, true, &info, error);
+        (void)munmap(mapped.bytes, mapped.size);
+        if (status == TN_OK) { status = check_chain(f > 0 ? &last : NULL, &info, paths[f], error); }
+        last = info;
+    }
+    if (status == TN_OK) { row_table_end_load(table, last.step); }
+    return status;
+}
