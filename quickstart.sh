@@ -80,8 +80,9 @@ end_run() { # end_run NAME: wait until the run has ended.
 
 status_of() { "$tanist" status --dir "$files/$1" -o json 2>/dev/null | tr -d '\n' || true; }
 
-task_field() { # task_field ROLE INDEX NAME <STATUS
-  grep -o '{[^{}]*"role" *: *"'"$1"'"[^{}]*}' | grep '"index" *: *'"$2"'[,} ]' | field "$3" || true
+task_field() { # task_field ROLE INDEX NAME <STATUS; objects inside that of a task are left out
+  sed 's/"[a-z]*" *: *{[^{}]*} *,*//g' | grep -o '{[^{}]*"role" *: *"'"$1"'"[^{}]*}' |
+    grep '"index" *: *'"$2"'[,} ]' | field "$3" || true
 }
 
 # kill_at STEP NAME ROLE INDEX: send SIGKILL to a task when the run has reached STEP. NAME is printed.

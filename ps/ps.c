@@ -126,6 +126,7 @@ static void frame(struct ps *ps, const struct transport_event *event)
     };
     /* No worker is of this generation: the sender wants the refusal, which has our step. */
     ps->is_probe = header->generation == UINT64_MAX;
+    begun->trains = begun->trains || (!ps->is_probe && header->type != FRAME_NORM_PART);
     ps->frame_loss = header->loss;
     feed(ps, &request, event->body);
     ps->is_probe = false;
@@ -144,6 +145,9 @@ static void transport(struct ps *ps, const struct transport_event *event)
         buffer_release(event->body);
     } else if (event->type == TRANSPORT_FRAME) {
         frame(ps, event);
+    } else if (event->type == TRANSPORT_OPENED && event->accepted && event->by_lane) {
+        struct push_begun *begun = pushes_get(&ps->pushes, event->conn);
+        if (begun != NULL) { begun->by_lane = true; }
     } else if (event->type == TRANSPORT_CLOSED) {
         pushes_remove(&ps->pushes, event->conn);
         feed(ps, &(struct ps_event){.type = PS_EV_CONN_CLOSED, .conn = event->conn}, NULL);

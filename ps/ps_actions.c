@@ -68,6 +68,7 @@ static void refuse(struct ps *ps, const struct ps_action *action)
         .generation = ps->core.generation,
         .step = ps->core.step,
         .first = (uint32_t)action->refusal,
+        .count = ps->is_probe ? pushes_lanes(&ps->pushes) : 0,
     };
     send(ps, action->conn, header, NULL);
     if (ps->is_probe) { return; }

@@ -72,3 +72,13 @@ void pushes_release_all(struct pushes_begun *pushes)
 {
     for (uint32_t i = 0; i < pushes->count; i++) { release(&pushes->items[i]); }
 }
+
+uint32_t pushes_lanes(const struct pushes_begun *pushes)
+{
+    uint32_t lanes = 0;
+    for (uint32_t i = 0; i < pushes->count; i++) {
+        const struct push_begun *begun = &pushes->items[i];
+        if (begun->trains) { lanes += begun->by_lane ? 1 : 1 << WIRE_LANES_SHIFT; }
+    }
+    return lanes;
+}

@@ -31,11 +31,13 @@ struct push_begun {
     conn_id conn;
     struct chunks order;
     struct pushed *sum; /* The chunks that the core has kept, or NULL. */
+    bool by_lane;       /* Its frames travel through shared memory. */
+    bool trains;        /* A worker's: it has pushed or pulled. */
 };
 
 struct pushes_begun {
     uint32_t count;
-    struct push_begun items[TRANSPORT_CONNECTIONS_MAX]; /* Connections that have pushed. */
+    struct push_begun items[TRANSPORT_CONNECTIONS_MAX]; /* Connections that have sent a frame. */
 };
 
 /* That of `conn`, or NULL. Valid until a connection is removed. */
@@ -47,5 +49,7 @@ void pushes_remove(struct pushes_begun *pushes, conn_id conn);
 /* Release the chunks of `conn`, or of all. Their order is still checked. */
 void pushes_release(struct pushes_begun *pushes, conn_id conn);
 void pushes_release_all(struct pushes_begun *pushes);
+/* The number of workers' connections through shared memory and, times 65536, of those over TCP. */
+uint32_t pushes_lanes(const struct pushes_begun *pushes);
 
 #endif

@@ -86,6 +86,7 @@ static void transport(struct worker *worker, const struct transport_event *event
         uint32_t index = (uint32_t)ps;
         switch (event->type) {
         case TRANSPORT_OPENED:
+            if (!worker_accepts_lane(worker, index, event->by_lane)) { break; }
             links_opened(&worker->links, index);
             worker->answers[index] = (struct chunks){0};
             feed(worker, (struct loop_event){.type = LOOP_EV_LINK_UP, .ps = index}, NULL);

@@ -17,6 +17,7 @@ struct polled_ps {
     bool known; /* It has answered at lowest once ... */
     bool fresh; /* ... and since it was asked last. */
     uint64_t generation, step;
+    uint32_t lanes; /* WIRE_LANES_SHIFT */
     /* The losses of the steps [first_loss, first_loss + loss_count). */
     uint64_t loss_generation, first_loss, losses_at_ms;
     uint32_t loss_count;
@@ -85,6 +86,7 @@ static void on_event(void *ctx, const struct transport_event *event)
         ps->known = ps->fresh = true;
         ps->generation = event->header.generation;
         ps->step = event->header.step;
+        ps->lanes = event->header.count;
     } else if (ps != NULL && event->type == TRANSPORT_FRAME && event->header.type == FRAME_LOSSES) {
         again = keep_losses(ps, event) && poller->all_losses;
         from = ps->first_loss + ps->loss_count;
@@ -203,6 +205,16 @@ bool step_poller_get(struct step_poller *poller, uint32_t index, uint64_t *gener
     *step = ps->step;
     pthread_mutex_unlock(&poller->lock);
     return known;
+}
+
+void step_poller_lanes(struct step_poller *poller, uint32_t index, uint32_t *shm, uint32_t *tcp)
+{
+    assert(index < PS_MAX);
+    pthread_mutex_lock(&poller->lock);
+    const uint32_t lanes = poller->ps[index].lanes;
+    pthread_mutex_unlock(&poller->lock);
+    *shm = lanes & ((1U << WIRE_LANES_SHIFT) - 1);
+    *tcp = lanes >> WIRE_LANES_SHIFT;
 }
 
 uint32_t step_poller_answered(struct step_poller *poller, uint32_t count)

@@ -40,6 +40,10 @@ bool step_poller_reached(struct step_poller *poller, const struct observer *obse
 bool step_poller_get(struct step_poller *poller, uint32_t index, uint64_t *generation,
                      uint64_t *step);
 
+/* The connections of ps `index` with workers, as of its last answer: through shared memory, and
+ * over TCP. */
+void step_poller_lanes(struct step_poller *poller, uint32_t index, uint32_t *shm, uint32_t *tcp);
+
 /* The number of ps below `count` that have answered since they were asked last. */
 uint32_t step_poller_answered(struct step_poller *poller, uint32_t count);
 

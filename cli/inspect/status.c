@@ -29,8 +29,9 @@ enum { PROBE_MS = 500, STEPS_MS = 300, POLL_MS = 2 };
 struct task_state {
     struct task task;
     bool present, has_step;
-    struct member member; /* If present. */
-    uint64_t step;        /* If has_step; only a ps has one. */
+    struct member member;    /* If present. */
+    uint64_t step;           /* If has_step; only a ps has one. */
+    uint32_t by_shm, by_tcp; /* Likewise: its connections with workers. */
 };
 
 struct view {
@@ -115,6 +116,7 @@ static void ask_steps(struct view *view)
         struct task_state *state = &view->tasks[i];
         if (state->task.role != ROLE_PS) { continue; }
         state->has_step = step_poller_get(steps, state->task.index, &generation, &state->step);
+        step_poller_lanes(steps, state->task.index, &state->by_shm, &state->by_tcp);
         /* A ps that has not loaded its shard has made no step of this generation. */
         if (state->has_step && generation == view->run.generation) {
             least = u64_min(least, state->step);
@@ -237,6 +239,10 @@ static json_t *task_json(const struct view *view, const struct task_state *state
     }
     json_object_set_new(object, "step",
                         state->has_step ? json_integer((json_int_t)state->step) : json_null());
+    json_object_set_new(object, "lanes",
+                        state->has_step ? json_pack("{s:i, s:i}", "shm", (int)state->by_shm, "tcp",
+                                                    (int)state->by_tcp)
+                                        : json_null());
     return object;
 }
 
@@ -372,11 +378,19 @@ static void print_head(const struct view *view)
     if (*run->inputs.fingerprint) { printf("kernels: %s\n", run->inputs.fingerprint); }
 }
 
+/* The way of frames between a ps and its workers. */
+static const char *lane_name(const struct task_state *state)
+{
+    if (state->by_shm > 0) { return state->by_tcp > 0 ? "shm+tcp" : "shm"; }
+    return state->by_tcp > 0 ? "tcp" : "-";
+}
+
 static bool print_tasks(const struct view *view)
 {
     static const struct table_column columns[] = {
         {"TASK", TABLE_LEFT},  {"STATE", TABLE_LEFT}, {"PID", TABLE_RIGHT},
-        {"STEP", TABLE_RIGHT}, {"HOST", TABLE_LEFT},  {"ADDRESS", TABLE_LEFT},
+        {"STEP", TABLE_RIGHT}, {"LANE", TABLE_LEFT},  {"HOST", TABLE_LEFT},
+        {"ADDRESS", TABLE_LEFT},
     };
     struct table table;
     table_init(&table, columns, sizeof columns / sizeof *columns);
@@ -388,6 +402,7 @@ static bool print_tasks(const struct view *view)
         table_cell(&table, "%s", state_name(view, state));
         table_number(&table, state->member.pid, state->present);
         table_number(&table, state->step, state->has_step);
+        table_cell(&table, "%s", lane_name(state));
         table_cell(&table, "%s", state->present ? state->member.host : "-");
         table_cell(&table, "%s", state->present ? state->member.address : "-");
     }

@@ -339,6 +339,7 @@ static enum tn_status open_runtime(struct node_setup *setup, struct error *error
         .dial_only = setup->task.role == ROLE_WORKER || setup->task.role == ROLE_EVALUATOR,
         .cluster_key = setup->cluster_key,
         .incarnation = identity->incarnation,
+        .lanes = setup->job.transport.lane != LANE_TCP,
         .body_max = largest_body(setup),
         .session_file = setup->session_file};
     identity->task = setup->task;

@@ -44,6 +44,13 @@ enum {
 
 enum train_mode { TRAIN_SYNC, TRAIN_ASYNC };
 enum job_kernels { JOB_KERNELS_PORTABLE, JOB_KERNELS_OPENBLAS };
+/* The way of frames between workers and ps. */
+enum transport_lane {
+    LANE_AUTO, /* Through shared memory where possible. */
+    LANE_SHM,  /* Through shared memory; a worker that cannot leaves. */
+    LANE_TCP,
+};
+
 enum chief_failure_policy { CHIEF_FAILURE_CONTINUE, CHIEF_FAILURE_RESTORE };
 enum job_loss {
     LOSS_SOFTMAX_CROSS_ENTROPY,
@@ -219,6 +226,9 @@ struct job {
         uint32_t servers; /* In a local ensemble: 1 or 3. */
         uint32_t session_timeout_ms;
     } zookeeper;
+    struct {
+        enum transport_lane lane;
+    } transport;
     enum chief_failure_policy on_chief_failure;
 };
 

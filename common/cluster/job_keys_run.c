@@ -4,6 +4,7 @@
 #include "common/cluster/manifest.h"
 
 static const char *const strategies[] = {"ranges", "round_robin", "greedy", NULL};
+static const char *const lanes[] = {"auto", "shm", "tcp", NULL};
 static const char *const policies[] = {"continue", "restore", NULL};
 
 #define PIN(member) JSON_MEMBER(struct job_placement_rule, member)
@@ -81,6 +82,10 @@ static const struct json_field fields[] = {
            "Silence after which ZooKeeper ends the session of a node (host loss, freeze). The "
            "death of a "
            "process is noticed at once, whatever this is."),
+    NAME(FIELD_ENUM, "transport.lane", transport.lane, lanes, CHANGEABLE,
+         "How workers and ps exchange tensors. `auto`: through shared memory if both run on one "
+         "host, in one network namespace and as one user, otherwise over TCP. `shm`: a worker that "
+         "cannot reach a ps through shared memory ends with an error. `tcp`: always over TCP."),
     NAME(FIELD_ENUM, "on_chief_failure", on_chief_failure, policies, CHANGEABLE,
          "`continue`: workers go on training until a new chief is elected. `restore`: they pause, "
          "and all ps restore the last committed checkpoint."),

@@ -20,8 +20,10 @@
 
 #include "common/base/clock.h"
 #include "common/base/condition.h"
+#include "common/base/log.h"
 #include "common/net/transport_address.h"
 #include "common/net/transport_connection.h"
+#include "common/net/transport_lanes.h"
 
 enum {
     SLOT_BITS = 9,
@@ -54,6 +56,12 @@ static uint64_t make_id(uint64_t serial, uint32_t slot)
 {
     assert(slot <= (uint32_t)SLOT_NONE);
     return serial << SLOT_BITS | slot;
+}
+
+static void wake_maintenance(struct transport *transport)
+{
+    pthread_cond_signal(&transport->changed);
+    if (transport->host.lanes != NULL) { lanes_wake(transport->host.lanes); }
 }
 
 /* ----------------------------------------------------------------- slots */
@@ -90,7 +98,7 @@ static void on_closed(struct connection_host *host, struct connection *connectio
     pthread_mutex_lock(&transport->mutex);
     connection->next = transport->closed;
     transport->closed = connection;
-    pthread_cond_signal(&transport->changed);
+    wake_maintenance(transport);
     pthread_mutex_unlock(&transport->mutex);
 }
 
@@ -180,6 +188,8 @@ static void tick(struct transport *transport)
     if (transport->accept_later) { accept_next(transport); }
     bool stopping = transport->stopping;
     pthread_mutex_unlock(&transport->mutex);
+    /* A peer that died at the wrong moment has not rung the bell. */
+    if (transport->host.lanes != NULL) { (void)lanes_poll(transport->host.lanes); }
     /* A dial may have taken its slot before we closed all, and have started after. */
     if (stopping) { shut_all(transport); }
 }
@@ -223,6 +233,9 @@ static void maintain(struct transport *transport, uint64_t *tick_at_ms)
         *tick_at_ms = now_ms + (tick_ms > 0 ? tick_ms : 1);
         pthread_mutex_unlock(&transport->mutex);
         tick(transport);
+    } else if (transport->host.lanes != NULL) {
+        pthread_mutex_unlock(&transport->mutex);
+        lanes_wait(transport->host.lanes, *tick_at_ms);
     } else {
         (void)condition_wait_until(&transport->changed, &transport->mutex, *tick_at_ms);
         return;
@@ -245,44 +258,6 @@ static void *run_maintenance(void *arg)
 
 /* ------------------------------------------------------- open and close */
 
-/* "tcp://HOST:PORT" or "ipc://PATH"; nng would accept more, and guess a missing port. */
-static enum tn_status check_address(const char *address, struct error *error)
-{
-    assert(address != NULL);
-    if (strlen(address) >= TRANSPORT_ADDRESS_MAX) {
-        return error_set(error, TN_EINVAL, "address %.40s... is longer than %d characters", address,
-                         TRANSPORT_ADDRESS_MAX - 1);
-    }
-    if (strncmp(address, "ipc://", 6) == 0 && address[6] != '\0') { return TN_OK; }
-    const char *port = strrchr(address, ':');
-    if (strncmp(address, "tcp://", 6) == 0 && port >= address + 6) {
-        size_t digits = strspn(port + 1, "0123456789");
-        bool number = digits > 0 && digits < 6 && port[1 + digits] == '\0';
-        if (number && strtol(port + 1, NULL, 10) <= UINT16_MAX) { return TN_OK; }
-    }
-    return error_set(error, TN_EINVAL,
-                     "address \"%s\" is malformed: write tcp://HOST:PORT or ipc://PATH", address);
-}
-
-static enum tn_status explain_listen(int result, const char *address, struct error *error)
-{
-    assert(result != 0);
-    switch (result) {
-    case NNG_ENOMEM: return error_set(error, TN_ENOMEM, "listen on %s: out of memory", address);
-    case NNG_EADDRINUSE:
-        return error_set(error, TN_EBUSY,
-                         "listen on %s: the port is in use by another process; stop it, or give "
-                         "another port (0 picks a free one)",
-                         address);
-    case NNG_EADDRINVAL:
-        return error_set(error, TN_EINVAL,
-                         "listen on %s: not an address of this host; give one of its own, or "
-                         "0.0.0.0 for all",
-                         address);
-    default: return error_set(error, TN_EIO, "listen on %s: %s", address, nng_strerror(result));
-    }
-}
-
 /* The listener's address, with the port that the system picked. */
 static void set_bound_address(struct transport *transport, const char *asked)
 {
@@ -301,7 +276,7 @@ static enum tn_status start_listening(struct transport *transport, struct error 
 {
     const char *address = transport->host.config.listen;
     if (address == NULL) { return TN_OK; }
-    enum tn_status status = check_address(address, error);
+    enum tn_status status = transport_check_address(address, error);
     if (status != TN_OK) { return error_context(error, "listen"); }
     if (transport->host.config.dial_only) {
         (void)snprintf(transport->address, sizeof transport->address, "%s", address);
@@ -315,9 +290,26 @@ static enum tn_status start_listening(struct transport *transport, struct error 
         (void)nng_stream_listener_set_bool(transport->listener, NNG_OPT_TCP_KEEPALIVE, true);
         result = nng_stream_listener_listen(transport->listener);
     }
-    if (result != 0) { return explain_listen(result, address, error); }
+    if (result != 0) { return transport_explain_listen(result, address, error); }
     set_bound_address(transport, address);
     return TN_OK;
+}
+
+/* Without lanes everything goes over TCP. */
+static void start_lanes(struct transport *transport)
+{
+    const struct transport_config *config = &transport->host.config;
+    const bool reachable = transport->listener != NULL;
+    char reason[LANE_REASON_MAX] = "";
+    if (!config->lanes) { return; }
+    const char *address = NULL;
+    if (reachable && strncmp(transport->address, "tcp://", 6) == 0) {
+        address = transport->address + 6;
+    }
+    transport->host.lanes = lanes_open(config->cluster, address, config->owner_polls, reason);
+    if (transport->host.lanes == NULL) {
+        log_info("connections use TCP, as shared memory is not possible: %s", reason);
+    }
 }
 
 static enum tn_status start_maintenance(struct transport *transport, struct error *error)
@@ -337,6 +329,7 @@ static void release(struct transport *transport)
         connection_destroy(&transport->slots[i]);
     }
     free(transport->slots);
+    lanes_close(transport->host.lanes);
     pthread_mutex_destroy(&transport->mutex);
     free(transport);
 }
@@ -389,7 +382,10 @@ enum tn_status transport_open(const struct transport_config *config, struct tran
     struct transport *transport = allocate(config);
     if (transport == NULL) { return error_set(error, TN_ENOMEM, "transport: out of memory"); }
     enum tn_status status = start_listening(transport, error);
-    if (status == TN_OK) { status = start_maintenance(transport, error); }
+    if (status == TN_OK) {
+        start_lanes(transport);
+        status = start_maintenance(transport, error);
+    }
     if (status != TN_OK) {
         release(transport);
         return status;
@@ -407,7 +403,7 @@ void transport_close(struct transport *transport)
     if (transport == NULL) { return; }
     pthread_mutex_lock(&transport->mutex);
     transport->stopping = true;
-    pthread_cond_signal(&transport->changed);
+    wake_maintenance(transport);
     pthread_mutex_unlock(&transport->mutex);
     /* From here on no slot is taken and no accept starts. */
     if (transport->listener != NULL) {
@@ -418,6 +414,16 @@ void transport_close(struct transport *transport)
     pthread_join(transport->maintenance, NULL);
     pthread_cond_destroy(&transport->changed);
     release(transport);
+}
+
+bool transport_poll(struct transport *transport)
+{
+    return transport->host.lanes != NULL && lanes_poll(transport->host.lanes);
+}
+
+struct bell *transport_bell(struct transport *transport)
+{
+    return transport->host.lanes == NULL ? NULL : &transport->host.lanes->bell;
 }
 
 void transport_address(const struct transport *transport, char *text, size_t size)
@@ -432,7 +438,7 @@ static conn_id number_refused_dial(struct transport *transport)
     assert(transport->refused_reported <= transport->refused);
     pthread_mutex_lock(&transport->mutex);
     uint64_t id = make_id(++transport->refused, SLOT_NONE);
-    pthread_cond_signal(&transport->changed);
+    wake_maintenance(transport);
     pthread_mutex_unlock(&transport->mutex);
     return (conn_id){id};
 }
@@ -440,7 +446,7 @@ static conn_id number_refused_dial(struct transport *transport)
 static conn_id port_dial(void *ctx, const char *address)
 {
     struct transport *transport = ctx;
-    const char *checked = check_address(address, NULL) == TN_OK ? address : NULL;
+    const char *checked = transport_check_address(address, NULL) == TN_OK ? address : NULL;
     uint64_t id;
     struct connection *connection = take_slot(transport, &id);
     if (connection == NULL) { return number_refused_dial(transport); }

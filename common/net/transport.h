@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/bell.h"
 #include "common/base/buffer.h"
 #include "common/base/error.h"
 #include "common/net/wire.h"
@@ -43,6 +44,7 @@ struct transport_event {
     enum transport_event_type type;
     conn_id conn;
     bool accepted;
+    bool by_lane; /* OPENED: its frames travel through shared memory. */
     struct frame_header header;
     struct buffer *body; /* One reference, passed to the sink; NULL: the frame has no body. */
     /*
@@ -87,6 +89,8 @@ struct transport_config {
     uint64_t sender;       /* Our incarnation. */
     uint32_t body_max;     /* Bytes. */
     uint32_t heartbeat_ms; /* Sent when nothing else was; a peer that is silent for 4 is closed. */
+    bool lanes; /* Peers that offer lanes too, and share this host, are reached by one (T10). */
+    bool owner_polls; /* The owner calls transport_poll(); else a thread of the transport does. */
     struct buffer_pool *pool; /* Bodies are received into its buffers. */
     transport_sink sink;
     void *sink_ctx;
@@ -113,6 +117,14 @@ MUST_CHECK enum tn_status transport_open(const struct transport_config *config,
 void transport_close(struct transport *transport);
 
 struct transport_port transport_port_of(struct transport *transport);
+
+/* With `owner_polls`: deliver the frames that have arrived on lanes, and send those that wait for
+ * space. True: something was done. The sink is called before it returns. The bell rings when there
+ * is something to do; its owner is the thread that polls. NULL: there are no lanes, nothing to
+ * poll.
+ */
+bool transport_poll(struct transport *transport);
+struct bell *transport_bell(struct transport *transport);
 
 /* The address that peers dial, with the port that was picked: "tcp://127.0.0.1:40123"; `listen` as
  * given if no port is opened. */

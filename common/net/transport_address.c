@@ -3,6 +3,10 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/net/transport.h"
 
 /* FNV-1a. */
 uint64_t transport_hash_peer(nng_stream *stream)
@@ -37,4 +41,41 @@ bool transport_format_address(const nng_sockaddr *address, char *text, size_t si
         return false;
     }
     return true;
+}
+
+enum tn_status transport_check_address(const char *address, struct error *error)
+{
+    assert(address != NULL);
+    if (strlen(address) >= TRANSPORT_ADDRESS_MAX) {
+        return error_set(error, TN_EINVAL, "address %.40s... is longer than %d characters", address,
+                         TRANSPORT_ADDRESS_MAX - 1);
+    }
+    if (strncmp(address, "ipc://", 6) == 0 && address[6] != '\0') { return TN_OK; }
+    const char *port = strrchr(address, ':');
+    if (strncmp(address, "tcp://", 6) == 0 && port >= address + 6) {
+        size_t digits = strspn(port + 1, "0123456789");
+        bool number = digits > 0 && digits < 6 && port[1 + digits] == '\0';
+        if (number && strtol(port + 1, NULL, 10) <= UINT16_MAX) { return TN_OK; }
+    }
+    return error_set(error, TN_EINVAL,
+                     "address \"%s\" is malformed: write tcp://HOST:PORT or ipc://PATH", address);
+}
+
+enum tn_status transport_explain_listen(int result, const char *address, struct error *error)
+{
+    assert(result != 0);
+    switch (result) {
+    case NNG_ENOMEM: return error_set(error, TN_ENOMEM, "listen on %s: out of memory", address);
+    case NNG_EADDRINUSE:
+        return error_set(error, TN_EBUSY,
+                         "listen on %s: the port is in use by another process; stop it, or give "
+                         "another port (0 picks a free one)",
+                         address);
+    case NNG_EADDRINVAL:
+        return error_set(error, TN_EINVAL,
+                         "listen on %s: not an address of this host; give one of its own, or "
+                         "0.0.0.0 for all",
+                         address);
+    default: return error_set(error, TN_EIO, "listen on %s: %s", address, nng_strerror(result));
+    }
 }

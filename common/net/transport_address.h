@@ -7,8 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/error.h"
+
 /* "10.0.0.1:4000" or "[::1]:4000"; false: of another family. */
 bool transport_format_address(const nng_sockaddr *address, char *text, size_t size);
+
+/* "tcp://HOST:PORT" or "ipc://PATH"; nng would accept more, and guess a missing port. TN_EINVAL. */
+MUST_CHECK enum tn_status transport_check_address(const char *address, struct error *error);
+/* The error of nng's that listening at the address has failed with. */
+MUST_CHECK enum tn_status transport_explain_listen(int result, const char *address,
+                                                   struct error *error);
 
 /* A hash of the peer's address without its port: connections of one host share it. */
 uint64_t transport_hash_peer(nng_stream *stream);

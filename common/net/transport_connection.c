@@ -1,11 +1,11 @@
 #include "common/net/transport_connection.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "common/base/log.h"
 #include "common/net/transport_address.h"
+#include "common/net/transport_lanes.h"
+#include "common/net/transport_private.h"
 
 _Static_assert((int)FRAME_WRITER_FRAMES_MAX == (int)TRANSPORT_QUEUE_MAX,
                "both bounds are the same queue's");
@@ -32,6 +32,7 @@ static void release_slot(struct connection *connection)
     connection->now_aio = NULL;
     frame_reader_destroy(&connection->reader);
     frame_writer_destroy(&connection->writer);
+    connection_lane_destroy(connection);
     connection->prepared = false;
 }
 
@@ -62,7 +63,7 @@ static enum tn_status prepare_slot(struct connection *connection)
 
 /* ---- The functions up to the callbacks are called with the mutex held. ---- */
 
-static void begin_closing(struct connection *connection, enum tn_status reason)
+void connection_begin_closing(struct connection *connection, enum tn_status reason)
 {
     if (connection->phase == CONNECTION_CLOSING || connection->phase == CONNECTION_FREE) { return; }
     connection->phase = CONNECTION_CLOSING;
@@ -76,7 +77,7 @@ static void begin_closing(struct connection *connection, enum tn_status reason)
     if (connection->pending == 0) { connection->host->on_closed(connection->host, connection); }
 }
 
-static void end_operation(struct connection *connection)
+void connection_end_operation(struct connection *connection)
 {
     assert(connection->pending > 0);
     connection->pending--;
@@ -117,11 +118,11 @@ static int finish_now(struct connection *connection)
 }
 
 /* The caller's count in `pending` passes to the read. */
-static void continue_reading(struct connection *connection)
+void connection_continue_reading(struct connection *connection)
 {
     assert(connection->pending > 0);
     if (connection->phase == CONNECTION_CLOSING) {
-        end_operation(connection);
+        connection_end_operation(connection);
         return;
     }
     struct iovec places[FRAME_READER_SPACES];
@@ -138,7 +139,7 @@ static bool read_now(struct connection *connection)
     nng_stream_recv(connection->stream, connection->now_aio);
     int result = finish_now(connection);
     if (result != 0 && result != NNG_EAGAIN) {
-        begin_closing(connection, status_of_stream(result));
+        connection_begin_closing(connection, status_of_stream(result));
     }
     if (result != 0) { return false; }
     frame_reader_received(&connection->reader, nng_aio_count(connection->now_aio));
@@ -146,15 +147,23 @@ static bool read_now(struct connection *connection)
     return true;
 }
 
+/* Beside a lane the stream carries only what keeps the connection. */
+static struct frame_writer *stream_writer(struct connection *connection)
+{
+    const bool beside_lane = connection->lane.state != CONNECTION_LANE_NONE;
+    return beside_lane ? &connection->control : &connection->writer;
+}
+
 /* The caller's count in `pending` passes to the write. */
 static void continue_writing(struct connection *connection)
 {
     assert(connection->pending > 0);
     struct iovec pieces[FRAME_WRITER_PIECES];
-    unsigned count = frame_writer_gather(&connection->writer, pieces);
+    connection->sending = stream_writer(connection);
+    unsigned count = frame_writer_gather(connection->sending, pieces);
     connection->writing = count > 0;
     if (count == 0) {
-        end_operation(connection);
+        connection_end_operation(connection);
         return;
     }
     set_pieces(connection->write_aio, pieces, count);
@@ -164,22 +173,23 @@ static void continue_writing(struct connection *connection)
 /* Most frames are sent at once on the caller's thread; only the rest is left to nng's threads. */
 static void start_writing(struct connection *connection)
 {
-    if (connection->writing || connection->phase != CONNECTION_OPEN) { return; }
-    assert(connection->stream != NULL);
+    if (connection->writing || connection->stream == NULL) { return; }
+    assert(connection->phase != CONNECTION_CLOSING);
     struct iovec pieces[FRAME_WRITER_PIECES];
-    unsigned count = frame_writer_gather(&connection->writer, pieces);
+    struct frame_writer *writer = stream_writer(connection);
+    unsigned count = frame_writer_gather(writer, pieces);
     if (count == 0) { return; }
     connection->idle_ticks = 0;
     set_pieces(connection->now_aio, pieces, count);
     nng_stream_send(connection->stream, connection->now_aio);
     int result = finish_now(connection);
     if (result == 0) {
-        frame_writer_sent(&connection->writer, nng_aio_count(connection->now_aio));
+        frame_writer_sent(writer, nng_aio_count(connection->now_aio));
     } else if (result != NNG_EAGAIN) {
-        begin_closing(connection, status_of_stream(result));
+        connection_begin_closing(connection, status_of_stream(result));
         return;
     }
-    if (frame_writer_empty(&connection->writer)) { return; }
+    if (frame_writer_empty(writer)) { return; }
     connection->pending++;
     continue_writing(connection);
 }
@@ -191,7 +201,22 @@ static void push(struct connection *connection, const struct frame_header *heade
     enum tn_status status = frame_writer_push(&connection->writer, header, body);
     if (status != TN_OK) {
         buffer_release(body);
-        begin_closing(connection, status);
+        connection_begin_closing(connection, status);
+    } else if (connection->lane.state == CONNECTION_LANE_ACTIVE) {
+        connection_lane_send(connection);
+    } else {
+        start_writing(connection);
+    }
+}
+
+void connection_push_control(struct connection *connection, struct frame_header header)
+{
+    const struct transport_config *config = &connection->host->config;
+    header.cluster = config->cluster;
+    header.sender = config->sender;
+    enum tn_status status = frame_writer_push(stream_writer(connection), &header, NULL);
+    if (status != TN_OK) {
+        connection_begin_closing(connection, status);
         return;
     }
     start_writing(connection);
@@ -199,22 +224,10 @@ static void push(struct connection *connection, const struct frame_header *heade
 
 static void push_heartbeat(struct connection *connection)
 {
-    const struct transport_config *config = &connection->host->config;
-    struct frame_header header = {
-        .type = FRAME_HEARTBEAT, .cluster = config->cluster, .sender = config->sender};
-    push(connection, &header, NULL);
+    connection_push_control(connection, (struct frame_header){.type = FRAME_HEARTBEAT});
 }
 
 /* ------------------------------------------------------------ callbacks */
-
-static void notify(struct connection *connection, struct transport_event *event)
-{
-    assert(connection->id != 0);
-    /* The id does not change while an operation is pending. */
-    event->conn = (conn_id){connection->id};
-    event->accepted = connection->accepted;
-    connection->host->config.sink(connection->host->config.sink_ctx, event);
-}
 
 /* The dial has ended. Takes over the held mutex and releases it. */
 static void end_dial(struct connection *connection, int result)
@@ -226,77 +239,39 @@ static void end_dial(struct connection *connection, int result)
         /* Closed at the moment at which the dial succeeded. */
         nng_stream_close(connection->stream);
     }
-    if (result != 0) { begin_closing(connection, TN_ECONNECT); }
+    if (result != 0) { connection_begin_closing(connection, TN_ECONNECT); }
     if (connection->phase == CONNECTION_CLOSING) {
-        end_operation(connection);
+        connection_end_operation(connection);
         pthread_mutex_unlock(&connection->mutex);
         return;
     }
-    connection->phase = CONNECTION_OPEN;
     connection->silent_ticks = 0;
-    /* The peer identifies us by our first valid header: send one at once. */
-    if (frame_writer_empty(&connection->writer)) { push_heartbeat(connection); }
-    start_writing(connection);
-    pthread_mutex_unlock(&connection->mutex);
-
-    notify(connection, &(struct transport_event){.type = TRANSPORT_OPENED});
-
+    if (connection_lane_call(connection)) { /* connection_lane_called() continues. */
+        pthread_mutex_unlock(&connection->mutex);
+        return;
+    }
+    connection_open(connection);
     pthread_mutex_lock(&connection->mutex);
-    continue_reading(connection);
+    connection_continue_reading(connection);
     pthread_mutex_unlock(&connection->mutex);
 }
 
-/* The first valid header of a peer that dialed us arrived: announce the connection to the sink. */
-static bool announce(struct connection *connection)
+void connection_open(struct connection *connection)
 {
-    assert(connection->accepted && connection->pending > 0);
-    pthread_mutex_lock(&connection->mutex);
-    bool opened = connection->phase == CONNECTION_GREETING;
-    if (opened) {
-        connection->phase = CONNECTION_OPEN;
-        connection->announced = true;
+    assert(connection->phase == CONNECTION_DIALING && connection->stream != NULL);
+    const bool by_lane = connection->lane.state == CONNECTION_LANE_ACTIVE;
+    connection->phase = CONNECTION_OPEN;
+    if (by_lane) {
+        connection_lane_send(connection);
+    } else {
+        /* The peer identifies us by our first valid header: send one at once. */
+        if (frame_writer_empty(&connection->writer)) { push_heartbeat(connection); }
+        if (connection->phase == CONNECTION_OPEN) { start_writing(connection); }
     }
     pthread_mutex_unlock(&connection->mutex);
-    if (opened) { notify(connection, &(struct transport_event){.type = TRANSPORT_OPENED}); }
-    return opened;
-}
-
-/* Deliver the complete frames. Runs without the mutex: only the pending read uses the reader, and
- * events stay in order because the next read starts afterwards. */
-static enum tn_status deliver(struct connection *connection, struct error *error)
-{
-    bool announced = connection->announced; /* Only announce() sets it, on this path. */
-    for (;;) {
-        bool complete;
-        struct transport_event event = {.type = TRANSPORT_FRAME};
-        enum tn_status status =
-            frame_reader_next(&connection->reader, &complete, &event.header, &event.body, error);
-        /* A header that was refused for lack of memory was valid too. */
-        bool known = complete || connection->reader.in_body || status == TN_ENOMEM;
-        if (!announced && known) { announced = announce(connection); }
-        if (status != TN_OK || !complete) { return status; }
-        if (announced && event.header.type != FRAME_HEARTBEAT) {
-            notify(connection, &event);
-        } else {
-            buffer_release(event.body);
-        }
-    }
-}
-
-/* Log why we close; a port scanner must not flood the log. */
-static void warn(struct connection *connection, const struct error *error)
-{
-    unsigned left = atomic_load(&connection->host->warnings_left);
-    do {
-        if (left == 0) { return; }
-    } while (!atomic_compare_exchange_weak(&connection->host->warnings_left, &left, left - 1));
-    nng_sockaddr address;
-    char peer[TRANSPORT_ADDRESS_MAX];
-    if (nng_stream_get_addr(connection->stream, NNG_OPT_REMADDR, &address) != 0 ||
-        !transport_format_address(&address, peer, sizeof peer)) {
-        (void)snprintf(peer, sizeof peer, "a peer");
-    }
-    log_warn("connection with %s closed: %s", peer, error->text);
+    connection_notify(connection,
+                      &(struct transport_event){.type = TRANSPORT_OPENED, .by_lane = by_lane});
+    if (by_lane) { lanes_add(connection->host->lanes, connection); }
 }
 
 /* Deliver what arrived and continue reading. Takes over the held mutex and releases it. */
@@ -307,12 +282,12 @@ static void end_read(struct connection *connection)
     do {
         pthread_mutex_unlock(&connection->mutex);
         struct error error;
-        status = deliver(connection, &error);
-        if (status != TN_OK) { warn(connection, &error); }
+        status = connection_deliver(connection, &connection->reader, &error);
+        if (status != TN_OK) { connection_warn(connection, &error); }
         pthread_mutex_lock(&connection->mutex);
-        if (status != TN_OK) { begin_closing(connection, status); }
+        if (status != TN_OK) { connection_begin_closing(connection, status); }
     } while (status == TN_OK && read_now(connection));
-    continue_reading(connection);
+    connection_continue_reading(connection);
     pthread_mutex_unlock(&connection->mutex);
 }
 
@@ -331,8 +306,14 @@ static void on_read(void *arg)
         end_read(connection);
         return;
     }
-    begin_closing(connection, status_of_stream(result));
-    end_operation(connection);
+    if (connection->lane.state == CONNECTION_LANE_ACTIVE) {
+        /* Frames that the peer published before it closed are delivered, as on a stream. */
+        pthread_mutex_unlock(&connection->mutex);
+        (void)lanes_poll(connection->host->lanes);
+        pthread_mutex_lock(&connection->mutex);
+    }
+    connection_begin_closing(connection, status_of_stream(result));
+    connection_end_operation(connection);
     pthread_mutex_unlock(&connection->mutex);
 }
 
@@ -341,12 +322,12 @@ static void on_write(void *arg)
     struct connection *connection = arg;
     pthread_mutex_lock(&connection->mutex);
     int result = nng_aio_result(connection->write_aio);
-    if (result != 0) { begin_closing(connection, status_of_stream(result)); }
+    if (result != 0) { connection_begin_closing(connection, status_of_stream(result)); }
     if (connection->phase == CONNECTION_CLOSING) {
         connection->writing = false;
-        end_operation(connection);
+        connection_end_operation(connection);
     } else {
-        frame_writer_sent(&connection->writer, nng_aio_count(connection->write_aio));
+        frame_writer_sent(connection->sending, nng_aio_count(connection->write_aio));
         connection->idle_ticks = 0;
         continue_writing(connection);
     }
@@ -385,7 +366,7 @@ enum tn_status connection_dial(struct connection *connection, uint64_t id, const
         connection->pending = 1;
         nng_stream_dialer_dial(connection->dialer, connection->read_aio);
     } else {
-        begin_closing(connection, result == NNG_ENOMEM ? TN_ENOMEM : TN_EINVAL);
+        connection_begin_closing(connection, result == NNG_ENOMEM ? TN_ENOMEM : TN_EINVAL);
     }
     pthread_mutex_unlock(&connection->mutex);
     return TN_OK;
@@ -401,7 +382,7 @@ enum tn_status connection_accept(struct connection *connection, uint64_t id, nng
     connection->stream = stream;
     connection->peer = transport_hash_peer(stream);
     connection->pending = 1;
-    continue_reading(connection);
+    connection_continue_reading(connection);
     pthread_mutex_unlock(&connection->mutex);
     return TN_OK;
 }
@@ -430,14 +411,14 @@ void connection_send(struct connection *connection, uint64_t id, const struct fr
 void connection_close(struct connection *connection, uint64_t id)
 {
     pthread_mutex_lock(&connection->mutex);
-    if (connection->id == id) { begin_closing(connection, TN_OK); }
+    if (connection->id == id) { connection_begin_closing(connection, TN_OK); }
     pthread_mutex_unlock(&connection->mutex);
 }
 
 void connection_shut(struct connection *connection)
 {
     pthread_mutex_lock(&connection->mutex);
-    begin_closing(connection, TN_OK);
+    connection_begin_closing(connection, TN_OK);
     pthread_mutex_unlock(&connection->mutex);
 }
 
@@ -456,11 +437,14 @@ void connection_tick(struct connection *connection)
         connection->silent_ticks++;
         connection->idle_ticks++;
         bool stuck = connection->writing && connection->idle_ticks >= TICKS_SILENT_MAX;
+        if (connection->lane.blocked && ++connection->lane.idle_ticks >= TICKS_SILENT_MAX) {
+            stuck = true;
+        }
         bool unknown = connection->phase == CONNECTION_GREETING;
         if (unknown) { connection->greeting_ticks++; }
         bool late = unknown && connection->greeting_ticks > greeting_ticks_max(connection->host);
         if (late || stuck || connection->silent_ticks >= TICKS_SILENT_MAX) {
-            begin_closing(connection, TN_ETIMEDOUT);
+            connection_begin_closing(connection, TN_ETIMEDOUT);
         } else if (open && !connection->writing && connection->idle_ticks >= TICKS_IDLE_MAX) {
             push_heartbeat(connection);
         }
@@ -473,21 +457,24 @@ void connection_reap(struct connection *connection)
     /* The callback that called end_operation() last may not have returned yet. */
     nng_aio_wait(connection->read_aio);
     nng_aio_wait(connection->write_aio);
+    lanes_remove(connection->host->lanes, connection);
     pthread_mutex_lock(&connection->mutex);
     assert(connection->phase == CONNECTION_CLOSING && connection->pending == 0);
     bool announced = connection->announced;
     frame_reader_reset(&connection->reader);
     frame_writer_clear(&connection->writer);
+    frame_writer_clear(&connection->control);
     pthread_mutex_unlock(&connection->mutex);
 
     if (announced) {
-        notify(connection,
-               &(struct transport_event){.type = TRANSPORT_CLOSED, .status = connection->reason});
+        connection_notify(connection, &(struct transport_event){.type = TRANSPORT_CLOSED,
+                                                                .status = connection->reason});
     }
     nng_stream_free(connection->stream);
     nng_stream_dialer_free(connection->dialer);
 
     pthread_mutex_lock(&connection->mutex);
+    connection_lane_reset(connection);
     connection->stream = NULL;
     connection->dialer = NULL;
     connection->id = 0;

@@ -34,6 +34,8 @@
 
 #include "common/net/frame_reader.h"
 #include "common/net/frame_writer.h"
+#include "common/net/lane.h"
+#include "common/net/lane_door.h"
 #include "common/net/transport.h"
 
 enum {
@@ -43,6 +45,7 @@ enum {
 };
 
 struct connection;
+struct lanes;
 
 /* Shared by all connections of a transport. */
 struct connection_host {
@@ -51,6 +54,7 @@ struct connection_host {
     /* `connection` is CLOSING and nothing is pending: call connection_reap() on the maintenance
      * thread. May be called with the connection's mutex held; must not call back. */
     void (*on_closed)(struct connection_host *host, struct connection *connection);
+    struct lanes *lanes; /* NULL: none are offered. */
 };
 
 enum connection_phase {
@@ -59,6 +63,24 @@ enum connection_phase {
     CONNECTION_GREETING,
     CONNECTION_OPEN,
     CONNECTION_CLOSING,
+};
+
+enum connection_lane_state {
+    CONNECTION_LANE_NONE,     /* Frames travel over the stream. */
+    CONNECTION_LANE_CALLED,   /* We dialed, and wait for the answer of the peer's door, ... */
+    CONNECTION_LANE_AGREEING, /* ... and then for that to our nonce. */
+    CONNECTION_LANE_ACTIVE,   /* Frames travel over the lane, heartbeats over the stream. */
+};
+
+struct connection_lane {
+    enum connection_lane_state state; /* Guarded by the connection's mutex, as is `blocked`. */
+    _Atomic bool blocked;             /* Frames wait for space; read without the mutex. */
+    unsigned idle_ticks;              /* Since then, and since a byte was sent. */
+    struct lane_nonce nonce;
+    struct lane lane;
+    bool broken;                /* Nothing is read from it any more. As `reader`. */
+    bool prepared;              /* `reader` has memory, which the slot's next user reuses. */
+    struct frame_reader reader; /* Used in connection_poll() alone. */
 };
 
 struct connection {
@@ -83,9 +105,12 @@ struct connection {
     nng_stream *stream;
     nng_aio *read_aio;
     nng_aio *write_aio;
-    nng_aio *now_aio;           /* For operations that end at once, with the mutex held. */
-    struct frame_reader reader; /* Used by the read callback alone while that is pending. */
-    struct frame_writer writer;
+    nng_aio *now_aio;             /* For operations that end at once, with the mutex held. */
+    struct frame_reader reader;   /* Used by the read callback alone while that is pending. */
+    struct frame_writer writer;   /* Frames of the owner. */
+    struct frame_writer control;  /* Frames of the transport, on the stream beside a lane. */
+    struct frame_writer *sending; /* The one that `write_aio` sends. */
+    struct connection_lane lane;
 };
 
 /* `connection` must be all zero. */
@@ -114,6 +139,12 @@ void connection_shut(struct connection *connection);
  * counted instead of time, so that a process that was stopped for a while does not close all its
  * connections when it continues. */
 void connection_tick(struct connection *connection);
+
+/* The peer's door has answered on `fd`, or has not in time. Takes `fd`. */
+void connection_lane_called(struct connection *connection, int fd);
+/* Deliver the frames that have arrived on the lane, and send those that wait for space. True:
+ * something was done. One thread at a time, without the mutex. */
+bool connection_poll(struct connection *connection);
 
 /* After `on_closed`, on the maintenance thread: wait for all callbacks, deliver CLOSED and free the
  * stream; the connection is FREE then. */

@@ -37,6 +37,8 @@ enum frame_type {
     FRAME_NORM_PART, /* Ps `first` -> ps. Body: its part of the norm of the gradient of `step`. */
     FRAME_LOSSES,    /* Observer -> ps: `step` is the first whose loss it lacks. Ps -> observer: the
                         losses of `count` steps from `step` on. Body: float64. */
+    FRAME_LANE,      /* Used by the transport itself. `step`, `sequence`: the nonce of a lane (T10).
+                        `first` of the answer: 1, frames travel over it from now on. */
     FRAME_TYPE_END
 };
 
@@ -56,6 +58,10 @@ enum refusal {
 
 /* REPORT_ACK, `first`: the job of the chief has only `count` tasks of the sender's role. */
 enum { REPORT_ACK_UNDECLARED = 1 };
+
+/* REFUSED, `count`, if the question was a ps's progress: its connections with workers through
+ * shared memory in the low bits, those over TCP in the others. */
+enum { WIRE_LANES_SHIFT = 16 };
 
 #define STEP_LATEST UINT64_MAX
 

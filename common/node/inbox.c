@@ -6,16 +6,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/condition.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/zk/zk_event.h"
 #include "tanist/status.h"
 
 struct inbox {
     pthread_mutex_t lock;
-    pthread_cond_t filled;
     struct inbox_item *first, **last;
-    size_t frames; /* Items that are frames. */
+    size_t frames;     /* Items that are frames. */
+    struct bell *bell; /* Rings for the thread that takes. */
+    struct bell own;
+    bool (*poll)(void *ctx); /* NULL: there is nothing to poll. */
+    void *poll_ctx;
 };
 
 struct inbox *inbox_create(void)
@@ -23,7 +26,8 @@ struct inbox *inbox_create(void)
     struct inbox *inbox = calloc(1, sizeof *inbox);
     if (inbox == NULL) { return NULL; }
     pthread_mutex_init(&inbox->lock, NULL);
-    condition_init(&inbox->filled);
+    (void)bell_open(&inbox->own, false);
+    inbox->bell = &inbox->own;
     inbox->last = &inbox->first;
     return inbox;
 }
@@ -37,7 +41,7 @@ void inbox_destroy(struct inbox *inbox)
         if (item->type == NODE_TRANSPORT) { buffer_release(item->transport.body); }
         inbox_release(item);
     }
-    pthread_cond_destroy(&inbox->filled);
+    bell_close(&inbox->own);
     pthread_mutex_destroy(&inbox->lock);
     free(inbox);
 }
@@ -70,7 +74,7 @@ static bool put(struct inbox *inbox, struct inbox_item *item)
         inbox->frames += is_frame(item);
         *inbox->last = item;
         inbox->last = &item->next;
-        pthread_cond_signal(&inbox->filled);
+        bell_wake(inbox->bell, BELL_OWNER); /* Before inbox_poll_end() can return. */
     }
     pthread_mutex_unlock(&inbox->lock);
     return accepted;
@@ -108,13 +112,29 @@ void inbox_put_leave(struct inbox *inbox, bool at_once)
     (void)put(inbox, new_item(at_once ? NODE_LEAVE : NODE_DRAIN, 0));
 }
 
-struct inbox_item *inbox_take(struct inbox *inbox, uint64_t deadline_ms)
+static void set_poll(struct inbox *inbox, struct bell *bell, bool (*poll)(void *ctx), void *ctx)
 {
-    bool in_time = true;
     pthread_mutex_lock(&inbox->lock);
-    while (inbox->first == NULL && in_time) {
-        in_time = condition_wait_until(&inbox->filled, &inbox->lock, deadline_ms);
-    }
+    inbox->bell = bell;
+    inbox->poll = poll;
+    inbox->poll_ctx = ctx;
+    pthread_mutex_unlock(&inbox->lock);
+}
+
+void inbox_poll(struct inbox *inbox, struct bell *bell, bool (*poll)(void *ctx), void *ctx)
+{
+    assert(bell != NULL && poll != NULL);
+    set_poll(inbox, bell, poll, ctx);
+}
+
+void inbox_poll_end(struct inbox *inbox)
+{
+    set_poll(inbox, &inbox->own, NULL, NULL);
+}
+
+static struct inbox_item *take_first(struct inbox *inbox)
+{
+    pthread_mutex_lock(&inbox->lock);
     struct inbox_item *item = inbox->first;
     if (item != NULL) {
         inbox->first = item->next;
@@ -124,6 +144,35 @@ struct inbox_item *inbox_take(struct inbox *inbox, uint64_t deadline_ms)
     }
     pthread_mutex_unlock(&inbox->lock);
     return item;
+}
+
+static bool has_items(struct inbox *inbox)
+{
+    pthread_mutex_lock(&inbox->lock);
+    const bool has = inbox->first != NULL;
+    pthread_mutex_unlock(&inbox->lock);
+    return has;
+}
+
+static bool poll_now(struct inbox *inbox)
+{
+    return inbox->poll != NULL && inbox->poll(inbox->poll_ctx);
+}
+
+struct inbox_item *inbox_take(struct inbox *inbox, uint64_t deadline_ms)
+{
+    const uint64_t ms = 1000000,
+                   deadline_ns = deadline_ms < UINT64_MAX / ms ? deadline_ms * ms : UINT64_MAX;
+    for (;;) {
+        struct inbox_item *item = take_first(inbox);
+        if (item != NULL) { return item; }
+        if (clock_monotonic_ms() >= deadline_ms) { return NULL; }
+        const uint32_t ticket = bell_announce(inbox->bell, BELL_OWNER);
+        if (!poll_now(inbox) && !has_items(inbox)) {
+            bell_sleep(inbox->bell, ticket, BELL_OWNER, deadline_ns);
+        }
+        bell_withdraw(inbox->bell, BELL_OWNER);
+    }
 }
 
 void inbox_release(struct inbox_item *item)

@@ -11,6 +11,7 @@
 #ifndef COMMON_NODE_INBOX_H
 #define COMMON_NODE_INBOX_H
 
+#include "common/base/bell.h"
 #include "common/node/node.h"
 
 enum { INBOX_FRAMES_MAX = 16384 };
@@ -39,6 +40,12 @@ void inbox_put_zk(struct inbox *inbox, const struct zk_event *event);
 bool inbox_put_transport(struct inbox *inbox, const struct transport_event *event);
 void inbox_put_role(struct inbox *inbox, void *event, void (*release)(void *event));
 void inbox_put_leave(struct inbox *inbox, bool at_once);
+
+/* From now on inbox_take() also polls `poll`, which may put items and returns whether it did
+ * anything; `bell` rings when there is something to poll. Both are borrowed. */
+void inbox_poll(struct inbox *inbox, struct bell *bell, bool (*poll)(void *ctx), void *ctx);
+/* No longer, and neither is used once it has returned. Not while another thread takes. */
+void inbox_poll_end(struct inbox *inbox);
 
 /* The oldest item, or NULL once the monotonic clock has reached `deadline_ms` (UINT64_MAX: never).
  */

@@ -25,6 +25,8 @@ struct link {
     char address[TRANSPORT_ADDRESS_MAX];
     conn_id conn; /* 0: none. */
     bool open;
+    bool by_lane;          /* `open`: through shared memory. */
+    uint32_t without_lane; /* Connections that were refused because they were not. */
     uint64_t redial_at_ms;
     uint32_t delay_ms;
     enum tn_status last_status; /* Why the last connection closed. */

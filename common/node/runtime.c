@@ -46,6 +46,11 @@ static void on_transport(void *ctx, const struct transport_event *event)
     port->close(port->ctx, event->conn);
 }
 
+static bool poll_transport(void *ctx)
+{
+    return transport_poll(ctx);
+}
+
 /* ----------------------------------------------------------------- signals */
 
 static void *watch_signals(void *ctx)
@@ -112,13 +117,18 @@ static enum tn_status open_transport(struct runtime *runtime, const struct runti
         .sender = config->incarnation,
         .body_max = config->body_max,
         .heartbeat_ms = HEARTBEAT_MS,
+        .lanes = config->lanes,
+        .owner_polls = true,
         .pool = runtime->ports.buffers,
         .sink = on_transport,
         .sink_ctx = runtime,
     };
     enum tn_status status = transport_open(&transport, &runtime->transport, error);
-    if (status == TN_OK) { runtime->ports.transport = transport_port_of(runtime->transport); }
-    return status;
+    if (status != TN_OK) { return status; }
+    runtime->ports.transport = transport_port_of(runtime->transport);
+    struct bell *bell = transport_bell(runtime->transport);
+    if (bell != NULL) { inbox_poll(runtime->inbox, bell, poll_transport, runtime->transport); }
+    return TN_OK;
 }
 
 static enum tn_status open_zk(struct runtime *runtime, const struct runtime_config *config,
@@ -176,6 +186,7 @@ void runtime_close(struct runtime *runtime)
 {
     if (runtime == NULL) { return; }
     zk_close(runtime->zk);
+    if (runtime->inbox != NULL) { inbox_poll_end(runtime->inbox); }
     transport_close(runtime->transport);
     release_signals(runtime);
     inbox_destroy(runtime->inbox);

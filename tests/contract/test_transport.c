@@ -215,5 +215,7 @@ int main(void)
         cmocka_unit_test(connections_close_under_traffic),
         cmocka_unit_test(transports_close_under_traffic),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("over TCP", tests, NULL, NULL);
+    probe_lanes = true;
+    return failed + cmocka_run_group_tests_name("over lanes", tests, NULL, NULL);
 }

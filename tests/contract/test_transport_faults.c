@@ -404,5 +404,7 @@ int main(void)
         cmocka_unit_test(slow_greeting_is_closed),
         cmocka_unit_test(listen_errors_are_explained),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("over TCP", tests, NULL, NULL);
+    probe_lanes = true;
+    return failed + cmocka_run_group_tests_name("over lanes", tests, NULL, NULL);
 }

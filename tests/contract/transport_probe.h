@@ -28,6 +28,7 @@ enum { PROBE_CONNECTIONS = 2048, PROBE_DEADLINE_S = 60, PROBE_CLUSTER = 77 };
 struct seen {
     uint64_t conn;
     bool accepted;
+    bool by_lane;
     unsigned opened;
     unsigned closed;
     uint64_t frames;
@@ -112,6 +113,7 @@ static inline bool event_is_valid(struct probe *probe, struct seen *seen,
     case TRANSPORT_OPENED:
         seen->opened++;
         seen->accepted = event->accepted;
+        seen->by_lane = event->by_lane;
         probe->opened++;
         return seen->opened == 1 && seen->frames == 0;
     case TRANSPORT_FRAME:
@@ -166,6 +168,8 @@ static inline void probe_sink(void *ctx, const struct transport_event *event)
         if (!held_) fail_msg("not true within %d s: %s", PROBE_DEADLINE_S, #condition);            \
     } while (0)
 
+static bool probe_lanes; /* Whether probes that are opened from now on offer lanes. */
+
 struct probe_options {
     const char *listen; /* NULL: dial only. */
     uint32_t heartbeat_ms;
@@ -189,6 +193,7 @@ static inline struct probe *probe_open(struct probe_options options)
         .body_max = options.body_max > 0 ? options.body_max : WIRE_CHUNK_BYTES,
         .heartbeat_ms = options.heartbeat_ms > 0 ? options.heartbeat_ms : 2000,
         .pool = probe->pool,
+        .lanes = probe_lanes,
         .sink = probe_sink,
         .sink_ctx = probe,
     };

@@ -1,0 +1,177 @@
+#include "common/net/transport_lanes.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+
+enum { POLLED_MAX = 1 + 1 + LANE_GUESTS_MAX + LANE_CALLS_MAX };
+
+/* --------------------------------------------------------------- polling */
+
+bool lanes_poll(struct lanes *lanes)
+{
+    bool done = false;
+    pthread_mutex_lock(&lanes->polling);
+    for (unsigned i = 0; i < lanes->polled_count; i++) {
+        done = connection_poll(lanes->polled[i]) || done;
+    }
+    pthread_mutex_unlock(&lanes->polling);
+    return done;
+}
+
+void lanes_add(struct lanes *lanes, struct connection *connection)
+{
+    pthread_mutex_lock(&lanes->polling);
+    assert(lanes->polled_count < TRANSPORT_CONNECTIONS_MAX);
+    lanes->polled[lanes->polled_count++] = connection;
+    pthread_mutex_unlock(&lanes->polling);
+    (void)lanes_poll(lanes); /* The peer may have sent before. */
+}
+
+void lanes_remove(struct lanes *lanes, struct connection *connection)
+{
+    if (lanes == NULL) { return; }
+    pthread_mutex_lock(&lanes->polling);
+    for (unsigned i = 0; i < lanes->polled_count; i++) {
+        if (lanes->polled[i] != connection) { continue; }
+        lanes->polled[i] = lanes->polled[--lanes->polled_count];
+        break;
+    }
+    pthread_mutex_unlock(&lanes->polling);
+}
+
+static void *run_helper(void *arg)
+{
+    struct lanes *lanes = arg;
+    const enum bell_waiter who = lanes->helper_waits_as;
+    while (!atomic_load(&lanes->stopping)) {
+        const uint32_t ticket = bell_announce(&lanes->bell, who);
+        if (!atomic_load(&lanes->stopping) && !lanes_poll(lanes)) {
+            bell_sleep(&lanes->bell, ticket, who, UINT64_MAX);
+        }
+        bell_withdraw(&lanes->bell, who);
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------ open, close */
+
+static void release(struct lanes *lanes)
+{
+    if (lanes->wake_fd >= 0) { close(lanes->wake_fd); }
+    lane_door_close(&lanes->door);
+    bell_close(&lanes->bell);
+    pthread_mutex_destroy(&lanes->polling);
+    pthread_mutex_destroy(&lanes->calls_mutex);
+    free(lanes);
+}
+
+struct lanes *lanes_open(uint64_t cluster, const char *address, bool owner_polls,
+                         char reason[static LANE_REASON_MAX])
+{
+    struct lanes *lanes = calloc(1, sizeof *lanes);
+    if (lanes == NULL) {
+        (void)snprintf(reason, LANE_REASON_MAX, "out of memory");
+        return NULL;
+    }
+    pthread_mutex_init(&lanes->polling, NULL);
+    pthread_mutex_init(&lanes->calls_mutex, NULL);
+    lanes->helper_waits_as = owner_polls ? BELL_HELPER : BELL_OWNER;
+    const bool shared = bell_open(&lanes->bell, true);
+    if (!shared) { (void)snprintf(reason, LANE_REASON_MAX, "memfd: %s", strerror(errno)); }
+    const bool opened =
+        lane_door_open(&lanes->door, cluster, shared ? address : NULL, lanes->bell.fd, reason);
+    lanes->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (shared && opened && lanes->wake_fd < 0) {
+        (void)snprintf(reason, LANE_REASON_MAX, "eventfd: %s", strerror(errno));
+    }
+    if (shared && opened && lanes->wake_fd >= 0) {
+        const int failed = pthread_create(&lanes->helper, NULL, run_helper, lanes);
+        if (failed == 0) { return lanes; }
+        (void)snprintf(reason, LANE_REASON_MAX, "cannot start a thread: %s", strerror(failed));
+    }
+    release(lanes);
+    return NULL;
+}
+
+void lanes_close(struct lanes *lanes)
+{
+    if (lanes == NULL) { return; }
+    atomic_store(&lanes->stopping, true);
+    bell_wake(&lanes->bell, lanes->helper_waits_as);
+    pthread_join(lanes->helper, NULL);
+    assert(lanes->polled_count == 0 && lanes->call_count == 0);
+    release(lanes);
+}
+
+/* --------------------------------------------------------- doors and calls */
+
+void lanes_wake(struct lanes *lanes)
+{
+    const uint64_t one = 1;
+    ssize_t written = write(lanes->wake_fd, &one, sizeof one);
+    assert(written == (ssize_t)sizeof one);
+}
+
+bool lanes_add_call(struct lanes *lanes, struct connection *connection, int fd)
+{
+    assert(fd >= 0);
+    pthread_mutex_lock(&lanes->calls_mutex);
+    const bool added = lanes->call_count < LANE_CALLS_MAX;
+    if (added) {
+        lanes->calls[lanes->call_count++] = (struct lane_call_waiting){
+            .connection = connection, .fd = fd, .since_ms = clock_monotonic_ms()};
+    }
+    pthread_mutex_unlock(&lanes->calls_mutex);
+    if (added) { lanes_wake(lanes); }
+    return added;
+}
+
+static unsigned add_calls(struct lanes *lanes, struct pollfd *polled)
+{
+    pthread_mutex_lock(&lanes->calls_mutex);
+    const unsigned count = lanes->call_count;
+    for (unsigned i = 0; i < count; i++) {
+        polled[i] = (struct pollfd){.fd = lanes->calls[i].fd, .events = POLLIN};
+    }
+    pthread_mutex_unlock(&lanes->calls_mutex);
+    return count;
+}
+
+/* A call that is answered, or has waited for too long. False: there is none. */
+static bool take_call(struct lanes *lanes, uint64_t now_ms, struct lane_call_waiting *out)
+{
+    bool taken = false;
+    pthread_mutex_lock(&lanes->calls_mutex);
+    for (unsigned i = 0; i < lanes->call_count && !taken; i++) {
+        struct lane_call_waiting *call = &lanes->calls[i];
+        struct pollfd polled = {.fd = call->fd, .events = POLLIN};
+        taken = poll(&polled, 1, 0) > 0 || now_ms - call->since_ms > LANE_CALL_MS;
+        if (!taken) { continue; }
+        *out = *call;
+        *call = lanes->calls[--lanes->call_count];
+    }
+    pthread_mutex_unlock(&lanes->calls_mutex);
+    return taken;
+}
+
+void lanes_wait(struct lanes *lanes, uint64_t deadline_ms)
+{
+    struct pollfd polled[POLLED_MAX] = {{.fd = lanes->wake_fd, .events = POLLIN}};
+    uint64_t now_ms = clock_monotonic_ms(), wakes;
+    unsigned count = 1;
+    count += lane_door_polled(&lanes->door, polled + count);
+    count += add_calls(lanes, polled + count);
+    (void)poll(polled, count, deadline_ms > now_ms ? (int)(deadline_ms - now_ms) : 0);
+    if (polled[0].revents != 0) { (void)!read(lanes->wake_fd, &wakes, sizeof wakes); }
+    now_ms = clock_monotonic_ms();
+    lane_door_handle(&lanes->door, now_ms);
+    struct lane_call_waiting call;
+    while (take_call(lanes, now_ms, &call)) { connection_lane_called(call.connection, call.fd); }
+}

@@ -1,0 +1,33 @@
+/* Whether a connection to a ps is as the job demands it (transport.lane). */
+#include <assert.h>
+#include <inttypes.h>
+
+#include "common/base/log.h"
+#include "worker/worker_private.h"
+
+/* A ps that is just dying or starting may not answer at its door: dial again before giving up. */
+enum { WITHOUT_LANE_MAX = 20 };
+
+bool worker_accepts_lane(struct worker *worker, uint32_t ps, bool by_lane)
+{
+    struct link *link = &worker->links.items[ps];
+    const struct transport_port *port = &worker->ports.transport;
+    assert(ps < worker->links.count);
+    link->by_lane = by_lane;
+    if (by_lane || worker->config.job->transport.lane != LANE_SHM) {
+        log_info("connected to ps:%" PRIu32 " at %s: lane=%s", ps, link->address,
+                 by_lane ? "shm" : "tcp");
+        link->without_lane = 0;
+        return true;
+    }
+    if (++link->without_lane < WITHOUT_LANE_MAX) {
+        port->close(port->ctx, link->conn);
+        return false;
+    }
+    log_error("ps:%" PRIu32 " at %s cannot be reached through shared memory, which "
+              "transport.lane=shm demands: run it on this host, in the same network namespace and "
+              "as the same user, or set transport.lane to auto or tcp",
+              ps, link->address);
+    worker_finish(worker, TN_EXIT_INVALID_INPUT);
+    return false;
+}
