@@ -1,10 +1,11 @@
 /*
- * bench/bench_transport.c: compares the transport with raw TCP (blocking sockets, pieces of 1 MiB)
- * on the loopback, in alternating rounds in one process.
+ * bench/bench_transport.c: compares the transport, through shared memory and over TCP, with raw TCP
+ * (blocking sockets, pieces of 1 MiB) on the loopback, in alternating rounds in one process.
  *
  *   bench_transport [ROUNDS]           default: 15
  *   bench_transport ROUNDS BYTES       for bench/run: bodies of BYTES both ways; prints for each
- *                                      round the speeds of the transport and of raw TCP, in GB/s
+ *                                      round the speeds of the transport through shared memory, of
+ *                                      raw TCP, and of the transport over TCP, in GB/s
  *
  * For each exchange it prints the median times and the ratio of the speeds, as median and quartiles
  * over the rounds. Context switches and minor page faults are counted per exchange for the process,
@@ -175,29 +176,45 @@ static void count_answer(void *ctx, const struct transport_event *event)
     pthread_mutex_unlock(&side->mutex);
 }
 
-static struct side server = {.mutex = PTHREAD_MUTEX_INITIALIZER,
-                             .changed = PTHREAD_COND_INITIALIZER};
-static struct side client = {.mutex = PTHREAD_MUTEX_INITIALIZER,
-                             .changed = PTHREAD_COND_INITIALIZER};
-static conn_id conn;
+/* One end sends requests, the other answers. */
+struct pair {
+    bool lanes;
+    struct side server, client;
+    conn_id conn;
+};
 
-static void our_exchange(const struct exchange *exchange)
+static struct pair by_lane = {.lanes = true}, over_tcp;
+
+static void pair_exchange(struct pair *pair, const struct exchange *exchange)
 {
-    struct buffer *body = buffer_acquire(client.pool, exchange->request_bytes);
+    struct side *client = &pair->client;
+    struct buffer *body = buffer_acquire(client->pool, exchange->request_bytes);
     require(body != NULL, "buffer_acquire");
     struct frame_header header = {
         .type = FRAME_PUSH, .first = exchange->response_bytes, .count = exchange->request_bytes};
-    pthread_mutex_lock(&client.mutex);
-    uint64_t wanted = client.answers + 1;
-    pthread_mutex_unlock(&client.mutex);
-    client.port.send(client.port.ctx, conn, &header, body);
-    pthread_mutex_lock(&client.mutex);
-    while (client.answers < wanted) { pthread_cond_wait(&client.changed, &client.mutex); }
-    pthread_mutex_unlock(&client.mutex);
+    pthread_mutex_lock(&client->mutex);
+    uint64_t wanted = client->answers + 1;
+    pthread_mutex_unlock(&client->mutex);
+    client->port.send(client->port.ctx, pair->conn, &header, body);
+    pthread_mutex_lock(&client->mutex);
+    while (client->answers < wanted) { pthread_cond_wait(&client->changed, &client->mutex); }
+    pthread_mutex_unlock(&client->mutex);
 }
 
-static void our_open_side(struct side *side, const char *listen, transport_sink sink)
+static void lane_exchange(const struct exchange *exchange)
 {
+    pair_exchange(&by_lane, exchange);
+}
+
+static void tcp_exchange(const struct exchange *exchange)
+{
+    pair_exchange(&over_tcp, exchange);
+}
+
+static void open_side(struct side *side, const char *listen, transport_sink sink, bool lanes)
+{
+    pthread_mutex_init(&side->mutex, NULL);
+    pthread_cond_init(&side->changed, NULL);
     side->pool = buffer_pool_create(0);
     require(side->pool != NULL, "buffer_pool_create");
     struct transport_config config = {
@@ -206,6 +223,7 @@ static void our_open_side(struct side *side, const char *listen, transport_sink 
         .sender = 1,
         .body_max = WIRE_CHUNK_BYTES,
         .heartbeat_ms = 5000,
+        .lanes = lanes,
         .pool = side->pool,
         .sink = sink,
         .sink_ctx = side,
@@ -215,21 +233,21 @@ static void our_open_side(struct side *side, const char *listen, transport_sink 
     side->port = transport_port_of(side->transport);
 }
 
-static void our_open(void)
+static void open_pair(struct pair *pair)
 {
     char address[TRANSPORT_ADDRESS_MAX];
-    our_open_side(&server, "tcp://127.0.0.1:0", serve);
-    our_open_side(&client, NULL, count_answer);
-    transport_address(server.transport, address, sizeof address);
-    conn = client.port.dial(client.port.ctx, address);
+    open_side(&pair->server, "tcp://127.0.0.1:0", serve, pair->lanes);
+    open_side(&pair->client, NULL, count_answer, pair->lanes);
+    transport_address(pair->server.transport, address, sizeof address);
+    pair->conn = pair->client.port.dial(pair->client.port.ctx, address);
 }
 
-static void our_close(void)
+static void close_pair(struct pair *pair)
 {
-    transport_close(client.transport);
-    transport_close(server.transport);
-    buffer_pool_destroy(client.pool);
-    buffer_pool_destroy(server.pool);
+    transport_close(pair->client.transport);
+    transport_close(pair->server.transport);
+    buffer_pool_destroy(pair->client.pool);
+    buffer_pool_destroy(pair->server.pool);
 }
 
 /* ------------------------------------------------------------- measuring */
@@ -259,26 +277,28 @@ static struct measure measure(void (*once)(const struct exchange *),
 
 static void compare(const struct exchange *exchange, unsigned rounds)
 {
-    double raw_us[ROUNDS_MAX], our_us[ROUNDS_MAX], ratio[ROUNDS_MAX];
-    struct measure raw = {0}, ours = {0};
-    (void)measure(raw_exchange, exchange);
-    (void)measure(our_exchange, exchange);
+    enum { WAYS = 3 }; /* The first is the limit. */
+    static const char *const names[WAYS] = {"raw TCP", "over TCP", "through memory"};
+    void (*const ways[WAYS])(const struct exchange *) = {raw_exchange, tcp_exchange, lane_exchange};
+    double us[WAYS][ROUNDS_MAX], ratio[WAYS][ROUNDS_MAX];
+    struct measure last[WAYS];
+    for (unsigned w = 0; w < WAYS; w++) { (void)measure(ways[w], exchange); }
     for (unsigned i = 0; i < rounds; i++) {
-        raw = measure(raw_exchange, exchange);
-        ours = measure(our_exchange, exchange);
-        raw_us[i] = raw.microseconds;
-        our_us[i] = ours.microseconds;
-        ratio[i] = raw.microseconds / ours.microseconds;
+        for (unsigned w = 0; w < WAYS; w++) {
+            last[w] = measure(ways[w], exchange);
+            us[w][i] = last[w].microseconds;
+            ratio[w][i] = us[0][i] / us[w][i];
+        }
     }
-    measure_sort(raw_us, rounds);
-    measure_sort(our_us, rounds);
-    measure_sort(ratio, rounds);
-    printf("%-20s raw TCP %9.1f us  transport %9.1f us  ratio of speeds %.2f [%.2f, %.2f]"
-           "  switches %.1f and %.1f  faults %.1f and %.1f\n",
-           exchange->name, measure_quantile(raw_us, rounds, 0.5),
-           measure_quantile(our_us, rounds, 0.5), measure_quantile(ratio, rounds, 0.5),
-           measure_quantile(ratio, rounds, 0.25), measure_quantile(ratio, rounds, 0.75),
-           raw.switches, ours.switches, raw.faults, ours.faults);
+    printf("%s\n", exchange->name);
+    for (unsigned w = 0; w < WAYS; w++) {
+        measure_sort(us[w], rounds);
+        measure_sort(ratio[w], rounds);
+        printf("  %-15s %9.1f us  ratio of speeds %.2f [%.2f, %.2f]  switches %.1f  faults %.1f\n",
+               names[w], measure_quantile(us[w], rounds, 0.5),
+               measure_quantile(ratio[w], rounds, 0.5), measure_quantile(ratio[w], rounds, 0.25),
+               measure_quantile(ratio[w], rounds, 0.75), last[w].switches, last[w].faults);
+    }
 }
 
 /* About 16 MiB in a round; the first round warms up. */
@@ -288,9 +308,12 @@ static void print_rounds(uint32_t bytes, unsigned rounds)
     struct exchange exchange = {"", bytes, bytes, count};
     double kilobytes = 2e-3 * bytes;
     for (unsigned i = 0; i <= rounds; i++) {
-        double ours = measure(our_exchange, &exchange).microseconds;
+        double lane = measure(lane_exchange, &exchange).microseconds;
         double raw = measure(raw_exchange, &exchange).microseconds;
-        if (i > 0) { printf("%.6g %.6g\n", kilobytes / ours, kilobytes / raw); }
+        double tcp = measure(tcp_exchange, &exchange).microseconds;
+        if (i > 0) {
+            printf("%.6g %.6g %.6g\n", kilobytes / lane, kilobytes / raw, kilobytes / tcp);
+        }
         (void)fflush(stdout);
     }
 }
@@ -301,7 +324,8 @@ int main(int argc, char **argv)
     unsigned long bytes = argc > 2 ? strtoul(argv[2], NULL, 10) : 64;
     if (rounds < 1 || rounds > ROUNDS_MAX || bytes < 1 || bytes > BODY_BYTES_MAX) { return 128; }
     pthread_t raw_server = raw_open();
-    our_open();
+    open_pair(&by_lane);
+    open_pair(&over_tcp);
     if (argc > 2) { print_rounds((uint32_t)bytes, (unsigned)rounds); }
     for (unsigned i = 0; i < EXCHANGE_COUNT && argc <= 2; i++) {
         compare(&exchanges[i], (unsigned)rounds);
@@ -309,6 +333,7 @@ int main(int argc, char **argv)
     close(raw_fd);
     pthread_join(raw_server, NULL);
     free(raw_memory);
-    our_close();
+    close_pair(&by_lane);
+    close_pair(&over_tcp);
     return 0;
 }

@@ -42,7 +42,8 @@ def size_text(count):
 
 def exchange(context, count):
     text = context.workspace.output_of(context.workspace.program("bench_transport"), str(context.rounds), str(count))
-    return figure("GB/s", "higher", f"{size_text(count)} both ways", lines_of_rounds(text), "raw TCP on the loopback")
+    return figure("GB/s", "higher", f"{size_text(count)} both ways", lines_of_rounds(text), "raw TCP on the loopback",
+                  ["the transport over TCP"])
 
 
 def apply_16m(context):
@@ -63,6 +64,21 @@ def in_turns(context, cluster, servers, factor=1):
     return rows
 
 
+class OverTcp:
+    """The same cluster over TCP, as one of the programs that take turns."""
+
+    def __init__(self, context, job, factor=1):
+        self.cluster = Cluster(context.workspace, job["name"], dict(job, transport={"lane": "tcp"}))
+        self.factor = factor
+        self.cluster.pause()
+
+    def rate(self, seconds):
+        return self.cluster.rate_in_turn(seconds) * self.factor
+
+
+OVER_TCP = "the same cluster over TCP"
+
+
 def null_step(context, workers):
     every = 100 if workers <= 8 else 10
     job = {"model": {"type": "linear", "inputs": 1, "outputs": 1, "hidden": []},
@@ -72,9 +88,9 @@ def null_step(context, workers):
     program = context.workspace.program("bench_barrier")
     cluster = Cluster(context.workspace, "null", job)
     servers = [Server(context.workspace, program, kind, str(workers)) for kind in ("futex", "tcp")]
-    rows = in_turns(context, cluster, servers)
+    rows = in_turns(context, cluster, servers + [OverTcp(context, dict(job, name="null-tcp"))])
     return figure("steps/s", "higher", f"1 ps, {workers} workers, 2 parameters", rows, "a futex barrier of threads",
-                  ["a barrier over raw TCP"])
+                  ["a barrier over raw TCP", OVER_TCP])
 
 
 def start_peers(context, batch):
@@ -105,7 +121,8 @@ def classifier(context, model, batch, peers):
     program, path = context.workspace.program("bench_plain"), context.workspace.job("plain", job)
     cluster = Cluster(context.workspace, "classifier", job)
     plain = [Server(context.workspace, program, path, str(batch), threads) for threads in ("1", "2")]
-    others = start_peers(context, batch) if peers else []
+    others = [(OverTcp(context, dict(job, name="classifier-tcp"), batch), OVER_TCP)]
+    others += start_peers(context, batch) if peers else []
     rows = in_turns(context, cluster, plain + [server for server, _ in others], factor=batch)
     rows = [(row[0], max(row[1:3]), *row[1:]) for row in rows]
     return figure("examples/s", "higher", f"2 ps, 2 workers, batch {batch}", rows, "the faster plain C program",
